@@ -1,6 +1,6 @@
 //! Mushrooms to eat or to leave: what is poisonous shows in noisy attributes, made from a seed.
 
-use bnnc_base::philox;
+use bnnc_math::philox;
 
 /// The values that each of 22 attributes can take, as many as of the mushrooms of Schlimmer (1987).
 pub const ATTRIBUTES: [usize; 22] = [6, 4, 10, 2, 9, 2, 2, 2, 12, 2, 5, 4, 4, 9, 9, 1, 4, 3, 5, 9, 6, 7];

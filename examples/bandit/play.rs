@@ -3,13 +3,13 @@
 use crate::mushrooms::{COLUMNS, Forest, Mushroom};
 use bnnc_abi::data::{Field, FieldKind, Schema};
 use bnnc_abi::manifest::{Infer, Manifest};
-use bnnc_base::philox;
 use bnnc_data::Rows;
 use bnnc_data::table::Values;
 use bnnc_driver::compile::compile;
 use bnnc_driver::options::Options;
 use bnnc_driver::program;
 use bnnc_driver::render;
+use bnnc_math::philox;
 use bnnc_run::core::context::{Context, Stop};
 use bnnc_run::training::online::Online;
 use std::collections::HashMap;

@@ -4,8 +4,8 @@
 use crate::figure::{self, CURVES};
 use crate::runs::{Done, Wish};
 use crate::{Extent, cell, differences, term};
-use bnnc_base::philox::{key, uniform};
-use bnnc_base::special::erf;
+use bnnc_math::philox::{key, uniform};
+use bnnc_math::special::erf;
 use bnnc_run::report::svg::{Axis, Plot, Swatch};
 use bnnc_wmi::head::{Head, Law, Noise, Term};
 

@@ -6,8 +6,8 @@
 
 use crate::figure::{self, CURVES};
 use crate::{Extent, cell, differences, term};
-use bnnc_base::philox::{key, normal};
 use bnnc_data::metrics::{log_mean_exp, mean_and_standard_error};
+use bnnc_math::philox::{key, normal};
 use bnnc_run::report::svg::{Axis, Plot, Swatch};
 use bnnc_wmi::head::{ALPHA_VARIANCE, Head, Law, Noise};
 

@@ -2,9 +2,9 @@
 
 use crate::figure::{self, CURVES};
 use crate::{Extent, cell, differences, term};
-use bnnc_base::philox::{key, normal};
-use bnnc_base::special::sigmoid;
 use bnnc_data::metrics::mean_and_standard_error;
+use bnnc_math::philox::{key, normal};
+use bnnc_math::special::sigmoid;
 use bnnc_run::report::svg::{Axis, Plot, Swatch};
 use bnnc_wmi::head::mean_sigmoid;
 

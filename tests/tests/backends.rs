@@ -2,8 +2,8 @@
 
 use bnnc_abi::manifest::{Infer, Work};
 use bnnc_base::dtype::Precision;
-use bnnc_base::philox;
 use bnnc_data::Dataset;
+use bnnc_math::philox;
 use bnnc_run::core::states::{Values, start};
 use bnnc_tests::compile::{self, examples, options};
 use bnnc_tests::step::{Steps, distance, predictions, sampled, training};

@@ -4,9 +4,9 @@
 
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::dtype::Precision;
-use bnnc_base::philox;
 use bnnc_kernels::pool::Pool;
 use bnnc_laplace::marginal::LARGEST_FACTOR;
+use bnnc_math::philox;
 use bnnc_run::methods::laplace::Approximated;
 use bnnc_run::run::RunResult;
 use bnnc_tests::compile::{self, Compiled, options};

@@ -3,7 +3,6 @@
 #![allow(clippy::unwrap_used)]
 
 use bnnc_base::shape::{Shape, Sizes, Symbol};
-use bnnc_base::special::lgamma;
 use bnnc_driver::infer::{Compilation, Failure};
 use bnnc_driver::options::Options;
 use bnnc_driver::{compile, program};
@@ -14,6 +13,7 @@ use bnnc_graph::model::Model;
 use bnnc_graph::tensor::Tensor;
 use bnnc_graph::types::Type;
 use bnnc_hir::elaborate;
+use bnnc_math::special::lgamma;
 use bnnc_rewrite::density::{Densities, density};
 use bnnc_rewrite::methods::noncentre;
 use bnnc_rewrite::methods::sample::Sampled;

@@ -1,10 +1,10 @@
 //! Mutations of the sample programs through lexer, parser, formatter and checker, for as long as is asked:
 //! `BNNC_SOAK_SECONDS=600 cargo test --release -p bnnc-tests --test soak -- --ignored`.
 
-use bnnc_base::philox;
 use bnnc_base::source::SourceMap;
 use bnnc_driver::options::Options;
 use bnnc_driver::program;
+use bnnc_math::philox;
 use std::time::{Duration, Instant};
 
 /// Pieces that programs are made of, so that mutations stay near what parses.

@@ -433,7 +433,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
         // Extrema are cheapest with a constant in front; nothing else asks.
         let extremum = matches!(
             scalar,
-            bnnc_base::scalar::Scalar::Max | bnnc_base::scalar::Scalar::Min
+            bnnc_math::scalar::Scalar::Max | bnnc_math::scalar::Scalar::Min
         );
         if extremum && never_nan(*last) {
             return self

@@ -3,7 +3,7 @@
 use crate::isa::Lanes;
 use bnnc_abi::plan::Combine;
 use bnnc_base::dtype::{DType, Precision};
-use bnnc_base::scalar::Scalar;
+use bnnc_math::scalar::Scalar;
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
 use cranelift_frontend::FunctionBuilder;

@@ -4,9 +4,9 @@
 use crate::gpu::gamma;
 use crate::text::{Text, Type, Value, commas};
 use bnnc_abi::symbols::NoiseKind;
-use bnnc_base::approx::recorded::{self, Kind, Op, Operand, Recording, Step};
 use bnnc_base::dtype::Precision;
-use bnnc_base::scalar::Scalar;
+use bnnc_math::approx::recorded::{self, Kind, Op, Operand, Recording, Step};
+use bnnc_math::scalar::Scalar;
 
 /// Whether a scalar operation is inlined where the runtime can be called: not those that are long or need exact products.
 pub(crate) fn is_inlined(scalar: Scalar) -> bool {

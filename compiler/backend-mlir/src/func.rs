@@ -9,8 +9,8 @@ use bnnc_abi::code::KernelArgs;
 use bnnc_abi::symbols::CALLED;
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::{DType, Precision};
-use bnnc_base::scalar::Scalar;
 use bnnc_loops::ir::{InstId, InstOp, Kernel, Size};
+use bnnc_math::scalar::Scalar;
 use std::mem::offset_of;
 
 /// What one kernel is made from.

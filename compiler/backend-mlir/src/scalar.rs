@@ -3,7 +3,7 @@
 use crate::text::{Text, Type, Value};
 use bnnc_abi::plan::Combine;
 use bnnc_base::dtype::Precision;
-use bnnc_base::scalar::Scalar;
+use bnnc_math::scalar::Scalar;
 
 /// Emits `scalar` on `x`; `never_nan` says of each of the first two operands whether it cannot be NaN.
 pub(crate) fn apply(text: &mut Text, scalar: Scalar, x: &[Value], never_nan: [bool; 2]) -> Value {

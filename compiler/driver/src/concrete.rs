@@ -1,11 +1,11 @@
 //! A distribution whose parameters are numbers: its draws and its density.
 
-use bnnc_base::philox;
 use bnnc_base::shape::{Dim, Sizes};
 use bnnc_graph::dist::{Instance, Support};
 use bnnc_graph::eval::evaluate;
 use bnnc_graph::function::Function;
 use bnnc_graph::tensor::Tensor;
+use bnnc_math::philox;
 use bnnc_rewrite::batch::batch;
 use bnnc_rewrite::density::prefix_noise;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Reference evaluation of elementwise ops: one scalar operation per element.
 
 use crate::tensor::Tensor;
-use bnnc_base::scalar::Scalar;
+use bnnc_math::scalar::Scalar;
 
 /// Applies `scalar` to operands of equal shape.
 pub fn eval(scalar: Scalar, operands: &[&Tensor]) -> Tensor {

@@ -2,7 +2,6 @@
 #![allow(clippy::unwrap_used)]
 
 use bnnc_base::dtype::DType;
-use bnnc_base::philox;
 use bnnc_base::shape::{Dim, Sizes, Symbol};
 use bnnc_graph::attr::Attr;
 use bnnc_graph::builder::Builder;
@@ -15,6 +14,7 @@ use bnnc_graph::spec::PROBABILISTIC;
 use bnnc_graph::tensor::Tensor;
 use bnnc_graph::types::Type;
 use bnnc_graph::verify::{check_call, verify};
+use bnnc_math::philox;
 
 /// Calls `check` with every example of every op.
 fn each_example(check: impl Fn(&'static OpDef, &Example, &str)) {

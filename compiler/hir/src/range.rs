@@ -4,9 +4,9 @@ use crate::builtin::Builtin;
 use crate::constant::constant;
 use crate::tree::{Expr, ExprKind, FnId, LocalId, Module, Stmt};
 use crate::types::{Elem, Ty};
-use bnnc_base::special::{sigmoid, softplus};
 use bnnc_grammar::ast::{BinaryOp, UnaryOp};
 use bnnc_graph::dist::Support;
+use bnnc_math::special::{sigmoid, softplus};
 use std::cell::Cell;
 use std::collections::HashMap;
 

@@ -6,9 +6,9 @@ use bnnc_abi::plan::{Combine, Storage};
 use bnnc_abi::symbols::NoiseKind;
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::DType;
-use bnnc_base::gamma;
-use bnnc_base::philox;
-use bnnc_base::scalar::Scalar;
+use bnnc_math::gamma;
+use bnnc_math::philox;
+use bnnc_math::scalar::Scalar;
 
 /// Runs a kernel over `args.start..args.end` of its outermost axis; real buffers hold `f64`.
 ///

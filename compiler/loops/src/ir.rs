@@ -10,7 +10,7 @@ use bnnc_abi::plan::{Combine, Plan, Storage};
 use bnnc_abi::symbols::NoiseKind;
 use bnnc_base::arena::Arena;
 use bnnc_base::dtype::DType;
-use bnnc_base::scalar::Scalar;
+use bnnc_math::scalar::Scalar;
 
 bnnc_base::id!(
     /// The result of an instruction.

@@ -8,9 +8,9 @@ use bnnc_abi::primitive;
 use bnnc_abi::symbols::NoiseKind;
 use bnnc_base::arena::Arena;
 use bnnc_base::dtype::{DType, Precision};
-use bnnc_base::scalar::Scalar;
 use bnnc_base::shape::{Dim, Shape, Symbol};
 use bnnc_base::text::{Reader, TextError};
+use bnnc_math::scalar::Scalar;
 use std::sync::Arc;
 
 type Read<T> = Result<T, TextError>;

@@ -6,7 +6,7 @@ use bnnc_abi::plan::Storage;
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::DType;
 use bnnc_base::fault::Fault;
-use bnnc_base::scalar::Scalar;
+use bnnc_math::scalar::Scalar;
 
 /// Whether a rule holds, or which does not.
 pub(crate) type Verdict = Result<(), String>;

@@ -6,9 +6,9 @@ use bnnc_abi::symbols::NoiseKind;
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::DType;
 use bnnc_base::fault::Fault;
-use bnnc_base::scalar::Scalar;
 use bnnc_base::shape::Dim;
 use bnnc_loops::ir::InstId;
+use bnnc_math::scalar::Scalar;
 use std::collections::HashMap;
 use std::rc::Rc;
 

@@ -13,12 +13,12 @@ use bnnc_abi::symbols::NoiseKind;
 use bnnc_base::arena::Arena;
 use bnnc_base::dtype::DType;
 use bnnc_base::fault::Fault;
-use bnnc_base::philox;
 use bnnc_base::shape::{Dim, Shape};
 use bnnc_graph::attr::{self, Attr};
 use bnnc_graph::function::{Function, NodeKind, Value};
 use bnnc_graph::op::{KernelKind, Lower};
 use bnnc_graph::types::Type;
+use bnnc_math::philox;
 use std::collections::HashMap;
 use std::sync::Arc;
 

@@ -126,7 +126,7 @@ impl Partition {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bnnc_base::philox;
+    use bnnc_math::philox;
 
     /// A random order of `count` tasks where edges go from lower to higher numbers.
     fn random(seed: u64, count: usize, edges: usize) -> Partition {

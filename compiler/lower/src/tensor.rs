@@ -5,8 +5,8 @@ use bnnc_abi::plan::{BufferId, Combine};
 use bnnc_abi::symbols::NoiseKind;
 use bnnc_base::arena::Arena;
 use bnnc_base::dtype::DType;
-use bnnc_base::scalar::Scalar;
 use bnnc_base::shape::Dim;
+use bnnc_math::scalar::Scalar;
 
 bnnc_base::id!(
     /// A tensor-valued expression; operands have smaller ids.

@@ -3,11 +3,11 @@
 mod executor;
 
 use bnnc_abi::symbols::NoiseKind;
-use bnnc_base::philox;
 use bnnc_base::shape::{Dim, Shape, Sizes, Symbol};
 use bnnc_graph::builder::{Builder, Window};
 use bnnc_graph::function::{Function, Value};
 use bnnc_graph::types::Type;
+use bnnc_math::philox;
 
 const BATCH: Dim = Dim::Symbol(Symbol::Batch);
 const DRAWS: Dim = Dim::Symbol(Symbol::Draws);

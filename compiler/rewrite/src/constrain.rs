@@ -1,10 +1,10 @@
 //! Bijections from the reals onto supports, with the logarithms of their Jacobians.
 
 use bnnc_base::shape::{Dim, Shape};
-use bnnc_base::special;
 use bnnc_graph::builder::{Builder, Window};
 use bnnc_graph::dist::Support;
 use bnnc_graph::function::Value;
+use bnnc_math::special;
 
 /// Carries `z` onto `support`; returns the value and the logarithm of the determinant of the Jacobian, a scalar.
 /// `None` for supports that the reals cannot be carried onto.

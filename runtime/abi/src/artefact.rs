@@ -46,11 +46,11 @@ const TEXTS: &[&str] = &[
     include_str!("sampling/penalty.rs"),
     include_str!("steering.rs"),
     include_str!("symbols.rs"),
-    include_str!("../../../compiler/base/src/arena.rs"),
-    include_str!("../../../compiler/base/src/dtype.rs"),
-    include_str!("../../../compiler/base/src/shape.rs"),
-    include_str!("../../../compiler/base/src/source.rs"),
-    include_str!("../../../compiler/base/src/support.rs"),
+    include_str!("../../base/src/arena.rs"),
+    include_str!("../../base/src/dtype.rs"),
+    include_str!("../../base/src/shape.rs"),
+    include_str!("../../base/src/source.rs"),
+    include_str!("../../base/src/support.rs"),
 ];
 
 /// What a machine must be, readable before anything else.

@@ -4,7 +4,7 @@ use crate::accelerator::Accelerator;
 use crate::device;
 use crate::plan::{Amount, Extent, Plan};
 use bnnc_base::fault::Fault;
-use bnnc_base::philox;
+use bnnc_math::philox;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
 use std::sync::Arc;
 

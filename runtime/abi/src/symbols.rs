@@ -3,7 +3,7 @@
 //! Array primitives work on one block: `out` and `x` hold `n` elements of the run's precision and may be the same.
 
 use bnnc_base::dtype::Precision;
-use bnnc_base::scalar::Scalar;
+use bnnc_math::scalar::Scalar;
 
 /// `(out, x, n)`: an elementwise function of one operand.
 pub type Unary = unsafe extern "C" fn(out: *mut u8, x: *const u8, n: i64);

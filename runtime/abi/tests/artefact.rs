@@ -16,8 +16,8 @@ use bnnc_abi::primitive;
 use bnnc_base::arena::Arena;
 use bnnc_base::checksum::Checksum;
 use bnnc_base::dtype::Precision;
-use bnnc_base::philox;
 use bnnc_base::shape::{Dim, Shape, Symbol};
+use bnnc_math::philox;
 use std::collections::HashMap;
 use std::io::Cursor;
 use std::sync::Arc;
@@ -401,7 +401,7 @@ fn the_layout_covers_what_is_written() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
     let own = std::fs::read_to_string(root.join("src/artefact.rs")).unwrap();
     let mut seen = 0;
-    for folder in ["src", "src/sampling", "src/method", "../../compiler/base/src"] {
+    for folder in ["src", "src/sampling", "src/method", "../base/src"] {
         for entry in std::fs::read_dir(root.join(folder)).unwrap() {
             let path = entry.unwrap().path();
             let text = std::fs::read_to_string(&path).unwrap_or_default();

@@ -50,7 +50,7 @@ pub fn system(ints: &[i64]) -> Option<System> {
 mod tests {
     use super::*;
     use bnnc_abi::primitive::TRIANGULAR_SOLVE;
-    use bnnc_base::philox;
+    use bnnc_math::philox;
 
     /// What `cublasDtrsm` documents for side right, the upper triangle and a diagonal of its own, with alpha 1: the `X` with
     /// `X op(A) = B` for the `m` by `n` matrix `B`, which it overwrites. Column `j` of the product is the sum of the columns `k` of `X`

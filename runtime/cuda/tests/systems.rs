@@ -10,9 +10,9 @@ use bnnc_abi::primitive::{self, TRIANGULAR_SOLVE};
 use bnnc_base::arena::Arena;
 use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
-use bnnc_base::philox;
 use bnnc_base::shape::{Dim, Shape, Symbol};
 use bnnc_kernels::executor::Machine;
+use bnnc_math::philox;
 use stub::{Stub, blocks, fixed, image, planned, sizes, work};
 
 /// Rows of the matrices: large enough for one or two of them at a time.

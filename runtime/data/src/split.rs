@@ -4,7 +4,7 @@ use crate::read::Reading;
 use crate::report::{self, Faults};
 use bnnc_abi::data::{DataSpec, Test};
 use bnnc_base::diagnostic::Diagnostic;
-use bnnc_base::philox;
+use bnnc_math::philox;
 use serde::Deserialize;
 use std::path::Path;
 

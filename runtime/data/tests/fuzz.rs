@@ -5,8 +5,8 @@
 mod folder;
 
 use bnnc_abi::data::{DataSpec, Format, Test};
-use bnnc_base::philox;
 use bnnc_data::Source;
+use bnnc_math::philox;
 use flate2::{Compression, write::GzEncoder};
 use folder::{Folder, idx, npy, parquet, spec};
 use std::io::Write;

@@ -2,10 +2,10 @@
 
 use bnnc_abi::symbols::NoiseKind;
 use bnnc_base::dtype::Precision;
-use bnnc_base::scalar::Scalar;
 use bnnc_kernels::arrays::{Level, noise_at, unary_at};
 use bnnc_kernels::matmul::matmul;
 use bnnc_kernels::pool::Pool;
+use bnnc_math::scalar::Scalar;
 use std::time::Instant;
 
 /// The best of many repetitions, in seconds.

@@ -4,8 +4,8 @@
 
 use crate::matmul::{Extents, Real, subtract_product};
 use crate::pool::Pool;
-use bnnc_base::approx::{Number, Plain};
 use bnnc_base::dtype::Precision;
+use bnnc_math::approx::{Number, Plain};
 
 /// Rows per block.
 const BLOCK: usize = 48;

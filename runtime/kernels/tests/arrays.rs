@@ -4,10 +4,10 @@
 
 use bnnc_abi::symbols::{CALLED, NoiseKind, noise_symbol, scalar_symbol};
 use bnnc_base::dtype::Precision;
-use bnnc_base::gamma;
-use bnnc_base::philox;
-use bnnc_base::scalar::Scalar;
 use bnnc_kernels::arrays::{self, Level};
+use bnnc_math::gamma;
+use bnnc_math::philox;
+use bnnc_math::scalar::Scalar;
 
 /// Runs a unary primitive on `f64` values stored in the precision, in place where asked.
 fn run_unary(level: Level, scalar: Scalar, precision: Precision, x: &[f64]) -> Vec<f64> {

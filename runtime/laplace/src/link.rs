@@ -5,7 +5,7 @@
 
 use crate::root::{Failure, Roots};
 use bnnc_base::dtype::Precision;
-use bnnc_base::special::{erfc, softplus};
+use bnnc_math::special::{erfc, softplus};
 use std::f64::consts::{FRAC_1_SQRT_2, PI, TAU};
 
 /// Where the spread of a prediction comes from, as standard deviations.

@@ -2,7 +2,7 @@
 //!
 //! Equations are those of Daxberger et al. 2021, "Bayesian deep learning via subnetwork inference".
 
-use bnnc_base::philox;
+use bnnc_math::philox;
 use faer::{MatRef, Side};
 use std::cmp::Ordering;
 

@@ -4,12 +4,12 @@
 mod models;
 
 use bnnc_base::dtype::Precision;
-use bnnc_base::philox;
 use bnnc_laplace::link::{
     Draws, Normal, bridge, bridge_normalised, deviation, mixture_quantile, probit, probit_truth,
     standard_cumulative, standard_quantile,
 };
 use bnnc_laplace::root::{Failure, Roots};
+use bnnc_math::philox;
 use models::{classification, close, diagonal, inverse, plus_diagonal, product, transposed};
 
 /// Standard normal numbers of a fixed stream.

@@ -4,7 +4,6 @@
 mod models;
 
 use bnnc_abi::laplace::PriorStructure;
-use bnnc_base::philox;
 use bnnc_kernels::pool::Pool;
 use bnnc_laplace::curvature::{Block, Curvature, LowRank, NotPositive, Prior};
 use bnnc_laplace::marginal::{
@@ -13,6 +12,7 @@ use bnnc_laplace::marginal::{
 };
 use bnnc_laplace::matrix::Matrix;
 use bnnc_laplace::posterior::whitened;
+use bnnc_math::philox;
 use models::{block, close, diagonal, inverse, plus_diagonal, product, regression, transposed};
 use std::f64::consts::TAU;
 

@@ -3,10 +3,10 @@
 
 mod models;
 
-use bnnc_base::philox;
 use bnnc_laplace::select::{
     Element, TooFew, columns, diagonal_variances, highest, locate, magnitudes, random, size, wasserstein,
 };
+use bnnc_math::philox;
 use models::{block, close, diagonal, inverse, plus_diagonal, product, regression, square_root};
 
 /// The full covariance of the regression.

@@ -1,6 +1,6 @@
 //! The random numbers of a chain: functions of seed, infer, chain, purpose and iteration, never of an order of calls.
 
-use bnnc_base::philox;
+use bnnc_math::philox;
 
 /// What a random number is for; numbers of different purposes are independent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

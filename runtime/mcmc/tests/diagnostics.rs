@@ -1,7 +1,7 @@
 //! R-hat, effective sample sizes and standard errors against published numbers, ArviZ and closed forms.
 #![allow(clippy::unwrap_used)]
 
-use bnnc_base::philox;
+use bnnc_math::philox;
 use bnnc_mcmc::diagnostics::{Summariser, Summary, effective, energy, errors, ranks, rhat};
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! Leave-one-out predictions against ArviZ and against models whose answer is known.
 #![allow(clippy::unwrap_used)]
 
-use bnnc_base::philox;
+use bnnc_math::philox;
 use bnnc_mcmc::loo::pareto::{Pareto, Smoother, tail_length};
 use bnnc_mcmc::loo::{LeaveOneOut, Row, Shapes, Total, difference, good_shape};
 

@@ -3,13 +3,13 @@
 use bnnc_abi::code::Artifact;
 use bnnc_abi::primitive::{CHOLESKY, TRIANGULAR_SOLVE};
 use bnnc_base::dtype::Precision;
-use bnnc_base::philox;
 use bnnc_base::shape::Sizes;
 use bnnc_driver::backends;
 use bnnc_kernels::executor::Machine;
 use bnnc_kernels::pool::Pool;
 use bnnc_loops::backend::Options;
 use bnnc_loops::parse::parse;
+use bnnc_math::philox;
 use std::sync::Arc;
 
 fn solving(precision: Precision, [batch, n, columns, transposed]: [usize; 4]) -> Machine {

@@ -2,7 +2,7 @@
 
 use super::integral::Side;
 use super::laws::law;
-use bnnc_base::special::softplus;
+use bnnc_math::special::softplus;
 use bnnc_run::core::states::Values;
 
 /// How a divergence may be computed, the most preferred first.

@@ -141,7 +141,7 @@ fn statistics_by_law_have_the_law_of_sums() {
 /// The comparison above is a test only if it tells apart laws that differ a little: by a shift or a stretch.
 #[test]
 fn different_laws_are_told_apart() {
-    use bnnc_base::philox::{key, normal};
+    use bnnc_math::philox::{key, normal};
     let sample = |name: &str, scale: f64, shift: f64| -> Vec<f64> {
         let key = key(1, name);
         (0..STEPS as u64)

@@ -4,7 +4,7 @@
 
 use super::by_hand::Cases;
 use super::sampled::Reference;
-use bnnc_base::special::lgamma;
+use bnnc_math::special::lgamma;
 
 /// The lower Cholesky factor of a positive definite matrix.
 fn cholesky(a: &[Vec<f64>]) -> Vec<Vec<f64>> {

@@ -5,14 +5,14 @@ use bnnc_abi::code::{Code, KernelArgs};
 use bnnc_abi::plan::{Launch, Role, Step, Storage};
 use bnnc_abi::symbols::{Address, CALLED, NoiseKind, noise_symbol, scalar_symbol};
 use bnnc_base::dtype::Precision;
-use bnnc_base::gamma;
-use bnnc_base::philox;
-use bnnc_base::scalar::Scalar;
 use bnnc_base::shape::Sizes;
 use bnnc_loops::backend::{Backend, Options};
 use bnnc_loops::ir::Program;
 use bnnc_loops::reference::Reference;
 use bnnc_loops::verify::verify;
+use bnnc_math::gamma;
+use bnnc_math::philox;
+use bnnc_math::scalar::Scalar;
 
 /// The elements of one buffer.
 pub type Elements = Vec<f64>;

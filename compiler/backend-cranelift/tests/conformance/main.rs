@@ -11,7 +11,7 @@ mod sweeps;
 
 use bnnc_backend_cranelift::Cranelift;
 use bnnc_base::dtype::Precision;
-use bnnc_base::scalar::Scalar;
+use bnnc_math::scalar::Scalar;
 
 /// The backend under test.
 pub static BACKEND: Cranelift = Cranelift;

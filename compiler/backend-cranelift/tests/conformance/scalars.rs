@@ -4,10 +4,10 @@ use crate::harness::{self, Case};
 use crate::tolerance;
 use bnnc_abi::plan::Storage;
 use bnnc_base::dtype::{DType, Precision};
-use bnnc_base::scalar::Scalar;
 use bnnc_loops::ir::Program;
 use bnnc_loops::parse::parse;
 use bnnc_loops::verify::scalar_type;
+use bnnc_math::scalar::Scalar;
 
 /// Operands that every pairing is made of; `f32` holds each exactly, and comparisons meet equal and special ones.
 const REALS: [f64; 24] = [

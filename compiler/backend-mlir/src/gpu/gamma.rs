@@ -4,10 +4,10 @@ use crate::approximation::{Approximation, inline};
 use crate::scalar::resized;
 use crate::text::{Text, Type, Value, commas};
 use bnnc_abi::symbols::NoiseKind;
-use bnnc_base::approx::recorded;
 use bnnc_base::dtype::Precision;
-use bnnc_base::gamma::ATTEMPTS;
-use bnnc_base::scalar::Scalar;
+use bnnc_math::approx::recorded;
+use bnnc_math::gamma::ATTEMPTS;
+use bnnc_math::scalar::Scalar;
 
 const WIDE: Type = Type::Real(Precision::F64);
 
@@ -108,7 +108,7 @@ pub(crate) fn variate(text: &mut Text, precision: Precision) {
     end(text, results[2], Some(smallest), real);
 }
 
-/// The key of an attempt: see `bnnc_base::philox::attempt`.
+/// The key of an attempt: see `bnnc_math::philox::attempt`.
 fn attempt_key(text: &mut Text, key: Value, number: Value) -> Value {
     let step = with(text, "arith.muli", number, 0x9E37_79B9_7F4A_7C15_u64 as i64);
     let mut mixed = text.alike("arith.addi", &[key, step]);

@@ -3,9 +3,9 @@
 use crate::harness::{Case, run_all};
 use bnnc_abi::symbols::CALLED;
 use bnnc_base::dtype::Precision;
-use bnnc_base::scalar::Scalar;
 use bnnc_kernels::arrays::unary;
 use bnnc_loops::parse::parse;
+use bnnc_math::scalar::Scalar;
 
 const COUNT: usize = 1003;
 

@@ -16,7 +16,7 @@ mod sweeps;
 
 use bnnc_backend_mlir::Mlir;
 use bnnc_base::dtype::Precision;
-use bnnc_base::scalar::Scalar;
+use bnnc_math::scalar::Scalar;
 use std::path::PathBuf;
 use std::sync::LazyLock;
 

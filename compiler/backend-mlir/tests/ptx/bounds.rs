@@ -1,7 +1,7 @@
 //! How far code for graphics processors may be from the reference, on a machine that runs PTX or on a device.
 
 use bnnc_base::dtype::Precision;
-use bnnc_base::scalar::Scalar;
+use bnnc_math::scalar::Scalar;
 
 /// How many random kernels are compared in each precision.
 pub const RANDOM_KERNELS: u64 = 150;

@@ -113,7 +113,7 @@ infer f = nuts(M, d) { chains = 2, warmup = 300, draws = 1000 }
     let data = outcomes();
     let exact = moments((-2.0, 3.0), |mu| {
         // The mass of the positive reals under a normal distribution with mean `mu`.
-        let mass = 0.5 * bnnc_base::special::erfc(-mu / 2.0_f64.sqrt());
+        let mass = 0.5 * bnnc_math::special::erfc(-mu / 2.0_f64.sqrt());
         let terms: f64 = data.iter().map(|y| -0.5 * (y - mu).powi(2) - mass.ln()).sum();
         terms - 0.5 * mu * mu
     });

@@ -6,7 +6,7 @@ use crate::example;
 use crate::function::Value;
 use crate::infer;
 use crate::op::{Arity, Batch, Lower, OpDef, Vjp};
-use bnnc_base::scalar::Scalar;
+use bnnc_math::scalar::Scalar;
 use std::f64::consts::FRAC_2_SQRT_PI;
 
 /// `erf x`: the error function.

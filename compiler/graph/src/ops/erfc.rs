@@ -5,7 +5,7 @@ use crate::elementwise;
 use crate::example;
 use crate::infer;
 use crate::op::{Arity, Batch, Lower, OpDef, Vjp};
-use bnnc_base::scalar::Scalar;
+use bnnc_math::scalar::Scalar;
 
 /// `erfc x`: `1 - erf x`, accurate where it is small.
 pub static ERFC: OpDef = OpDef {

@@ -4,7 +4,7 @@ use crate::elementwise;
 use crate::example;
 use crate::infer;
 use crate::op::{Arity, Batch, Lower, OpDef, Vjp};
-use bnnc_base::scalar::Scalar;
+use bnnc_math::scalar::Scalar;
 
 /// `exp x`: the natural exponential.
 pub static EXP: OpDef = OpDef {

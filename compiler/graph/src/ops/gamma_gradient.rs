@@ -4,7 +4,7 @@ use crate::elementwise;
 use crate::example;
 use crate::infer;
 use crate::op::{Arity, Batch, Interval, Lower, OpDef, Vjp};
-use bnnc_base::scalar::Scalar;
+use bnnc_math::scalar::Scalar;
 
 /// `gamma_gradient shape, g`: the derivative of a gamma variate in its shape.
 pub static GAMMA_GRADIENT: OpDef = OpDef {

@@ -9,8 +9,8 @@ use crate::op::{Arity, Batch, Example, Interval, KernelKind, Lower, OpDef, Site,
 use crate::tensor::Tensor;
 use crate::types::Type;
 use bnnc_base::dtype::DType;
-use bnnc_base::gamma;
-use bnnc_base::philox;
+use bnnc_math::gamma;
+use bnnc_math::philox;
 
 /// Gamma variates of a counter-based stream.
 pub static GAMMA_NOISE: OpDef = OpDef {

@@ -5,7 +5,7 @@ use crate::elementwise;
 use crate::example;
 use crate::infer;
 use crate::op::{Arity, Batch, Interval, Lower, OpDef, Vjp};
-use bnnc_base::scalar::Scalar;
+use bnnc_math::scalar::Scalar;
 
 /// `lgamma x`: the logarithm of the gamma function.
 pub static LGAMMA: OpDef = OpDef {

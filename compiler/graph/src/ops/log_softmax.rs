@@ -9,7 +9,7 @@ use crate::infer;
 use crate::op::{Arity, Batch, Interval, Lower, OpDef, Site, Vjp};
 use crate::tensor::Tensor;
 use bnnc_base::dtype::DType;
-use bnnc_base::special;
+use bnnc_math::special;
 
 /// The logarithm of `softmax`.
 pub static LOG_SOFTMAX: OpDef = OpDef {

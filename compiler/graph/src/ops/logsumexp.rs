@@ -10,7 +10,7 @@ use crate::op::{Arity, Batch, Example, Interval, Lower, OpDef, Site, Vjp};
 use crate::tensor::Tensor;
 use crate::types::Type;
 use bnnc_base::dtype::DType;
-use bnnc_base::special;
+use bnnc_math::special;
 
 /// The logarithm of the sum of exponentials along an axis, which goes away.
 pub static LOGSUMEXP: OpDef = OpDef {

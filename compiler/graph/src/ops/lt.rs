@@ -4,7 +4,7 @@ use crate::elementwise;
 use crate::example;
 use crate::infer;
 use crate::op::{Arity, Batch, Interval, Lower, OpDef, Vjp};
-use bnnc_base::scalar::Scalar;
+use bnnc_math::scalar::Scalar;
 
 /// `lt x, y`: `x < y`, of reals or of integers.
 pub static LT: OpDef = OpDef {

@@ -4,7 +4,7 @@ use crate::elementwise;
 use crate::example;
 use crate::infer;
 use crate::op::{Arity, Batch, Lower, OpDef, Vjp};
-use bnnc_base::scalar::Scalar;
+use bnnc_math::scalar::Scalar;
 
 /// `neg x`: the negative.
 pub static NEG: OpDef = OpDef {

@@ -8,8 +8,8 @@ use crate::tensor::Tensor;
 use crate::types::Type;
 use bnnc_abi::symbols::NoiseKind;
 use bnnc_base::dtype::DType;
-use bnnc_base::philox;
 use bnnc_base::shape::Shape;
+use bnnc_math::philox;
 
 /// Numbers of a counter-based stream.
 pub static NOISE: OpDef = OpDef {

@@ -8,7 +8,7 @@ use crate::function::Value;
 use crate::infer;
 use crate::op::Site;
 use crate::op::{Arity, Batch, Interval, Lower, OpDef, Vjp};
-use bnnc_base::scalar::Scalar;
+use bnnc_math::scalar::Scalar;
 
 /// `pow x, y`: the power.
 pub static POW: OpDef = OpDef {

@@ -5,7 +5,7 @@ use crate::attr::{AttrKind, AttrSpec};
 use crate::builder::Builder;
 use crate::function::Value;
 use crate::op::{Arity, Batch, KernelKind, Lower, OpDef, Site, Vjp};
-use bnnc_base::special;
+use bnnc_math::special;
 
 /// The largest element along axes, which go away.
 pub static REDUCE_MAX: OpDef = OpDef {

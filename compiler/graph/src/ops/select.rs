@@ -7,7 +7,7 @@ use crate::infer::{self, Inferred};
 use crate::op::{Arity, Batch, Example, Interval, Lower, OpDef, Vjp};
 use crate::types::Type;
 use bnnc_base::dtype::DType;
-use bnnc_base::scalar::Scalar;
+use bnnc_math::scalar::Scalar;
 
 /// `x` where `c` holds, else `y`.
 pub static SELECT: OpDef = OpDef {

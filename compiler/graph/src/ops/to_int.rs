@@ -6,7 +6,7 @@ use crate::infer;
 use crate::op::{Arity, Batch, Lower, OpDef, Vjp};
 use crate::types::Type;
 use bnnc_base::dtype::DType;
-use bnnc_base::scalar::Scalar;
+use bnnc_math::scalar::Scalar;
 
 /// A real number as an integer, towards zero.
 pub static TO_INT: OpDef = OpDef {

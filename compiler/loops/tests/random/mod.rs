@@ -4,9 +4,9 @@ use bnnc_abi::plan::{Amount, Buffer, BufferId, Combine, Extent, Launch, Plan, Re
 use bnnc_abi::symbols::NoiseKind;
 use bnnc_base::arena::Arena;
 use bnnc_base::dtype::{DType, Precision};
-use bnnc_base::scalar::Scalar;
 use bnnc_base::shape::Shape;
 use bnnc_loops::ir::{Access, Dynamic, Inst, InstId, InstOp, Kernel, Output, Program, Size};
+use bnnc_math::scalar::Scalar;
 
 /// A small generator of random numbers (SplitMix64).
 pub struct Dice(pub u64);

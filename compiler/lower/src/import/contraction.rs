@@ -6,10 +6,10 @@ use crate::tensor::{Call, CallInts, Coordinate, Kind, Part, TensorId};
 use bnnc_abi::plan::Combine;
 use bnnc_abi::primitive::{self, Primitive};
 use bnnc_base::dtype::DType;
-use bnnc_base::scalar::Scalar;
 use bnnc_base::shape::Dim;
 use bnnc_graph::attr;
 use bnnc_graph::labels::Labels;
+use bnnc_math::scalar::Scalar;
 
 impl Import<'_> {
     /// A copy in memory, in the row-major order of its own axes.

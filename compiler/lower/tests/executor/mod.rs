@@ -6,7 +6,6 @@ use bnnc_abi::code::KernelArgs;
 use bnnc_abi::plan::{BufferId, Launch, Role, Step, Storage};
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::{DType, Precision};
-use bnnc_base::philox;
 use bnnc_base::shape::Sizes;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, NodeKind, Value};
@@ -17,6 +16,7 @@ use bnnc_loops::interp::interpret;
 use bnnc_loops::ir::Program;
 use bnnc_loops::verify::verify;
 use bnnc_lower::{Options, lower};
+use bnnc_math::philox;
 use std::collections::HashMap;
 
 enum Memory {

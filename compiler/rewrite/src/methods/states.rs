@@ -216,7 +216,7 @@ fn last_of(shape: &Shape) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bnnc_base::special::{sigmoid, softplus};
+    use bnnc_math::special::{sigmoid, softplus};
 
     const POSITIVE: Support = Support::Interval(0.0, f64::INFINITY);
 

@@ -202,7 +202,7 @@ pub fn radial(size: usize) -> Instance {
     let mut instance = normal(&shape);
     let ty = Type::real(shape);
     let d = size as f64;
-    let surface = 2f64.ln() + d / 2.0 * PI.ln() - bnnc_base::special::lgamma(d / 2.0);
+    let surface = 2f64.ln() + d / 2.0 * PI.ln() - bnnc_math::special::lgamma(d / 2.0);
     let constant = (2.0 / (2.0 * PI).sqrt()).ln() - 0.5 - surface + (d - 1.0) * (EULER + 2f64.ln()) / 2.0;
     instance.name = "Radial".into();
     instance.elementwise = false;

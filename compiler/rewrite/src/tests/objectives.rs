@@ -132,7 +132,7 @@ fn close(got: f64, want: f64, tolerance: f64) {
 }
 
 fn softplus(x: f64) -> f64 {
-    bnnc_base::special::softplus(x)
+    bnnc_math::special::softplus(x)
 }
 
 fn scalar() -> Shape {

@@ -103,7 +103,7 @@ fn found(family: Instance, starts: &[f64], prior: Instance, params: &[f64], kl: 
         let mut value = tensor.data[0];
         if name.ends_with("scale") {
             // The state is the inverse softplus of the scale: d scale / d state = sigmoid(state).
-            value /= bnnc_base::special::sigmoid(state(name));
+            value /= bnnc_math::special::sigmoid(state(name));
         }
         values.insert(name.to_string(), value);
     }

@@ -2,7 +2,7 @@
 
 use super::*;
 use bnnc_abi::primitive::MATMUL;
-use bnnc_base::philox;
+use bnnc_math::philox;
 
 /// What `cublasDgemmStridedBatched` documents, with alpha 1 and beta 0.
 fn carry_out(product: &Product, buffers: &mut [Vec<f64>]) {

@@ -1,7 +1,7 @@
 //! Numbers by hand and from closed forms.
 
 use super::*;
-use bnnc_base::philox;
+use bnnc_math::philox;
 
 const SEED: u64 = 11;
 
@@ -63,7 +63,7 @@ fn crps_of_a_normal_sample_converges_to_the_closed_form() {
     let sample = sorted(normals(40_000, "crps").into_iter().map(|x| mu + sigma * x));
     let z: f64 = (y - mu) / sigma;
     let density = (-z * z / 2.0).exp() / (2.0 * std::f64::consts::PI).sqrt();
-    let two_phi_minus_one = bnnc_base::special::erf(z / 2.0_f64.sqrt());
+    let two_phi_minus_one = bnnc_math::special::erf(z / 2.0_f64.sqrt());
     let exact = sigma * (z * two_phi_minus_one + 2.0 * density - 1.0 / std::f64::consts::PI.sqrt());
     // The influence function of the estimator has sd below 1.5 here: 5 sd / sqrt(40000).
     near(crps(&sample, y), exact, 5.0 * 1.5 / 200.0);

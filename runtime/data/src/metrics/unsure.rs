@@ -97,7 +97,7 @@ fn entropy(probabilities: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bnnc_base::philox;
+    use bnnc_math::philox;
 
     /// Probabilities of two classes; a larger `p` up to a half is less sure.
     fn two(p: f64) -> [f64; 2] {

@@ -1,7 +1,7 @@
 //! The loops over blocks, compiled once per instruction set.
 
-use bnnc_base::approx::functions::Elementwise;
-use bnnc_base::approx::{Arch, Fused, Number, Plain};
+use bnnc_math::approx::functions::Elementwise;
+use bnnc_math::approx::{Arch, Fused, Number, Plain};
 
 /// Elements per block: a few of the widest vectors, so that the loop over it becomes straight vector code.
 const BLOCK: usize = 16;

@@ -5,13 +5,13 @@ pub mod noise;
 mod rare;
 
 use bnnc_abi::symbols::{self, Address, Binary, Callable, Noise, NoiseKind, Unary};
-use bnnc_base::approx::Number;
-use bnnc_base::approx::functions::{
+use bnnc_base::dtype::Precision;
+use bnnc_math::approx::Number;
+use bnnc_math::approx::functions::{
     Cos, Elementwise, Erf, Erfc, Exp, Expm1, Log, Log1p, LogSigmoid, Sigmoid, Sin, Softplus, Tanh,
 };
-use bnnc_base::approx::noise as law;
-use bnnc_base::dtype::Precision;
-use bnnc_base::scalar::Scalar;
+use bnnc_math::approx::noise as law;
+use bnnc_math::scalar::Scalar;
 
 /// Instruction sets that primitives are compiled for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,10 +1,10 @@
 //! Noise streams: Philox 4x32-10 for many counters at once, then uniforms or Box-Muller normals; gamma variates one by one.
 //!
-//! The streams are defined in [`bnnc_base::philox`] and [`bnnc_base::gamma`]; here is the same, sixteen or more words at a time.
+//! The streams are defined in [`bnnc_math::philox`] and [`bnnc_math::gamma`]; here is the same, sixteen or more words at a time.
 
-use bnnc_base::approx::noise::{self as approx, Law};
-use bnnc_base::approx::{Arch, Fused, Number, Plain};
-use bnnc_base::gamma;
+use bnnc_math::approx::noise::{self as approx, Law};
+use bnnc_math::approx::{Arch, Fused, Number, Plain};
+use bnnc_math::gamma;
 
 /// Counters per large block; a block holds four elements per counter.
 const LARGE: usize = 64;

@@ -1,11 +1,11 @@
 //! Functions that programs call seldom: element by element through the `f64` references.
 
 use bnnc_abi::symbols::{Binary, Unary};
-use bnnc_base::approx::Number;
 use bnnc_base::dtype::Precision;
-use bnnc_base::gamma;
-use bnnc_base::scalar::Scalar;
-use bnnc_base::special;
+use bnnc_math::approx::Number;
+use bnnc_math::gamma;
+use bnnc_math::scalar::Scalar;
+use bnnc_math::special;
 
 /// A function of one number.
 trait Rare {

@@ -14,7 +14,7 @@ use super::transpose::transpose_plain;
 use super::transpose::{transpose_f32, transpose_f64};
 use super::vector::{Array, Vector};
 use crate::arrays::Level;
-use bnnc_base::approx::Number;
+use bnnc_math::approx::Number;
 
 /// What happens to the old contents of the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Squares copied from columns to rows.
 
-use bnnc_base::approx::Number;
+use bnnc_math::approx::Number;
 
 /// A square of four: `to[i, j] = from[j, i]`, where `from` has columns `stride` apart and `to` rows `to_stride` apart.
 ///

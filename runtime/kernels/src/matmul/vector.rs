@@ -2,7 +2,7 @@
 //!
 //! Every function is inlined into a kernel that is compiled for the vector's instruction set, and must be called only there.
 
-use bnnc_base::approx::{Number, Plain};
+use bnnc_math::approx::{Number, Plain};
 
 /// One vector.
 pub trait Vector: Copy {

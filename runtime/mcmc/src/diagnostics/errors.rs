@@ -5,7 +5,7 @@
 use super::effective::{self, average, pool};
 use super::ranks::normal_quantile;
 use super::rhat::variance;
-use bnnc_base::special::lgamma;
+use bnnc_math::special::lgamma;
 
 /// Of the mean: `sd / sqrt(ESS)` (Vehtari et al. 2021, section 4.4).
 pub fn mean(chains: &[&[f64]]) -> f64 {

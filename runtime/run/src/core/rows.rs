@@ -1,6 +1,6 @@
 //! The order in which rows are visited.
 
-use bnnc_base::philox;
+use bnnc_math::philox;
 
 /// The key of the random numbers that shuffle the rows of an infer.
 pub fn key(seed: u64, infer: &str) -> u64 {

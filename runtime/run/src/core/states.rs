@@ -1,8 +1,8 @@
 //! The tensors that an optimiser moves: where they start, and what they are after a fit.
 
 use bnnc_abi::manifest::{Init, State};
-use bnnc_base::philox;
 use bnnc_base::shape::Sizes;
+use bnnc_math::philox;
 use std::collections::HashMap;
 use std::sync::Arc;
 

@@ -11,9 +11,9 @@ use crate::inference::draws::Draws;
 use crate::inference::outcome::Outcome;
 use crate::report::export::chosen;
 use bnnc_abi::manifest::{Infer, Output, OutputKind};
-use bnnc_base::philox;
 use bnnc_data::Rows;
 use bnnc_data::metrics::{quantile, sorted};
+use bnnc_math::philox;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 

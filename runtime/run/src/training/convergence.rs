@@ -242,7 +242,7 @@ fn beside(vector: &[f64], basis: &[Vec<f64>]) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bnnc_base::philox;
+    use bnnc_math::philox;
 
     fn size(weights: usize, rows: usize) -> Size {
         Size {

@@ -4,7 +4,7 @@ use super::windows::Estimate;
 use super::{Fitted, Task};
 use crate::core::context::{Context, Stop};
 use crate::training::step::training;
-use bnnc_base::philox;
+use bnnc_math::philox;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 

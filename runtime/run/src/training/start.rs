@@ -7,8 +7,8 @@ use crate::core::states::{self, Values};
 use crate::training::Task;
 use bnnc_abi::manifest::{Infer, Init, Start, State};
 use bnnc_base::diagnostic::Diagnostic;
-use bnnc_base::philox;
 use bnnc_base::shape::Sizes;
+use bnnc_math::philox;
 use std::collections::HashMap;
 use std::sync::Arc;
 

@@ -16,7 +16,7 @@ use crate::training::convergence::material;
 use crate::training::step::{Stepper, Terms, kl_weight, training};
 use bnnc_abi::manifest::{KlWeight, Training};
 use bnnc_base::fault::Fault;
-use bnnc_base::philox;
+use bnnc_math::philox;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 

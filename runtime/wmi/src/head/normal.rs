@@ -7,7 +7,7 @@ use super::bernstein::Piece;
 use super::measure::Measure;
 use super::quadrature::{nodes_for_degree, rule};
 use super::twofold::Twofold;
-use bnnc_base::special::erfc;
+use bnnc_math::special::erfc;
 use std::f64::consts::SQRT_2;
 
 /// `log sqrt(2 pi)`.

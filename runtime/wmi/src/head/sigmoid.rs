@@ -9,7 +9,7 @@ use super::series::Series;
 use super::shape::Shape;
 use super::twofold::Twofold;
 use super::unit::Linear;
-use bnnc_base::special::{sigmoid, softplus};
+use bnnc_math::special::{sigmoid, softplus};
 
 /// The end `d` of the cubic that is nearest to the logistic function in `L2` among those with `p(d) =
 /// 1` and `p'(d) = 0`.

@@ -3,9 +3,9 @@
 use super::InstanceBuilder;
 use crate::elaborate::frame::Elaborated;
 use crate::elaborate::model::limit;
-use bnnc_base::special::lgamma;
 use bnnc_graph::dist::{Measure, Support};
 use bnnc_graph::function::Value;
+use bnnc_math::special::lgamma;
 
 impl InstanceBuilder<'_, '_, '_> {
     /// Whether the density has no normaliser, so that no restriction changes it.

@@ -13,12 +13,12 @@ use crate::{pipeline, pipelines};
 use bnnc_abi::symbols::CALLED;
 use bnnc_base::dtype::DType;
 use bnnc_base::fault::Fault;
-use bnnc_base::scalar::Scalar;
 use bnnc_base::shape::{Shape, Sizes};
 use bnnc_graph::analysis::dataflow;
 use bnnc_graph::builder::{Builder, Window};
 use bnnc_graph::function::{Function, NodeKind, Value};
 use bnnc_graph::op::{Lower, OpDef, Vjp};
+use bnnc_math::scalar::Scalar;
 use std::collections::HashSet;
 
 /// Rounds in which kinks may turn out to have kinks themselves.

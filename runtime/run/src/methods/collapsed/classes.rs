@@ -351,8 +351,8 @@ fn integral(of: &dyn Fn(f64) -> f64, panels: BinaryHeap<Panel>, least: f64) -> f
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bnnc_base::philox::{key, uniform};
-    use bnnc_base::special::softplus;
+    use bnnc_math::philox::{key, uniform};
+    use bnnc_math::special::softplus;
     use bnnc_wmi::head::{Term, Unit};
 
     /// `relu(w)` with `w` uniform on `[-1, 1]`: half of it is 0, half uniform on `[0, 1]`.
@@ -382,7 +382,7 @@ mod tests {
     #[test]
     fn a_unit_in_a_sigmoid() {
         for (outgoing, more) in [(1.0, 0.0), (3.0, -2.0), (-2.0, 0.7), (40.0, -20.0)] {
-            let want = 0.5 * bnnc_base::special::sigmoid(more)
+            let want = 0.5 * bnnc_math::special::sigmoid(more)
                 + 0.5 * between(more.min(more + outgoing), more.max(more + outgoing));
             let got = mean(&rectified(outgoing), (1.0, more), Sigmoid::Exact);
             assert!((got - want).abs() < 1e-9, "{got} is not {want}");
@@ -395,7 +395,7 @@ mod tests {
     #[test]
     fn a_unit_far_below() {
         for more in [-25.0, -40.0, -300.0] {
-            let want = 0.5 * bnnc_base::special::sigmoid(more) + 0.5 * between(more, more + 1.0);
+            let want = 0.5 * bnnc_math::special::sigmoid(more) + 0.5 * between(more, more + 1.0);
             let got = mean(&rectified(1.0), (1.0, more), Sigmoid::Exact);
             assert!((got / want - 1.0).abs() < 1e-8, "{got} is not {want}");
         }
@@ -428,7 +428,7 @@ mod tests {
                     for c in &points {
                         for d in &points {
                             let sum = slopes[0] * a.0 + slopes[1] * b.0 + slopes[2] * c.0 + slopes[3] * d.0;
-                            want += a.1 * b.1 * c.1 * d.1 * bnnc_base::special::sigmoid(sign * sum + more);
+                            want += a.1 * b.1 * c.1 * d.1 * bnnc_math::special::sigmoid(sign * sum + more);
                         }
                     }
                 }

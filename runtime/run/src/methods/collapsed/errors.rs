@@ -155,7 +155,7 @@ pub fn of_mixture(log_densities: &[f64], errors: &[Error]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bnnc_base::philox;
+    use bnnc_math::philox;
 
     /// Uniform draws: the standard error of a density estimate is its standard deviation over many repetitions; also where no triangle reaches and
     /// only the floor is left, and where it is in both.

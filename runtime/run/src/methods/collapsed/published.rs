@@ -103,7 +103,7 @@ impl Published {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bnnc_base::philox;
+    use bnnc_math::philox;
     use bnnc_wmi::head::Term;
 
     fn noise(radius: f64) -> head::Noise {

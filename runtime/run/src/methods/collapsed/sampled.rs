@@ -12,9 +12,9 @@ use crate::methods::collapsed::pieces::Place;
 use bnnc_abi::collapsed::Collapsed;
 use bnnc_abi::manifest::Infer;
 use bnnc_base::fault::Fault;
-use bnnc_base::philox;
 use bnnc_data::metrics::log_mean_exp;
 use bnnc_data::{Dataset, Rows};
+use bnnc_math::philox;
 
 /// Predictions by draws from the box, with their standard errors.
 pub struct Draws {

@@ -7,10 +7,10 @@ use crate::methods::laplace::jacobians::{self, Jacobians, Which, needed};
 use crate::methods::laplace::machines::{self, Clipped, Evaluation, Pulled};
 use crate::methods::laplace::prior::{add_products, write_vectors};
 use bnnc_abi::laplace::{self, Structure};
-use bnnc_base::philox;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_laplace::curvature::{Curvature, Gram, Search, add_squares};
 use bnnc_laplace::matrix::Matrix;
+use bnnc_math::philox;
 use std::sync::Arc;
 
 /// Vectors that go through the second derivative at once.

@@ -7,12 +7,12 @@ use crate::core::ports;
 use crate::core::predict::{PREDICTIVE_STEP, Predictive, said};
 use crate::methods::laplace::closed::Member;
 use crate::methods::laplace::machines::Evaluation;
-use bnnc_base::philox;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_kernels::arena::predict_arena_bytes;
 use bnnc_kernels::executor::Machine;
 use bnnc_laplace::link::Draws;
 use bnnc_laplace::root::Failure;
+use bnnc_math::philox;
 
 /// The program of predictions from outputs.
 pub struct Functions {

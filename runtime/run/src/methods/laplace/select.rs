@@ -7,10 +7,10 @@ use crate::methods::laplace::gaussian::weights;
 use crate::methods::laplace::jacobians::{self, Which};
 use crate::methods::laplace::machines::Evaluation;
 use bnnc_abi::laplace::{Over, Score};
-use bnnc_base::philox;
 use bnnc_laplace::curvature::Prior;
 use bnnc_laplace::posterior::Posterior;
 use bnnc_laplace::select;
+use bnnc_math::philox;
 
 /// The variances of the weights under an earlier infer, by its name.
 pub type Earlier<'a> = &'a dyn Fn(&str) -> Result<Vec<f64>, Stop>;

@@ -12,8 +12,8 @@ use bnnc_abi::laplace::Weights;
 use bnnc_abi::manifest::{Infer, SiteReport};
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
-use bnnc_base::special::softplus;
 use bnnc_kernels::executor::Machine;
+use bnnc_math::special::softplus;
 
 /// Draws of the sites of an infer whose variances are in no state.
 const DRAWS: usize = 1000;

@@ -5,8 +5,8 @@ use crate::core::states::Values;
 use crate::methods::laplace::gaussian::Gaussian;
 use bnnc_abi::laplace::Laplace;
 use bnnc_abi::manifest::Infer;
-use bnnc_base::philox;
 use bnnc_laplace::matrix::Matrix;
+use bnnc_math::philox;
 use std::ops::Range;
 
 /// Draws that are made at once, and the numbers that these may take.

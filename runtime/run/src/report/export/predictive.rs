@@ -9,8 +9,8 @@ use crate::core::states::Values;
 use crate::inference::leave_one_out::log_unit;
 use bnnc_abi::manifest::{Output, OutputKind};
 use bnnc_abi::sampling::LeaveOneOut;
-use bnnc_base::philox;
 use bnnc_data::write::zarr::{Dim, Kind, Labels, Store, Variable, VariableId};
+use bnnc_math::philox;
 use std::ops::Range;
 
 /// Rows times draws of all chains above which log likelihoods and predictions are left out, 128 MiB of each, if PSIS-LOO is not

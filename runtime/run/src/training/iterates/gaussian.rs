@@ -5,7 +5,7 @@
 //! is `scale (diag(variances) / 2 + sum d_i d_i' / (2 (K - 1)))` (equation 1); the diagonal form is `scale diag(variances)`.
 
 use bnnc_abi::iterates::Covariance;
-use bnnc_base::philox;
+use bnnc_math::philox;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 

@@ -2,7 +2,7 @@
 
 use super::{close, term};
 use crate::head::{Term, mean_sigmoid, mean_sigmoid_cubic};
-use bnnc_base::special::sigmoid;
+use bnnc_math::special::sigmoid;
 
 #[test]
 fn one_weight() {

@@ -14,8 +14,8 @@ use super::gamma;
 use super::lane::{Arch, Fused, Lane, Plain, Word};
 use super::noise::{self, Law};
 use super::rare;
-use crate::dtype::Precision;
 use crate::scalar::Scalar;
+use bnnc_base::dtype::Precision;
 use std::cell::RefCell;
 use values::Real;
 
