@@ -16,7 +16,7 @@ mod sigmoid;
 mod tables;
 
 use bnnc_data::metrics::mean_and_standard_error;
-use bnnc_wmi::head::Term;
+use bnnc_piecewise::Term;
 use runs::{count, show};
 use std::process::ExitCode;
 

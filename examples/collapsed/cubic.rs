@@ -6,8 +6,8 @@ use crate::runs::{Done, Wish};
 use crate::{Extent, cell, differences, term};
 use bnnc_math::philox::{key, uniform};
 use bnnc_math::special::erf;
+use bnnc_piecewise::{Law, Network, Noise, Term};
 use bnnc_run::report::svg::{Axis, Plot, Swatch};
-use bnnc_wmi::head::{Head, Law, Noise, Term};
 
 /// The noise of `cubic.bnn`.
 const NOISE: f64 = 3.0;
@@ -79,9 +79,9 @@ impl Draws {
     fn laws(&self, way: Way, draws: &[usize], x: f64) -> Vec<Law> {
         let noise = Noise::Normal { sd: NOISE };
         let law = |draw: &usize| {
-            let mut head = Head {
+            let mut network = Network {
                 offset: self.value(*draw, x),
-                ..Head::default()
+                ..Network::default()
             };
             if let Way::Collapsed(count, extent) = way {
                 let weights = self
@@ -96,10 +96,10 @@ impl Draws {
                 let moves = |term: &Term| term.slope * (term.upper - term.lower);
                 terms.sort_by(|(a, _), (b, _)| moves(b).total_cmp(&moves(a)));
                 terms.truncate(if count == 0 { terms.len() } else { count });
-                head.offset -= terms.iter().map(|(_, fixed)| fixed).sum::<f64>();
-                head.terms = terms.into_iter().map(|(term, _)| term).collect();
+                network.offset -= terms.iter().map(|(_, fixed)| fixed).sum::<f64>();
+                network.terms = terms.into_iter().map(|(term, _)| term).collect();
             }
-            Law::new(&head, noise)
+            Law::new(&network, noise)
         };
         draws.iter().map(law).collect()
     }

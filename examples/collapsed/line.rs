@@ -8,8 +8,9 @@ use crate::figure::{self, CURVES};
 use crate::{Extent, cell, differences, term};
 use bnnc_data::metrics::{log_mean_exp, mean_and_standard_error};
 use bnnc_math::philox::{key, normal};
+use bnnc_math::triangle::ALPHA_VARIANCE;
+use bnnc_piecewise::{Law, Network, Noise};
 use bnnc_run::report::svg::{Axis, Plot, Swatch};
-use bnnc_wmi::head::{ALPHA_VARIANCE, Head, Law, Noise};
 
 /// Standard deviations of `f`, in those of the noise.
 const RATIOS: [f64; 4] = [0.5, 1.0, 2.0, 4.0];
@@ -111,7 +112,7 @@ impl Trial {
                 let along =
                     |draw: &Vec<f64>| -> f64 { draw.iter().zip(&self.inputs).map(|(w, x)| w * x).sum() };
                 let means: Vec<f64> = draws.iter().map(along).collect();
-                let law = Law::new(&Head::default(), noise);
+                let law = Law::new(&Network::default(), noise);
                 let low = means.iter().copied().fold(f64::INFINITY, f64::min) - reach;
                 let high = means.iter().copied().fold(f64::NEG_INFINITY, f64::max) + reach;
                 let density = move |y: f64| log_mean_exp(means.iter().map(|mean| law.log_density(y - mean)));
@@ -129,9 +130,9 @@ impl Trial {
                 };
                 let ends = (end(-1.0), end(1.0));
                 let law = Law::new(
-                    &Head {
+                    &Network {
                         terms,
-                        ..Head::default()
+                        ..Network::default()
                     },
                     noise,
                 );

@@ -5,8 +5,8 @@ use crate::{Extent, cell, differences, term};
 use bnnc_data::metrics::mean_and_standard_error;
 use bnnc_math::philox::{key, normal};
 use bnnc_math::special::sigmoid;
+use bnnc_piecewise::mean_sigmoid;
 use bnnc_run::report::svg::{Axis, Plot, Swatch};
-use bnnc_wmi::head::mean_sigmoid;
 
 /// Means and standard deviations of the weight.
 const WEIGHTS: [(f64, f64); 6] = [

@@ -14,14 +14,11 @@ use bnnc_base::dtype::Precision;
 use bnnc_graph::function::Function;
 use bnnc_hir::tree::SettingValue;
 use bnnc_loops::backend::Backend;
+use bnnc_math::triangle::ALPHA_L2;
 use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::collapse::{Collapse, collapse};
 use bnnc_rewrite::methods::laplace::choice::Over;
 use bnnc_rewrite::methods::likelihood::choice::covers;
-
-/// The radius of the triangle that is closest to the standard normal density in mean square, as `bnnc_wmi::head::ALPHA_L2`; the compiler
-/// does not see the runtime.
-const ALPHA_L2: f64 = 2.297_003_764_578_613;
 
 /// The radius of the triangle in the published code.
 const ALPHA_PUBLISHED: f64 = 2.45;

@@ -7,3 +7,4 @@ pub mod gamma;
 pub mod philox;
 pub mod scalar;
 pub mod special;
+pub mod triangle;

@@ -1,13 +1,8 @@
-//! Weighted model integration: exact integrals of piecewise polynomials over polytopes and formulas, and
-//! what networks with uniform weights predict.
+//! Weighted model integration: exact integrals of piecewise polynomials over polytopes and formulas.
 //!
-//! Two halves that share no state. [`problem`], [`solve`] and [`region`] are the general integrator: a
-//! formula of linear real arithmetic, its weight, a value with a certified error. [`head`] is the closed
-//! form of one special case, in nanoseconds instead of milliseconds: the distribution of a piecewise
-//! affine function of independent uniforms, and of an observation around it. No model, machine, file or
-//! clock is seen.
+//! [`problem`], [`solve`] and [`region`] take a formula of linear real arithmetic and its weight to a value with a certified error. No model, machine,
+//! file or clock is seen.
 
-pub mod head;
 pub mod integral;
 pub mod linear;
 pub mod polynomial;

@@ -9,7 +9,7 @@ use crate::methods::collapsed::function::Part;
 use crate::methods::collapsed::integrals::Around;
 use bnnc_abi::collapsed::Sigmoid;
 use bnnc_kernels::pool::Pool;
-use bnnc_wmi::head::{CUBIC_END_L2, Head, Noise, mean_sigmoid, mean_sigmoid_cubic};
+use bnnc_piecewise::{CUBIC_END_L2, Network, Noise, mean_sigmoid, mean_sigmoid_cubic};
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::sync::OnceLock;
@@ -175,7 +175,7 @@ fn others(logits: &[f64], class: usize) -> f64 {
 
 /// The mean of the sigmoid of a function of uniform weights, times a sign, plus a number.
 pub fn mean(part: &Part, (sign, more): (f64, f64), sigmoid: Sigmoid) -> f64 {
-    if let Part::Head(Head { offset, terms, units }) = part
+    if let Part::Network(Network { offset, terms, units }) = part
         && units.is_empty()
     {
         let mut terms = terms.clone();
@@ -353,7 +353,7 @@ mod tests {
     use super::*;
     use bnnc_math::philox::{key, uniform};
     use bnnc_math::special::softplus;
-    use bnnc_wmi::head::{Term, Unit};
+    use bnnc_piecewise::{Term, Unit};
 
     /// `relu(w)` with `w` uniform on `[-1, 1]`: half of it is 0, half uniform on `[0, 1]`.
     fn rectified(outgoing: f64) -> Part {
@@ -367,7 +367,7 @@ mod tests {
             bias: 0.0,
             terms,
         }];
-        Part::Head(Head {
+        Part::Network(Network {
             offset: 0.0,
             terms: Vec::new(),
             units,
@@ -405,13 +405,13 @@ mod tests {
     #[test]
     fn several_units_in_a_sigmoid() {
         let unit = |outgoing: f64| {
-            let Part::Head(head) = rectified(outgoing) else {
-                unreachable!("a head")
+            let Part::Network(network) = rectified(outgoing) else {
+                unreachable!("a network")
             };
-            head.units
+            network.units
         };
         let slopes = [1.0, -0.7, 0.4, 2.0];
-        let part = Part::Head(Head {
+        let part = Part::Network(Network {
             offset: 0.0,
             terms: Vec::new(),
             units: slopes.into_iter().flat_map(unit).collect(),
@@ -462,7 +462,7 @@ mod tests {
                         terms: terms.collect(),
                     }
                 };
-                let part = Part::Head(Head {
+                let part = Part::Network(Network {
                     offset: 2.0 * draw(1000) - 1.0,
                     terms: Vec::new(),
                     units: (0..units).map(unit).collect(),
@@ -509,7 +509,7 @@ mod tests {
     fn a_cubic_without_any_probability() {
         let classes = 64;
         let around = Around {
-            parts: vec![Part::Head(Head::default()); classes],
+            parts: vec![Part::Network(Network::default()); classes],
             location: vec![0.0; classes],
             ..Around::default()
         };

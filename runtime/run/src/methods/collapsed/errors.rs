@@ -1,7 +1,7 @@
 //! Errors of integrals: what rounding and interpolation leave of exact ones, and the standard errors of draws.
 
 use crate::methods::collapsed::function::Part;
-use bnnc_wmi::head::{Law, Noise};
+use bnnc_piecewise::{Law, Noise};
 
 /// What is known of the error of a number from several iterates: bounds or estimates that add up, and variances of independent draws.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -38,7 +38,7 @@ impl Error {
 /// The error of the mean of a function of the location; an exact one is known up to a part `accuracy` of its size.
 pub fn of_mean(part: &Part, of: &dyn Fn(f64) -> f64, (mean, accuracy): (f64, f64)) -> Error {
     match part {
-        Part::Head(_) | Part::Pieces(_) => Error {
+        Part::Network(_) | Part::Pieces(_) => Error {
             size: accuracy * mean.abs(),
             variance: 0.0,
         },
@@ -49,7 +49,7 @@ pub fn of_mean(part: &Part, of: &dyn Fn(f64) -> f64, (mean, accuracy): (f64, f64
 /// The relative error of the density at `y` of a location with noise, whose law is `law`.
 pub fn of_density(part: &Part, law: &Law, (noise, y): (Noise, f64)) -> Error {
     match part {
-        Part::Head(_) | Part::Pieces(_) => Error {
+        Part::Network(_) | Part::Pieces(_) => Error {
             size: exact(law, y),
             variance: 0.0,
         },

@@ -8,14 +8,14 @@ use crate::methods::collapsed::boxes::Boxes;
 use crate::methods::collapsed::local::Block;
 use crate::methods::collapsed::moves::span;
 use bnnc_base::dtype::Precision;
-use bnnc_wmi::head::measure::Measure;
-use bnnc_wmi::head::{Head, Law, Noise, Term, Unit};
+use bnnc_piecewise::measure::Measure;
+use bnnc_piecewise::{Law, Network, Noise, Term, Unit};
 
 /// The function, as far as two evaluations can tell.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Function {
     /// A sum of independent parts.
-    Head(Head),
+    Network(Network),
     /// Pieces that are not known from here.
     Pieces,
 }
@@ -24,7 +24,7 @@ pub enum Function {
 #[derive(Clone, Debug)]
 pub enum Part {
     /// That of a sum of independent parts.
-    Head(Head),
+    Network(Network),
     /// That of any other function.
     Pieces(Measure),
     /// Draws from that of a function with too many pieces.
@@ -35,7 +35,7 @@ impl Part {
     /// The law with noise.
     pub fn law(&self, noise: Noise) -> Law {
         match self {
-            Part::Head(head) => Law::new(head, noise),
+            Part::Network(network) => Law::new(network, noise),
             Part::Pieces(measure) => Law::of_measure(measure.clone(), noise),
             Part::Drawn(draws) => Law::of_measure(Measure::of_points(draws), noise),
         }
@@ -44,7 +44,7 @@ impl Part {
     /// The least and the largest value.
     pub fn support(&self) -> (f64, f64) {
         match self {
-            Part::Head(head) => head.support(),
+            Part::Network(network) => network.support(),
             Part::Pieces(measure) => measure.support(),
             Part::Drawn(draws) => Measure::of_points(draws).support(),
         }
@@ -84,12 +84,12 @@ struct Crossed<'a> {
 
 impl Spot<'_> {
     /// An affine function, from its value and slopes at `at`, a value for each weight of the box.
-    pub fn affine(&self, block: &Block, at: impl Fn(usize) -> f64) -> Head {
+    pub fn affine(&self, block: &Block, at: impl Fn(usize) -> f64) -> Network {
         let outputs = block.location.len() / block.rows.max(1);
         let slope = block.slope_of(self.row, self.output);
         let places = || self.places.iter().copied().filter(|place| slope[*place] != 0.0);
         let value = block.location[self.row * outputs + self.output];
-        Head {
+        Network {
             offset: places().fold(value, |offset, place| offset - slope[place] * at(place)),
             terms: places().map(|place| self.term(place, slope[place])).collect(),
             units: Vec::new(),
@@ -127,7 +127,7 @@ impl Spot<'_> {
             .collect();
         let affine = self.affine(base, at_base);
         if crossed.is_empty() {
-            return Function::Head(affine);
+            return Function::Network(affine);
         }
         match is_nested {
             true => Function::Pieces,
@@ -161,11 +161,11 @@ impl Spot<'_> {
     }
 
     /// The parts of kinks that have weights of their own.
-    fn apart(&self, affine: Head, crossed: Vec<Crossed<'_>>, blocks: (&Block, &Block)) -> Function {
+    fn apart(&self, affine: Network, crossed: Vec<Crossed<'_>>, blocks: (&Block, &Block)) -> Function {
         let slopes = [blocks.0, blocks.1].map(|block| block.slope_of(self.row, self.output));
         let beyond: Vec<f64> = blocks.1.kinks_of(self.row).map(|(value, _)| value).collect();
         let mut owned = vec![false; self.boxes.columns.len()];
-        let mut head = Head {
+        let mut network = Network {
             terms: Vec::new(),
             ..affine
         };
@@ -202,13 +202,13 @@ impl Spot<'_> {
             let Some(outgoing) = outgoing(&own, kink.slope, slope, sign, least) else {
                 return Function::Pieces;
             };
-            head.units.push(self.unit(&own, kink, (sign, outgoing)));
+            network.units.push(self.unit(&own, kink, (sign, outgoing)));
             // What the affine function says of these weights is what the unit says at the base.
             let active = (sign * kink.value).max(0.0);
-            head.offset -= outgoing * active;
+            network.offset -= outgoing * active;
         }
-        self.rest(&mut head, &owned, slopes[0]);
-        Function::Head(head)
+        self.rest(&mut network, &owned, slopes[0]);
+        Function::Network(network)
     }
 
     fn unit(&self, own: &[usize], kink: &Crossed<'_>, (sign, outgoing): (f64, f64)) -> Unit {
@@ -224,14 +224,14 @@ impl Spot<'_> {
     }
 
     /// Adds the weights that move no kink; the offset counts from the base.
-    fn rest(&self, head: &mut Head, owned: &[bool], slope: &[f64]) {
+    fn rest(&self, network: &mut Network, owned: &[bool], slope: &[f64]) {
         for &at in self.places {
             let moved = slope[at] * self.boxes.columns[at].base();
             if owned[at] {
                 // The affine function took them away.
-                head.offset += moved;
+                network.offset += moved;
             } else if slope[at] != 0.0 {
-                head.terms.push(self.term(at, slope[at]));
+                network.terms.push(self.term(at, slope[at]));
             }
         }
     }
@@ -310,7 +310,7 @@ mod tests {
         spot.function(&base, &other, false)
     }
 
-    fn value(head: &Head, point: &[f64]) -> f64 {
+    fn value(network: &Network, point: &[f64]) -> f64 {
         let sum = |terms: &[Term]| -> f64 {
             let weight = |term: &Term| {
                 let boxes = boxes();
@@ -319,11 +319,11 @@ mod tests {
             };
             terms.iter().map(weight).sum()
         };
-        let units = head
+        let units = network
             .units
             .iter()
             .map(|unit| unit.outgoing * (unit.bias + sum(&unit.terms)).max(0.0));
-        head.offset + sum(&head.terms) + units.sum::<f64>()
+        network.offset + sum(&network.terms) + units.sum::<f64>()
     }
 
     const CORNERS: [[f64; 4]; 5] = [
@@ -351,12 +351,12 @@ mod tests {
 
     #[test]
     fn kinks_with_weights_of_their_own_are_units() {
-        let Function::Head(head) = function(apart) else {
+        let Function::Network(network) = function(apart) else {
             unreachable!("the kinks share no weights")
         };
-        assert_eq!((head.units.len(), head.terms.len()), (2, 1));
+        assert_eq!((network.units.len(), network.terms.len()), (2, 1));
         for point in CORNERS {
-            let (want, got) = (apart(&point).0, value(&head, &point));
+            let (want, got) = (apart(&point).0, value(&network, &point));
             assert!((want - got).abs() < 1e-12, "{got} is not {want}");
         }
     }
@@ -386,11 +386,11 @@ mod tests {
     #[test]
     fn a_kink_that_bends_nothing() {
         let straight: At = |w| (2.0, [0.0; 4], vec![(w[0], [1.0, 0.0, 0.0, 0.0])]);
-        let flat = Head {
+        let flat = Network {
             offset: 2.0,
             terms: Vec::new(),
             units: Vec::new(),
         };
-        assert_eq!(function(straight), Function::Head(flat));
+        assert_eq!(function(straight), Function::Network(flat));
     }
 }

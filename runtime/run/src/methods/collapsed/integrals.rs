@@ -21,7 +21,7 @@ use bnnc_abi::manifest::Infer;
 use bnnc_base::fault::Fault;
 use bnnc_data::{Dataset, Rows};
 use bnnc_math::philox;
-use bnnc_wmi::head::Head;
+use bnnc_piecewise::Network;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -183,7 +183,7 @@ impl Integrals<'_> {
             Form::Piecewise { .. } | Form::Sampled(_) => self.local.values(iterate, rows, &mut here)?,
         }
         let mut around = Around {
-            parts: vec![Part::Head(Head::default()); here.location.len()],
+            parts: vec![Part::Network(Network::default()); here.location.len()],
             ..Around::default()
         };
         let mut used = Used::new(rows.len(), self.collapsed.outputs);
@@ -217,8 +217,8 @@ impl Integrals<'_> {
             let sets = self.sets([here, here], output);
             for row in 0..here.rows {
                 let spot = self.spot(&sets, row, output);
-                let head = spot.affine(here, |place| values[place]);
-                around.parts[row * self.collapsed.outputs + output] = Part::Head(head);
+                let network = spot.affine(here, |place| values[place]);
+                around.parts[row * self.collapsed.outputs + output] = Part::Network(network);
                 used.add(&spot, &[here]);
             }
         }
@@ -260,13 +260,13 @@ impl Integrals<'_> {
                 let spot = self.spot(sets, row, output);
                 used.add(&spot, &[here, across]);
                 let part = match spot.function(here, across, is_nested) {
-                    Function::Head(head) if head.units.is_empty() => {
+                    Function::Network(network) if network.units.is_empty() => {
                         self.tally.affine += 1;
-                        Part::Head(head)
+                        Part::Network(network)
                     }
-                    Function::Head(head) => {
+                    Function::Network(network) => {
                         self.tally.units += 1;
-                        Part::Head(head)
+                        Part::Network(network)
                     }
                     Function::Pieces => {
                         used.add_all(&spot);

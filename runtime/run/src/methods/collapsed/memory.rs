@@ -70,7 +70,7 @@ pub fn per_row(collapsed: &Collapsed, columns: usize, (iterates, draws): (usize,
             columns.min(count + always)
         }
     };
-    // A term is three numbers; a head, location, scale and target ten.
+    // A term is three numbers; a network, location, scale and target ten.
     let around = match &collapsed.form {
         // Draws, where there are too many pieces.
         Form::Piecewise { .. } => iterates.saturating_mul((3 * terms + 10).max(collapsed.options.draws)),

@@ -1,7 +1,7 @@
 //! Mixtures of laws with equal weights: their moments, their density, and their quantiles by root finding.
 
 use bnnc_data::metrics::log_mean_exp;
-use bnnc_wmi::head::Law;
+use bnnc_piecewise::Law;
 
 /// What a part of a distribution may differ from a line in its middle, relative to its probability, before it is divided.
 const BENT: f64 = 0.02;
@@ -211,7 +211,7 @@ fn root(of: &dyn Fn(f64) -> f64, low: (f64, f64), high: (f64, f64), near: f64) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bnnc_wmi::head::{Head, Noise, Term};
+    use bnnc_piecewise::{Network, Noise, Term};
 
     fn law(offset: f64, width: f64, sd: f64) -> Law {
         let term = Term {
@@ -219,12 +219,12 @@ mod tests {
             lower: 0.0,
             upper: width,
         };
-        let head = Head {
+        let network = Network {
             offset,
             terms: vec![term],
             units: Vec::new(),
         };
-        Law::new(&head, Noise::Normal { sd })
+        Law::new(&network, Noise::Normal { sd })
     }
 
     /// Two uniforms far apart: the distribution is a line on each, and flat between them.

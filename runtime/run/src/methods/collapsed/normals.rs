@@ -10,7 +10,7 @@ use crate::methods::collapsed::published::Published;
 use bnnc_abi::collapsed::{self, Collapsed};
 use bnnc_data::metrics::log_mean_exp;
 use bnnc_kernels::pool::Pool;
-use bnnc_wmi::head::{Law, Noise};
+use bnnc_piecewise::{Law, Noise};
 use std::sync::OnceLock;
 
 /// What is the same for all rows.

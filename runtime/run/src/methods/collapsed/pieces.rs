@@ -5,9 +5,9 @@ use crate::methods::collapsed::local::{Block, Local};
 use crate::methods::collapsed::moves::span;
 use bnnc_abi::collapsed::MOST_SIMPLICES;
 use bnnc_base::fault::Fault;
-use bnnc_wmi::head::measure::Measure;
-use bnnc_wmi::head::twofold::Twofold;
-use bnnc_wmi::head::{Cells, NoCells};
+use bnnc_piecewise::measure::Measure;
+use bnnc_piecewise::twofold::Twofold;
+use bnnc_piecewise::{Cells, NoCells};
 use std::fmt;
 
 /// What rounding may make of the value of a kink, in parts of what it may make of a slope.
@@ -88,7 +88,7 @@ pub fn law(
         .collect();
     let before = local.select(place.places.iter().map(|at| boxes.columns[*at]).collect());
     let (mut block, mut fault) = (Block::default(), None);
-    let mut function = |point: &[f64], found: &mut bnnc_wmi::head::Local| {
+    let mut function = |point: &[f64], found: &mut bnnc_piecewise::Local| {
         inside
             .iter()
             .zip(point)
@@ -154,7 +154,7 @@ fn with_rest(measure: Measure, boxes: &Boxes, rest: &[usize], slope: &[f64]) -> 
 mod tests {
     use super::*;
     use bnnc_abi::collapsed::MOST_CUT;
-    use bnnc_wmi::head::cell::Cell;
+    use bnnc_piecewise::cell::Cell;
 
     /// What the compiler says of boxes that can be cut is what is so.
     #[test]

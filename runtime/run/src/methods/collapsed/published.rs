@@ -10,7 +10,7 @@
 use crate::methods::collapsed::errors::{self, Error};
 use crate::methods::collapsed::function::Part;
 use bnnc_abi::collapsed::{Noise, Options};
-use bnnc_wmi::head::{self, Head, Law};
+use bnnc_piecewise::{Law, Network};
 
 /// How far the interval reaches beyond the targets, on the model's scale.
 const MARGIN: f64 = 1e-3;
@@ -66,11 +66,11 @@ impl Published {
     }
 
     /// The relative error of the density at `y` around an iterate, of a location whose law with noise is `law`.
-    pub fn error(&self, part: &Part, law: &Law, (noise, y): (head::Noise, f64)) -> Error {
+    pub fn error(&self, part: &Part, law: &Law, (noise, y): (bnnc_piecewise::Noise, f64)) -> Error {
         let ((whole, of_whole), (density, of_density)) = (self.whole(law), law.density_with_error(y));
         let above = self.smoothing + density;
         match part {
-            Part::Head(_) | Part::Pieces(_) => Error {
+            Part::Network(_) | Part::Pieces(_) => Error {
                 size: of_density / above + of_whole / whole,
                 variance: 0.0,
             },
@@ -84,9 +84,9 @@ impl Published {
                 let influence = |draw: &f64| {
                     let offset = *draw;
                     let alone = Law::new(
-                        &Head {
+                        &Network {
                             offset,
-                            ..Head::default()
+                            ..Network::default()
                         },
                         noise,
                     );
@@ -104,15 +104,15 @@ impl Published {
 mod tests {
     use super::*;
     use bnnc_math::philox;
-    use bnnc_wmi::head::Term;
+    use bnnc_piecewise::Term;
 
-    fn noise(radius: f64) -> head::Noise {
-        head::Noise::Triangular { radius, floor: 0.0 }
+    fn noise(radius: f64) -> bnnc_piecewise::Noise {
+        bnnc_piecewise::Noise::Triangular { radius, floor: 0.0 }
     }
 
     fn sum_of_uniforms() -> Part {
         let term = |slope, lower, upper| Term { slope, lower, upper };
-        Part::Head(Head {
+        Part::Network(Network {
             offset: 0.2,
             terms: vec![term(1.0, -0.5, 0.9), term(-0.7, 0.1, 1.0)],
             units: Vec::new(),

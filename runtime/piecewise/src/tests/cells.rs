@@ -1,7 +1,7 @@
 //! Networks of several units that share weights, and deeper ones.
 
 use super::{affine, check_law, close, term, triangle};
-use crate::head::{Cells, Law, Local, NoCells, Noise};
+use crate::{Cells, Law, Local, NoCells, Noise};
 
 type Layer = (Vec<Vec<f64>>, Vec<f64>);
 
@@ -79,14 +79,14 @@ fn two_layers() {
     check_law(&cells.law(Noise::Normal { sd: 0.2 }), 9.0, 1e-10);
 }
 
-/// Without kinks in the box the law is that of the affine head, also where a side has no length.
+/// Without kinks in the box the law is that of the affine network, also where a side has no length.
 #[test]
 fn no_kinks() {
     let layers = [(vec![vec![1.0, 0.5, -0.3]], vec![5.0])];
     let (lower, upper) = ([-1.0, 0.25, 0.0], [1.0, 0.25, 0.4]);
     let cells = Cells::new(&mut network(&layers, &[0.7], 0.1), &lower, &upper, 10).unwrap();
     assert_eq!(cells.count(), 1);
-    let head = affine(
+    let network = affine(
         3.6,
         &[
             term(0.7, -1.0, 1.0),
@@ -98,7 +98,7 @@ fn no_kinks() {
     for y in [2.9, 3.6, 4.4] {
         close(
             cells.law(noise).density(y),
-            Law::new(&head, noise).density(y),
+            Law::new(&network, noise).density(y),
             1e-12,
         );
     }

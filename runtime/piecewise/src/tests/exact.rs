@@ -2,7 +2,7 @@
 //! degenerate.
 
 use super::{affine, check_law, close, term, triangle};
-use crate::head::{Head, Law, Noise, Term};
+use crate::{Law, Network, Noise, Term};
 use dashu_ratio::RBig;
 
 /// `1 / ((n - 1)! prod w) sum_S (-1)^|S| (y - start - w(S))_+^(n-1)`, exactly.
@@ -74,7 +74,7 @@ fn constants() {
     let law = Law::new(&affine(0.5, &trivial), Noise::Normal { sd: 0.0 });
     assert_eq!((law.density(1.0), law.density(1.1)), (f64::INFINITY, 0.0));
     assert_eq!((law.cdf(0.9), law.cdf(1.0), law.variance()), (0.0, 1.0, 0.0));
-    let law = Law::new(&Head::default(), noise);
+    let law = Law::new(&Network::default(), noise);
     close(
         law.density(0.0),
         1.0 / (0.5 * (2.0 * std::f64::consts::PI).sqrt()),

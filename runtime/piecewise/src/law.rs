@@ -1,4 +1,4 @@
-//! The law of a noisy observation of a head.
+//! The law of a noisy observation of a network.
 
 use super::bernstein::MOST_DEGREE;
 use super::grid;
@@ -8,7 +8,7 @@ use super::shape::Shape;
 use super::transform::Segment;
 use super::twofold::Twofold;
 use super::unit::{Decided, Linear, decided};
-use super::{Head, Noise, Ridge};
+use super::{Network, Noise, Ridge};
 
 /// The law of `f + noise`. Making it is the work; asking it is cheap.
 #[derive(Clone, Debug)]
@@ -62,15 +62,15 @@ impl Kernel {
 }
 
 impl Law {
-    /// The law of a head and its noise. Units that interval bounds decide are linear; the others are
+    /// The law of a network and its noise. Units that interval bounds decide are linear; the others are
     /// independent of each other, and their laws (mass at 0 and a spline) are convolved: exactly where
     /// that is little work, by their characteristic functions where these fall soon, and on a grid else
     /// ([`super::grid::sum`]), so that the work is bounded. Mean and variance are of the exact law always.
-    pub fn new(head: &Head, noise: Noise) -> Law {
+    pub fn new(network: &Network, noise: Noise) -> Law {
         let kernel = Kernel::new(noise);
-        let mut linear = Linear::new(head.offset, &head.terms, 1.0);
+        let mut linear = Linear::new(network.offset, &network.terms, 1.0);
         let mut laws = Vec::new();
-        for unit in &head.units {
+        for unit in &network.units {
             match decided(unit) {
                 Decided::Off => {}
                 Decided::On(more) => linear = linear.plus(more),

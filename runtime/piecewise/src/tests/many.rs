@@ -1,8 +1,8 @@
 //! Sums of so many units that their exact pieces are out of reach.
 
 use super::{close, term, triangle};
-use crate::head::twofold::Twofold;
-use crate::head::{Head, Law, Noise, Unit, grid};
+use crate::twofold::Twofold;
+use crate::{Law, Network, Noise, Unit, grid};
 use std::time::{Duration, Instant};
 
 /// Numbers in `[0, 1)`.
@@ -19,7 +19,7 @@ impl Random {
 }
 
 /// So many units of so many terms each, all of which their boxes cross, and linear terms.
-fn head(units: usize, each: usize, linear: usize) -> Head {
+fn network(units: usize, each: usize, linear: usize) -> Network {
     let mut random = Random(units as u64 * 100 + each as u64);
     let unit = |_| Unit {
         outgoing: 2.0 * random.next() - 1.0,
@@ -32,46 +32,46 @@ fn head(units: usize, each: usize, linear: usize) -> Head {
     let terms = (0..linear)
         .map(|_| term(0.2 + 0.3 * random.next(), -0.5, 0.5))
         .collect();
-    Head {
+    Network {
         offset: 0.3,
         terms,
         units,
     }
 }
 
-/// One draw of a head.
-fn draw(head: &Head, random: &mut Random) -> f64 {
-    let mut form = |terms: &[crate::head::Term]| -> f64 {
+/// One draw of a network.
+fn draw(network: &Network, random: &mut Random) -> f64 {
+    let mut form = |terms: &[crate::Term]| -> f64 {
         let parts = terms
             .iter()
             .map(|t| t.slope * (t.lower + (t.upper - t.lower) * random.next()));
         parts.sum()
     };
-    let units: f64 = head
+    let units: f64 = network
         .units
         .iter()
         .map(|unit| unit.outgoing * (unit.bias + form(&unit.terms)).max(0.0))
         .sum();
-    head.offset + form(&head.terms) + units
+    network.offset + form(&network.terms) + units
 }
 
 /// Mean and variance of a unit alone, whose law is exact.
 fn alone(unit: &Unit) -> (f64, f64) {
-    let one = Head {
+    let one = Network {
         units: vec![unit.clone()],
-        ..Head::default()
+        ..Network::default()
     };
     let law = Law::new(&one, Noise::Normal { sd: 0.0 });
     (law.mean(), law.variance())
 }
 
 /// The probabilities of a law against the parts of draws below some places. A noise is drawn with them.
-fn check_draws(head: &Head, law: &Law, noise: Noise, seed: u64) {
+fn check_draws(network: &Network, law: &Law, noise: Noise, seed: u64) {
     let mut random = Random(seed);
     let draws = 20_000;
     let mut values: Vec<f64> = (0..draws)
         .map(|_| {
-            let value = draw(head, &mut random);
+            let value = draw(network, &mut random);
             value
                 + match noise {
                     Noise::Normal { sd } if sd > 0.0 => {
@@ -125,13 +125,13 @@ fn many_units_are_laws() {
         (50, 7, 51),
         (50, 2, 0),
     ] {
-        let head = head(units, each, linear);
-        let sums = head
+        let network = network(units, each, linear);
+        let sums = network
             .units
             .iter()
             .map(alone)
             .fold((0.0, 0.0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
-        let spread: f64 = head.terms.iter().map(|t| t.slope * t.slope / 12.0).sum();
+        let spread: f64 = network.terms.iter().map(|t| t.slope * t.slope / 12.0).sum();
         for noise in [
             Noise::Normal { sd: 0.0 },
             Noise::Normal { sd: 0.1 },
@@ -139,7 +139,7 @@ fn many_units_are_laws() {
             triangle(0.2),
         ] {
             let start = Instant::now();
-            let law = Law::new(&head, noise);
+            let law = Law::new(&network, noise);
             let took = start.elapsed();
             assert!(took < Duration::from_secs(2), "{took:?}");
             let more = match noise {
@@ -148,7 +148,7 @@ fn many_units_are_laws() {
             };
             close(law.mean(), 0.3 + sums.0, 1e-9);
             close(law.variance(), spread + sums.1 + more, 1e-9);
-            check_draws(&head, &law, noise, 5);
+            check_draws(&network, &law, noise, 5);
             if !matches!(noise, Noise::Normal { sd } if sd < 0.1) {
                 let (mass, mean, variance) = moments(&law);
                 close(mass, 1.0, 1e-4);
@@ -162,19 +162,19 @@ fn many_units_are_laws() {
 /// The grid against the exact convolution, where both can be had: a law with an atom, jumps and widths.
 #[test]
 fn the_grid_is_near_the_exact_law() {
-    let head = head(2, 3, 0);
+    let network = network(2, 3, 0);
     let sd = 0.0;
     let bare = |unit: &Unit| {
-        let one = Head {
+        let one = Network {
             units: vec![unit.clone()],
-            ..Head::default()
+            ..Network::default()
         };
         match Law::new(&one, Noise::Normal { sd }).shape() {
-            crate::head::shape::Shape::Pieces(measure, _) => measure.clone(),
+            crate::shape::Shape::Pieces(measure, _) => measure.clone(),
             other => unreachable!("one unit has pieces, not {other:?}"),
         }
     };
-    let laws: Vec<_> = head.units.iter().map(bare).collect();
+    let laws: Vec<_> = network.units.iter().map(bare).collect();
     for widths in [vec![], vec![0.7], vec![0.4, 1e-7, 0.2]] {
         let exact = widths
             .iter()
@@ -221,15 +221,15 @@ fn widths_of_all_sizes() {
         let terms: Vec<_> = (0..count).map(|k| term(1.0, 0.0, f64::powi(ratio, k))).collect();
         for units in [vec![], vec![crossed.clone()]] {
             for sd in [0.0, 0.1] {
-                let head = Head {
+                let network = Network {
                     offset: 0.0,
                     terms: terms.clone(),
                     units: units.clone(),
                 };
                 let start = Instant::now();
-                let law = Law::new(&head, Noise::Normal { sd });
+                let law = Law::new(&network, Noise::Normal { sd });
                 assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
-                check_draws(&head, &law, Noise::Normal { sd }, 3);
+                check_draws(&network, &law, Noise::Normal { sd }, 3);
             }
         }
     }

@@ -2,7 +2,7 @@
 //! (iterated normal integrals), and, for very many widths, contour integrals with forty digits.
 
 use super::{affine, close, term};
-use crate::head::{Law, Noise, Term};
+use crate::{Law, Noise, Term};
 
 /// A case: name, widths by counts, start, standard deviation, y, log density, probability of at most y.
 const CASES: &str = include_str!("vectors.txt");

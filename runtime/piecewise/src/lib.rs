@@ -1,9 +1,8 @@
-//! What a network predicts whose weights are independent uniforms: the law of a piecewise affine
-//! function of them, and of a noisy observation of it.
+//! Distributions of piecewise linear functions of independent uniforms: the outputs of a network whose weights are uniform, and noisy observations
+//! of them.
 //!
-//! Sums of uniforms are box splines. They are held as exact pieces, as Fourier series, or as both
-//! ([`shape::Shape`]), whichever is cheapest for the widths at hand; none of them loses digits to
-//! cancellation, and tails keep their relative accuracy.
+//! Sums of uniforms are box splines. They are held as exact pieces, as Fourier series, or as both ([`shape::Shape`]), whichever is cheapest for the
+//! widths at hand; none of them loses digits to cancellation, and tails keep their relative accuracy.
 
 pub mod bernstein;
 pub mod blend;
@@ -30,12 +29,6 @@ pub use law::Law;
 pub use sigmoid::{CUBIC_END_L2, mean_sigmoid, mean_sigmoid_cubic};
 pub use transform::Segment;
 
-/// The ratio of a triangle's radius to the standard deviation of the Normal that it is nearest to in
-/// `L2` (of densities).
-pub const ALPHA_L2: f64 = 2.297_003_764_578_613;
-/// The same for equal variances: `sqrt 6`.
-pub const ALPHA_VARIANCE: f64 = 2.449_489_742_783_178;
-
 /// `slope * w`, `w` uniform on `[lower, upper]`. Either may be trivial: then it is a constant.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Term {
@@ -60,7 +53,7 @@ pub struct Unit {
 
 /// `f = offset + sum terms + sum units`, all weights independent.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Head {
+pub struct Network {
     /// The fixed part.
     pub offset: f64,
     /// Weights that `f` is linear in.
@@ -69,7 +62,7 @@ pub struct Head {
     pub units: Vec<Unit>,
 }
 
-impl Head {
+impl Network {
     /// The least and the largest value.
     pub fn support(&self) -> (f64, f64) {
         let range = |start: f64, terms: &[Term]| {

@@ -1,7 +1,7 @@
 //! Class probabilities.
 
 use super::{close, term};
-use crate::head::{Term, mean_sigmoid, mean_sigmoid_cubic};
+use crate::{Term, mean_sigmoid, mean_sigmoid_cubic};
 use bnnc_math::special::sigmoid;
 
 #[test]

@@ -1,9 +1,10 @@
 //! Values known as exact rationals.
 
 use super::{affine, check_law, close, term, triangle, units};
-use crate::head::{ALPHA_L2, ALPHA_VARIANCE, Head, Law, Noise, Unit};
+use crate::{Law, Network, Noise, Unit};
+use bnnc_math::triangle::{ALPHA_L2, ALPHA_VARIANCE};
 
-fn warm_up() -> Head {
+fn warm_up() -> Network {
     units(
         0.0,
         &[Unit {
@@ -46,7 +47,7 @@ fn one_unit_of_one_weight() {
 
 #[test]
 fn one_unit_of_two_weights() {
-    let head = units(
+    let network = units(
         0.0,
         &[Unit {
             outgoing: 1.0,
@@ -54,31 +55,35 @@ fn one_unit_of_two_weights() {
             terms: vec![term(2.0, -1.0, 2.0), term(1.0, -1.0, 1.0)],
         }],
     );
-    let law = Law::new(&head, triangle(2.25));
+    let law = Law::new(&network, triangle(2.25));
     close(law.mean(), 49.0 / 36.0, 1e-15);
     close(law.variance() - 2.25 * 2.25 / 6.0, 2495.0 / 1296.0, 1e-14);
     close(law.density(1.0), 5207.0 / 23_328.0, 1e-14);
     close(
-        Law::new(&head, triangle(2.297_003_764_6)).density(1.0),
+        Law::new(&network, triangle(2.297_003_764_6)).density(1.0),
         0.221_968_66,
         2e-8,
     );
-    close(Law::new(&head, triangle(2.45)).density(1.0), 0.217_788_60, 3e-8);
+    close(
+        Law::new(&network, triangle(2.45)).density(1.0),
+        0.217_788_60,
+        3e-8,
+    );
 }
 
 #[test]
-fn affine_heads() {
-    let head = affine(
+fn affine_networks() {
+    let network = affine(
         0.3,
         &[term(1.5, 0.1, 0.5), term(-0.8, -0.2, 0.4), term(1.0, -0.1, 0.1)],
     );
-    let law = Law::new(&head, triangle(0.49));
+    let law = Law::new(&network, triangle(0.49));
     close(law.mean(), 0.67, 1e-15);
     close(law.variance(), 0.092_55, 1e-14);
     for (y, want) in [(0.2, 0.428_543_41), (0.67, 1.262_741_66), (1.2, 0.311_826_99)] {
         close(law.density(y), want, 2e-8);
     }
-    let head = affine(
+    let network = affine(
         0.83,
         &[
             term(1.7, -0.31, 0.17),
@@ -86,7 +91,7 @@ fn affine_heads() {
             term(1.0, -0.2, 0.35),
         ],
     );
-    let law = Law::new(&head, triangle(0.735));
+    let law = Law::new(&network, triangle(0.735));
     close(law.density(0.9), 113_605_831.0 / 145_471_788.0, 2e-15);
     close(
         law.cdf(2.1) - law.cdf(-1.9),
@@ -127,7 +132,7 @@ fn affine_heads() {
 #[test]
 fn one_unit_of_three_weights() {
     let terms = vec![term(1.2, -0.8, 0.5), term(-0.7, -0.3, 0.9), term(1.0, -0.4, 0.6)];
-    let head = units(
+    let network = units(
         -0.3,
         &[Unit {
             outgoing: 1.6,
@@ -135,7 +140,7 @@ fn one_unit_of_three_weights() {
             terms,
         }],
     );
-    let law = Law::new(&head, triangle(0.98));
+    let law = Law::new(&network, triangle(0.98));
     close(law.density(0.5), 56_433_195_739.0 / 161_089_044_480.0, 2e-15);
     let count = 40_000;
     let step = 5.5 / f64::from(count);
@@ -169,8 +174,8 @@ fn the_floor_is_a_normal_of_the_same_moments() {
         radius: 0.5,
         floor: 1e-3,
     };
-    let head = affine(0.1, &[term(1.0, 0.0, 0.3)]);
-    let (law, bare) = (Law::new(&head, noise), Law::new(&head, triangle(0.5)));
+    let network = affine(0.1, &[term(1.0, 0.0, 0.3)]);
+    let (law, bare) = (Law::new(&network, noise), Law::new(&network, triangle(0.5)));
     let normal = |y: f64| {
         let variance = law.variance();
         (-0.5 * (y - 0.25) * (y - 0.25) / variance).exp() / (2.0 * std::f64::consts::PI * variance).sqrt()

@@ -9,25 +9,25 @@ mod sigmoids;
 mod units;
 mod vectors;
 
-use super::{Head, Law, Noise, Term, Unit};
+use super::{Law, Network, Noise, Term, Unit};
 
 /// `slope * w`, `w` on `[lower, upper]`.
 fn term(slope: f64, lower: f64, upper: f64) -> Term {
     Term { slope, lower, upper }
 }
 
-/// An affine head.
-fn affine(offset: f64, terms: &[Term]) -> Head {
-    Head {
+/// An affine network.
+fn affine(offset: f64, terms: &[Term]) -> Network {
+    Network {
         offset,
         terms: terms.to_vec(),
         units: Vec::new(),
     }
 }
 
-/// A head of units only.
-fn units(offset: f64, units: &[Unit]) -> Head {
-    Head {
+/// A network of units only.
+fn units(offset: f64, units: &[Unit]) -> Network {
+    Network {
         offset,
         terms: Vec::new(),
         units: units.to_vec(),

@@ -1,7 +1,7 @@
 //! Several units, units of many weights, and units in deeper layers.
 
 use super::{check_law, close, term, units};
-use crate::head::{Head, Law, Noise, Ridge, Segment, Term, Unit};
+use crate::{Law, Network, Noise, Ridge, Segment, Term, Unit};
 
 /// Units that their bounds decide are linear or nothing.
 #[test]
@@ -18,7 +18,7 @@ fn decided_units() {
     };
     let noise = Noise::Normal { sd: 0.2 };
     let law = Law::new(&units(0.1, &[on, off]), noise);
-    let linear = Head {
+    let linear = Network {
         offset: -1.9,
         terms: vec![term(-1.0, -1.0, 1.0), term(-0.6, 0.0, 1.0)],
         units: Vec::new(),
@@ -30,7 +30,7 @@ fn decided_units() {
     close(law.mean(), want.mean(), 1e-14);
 }
 
-fn many(count: usize) -> Head {
+fn many(count: usize) -> Network {
     let unit = |index: usize| {
         let terms = (0..3).map(|k| term(0.4 + 0.1 * k as f64, -0.5, 0.5)).collect();
         Unit {
@@ -39,7 +39,7 @@ fn many(count: usize) -> Head {
             terms,
         }
     };
-    Head {
+    Network {
         offset: 0.1,
         terms: vec![term(0.3, -1.0, 1.0)],
         units: (0..count).map(unit).collect(),
@@ -57,18 +57,18 @@ fn several_units_are_laws() {
 /// A unit's kernel is the integral over its atom and density: the second unit by quadrature over the first.
 #[test]
 fn two_units_by_quadrature() {
-    let head = many(2);
+    let network = many(2);
     let noise = Noise::Normal { sd: 0.1 };
-    let law = Law::new(&head, noise);
-    let rest = Head {
-        units: vec![head.units[1].clone()],
-        ..head.clone()
+    let law = Law::new(&network, noise);
+    let rest = Network {
+        units: vec![network.units[1].clone()],
+        ..network.clone()
     };
     let rest = Law::new(&rest, noise);
     let bare = Law::new(
-        &Head {
-            units: vec![head.units[0].clone()],
-            ..Head::default()
+        &Network {
+            units: vec![network.units[0].clone()],
+            ..Network::default()
         },
         Noise::Normal { sd: 0.0 },
     );
@@ -152,7 +152,7 @@ fn a_narrow_unit_far_out() {
     };
     let law = Law::new(&units(0.0, &[unit, crossed]), Noise::Normal { sd: 0.1 });
     close(law.mean(), 1e6, 1e-14);
-    let far = crate::head::unit::Linear::new(1e6, &[term(1.0, -1e-12, 1e-12); 12], 1.0);
+    let far = crate::unit::Linear::new(1e6, &[term(1.0, -1e-12, 1e-12); 12], 1.0);
     let (mean, variance) = far.measure(f64::NEG_INFINITY, f64::INFINITY).moments();
     assert!((mean - 1e6).abs() < 1e-9 && variance < 1e-18, "{mean} {variance}");
 }
@@ -160,8 +160,8 @@ fn a_narrow_unit_far_out() {
 /// A point of hardly any mass is the nearest: what is beyond counts by its mass.
 #[test]
 fn a_light_atom_is_nearest() {
-    use crate::head::measure::{Atom, Measure};
-    use crate::head::twofold::Twofold;
+    use crate::measure::{Atom, Measure};
+    use crate::twofold::Twofold;
     let at = |at: f64, mass: f64| Atom {
         at: Twofold::from(at),
         mass,
