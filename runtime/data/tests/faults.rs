@@ -292,6 +292,22 @@ fn parquet_files() {
 }
 
 #[test]
+fn parquet_codecs_that_are_not_known_are_named() {
+    let plain = parquet(&[Some(1.0), Some(2.0)]);
+    // The path of column `x` and its codec in the Thrift form of the footer: 0 is none, 6 Zstandard, 4 Brotli, doubled by the zigzag.
+    let before = [0x19, 0x18, 1, b'x', 0x15, 0];
+    let at = plain.windows(before.len()).position(|bytes| bytes == before);
+    let at = at.expect("the footer names the codec") + before.len() - 1;
+    for (number, name) in [(6, "Zstandard"), (4, "Brotli")] {
+        let mut packed = plain.clone();
+        packed[at] = 2 * number;
+        let expected =
+            format!("E0413 t.parquet:0:0 Parquet files that are compressed with {name} cannot be read");
+        assert_eq!(check(Format::Parquet, "t.parquet", packed), [expected]);
+    }
+}
+
+#[test]
 fn missing_and_damaged_files() {
     let folder = Folder::new();
     folder.file("yacht.csv", "x\n1\n");

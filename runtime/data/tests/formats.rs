@@ -8,7 +8,7 @@ use bnnc_abi::data::{Field, FieldKind, Format};
 use bnnc_data::read::{Reading, read};
 use bnnc_data::table::{Array, Values};
 use flate2::{Compression, write::GzEncoder};
-use folder::{Folder, idx, npy, parquet, spec};
+use folder::{Folder, idx, npy, packed_parquet, parquet, spec};
 use std::io::Write;
 
 fn arrays(format: Format, name: &str, bytes: &[u8]) -> Vec<Array> {
@@ -195,6 +195,24 @@ fn parquet_reads_numbers_truth_values_and_text() {
         Array::column("kind", level(&[0, 1, 0], &["b", "a"])),
     ];
     assert_eq!(found, expected);
+}
+
+#[test]
+fn packed_parquet_files_are_read() {
+    use ::parquet::basic::Compression;
+    let x: Vec<Option<f64>> = (0..1000).map(|i| Some(f64::from(i % 7))).collect();
+    let plain = arrays(Format::Parquet, "t.parquet", &parquet(&x));
+    let codecs = [
+        Compression::SNAPPY,
+        Compression::GZIP(Default::default()),
+        Compression::LZ4,
+        Compression::LZ4_RAW,
+    ];
+    for codec in codecs {
+        let bytes = packed_parquet(&x, codec);
+        assert!(bytes.len() < parquet(&x).len(), "{codec}");
+        assert_eq!(arrays(Format::Parquet, "t.parquet", &bytes), plain, "{codec}");
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::Reading;
 use crate::report::{self, At};
 use crate::table::{Array, Levels, Values};
 use bnnc_base::diagnostic::Diagnostic;
-use parquet::basic::{ConvertedType, LogicalType};
+use parquet::basic::{Compression, ConvertedType, LogicalType};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::DataType;
 use parquet::errors::ParquetError;
@@ -44,6 +44,7 @@ fn columns(path: &Path, file: File, reading: &Reading) -> Result<Vec<Array>, Dia
         let mut builder = Builder::new(at, column, reading)?;
         for group in 0..reader.num_row_groups() {
             let group = reader.get_row_group(group).map_err(bad)?;
+            decodable(path, group.metadata().column(i).compression())?;
             builder.read(group.as_ref(), i)?;
         }
         arrays.push(Array::column(column.name(), builder.finish()?));
@@ -56,6 +57,22 @@ fn columns(path: &Path, file: File, reading: &Reading) -> Result<Vec<Array>, Dia
         }
         Some(_) => Ok(arrays),
     }
+}
+
+/// Rejects codecs that are not compiled in. The only decoder of Zstandard that the library knows is written in C, and
+/// hardly any file is packed with the others.
+fn decodable(path: &Path, codec: Compression) -> Result<(), Diagnostic> {
+    let name = match codec {
+        Compression::UNCOMPRESSED
+        | Compression::SNAPPY
+        | Compression::GZIP(_)
+        | Compression::LZ4
+        | Compression::LZ4_RAW => return Ok(()),
+        Compression::ZSTD(_) => "Zstandard",
+        Compression::BROTLI(_) => "Brotli",
+        Compression::LZO => "LZO",
+    };
+    Err(report::unknown_codec(path, name))
 }
 
 /// Collects one column over the row groups.

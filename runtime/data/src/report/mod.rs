@@ -274,6 +274,13 @@ pub fn unsupported(at: At<'_>, what: &str, supported: &str) -> Diagnostic {
     fault(&codes::UNSUPPORTED, at, format!("{what} cannot be read")).help(format!("use {supported}"))
 }
 
+/// A Parquet file that is packed with a codec that cannot be unpacked.
+pub fn unknown_codec(path: &Path, codec: &str) -> Diagnostic {
+    let text = format!("Parquet files that are compressed with {codec} cannot be read");
+    fault(&codes::UNSUPPORTED, At::file(path), text)
+        .help("write the file with Snappy, gzip, LZ4 or no compression: `write_parquet(.., compression=\"snappy\")` in Polars, `to_parquet(..)` in pandas")
+}
+
 /// JSON that is not an object of scalars and arrays.
 pub fn bad_json(path: &Path, place: &str, message: &str) -> Diagnostic {
     fault(

@@ -111,11 +111,17 @@ pub fn idx(sizes: &[u32], data: &[u8]) -> Vec<u8> {
 
 /// A Parquet file with the columns `x: double`, `n: int32`, `ok: bool`, `kind: text` and optional values in `x`.
 pub fn parquet(x: &[Option<f64>]) -> Vec<u8> {
+    packed_parquet(x, parquet::basic::Compression::UNCOMPRESSED)
+}
+
+/// The file of `parquet`, packed with a codec.
+pub fn packed_parquet(x: &[Option<f64>], codec: parquet::basic::Compression) -> Vec<u8> {
     use parquet::data_type::{BoolType, ByteArrayType, DoubleType, Int32Type};
     use parquet::file::writer::SerializedFileWriter;
     let message = "message m { optional double x; required int32 n; required boolean ok; required binary kind (UTF8); }";
     let schema = parquet::schema::parser::parse_message_type(message).unwrap();
-    let mut writer = SerializedFileWriter::new(Vec::new(), schema.into(), Default::default()).unwrap();
+    let properties = parquet::file::properties::WriterProperties::builder().set_compression(codec);
+    let mut writer = SerializedFileWriter::new(Vec::new(), schema.into(), properties.build().into()).unwrap();
     let mut group = writer.next_row_group().unwrap();
     let levels: Vec<i16> = x.iter().map(|value| i16::from(value.is_some())).collect();
     let values: Vec<f64> = x.iter().copied().flatten().collect();
