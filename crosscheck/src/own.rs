@@ -2,7 +2,7 @@
 
 use crate::densities::Law;
 use crate::{Chain, DRAWS, WARMUP};
-use bnnc_abi::sampling::{Adaptation, Metric, Transition};
+use bnnc_abi::sampling::{Adaptation, Metric, NutsOptions, Transition};
 use bnnc_mcmc::noise::Noise;
 use bnnc_mcmc::registry::{Setup, sampler};
 use bnnc_mcmc::seam::{Answers, Target, next};
@@ -29,14 +29,14 @@ impl Target for Counted<'_> {
 
 /// A chain with the options that programs begin with.
 pub fn chain(law: &Law, metric: Metric, number: usize) -> Chain {
-    let transition = Transition::Nuts {
+    let transition = Transition::Nuts(NutsOptions {
         max_depth: 10,
         adaptation: Adaptation {
             step_size: None,
             target_acceptance: 0.8,
             metric,
         },
-    };
+    });
     let mut sampler = sampler(&Setup {
         transition: &transition,
         start: &law.start(number as u64),

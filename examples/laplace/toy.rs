@@ -52,7 +52,7 @@ fn band(done: &Done, name: &str, x: &[f64]) -> Result<Band, String> {
     let last = outcome.splits.last().ok_or("nothing was found")?;
     let rows = Rows::of(1, x.to_vec(), Vec::new());
     let words = |stop| format!("{stop:?}");
-    let how = (infer.predictive_draws, &done.context);
+    let how = (infer.predictive_draws(), &done.context);
     let mut forecaster = last
         .found
         .forecaster(infer, (&rows, false), &outcome.dataset, how)

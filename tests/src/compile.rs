@@ -2,7 +2,7 @@
 
 use crate::root;
 use bnnc_abi::data::Schema;
-use bnnc_abi::laplace::{Over, Score};
+use bnnc_abi::laplace::Over;
 use bnnc_abi::manifest::{Infer, Manifest, Work};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::dtype::Precision;
@@ -161,8 +161,8 @@ pub fn short(path: &Path, epochs: usize, predictive_draws: usize) -> Vec<String>
     let of = |infer: &Infer| {
         let work: &[(&str, usize)] = match &infer.work {
             // Iterates of an earlier infer need no training.
-            Work::Swag(swag) if swag.from.is_some() => &[],
-            Work::Collapsed(collapsed) if collapsed.iterates.from.is_some() => &[],
+            Work::Swag(swag) if swag.options.iterates.is_some() => &[],
+            Work::Collapsed(collapsed) if collapsed.iterates.options.iterates.is_some() => &[],
             Work::Train(_) | Work::Laplace(_) | Work::Ensemble(_) => &[("epochs", epochs)],
             // A covariance needs several iterates.
             Work::Swag(_) | Work::Collapsed(_) => &[("warmup", 0), ("every", 1), ("epochs", epochs + 2)],
@@ -186,13 +186,7 @@ fn small(infer: &Infer) -> Option<String> {
     let Over::Subnetwork { by, .. } = &laplace.options.over else {
         return None;
     };
-    let by = match by {
-        Score::Diagonal => "diagonal",
-        Score::Marginal => "marginal",
-        Score::Magnitude => "magnitude",
-        Score::Random => "random",
-        Score::Infer(name) => name,
-    };
+    let by = by.word();
     Some(format!("{}.over=subnetwork(10, by = {by})", infer.name))
 }
 

@@ -52,7 +52,7 @@ impl<'a> Steps<'a> {
     pub fn new(infer: &'a Infer, dataset: &Dataset, states: &Values, threads: usize) -> Steps<'a> {
         let rows = examples(&infer.bindings, &dataset.train);
         let train = training(infer);
-        let sizes = train.options.sizes(rows).with(Symbol::Batch, rows);
+        let sizes = train.sizes(rows).with(Symbol::Batch, rows);
         let mut machine = valid(Machine::new(&train.step, sizes, Arc::new(Pool::new(threads))));
         let feed = feed(infer, &dataset.train, dataset, &mut machine, &train.step);
         let mut steps = Steps {
@@ -86,7 +86,6 @@ impl<'a> Steps<'a> {
     /// Sets every input of a step.
     pub fn prepare(&mut self, rows: &[u32], step: i32) {
         let sizes = training(self.infer)
-            .options
             .sizes(self.rows)
             .with(Symbol::Batch, rows.len());
         let machine = &mut self.machine;
@@ -94,7 +93,7 @@ impl<'a> Steps<'a> {
         valid(self.feed.write(machine, rows));
         valid(ports::int(machine, "iteration", step.saturating_add(1)));
         valid(ports::int(machine, "step", step));
-        valid(ports::real(machine, "rate", &[training(self.infer).options.rate]));
+        valid(ports::real(machine, "rate", &[training(self.infer).rate]));
         valid(ports::real(
             machine,
             "scale",

@@ -43,7 +43,7 @@ fn attempt(name: &str, text: &str, csv: &str) -> Result<Approximation, Failure> 
     let mut compilation = Compilation::new(&program, id, &options);
     let elaborated = compilation.elaborate(&schema).unwrap();
     let densities = compilation.density(&elaborated.model).unwrap();
-    let options = compilation.laplace_options();
+    let options = compilation.laplace_options().unwrap();
     compilation.approximation(&elaborated, &densities, &options)
 }
 

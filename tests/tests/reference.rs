@@ -232,7 +232,7 @@ fn values(kind: OptionKind) -> String {
         OptionKind::Infer => "an `infer`".to_owned(),
         OptionKind::Fractions => "fractions in brackets".to_owned(),
         OptionKind::Names => "names in brackets".to_owned(),
-        OptionKind::Call => "a word or a call".to_owned(),
+        OptionKind::Call(_) => "a word or a call".to_owned(),
         OptionKind::Start => "an `infer` or a file".to_owned(),
         OptionKind::NumberOr(low, high, words) => format!("{} or {}", range(low, high), words_of(words)),
         OptionKind::Weights(_) => "which weights".to_owned(),

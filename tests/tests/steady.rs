@@ -1,6 +1,6 @@
 //! Training allocates nothing in its steady state.
 
-use bnnc_abi::manifest::{Infer, Length, Work};
+use bnnc_abi::manifest::{Infer, Work};
 use bnnc_base::dtype::Precision;
 use bnnc_data::Dataset;
 use bnnc_driver::options::Options;
@@ -42,7 +42,7 @@ fn allocations(infer: &Infer, dataset: &Dataset, epochs: usize, context: &Contex
     let Work::Train(train) = &mut infer.work else {
         panic!("`{}` does not train", infer.name);
     };
-    train.options.length = Length::Epochs(epochs);
+    train.options.epochs = Some(epochs);
     let states = start(&infer.states, 1, &HashMap::new());
     let before = ALLOCATIONS.load(Ordering::Relaxed);
     let fitted = fit(&infer, dataset, states, context);

@@ -33,6 +33,7 @@ use crate::infer::{Compilation, Failure};
 use bnnc_abi::code::Artifact;
 use bnnc_abi::plan::{Plan, Step};
 use bnnc_abi::primitive;
+use bnnc_abi::sampling::ChainOptions;
 use bnnc_base::dtype::Precision;
 use bnnc_loops::backend::Backend;
 use bnnc_loops::ir::Program;
@@ -60,7 +61,7 @@ impl Compilation<'_> {
         operations: u64,
         precision: Precision,
     ) -> Result<(Program, usize), Failure> {
-        let places = places(self.int("chains"));
+        let places = places(self.options_of::<ChainOptions>()?.chains);
         let is_small = operations <= FEW;
         if places == 1 || !(is_small || products(&alone.plan) == 0) {
             return Ok((alone, 1));
@@ -89,7 +90,7 @@ impl Compilation<'_> {
             true => &sampled.abreast(&mut self.context)?,
             false => &sampled.density,
         };
-        let precision = self.precision(backend);
+        let precision = self.precision(backend)?;
         let program = self.lower("density", function, &[], precision)?;
         Ok(self.code(program, backend)?)
     }

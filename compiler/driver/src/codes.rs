@@ -6,7 +6,13 @@ pub mod new_levels;
 mod stages;
 pub mod which;
 
+use bnnc_abi::collapsed::CollapsedOptions;
+use bnnc_abi::laplace;
+use bnnc_abi::manifest::Training;
+use bnnc_abi::method::declare::OptionName;
+use bnnc_abi::sampling::ChainOptions;
 pub use bnnc_abi::settings::{BAD_SETTING, NO_INFER, no_infer};
+use bnnc_abi::variational::ViOptions;
 use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_base::source::Span;
 use bnnc_hir::tree::{DataItem, InferItem, Setting};
@@ -252,13 +258,13 @@ pub fn no_worker(backend: &str) -> Diagnostic {
 }
 
 /// Where an option is set; the infer itself where it is not.
-fn span_of(infer: &InferItem, option: &str) -> Span {
+fn span_of(infer: &InferItem, option: OptionName) -> Span {
     span_of_one(infer, &[option])
 }
 
 /// Where one of some options is set; the infer itself where none is, or where it can be of several.
-pub fn span_of_one(infer: &InferItem, options: &[&str]) -> Span {
-    let set = |setting: &&Setting| options.contains(&&*setting.name);
+pub fn span_of_one(infer: &InferItem, options: &[OptionName]) -> Span {
+    let set = |setting: &&Setting| options.iter().any(|option| option.as_str() == &*setting.name);
     let mut settings = infer.options.iter().filter(set);
     match (settings.next(), settings.next()) {
         (Some(setting), None) => setting.span,
@@ -284,7 +290,7 @@ pub fn nothing_to_sample(infer: &InferItem, no_sites: bool) -> Diagnostic {
 
 /// A start that gives nothing.
 pub fn useless_start(infer: &InferItem, from: &str) -> Diagnostic {
-    let span = span_of(infer, "start");
+    let span = span_of(infer, Training::start());
     let text = format!(
         "`{}` starts from `{from}`, which has no site of the same name and shape",
         infer.name
@@ -294,7 +300,7 @@ pub fn useless_start(infer: &InferItem, from: &str) -> Diagnostic {
 
 /// A quantity that cannot be reported.
 pub fn no_quantity(infer: &InferItem, name: &str, known: &[&str]) -> Diagnostic {
-    let span = span_of(infer, "report");
+    let span = span_of(infer, ChainOptions::report());
     let text = format!("`{name}` is no site and no quantity computed from sites");
     Diagnostic::error(&NO_QUANTITY, span, text)
         .suggest(name, known.iter().copied())
@@ -302,7 +308,7 @@ pub fn no_quantity(infer: &InferItem, name: &str, known: &[&str]) -> Diagnostic 
 }
 
 /// Options that cannot run together; `option` is the one to point at.
-pub fn options_apart(infer: &InferItem, option: &str, message: &str, help: &str) -> Diagnostic {
+pub fn options_apart(infer: &InferItem, option: OptionName, message: &str, help: &str) -> Diagnostic {
     let span = span_of(infer, option);
     Diagnostic::error(&OPTIONS_APART, span, message.to_owned()).help(help)
 }
@@ -324,9 +330,13 @@ pub fn no_second_derivative(
         "the {order} derivative of the log likelihood of `{}` in `{argument}` of `{distribution}` is zero wherever it exists",
         infer.name
     );
-    Diagnostic::error(&NO_SECOND_DERIVATIVE, span_of(infer, "curvature"), text)
-        .label("the precision would be that of the prior")
-        .help(help)
+    Diagnostic::error(
+        &NO_SECOND_DERIVATIVE,
+        span_of(infer, laplace::Options::curvature()),
+        text,
+    )
+    .label("the precision would be that of the prior")
+    .help(help)
 }
 
 /// Why weights are not ranked.
@@ -367,7 +377,7 @@ pub fn no_subnetwork(infer: &InferItem, why: NoRanking<'_>) -> Diagnostic {
             "rank by an infer of the same model",
         ),
     };
-    Diagnostic::error(&NO_SUBNETWORK, span_of(infer, "over"), text).help(help)
+    Diagnostic::error(&NO_SUBNETWORK, span_of(infer, laplace::Options::over()), text).help(help)
 }
 
 /// Why a start is no maximum.
@@ -384,11 +394,11 @@ pub fn no_maximum(infer: &InferItem, site: &str, why: NoMaximum<'_>) -> Diagnost
     let name = &infer.name;
     let (option, text) = match why {
         NoMaximum::NoStart => (
-            "epochs",
+            Training::epochs(),
             format!("`{name}` takes its start for the maximum, but has none: nothing gives `{site}`"),
         ),
         NoMaximum::Lacks(start) => (
-            "start",
+            Training::start(),
             format!("`{name}` takes its start for the maximum, but `{start}` has no `{site}` of that size"),
         ),
     };
@@ -398,7 +408,7 @@ pub fn no_maximum(infer: &InferItem, site: &str, why: NoMaximum<'_>) -> Diagnost
 
 /// The weights of a collapsed infer are drawn; `reason` says why, as a clause.
 pub fn no_exact_integral(infer: &InferItem, reason: &str) -> Diagnostic {
-    let span = span_of(infer, "over");
+    let span = span_of(infer, CollapsedOptions::over());
     let text = format!("`{}` draws its weights from the box: {reason}", infer.name);
     Diagnostic::warning(&NO_EXACT_INTEGRAL, span, text)
 }
@@ -414,7 +424,7 @@ pub fn useless_outliers(infer: &InferItem, data: &DataItem) -> Diagnostic {
 
 /// No site of the posterior has weights.
 pub fn nothing_to_prune(infer: &InferItem, untouched: &[(Arc<str>, String)]) -> Diagnostic {
-    let span = span_of(infer, "prune");
+    let span = span_of(infer, ViOptions::prune());
     let text = format!("no site of `{}` can be pruned", infer.name);
     let diagnostic = Diagnostic::error(&NOTHING_TO_PRUNE, span, text).label("asked for here");
     untouched.iter().fold(diagnostic, |diagnostic, (site, why)| {
@@ -424,7 +434,7 @@ pub fn nothing_to_prune(infer: &InferItem, untouched: &[(Arc<str>, String)]) -> 
 
 /// A site whose state is not its value; `why` is a sentence about it.
 pub fn no_state_for_value(infer: &InferItem, why: &str) -> Diagnostic {
-    let span = span_of(infer, "start");
+    let span = span_of(infer, Training::start());
     Diagnostic::error(&NO_STATE_FOR_VALUE, span, why.to_owned())
         .help("load the file into a `map` of the same model, and start from that")
 }

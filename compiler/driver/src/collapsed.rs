@@ -5,14 +5,16 @@ mod treated;
 use crate::codes;
 use crate::infer::{Compilation, Elaborated, Failure};
 use crate::training::Programs;
-use bnnc_abi::collapsed::{Collapsed, Extent, Form, Noise, Options, Sigmoid};
+use bnnc_abi::collapsed::{
+    Collapsed, CollapsedOptions, Compat, Form, Noise, NoiseForm, Options, Radius, Selection,
+};
 use bnnc_abi::cost::Cost;
-use bnnc_abi::iterates::Covariance;
-use bnnc_abi::laplace::Likelihood;
+use bnnc_abi::iterates::{Covariance, SwagOptions};
+use bnnc_abi::laplace::{self, Likelihood};
 use bnnc_abi::manifest::{SiteReport, Work};
+use bnnc_abi::method::declare::OptionName;
 use bnnc_base::dtype::Precision;
 use bnnc_graph::function::Function;
-use bnnc_hir::tree::SettingValue;
 use bnnc_loops::backend::Backend;
 use bnnc_math::triangle::ALPHA_L2;
 use bnnc_rewrite::density::Densities;
@@ -26,6 +28,15 @@ const ALPHA_PUBLISHED: f64 = 2.45;
 /// Draws per iterate where all weights are drawn, and where those of a single row are.
 const DRAWS: [usize; 2] = [10, 1000];
 
+/// The iterates themselves.
+const SNAPSHOTS: SwagOptions = SwagOptions {
+    covariance: Covariance::Snapshots,
+    scale: 1.0,
+};
+
+/// An option that does not go with others, what is wrong, and what to do.
+type Apart = (OptionName, String, &'static str);
+
 impl Compilation<'_> {
     /// The programs of an infer that integrates over some weights, between iterates.
     pub(crate) fn collapsed_programs(
@@ -34,17 +45,17 @@ impl Compilation<'_> {
         densities: &Densities,
         backend: &dyn Backend,
     ) -> Result<Programs, Failure> {
-        let found = self.collapse(elaborated, densities)?;
-        let options = self.collapsing(&found)?;
+        let asked = self.options_of::<CollapsedOptions>()?;
+        let found = self.collapse(elaborated, densities, &asked)?;
+        let options = self.collapsing(&asked, &found)?;
         if let Form::Sampled(reason) = &found.form {
             let warning = codes::no_exact_integral(self.item, reason);
             self.context.warnings.push(warning);
         }
         let objective = self.objective(elaborated, densities)?;
-        let steering = self.training(&elaborated.optimiser)?;
-        let (train, cost) = self.train(&objective, steering, backend)?;
+        let (train, cost) = self.train(&objective, elaborated, backend)?;
         let moved: Vec<String> = found.moved.iter().map(|name| name.to_string()).collect();
-        let iterates = self.iterates(train, moved, Covariance::Snapshots)?;
+        let iterates = self.iterates(train, moved, SNAPSHOTS)?;
         // Pieces are told apart by signs near zero, which single precision does not keep.
         let mut program = |name: &str, function: &Option<Function>| match function {
             Some(function) => {
@@ -83,16 +94,21 @@ impl Compilation<'_> {
     ///
     /// # Errors
     /// As [`collapse`].
-    fn collapse(&mut self, elaborated: &Elaborated, densities: &Densities) -> Result<Collapse, Failure> {
-        let over = match self.setting("over") {
-            Some(SettingValue::Word(word)) if &**word == "all" => Over::All,
-            Some(SettingValue::Names(names)) => Over::Names(names),
-            Some(SettingValue::Subnetwork(..)) => {
+    fn collapse(
+        &mut self,
+        elaborated: &Elaborated,
+        densities: &Densities,
+        asked: &CollapsedOptions,
+    ) -> Result<Collapse, Failure> {
+        let over = match &asked.over {
+            laplace::Over::All => Over::All,
+            laplace::Over::LastLayer => Over::LastLayer,
+            laplace::Over::Names(names) => Over::Names(names),
+            laplace::Over::Subnetwork { .. } => {
                 let message = "a collapsed network has no `subnetwork`";
                 let help = "write `weights = K` for the K weights that move a prediction most";
-                return Err(self.apart("over", message, help));
+                return Err(self.apart(CollapsedOptions::over(), message, help));
             }
-            _ => Over::LastLayer,
         };
         let (model, posterior) = (&elaborated.model, &elaborated.posterior);
         let result = self.timed("rewrite", |this| {
@@ -101,86 +117,73 @@ impl Compilation<'_> {
         result.map_err(|refusal| self.failure(refusal))
     }
 
-    fn collapsing(&self, found: &Collapse) -> Result<Options, Failure> {
-        let apart = |option: &str, message: &str, help: &str| Err(self.apart(option, message, help));
-        let floor = self.real("floor").unwrap_or(0.0);
-        if floor > 1.0 {
+    fn collapsing(&self, asked: &CollapsedOptions, found: &Collapse) -> Result<Options, Failure> {
+        let apart = |option, message: &str, help: &str| Err(self.apart(option, message, help));
+        if asked.floor > 1.0 {
             return apart(
-                "floor",
+                CollapsedOptions::floor(),
                 "`floor` is the weight of a mixture, at most 1",
                 "such as 0.001",
             );
         }
-        if let Some((option, message, help)) = self.idle(found).or_else(|| self.unpublished(found)) {
+        let idle = self.idle(asked, found);
+        if let Some((option, message, help)) = idle.or_else(|| self.unpublished(asked, found)) {
             return apart(option, &message, help);
         }
-        let always = self.always(found)?;
-        let units = self.int("units");
-        if units > 0 && found.form == Form::Affine {
+        let always = self.always(asked, found)?;
+        if asked.units > 0 && found.form == Form::Affine {
             let help = "name the layer before it: `over = [hidden]`";
             return apart(
-                "units",
+                CollapsedOptions::units(),
                 "the chosen weights feed no unit: nothing bends behind them",
                 help,
             );
         }
         let is_of_classes = matches!(found.likelihood, Likelihood::Categorical | Likelihood::Bernoulli);
-        let is_triangular = self.word("noise") == Some("triangular");
-        if is_triangular && is_of_classes {
+        if asked.noise == NoiseForm::Triangular && is_of_classes {
             return apart(
-                "noise",
+                CollapsedOptions::noise(),
                 "classes have no noise",
                 "leave `noise` out, or take `sigmoid = cubic`",
             );
         }
+        let (alpha, floor) = (alpha(asked), asked.floor);
         Ok(Options {
-            extent: match self.word("box") {
-                Some("moments") => Extent::Moments,
-                _ => Extent::Range,
-            },
-            weights: self.weights(found),
+            extent: asked.extent,
+            weights: weights(asked, found),
             always,
-            units,
-            fixed: self.word("selection") == Some("fixed"),
-            noise: match (self.is_published(), is_triangular) {
-                (true, _) => Noise::Published {
-                    alpha: self.alpha(),
-                    smoothing: self.real("smoothing").unwrap_or(0.0),
+            units: asked.units,
+            fixed: asked.selection == Selection::Fixed,
+            noise: match (asked.compat, asked.noise) {
+                (Compat::Published, _) => Noise::Published {
+                    alpha,
+                    smoothing: asked.smoothing,
                 },
-                (false, true) => Noise::Triangular {
-                    alpha: self.alpha(),
-                    floor,
-                },
-                (false, false) => Noise::Normal,
+                (Compat::None, NoiseForm::Triangular) => Noise::Triangular { alpha, floor },
+                (Compat::None, NoiseForm::Normal) => Noise::Normal,
             },
-            sigmoid: match self.word("sigmoid") {
-                Some("cubic") => Sigmoid::Cubic,
-                _ => Sigmoid::Exact,
-            },
-            draws: match (self.setting("draws"), &found.form) {
-                (None, Form::Piecewise { .. }) => DRAWS[1],
-                (None, Form::Affine | Form::Sampled(_)) => DRAWS[0],
-                (Some(_), _) => self.int("draws").max(1),
-            },
+            sigmoid: asked.sigmoid,
+            draws: asked.draws.unwrap_or(match &found.form {
+                Form::Piecewise { .. } => DRAWS[1],
+                Form::Affine | Form::Sampled(_) => DRAWS[0],
+            }),
         })
     }
 
     /// An option that is set but has nothing to say, and why.
-    fn idle(&self, found: &Collapse) -> Option<(&'static str, String, &'static str)> {
-        let is_set = |option: &&&str| self.setting(option).is_some();
-        let one = |options: &[&'static str]| options.iter().find(is_set).copied();
-        let is_sampled = matches!(found.form, Form::Sampled(_));
-        if let Some(option) = one(&[
-            "weights",
-            "always",
-            "units",
-            "selection",
-            "noise",
-            "compat",
-            "sigmoid",
-        ])
-        .filter(|_| is_sampled)
-        {
+    fn idle(&self, asked: &CollapsedOptions, found: &Collapse) -> Option<Apart> {
+        const OF_INTEGRALS: [OptionName; 7] = [
+            CollapsedOptions::weights(),
+            CollapsedOptions::always(),
+            CollapsedOptions::units(),
+            CollapsedOptions::selection(),
+            CollapsedOptions::noise(),
+            CollapsedOptions::compat(),
+            CollapsedOptions::sigmoid(),
+        ];
+        const OF_TRIANGLE: [OptionName; 2] = [CollapsedOptions::alpha(), CollapsedOptions::floor()];
+        let first = |options: &[OptionName]| options.iter().copied().find(|option| self.is_set(*option));
+        if let (Form::Sampled(_), Some(option)) = (&found.form, first(&OF_INTEGRALS)) {
             let message =
                 format!("`{option}` is for exact integrals, but these weights are drawn from their box");
             return Some((
@@ -189,55 +192,56 @@ impl Compilation<'_> {
                 "leave it out; the warning says why there is no exact integral",
             ));
         }
-        if self.setting("draws").is_some() && found.form == Form::Affine {
+        if asked.draws.is_some() && found.form == Form::Affine {
             let message = "`draws` are taken where there is no exact integral, and here is one".to_owned();
-            return Some(("draws", message, "leave it out"));
+            return Some((CollapsedOptions::draws(), message, "leave it out"));
         }
-        let has_triangle = self.word("noise") == Some("triangular") || self.is_published();
-        if let Some(option) = one(&["alpha", "floor"]).filter(|_| !has_triangle) {
+        let has_triangle = asked.noise == NoiseForm::Triangular || asked.compat == Compat::Published;
+        if let Some(option) = first(&OF_TRIANGLE).filter(|_| !has_triangle) {
             let message = format!("`{option}` is of a triangle, but the noise is none");
             return Some((option, message, "add `noise = triangular`"));
         }
-        if self.setting("sigmoid").is_some() && found.likelihood == Likelihood::Normal {
+        if self.is_set(CollapsedOptions::sigmoid()) && found.likelihood == Likelihood::Normal {
             let message = "a Normal observation has no sigmoid".to_owned();
-            return Some(("sigmoid", message, "leave it out"));
+            return Some((CollapsedOptions::sigmoid(), message, "leave it out"));
         }
         None
     }
 
-    fn is_published(&self) -> bool {
-        self.word("compat") == Some("published")
-    }
-
     /// An option that does not go with the published density, or goes with nothing else, and why.
-    fn unpublished(&self, found: &Collapse) -> Option<(&'static str, String, &'static str)> {
+    fn unpublished(&self, asked: &CollapsedOptions, found: &Collapse) -> Option<Apart> {
         let refused = |option, message: &str, help| Some((option, message.to_owned(), help));
-        let is_set = |option: &str| self.setting(option).is_some();
-        if !self.is_published() {
+        if asked.compat != Compat::Published {
             let message = "`smoothing` is of the published density";
-            return is_set("smoothing")
-                .then(|| ("smoothing", message.to_owned(), "add `compat = published`"));
+            let smoothing = CollapsedOptions::smoothing();
+            return self
+                .is_set(smoothing)
+                .then(|| (smoothing, message.to_owned(), "add `compat = published`"));
         }
         if found.likelihood != Likelihood::Normal {
             let message = "the published density is of a Normal observation, and this one is of a class";
             return refused(
-                "compat",
+                CollapsedOptions::compat(),
                 message,
                 "leave `compat` out: one weight for each class is the default",
             );
         }
         if found.outputs > 1 {
             let message = "the published density is of one number in a row, and here are several";
-            return refused("compat", message, "leave `compat` out");
+            return refused(CollapsedOptions::compat(), message, "leave `compat` out");
         }
-        if self.word("noise") == Some("normal") {
+        if self.is_set(CollapsedOptions::noise()) && asked.noise == NoiseForm::Normal {
             let message = "the published density has a triangle in the place of Normal noise";
-            return refused("noise", message, "leave `noise` out, or `compat`");
+            return refused(
+                CollapsedOptions::noise(),
+                message,
+                "leave `noise` out, or `compat`",
+            );
         }
-        if is_set("floor") {
+        if self.is_set(CollapsedOptions::floor()) {
             let message = "the published density has a uniform where the triangle is nothing, not a Normal";
             return refused(
-                "floor",
+                CollapsedOptions::floor(),
                 message,
                 "write `smoothing`, the density of that uniform before it is normalised",
             );
@@ -246,8 +250,8 @@ impl Compilation<'_> {
     }
 
     /// The sites that are integrated over in every row, by their places among those that may be.
-    fn always(&self, found: &Collapse) -> Result<Vec<usize>, Failure> {
-        let names = self.names("always");
+    fn always(&self, asked: &CollapsedOptions, found: &Collapse) -> Result<Vec<usize>, Failure> {
+        let names = &asked.always;
         let sites: Vec<&str> = found.weights.iter().map(|weights| &*weights.site).collect();
         if let Some(name) = names
             .iter()
@@ -257,32 +261,31 @@ impl Compilation<'_> {
                 "`always` names `{name}`, which is not among the weights that may be integrated over"
             );
             let help = format!("those are `{}`", sites.join("`, `"));
-            return Err(self.apart("always", &message, &help));
+            return Err(self.apart(CollapsedOptions::always(), &message, &help));
         }
-        if self.weights(found) == 0 && !names.is_empty() {
+        if weights(asked, found) == 0 && !names.is_empty() {
             let message = "`always` is besides `weights`, but all weights are integrated over";
-            return Err(self.apart("always", message, "write `weights = 2`, or leave `always` out"));
+            let help = "write `weights = 2`, or leave `always` out";
+            return Err(self.apart(CollapsedOptions::always(), message, help));
         }
         let is_named = |at: &usize| names.iter().any(|name| covers(name, sites[*at]));
         Ok((0..sites.len()).filter(is_named).collect())
     }
+}
 
-    /// How many weights are integrated over in a row; 0 for all.
-    fn weights(&self, found: &Collapse) -> usize {
-        match self.setting("weights") {
-            None if found.likelihood == Likelihood::Categorical => 1,
-            _ => self.int("weights"),
-        }
-    }
+/// How many weights are integrated over in a row; 0 for all.
+fn weights(asked: &CollapsedOptions, found: &Collapse) -> usize {
+    let default = usize::from(found.likelihood == Likelihood::Categorical);
+    asked.weights.unwrap_or(default)
+}
 
-    fn alpha(&self) -> f64 {
-        match self.setting("alpha") {
-            Some(SettingValue::Real(value)) => *value,
-            Some(SettingValue::Int(value)) => *value as f64,
-            Some(SettingValue::Word(word)) if &**word == "l2" => ALPHA_L2,
-            None if self.is_published() => ALPHA_PUBLISHED,
-            _ => 6.0_f64.sqrt(),
-        }
+/// The radius of a triangular noise in standard deviations.
+fn alpha(asked: &CollapsedOptions) -> f64 {
+    match (asked.alpha, asked.compat) {
+        (Some(Radius::Given(alpha)), _) => alpha,
+        (Some(Radius::L2), _) => ALPHA_L2,
+        (Some(Radius::Variance), _) | (None, Compat::None) => 6.0_f64.sqrt(),
+        (None, Compat::Published) => ALPHA_PUBLISHED,
     }
 }
 

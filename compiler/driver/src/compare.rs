@@ -162,17 +162,17 @@ impl Applied<'_> {
                 "`{}` integrates over weights given all rows, and leaving rows out takes draws of every weight",
                 method.name
             ),
-            Finds::Chains => match self.infer.sampling() {
-                Some(sampling) if sampling.leave_one_out == LeaveOneOut::Never => {
+            Finds::Chains(_) => match self.infer.sampling() {
+                Some(sampling) if sampling.options.leave_one_out == LeaveOneOut::Never => {
                     return Some((
                         "`loo = never` turns it off".to_owned(),
                         "remove `loo = never`".to_owned(),
                     ));
                 }
-                Some(sampling) if sampling.temperature != 1.0 => {
+                Some(sampling) if sampling.options.temperature != 1.0 => {
                     format!(
                         "`temperature = {}` samples a tempered posterior, and no row can be left out of it",
-                        sampling.temperature
+                        sampling.options.temperature
                     )
                 }
                 Some(_) | None => return None,

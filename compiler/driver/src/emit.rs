@@ -109,7 +109,7 @@ pub fn emit(
         return Ok(format!("{function}\n"));
     }
     let backend = backend(stage, options)?;
-    let precision = compilation.precision(backend);
+    let precision = compilation.precision(backend)?;
     let loops = compilation.lower(name, &function, &states, precision)?;
     of_loops(&loops, stage, backend, options)
 }

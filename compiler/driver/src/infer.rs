@@ -7,9 +7,12 @@ use crate::prior::shared_apart;
 use crate::program::Program;
 use bnnc_abi::code::Artifact;
 use bnnc_abi::data::Schema;
-use bnnc_abi::manifest::Infer;
+use bnnc_abi::laplace;
+use bnnc_abi::manifest::{Infer, OptimiserChoice, Training};
+use bnnc_abi::method::declare::{Mismatch, OptionGroup, OptionName, OptionValue};
 use bnnc_abi::method::{Finds, Takes};
 use bnnc_abi::steering::watches;
+use bnnc_abi::variational::ViOptions;
 use bnnc_base::diagnostic::{Diagnostic, Place};
 use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
@@ -42,6 +45,12 @@ pub enum Failure {
 impl From<Fault> for Failure {
     fn from(fault: Fault) -> Failure {
         Failure::Fault(fault)
+    }
+}
+
+impl From<Mismatch> for Failure {
+    fn from(mismatch: Mismatch) -> Failure {
+        Failure::Fault(Fault::Bug(mismatch.to_string()))
     }
 }
 
@@ -78,6 +87,10 @@ pub struct Elaborated {
     pub optimiser: Optimiser,
     /// How data reach the model.
     pub bound: Bound,
+    /// The options of variational inference, where the method is that.
+    pub vi: Option<ViOptions>,
+    /// Whether hyperparameters are tuned while a maximum is searched.
+    pub is_online: bool,
 }
 
 impl<'a> Compilation<'a> {
@@ -150,6 +163,10 @@ impl<'a> Compilation<'a> {
             posterior,
             optimiser,
             bound,
+            vi: self.options_if()?,
+            is_online: self
+                .options_if::<laplace::Options>()?
+                .is_some_and(|options| options.online),
         })
     }
 
@@ -162,16 +179,12 @@ impl<'a> Compilation<'a> {
 
     /// Patience needs validation rows: without them it would be a dead option.
     fn watched(&self, schema: &Schema) -> Result<(), Failure> {
-        let option = self
-            .item
-            .options
-            .iter()
-            .find(|setting| &*setting.name == "patience");
+        let Some(option) = self.item.setting(Training::patience()) else {
+            return Ok(());
+        };
         let spec = &self.program.module.datas[self.item.data].spec;
-        let (Some(option), Err(refusal)) = (
-            option,
-            watches(self.int("patience"), schema.validation, &spec.name),
-        ) else {
+        let patience = self.options_of::<Training>()?.patience;
+        let Err(refusal) = watches(patience, schema.validation, &spec.name) else {
             return Ok(());
         };
         let diagnostic = Diagnostic::error(&codes::NO_VALIDATION, option.span, refusal.message)
@@ -183,7 +196,7 @@ impl<'a> Compilation<'a> {
 
     fn optimiser(&self) -> Result<Optimiser, Failure> {
         let module = &self.program.module;
-        if let Some(SettingValue::Optimiser(id, args)) = self.setting("optimiser") {
+        if let Some(SettingValue::Optimiser(id, args)) = self.setting(Training::optimiser()) {
             return Ok(elaborate::optimiser::elaborate(
                 module,
                 *id,
@@ -192,20 +205,20 @@ impl<'a> Compilation<'a> {
             )?);
         }
         // A sampler has no such option, and uses none.
-        let mut options = bnnc_abi::method::ALL.iter().flat_map(|method| method.options);
-        let option = options.find(|option| option.name == "optimiser");
-        let default = match self.default("optimiser") {
-            "" => option.map_or("", |option| option.default),
-            own => own,
+        let training = self
+            .options_if::<Training>()?
+            .map_or_else(Training::defaults, Ok)?;
+        let default = match training.optimiser {
+            OptimiserChoice::Default(name, rate) => Some((name, rate)),
+            OptimiserChoice::Given => None,
         };
-        let written = default.trim_end_matches(')').split_once('(');
-        let known = written.and_then(|(name, rate)| {
+        let known = default.and_then(|(name, rate)| {
             let mut ids = module.optimisers.ids();
-            let id = ids.find(|id| &*module.optimisers[*id].name == name)?;
-            Some((id, rate.parse().ok()?))
+            let id = ids.find(|id| *module.optimisers[*id].name == *name)?;
+            Some((id, rate))
         });
         let Some((id, rate)) = known else {
-            let text = format!("the library has no default optimiser `{default}`");
+            let text = "the library has no default optimiser".to_owned();
             return Err(Failure::Fault(Fault::Bug(text)));
         };
         let span = self.item.span;
@@ -224,29 +237,34 @@ impl<'a> Compilation<'a> {
     }
 
     /// The value of an option, if it is set.
-    pub fn setting(&self, name: &str) -> Option<&'a SettingValue> {
-        self.item
-            .options
-            .iter()
-            .find(|setting| &*setting.name == name)
-            .map(|setting| &setting.value)
+    pub fn setting(&self, option: OptionName) -> Option<&'a SettingValue> {
+        self.item.setting(option).map(|setting| &setting.value)
     }
 
-    /// An integer option, or its default.
-    pub(crate) fn int(&self, name: &str) -> usize {
-        let given = match self.setting(name) {
-            Some(SettingValue::Int(value)) => Some(*value),
-            Some(SettingValue::Real(value)) => Some(*value as i64),
-            _ => None,
-        };
-        let default = || self.default(name).parse().unwrap_or(0);
-        usize::try_from(given.unwrap_or_else(default)).unwrap_or(0)
+    /// Whether an option is set.
+    pub(crate) fn is_set(&self, option: OptionName) -> bool {
+        self.item.setting(option).is_some()
     }
 
-    /// The default of an option, as it would be written; empty where there is none.
-    pub(crate) fn default(&self, name: &str) -> &'static str {
-        let option = self.item.method.options.iter().find(|option| option.name == name);
-        option.map_or("", |option| option.default)
+    /// Options of the method: what the program gives, and defaults for the rest.
+    ///
+    /// # Errors
+    /// A bug: the method does not have them.
+    pub(crate) fn options_of<T: OptionGroup>(&self) -> Result<T, Mismatch> {
+        self.program.module.read(self.item, T::read)
+    }
+
+    /// The same, where the method has them.
+    pub(crate) fn options_if<T: OptionGroup>(&self) -> Result<Option<T>, Mismatch> {
+        match self.item.method.has::<T>() {
+            true => self.options_of().map(Some),
+            false => Ok(None),
+        }
+    }
+
+    /// One option that several methods have.
+    pub(crate) fn option_of<T: OptionValue>(&self, option: OptionName) -> Result<T, Mismatch> {
+        self.program.module.read(self.item, |source| source.value(option))
     }
 
     /// The functions that the infer computes.
@@ -259,7 +277,9 @@ impl<'a> Compilation<'a> {
         densities: &Densities,
     ) -> Result<Objective, Failure> {
         let dropped = self.dropped(elaborated, densities)?;
-        let densities = dropped.as_ref().map_or(densities, |dropped| &dropped.densities);
+        let densities = dropped
+            .as_ref()
+            .map_or(densities, |(dropped, _)| &dropped.densities);
         let scaled = self.scaled_prior(elaborated, densities)?;
         let settings = Settings {
             scaled: scaled.as_ref(),
@@ -270,8 +290,8 @@ impl<'a> Compilation<'a> {
             objective(densities, model, posterior, settings, &mut this.context)
         });
         let mut objective = result.map_err(|refusal| self.failure(refusal))?;
-        if let Some(dropped) = &dropped {
-            self.announce(&mut objective, dropped);
+        if let Some((dropped, rate)) = &dropped {
+            Compilation::announce(&mut objective, dropped, *rate);
         }
         Ok(objective)
     }
@@ -302,37 +322,34 @@ impl<'a> Compilation<'a> {
     }
 
     /// What the infer's options say about its programs.
-    pub fn settings<'e>(&self, elaborated: &'e Elaborated) -> Settings<'e>
-    where
-        'a: 'e,
-    {
-        let kl = kl::Options {
-            estimator: match self.word("kl") {
-                Some("monte_carlo") => kl::Estimator::Sampled,
-                Some("direct") => kl::Estimator::Direct,
-                _ => kl::Estimator::Best,
-            },
-            statistics: match self.word("statistics") {
-                Some("sums") => kl::Statistics::Sums,
-                _ => kl::Statistics::Law,
-            },
-            taylor: self.int("taylor"),
+    pub fn settings<'e>(&self, elaborated: &'e Elaborated) -> Settings<'e> {
+        let (samples, kl_draws, kl, layers) = match &elaborated.vi {
+            None => (1, 0, kl::Options::default(), Layers::default()),
+            Some(vi) => {
+                let kl = kl::Options {
+                    estimator: vi.estimator,
+                    statistics: vi.statistics,
+                    taylor: vi.taylor,
+                };
+                let layers = Layers {
+                    local: &vi.local,
+                    flipout: &vi.flipout,
+                    integrate: &vi.integrate,
+                    series: vi.series,
+                };
+                (vi.samples, vi.draws, kl, layers)
+            }
         };
         Settings {
             optimiser: &elaborated.optimiser,
-            samples: self.int("samples").max(1),
-            kl_draws: self.int("draws"),
+            samples,
+            kl_draws,
             kl,
-            layers: Layers {
-                local: self.names("local"),
-                flipout: self.names("flipout"),
-                integrate: self.names("integrate"),
-                series: self.int("series"),
-            },
+            layers,
             jacobians: self.item.method.finds == Finds::Laplace,
-            online: self.flag("online").unwrap_or(false),
+            online: elaborated.is_online,
             scaled: None,
-            gradient: self.descends(&elaborated.model),
+            gradient: self.descends(elaborated),
         }
     }
 
@@ -353,18 +370,19 @@ impl<'a> Compilation<'a> {
     }
 
     /// The precision of the run; the reference computes in double precision always.
-    pub fn precision(&self, backend: &dyn Backend) -> Precision {
+    ///
+    /// # Errors
+    /// A bug of a record.
+    pub fn precision(&self, backend: &dyn Backend) -> Result<Precision, Fault> {
         if backend.name() == "reference" {
-            return Precision::F64;
+            return Ok(Precision::F64);
         }
-        let default = || self.default("precision");
-        match (
-            self.options.precision,
-            self.word("precision").unwrap_or_else(default),
-        ) {
-            (Some(precision), _) => precision,
-            (None, "f64") => Precision::F64,
-            (None, _) => Precision::F32,
+        match self.options.precision {
+            Some(precision) => Ok(precision),
+            None => {
+                let of_method = self.option_of(Training::precision());
+                of_method.map_err(|mismatch| Fault::Bug(mismatch.to_string()))
+            }
         }
     }
 
@@ -416,13 +434,15 @@ impl<'a> Compilation<'a> {
         let before = self.prior(&densities, &elaborated.model, backend)?;
         let (elaborated, densities) = self.grouped(elaborated, densities)?;
         let programs = match finds {
-            Finds::Chains => self.sampling_programs(&elaborated, &densities, schema, backend)?,
+            Finds::Chains(sampler) => {
+                self.sampling_programs(sampler, (&elaborated, &densities), schema, backend)?
+            }
             Finds::Training | Finds::Masked => self.training_programs(&elaborated, &densities, backend)?,
             Finds::Laplace => self.laplace_programs(&elaborated, &densities, schema, backend)?,
             Finds::Swag | Finds::Ensemble => self.iterates_programs(&elaborated, &densities, backend)?,
             Finds::Collapsed => self.collapsed_programs(&elaborated, &densities, backend)?,
         };
-        let precision = self.precision(backend);
+        let precision = self.precision(backend)?;
         // Predictions read the parameters and change nothing.
         let predict = self.lower("predict", &programs.predict, &[], precision)?;
         let predict = self.code(predict, backend)?;
@@ -451,7 +471,6 @@ impl<'a> Compilation<'a> {
             reached: crate::positions::reached(&densities, &elaborated.model),
             outputs,
             names,
-            predictive_draws: self.int("predictive_draws").max(1),
             start: self.start(&elaborated.model, &elaborated.posterior)?,
             cost: programs.cost,
             compile_seconds: clock.elapsed().as_secs_f64(),
@@ -462,7 +481,7 @@ impl<'a> Compilation<'a> {
 
     /// Whether the method draws from the posterior by Markov chains.
     pub fn samples(&self) -> bool {
-        self.item.method.finds == Finds::Chains
+        matches!(self.item.method.finds, Finds::Chains(_))
     }
 
     /// Where the infer stands in the program.

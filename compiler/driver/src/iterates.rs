@@ -3,10 +3,10 @@
 use crate::codes;
 use crate::infer::{Compilation, Elaborated, Failure};
 use crate::training::Programs;
-use bnnc_abi::iterates::{Covariance, Ensemble, Swag};
+use bnnc_abi::dropout::DropoutOptions;
+use bnnc_abi::iterates::{Covariance, Ensemble, Swag, SwagOptions};
 use bnnc_abi::manifest::{SiteReport, Train, Work};
 use bnnc_abi::method::Finds;
-use bnnc_hir::tree::SettingValue;
 use bnnc_loops::backend::Backend;
 use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::dropout::{Dropped, Masks, dropped};
@@ -31,13 +31,14 @@ impl Compilation<'_> {
             )]));
         }
         let objective = self.objective(elaborated, densities)?;
-        let options = self.training(&elaborated.optimiser)?;
-        let (train, cost) = self.train(&objective, options, backend)?;
+        let (train, cost) = self.train(&objective, elaborated, backend)?;
         let moved: Vec<String> = positions.moved.iter().map(|name| name.to_string()).collect();
         let (work, family) = match self.item.method.finds {
-            Finds::Ensemble => (self.ensemble(train, moved), "members"),
-            _ => match self.iterates(train, moved, self.covariance())? {
-                swag if swag.covariance == Covariance::Snapshots => (Work::Swag(Box::new(swag)), "iterates"),
+            Finds::Ensemble => (self.ensemble(train, moved)?, "members"),
+            _ => match self.iterates(train, moved, self.options_of()?)? {
+                swag if swag.gaussian.covariance == Covariance::Snapshots => {
+                    (Work::Swag(Box::new(swag)), "iterates")
+                }
                 swag => (Work::Swag(Box::new(swag)), "Normal"),
             },
         };
@@ -67,12 +68,12 @@ impl Compilation<'_> {
         result.map_err(|refusal| self.failure(refusal))
     }
 
-    fn ensemble(&self, train: Train, moved: Vec<String>) -> Work {
-        Work::Ensemble(Box::new(Ensemble {
+    fn ensemble(&self, train: Train, moved: Vec<String>) -> Result<Work, Failure> {
+        Ok(Work::Ensemble(Box::new(Ensemble {
             train,
             moved,
-            members: self.int("members").max(1),
-        }))
+            options: self.options_of()?,
+        })))
     }
 
     /// How iterates are collected.
@@ -83,82 +84,53 @@ impl Compilation<'_> {
         &self,
         train: Train,
         moved: Vec<String>,
-        covariance: Covariance,
+        gaussian: SwagOptions,
     ) -> Result<Swag, Failure> {
-        let from = match self.setting("iterates") {
-            Some(SettingValue::Infer(id)) => Some(self.program.module.infers[*id].name.to_string()),
-            _ => None,
-        };
         let swag = Swag {
-            moved,
-            warmup: self.setting("warmup").map(|_| self.int("warmup")),
-            every: self.setting("every").map(|_| self.int("every")),
-            covariance,
-            scale: self.real("scale").unwrap_or(1.0),
-            keep: self.int("keep"),
-            from,
             train,
+            moved,
+            options: self.options_of()?,
+            gaussian,
         };
-        let apart = |option: &str, message: String, help: &str| Err(self.apart(option, &message, help));
-        if matches!(covariance, Covariance::LowRank(..2)) {
-            return apart(
-                "covariance",
-                "the covariance of fewer than two deviations is not defined".to_owned(),
-                "write `low_rank(2)` or more, or `diagonal`",
-            );
+        if matches!(gaussian.covariance, Covariance::LowRank(..2)) {
+            let message = "the covariance of fewer than two deviations is not defined";
+            let help = "write `low_rank(2)` or more, or `diagonal`";
+            return Err(self.apart(SwagOptions::covariance(), message, help));
         }
-        let is_set = |option: &str| self.setting(option).is_some();
+        let is_set = |option| self.is_set(option);
         swag.hears(is_set).map_err(|refusal| self.refused(&refusal))?;
         Ok(swag)
     }
 
-    fn covariance(&self) -> Covariance {
-        match self.call("covariance") {
-            ("point", _) => Covariance::Point,
-            ("diagonal", _) => Covariance::Diagonal,
-            ("snapshots", _) => Covariance::Snapshots,
-            (_, [rank, ..]) => Covariance::LowRank(rank.round() as usize),
-            // The number in `low_rank(20)`.
-            (_, []) => {
-                let digits = |text: &'static str| text.trim_matches(|c: char| !c.is_ascii_digit());
-                Covariance::LowRank(digits(self.default("covariance")).parse().unwrap_or(1))
-            }
-        }
-    }
-
-    /// The model under the masks that `dropout` asks for; nothing for other methods.
+    /// The model under the masks that `dropout` asks for, and the probability of a mask; nothing for other methods.
     pub(crate) fn dropped(
         &mut self,
         elaborated: &Elaborated,
         densities: &Densities,
-    ) -> Result<Option<Dropped>, Failure> {
-        if self.item.method.finds != Finds::Masked {
+    ) -> Result<Option<(Dropped, f64)>, Failure> {
+        let Some(options) = self.options_if::<DropoutOptions>()? else {
             return Ok(None);
-        }
+        };
         let masks = Masks {
-            layers: self.names("layers"),
-            rate: self.rate(),
+            layers: &options.layers,
+            rate: options.rate,
         };
         let found = self.timed("rewrite", |this| {
             pipeline::step(&pipelines::DROPOUT, &mut this.context, |context| {
                 dropped(densities, &elaborated.model, masks, context)
             })
         });
-        found.map(Some).map_err(|refusal| self.failure(refusal))
+        let dropped = found.map_err(|refusal| self.failure(refusal))?;
+        Ok(Some((dropped, options.rate)))
     }
 
     /// Says in the reports which sites see masks.
-    pub(crate) fn announce(&self, objective: &mut Objective, dropped: &Dropped) {
-        let sentence = format!("inputs dropped with probability {}", self.rate());
+    pub(crate) fn announce(objective: &mut Objective, dropped: &Dropped, rate: f64) {
+        let sentence = format!("inputs dropped with probability {rate}");
         for report in &mut objective.reports {
             if dropped.sites.contains(report.name.as_str()) {
                 report.likelihood = sentence.clone();
             }
         }
-    }
-
-    fn rate(&self) -> f64 {
-        // The default of the method record.
-        self.real("rate").unwrap_or(0.1)
     }
 }

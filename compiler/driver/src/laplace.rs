@@ -13,7 +13,7 @@ use bnnc_abi::laplace::{
     Curvature, Laplace, Likelihood, Link, Options, Over, PriorPrecision, PriorStructure, Score, Structure,
 };
 use bnnc_abi::manifest::Work;
-use bnnc_abi::method::Finds;
+use bnnc_abi::method::declare::OptionName;
 use bnnc_abi::plan::Plan;
 use bnnc_base::fault::Fault;
 use bnnc_graph::function::Function;
@@ -27,7 +27,7 @@ use std::sync::Arc;
 /// The largest number in a structure.
 const MOST: f64 = 1e9;
 
-impl<'a> Compilation<'a> {
+impl Compilation<'_> {
     /// The programs of an infer that approximates the posterior by a Gaussian around a maximum.
     pub(crate) fn laplace_programs(
         &mut self,
@@ -36,7 +36,7 @@ impl<'a> Compilation<'a> {
         schema: &Schema,
         backend: &dyn Backend,
     ) -> Result<Programs, Failure> {
-        let options = self.laplace_options();
+        let options = self.laplace_options()?;
         self.going_together(&options, schema)?;
         let objective = self.objective(elaborated, densities)?;
         let found = self.approximation(elaborated, densities, &options)?;
@@ -44,15 +44,14 @@ impl<'a> Compilation<'a> {
         self.curved(&options, densities, &found)?;
         self.linked(&options, &found)?;
         self.tunable(&options, &found)?;
-        let steering = self.training(&elaborated.optimiser)?;
-        let (train, cost) = self.train(&objective, steering, backend)?;
+        let (train, cost) = self.train(&objective, elaborated, backend)?;
         let cost = Cost {
             variational_parameters: found.weights.iter().map(|weights| weights.elements).sum(),
             ..cost
         };
         let laplace = Laplace {
             train,
-            search: self.searches(),
+            search: self.searches()?,
             programs: self.approximating(&found, backend)?,
             weights: found.weights,
             noise: found.noise,
@@ -84,7 +83,7 @@ impl<'a> Compilation<'a> {
         densities: &Densities,
         options: &Options,
     ) -> Result<Approximation, Failure> {
-        let over = self.candidates();
+        let over = candidates(&options.over);
         let mut wanted = wanted(options);
         wanted.jacobian |= self.options.jacobians && !wanted.selected;
         let (model, posterior) = (&elaborated.model, &elaborated.posterior);
@@ -92,15 +91,6 @@ impl<'a> Compilation<'a> {
             laplace::approximation(densities, model, posterior, (over, wanted), &mut this.context)
         });
         result.map_err(|refusal| self.failure(refusal))
-    }
-
-    /// The weights among which those that are random are chosen.
-    fn candidates(&self) -> choice::Over<'a> {
-        match self.setting("over") {
-            Some(SettingValue::Word(word)) if &**word == "last_layer" => choice::Over::LastLayer,
-            Some(SettingValue::Names(names)) => choice::Over::Names(names),
-            _ => choice::Over::All,
-        }
     }
 
     /// The log prior of the weights and the factor on it that the options give, where the search maximises the density under another prior than the model's.
@@ -112,13 +102,16 @@ impl<'a> Compilation<'a> {
         elaborated: &Elaborated,
         densities: &Densities,
     ) -> Result<Option<(Function, f64)>, Failure> {
-        let factor = match self.laplace_options().prior_precision {
-            PriorPrecision::Given(factor) if self.item.method.finds == Finds::Laplace && factor != 1.0 => {
-                factor
-            }
-            _ => return Ok(None),
+        let Some(options) = self.options_if::<Options>()? else {
+            return Ok(None);
         };
-        let over = self.candidates();
+        let factor = match options.prior_precision {
+            PriorPrecision::Given(1.0) | PriorPrecision::MarginalLikelihood | PriorPrecision::Validation => {
+                return Ok(None);
+            }
+            PriorPrecision::Given(factor) => factor,
+        };
+        let over = candidates(&options.over);
         let (model, posterior) = (&elaborated.model, &elaborated.posterior);
         let result = self.timed("rewrite", |this| {
             laplace::log_prior(densities, model, posterior, over, &mut this.context)
@@ -157,7 +150,7 @@ impl<'a> Compilation<'a> {
         backend: &dyn Backend,
     ) -> Result<Option<Box<plain::Smaller>>, Fault> {
         let Some(found) = found else { return Ok(None) };
-        let precision = self.precision(backend);
+        let precision = self.precision(backend)?;
         let mut plan = |name: &str, function: &Function| -> Result<Plan, Fault> {
             Ok(self.lower(name, function, &[], precision)?.plan)
         };
@@ -190,78 +183,17 @@ impl<'a> Compilation<'a> {
         function: &Function,
         backend: &dyn Backend,
     ) -> Result<Artifact, Fault> {
-        let precision = self.precision(backend);
+        let precision = self.precision(backend)?;
         let program = self.lower(name, function, &[], precision)?;
         self.code(program, backend)
     }
 
-    /// What the infer says of its approximation.
-    pub fn laplace_options(&self) -> Options {
-        let over = self.over();
-        Options {
-            structure: self.structure(),
-            curvature: match self.word("curvature") {
-                Some("fisher") => Curvature::Fisher,
-                Some("hessian") => Curvature::Hessian,
-                _ => Curvature::Ggn,
-            },
-            link: match self.word("link") {
-                Some("probit") => Link::Probit,
-                Some("bridge") => Link::Bridge,
-                Some("bridge_normalised") => Link::BridgeNormalised,
-                Some("monte_carlo") => Link::MonteCarlo,
-                Some("weights") => Link::Weights,
-                _ => Link::Glm,
-            },
-            prior_precision: match self.setting("prior_precision") {
-                Some(SettingValue::Real(value)) => PriorPrecision::Given(*value),
-                Some(SettingValue::Word(word)) if &**word == "validation" => PriorPrecision::Validation,
-                Some(SettingValue::Word(_)) => PriorPrecision::MarginalLikelihood,
-                _ => PriorPrecision::Given(1.0),
-            },
-            prior_structure: match self.word("prior_structure") {
-                Some("layer") => PriorStructure::Layer,
-                Some("diagonal") => PriorStructure::Diagonal,
-                _ => PriorStructure::Scalar,
-            },
-            scale_prior: self.flag("scale_prior").unwrap_or(over != Over::All),
-            online: self.flag("online").unwrap_or(false),
-            temperature: self.real("temperature").unwrap_or(1.0),
-            over,
-        }
-    }
-
-    pub(crate) fn flag(&self, name: &str) -> Option<bool> {
-        match self.setting(name) {
-            Some(SettingValue::Bool(value)) => Some(*value),
-            _ => None,
-        }
-    }
-
-    fn over(&self) -> Over {
-        let Some(SettingValue::Subnetwork(size, by, infer)) = self.setting("over") else {
-            return Over::All;
-        };
-        let by = match (infer, &**by) {
-            (Some(id), _) => Score::Infer(self.program.module.infers[*id].name.to_string()),
-            (None, "marginal") => Score::Marginal,
-            (None, "magnitude") => Score::Magnitude,
-            (None, "random") => Score::Random,
-            (None, _) => Score::Diagonal,
-        };
-        Over::Subnetwork { size: *size, by }
-    }
-
-    fn structure(&self) -> Structure {
-        let (name, args) = self.call("structure");
-        let count = args.first().map(|value| *value as usize);
-        match name {
-            "diagonal" => Structure::Diagonal,
-            "kronecker" => Structure::Kronecker,
-            "low_rank" => Structure::LowRank(count.unwrap_or(1)),
-            "functional" => Structure::Functional(count),
-            _ => Structure::Full,
-        }
+    /// The options of the approximation.
+    ///
+    /// # Errors
+    /// A bug of a record, or a method without them.
+    pub fn laplace_options(&self) -> Result<Options, Failure> {
+        Ok(self.options_of()?)
     }
 
     /// The options go together.
@@ -315,18 +247,20 @@ impl<'a> Compilation<'a> {
         if serves {
             return Ok(());
         }
-        let link = self.word("link").unwrap_or_default();
+        let link = options.link.word();
         let message = format!("`link = {link}` is for outputs that are the logits of classes");
         let help = "take `link = glm`, which does what the likelihood allows";
-        Err(self.apart("link", &message, help))
+        Err(self.apart(Options::link(), &message, help))
     }
 
     /// A structure of nothing.
     fn empty(&self) -> Option<Apart> {
-        let (_, counts) = self.call("structure");
+        let Some(SettingValue::Call(_, counts)) = self.setting(Options::structure()) else {
+            return None;
+        };
         let is_count = |count: &f64| (1.0..MOST).contains(count) && count.fract() == 0.0;
         (!counts.iter().all(is_count)).then_some((
-            "structure",
+            Options::structure(),
             "the number in `structure` must be whole, from 1 to a billion",
             "such as `low_rank(20)` or `functional(500)`",
         ))
@@ -334,15 +268,15 @@ impl<'a> Compilation<'a> {
 }
 
 /// The option to point at, what is wrong, what to do.
-type Apart = (&'static str, &'static str, &'static str);
+type Apart = (OptionName, &'static str, &'static str);
 
 /// Options that exclude each other.
 fn apart(options: &Options) -> Option<Apart> {
-    let is_subnetwork = options.over != Over::All;
+    let is_subnetwork = options.over.is_subnetwork();
     let is_tuned = options.online || !matches!(options.prior_precision, PriorPrecision::Given(_));
     if options.online && options.prior_precision != PriorPrecision::Given(1.0) {
         return Some((
-            "prior_precision",
+            Options::prior_precision(),
             "`online` finds the factor on the prior itself",
             "leave `prior_precision` out, or `online`",
         ));
@@ -351,28 +285,28 @@ fn apart(options: &Options) -> Option<Apart> {
     let has_matrix = matches!(options.structure, Structure::Full | Structure::Diagonal);
     if options.curvature == Curvature::Hessian && !has_matrix {
         return Some((
-            "curvature",
+            Options::curvature(),
             "`curvature = hessian` has no factors and no roots",
             "take `structure = full` or `diagonal`, or `curvature = ggn`",
         ));
     }
     if is_subnetwork && !has_matrix {
         return Some((
-            "structure",
+            Options::structure(),
             "a subnetwork has a `full` or a `diagonal` precision",
             "take `structure = full`: it is of the chosen weights alone",
         ));
     }
     if has_groups && !is_tuned {
         return Some((
-            "prior_structure",
+            Options::prior_structure(),
             "`prior_structure` says what has a factor of its own, but no factor is tuned",
             "add `prior_precision = marginal_likelihood`, or `online = true`",
         ));
     }
     if has_groups && options.prior_precision == PriorPrecision::Validation {
         return Some((
-            "prior_structure",
+            Options::prior_structure(),
             "validation rows tune one factor, not several",
             "take `prior_precision = marginal_likelihood`, or `prior_structure = scalar`",
         ));
@@ -383,15 +317,24 @@ fn apart(options: &Options) -> Option<Apart> {
 fn unvalidated(options: &Options, schema: &Schema) -> Option<Apart> {
     let is_wanted = options.prior_precision == PriorPrecision::Validation;
     (is_wanted && schema.validation == 0).then_some((
-        "prior_precision",
+        Options::prior_precision(),
         "`prior_precision = validation` needs validation rows, but the data hold none out",
         "write `validation = 0.1` in the options of the data",
     ))
 }
 
+/// The weights among which those that are random are chosen.
+fn candidates(over: &Over) -> choice::Over<'_> {
+    match over {
+        Over::All | Over::Subnetwork { .. } => choice::Over::All,
+        Over::LastLayer => choice::Over::LastLayer,
+        Over::Names(names) => choice::Over::Names(names),
+    }
+}
+
 /// The programs that the options need.
 fn wanted(options: &Options) -> Wanted {
-    let is_subnetwork = options.over != Over::All;
+    let is_subnetwork = options.over.is_subnetwork();
     let is_diagonal = options.structure == Structure::Diagonal;
     let by_marginal = matches!(
         &options.over,

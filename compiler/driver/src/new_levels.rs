@@ -164,7 +164,7 @@ fn no_draws(infer: &Infer) -> Option<String> {
         Finds::Training if method.finds_point() => "finds one value of each parameter",
         Finds::Masked => "draws masks, not parameters",
         Finds::Laplace | Finds::Collapsed => "integrates over parameters",
-        Finds::Training | Finds::Chains | Finds::Swag | Finds::Ensemble => return None,
+        Finds::Training | Finds::Chains(_) | Finds::Swag | Finds::Ensemble => return None,
     };
     Some(format!(
         "`{}` {why}: new levels need draws of the parameters of their prior",

@@ -35,7 +35,7 @@ impl Compilation<'_> {
             let function = pipeline::step(&pipelines::PRIOR, context, |_| Ok::<_, Fault>(function))?;
             pipeline::run(&function, pipelines::BEFORE_LOWERING, context)
         })?;
-        let precision = self.precision(backend);
+        let precision = self.precision(backend)?;
         let program = self.lower("prior", &function, &[], precision)?;
         Ok(Ok(self.code(program, backend)?))
     }

@@ -6,11 +6,11 @@ use crate::training::Programs;
 use bnnc_abi::cost::Cost;
 use bnnc_abi::data::Schema;
 use bnnc_abi::manifest::Work;
-use bnnc_abi::method::declare::Given;
+use bnnc_abi::method::declare::OptionName;
 use bnnc_abi::sampling::{
-    Adaptation, Column, LeaveOneOut, Metric, Penalty, Prepare, Report, Sampling, Steps, Store, Transition,
+    ChainOptions, Column, Prepare, Report, Sampler, Sampling, SgldOptions, Steps, Transition,
 };
-use bnnc_abi::steering::{Iterations, Refusal};
+use bnnc_abi::steering::Refusal;
 use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Dim, Sizes, Symbol};
@@ -20,11 +20,6 @@ use bnnc_loops::backend::Backend;
 use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::sample::{self, Sampled};
 use std::sync::Arc;
-
-/// The checker let a value pass that is not of the type of its option.
-fn mismatched(option: &str) -> Fault {
-    Fault::Bug(format!("the value of `{option}` is not of its type"))
-}
 
 /// Up to this dimension a dense metric costs little beside the gradient, is learnt in a warm-up of usual length, and gives as many
 /// effective samples per gradient as a diagonal one, or many times more where there are correlations.
@@ -36,10 +31,10 @@ impl Compilation<'_> {
     /// # Errors
     /// A site that cannot be sampled as its noise, a path without a derivative.
     pub fn sampled(&mut self, elaborated: &Elaborated, densities: &Densities) -> Result<Sampled, Failure> {
-        let noncentred = self.names("noncentre");
+        let chains = self.options_of::<ChainOptions>()?;
         let (model, posterior) = (&elaborated.model, &elaborated.posterior);
         let result = self.timed("rewrite", |this| {
-            sample::sampled(densities, model, posterior, noncentred, &mut this.context)
+            sample::sampled(densities, model, posterior, &chains.noncentre, &mut this.context)
         });
         result.map_err(|refusal| self.failure(refusal))
     }
@@ -47,11 +42,12 @@ impl Compilation<'_> {
     /// The programs of an infer that samples.
     pub(crate) fn sampling_programs(
         &mut self,
-        elaborated: &Elaborated,
-        densities: &Densities,
+        sampler: Sampler,
+        (elaborated, densities): (&Elaborated, &Densities),
         schema: &Schema,
         backend: &dyn Backend,
     ) -> Result<Programs, Failure> {
+        let options = self.options_of::<ChainOptions>()?;
         let sampled = self.sampled(elaborated, densities)?;
         if sampled.dimension == 0 {
             return Err(Failure::Program(vec![codes::nothing_to_sample(
@@ -59,10 +55,11 @@ impl Compilation<'_> {
                 elaborated.model.sites.is_empty(),
             )]));
         }
-        self.reported(&sampled)?;
-        let transition = self.transition(&sampled)?;
-        self.fitting(&transition, schema.train)?;
-        let precision = self.precision(backend);
+        self.reported(&sampled, &options)?;
+        let transition = self.transition(sampler, &sampled)?;
+        let checked = transition.check(schema.train, &options);
+        checked.map_err(|refusal| self.refused(&refusal))?;
+        let precision = self.precision(backend)?;
         let prepare = self.prepare(&sampled, precision, backend)?;
         let alone = self.lower("density", &sampled.density, &[], precision)?;
         let rows = self.lower("rows", &sampled.rows, &[], precision)?;
@@ -89,29 +86,8 @@ impl Compilation<'_> {
             moved: sampled.moved.iter().map(|name| name.to_string()).collect(),
             noncentred: sampled.noncentred.clone(),
             jumps: sampled.jumps.iter().map(|name| name.to_string()).collect(),
-            chains: self.int("chains").max(1),
-            warmup: self.int("warmup"),
-            draws: self.int("draws").max(1),
-            thin: self.int("thin").max(1),
+            options,
             transition,
-            temperature: self.real("temperature").unwrap_or(1.0),
-            jitter: self.real("jitter").unwrap_or(match self.setting("start") {
-                Some(_) => 0.0,
-                None => 2.0,
-            }),
-            store: match self.word("store") {
-                Some("disk") => Store::Disk,
-                _ => Store::Memory,
-            },
-            leave_one_out: match self.word("loo") {
-                Some("always") => LeaveOneOut::Always,
-                Some("never") => LeaveOneOut::Never,
-                _ => LeaveOneOut::Automatic,
-            },
-            report: match self.names("report") {
-                [] => Report::Automatic,
-                names => Report::Sites(names.iter().map(|name| name.to_string()).collect()),
-            },
         };
         Ok(Programs {
             work: Work::Sample(Box::new(sampling)),
@@ -150,13 +126,12 @@ impl Compilation<'_> {
     }
 
     /// What the infer is asked to report exists.
-    fn reported(&self, sampled: &Sampled) -> Result<(), Failure> {
+    fn reported(&self, sampled: &Sampled, options: &ChainOptions) -> Result<(), Failure> {
+        let Report::Sites(wanted) = &options.report else {
+            return Ok(());
+        };
         let names: Vec<&str> = sampled.reports.iter().map(|site| &*site.name).collect();
-        let unknown = self
-            .names("report")
-            .iter()
-            .find(|name| !names.contains(&&***name));
-        match unknown {
+        match wanted.iter().find(|name| !names.contains(&name.as_str())) {
             Some(name) => Err(Failure::Program(vec![codes::no_quantity(
                 self.item, name, &names,
             )])),
@@ -164,140 +139,30 @@ impl Compilation<'_> {
         }
     }
 
-    /// The options go together.
-    fn fitting(&self, transition: &Transition, rows: usize) -> Result<(), Failure> {
-        let iterations = Iterations {
-            warmup: self.int("warmup"),
-            draws: self.int("draws").max(1),
-            thin: self.int("thin").max(1),
-        };
-        let checked = transition.check(rows, iterations);
-        checked.map_err(|refusal| self.refused(&refusal))
-    }
-
     /// The transition of a chain.
-    fn transition(&self, sampled: &Sampled) -> Result<Transition, Failure> {
-        let batch = self.int("batch");
-        Ok(match self.item.method.name {
-            "nuts" => Transition::Nuts {
-                max_depth: self.int("max_depth"),
-                adaptation: self.adaptation(sampled),
-            },
-            "hmc" => Transition::Hmc {
-                steps: self.int("steps"),
-                adaptation: self.adaptation(sampled),
-            },
-            "mala" => Transition::Mala {
-                adaptation: self.adaptation(sampled),
-            },
-            "random_walk" => Transition::RandomWalk {
-                adaptation: self.adaptation(sampled),
-            },
-            "sgld" => Transition::Sgld {
-                batch,
-                step_size: self.real("step_size").unwrap_or(1e-5),
-                schedule: self.steps()?,
-            },
-            "sghmc" => Transition::Sghmc {
-                batch,
-                step_size: self.real("step_size").unwrap_or(1e-5),
-                friction: self.real("friction").unwrap_or(0.1),
-                schedule: self.steps()?,
-            },
-            "penalty" => Transition::Penalty(Penalty::read(|name| self.given(name)).map_err(mismatched)?),
-            other => return Err(Failure::Fault(Fault::Bug(format!("no transition `{other}`")))),
-        })
-    }
-
-    fn adaptation(&self, sampled: &Sampled) -> Adaptation {
+    fn transition(&self, sampler: Sampler, sampled: &Sampled) -> Result<Transition, Failure> {
+        let module = &self.program.module;
+        let mut transition = module.read(self.item, |source| Transition::read(sampler, source))?;
+        if let Some(SettingValue::Call(_, numbers)) = self.setting(SgldOptions::schedule())
+            && let (Steps::Cyclical { .. }, [cycles, _]) = (transition.schedule(), &numbers[..])
+            && cycles.fract() != 0.0
+        {
+            let text = format!("the cycles of `cyclical` must be a whole number, found {cycles}");
+            return Err(self.apart(SgldOptions::schedule(), &text, "such as `cyclical(4, 0.5)`"));
+        }
         // The posterior of a network has many modes, and a matrix learnt in one misleads in the others.
         let in_layers = sampled.moved.iter().any(|state| state.contains('.'));
-        let trajectories = matches!(self.item.method.name, "nuts" | "hmc");
-        Adaptation {
-            step_size: self.real("step_size"),
-            target_acceptance: self.real("target_acceptance").unwrap_or(0.8),
-            metric: match self.word("metric") {
-                Some("diagonal") => Metric::Diagonal,
-                Some("dense") => Metric::Dense,
-                Some("unit") => Metric::Unit,
-                Some("windowed") => Metric::Windowed,
-                Some("windowed_dense") => Metric::WindowedDense,
-                _ if trajectories && !in_layers && sampled.dimension <= SMALL => Metric::Dense,
-                _ => Metric::Diagonal,
-            },
-        }
-    }
-
-    /// The value of an option as declarations read it.
-    fn given(&self, name: &str) -> Option<Given<'_>> {
-        Some(match self.setting(name)? {
-            SettingValue::Int(value) => Given::Int(*value),
-            SettingValue::Real(value) => Given::Real(*value),
-            SettingValue::Bool(value) => Given::Bool(*value),
-            SettingValue::Word(word) => Given::Call(word, &[]),
-            SettingValue::Call(name, numbers) => Given::Call(name, numbers),
-            _ => return None,
-        })
-    }
-
-    fn steps(&self) -> Result<Steps, Failure> {
-        Ok(match self.call("schedule") {
-            ("polynomial", [b, gamma]) => Steps::Polynomial { b: *b, gamma: *gamma },
-            ("cyclical", [cycles, _]) if cycles.fract() != 0.0 => {
-                let text = format!("the cycles of `cyclical` must be a whole number, found {cycles}");
-                return Err(self.apart("schedule", &text, "such as `cyclical(4, 0.5)`"));
-            }
-            ("cyclical", [cycles, exploration]) => Steps::Cyclical {
-                cycles: *cycles as usize,
-                exploration: *exploration,
-            },
-            _ => Steps::Constant,
-        })
-    }
-
-    /// A real option, or its default where it has one.
-    pub(crate) fn real(&self, name: &str) -> Option<f64> {
-        match self.setting(name) {
-            Some(SettingValue::Real(value)) => Some(*value),
-            Some(SettingValue::Int(value)) => Some(*value as f64),
-            _ => self.default(name).parse().ok(),
-        }
+        transition.resolve(!in_layers && sampled.dimension <= SMALL);
+        Ok(transition)
     }
 
     /// Options that cannot run together; `option` is the one to point at.
-    pub(crate) fn apart(&self, option: &str, message: &str, help: &str) -> Failure {
+    pub(crate) fn apart(&self, option: OptionName, message: &str, help: &str) -> Failure {
         Failure::Program(vec![codes::options_apart(self.item, option, message, help)])
     }
 
     /// As [`Compilation::apart`].
     pub(crate) fn refused(&self, refusal: &Refusal) -> Failure {
         self.apart(refusal.option, &refusal.message, &refusal.help)
-    }
-
-    /// The word and the numbers of an option such as `step(0.5, 0.1)`.
-    pub(crate) fn call(&self, name: &str) -> (&str, &[f64]) {
-        match self.setting(name) {
-            Some(SettingValue::Call(name, args)) => (name, args),
-            Some(SettingValue::Word(name)) => (name, &[]),
-            _ => ("", &[]),
-        }
-    }
-}
-
-impl<'a> Compilation<'a> {
-    /// The names that an option lists.
-    pub(crate) fn names(&self, name: &str) -> &'a [Arc<str>] {
-        match self.setting(name) {
-            Some(SettingValue::Names(names)) => names,
-            _ => &[],
-        }
-    }
-
-    /// The word that an option is set to.
-    pub(crate) fn word(&self, name: &str) -> Option<&'a str> {
-        match self.setting(name) {
-            Some(SettingValue::Word(word)) => Some(word),
-            _ => None,
-        }
     }
 }

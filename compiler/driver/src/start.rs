@@ -2,29 +2,30 @@
 
 use crate::codes;
 use crate::infer::{Compilation, Failure};
-use bnnc_abi::manifest::{Start, StartFile};
+use bnnc_abi::manifest::{Start, StartFile, StartFrom, Training};
+use bnnc_abi::sampling::ChainOptions;
 use bnnc_graph::model::{Model, Posterior};
-use bnnc_hir::tree::SettingValue;
 use bnnc_rewrite::methods::states::loadable;
 use std::path::Path;
 
 impl Compilation<'_> {
     /// What the infer is told to start from. A file lies beside the program; it is opened when the program runs.
     pub(crate) fn start(&self, model: &Model, posterior: &Posterior) -> Result<Option<Start>, Failure> {
-        Ok(match self.setting("start") {
-            Some(SettingValue::Infer(id)) => {
-                Some(Start::Infer(self.program.module.infers[*id].name.to_string()))
-            }
-            Some(SettingValue::File(path)) => {
-                let sites = loadable(model, posterior, self.names("noncentre"));
+        // Chains and trainings have this option of one name and type.
+        Ok(match self.option_of(Training::start())? {
+            Some(StartFrom::Infer(name)) => Some(Start::Infer(name)),
+            Some(StartFrom::File(path)) => {
+                let chains = self.options_if::<ChainOptions>()?;
+                let noncentred = chains.as_ref().map_or(&[][..], |chains| &chains.noncentre);
+                let sites = loadable(model, posterior, noncentred);
                 let sites = sites
                     .map_err(|why| Failure::Program(vec![codes::no_state_for_value(self.item, &why)]))?;
                 let program = Path::new(&*self.program.source.name);
                 let folder = program.parent().unwrap_or(Path::new(""));
-                let path = folder.join(&**path);
+                let path = folder.join(path);
                 Some(Start::File(StartFile { path, sites }))
             }
-            _ => None,
+            None => None,
         })
     }
 }

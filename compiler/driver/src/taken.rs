@@ -28,7 +28,7 @@ pub fn wrong_iterates(
         schema.map_or(1, |schema| schema.splits)
     };
     let wrong = |infer: &Infer| {
-        let name = takes(infer)?.from.as_ref()?;
+        let name = takes(infer)?.options.iterates.as_ref()?;
         let from = infers.iter().find(|other| other.name == *name)?;
         let (own, other) = (item(infer)?, item(from)?);
         let Some(held) = held(from) else {
@@ -66,7 +66,7 @@ fn takes(infer: &Infer) -> Option<&Swag> {
 /// The states of which an infer holds iterates, draws of chains or members; those of a Gaussian are none.
 fn held(infer: &Infer) -> Option<&[String]> {
     match &infer.work {
-        Work::Swag(swag) if swag.covariance == Covariance::Snapshots => Some(&swag.moved),
+        Work::Swag(swag) if swag.gaussian.covariance == Covariance::Snapshots => Some(&swag.moved),
         Work::Collapsed(collapsed) => Some(&collapsed.iterates.moved),
         Work::Sample(sampling) => Some(&sampling.moved),
         Work::Ensemble(ensemble) => Some(&ensemble.moved),

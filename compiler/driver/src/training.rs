@@ -3,14 +3,11 @@
 use crate::codes;
 use crate::infer::{Compilation, Elaborated, Failure};
 use bnnc_abi::cost::Cost;
-use bnnc_abi::manifest::{KlWeight, Length, Pruning, Schedule, SiteReport, State, Train, Training, Work};
+use bnnc_abi::manifest::{Pruning, SiteReport, State, Train, Training, Work};
 use bnnc_abi::method::Finds;
 use bnnc_base::dtype::Precision;
-use bnnc_base::fault::Fault;
 use bnnc_base::shape::Sizes;
 use bnnc_graph::function::Function;
-use bnnc_graph::model::{Model, Optimiser};
-use bnnc_hir::tree::SettingValue;
 use bnnc_loops::backend::Backend;
 use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::prune;
@@ -44,8 +41,7 @@ impl Compilation<'_> {
         backend: &dyn Backend,
     ) -> Result<Programs, Failure> {
         let objective = self.objective(elaborated, densities)?;
-        let options = self.training(&elaborated.optimiser)?;
-        let (mut train, cost) = self.train(&objective, options, backend)?;
+        let (mut train, cost) = self.train(&objective, elaborated, backend)?;
         train.pruning = self.pruning(elaborated, densities, backend)?;
         Ok(Programs {
             work: Work::Train(Box::new(train)),
@@ -61,10 +57,11 @@ impl Compilation<'_> {
     pub(crate) fn train(
         &mut self,
         objective: &Objective,
-        options: Training,
+        elaborated: &Elaborated,
         backend: &dyn Backend,
-    ) -> Result<(Train, Cost), Fault> {
-        let precision = self.precision(backend);
+    ) -> Result<(Train, Cost), Failure> {
+        let options = self.training()?;
+        let precision = self.precision(backend)?;
         let names: Vec<String> = objective.states.iter().map(|state| state.name.clone()).collect();
         let step = self.lower("train", &objective.train, &names, precision)?;
         let cost = Cost {
@@ -87,6 +84,8 @@ impl Compilation<'_> {
             step,
             gradient,
             options,
+            rate: elaborated.optimiser.rate,
+            vi: elaborated.vi.clone(),
             pruning: None,
         };
         Ok((train, cost))
@@ -99,7 +98,7 @@ impl Compilation<'_> {
         densities: &Densities,
         backend: &dyn Backend,
     ) -> Result<Option<Pruning>, Failure> {
-        let Some(SettingValue::Reals(fractions)) = self.setting("prune") else {
+        let Some(vi) = elaborated.vi.as_ref().filter(|vi| !vi.prune.is_empty()) else {
             return Ok(None);
         };
         let settings = self.settings(elaborated);
@@ -112,12 +111,12 @@ impl Compilation<'_> {
             let diagnostic = codes::nothing_to_prune(self.item, &functions.untouched);
             return Err(Failure::Program(vec![diagnostic]));
         }
-        let precision = self.precision(backend);
+        let precision = self.precision(backend)?;
         let moments = self.lower("moments", &functions.moments, &[], precision)?;
         let predict = self.lower("predict_pruned", &functions.predict, &[], precision)?;
         let untouched = functions.untouched.into_iter();
         Ok(Some(Pruning {
-            fractions: fractions.clone(),
+            fractions: vi.prune.clone(),
             sites: functions.sites.iter().map(|site| site.to_string()).collect(),
             untouched: untouched.map(|(site, why)| (site.to_string(), why)).collect(),
             moments: self.code(moments, backend)?,
@@ -126,56 +125,25 @@ impl Compilation<'_> {
     }
 
     /// Returns whether a descent from the end of the training may check it: where the method maximises a fixed density of few enough weights.
-    pub(crate) fn descends(&self, model: &Model) -> bool {
+    pub(crate) fn descends(&self, elaborated: &Elaborated) -> bool {
         let is_fixed = match self.item.method.finds {
             Finds::Training | Finds::Laplace | Finds::Swag | Finds::Ensemble => true,
-            Finds::Masked | Finds::Chains | Finds::Collapsed => false,
+            Finds::Masked | Finds::Chains(_) | Finds::Collapsed => false,
         };
-        let sites = model.sites.iter();
+        let sites = elaborated.model.sites.iter();
         let weights: usize = sites.map(|site| site.ty.shape.count(&Sizes::default())).sum();
-        is_fixed && !self.flag("online").unwrap_or(false) && weights <= CHECKED
+        is_fixed && !elaborated.is_online && weights <= CHECKED
     }
 
-    /// The run-time options of a training.
+    /// The options of a training.
     ///
     /// # Errors
     /// Two lengths.
-    pub(crate) fn training(&self, optimiser: &Optimiser) -> Result<Training, Failure> {
-        if self.setting("epochs").is_some() && self.setting("steps").is_some() {
+    pub(crate) fn training(&self) -> Result<Training, Failure> {
+        if self.is_set(Training::epochs()) && self.is_set(Training::steps()) {
             let message = "`epochs` and `steps` both give the length of the training";
-            return Err(self.apart("steps", message, "leave one of them out"));
+            return Err(self.apart(Training::steps(), message, "leave one of them out"));
         }
-        Ok(Training {
-            length: match self.setting("epochs") {
-                Some(_) => Length::Epochs(self.int("epochs")),
-                None => Length::Steps(self.int("steps")),
-            },
-            restarts: self.int("restarts").max(1),
-            batch: self.int("batch"),
-            rate: optimiser.rate,
-            schedule: self.schedule(),
-            patience: self.int("patience"),
-            samples: self.int("samples").max(1),
-            kl_draws: self.int("draws"),
-            kl_weight: match self.word("kl_weight") {
-                Some("graves") => KlWeight::Graves,
-                Some("blundell") => KlWeight::Blundell,
-                _ => KlWeight::Exact,
-            },
-        })
-    }
-
-    fn schedule(&self) -> Schedule {
-        let given = self.setting("schedule").map(|_| self.call("schedule"));
-        match given.unwrap_or((self.default("schedule"), &[])) {
-            ("cosine", _) => Schedule::Cosine,
-            ("cooldown", _) => Schedule::Cooldown,
-            ("linear", _) => Schedule::Linear,
-            ("step", [fraction, factor]) => Schedule::Step {
-                fraction: *fraction,
-                factor: *factor,
-            },
-            _ => Schedule::Constant,
-        }
+        Ok(self.options_of()?)
     }
 }

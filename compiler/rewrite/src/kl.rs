@@ -15,6 +15,7 @@ pub mod taylor;
 
 use crate::density::Prior;
 use crate::report;
+pub use bnnc_abi::variational::{KlEstimator as Estimator, KlStatistics as Statistics};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_graph::dist::{Measure, Support, unconstrained};
 use bnnc_graph::model::{Site, SitePosterior};
@@ -28,28 +29,6 @@ pub struct Options {
     pub statistics: Statistics,
     /// The order of the Taylor series of what does not separate; 0 takes none.
     pub taylor: usize,
-}
-
-/// Which ways of computing a divergence are open.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Estimator {
-    /// The closed form where there is one, then the best estimate.
-    #[default]
-    Best,
-    /// The best estimate by draws.
-    Sampled,
-    /// The plain mean over draws.
-    Direct,
-}
-
-/// How means of noise are made.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Statistics {
-    /// Drawn from their own law where it is known, so that the time does not depend on the number of draws.
-    #[default]
-    Law,
-    /// Summed over the draws.
-    Sums,
 }
 
 /// Whether the divergence of a site needs draws.

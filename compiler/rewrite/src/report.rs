@@ -1,5 +1,10 @@
 //! The diagnostics that this crate can raise.
 
+use bnnc_abi::dropout::DropoutOptions;
+use bnnc_abi::laplace;
+use bnnc_abi::method::declare::OptionName;
+use bnnc_abi::sampling::ChainOptions;
+use bnnc_abi::variational::ViOptions;
 use bnnc_base::diagnostic::{Code, Diagnostic, Fault, Place, Severity};
 
 /// Every code of this crate, in order.
@@ -193,15 +198,24 @@ hyperparameter stays at the maximum.\n\nWrong: `over = [sigma]` under `y ~ Norma
 };
 
 /// The options of an infer that a diagnostic of a code is about, for a caller who knows where these are set.
-pub fn options_of(code: &'static Code) -> &'static [&'static str] {
+pub fn options_of(code: &'static Code) -> &'static [OptionName] {
+    const NONCENTRE: &[OptionName] = &[ChainOptions::noncentre()];
+    const OVER: &[OptionName] = &[laplace::Options::over()];
+    const STRUCTURE: &[OptionName] = &[laplace::Options::structure()];
+    const LAYERS: &[OptionName] = &[
+        ViOptions::local(),
+        ViOptions::flipout(),
+        ViOptions::integrate(),
+        DropoutOptions::layers(),
+    ];
     if std::ptr::eq(code, &NO_NOISE) {
-        &["noncentre"]
+        NONCENTRE
     } else if std::ptr::eq(code, &NO_WEIGHTS) {
-        &["over"]
+        OVER
     } else if std::ptr::eq(code, &NO_FACTORS) {
-        &["structure"]
+        STRUCTURE
     } else if std::ptr::eq(code, &UNKNOWN_LAYER) || std::ptr::eq(code, &LAYER_FORM) {
-        &["local", "flipout", "integrate", "layers"]
+        LAYERS
     } else {
         &[]
     }

@@ -6,8 +6,12 @@
 
 use crate::code::Artifact;
 use crate::iterates::Swag;
-use crate::laplace::{Likelihood, Weights};
+use crate::laplace::{Likelihood, Over, Weights};
+use crate::method::declare::{Given, OptionValue, options, words};
+use crate::method::options::from;
+use crate::method::{OptionKind, Phase};
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// The part of an infer that integrates over some weights.
 ///
@@ -66,6 +70,98 @@ pub const MOST_SIMPLICES: usize = 20_000;
 /// Weights whose box can be cut into pieces, at most: a box of `n` is `n!` simplices before any cut.
 pub const MOST_CUT: usize = 7;
 
+options! {
+    /// Options of `collapsed`. Which weights there are, and how they move the location, decides what becomes of some: see [`Options`].
+    pub struct CollapsedOptions {
+        /// The weights that may be integrated over: `last_layer`, layers and sites by name in brackets, or `all`.
+        over: Over { "last_layer", OptionKind::Weights(&[]), Phase::Compile };
+        /// How many of them are, in one row and output: those that move it most. 0 takes all; without a value all, and one per
+        /// class for classes.
+        weights: Option<usize> { "", from(0), Phase::Run };
+        /// Layers or sites among those of `over` that are integrated over in every row, besides `weights` of the others.
+        always: Vec<Arc<str>> { "", OptionKind::Names, Phase::Run };
+        /// Only the weights that feed so many hidden units, those that move the outputs most (with `compat` the first): units of the first layer behind
+        /// the weights; 0 asks for no units.
+        units: usize { "0", from(0), Phase::Run };
+        /// Whether each row has its own choice of weights (`row`), or all rows the one that is best on average over the training rows (`fixed`).
+        selection: Selection { "row", Selection::KIND, Phase::Run };
+        /// The box of a weight: the `range` of its iterates, or their mean plus and minus the square root of 3 standard deviations (`moments`).
+        extent as "box": Extent { "range", Extent::KIND, Phase::Run };
+        /// The noise of a Normal likelihood: `normal` as it is, or `triangular`.
+        noise: NoiseForm { "normal", NoiseForm::KIND, Phase::Run };
+        /// The radius of a triangular noise in standard deviations: a number, `variance` (the square root of 6, which keeps the variance) or
+        /// `l2` (2.2970, the closest in mean square). Without a value `variance`, and 2.45 with `compat`.
+        alpha: Option<Radius> { "", OptionKind::NumberOr(f64::MIN_POSITIVE, f64::MAX, &["variance", "l2"]), Phase::Run };
+        /// The weight of the Normal that a triangular noise is mixed with, so that no observation is impossible.
+        floor: f64 { "0.001", OptionKind::AtLeast(0.0), Phase::Run };
+        /// `published` scores a Normal observation as the authors' code does, with a triangle cut to the range of the targets that are scored; only for
+        /// comparison with their tables.
+        compat: Compat { "none", Compat::KIND, Phase::Run };
+        /// What `compat = published` adds to the density of a target before it is normalised, on the scale that the model is trained on; the
+        /// authors publish no value.
+        smoothing: f64 { "0.001", OptionKind::AtLeast(0.0), Phase::Run };
+        /// The probability of a class from its logit against the others: `exact`, or a `cubic` polynomial.
+        sigmoid: Sigmoid { "exact", Sigmoid::KIND, Phase::Run };
+        /// Draws from the box per iterate: where the integral has no exact form (10 without a value), and of single rows whose box has too
+        /// many pieces (1000).
+        draws: Option<usize> { "", from(1), Phase::Run, &["iter", "iterations", "n_draws", "n_samples", "num_draws", "num_samples", "samples"] };
+    }
+}
+
+/// Whether rows have their own choice of weights.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Selection {
+    /// Each row.
+    Row,
+    /// One for all.
+    Fixed,
+}
+
+words!(Selection { "row" => Row, "fixed" => Fixed });
+
+/// The form of the noise of a Normal likelihood.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum NoiseForm {
+    /// As it is.
+    Normal,
+    /// A triangle.
+    Triangular,
+}
+
+words!(NoiseForm { "normal" => Normal, "triangular" => Triangular });
+
+/// Whose predictive density is computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Compat {
+    /// The one that is stated.
+    None,
+    /// That of the published code.
+    Published,
+}
+
+words!(Compat { "none" => None, "published" => Published });
+
+/// The radius of a triangular noise.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Radius {
+    /// In standard deviations.
+    Given(f64),
+    /// The one that keeps the variance.
+    Variance,
+    /// The closest in mean square.
+    L2,
+}
+
+impl OptionValue for Radius {
+    fn read(given: Given<'_>) -> Option<Radius> {
+        match given {
+            Given::Call("variance", []) => Some(Radius::Variance),
+            Given::Call("l2", []) => Some(Radius::L2),
+            given => f64::read(given).map(Radius::Given),
+        }
+    }
+}
+
 /// What is collapsed and how.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Options {
@@ -104,6 +200,8 @@ pub enum Extent {
     Moments,
 }
 
+words!(Extent { "range" => Range, "moments" => Moments });
+
 /// The noise of a Normal likelihood.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Noise {
@@ -133,3 +231,5 @@ pub enum Sigmoid {
     /// The cubic that is closest in mean square among those with continuous slope.
     Cubic,
 }
+
+words!(Sigmoid { "exact" => Exact, "cubic" => Cubic });

@@ -1,6 +1,9 @@
 //! Posteriors made of what training passes through: averages of iterates, and ensembles.
 
 use crate::manifest::Train;
+use crate::method::declare::{forms, options};
+use crate::method::options::{POSITIVE, few, from};
+use crate::method::{OptionKind, Phase};
 use serde::{Deserialize, Serialize};
 
 /// The part of an infer that fits a Gaussian to the iterates of gradient descent (Maddox et al. 2019).
@@ -13,18 +16,46 @@ pub struct Swag {
     /// The states that the Gaussian is over; the others keep what the training ends with: what they have after the last epoch, or
     /// after the best one where validation rows choose it.
     pub moved: Vec<String>,
-    /// Epochs before the first iterate is taken; half of all epochs without a value.
-    pub warmup: Option<usize>,
-    /// Epochs between iterates; without a value the fewest that leave at most 100.
-    pub every: Option<usize>,
-    /// The form of the covariance.
-    pub covariance: Covariance,
-    /// What the covariance is multiplied by; 1 leaves it as [`Covariance`] says.
-    pub scale: f64,
-    /// Only so many of the last iterates count; 0 takes all.
-    pub keep: usize,
-    /// An earlier infer whose iterates are taken; nothing is trained then.
-    pub from: Option<String>,
+    /// Which iterates are taken.
+    pub options: IterateOptions,
+    /// The Gaussian that is fitted to them.
+    pub gaussian: SwagOptions,
+}
+
+options! {
+    /// Which iterates of a training make a posterior.
+    pub struct IterateOptions {
+        /// Epochs before the first iterate is taken; without a value half of all epochs.
+        warmup: Option<usize> { "", from(0), Phase::Run, &["burn", "burn_in", "burnin", "num_warmup", "tune"] };
+        /// Epochs between iterates; without a value the fewest that leave at most 100 iterates.
+        every: Option<usize> { "", from(1), Phase::Run };
+        /// Only so many of the last iterates count; 0 takes all.
+        keep: usize { "0", from(0), Phase::Run };
+        /// An earlier infer whose iterates are taken: `collapsed` or `swag` with `covariance = snapshots`, the members of an `ensemble`, or the
+        /// `predictive_draws` of chains; nothing is trained then.
+        iterates: Option<String> { "", OptionKind::Infer, Phase::Run };
+    }
+}
+
+options! {
+    /// Options of `swag`.
+    #[derive(Copy)]
+    pub struct SwagOptions {
+        /// The form of the covariance: `diagonal`, `low_rank(rank)` (half diagonal, half the last deviations), `point` (none:
+        /// stochastic weight averaging), or `snapshots` (no Gaussian: the iterates themselves, a snapshot ensemble).
+        covariance: Covariance { "low_rank(20)", Covariance::KIND, Phase::Run };
+        /// What the covariance is multiplied by.
+        scale: f64 { "1", POSITIVE, Phase::Run };
+    }
+}
+
+options! {
+    /// Options of `ensemble`.
+    #[derive(Copy)]
+    pub struct EnsembleOptions {
+        /// How many.
+        members: usize { "5", few(), Phase::Run };
+    }
 }
 
 /// The number of iterates where `every` has no value. Predictions and integrals cost as much as there are iterates.
@@ -33,13 +64,16 @@ const MOST_ITERATES: usize = 100;
 impl Swag {
     /// Epochs before the first iterate, of all epochs.
     pub(crate) fn warmup_of(&self, epochs: usize) -> usize {
-        self.warmup.unwrap_or(epochs / 2)
+        self.options.warmup.unwrap_or(epochs / 2)
     }
 
     /// Epochs between iterates, of all epochs.
     pub(crate) fn every_of(&self, epochs: usize) -> usize {
         let taking = epochs.saturating_sub(self.warmup_of(epochs));
-        self.every.unwrap_or(taking.div_ceil(MOST_ITERATES)).max(1)
+        self.options
+            .every
+            .unwrap_or(taking.div_ceil(MOST_ITERATES))
+            .max(1)
     }
 
     /// Whether an iterate is taken at the end of an epoch, counted from 1, of all epochs.
@@ -51,7 +85,7 @@ impl Swag {
     /// How many iterates are taken of so many epochs where nothing stops the training.
     pub fn planned(&self, epochs: usize) -> usize {
         let taken = epochs.saturating_sub(self.warmup_of(epochs)) / self.every_of(epochs);
-        match self.keep {
+        match self.options.keep {
             0 => taken,
             keep => taken.min(keep),
         }
@@ -59,7 +93,7 @@ impl Swag {
 
     /// The fewest iterates that the covariance can be made of.
     pub fn least(&self) -> usize {
-        match self.covariance {
+        match self.gaussian.covariance {
             Covariance::Point | Covariance::Snapshots => 1,
             Covariance::Diagonal | Covariance::LowRank(_) => 2,
         }
@@ -80,6 +114,13 @@ pub enum Covariance {
     Snapshots,
 }
 
+forms!(Covariance {
+    "diagonal" => Covariance::Diagonal,
+    "low_rank"(rank) => Covariance::LowRank(rank.round() as usize),
+    "point" => Covariance::Point,
+    "snapshots" => Covariance::Snapshots,
+});
+
 /// The part of an infer that trains several times from different starts (Lakshminarayanan et al. 2017). Predictions average over the members.
 ///
 /// [`crate::manifest::Infer::predict`] and [`crate::manifest::Infer::sites`] take `[draws, ..]` for each state in `moved`.
@@ -90,5 +131,5 @@ pub struct Ensemble {
     /// The states that members differ in.
     pub moved: Vec<String>,
     /// How many members there are.
-    pub members: usize,
+    pub options: EnsembleOptions,
 }

@@ -6,8 +6,12 @@
 
 use crate::code::Artifact;
 use crate::manifest::Train;
+use crate::method::declare::{Given, OptionValue, Ranking, forms, options, words};
+use crate::method::options::POSITIVE;
+use crate::method::{OptionKind, Phase};
 use crate::plan::Plan;
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// The part of an infer that approximates the posterior by Gaussians around maxima.
 ///
@@ -213,27 +217,40 @@ pub enum Likelihood {
     Other,
 }
 
-/// What is built, and how it is used.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Options {
-    /// The form of the precision.
-    pub structure: Structure,
-    /// What stands for the curvature of the likelihood.
-    pub curvature: Curvature,
-    /// The weights that are random.
-    pub over: Over,
-    /// How predictions are made.
-    pub link: Link,
-    /// Where the factor on the precision of the prior comes from.
-    pub prior_precision: PriorPrecision,
-    /// What has a factor of its own.
-    pub prior_structure: PriorStructure,
+options! {
+    /// Which Gaussian is built, and how it is used.
+    pub struct Options {
+        /// Which weights are random: `all`, `last_layer`, layers or sites in brackets, or `subnetwork(size, by = score)` with a number of
+        /// weights (or a fraction below 1) and a score: their variance under a `diagonal` approximation or under the exact `marginal`,
+        /// their `magnitude`, a `random` number, or their variance under an earlier infer, by its name. The others stay at the maximum.
+        over: Over { "all", OptionKind::Weights(Score::WORDS), Phase::Compile };
+        /// The form of the precision: `full`, `diagonal`, `kronecker` (a product of two factors per site), `low_rank(rank)` besides the prior, or
+        /// `functional` (a kernel over all training rows) and `functional(rows)` (over rows chosen at random).
+        structure: Structure { "full", Structure::KIND, Phase::Compile };
+        /// What stands for the curvature of the log likelihood: `ggn` (generalised Gauss-Newton), `fisher` (empirical Fisher) or `hessian`.
+        curvature: Curvature { "ggn", Curvature::KIND, Phase::Compile };
+        /// How predictions are made: `glm` linearises, in closed form for a Normal likelihood, by `probit` for classes and by `monte_carlo`
+        /// over functions for others; `bridge` and `bridge_normalised` are the Laplace bridge; `weights` draws weights.
+        link: Link { "glm", Link::KIND, Phase::Compile };
+        /// A factor on the precision of the prior: a number, or tuned by `marginal_likelihood` or on the `validation` rows.
+        prior_precision: PriorPrecision { "1", OptionKind::NumberOr(1e-8, 1e8, &["marginal_likelihood", "validation"]), Phase::Run };
+        /// What has a factor of its own: all weights (`scalar`), each site (`layer`), or each weight (`diagonal`).
+        prior_structure: PriorStructure { "scalar", PriorStructure::KIND, Phase::Run };
+        /// Whether the precision of the prior of S of D weights is multiplied by S / D; without a value it is for `subnetwork`.
+        scale_prior: Option<bool> { "", OptionKind::Bool, Phase::Run };
+        /// Whether the factors on the precision of the prior, and a noise that is learned, are tuned by the marginal likelihood while the maximum is
+        /// searched.
+        online: bool { "false", OptionKind::Bool, Phase::Compile };
+        /// What the log likelihood is divided by: 1 is the posterior, more is a tempered (safe) one.
+        temperature: f64 { "1", POSITIVE, Phase::Run };
+    }
+}
+
+impl Options {
     /// Whether the precision of the prior of `S` of `D` weights is multiplied by `S / D`.
-    pub scale_prior: bool,
-    /// Whether the factors and the noise are tuned by the marginal likelihood while the maximum is searched.
-    pub online: bool,
-    /// What the log likelihood is divided by.
-    pub temperature: f64,
+    pub fn scales_prior(&self) -> bool {
+        self.scale_prior.unwrap_or(self.over.is_subnetwork())
+    }
 }
 
 /// The form of the precision.
@@ -251,6 +268,15 @@ pub enum Structure {
     Functional(Option<usize>),
 }
 
+forms!(Structure {
+    "full" => Structure::Full,
+    "diagonal" => Structure::Diagonal,
+    "kronecker" => Structure::Kronecker,
+    "low_rank"(rank) => Structure::LowRank(rank as usize),
+    "functional" => Structure::Functional(None),
+    "functional"(rows) => Structure::Functional(Some(rows as usize)),
+});
+
 /// What stands for the curvature of the log likelihood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Curvature {
@@ -262,11 +288,17 @@ pub enum Curvature {
     Hessian,
 }
 
-/// The weights that are random.
+words!(Curvature { "ggn" => Ggn, "fisher" => Fisher, "hessian" => Hessian });
+
+/// The weights that are random, or among which a method chooses.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Over {
-    /// All of [`Laplace::weights`].
+    /// Those of all sites that move the outputs.
     All,
+    /// Those of the last layer.
+    LastLayer,
+    /// Those of these layers and sites.
+    Names(Vec<Arc<str>>),
     /// Those with the highest scores.
     Subnetwork {
         /// How many, as a number from 1 on or as a fraction below 1 of all.
@@ -276,7 +308,31 @@ pub enum Over {
     },
 }
 
+impl OptionValue for Over {
+    fn read(given: Given<'_>) -> Option<Over> {
+        match given {
+            Given::Call("all", []) => Some(Over::All),
+            Given::Call("last_layer", []) => Some(Over::LastLayer),
+            Given::Names(names) => Some(Over::Names(names.to_vec())),
+            Given::Subnetwork(size, Ranking::Infer(name)) => Some(Over::Subnetwork {
+                size,
+                by: Score::Infer(name.to_owned()),
+            }),
+            Given::Subnetwork(size, Ranking::Score(word)) => Some(Over::Subnetwork {
+                size,
+                by: Score::of(word)?,
+            }),
+            _ => None,
+        }
+    }
+}
+
 impl Over {
+    /// Whether those with the highest scores are taken among all.
+    pub fn is_subnetwork(&self) -> bool {
+        matches!(self, Over::Subnetwork { .. })
+    }
+
     /// The earlier infer that ranks the weights, if one does.
     pub fn ranked_by(&self) -> Option<&str> {
         match self {
@@ -284,7 +340,7 @@ impl Over {
                 by: Score::Infer(infer),
                 ..
             } => Some(infer),
-            Over::Subnetwork { .. } | Over::All => None,
+            Over::Subnetwork { .. } | Over::All | Over::LastLayer | Over::Names(_) => None,
         }
     }
 }
@@ -304,6 +360,28 @@ pub enum Score {
     Infer(String),
 }
 
+impl Score {
+    /// The words of the scores that the method has itself.
+    const WORDS: &'static [&'static str] = &["diagonal", "marginal", "magnitude", "random"];
+
+    /// The score with this word.
+    fn of(word: &str) -> Option<Score> {
+        let scores = [Score::Diagonal, Score::Marginal, Score::Magnitude, Score::Random];
+        scores.into_iter().find(|score| score.word() == word)
+    }
+
+    /// As programs write it.
+    pub fn word(&self) -> &str {
+        match self {
+            Score::Diagonal => "diagonal",
+            Score::Marginal => "marginal",
+            Score::Magnitude => "magnitude",
+            Score::Random => "random",
+            Score::Infer(name) => name,
+        }
+    }
+}
+
 /// How predictions are made from the Gaussian of the weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Link {
@@ -321,6 +399,15 @@ pub enum Link {
     Weights,
 }
 
+words!(Link {
+    "glm" => Glm,
+    "probit" => Probit,
+    "bridge" => Bridge,
+    "bridge_normalised" => BridgeNormalised,
+    "monte_carlo" => MonteCarlo,
+    "weights" => Weights,
+});
+
 /// Where the factor on the precision of the prior comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum PriorPrecision {
@@ -330,6 +417,16 @@ pub enum PriorPrecision {
     MarginalLikelihood,
     /// It maximises the predictive log likelihood of the validation rows over a grid.
     Validation,
+}
+
+impl OptionValue for PriorPrecision {
+    fn read(given: Given<'_>) -> Option<PriorPrecision> {
+        match given {
+            Given::Call("marginal_likelihood", []) => Some(PriorPrecision::MarginalLikelihood),
+            Given::Call("validation", []) => Some(PriorPrecision::Validation),
+            given => f64::read(given).map(PriorPrecision::Given),
+        }
+    }
 }
 
 /// What has a factor of its own on the precision of the prior.
@@ -342,3 +439,5 @@ pub enum PriorStructure {
     /// Each weight.
     Diagonal,
 }
+
+words!(PriorStructure { "scalar" => Scalar, "layer" => Layer, "diagonal" => Diagonal });

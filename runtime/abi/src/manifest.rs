@@ -13,13 +13,14 @@ use crate::method::{self, MethodDef, MethodName};
 use crate::metrics::Measure;
 use crate::names::Names;
 use crate::sampling::Sampling;
+pub use crate::variational::KlWeight;
 use bnnc_base::dtype::Precision;
 use bnnc_base::shape::Shape;
 use bnnc_base::support::Support;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::path::PathBuf;
-pub use training::{KlWeight, Length, Schedule, Training};
+pub use training::{Length, OptimiserChoice, Pruning, Schedule, StartFrom, Train, Training};
 
 /// A compiled file.
 #[derive(Clone, Serialize, Deserialize)]
@@ -206,8 +207,6 @@ pub struct Infer {
     pub outputs: Vec<Output>,
     /// The names of the positions along axes, and of classes.
     pub names: Names,
-    /// Draws that predictions average over.
-    pub predictive_draws: usize,
     /// What to start from.
     pub start: Option<Start>,
     /// What it takes, for the report.
@@ -217,10 +216,19 @@ pub struct Infer {
 }
 
 impl Infer {
+    /// Draws that predictions average over.
+    pub fn predictive_draws(&self) -> usize {
+        match (&self.work, self.training()) {
+            (Work::Sample(sampling), _) => sampling.options.predictive_draws,
+            (_, Some(train)) => train.options.predictive_draws,
+            (_, None) => 1,
+        }
+    }
+
     /// The temperature of a posterior that is not at temperature one: its spread is not that of the posterior.
     pub fn tempered(&self) -> Option<f64> {
         let temperature = match &self.work {
-            Work::Sample(sampling) => sampling.temperature,
+            Work::Sample(sampling) => sampling.options.temperature,
             Work::Laplace(laplace) => laplace.options.temperature,
             Work::Train(_) | Work::Swag(_) | Work::Ensemble(_) | Work::Collapsed(_) => 1.0,
         };
@@ -278,20 +286,6 @@ pub enum Work {
     Collapsed(Box<Collapsed>),
 }
 
-/// The part of an infer that trains.
-#[derive(Clone, Serialize, Deserialize)]
-pub struct Train {
-    /// One training step.
-    pub step: Artifact,
-    /// The loss and its gradient in double precision, where the loss has no noise and few weights: inputs as those of [`Train::step`], outputs `loss` and
-    /// `STATE/gradient` for the states that the optimiser moves.
-    pub gradient: Option<Artifact>,
-    /// Run-time options.
-    pub options: Training,
-    /// What the pruning table is made with, if there is one.
-    pub pruning: Option<Pruning>,
-}
-
 impl Manifest {
     /// Every program, in an order that depends on the manifest alone.
     pub fn artifacts(&mut self) -> Vec<&mut Artifact> {
@@ -345,8 +339,8 @@ impl Infer {
         });
         let taken = self.states.iter().filter_map(|state| state.from.as_ref());
         let of_work = match &self.work {
-            Work::Swag(swag) => swag.from.as_deref(),
-            Work::Collapsed(collapsed) => collapsed.iterates.from.as_deref(),
+            Work::Swag(swag) => swag.options.iterates.as_deref(),
+            Work::Collapsed(collapsed) => collapsed.iterates.options.iterates.as_deref(),
             Work::Laplace(laplace) => laplace.options.over.ranked_by(),
             Work::Train(_) | Work::Sample(_) | Work::Ensemble(_) => None,
         };
@@ -409,6 +403,18 @@ impl Infer {
         }
     }
 
+    /// As [`Infer::training`], to change it.
+    pub(crate) fn training_mut(&mut self) -> Option<&mut Train> {
+        match &mut self.work {
+            Work::Train(train) => Some(train),
+            Work::Sample(_) => None,
+            Work::Laplace(laplace) => Some(&mut laplace.train),
+            Work::Swag(swag) => Some(&mut swag.train),
+            Work::Ensemble(ensemble) => Some(&mut ensemble.train),
+            Work::Collapsed(collapsed) => Some(&mut collapsed.iterates.train),
+        }
+    }
+
     /// How it takes iterates, where a posterior is made of them.
     pub fn iterated(&self) -> Option<&Swag> {
         match &self.work {
@@ -463,32 +469,4 @@ impl Infer {
             Work::Collapsed(collapsed) => collapsed.iterates.moved.iter().map(String::as_str).collect(),
         }
     }
-}
-
-impl Train {
-    pub(crate) fn artifacts(&mut self) -> Vec<&mut Artifact> {
-        let mut all = vec![&mut self.step];
-        all.extend(&mut self.gradient);
-        if let Some(pruning) = &mut self.pruning {
-            all.extend([&mut pruning.moments, &mut pruning.predict]);
-        }
-        all
-    }
-}
-
-/// What a pruning table is made with.
-///
-/// Weights are the elements of `sites`; they are ranked by their signal-to-noise ratio, abs(mean) over standard deviation.
-#[derive(Clone, Serialize, Deserialize)]
-pub struct Pruning {
-    /// The fractions of the weights to remove.
-    pub fractions: Vec<f64>,
-    /// The sites whose elements may be removed.
-    pub sites: Vec<String>,
-    /// The sites that stay as they are, each with the reason.
-    pub untouched: Vec<(String, String)>,
-    /// `(states..) -> SITE/mean, SITE/variance` of `sites`.
-    pub moments: Artifact,
-    /// As [`Infer::predict`], with one more input `SITE/mask` per site: its draws are multiplied by it.
-    pub predict: Artifact,
 }

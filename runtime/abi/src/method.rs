@@ -3,7 +3,10 @@
 pub mod declare;
 pub(crate) mod options;
 mod records;
+mod value;
 
+use crate::sampling::Sampler;
+use declare::OptionGroup;
 pub use options::MOST;
 pub use records::ALL;
 use serde::{Deserialize, Deserializer, de};
@@ -35,8 +38,17 @@ pub enum OptionKind {
     NumberOr(f64, f64, &'static [&'static str]),
     /// Which weights are random: `all`, `last_layer`, names in brackets, or `subnetwork(size, by = WORD)`, where the word is one of these or an earlier infer.
     Weights(&'static [&'static str]),
-    /// Anything the method itself understands (named in `doc`).
-    Call,
+    /// One of these forms: words, and calls with numbers.
+    Call(&'static [Form]),
+}
+
+/// A form of [`OptionKind::Call`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Form {
+    /// The word, or the name of the call.
+    pub word: &'static str,
+    /// How many numbers the call has; a word has none.
+    pub numbers: usize,
 }
 
 impl OptionKind {
@@ -66,7 +78,7 @@ impl OptionKind {
             | OptionKind::Start
             | OptionKind::NumberOr(..)
             | OptionKind::Weights(_)
-            | OptionKind::Call => None,
+            | OptionKind::Call(_) => None,
         }
     }
 }
@@ -89,6 +101,8 @@ pub enum Phase {
     Compile,
     /// It only steers the run.
     Run,
+    /// It only steers the run, and may be raised when the run is resumed.
+    Resume,
 }
 
 /// One option of a method.
@@ -104,6 +118,8 @@ pub struct OptionDef {
     pub default: &'static str,
     /// When it takes effect.
     pub phase: Phase,
+    /// What other tools call it.
+    pub synonyms: &'static [&'static str],
 }
 
 /// One inference method.
@@ -122,6 +138,24 @@ pub struct MethodDef {
 }
 
 impl MethodDef {
+    /// The record of an option.
+    pub fn option(&self, name: &str) -> Option<&'static OptionDef> {
+        self.options.iter().find(|option| option.name == name)
+    }
+
+    /// Whether it has the options of a group.
+    pub fn has<T: OptionGroup>(&self) -> bool {
+        T::OPTIONS.iter().all(|option| self.option(option.name).is_some())
+    }
+
+    /// The option that a word of another tool stands for.
+    pub fn synonym(&self, word: &str) -> Option<&'static str> {
+        let word = word.to_lowercase();
+        let mut options = self.options.iter();
+        let option = options.find(|option| option.synonyms.contains(&&*word))?;
+        Some(option.name)
+    }
+
     /// Whether it maximises an evidence lower bound over a family that the program states.
     pub fn maximises_bound(&self) -> bool {
         self.finds == Finds::Training && self.takes == Takes::Posterior
@@ -140,8 +174,8 @@ pub enum Finds {
     Training,
     /// An optimiser under random masks, which predictions draw too.
     Masked,
-    /// Markov chains.
-    Chains,
+    /// Markov chains of this sampler.
+    Chains(Sampler),
     /// A Gaussian around a maximum.
     Laplace,
     /// A Gaussian over iterates.

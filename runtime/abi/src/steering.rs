@@ -3,16 +3,18 @@
 //! A built executable sets them as the compiler does; what a method's options are is in [`crate::method`].
 
 use crate::data::Schema;
-use crate::iterates::Swag;
+use crate::iterates::{IterateOptions, Swag};
 use crate::laplace;
-use crate::manifest::{Infer, Length, Training, Work};
-use crate::sampling::{Adaptation, Sampling, Steps, Transition};
+use crate::manifest::{Infer, Training, Work};
+use crate::method::declare::{OptionGroup, OptionName};
+use crate::method::{self, Phase};
+use crate::sampling::{ChainOptions, SgldOptions, Steps, Transition};
 
 /// Options that cannot run together.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// The option to point at.
-    pub option: &'static str,
+    pub option: OptionName,
     /// What is wrong.
     pub message: String,
     /// What can be done.
@@ -21,7 +23,7 @@ pub struct Refusal {
 
 impl Refusal {
     pub(crate) fn new(
-        option: &'static str,
+        option: OptionName,
         message: impl Into<String>,
         help: impl Into<String>,
     ) -> Result<(), Refusal> {
@@ -39,49 +41,80 @@ pub enum Place<'a> {
     Count(&'a mut usize),
     /// A count that may be left out.
     ChosenCount(&'a mut Option<usize>),
-    /// The length, by the kind of number that the option is.
-    Length(&'a mut Length, fn(usize) -> Length),
     /// A real.
     Real(&'a mut f64),
     /// A real that may be left out.
     Chosen(&'a mut Option<f64>),
 }
 
+impl Place<'_> {
+    fn set(self, number: f64) {
+        match self {
+            Place::Count(count) => *count = number as usize,
+            Place::ChosenCount(count) => *count = Some(number as usize),
+            Place::Real(real) => *real = number,
+            Place::Chosen(chosen) => *chosen = Some(number),
+        }
+    }
+}
+
 impl Infer {
     /// Sets an option to a number that its record allows. Returns false, having done nothing, where the number is compiled into the code, or is none
     /// to the compiler.
     pub fn steer(&mut self, option: &str, number: f64) -> bool {
-        match self.place(option) {
-            Some(Place::Count(count)) => *count = number as usize,
-            Some(Place::ChosenCount(count)) => *count = Some(number as usize),
-            Some(Place::Length(length, of)) => *length = of(number as usize),
-            Some(Place::Real(real)) => *real = number,
-            Some(Place::Chosen(chosen)) => *chosen = Some(number),
-            None => return false,
+        let record = method::lookup(self.method).and_then(|method| method.option(option));
+        if record.is_none_or(|record| record.phase == Phase::Compile) {
+            return false;
         }
-        if let (Work::Laplace(laplace), "epochs" | "steps") = (&mut self.work, option) {
-            laplace.search = number > 0.0;
-        }
+        let Some(place) = self.place(option) else {
+            return false;
+        };
+        place.set(number);
+        self.steered(option);
         true
     }
 
     fn place(&mut self, option: &str) -> Option<Place<'_>> {
-        if option == "predictive_draws" {
-            return Some(Place::Count(&mut self.predictive_draws));
-        }
         match &mut self.work {
             Work::Train(train) => train.options.place(option),
-            Work::Sample(sampling) => sampling.place(option),
-            Work::Laplace(laplace) => match option {
-                "temperature" => Some(Place::Real(&mut laplace.options.temperature)),
-                _ => laplace.train.options.place(option),
-            },
-            Work::Swag(swag) => swag.place(option),
-            Work::Ensemble(ensemble) => match option {
-                "members" => Some(Place::Count(&mut ensemble.members)),
-                _ => ensemble.train.options.place(option),
-            },
-            Work::Collapsed(collapsed) => collapsed.iterates.place(option),
+            Work::Sample(sampling) => {
+                let of_chains = sampling.options.place(option);
+                of_chains.or_else(|| sampling.transition.place(option))
+            }
+            Work::Laplace(laplace) => {
+                let own = laplace.options.place(option);
+                own.or_else(|| laplace.train.options.place(option))
+            }
+            Work::Swag(swag) => {
+                let own = swag.gaussian.place(option);
+                own.or_else(|| swag.options.place(option))
+                    .or_else(|| swag.train.options.place(option))
+            }
+            Work::Ensemble(ensemble) => {
+                let own = ensemble.options.place(option);
+                own.or_else(|| ensemble.train.options.place(option))
+            }
+            Work::Collapsed(collapsed) => {
+                let iterates = &mut collapsed.iterates;
+                let own = iterates.options.place(option);
+                own.or_else(|| iterates.train.options.place(option))
+            }
+        }
+    }
+
+    /// What follows from an option that was set for others: of two lengths the last one counts.
+    fn steered(&mut self, option: &str) {
+        let is_steps = option == Training::steps().as_str();
+        if !is_steps && option != Training::epochs().as_str() {
+            return;
+        }
+        if let Some(train) = self.training_mut()
+            && is_steps
+        {
+            train.options.epochs = None;
+        }
+        if let Work::Laplace(laplace) = &mut self.work {
+            laplace.search = laplace.train.options.epochs != Some(0);
         }
     }
 
@@ -95,7 +128,7 @@ impl Infer {
         watches(patience, schema.validation, &self.data)?;
         match &self.work {
             Work::Train(_) | Work::Ensemble(_) => Ok(()),
-            Work::Sample(sampling) => sampling.transition.check(schema.train, sampling.parts()),
+            Work::Sample(sampling) => sampling.transition.check(schema.train, &sampling.options),
             Work::Laplace(laplace) => laplace
                 .options
                 .check_search(laplace.search, !laplace.noise.is_empty()),
@@ -109,23 +142,11 @@ impl Infer {
     /// # Errors
     /// It has none.
     pub fn hears(&self, option: &str) -> Result<(), Refusal> {
+        let is_it = |of_training: OptionName| of_training.as_str() == option;
         match &self.work {
-            Work::Swag(swag) => swag.hears(|of_training| of_training == option),
-            Work::Collapsed(collapsed) => collapsed.iterates.hears(|of_training| of_training == option),
+            Work::Swag(swag) => swag.hears(is_it),
+            Work::Collapsed(collapsed) => collapsed.iterates.hears(is_it),
             Work::Train(_) | Work::Sample(_) | Work::Laplace(_) | Work::Ensemble(_) => Ok(()),
-        }
-    }
-}
-
-impl Training {
-    fn place(&mut self, option: &str) -> Option<Place<'_>> {
-        match option {
-            "epochs" => Some(Place::Length(&mut self.length, Length::Epochs)),
-            "steps" => Some(Place::Length(&mut self.length, Length::Steps)),
-            "restarts" => Some(Place::Count(&mut self.restarts)),
-            "batch" => Some(Place::Count(&mut self.batch)),
-            "patience" => Some(Place::Count(&mut self.patience)),
-            _ => None,
         }
     }
 }
@@ -139,7 +160,7 @@ pub fn watches(patience: usize, validation: usize, data: &str) -> Result<(), Ref
         return Ok(());
     }
     Refusal::new(
-        "patience",
+        Training::patience(),
         format!("`patience` watches validation rows, but `{data}` holds none out"),
         format!("write `validation = 0.1` in the options of `{data}`"),
     )
@@ -153,14 +174,14 @@ impl laplace::Options {
     pub fn check_search(&self, searches: bool, learns_noise: bool) -> Result<(), Refusal> {
         if self.online && !searches {
             return Refusal::new(
-                "online",
+                laplace::Options::online(),
                 "`online` tunes while the maximum is searched, but the start is taken for it",
                 "set `epochs`",
             );
         }
         if self.online && learns_noise && self.temperature != 1.0 {
             return Refusal::new(
-                "temperature",
+                laplace::Options::temperature(),
                 "`online` learns the noise by the marginal likelihood, but a likelihood that is divided by a temperature has no normaliser",
                 "leave `temperature` out, or `online`; or fix the noise in a posterior",
             );
@@ -170,37 +191,27 @@ impl laplace::Options {
 }
 
 /// The options of [`Swag`] that are of its training.
-const OF_TRAINING: [&str; 10] = [
-    "epochs",
-    "steps",
-    "restarts",
-    "warmup",
-    "every",
-    "batch",
-    "optimiser",
-    "schedule",
-    "patience",
-    "start",
+const OF_TRAINING: [OptionName; 10] = [
+    Training::epochs(),
+    Training::steps(),
+    Training::restarts(),
+    IterateOptions::warmup(),
+    IterateOptions::every(),
+    Training::batch(),
+    Training::optimiser(),
+    Training::schedule(),
+    Training::patience(),
+    Training::start(),
 ];
 
 impl Swag {
-    fn place(&mut self, option: &str) -> Option<Place<'_>> {
-        match option {
-            "warmup" => Some(Place::ChosenCount(&mut self.warmup)),
-            "every" => Some(Place::ChosenCount(&mut self.every)),
-            "keep" => Some(Place::Count(&mut self.keep)),
-            "scale" => Some(Place::Real(&mut self.scale)),
-            _ => self.train.options.place(option),
-        }
-    }
-
     /// Whether options of a training are set where there is none.
     ///
     /// # Errors
     /// The first of them.
-    pub fn hears(&self, is_set: impl Fn(&str) -> bool) -> Result<(), Refusal> {
-        let option = OF_TRAINING.into_iter().find(|option| is_set(option));
-        match option.filter(|_| self.from.is_some()) {
+    pub fn hears(&self, is_set: impl Fn(OptionName) -> bool) -> Result<(), Refusal> {
+        let option = OF_TRAINING.into_iter().find(|option| is_set(*option));
+        match option.filter(|_| self.options.iterates.is_some()) {
             None => Ok(()),
             Some(option) => Refusal::new(
                 option,
@@ -215,21 +226,19 @@ impl Swag {
     /// # Errors
     /// Fewer.
     pub fn check(&self, rows: usize) -> Result<(), Refusal> {
-        let epochs = self.train.options.epochs(rows);
+        let epochs = self.train.options.epochs_of(rows);
         let (planned, least) = (self.planned(epochs), self.least());
-        if self.keep > 0 && self.keep < least {
+        let keep = self.options.keep;
+        if keep > 0 && keep < least {
             return Refusal::new(
-                "keep",
-                format!(
-                    "`keep` leaves {} iterates, but this covariance needs {least}",
-                    self.keep
-                ),
+                IterateOptions::keep(),
+                format!("`keep` leaves {keep} iterates, but this covariance needs {least}"),
                 "raise `keep`, or take `covariance = point`",
             );
         }
-        if planned < least && self.from.is_none() {
+        if planned < least && self.options.iterates.is_none() {
             return Refusal::new(
-                "warmup",
+                IterateOptions::warmup(),
                 format!(
                     "{epochs} epochs with a warm-up of {} and one iterate every {} give {planned} iterates, but this covariance needs {least}",
                     self.warmup_of(epochs),
@@ -242,124 +251,52 @@ impl Swag {
     }
 }
 
-/// The iterations of a chain.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Iterations {
-    /// Before draws are kept.
-    pub warmup: usize,
-    /// Draws that are kept.
-    pub draws: usize,
-    /// Iterations per draw.
-    pub thin: usize,
-}
-
-impl Iterations {
+impl ChainOptions {
     /// Whether a schedule leaves any of the draws.
-    fn leave_draws(self, steps: Steps) -> bool {
-        let Iterations { warmup, draws, thin } = self;
-        let iterations = warmup.saturating_add(draws.saturating_mul(thin));
-        let cycle = steps.cycle(iterations) as u64;
-        let mut last = (1..=draws).map(|draw| warmup.saturating_add(draw.saturating_mul(thin)) - 1);
+    fn leave_draws(&self, steps: Steps) -> bool {
+        let (warmup, thin) = (self.warmup, self.thin);
+        let cycle = steps.cycle(self.iterations()) as u64;
+        let mut last = (1..=self.draws).map(|draw| warmup.saturating_add(draw.saturating_mul(thin)) - 1);
         last.any(|iteration| !steps.explores(iteration as u64, cycle))
     }
 }
 
-impl Sampling {
-    fn place(&mut self, option: &str) -> Option<Place<'_>> {
-        match option {
-            "chains" => Some(Place::Count(&mut self.chains)),
-            "warmup" => Some(Place::Count(&mut self.warmup)),
-            "draws" => Some(Place::Count(&mut self.draws)),
-            "thin" => Some(Place::Count(&mut self.thin)),
-            "temperature" => Some(Place::Real(&mut self.temperature)),
-            "jitter" => Some(Place::Real(&mut self.jitter)),
-            _ => self.transition.place(option),
-        }
-    }
-
-    /// The iterations of a chain.
-    fn parts(&self) -> Iterations {
-        Iterations {
-            warmup: self.warmup,
-            draws: self.draws,
-            thin: self.thin,
-        }
-    }
-}
-
 impl Transition {
-    fn place(&mut self, option: &str) -> Option<Place<'_>> {
-        match (self, option) {
-            (Transition::Nuts { max_depth, .. }, "max_depth") => Some(Place::Count(max_depth)),
-            (Transition::Hmc { steps, .. }, "steps") => Some(Place::Count(steps)),
-            (
-                Transition::Nuts { adaptation, .. }
-                | Transition::Hmc { adaptation, .. }
-                | Transition::Mala { adaptation }
-                | Transition::RandomWalk { adaptation },
-                option,
-            ) => adaptation.place(option),
-            (Transition::Sghmc { friction, .. }, "friction") => Some(Place::Real(friction)),
-            (
-                Transition::Sgld { batch, step_size, .. } | Transition::Sghmc { batch, step_size, .. },
-                option,
-            ) => match option {
-                "batch" => Some(Place::Count(batch)),
-                "step_size" => Some(Place::Real(step_size)),
-                _ => None,
-            },
-            (Transition::Penalty(penalty), option) => penalty.place(option),
-        }
-    }
-
     /// Whether the options of a transition go together on so many rows.
     ///
     /// # Errors
     /// The first that do not.
-    pub fn check(&self, rows: usize, iterations: Iterations) -> Result<(), Refusal> {
+    pub fn check(&self, rows: usize, chains: &ChainOptions) -> Result<(), Refusal> {
         match self {
-            Transition::Sgld { schedule, .. } | Transition::Sghmc { schedule, .. } => {
-                schedule.check(iterations)
-            }
+            Transition::Sgld(_) | Transition::Sghmc(_) => self.schedule().check(chains),
             Transition::Penalty(penalty) => penalty.check(rows),
-            Transition::Nuts { .. }
-            | Transition::Hmc { .. }
-            | Transition::Mala { .. }
-            | Transition::RandomWalk { .. } => Ok(()),
-        }
-    }
-}
-
-impl Adaptation {
-    fn place(&mut self, option: &str) -> Option<Place<'_>> {
-        match option {
-            "step_size" => Some(Place::Chosen(&mut self.step_size)),
-            "target_acceptance" => Some(Place::Real(&mut self.target_acceptance)),
-            _ => None,
+            Transition::Nuts(_) | Transition::Hmc(_) | Transition::Mala(_) | Transition::RandomWalk(_) => {
+                Ok(())
+            }
         }
     }
 }
 
 impl Steps {
     /// Whether the schedule is one, and leaves draws.
-    fn check(self, iterations: Iterations) -> Result<(), Refusal> {
+    fn check(self, chains: &ChainOptions) -> Result<(), Refusal> {
         match self {
             Steps::Polynomial { b, gamma } if !(b > 0.0 && gamma > 0.0) => Refusal::new(
-                "schedule",
+                SgldOptions::schedule(),
                 format!("`polynomial({b}, {gamma})` needs two positive numbers"),
                 "the steps shrink as `(1 + t / b)^-gamma`, such as `polynomial(1000, 0.55)`",
             ),
             Steps::Cyclical { cycles, exploration } if cycles == 0 || !(0.0..1.0).contains(&exploration) => {
                 Refusal::new(
-                    "schedule",
+                    SgldOptions::schedule(),
                     format!(
                         "`cyclical({cycles}, {exploration})` needs at least one cycle and a fraction from 0 to below 1"
                     ),
                     "such as `cyclical(4, 0.5)`, which explores in the first half of each of four cycles",
                 )
             }
-            Steps::Cyclical { .. } if !iterations.leave_draws(self) => Refusal::new(
-                "schedule",
+            Steps::Cyclical { .. } if !chains.leave_draws(self) => Refusal::new(
+                SgldOptions::schedule(),
                 "no draw would be kept: every iteration that could be one only explores",
                 "take fewer cycles, a smaller fraction, or more `draws`",
             ),

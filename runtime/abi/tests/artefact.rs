@@ -7,12 +7,14 @@ use bnnc_abi::cost::Cost;
 use bnnc_abi::data::Elements;
 use bnnc_abi::device::{Count, Entry, Image, Parameter, Program, Routine, Work};
 use bnnc_abi::manifest::{
-    self, Binding, Codes, DataSource, Infer, Init, KlWeight, Length, Manifest, Output, OutputKind, Schedule,
-    State, Train, Training,
+    self, Binding, Codes, DataSource, Infer, Init, KlWeight, Manifest, Output, OutputKind, Schedule, State,
+    Train, Training,
 };
+use bnnc_abi::method::declare::OptionGroup;
 use bnnc_abi::names::{LabelSource, Labels, Names};
 use bnnc_abi::plan::{Amount, Buffer, Call, Extent, Launch, Plan, Role, Step, Storage};
 use bnnc_abi::primitive;
+use bnnc_abi::variational::ViOptions;
 use bnnc_base::arena::Arena;
 use bnnc_base::checksum::Checksum;
 use bnnc_base::dtype::Precision;
@@ -84,19 +86,19 @@ fn train(seed: u64) -> Train {
         step: artifact(seed),
         gradient: Some(artifact(seed)),
         options: Training {
-            length: Length::Epochs(10),
-            restarts: 1,
+            epochs: Some(10),
             batch: 5,
-            rate: 0.01,
             schedule: Schedule::Step {
                 fraction: 0.5,
                 factor: 0.1,
             },
-            patience: 0,
-            samples: 1,
-            kl_draws: 1,
-            kl_weight: KlWeight::Graves,
+            ..Training::defaults().unwrap()
         },
+        rate: 0.01,
+        vi: Some(ViOptions {
+            kl_weight: KlWeight::Graves,
+            ..ViOptions::defaults().unwrap()
+        }),
         pruning: None,
     }
 }
@@ -146,7 +148,6 @@ fn built(seed: u64) -> Built {
             }],
             ..Names::default()
         },
-        predictive_draws: 100,
         start: None,
         cost: Cost::default(),
         compile_seconds: 0.25,

@@ -5,7 +5,8 @@
 mod folder;
 
 use bnnc_abi::sampling::{
-    Adaptation, Correction, Estimator, Loss, Metric, Penalty, Proposal, Steps, Transition,
+    Adaptation, Correction, Estimator, HmcOptions, Loss, Metric, NutsOptions, Penalty, Proposal,
+    SghmcOptions, SgldOptions, Steps, Transition,
 };
 use bnnc_data::write::stan_csv::{Chain, Parameter, Settings};
 use folder::Folder;
@@ -32,10 +33,10 @@ fn adaptation(metric: Metric) -> Adaptation {
 }
 
 fn nuts(metric: Metric) -> Transition {
-    Transition::Nuts {
+    Transition::Nuts(NutsOptions {
         max_depth: 10,
         adaptation: adaptation(metric),
-    }
+    })
 }
 
 fn settings(transition: &Transition) -> Settings<'_> {
@@ -249,29 +250,29 @@ fn every_transition_names_its_algorithm() {
     let (batch, step_size) = (32, 1e-4);
     let cases = [
         (
-            Transition::Hmc {
+            Transition::Hmc(HmcOptions {
                 steps: 20,
                 adaptation,
-            },
+            }),
             "engine = static",
         ),
-        (Transition::Mala { adaptation }, "algorithm = mala"),
-        (Transition::RandomWalk { adaptation }, "algorithm = random_walk"),
+        (Transition::Mala(adaptation), "algorithm = mala"),
+        (Transition::RandomWalk(adaptation), "algorithm = random_walk"),
         (
-            Transition::Sgld {
+            Transition::Sgld(SgldOptions {
                 batch,
                 step_size,
                 schedule,
-            },
+            }),
             "stepsize = 0.0001",
         ),
         (
-            Transition::Sghmc {
+            Transition::Sghmc(SghmcOptions {
                 batch,
                 step_size,
                 friction,
                 schedule,
-            },
+            }),
             "friction = 0.1",
         ),
         (Transition::Penalty(penalty), "batches = 4"),

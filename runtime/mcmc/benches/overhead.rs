@@ -1,6 +1,6 @@
 //! What a leapfrog step costs beside its gradient: `cargo bench -p bnnc-mcmc --bench overhead`.
 
-use bnnc_abi::sampling::{Adaptation, Metric, Transition};
+use bnnc_abi::sampling::{Adaptation, Metric, NutsOptions, Transition};
 use bnnc_mcmc::noise::Noise;
 use bnnc_mcmc::registry::{Setup, sampler};
 use bnnc_mcmc::seam::{Answers, Target, next};
@@ -31,14 +31,14 @@ impl Target for Round {
 
 /// Nanoseconds per leapfrog step outside of the gradient, the best of 20 batches, and steps per iteration.
 fn overhead(dimension: usize, metric: Metric, step_size: f64, iterations: usize) -> (f64, f64) {
-    let transition = Transition::Nuts {
+    let transition = Transition::Nuts(NutsOptions {
         max_depth: 10,
         adaptation: Adaptation {
             step_size: Some(step_size),
             target_acceptance: 0.8,
             metric,
         },
-    };
+    });
     let mut sampler = sampler(&Setup {
         transition: &transition,
         start: &vec![0.1; dimension],

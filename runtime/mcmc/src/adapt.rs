@@ -59,7 +59,9 @@ impl Warmup {
         };
         let (whitening, learner) = match adaptation.metric {
             Metric::Unit => (Whitening::Unit, Learner::Fixed),
-            Metric::Diagonal | Metric::Windowed => learnt(Whitening::Diagonal(vec![1.0; dimension]), false),
+            Metric::Automatic | Metric::Diagonal | Metric::Windowed => {
+                learnt(Whitening::Diagonal(vec![1.0; dimension]), false)
+            }
             Metric::Dense | Metric::WindowedDense => learnt(Whitening::Dense(identity(dimension)), true),
         };
         let start = adaptation.step_size.unwrap_or(1.0);
@@ -83,7 +85,7 @@ impl Warmup {
     ) -> Warmup {
         let mut warmup = Warmup::new(adaptation, position.len(), length);
         let dense = match adaptation.metric {
-            Metric::Diagonal => Some(false),
+            Metric::Automatic | Metric::Diagonal => Some(false),
             Metric::Dense => Some(true),
             Metric::Unit | Metric::Windowed | Metric::WindowedDense => None,
         };

@@ -11,7 +11,7 @@ use crate::hamiltonian::{
 };
 use crate::noise::Purpose;
 use crate::registry::Setup;
-use bnnc_abi::sampling::Adaptation;
+use bnnc_abi::sampling::HmcOptions;
 
 /// The sampler.
 pub type Hmc = Hamiltonian<Static>;
@@ -20,12 +20,12 @@ pub type Hmc = Hamiltonian<Static>;
 const VARIATION: f64 = 0.1;
 
 /// A sampler of so many steps per iteration; one at least.
-pub fn hmc(setup: &Setup<'_>, steps: usize, adaptation: &Adaptation) -> Hmc {
+pub fn hmc(setup: &Setup<'_>, options: &HmcOptions) -> Hmc {
     let trajectory = Static {
-        steps: steps.max(1),
+        steps: options.steps.max(1),
         ..Static::default()
     };
-    Hamiltonian::new(setup, adaptation, trajectory)
+    Hamiltonian::new(setup, &options.adaptation, trajectory)
 }
 
 /// A trajectory of fixed length.

@@ -15,15 +15,16 @@ use crate::hamiltonian::{
 use crate::noise::Purpose;
 use crate::registry::Setup;
 use crate::vector::log_sum;
-use bnnc_abi::sampling::Adaptation;
+use bnnc_abi::sampling::NutsOptions;
 use tree::{Ends, Trees, turns};
 
 /// The sampler.
 pub type Nuts = Hamiltonian<Doubling>;
 
 /// A sampler of trajectories of at most `2^max_depth` points.
-pub fn nuts(setup: &Setup<'_>, max_depth: usize, adaptation: &Adaptation) -> Nuts {
-    Hamiltonian::new(setup, adaptation, Doubling::new(max_depth, setup.start.len()))
+pub fn nuts(setup: &Setup<'_>, options: &NutsOptions) -> Nuts {
+    let trajectory = Doubling::new(options.max_depth, setup.start.len());
+    Hamiltonian::new(setup, &options.adaptation, trajectory)
 }
 
 /// A trajectory that grows by doubling; see Note \[Doubling\].

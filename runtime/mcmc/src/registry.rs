@@ -6,8 +6,8 @@ use crate::noise::Noise;
 use crate::nuts::nuts;
 use crate::penalty::PenaltyMethod;
 use crate::seam::Sampler;
-use crate::stochastic_gradient::{Dynamics, Options, StochasticGradient};
-use bnnc_abi::sampling::Transition;
+use crate::stochastic_gradient::{Dynamics, StochasticGradient};
+use bnnc_abi::sampling::{SghmcOptions, SgldOptions, Transition};
 
 /// What a sampler starts from.
 #[derive(Clone, Debug)]
@@ -38,27 +38,16 @@ impl Setup<'_> {
 /// A sampler, ready for its first [`crate::seam::Answer::Go`].
 pub fn sampler(setup: &Setup<'_>) -> Box<dyn Sampler> {
     match setup.transition {
-        Transition::Mala { adaptation } => Box::new(Metropolis::new(setup, Drift::Gradient, adaptation)),
-        Transition::RandomWalk { adaptation } => Box::new(Metropolis::new(setup, Drift::None, adaptation)),
-        &Transition::Sgld {
-            batch,
-            step_size,
-            schedule,
-        } => {
-            let options = Options {
-                batch,
-                step_size,
-                schedule,
-            };
-            Box::new(StochasticGradient::new(setup, Dynamics::Langevin, options))
-        }
-        &Transition::Sghmc {
+        Transition::Mala(adaptation) => Box::new(Metropolis::new(setup, Drift::Gradient, adaptation)),
+        Transition::RandomWalk(adaptation) => Box::new(Metropolis::new(setup, Drift::None, adaptation)),
+        Transition::Sgld(options) => Box::new(StochasticGradient::new(setup, Dynamics::Langevin, options)),
+        &Transition::Sghmc(SghmcOptions {
             batch,
             step_size,
             friction,
             schedule,
-        } => {
-            let options = Options {
+        }) => {
+            let options = SgldOptions {
                 batch,
                 step_size,
                 schedule,
@@ -66,14 +55,11 @@ pub fn sampler(setup: &Setup<'_>) -> Box<dyn Sampler> {
             Box::new(StochasticGradient::new(
                 setup,
                 Dynamics::Hamiltonian { friction },
-                options,
+                &options,
             ))
         }
         Transition::Penalty(options) => Box::new(PenaltyMethod::new(setup, options)),
-        Transition::Nuts {
-            max_depth,
-            adaptation,
-        } => Box::new(nuts(setup, *max_depth, adaptation)),
-        Transition::Hmc { steps, adaptation } => Box::new(hmc(setup, *steps, adaptation)),
+        Transition::Nuts(options) => Box::new(nuts(setup, options)),
+        Transition::Hmc(options) => Box::new(hmc(setup, options)),
     }
 }

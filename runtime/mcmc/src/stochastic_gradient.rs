@@ -15,19 +15,8 @@ use crate::rows::GradientRows;
 use crate::saved;
 use crate::schedule::{Schedule, Step};
 use crate::seam::{Answer, Corrupt, Draw, Request, Sampler};
-use bnnc_abi::sampling::Steps;
+use bnnc_abi::sampling::SgldOptions;
 use serde::{Deserialize, Serialize};
-
-/// The options that both dynamics have.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Options {
-    /// Rows per gradient; 0 takes all.
-    pub batch: usize,
-    /// The first step size.
-    pub step_size: f64,
-    /// How it changes.
-    pub schedule: Steps,
-}
 
 /// How gradients move a position; see Note \[Dynamics\].
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -87,7 +76,7 @@ const STATS: [&str; 5] = ["lp", "step_size", "gradient_norm", "n_rows", "divergi
 
 impl StochasticGradient {
     /// A chain from the start of `setup`, at rest.
-    pub fn new(setup: &Setup<'_>, dynamics: Dynamics, options: Options) -> StochasticGradient {
+    pub fn new(setup: &Setup<'_>, dynamics: Dynamics, options: &SgldOptions) -> StochasticGradient {
         let rows = GradientRows::new(options.batch, setup.rows());
         StochasticGradient {
             dynamics,

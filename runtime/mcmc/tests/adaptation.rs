@@ -4,7 +4,7 @@
 mod chains;
 mod targets;
 
-use bnnc_abi::sampling::{Adaptation, Metric, Transition};
+use bnnc_abi::sampling::{Adaptation, HmcOptions, Metric, NutsOptions, Transition};
 use bnnc_mcmc::adapt::metric::Whitening;
 use bnnc_mcmc::nuts::nuts as sampler;
 use bnnc_mcmc::seam::Sampler;
@@ -22,10 +22,10 @@ fn pair(at: &[f64], gradient: &mut [f64]) -> f64 {
 fn interrupted_chains_go_on() {
     for metric in METRICS {
         resumes(&nuts(adapted(metric)), &mut Density(pair), 0);
-        let transition = Transition::Hmc {
+        let transition = Transition::Hmc(HmcOptions {
             steps: 4,
             adaptation: adapted(metric),
-        };
+        });
         resumes(&transition, &mut Density(pair), 0);
     }
     resumes(&nuts(fixed(0.7)), &mut Density(pair), 0);
@@ -39,7 +39,13 @@ fn chains_go_on_from_every_draw() {
         let fresh = || {
             let mut setup = unadapted(&transition, &start, 1);
             setup.warmup = 60;
-            sampler(&setup, 10, &adapted(metric))
+            sampler(
+                &setup,
+                &NutsOptions {
+                    max_depth: 10,
+                    adaptation: adapted(metric),
+                },
+            )
         };
         let mut whole = fresh();
         let mut before: Option<Vec<u8>> = None;
@@ -60,15 +66,21 @@ fn chains_go_on_from_every_draw() {
 fn samplers_do_not_take_the_state_of_another() {
     let save = |metric| {
         let transition = nuts(adapted(metric));
-        let mut sampler = sampler(&unadapted(&transition, &[0.0; 2], 0), 10, &adapted(metric));
+        let mut sampler = sampler(
+            &unadapted(&transition, &[0.0; 2], 0),
+            &NutsOptions {
+                max_depth: 10,
+                adaptation: adapted(metric),
+            },
+        );
         draws(&mut sampler, &mut Density(pair), 3);
         sampler.save()
     };
     let bytes = save(Metric::Diagonal);
-    let transition = Transition::Hmc {
+    let transition = Transition::Hmc(HmcOptions {
         steps: 4,
         adaptation: adapted(Metric::Diagonal),
-    };
+    });
     let hmc = |start: &[f64]| bnnc_mcmc::registry::sampler(&unadapted(&transition, start, 0));
     assert!(hmc(&[0.0; 2]).restore(&bytes).is_err());
     for length in 0..bytes.len() {
@@ -129,7 +141,13 @@ fn metrics_meet_the_covariance() {
         let transition = nuts(adapted(metric));
         let mut setup = unadapted(&transition, &[0.0; 2], 4);
         setup.warmup = 1000;
-        let mut sampler = sampler(&setup, 10, &adapted(metric));
+        let mut sampler = sampler(
+            &setup,
+            &NutsOptions {
+                max_depth: 10,
+                adaptation: adapted(metric),
+            },
+        );
         draws(&mut sampler, &mut Density(pair), 1000);
         let covariance = match sampler.warmup().whitening() {
             Whitening::Unit => unreachable!("a metric is learnt"),

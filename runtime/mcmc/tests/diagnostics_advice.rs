@@ -1,7 +1,7 @@
 //! Every warning about chains: when it is given, when not, and what it says.
 #![allow(clippy::unwrap_used)]
 
-use bnnc_abi::sampling::{Adaptation, Metric, Transition};
+use bnnc_abi::sampling::{Adaptation, HmcOptions, Metric, NutsOptions, Transition};
 use bnnc_base::diagnostic::{Diagnostic, Severity};
 use bnnc_mcmc::diagnostics::{CODES, Facts, Summary, advice};
 use bnnc_mcmc::loo::Shapes;
@@ -12,10 +12,10 @@ const ADAPTED: Adaptation = Adaptation {
     metric: Metric::Diagonal,
 };
 
-const NUTS: Transition = Transition::Nuts {
+const NUTS: Transition = Transition::Nuts(NutsOptions {
     max_depth: 10,
     adaptation: ADAPTED,
-};
+});
 
 const GOOD: Summary = Summary {
     mean: 0.0,
@@ -182,13 +182,13 @@ fn divergences() {
             "`noncentre = [SITE]`",
         ],
     );
-    let given = Transition::Hmc {
+    let given = Transition::Hmc(HmcOptions {
         steps: 8,
         adaptation: Adaptation {
             step_size: Some(0.1),
             ..ADAPTED
         },
-    };
+    });
     let facts = Facts {
         transition: &given,
         ..facts
@@ -401,12 +401,10 @@ fn acceptance_far_from_its_target() {
         ..low
     };
     assert_says(&only(&high, "E0525"), &["0.990 in chain 2"]);
-    let given = Transition::RandomWalk {
-        adaptation: Adaptation {
-            step_size: Some(0.1),
-            ..ADAPTED
-        },
-    };
+    let given = Transition::RandomWalk(Adaptation {
+        step_size: Some(0.1),
+        ..ADAPTED
+    });
     let stuck = Facts {
         transition: &given,
         acceptance: &[0.5, 0.02, 0.99, 1.0],

@@ -4,7 +4,7 @@
 mod chains;
 mod targets;
 
-use bnnc_abi::sampling::Transition;
+use bnnc_abi::sampling::{HmcOptions, Transition};
 use bnnc_mcmc::hamiltonian::points::Slot;
 use bnnc_mcmc::hamiltonian::{Hamiltonian, Next, Outcome, STATS, Scene, Trajectory};
 use bnnc_mcmc::hmc::hmc;
@@ -33,10 +33,10 @@ fn covariance() -> Vec<Vec<f64>> {
 #[test]
 fn correlated_normal() {
     for metric in METRICS {
-        let transition = Transition::Hmc {
+        let transition = Transition::Hmc(HmcOptions {
             steps: 5,
             adaptation: adapted(metric),
-        };
+        });
         let draws = run(&transition, &mut Density(pair), &[3.0, -3.0], LENGTH);
         check(&draws, &normal_means(&[0.0; 2], &covariance()));
         no_divergences(&draws);
@@ -56,10 +56,10 @@ fn periods_do_not_trap() {
         gradient[0] = -at[0];
         -0.5 * at[0] * at[0]
     });
-    let transition = Transition::Hmc {
+    let transition = Transition::Hmc(HmcOptions {
         steps: 40,
         adaptation: fixed(std::f64::consts::TAU / 40.0),
-    };
+    });
     let length = Length {
         warmup: 0,
         draws: 8000,
@@ -147,7 +147,7 @@ impl Trajectory for Three {
 /// The distance of the moments of a chain from the truth, in standard errors.
 fn distance(mistake: Mistake) -> f64 {
     let adaptation = fixed(0.8);
-    let transition = Transition::Hmc { steps: 3, adaptation };
+    let transition = Transition::Hmc(HmcOptions { steps: 3, adaptation });
     let trajectory = Three {
         mistake,
         start: Slot::default(),
@@ -191,10 +191,10 @@ fn what_cannot_be_computed_is_refused() {
         |at: &[f64]| at[0],
     )];
     for transition in [
-        Transition::Hmc {
+        Transition::Hmc(HmcOptions {
             steps: 3,
             adaptation: fixed(0.5),
-        },
+        }),
         targets::nuts(fixed(0.5)),
     ] {
         let length = Length {
@@ -212,8 +212,11 @@ fn what_cannot_be_computed_is_refused() {
 #[test]
 fn numbers_have_names() {
     let adaptation = fixed(0.5);
-    let transition = Transition::Hmc { steps: 3, adaptation };
-    let mut sampler = hmc(&unadapted(&transition, &[0.0; 2], 0), 3, &adaptation);
+    let transition = Transition::Hmc(HmcOptions { steps: 3, adaptation });
+    let mut sampler = hmc(
+        &unadapted(&transition, &[0.0; 2], 0),
+        &HmcOptions { steps: 3, adaptation },
+    );
     let draw = draws(&mut sampler, &mut Density(pair), 1).remove(0);
     assert_eq!(sampler.stats().len(), draw.stats.len());
     assert!(!sampler.stats().contains(&"tree_depth"));

@@ -11,13 +11,11 @@ use chains::{Density, Drawn, Length, deviation, draws, mean, sampler, stat};
 use std::f64::consts::TAU;
 
 fn mala(step_size: Option<f64>, metric: Metric) -> Transition {
-    Transition::Mala {
-        adaptation: Adaptation {
-            step_size,
-            target_acceptance: 0.6,
-            metric,
-        },
-    }
+    Transition::Mala(Adaptation {
+        step_size,
+        target_acceptance: 0.6,
+        metric,
+    })
 }
 
 /// Independent standard normal laws.

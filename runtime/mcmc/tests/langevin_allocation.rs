@@ -2,7 +2,7 @@
 
 mod chains;
 
-use bnnc_abi::sampling::{Adaptation, Metric, Steps, Transition};
+use bnnc_abi::sampling::{Adaptation, Metric, SghmcOptions, SgldOptions, Steps, Transition};
 use bnnc_mcmc::seam::{self, Answers};
 use chains::{Length, Mean, sampler};
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -41,19 +41,19 @@ fn the_steady_state_allocates_nothing() {
     };
     let (batch, step_size, schedule) = (3, 0.01, Steps::Polynomial { b: 5.0, gamma: 0.6 });
     let transitions = [
-        Transition::Mala { adaptation },
-        Transition::RandomWalk { adaptation },
-        Transition::Sgld {
+        Transition::Mala(adaptation),
+        Transition::RandomWalk(adaptation),
+        Transition::Sgld(SgldOptions {
             batch,
             step_size,
             schedule,
-        },
-        Transition::Sghmc {
+        }),
+        Transition::Sghmc(SghmcOptions {
             batch,
             step_size,
             friction: 0.1,
             schedule,
-        },
+        }),
     ];
     let mut target = Mean {
         data: (0..10).map(f64::from).collect(),

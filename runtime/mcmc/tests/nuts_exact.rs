@@ -5,7 +5,7 @@ mod chains;
 mod recursive;
 mod targets;
 
-use bnnc_abi::sampling::{Adaptation, Metric, Transition};
+use bnnc_abi::sampling::{Adaptation, Metric, NutsOptions, Transition};
 use bnnc_mcmc::adapt::metric::Whitening;
 use bnnc_mcmc::noise::{Noise, Purpose};
 use bnnc_mcmc::nuts::nuts as sampler;
@@ -33,7 +33,13 @@ fn differences(dimension: usize, adaptation: Adaptation, warmup: usize, mistake:
     let start = vec![0.3; dimension];
     let mut setup = unadapted(&transition, &start, 3);
     setup.warmup = warmup;
-    let mut sampler = sampler(&setup, 10, &adaptation);
+    let mut sampler = sampler(
+        &setup,
+        &NutsOptions {
+            max_depth: 10,
+            adaptation,
+        },
+    );
     let (mut target, mut second) = (Density(banana), Density(banana));
     let mut position = start.clone();
     for draw in draws(&mut sampler, &mut target, warmup) {
@@ -98,11 +104,17 @@ fn trajectories_end_at_the_largest_depth() {
     });
     for max_depth in [0, 1, 3] {
         let adaptation = fixed(0.1);
-        let transition = Transition::Nuts {
+        let transition = Transition::Nuts(NutsOptions {
             max_depth,
             adaptation,
-        };
-        let mut sampler = sampler(&unadapted(&transition, &[0.0; 3], 0), max_depth, &adaptation);
+        });
+        let mut sampler = sampler(
+            &unadapted(&transition, &[0.0; 3], 0),
+            &NutsOptions {
+                max_depth,
+                adaptation,
+            },
+        );
         for draw in draws(&mut sampler, &mut flat, 20) {
             assert_eq!(draw.stats[place("tree_depth")], max_depth as f64);
             assert_eq!(draw.stats[place("n_steps")], ((1 << max_depth) - 1) as f64);

@@ -4,7 +4,7 @@
 mod chains;
 mod targets;
 
-use bnnc_abi::sampling::{Metric, Transition};
+use bnnc_abi::sampling::{HmcOptions, Metric, Transition};
 use bnnc_mcmc::seam::{Answers, next};
 use chains::{Density, Length, sampler};
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -38,10 +38,10 @@ static COUNTING: Counting = Counting;
 #[test]
 fn iterations_allocate_nothing() {
     for metric in METRICS {
-        let hmc = Transition::Hmc {
+        let hmc = Transition::Hmc(HmcOptions {
             steps: 5,
             adaptation: adapted(metric),
-        };
+        });
         for transition in [nuts(adapted(metric)), hmc] {
             let length = Length {
                 warmup: 1000,

@@ -9,23 +9,19 @@ use chains::{Density, Drawn, Length, deviation, draws, mean, sampler, stat};
 use std::f64::consts::PI;
 
 fn fixed(step_size: f64) -> Transition {
-    Transition::RandomWalk {
-        adaptation: Adaptation {
-            step_size: Some(step_size),
-            target_acceptance: 0.3,
-            metric: Metric::Unit,
-        },
-    }
+    Transition::RandomWalk(Adaptation {
+        step_size: Some(step_size),
+        target_acceptance: 0.3,
+        metric: Metric::Unit,
+    })
 }
 
 fn adapted(metric: Metric) -> Transition {
-    Transition::RandomWalk {
-        adaptation: Adaptation {
-            step_size: None,
-            target_acceptance: 0.3,
-            metric,
-        },
-    }
+    Transition::RandomWalk(Adaptation {
+        step_size: None,
+        target_acceptance: 0.3,
+        metric,
+    })
 }
 
 /// Independent standard normal laws.

@@ -3,7 +3,7 @@
 
 mod chains;
 
-use bnnc_abi::sampling::{Steps, Transition};
+use bnnc_abi::sampling::{SghmcOptions, SgldOptions, Steps, Transition};
 use bnnc_mcmc::noise::{Noise, Purpose};
 use bnnc_mcmc::registry::{self, Setup};
 use bnnc_mcmc::seam::{Answer, Request};
@@ -80,20 +80,20 @@ fn agrees(values: &[f64], law: &Linear, centre: f64) -> bool {
 }
 
 fn sgld(batch: usize, step_size: f64) -> Transition {
-    Transition::Sgld {
+    Transition::Sgld(SgldOptions {
         batch,
         step_size,
         schedule: Steps::Constant,
-    }
+    })
 }
 
 fn sghmc(batch: usize, step_size: f64, friction: f64) -> Transition {
-    Transition::Sghmc {
+    Transition::Sghmc(SghmcOptions {
         batch,
         step_size,
         friction,
         schedule: Steps::Constant,
-    }
+    })
 }
 
 /// Twenty observations; the posterior has precision 10.5.
@@ -390,14 +390,14 @@ fn cycles_visit_modes() {
         warmup: 0,
         draws: 8000,
     };
-    let cyclical = Transition::Sgld {
+    let cyclical = Transition::Sgld(SgldOptions {
         batch: 0,
         step_size: 1.5,
         schedule: Steps::Cyclical {
             cycles: 100,
             exploration: 0.25,
         },
-    };
+    });
     let run =
         |transition: &Transition| draws(&mut *sampler(transition, &[3.0], 1, length), &mut mixture(), 8000);
     let drawn = run(&cyclical);
@@ -434,17 +434,17 @@ fn exploration_has_no_noise() {
         cycles: 1,
         exploration: 0.5,
     };
-    let sgld = Transition::Sgld {
+    let sgld = Transition::Sgld(SgldOptions {
         batch,
         step_size,
         schedule,
-    };
-    let sghmc = Transition::Sghmc {
+    });
+    let sghmc = Transition::Sghmc(SghmcOptions {
         batch,
         step_size,
         friction: 0.2,
         schedule,
-    };
+    });
     for (transition, keep) in [(sgld, 0.0), (sghmc, 0.8)] {
         let mut normal = Density(|at: &[f64], gradient: &mut [f64]| {
             gradient[0] = -at[0];
@@ -474,11 +474,11 @@ fn exploration_has_no_noise() {
 #[test]
 fn chains_resume_bit_by_bit() {
     let schedule = Steps::Polynomial { b: 10.0, gamma: 0.6 };
-    let polynomial = Transition::Sgld {
+    let polynomial = Transition::Sgld(SgldOptions {
         batch: 5,
         step_size: 0.01,
         schedule,
-    };
+    });
     for transition in [sgld(0, 0.02), polynomial, sghmc(7, 0.01, 0.2)] {
         let data: Vec<f64> = (0..20).map(|row| f64::from(row).cos()).collect();
         chains::resumes(&transition, &mut Pair(data), 20);

@@ -1,6 +1,7 @@
 //! Codes of approximations that are made of the iterates of a training.
 
 use super::span_of;
+use bnnc_abi::iterates::IterateOptions;
 use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_hir::tree::InferItem;
 
@@ -20,7 +21,7 @@ pub fn no_iterates(infer: &InferItem, from: &str) -> Diagnostic {
         "`{}` takes the iterates of `{from}`, which holds none",
         infer.name
     );
-    Diagnostic::error(&NO_ITERATES, span_of(infer, "iterates"), text).help(format!(
+    Diagnostic::error(&NO_ITERATES, span_of(infer, IterateOptions::iterates()), text).help(format!(
         "write `covariance = snapshots` where `{from}` is `swag`, or name chains, an ensemble or a `collapsed` infer"
     ))
 }
@@ -32,7 +33,7 @@ pub fn iterates_of_noise(infer: &InferItem, from: &str, state: &str) -> Diagnost
         "`{}` takes the iterates of `{from}`, which draws `{site}` as the noise of its prior",
         infer.name
     );
-    Diagnostic::error(&NO_ITERATES, span_of(infer, "iterates"), text)
+    Diagnostic::error(&NO_ITERATES, span_of(infer, IterateOptions::iterates()), text)
         .help(format!("leave `{site}` out of `noncentre` of `{from}`"))
 }
 
@@ -42,7 +43,7 @@ pub fn other_iterates(infer: &InferItem, from: &str, state: &str) -> Diagnostic 
         "`{}` takes the iterates of `{from}`, which has none of `{state}` in the same size",
         infer.name
     );
-    Diagnostic::error(&NO_ITERATES, span_of(infer, "iterates"), text)
+    Diagnostic::error(&NO_ITERATES, span_of(infer, IterateOptions::iterates()), text)
         .help("take iterates of the same model on data with the same columns")
 }
 
@@ -52,6 +53,6 @@ pub fn fewer_splits(infer: &InferItem, from: &str, (has, needs): (usize, usize))
         "`{}` takes the iterates of `{from}` on {needs} splits, but the data of `{from}` have {has}",
         infer.name
     );
-    Diagnostic::error(&NO_ITERATES, span_of(infer, "iterates"), text)
+    Diagnostic::error(&NO_ITERATES, span_of(infer, IterateOptions::iterates()), text)
         .help("run both on the same data, or on data with the same number of splits")
 }

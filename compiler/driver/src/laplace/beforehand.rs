@@ -5,14 +5,21 @@ use crate::infer::{Compilation, Failure};
 use crate::program::Program;
 use bnnc_abi::iterates::Covariance;
 use bnnc_abi::laplace::{Laplace, Options, Over, PriorPrecision, PriorStructure, Structure, Weights};
-use bnnc_abi::manifest::{Infer, SiteReport, Start, State, Work};
+use bnnc_abi::manifest::{Infer, SiteReport, Start, State, Training, Work};
+use bnnc_abi::method::declare::OptionName;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::Sizes;
 use bnnc_hir::tree::InferItem;
 use bnnc_rewrite::methods::laplace::Approximation;
 
 /// The options of the search for a maximum, besides its length.
-const OF_SEARCH: [&str; 5] = ["batch", "optimiser", "schedule", "patience", "restarts"];
+const OF_SEARCH: [OptionName; 5] = [
+    Training::batch(),
+    Training::optimiser(),
+    Training::schedule(),
+    Training::patience(),
+    Training::restarts(),
+];
 
 impl Compilation<'_> {
     /// The weights and their prior allow what the options ask for.
@@ -20,12 +27,12 @@ impl Compilation<'_> {
         if !found.independent && options.structure != Structure::Full {
             let message =
                 "weights depend on each other under the prior, which only a full precision represents";
-            return Err(self.apart("structure", message, "take `structure = full`"));
+            return Err(self.apart(Options::structure(), message, "take `structure = full`"));
         }
         if !found.independent && options.prior_structure != PriorStructure::Scalar {
             let message =
                 "weights depend on each other under the prior, which has one factor for all of them";
-            return Err(self.apart("prior_structure", message, "leave `prior_structure` out"));
+            return Err(self.apart(Options::prior_structure(), message, "leave `prior_structure` out"));
         }
         Ok(())
     }
@@ -41,7 +48,7 @@ impl Compilation<'_> {
         let wanted = match options.over {
             Over::Subnetwork { size, .. } if size < 1.0 => (size * all as f64).round() as usize,
             Over::Subnetwork { size, .. } => size as usize,
-            Over::All => 0,
+            Over::All | Over::LastLayer | Over::Names(_) => 0,
         };
         let why = match (wanted > all, wanted > curved) {
             (true, _) => NoRanking::TooMany(wanted, all),
@@ -53,7 +60,7 @@ impl Compilation<'_> {
 
     /// What is tuned while the maximum is searched can be.
     pub(super) fn tunable(&self, options: &Options, found: &Approximation) -> Result<(), Failure> {
-        let checked = options.check_search(self.searches(), !found.noise.is_empty());
+        let checked = options.check_search(self.searches()?, !found.noise.is_empty());
         checked.map_err(|refusal| self.refused(&refusal))?;
         let Some(site) = &found.tied else {
             return Ok(());
@@ -65,7 +72,7 @@ impl Compilation<'_> {
             let help = format!(
                 "leave `prior_precision` out: the prior of `{site}` says the same; or fix `{site}` in a posterior"
             );
-            return Err(self.apart("prior_precision", &message, &help));
+            return Err(self.apart(Options::prior_precision(), &message, &help));
         }
         if !options.online {
             return Ok(());
@@ -76,13 +83,14 @@ impl Compilation<'_> {
         let help = format!(
             "fix `{site}` in a posterior, or take `prior_precision = marginal_likelihood` in the place of `online`: it tunes at the maximum"
         );
-        Err(self.apart("online", &message, &help))
+        Err(self.apart(Options::online(), &message, &help))
     }
 
     /// Options of a search are set where there is one.
     pub(super) fn heard(&self) -> Result<(), Failure> {
-        let mut set = OF_SEARCH.iter().filter(|option| self.setting(option).is_some());
-        match set.next().filter(|_| !self.searches()) {
+        let mut set = OF_SEARCH.into_iter().filter(|option| self.is_set(*option));
+        let searches = self.searches()?;
+        match set.next().filter(|_| !searches) {
             None => Ok(()),
             Some(option) => {
                 let message =
@@ -93,11 +101,11 @@ impl Compilation<'_> {
     }
 
     /// Whether the maximum is searched; else the start is taken for it.
-    pub(super) fn searches(&self) -> bool {
-        match self.setting("epochs") {
-            Some(_) => self.int("epochs") > 0,
-            None => self.setting("steps").is_some() || self.setting("start").is_none(),
-        }
+    pub(super) fn searches(&self) -> Result<bool, Failure> {
+        Ok(match self.options_of::<Training>()?.epochs {
+            Some(epochs) => epochs > 0,
+            None => self.is_set(Training::steps()) || !self.is_set(Training::start()),
+        })
     }
 }
 
@@ -150,7 +158,7 @@ fn no_ranking(item: &InferItem, laplace: &Laplace, infers: &[Infer]) -> Option<D
         Work::Train(_) => by.reports.iter().any(|site| !site.is_point),
         // Its states are the maximum.
         Work::Laplace(_) => false,
-        Work::Swag(swag) => swag.covariance != Covariance::Point,
+        Work::Swag(swag) => swag.gaussian.covariance != Covariance::Point,
         Work::Sample(_) | Work::Ensemble(_) | Work::Collapsed(_) => true,
     };
     let why = match (has_spread, lacks) {

@@ -11,7 +11,7 @@ use crate::constant::constant;
 use crate::report::{infer as report, names as report_names};
 use crate::tree::{Expr, Setting, SettingValue};
 use crate::types::Ty;
-use bnnc_abi::method::{MethodDef, OptionDef, OptionKind};
+use bnnc_abi::method::{Form, MethodDef, OptionDef, OptionKind};
 use bnnc_base::source::Span;
 use bnnc_grammar::ast;
 use std::collections::HashMap;
@@ -69,7 +69,7 @@ fn option(
         value,
         span: written.span,
     };
-    let Some(def) = method.options.iter().find(|option| option.name == &**name) else {
+    let Some(def) = method.option(name) else {
         let names = method.options.iter().map(|option| option.name);
         let of = format!("`{}`", method.name);
         session
@@ -139,7 +139,7 @@ fn value(
                 None => wrong(session, "names in brackets, such as `[theta, hidden.w]`"),
             }
         }
-        OptionKind::Call => call(session, def, written),
+        OptionKind::Call(forms) => call(session, (def, forms), written),
         OptionKind::Start => start(session, def.name, written),
         OptionKind::NumberOr(low, high, words) => number_or(session, def, ((low, high), words), written),
         OptionKind::Weights(scores) => weights::weights(session, (def, own), scores, written),
@@ -349,10 +349,13 @@ fn optimiser(session: &mut Session<'_>, name: &str, written: &ast::Expr) -> Opti
     values.map(|values| SettingValue::Optimiser(id, values))
 }
 
-/// `cosine`, `step(0.5, 0.1)`: the forms that the option's text names.
-fn call(session: &mut Session<'_>, def: &OptionDef, written: &ast::Expr) -> Option<SettingValue> {
-    let forms = forms(def.doc);
-    let mut names: Vec<&str> = forms.iter().map(|(name, _)| *name).collect();
+/// `cosine`, `step(0.5, 0.1)`: a form of the option.
+fn call(
+    session: &mut Session<'_>,
+    (def, forms): (&OptionDef, &[Form]),
+    written: &ast::Expr,
+) -> Option<SettingValue> {
+    let mut names: Vec<&str> = forms.iter().map(|form| form.word).collect();
     names.dedup();
     let written = strip(written);
     let (callee, args) = match &*written.kind {
@@ -368,8 +371,8 @@ fn call(session: &mut Session<'_>, def: &OptionDef, written: &ast::Expr) -> Opti
     };
     let counts: Vec<usize> = forms
         .iter()
-        .filter(|(name, _)| *name == &*word)
-        .map(|(_, count)| *count)
+        .filter(|form| *form.word == *word)
+        .map(|form| form.numbers)
         .collect();
     let Some(count) = counts.last() else {
         session
@@ -394,16 +397,4 @@ fn call(session: &mut Session<'_>, def: &OptionDef, written: &ast::Expr) -> Opti
     values
         .collect::<Option<Vec<f64>>>()
         .map(|values| SettingValue::Call(word, values))
-}
-
-/// The words in backquotes of an option's text, with the number of their arguments.
-fn forms(doc: &str) -> Vec<(&str, usize)> {
-    doc.split('`')
-        .skip(1)
-        .step_by(2)
-        .map(|form| match form.split_once('(') {
-            Some((name, args)) => (name, args.matches(',').count() + 1),
-            None => (form, 0),
-        })
-        .collect()
 }

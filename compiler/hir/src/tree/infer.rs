@@ -1,7 +1,9 @@
 //! Infers, their options, and comparisons.
 
+use super::Module;
 use super::{DataId, Expr, InferId, ModelId, OptimiserId, PosteriorId};
 use bnnc_abi::method::MethodDef;
+use bnnc_abi::method::declare::{Given, Mismatch, OptionName, Ranking, Source};
 use bnnc_abi::metrics::Measure;
 use bnnc_base::source::Span;
 use std::sync::Arc;
@@ -21,6 +23,56 @@ pub struct InferItem {
     pub options: Vec<Setting>,
     /// Where it is declared.
     pub span: Span,
+}
+
+impl InferItem {
+    /// An option that the program gives.
+    pub fn setting(&self, option: OptionName) -> Option<&Setting> {
+        self.options
+            .iter()
+            .find(|setting| *setting.name == *option.as_str())
+    }
+}
+
+impl Module {
+    /// Reads options of an infer: what the program gives, and the defaults of the method.
+    ///
+    /// # Errors
+    /// A bug of the checker or of a record.
+    pub fn read<T>(
+        &self,
+        infer: &InferItem,
+        read: impl FnOnce(&Source<'_>) -> Result<T, Mismatch>,
+    ) -> Result<T, Mismatch> {
+        let given = |name: &str| {
+            let setting = infer.options.iter().find(|setting| *setting.name == *name)?;
+            Some(self.given(&setting.value))
+        };
+        read(&Source {
+            records: infer.method.options,
+            given: &given,
+        })
+    }
+
+    fn given<'a>(&'a self, value: &'a SettingValue) -> Given<'a> {
+        let name = |infer: InferId| &*self.infers[infer].name;
+        match value {
+            SettingValue::Int(value) => Given::Int(*value),
+            SettingValue::Real(value) => Given::Real(*value),
+            SettingValue::Bool(value) => Given::Bool(*value),
+            SettingValue::Word(word) => Given::Call(word, &[]),
+            SettingValue::Optimiser(..) => Given::Optimiser,
+            SettingValue::Infer(infer) => Given::Infer(name(*infer)),
+            SettingValue::Reals(values) => Given::Reals(values),
+            SettingValue::Names(names) => Given::Names(names),
+            SettingValue::Call(word, numbers) => Given::Call(word, numbers),
+            SettingValue::File(path) => Given::File(path),
+            SettingValue::Subnetwork(size, _, Some(infer)) => {
+                Given::Subnetwork(*size, Ranking::Infer(name(*infer)))
+            }
+            SettingValue::Subnetwork(size, score, None) => Given::Subnetwork(*size, Ranking::Score(score)),
+        }
+    }
 }
 
 /// What an infer works on.

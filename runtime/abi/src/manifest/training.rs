@@ -1,33 +1,104 @@
-//! The run-time options of trainings.
+//! Trainings: their programs and their options.
 
+use crate::code::Artifact;
+use crate::method::declare::{Given, OptionValue, PRECISIONS, forms, options};
+use crate::method::options::{DRAWS, few, from};
+use crate::method::{OptionKind, Phase};
+use crate::variational::{KlWeight, ViOptions};
+use bnnc_base::dtype::Precision;
 use bnnc_base::shape::{Sizes, Symbol};
 use serde::{Deserialize, Serialize};
 
-/// Run-time options of the methods that train.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Training {
-    /// When a training ends.
-    pub length: Length,
-    /// Trainings from different starts, of which the one with the lowest loss is kept.
-    pub restarts: usize,
-    /// Rows per step; 0 takes all.
-    pub batch: usize,
+/// The part of an infer that trains.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct Train {
+    /// One training step.
+    pub step: Artifact,
+    /// The loss and its gradient in double precision, where the loss has no noise and few weights: inputs as those of [`Train::step`], outputs `loss` and
+    /// `STATE/gradient` for the states that the optimiser moves.
+    pub gradient: Option<Artifact>,
+    /// The options of every training.
+    pub options: Training,
     /// The learning rate at the start.
     pub rate: f64,
-    /// How it changes.
-    pub schedule: Schedule,
-    /// Epochs without improvement on the validation rows before stopping; 0 never stops.
-    pub patience: usize,
-    /// Weight samples per step (the symbol `draws` of `train`).
-    pub samples: usize,
-    /// Draws of Monte-Carlo KLs per step (the symbol `kl_draws` of `train`).
-    pub kl_draws: usize,
+    /// The options of variational inference, where it is that.
+    pub vi: Option<ViOptions>,
+    /// What the pruning table is made with, if there is one.
+    pub pruning: Option<Pruning>,
+}
+
+impl Train {
     /// How the KL is spread over the batches of an epoch.
-    pub kl_weight: KlWeight,
+    pub fn kl_weight(&self) -> KlWeight {
+        self.vi.as_ref().map_or(KlWeight::Exact, |vi| vi.kl_weight)
+    }
+
+    /// The sizes of a full training step on so many rows.
+    pub fn sizes(&self, rows: usize) -> Sizes {
+        let (samples, draws) = self.vi.as_ref().map_or((1, 0), |vi| (vi.samples, vi.draws));
+        Sizes::default()
+            .with(Symbol::Batch, self.options.batch_of(rows))
+            .with(Symbol::Draws, samples)
+            .with(Symbol::KlDraws, draws.max(1))
+            .with(Symbol::Examples, rows)
+    }
+
+    pub(crate) fn artifacts(&mut self) -> Vec<&mut Artifact> {
+        let mut all = vec![&mut self.step];
+        all.extend(&mut self.gradient);
+        if let Some(pruning) = &mut self.pruning {
+            all.extend([&mut pruning.moments, &mut pruning.predict]);
+        }
+        all
+    }
+}
+
+/// What a pruning table is made with.
+///
+/// Weights are the elements of `sites`; they are ranked by their signal-to-noise ratio, abs(mean) over standard deviation.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct Pruning {
+    /// The fractions of the weights to remove.
+    pub fractions: Vec<f64>,
+    /// The sites whose elements may be removed.
+    pub sites: Vec<String>,
+    /// The sites that stay as they are, each with the reason.
+    pub untouched: Vec<(String, String)>,
+    /// `(states..) -> SITE/mean, SITE/variance` of `sites`.
+    pub moments: Artifact,
+    /// As [`super::Infer::predict`], with one more input `SITE/mask` per site: its draws are multiplied by it.
+    pub predict: Artifact,
+}
+
+options! {
+    /// Options of the methods that train.
+    pub struct Training {
+        /// Passes over the training rows; without a value, `steps` gives the length.
+        epochs: Option<usize> { "", from(1), Phase::Run,
+            &["epoch", "iter", "iterations", "max_iter", "n_epochs", "num_epochs", "num_steps"] };
+        /// Optimiser steps; the epoch in which they end is completed.
+        steps: usize { "20000", from(1), Phase::Run };
+        /// Trainings from different random starts, of which the one with the lowest loss is kept.
+        restarts: usize { "1", few(), Phase::Run };
+        /// Rows per step; 0 takes all rows.
+        batch: usize { "128", from(0), Phase::Run, &["batch_size"] };
+        /// The optimiser and its arguments.
+        optimiser: OptimiserChoice { "Adam(5e-3)", OptionKind::Optimiser, Phase::Compile };
+        /// The learning rate over the run: `constant`, `cooldown` (constant for the first half, then to zero by a cosine), `cosine` (to zero), `linear` (to zero), or `step(fraction, factor)`.
+        schedule: Schedule { "cooldown", Schedule::KIND, Phase::Run };
+        /// Stop after this many epochs without improvement on the validation rows; 0 never stops.
+        patience: usize { "0", from(0), Phase::Run };
+        /// Posterior draws that predictions average over.
+        predictive_draws: usize { "100", OptionKind::Int(1, DRAWS), Phase::Run };
+        /// What the optimiser starts from: the values of an earlier infer, or `safetensors("FILE")`, a file that holds sites by name.
+        start: Option<StartFrom> { "", OptionKind::Start, Phase::Run };
+        /// The width of reals.
+        precision: Precision { "f32", OptionKind::Word(PRECISIONS), Phase::Compile };
+    }
 }
 
 /// When a training ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Length {
     /// After this number of passes over the training rows.
     Epochs(usize),
@@ -35,24 +106,12 @@ pub enum Length {
     Steps(usize),
 }
 
-/// How the KL is spread over the batches of an epoch. `N` is all rows, `M` the number of batches, `n` the rows of one.
-///
-/// A step minimises `kl_weight KL - N/n sum log p(row)`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum KlWeight {
-    /// Weight 1: every step is an unbiased estimate of the negative evidence lower bound, whatever the batch.
-    #[default]
-    Exact,
-    /// Graves (2011): each batch bears `1/M` of the KL and the likelihood of its rows, which makes the weight `N / (M n)`:
-    /// 1 where all batches are of one size; a smaller last batch weighs the KL more.
-    Graves,
-    /// Blundell et al. (2015), equation 9: batch `i` from 1 bears `2^(M - i) / (2^M - 1)` of the KL, which makes the weight
-    /// that times `N / n`. Only the sum over an epoch is the bound: the first steps follow the prior and the last ones the
-    /// likelihood alone.
-    Blundell,
-}
-
 impl Training {
+    /// When it ends.
+    pub fn length(&self) -> Length {
+        self.epochs.map_or(Length::Steps(self.steps), Length::Epochs)
+    }
+
     /// The rows of a full step, where there are `rows`; at least 1.
     pub fn batch_of(&self, rows: usize) -> usize {
         match self.batch {
@@ -62,20 +121,49 @@ impl Training {
     }
 
     /// The number of epochs over `rows` rows, at most.
-    pub fn epochs(&self, rows: usize) -> usize {
-        match self.length {
+    pub fn epochs_of(&self, rows: usize) -> usize {
+        match self.length() {
             Length::Epochs(epochs) => epochs,
             Length::Steps(steps) => steps.div_ceil(rows.div_ceil(self.batch_of(rows)).max(1)),
         }
     }
+}
 
-    /// The sizes of a full training step on so many rows.
-    pub fn sizes(&self, rows: usize) -> Sizes {
-        Sizes::default()
-            .with(Symbol::Batch, self.batch_of(rows))
-            .with(Symbol::Draws, self.samples)
-            .with(Symbol::KlDraws, self.kl_draws.max(1))
-            .with(Symbol::Examples, rows)
+/// The optimiser of a training.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum OptimiserChoice {
+    /// The one that the program gives, with its arguments.
+    Given,
+    /// The default: the name and the learning rate.
+    Default(String, f64),
+}
+
+impl OptionValue for OptimiserChoice {
+    fn read(given: Given<'_>) -> Option<OptimiserChoice> {
+        match given {
+            Given::Optimiser => Some(OptimiserChoice::Given),
+            Given::Call(name, &[rate]) => Some(OptimiserChoice::Default(name.to_owned(), rate)),
+            _ => None,
+        }
+    }
+}
+
+/// What an option names to start from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum StartFrom {
+    /// The values that an earlier infer found.
+    Infer(String),
+    /// A safetensors file, as it is written.
+    File(String),
+}
+
+impl OptionValue for StartFrom {
+    fn read(given: Given<'_>) -> Option<StartFrom> {
+        match given {
+            Given::Infer(name) => Some(StartFrom::Infer(name.to_owned())),
+            Given::File(path) => Some(StartFrom::File(path.to_owned())),
+            _ => None,
+        }
     }
 }
 
@@ -98,6 +186,14 @@ pub enum Schedule {
         factor: f64,
     },
 }
+
+forms!(Schedule {
+    "constant" => Schedule::Constant,
+    "cooldown" => Schedule::Cooldown,
+    "cosine" => Schedule::Cosine,
+    "linear" => Schedule::Linear,
+    "step"(fraction, factor) => Schedule::Step { fraction, factor },
+});
 
 impl Schedule {
     /// The factor of the learning rate after a fraction of the steps.

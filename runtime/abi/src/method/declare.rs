@@ -1,109 +1,57 @@
 //! Options that are declared once. From one line come the field of a typed struct, the record (which the checker, the reference manual and
-//! the command line read), the value that a program gives or the default, and the place that `--set` changes in a built executable.
+//! the command line read), the value that a program gives or the default, the name that code refers to the option by, and the place that
+//! `--set` changes in a built executable.
 //!
 //! ```text
 //! options! {
 //!     /// Options of the method.
 //!     pub struct Example {
+//!         ..shared: Group;
 //!         /// The row of the manual.
-//!         field: usize = "100", from(0), Phase::Run;
+//!         field: usize { "100", from(0), Phase::Run };
 //!         /// An option whose name is not that of its field.
-//!         other as "option": Choice = "one", OptionKind::Word(Choice::WORDS), Phase::Run;
+//!         other as "option": Choice { "one", Choice::KIND, Phase::Run };
+//!         /// An option that another struct declares.
+//!         same: usize { like Other };
 //!     }
 //! }
 //! ```
+//!
+//! Groups stand before the fields or after them. A method has the options of one or several structs, some with defaults of its own.
 
 use super::OptionDef;
+pub(crate) use super::value::PRECISIONS;
+pub use super::value::{Given, Mismatch, OptionName, OptionValue, Ranking, Source};
 use crate::steering::Place;
 
-/// The value of an option as the checker leaves it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Given<'a> {
-    /// An integer.
-    Int(i64),
-    /// A real.
-    Real(f64),
-    /// True or false.
-    Bool(bool),
-    /// A word, or a call with its numbers: `constant`, `step(0.5, 0.1)`.
-    Call(&'a str, &'a [f64]),
-}
+/// Options that are declared together.
+pub trait OptionGroup: Sized {
+    /// Their records, in the order of the manual.
+    const OPTIONS: &'static [OptionDef];
 
-/// A type that an option can have.
-pub trait OptionValue: Sized {
-    /// The value, if it is of this type.
-    fn read(given: Given<'_>) -> Option<Self>;
+    /// What a program gives, and defaults for the rest.
+    ///
+    /// # Errors
+    /// A bug of the checker or of a record.
+    fn read(source: &Source<'_>) -> Result<Self, Mismatch>;
 
-    /// Where a manifest keeps it, if it is a number that can be set at run time.
-    fn place(&mut self) -> Option<Place<'_>> {
-        None
-    }
-}
-
-impl OptionValue for usize {
-    fn read(given: Given<'_>) -> Option<usize> {
-        match given {
-            Given::Int(value) => usize::try_from(value).ok(),
-            Given::Real(_) | Given::Bool(_) | Given::Call(..) => None,
-        }
+    /// The defaults.
+    ///
+    /// # Errors
+    /// A bug of a record.
+    fn defaults() -> Result<Self, Mismatch> {
+        Self::read(&Source {
+            records: Self::OPTIONS,
+            given: &|_| None,
+        })
     }
 
-    fn place(&mut self) -> Option<Place<'_>> {
-        Some(Place::Count(self))
-    }
-}
+    /// Where the number of an option is kept that can be set at run time.
+    fn place(&mut self, option: &str) -> Option<Place<'_>>;
 
-impl OptionValue for f64 {
-    fn read(given: Given<'_>) -> Option<f64> {
-        match given {
-            Given::Int(value) => Some(value as f64),
-            Given::Real(value) => Some(value),
-            Given::Bool(_) | Given::Call(..) => None,
-        }
-    }
-
-    fn place(&mut self) -> Option<Place<'_>> {
-        Some(Place::Real(self))
-    }
-}
-
-impl OptionValue for bool {
-    fn read(given: Given<'_>) -> Option<bool> {
-        match given {
-            Given::Bool(value) => Some(value),
-            Given::Int(_) | Given::Real(_) | Given::Call(..) => None,
-        }
-    }
-}
-
-/// The value that a program gives, or the default.
-///
-/// # Errors
-/// The name of the option, where the value is not of its type: the checker and the record do not agree.
-pub fn read<T: OptionValue>(def: &OptionDef, given: Option<Given<'_>>) -> Result<T, &'static str> {
-    let value = match given {
-        Some(given) => T::read(given),
-        None => written(def.default),
-    };
-    value.ok_or(def.name)
-}
-
-/// A default, which is declared as a program would write it.
-fn written<T: OptionValue>(text: &str) -> Option<T> {
-    let parts = text.strip_suffix(')').and_then(|text| text.split_once('('));
-    if let Some((name, numbers)) = parts {
-        let numbers: Result<Vec<f64>, _> = numbers.split(',').map(|number| number.trim().parse()).collect();
-        return T::read(Given::Call(name, &numbers.ok()?));
-    }
-    if let Ok(value) = text.parse() {
-        return T::read(Given::Int(value));
-    }
-    if let Ok(value) = text.parse() {
-        return T::read(Given::Real(value));
-    }
-    match text.parse() {
-        Ok(value) => T::read(Given::Bool(value)),
-        Err(_) => T::read(Given::Call(text, &[])),
+    /// The record of an option.
+    fn record(option: &str) -> Option<&'static OptionDef> {
+        Self::OPTIONS.iter().find(|def| def.name == option)
     }
 }
 
@@ -124,7 +72,11 @@ pub(crate) const fn count(lists: &[&[OptionDef]]) -> usize {
 
 /// Several lists of options as one.
 pub(crate) const fn join<const N: usize>(lists: &[&[OptionDef]]) -> [OptionDef; N] {
-    let mut all = [lists[0][0]; N];
+    let mut first = 0;
+    while lists[first].is_empty() {
+        first += 1;
+    }
+    let mut all = [lists[first][0]; N];
     let (mut list, mut to) = (0, 0);
     while list < lists.len() {
         let mut from = 0;
@@ -138,60 +90,93 @@ pub(crate) const fn join<const N: usize>(lists: &[&[OptionDef]]) -> [OptionDef; 
     all
 }
 
-/// Declares the options of a method: see [`crate::method::declare`].
+/// Where the record with this name stands.
+pub(crate) const fn find(list: &[OptionDef], name: OptionName) -> usize {
+    let mut at = 0;
+    while !is_same(list[at].name.as_bytes(), name.as_str().as_bytes()) {
+        at += 1;
+    }
+    at
+}
+
+const fn is_same(one: &[u8], other: &[u8]) -> bool {
+    if one.len() != other.len() {
+        return false;
+    }
+    let mut at = 0;
+    while at < one.len() {
+        if one[at] != other[at] {
+            return false;
+        }
+        at += 1;
+    }
+    true
+}
+
+/// Declares options: see [`crate::method::declare`].
 macro_rules! options {
     (
         $(#[$about:meta])*
         pub struct $name:ident {
+            $( ..$before:ident: $Before:ty; )*
             $(
                 $(#[doc = $doc:literal])+
-                $field:ident $(as $option:literal)?: $ty:ty = $default:literal, $kind:expr, $phase:expr;
+                $field:ident $(as $option:literal)?: $ty:ty { $($record:tt)+ };
             )+
+            $( ..$after:ident: $After:ty; )*
         }
     ) => {
         $(#[$about])*
-        #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+        #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
         pub struct $name {
+            $( #[doc = concat!("See [`", stringify!($Before), "`].")] pub $before: $Before, )*
             $( $(#[doc = $doc])+ pub $field: $ty, )+
+            $( #[doc = concat!("See [`", stringify!($After), "`].")] pub $after: $After, )*
         }
 
         impl $name {
-            /// The records.
-            pub const OPTIONS: &'static [$crate::method::OptionDef] = &[
-                $( $crate::method::OptionDef {
-                    name: $crate::method::declare::option_name!($field $($option)?),
-                    doc: $crate::method::declare::trimmed(concat!($($doc),+)),
-                    kind: $kind,
-                    default: $default,
-                    phase: $phase,
-                }, )+
-            ];
+            $(
+                #[doc = concat!("The name of the option that [`", stringify!($name), "`] keeps as `", stringify!($field), "`.")]
+                pub const fn $field() -> $crate::method::declare::OptionName {
+                    $crate::method::declare::OptionName::new($crate::method::declare::option_name!($field $($option)?))
+                }
+            )+
+        }
 
-            /// What a program gives, and defaults for the rest.
-            ///
-            /// # Errors
-            /// The option whose value is not of its type: a bug of the checker or of a record.
-            pub fn read<'a>(
-                given: impl Fn(&str) -> Option<$crate::method::declare::Given<'a>>,
-            ) -> Result<$name, &'static str> {
-                let mut records = Self::OPTIONS.iter();
+        impl $crate::method::declare::OptionGroup for $name {
+            const OPTIONS: &'static [$crate::method::OptionDef] = {
+                const LISTS: &[&[$crate::method::OptionDef]] = &[
+                    $( <$Before as $crate::method::declare::OptionGroup>::OPTIONS, )*
+                    &[$( $crate::method::declare::record!(
+                        $name::$field(), concat!($($doc),+), $($record)+
+                    ), )+],
+                    $( <$After as $crate::method::declare::OptionGroup>::OPTIONS, )*
+                ];
+                const ALL: [$crate::method::OptionDef; $crate::method::declare::count(LISTS)] =
+                    $crate::method::declare::join(LISTS);
+                &ALL
+            };
+
+            fn read(
+                source: &$crate::method::declare::Source<'_>,
+            ) -> Result<$name, $crate::method::declare::Mismatch> {
                 Ok($name {
-                    $( $field: match records.next() {
-                        Some(def) => $crate::method::declare::read(def, given(def.name))?,
-                        None => return Err(stringify!($field)),
-                    }, )+
+                    $( $before: <$Before as $crate::method::declare::OptionGroup>::read(source)?, )*
+                    $( $field: source.value($name::$field())?, )+
+                    $( $after: <$After as $crate::method::declare::OptionGroup>::read(source)?, )*
                 })
             }
 
-            /// Where the number of an option is kept that can be set at run time.
-            pub(crate) fn place(&mut self, option: &str) -> Option<$crate::steering::Place<'_>> {
-                let def = Self::OPTIONS.iter().find(|def| def.name == option)?;
-                if def.phase == $crate::method::Phase::Compile {
-                    return None;
-                }
-                $( if option == $crate::method::declare::option_name!($field $($option)?) {
+            fn place(&mut self, option: &str) -> Option<$crate::steering::Place<'_>> {
+                $( if let Some(place) = $crate::method::declare::OptionGroup::place(&mut self.$before, option) {
+                    return Some(place);
+                } )*
+                $( if option == $name::$field().as_str() {
                     return $crate::method::declare::OptionValue::place(&mut self.$field);
                 } )+
+                $( if let Some(place) = $crate::method::declare::OptionGroup::place(&mut self.$after, option) {
+                    return Some(place);
+                } )*
                 None
             }
         }
@@ -208,18 +193,41 @@ macro_rules! option_name {
     };
 }
 
+/// The record of an option: its default, what its value must be, when it takes effect and what other tools call it; or that of another struct.
+macro_rules! record {
+    ($name:expr, $doc:expr, like $other:ty) => {
+        <$other as $crate::method::declare::OptionGroup>::OPTIONS
+            [$crate::method::declare::find(<$other as $crate::method::declare::OptionGroup>::OPTIONS, $name)]
+    };
+    ($name:expr, $doc:expr, $default:literal, $kind:expr, $phase:expr) => {
+        $crate::method::declare::record!($name, $doc, $default, $kind, $phase, &[])
+    };
+    ($name:expr, $doc:expr, $default:literal, $kind:expr, $phase:expr, $synonyms:expr) => {
+        $crate::method::OptionDef {
+            name: $name.as_str(),
+            doc: $crate::method::declare::trimmed($doc),
+            kind: $kind,
+            default: $default,
+            phase: $phase,
+            synonyms: $synonyms,
+        }
+    };
+}
+
 /// Gives the variants of an enum their words in programs.
 macro_rules! words {
-    ($name:ident { $first:literal => $variant:ident $(, $word:literal => $other:ident)* $(,)? }) => {
+    ($name:ident { $($word:literal => $variant:ident),+ $(,)? }) => {
         impl $name {
-            /// The words, as the manual lists them.
-            pub const WORDS: &'static [&'static str] = &[$first $(, $word)*];
+            /// The words, in the order of the manual.
+            pub const WORDS: &'static [&'static str] = &[$($word),+];
+
+            /// The option takes one of the words.
+            pub(crate) const KIND: $crate::method::OptionKind = $crate::method::OptionKind::Word(Self::WORDS);
 
             /// Its word in programs.
             pub fn word(self) -> &'static str {
                 match self {
-                    $name::$variant => $first,
-                    $( $name::$other => $word, )*
+                    $( $name::$variant => $word, )+
                 }
             }
         }
@@ -227,8 +235,7 @@ macro_rules! words {
         impl $crate::method::declare::OptionValue for $name {
             fn read(given: $crate::method::declare::Given<'_>) -> Option<$name> {
                 match given {
-                    $crate::method::declare::Given::Call($first, []) => Some($name::$variant),
-                    $( $crate::method::declare::Given::Call($word, []) => Some($name::$other), )*
+                    $( $crate::method::declare::Given::Call($word, []) => Some($name::$variant), )+
                     _ => None,
                 }
             }
@@ -236,4 +243,30 @@ macro_rules! words {
     };
 }
 
-pub(crate) use {option_name, options, words};
+/// Gives an enum its forms in programs: words, and calls with numbers.
+macro_rules! forms {
+    ($name:ident { $($word:literal $(($($number:ident),+))? => $value:expr),+ $(,)? }) => {
+        impl $name {
+            /// The option takes one of the forms.
+            pub(crate) const KIND: $crate::method::OptionKind = $crate::method::OptionKind::Call(&[
+                $( $crate::method::Form { word: $word, numbers: $crate::method::declare::numbers(&[$($(stringify!($number)),+)?]) }, )+
+            ]);
+        }
+
+        impl $crate::method::declare::OptionValue for $name {
+            fn read(given: $crate::method::declare::Given<'_>) -> Option<$name> {
+                match given {
+                    $( $crate::method::declare::Given::Call($word, &[$($($number),+)?]) => Some($value), )+
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+/// The number of numbers of a form.
+pub(crate) const fn numbers(names: &[&str]) -> usize {
+    names.len()
+}
+
+pub(crate) use {forms, option_name, options, record, words};

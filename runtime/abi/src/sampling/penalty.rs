@@ -27,14 +27,14 @@ impl Penalty {
         };
         if !(step > 0.0 && step.is_finite()) {
             return Refusal::new(
-                "proposal",
+                Penalty::proposal(),
                 format!("the step of a proposal must be a positive number, not {step}"),
                 "start with 1e-3 and raise it while acceptance stays above 0.3",
             );
         }
         if matches!(self.proposal, Proposal::RandomWalk { .. }) && self.gradient_batch != 0 {
             return Refusal::new(
-                "gradient_batch",
+                Penalty::gradient_batch(),
                 "`gradient_batch` has no effect: a random walk takes no gradient",
                 "remove it, or propose with `mala(step)`",
             );
@@ -47,7 +47,7 @@ impl Penalty {
         if !self.takes_all(rows) && self.batches < least {
             let (batches, correction) = (self.batches, self.correction.word());
             return Refusal::new(
-                "batches",
+                Penalty::batches(),
                 format!("`penalty = {correction}` needs `batches` of at least {least}, not {batches}"),
                 "the variance of the loss difference is estimated from the batches; `batch = 0` takes all rows and needs none",
             );
@@ -66,7 +66,10 @@ impl Penalty {
         } else {
             self.gradient_batch
         };
-        for (option, batch) in [("batch", self.batch), ("gradient_batch", gradients)] {
+        for (option, batch) in [
+            (Penalty::batch(), self.batch),
+            (Penalty::gradient_batch(), gradients),
+        ] {
             if batch != 0 && batch < files {
                 return Refusal::new(
                     option,
@@ -83,9 +86,14 @@ impl Penalty {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::method::declare::Given;
+    use crate::method::declare::{Given, Mismatch, OptionGroup, Source};
     use crate::sampling::Estimator;
     use crate::steering::Place;
+
+    fn read<'a>(given: &'a dyn Fn(&str) -> Option<Given<'a>>) -> Result<Penalty, Mismatch> {
+        let records = Penalty::OPTIONS;
+        Penalty::read(&Source { records, given })
+    }
 
     fn plain() -> Penalty {
         Penalty {
@@ -102,7 +110,7 @@ mod tests {
 
     #[test]
     fn options_are_read_from_their_declaration() {
-        let defaults = Penalty::read(|_| None).unwrap();
+        let defaults = Penalty::defaults().unwrap();
         let expected = Penalty {
             batch: 100,
             batches: 10,
@@ -121,7 +129,7 @@ mod tests {
             "replacement" => Some(Given::Bool(true)),
             _ => None,
         };
-        let read = Penalty::read(given).unwrap();
+        let changed_by = read(&given).unwrap();
         let changed = Penalty {
             batch: 7,
             correction: Correction::Naive,
@@ -129,9 +137,9 @@ mod tests {
             replacement: true,
             ..expected
         };
-        assert_eq!(read, changed);
+        assert_eq!(changed_by, changed);
         let wrong = |option: &'static str, given: Given<'static>| {
-            Penalty::read(|name| (name == option).then_some(given)).unwrap_err()
+            read(&|name| (name == option).then_some(given)).unwrap_err().0
         };
         assert_eq!(wrong("penalty", Given::Call("none", &[])), "penalty");
         assert_eq!(wrong("proposal", Given::Call("walk", &[0.5])), "proposal");

@@ -8,7 +8,9 @@
 
 use crate::report;
 use crate::write::pending::Pending;
-use bnnc_abi::sampling::{Adaptation, Metric, Penalty, Transition};
+use bnnc_abi::sampling::{
+    Adaptation, HmcOptions, Metric, NutsOptions, Penalty, SghmcOptions, SgldOptions, Transition,
+};
 use bnnc_base::diagnostic::Diagnostic;
 use std::fmt::Write as _;
 use std::io::{self, Seek, SeekFrom, Write};
@@ -129,7 +131,7 @@ impl Chain {
         let mut text = format!("# Adaptation terminated\n# Step size = {}\n", number(step_size));
         let size = match metric {
             Metric::Unit => 0,
-            Metric::Diagonal | Metric::Windowed => {
+            Metric::Automatic | Metric::Diagonal | Metric::Windowed => {
                 text.push_str("# Diagonal elements of inverse mass matrix:\n");
                 inverse_metric.len()
             }
@@ -326,31 +328,31 @@ fn algorithm(transition: &Transition) -> Vec<(usize, String)> {
         head.into_iter().chain(options).collect()
     };
     match transition {
-        Transition::Nuts {
+        Transition::Nuts(NutsOptions {
             max_depth,
             adaptation,
-        } => {
+        }) => {
             let engine = vec![(5, "nuts".into()), (6, format!("max_depth = {max_depth}"))];
             hamiltonian("nuts", engine, adaptation)
         }
-        Transition::Hmc { steps, adaptation } => {
+        Transition::Hmc(HmcOptions { steps, adaptation }) => {
             let engine = vec![(5, "static".into()), (6, format!("steps = {steps}"))];
             hamiltonian("static", engine, adaptation)
         }
-        Transition::Mala { adaptation } => plain("mala", &[("metric", metric(adaptation.metric).into())]),
-        Transition::RandomWalk { adaptation } => {
+        Transition::Mala(adaptation) => plain("mala", &[("metric", metric(adaptation.metric).into())]),
+        Transition::RandomWalk(adaptation) => {
             plain("random_walk", &[("metric", metric(adaptation.metric).into())])
         }
-        Transition::Sgld { batch, step_size, .. } => plain(
+        Transition::Sgld(SgldOptions { batch, step_size, .. }) => plain(
             "sgld",
             &[("batch", batch.to_string()), ("stepsize", step_size.to_string())],
         ),
-        Transition::Sghmc {
+        Transition::Sghmc(SghmcOptions {
             batch,
             step_size,
             friction,
             ..
-        } => plain(
+        }) => plain(
             "sghmc",
             &[
                 ("batch", batch.to_string()),
@@ -379,18 +381,18 @@ fn hamiltonian(engine: &str, options: Vec<(usize, String)>, adaptation: &Adaptat
 fn metric(metric: Metric) -> &'static str {
     match metric {
         Metric::Unit => "unit_e",
-        Metric::Diagonal | Metric::Windowed => "diag_e",
+        Metric::Automatic | Metric::Diagonal | Metric::Windowed => "diag_e",
         Metric::Dense | Metric::WindowedDense => "dense_e",
     }
 }
 
 fn adaptation(transition: &Transition) -> Option<&Adaptation> {
     match transition {
-        Transition::Nuts { adaptation, .. }
-        | Transition::Hmc { adaptation, .. }
-        | Transition::Mala { adaptation }
-        | Transition::RandomWalk { adaptation } => Some(adaptation),
-        Transition::Sgld { .. } | Transition::Sghmc { .. } | Transition::Penalty(_) => None,
+        Transition::Nuts(NutsOptions { adaptation, .. })
+        | Transition::Hmc(HmcOptions { adaptation, .. })
+        | Transition::Mala(adaptation)
+        | Transition::RandomWalk(adaptation) => Some(adaptation),
+        Transition::Sgld(_) | Transition::Sghmc(_) | Transition::Penalty(_) => None,
     }
 }
 

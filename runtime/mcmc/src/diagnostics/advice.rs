@@ -6,7 +6,7 @@ use super::codes::{
     FEW_EFFECTIVE_DRAWS, NOISY_DIFFERENCES, NOT_FINITE, ROWS_NOT_LEFT_OUT, TRAJECTORIES_CUT,
 };
 use crate::loo::Shapes;
-use bnnc_abi::sampling::Transition;
+use bnnc_abi::sampling::{NutsOptions, Transition};
 use bnnc_base::diagnostic::{Code, Diagnostic, Fault, Place, Severity};
 
 /// Draws of a chain whose halves can be compared.
@@ -119,13 +119,13 @@ fn not_finite(facts: &Facts<'_>) -> Option<Diagnostic> {
     let text = format!("every draw must be finite, they are not for {list}{and_more}");
     let found = warning(&NOT_FINITE, facts, text);
     Some(found.help(match facts.transition {
-        Transition::Sgld { .. } | Transition::Sghmc { .. } => {
+        Transition::Sgld(_) | Transition::Sghmc(_) => {
             "steps that are too long do this (try a tenth of `step_size`), or a site without a proper prior"
         }
-        Transition::Nuts { .. }
-        | Transition::Hmc { .. }
-        | Transition::Mala { .. }
-        | Transition::RandomWalk { .. }
+        Transition::Nuts(_)
+        | Transition::Hmc(_)
+        | Transition::Mala(_)
+        | Transition::RandomWalk(_)
         | Transition::Penalty(_) => "the posterior is improper there: give every site a proper prior",
     }))
 }
@@ -178,11 +178,8 @@ fn smooth(diagnostic: Diagnostic, facts: &Facts<'_>) -> Diagnostic {
 fn divergences(facts: &Facts<'_>) -> Option<Diagnostic> {
     // Where one point is proposed, one without a density is rejected like any other: nothing is missing.
     let follows = match facts.transition {
-        Transition::Nuts { .. }
-        | Transition::Hmc { .. }
-        | Transition::Sgld { .. }
-        | Transition::Sghmc { .. } => true,
-        Transition::Mala { .. } | Transition::RandomWalk { .. } | Transition::Penalty(_) => false,
+        Transition::Nuts(_) | Transition::Hmc(_) | Transition::Sgld(_) | Transition::Sghmc(_) => true,
+        Transition::Mala(_) | Transition::RandomWalk(_) | Transition::Penalty(_) => false,
     };
     let are_few = facts.divergences.saturating_mul(RARE) <= facts.iterations && agree(facts);
     if facts.divergences == 0 || are_few || !follows {
@@ -350,10 +347,10 @@ fn noisy_differences(facts: &Facts<'_>) -> Option<Diagnostic> {
 }
 
 fn trajectories_cut(facts: &Facts<'_>) -> Option<Diagnostic> {
-    let Transition::Nuts {
+    let Transition::Nuts(NutsOptions {
         max_depth,
         adaptation,
-    } = facts.transition
+    }) = facts.transition
     else {
         return None;
     };

@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each test uses a part")]
 
 use crate::chains::{Drawn, Length, deviation, draws, sampler};
-use bnnc_abi::sampling::{Adaptation, Metric, Transition};
+use bnnc_abi::sampling::{Adaptation, Metric, NutsOptions, Transition};
 use bnnc_mcmc::noise::Noise;
 use bnnc_mcmc::registry::Setup;
 use bnnc_mcmc::seam::Target;
@@ -35,10 +35,10 @@ pub fn fixed(step_size: f64) -> Adaptation {
 
 /// The no-U-turn sampler.
 pub fn nuts(adaptation: Adaptation) -> Transition {
-    Transition::Nuts {
+    Transition::Nuts(NutsOptions {
         max_depth: 10,
         adaptation,
-    }
+    })
 }
 
 /// A chain of this number, without warm-up.

@@ -3,7 +3,9 @@
 use crate::core::sources::Sources;
 use bnnc_abi::data::{DataSpec, Outliers, Test};
 use bnnc_abi::manifest::{Manifest, Start};
-use bnnc_abi::sampling::{Sampling, Steps, Transition};
+use bnnc_abi::method::Phase;
+use bnnc_abi::method::declare::OptionGroup;
+use bnnc_abi::sampling::{ChainOptions, Sampling, Steps, Transition};
 use bnnc_base::checksum::Checksum;
 use bnnc_base::diagnostic::Diagnostic;
 use serde::{Deserialize, Serialize};
@@ -76,10 +78,10 @@ impl Fingerprint {
             &format!("the chains of `{infer}`"),
             &format!(
                 "{} with {} iterations of warm-up, every {} kept",
-                sampling.chains, sampling.warmup, sampling.thin
+                sampling.options.chains, sampling.options.warmup, sampling.options.thin
             ),
         );
-        let draws = sampling.draws as u64;
+        let draws = sampling.options.draws as u64;
         if is_stretched(&sampling.transition) || is_needed {
             self.fact(&format!("the draws of `{infer}`"), &draws.to_string());
         } else {
@@ -123,9 +125,9 @@ impl Fingerprint {
     pub fn settings(&mut self, settings: &[String]) {
         for setting in settings {
             let (key, value) = setting.split_once('=').unwrap_or((setting, ""));
-            let may_grow = key
-                .strip_suffix(".draws")
-                .is_some_and(|infer| self.draws.contains_key(infer));
+            let parts = key.rsplit_once('.');
+            let may_grow =
+                parts.is_some_and(|(infer, option)| is_extensible(option) && self.draws.contains_key(infer));
             if !may_grow {
                 self.fact(&format!("`--set {key}`"), value);
             }
@@ -206,15 +208,12 @@ fn files(spec: &DataSpec) -> impl Iterator<Item = &PathBuf> {
 
 /// Whether what an iteration does depends on how many there will be.
 fn is_stretched(transition: &Transition) -> bool {
-    let steps = match transition {
-        Transition::Sgld { schedule, .. } | Transition::Sghmc { schedule, .. } => *schedule,
-        Transition::Nuts { .. }
-        | Transition::Hmc { .. }
-        | Transition::Mala { .. }
-        | Transition::RandomWalk { .. }
-        | Transition::Penalty(_) => Steps::Constant,
-    };
-    matches!(steps, Steps::Cyclical { .. })
+    matches!(transition.schedule(), Steps::Cyclical { .. })
+}
+
+/// Whether an option of a sampler may be raised when a run is resumed.
+fn is_extensible(option: &str) -> bool {
+    ChainOptions::record(option).is_some_and(|record| record.phase == Phase::Resume)
 }
 
 fn checksum_of(path: &Path) -> Result<Checksum, Diagnostic> {

@@ -234,7 +234,7 @@ pub fn predictive_draws(infer: &Infer, held: usize) -> usize {
     let is_of_classes = |output: &Output| matches!(output.kind, OutputKind::Classes(_) | OutputKind::Bool);
     match infer.outputs.iter().all(is_of_classes) {
         true => held,
-        false => held * infer.predictive_draws.div_ceil(held),
+        false => held * infer.predictive_draws().div_ceil(held),
     }
 }
 

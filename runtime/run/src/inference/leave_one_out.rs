@@ -35,7 +35,7 @@ pub struct LeftOut {
 /// The draws, of `all`, that rows are left out with; `None` where none are: as many as keep to some millions of likelihoods and of
 /// numbers of their positions, and no fewer than predictions are made of.
 pub fn draws(sampling: &Sampling, sizes: (usize, usize), there_are: (usize, usize)) -> Option<usize> {
-    chosen((sampling, sampling.leave_one_out), sizes, there_are)
+    chosen((sampling, sampling.options.leave_one_out), sizes, there_are)
 }
 
 fn chosen(
@@ -95,7 +95,7 @@ pub fn draws_of_approximation(infer: &Infer, rows: usize) -> usize {
     let dimension = infer.cost.parameters;
     DRAWS
         .min(LIKELIHOODS / rows.max(dimension).max(1))
-        .max(infer.predictive_draws)
+        .max(infer.predictive_draws())
 }
 
 fn of_chains(
@@ -107,7 +107,7 @@ fn of_chains(
 ) -> Result<Option<LeftOut>, Stop> {
     let rows = examples(&infer.bindings, &dataset.train);
     let there_are = (sampled.predictive, sampled.draws());
-    let wanted = match (sampling.leave_one_out, asked) {
+    let wanted = match (sampling.options.leave_one_out, asked) {
         (Wanted::Automatic, true) => Wanted::Always,
         (wanted, _) => wanted,
     };
@@ -191,7 +191,7 @@ fn is_posterior(sampling: &Sampling, rows: usize) -> bool {
         Transition::Penalty(penalty) => penalty.share(rows),
         _ => 1.0,
     };
-    share == sampling.temperature
+    share == sampling.options.temperature
 }
 
 /// Where the draws of each chain end among so many that are evenly spaced over all.

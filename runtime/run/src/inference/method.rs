@@ -202,8 +202,8 @@ pub trait Method {
 /// The warning about draws of which 5 % are fewer than one.
 pub fn few_draws(infer: &Infer) -> Option<Diagnostic> {
     let has_quantiles = |output: &Output| matches!(output.kind, OutputKind::Real | OutputKind::Count);
-    let is_few = infer.predictive_draws < 20 && infer.outputs.iter().any(has_quantiles);
-    is_few.then(|| codes::audit::few_predictive_draws(&infer.name, infer.predictive_draws))
+    let is_few = infer.predictive_draws() < 20 && infer.outputs.iter().any(has_quantiles);
+    is_few.then(|| codes::audit::few_predictive_draws(&infer.name, infer.predictive_draws()))
 }
 
 /// The bytes of predicting with draws of an approximation, whose positions take `drawn`, and of leaving rows out, which takes `weights` for each draw.

@@ -73,7 +73,7 @@ pub fn check_found(
             values: Arc::new(sampled.spread(sampled.draws())?),
             count: sampled.draws(),
         }),
-        None => found.draws(infer, infer.predictive_draws, context)?,
+        None => found.draws(infer, infer.predictive_draws(), context)?,
     };
     let Draws { values, count } = draws.unwrap_or_else(|| Draws {
         values: found.values().clone(),

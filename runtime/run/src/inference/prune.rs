@@ -71,7 +71,7 @@ pub fn prune(
     } else {
         &dataset.train
     };
-    let draws = infer.predictive_draws;
+    let draws = infer.predictive_draws();
     let mut predictor = Predictor::new(&masked, rows, dataset, draws, context)?;
     predictor.set_parameters(values)?;
     let mut table = Vec::with_capacity(pruning.fractions.len());

@@ -56,7 +56,7 @@ pub fn is_exact(infer: &Infer, collapsed: &Collapsed) -> bool {
 /// The draws that predictions are made of, with so many iterates: quantiles, where integrals are exact.
 pub fn draws(infer: &Infer, collapsed: &Collapsed, iterates: usize) -> usize {
     match is_exact(infer, collapsed) {
-        true => infer.predictive_draws,
+        true => infer.predictive_draws(),
         false => predictive_draws(infer, iterates * collapsed.options.draws.max(1)),
     }
 }

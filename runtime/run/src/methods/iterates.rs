@@ -19,7 +19,7 @@ pub fn found(infer: &Infer, found: &Collected) -> Option<start::Iterates> {
     // The draws of a Gaussian are no iterates; members of an ensemble serve as well as iterates of one training.
     let is_gaussian = infer
         .iterated()
-        .is_some_and(|swag| swag.covariance != Covariance::Snapshots);
+        .is_some_and(|swag| swag.gaussian.covariance != Covariance::Snapshots);
     (!is_gaussian).then(|| start::Iterates {
         infer: infer.name.clone(),
         values: found.values.clone(),
@@ -36,7 +36,7 @@ pub fn seed_of(seed: u64, member: usize) -> u64 {
 fn members(task: &Task<'_>, ensemble: &Ensemble, starts: &Starts<'_>) -> Result<Collected, Stop> {
     let mut found: Vec<Fitted> = Vec::new();
     let mut interrupted = false;
-    for member in 0..ensemble.members {
+    for member in 0..ensemble.options.members {
         let Some(fitted) = one_member(task, member, starts)? else {
             interrupted = true;
             break;

@@ -266,7 +266,7 @@ impl Around<'_> {
             let chosen = |all: &[f64]| -> Vec<f64> { index.iter().map(|at| all[*at]).collect() };
             (gradient, slope) = (chosen(&gradient), chosen(&slope));
         }
-        let prior_scale = match options.scale_prior {
+        let prior_scale = match options.scales_prior() {
             true => slope.len() as f64 / self.laplace.parameters.max(1) as f64,
             false => 1.0,
         };

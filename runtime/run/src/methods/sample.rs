@@ -65,7 +65,7 @@ pub fn sample(
     let mut chains = chains.run()?;
     let layout = shared.layout.clone();
     drop(shared);
-    let planned = sampling.iterations();
+    let planned = sampling.options.iterations();
     let interrupted = chains.iter().any(|chain| chain.iterations < planned);
     let mut without_draws = Vec::new();
     if interrupted {
@@ -83,7 +83,7 @@ pub fn sample(
             false => Fault::Bug(format!("`{}` kept no draws", infer.name)).into(),
         });
     }
-    let predictive = infer.predictive_draws.min(all);
+    let predictive = infer.predictive_draws().min(all);
     let (mut values, mut mean) = (start.clone(), start);
     values.extend(spread(&chains, &layout, predictive)?);
     average(&chains, &layout, &mut mean)?;
@@ -160,7 +160,7 @@ const STATS: usize = 9;
 
 /// The bytes that sampling takes: machines for one chain, rows, and [`held`]. Like every prediction, it is for one thread.
 pub fn bytes(infer: &Infer, sampling: &Sampling, rows: usize) -> u64 {
-    let draws = sampling.chains.saturating_mul(sampling.draws);
+    let draws = sampling.options.chains.saturating_mul(sampling.options.draws);
     let size = |site: &SiteReport| quantities::of_site(site, sampling);
     // What is diagnosed is read site by site.
     let site = infer
@@ -170,7 +170,7 @@ pub fn bytes(infer: &Infer, sampling: &Sampling, rows: usize) -> u64 {
         .max()
         .unwrap_or(1)
         .max(quantities::PREDICTIONS);
-    let looked = match sampling.store {
+    let looked = match sampling.options.store {
         Store::Memory => draws,
         Store::Disk => draws.min(DIAGNOSED),
     };
@@ -191,11 +191,11 @@ fn metrics(infer: &Infer, sampling: &Sampling) -> u64 {
     {
         Some(Metric::Dense) => 9,
         Some(Metric::WindowedDense) => 6,
-        Some(Metric::Unit | Metric::Diagonal | Metric::Windowed) | None => return 0,
+        Some(Metric::Automatic | Metric::Unit | Metric::Diagonal | Metric::Windowed) | None => return 0,
     };
     let dimension = Layout::new(infer, sampling).dimension as u64;
     let numbers = dimension.saturating_mul(dimension);
-    let matrices = sampling.chains.saturating_add(matrices) as u64;
+    let matrices = sampling.options.chains.saturating_add(matrices) as u64;
     numbers
         .saturating_mul(matrices)
         .saturating_mul(size_of::<f64>() as u64)
@@ -203,21 +203,21 @@ fn metrics(infer: &Infer, sampling: &Sampling) -> u64 {
 
 /// The bytes that are held of the draws until the end of the run.
 pub fn held(infer: &Infer, sampling: &Sampling) -> u64 {
-    let draws = sampling.chains.saturating_mul(sampling.draws);
+    let draws = sampling.options.chains.saturating_mul(sampling.options.draws);
     let dimension = Layout::new(infer, sampling).dimension;
     let predictions = match quantities::predicts(infer) {
         true => quantities::PREDICTIONS,
         false => 0,
     };
     let elements = |site: &SiteReport| quantities::of_site(site, sampling);
-    let in_memory = match sampling.store {
+    let in_memory = match sampling.options.store {
         // The draws, with room to grow, and the quantities.
         Store::Memory => {
             2 * (dimension + STATS) + infer.reports.iter().map(elements).sum::<usize>() + predictions + 1
         }
         Store::Disk => 0,
     };
-    let predictive = infer.predictive_draws.min(draws).saturating_mul(dimension);
+    let predictive = infer.predictive_draws().min(draws).saturating_mul(dimension);
     let numbers = draws.saturating_mul(in_memory).saturating_add(predictive);
     numbers.saturating_mul(size_of::<f64>()) as u64
 }

@@ -45,7 +45,7 @@ impl Posterior for Fitted {
     }
 
     fn predictive_draws(&self, infer: &Infer) -> usize {
-        infer.predictive_draws
+        infer.predictive_draws()
     }
 
     fn draws(&self, _: &Infer, wanted: usize, _: &Context) -> Result<Option<Draws>, Stop> {
@@ -144,7 +144,7 @@ impl Method for Trains<'_> {
     }
 
     fn step_sizes(&self, rows: usize) -> Sizes {
-        self.train.options.sizes(rows)
+        self.train.sizes(rows)
     }
 
     fn finding(&self, extent: &Extent<'_>) -> u64 {
@@ -152,6 +152,6 @@ impl Method for Trains<'_> {
     }
 
     fn predicting(&self, extent: &Extent<'_>) -> u64 {
-        predicting_draws(self.infer, extent, self.infer.predictive_draws, (0, 0))
+        predicting_draws(self.infer, extent, self.infer.predictive_draws(), (0, 0))
     }
 }

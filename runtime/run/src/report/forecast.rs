@@ -70,7 +70,7 @@ pub fn of_rows(
     };
     let rows = thinned(all, all.count.div_ceil(ROWS));
     let observed = targets(&rows, &outcome.dataset, infer.column(output))?;
-    let draws = infer.predictive_draws;
+    let draws = infer.predictive_draws();
     forecast(
         (infer, place),
         outcome,
@@ -110,7 +110,7 @@ pub fn curve(
     let x: Vec<f64> = (0..POINTS).map(|at| low - room + step * at as f64).collect();
     let rows = input.rows(&dataset.train, &x);
     let draws = infer
-        .predictive_draws
+        .predictive_draws()
         .max(CURVE_DRAWS.min(WEIGHTS / infer.cost.parameters.max(1)));
     let found = forecast(
         (infer, place),

@@ -164,7 +164,7 @@ fn pruning(infer: &Infer, table: &Pruning, schema: &Schema) -> u64 {
         sizes.iter().max().copied().unwrap_or(0),
     );
     let ranking = machine(&table.moments, &Sizes::default()) + NUMBER * (all + 3 * largest);
-    let draws = infer.predictive_draws;
+    let draws = infer.predictive_draws();
     let scoring = predicting(infer, &table.predict, scored(infer, schema), draws);
     // Ratios, order and masks.
     ranking.max(scoring + 3 * NUMBER * all)

@@ -105,7 +105,7 @@ pub fn predict(
 /// The values of all parameters at each draw, in the shapes that they have in `grown`: 0 at new levels.
 fn sites((infer, grown): (&Infer, &Infer), values: &Values, context: &Context) -> Result<Values, Stop> {
     let count = match held(infer, values) {
-        0 => infer.predictive_draws,
+        0 => infer.predictive_draws(),
         held => held,
     };
     let draws = Draws {

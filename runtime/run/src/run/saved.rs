@@ -54,7 +54,7 @@ pub fn predict(
 /// How many draws predictions with these values average over: as many as they hold where they hold draws.
 pub(super) fn draws_in(infer: &Infer, values: &Values) -> usize {
     match held(infer, values) {
-        0 => infer.predictive_draws,
+        0 => infer.predictive_draws(),
         held => methods::of(infer).predictive_draws(held),
     }
 }

@@ -119,7 +119,7 @@ pub fn iterated(task: &Task<'_>, swag: &Swag, starts: &Starts<'_>) -> Result<Col
                 epochs: swag
                     .train
                     .options
-                    .epochs(infer.examples(task.dataset.train.count)),
+                    .epochs_of(infer.examples(task.dataset.train.count)),
                 moved: &moved,
                 iterate: vec![0.0; elements],
                 taken: Taken::new(swag, elements),
@@ -138,7 +138,7 @@ pub fn iterated(task: &Task<'_>, swag: &Swag, starts: &Starts<'_>) -> Result<Col
         });
     }
     let mut variances = Values::new();
-    if swag.covariance != Covariance::Point {
+    if swag.gaussian.covariance != Covariance::Point {
         let all: Vec<f64> = (0..elements).map(|at| all.moments.variance(at)).collect();
         put(&moved, &all, &mut variances);
     }
@@ -148,11 +148,14 @@ pub fn iterated(task: &Task<'_>, swag: &Swag, starts: &Starts<'_>) -> Result<Col
     spread(
         &moved,
         &all,
-        (swag.scale, draws),
+        (swag.gaussian.scale, draws),
         key(infer, context),
         &mut values,
     );
-    let is_gaussian = matches!(swag.covariance, Covariance::Diagonal | Covariance::LowRank(_));
+    let is_gaussian = matches!(
+        swag.gaussian.covariance,
+        Covariance::Diagonal | Covariance::LowRank(_)
+    );
     let breadth = match is_gaussian && !fitted.interrupted {
         true => maximum::breadth(task, &mean, (&values, draws))?,
         false => None,
@@ -163,7 +166,7 @@ pub fn iterated(task: &Task<'_>, swag: &Swag, starts: &Starts<'_>) -> Result<Col
         mean: Arc::new(mean),
         variances: Arc::new(variances),
         members: Vec::new(),
-        trainings: match swag.from {
+        trainings: match swag.options.iterates {
             None => vec![Trained::of(&fitted, context.seed)],
             Some(_) => Vec::new(),
         },
@@ -269,10 +272,10 @@ fn key(infer: &Infer, context: &Context) -> u64 {
 
 /// The draws that are held of so many iterates: one of a Gaussian that has no spread.
 pub fn draws_of(infer: &Infer, swag: &Swag, iterates: usize) -> usize {
-    match swag.covariance {
+    match swag.gaussian.covariance {
         Covariance::Point => 1,
         Covariance::Snapshots => iterates,
-        Covariance::Diagonal | Covariance::LowRank(_) => infer.predictive_draws,
+        Covariance::Diagonal | Covariance::LowRank(_) => infer.predictive_draws(),
     }
 }
 

@@ -89,7 +89,7 @@ pub fn descent(task: &Task<'_>, fitted: &Fitted) -> Result<Option<Descent>, Stop
     let train = training(task.infer)?;
     let options = &train.options;
     let is_whole = !fitted.interrupted && fitted.epochs == fitted.planned && options.patience == 0;
-    let (Some(gradient), KlWeight::Exact, true) = (&train.gradient, options.kl_weight, is_whole) else {
+    let (Some(gradient), KlWeight::Exact, true) = (&train.gradient, train.kl_weight(), is_whole) else {
         return Ok(None);
     };
     let rows = examples(&task.infer.bindings, &task.dataset.train);
@@ -188,10 +188,10 @@ fn material(weights: usize, rows: usize) -> f64 {
 /// The values of the loss of all rows that can be afforded.
 fn affordable(infer: &Infer, train: &Train, rows: usize) -> usize {
     let batch = train.options.batch_of(rows);
-    let step = infer.cost.step.at(&train.options.sizes(rows)).flops.max(1);
+    let step = infer.cost.step.at(&train.sizes(rows)).flops.max(1);
     let each = step.saturating_mul(rows.div_ceil(batch).max(1) as u64);
     let cheap = usize::try_from(OPERATIONS / each).unwrap_or(MOST);
-    cheap.max(train.options.epochs(rows) / TRAININGS).min(MOST)
+    cheap.max(train.options.epochs_of(rows) / TRAININGS).min(MOST)
 }
 
 /// The numbers that a descent holds besides its machine and rows.
@@ -202,7 +202,7 @@ pub fn numbers(infer: &Infer) -> usize {
 /// The sizes of a machine that computes the loss of this number of rows.
 pub fn sizes(train: &Train, rows: usize) -> Sizes {
     let batch = ROWS.min(rows.max(1));
-    train.options.sizes(rows).with(Symbol::Batch, batch)
+    train.sizes(rows).with(Symbol::Batch, batch)
 }
 
 /// A state that moves, with its place among the arguments.

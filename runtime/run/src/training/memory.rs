@@ -11,7 +11,7 @@ pub fn training((infer, train): (&Infer, &Train), schema: &Schema, rows: usize, 
     let order = rows as u64 * 4;
     let validating = match schema.validation {
         0 => 0,
-        rows => predicting(infer, &infer.predict, rows, infer.predictive_draws.min(20)),
+        rows => predicting(infer, &infer.predict, rows, infer.predictive_draws().min(20)),
     };
     let chooses = options.patience > 0 && schema.validation > 0;
     let kept = match is_observed && !chooses {
@@ -22,7 +22,7 @@ pub fn training((infer, train): (&Infer, &Train), schema: &Schema, rows: usize, 
     let watching = validating + kept;
     // The start is freed when it has been written into the machine; then come the rows, and at the end the result.
     let around = states(infer).max(feed(infer, &train.step, rows) + order + watching + parameters(infer));
-    let training = machine(&train.step, &options.sizes(rows)) + around;
+    let training = machine(&train.step, &train.sizes(rows)) + around;
     let descending = train.gradient.as_ref().map_or(0, |gradient| {
         let machine = machine(gradient, &maximum::sizes(train, rows));
         let numbers = (maximum::numbers(infer) as u64).saturating_mul(NUMBER);

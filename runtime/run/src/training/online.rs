@@ -45,7 +45,7 @@ impl<'a> Online<'a> {
             );
             return Err(Fault::Limit(why).into());
         }
-        if training(infer)?.options.kl_weight != KlWeight::Exact {
+        if training(infer)?.kl_weight() != KlWeight::Exact {
             let why = format!(
                 "`{}` spreads its KL over the batches of an epoch, and rows that arrive have none",
                 infer.name
@@ -106,7 +106,8 @@ impl<'a> Online<'a> {
         let Some(memory) = self.memory.as_ref() else {
             return Ok(f64::NAN);
         };
-        let options = &training(self.infer)?.options;
+        let train = training(self.infer)?;
+        let options = &train.options;
         let all = self.order.len();
         let batch = if options.batch == 0 {
             all
@@ -115,7 +116,7 @@ impl<'a> Online<'a> {
         };
         let terms = Terms {
             rows: all,
-            rate: options.rate,
+            rate: train.rate,
             kl_weight: 1.0,
         };
         let mut sum = 0.0;

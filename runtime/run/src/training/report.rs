@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 /// The help of a training that is too short: the option of its length and another value.
 fn longer(options: &Training) -> String {
-    match options.length {
+    match options.length() {
         Length::Epochs(epochs) => format!("epochs = {}", epochs.saturating_mul(2)),
         Length::Steps(steps) => format!("steps = {}", steps.saturating_mul(2)),
     }
@@ -208,7 +208,7 @@ pub fn per_row(loss: f64, rows: usize) -> String {
 
 /// The first lines of the table: the log posterior, or where the iterates are from.
 pub fn head(infer: &Infer, fitted: &Fitted, rows: usize) -> String {
-    let from = infer.iterated().and_then(|swag| swag.from.as_ref());
+    let from = infer.iterated().and_then(|swag| swag.options.iterates.as_ref());
     let mut text = match from {
         Some(name) => format!("  {:<21} {name:>10}\n", "iterates of"),
         None => format!(

@@ -62,7 +62,7 @@ impl<'a> Starts<'a> {
                 None => return Err(codes::nothing_found(&infer.name, name, split)),
             },
         };
-        let iterates = match infer.iterated().and_then(|swag| swag.from.as_ref()) {
+        let iterates = match infer.iterated().and_then(|swag| swag.options.iterates.as_ref()) {
             None => None,
             // The compiler has seen that the earlier infer holds some.
             Some(name) => match earlier.get(name).and_then(|found| found.iterates.clone()) {

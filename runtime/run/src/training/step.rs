@@ -57,7 +57,7 @@ impl<'a> Stepper<'a> {
         context: &Context,
     ) -> Result<Stepper<'a>, Fault> {
         let train = training(infer)?;
-        let sizes = train.options.sizes(rows);
+        let sizes = train.sizes(rows);
         let mut machine = Machine::new(&train.step, sizes, context.pool.clone())?;
         for (name, values) in start {
             ports::real(&mut machine, name, values)?;
@@ -88,7 +88,7 @@ impl<'a> Stepper<'a> {
     /// A bug of the machine.
     pub fn step(&mut self, feed: &Feed, batch: &[u32], terms: Terms) -> Result<f64, Fault> {
         let machine = &mut self.machine;
-        let sizes = self.train.options.sizes(terms.rows);
+        let sizes = self.train.sizes(terms.rows);
         machine.set_sizes(&sizes.with(Symbol::Batch, batch.len()))?;
         feed.write(machine, batch)?;
         ports::int(machine, "iteration", self.count as i32 + 1)?;

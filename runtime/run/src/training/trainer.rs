@@ -14,7 +14,7 @@ use crate::core::rows;
 use crate::core::states::Values;
 use crate::training::convergence::material;
 use crate::training::step::{Stepper, Terms, kl_weight, training};
-use bnnc_abi::manifest::{KlWeight, Training};
+use bnnc_abi::manifest::{KlWeight, Train};
 use bnnc_base::fault::Fault;
 use bnnc_math::philox;
 use serde::{Deserialize, Serialize};
@@ -86,7 +86,7 @@ struct Saved {
 /// A training that runs.
 pub(super) struct Trainer<'a, 'w> {
     task: &'a Task<'a>,
-    options: &'a Training,
+    train: &'a Train,
     stepper: Stepper<'a>,
     feed: Feed,
     /// The key of the rows' order.
@@ -119,7 +119,8 @@ impl<'a, 'w> Trainer<'a, 'w> {
         if rows == 0 {
             return Err(codes::no_rows(&infer.data).into());
         }
-        let options = &training(infer)?.options;
+        let train = training(infer)?;
+        let options = &train.options;
         let mut stepper = Stepper::new(infer, rows, &start, context)?;
         drop(start);
         stepper.noise = noise(task);
@@ -129,7 +130,7 @@ impl<'a, 'w> Trainer<'a, 'w> {
         let chooses = validates && options.patience > 0;
         let predictor = match validates {
             true => {
-                let draws = infer.predictive_draws.min(20);
+                let draws = infer.predictive_draws().min(20);
                 Some(Predictor::new(
                     infer,
                     &dataset.validation,
@@ -141,9 +142,9 @@ impl<'a, 'w> Trainer<'a, 'w> {
             false => None,
         };
         let batch = options.batch_of(rows);
-        let (epochs, batches) = (options.epochs(rows), rows.div_ceil(batch));
+        let (epochs, batches) = (options.epochs_of(rows), rows.div_ceil(batch));
         // The weight of the KL may change within an epoch: only whole ones have a loss then.
-        let pieces = match options.kl_weight {
+        let pieces = match train.kl_weight() {
             KlWeight::Exact => LEAST_LOSSES.div_ceil(epochs.max(1)).clamp(1, batches),
             KlWeight::Graves | KlWeight::Blundell => 1,
         };
@@ -151,7 +152,7 @@ impl<'a, 'w> Trainer<'a, 'w> {
         let is_free = watch.is_none() && !chooses;
         let mut trainer = Trainer {
             task,
-            options,
+            train,
             feed,
             shuffle: rows::key(context.seed, &infer.name),
             batch,
@@ -277,7 +278,7 @@ impl<'a, 'w> Trainer<'a, 'w> {
 
     /// The next step of the epoch.
     fn step(&mut self, total: u64, progress: &mut Progress) -> Result<(), Stop> {
-        let options = self.options;
+        let train = self.train;
         let at = self.position.batch;
         let rows = self.position.order.len();
         let from = at * self.batch;
@@ -285,8 +286,8 @@ impl<'a, 'w> Trainer<'a, 'w> {
         let done = self.stepper.count as f64 / total as f64;
         let terms = Terms {
             rows,
-            rate: options.rate * options.schedule.factor(done),
-            kl_weight: kl_weight(options.kl_weight, (at, self.batches), batch.len(), rows),
+            rate: train.rate * train.options.schedule.factor(done),
+            kl_weight: kl_weight(train.kl_weight(), (at, self.batches), batch.len(), rows),
         };
         let loss = self.stepper.step(&self.feed, batch, terms)?;
         let taken = batch.len();
@@ -337,7 +338,7 @@ impl<'a, 'w> Trainer<'a, 'w> {
         predictor.take_parameters(&self.stepper.machine)?;
         let score = predictor.log_likelihood()?;
         validated.curve.push(-score);
-        if self.options.patience == 0 {
+        if self.train.options.patience == 0 {
             return Ok(());
         }
         if score > validated.score {
@@ -345,7 +346,7 @@ impl<'a, 'w> Trainer<'a, 'w> {
             validated.epoch = epoch;
             validated.kept = Some(self.stepper.parameters()?);
         }
-        self.position.stopped = epoch - validated.epoch >= self.options.patience;
+        self.position.stopped = epoch - validated.epoch >= self.train.options.patience;
         Ok(())
     }
 

@@ -4,6 +4,7 @@ use super::symmetry;
 use crate::kl::{self, Placement};
 use crate::methods::plan::Plan;
 use crate::report;
+use bnnc_abi::variational::ViOptions;
 use bnnc_base::diagnostic::Diagnostic;
 use std::sync::Arc;
 
@@ -49,9 +50,9 @@ impl Way {
     pub fn option(self) -> &'static str {
         match self {
             Way::Shared => "",
-            Way::Local => "local",
-            Way::Flipout => "flipout",
-            Way::Integrated => "integrate",
+            Way::Local => ViOptions::local().as_str(),
+            Way::Flipout => ViOptions::flipout().as_str(),
+            Way::Integrated => ViOptions::integrate().as_str(),
         }
     }
 }

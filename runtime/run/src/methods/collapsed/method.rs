@@ -53,7 +53,7 @@ impl Method for Collapses<'_> {
     }
 
     fn step_sizes(&self, rows: usize) -> Sizes {
-        self.collapsed.iterates.train.options.sizes(rows)
+        self.collapsed.iterates.train.sizes(rows)
     }
 
     fn iterates(&self, rows: usize, of_earlier: &dyn Fn(&str) -> usize) -> usize {
@@ -77,7 +77,7 @@ impl Method for Collapses<'_> {
         let Collapses { infer, collapsed } = *self;
         let (rows, planned) = (extent.scored(infer), extent.planned);
         if is_exact(infer, collapsed) {
-            return memory::predicting((infer, collapsed), rows, (planned, infer.predictive_draws));
+            return memory::predicting((infer, collapsed), rows, (planned, infer.predictive_draws()));
         }
         let drawn = memory::drawn((infer, collapsed), planned);
         predicting(infer, &infer.predict, rows, draws(infer, collapsed, planned)) + drawn

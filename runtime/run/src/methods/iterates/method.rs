@@ -61,7 +61,7 @@ impl Method for Averages<'_> {
     }
 
     fn step_sizes(&self, rows: usize) -> Sizes {
-        self.swag.train.options.sizes(rows)
+        self.swag.train.sizes(rows)
     }
 
     fn iterates(&self, rows: usize, of_earlier: &dyn Fn(&str) -> usize) -> usize {
@@ -105,7 +105,7 @@ impl Method for Ensembles<'_> {
     }
 
     fn settings(&self) -> Vec<Diagnostic> {
-        let is_one = self.ensemble.members == 1;
+        let is_one = self.ensemble.options.members == 1;
         let one = is_one.then(|| codes::audit::one_member(&self.infer.name));
         one.into_iter().collect()
     }
@@ -115,33 +115,37 @@ impl Method for Ensembles<'_> {
     }
 
     fn step_sizes(&self, rows: usize) -> Sizes {
-        self.ensemble.train.options.sizes(rows)
+        self.ensemble.train.sizes(rows)
     }
 
     fn iterates(&self, _: usize, _: &dyn Fn(&str) -> usize) -> usize {
-        self.ensemble.members
+        self.ensemble.options.members
     }
 
     fn members(&self, _: usize) -> usize {
-        self.ensemble.members
+        self.ensemble.options.members
     }
 
     fn held(&self, _: usize, _: usize) -> u64 {
         // Each member by itself and among the draws.
-        memory::numbers(self.infer, &self.ensemble.moved, 2 * self.ensemble.members)
+        memory::numbers(
+            self.infer,
+            &self.ensemble.moved,
+            2 * self.ensemble.options.members,
+        )
     }
 
     fn finding(&self, extent: &Extent<'_>) -> u64 {
         let Ensembles { infer, ensemble } = *self;
         let training = training((infer, &ensemble.train), extent.schema, extent.rows, false);
-        let meanwhile = memory::numbers(infer, &ensemble.moved, ensemble.members);
+        let meanwhile = memory::numbers(infer, &ensemble.moved, ensemble.options.members);
         meanwhile + training.max(self.held(extent.rows, extent.planned))
     }
 
     fn predicting(&self, extent: &Extent<'_>) -> u64 {
         let Ensembles { infer, ensemble } = *self;
-        let drawn = memory::numbers(infer, &ensemble.moved, ensemble.members);
-        let draws = predictive_draws(infer, ensemble.members);
+        let drawn = memory::numbers(infer, &ensemble.moved, ensemble.options.members);
+        let draws = predictive_draws(infer, ensemble.options.members);
         predicting_draws(infer, extent, draws, (drawn, 0))
     }
 }

@@ -16,7 +16,7 @@ pub fn diagnostics(value: &mut Value, infer: &Infer, found: &Collected, rows: us
     report::losses(value, infer, fitted, rows);
     match infer.iterated() {
         Some(swag) => {
-            let (form, rank) = match swag.covariance {
+            let (form, rank) = match swag.gaussian.covariance {
                 Covariance::Point => ("point", 0),
                 Covariance::Diagonal => ("diagonal", 0),
                 Covariance::LowRank(_) => ("low_rank", found.iterates.1),
@@ -26,7 +26,7 @@ pub fn diagnostics(value: &mut Value, infer: &Infer, found: &Collected, rows: us
             value["iterates"] = json!(found.iterates.0);
             value["covariance"] = json!(form);
             value["rank"] = json!(rank);
-            value["scale"] = finite(swag.scale);
+            value["scale"] = finite(swag.gaussian.scale);
             if let Some(breadth) = found.breadth {
                 value["breadth"] = finite(breadth);
             }
@@ -62,10 +62,14 @@ pub fn warnings(infer: &Infer, found: &Collected, rows: usize) -> Vec<Diagnostic
         _ => 0.0,
     };
     let astray = (rise > ASTRAY).then(|| iterates::iterates_astray(&infer.name, rise));
-    let is_gaussian = matches!(swag.covariance, Covariance::Diagonal | Covariance::LowRank(_));
-    let is_still = is_gaussian && swag.from.is_none() && swag.train.options.batch_of(rows) >= rows;
+    let is_gaussian = matches!(
+        swag.gaussian.covariance,
+        Covariance::Diagonal | Covariance::LowRank(_)
+    );
+    let is_still =
+        is_gaussian && swag.options.iterates.is_none() && swag.train.options.batch_of(rows) >= rows;
     let still = is_still.then(|| iterates::still_iterates(&infer.name, rows));
-    let falling = match swag.covariance {
+    let falling = match swag.gaussian.covariance {
         Covariance::Point => None,
         _ if is_still => None,
         _ => fall(swag, fitted).map(|fall| iterates::falling_rate(&infer.name, fall)),
@@ -74,7 +78,7 @@ pub fn warnings(infer: &Infer, found: &Collected, rows: usize) -> Vec<Diagnostic
     let broad = found
         .breadth
         .filter(|breadth| !is_told && !(1.0 / BROAD..=BROAD).contains(breadth));
-    let broad = broad.map(|breadth| iterates::other_breadth(&infer.name, breadth, swag.scale));
+    let broad = broad.map(|breadth| iterates::other_breadth(&infer.name, breadth, swag.gaussian.scale));
     astray
         .into_iter()
         .chain(still)
@@ -96,7 +100,7 @@ fn fall(swag: &Swag, fitted: &Fitted) -> Option<f64> {
         .filter(|epoch| swag.takes(*epoch, planned))
         .map(|epoch| swag.train.options.schedule.factor(epoch as f64 / planned as f64))
         .collect();
-    let counted = match swag.keep {
+    let counted = match swag.options.keep {
         0 => &taken[..],
         keep => &taken[taken.len().saturating_sub(keep)..],
     };
@@ -106,7 +110,7 @@ fn fall(swag: &Swag, fitted: &Fitted) -> Option<f64> {
             (least.min(*rate), most.max(*rate))
         });
     let fall = most / least;
-    (swag.from.is_none() && fall > FALL).then_some(fall)
+    (swag.options.iterates.is_none() && fall > FALL).then_some(fall)
 }
 
 /// Lines of the table.
@@ -156,7 +160,7 @@ fn members(infer: &Infer, found: &Collected) -> String {
     let count = found.members.len();
     match infer.ensemble() {
         Some(ensemble) if found.fitted.interrupted => {
-            format!("{count} of {}, interrupted", ensemble.members)
+            format!("{count} of {}, interrupted", ensemble.options.members)
         }
         _ => count.to_string(),
     }

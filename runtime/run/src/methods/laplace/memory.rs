@@ -24,7 +24,7 @@ const UNPACKED: usize = 10;
 pub fn selected(laplace: &Laplace) -> usize {
     let all = all(laplace);
     match &laplace.options.over {
-        Over::All => all,
+        Over::All | Over::LastLayer | Over::Names(_) => all,
         Over::Subnetwork { size, .. } => select::size(*size, all).min(all),
     }
 }
@@ -45,7 +45,7 @@ pub fn choosing(laplace: &Laplace) -> Option<u64> {
         Over::Subnetwork {
             by: Score::Marginal, ..
         } => Some(matrices(laplace, Structure::Full, all(laplace), 1)),
-        Over::Subnetwork { .. } | Over::All => None,
+        Over::Subnetwork { .. } | Over::All | Over::LastLayer | Over::Names(_) => None,
     }
 }
 
@@ -106,7 +106,7 @@ fn vectors(count: u64, elements: usize) -> u64 {
 /// The bytes that the programs of the curvature take; before it is summed there is the gradient.
 fn summing(laplace: &Laplace, rows: usize) -> u64 {
     let programs = &laplace.programs;
-    let is_of_all = laplace.options.over == Over::All;
+    let is_of_all = !laplace.options.over.is_subnetwork();
     let curvature = match (laplace.options.structure, laplace.options.curvature) {
         (Structure::Full | Structure::Diagonal, Curvature::Hessian) => multiplying(laplace, rows),
         (Structure::Diagonal, _) if is_of_all => called(laplace, &programs.squares, (0, rows)),
@@ -332,7 +332,7 @@ fn differentiating(infer: &Infer, laplace: &Laplace, rows: usize) -> u64 {
 /// The program of the Jacobians by the weights that are random.
 fn jacobian(laplace: &Laplace) -> &Option<Artifact> {
     match laplace.options.over {
-        Over::All => &laplace.programs.jacobian,
+        Over::All | Over::LastLayer | Over::Names(_) => &laplace.programs.jacobian,
         Over::Subnetwork { .. } => &laplace.programs.selected,
     }
 }

@@ -48,7 +48,7 @@ impl Method for Approximates<'_> {
     }
 
     fn step_sizes(&self, rows: usize) -> Sizes {
-        self.laplace.train.options.sizes(rows)
+        self.laplace.train.sizes(rows)
     }
 
     fn members(&self, before: usize) -> usize {
@@ -64,7 +64,7 @@ impl Method for Approximates<'_> {
         match self.laplace.options.link {
             // Draws of the weights, once as they are made and once as they are read.
             Link::Weights => {
-                let draws = 2 * self.infer.predictive_draws as u64 * parameters(self.infer);
+                let draws = 2 * self.infer.predictive_draws() as u64 * parameters(self.infer);
                 sum(&[gaussians, draws])
             }
             Link::Glm | Link::Probit | Link::Bridge | Link::BridgeNormalised | Link::MonteCarlo => gaussians,
@@ -95,7 +95,7 @@ impl Method for Approximates<'_> {
 
     fn predicting(&self, extent: &Extent<'_>) -> u64 {
         let Approximates { infer, laplace } = *self;
-        let draws = infer.predictive_draws;
+        let draws = infer.predictive_draws();
         if laplace.options.link == Link::Weights {
             return predicting_draws(infer, extent, draws, (0, drawn_weights(infer)));
         }

@@ -116,7 +116,7 @@ impl Around<'_> {
                 .laplace
                 .train
                 .options
-                .epochs(self.infer.examples(self.dataset.train.count)),
+                .epochs_of(self.infer.examples(self.dataset.train.count)),
             state: Tunings {
                 factors: vec![1.0; memory::all(self.laplace)],
                 slope: Values::default(),

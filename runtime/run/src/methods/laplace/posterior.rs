@@ -61,7 +61,7 @@ impl Posterior for Approximated {
     }
 
     fn predictive_draws(&self, infer: &Infer) -> usize {
-        infer.predictive_draws
+        infer.predictive_draws()
     }
 
     fn draws(&self, infer: &Infer, wanted: usize, context: &Context) -> Result<Option<Draws>, Stop> {
@@ -111,7 +111,7 @@ impl Posterior for Approximated {
 fn outside(laplace: &Laplace) -> usize {
     let all: usize = laplace.weights.iter().map(|weights| weights.elements).sum();
     match laplace.options.over {
-        Over::All => 0,
+        Over::All | Over::LastLayer | Over::Names(_) => 0,
         Over::Subnetwork { size, .. } if size < 1.0 => all - (size * all as f64).round() as usize,
         Over::Subnetwork { size, .. } => all.saturating_sub(size as usize),
     }

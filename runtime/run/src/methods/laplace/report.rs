@@ -6,7 +6,7 @@ use crate::core::ports;
 use crate::inference::summary::{DRAWS, SMALL, SiteSummary, draws_per_call};
 use crate::methods::laplace::gaussian::{Approximated, Facts, Gaussian, part};
 use crate::methods::laplace::weights;
-use bnnc_abi::laplace::{Curvature, Laplace, Link, Over, Score, Structure, Weights};
+use bnnc_abi::laplace::{Curvature, Laplace, Link, Over, Structure, Weights};
 use bnnc_abi::manifest::{Infer, SiteReport};
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
@@ -58,13 +58,7 @@ fn over(laplace: &Laplace) -> String {
             false => "all".to_owned(),
         };
     };
-    let by = match by {
-        Score::Diagonal => "diagonal",
-        Score::Marginal => "marginal",
-        Score::Magnitude => "magnitude",
-        Score::Random => "random",
-        Score::Infer(name) => name,
-    };
+    let by = by.word();
     format!("subnetwork({size}, by = {by})")
 }
 

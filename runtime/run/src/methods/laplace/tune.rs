@@ -315,7 +315,7 @@ impl Tuned<'_> {
                 posterior,
                 facts: Facts::default(),
             };
-            let how = (evaluation.infer.predictive_draws, evaluation.context);
+            let how = (evaluation.infer.predictive_draws(), evaluation.context);
             let members = std::slice::from_ref(&member);
             let rows = (&self.dataset.validation, true);
             let mut forecaster = forecaster(

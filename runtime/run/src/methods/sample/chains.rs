@@ -57,14 +57,14 @@ impl Chains<'_> {
     /// # Errors
     /// No start with a finite density, a limit of the machine, a file that cannot be written.
     pub fn run(&self) -> Result<Vec<Chain>, Stop> {
-        let chains = self.sampling.chains;
+        let chains = self.sampling.options.chains;
         let threads = self.context.pool.threads().max(1);
         let company = company(self.sampling.abreast, chains.div_ceil(threads));
         let workers = threads.min(chains.div_ceil(company)).max(1);
         let next = AtomicUsize::new(0);
         let progress = Progress::new(
             &self.infer.name,
-            chains.saturating_mul(self.sampling.iterations()) as u64,
+            chains.saturating_mul(self.sampling.options.iterations()) as u64,
             self.context.progress,
         );
         let progress = Mutex::new(progress);
@@ -103,7 +103,7 @@ impl Chains<'_> {
         progress: &Mutex<Progress>,
     ) -> Result<Vec<(usize, Chain)>, Stop> {
         let pool = Arc::new(Pool::new(threads));
-        let chains = self.sampling.chains;
+        let chains = self.sampling.options.chains;
         let mut model = None;
         let mut done = Vec::new();
         loop {
@@ -155,9 +155,9 @@ impl Chains<'_> {
             transition: &self.sampling.transition,
             start: &start,
             shards: self.shards,
-            warmup: self.sampling.warmup,
-            draws: self.sampling.iterations() - self.sampling.warmup,
-            temperature: self.sampling.temperature,
+            warmup: self.sampling.options.warmup,
+            draws: self.sampling.options.iterations() - self.sampling.options.warmup,
+            temperature: self.sampling.options.temperature,
             noise,
         };
         let sampler = sampler(&setup);
@@ -170,14 +170,17 @@ impl Chains<'_> {
             dim: start.len(),
             stats: sampler.stats().len(),
         };
-        let file = self.context.checkpoint.chain(id, layout, self.sampling.store)?;
+        let file = self
+            .context
+            .checkpoint
+            .chain(id, layout, self.sampling.options.store)?;
         Member::new(number, number % self.sampling.abreast, sampler, file)
     }
 
     /// A point near the start where the density and its gradient are finite.
     fn found_start(&self, number: usize, noise: Noise, model: &mut Model<'_>) -> Result<Vec<f64>, Stop> {
         let mut gradient = vec![0.0; self.start.len()];
-        let jitter = self.sampling.jitter;
+        let jitter = self.sampling.options.jitter_of_start();
         for attempt in 0..ATTEMPTS {
             let moved = |(at, value): (usize, &f64)| {
                 let uniform = noise.uniform(Purpose::Start, attempt, at);

@@ -6,7 +6,7 @@ use crate::inference::chains::Quantity;
 use crate::inference::chains::{Diagnosis, Sampled};
 use crate::inference::leave_one_out::LeftOut;
 use bnnc_abi::manifest::Infer;
-use bnnc_abi::sampling::{Correction, Sampling, Transition};
+use bnnc_abi::sampling::{Correction, NutsOptions, Sampling, Transition};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_data::Dataset;
 use bnnc_mcmc::diagnostics::energy::Energies;
@@ -36,7 +36,7 @@ pub fn diagnose(
         Ok(found)
     };
     let largest = match sampling.transition {
-        Transition::Nuts { max_depth, .. } => max_depth as f64,
+        Transition::Nuts(NutsOptions { max_depth, .. }) => max_depth as f64,
         _ => f64::INFINITY,
     };
     let mut found = Diagnosis {
@@ -50,7 +50,7 @@ pub fn diagnose(
     };
     if let Transition::Penalty(penalty) = &sampling.transition {
         let rows = examples(&infer.bindings, &dataset.train);
-        found.target = Some(target(penalty, rows, sampling.temperature));
+        found.target = Some(target(penalty, rows, sampling.options.temperature));
         // One batch says nothing of its variance.
         if penalty.batches < 2 && !penalty.takes_all(rows) {
             found.means.retain(|(name, _)| *name != "delta_variance");

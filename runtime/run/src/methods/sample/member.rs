@@ -93,7 +93,7 @@ impl Member {
         self.read(model)?;
         loop {
             let is_between = self.asked == Asked::Nothing;
-            let is_complete = self.iteration >= chains.sampling.iterations();
+            let is_complete = self.iteration >= chains.sampling.options.iterations();
             if is_between && (is_complete || chains.context.interrupt.is_raised()) {
                 return Ok(false);
             }
@@ -130,11 +130,11 @@ impl Member {
                     self.asked = Asked::Nothing;
                     self.iteration += 1;
                     let sampling = chains.sampling;
-                    let drawn = self.iteration.saturating_sub(sampling.warmup);
+                    let drawn = self.iteration.saturating_sub(sampling.options.warmup);
                     if !draw.warmup && drawn > 0 {
                         let diverged = self.diverging.is_some_and(|at| draw.stats[at] > 0.0);
                         self.diverged += u64::from(diverged);
-                        if drawn.is_multiple_of(sampling.thin) {
+                        if drawn.is_multiple_of(sampling.options.thin) {
                             self.file.append(draw.position, draw.stats)?;
                         }
                     }

@@ -29,8 +29,8 @@ impl Samples<'_> {
     fn leaving_out(&self, rows: usize) -> u64 {
         let Samples { infer, sampling } = *self;
         let dimension = Layout::new(infer, sampling).dimension;
-        let all = sampling.chains.saturating_mul(sampling.draws);
-        let there_are = (infer.predictive_draws.min(all), all);
+        let all = sampling.options.chains.saturating_mul(sampling.options.draws);
+        let there_are = (infer.predictive_draws().min(all), all);
         let Some(draws) = leave_one_out::draws(sampling, (rows, dimension), there_are) else {
             return 0;
         };
@@ -49,7 +49,7 @@ impl Method for Samples<'_> {
     fn restore(&self, saved: &Saved<'_>) -> Result<Found, Stop> {
         let values = Arc::new(saved.values.clone());
         let predictive = match predict::held(self.infer, &values) {
-            0 => self.infer.predictive_draws,
+            0 => self.infer.predictive_draws(),
             held => held,
         };
         Ok(Arc::new(Sampled {
@@ -64,7 +64,7 @@ impl Method for Samples<'_> {
     }
 
     fn settings(&self) -> Vec<Diagnostic> {
-        let is_one = self.sampling.chains == 1;
+        let is_one = self.sampling.options.chains == 1;
         let one = is_one.then(|| codes::audit::one_chain(&self.infer.name));
         one.into_iter().chain(few_draws(self.infer)).collect()
     }
@@ -78,7 +78,7 @@ impl Method for Samples<'_> {
     }
 
     fn iterates(&self, _: usize, _: &dyn Fn(&str) -> usize) -> usize {
-        self.infer.predictive_draws
+        self.infer.predictive_draws()
     }
 
     fn held(&self, _: usize, _: usize) -> u64 {
@@ -90,7 +90,7 @@ impl Method for Samples<'_> {
     }
 
     fn predicting(&self, extent: &Extent<'_>) -> u64 {
-        let (scored, draws) = (extent.scored(self.infer), self.infer.predictive_draws);
+        let (scored, draws) = (extent.scored(self.infer), self.infer.predictive_draws());
         predicting(self.infer, &self.infer.predict, scored, draws).max(self.leaving_out(extent.rows))
     }
 

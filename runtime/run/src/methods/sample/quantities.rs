@@ -63,7 +63,7 @@ impl Collector {
 
 /// Whether a site is diagnosed by its elements: it is named in `report`, or small and not of a layer, whose units may switch places.
 fn by_element(site: &SiteReport, sampling: &Sampling) -> bool {
-    let is_named = match &sampling.report {
+    let is_named = match &sampling.options.report {
         Report::Sites(names) => names.contains(&site.name),
         Report::Automatic => false,
     };
@@ -108,7 +108,7 @@ pub fn quantities(
     };
     let mut found = Collector {
         summariser: Summariser::default(),
-        keeps: sampling.store != Store::Disk,
+        keeps: sampling.options.store != Store::Disk,
         found: Vec::new(),
     };
     for site in wanted {

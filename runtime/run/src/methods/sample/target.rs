@@ -8,7 +8,7 @@ use crate::core::states::Values;
 use crate::inference::chains::Layout;
 use bnnc_abi::code::Artifact;
 use bnnc_abi::manifest::Infer;
-use bnnc_abi::sampling::{Penalty, Prepare, Sampling, Transition};
+use bnnc_abi::sampling::{Penalty, Prepare, Sampling, SghmcOptions, SgldOptions, Transition};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
@@ -30,14 +30,14 @@ impl Capacity {
     fn of(transition: &Transition, rows: usize) -> Capacity {
         let batch = |batch: usize| if batch == 0 { rows } else { batch.min(rows) };
         match transition {
-            Transition::Nuts { .. }
-            | Transition::Hmc { .. }
-            | Transition::Mala { .. }
-            | Transition::RandomWalk { .. } => Capacity {
-                gradient: rows,
-                differences: 0,
-            },
-            Transition::Sgld { batch: of, .. } | Transition::Sghmc { batch: of, .. } => Capacity {
+            Transition::Nuts(_) | Transition::Hmc(_) | Transition::Mala(_) | Transition::RandomWalk(_) => {
+                Capacity {
+                    gradient: rows,
+                    differences: 0,
+                }
+            }
+            Transition::Sgld(SgldOptions { batch: of, .. })
+            | Transition::Sghmc(SghmcOptions { batch: of, .. }) => Capacity {
                 gradient: batch(*of),
                 differences: 0,
             },
@@ -321,7 +321,7 @@ impl<'a> Model<'a> {
             }
         };
         let mut density = Program::new(density, &shared.layout, "log_density")?;
-        if matches!(shared.sampling.transition, Transition::RandomWalk { .. }) {
+        if matches!(shared.sampling.transition, Transition::RandomWalk(_)) {
             // After the start nobody asks for slopes.
             density.read = vec![density.value];
         }

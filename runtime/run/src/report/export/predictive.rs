@@ -172,7 +172,12 @@ impl Export<'_> {
     /// The log likelihood of every row under every draw, and a prediction of its target.
     pub(super) fn predictive(&self, store: &mut Store) -> Result<(), Stop> {
         let (chains, draws, rows) = (self.chains(), self.draws(), self.of.rows());
-        let wanted = match self.of.infer.sampling().map(|sampling| sampling.leave_one_out) {
+        let wanted = match self
+            .of
+            .infer
+            .sampling()
+            .map(|sampling| sampling.options.leave_one_out)
+        {
             Some(LeaveOneOut::Always) => usize::MAX,
             Some(LeaveOneOut::Automatic | LeaveOneOut::Never) | None => MOST,
         };

@@ -89,9 +89,9 @@ impl Export<'_> {
             model: &self.of.infer.name,
             seed: self.of.context.seed,
             chain: number,
-            warmup: sampling.warmup,
-            draws: sampling.draws,
-            thin: sampling.thin,
+            warmup: sampling.options.warmup,
+            draws: sampling.options.draws,
+            thin: sampling.options.thin,
             saves_warmup: false,
             transition: &sampling.transition,
         };

@@ -50,7 +50,7 @@ pub fn offers(manifest: &Manifest, infer: &Infer, limit: u64) -> Vec<Offer> {
         if size > most {
             most = size;
             let options = written(laplace, (size, &by));
-            let is_whole = size == wanted && laplace.options.over != Over::All;
+            let is_whole = size == wanted && laplace.options.over.is_subnetwork();
             offers.push(match is_whole {
                 true => Offer::Chosen(options),
                 false => Offer::Subnetwork { size, options },
@@ -86,7 +86,7 @@ fn scores(laplace: &Laplace) -> Vec<Score> {
     match &laplace.options.over {
         Over::Subnetwork { by, .. } if *by == Score::Marginal => vec![Score::Marginal, Score::Diagonal],
         Over::Subnetwork { by, .. } => vec![by.clone()],
-        Over::All => match (laplace.options.structure, &laplace.smaller) {
+        Over::All | Over::LastLayer | Over::Names(_) => match (laplace.options.structure, &laplace.smaller) {
             (Structure::Diagonal, _) | (_, None) => Vec::new(),
             (_, Some(_)) => vec![Score::Diagonal],
         },
@@ -96,12 +96,8 @@ fn scores(laplace: &Laplace) -> Vec<Score> {
 /// The options that ask for a subnetwork.
 fn written(laplace: &Laplace, (size, by): (usize, &Score)) -> String {
     let by = match by {
-        Score::Diagonal if laplace.options.over == Over::All => String::new(),
-        Score::Diagonal => ", by = diagonal".to_owned(),
-        Score::Marginal => ", by = marginal".to_owned(),
-        Score::Magnitude => ", by = magnitude".to_owned(),
-        Score::Random => ", by = random".to_owned(),
-        Score::Infer(infer) => format!(", by = {infer}"),
+        Score::Diagonal if !laplace.options.over.is_subnetwork() => String::new(),
+        score => format!(", by = {}", score.word()),
     };
     let structure = match laplace.options.structure {
         Structure::Full | Structure::Diagonal => "",

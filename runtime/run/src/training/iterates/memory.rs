@@ -6,8 +6,8 @@ use bnnc_abi::manifest::Infer;
 
 /// The iterates that an inference takes of a number of rows where nothing stops it, and where `of_earlier` says how many those before it have.
 pub fn planned((infer, swag): (&Infer, &Swag), rows: usize, of_earlier: &dyn Fn(&str) -> usize) -> usize {
-    match (&swag.from, swag.keep) {
-        (None, _) => swag.planned(swag.train.options.epochs(infer.examples(rows))),
+    match (&swag.options.iterates, swag.options.keep) {
+        (None, _) => swag.planned(swag.train.options.epochs_of(infer.examples(rows))),
         (Some(name), 0) => of_earlier(name),
         (Some(name), keep) => of_earlier(name).min(keep),
     }
@@ -16,18 +16,22 @@ pub fn planned((infer, swag): (&Infer, &Swag), rows: usize, of_earlier: &dyn Fn(
 /// The bytes of collecting a number of iterates which hold some bytes at the end, where one training takes others.
 pub fn collecting((infer, swag): (&Infer, &Swag), planned: usize, (held, training): (u64, u64)) -> u64 {
     let meanwhile = numbers(infer, &swag.moved, summing(swag, planned));
-    let training = if swag.from.is_some() { 0 } else { training };
+    let training = if swag.options.iterates.is_some() {
+        0
+    } else {
+        training
+    };
     meanwhile + training.max(held)
 }
 
 /// The positions that are held while iterates are taken: mean, sums of squares, deviations, and one iterate or draw; those that are kept.
 fn summing(swag: &Swag, planned: usize) -> usize {
-    let moments = match swag.covariance {
+    let moments = match swag.gaussian.covariance {
         Covariance::LowRank(rank) => rank.min(planned) + 3,
         Covariance::Diagonal | Covariance::Snapshots => 3,
         Covariance::Point => 2,
     };
-    let kept = match (swag.keep, swag.covariance) {
+    let kept = match (swag.options.keep, swag.gaussian.covariance) {
         (0, Covariance::Point | Covariance::Diagonal | Covariance::LowRank(_)) => 0,
         _ => planned,
     };

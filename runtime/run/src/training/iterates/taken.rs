@@ -29,10 +29,10 @@ impl Taken {
     /// No iterate of so many elements yet.
     pub fn new(swag: &Swag, elements: usize) -> Taken {
         Taken {
-            keep: swag.keep,
-            holds: swag.keep > 0 || swag.covariance == Covariance::Snapshots,
+            keep: swag.options.keep,
+            holds: swag.options.keep > 0 || swag.gaussian.covariance == Covariance::Snapshots,
             held: VecDeque::new(),
-            moments: Iterates::new(elements, swag.covariance),
+            moments: Iterates::new(elements, swag.gaussian.covariance),
         }
     }
 
@@ -55,7 +55,7 @@ impl Taken {
     /// What those that count are.
     pub fn finish(mut self, swag: &Swag) -> Iterated {
         self.held.iter().for_each(|iterate| self.moments.add(iterate));
-        let snapshots = match swag.covariance {
+        let snapshots = match swag.gaussian.covariance {
             Covariance::Snapshots => self.held.into(),
             Covariance::Point | Covariance::Diagonal | Covariance::LowRank(_) => Vec::new(),
         };

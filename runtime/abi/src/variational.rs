@@ -1,0 +1,80 @@
+//! The options of variational inference.
+
+use crate::method::declare::{options, words};
+use crate::method::options::from;
+use crate::method::{OptionKind, Phase};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+options! {
+    /// Options of `vi`.
+    pub struct ViOptions {
+        /// Weight samples per step for the likelihood.
+        samples: usize { "1", from(1), Phase::Compile };
+        /// Monte-Carlo draws per step for a KL that has no closed form; 0 takes the likelihood's weight samples.
+        draws: usize { "0", from(0), Phase::Compile, &["iter", "iterations", "n_draws", "n_samples", "num_draws", "num_samples"] };
+        /// `auto` takes the closed form where there is one, `monte_carlo` the best estimate by draws, `direct` the plain mean over draws.
+        estimator as "kl": KlEstimator { "auto", KlEstimator::KIND, Phase::Compile };
+        /// How the KL is spread over the batches of an epoch: `exact` (every step weighs it right for its rows), `graves` (the same share in every batch) or `blundell` (half of it in the first batch, then half of the rest).
+        kl_weight: KlWeight { "exact", KlWeight::KIND, Phase::Run };
+        /// How a separated KL gets the means of its noise: `law` draws them from their own law where it is known, in a time that does not depend on `draws`; `sums` adds up the draws.
+        statistics: KlStatistics { "law", KlStatistics::KIND, Phase::Compile };
+        /// The order of the Taylor series that replaces what of a KL does not separate (biased; checked against its radius of convergence); 0 takes no series.
+        taylor: usize { "0", OptionKind::Int(0, 64), Phase::Compile };
+        /// Layers or sites whose weights the likelihood treats by local reparameterisation: every example draws the outputs of the layer.
+        local: Vec<Arc<str>> { "", OptionKind::Names, Phase::Compile };
+        /// Layers or sites whose weights get signs of their own for every example.
+        flipout: Vec<Arc<str>> { "", OptionKind::Names, Phase::Compile };
+        /// Layers or sites over which the likelihood is integrated in closed form: it must be a polynomial in their outputs, or logistic.
+        integrate: Vec<Arc<str>> { "", OptionKind::Names, Phase::Compile };
+        /// The order of the Taylor series of a logistic likelihood that is integrated (biased).
+        series: usize { "4", OptionKind::Int(2, 64), Phase::Compile };
+        /// Fractions of weights to remove by signal-to-noise for the pruning table, such as `[0, 0.5, 0.95]`.
+        prune: Vec<f64> { "", OptionKind::Fractions, Phase::Compile };
+    }
+}
+
+/// Which ways of computing a divergence are open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum KlEstimator {
+    #[default]
+    /// The closed form where there is one, then the best estimate.
+    Best,
+    /// The best estimate by draws.
+    Sampled,
+    /// The plain mean over draws.
+    Direct,
+}
+
+words!(KlEstimator { "auto" => Best, "monte_carlo" => Sampled, "direct" => Direct });
+
+/// How the means of noise of separated divergences are made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum KlStatistics {
+    #[default]
+    /// Drawn from their own law where it is known, so that the time does not depend on the number of draws.
+    Law,
+    /// Sums over draws.
+    Sums,
+}
+
+words!(KlStatistics { "law" => Law, "sums" => Sums });
+
+/// How the KL is spread over the batches of an epoch. `N` is all rows, `M` the number of batches, `n` the rows of one.
+///
+/// A step minimises `kl_weight KL - N/n sum log p(row)`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum KlWeight {
+    /// Weight 1: every step is an unbiased estimate of the negative evidence lower bound, whatever the batch.
+    #[default]
+    Exact,
+    /// Graves (2011): each batch bears `1/M` of the KL and the likelihood of its rows, which makes the weight `N / (M n)`:
+    /// 1 where all batches are of one size; a smaller last batch weighs the KL more.
+    Graves,
+    /// Blundell et al. (2015), equation 9: batch `i` from 1 bears `2^(M - i) / (2^M - 1)` of the KL, which makes the weight
+    /// that times `N / n`. Only the sum over an epoch is the bound: the first steps follow the prior and the last ones the
+    /// likelihood alone.
+    Blundell,
+}
+
+words!(KlWeight { "exact" => Exact, "graves" => Graves, "blundell" => Blundell });
