@@ -95,11 +95,10 @@ fn site(function: &Function, value: Value) -> Option<Arc<str>> {
     let NodeKind::Apply { op, attrs, .. } = &function.nodes[value].kind else {
         return None;
     };
-    std::ptr::eq(op.0, &ops::sample::SAMPLE).then(|| bnnc_graph::attr::symbol(attrs, 1).clone())
+    op.is(&ops::sample::SAMPLE)
+        .then(|| bnnc_graph::attr::symbol(attrs, 1).clone())
 }
 
 fn is(function: &Function, value: Value, any: &[&'static OpDef]) -> bool {
-    function
-        .op(value)
-        .is_some_and(|op| any.iter().any(|wanted| std::ptr::eq(op.0, *wanted)))
+    function.op(value).is_some_and(|op| op.is_one_of(any))
 }

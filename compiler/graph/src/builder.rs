@@ -66,7 +66,7 @@ impl Builder {
                 op: known,
                 args: known_args,
                 attrs: known_attrs,
-            } => std::ptr::eq(known.0, op) && known_args == args && *known_attrs == attrs,
+            } => known.is(op) && known_args == args && *known_attrs == attrs,
         };
         let hash = hash(op, args, &attrs);
         if let Some(value) = self.seen.find(hash, is_same) {

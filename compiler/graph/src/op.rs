@@ -47,9 +47,25 @@ pub struct OpDef {
 }
 
 impl OpDef {
+    /// Whether it is this op of the registry.
+    pub fn is(&self, op: &'static OpDef) -> bool {
+        std::ptr::eq(self, op)
+    }
+
+    /// Whether it is one of these ops of the registry.
+    pub fn is_one_of(&self, ops: &[&'static OpDef]) -> bool {
+        ops.iter().any(|op| self.is(op))
+    }
+
     /// Whether each element of the result depends on the same element of each operand only.
     pub fn is_elementwise(&self) -> bool {
         matches!(self.lower, Lower::Scalar(_))
+    }
+
+    /// Whether it is the same for its two operands in the other order.
+    pub fn is_commutative(&self) -> bool {
+        use Scalar::{Add, And, Eq, Max, Min, Mul, Or};
+        matches!(self.lower, Lower::Scalar(Add | And | Eq | Max | Min | Mul | Or))
     }
 
     /// Whether it has its own derivative rule.
@@ -224,7 +240,7 @@ pub struct Op(pub &'static OpDef);
 
 impl PartialEq for Op {
     fn eq(&self, other: &Self) -> bool {
-        std::ptr::eq(self.0, other.0)
+        self.is(other.0)
     }
 }
 

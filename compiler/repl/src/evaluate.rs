@@ -207,7 +207,7 @@ pub fn compute(function: Function, inputs: &[Tensor], streams: &Streams) -> Resu
                 let (instance, site) = ((**attr::dist(attrs, 0)).clone(), attr::symbol(attrs, 1));
                 let params = args.into_iter().take(instance.params.len()).cloned().collect();
                 let tensor = Concrete { instance, params }.draw(&streams.name(site), streams.number(site))?;
-                if std::ptr::eq(op.0, &ops::sample::SAMPLE) {
+                if op.is(&ops::sample::SAMPLE) {
                     drawn.push(site.to_string());
                     tensor
                 } else {
@@ -251,5 +251,5 @@ fn draws(function: &Function) -> bool {
 }
 
 fn is_random(op: &'static OpDef) -> bool {
-    std::ptr::eq(op, &ops::sample::SAMPLE) || std::ptr::eq(op, &ops::observe::OBSERVE)
+    op.is(&ops::sample::SAMPLE) || op.is(&ops::observe::OBSERVE)
 }

@@ -178,9 +178,7 @@ fn ports(model: &Model, given: Vec<Tensor>) -> Result<Vec<Tensor>, String> {
 /// Whether anything but an observation needs a value.
 fn is_read(function: &Function, value: Value) -> bool {
     function.nodes.ids().any(|node| {
-        let observes = function
-            .op(node)
-            .is_some_and(|op| std::ptr::eq(op.0, &ops::observe::OBSERVE));
+        let observes = function.op(node).is_some_and(|op| op.is(&ops::observe::OBSERVE));
         let args = function.args(node);
         let read = if observes {
             &args[..args.len().saturating_sub(1)]

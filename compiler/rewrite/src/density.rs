@@ -188,9 +188,7 @@ fn check(model: &Model) -> Result<(), Vec<Diagnostic>> {
 
 /// Whether a node is free of random quantities in its functions, or a `map` whose function only observes.
 fn is_factored(function: &Function, value: Value) -> bool {
-    let is_map = function
-        .op(value)
-        .is_some_and(|op| std::ptr::eq(op.0, &ops::map::MAP));
+    let is_map = function.op(value).is_some_and(|op| op.is(&ops::map::MAP));
     function_attrs(function, value).all(|inner| {
         let is_flat = inner
             .nodes
@@ -215,7 +213,7 @@ fn contains(function: &Function, op: &'static OpDef) -> bool {
     function
         .nodes
         .ids()
-        .any(|value| function.op(value).is_some_and(|found| std::ptr::eq(found.0, op)))
+        .any(|value| function.op(value).is_some_and(|found| found.is(op)))
 }
 
 /// For each node, whether it depends on a parameter of such a name.
@@ -265,7 +263,7 @@ pub fn prefix_noise(function: &Function, prefix: &str) -> Function {
             continue;
         };
         let streams = [&ops::noise::NOISE, &ops::gamma_noise::GAMMA_NOISE];
-        if !streams.iter().any(|stream| std::ptr::eq(*stream, op.0)) {
+        if !op.is_one_of(&streams) {
             continue;
         }
         for (attr, spec) in attrs.iter_mut().zip(op.attrs) {

@@ -128,12 +128,12 @@ fn pull_back_node(
     let NodeKind::Apply { op, args, attrs } = builder.node(value).kind.clone() else {
         return Ok(Vec::new());
     };
-    if std::ptr::eq(op.0, &ops::scan::SCAN) {
+    if op.is(&ops::scan::SCAN) {
         let flows = recurrence::pull_back(builder, value, &args, &attrs, cotangent.value)?;
         return Ok(reshaped(builder, flows, cotangent));
     }
     let loops = [&ops::map::MAP, &ops::expect::EXPECT];
-    if loops.iter().any(|looped| std::ptr::eq(*looped, op.0)) {
+    if op.is_one_of(&loops) {
         let types: Vec<Type> = args.iter().map(|arg| builder.ty(*arg).clone()).collect();
         let unrolled = unroll::unrolled(op.0, &types, &attrs);
         let pulled = pull_back_function_of(&unrolled, cotangent.taken.is_some())?;
@@ -149,7 +149,7 @@ fn pull_back_node(
                 out: Some(value),
             };
             let flows = rule(builder, &site, cotangent.value);
-            Ok(if std::ptr::eq(op.0, &ops::select::SELECT) {
+            Ok(if op.is(&ops::select::SELECT) {
                 branches(builder, args[0], flows, cotangent)
             } else if op.0.is_elementwise() {
                 elementwise(builder, flows, cotangent)

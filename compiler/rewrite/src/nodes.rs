@@ -205,7 +205,7 @@ pub fn application<'a>(
             op: found,
             args,
             attrs,
-        } if std::ptr::eq(found.0, op) => Some((args, attrs)),
+        } if found.is(op) => Some((args, attrs)),
         NodeKind::Apply { .. } | NodeKind::Param(_) => None,
     }
 }
@@ -270,7 +270,7 @@ pub fn describe_call(function: &Function, call: &Call<'_>) -> String {
 fn describe_to(function: &Function, value: Value, depth: usize) -> String {
     match &function.nodes[value].kind {
         NodeKind::Param(name) => name.to_string(),
-        NodeKind::Apply { op, attrs, .. } if std::ptr::eq(op.0, &ops::constant::CONSTANT) => {
+        NodeKind::Apply { op, attrs, .. } if op.is(&ops::constant::CONSTANT) => {
             attr::real(attrs, 2).to_string()
         }
         NodeKind::Apply { .. } if depth == 0 => value.to_string(),

@@ -23,7 +23,7 @@ pub fn expand_expectations(function: &Function) -> Function {
 fn expand(function: &Function, which: &[&'static OpDef]) -> Function {
     function.rebuild(|builder, call, args| {
         let attrs = nodes::with_functions(call.attrs, |inner| expand(inner, which));
-        if which.iter().any(|wanted| std::ptr::eq(*wanted, call.op.0)) {
+        if call.op.is_one_of(which) {
             let types: Vec<Type> = args.iter().map(|arg| builder.ty(*arg).clone()).collect();
             // Batching can leave loops of inner loops behind: their functions are mapped in turn.
             let carried_out = expand(&carried_out(call.op.0, &types, &attrs), which);
@@ -50,7 +50,7 @@ pub fn carried_out(op: &'static OpDef, types: &[Type], attrs: &[Attr]) -> Functi
         .map(|(at, ty)| builder.param(&at.to_string(), ty.clone()))
         .collect();
     let function = attr::function(attrs, 0);
-    let value = if std::ptr::eq(op, &ops::map::MAP) {
+    let value = if op.is(&ops::map::MAP) {
         let count = *attr::int(attrs, 1) as usize;
         let mapped: Vec<bool> = (0..args.len()).map(|at| at < count).collect();
         let dim = types[0].dims()[0];

@@ -47,7 +47,7 @@ pub fn evaluate(
                 magnitudes.insert(value, magnitude / draws as f64);
                 sum
             }
-            NodeKind::Apply { op, .. } if std::ptr::eq(op.0, &ops::noise::NOISE) && noise.is_some() => {
+            NodeKind::Apply { op, .. } if op.is(&ops::noise::NOISE) && noise.is_some() => {
                 let shape = fixed.ty(value).shape.static_sizes().unwrap_or_default();
                 Tensor::new(shape, noise.unwrap_or_default().to_vec())
             }
@@ -83,7 +83,7 @@ fn sums_draws(function: &Function, value: Value) -> bool {
         return false;
     };
     let is_draws = |axis: &i64| function.ty(args[0]).dims()[*axis as usize] == Dim::Symbol(Symbol::KlDraws);
-    std::ptr::eq(op.0, &ops::reduce_sum::REDUCE_SUM) && attr::ints(attrs, 0).iter().any(is_draws)
+    op.is(&ops::reduce_sum::REDUCE_SUM) && attr::ints(attrs, 0).iter().any(is_draws)
 }
 
 /// The sum along axes, and the largest sum of absolute terms.

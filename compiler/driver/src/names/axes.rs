@@ -5,7 +5,6 @@ use bnnc_base::shape::Dim;
 use bnnc_graph::attr;
 use bnnc_graph::function::{Function, NodeKind, Value};
 use bnnc_graph::labels::Labels;
-use bnnc_graph::op::OpDef;
 use bnnc_graph::ops;
 use std::sync::Arc;
 
@@ -30,7 +29,7 @@ pub fn met(function: &Function) -> Vec<Met> {
         let NodeKind::Apply { op, args, attrs } = &function.nodes[value].kind else {
             continue;
         };
-        if is(op.0, &ops::contract::CONTRACT) {
+        if op.is(&ops::contract::CONTRACT) {
             let labels = Labels::checked(attr::symbol(attrs, 0));
             let sides = [(args[0], &labels.left), (args[1], &labels.right)];
             for (own, other) in [(sides[0], sides[1]), (sides[1], sides[0])] {
@@ -43,11 +42,11 @@ pub fn met(function: &Function) -> Vec<Met> {
                 );
             }
         }
-        if is(op.0, &ops::gather::GATHER) {
+        if op.is(&ops::gather::GATHER) {
             let axis = usize::try_from(*attr::int(attrs, 0)).unwrap_or_default();
             found.extend(meeting(function, args[0], axis, args[1]));
         }
-        if is(op.0, &ops::observe::OBSERVE)
+        if op.is(&ops::observe::OBSERVE)
             && let Some((output, params)) = args.split_last()
         {
             let vectors = params.iter().filter(|param| function.ty(**param).rank() == 1);
@@ -66,7 +65,7 @@ fn classes(function: &Function, scores: Value, output: Value, found: &mut Vec<Me
     if op.is_elementwise() {
         args.iter().for_each(|arg| classes(function, *arg, output, found));
     }
-    if is(op.0, &ops::contract::CONTRACT) {
+    if op.is(&ops::contract::CONTRACT) {
         let labels = Labels::checked(attr::symbol(attrs, 0));
         for (operand, letters) in args.iter().zip([&labels.left, &labels.right]) {
             let axis = letters
@@ -77,16 +76,14 @@ fn classes(function: &Function, scores: Value, output: Value, found: &mut Vec<Me
     }
 }
 
-fn is(op: &OpDef, wanted: &'static OpDef) -> bool {
-    std::ptr::eq(op, wanted)
-}
-
 /// A site and a parameter of the model, where these values are some.
 fn meeting(function: &Function, site: Value, axis: usize, port: Value) -> Option<Met> {
     let NodeKind::Apply { op, attrs, .. } = &function.nodes[site].kind else {
         return None;
     };
-    let name = is(op.0, &ops::sample::SAMPLE).then(|| attr::symbol(attrs, 1).clone())?;
+    let name = op
+        .is(&ops::sample::SAMPLE)
+        .then(|| attr::symbol(attrs, 1).clone())?;
     Some(Met {
         site: name,
         rank: function.ty(site).rank(),

@@ -148,7 +148,7 @@ impl<'a> Elaborator<'a> {
         let NodeKind::Apply { op, attrs, .. } = &self.builder.node(value).kind else {
             return None;
         };
-        let is_constant = std::ptr::eq(op.0, &ops::constant::CONSTANT) && self.ty(value).rank() == 0;
+        let is_constant = op.is(&ops::constant::CONSTANT) && self.ty(value).rank() == 0;
         attrs.iter().find_map(|attr| match attr {
             Attr::Real(number) if is_constant => Some(*number),
             _ => None,

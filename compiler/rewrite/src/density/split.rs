@@ -63,12 +63,12 @@ impl Split {
         };
         let copies = model.function.map_nodes(params, |call, copies| {
             let args = copies.of(call.args);
-            if std::ptr::eq(call.op.0, &ops::sample::SAMPLE) {
+            if call.op.is(&ops::sample::SAMPLE) {
                 let random = random(call.attrs, args, None);
                 let site = scope.get(&random.name);
                 split.priors.push(random);
                 site
-            } else if std::ptr::eq(call.op.0, &ops::observe::OBSERVE) {
+            } else if call.op.is(&ops::observe::OBSERVE) {
                 split.observe(call.attrs, args)
             } else if function_attrs(&model.function, call.value).any(is_random) {
                 split.observe_looped(&args, call.attrs)
@@ -307,7 +307,7 @@ fn observed(function: &Function) -> (Function, Function) {
     let mut sum = builder.real(0.0);
     let copies = function.map_nodes(params, |call, copies| {
         let mut args = copies.of(call.args);
-        if std::ptr::eq(call.op.0, &ops::observe::OBSERVE) {
+        if call.op.is(&ops::observe::OBSERVE) {
             let observed = args.pop();
             let term = random(call.attrs, args, observed).log_density(&mut builder, observed);
             sum = builder.add(sum, term);

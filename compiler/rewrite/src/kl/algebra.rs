@@ -400,7 +400,7 @@ impl<'b> Algebra<'b> {
             &ops::transpose::TRANSPOSE,
         ];
         match &self.builder.node(atom).kind {
-            NodeKind::Apply { op, args, attrs } if moving.iter().any(|one| std::ptr::eq(*one, op.0)) => {
+            NodeKind::Apply { op, args, attrs } if op.is_one_of(&moving) => {
                 Some((args[0], op.0, attrs.to_vec()))
             }
             _ => None,

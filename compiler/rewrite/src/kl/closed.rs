@@ -270,7 +270,7 @@ impl Mean<'_> {
 
 fn is_log_of(builder: &Builder, atom: Value, x: Value) -> bool {
     match &builder.node(atom).kind {
-        NodeKind::Apply { op, args, .. } => std::ptr::eq(op.0, &ops::log::LOG) && args[0] == x,
+        NodeKind::Apply { op, args, .. } => op.is(&ops::log::LOG) && args[0] == x,
         NodeKind::Param(_) => false,
     }
 }

@@ -106,9 +106,7 @@ pub fn interpret(algebra: &mut Algebra<'_>, function: &Function, args: &[Form]) 
         let args = forms.of(call.args);
         let values: Vec<Value> = args.iter().map(|arg| arg.value).collect();
         let value = algebra.builder.apply(call.op.0, &values, call.attrs.to_vec());
-        let expansion = EXPANSIONS
-            .iter()
-            .find(|(known, _)| std::ptr::eq(*known, call.op.0));
+        let expansion = EXPANSIONS.iter().find(|(known, _)| call.op.is(known));
         match expansion {
             Some((_, expand)) if algebra.varies(value) => expand(
                 algebra,

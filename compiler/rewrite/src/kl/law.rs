@@ -14,7 +14,6 @@ use bnnc_graph::analysis::dataflow::needed_by;
 use bnnc_graph::attr::{self, Attr};
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{NodeKind, Value};
-use bnnc_graph::op::OpDef;
 use bnnc_graph::ops;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -100,7 +99,7 @@ fn law(builder: &Builder, monomial: &Monomial) -> Option<(Value, Law)> {
     let NodeKind::Apply { op, attrs, .. } = &builder.node(stream).kind else {
         return None;
     };
-    let site = if is(op.0, &ops::noise::NOISE) {
+    let site = if op.is(&ops::noise::NOISE) {
         attr::symbol(attrs, 1)
     } else {
         attr::symbol(attrs, 0)
@@ -117,18 +116,14 @@ fn law(builder: &Builder, monomial: &Monomial) -> Option<(Value, Law)> {
     })
 }
 
-fn is(op: &OpDef, wanted: &OpDef) -> bool {
-    std::ptr::eq(op, wanted)
-}
-
 fn variate(builder: &Builder, atom: Value) -> Option<(Value, Variate)> {
     let NodeKind::Apply { op, args, attrs } = &builder.node(atom).kind else {
         return None;
     };
-    if is(op.0, &ops::noise::NOISE) {
+    if op.is(&ops::noise::NOISE) {
         return is_kind(attrs, NoiseKind::Normal).then_some((atom, Variate::Normal));
     }
-    if is(op.0, &ops::gamma_noise::GAMMA_NOISE) {
+    if op.is(&ops::gamma_noise::GAMMA_NOISE) {
         let shape = crate::nodes::constant_of(builder, args[3])?;
         return Some((atom, Variate::Gamma(shape)));
     }
@@ -136,17 +131,17 @@ fn variate(builder: &Builder, atom: Value) -> Option<(Value, Variate)> {
         args.first().copied()?,
         args.first().and_then(|arg| variate(builder, *arg)),
     );
-    if is(op.0, &ops::abs::ABS) {
+    if op.is(&ops::abs::ABS) {
         return inner_variate
             .filter(|(_, variate)| *variate == Variate::Normal)
             .map(|(stream, _)| (stream, Variate::HalfNormal));
     }
-    if is(op.0, &ops::neg::NEG) {
+    if op.is(&ops::neg::NEG) {
         return inner_variate
             .filter(|(_, variate)| *variate == Variate::Exponential(-1.0))
             .map(|(stream, _)| (stream, Variate::Exponential(1.0)));
     }
-    if is(op.0, &ops::log::LOG) {
+    if op.is(&ops::log::LOG) {
         let uniform = crate::nodes::application(builder, inner, &ops::noise::NOISE);
         return uniform
             .filter(|(_, attrs)| is_kind(attrs, NoiseKind::Uniform))

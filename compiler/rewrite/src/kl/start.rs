@@ -66,9 +66,9 @@ pub(super) fn along(function: &Function, count: usize) -> Option<Function> {
             &ops::reshape::RESHAPE,
             &ops::stop_gradient::STOP_GRADIENT,
         ];
-        if std::ptr::eq(call.op.0, &ops::constant::CONSTANT) {
+        if call.op.is(&ops::constant::CONSTANT) {
             Ok(builder.constant(&of(call.value), *attr::real(call.attrs, 2)))
-        } else if moves.iter().any(|op| std::ptr::eq(call.op.0, *op)) {
+        } else if call.op.is_one_of(&moves) {
             Ok(args[0])
         } else if call.op.is_elementwise() {
             Ok(builder.apply(call.op.0, &args, call.attrs.to_vec()))

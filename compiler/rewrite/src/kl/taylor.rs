@@ -223,11 +223,11 @@ fn coefficients(function: &Function, centre: f64, order: usize) -> Option<Functi
 
 /// The coefficients of an op of series.
 fn composed(builder: &mut Builder, op: Op, operands: &[Jet], order: usize) -> Option<Jet> {
-    if std::ptr::eq(op.0, &ops::pow::POW) {
+    if op.is(&ops::pow::POW) {
         let exponent = nodes::constant_of(builder, at(&operands[1], 0)?)?;
         return power(builder, &operands[0], exponent, order);
     }
-    let (_, recurrence) = RECURRENCES.iter().find(|(known, _)| std::ptr::eq(*known, op.0))?;
+    let (_, recurrence) = RECURRENCES.iter().find(|(known, _)| op.is(known))?;
     recurrence(builder, operands, order)
 }
 

@@ -180,8 +180,7 @@ fn products(row: &Function, model: &Model, layers: &[Arc<str>]) -> Vec<Product> 
 }
 
 fn is_application(row: &Function, value: Value, ops: &[&'static OpDef]) -> bool {
-    row.op(value)
-        .is_some_and(|op| ops.iter().any(|other| std::ptr::eq(*other, op.0)))
+    row.op(value).is_some_and(|op| op.is_one_of(ops))
 }
 
 /// The layer of a site: `hidden` of `hidden.w`.
@@ -296,7 +295,7 @@ impl<'a> Masker<'a> {
         let NodeKind::Apply { op, args, attrs } = &self.row.nodes[operand].kind else {
             return copies[operand];
         };
-        let is_concat = std::ptr::eq(op.0, &ops::concat::CONCAT);
+        let is_concat = op.is(&ops::concat::CONCAT);
         let moved: Vec<Value> = args
             .iter()
             .enumerate()

@@ -24,7 +24,7 @@ fn is_constant_in_pieces(function: &Function, value: bnnc_graph::function::Value
     let Some(op) = function.op(value) else {
         return false;
     };
-    let is_stopped = std::ptr::eq(op.0, &ops::stop_gradient::STOP_GRADIENT);
+    let is_stopped = op.is(&ops::stop_gradient::STOP_GRADIENT);
     let is_truth = function.ty(value).dtype == DType::Bool;
     (is_truth || matches!(op.vjp, Vjp::Zero(_))) && !is_stopped
 }

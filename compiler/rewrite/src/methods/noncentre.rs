@@ -163,17 +163,16 @@ fn apply(builder: &mut Builder, op: &'static OpDef, operands: &[Part], attrs: &[
     if let Some(operands) = free {
         return Part::Free(builder.apply(op, &operands, attrs.to_vec()));
     }
-    let is = |other: &'static OpDef| std::ptr::eq(op, other);
     Part::Noisy(match operands {
-        [x, y] if is(&ops::add::ADD) => sum(builder, *x, *y),
-        [x, y] if is(&ops::sub::SUB) => {
+        [x, y] if op.is(&ops::add::ADD) => sum(builder, *x, *y),
+        [x, y] if op.is(&ops::sub::SUB) => {
             let minus = negated(builder, *y);
             sum(builder, *x, minus)
         }
-        [x, y] if is(&ops::mul::MUL) => product(builder, *x, *y),
-        [x, y] if is(&ops::div::DIV) => quotient(builder, *x, *y),
-        [Part::Noisy(x)] if is(&ops::neg::NEG) => minus(builder, *x),
-        [Part::Noisy(x)] if is(&ops::broadcast::BROADCAST) || is(&ops::reshape::RESHAPE) => {
+        [x, y] if op.is(&ops::mul::MUL) => product(builder, *x, *y),
+        [x, y] if op.is(&ops::div::DIV) => quotient(builder, *x, *y),
+        [Part::Noisy(x)] if op.is(&ops::neg::NEG) => minus(builder, *x),
+        [Part::Noisy(x)] if op.is(&ops::broadcast::BROADCAST) || op.is(&ops::reshape::RESHAPE) => {
             each(*x, |value| builder.apply(op, &[value], attrs.to_vec()))
         }
         _ => Affine::NOISE,

@@ -161,7 +161,7 @@ pub fn reports(plans: &[Plan<'_>], choices: &[Choice], likelihood: &[String]) ->
 fn has_deviation(family: &Instance) -> bool {
     let square = |function: &Function| {
         let (_, value) = function.results.first()?;
-        let is_product = std::ptr::eq(function.op(*value)?.0, &ops::mul::MUL);
+        let is_product = function.op(*value)?.is(&ops::mul::MUL);
         let args = function.args(*value);
         let is_scale = |arg: &Value| function.param_name(*arg).is_some_and(|name| &**name == "scale");
         Some(is_product && args.iter().all(is_scale))

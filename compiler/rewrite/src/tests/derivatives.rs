@@ -11,7 +11,7 @@ use bnnc_graph::tensor::Tensor;
 /// Calls whose result is real, as losses, with operands; not of the op that hides its derivative by intent, nor of those
 /// whose derivative is that of a law.
 fn losses(op: &'static OpDef) -> Vec<(Function, Vec<Tensor>)> {
-    if std::ptr::eq(op, &ops::stop_gradient::STOP_GRADIENT) || matches!(op.vjp, Vjp::Implicit(_)) {
+    if op.is(&ops::stop_gradient::STOP_GRADIENT) || matches!(op.vjp, Vjp::Implicit(_)) {
         return Vec::new();
     }
     let real = |function: &Function| {

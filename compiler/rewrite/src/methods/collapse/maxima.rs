@@ -15,7 +15,7 @@ use std::collections::HashSet;
 /// `function` with the largest elements of reals found by pairs, where they depend on `moved`.
 pub fn by_pairs(function: &Function, moved: &HashSet<Value>) -> Function {
     function.rebuild(|builder, call, copies| {
-        let is_largest = std::ptr::eq(call.op.0, &ops::reduce_max::REDUCE_MAX)
+        let is_largest = call.op.is(&ops::reduce_max::REDUCE_MAX)
             && moved.contains(&call.args[0])
             && function.ty(call.args[0]).dtype == DType::Real;
         let axes = is_largest.then(|| positions(attr::ints(call.attrs, 0)));

@@ -19,7 +19,7 @@ pub(super) fn inline(builder: &mut Builder, function: &Function, args: &[Value])
             continue;
         };
         let args: Vec<Value> = args.iter().map(|arg| copies[arg]).collect();
-        let is_lookup = std::ptr::eq(op.0, &ops::scatter_add::SCATTER_ADD);
+        let is_lookup = op.is(&ops::scatter_add::SCATTER_ADD);
         let product = is_lookup.then(|| product(builder, &args, attrs)).flatten();
         let copy = product.unwrap_or_else(|| builder.apply(op.0, &args, attrs.clone()));
         copies.insert(value, copy);

@@ -100,10 +100,6 @@ struct Walk<'a> {
     is_series: bool,
 }
 
-fn is(op: &'static OpDef, other: &'static OpDef) -> bool {
-    std::ptr::eq(op, other)
-}
-
 impl<'a> Walk<'a> {
     fn new(row: &'a Function, series: usize) -> Walk<'a> {
         Walk {
@@ -165,7 +161,7 @@ impl<'a> Walk<'a> {
         found.ok_or_else(|| {
             let sources = operands.iter().flat_map(State::sources).collect();
             let why = match op {
-                op if is(op, &ops::mul::MUL) || is(op, &ops::contract::CONTRACT) => {
+                op if op.is(&ops::mul::MUL) || op.is(&ops::contract::CONTRACT) => {
                     "outputs are multiplied that share weights in different ways".to_owned()
                 }
                 op => format!(
@@ -180,14 +176,14 @@ impl<'a> Walk<'a> {
     fn combined(&mut self, op: &'static OpDef, operands: &[State], attrs: &[Attr]) -> Option<State> {
         let x = &operands[0];
         match op {
-            op if is(op, &ops::add::ADD) => Some(self.sum(x, &operands[1])),
-            op if is(op, &ops::sub::SUB) => {
+            op if op.is(&ops::add::ADD) => Some(self.sum(x, &operands[1])),
+            op if op.is(&ops::sub::SUB) => {
                 let minus = self.negated(&operands[1]);
                 Some(self.sum(x, &minus))
             }
-            op if is(op, &ops::neg::NEG) => Some(self.negated(x)),
-            op if is(op, &ops::mul::MUL) => self.product(x, &operands[1]),
-            op if is(op, &ops::div::DIV) => {
+            op if op.is(&ops::neg::NEG) => Some(self.negated(x)),
+            op if op.is(&ops::mul::MUL) => self.product(x, &operands[1]),
+            op if op.is(&ops::div::DIV) => {
                 let State::Free(divisor) = operands[1] else {
                     return None;
                 };
@@ -195,17 +191,17 @@ impl<'a> Walk<'a> {
                 let inverse = self.builder.div(one, divisor);
                 self.product(x, &State::Free(inverse))
             }
-            op if is(op, &ops::pow::POW) => self.power(x, &operands[1]),
-            op if is(op, &ops::select::SELECT) => self.selected(operands),
-            op if is(op, &ops::log_sigmoid::LOG_SIGMOID) => self.log_sigmoid(x),
-            op if is(op, &ops::softplus::SOFTPLUS) => {
+            op if op.is(&ops::pow::POW) => self.power(x, &operands[1]),
+            op if op.is(&ops::select::SELECT) => self.selected(operands),
+            op if op.is(&ops::log_sigmoid::LOG_SIGMOID) => self.log_sigmoid(x),
+            op if op.is(&ops::softplus::SOFTPLUS) => {
                 let minus = self.negated(x);
                 let result = self.log_sigmoid(&minus)?;
                 Some(self.negated(&result))
             }
-            op if is(op, &ops::contract::CONTRACT) => self.contracted(operands, attrs),
-            op if is(op, &ops::reduce_sum::REDUCE_SUM) => self.summed(x, attrs),
-            op if MOVES.iter().any(|other| is(op, other)) => Some(self.moved(op, x, attrs)),
+            op if op.is(&ops::contract::CONTRACT) => self.contracted(operands, attrs),
+            op if op.is(&ops::reduce_sum::REDUCE_SUM) => self.summed(x, attrs),
+            op if MOVES.iter().any(|other| op.is(other)) => Some(self.moved(op, x, attrs)),
             _ => None,
         }
     }
@@ -406,7 +402,7 @@ impl<'a> Walk<'a> {
     fn moved(&mut self, op: &'static OpDef, x: &State, attrs: &[Attr]) -> State {
         match x {
             State::Polynomial(p) => {
-                let repeats = is(op, &ops::broadcast::BROADCAST);
+                let repeats = op.is(&ops::broadcast::BROADCAST);
                 State::Polynomial(p.moved(&mut self.builder, &mut self.numbering, op, attrs, repeats))
             }
             State::Free(value) => State::Free(self.builder.apply(op, &[*value], attrs.to_vec())),

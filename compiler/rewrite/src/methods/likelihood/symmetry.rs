@@ -69,10 +69,6 @@ fn count(shape: &Shape) -> usize {
     shape.count(&Sizes::default())
 }
 
-fn is(op: &'static OpDef, other: &'static OpDef) -> bool {
-    std::ptr::eq(op, other)
-}
-
 fn apply(
     builder: &mut Builder,
     op: &'static OpDef,
@@ -84,7 +80,7 @@ fn apply(
     if operands.iter().all(|operand| operand.odd.is_none()) {
         let evens: Vec<Value> = operands.iter().filter_map(|operand| operand.even).collect();
         let value = builder.apply(op, &evens, attrs.to_vec());
-        let is_normal = is(op, &ops::noise::NOISE) && **attr::symbol(attrs, 0) == *NoiseKind::Normal.name();
+        let is_normal = op.is(&ops::noise::NOISE) && **attr::symbol(attrs, 0) == *NoiseKind::Normal.name();
         if is_normal && count(&builder.shape(value)) == elements {
             return Some(standard(builder, value));
         }
@@ -96,14 +92,14 @@ fn apply(
     }
     let x = operands[0];
     match op {
-        op if is(op, &ops::add::ADD) => Some(sum(builder, x, operands[1])),
-        op if is(op, &ops::sub::SUB) => {
+        op if op.is(&ops::add::ADD) => Some(sum(builder, x, operands[1])),
+        op if op.is(&ops::sub::SUB) => {
             let minus = each(operands[1], |value| builder.neg(value));
             Some(sum(builder, x, minus))
         }
-        op if is(op, &ops::neg::NEG) => Some(each(x, |value| builder.neg(value))),
-        op if is(op, &ops::mul::MUL) => Some(product(builder, x, operands[1])),
-        op if is(op, &ops::div::DIV) && operands[1].odd.is_none() => {
+        op if op.is(&ops::neg::NEG) => Some(each(x, |value| builder.neg(value))),
+        op if op.is(&ops::mul::MUL) => Some(product(builder, x, operands[1])),
+        op if op.is(&ops::div::DIV) && operands[1].odd.is_none() => {
             let one = builder.like(1.0, operands[1].even?);
             let inverse = Split {
                 even: Some(builder.div(one, operands[1].even?)),
@@ -112,14 +108,14 @@ fn apply(
             Some(product(builder, x, inverse))
         }
         // Elements keep their order, so they keep their signs.
-        op if is(op, &ops::reshape::RESHAPE) => {
+        op if op.is(&ops::reshape::RESHAPE) => {
             Some(each(x, |value| builder.apply(op, &[value], attrs.to_vec())))
         }
-        op if is(op, &ops::abs::ABS) && x.even.is_none() => {
+        op if op.is(&ops::abs::ABS) && x.even.is_none() => {
             let value = builder.abs(x.odd?.value);
             Some(unsigned(value))
         }
-        op if is(op, &ops::contract::CONTRACT) => contraction(builder, operands, attrs),
+        op if op.is(&ops::contract::CONTRACT) => contraction(builder, operands, attrs),
         _ => None,
     }
 }

@@ -69,10 +69,9 @@ pub fn usage(
 /// Whether a vector holds matrices: a family over several sites has them in one vector.
 fn widens(row: &Function, users: &[Vec<Value>], vector: Value) -> bool {
     let moves = [&ops::slice::SLICE, &ops::reshape::RESHAPE];
-    let moved = users[vector.index()].iter().filter(|user| {
-        row.op(**user)
-            .is_some_and(|op| moves.iter().any(|other| std::ptr::eq(*other, op.0)))
-    });
+    let moved = users[vector.index()]
+        .iter()
+        .filter(|user| row.op(**user).is_some_and(|op| op.is_one_of(&moves)));
     moved
         .into_iter()
         .any(|user| row.ty(*user).rank() > 1 || widens(row, users, *user))
@@ -138,7 +137,7 @@ impl Product {
         let NodeKind::Apply { op, args, attrs } = &row.nodes[node].kind else {
             return None;
         };
-        if !std::ptr::eq(op.0, &ops::contract::CONTRACT) || args[0] == args[1] {
+        if !op.is(&ops::contract::CONTRACT) || args[0] == args[1] {
             return None;
         }
         let Labels { left, right, result } = Labels::checked(attr::symbol(attrs, 0));
@@ -210,7 +209,7 @@ pub fn folds(
         let NodeKind::Apply { op, args, .. } = &row.nodes[sum].kind else {
             continue;
         };
-        if !std::ptr::eq(op.0, &ops::add::ADD) {
+        if !op.is(&ops::add::ADD) {
             continue;
         }
         for (product, bias) in [(args[0], args[1]), (args[1], args[0])] {

@@ -22,10 +22,6 @@ static MOVING: [&OpDef; 6] = [
     &ops::stop_gradient::STOP_GRADIENT,
 ];
 
-fn is(op: &OpDef, other: &'static OpDef) -> bool {
-    std::ptr::eq(op, other)
-}
-
 /// Returns `function` with the positions of each selection as its results, in order, and the sizes of the axes. A position whose element only
 /// one branch of a choice uses is 0 where the other branch is taken.
 ///
@@ -46,7 +42,7 @@ fn collect(function: &Function) -> (Function, Vec<usize>) {
         let NodeKind::Apply { op, args, attrs } = &function.nodes[value].kind else {
             continue;
         };
-        if is(op.0, &ops::gather::GATHER) {
+        if op.is(&ops::gather::GATHER) {
             let axis = *attr::int(attrs, 0) as usize;
             let Some(size) = function.ty(args[0]).dims().get(axis).and_then(|dim| dim.fixed()) else {
                 continue;
@@ -55,7 +51,7 @@ fn collect(function: &Function) -> (Function, Vec<usize>) {
             results.push(index);
             sizes.push(size);
         }
-        if is(op.0, &ops::map::MAP) {
+        if op.is(&ops::map::MAP) {
             let (inner, of_inner) = collect(attr::function(attrs, 0));
             let operands: Vec<Value> = args.iter().map(|arg| copies[arg.index()]).collect();
             for ((_, index), size) in inner.results.iter().zip(of_inner) {
@@ -108,7 +104,7 @@ fn guarded(
         if is_result || !same || !op.is_elementwise() {
             break;
         }
-        if is(op.0, &ops::select::SELECT) && args[0] != value && args[1] != args[2] {
+        if op.is(&ops::select::SELECT) && args[0] != value && args[1] != args[2] {
             let condition = copies[args[0].index()];
             guarded = match args[1] == value {
                 true => builder.select(condition, guarded, zero),
@@ -137,7 +133,7 @@ pub fn rows(
             let rows = builder.to_real(rows);
             Some(builder.broadcast(rows, &shape, &[0]))
         }
-        NodeKind::Apply { op, args, attrs } if MOVING.iter().any(|moving| is(op.0, moving)) => {
+        NodeKind::Apply { op, args, attrs } if MOVING.iter().any(|moving| op.is(moving)) => {
             let rows = rows(builder, function, copies, args[0], is_column)?;
             let mut operands: Vec<Value> = args.iter().map(|arg| copies[arg.index()]).collect();
             operands[0] = rows;

@@ -42,7 +42,7 @@ pub fn uniform(one: &Function, other: &Function, selects: Selects<'_>) -> Result
                     args: with,
                     attrs: those,
                 },
-            ) if std::ptr::eq(op.0, also.0) && args == with => {
+            ) if op == also && args == with => {
                 pair.same_attributes(op.0, attrs, those).ok_or_else(different)?;
                 pair.apart(value, op.0, args, attrs)
                     .map_err(|name| format!("`{name}` mixes the levels"))?;
@@ -74,10 +74,9 @@ impl Pair<'_> {
 
     /// Returns whether only shapes differ, where there are any.
     fn same_attributes(&self, op: &'static OpDef, one: &[Attr], other: &[Attr]) -> Option<()> {
-        let is = |wanted: &'static OpDef| std::ptr::eq(op, wanted);
         let same = |(one, other): (&Attr, &Attr)| match (one, other) {
             (Attr::Shape(_), Attr::Shape(_)) => {
-                is(&ops::constant::CONSTANT) || is(&ops::broadcast::BROADCAST)
+                op.is(&ops::constant::CONSTANT) || op.is(&ops::broadcast::BROADCAST)
             }
             (Attr::Dist(one), Attr::Dist(other)) => one.name == other.name,
             _ => one == other,
@@ -90,13 +89,12 @@ impl Pair<'_> {
 
     /// Returns whether each level of the result depends on the same level of the operands. `Err` names the operation.
     fn apart(&self, value: Value, op: &'static OpDef, args: &[Value], attrs: &[Attr]) -> Result<(), String> {
-        let is = |wanted: &'static OpDef| std::ptr::eq(op, wanted);
         let refuse = || Err(self.name(value, op));
-        if args.iter().any(|arg| self.selects_level(*arg)) && !is(&ops::gather::GATHER) {
+        if args.iter().any(|arg| self.selects_level(*arg)) && !op.is(&ops::gather::GATHER) {
             return refuse();
         }
         let grown: Vec<Vec<usize>> = args.iter().map(|arg| self.axes(*arg)).collect();
-        if is(&ops::gather::GATHER) {
+        if op.is(&ops::gather::GATHER) {
             let picked = *attr::int(attrs, 0) as usize;
             let of_level = grown[0].contains(&picked);
             return match grown[1].is_empty() && of_level == self.selects_level(args[1]) {
@@ -106,17 +104,17 @@ impl Pair<'_> {
         }
         if grown.iter().all(Vec::is_empty) {
             return match self.grows(value)
-                && !is(&ops::constant::CONSTANT)
-                && !is(&ops::broadcast::BROADCAST)
-                && !is(&ops::sample::SAMPLE)
+                && !op.is(&ops::constant::CONSTANT)
+                && !op.is(&ops::broadcast::BROADCAST)
+                && !op.is(&ops::sample::SAMPLE)
             {
                 true => refuse(),
                 false => Ok(()),
             };
         }
-        let is_apart = if is(&ops::sample::SAMPLE) {
+        let is_apart = if op.is(&ops::sample::SAMPLE) {
             attr::dist(attrs, 0).elementwise && self.grows(value)
-        } else if is(&ops::contract::CONTRACT) {
+        } else if op.is(&ops::contract::CONTRACT) {
             let labels = Labels::checked(attr::symbol(attrs, 0));
             let letters = [&labels.left, &labels.right];
             let mut summed = grown.iter().zip(letters).flat_map(|(axes, letters)| {
@@ -125,14 +123,14 @@ impl Pair<'_> {
                     .filter(|letter| !labels.result.contains(letter))
             });
             summed.next().is_none()
-        } else if is(&ops::reduce_sum::REDUCE_SUM) || is(&ops::reduce_max::REDUCE_MAX) {
+        } else if op.is(&ops::reduce_sum::REDUCE_SUM) || op.is(&ops::reduce_max::REDUCE_MAX) {
             let axes = attr::ints(attrs, 0);
             !grown[0].iter().any(|axis| axes.contains(&(*axis as i64)))
         } else {
             op.is_elementwise()
-                || is(&ops::broadcast::BROADCAST)
-                || is(&ops::transpose::TRANSPOSE)
-                || is(&ops::stop_gradient::STOP_GRADIENT)
+                || op.is(&ops::broadcast::BROADCAST)
+                || op.is(&ops::transpose::TRANSPOSE)
+                || op.is(&ops::stop_gradient::STOP_GRADIENT)
         };
         match is_apart {
             true => Ok(()),
