@@ -2,6 +2,7 @@
 //!
 //! Tests of the command line live beside the binary, in `compiler/cli/tests`.
 
+pub mod book;
 pub mod compile;
 pub mod crates;
 pub mod emulated;

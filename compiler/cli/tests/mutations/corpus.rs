@@ -7,27 +7,30 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-fn visit(folder: &Path, found: &mut Vec<PathBuf>) {
+fn visit(folder: &Path, extension: &str, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).expect("the folder is read").flatten() {
         let path = entry.path();
         if path.is_dir() {
-            visit(&path, found);
-        } else if path.extension().is_some_and(|extension| extension == "bnn") {
+            visit(&path, extension, found);
+        } else if path.extension().is_some_and(|found| found == extension) {
             found.push(path);
         }
     }
 }
 
-/// Programs: those of the examples and of the tests, the library, and the blocks of its manual.
+/// Programs: those of the examples and of the tests, the library, and the blocks of the book.
 pub fn programs() -> Vec<String> {
     let mut files = Vec::new();
     for folder in ["examples", "tests/programs", "stdlib"] {
-        visit(&root().join(folder), &mut files);
+        visit(&root().join(folder), "bnn", &mut files);
     }
     files.sort();
+    let mut pages = Vec::new();
+    visit(&root().join("docs/src"), "md", &mut pages);
+    pages.sort();
     let read = |path: PathBuf| fs::read_to_string(path).expect("the file is read");
-    let manual = read(root().join("stdlib/README.md"));
-    let blocks = manual
+    let book: String = pages.into_iter().map(read).collect();
+    let blocks = book
         .split("```bnn")
         .skip(1)
         .filter_map(|rest| rest.split_once('\n')?.1.split("```").next());

@@ -1,112 +1,99 @@
-//! The language reference, `stdlib/README.md`: its programs compile as it says, and its tables are the registries.
-//!
-//! `BNNC_BLESS=1 cargo test -p bnnc-tests --test reference` writes the tables.
+//! The tables of the reference are the registries: functions, methods with their options, distributions, layers, optimisers.
 
 use bnnc_abi::method::{self, MOST, OptionDef, OptionKind, Takes, range};
+use bnnc_abi::metrics::{self, Basis, Metric};
 use bnnc_base::source::SourceMap;
-use bnnc_driver::options::Options;
-use bnnc_driver::program;
 use bnnc_grammar::ast::{DefinitionKind, Dist, Item, ItemKind};
 use bnnc_hir::builtin::{self, Builtin, Rule};
+use bnnc_tests::book::{Page, pages};
+use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::path::PathBuf;
 
-fn path() -> PathBuf {
-    bnnc_tests::root().join("stdlib/README.md")
-}
-
-/// A block of code: its line, what stands after the language, its text.
-struct Block {
-    line: usize,
-    expected: Vec<String>,
-    text: String,
-}
-
-fn blocks(reference: &str) -> Vec<Block> {
-    let mut blocks = Vec::new();
-    let mut lines = reference.lines().enumerate();
-    while let Some((at, line)) = lines.next() {
-        let Some(words) = line.strip_prefix("```bnn") else {
-            continue;
-        };
-        let expected = words
-            .split_whitespace()
-            .filter_map(|word| word.strip_prefix("error="));
-        let expected = expected.map(str::to_owned).collect();
-        let body = lines
-            .by_ref()
-            .map(|(_, line)| line)
-            .take_while(|line| *line != "```");
-        let text = body.fold(String::new(), |text, line| text + line + "\n");
-        blocks.push(Block {
-            line: at + 1,
-            expected,
-            text,
-        });
+/// All tables by the name that stands in front of them.
+fn tables() -> BTreeMap<String, String> {
+    let mut tables = BTreeMap::from([
+        ("builtins".to_owned(), builtins()),
+        ("methods".to_owned(), methods()),
+        ("distributions".to_owned(), distributions()),
+        ("layers".to_owned(), layers()),
+        ("optimisers".to_owned(), optimisers()),
+        ("functions".to_owned(), functions()),
+        ("metrics".to_owned(), metric_rows()),
+    ]);
+    for method in method::ALL {
+        tables.insert(format!("options {}", method.name), options(method.options));
     }
-    blocks
+    tables
 }
 
-#[test]
-fn programs_compile_or_fail_as_they_say() {
-    let reference = bnnc_tests::files::read(&path());
-    let blocks = blocks(&reference);
-    assert!(blocks.len() > 15, "only {} programs", blocks.len());
-    assert!(blocks.iter().any(|block| !block.expected.is_empty()));
-    for block in blocks {
-        let place = format!("stdlib/README.md:{}", block.line);
-        let program = program::load(&place, &block.text, &Options::default());
-        let found: Vec<&str> = program
-            .diagnostics
-            .iter()
-            .map(|diagnostic| diagnostic.code.id)
-            .collect();
-        assert_eq!(found, block.expected, "{place}: {:#?}", program.diagnostics);
-        let formatted = bnnc_grammar::print::format(&program.source);
-        if let Ok(formatted) = formatted {
-            assert_eq!(formatted, block.text, "{place} is not formatted");
-        }
+/// A page with its tables as they have to be, and the names of these.
+fn written(page: &Page, tables: &BTreeMap<String, String>) -> (String, Vec<String>) {
+    let (mut text, mut names) = (String::new(), Vec::new());
+    let mut rest = page.text.as_str();
+    while let Some((before, name, after)) = opened(rest) {
+        let table = tables
+            .get(name)
+            .unwrap_or_else(|| panic!("{}: no table is called `{name}`", page.path));
+        let end = after
+            .find(END)
+            .unwrap_or_else(|| panic!("{}: the table `{name}` has no end", page.path));
+        let _ = write!(text, "{before}<!-- {name} -->\n{table}{END}");
+        names.push(name.to_owned());
+        rest = &after[end + END.len()..];
     }
+    (text + rest, names)
 }
 
-/// Every table between `<!-- NAME -->` and `<!-- end -->`.
+/// What ends a table.
+const END: &str = "<!-- end -->";
+
+/// The text before the next table, its name, and the text after its name.
+fn opened(text: &str) -> Option<(&str, &str, &str)> {
+    let (before, rest) = text.split_once("<!-- ")?;
+    let (name, after) = rest.split_once(" -->\n")?;
+    Some((before, name, after))
+}
+
 #[test]
 fn tables_are_the_registries() {
-    let reference = bnnc_tests::files::read(&path());
-    let tables = [
-        ("builtins", builtins()),
-        ("methods", methods()),
-        ("options", options()),
-        ("distributions", distributions()),
-        ("layers", layers()),
-        ("optimisers", optimisers()),
-        ("functions", functions()),
-    ];
-    let mut expected = reference.clone();
-    for (name, table) in tables {
-        let (open, close) = (format!("<!-- {name} -->\n"), "<!-- end -->");
-        let start = expected
-            .find(&open)
-            .unwrap_or_else(|| panic!("no table `{name}`"))
-            + open.len();
-        let length = expected[start..]
-            .find(close)
-            .unwrap_or_else(|| panic!("the table `{name}` has no end"));
-        expected.replace_range(start..start + length, &table);
+    let tables = tables();
+    let mut all = Vec::new();
+    for page in pages(&bnnc_tests::root()) {
+        let (expected, names) = written(&page, &tables);
+        all.extend(names);
+        let path = bnnc_tests::root().join("docs/src").join(&page.path);
+        if std::env::var_os("BNNC_BLESS").is_some() {
+            if expected != page.text {
+                std::fs::write(path, &expected).unwrap_or_else(|error| panic!("{error}"));
+            }
+            continue;
+        }
+        for (line, (found, wanted)) in page.text.lines().zip(expected.lines()).enumerate() {
+            let place = format!("docs/src/{}:{}", page.path, line + 1);
+            assert_eq!(found, wanted, "{place}: write the tables with BNNC_BLESS=1");
+        }
+        assert_eq!(page.text, expected);
     }
-    if std::env::var_os("BNNC_BLESS").is_some() {
-        std::fs::write(path(), &expected).unwrap_or_else(|error| panic!("{error}"));
-        return;
+    all.sort();
+    let wanted: Vec<&String> = tables.keys().collect();
+    assert_eq!(
+        all.iter().collect::<Vec<&String>>(),
+        wanted,
+        "each table is in the book once"
+    );
+}
+
+#[test]
+fn each_method_has_a_page_in_the_reference() {
+    let pages = pages(&bnnc_tests::root());
+    for method in method::ALL {
+        let path = format!("reference/methods/{}.md", method.name);
+        let page = pages.iter().find(|page| page.path == path);
+        let page = page.unwrap_or_else(|| panic!("docs/src/{path} is missing"));
+        for part in ["## When to use it", "## Cost", "## Options"] {
+            assert!(page.text.contains(part), "docs/src/{path} has no `{part}`");
+        }
     }
-    for (line, (found, wanted)) in reference.lines().zip(expected.lines()).enumerate() {
-        assert_eq!(
-            found,
-            wanted,
-            "stdlib/README.md:{}: write the tables with BNNC_BLESS=1",
-            line + 1
-        );
-    }
-    assert_eq!(reference, expected);
 }
 
 /// A table with these columns.
@@ -121,7 +108,7 @@ fn table<const N: usize>(head: [&str; N], rows: impl IntoIterator<Item = [String
 
 fn builtins() -> String {
     table(
-        ["function", "takes", "gives"],
+        ["function", "arguments", "result"],
         builtin::ALL
             .iter()
             .map(|one| [call(one), arguments(one.rule).to_owned(), one.doc.to_owned()]),
@@ -172,47 +159,51 @@ fn methods() -> String {
             Takes::ModelOrFixed => "a model, or a posterior that fixes some of its sites",
         };
         [
-            format!("`{}`", method.name),
+            format!("[`{0}`](methods/{0}.md)", method.name),
             takes.to_owned(),
             method.doc.to_owned(),
         ]
     };
-    table(["method", "takes", ""], method::ALL.iter().map(row))
+    table(["method", "target", ""], method::ALL.iter().map(row))
 }
 
-/// Options of one name may differ between methods in what they mean and in their defaults.
-fn is_same(one: &OptionDef, other: &OptionDef) -> bool {
-    (one.name, one.kind, one.default, one.doc) == (other.name, other.kind, other.default, other.doc)
+fn metric_rows() -> String {
+    let basis = |metric: &Metric| match metric.basis {
+        Basis::Mean => "predictive means",
+        Basis::Draws => "predictive draws",
+        Basis::Probabilities => "class probabilities",
+        Basis::Outliers => "class probabilities of `outliers`",
+        Basis::LogLikelihood => "log densities",
+        Basis::LeftOut => "posterior draws",
+        Basis::Time => "the clock",
+    };
+    let row = |metric: &Metric| {
+        [
+            format!("`{}`", metric.written),
+            metric.meaning.to_owned(),
+            basis(metric).to_owned(),
+        ]
+    };
+    table(
+        ["metric", "meaning", "computed from"],
+        metrics::ALL.iter().map(row),
+    )
 }
 
-fn options() -> String {
-    let mut seen: Vec<&OptionDef> = Vec::new();
-    for option in method::ALL.iter().flat_map(|method| method.options) {
-        if !seen.iter().any(|known| is_same(known, option)) {
-            seen.push(option);
-        }
-    }
-    let row = |option: &&OptionDef| {
-        let has = |method: &&method::MethodDef| method.options.iter().any(|known| is_same(known, option));
-        let of: Vec<String> = method::ALL
-            .iter()
-            .filter(has)
-            .map(|method| format!("`{}`", method.name))
-            .collect();
-        let default = if option.default.is_empty() {
-            String::new()
-        } else {
-            format!("`{}`", option.default)
+fn options(options: &[OptionDef]) -> String {
+    let row = |option: &OptionDef| {
+        let default = match option.default {
+            "" => String::new(),
+            default => format!("`{default}`"),
         };
         [
             format!("`{}`", option.name),
-            of.join(", "),
             values(option.kind),
             default,
             option.doc.to_owned(),
         ]
     };
-    table(["option", "of", "value", "default", ""], seen.iter().map(row))
+    table(["option", "value", "default", ""], options.iter().map(row))
 }
 
 fn words_of(words: &[&str]) -> String {

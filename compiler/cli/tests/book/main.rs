@@ -1,0 +1,229 @@
+//! The programs and the shell commands of the book in `docs/`, run as a reader runs them.
+//!
+//! Each page has a folder of its own, with `docs/data` in it as `data`; the tour starts in an empty one. A block marked `run` is run with few
+//! steps, and in full by the ignored test, which also compares the output that the page shows.
+
+#[allow(dead_code, reason = "the tests of the book's links use the rest")]
+#[path = "../../../../tests/src/book.rs"]
+mod book;
+mod output;
+mod quick;
+mod schema;
+#[path = "../support/mod.rs"]
+mod support;
+
+use book::{Block, Page};
+use schema::Schema;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+use std::thread;
+
+/// The page that a reader follows from any folder, without a checkout.
+const TOUR: &str = "tour.md";
+
+/// Data of the examples that the book reads.
+const EXAMPLES: &[&str] = &[
+    "digits/data/train-images.gz",
+    "digits/data/train-labels.gz",
+    "digits/data/test-images.gz",
+    "digits/data/test-labels.gz",
+    "kin8nm/data/kin8nm.csv.gz",
+];
+
+/// How much of the book is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Extent {
+    /// Few steps and draws; the output is not compared.
+    Quick,
+    /// As the page states; the output is that of the page.
+    Full,
+}
+
+#[test]
+fn programs_of_the_book_run() {
+    assert!(run(Extent::Quick) >= 40, "the book has programs");
+}
+
+#[test]
+#[ignore = "minutes; `.ci/examples` runs it in release"]
+fn programs_of_the_book_print_what_it_shows() {
+    assert!(run(Extent::Full) >= 40, "the book has programs");
+}
+
+/// Runs all pages; the number of programs that were run.
+fn run(extent: Extent) -> usize {
+    let schema = Schema::read(&support::root().join("docs/src/reference/result.schema.json"));
+    let pages = Mutex::new(book::pages(&support::root()));
+    let (faults, count) = (Mutex::new(Vec::new()), Mutex::new(0));
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                while let Some(page) = next(&pages) {
+                    let mut reader = Reader::new(&page, extent, &schema);
+                    reader.follow();
+                    *count.lock().expect("a count") += reader.count;
+                    faults.lock().expect("a list").extend(reader.faults);
+                }
+            });
+        }
+    });
+    let mut faults = faults.into_inner().expect("a list");
+    faults.sort();
+    assert!(faults.is_empty(), "\n{}\n", faults.join("\n\n"));
+    count.into_inner().expect("a count")
+}
+
+fn next(pages: &Mutex<Vec<Page>>) -> Option<Page> {
+    pages.lock().expect("a list of pages").pop()
+}
+
+/// A reader of one page, who does what it states in a folder of his own.
+struct Reader<'b> {
+    page: &'b Page,
+    extent: Extent,
+    schema: &'b Schema,
+    folder: PathBuf,
+    /// The number of programs that were run.
+    count: usize,
+    faults: Vec<String>,
+}
+
+impl<'b> Reader<'b> {
+    fn new(page: &'b Page, extent: Extent, schema: &'b Schema) -> Reader<'b> {
+        let top = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("book-{extent:?}"));
+        let name = page.path.replace('/', "-");
+        let folder = top.join(name.trim_end_matches(".md")).join("docs");
+        let above = folder.parent().expect("a folder");
+        let _ = fs::remove_dir_all(above);
+        fs::create_dir_all(&folder).expect("a folder");
+        Reader {
+            page,
+            extent,
+            schema,
+            folder,
+            count: 0,
+            faults: Vec::new(),
+        }
+    }
+
+    /// Copies the data of the book into the folder, and puts those of the examples where programs in `docs` find them.
+    fn unpack(&self) {
+        let data = self.folder.join("data");
+        fs::create_dir_all(&data).expect("a folder");
+        for entry in fs::read_dir(support::root().join("docs/data"))
+            .expect("the data of the book")
+            .flatten()
+        {
+            fs::copy(entry.path(), data.join(entry.file_name())).expect("a copy");
+        }
+        for file in EXAMPLES {
+            let copy = self.folder.join("../examples").join(file);
+            fs::create_dir_all(copy.parent().expect("a folder")).expect("a folder");
+            fs::copy(support::root().join("examples").join(file), copy).expect("a copy");
+        }
+    }
+
+    fn follow(&mut self) {
+        let blocks = self.page.blocks();
+        if self.page.path != TOUR && blocks.iter().any(|block| block.language != "text") {
+            self.unpack();
+        }
+        let mut shown = String::new();
+        for block in &blocks {
+            match block.language.as_str() {
+                "bnn" if block.has("run") || block.values("file").count() > 0 => shown = self.program(block),
+                "sh" => shown = self.shell(block),
+                "text" if self.extent == Extent::Full && !block.has("other") => {
+                    let missing = output::missing(&block.text, &shown);
+                    let place = self.place(block);
+                    let lines = missing
+                        .iter()
+                        .map(|line| format!("{place}: the output has no line like\n{line}"));
+                    self.faults.extend(lines);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn place(&self, block: &Block) -> String {
+        format!("docs/src/{}:{}", self.page.path, block.line)
+    }
+
+    /// Writes a program and runs it if it is marked so; the text that it shows.
+    fn program(&mut self, block: &Block) -> String {
+        let stem = self
+            .page
+            .path
+            .rsplit('/')
+            .next()
+            .unwrap_or_default()
+            .replace(".md", ".bnn");
+        let name = block.values("file").next().unwrap_or(&stem).to_owned();
+        let path = self.folder.join(&name);
+        fs::write(&path, &block.text).expect("the program is written");
+        if !block.has("run") {
+            return String::new();
+        }
+        self.count += 1;
+        let mut command = self.command(env!("CARGO_BIN_EXE_bnnc"));
+        command.arg("run").arg(&name);
+        match self.extent {
+            Extent::Full => {}
+            Extent::Quick => {
+                command.args(["--json", "--threads", "1"]);
+                for setting in quick::settings(&block.text) {
+                    command.args(["--set", &setting]);
+                }
+            }
+        }
+        let output = command.output().expect("bnnc starts");
+        let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+        let wanted = block.values("status").next().unwrap_or("0");
+        if output.status.code().map(|status| status.to_string()).as_deref() != Some(wanted) {
+            let place = self.place(block);
+            self.faults.push(format!("{place}: {}\n{stderr}", output.status));
+        } else if self.extent == Extent::Quick && wanted == "0" {
+            let place = self.place(block);
+            let found = self.schema.faults(&stdout);
+            self.faults
+                .extend(found.iter().map(|fault| format!("{place}: {fault}")));
+        }
+        stderr + &stdout
+    }
+
+    /// Runs commands of the shell; what they print.
+    fn shell(&mut self, block: &Block) -> String {
+        let mut command = self.command("sh");
+        let output = command
+            .args(["-e", "-c", &block.text])
+            .output()
+            .expect("a shell starts");
+        let shown = text(&output.stderr) + &text(&output.stdout);
+        let wanted = block.values("status").next().unwrap_or("0");
+        if output.status.code().map(|status| status.to_string()).as_deref() != Some(wanted) {
+            let place = self.place(block);
+            self.faults.push(format!("{place}: {}\n{shown}", output.status));
+        }
+        shown
+    }
+
+    /// A command in the folder, that finds `bnnc`.
+    fn command(&self, program: &str) -> Command {
+        let binaries = Path::new(env!("CARGO_BIN_EXE_bnnc")).parent().expect("a folder");
+        let path = std::env::var("PATH").unwrap_or_default();
+        let mut command = Command::new(program);
+        command
+            .current_dir(&self.folder)
+            .stdin(Stdio::null())
+            .env("NO_COLOR", "1");
+        command.env("PATH", format!("{}:{path}", binaries.display()));
+        command
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}

@@ -1,0 +1,46 @@
+//! Every program of the book compiles, or fails with the code that its fence states, and is formatted.
+
+use bnnc_driver::options::Options;
+use bnnc_driver::program;
+use bnnc_tests::book;
+
+#[test]
+fn programs_compile_or_fail_with_the_stated_code() {
+    let mut count = 0;
+    let mut faults = Vec::new();
+    for page in book::pages(&bnnc_tests::root()) {
+        for block in page.blocks() {
+            if block.language != "bnn" {
+                continue;
+            }
+            count += 1;
+            let place = format!("docs/src/{}:{}", page.path, block.line);
+            // The programs read from `docs/data`, as a reader does who saves them in `docs`.
+            let program = program::load("docs/program.bnn", &block.text, &Options::default());
+            let found: Vec<&str> = program
+                .diagnostics
+                .iter()
+                .map(|diagnostic| diagnostic.code.id)
+                .collect();
+            // A code of the data is raised when the program runs.
+            let expected: Vec<&str> = block.values("error").chain(block.values("warning")).collect();
+            if found != expected {
+                faults.push(format!("{place}: {:#?}", program.diagnostics));
+            }
+            let formatted = bnnc_grammar::print::format(&program.source);
+            if formatted.is_ok_and(|formatted| formatted != block.text) {
+                faults.push(format!("{place} is not formatted"));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "\n{}\n", faults.join("\n"));
+    assert!(count > 60, "only {count} programs");
+}
+
+#[test]
+fn programs_with_errors_are_among_them() {
+    let pages = book::pages(&bnnc_tests::root());
+    let blocks: Vec<book::Block> = pages.iter().flat_map(book::Page::blocks).collect();
+    let wrong = blocks.iter().filter(|block| block.values("error").count() > 0);
+    assert!(wrong.count() >= 5);
+}
