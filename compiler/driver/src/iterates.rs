@@ -98,7 +98,8 @@ impl Compilation<'_> {
             return Err(self.apart(SwagOptions::covariance(), message, help));
         }
         let is_set = |option| self.is_set(option);
-        swag.hears(is_set).map_err(|refusal| self.refused(&refusal))?;
+        swag.check_training(is_set)
+            .map_err(|refusal| self.refused(&refusal))?;
         Ok(swag)
     }
 

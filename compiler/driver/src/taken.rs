@@ -3,8 +3,7 @@
 use crate::codes;
 use crate::program::Program;
 use bnnc_abi::data::Schema;
-use bnnc_abi::iterates::{Covariance, Swag};
-use bnnc_abi::manifest::{Infer, Work};
+use bnnc_abi::manifest::Infer;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::Sizes;
 use bnnc_hir::tree::InferItem;
@@ -28,18 +27,18 @@ pub fn wrong_iterates(
         schema.map_or(1, |schema| schema.splits)
     };
     let wrong = |infer: &Infer| {
-        let name = takes(infer)?.options.iterates.as_ref()?;
+        let name = infer.iterated()?.options.iterates.as_ref()?;
         let from = infers.iter().find(|other| other.name == *name)?;
         let (own, other) = (item(infer)?, item(from)?);
-        let Some(held) = held(from) else {
+        let Some(held) = from.work.part().held() else {
             return Some(codes::no_iterates(own, name));
         };
-        let missing = takes(infer)?.moved.iter().find(|state| {
+        let missing = infer.iterated()?.moved.iter().find(|state| {
             let size = size(infer, state);
             !held.contains(state) || size != self::size(from, state)
         });
         let is_noise = |state: &&String| noise(from).any(|noise| noise == **state);
-        let noise = takes(infer)?.moved.iter().find(is_noise);
+        let noise = infer.iterated()?.moved.iter().find(is_noise);
         if let Some(state) = noise {
             return Some(codes::iterates_of_noise(own, name, state));
         }
@@ -54,32 +53,9 @@ pub fn wrong_iterates(
     infers.iter().filter_map(wrong).collect()
 }
 
-/// How an infer comes by iterates.
-fn takes(infer: &Infer) -> Option<&Swag> {
-    match &infer.work {
-        Work::Swag(swag) => Some(swag),
-        Work::Collapsed(collapsed) => Some(&collapsed.iterates),
-        Work::Train(_) | Work::Sample(_) | Work::Laplace(_) | Work::Ensemble(_) => None,
-    }
-}
-
-/// The states of which an infer holds iterates, draws of chains or members; those of a Gaussian are none.
-fn held(infer: &Infer) -> Option<&[String]> {
-    match &infer.work {
-        Work::Swag(swag) if swag.gaussian.covariance == Covariance::Snapshots => Some(&swag.moved),
-        Work::Collapsed(collapsed) => Some(&collapsed.iterates.moved),
-        Work::Sample(sampling) => Some(&sampling.moved),
-        Work::Ensemble(ensemble) => Some(&ensemble.moved),
-        Work::Swag(_) | Work::Train(_) | Work::Laplace(_) => None,
-    }
-}
-
 /// The states of an infer that are the noise of a prior, and no value of their site.
 fn noise(infer: &Infer) -> impl Iterator<Item = String> {
-    let noncentred = match &infer.work {
-        Work::Sample(sampling) => &sampling.noncentred[..],
-        Work::Train(_) | Work::Laplace(_) | Work::Swag(_) | Work::Ensemble(_) | Work::Collapsed(_) => &[],
-    };
+    let noncentred = infer.work.part().noncentred();
     noncentred
         .iter()
         .map(|site| format!("{}/loc", infer.reports[*site].name))

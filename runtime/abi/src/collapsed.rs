@@ -7,9 +7,12 @@
 use crate::code::Artifact;
 use crate::iterates::Swag;
 use crate::laplace::{Likelihood, Over, Weights};
+use crate::manifest::Train;
 use crate::method::declare::{Given, OptionValue, options, words};
 use crate::method::options::from;
 use crate::method::{OptionKind, Phase};
+use crate::steering::{Place, Refusal};
+use crate::work::{self, MethodPart};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -46,6 +49,59 @@ pub struct Collapsed {
     pub plain: Option<Artifact>,
     /// What is collapsed and how.
     pub options: Options,
+}
+
+impl MethodPart for Collapsed {
+    fn artifacts(&mut self) -> Vec<&mut Artifact> {
+        let mut all = self.iterates.artifacts();
+        all.extend(&mut self.local);
+        all.extend(&mut self.plain);
+        all
+    }
+
+    fn predictive_draws(&self) -> usize {
+        self.iterates.predictive_draws()
+    }
+
+    fn place(&mut self, option: &str) -> Option<Place<'_>> {
+        self.iterates.place(option)
+    }
+
+    fn check(&self, extent: work::Extent<'_>) -> Result<(), Refusal> {
+        self.iterates.check(extent)
+    }
+
+    fn hears(&self, option: &str) -> Result<(), Refusal> {
+        self.iterates.hears(option)
+    }
+
+    fn training(&self) -> Option<&Train> {
+        self.iterates.training()
+    }
+
+    fn training_mut(&mut self) -> Option<&mut Train> {
+        self.iterates.training_mut()
+    }
+
+    fn iterated(&self) -> Option<&Swag> {
+        Some(&self.iterates)
+    }
+
+    fn per_draw(&self) -> Vec<&str> {
+        self.iterates.per_draw()
+    }
+
+    fn held(&self) -> Option<&[String]> {
+        Some(&self.iterates.moved)
+    }
+
+    fn needs(&self) -> Option<&str> {
+        self.iterates.needs()
+    }
+
+    fn integrates(&self) -> bool {
+        true
+    }
 }
 
 /// How the location depends on the weights that may be collapsed.

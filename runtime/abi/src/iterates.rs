@@ -1,9 +1,12 @@
 //! Posteriors made of what training passes through: averages of iterates, and ensembles.
 
-use crate::manifest::Train;
-use crate::method::declare::{forms, options};
+use crate::code::Artifact;
+use crate::manifest::{SiteReport, Train, Training};
+use crate::method::declare::{OptionGroup, OptionName, forms, options};
 use crate::method::options::{POSITIVE, few, from};
 use crate::method::{OptionKind, Phase};
+use crate::steering::{Place, Refusal};
+use crate::work::{Extent, MethodPart};
 use serde::{Deserialize, Serialize};
 
 /// The part of an infer that fits a Gaussian to the iterates of gradient descent (Maddox et al. 2019).
@@ -132,4 +135,148 @@ pub struct Ensemble {
     pub moved: Vec<String>,
     /// How many members there are.
     pub options: EnsembleOptions,
+}
+
+/// The options of [`Swag`] that are of its training.
+const OF_TRAINING: [OptionName; 10] = [
+    Training::epochs(),
+    Training::steps(),
+    Training::restarts(),
+    IterateOptions::warmup(),
+    IterateOptions::every(),
+    Training::batch(),
+    Training::optimiser(),
+    Training::schedule(),
+    Training::patience(),
+    Training::start(),
+];
+
+impl Swag {
+    /// Whether options of a training are set where there is none.
+    ///
+    /// # Errors
+    /// The first of them.
+    pub fn check_training(&self, is_set: impl Fn(OptionName) -> bool) -> Result<(), Refusal> {
+        let option = OF_TRAINING.into_iter().find(|option| is_set(*option));
+        match option.filter(|_| self.options.iterates.is_some()) {
+            None => Ok(()),
+            Some(option) => Refusal::new(
+                option,
+                format!("`{option}` is of a training, but the iterates are those of an earlier infer"),
+                "leave it out, or leave out `iterates`",
+            ),
+        }
+    }
+
+    /// Whether there will be as many iterates as the covariance needs, of a training on so many rows.
+    ///
+    /// # Errors
+    /// Fewer.
+    fn check_iterates(&self, rows: usize) -> Result<(), Refusal> {
+        let epochs = self.train.options.epochs_of(rows);
+        let (planned, least) = (self.planned(epochs), self.least());
+        let keep = self.options.keep;
+        if keep > 0 && keep < least {
+            return Refusal::new(
+                IterateOptions::keep(),
+                format!("`keep` leaves {keep} iterates, but this covariance needs {least}"),
+                "raise `keep`, or take `covariance = point`",
+            );
+        }
+        if planned < least && self.options.iterates.is_none() {
+            return Refusal::new(
+                IterateOptions::warmup(),
+                format!(
+                    "{epochs} epochs with a warm-up of {} and one iterate every {} give {planned} iterates, but this covariance needs {least}",
+                    self.warmup_of(epochs),
+                    self.every_of(epochs)
+                ),
+                "raise `epochs`, or lower `warmup` or `every`",
+            );
+        }
+        Ok(())
+    }
+}
+
+impl MethodPart for Swag {
+    fn artifacts(&mut self) -> Vec<&mut Artifact> {
+        self.train.artifacts()
+    }
+
+    fn predictive_draws(&self) -> usize {
+        self.train.predictive_draws()
+    }
+
+    fn place(&mut self, option: &str) -> Option<Place<'_>> {
+        let own = self.gaussian.place(option);
+        own.or_else(|| self.options.place(option))
+            .or_else(|| self.train.place(option))
+    }
+
+    fn check(&self, extent: Extent<'_>) -> Result<(), Refusal> {
+        self.check_iterates(extent.examples)
+    }
+
+    fn hears(&self, option: &str) -> Result<(), Refusal> {
+        self.check_training(|of_training| of_training.as_str() == option)
+    }
+
+    fn training(&self) -> Option<&Train> {
+        Some(&self.train)
+    }
+
+    fn training_mut(&mut self) -> Option<&mut Train> {
+        Some(&mut self.train)
+    }
+
+    fn iterated(&self) -> Option<&Swag> {
+        Some(self)
+    }
+
+    fn per_draw(&self) -> Vec<&str> {
+        self.moved.iter().map(String::as_str).collect()
+    }
+
+    fn held(&self) -> Option<&[String]> {
+        (self.gaussian.covariance == Covariance::Snapshots).then_some(&self.moved)
+    }
+
+    fn needs(&self) -> Option<&str> {
+        self.options.iterates.as_deref()
+    }
+
+    fn has_spread(&self, _: &[SiteReport]) -> bool {
+        self.gaussian.covariance != Covariance::Point
+    }
+}
+
+impl MethodPart for Ensemble {
+    fn artifacts(&mut self) -> Vec<&mut Artifact> {
+        self.train.artifacts()
+    }
+
+    fn predictive_draws(&self) -> usize {
+        self.train.predictive_draws()
+    }
+
+    fn place(&mut self, option: &str) -> Option<Place<'_>> {
+        let own = self.options.place(option);
+        own.or_else(|| self.train.place(option))
+    }
+
+    fn training(&self) -> Option<&Train> {
+        Some(&self.train)
+    }
+
+    fn training_mut(&mut self) -> Option<&mut Train> {
+        Some(&mut self.train)
+    }
+
+    fn per_draw(&self) -> Vec<&str> {
+        self.moved.iter().map(String::as_str).collect()
+    }
+
+    fn held(&self) -> Option<&[String]> {
+        Some(&self.moved)
+    }
 }

@@ -4,14 +4,16 @@
 //! row, each brought onto the reals by the bijection of its support and laid out in one vector of `outputs` elements. Every other
 //! site (a noise level, a hyperparameter) keeps the value that the search found.
 
+mod options;
+
 use crate::code::Artifact;
-use crate::manifest::Train;
-use crate::method::declare::{Given, OptionValue, Ranking, forms, options, words};
-use crate::method::options::POSITIVE;
-use crate::method::{OptionKind, Phase};
+use crate::manifest::{SiteReport, Train, Training};
+use crate::method::declare::OptionGroup;
 use crate::plan::Plan;
+use crate::steering::{Place, Refusal};
+use crate::work::{Extent, MethodPart};
+pub use options::{Curvature, Link, Options, Over, PriorPrecision, PriorStructure, Score, Structure};
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
 
 /// The part of an infer that approximates the posterior by Gaussians around maxima.
 ///
@@ -100,8 +102,8 @@ pub struct Smaller {
     pub sites: Plan,
 }
 
-impl Laplace {
-    pub(crate) fn artifacts(&mut self) -> Vec<&mut Artifact> {
+impl MethodPart for Laplace {
+    fn artifacts(&mut self) -> Vec<&mut Artifact> {
         let Programs {
             rows,
             gradient,
@@ -131,6 +133,51 @@ impl Laplace {
         ];
         all.extend(some.into_iter().flatten());
         all
+    }
+
+    fn predictive_draws(&self) -> usize {
+        self.train.predictive_draws()
+    }
+
+    fn place(&mut self, option: &str) -> Option<Place<'_>> {
+        let own = self.options.place(option);
+        own.or_else(|| self.train.place(option))
+    }
+
+    fn steered(&mut self, option: &str) {
+        self.train.options.steered(option);
+        if option == Training::epochs().as_str() || option == Training::steps().as_str() {
+            self.search = self.train.options.epochs != Some(0);
+        }
+    }
+
+    fn check(&self, _: Extent<'_>) -> Result<(), Refusal> {
+        self.options.check_search(self.search, !self.noise.is_empty())
+    }
+
+    fn training(&self) -> Option<&Train> {
+        Some(&self.train)
+    }
+
+    fn training_mut(&mut self) -> Option<&mut Train> {
+        Some(&mut self.train)
+    }
+
+    fn per_draw(&self) -> Vec<&str> {
+        self.weights.iter().map(|weights| &*weights.state).collect()
+    }
+
+    fn needs(&self) -> Option<&str> {
+        self.options.over.ranked_by()
+    }
+
+    fn temperature(&self) -> f64 {
+        self.options.temperature
+    }
+
+    /// Its states are the maximum.
+    fn has_spread(&self, _: &[SiteReport]) -> bool {
+        false
     }
 }
 
@@ -216,228 +263,3 @@ pub enum Likelihood {
     /// Anything else.
     Other,
 }
-
-options! {
-    /// Which Gaussian is built, and how it is used.
-    pub struct Options {
-        /// Which weights are random: `all`, `last_layer`, layers or sites in brackets, or `subnetwork(size, by = score)` with a number of
-        /// weights (or a fraction below 1) and a score: their variance under a `diagonal` approximation or under the exact `marginal`,
-        /// their `magnitude`, a `random` number, or their variance under an earlier infer, by its name. The others stay at the maximum.
-        over: Over { "all", OptionKind::Weights(Score::WORDS), Phase::Compile };
-        /// The form of the precision: `full`, `diagonal`, `kronecker` (a product of two factors per site), `low_rank(rank)` besides the prior, or
-        /// `functional` (a kernel over all training rows) and `functional(rows)` (over rows chosen at random).
-        structure: Structure { "full", Structure::KIND, Phase::Compile };
-        /// What stands for the curvature of the log likelihood: `ggn` (generalised Gauss-Newton), `fisher` (empirical Fisher) or `hessian`.
-        curvature: Curvature { "ggn", Curvature::KIND, Phase::Compile };
-        /// How predictions are made: `glm` linearises, in closed form for a Normal likelihood, by `probit` for classes and by `monte_carlo`
-        /// over functions for others; `bridge` and `bridge_normalised` are the Laplace bridge; `weights` draws weights.
-        link: Link { "glm", Link::KIND, Phase::Compile };
-        /// A factor on the precision of the prior: a number, or tuned by `marginal_likelihood` or on the `validation` rows.
-        prior_precision: PriorPrecision { "1", OptionKind::NumberOr(1e-8, 1e8, &["marginal_likelihood", "validation"]), Phase::Run };
-        /// What has a factor of its own: all weights (`scalar`), each site (`layer`), or each weight (`diagonal`).
-        prior_structure: PriorStructure { "scalar", PriorStructure::KIND, Phase::Run };
-        /// Whether the precision of the prior of S of D weights is multiplied by S / D; without a value it is for `subnetwork`.
-        scale_prior: Option<bool> { "", OptionKind::Bool, Phase::Run };
-        /// Whether the factors on the precision of the prior, and a noise that is learned, are tuned by the marginal likelihood while the maximum is
-        /// searched.
-        online: bool { "false", OptionKind::Bool, Phase::Compile };
-        /// What the log likelihood is divided by: 1 is the posterior, more is a tempered (safe) one.
-        temperature: f64 { "1", POSITIVE, Phase::Run };
-    }
-}
-
-impl Options {
-    /// Whether the precision of the prior of `S` of `D` weights is multiplied by `S / D`.
-    pub fn scales_prior(&self) -> bool {
-        self.scale_prior.unwrap_or(self.over.is_subnetwork())
-    }
-}
-
-/// The form of the precision.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Structure {
-    /// A whole matrix.
-    Full,
-    /// Its diagonal.
-    Diagonal,
-    /// Per site a Kronecker product.
-    Kronecker,
-    /// So many eigenvectors, besides the prior.
-    LowRank(usize),
-    /// In the space of functions: a kernel over all training rows, or so many that are chosen at random.
-    Functional(Option<usize>),
-}
-
-forms!(Structure {
-    "full" => Structure::Full,
-    "diagonal" => Structure::Diagonal,
-    "kronecker" => Structure::Kronecker,
-    "low_rank"(rank) => Structure::LowRank(rank as usize),
-    "functional" => Structure::Functional(None),
-    "functional"(rows) => Structure::Functional(Some(rows as usize)),
-});
-
-/// What stands for the curvature of the log likelihood.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Curvature {
-    /// The generalised Gauss-Newton matrix: second derivatives in the outputs, first ones in the weights.
-    Ggn,
-    /// The empirical Fisher matrix: outer products of the gradients of rows.
-    Fisher,
-    /// The second derivative.
-    Hessian,
-}
-
-words!(Curvature { "ggn" => Ggn, "fisher" => Fisher, "hessian" => Hessian });
-
-/// The weights that are random, or among which a method chooses.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Over {
-    /// Those of all sites that move the outputs.
-    All,
-    /// Those of the last layer.
-    LastLayer,
-    /// Those of these layers and sites.
-    Names(Vec<Arc<str>>),
-    /// Those with the highest scores.
-    Subnetwork {
-        /// How many, as a number from 1 on or as a fraction below 1 of all.
-        size: f64,
-        /// Their scores.
-        by: Score,
-    },
-}
-
-impl OptionValue for Over {
-    fn read(given: Given<'_>) -> Option<Over> {
-        match given {
-            Given::Call("all", []) => Some(Over::All),
-            Given::Call("last_layer", []) => Some(Over::LastLayer),
-            Given::Names(names) => Some(Over::Names(names.to_vec())),
-            Given::Subnetwork(size, Ranking::Infer(name)) => Some(Over::Subnetwork {
-                size,
-                by: Score::Infer(name.to_owned()),
-            }),
-            Given::Subnetwork(size, Ranking::Score(word)) => Some(Over::Subnetwork {
-                size,
-                by: Score::of(word)?,
-            }),
-            _ => None,
-        }
-    }
-}
-
-impl Over {
-    /// Whether those with the highest scores are taken among all.
-    pub fn is_subnetwork(&self) -> bool {
-        matches!(self, Over::Subnetwork { .. })
-    }
-
-    /// The earlier infer that ranks the weights, if one does.
-    pub fn ranked_by(&self) -> Option<&str> {
-        match self {
-            Over::Subnetwork {
-                by: Score::Infer(infer),
-                ..
-            } => Some(infer),
-            Over::Subnetwork { .. } | Over::All | Over::LastLayer | Over::Names(_) => None,
-        }
-    }
-}
-
-/// What ranks weights for a subnetwork; the highest are taken.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Score {
-    /// The marginal variance under a diagonal precision.
-    Diagonal,
-    /// The marginal variance under the full precision.
-    Marginal,
-    /// The absolute value.
-    Magnitude,
-    /// A random number.
-    Random,
-    /// The variance under the posterior of an earlier infer (`vi` or `swag`).
-    Infer(String),
-}
-
-impl Score {
-    /// The words of the scores that the method has itself.
-    const WORDS: &'static [&'static str] = &["diagonal", "marginal", "magnitude", "random"];
-
-    /// The score with this word.
-    fn of(word: &str) -> Option<Score> {
-        let scores = [Score::Diagonal, Score::Marginal, Score::Magnitude, Score::Random];
-        scores.into_iter().find(|score| score.word() == word)
-    }
-
-    /// As programs write it.
-    pub fn word(&self) -> &str {
-        match self {
-            Score::Diagonal => "diagonal",
-            Score::Marginal => "marginal",
-            Score::Magnitude => "magnitude",
-            Score::Random => "random",
-            Score::Infer(name) => name,
-        }
-    }
-}
-
-/// How predictions are made from the Gaussian of the weights.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Link {
-    /// Linearised: in closed form for a Normal likelihood, by the probit approximation for classes, else by draws of `f`.
-    Glm,
-    /// Linearised, with the probit approximation.
-    Probit,
-    /// Linearised, with the Laplace bridge.
-    Bridge,
-    /// Linearised, with the normalised Laplace bridge.
-    BridgeNormalised,
-    /// Linearised, by draws of `f`.
-    MonteCarlo,
-    /// By draws of the weights through the network.
-    Weights,
-}
-
-words!(Link {
-    "glm" => Glm,
-    "probit" => Probit,
-    "bridge" => Bridge,
-    "bridge_normalised" => BridgeNormalised,
-    "monte_carlo" => MonteCarlo,
-    "weights" => Weights,
-});
-
-/// Where the factor on the precision of the prior comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub enum PriorPrecision {
-    /// It is this; 1 leaves the prior as the model states it.
-    Given(f64),
-    /// It maximises the marginal likelihood.
-    MarginalLikelihood,
-    /// It maximises the predictive log likelihood of the validation rows over a grid.
-    Validation,
-}
-
-impl OptionValue for PriorPrecision {
-    fn read(given: Given<'_>) -> Option<PriorPrecision> {
-        match given {
-            Given::Call("marginal_likelihood", []) => Some(PriorPrecision::MarginalLikelihood),
-            Given::Call("validation", []) => Some(PriorPrecision::Validation),
-            given => f64::read(given).map(PriorPrecision::Given),
-        }
-    }
-}
-
-/// What has a factor of its own on the precision of the prior.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum PriorStructure {
-    /// All weights together.
-    Scalar,
-    /// Each site.
-    Layer,
-    /// Each weight.
-    Diagonal,
-}
-
-words!(PriorStructure { "scalar" => Scalar, "layer" => Layer, "diagonal" => Diagonal });

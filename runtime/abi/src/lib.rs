@@ -24,3 +24,4 @@ pub mod settings;
 pub mod steering;
 pub mod symbols;
 pub mod variational;
+pub mod work;

@@ -14,6 +14,7 @@ use crate::metrics::Measure;
 use crate::names::Names;
 use crate::sampling::Sampling;
 pub use crate::variational::KlWeight;
+pub use crate::work::Work;
 use bnnc_base::dtype::Precision;
 use bnnc_base::shape::Shape;
 use bnnc_base::support::Support;
@@ -218,20 +219,12 @@ pub struct Infer {
 impl Infer {
     /// Draws that predictions average over.
     pub fn predictive_draws(&self) -> usize {
-        match (&self.work, self.training()) {
-            (Work::Sample(sampling), _) => sampling.options.predictive_draws,
-            (_, Some(train)) => train.options.predictive_draws,
-            (_, None) => 1,
-        }
+        self.work.part().predictive_draws()
     }
 
     /// The temperature of a posterior that is not at temperature one: its spread is not that of the posterior.
     pub fn tempered(&self) -> Option<f64> {
-        let temperature = match &self.work {
-            Work::Sample(sampling) => sampling.options.temperature,
-            Work::Laplace(laplace) => laplace.options.temperature,
-            Work::Train(_) | Work::Swag(_) | Work::Ensemble(_) | Work::Collapsed(_) => 1.0,
-        };
+        let temperature = self.work.part().temperature();
         (temperature != 1.0).then_some(temperature)
     }
 }
@@ -269,23 +262,6 @@ pub struct StartSite {
     pub moves: bool,
 }
 
-/// What finds a posterior.
-#[derive(Clone, Serialize, Deserialize)]
-pub enum Work {
-    /// An optimiser.
-    Train(Box<Train>),
-    /// Markov chains.
-    Sample(Box<Sampling>),
-    /// A Gaussian around a maximum.
-    Laplace(Box<Laplace>),
-    /// A Gaussian over iterates.
-    Swag(Box<Swag>),
-    /// Several maxima.
-    Ensemble(Box<Ensemble>),
-    /// A mixture over iterates, in which some weights are integrated over.
-    Collapsed(Box<Collapsed>),
-}
-
 impl Manifest {
     /// Every program, in an order that depends on the manifest alone.
     pub fn artifacts(&mut self) -> Vec<&mut Artifact> {
@@ -312,19 +288,7 @@ impl Infer {
 
     /// Every program, in an order that depends on the infer alone.
     fn artifacts(&mut self) -> Vec<&mut Artifact> {
-        let mut all = match &mut self.work {
-            Work::Train(train) => train.artifacts(),
-            Work::Sample(sampling) => sampling.artifacts(),
-            Work::Laplace(laplace) => laplace.artifacts(),
-            Work::Swag(swag) => swag.train.artifacts(),
-            Work::Ensemble(ensemble) => ensemble.train.artifacts(),
-            Work::Collapsed(collapsed) => {
-                let mut all = collapsed.iterates.train.artifacts();
-                all.extend(&mut collapsed.local);
-                all.extend(&mut collapsed.plain);
-                all
-            }
-        };
+        let mut all = self.work.part_mut().artifacts();
         all.extend([&mut self.predict, &mut self.sites]);
         all.extend(&mut self.prior);
         all.extend(self.positions.as_mut().map(|positions| &mut positions.program));
@@ -338,12 +302,7 @@ impl Infer {
             Start::File(_) => None,
         });
         let taken = self.states.iter().filter_map(|state| state.from.as_ref());
-        let of_work = match &self.work {
-            Work::Swag(swag) => swag.options.iterates.as_deref(),
-            Work::Collapsed(collapsed) => collapsed.iterates.options.iterates.as_deref(),
-            Work::Laplace(laplace) => laplace.options.over.ranked_by(),
-            Work::Train(_) | Work::Sample(_) | Work::Ensemble(_) => None,
-        };
+        let of_work = self.work.part().needs();
         start
             .chain(taken.map(|(infer, _)| infer.as_str()))
             .chain(of_work)
@@ -362,7 +321,7 @@ impl Infer {
 
     /// Whether predictions are integrals over some weights, and not means over draws of all.
     pub fn integrates(&self) -> bool {
-        matches!(self.work, Work::Collapsed(_))
+        self.work.part().integrates()
     }
 
     /// The output, where the model has no other.
@@ -393,42 +352,19 @@ impl Infer {
 
     /// The part that trains, where an optimiser has a part in finding the posterior.
     pub fn training(&self) -> Option<&Train> {
-        match &self.work {
-            Work::Train(train) => Some(train),
-            Work::Sample(_) => None,
-            Work::Laplace(laplace) => Some(&laplace.train),
-            Work::Swag(swag) => Some(&swag.train),
-            Work::Ensemble(ensemble) => Some(&ensemble.train),
-            Work::Collapsed(collapsed) => Some(&collapsed.iterates.train),
-        }
-    }
-
-    /// As [`Infer::training`], to change it.
-    pub(crate) fn training_mut(&mut self) -> Option<&mut Train> {
-        match &mut self.work {
-            Work::Train(train) => Some(train),
-            Work::Sample(_) => None,
-            Work::Laplace(laplace) => Some(&mut laplace.train),
-            Work::Swag(swag) => Some(&mut swag.train),
-            Work::Ensemble(ensemble) => Some(&mut ensemble.train),
-            Work::Collapsed(collapsed) => Some(&mut collapsed.iterates.train),
-        }
+        self.work.part().training()
     }
 
     /// How it takes iterates, where a posterior is made of them.
     pub fn iterated(&self) -> Option<&Swag> {
-        match &self.work {
-            Work::Swag(swag) => Some(swag),
-            Work::Collapsed(collapsed) => Some(&collapsed.iterates),
-            Work::Train(_) | Work::Sample(_) | Work::Laplace(_) | Work::Ensemble(_) => None,
-        }
+        self.work.part().iterated()
     }
 
     /// The part that trains several times, where the posterior is an ensemble.
     pub fn ensemble(&self) -> Option<&Ensemble> {
         match &self.work {
             Work::Ensemble(ensemble) => Some(ensemble),
-            Work::Train(_) | Work::Sample(_) | Work::Laplace(_) | Work::Swag(_) | Work::Collapsed(_) => None,
+            _ => None,
         }
     }
 
@@ -436,7 +372,7 @@ impl Infer {
     pub fn collapsed(&self) -> Option<&Collapsed> {
         match &self.work {
             Work::Collapsed(collapsed) => Some(collapsed),
-            Work::Train(_) | Work::Sample(_) | Work::Laplace(_) | Work::Swag(_) | Work::Ensemble(_) => None,
+            _ => None,
         }
     }
 
@@ -444,7 +380,7 @@ impl Infer {
     pub fn laplace(&self) -> Option<&Laplace> {
         match &self.work {
             Work::Laplace(laplace) => Some(laplace),
-            Work::Train(_) | Work::Sample(_) | Work::Swag(_) | Work::Ensemble(_) | Work::Collapsed(_) => None,
+            _ => None,
         }
     }
 
@@ -452,21 +388,12 @@ impl Infer {
     pub fn sampling(&self) -> Option<&Sampling> {
         match &self.work {
             Work::Sample(sampling) => Some(sampling),
-            Work::Train(_) | Work::Laplace(_) | Work::Swag(_) | Work::Ensemble(_) | Work::Collapsed(_) => {
-                None
-            }
+            _ => None,
         }
     }
 
     /// The states that predictions take one value per draw of.
     pub fn per_draw(&self) -> Vec<&str> {
-        match &self.work {
-            Work::Train(_) => Vec::new(),
-            Work::Sample(sampling) => sampling.moved.iter().map(String::as_str).collect(),
-            Work::Laplace(laplace) => laplace.weights.iter().map(|weights| &*weights.state).collect(),
-            Work::Swag(swag) => swag.moved.iter().map(String::as_str).collect(),
-            Work::Ensemble(ensemble) => ensemble.moved.iter().map(String::as_str).collect(),
-            Work::Collapsed(collapsed) => collapsed.iterates.moved.iter().map(String::as_str).collect(),
-        }
+        self.work.part().per_draw()
     }
 }

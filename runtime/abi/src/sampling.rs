@@ -1,11 +1,13 @@
 //! How posteriors are sampled: the programs of a sampling infer, and the transitions of its chains with their options.
 
+mod checks;
 mod options;
 pub mod penalty;
 
 use crate::code::Artifact;
 use crate::method::declare::{Mismatch, OptionGroup, Source};
-use crate::steering::Place;
+use crate::steering::{Place, Refusal};
+use crate::work::{Extent, MethodPart};
 pub use options::{
     Adaptation, ChainOptions, Correction, Estimator, HmcOptions, LeaveOneOut, Loss, Metric, NutsOptions,
     Penalty, Proposal, Report, SghmcOptions, SgldOptions, Steps, Store,
@@ -66,10 +68,39 @@ pub struct Column {
     pub of_row: bool,
 }
 
-impl Sampling {
-    pub(crate) fn artifacts(&mut self) -> Vec<&mut Artifact> {
+impl MethodPart for Sampling {
+    fn artifacts(&mut self) -> Vec<&mut Artifact> {
         let prepare = self.prepare.iter_mut().map(|prepare| &mut prepare.program);
         prepare.chain([&mut self.density, &mut self.rows]).collect()
+    }
+
+    fn predictive_draws(&self) -> usize {
+        self.options.predictive_draws
+    }
+
+    fn place(&mut self, option: &str) -> Option<Place<'_>> {
+        let of_chains = self.options.place(option);
+        of_chains.or_else(|| self.transition.place(option))
+    }
+
+    fn check(&self, extent: Extent<'_>) -> Result<(), Refusal> {
+        self.transition.check(extent.schema.train, &self.options)
+    }
+
+    fn per_draw(&self) -> Vec<&str> {
+        self.moved.iter().map(String::as_str).collect()
+    }
+
+    fn held(&self) -> Option<&[String]> {
+        Some(&self.moved)
+    }
+
+    fn noncentred(&self) -> &[usize] {
+        &self.noncentred
+    }
+
+    fn temperature(&self) -> f64 {
+        self.options.temperature
     }
 }
 

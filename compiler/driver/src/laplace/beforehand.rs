@@ -3,9 +3,8 @@
 use crate::codes::{self, NoMaximum, NoRanking};
 use crate::infer::{Compilation, Failure};
 use crate::program::Program;
-use bnnc_abi::iterates::Covariance;
 use bnnc_abi::laplace::{Laplace, Options, Over, PriorPrecision, PriorStructure, Structure, Weights};
-use bnnc_abi::manifest::{Infer, SiteReport, Start, State, Training, Work};
+use bnnc_abi::manifest::{Infer, SiteReport, Start, State, Training};
 use bnnc_abi::method::declare::OptionName;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::Sizes;
@@ -154,13 +153,7 @@ fn no_ranking(item: &InferItem, laplace: &Laplace, infers: &[Infer]) -> Option<D
     let by = infers.iter().find(|other| other.name == name)?;
     let mut weights = laplace.weights.iter();
     let lacks = weights.find(|weights| !by.reports.iter().any(|site| is_of(site, weights)));
-    let has_spread = match &by.work {
-        Work::Train(_) => by.reports.iter().any(|site| !site.is_point),
-        // Its states are the maximum.
-        Work::Laplace(_) => false,
-        Work::Swag(swag) => swag.gaussian.covariance != Covariance::Point,
-        Work::Sample(_) | Work::Ensemble(_) | Work::Collapsed(_) => true,
-    };
+    let has_spread = by.work.part().has_spread(&by.reports);
     let why = match (has_spread, lacks) {
         (true, None) => return None,
         (false, _) => NoRanking::Point(name),

@@ -1,10 +1,13 @@
 //! Trainings: their programs and their options.
 
+use super::SiteReport;
 use crate::code::Artifact;
-use crate::method::declare::{Given, OptionValue, PRECISIONS, forms, options};
+use crate::method::declare::{Given, OptionGroup, OptionValue, PRECISIONS, forms, options};
 use crate::method::options::{DRAWS, few, from};
 use crate::method::{OptionKind, Phase};
+use crate::steering::Place;
 use crate::variational::{KlWeight, ViOptions};
+use crate::work::MethodPart;
 use bnnc_base::dtype::Precision;
 use bnnc_base::shape::{Sizes, Symbol};
 use serde::{Deserialize, Serialize};
@@ -42,14 +45,36 @@ impl Train {
             .with(Symbol::KlDraws, draws.max(1))
             .with(Symbol::Examples, rows)
     }
+}
 
-    pub(crate) fn artifacts(&mut self) -> Vec<&mut Artifact> {
+impl MethodPart for Train {
+    fn artifacts(&mut self) -> Vec<&mut Artifact> {
         let mut all = vec![&mut self.step];
         all.extend(&mut self.gradient);
         if let Some(pruning) = &mut self.pruning {
             all.extend([&mut pruning.moments, &mut pruning.predict]);
         }
         all
+    }
+
+    fn predictive_draws(&self) -> usize {
+        self.options.predictive_draws
+    }
+
+    fn place(&mut self, option: &str) -> Option<Place<'_>> {
+        self.options.place(option)
+    }
+
+    fn training(&self) -> Option<&Train> {
+        Some(self)
+    }
+
+    fn training_mut(&mut self) -> Option<&mut Train> {
+        Some(self)
+    }
+
+    fn has_spread(&self, sites: &[SiteReport]) -> bool {
+        sites.iter().any(|site| !site.is_point)
     }
 }
 
@@ -107,6 +132,13 @@ pub enum Length {
 }
 
 impl Training {
+    /// Does what follows from an option that was set: of two lengths the last one counts.
+    pub(crate) fn steered(&mut self, option: &str) {
+        if option == Training::steps().as_str() {
+            self.epochs = None;
+        }
+    }
+
     /// When it ends.
     pub fn length(&self) -> Length {
         self.epochs.map_or(Length::Steps(self.steps), Length::Epochs)
