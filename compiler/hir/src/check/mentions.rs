@@ -159,21 +159,19 @@ impl Walk {
     }
 
     fn option(&mut self, name: &str, value: &Expr) {
-        match &*value.kind {
-            ExprKind::Name(word) if matches!(name, "start" | "optimiser") => self.name(word),
-            ExprKind::Name(_) | ExprKind::List(_) => {}
-            ExprKind::Call(callee, args) => {
-                if name == "optimiser" {
-                    self.expr(callee);
-                    args.iter().for_each(|Arg { value, .. }| self.expr(value));
-                }
-                // The score of a subnetwork may be an infer.
-                if name == "over" {
-                    args.iter()
-                        .filter(|arg| arg.name.is_some() && !is_score(&arg.value))
-                        .for_each(|Arg { value, .. }| self.expr(value));
-                }
+        match (&*value.kind, kind(name)) {
+            (ExprKind::Name(word), Some(OptionKind::Start | OptionKind::Optimiser)) => self.name(word),
+            (ExprKind::Name(_) | ExprKind::List(_), _) => {}
+            (ExprKind::Call(callee, args), Some(OptionKind::Optimiser)) => {
+                self.expr(callee);
+                args.iter().for_each(|Arg { value, .. }| self.expr(value));
             }
+            // The score of a subnetwork may be an infer.
+            (ExprKind::Call(_, args), Some(OptionKind::Weights(_))) => args
+                .iter()
+                .filter(|arg| arg.name.is_some() && !is_score(&arg.value))
+                .for_each(|Arg { value, .. }| self.expr(value)),
+            (ExprKind::Call(..), _) => {}
             _ => self.expr(value),
         }
     }
@@ -236,6 +234,12 @@ impl Walk {
             }
         }
     }
+}
+
+/// What the values of options with this name are, in any method: the method of an item may be misspelled.
+fn kind(name: &str) -> Option<OptionKind> {
+    let mut options = method::ALL.iter().filter_map(|method| method.option(name));
+    options.next().map(|option| option.kind)
 }
 
 /// Whether a value is the name of a score that methods have themselves.
