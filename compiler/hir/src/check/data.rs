@@ -22,19 +22,69 @@ const FORMATS: &[(&str, Format)] = &[
     ("parquet", Format::Parquet),
 ];
 
-const OPTIONS: &[&str] = &[
-    "target",
-    "inputs",
-    "test",
-    "split",
-    "validation",
-    "standardise",
-    "sd",
-    "scale",
-    "limit",
-    "shared",
-    "rotate",
-    "outliers",
+/// An option of data items.
+pub struct DataOption {
+    /// Its name.
+    pub name: &'static str,
+    /// Reads its value into the specification.
+    read: fn(&mut Reading<'_, '_>, &ast::Expr),
+}
+
+/// The value of an option on its way into a specification.
+struct Reading<'r, 's> {
+    session: &'r mut Session<'s>,
+    name: &'static str,
+    spec: &'r mut DataSpec,
+    split: &'r mut Option<(Split, Span)>,
+}
+
+const fn option(name: &'static str, read: fn(&mut Reading<'_, '_>, &ast::Expr)) -> DataOption {
+    DataOption { name, read }
+}
+
+/// Every option of data items, as the manual explains them.
+pub static OPTIONS: &[DataOption] = &[
+    option("target", |to, written| {
+        to.spec.target = column(to.session, written)
+    }),
+    option("inputs", |to, written| inputs(to, written)),
+    option("test", |to, written| {
+        to.spec.test = test(to.session, written, to.spec.format).unwrap_or(Test::None);
+    }),
+    option("split", |to, written| {
+        *to.split = split(to.session, written).map(|split| (split, written.span));
+    }),
+    option("validation", |to, written| {
+        let is_fraction = |value: f64| (0.0..1.0).contains(&value);
+        if let Some(value) = to.number(written, ["a fraction below 1"; 2], is_fraction) {
+            to.spec.validation = value;
+        }
+    }),
+    option("standardise", |to, written| {
+        standardise(to.session, written, to.spec)
+    }),
+    option("sd", |to, written| {
+        to.spec.divisor = divisor(to.session, written).unwrap_or_default()
+    }),
+    option("scale", |to, written| {
+        let is_scale = |value: f64| value.is_finite() && value != 0.0;
+        if let Some(value) = to.number(written, ["a number", "finite and not zero"], is_scale) {
+            to.spec.scale = value;
+        }
+    }),
+    option("limit", |to, written| {
+        to.spec.limit = integer(to.session, to.name, written, 1)
+    }),
+    option("shared", |to, written| {
+        to.spec.shared =
+            source(to.session, written).and_then(|(format, files)| Some((format, files.into_iter().next()?)));
+    }),
+    option("rotate", |to, written| {
+        to.spec.rotate = unlike::degrees(to.session, written)
+    }),
+    option("outliers", |to, written| {
+        to.spec.outliers = unlike::outliers(to.session, written, to.spec.format);
+    }),
 ];
 
 const FUNCTIONS: &[&str] = &["log", "exp", "sqrt", "abs", "zscore"];
@@ -86,10 +136,9 @@ pub fn check(session: &mut Session<'_>, id: DataId, item: &ast::Data) {
                 .push(report::option_twice(&setting.name.name, first, setting.name.span));
             continue;
         }
-        option(
+        set(
             session,
-            &setting.name.name,
-            setting.name.span,
+            (&setting.name.name, setting.name.span),
             &setting.value,
             (&mut spec, &mut split),
         );
@@ -105,10 +154,9 @@ pub fn check(session: &mut Session<'_>, id: DataId, item: &ast::Data) {
         .iter()
         .filter(|one| *one.item == *item.name.name)
     {
-        option(
+        set(
             session,
-            &one.key,
-            one.value.span,
+            (&one.key, one.value.span),
             &one.value,
             (&mut spec, &mut split),
         );
@@ -202,66 +250,58 @@ fn resolved(folder: &Path, text: &str) -> PathBuf {
     folder.join(text)
 }
 
-fn option(
+/// Reads an option of the item.
+fn set(
     session: &mut Session<'_>,
-    name: &str,
-    span: Span,
+    (name, span): (&str, Span),
     written: &ast::Expr,
-    item: (&mut DataSpec, &mut Option<(Split, Span)>),
+    (spec, split): (&mut DataSpec, &mut Option<(Split, Span)>),
 ) {
-    let (spec, split) = item;
-    match name {
-        "target" => spec.target = column(session, written),
-        "inputs" => match &*strip(written).kind {
-            ast::ExprKind::List(columns) if !columns.is_empty() => {
-                spec.inputs = columns.iter().filter_map(|one| entry(session, one)).collect();
-            }
-            _ => {
-                let expected = "columns in brackets, such as `[age, log(earn)]`";
-                let wrong = report::option_value(written.span, name, expected);
-                let wrong = wrong.help("leave it out to take all columns but the target");
-                session.diagnostics.push(wrong);
-            }
-        },
-        "test" => spec.test = test(session, written, spec.format).unwrap_or(Test::None),
-        "split" => *split = self::split(session, written).map(|split| (split, written.span)),
-        "validation" => {
-            let expected = "a fraction below 1";
-            if let Some(value) = number(session, name, expected, written) {
-                match (0.0..1.0).contains(&value) {
-                    true => spec.validation = value,
-                    false => session.diagnostics.push(report::option_value(
-                        written.span,
-                        name,
-                        &format!("{expected}, found {value}"),
-                    )),
-                }
-            }
+    let Some(option) = OPTIONS.iter().find(|option| option.name == name) else {
+        let names = OPTIONS.iter().map(|option| option.name);
+        let diagnostic = report::unknown_option(span, "data", name, names);
+        session.diagnostics.push(diagnostic);
+        return;
+    };
+    let mut reading = Reading {
+        session,
+        name: option.name,
+        spec,
+        split,
+    };
+    (option.read)(&mut reading, written);
+}
+
+impl Reading<'_, '_> {
+    /// A constant number that is allowed, or a report of what it must be, if it is none and if it is not allowed.
+    fn number(
+        &mut self,
+        written: &ast::Expr,
+        expected: [&str; 2],
+        allows: impl Fn(f64) -> bool,
+    ) -> Option<f64> {
+        let value = number(self.session, self.name, expected[0], written)?;
+        if allows(value) {
+            return Some(value);
         }
-        "standardise" => standardise(session, written, spec),
-        "sd" => spec.divisor = divisor(session, written).unwrap_or_default(),
-        "scale" => {
-            if let Some(value) = number(session, name, "a number", written) {
-                match value.is_finite() && value != 0.0 {
-                    true => spec.scale = value,
-                    false => session.diagnostics.push(report::option_value(
-                        written.span,
-                        name,
-                        &format!("finite and not zero, found {value}"),
-                    )),
-                }
-            }
+        let found = format!("{}, found {value}", expected[1]);
+        let wrong = report::option_value(written.span, self.name, &found);
+        self.session.diagnostics.push(wrong);
+        None
+    }
+}
+
+fn inputs(to: &mut Reading<'_, '_>, written: &ast::Expr) {
+    match &*strip(written).kind {
+        ast::ExprKind::List(columns) if !columns.is_empty() => {
+            let columns = columns.iter().filter_map(|one| entry(to.session, one));
+            to.spec.inputs = columns.collect();
         }
-        "limit" => spec.limit = integer(session, name, written, 1),
-        "shared" => {
-            spec.shared = source(session, written)
-                .and_then(|(format, files)| Some((format, files.into_iter().next()?)));
-        }
-        "rotate" => spec.rotate = unlike::degrees(session, written),
-        "outliers" => spec.outliers = unlike::outliers(session, written, spec.format),
         _ => {
-            let diagnostic = report::unknown_option(span, "data", name, OPTIONS.iter().copied());
-            session.diagnostics.push(diagnostic);
+            let expected = "columns in brackets, such as `[age, log(earn)]`";
+            let wrong = report::option_value(written.span, to.name, expected);
+            let wrong = wrong.help("leave it out to take all columns but the target");
+            to.session.diagnostics.push(wrong);
         }
     }
 }
