@@ -1,0 +1,155 @@
+//! Options: what the checker lets pass is read, and what a built executable may set has a place.
+
+use bnnc_abi::collapsed::CollapsedOptions;
+use bnnc_abi::dropout::DropoutOptions;
+use bnnc_abi::iterates::{EnsembleOptions, IterateOptions, SwagOptions};
+use bnnc_abi::laplace;
+use bnnc_abi::manifest::Training;
+use bnnc_abi::method::declare::{Given, Mismatch, OptionGroup, Ranking, Source};
+use bnnc_abi::method::{self, Finds, MethodDef, OptionKind};
+use bnnc_abi::sampling::{ChainOptions, Transition};
+use bnnc_abi::variational::ViOptions;
+use std::sync::Arc;
+
+/// Reads every option of a method, of which a program gives one; returns how many the method has.
+fn read(method: &MethodDef, given: Option<(&str, Given<'_>)>) -> Result<usize, Mismatch> {
+    let source = Source {
+        records: method.options,
+        given: &|name| {
+            given
+                .filter(|(option, _)| *option == name)
+                .map(|(_, given)| given)
+        },
+    };
+    fn group<T: OptionGroup>(method: &MethodDef, source: &Source<'_>) -> Result<usize, Mismatch> {
+        match method.has::<T>() {
+            true => T::read(source).map(|_| T::OPTIONS.len()),
+            false => Ok(0),
+        }
+    }
+    let groups = [
+        group::<ChainOptions>,
+        group::<CollapsedOptions>,
+        group::<DropoutOptions>,
+        group::<EnsembleOptions>,
+        group::<IterateOptions>,
+        group::<SwagOptions>,
+        group::<Training>,
+        group::<ViOptions>,
+        group::<laplace::Options>,
+    ];
+    let mut count = 0;
+    for group in groups {
+        count += group(method, &source)?;
+    }
+    if let Finds::Chains(sampler) = method.finds {
+        Transition::read(sampler, &source)?;
+        count = method.options.len();
+    }
+    Ok(count)
+}
+
+#[test]
+fn defaults_are_read() {
+    for method in method::ALL {
+        let options = method.options.len();
+        assert_eq!(read(method, None), Ok(options), "`{}`", method.name);
+    }
+}
+
+/// Reads values that the checker lets pass for an option of a kind.
+fn read_all(method: &MethodDef, option: &str, kind: OptionKind) {
+    let check = |given: Given<'_>| {
+        let found = read(method, Some((option, given)));
+        assert!(
+            found.is_ok(),
+            "`{option}` of `{}`: {given:?} gives {found:?}",
+            method.name
+        );
+    };
+    let words = |words: &[&str]| words.iter().for_each(|word| check(Given::Call(word, &[])));
+    let names = [Arc::from("first"), Arc::from("second.w")];
+    match kind {
+        OptionKind::Int(least, most) => [least, most].map(Given::Int).into_iter().for_each(check),
+        OptionKind::Real(..) | OptionKind::AtLeast(_) => check(Given::Real(0.5)),
+        OptionKind::Bool => [false, true].map(Given::Bool).into_iter().for_each(check),
+        OptionKind::Word(all) => words(all),
+        OptionKind::Optimiser => check(Given::Optimiser),
+        OptionKind::Infer => check(Given::Infer("fit")),
+        OptionKind::Fractions => check(Given::Reals(&[0.0, 0.5])),
+        OptionKind::Names => check(Given::Names(&names)),
+        OptionKind::Call(forms) => forms
+            .iter()
+            .for_each(|form| check(Given::Call(form.word, &vec![2.0; form.numbers]))),
+        OptionKind::Start => {
+            check(Given::Infer("fit"));
+            check(Given::File("weights.safetensors"));
+        }
+        OptionKind::NumberOr(_, _, all) => {
+            check(Given::Real(0.5));
+            words(all);
+        }
+        OptionKind::Weights(scores) => {
+            words(&["all", "last_layer"]);
+            check(Given::Names(&names));
+            check(Given::Subnetwork(3.0, Ranking::Infer("fit")));
+            for score in scores {
+                check(Given::Subnetwork(3.0, Ranking::Score(score)));
+            }
+        }
+    }
+}
+
+#[test]
+fn values_that_the_checker_lets_pass_are_read() {
+    for method in method::ALL {
+        for option in method.options {
+            read_all(method, option.name, option.kind);
+        }
+    }
+}
+
+#[test]
+fn values_of_other_types_are_bugs() {
+    let Some(nuts) = method::lookup("nuts") else {
+        panic!("there is no `nuts`");
+    };
+    for (option, given) in [
+        ("metric", Given::Call("thick", &[])),
+        ("metric", Given::Int(1)),
+        ("max_depth", Given::Int(-1)),
+        ("max_depth", Given::Call("all", &[])),
+        ("step_size", Given::Bool(true)),
+    ] {
+        assert_eq!(read(nuts, Some((option, given))), Err(Mismatch(option)));
+    }
+}
+
+#[test]
+fn methods_change_defaults_of_groups() {
+    let default = |method: &str, option: &str| {
+        let method = method::lookup(method);
+        method
+            .and_then(|method| method.option(option))
+            .map(|option| option.default)
+    };
+    assert_eq!(default("nuts", "draws"), Some("1000"));
+    assert_eq!(default("sgld", "draws"), Some("10000"));
+    assert_eq!(default("mala", "target_acceptance"), Some("0.574"));
+    assert_eq!(default("map", "schedule"), Some("cooldown"));
+    assert_eq!(default("swag", "schedule"), Some("constant"));
+    assert_eq!(default("laplace", "precision"), Some("f64"));
+}
+
+#[test]
+fn words_of_other_tools_are_of_one_option_of_a_method() {
+    for method in method::ALL {
+        let mut seen: Vec<&str> = method.options.iter().map(|option| option.name).collect();
+        for option in method.options {
+            for word in option.synonyms {
+                assert!(!seen.contains(word), "`{word}` twice in `{}`", method.name);
+                seen.push(word);
+            }
+        }
+    }
+}
