@@ -160,7 +160,7 @@ options! {
         sigmoid: Sigmoid { "exact", Sigmoid::KIND, Phase::Run };
         /// Draws from the box per iterate: where the integral has no exact form (10 without a value), and of single rows whose box has too
         /// many pieces (1000).
-        draws: Option<usize> { "", from(1), Phase::Run, &["iter", "iterations", "n_draws", "n_samples", "num_draws", "num_samples", "samples"] };
+        draws: Option<usize> { "", from(1), Phase::Run, &["n_draws", "n_samples", "num_draws", "num_samples", "samples"] };
     }
 }
 

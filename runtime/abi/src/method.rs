@@ -6,6 +6,7 @@ mod records;
 mod value;
 
 use crate::sampling::Sampler;
+use bnnc_base::diagnostic::Diagnostic;
 use declare::OptionGroup;
 pub use options::MOST;
 pub use records::ALL;
@@ -148,8 +149,16 @@ impl MethodDef {
         T::OPTIONS.iter().all(|option| self.option(option.name).is_some())
     }
 
+    /// Adds `did you mean ..?` where `wrong` is another tool's word for an option, or near one.
+    pub fn suggest(&self, diagnostic: Diagnostic, wrong: &str) -> Diagnostic {
+        match self.synonym(wrong) {
+            Some(option) => diagnostic.help(format!("did you mean `{option}`?")),
+            None => diagnostic.suggest(wrong, self.options.iter().map(|option| option.name)),
+        }
+    }
+
     /// The option that a word of another tool stands for.
-    pub fn synonym(&self, word: &str) -> Option<&'static str> {
+    fn synonym(&self, word: &str) -> Option<&'static str> {
         let word = word.to_lowercase();
         let mut options = self.options.iter();
         let option = options.find(|option| option.synonyms.contains(&&*word))?;

@@ -12,7 +12,7 @@ options! {
         /// Weight samples per step for the likelihood.
         samples: usize { "1", from(1), Phase::Compile };
         /// Monte-Carlo draws per step for a KL that has no closed form; 0 takes the likelihood's weight samples.
-        draws: usize { "0", from(0), Phase::Compile, &["iter", "iterations", "n_draws", "n_samples", "num_draws", "num_samples"] };
+        draws: usize { "0", from(0), Phase::Compile, &["n_draws", "n_samples", "num_draws", "num_samples"] };
         /// `auto` takes the closed form where there is one, `monte_carlo` the best estimate by draws, `direct` the plain mean over draws.
         estimator as "kl": KlEstimator { "auto", KlEstimator::KIND, Phase::Compile };
         /// How the KL is spread over the batches of an epoch: `exact` (every step weighs it right for its rows), `graves` (the same share in every batch) or `blundell` (half of it in the first batch, then half of the rest).

@@ -1,4 +1,5 @@
-//! Words of other tools for what this language spells otherwise: one table, which every `did you mean` and every syntax error consults.
+//! Words of other tools for what this language spells otherwise: one table, which every `did you mean` and every syntax error consults. Those for
+//! options of methods stand with the options.
 
 /// A word that users of other tools write.
 struct Synonym {
@@ -43,12 +44,8 @@ static TABLE: &[Synonym] = &[
     advice("activation", ACTIVATION),
     name("alpha", &["concentration", "shape", "a"]),
     advice("array", ARRAYS),
-    name("batch_size", &["batch"]),
     name("bernoulli_logit", &["Bernoulli"]),
     name("boolean", &["bool"]),
-    name("burn", &["warmup"]),
-    name("burn_in", &["warmup"]),
-    name("burnin", &["warmup"]),
     advice("class", ITEMS),
     name("conv2d", &["Conv"]),
     name("cov", &["cholesky", "scale"]),
@@ -57,7 +54,6 @@ static TABLE: &[Synonym] = &[
     name("delta", &["Point"]),
     name("dirac", &["Point"]),
     name("double", &["real"]),
-    name("epoch", &["epochs"]),
     name("expit", &["sigmoid"]),
     name("float", &["real"]),
     name("float32", &["real"]),
@@ -68,21 +64,18 @@ static TABLE: &[Synonym] = &[
     advice("import", ITEMS),
     name("integer", &["int"]),
     name("inv_logit", &["sigmoid"]),
-    name("iter", &["draws", "epochs"]),
-    name("iterations", &["draws", "epochs"]),
     name("k", &["trials"]),
     name("lam", &["rate", "log_rate"]),
     advice("lambda", FUNCTION),
-    name("learning_rate", &["rate", "step_size"]),
+    name("learning_rate", &["rate"]),
     name("len", &["length"]),
     name("ln", &["log"]),
     name("location", &["loc"]),
     name("log_std", &["scale"]),
     name("lower", &["low"]),
-    name("lr", &["rate", "step_size"]),
+    name("lr", &["rate"]),
     advice("matmul", MATRIX),
     advice("matrix", ARRAYS),
-    name("max_iter", &["epochs", "draws"]),
     name("mcmc", &["nuts"]),
     name("mean", &["loc", "log_mean"]),
     advice("mm", MATRIX),
@@ -90,19 +83,9 @@ static TABLE: &[Synonym] = &[
     name("multinormal", &["MultivariateNormal"]),
     name("mvnormal", &["MultivariateNormal"]),
     name("n", &["trials"]),
-    name("n_chains", &["chains"]),
-    name("n_draws", &["draws"]),
-    name("n_epochs", &["epochs"]),
-    name("n_samples", &["draws"]),
     name("negbinomial", &["NegativeBinomial"]),
     name("nu", &["df"]),
     name("num", &["real"]),
-    name("num_chains", &["chains"]),
-    name("num_draws", &["draws"]),
-    name("num_epochs", &["epochs"]),
-    name("num_samples", &["draws"]),
-    name("num_steps", &["epochs"]),
-    name("num_warmup", &["warmup"]),
     name("number", &["real"]),
     name("phi", &["dispersion"]),
     advice("pow", "a power is written `x ^ y`"),
@@ -110,7 +93,6 @@ static TABLE: &[Synonym] = &[
     name("prob", &["p", "probabilities"]),
     name("probs", &["probabilities", "p"]),
     advice("range", "a range is written `a..b`: `for i in 0..10`"),
-    name("samples", &["draws"]),
     name("sd", &["scale"]),
     advice("shuffle", "the rows are shuffled in every epoch"),
     name("sigma", &["scale"]),
@@ -118,13 +100,11 @@ static TABLE: &[Synonym] = &[
     name("std", &["scale"]),
     name("stddev", &["scale"]),
     name("stdev", &["scale"]),
-    name("steps", &["epochs"]),
     advice("str", LEVELS),
     advice("string", LEVELS),
     name("student", &["StudentT"]),
     name("svi", &["vi"]),
     name("total_count", &["trials"]),
-    name("tune", &["warmup"]),
     name("units", &["out"]),
     name("upper", &["high"]),
     advice("vector", ARRAYS),
@@ -147,7 +127,7 @@ fn find(word: &str) -> Option<&'static Synonym> {
 /// ```
 /// use bnnc_base::synonyms::synonym;
 /// assert_eq!(synonym("lr", ["rate", "decay"]), Some("rate"));
-/// assert_eq!(synonym("lr", ["draws", "warmup"]), None);
+/// assert_eq!(synonym("lr", ["loc", "scale"]), None);
 /// ```
 pub fn synonym<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let names: Vec<&str> = names.into_iter().collect();

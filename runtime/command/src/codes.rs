@@ -1,6 +1,7 @@
 //! The diagnostics of built executables.
 
 use bnnc_abi::artefact::Refusal;
+use bnnc_abi::method::MethodDef;
 use bnnc_abi::settings::BAD_SETTING;
 use bnnc_base::diagnostic::{Code, Diagnostic, Fault, Place};
 use std::path::Path;
@@ -130,19 +131,12 @@ pub fn no_settable<'a>(item: &str, infers: impl IntoIterator<Item = &'a str>) ->
 }
 
 /// `--set` of an option that the method does not have.
-pub fn no_option<'a>(
-    method: &str,
-    key: &str,
-    options: impl IntoIterator<Item = &'a str> + Clone,
-) -> Diagnostic {
-    let names: Vec<String> = options
-        .clone()
-        .into_iter()
-        .map(|name| format!("`{name}`"))
-        .collect();
-    Diagnostic::usage(&BAD_SETTING, format!("`{method}` has no option `{key}`"))
-        .suggest(key, options)
-        .note(format!("its options are {}", names.join(", ")))
+pub fn no_option(method: &MethodDef, key: &str) -> Diagnostic {
+    let options = method.options.iter();
+    let names: Vec<String> = options.map(|option| format!("`{}`", option.name)).collect();
+    let text = format!("`{}` has no option `{key}`", method.name);
+    let diagnostic = method.suggest(Diagnostic::usage(&BAD_SETTING, text), key);
+    diagnostic.note(format!("its options are {}", names.join(", ")))
 }
 
 /// A value that is no number, or none that its option may be.

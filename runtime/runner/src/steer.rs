@@ -59,12 +59,12 @@ fn set_one(manifest: &mut Manifest, word: &str) -> Result<(), Box<Diagnostic>> {
 
 /// The record of an option of the infer's method.
 fn option(infer: &Infer, key: &str) -> Result<&'static OptionDef, Box<Diagnostic>> {
-    let options = method::lookup(infer.method).map_or(&[][..], |method| method.options);
-    let found = options.iter().find(|option| option.name == key);
-    found.ok_or_else(|| {
-        let names = options.iter().map(|option| option.name);
-        Box::new(codes::no_option(infer.method, key, names))
-    })
+    match method::lookup(infer.method) {
+        Some(method) => method
+            .option(key)
+            .ok_or_else(|| Box::new(codes::no_option(method, key))),
+        None => Err(Box::new(settings::no_setting(key))),
+    }
 }
 
 /// A number as programs write it.

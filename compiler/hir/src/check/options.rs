@@ -70,11 +70,8 @@ fn option(
         span: written.span,
     };
     let Some(def) = method.option(name) else {
-        let names = method.options.iter().map(|option| option.name);
-        let of = format!("`{}`", method.name);
-        session
-            .diagnostics
-            .push(report::unknown_option(span, &of, name, names));
+        let unknown = report::unknown_option_of(span, method, name);
+        session.diagnostics.push(unknown);
         return None;
     };
     value(session, (def, infer), written).map(setting)

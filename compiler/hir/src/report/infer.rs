@@ -1,6 +1,7 @@
 //! Diagnostics about posteriors, infers, data and comparisons.
 
 use super::quoted;
+use bnnc_abi::method::MethodDef;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::Span;
 
@@ -172,7 +173,19 @@ pub fn wrong_target(span: Span, message: String, help: &str) -> Diagnostic {
     }
 }
 
-/// An option that does not exist.
+/// An option that a method does not have.
+pub fn unknown_option_of(span: Span, method: &MethodDef, name: &str) -> Diagnostic {
+    let note = format!(
+        "its options are {}",
+        quoted(method.options.iter().map(|option| option.name))
+    );
+    let text = format!("`{}` has no option `{name}`", method.name);
+    method
+        .suggest(Diagnostic::error(&UNKNOWN_OPTION, span, text), name)
+        .note(note)
+}
+
+/// An option that an item does not have.
 pub fn unknown_option<'a>(
     span: Span,
     of: &str,
