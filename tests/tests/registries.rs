@@ -43,11 +43,29 @@ fn rules_are_complete_and_named_once() {
     let names: BTreeSet<&str> = bnnc_rewrite::rules::ALL.iter().map(|rule| rule.name).collect();
     assert_eq!(names.len(), bnnc_rewrite::rules::ALL.len());
     let files = under("compiler/rewrite/src/rules", &["rs"]);
-    let declared: usize = files
-        .iter()
-        .map(|file| file.text.matches(": Rule = Rule {").count())
-        .sum();
-    assert_eq!(declared, names.len(), "a rule is declared but not listed");
+    let entries: Vec<Vec<&str>> = files.iter().flat_map(|file| entries(&file.text)).collect();
+    assert_eq!(entries.len(), names.len(), "a rule is declared but not listed");
+    for entry in entries {
+        assert!(
+            entry.len() <= 15,
+            "a rule has at most 15 lines:\n{}",
+            entry.join("\n")
+        );
+    }
+}
+
+/// The lines of each rule in a text.
+fn entries(text: &str) -> Vec<Vec<&str>> {
+    let lines: Vec<&str> = text.lines().collect();
+    let is_start = |line: &str| line.trim_start() == "Rule {" || line.ends_with("&[Rule {");
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let starts = (0..lines.len()).filter(|at| is_start(lines[*at]));
+    let entry = |start: usize| {
+        let is_end = |line: &&str| line.trim_start().starts_with('}') && indent(line) == indent(lines[start]);
+        let length = lines[start..].iter().position(is_end).unwrap();
+        lines[start..=start + length].to_vec()
+    };
+    starts.map(entry).collect()
 }
 
 #[test]

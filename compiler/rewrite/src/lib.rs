@@ -16,6 +16,7 @@ pub mod report;
 pub mod rule;
 pub mod rules;
 pub mod simplify;
+pub mod term;
 pub mod unroll;
 
 #[cfg(test)]

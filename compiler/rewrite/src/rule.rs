@@ -1,11 +1,14 @@
 //! Rewrite rules: named, directional, watched; and the driver that applies them until none fires.
 
 use crate::nodes;
+use crate::term::{self, Bindings, Term};
 use bnnc_base::arena::Id;
 use bnnc_graph::attr::Attr;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, Value};
 use bnnc_graph::op::Op;
+use bnnc_graph::ops;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// A node about to be built: its operands are already rewritten.
@@ -24,10 +27,123 @@ pub struct Rule {
     pub name: &'static str,
     /// One sentence.
     pub about: &'static str,
-    /// The value that stands for the call, or `None` where the rule does not apply. It must never make things worse.
-    pub apply: fn(&mut Builder, &Call<'_>) -> Option<Value>,
+    /// The cases, in the order in which they are tried. None may make things worse.
+    pub cases: fn() -> Vec<Case>,
     /// Functions in which it fires, for the tests.
     pub examples: fn() -> Vec<Function>,
+}
+
+/// A pattern and its replacement.
+#[derive(Clone, Debug)]
+pub struct Case {
+    root: Root,
+    condition: fn(&Bindings) -> bool,
+    result: Replacement,
+}
+
+#[derive(Clone, Debug)]
+enum Root {
+    /// A call of this op with such operands.
+    Operands(Op, Vec<Term>),
+    /// A call of any elementwise op.
+    Elementwise,
+}
+
+#[derive(Clone, Debug)]
+enum Replacement {
+    Term(Term),
+    Computed(Compute),
+}
+
+/// Builds the value that stands for a call, or `None` where the case does not apply.
+pub type Compute = fn(&mut Builder, &Call<'_>, &Bindings) -> Option<Value>;
+
+/// A term that is replaced by a term.
+pub fn equal(pattern: Term, result: Term) -> Case {
+    Case::new(pattern, Replacement::Term(result))
+}
+
+/// A term that is replaced by what a function builds.
+pub fn computed(pattern: Term, compute: Compute) -> Case {
+    Case::new(pattern, Replacement::Computed(compute))
+}
+
+/// A call of any elementwise op, replaced by what a function builds.
+pub fn elementwise(compute: Compute) -> Case {
+    Case {
+        root: Root::Elementwise,
+        condition: |_| true,
+        result: Replacement::Computed(compute),
+    }
+}
+
+impl Case {
+    fn new(pattern: Term, result: Replacement) -> Case {
+        let Term::Apply(op, terms, _) = pattern else {
+            unreachable!("the pattern of a rule is an operation")
+        };
+        Case {
+            root: Root::Operands(op, terms),
+            condition: |_| true,
+            result,
+        }
+    }
+
+    /// The case where the bindings meet a condition.
+    pub fn when(mut self, condition: fn(&Bindings) -> bool) -> Case {
+        self.condition = condition;
+        self
+    }
+
+    /// The value that stands for the call, where the case applies.
+    fn apply(&self, builder: &mut Builder, call: &Call<'_>) -> Option<Value> {
+        let bindings = match &self.root {
+            Root::Operands(_, terms) => term::matches(builder, &call.op, terms, call.args),
+            Root::Elementwise => vec![Bindings::default()],
+        };
+        let admitted = bindings.iter().filter(|bindings| (self.condition)(bindings));
+        admitted.into_iter().find_map(|bindings| match &self.result {
+            Replacement::Term(term) => {
+                let constants = builder.ty(call.args[0]).clone();
+                Some(term.build(builder, bindings, &constants))
+            }
+            Replacement::Computed(compute) => compute(builder, call, bindings),
+        })
+    }
+}
+
+/// Rules, found by the op of a call.
+#[derive(Default)]
+pub struct RuleSet {
+    by_op: HashMap<Op, Vec<(&'static Rule, Case)>>,
+}
+
+impl RuleSet {
+    /// These rules, which are tried in this order.
+    pub fn new(rules: impl IntoIterator<Item = &'static Rule>) -> RuleSet {
+        let mut set = RuleSet::default();
+        for rule in rules {
+            for case in (rule.cases)() {
+                let mut add = |op: Op| set.by_op.entry(op).or_default().push((rule, case.clone()));
+                match &case.root {
+                    Root::Operands(op, _) => add(*op),
+                    Root::Elementwise => {
+                        let elementwise = ops::ALL.iter().filter(|op| op.is_elementwise());
+                        elementwise.for_each(|op| add(Op(op)));
+                    }
+                }
+            }
+        }
+        set
+    }
+
+    /// The first rule that applies to the call, and the value that stands for it.
+    fn apply(&self, builder: &mut Builder, call: &Call<'_>) -> Option<(&'static Rule, Value)> {
+        let cases = self.by_op.get(&call.op)?;
+        cases
+            .iter()
+            .find_map(|(rule, case)| Some((*rule, case.apply(builder, call)?)))
+    }
 }
 
 /// One application of a rule, as text.
@@ -41,62 +157,75 @@ pub struct Firing {
     pub after: String,
 }
 
-/// How often all nodes are visited before the driver gives up on a fixpoint.
+/// How often all nodes are visited. A round carries a rewrite through a chain of any depth, so that rounds do not grow with the program; more
+/// than these mean that rules undo each other.
 const ROUNDS: usize = 12;
 
-/// Applies `rules` until none fires, records each firing in `trace` and removes what nothing uses any more.
-pub fn rewrite(function: &Function, rules: &[&Rule], mut trace: Option<&mut Vec<Firing>>) -> Function {
+/// Applies rules until none fires, records each firing in `trace` and removes what nothing uses any more.
+///
+/// # Panics
+/// In debug builds, if rules still fire after [`ROUNDS`] rounds: a bug of the rules. Other builds go on with a function that is right, but
+/// larger than it could be.
+pub fn rewrite(function: &Function, rules: &RuleSet, trace: Option<&mut Vec<Firing>>) -> Function {
+    let mut rewriter = Rewriter {
+        rules,
+        trace,
+        fired: None,
+    };
     let mut current = remove_dead(function);
     for _ in 0..ROUNDS {
-        let (next, fired) = rewrite_once(&current, rules, trace.as_deref_mut());
-        current = remove_dead(&next);
-        if !fired {
-            break;
+        rewriter.fired = None;
+        current = remove_dead(&rewriter.round(&current));
+        if rewriter.fired.is_none() {
+            return current;
         }
+    }
+    if let Some(rule) = rewriter.fired.filter(|_| cfg!(debug_assertions)) {
+        panic!(
+            "bug in bnnc: rule `{}` still fires after {ROUNDS} rounds in `{}`",
+            rule.name, function.name
+        );
     }
     current
 }
 
-fn rewrite_once(
-    function: &Function,
-    rules: &[&Rule],
-    mut trace: Option<&mut Vec<Firing>>,
-) -> (Function, bool) {
-    let mut fired = false;
-    let rewritten = function.rebuild(|builder, node, args| {
-        let attrs = nodes::with_functions(node.attrs, |inner| {
-            let (inner, inner_fired) = rewrite_once(inner, rules, trace.as_deref_mut());
-            fired |= inner_fired;
-            remove_dead(&inner)
-        });
-        let call = Call {
-            op: node.op,
-            args,
-            attrs: &attrs,
-        };
-        let hit = rules
-            .iter()
-            .find_map(|rule| Some((rule, (rule.apply)(builder, &call)?)));
-        let Some((rule, value)) = hit else {
-            return builder.apply(node.op.0, args, attrs);
-        };
-        fired = true;
-        debug_assert_eq!(
-            builder.ty(value),
-            function.ty(node.value),
-            "rule `{}` changes a type",
-            rule.name
-        );
-        if let Some(trace) = trace.as_deref_mut() {
-            trace.push(Firing {
-                rule: rule.name,
-                before: nodes::describe_call(builder.function(), &call),
-                after: nodes::describe(builder.function(), value),
-            });
-        }
-        value
-    });
-    (rewritten, fired)
+struct Rewriter<'a> {
+    rules: &'a RuleSet,
+    trace: Option<&'a mut Vec<Firing>>,
+    /// The last rule that fired in this round.
+    fired: Option<&'static Rule>,
+}
+
+impl Rewriter<'_> {
+    /// `function` with every node visited once.
+    fn round(&mut self, function: &Function) -> Function {
+        function.rebuild(|builder, node, args| {
+            let attrs = nodes::with_functions(node.attrs, |inner| remove_dead(&self.round(inner)));
+            let call = Call {
+                op: node.op,
+                args,
+                attrs: &attrs,
+            };
+            let Some((rule, value)) = self.rules.apply(builder, &call) else {
+                return builder.apply(node.op.0, args, attrs);
+            };
+            self.fired = Some(rule);
+            debug_assert_eq!(
+                builder.ty(value),
+                function.ty(node.value),
+                "rule `{}` changes a type",
+                rule.name
+            );
+            if let Some(trace) = self.trace.as_deref_mut() {
+                trace.push(Firing {
+                    rule: rule.name,
+                    before: nodes::describe_call(builder.function(), &call),
+                    after: nodes::describe(builder.function(), value),
+                });
+            }
+            value
+        })
+    }
 }
 
 /// `function` without the nodes that no result needs; parameters stay, in order.

@@ -1,7 +1,7 @@
 //! `simplify`, `cse`, `dead-code` and `expand`: the same function with less work in it.
 
 use crate::nodes;
-use crate::rule::{self, Firing, Rule};
+use crate::rule::{self, Firing, Rule, RuleSet};
 use crate::rules;
 use bnnc_graph::function::Function;
 use bnnc_graph::op::{Lower, Site};
@@ -9,22 +9,22 @@ use bnnc_graph::verify::function_attrs;
 
 /// `function` after all rules.
 pub fn simplify(function: &Function) -> Function {
-    rule::rewrite(function, rules::ALL, None)
+    rule::rewrite(function, &rules::SET, None)
 }
 
 /// `function` after the rules whose names `without` does not hold; each firing goes to `trace`.
 pub fn simplify_with(function: &Function, without: &[String], trace: Option<&mut Vec<Firing>>) -> Function {
-    let kept: Vec<&Rule> = rules::ALL
-        .iter()
-        .copied()
-        .filter(|rule| !without.iter().any(|name| name == rule.name))
-        .collect();
+    let is_kept = |rule: &&Rule| !without.iter().any(|name| name == rule.name);
+    if rules::ALL.iter().copied().all(|rule| is_kept(&rule)) {
+        return rule::rewrite(function, &rules::SET, trace);
+    }
+    let kept = RuleSet::new(rules::ALL.iter().copied().filter(is_kept));
     rule::rewrite(function, &kept, trace)
 }
 
 /// `function` with equal nodes merged: the builder does it, so building again is enough.
 pub fn cse(function: &Function) -> Function {
-    rule::rewrite(function, &[], None)
+    rule::rewrite(function, &RuleSet::default(), None)
 }
 
 /// `function` without operations that expand, until only kernels are left.

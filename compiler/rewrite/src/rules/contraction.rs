@@ -1,42 +1,66 @@
 //! Contractions absorb what their labels can say.
 
 use crate::nodes::application;
-use crate::rule::{Call, Rule};
-use crate::rules::arithmetic::of_two;
+use crate::rule::{Call, Rule, computed};
 use crate::rules::broadcast::{positions, repetition};
+use crate::term::{Bindings, X, Y, broadcast, contract, example, on, transpose};
 use bnnc_base::shape::{Dim, Shape};
 use bnnc_graph::attr;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::Value;
 use bnnc_graph::labels::Labels;
-use bnnc_graph::ops;
+use bnnc_graph::ops::contract::CONTRACT;
+use bnnc_graph::ops::transpose::TRANSPOSE;
 
-/// An operand that is repeated along a label loses the label.
-pub static CONTRACT_OF_BROADCAST: Rule = Rule {
-    name: "contract-of-broadcast",
-    about: "A contraction with a repeated operand contracts what is repeated.",
-    apply: |builder, call| {
-        let labels = labels(call)?;
-        without_repetition(builder, call, &labels, 0)
-            .or_else(|| without_repetition(builder, call, &labels, 1))
+/// The rules, in order.
+pub static RULES: &[Rule] = &[
+    Rule {
+        name: "contract-of-broadcast",
+        about: "A contraction with a repeated operand contracts what is repeated.",
+        cases: || vec![computed(on(&CONTRACT, [X, Y]), of_repetition)],
+        examples: || {
+            let cube = |size| broadcast(X, &[size, 2, 3], &[1, 2]);
+            let left = contract(cube(2), Y, "aij,aj->ai");
+            let right = ["kj,aij->aik", "kj,aij->ik"].map(|labels| contract(Y, cube(4), labels));
+            [left].into_iter().chain(right).map(example).collect()
+        },
     },
-    examples: || {
-        vec![
-            of_two(|b, x, y| {
-                let cube = b.broadcast(x, &Shape::fixed(&[2, 2, 3]), &[1, 2]);
-                b.contract(cube, y, "aij,aj->ai")
-            }),
-            of_two(|b, x, y| {
-                let cube = b.broadcast(x, &Shape::fixed(&[4, 2, 3]), &[1, 2]);
-                b.contract(y, cube, "kj,aij->aik")
-            }),
-            of_two(|b, x, y| {
-                let cube = b.broadcast(x, &Shape::fixed(&[4, 2, 3]), &[1, 2]);
-                b.contract(y, cube, "kj,aij->ik")
-            }),
-        ]
+    Rule {
+        name: "contract-of-transpose",
+        about: "A contraction with a permuted operand permutes its labels instead.",
+        cases: || vec![computed(on(&CONTRACT, [X, Y]), of_permutation)],
+        examples: || vec![example(contract(transpose(X, &[1, 0]), Y, "ji,bj->bi"))],
     },
-};
+];
+
+fn of_repetition(builder: &mut Builder, call: &Call<'_>, _: &Bindings) -> Option<Value> {
+    let labels = labels(call);
+    without_repetition(builder, call, &labels, 0).or_else(|| without_repetition(builder, call, &labels, 1))
+}
+
+fn of_permutation(builder: &mut Builder, call: &Call<'_>, _: &Bindings) -> Option<Value> {
+    let mut labels = labels(call);
+    let mut args = [call.args[0], call.args[1]];
+    let mut found = false;
+    for (arg, letters) in args.iter_mut().zip([&mut labels.left, &mut labels.right]) {
+        let Some((operands, attrs)) = application(builder, *arg, &TRANSPOSE) else {
+            continue;
+        };
+        let axes = positions(attr::ints(attrs, 0));
+        let mut permuted = letters.clone();
+        for (at, axis) in axes.iter().enumerate() {
+            permuted[*axis] = letters[at];
+        }
+        *letters = permuted;
+        *arg = operands[0];
+        found = true;
+    }
+    found.then(|| builder.contract(args[0], args[1], &labels.to_string()))
+}
+
+fn labels(call: &Call<'_>) -> Labels {
+    Labels::checked(attr::symbol(call.attrs, 0))
+}
 
 /// The contraction with operand `at` not repeated.
 fn without_repetition(builder: &mut Builder, call: &Call<'_>, labels: &Labels, at: usize) -> Option<Value> {
@@ -106,40 +130,4 @@ fn result_shape(builder: &Builder, call: &Call<'_>, labels: &Labels) -> Shape {
             .unwrap_or_else(|| unreachable!("a letter of the result occurs in an operand"))
     };
     Shape(labels.result.iter().map(dim).collect())
-}
-
-/// An operand with permuted axes has permuted labels.
-pub static CONTRACT_OF_TRANSPOSE: Rule = Rule {
-    name: "contract-of-transpose",
-    about: "A contraction with a permuted operand permutes its labels instead.",
-    apply: |builder, call| {
-        let mut labels = labels(call)?;
-        let mut args = [call.args[0], call.args[1]];
-        let mut found = false;
-        for (arg, letters) in args.iter_mut().zip([&mut labels.left, &mut labels.right]) {
-            let Some((operands, attrs)) = application(builder, *arg, &ops::transpose::TRANSPOSE) else {
-                continue;
-            };
-            let axes = positions(attr::ints(attrs, 0));
-            let mut permuted = letters.clone();
-            for (at, axis) in axes.iter().enumerate() {
-                permuted[*axis] = letters[at];
-            }
-            *letters = permuted;
-            *arg = operands[0];
-            found = true;
-        }
-        found.then(|| builder.contract(args[0], args[1], &labels.to_string()))
-    },
-    examples: || {
-        vec![of_two(|b, x, y| {
-            let turned = b.transpose(x, &[1, 0]);
-            b.contract(turned, y, "ji,bj->bi")
-        })]
-    },
-};
-
-fn labels(call: &Call<'_>) -> Option<Labels> {
-    let is_contraction = std::ptr::eq(call.op.0, &ops::contract::CONTRACT);
-    is_contraction.then(|| Labels::checked(attr::symbol(call.attrs, 0)))
 }

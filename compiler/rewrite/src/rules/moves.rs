@@ -1,89 +1,72 @@
 //! Permutations and reshapes merge.
 
-use crate::nodes::{application, constant_of, operand};
-use crate::rule::Rule;
-use crate::rules::arithmetic::of_one;
+use crate::nodes::application;
+use crate::rule::{Call, Rule, computed};
 use crate::rules::broadcast::positions;
-use bnnc_base::shape::Shape;
+use crate::term::{A, Bindings, X, broadcast, constant, example, on, reshape, transpose};
+use bnnc_base::dtype::DType;
 use bnnc_graph::attr;
-use bnnc_graph::ops;
+use bnnc_graph::builder::Builder;
+use bnnc_graph::function::Value;
+use bnnc_graph::ops::patches::PATCHES;
+use bnnc_graph::ops::reshape::RESHAPE;
+use bnnc_graph::ops::slice::SLICE;
+use bnnc_graph::ops::transpose::TRANSPOSE;
 use bnnc_graph::types::Type;
 
-/// Two permutations are one.
-pub static TRANSPOSE_OF_TRANSPOSE: Rule = Rule {
-    name: "transpose-of-transpose",
-    about: "Two permutations of axes are one, or none.",
-    apply: |builder, call| {
-        if !std::ptr::eq(call.op.0, &ops::transpose::TRANSPOSE) {
-            return None;
-        }
-        let (args, attrs) = application(builder, call.args[0], &ops::transpose::TRANSPOSE)?;
-        let (source, inner) = (args[0], positions(attr::ints(attrs, 0)));
-        let axes: Vec<usize> = attr::ints(call.attrs, 0)
-            .iter()
-            .map(|axis| inner[*axis as usize])
-            .collect();
-        Some(builder.transpose(source, &axes))
+/// The rules, in order.
+pub static RULES: &[Rule] = &[
+    Rule {
+        name: "transpose-of-transpose",
+        about: "Two permutations of axes are one, or none.",
+        cases: || vec![computed(on(&TRANSPOSE, [on(&TRANSPOSE, [X])]), one_permutation)],
+        examples: || {
+            let cube = broadcast(X, &[4, 2, 3], &[1, 2]);
+            let turned = transpose(transpose(cube, &[1, 2, 0]), &[1, 2, 0]);
+            vec![
+                example(transpose(transpose(X, &[1, 0]), &[1, 0])),
+                example(turned),
+            ]
+        },
     },
-    examples: || {
-        vec![
-            of_one(|b, x| {
-                let turned = b.transpose(x, &[1, 0]);
-                b.transpose(turned, &[1, 0])
-            }),
-            of_one(|b, x| {
-                let cube = b.broadcast(x, &Shape::fixed(&[4, 2, 3]), &[1, 2]);
-                let once = b.transpose(cube, &[1, 2, 0]);
-                b.transpose(once, &[1, 2, 0])
-            }),
-        ]
+    Rule {
+        name: "reshape-of-reshape",
+        about: "Only the last of several shapes matters.",
+        cases: || {
+            vec![computed(
+                on(&RESHAPE, [on(&RESHAPE, [X])]),
+                |builder, call, known| Some(builder.reshape(known.x()?, attr::shape(call.attrs, 0))),
+            )]
+        },
+        examples: || vec![example(reshape(reshape(X, &[6]), &[3, 2]))],
     },
-};
+    Rule {
+        name: "move-of-constant",
+        about: "A permuted, reshaped or cut constant is a constant.",
+        cases: || {
+            let moves = [&TRANSPOSE, &RESHAPE, &SLICE, &PATCHES];
+            moves.map(|op| computed(on(op, [A]), same_number)).into()
+        },
+        examples: || {
+            vec![example(
+                X * transpose(constant(DType::Real, &[3, 2], 2.0), &[1, 0]),
+            )]
+        },
+    },
+];
 
-/// Two reshapes are one.
-pub static RESHAPE_OF_RESHAPE: Rule = Rule {
-    name: "reshape-of-reshape",
-    about: "Only the last of several shapes matters.",
-    apply: |builder, call| {
-        if !std::ptr::eq(call.op.0, &ops::reshape::RESHAPE) {
-            return None;
-        }
-        let source = operand(builder, call.args[0], &ops::reshape::RESHAPE)?;
-        let shape = attr::shape(call.attrs, 0).clone();
-        Some(builder.reshape(source, &shape))
-    },
-    examples: || {
-        vec![of_one(|b, x| {
-            let flat = b.reshape(x, &Shape::fixed(&[6]));
-            b.reshape(flat, &Shape::fixed(&[3, 2]))
-        })]
-    },
-};
+fn one_permutation(builder: &mut Builder, call: &Call<'_>, known: &Bindings) -> Option<Value> {
+    let (_, attrs) = application(builder, call.args[0], &TRANSPOSE)?;
+    let (inner, outer) = (
+        positions(attr::ints(attrs, 0)),
+        positions(attr::ints(call.attrs, 0)),
+    );
+    let axes: Vec<usize> = outer.iter().map(|axis| inner[*axis]).collect();
+    Some(builder.transpose(known.x()?, &axes))
+}
 
-/// Moving the elements of a constant changes nothing but the shape.
-pub static MOVE_OF_CONSTANT: Rule = Rule {
-    name: "move-of-constant",
-    about: "A permuted, reshaped or cut constant is a constant.",
-    apply: |builder, call| {
-        let moves = [
-            &ops::transpose::TRANSPOSE,
-            &ops::reshape::RESHAPE,
-            &ops::slice::SLICE,
-            &ops::patches::PATCHES,
-        ];
-        if !moves.iter().any(|op| std::ptr::eq(*op, call.op.0)) {
-            return None;
-        }
-        let number = constant_of(builder, call.args[0])?;
-        let types: Vec<&Type> = call.args.iter().map(|arg| builder.ty(*arg)).collect();
-        let ty = (call.op.infer)(&types, call.attrs).ok()?;
-        Some(builder.constant(&ty, number))
-    },
-    examples: || {
-        vec![of_one(|b, x| {
-            let twos = b.splat(2.0, &Shape::fixed(&[3, 2]));
-            let turned = b.transpose(twos, &[1, 0]);
-            b.mul(x, turned)
-        })]
-    },
-};
+fn same_number(builder: &mut Builder, call: &Call<'_>, known: &Bindings) -> Option<Value> {
+    let types: Vec<&Type> = call.args.iter().map(|arg| builder.ty(*arg)).collect();
+    let ty = (call.op.infer)(&types, call.attrs).ok()?;
+    Some(builder.constant(&ty, known.a()?))
+}

@@ -8,9 +8,9 @@
 mod product;
 
 use crate::nodes::{application, constant_of, operand};
-use crate::rule::{Call, Rule};
-use crate::rules::arithmetic::of_two;
+use crate::rule::{Call, Rule, computed};
 use crate::rules::broadcast::{positions, repetition};
+use crate::term::{Bindings, X, Y, contract, example, on, sum};
 use bnnc_base::shape::Dim;
 use bnnc_graph::attr;
 use bnnc_graph::builder::Builder;
@@ -18,85 +18,68 @@ use bnnc_graph::function::{NodeKind, Value};
 use bnnc_graph::infer::without_axes;
 use bnnc_graph::labels::Labels;
 use bnnc_graph::ops;
+use bnnc_graph::ops::contract::CONTRACT;
+use bnnc_graph::ops::reduce_sum::REDUCE_SUM;
 pub use product::{Product, Sizes};
 use std::collections::HashSet;
 
 /// More products than these are not taken apart.
 const MANY: usize = 16;
 
-/// A sum of a product with an outer product in it is a contraction of the factors.
-pub static SUM_OF_OUTER_PRODUCT: Rule = Rule {
-    name: "sum-of-outer-product",
-    about: "A sum of a product with an outer product in it contracts the factors.",
-    apply: |builder, call| {
-        if !std::ptr::eq(call.op.0, &ops::reduce_sum::REDUCE_SUM) {
-            return None;
-        }
-        let removed = positions(attr::ints(call.attrs, 0));
-        let shape = builder.shape(call.args[0]);
-        let letters = letters_from('a', shape.rank())?;
-        let taken = taken_apart(builder, call.args[0], &letters)?;
-        let kept = (0..letters.len()).filter(|axis| !removed.contains(axis));
-        let result = kept.map(|axis| letters[axis]).collect::<Vec<char>>();
-        let mut sizes = Sizes::default();
-        sizes.add(&letters, &shape);
-        put_together(builder, &taken, &result, &sizes)
-            .filter(|value| builder.shape(*value) == without_axes(&shape, &removed))
+/// The rules, in order.
+pub static RULES: &[Rule] = &[
+    Rule {
+        name: "sum-of-outer-product",
+        about: "A sum of a product with an outer product in it contracts the factors.",
+        cases: || vec![computed(on(&REDUCE_SUM, [X]), contracted_sum)],
+        examples: || {
+            let cube = contract(X, Y, "no,ni->noi");
+            let difference = cube.clone() - contract(Y, X, "no,ni->noi");
+            [cube, difference]
+                .map(|value| example(sum(value.clone() * value, &[0])))
+                .into()
+        },
     },
-    examples: || {
-        vec![
-            of_two(|b, x, y| {
-                let cube = b.contract(x, y, "no,ni->noi");
-                let squares = b.square(cube);
-                b.reduce_sum(squares, &[0])
-            }),
-            of_two(|b, x, y| {
-                let once = b.contract(x, y, "no,ni->noi");
-                let twice = b.contract(y, x, "no,ni->noi");
-                let sum = b.sub(once, twice);
-                let squares = b.square(sum);
-                b.reduce_sum(squares, &[0])
-            }),
-        ]
+    Rule {
+        name: "contract-of-outer-product",
+        about: "A contraction of an outer product contracts its factors.",
+        cases: || vec![computed(on(&CONTRACT, [X, Y]), contracted_factors)],
+        examples: || {
+            let one = contract(contract(X, Y, "ki,bj->kibj"), X, "kibj,ki->bj");
+            let (scales, left) = (contract(X, Y, "ko,ni->oi"), contract(X, Y, "ko,ni->nkoi"));
+            let scaled = contract(left.clone(), scales, "nkoi,oi->nkoi");
+            vec![example(one), example(contract(scaled, left, "nkoi,nloi->nkl"))]
+        },
     },
-};
+];
 
-/// A contraction with an outer product contracts the factors.
-pub static CONTRACT_OF_OUTER_PRODUCT: Rule = Rule {
-    name: "contract-of-outer-product",
-    about: "A contraction of an outer product contracts its factors.",
-    apply: |builder, call| {
-        if !std::ptr::eq(call.op.0, &ops::contract::CONTRACT) {
-            return None;
-        }
-        let labels = Labels::checked(attr::symbol(call.attrs, 0));
-        if labels.summed().is_empty() {
-            return None;
-        }
-        let [x, y] = [0, 1].map(|at| call.args[at]);
-        let apart = Apart::of(builder, &[x, y]);
-        let taken = apart.both((x, &labels.left), (y, &labels.right))?;
-        let mut sizes = Sizes::default();
-        for (letters, arg) in [(&labels.left, call.args[0]), (&labels.right, call.args[1])] {
-            sizes.add(letters, &builder.shape(arg));
-        }
-        put_together(builder, &taken, &labels.result, &sizes).filter(|value| !is_call(builder, *value, call))
-    },
-    examples: || {
-        vec![
-            of_two(|b, x, y| {
-                let outer = b.contract(x, y, "ki,bj->kibj");
-                b.contract(outer, x, "kibj,ki->bj")
-            }),
-            of_two(|b, x, y| {
-                let scales = b.contract(x, y, "ko,ni->oi");
-                let left = b.contract(x, y, "ko,ni->nkoi");
-                let scaled = b.contract(left, scales, "nkoi,oi->nkoi");
-                b.contract(scaled, left, "nkoi,nloi->nkl")
-            }),
-        ]
-    },
-};
+fn contracted_sum(builder: &mut Builder, call: &Call<'_>, _: &Bindings) -> Option<Value> {
+    let removed = positions(attr::ints(call.attrs, 0));
+    let shape = builder.shape(call.args[0]);
+    let letters = letters_from('a', shape.rank())?;
+    let taken = taken_apart(builder, call.args[0], &letters)?;
+    let kept = (0..letters.len()).filter(|axis| !removed.contains(axis));
+    let result = kept.map(|axis| letters[axis]).collect::<Vec<char>>();
+    let mut sizes = Sizes::default();
+    sizes.add(&letters, &shape);
+    put_together(builder, &taken, &result, &sizes)
+        .filter(|value| builder.shape(*value) == without_axes(&shape, &removed))
+}
+
+fn contracted_factors(builder: &mut Builder, call: &Call<'_>, _: &Bindings) -> Option<Value> {
+    let labels = Labels::checked(attr::symbol(call.attrs, 0));
+    if labels.summed().is_empty() {
+        return None;
+    }
+    let [x, y] = [0, 1].map(|at| call.args[at]);
+    let apart = Apart::of(builder, &[x, y]);
+    let taken = apart.both((x, &labels.left), (y, &labels.right))?;
+    let mut sizes = Sizes::default();
+    for (letters, arg) in [(&labels.left, x), (&labels.right, y)] {
+        sizes.add(letters, &builder.shape(arg));
+    }
+    put_together(builder, &taken, &labels.result, &sizes).filter(|value| !is_call(builder, *value, call))
+}
 
 /// Whether a value is what stands there already.
 fn is_call(builder: &Builder, value: Value, call: &Call<'_>) -> bool {
@@ -148,7 +131,7 @@ impl<'a> Apart<'a> {
         if let Some((args, _)) = application(self.builder, value, &ops::mul::MUL) {
             return self.both((args[0], letters), (args[1], letters));
         }
-        let (args, attrs) = application(self.builder, value, &ops::contract::CONTRACT)?;
+        let (args, attrs) = application(self.builder, value, &CONTRACT)?;
         let labels = Labels::checked(attr::symbol(attrs, 0));
         let [left, right] =
             [&labels.left, &labels.right].map(|letters_of| renamed(letters_of, &labels.result, letters));
@@ -225,7 +208,7 @@ fn find_outer(
         return outer.contains(&value);
     }
     let mut is_one = false;
-    if std::ptr::eq(op.0, &ops::contract::CONTRACT) {
+    if op.is(&CONTRACT) {
         let labels = Labels::checked(attr::symbol(attrs, 0));
         if !labels.summed().is_empty() {
             return false;
@@ -234,13 +217,13 @@ fn find_outer(
     }
     let through = [
         &ops::add::ADD,
-        &ops::contract::CONTRACT,
+        &CONTRACT,
         &ops::mul::MUL,
         &ops::neg::NEG,
         &ops::sub::SUB,
         &ops::transpose::TRANSPOSE,
     ];
-    if through.iter().any(|known| std::ptr::eq(*known, op.0)) {
+    if op.is_one_of(&through) {
         for arg in args {
             is_one |= find_outer(builder, *arg, seen, outer);
         }
@@ -258,7 +241,7 @@ pub fn split_or_factor(builder: &Builder, value: Value, letters: &[char]) -> Vec
 
 /// Whether a value is a contraction that is larger than each of its operands.
 pub fn is_outer_product(builder: &Builder, value: Value) -> bool {
-    let contraction = application(builder, value, &ops::contract::CONTRACT);
+    let contraction = application(builder, value, &CONTRACT);
     contraction.is_some_and(|(args, attrs)| {
         let labels = Labels::checked(attr::symbol(attrs, 0));
         labels.summed().is_empty() && is_outer(builder, args, &labels)

@@ -5,10 +5,10 @@
 //! gradient: through elementwise operations, repetitions and sums into the operands of a product, which have one of the axes each.
 //! What no such way leads into is picked from memory.
 
-use crate::nodes::application;
-use crate::rule::Rule;
+use crate::rule::{Call, Rule, computed};
 use crate::rules::broadcast::positions;
 use crate::rules::outer::is_outer_product;
+use crate::term::{Bindings, X, Y, on};
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::{Dim, Shape, Symbol};
 use bnnc_graph::attr;
@@ -16,72 +16,78 @@ use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, NodeKind, Value};
 use bnnc_graph::labels::Labels;
 use bnnc_graph::ops;
+use bnnc_graph::ops::gather::GATHER;
+use bnnc_graph::ops::reshape::RESHAPE;
 use bnnc_graph::types::Type;
 use std::collections::{HashMap, HashSet};
 
-/// Elements picked from a product are products of picked elements.
-pub static SELECTION_OF_PRODUCT: Rule = Rule {
+/// The rules, in order.
+pub static RULES: &[Rule] = &[Rule {
     name: "selection-of-product",
     about: "Elements picked from a product with merged axes are products of elements picked from its factors.",
-    apply: |builder, call| {
-        if !std::ptr::eq(call.op.0, &ops::gather::GATHER) {
-            return None;
-        }
-        let (x, index) = (call.args[0], call.args[1]);
-        let axis = *attr::int(call.attrs, 0) as usize;
-        let (args, _) = application(builder, x, &ops::reshape::RESHAPE)?;
-        let source = args[0];
-        if builder.ty(index).dims() != [SELECTED] || !is_product(builder, source, &mut HashSet::new()) {
-            return None;
-        }
-        let size = builder.ty(x).dims()[axis].fixed()?;
-        let index = clamped(builder, index, size);
-        let places = Places::new(builder, x, axis, index);
-        let inner = places.of_reshaped(builder, source, x)?;
-        if inner.0.iter().flatten().count() < 2 {
-            return None;
-        }
-        let picked = inner.pick(builder, source, &mut Known::new());
-        // The picked axis is the last one; the others are those of the source.
-        let mut kept: Vec<Dim> = builder.ty(x).dims().to_vec();
-        kept.remove(axis);
-        kept.push(SELECTED);
-        let picked = builder.reshape(picked, &Shape(kept));
-        let last = builder.rank(picked) - 1;
-        Some(builder.move_axis(picked, last, axis))
-    },
+    cases: || vec![computed(on(&GATHER, [on(&RESHAPE, [X]), Y]), picked_product)],
     examples: || {
         vec![
-            example(|b, x, y, index| {
-                let outer = b.contract(x, y, "ko,ni->nkoi");
-                let flat = b.reshape(outer, &Shape::fixed(&[2, 2, 9]));
-                b.gather(flat, index, 2)
-            }),
-            example(|b, x, y, index| {
-                let once = b.contract(x, y, "no,ni->noi");
-                let row = b.reduce_sum(x, &[1]);
-                let all = b.broadcast(row, &Shape::fixed(&[2, 3, 3]), &[0]);
-                let e = b.exp(once);
-                let sum = b.add(e, all);
-                let turned = b.transpose(sum, &[1, 2, 0]);
-                let flat = b.reshape(turned, &Shape::fixed(&[9, 2]));
-                b.gather(flat, index, 0)
-            }),
-            example(|b, x, y, index| {
-                let places = b.contract(x, y, "po,pi->poi");
-                let sum = b.reduce_sum(places, &[0]);
-                let other = b.contract(x, y, "po,pi->oi");
-                let sum = b.sub(sum, other);
-                let line = b.iota(Dim::Fixed(3));
-                let line = b.to_real(line);
-                let line = b.broadcast(line, &Shape::fixed(&[3, 3]), &[1]);
-                let scaled = b.mul(sum, line);
-                let flat = b.reshape(scaled, &Shape::fixed(&[9]));
-                b.gather(flat, index, 0)
-            }),
+            example(of_flat_product),
+            example(of_function_of_product),
+            example(of_summed_products),
         ]
     },
-};
+}];
+
+fn picked_product(builder: &mut Builder, call: &Call<'_>, known: &Bindings) -> Option<Value> {
+    let (x, index) = (call.args[0], call.args[1]);
+    let axis = *attr::int(call.attrs, 0) as usize;
+    let source = known.x()?;
+    if builder.ty(index).dims() != [SELECTED] || !is_product(builder, source, &mut HashSet::new()) {
+        return None;
+    }
+    let size = builder.ty(x).dims()[axis].fixed()?;
+    let index = clamped(builder, index, size);
+    let places = Places::new(builder, x, axis, index);
+    let inner = places.of_reshaped(builder, source, x)?;
+    if inner.0.iter().flatten().count() < 2 {
+        return None;
+    }
+    let picked = inner.pick(builder, source, &mut Known::new());
+    // The picked axis is the last one; the others are those of the source.
+    let mut kept: Vec<Dim> = builder.ty(x).dims().to_vec();
+    kept.remove(axis);
+    kept.push(SELECTED);
+    let picked = builder.reshape(picked, &Shape(kept));
+    let last = builder.rank(picked) - 1;
+    Some(builder.move_axis(picked, last, axis))
+}
+
+fn of_flat_product(b: &mut Builder, x: Value, y: Value, index: Value) -> Value {
+    let outer = b.contract(x, y, "ko,ni->nkoi");
+    let flat = b.reshape(outer, &Shape::fixed(&[2, 2, 9]));
+    b.gather(flat, index, 2)
+}
+
+fn of_function_of_product(b: &mut Builder, x: Value, y: Value, index: Value) -> Value {
+    let once = b.contract(x, y, "no,ni->noi");
+    let row = b.reduce_sum(x, &[1]);
+    let all = b.broadcast(row, &Shape::fixed(&[2, 3, 3]), &[0]);
+    let e = b.exp(once);
+    let sum = b.add(e, all);
+    let turned = b.transpose(sum, &[1, 2, 0]);
+    let flat = b.reshape(turned, &Shape::fixed(&[9, 2]));
+    b.gather(flat, index, 0)
+}
+
+fn of_summed_products(b: &mut Builder, x: Value, y: Value, index: Value) -> Value {
+    let places = b.contract(x, y, "po,pi->poi");
+    let sum = b.reduce_sum(places, &[0]);
+    let other = b.contract(x, y, "po,pi->oi");
+    let sum = b.sub(sum, other);
+    let line = b.iota(Dim::Fixed(3));
+    let line = b.to_real(line);
+    let line = b.broadcast(line, &Shape::fixed(&[3, 3]), &[1]);
+    let scaled = b.mul(sum, line);
+    let flat = b.reshape(scaled, &Shape::fixed(&[9]));
+    b.gather(flat, index, 0)
+}
 
 const SELECTED: Dim = Dim::Symbol(Symbol::Selected);
 
@@ -111,10 +117,9 @@ fn is_product(builder: &Builder, value: Value, seen: &mut HashSet<Value>) -> boo
         &ops::broadcast::BROADCAST,
         &ops::reduce_sum::REDUCE_SUM,
     ];
-    let moves = [&ops::reshape::RESHAPE, &ops::transpose::TRANSPOSE];
-    let is_move = moves.iter().any(|known| std::ptr::eq(*known, op.0)) || op.is_elementwise();
-    smaller.iter().any(|known| std::ptr::eq(*known, op.0))
-        || is_move && args.iter().any(|arg| is_product(builder, *arg, seen))
+    let moves = [&RESHAPE, &ops::transpose::TRANSPOSE];
+    let is_move = op.is_one_of(&moves) || op.is_elementwise();
+    op.is_one_of(&smaller) || is_move && args.iter().any(|arg| is_product(builder, *arg, seen))
 }
 
 /// Positions `0..size`, the ends for those outside.
@@ -165,15 +170,14 @@ impl Places {
             let picked: Vec<Value> = args.iter().map(|arg| self.pick(builder, *arg, known)).collect();
             return builder.apply(op.0, &picked, attrs);
         }
-        let is = |wanted: &'static bnnc_graph::op::OpDef| std::ptr::eq(wanted, op.0);
-        if is(&ops::constant::CONSTANT) {
+        if op.is(&ops::constant::CONSTANT) {
             let ty = builder.ty(value).with_shape(self.picked_shape(builder, value));
             return builder.constant(&ty, *attr::real(&attrs, 2));
         }
-        if is(&ops::transpose::TRANSPOSE) {
+        if op.is(&ops::transpose::TRANSPOSE) {
             return self.pick_transposed(builder, args[0], &positions(attr::ints(&attrs, 0)), known);
         }
-        if is(&ops::broadcast::BROADCAST) {
+        if op.is(&ops::broadcast::BROADCAST) {
             let shape = self.picked_shape(builder, value);
             return self.pick_repeated(
                 builder,
@@ -182,14 +186,14 @@ impl Places {
                 known,
             );
         }
-        if is(&ops::reduce_sum::REDUCE_SUM) {
+        if op.is(&ops::reduce_sum::REDUCE_SUM) {
             return self.pick_summed(builder, args[0], &positions(attr::ints(&attrs, 0)), known);
         }
-        if is(&ops::contract::CONTRACT) {
+        if op.is(&ops::contract::CONTRACT) {
             let labels = Labels::checked(attr::symbol(&attrs, 0));
             return self.pick_contracted(builder, [args[0], args[1]], &labels, known);
         }
-        if is(&ops::reshape::RESHAPE)
+        if op.is(&RESHAPE)
             && let Some(inner) = self.of_reshaped(builder, args[0], value)
         {
             let shape = self.picked_shape(builder, value);
