@@ -11,7 +11,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 name=gpu
 packages() { "$python" -m pip install -q numpy torch 'jax[cuda12]'; }
 if [ -z "${BNNC:-}" ]; then
-  (cd "$here/../.." && cargo build --release -q -p bnnc --features mlir)
+  (cd "$here/../.." && cargo build --release -q -p bnnc --features mlir,cuda)
   BNNC=${CARGO_TARGET_DIR:-$here/../../target}/release/bnnc
 fi
 . "$here/start.sh"

@@ -125,7 +125,8 @@ pub fn examples() -> Vec<PathBuf> {
     let found = crate::files::under("examples", &["bnn"]);
     let here = found
         .iter()
-        .filter(|file| !ELSEWHERE.iter().any(|path| file.path.ends_with(path)));
+        .filter(|file| !ELSEWHERE.iter().any(|path| file.path.ends_with(path)))
+        .filter(|file| cfg!(feature = "collapsed") || !file.text.contains("= collapsed("));
     here.map(|file| root().join(&file.path)).collect()
 }
 

@@ -1,5 +1,6 @@
 //! Collapsed inference: integrals over a box that spans the iterates, against closed forms and brute force; iterates that other infers found.
 #![allow(clippy::unwrap_used)]
+#![cfg(feature = "collapsed")]
 
 use bnnc_abi::collapsed::Collapsed;
 use bnnc_abi::manifest::{Infer, Work};

@@ -57,7 +57,16 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
             let own = std::env::current_exe().unwrap();
             let folder = own.parent().unwrap().parent().unwrap();
             let mut cargo = Command::new(env!("CARGO"));
-            cargo.args(["build", "--offline", "-p", "bnnc", "-p", "bnnc-runner"]);
+            cargo.args([
+                "build",
+                "--offline",
+                "-p",
+                "bnnc",
+                "-p",
+                "bnnc-runner",
+                "--features",
+                "cuda",
+            ]);
             cargo.arg("--target-dir").arg(folder.parent().unwrap());
             if folder.ends_with("release") {
                 cargo.arg("--release");

@@ -274,6 +274,7 @@ fn each_kind_of_output_has_its_metrics_in_its_own_units() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "collapsed"), ignore = "needs the feature `collapsed`")]
 fn every_method_says_the_same_things_of_each_output() {
     let methods = [
         "vi(Q, both) { epochs = 60, batch = 0 }",

@@ -7,7 +7,6 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::time::Duration;
 
 /// A compiler for Bayesian neural networks.
 #[derive(Parser, Debug)]
@@ -67,7 +66,7 @@ pub struct Compile {
     /// The width of reals.
     #[arg(long, value_parser = ["f32", "f64"])]
     pub precision: Option<String>,
-    /// The code generator: cranelift, reference, or, in a build with the feature `mlir`, mlir and cuda (an NVIDIA GPU).
+    /// The code generator: cranelift, reference, or, in builds with these features, mlir and cuda (an NVIDIA GPU).
     #[arg(long, default_value = bnnc_driver::backends::DEFAULT)]
     pub backend: String,
     /// Only these infers, and those that they need.
@@ -269,16 +268,17 @@ pub struct Wmi {
     pub max_steps: u64,
     /// Stop after this many seconds and print the bounds found by then.
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
-    pub max_seconds: Option<Duration>,
+    pub max_seconds: Option<std::time::Duration>,
     /// Give up where the work would take more memory: `500M`, `2G`; by default the memory that is free.
     #[arg(long, value_name = "SIZE")]
     pub max_memory: Option<String>,
 }
 
-fn seconds(text: &str) -> Result<Duration, String> {
+#[cfg(feature = "wmi")]
+fn seconds(text: &str) -> Result<std::time::Duration, String> {
     let number: Option<f64> = text.parse().ok();
     number
-        .and_then(|number| Duration::try_from_secs_f64(number).ok())
+        .and_then(|number| std::time::Duration::try_from_secs_f64(number).ok())
         .ok_or_else(|| "expected seconds, such as 10 or 0.5".to_owned())
 }
 

@@ -16,9 +16,6 @@ use bnnc_driver::{codes, render};
 use std::collections::HashMap;
 use std::path::Path;
 
-/// The backend whose code runs on a device.
-pub const DEVICE: &str = "cuda";
-
 /// How diagnostics are shown.
 #[derive(Clone, Copy, Debug)]
 pub struct Display {
@@ -146,6 +143,7 @@ pub fn all_codes() -> Vec<&'static bnnc_base::diagnostic::Code> {
     all.extend(bnnc_run::core::codes::of_sampling());
     all.extend(crate::build::codes::CODES);
     all.extend(bnnc_command::codes::CODES);
+    #[cfg(feature = "cuda")]
     all.extend(bnnc_cuda::codes::CODES);
     #[cfg(feature = "wmi")]
     all.extend(bnnc_wmi::problem::report::CODES);

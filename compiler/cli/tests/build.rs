@@ -160,6 +160,7 @@ fn result(text: &str) -> Value {
 }
 
 #[test]
+#[cfg_attr(not(feature = "collapsed"), ignore = "needs the feature `collapsed`")]
 fn every_method_gives_the_numbers_of_a_run() {
     let infers = "
 posterior Q of Curve {
@@ -364,6 +365,7 @@ fn both(folder: &Path, executable: &Path, words: &[&str]) -> [Value; 2] {
 }
 
 #[test]
+#[cfg_attr(not(feature = "collapsed"), ignore = "needs the feature `collapsed`")]
 fn options_that_steer_a_run_are_set_when_it_starts() {
     let folder = steered("steered");
     let settings = [
@@ -505,6 +507,7 @@ const UNSETTABLE: &[(&str, &str, &str, bool)] = &[
 ];
 
 #[test]
+#[cfg_attr(not(feature = "collapsed"), ignore = "needs the feature `collapsed`")]
 fn options_that_cannot_be_set_say_why() {
     let folder = steered("unset");
     let executable = built(&folder, "curve", &["--no-linker"]);
@@ -535,6 +538,7 @@ fn options_that_cannot_be_set_say_why() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "collapsed"), ignore = "needs the feature `collapsed`")]
 fn some_infers_run_with_what_they_need() {
     let folder = steered("only");
     for way in ways() {

@@ -74,6 +74,31 @@ fn a_backend_that_is_not_inside() {
     assert_eq!(run(["__mlir-worker", "object", "1"]).status, 2);
 }
 
+/// The method is known in every build, so that its name is no mistake of the program.
+#[test]
+#[cfg(not(feature = "collapsed"))]
+fn a_method_that_is_not_inside() {
+    let infer = "model M(a: real) -> y: real {\n w ~ Normal(0, 1)\n y ~ Normal(w * a, 1)\n}\ninfer f = collapsed(M, d) { over = [w] }\n";
+    let output = run_program("absent-method", &format!("{DATA}{infer}"));
+    assert_refused(&output, "E0618", 2);
+    for words in ["`collapsed`", "--features collapsed"] {
+        assert!(output.stderr.contains(words), "{}", output.stderr);
+    }
+}
+
+/// The backend `cuda` is not in the default build.
+#[test]
+#[cfg(not(feature = "cuda"))]
+fn a_backend_for_devices_that_is_not_inside() {
+    let output = run(["run", YACHT, "--backend", "cuda"]);
+    assert_refused(&output, "E0602", 2);
+    assert!(
+        output.stderr.contains("--features mlir,cuda"),
+        "{}",
+        output.stderr
+    );
+}
+
 /// A run that would not fit is the program's fault, and ends before it starts.
 #[test]
 fn memory() {
@@ -182,7 +207,8 @@ fn samplers() {
     assert_refused(&run_program("nowhere", &nowhere), "E0506", 1);
     let explores = "infer f = sgld(M, d) { warmup = 0, draws = 5, schedule = cyclical(1, 0.999) }";
     assert_refused(&run_program("explores", &program(explores)), "E0614", 1);
-    for method in ["nuts", "laplace", "collapsed", "swag"] {
+    let collapsed = cfg!(feature = "collapsed").then_some("collapsed");
+    for method in ["nuts", "laplace", "swag"].into_iter().chain(collapsed) {
         let text =
             format!("{DATA}model M(a: real) -> y: real {{ y ~ Normal(a, 1) }}\ninfer f = {method}(M, d)\n");
         let nothing = run_program("no-sites", &text);
@@ -237,6 +263,7 @@ fn improper_sites() {
 
 /// What collapsed inference refuses, and what it says where it draws weights.
 #[test]
+#[cfg_attr(not(feature = "collapsed"), ignore = "needs the feature `collapsed`")]
 fn collapsed() {
     let program = |mean: &str, options: &str| {
         format!(

@@ -291,6 +291,7 @@ fn methods() -> impl Iterator<Item = &'static str> {
 }
 
 #[test]
+#[cfg_attr(not(feature = "collapsed"), ignore = "needs the feature `collapsed`")]
 fn methods_that_are_killed_go_on_to_the_same_bytes() {
     let workshop = workshop("methods");
     fs::write(workshop.join("line.bnn"), METHODS).unwrap();
@@ -488,6 +489,7 @@ fn more_draws_are_those_of_a_longer_run() {
 
 /// What is made of the draws of another infer would be stale.
 #[test]
+#[cfg_attr(not(feature = "collapsed"), ignore = "needs the feature `collapsed`")]
 fn draws_that_others_are_made_of_do_not_grow() {
     let workshop = workshop("others");
     let out = workshop.join("out");

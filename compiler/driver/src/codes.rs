@@ -184,6 +184,7 @@ pub static NO_MAXIMUM: Code = Code {
 };
 
 static OWN: &[&Code] = &[
+    &bnnc_base::feature::NOT_IN_BUILD,
     &NO_MAXIMUM,
     &NO_SUBNETWORK,
     &NO_SECOND_DERIVATIVE,
@@ -255,6 +256,26 @@ pub fn no_worker(backend: &str) -> Diagnostic {
             "or name an executable that was built so in the environment variable {}",
             bnnc_backend_mlir::WORKER
         ))
+}
+
+/// The backend `cuda` in a build without it.
+#[cfg(not(feature = "cuda"))]
+pub fn no_cuda() -> Diagnostic {
+    Diagnostic::usage(&NO_BACKEND, "this `bnnc` was built without the backend `cuda`")
+        .help("build it with `cargo build --release -p bnnc -p bnnc-runner --features mlir,cuda` where LLVM 22 is installed")
+        .note(format!(
+            "or with `--features cuda` alone, and name an executable with the feature `mlir` in the environment variable {}",
+            bnnc_backend_mlir::WORKER
+        ))
+}
+
+/// A method that this build leaves out.
+#[cfg(not(feature = "collapsed"))]
+pub fn absent_method(infer: &InferItem) -> Diagnostic {
+    let name = infer.method.name;
+    let mut found = bnnc_base::feature::not_in_build(&format!("the method `{name}`"), name);
+    found.at = bnnc_base::diagnostic::Place::Span(infer.span);
+    found
 }
 
 /// Where an option is set; the infer itself where it is not.

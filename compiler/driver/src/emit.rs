@@ -159,7 +159,7 @@ fn of_loops(
         return Ok(bnnc_backend_mlir::module(loops, bnnc_backend_mlir::PREFIX).text);
     }
     if stage == Stage::Ptx {
-        let cuda = backends::chosen("cuda");
+        let cuda = backends::chosen(backends::DEVICE);
         cuda.map_err(|fault| Failure::Program(vec![fault]))?;
         let device = bnnc_backend_mlir::gpu::compile(&backends::MLIR, loops, options.gpu)?;
         let images = device.images.iter().map(|image| &*image.ptx);

@@ -440,7 +440,10 @@ impl<'a> Compilation<'a> {
             Finds::Training | Finds::Masked => self.training_programs(&elaborated, &densities, backend)?,
             Finds::Laplace => self.laplace_programs(&elaborated, &densities, schema, backend)?,
             Finds::Swag | Finds::Ensemble => self.iterates_programs(&elaborated, &densities, backend)?,
+            #[cfg(feature = "collapsed")]
             Finds::Collapsed => self.collapsed_programs(&elaborated, &densities, backend)?,
+            #[cfg(not(feature = "collapsed"))]
+            Finds::Collapsed => return Err(Failure::Program(vec![codes::absent_method(self.item)])),
         };
         let precision = self.precision(backend)?;
         // Predictions read the parameters and change nothing.

@@ -3,6 +3,7 @@
 mod abreast;
 pub mod backends;
 pub mod codes;
+#[cfg(feature = "collapsed")]
 mod collapsed;
 mod compare;
 pub mod compile;

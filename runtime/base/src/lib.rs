@@ -7,6 +7,7 @@ pub mod checksum;
 pub mod diagnostic;
 pub mod dtype;
 pub mod fault;
+pub mod feature;
 pub mod nearest;
 pub mod render;
 pub mod shape;

@@ -139,11 +139,24 @@ fn execute(
 fn load_all(manifest: &mut Manifest, load: Load<'_>) -> Result<(), Fault> {
     for artifact in manifest.artifacts() {
         artifact.code = match artifact.code.device() {
-            Some(_) => bnnc_cuda::attach(artifact.code.clone())?,
+            Some(_) => attach(artifact.code.clone())?,
             None => load(&artifact.code.object().cloned().unwrap_or_default())?,
         };
     }
     Ok(())
+}
+
+/// Brings code to the device that it is for.
+#[cfg(feature = "cuda")]
+fn attach(code: Arc<dyn Code>) -> Result<Arc<dyn Code>, Fault> {
+    bnnc_cuda::attach(code)
+}
+
+/// Reports that this runtime has nothing to bring code to a device with.
+#[cfg(not(feature = "cuda"))]
+fn attach(_: Arc<dyn Code>) -> Result<Arc<dyn Code>, Fault> {
+    let part = "what runs code on an NVIDIA GPU";
+    Err(bnnc_base::feature::not_in_build(part, "cuda").into())
 }
 
 /// The command that makes a run again.

@@ -11,6 +11,7 @@ use bnnc_abi::manifest::{Manifest, Start};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
 use bnnc_command::terminal::{self, OK};
+use bnnc_driver::backends;
 use bnnc_driver::compile::compile;
 use bnnc_driver::options::{Chip, ObjectFormat, chip};
 use bnnc_driver::program::Program;
@@ -84,7 +85,7 @@ fn gpu(arguments: &Build) -> Result<Chip, Box<Diagnostic>> {
     let chosen = arguments.gpu.as_deref().and_then(chip::lookup);
     let backend = &*arguments.compile.backend;
     match chosen {
-        Some(_) if backend != session::DEVICE => Err(Box::new(codes::no_gpu(backend))),
+        Some(_) if backend != backends::DEVICE => Err(Box::new(codes::no_gpu(backend))),
         chosen => Ok(chosen.unwrap_or(chip::DEFAULT)),
     }
 }

@@ -26,7 +26,10 @@ fn run_inner(arguments: &Run) -> Result<u8, u8> {
     let nowhere = bnnc_base::source::SourceMap::default();
     let mut options = session::options(&arguments.compile).map_err(|found| display.show(&found, &nowhere))?;
     options.trace = arguments.trace_rewrites;
-    options.attach = (options.backend == session::DEVICE).then_some(bnnc_cuda::attach);
+    #[cfg(feature = "cuda")]
+    if options.backend == backends::DEVICE {
+        options.attach = Some(bnnc_cuda::attach);
+    }
     let max_memory = arguments
         .running
         .memory()

@@ -284,6 +284,7 @@ infer kinds = map(Classes, e) { steps = 100 }",
 /// Predictions of dropout differ by their masks, although all draws have the same parameters; those of `collapsed` are integrals, from which no row can be
 /// left out.
 #[test]
+#[cfg_attr(not(feature = "collapsed"), ignore = "needs the feature `collapsed`")]
 fn masks_are_draws_and_integrals_are_not() {
     let trial = Trial::new().file("d.csv", numbers()).program(
         "data d = csv(\"d.csv\") { target = y, standardise = [inputs, target] }

@@ -415,6 +415,7 @@ fn wait_for_training(child: &mut Child, out: &Path, met: &[PathBuf]) -> Option<P
 }
 
 #[test]
+#[cfg_attr(not(feature = "collapsed"), ignore = "needs the feature `collapsed`")]
 fn killed_trainings_of_every_method_are_resumed_to_the_same_bytes() {
     let (trial, _) = planes(&format!(
         "use layers::Dense
