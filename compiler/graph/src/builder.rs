@@ -3,7 +3,7 @@
 mod arithmetic;
 mod structure;
 
-pub use structure::Window;
+pub use structure::{Operation, Window};
 
 use crate::attr::{Attr, Attrs};
 use crate::function::{Function, Node, NodeKind, Value};

@@ -2,47 +2,80 @@
 //!
 //! What can be written in the language lives in the library instead (`relu` is a function there).
 
-/// How the type of a call follows from its arguments.
+use bnnc_abi::symbols::NoiseKind;
+use bnnc_graph::op::{Op, OpDef};
+use bnnc_graph::ops;
+use bnnc_graph::tensor::Tensor;
+
+/// How elements are reduced to one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reduction {
+    /// The largest.
+    Max,
+    /// The mean.
+    Mean,
+    /// The smallest.
+    Min,
+    /// The product.
+    Prod,
+    /// The sum.
+    Sum,
+}
+
+/// A function along an axis that keeps the shape.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Along {
+    /// Running sums.
+    Cumsum,
+    /// The logarithm of the softmax.
+    LogSoftmax,
+    /// Exponentials, normalised.
+    Softmax,
+}
+
+/// How a call is typed and elaborated.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Rule {
-    /// Elementwise over scalars and arrays; arrays must have equal dims, scalars stretch.
-    Elementwise,
+    /// Elementwise over a scalar or an array.
+    Elementwise(Op),
+    /// Elementwise over two scalars and arrays; arrays must have equal dims, scalars stretch. Of one array, a reduction.
+    Extremum(Op, Reduction),
     /// All elements to a scalar.
-    Reduce,
+    Reduce(Reduction),
     /// `dot(a, b)`: two vectors of one length to a scalar.
     Dot,
     /// `outer(a, b)`: two vectors to a matrix.
     Outer,
     /// `transpose(a)`: rank 2.
     Transpose,
-    /// Along the last axis, shape kept: `softmax`, `log_softmax`, `cumsum`.
-    LastAxis,
-    /// Along the last axis, which goes away: `logsumexp`.
-    LastAxisAway,
+    /// Along the last axis, shape kept.
+    LastAxis(Along),
+    /// `logsumexp(x)`: along the last axis, which goes away.
+    LogSumExp,
     /// `cholesky(a)`: a square matrix to its lower factor.
-    Cholesky,
+    Cholesky(Op),
     /// `solve_lower(l, b)`: `l: real[n, n]`, `b: real[n]`.
     SolveLower,
     /// `concat(a, b)`: along axis 0; other dims equal.
     Concat,
     /// `length(x)`: the first dim as an integer.
     Length,
-    /// `zeros(n, ..)`, `ones(n, ..)`: arrays of the given dims.
-    Filled,
+    /// `zeros(n, ..)`, `ones(n, ..)`: arrays of the given dims and of this number.
+    Filled(f64),
     /// `standard_normal()`, `standard_uniform()`, `standard_gamma(shape)`: noise of the shape that the context asks for; only in `draw`.
-    Noise,
+    Noise(NoiseKind),
     /// `conv(x, kernel, stride = 1)`: `x: real[c, h, w]`, `kernel: real[o, c, a, b]`, to one value per output channel and window.
     Conv,
     /// `pad(x, width)`: `x: real[c, h, w]` with zeros around each channel.
     Pad,
     /// `max_pool(x, size, stride = size)`, `mean_pool`: `x: real[c, h, w]`, to one value per channel and window.
-    Pool,
+    Pool(Reduction),
     /// `repeat(x, n, ..)`: new last axes.
     Repeat,
     /// `reshape(x, n, ..)`: the same elements in row-major order.
     Reshape,
     /// `stop_gradient(x)`: the same.
-    Same,
+    Same(Op),
     /// `eye(n)`: the identity matrix.
     Eye,
     /// `diag(v)`: a vector to a diagonal matrix.
@@ -50,7 +83,7 @@ pub enum Rule {
 }
 
 /// One function of the language.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Builtin {
     /// Its name.
     pub name: &'static str,
@@ -62,6 +95,31 @@ pub struct Builtin {
     pub rule: Rule,
 }
 
+impl Builtin {
+    /// The reduction that it is of one array; `None` for `logsumexp`, and where it is none.
+    pub fn reduction(&self) -> Option<Reduction> {
+        match self.rule {
+            Rule::Extremum(_, reduction) | Rule::Reduce(reduction) => Some(reduction),
+            _ => None,
+        }
+    }
+
+    /// Whether it reduces a range: `sum(y[i] for i in 0..n)`.
+    pub fn reduces_ranges(&self) -> bool {
+        self.reduction().is_some() || self.rule == Rule::LogSumExp
+    }
+
+    /// Its value for numbers; `None` where it takes arrays.
+    pub fn number(&self, args: &[f64]) -> Option<f64> {
+        let (Rule::Elementwise(op) | Rule::Extremum(op, _) | Rule::Same(op)) = self.rule else {
+            return None;
+        };
+        let operands: Vec<Tensor> = args.iter().copied().map(Tensor::scalar).collect();
+        let operands: Vec<&Tensor> = operands.iter().collect();
+        (args.len() == self.params.len()).then(|| (op.eval)(&operands, &[]).data[0])
+    }
+}
+
 const fn f(name: &'static str, doc: &'static str, params: &'static [&'static str], rule: Rule) -> Builtin {
     Builtin {
         name,
@@ -71,14 +129,19 @@ const fn f(name: &'static str, doc: &'static str, params: &'static [&'static str
     }
 }
 
+/// The function of a number, or of each element of an array, that an op is.
+const fn scalar(op: &'static OpDef, doc: &'static str) -> Builtin {
+    f(op.name, doc, &["x"], Rule::Elementwise(Op(op)))
+}
+
 /// Sorted by name.
 pub static ALL: &[Builtin] = &[
-    f("abs", "The absolute value.", &["x"], Rule::Elementwise),
+    scalar(&ops::abs::ABS, "The absolute value."),
     f(
         "cholesky",
         "The lower Cholesky factor of a positive definite matrix.",
         &["a"],
-        Rule::Cholesky,
+        Rule::Cholesky(Op(&ops::cholesky::CHOLESKY)),
     ),
     f(
         "concat",
@@ -92,105 +155,81 @@ pub static ALL: &[Builtin] = &[
         &["x", "kernel", "stride"],
         Rule::Conv,
     ),
-    f("cos", "The cosine.", &["x"], Rule::Elementwise),
+    scalar(&ops::cos::COS, "The cosine."),
     f(
         "cumsum",
         "Running sums along the last axis.",
         &["x"],
-        Rule::LastAxis,
+        Rule::LastAxis(Along::Cumsum),
     ),
     f("diag", "A vector as a diagonal matrix.", &["v"], Rule::Diag),
-    f(
-        "digamma",
-        "The derivative of `lgamma`.",
-        &["x"],
-        Rule::Elementwise,
-    ),
+    scalar(&ops::digamma::DIGAMMA, "The derivative of `lgamma`."),
     f(
         "dot",
         "The sum of products of two vectors.",
         &["a", "b"],
         Rule::Dot,
     ),
-    f("erf", "The error function.", &["x"], Rule::Elementwise),
-    f(
-        "erfc",
-        "`1 - erf(x)`, accurate where it is small.",
-        &["x"],
-        Rule::Elementwise,
-    ),
-    f("exp", "The natural exponential.", &["x"], Rule::Elementwise),
-    f(
-        "expm1",
-        "`exp(x) - 1`, accurate near zero.",
-        &["x"],
-        Rule::Elementwise,
-    ),
+    scalar(&ops::erf::ERF, "The error function."),
+    scalar(&ops::erfc::ERFC, "`1 - erf(x)`, accurate where it is small."),
+    scalar(&ops::exp::EXP, "The natural exponential."),
+    scalar(&ops::expm1::EXPM1, "`exp(x) - 1`, accurate near zero."),
     f("eye", "The identity matrix.", &["n"], Rule::Eye),
-    f(
-        "floor",
-        "The largest integer not above `x`.",
-        &["x"],
-        Rule::Elementwise,
-    ),
+    scalar(&ops::floor::FLOOR, "The largest integer not above `x`."),
     f("length", "The size of the first axis.", &["x"], Rule::Length),
-    f(
-        "lgamma",
+    scalar(
+        &ops::lgamma::LGAMMA,
         "The logarithm of the absolute value of the gamma function.",
-        &["x"],
-        Rule::Elementwise,
     ),
-    f("log", "The natural logarithm.", &["x"], Rule::Elementwise),
-    f(
-        "log1p",
-        "`log(1 + x)`, accurate near zero.",
-        &["x"],
-        Rule::Elementwise,
-    ),
-    f(
-        "log_sigmoid",
+    scalar(&ops::log::LOG, "The natural logarithm."),
+    scalar(&ops::log1p::LOG1P, "`log(1 + x)`, accurate near zero."),
+    scalar(
+        &ops::log_sigmoid::LOG_SIGMOID,
         "`log(sigmoid(x))`, stable in both tails.",
-        &["x"],
-        Rule::Elementwise,
     ),
     f(
         "log_softmax",
         "The logarithm of `softmax`.",
         &["x"],
-        Rule::LastAxis,
+        Rule::LastAxis(Along::LogSoftmax),
     ),
     f(
         "logsumexp",
         "`log(sum(exp(x)))` along the last axis, without overflow.",
         &["x"],
-        Rule::LastAxisAway,
+        Rule::LogSumExp,
     ),
     f(
         "max",
         "The larger of two, or the largest element of one array.",
         &["a", "b"],
-        Rule::Elementwise,
+        Rule::Extremum(Op(&ops::max::MAX), Reduction::Max),
     ),
     f(
         "max_pool",
         "The largest element of each window of each channel; without a stride, windows lie side by side.",
         &["x", "size", "stride"],
-        Rule::Pool,
+        Rule::Pool(Reduction::Max),
     ),
-    f("mean", "The mean of all elements.", &["x"], Rule::Reduce),
+    f(
+        "mean",
+        "The mean of all elements.",
+        &["x"],
+        Rule::Reduce(Reduction::Mean),
+    ),
     f(
         "mean_pool",
         "The mean of each window of each channel; without a stride, windows lie side by side.",
         &["x", "size", "stride"],
-        Rule::Pool,
+        Rule::Pool(Reduction::Mean),
     ),
     f(
         "min",
         "The smaller of two, or the smallest element of one array.",
         &["a", "b"],
-        Rule::Elementwise,
+        Rule::Extremum(Op(&ops::min::MIN), Reduction::Min),
     ),
-    f("ones", "An array of ones.", &["dims"], Rule::Filled),
+    f("ones", "An array of ones.", &["dims"], Rule::Filled(1.0)),
     f(
         "outer",
         "All products of the elements of two vectors.",
@@ -203,7 +242,12 @@ pub static ALL: &[Builtin] = &[
         &["x", "width"],
         Rule::Pad,
     ),
-    f("prod", "The product of all elements.", &["x"], Rule::Reduce),
+    f(
+        "prod",
+        "The product of all elements.",
+        &["x"],
+        Rule::Reduce(Reduction::Prod),
+    ),
     f(
         "repeat",
         "The same along new last axes of these dims.",
@@ -216,20 +260,18 @@ pub static ALL: &[Builtin] = &[
         &["x", "dims"],
         Rule::Reshape,
     ),
-    f("sigmoid", "`1 / (1 + exp(-x))`.", &["x"], Rule::Elementwise),
-    f("sign", "-1, 0 or 1.", &["x"], Rule::Elementwise),
-    f("sin", "The sine.", &["x"], Rule::Elementwise),
+    scalar(&ops::sigmoid::SIGMOID, "`1 / (1 + exp(-x))`."),
+    scalar(&ops::sign::SIGN, "-1, 0 or 1."),
+    scalar(&ops::sin::SIN, "The sine."),
     f(
         "softmax",
         "`exp(x) / sum(exp(x))` along the last axis.",
         &["x"],
-        Rule::LastAxis,
+        Rule::LastAxis(Along::Softmax),
     ),
-    f(
-        "softplus",
+    scalar(
+        &ops::softplus::SOFTPLUS,
         "`log(1 + exp(x))`, stable in both tails.",
-        &["x"],
-        Rule::Elementwise,
     ),
     f(
         "solve_lower",
@@ -237,46 +279,46 @@ pub static ALL: &[Builtin] = &[
         &["l", "b"],
         Rule::SolveLower,
     ),
-    f("sqrt", "The square root.", &["x"], Rule::Elementwise),
+    scalar(&ops::sqrt::SQRT, "The square root."),
     f(
         "standard_gamma",
         "A gamma variate of this shape and scale one; only in `draw`.",
         &["shape"],
-        Rule::Noise,
+        Rule::Noise(NoiseKind::Gamma),
     ),
     f(
         "standard_normal",
         "A standard normal variate; only in `draw`.",
         &[],
-        Rule::Noise,
+        Rule::Noise(NoiseKind::Normal),
     ),
     f(
         "standard_uniform",
         "A uniform variate on (0, 1); only in `draw`.",
         &[],
-        Rule::Noise,
+        Rule::Noise(NoiseKind::Uniform),
     ),
     f(
         "stop_gradient",
         "The same value, with no derivative.",
         &["x"],
-        Rule::Same,
+        Rule::Same(Op(&ops::stop_gradient::STOP_GRADIENT)),
     ),
-    f("sum", "The sum of all elements.", &["x"], Rule::Reduce),
-    f("tanh", "The hyperbolic tangent.", &["x"], Rule::Elementwise),
+    f(
+        "sum",
+        "The sum of all elements.",
+        &["x"],
+        Rule::Reduce(Reduction::Sum),
+    ),
+    scalar(&ops::tanh::TANH, "The hyperbolic tangent."),
     f(
         "transpose",
         "A matrix with its axes exchanged.",
         &["a"],
         Rule::Transpose,
     ),
-    f(
-        "trigamma",
-        "The second derivative of `lgamma`.",
-        &["x"],
-        Rule::Elementwise,
-    ),
-    f("zeros", "An array of zeros.", &["dims"], Rule::Filled),
+    scalar(&ops::trigamma::TRIGAMMA, "The second derivative of `lgamma`."),
+    f("zeros", "An array of zeros.", &["dims"], Rule::Filled(0.0)),
 ];
 
 /// The builtin with this name.

@@ -22,7 +22,7 @@ pub fn evaluate(module: &Module, expr: &Expr, known: &HashMap<LocalId, f64>) -> 
         ExprKind::Const(id) => recur_const(module, *id),
         ExprKind::Builtin(builtin, args) => {
             let values: Option<Vec<f64>> = args.iter().map(recur).collect();
-            call(builtin.name, &values?)
+            builtin.number(&values?)
         }
         ExprKind::CallFn(id, args) => {
             let values: Option<Vec<f64>> = args.iter().map(recur).collect();
@@ -98,34 +98,6 @@ fn call_fn(module: &Module, function: &FnItem, args: &[f64]) -> Option<f64> {
         }
     }
     None
-}
-
-fn call(name: &str, args: &[f64]) -> Option<f64> {
-    Some(match (name, args) {
-        ("abs", [x]) => x.abs(),
-        ("cos", [x]) => x.cos(),
-        ("digamma", [x]) => digamma(*x),
-        ("erf", [x]) => erf(*x),
-        ("erfc", [x]) => erfc(*x),
-        ("exp", [x]) => x.exp(),
-        ("expm1", [x]) => x.exp_m1(),
-        ("floor", [x]) => x.floor(),
-        ("lgamma", [x]) => lgamma(*x),
-        ("log", [x]) => x.ln(),
-        ("log1p", [x]) => x.ln_1p(),
-        ("log_sigmoid", [x]) => -softplus(-x),
-        ("max", [a, b]) => a.max(*b),
-        ("min", [a, b]) => a.min(*b),
-        ("sigmoid", [x]) => sigmoid(*x),
-        ("sign", [x]) => sign(*x),
-        ("sin", [x]) => x.sin(),
-        ("softplus", [x]) => softplus(*x),
-        ("sqrt", [x]) => x.sqrt(),
-        ("stop_gradient", [x]) => *x,
-        ("tanh", [x]) => x.tanh(),
-        ("trigamma", [x]) => trigamma(*x),
-        _ => return None,
-    })
 }
 
 fn binary(op: BinaryOp, a: f64, b: f64, integral: bool) -> Option<f64> {

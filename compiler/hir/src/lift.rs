@@ -29,9 +29,9 @@ pub fn in_expr(expr: &Expr, noise: Noise) -> Option<(Span, String)> {
     let what = match &expr.kind {
         ExprKind::Builtin(builtin, args) => match builtin.rule {
             // `max(x)` of one array is a reduction.
-            Rule::Elementwise if args.len() == builtin.params.len() => None,
-            Rule::Same => None,
-            Rule::Noise if noise == Noise::Allowed && args.len() == builtin.params.len() => None,
+            Rule::Extremum(..) if args.len() == builtin.params.len() => None,
+            Rule::Elementwise(_) | Rule::Same(_) => None,
+            Rule::Noise(_) if noise == Noise::Allowed && args.len() == builtin.params.len() => None,
             _ => Some(format!("`{}`", builtin.name)),
         },
         ExprKind::List(_) => Some("a list".to_owned()),

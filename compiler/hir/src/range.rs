@@ -1,11 +1,13 @@
 //! The interval in which a real expression lies: what refutes `Normal(0, -1)` before the run.
 
-use crate::builtin::Builtin;
+use crate::builtin::{Along, Builtin, Reduction, Rule};
 use crate::constant::constant;
 use crate::tree::{Expr, ExprKind, FnId, LocalId, Module, Stmt};
 use crate::types::{Elem, Ty};
 use bnnc_grammar::ast::{BinaryOp, UnaryOp};
 use bnnc_graph::dist::Support;
+use bnnc_graph::op::OpDef;
+use bnnc_graph::ops;
 use bnnc_math::special::{sigmoid, softplus};
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -55,7 +57,10 @@ impl Ranges<'_> {
             ExprKind::List(elements) => elements.iter().map(recur).reduce(union).unwrap_or(ALL),
             ExprKind::Index(base, _) => recur(base),
             ExprKind::Comprehension(inner) => recur(&inner.element),
-            ExprKind::Reduce(builtin, inner) => reduced(builtin, recur(&inner.element)),
+            ExprKind::Reduce(builtin, inner) => {
+                let reduction = builtin.reduction();
+                reduction.map_or(ALL, |reduction| reduced(reduction, recur(&inner.element)))
+            }
             _ => ALL,
         };
         let own = declared(&expr.ty);
@@ -64,29 +69,24 @@ impl Ranges<'_> {
 
     fn builtin(&self, builtin: &Builtin, args: &[Expr], known: &HashMap<LocalId, Range>) -> Range {
         let recur = |part: &Expr| self.of(part, known);
-        match (builtin.name, args) {
-            ("exp", [x]) => positive(map(recur(x), f64::exp)),
-            ("expm1", [x]) => map(recur(x), f64::exp_m1),
-            ("softplus", [x]) => positive(map(recur(x), softplus)),
-            ("sigmoid", [x]) => positive(map(recur(x), sigmoid)),
-            ("tanh", [x]) => map(recur(x), f64::tanh),
-            ("log", [x]) => map(recur(x), |x| x.max(0.0).ln()),
-            ("sqrt" | "abs", _) => (0.0, f64::INFINITY),
-            ("erfc", _) => (0.0, 2.0),
-            ("erf" | "sin" | "cos" | "sign", _) => (-1.0, 1.0),
-            ("log_sigmoid" | "log_softmax", _) => (f64::NEG_INFINITY, 0.0),
-            ("softmax", _) => (0.0, 1.0),
-            ("max", [a, b]) => pair(recur(a), recur(b), f64::max),
-            ("min", [a, b]) => pair(recur(a), recur(b), f64::min),
-            ("sum" | "prod" | "mean" | "max" | "min", [x]) => reduced(builtin, recur(x)),
-            ("reshape" | "repeat" | "stop_gradient" | "transpose" | "max_pool" | "mean_pool", [x, ..]) => {
+        match (builtin.rule, args) {
+            (Rule::Elementwise(op), [x]) => {
+                let known = ELEMENTWISE.iter().find(|(known, _)| op.is(known));
+                known.map_or(ALL, |(_, range)| range(recur(x)))
+            }
+            (Rule::LastAxis(Along::LogSoftmax), _) => (f64::NEG_INFINITY, 0.0),
+            (Rule::LastAxis(Along::Softmax), _) => (0.0, 1.0),
+            (Rule::Extremum(_, Reduction::Max), [a, b]) => pair(recur(a), recur(b), f64::max),
+            (Rule::Extremum(..), [a, b]) => pair(recur(a), recur(b), f64::min),
+            (Rule::Extremum(_, reduction) | Rule::Reduce(reduction), [x]) => reduced(reduction, recur(x)),
+            (Rule::Reshape | Rule::Repeat | Rule::Same(_) | Rule::Transpose | Rule::Pool(_), [x, ..]) => {
                 recur(x)
             }
-            ("dot" | "outer", [a, b]) => match product(recur(a), recur(b)) {
+            (Rule::Dot | Rule::Outer, [a, b]) => match product(recur(a), recur(b)) {
                 (low, _) if low >= 0.0 => (0.0, f64::INFINITY),
                 _ => ALL,
             },
-            ("concat", parts) => parts.iter().map(recur).reduce(union).unwrap_or(ALL),
+            (Rule::Concat, parts) => parts.iter().map(recur).reduce(union).unwrap_or(ALL),
             _ => ALL,
         }
     }
@@ -127,6 +127,24 @@ impl Ranges<'_> {
     }
 }
 
+/// The ranges of functions of an element in a range.
+static ELEMENTWISE: [(&OpDef, fn(Range) -> Range); 14] = [
+    (&ops::exp::EXP, |x| positive(map(x, f64::exp))),
+    (&ops::expm1::EXPM1, |x| map(x, f64::exp_m1)),
+    (&ops::softplus::SOFTPLUS, |x| positive(map(x, softplus))),
+    (&ops::sigmoid::SIGMOID, |x| positive(map(x, sigmoid))),
+    (&ops::tanh::TANH, |x| map(x, f64::tanh)),
+    (&ops::log::LOG, |x| map(x, |x| x.max(0.0).ln())),
+    (&ops::sqrt::SQRT, |_| (0.0, f64::INFINITY)),
+    (&ops::abs::ABS, |_| (0.0, f64::INFINITY)),
+    (&ops::erfc::ERFC, |_| (0.0, 2.0)),
+    (&ops::erf::ERF, |_| (-1.0, 1.0)),
+    (&ops::sin::SIN, |_| (-1.0, 1.0)),
+    (&ops::cos::COS, |_| (-1.0, 1.0)),
+    (&ops::sign::SIGN, |_| (-1.0, 1.0)),
+    (&ops::log_sigmoid::LOG_SIGMOID, |_| (f64::NEG_INFINITY, 0.0)),
+];
+
 /// Whether a product is that of a variable with itself.
 pub fn is_square(left: &Expr, right: &Expr) -> bool {
     matches!((&left.kind, &right.kind), (ExprKind::Local(a), ExprKind::Local(b)) if a == b)
@@ -138,13 +156,13 @@ fn positive((low, high): Range) -> Range {
 }
 
 /// The range of a reduction of elements in a range.
-fn reduced(builtin: &Builtin, (low, high): Range) -> Range {
-    match builtin.name {
-        "mean" | "max" | "min" => (low, high),
-        "sum" if low >= 0.0 => (0.0, f64::INFINITY),
-        "prod" if low >= 0.0 && high <= 1.0 => (0.0, 1.0),
-        "prod" if low >= 0.0 => (0.0, f64::INFINITY),
-        _ => ALL,
+fn reduced(reduction: Reduction, (low, high): Range) -> Range {
+    match reduction {
+        Reduction::Mean | Reduction::Max | Reduction::Min => (low, high),
+        Reduction::Sum if low >= 0.0 => (0.0, f64::INFINITY),
+        Reduction::Prod if low >= 0.0 && high <= 1.0 => (0.0, 1.0),
+        Reduction::Prod if low >= 0.0 => (0.0, f64::INFINITY),
+        Reduction::Sum | Reduction::Prod => ALL,
     }
 }
 

@@ -25,10 +25,10 @@ pub fn is_signed(module: &Module, locals: &Locals, signed: &HashSet<LocalId>, ex
         ExprKind::If(_, yes, no) => recur(yes) || recur(no),
         ExprKind::List(elements) => elements.iter().any(recur),
         ExprKind::Comprehension(inner) => recur(&inner.element),
-        ExprKind::Reduce(builtin, inner) => builtin.rule == Rule::Reduce && recur(&inner.element),
+        ExprKind::Reduce(builtin, inner) => matches!(builtin.rule, Rule::Reduce(_)) && recur(&inner.element),
         ExprKind::Builtin(builtin, args) => match builtin.rule {
-            Rule::Reduce | Rule::Dot | Rule::Outer | Rule::Transpose => args.iter().any(recur),
-            Rule::Concat | Rule::Same => args.iter().any(recur),
+            Rule::Reduce(_) | Rule::Dot | Rule::Outer | Rule::Transpose => args.iter().any(recur),
+            Rule::Concat | Rule::Same(_) => args.iter().any(recur),
             Rule::Repeat | Rule::Reshape => args.first().is_some_and(recur),
             _ => false,
         },

@@ -12,6 +12,7 @@ use bnnc_graph::ops;
 use bnnc_graph::tensor::Tensor;
 use bnnc_graph::types::Type;
 use bnnc_graph::verify::function_attrs;
+use bnnc_hir::builtin::Rule;
 use bnnc_hir::elaborate::datum::Datum;
 use bnnc_hir::elaborate::frame::{Elaborated, Elaborator, Frame, NoiseContext};
 use bnnc_hir::elaborate::model::limit;
@@ -159,7 +160,7 @@ impl<'a> Scene<'a> {
 fn is_noise(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::DistPart(_, part, _) => &**part == "draw",
-        ExprKind::Builtin(builtin, _) => builtin.name.starts_with("standard_"),
+        ExprKind::Builtin(builtin, _) => matches!(builtin.rule, Rule::Noise(_)),
         _ => false,
     }
 }

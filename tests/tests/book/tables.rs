@@ -118,7 +118,7 @@ fn builtins() -> String {
 fn call(builtin: &Builtin) -> String {
     let more = if matches!(
         builtin.rule,
-        Rule::Concat | Rule::Filled | Rule::Repeat | Rule::Reshape
+        Rule::Concat | Rule::Filled(_) | Rule::Repeat | Rule::Reshape
     ) {
         ", .."
     } else {
@@ -129,22 +129,22 @@ fn call(builtin: &Builtin) -> String {
 
 fn arguments(rule: Rule) -> &'static str {
     match rule {
-        Rule::Elementwise => "scalars and arrays of equal dims",
-        Rule::Reduce => "an array",
+        Rule::Elementwise(_) | Rule::Extremum(..) => "scalars and arrays of equal dims",
+        Rule::Reduce(_) => "an array",
         Rule::Dot | Rule::Outer => "two vectors",
         Rule::Transpose => "a matrix",
-        Rule::LastAxis | Rule::LastAxisAway => "an array, along its last axis",
-        Rule::Cholesky => "a square matrix",
+        Rule::LastAxis(_) | Rule::LogSumExp => "an array, along its last axis",
+        Rule::Cholesky(_) => "a square matrix",
         Rule::SolveLower => "a square matrix, a vector",
         Rule::Concat => "arrays that differ in the first dim only",
         Rule::Length => "an array or a list of layers",
-        Rule::Filled => "dims",
-        Rule::Noise => "nothing, or dims",
+        Rule::Filled(_) => "dims",
+        Rule::Noise(_) => "nothing, or dims",
         Rule::Conv => "an image, a kernel, a static stride",
         Rule::Pad => "an image, a static width",
-        Rule::Pool => "an image, a static size, a static stride",
+        Rule::Pool(_) => "an image, a static size, a static stride",
         Rule::Repeat | Rule::Reshape => "an array, dims",
-        Rule::Same => "a scalar or an array",
+        Rule::Same(_) => "a scalar or an array",
         Rule::Eye => "a dim",
         Rule::Diag => "a vector",
     }

@@ -1,9 +1,11 @@
 //! Ops that move, join, reduce and contract as methods of the builder.
 
 use super::Builder;
-use crate::attr::Attr;
+use crate::attr::{Attr, Attrs};
+use crate::dist::Instance;
 use crate::function::{Function, Value};
 use crate::infer::without_axes;
+use crate::op::{Op, OpDef};
 use crate::ops;
 use bnnc_abi::symbols::NoiseKind;
 use bnnc_base::shape::{Dim, Shape};
@@ -38,7 +40,131 @@ impl Window {
     }
 }
 
+/// An op with its operands and attributes, before it is applied.
+#[derive(Clone, Debug)]
+pub struct Operation {
+    /// The op.
+    pub op: Op,
+    /// The operands.
+    pub args: Vec<Value>,
+    /// The attributes.
+    pub attrs: Attrs,
+}
+
+impl Operation {
+    /// An op without attributes.
+    pub fn new<const N: usize>(op: &'static OpDef, args: [Value; N]) -> Operation {
+        Operation::with(op, args.into(), Attrs::new())
+    }
+
+    fn with(op: &'static OpDef, args: Vec<Value>, attrs: Attrs) -> Operation {
+        Operation {
+            op: Op(op),
+            args,
+            attrs,
+        }
+    }
+}
+
+/// The constructors of operations with attributes.
+macro_rules! constructors {
+    ($($(#[$meta:meta])* $name:ident($($arg:ident: $ty:ty),*) = $op:path, $args:expr, [$($attr:expr),*];)*) => {
+        impl Operation {
+            $($(#[$meta])*
+            pub fn $name($($arg: $ty),*) -> Operation {
+                Operation::with(&$op, $args.into(), vec![$($attr),*])
+            })*
+        }
+    };
+}
+
+/// Constructors, and methods of the builder that apply what they construct.
+macro_rules! operations {
+    ($($(#[$meta:meta])* $name:ident($($arg:ident: $ty:ty),*) = $op:path, $args:expr, [$($attr:expr),*];)*) => {
+        constructors! { $($(#[$meta])* $name($($arg: $ty),*) = $op, $args, [$($attr),*];)* }
+
+        impl Builder {
+            $($(#[$meta])*
+            pub fn $name(&mut self, $($arg: $ty),*) -> Value {
+                self.make(Operation::$name($($arg),*))
+            })*
+        }
+    };
+}
+
+operations! {
+    /// A strided window.
+    slice(x: Value, window: Window) = ops::slice::SLICE, [x],
+        [Attr::Ints(window.starts), Attr::Ints(window.limits), Attr::Ints(window.strides)];
+    /// Zeros around (`low`, `high`) and between (`interior`) elements, one entry per axis.
+    pad(x: Value, low: &[usize], high: &[usize], interior: &[usize]) = ops::pad::PAD, [x],
+        [Attr::positions(low), Attr::positions(high), Attr::positions(interior)];
+    /// All windows of `sizes` over the last axes, `strides` apart: positions in a window, then positions of windows.
+    patches(x: Value, sizes: &[usize], strides: &[usize]) = ops::patches::PATCHES, [x],
+        [Attr::positions(sizes), Attr::positions(strides)];
+    /// Joins along an axis.
+    concat(parts: &[Value], axis: usize) = ops::concat::CONCAT, parts, [Attr::Int(axis as i64)];
+    /// `0, 1, .., dim - 1`.
+    iota(dim: Dim) = ops::iota::IOTA, [], [Attr::Dim(dim)];
+    /// Replaces `axis` of `x` by the axes of `index`, each position by the slice it names.
+    gather(x: Value, index: Value, axis: usize) = ops::gather::GATHER, [x, index], [Attr::Int(axis as i64)];
+    /// Adds the slices of `updates` into zeros at the positions `index` of a new axis of size `dim`.
+    scatter_add(index: Value, updates: Value, axis: usize, dim: Dim) = ops::scatter_add::SCATTER_ADD,
+        [index, updates], [Attr::Int(axis as i64), Attr::Dim(dim)];
+    /// Multiplies and sums by labels such as `ij,bj->bi`.
+    contract(x: Value, y: Value, labels: &str) = ops::contract::CONTRACT, [x, y], [Attr::name(labels)];
+    /// Running sums along an axis, from its end if `reverse`.
+    cumsum(x: Value, axis: usize, reverse: bool) = ops::cumsum::CUMSUM, [x],
+        [Attr::Int(axis as i64), Attr::Int(i64::from(reverse))];
+    /// Solves `l x = b`, or `l^T x = b` if `transposed`, for lower-triangular `l`.
+    triangular_solve(l: Value, b: Value, transposed: bool) = ops::triangular_solve::TRIANGULAR_SOLVE, [l, b],
+        [Attr::Int(i64::from(transposed))];
+    /// The logarithm of the sum of exponentials along an axis, which goes away.
+    logsumexp(x: Value, axis: usize) = ops::logsumexp::LOGSUMEXP, [x], [Attr::Int(axis as i64)];
+    /// Exponentials along an axis, normalised to sum to one.
+    softmax(x: Value, axis: usize) = ops::softmax::SOFTMAX, [x], [Attr::Int(axis as i64)];
+    /// The logarithm of `softmax`.
+    log_softmax(x: Value, axis: usize) = ops::log_softmax::LOG_SOFTMAX, [x], [Attr::Int(axis as i64)];
+    /// A new last axis of size `dim` that is 1 at the position `index` and 0 elsewhere.
+    one_hot(index: Value, dim: Dim) = ops::one_hot::ONE_HOT, [index], [Attr::Dim(dim)];
+    /// Numbers of a stream at coordinates `(draw, example, step)`, each of this shape.
+    noise(kind: NoiseKind, site: &str, coordinates: [Value; 3], shape: &Shape) = ops::noise::NOISE, coordinates,
+        [Attr::name(kind.name()), Attr::name(site), Attr::Shape(shape.clone())];
+    /// Gamma variates of a stream at coordinates `(draw, example, step)`, one per element of `shape`.
+    gamma_noise(site: &str, coordinates: [Value; 3], shape: Value) = ops::gamma_noise::GAMMA_NOISE,
+        [coordinates.as_slice(), &[shape]].concat(), [Attr::name(site)];
+}
+
+// The builder has methods of its own for these: where they would change nothing they return the operand.
+constructors! {
+    /// Repeats `x`; axis `i` of it becomes axis `axes[i]` of `shape`.
+    broadcast(x: Value, shape: &Shape, axes: &[usize]) = ops::broadcast::BROADCAST, [x],
+        [Attr::Shape(shape.clone()), Attr::positions(axes)];
+    /// The same elements under another shape.
+    reshape(x: Value, shape: &Shape) = ops::reshape::RESHAPE, [x], [Attr::Shape(shape.clone())];
+    /// Permutes axes: axis `i` of the result is axis `axes[i]` of `x`.
+    transpose(x: Value, axes: &[usize]) = ops::transpose::TRANSPOSE, [x], [Attr::positions(axes)];
+    /// The sum along axes, which go away.
+    reduce_sum(x: Value, axes: &[usize]) = ops::reduce_sum::REDUCE_SUM, [x], [Attr::positions(axes)];
+    /// The largest element along axes, which go away.
+    reduce_max(x: Value, axes: &[usize]) = ops::reduce_max::REDUCE_MAX, [x], [Attr::positions(axes)];
+    /// Applies `function` along axis 0 of the first `count` arguments, with the rest captured.
+    map(function: Arc<Function>, args: &[Value], count: usize) = ops::map::MAP, args,
+        [Attr::Function(function), Attr::Int(count as i64)];
+    /// A draw of a distribution at a site.
+    sample(dist: Instance, parameters: &[Value], site: &str) = ops::sample::SAMPLE, parameters,
+        [Attr::Dist(Arc::new(dist)), Attr::name(site)];
+    /// The log density of the last of `args` at a site, whose distribution has the others for parameters.
+    observe(dist: Instance, args: &[Value], site: &str) = ops::observe::OBSERVE, args,
+        [Attr::Dist(Arc::new(dist)), Attr::name(site)];
+}
+
 impl Builder {
+    /// Applies an operation whose operands are known to fit.
+    fn make(&mut self, operation: Operation) -> Value {
+        self.apply(operation.op.0, &operation.args, operation.attrs)
+    }
+
     /// The shape of a value.
     pub fn shape(&self, x: Value) -> Shape {
         self.ty(x).shape.clone()
@@ -51,14 +177,10 @@ impl Builder {
 
     /// Repeats `x`; axis `i` of it becomes axis `axes[i]` of `shape`.
     pub fn broadcast(&mut self, x: Value, shape: &Shape, axes: &[usize]) -> Value {
-        if *shape == self.shape(x) {
-            return x;
+        match *shape == self.ty(x).shape {
+            true => x,
+            false => self.make(Operation::broadcast(x, shape, axes)),
         }
-        self.apply(
-            &ops::broadcast::BROADCAST,
-            &[x],
-            vec![Attr::Shape(shape.clone()), Attr::positions(axes)],
-        )
     }
 
     /// Repeats a scalar.
@@ -82,18 +204,18 @@ impl Builder {
 
     /// The same elements under another shape.
     pub fn reshape(&mut self, x: Value, shape: &Shape) -> Value {
-        if *shape == self.shape(x) {
-            return x;
+        match *shape == self.ty(x).shape {
+            true => x,
+            false => self.make(Operation::reshape(x, shape)),
         }
-        self.apply(&ops::reshape::RESHAPE, &[x], vec![Attr::Shape(shape.clone())])
     }
 
     /// Permutes axes: axis `i` of the result is axis `axes[i]` of `x`.
     pub fn transpose(&mut self, x: Value, axes: &[usize]) -> Value {
-        if axes.is_sorted() {
-            return x;
+        match axes.is_sorted() {
+            true => x,
+            false => self.make(Operation::transpose(x, axes)),
         }
-        self.apply(&ops::transpose::TRANSPOSE, &[x], vec![Attr::positions(axes)])
     }
 
     /// Moves one axis to another position; the others keep their order.
@@ -103,59 +225,12 @@ impl Builder {
         self.transpose(x, &axes)
     }
 
-    /// A strided window.
-    pub fn slice(&mut self, x: Value, window: Window) -> Value {
-        let attrs = vec![
-            Attr::Ints(window.starts),
-            Attr::Ints(window.limits),
-            Attr::Ints(window.strides),
-        ];
-        self.apply(&ops::slice::SLICE, &[x], attrs)
-    }
-
-    /// Zeros around (`low`, `high`) and between (`interior`) elements, one entry per axis.
-    pub fn pad(&mut self, x: Value, low: &[usize], high: &[usize], interior: &[usize]) -> Value {
-        let attrs = vec![
-            Attr::positions(low),
-            Attr::positions(high),
-            Attr::positions(interior),
-        ];
-        self.apply(&ops::pad::PAD, &[x], attrs)
-    }
-
-    /// All windows of `sizes` over the last axes, `strides` apart: positions in a window, then positions of windows.
-    pub fn patches(&mut self, x: Value, sizes: &[usize], strides: &[usize]) -> Value {
-        let attrs = vec![Attr::positions(sizes), Attr::positions(strides)];
-        self.apply(&ops::patches::PATCHES, &[x], attrs)
-    }
-
-    /// Joins along an axis.
-    pub fn concat(&mut self, parts: &[Value], axis: usize) -> Value {
-        self.apply(&ops::concat::CONCAT, parts, vec![Attr::Int(axis as i64)])
-    }
-
-    /// `0, 1, .., dim - 1`.
-    pub fn iota(&mut self, dim: Dim) -> Value {
-        self.apply(&ops::iota::IOTA, &[], vec![Attr::Dim(dim)])
-    }
-
-    /// Replaces `axis` of `x` by the axes of `index`, each position by the slice it names.
-    pub fn gather(&mut self, x: Value, index: Value, axis: usize) -> Value {
-        self.apply(&ops::gather::GATHER, &[x, index], vec![Attr::Int(axis as i64)])
-    }
-
-    /// Adds the slices of `updates` into zeros at the positions `index` of a new axis of size `dim`.
-    pub fn scatter_add(&mut self, index: Value, updates: Value, axis: usize, dim: Dim) -> Value {
-        let attrs = vec![Attr::Int(axis as i64), Attr::Dim(dim)];
-        self.apply(&ops::scatter_add::SCATTER_ADD, &[index, updates], attrs)
-    }
-
     /// The sum along axes, which go away.
     pub fn reduce_sum(&mut self, x: Value, axes: &[usize]) -> Value {
-        if axes.is_empty() {
-            return x;
+        match axes.is_empty() {
+            true => x,
+            false => self.make(Operation::reduce_sum(x, axes)),
         }
-        self.apply(&ops::reduce_sum::REDUCE_SUM, &[x], vec![Attr::positions(axes)])
     }
 
     /// The sum of all elements.
@@ -166,21 +241,10 @@ impl Builder {
 
     /// The largest element along axes, which go away.
     pub fn reduce_max(&mut self, x: Value, axes: &[usize]) -> Value {
-        if axes.is_empty() {
-            return x;
+        match axes.is_empty() {
+            true => x,
+            false => self.make(Operation::reduce_max(x, axes)),
         }
-        self.apply(&ops::reduce_max::REDUCE_MAX, &[x], vec![Attr::positions(axes)])
-    }
-
-    /// Multiplies and sums by labels such as `ij,bj->bi`.
-    pub fn contract(&mut self, x: Value, y: Value, labels: &str) -> Value {
-        self.apply(&ops::contract::CONTRACT, &[x, y], vec![Attr::name(labels)])
-    }
-
-    /// Running sums along an axis, from its end if `reverse`.
-    pub fn cumsum(&mut self, x: Value, axis: usize, reverse: bool) -> Value {
-        let attrs = vec![Attr::Int(axis as i64), Attr::Int(i64::from(reverse))];
-        self.apply(&ops::cumsum::CUMSUM, &[x], attrs)
     }
 
     /// The lower Cholesky factor of the last two axes.
@@ -188,61 +252,11 @@ impl Builder {
         self.unary(&ops::cholesky::CHOLESKY, x)
     }
 
-    /// Solves `l x = b`, or `l^T x = b` if `transposed`, for lower-triangular `l`.
-    pub fn triangular_solve(&mut self, l: Value, b: Value, transposed: bool) -> Value {
-        let attrs = vec![Attr::Int(i64::from(transposed))];
-        self.apply(&ops::triangular_solve::TRIANGULAR_SOLVE, &[l, b], attrs)
-    }
-
-    /// The logarithm of the sum of exponentials along an axis, which goes away.
-    pub fn logsumexp(&mut self, x: Value, axis: usize) -> Value {
-        self.apply(&ops::logsumexp::LOGSUMEXP, &[x], vec![Attr::Int(axis as i64)])
-    }
-
-    /// Exponentials along an axis, normalised to sum to one.
-    pub fn softmax(&mut self, x: Value, axis: usize) -> Value {
-        self.apply(&ops::softmax::SOFTMAX, &[x], vec![Attr::Int(axis as i64)])
-    }
-
-    /// The logarithm of `softmax`.
-    pub fn log_softmax(&mut self, x: Value, axis: usize) -> Value {
-        self.apply(&ops::log_softmax::LOG_SOFTMAX, &[x], vec![Attr::Int(axis as i64)])
-    }
-
-    /// A new last axis of size `dim` that is 1 at the position `index` and 0 elsewhere.
-    pub fn one_hot(&mut self, index: Value, dim: Dim) -> Value {
-        self.apply(&ops::one_hot::ONE_HOT, &[index], vec![Attr::Dim(dim)])
-    }
-
-    /// Numbers of a stream at coordinates `(draw, example, step)`, each of this shape.
-    pub fn noise(&mut self, kind: NoiseKind, site: &str, coordinates: [Value; 3], shape: &Shape) -> Value {
-        let attrs = vec![
-            Attr::name(kind.name()),
-            Attr::name(site),
-            Attr::Shape(shape.clone()),
-        ];
-        self.apply(&ops::noise::NOISE, &coordinates, attrs)
-    }
-
-    /// Gamma variates of a stream at coordinates `(draw, example, step)`, one per element of `shape`.
-    pub fn gamma_noise(&mut self, site: &str, coordinates: [Value; 3], shape: Value) -> Value {
-        let [draw, example, step] = coordinates;
-        self.apply(
-            &ops::gamma_noise::GAMMA_NOISE,
-            &[draw, example, step, shape],
-            vec![Attr::name(site)],
-        )
-    }
-
     /// Applies `function` along axis 0 of the mapped arguments, with the rest captured; argument order is the function's.
     pub fn map(&mut self, function: &Arc<Function>, args: &[Value], mapped: &[bool]) -> Value {
         let (function, order) = crate::higher_order::mapped_first(function, mapped);
         let args: Vec<Value> = order.iter().map(|at| args[*at]).collect();
         let count = mapped.iter().filter(|flag| **flag).count();
-        self.apply(
-            &ops::map::MAP,
-            &args,
-            vec![Attr::Function(function), Attr::Int(count as i64)],
-        )
+        self.make(Operation::map(function, &args, count))
     }
 }

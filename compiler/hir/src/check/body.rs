@@ -2,7 +2,7 @@
 
 use super::names::{Def, Names};
 use super::solve::Solver;
-use crate::builtin;
+use crate::builtin::{self, Rule};
 use crate::constant::constant;
 use crate::dims::{Atom, Dim};
 use crate::range::Range;
@@ -272,7 +272,7 @@ impl<'a> Body<'a> {
                 let value = constant(self.module, expr)?;
                 (value.fract() == 0.0 && value.abs() < 9e15).then(|| Dim::number(value as i64))
             }
-            ExprKind::Builtin(builtin, args) if builtin.name == "length" => match &args.first()?.ty {
+            ExprKind::Builtin(builtin, args) if builtin.rule == Rule::Length => match &args.first()?.ty {
                 Ty::Tensor(_, dims) => dims.first().cloned(),
                 _ => None,
             },

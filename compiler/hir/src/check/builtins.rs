@@ -3,7 +3,7 @@
 use super::body::{Body, Place};
 use super::expr::Want;
 use super::solve::equal;
-use crate::builtin::{Builtin, Rule};
+use crate::builtin::{Along, Builtin, Rule};
 use crate::dims::Dim;
 use crate::report::types as report;
 use crate::show;
@@ -33,7 +33,7 @@ impl Body<'_> {
                 ty: Ty::int(),
                 span,
             }),
-            (Rule::Pool, [_, size]) => values.push(size.clone()),
+            (Rule::Pool(_), [_, size]) => values.push(size.clone()),
             _ => {}
         }
         Expr {
@@ -46,11 +46,11 @@ impl Body<'_> {
     fn builtin_arguments(&mut self, builtin: &'static Builtin, args: &[ast::Arg], span: Span) -> Vec<Expr> {
         let repeats = matches!(
             builtin.rule,
-            Rule::Concat | Rule::Filled | Rule::Noise | Rule::Repeat | Rule::Reshape
+            Rule::Concat | Rule::Filled(_) | Rule::Noise(_) | Rule::Repeat | Rule::Reshape
         );
-        let fewest = match (builtin.rule, builtin.name) {
-            (Rule::Conv | Rule::Pool, _) => 2,
-            (_, "max" | "min") => 1,
+        let fewest = match builtin.rule {
+            Rule::Conv | Rule::Pool(_) => 2,
+            Rule::Extremum(..) => 1,
             _ => builtin.params.len(),
         };
         let mut slots: Vec<Option<&ast::Arg>> = vec![None; builtin.params.len().max(args.len())];
@@ -91,9 +91,9 @@ impl Body<'_> {
             self.report(report::missing(span, builtin.name, &names));
         }
         let want = |at: usize| match (builtin.rule, at) {
-            (Rule::Filled | Rule::Eye, _) | (Rule::Pad, 1) | (Rule::Conv, 2) => Want::Int,
-            (Rule::Pool | Rule::Repeat | Rule::Reshape, 1..) => Want::Int,
-            (Rule::Noise, at) if at >= builtin.params.len() => Want::Int,
+            (Rule::Filled(_) | Rule::Eye, _) | (Rule::Pad, 1) | (Rule::Conv, 2) => Want::Int,
+            (Rule::Pool(_) | Rule::Repeat | Rule::Reshape, 1..) => Want::Int,
+            (Rule::Noise(_), at) if at >= builtin.params.len() => Want::Int,
             _ => Want::Any,
         };
         let slots = slots
@@ -105,9 +105,9 @@ impl Body<'_> {
 
     fn builtin_type(&mut self, builtin: &'static Builtin, values: &[Expr], span: Span) -> Option<Ty> {
         match (builtin.rule, values) {
-            (Rule::Elementwise, [x]) if builtin.params.len() == 2 => self.reduced(x, builtin),
-            (Rule::Elementwise, [x]) => self.array(x, None, builtin).map(|(_, dims)| real(dims)),
-            (Rule::Elementwise, [a, b]) => {
+            (Rule::Extremum(..) | Rule::Reduce(_), [x]) => self.reduced(x, builtin),
+            (Rule::Elementwise(_), [x]) => self.array(x, None, builtin).map(|(_, dims)| real(dims)),
+            (Rule::Extremum(..), [a, b]) => {
                 let (x, _) = self.array(a, None, builtin)?;
                 let (y, _) = self.array(b, None, builtin)?;
                 let dims = self.stretch(&format!("`{}`", builtin.name), a, b, span)?;
@@ -119,7 +119,6 @@ impl Body<'_> {
                 };
                 Some(Ty::Tensor(elem, dims))
             }
-            (Rule::Reduce, [x]) => self.reduced(x, builtin),
             (Rule::Dot, [a, b]) => {
                 let (x, y) = (
                     self.array(a, Some(1), builtin)?.1,
@@ -140,16 +139,16 @@ impl Body<'_> {
                 dims.reverse();
                 Some(Ty::Tensor(elem, dims))
             }
-            (Rule::LastAxis, [x]) => {
+            (Rule::LastAxis(along), [x]) => {
                 let dims = self.some_axes(x, builtin)?;
-                let support = if builtin.name == "softmax" {
+                let support = if along == Along::Softmax {
                     Support::Simplex
                 } else {
                     Support::Real
                 };
                 Some(Ty::Tensor(Elem::Real(support), dims))
             }
-            (Rule::LastAxisAway, [x]) => {
+            (Rule::LogSumExp, [x]) => {
                 let mut dims = self.some_axes(x, builtin)?;
                 dims.pop();
                 Some(real(dims))
@@ -161,7 +160,7 @@ impl Body<'_> {
     /// Matrices, joined and filled arrays, noise, images.
     fn array_type(&mut self, builtin: &'static Builtin, values: &[Expr], span: Span) -> Option<Ty> {
         match (builtin.rule, values) {
-            (Rule::Cholesky, [a]) => {
+            (Rule::Cholesky(_), [a]) => {
                 let dims = self.array(a, Some(2), builtin)?.1;
                 self.same_dim(builtin, (&dims[0], a.span), (&dims[1], a.span), span)?;
                 Some(real(dims))
@@ -179,7 +178,7 @@ impl Body<'_> {
                 Ty::List(..) => Some(Ty::int()),
                 _ => self.wrong(x, "an array"),
             },
-            (Rule::Filled, sizes) => Some(real(self.sizes(sizes)?)),
+            (Rule::Filled(_), sizes) => Some(real(self.sizes(sizes)?)),
             (Rule::Eye, [n]) => {
                 let n = self.static_dim(n, "a dimension")?;
                 Some(real(vec![n.clone(), n]))
@@ -188,15 +187,15 @@ impl Body<'_> {
                 let dims = self.array(v, Some(1), builtin)?.1;
                 Some(real(vec![dims[0].clone(), dims[0].clone()]))
             }
-            (Rule::Noise, values) => self.noise(builtin, values, span),
-            (Rule::Same, [x]) => self
+            (Rule::Noise(_), values) => self.noise(builtin, values, span),
+            (Rule::Same(_), [x]) => self
                 .array(x, None, builtin)
                 .map(|(elem, dims)| Ty::Tensor(elem, dims)),
             (Rule::Conv, [x, kernel, stride @ ..]) => {
                 self.convolution(x, kernel, stride.first(), builtin, span)
             }
             (Rule::Pad, [x, width]) => self.padded(x, width, builtin),
-            (Rule::Pool, [x, size, stride @ ..]) => self.pooled(x, size, stride.first(), builtin),
+            (Rule::Pool(_), [x, size, stride @ ..]) => self.pooled(x, size, stride.first(), builtin),
             (Rule::Repeat, [x, sizes @ ..]) => {
                 let (elem, dims) = self.array(x, None, builtin)?;
                 Some(Ty::Tensor(elem, [dims, self.sizes(sizes)?].concat()))

@@ -338,15 +338,11 @@ impl Body<'_> {
             (Ty::Function(_) | Ty::Error, Some(name)) => {
                 match (self.find_item(name), builtin::lookup(name)) {
                     (Some((Some(Def::Fn(id)), _)), _) => self.function_value(id, written.span),
-                    (None, Some(builtin))
-                        if builtin.rule == Rule::Elementwise && builtin.params.len() == 1 =>
-                    {
-                        Expr {
-                            kind: ExprKind::BuiltinValue(builtin),
-                            ty: Ty::Function(1),
-                            span: written.span,
-                        }
-                    }
+                    (None, Some(builtin)) if matches!(builtin.rule, Rule::Elementwise(_)) => Expr {
+                        kind: ExprKind::BuiltinValue(builtin),
+                        ty: Ty::Function(1),
+                        span: written.span,
+                    },
                     _ => self.expr(written, Want::Any),
                 }
             }

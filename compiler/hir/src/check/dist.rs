@@ -187,7 +187,7 @@ fn check_measure(body: &mut Body<'_>, item: &ast::Dist, dist: &DistItem, seen: &
         }
     }
     let is_noise = |part: &Expr| match &part.kind {
-        ExprKind::Builtin(builtin, _) => builtin.rule == Rule::Noise,
+        ExprKind::Builtin(builtin, _) => matches!(builtin.rule, Rule::Noise(_)),
         ExprKind::DistPart(_, part, _) => &**part == "draw",
         _ => false,
     };

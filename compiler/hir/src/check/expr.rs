@@ -3,7 +3,7 @@
 use super::body::{Body, error};
 use super::names::Def;
 use super::solve::equal;
-use crate::builtin;
+use crate::builtin::{self, Reduction};
 use crate::dims::Dim;
 use crate::report::{names as report, types as report_types};
 use crate::show;
@@ -22,9 +22,6 @@ pub enum Want {
     /// A static integer: a dimension, a range, an index, an integer parameter.
     Int,
 }
-
-/// Builtins that reduce a comprehension: `sum(e for i in a..b)`.
-const REDUCERS: &[&str] = &["logsumexp", "max", "mean", "min", "prod", "sum"];
 
 const DEEPEST: usize = 200;
 
@@ -231,7 +228,7 @@ impl Body<'_> {
 
     fn reduce(&mut self, callee: &ast::Expr, inner: &ast::Comprehension, span: Span) -> Expr {
         let name = match &*callee.kind {
-            ast::ExprKind::Name(name) if REDUCERS.contains(&&**name) => builtin::lookup(name),
+            ast::ExprKind::Name(name) => builtin::lookup(name).filter(|builtin| builtin.reduces_ranges()),
             _ => None,
         };
         let (inner, _) = self.comprehension(inner, Want::Any);
@@ -245,7 +242,7 @@ impl Body<'_> {
         };
         let ty = match &inner.element.ty {
             Ty::Tensor(Elem::Int | Elem::Count | Elem::Index(_), dims)
-                if !matches!(builtin.name, "mean" | "logsumexp") =>
+                if !matches!(builtin.reduction(), Some(Reduction::Mean) | None) =>
             {
                 Ty::Tensor(Elem::Int, dims.clone())
             }

@@ -4,15 +4,18 @@ use super::datum::{Callee, Datum};
 use super::expr::Integers;
 use super::frame::{Elaborated, Elaborator, Frame};
 use super::model::limit;
-use crate::builtin::{Builtin, Rule};
+use crate::builtin::{Along, Builtin, Reduction, Rule};
 use crate::tree::{Binding, Expr, FnId, Stmt};
 use crate::types::Ty;
+use bnnc_abi::symbols::NoiseKind;
 use bnnc_base::diagnostic::{Diagnostic, Place};
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::{Dim, Shape};
 use bnnc_base::source::Span;
-use bnnc_graph::attr::Attr;
+use bnnc_graph::builder::Operation;
 use bnnc_graph::function::Value;
+use bnnc_graph::op::Op;
+use bnnc_graph::ops;
 
 /// No more calls than this are carried out.
 const MOST_CALLS: usize = 100_000;
@@ -174,34 +177,31 @@ impl<'a> Elaborator<'a> {
         args: Vec<Datum>,
         span: Span,
     ) -> Elaborated<Datum> {
-        let name = builtin.name;
-        let axis = |this: &Self, value: Value| this.ty(value).rank() as i64 - 1;
         let result = match builtin.rule {
-            Rule::Elementwise if args.len() == 2 => return self.extremum(builtin, &args, span),
-            Rule::Elementwise if matches!(name, "max" | "min") => return self.reduce_all(name, &args, span),
-            Rule::Elementwise | Rule::Same | Rule::Cholesky => {
-                let x = self.real(&args[0], span)?;
-                self.apply(name, &[x], Vec::new(), span)?
+            Rule::Extremum(op, _) if args.len() == 2 => return self.extremum(op, &args, span),
+            Rule::Extremum(_, reduction) | Rule::Reduce(reduction) => {
+                return self.reduce_all(reduction, &args[0], span);
             }
-            Rule::Reduce => return self.reduce_all(name, &args, span),
+            Rule::Elementwise(op) | Rule::Same(op) | Rule::Cholesky(op) => {
+                let x = self.real(&args[0], span)?;
+                self.apply(Operation::new(op.0, [x]), span)?
+            }
             Rule::Dot => self.contraction("i,i->", &args, span)?,
             Rule::Outer => self.contraction("i,j->ij", &args, span)?,
             Rule::Transpose => {
                 let x = self.real(&args[0], span)?;
-                self.apply("transpose", &[x], vec![Attr::Ints(vec![1, 0])], span)?
+                self.apply(Operation::transpose(x, &[1, 0]), span)?
             }
-            Rule::LastAxis => {
+            Rule::LastAxis(_) | Rule::LogSumExp => {
                 let x = self.real(&args[0], span)?;
-                let mut attrs = vec![Attr::Int(axis(self, x))];
-                if name == "cumsum" {
-                    attrs.push(Attr::Int(0));
-                }
-                self.apply(name, &[x], attrs, span)?
-            }
-            Rule::LastAxisAway => {
-                let x = self.real(&args[0], span)?;
-                let attrs = vec![Attr::Int(axis(self, x))];
-                self.apply(name, &[x], attrs, span)?
+                let axis = self.ty(x).rank() - 1;
+                let operation = match builtin.rule {
+                    Rule::LastAxis(Along::Cumsum) => Operation::cumsum(x, axis, false),
+                    Rule::LastAxis(Along::Softmax) => Operation::softmax(x, axis),
+                    Rule::LastAxis(Along::LogSoftmax) => Operation::log_softmax(x, axis),
+                    _ => Operation::logsumexp(x, axis),
+                };
+                self.apply(operation, span)?
             }
             Rule::SolveLower => self.solve_lower(&args, span)?,
             Rule::Concat => {
@@ -209,19 +209,19 @@ impl<'a> Elaborator<'a> {
                     .iter()
                     .map(|arg| self.real(arg, span))
                     .collect::<Result<_, _>>()?;
-                self.apply("concat", &values, vec![Attr::Int(0)], span)?
+                self.apply(Operation::concat(&values, 0), span)?
             }
             Rule::Length => {
                 let x = self.tensor(&args[0], span)?;
                 let size = self.ty(x).dims().first().and_then(|dim| dim.fixed()).unwrap_or(1);
                 return Ok(Datum::Static(size as i64));
             }
-            Rule::Filled => {
-                let value = self.constant(if name == "ones" { 1.0 } else { 0.0 }, DType::Real);
+            Rule::Filled(number) => {
+                let value = self.constant(number, DType::Real);
                 let shape = self.static_shape(&args, span)?;
                 self.stretch(value, &shape, span)?
             }
-            Rule::Noise => self.noise(builtin, &args, span)?,
+            Rule::Noise(kind) => self.noise(kind, &args, span)?,
             Rule::Eye => {
                 let shape = self.static_shape(&args, span)?;
                 self.eye(shape.dims().first().copied().unwrap_or(Dim::Fixed(1)), span)?
@@ -229,35 +229,35 @@ impl<'a> Elaborator<'a> {
             Rule::Diag => self.diag(&args, span)?,
             Rule::Conv => self.convolution(&args, span)?,
             Rule::Pad => self.padded(&args, span)?,
-            Rule::Pool => self.pooled(name, &args, span)?,
+            Rule::Pool(_) => self.pooled(builtin, &args, span)?,
             Rule::Repeat => {
                 let x = self.real(&args[0], span)?;
-                let (mut shape, axes) = (self.ty(x).shape, self.ty(x).rank() as i64);
+                let mut shape = self.ty(x).shape;
+                let axes: Vec<usize> = (0..shape.rank()).collect();
                 shape.0.extend(self.static_shape(&args[1..], span)?.0);
-                let attrs = vec![Attr::Shape(shape), Attr::Ints((0..axes).collect())];
-                self.apply("broadcast", &[x], attrs, span)?
+                self.apply(Operation::broadcast(x, &shape, &axes), span)?
             }
             Rule::Reshape => {
                 let x = self.real(&args[0], span)?;
                 let shape = self.static_shape(&args[1..], span)?;
-                self.apply("reshape", &[x], vec![Attr::Shape(shape)], span)?
+                self.apply(Operation::reshape(x, &shape), span)?
             }
         };
         Ok(Datum::Tensor(result))
     }
 
     /// `max(a, b)` and `min(a, b)`, of integers an integer.
-    fn extremum(&mut self, builtin: &Builtin, args: &[Datum], span: Span) -> Elaborated<Datum> {
-        let join: fn(Integers, Integers) -> Integers = match builtin.name {
-            "max" => |(a, b), (c, d)| (a.max(c), b.max(d)),
-            _ => |(a, b), (c, d)| (a.min(c), b.min(d)),
+    fn extremum(&mut self, op: Op, args: &[Datum], span: Span) -> Elaborated<Datum> {
+        let join: fn(Integers, Integers) -> Integers = match op.is(&ops::max::MAX) {
+            true => |(a, b), (c, d)| (a.max(c), b.max(d)),
+            false => |(a, b), (c, d)| (a.min(c), b.min(d)),
         };
         let range = self.joint_range(&args[0], &args[1], join);
         if let ([Datum::Static(_), Datum::Static(_)], Some((number, _))) = (args, range) {
             return Ok(Datum::Static(number));
         }
         let (a, b) = self.numbers(&args[0], &args[1], span)?;
-        let value = self.apply(builtin.name, &[a, b], Vec::new(), span)?;
+        let value = self.apply(Operation::new(op.0, [a, b]), span)?;
         self.ranges.extend(range.map(|range| (value, range)));
         Ok(Datum::Tensor(value))
     }
@@ -266,14 +266,13 @@ impl<'a> Elaborator<'a> {
         let v = self.real(&args[0], span)?;
         let dim = self.ty(v).dims().first().copied().unwrap_or(Dim::Fixed(1));
         let (eye, shape) = (self.eye(dim, span)?, Shape(vec![dim, dim]));
-        let attrs = vec![Attr::Shape(shape), Attr::Ints(vec![1])];
-        let rows = self.apply("broadcast", &[v], attrs, span)?;
-        self.apply("mul", &[eye, rows], Vec::new(), span)
+        let rows = self.apply(Operation::broadcast(v, &shape, &[1]), span)?;
+        self.apply(Operation::new(&ops::mul::MUL, [eye, rows]), span)
     }
 
     fn contraction(&mut self, labels: &str, args: &[Datum], span: Span) -> Elaborated<Value> {
         let (a, b) = (self.real(&args[0], span)?, self.real(&args[1], span)?);
-        self.apply("contract", &[a, b], vec![Attr::Symbol(labels.into())], span)
+        self.apply(Operation::contract(a, b, labels), span)
     }
 
     fn solve_lower(&mut self, args: &[Datum], span: Span) -> Elaborated<Value> {
@@ -281,23 +280,18 @@ impl<'a> Elaborator<'a> {
         let shape = self.ty(b).shape;
         let mut column = shape.clone();
         column.0.push(Dim::Fixed(1));
-        let b = self.apply("reshape", &[b], vec![Attr::Shape(column)], span)?;
-        let x = self.apply("triangular_solve", &[l, b], vec![Attr::Int(0)], span)?;
-        self.apply("reshape", &[x], vec![Attr::Shape(shape)], span)
+        let b = self.apply(Operation::reshape(b, &column), span)?;
+        let x = self.apply(Operation::triangular_solve(l, b, false), span)?;
+        self.apply(Operation::reshape(x, &shape), span)
     }
 
     fn eye(&mut self, dim: Dim, span: Span) -> Elaborated<Value> {
-        let iota = self.apply("iota", &[], vec![Attr::Dim(dim)], span)?;
-        let shape = Attr::Shape(Shape(vec![dim, dim]));
-        let rows = self.apply(
-            "broadcast",
-            &[iota],
-            vec![shape.clone(), Attr::Ints(vec![0])],
-            span,
-        )?;
-        let columns = self.apply("broadcast", &[iota], vec![shape, Attr::Ints(vec![1])], span)?;
-        let equal = self.apply("eq", &[rows, columns], Vec::new(), span)?;
-        self.apply("to_real", &[equal], Vec::new(), span)
+        let iota = self.apply(Operation::iota(dim), span)?;
+        let shape = Shape(vec![dim, dim]);
+        let rows = self.apply(Operation::broadcast(iota, &shape, &[0]), span)?;
+        let columns = self.apply(Operation::broadcast(iota, &shape, &[1]), span)?;
+        let equal = self.apply(Operation::new(&ops::eq::EQ, [rows, columns]), span)?;
+        self.apply(Operation::new(&ops::to_real::TO_REAL, [equal]), span)
     }
 
     fn static_shape(&mut self, args: &[Datum], span: Span) -> Elaborated<Shape> {
@@ -309,26 +303,25 @@ impl<'a> Elaborator<'a> {
         Ok(Shape::fixed(&sizes))
     }
 
-    /// `sum`, `mean`, `prod`, `max`, `min` over all elements.
-    pub fn reduce_all(&mut self, name: &str, args: &[Datum], span: Span) -> Elaborated<Datum> {
-        let x = self.real(&args[0], span)?;
-        let axes: Vec<i64> = (0..self.ty(x).rank() as i64).collect();
-        let result = match name {
-            "sum" => self.apply("reduce_sum", &[x], vec![Attr::Ints(axes)], span)?,
-            "mean" => {
+    /// A reduction of all elements.
+    pub fn reduce_all(&mut self, reduction: Reduction, array: &Datum, span: Span) -> Elaborated<Datum> {
+        let x = self.real(array, span)?;
+        let axes: Vec<usize> = (0..self.ty(x).rank()).collect();
+        let result = match reduction {
+            Reduction::Sum => self.apply(Operation::reduce_sum(x, &axes), span)?,
+            Reduction::Mean => {
                 let count: usize = self.ty(x).dims().iter().filter_map(|dim| dim.fixed()).product();
-                let sum = self.apply("reduce_sum", &[x], vec![Attr::Ints(axes)], span)?;
+                let sum = self.apply(Operation::reduce_sum(x, &axes), span)?;
                 let count = self.constant(count as f64, DType::Real);
-                self.apply("div", &[sum, count], Vec::new(), span)?
+                self.apply(Operation::new(&ops::div::DIV, [sum, count]), span)?
             }
-            "max" => self.apply("reduce_max", &[x], vec![Attr::Ints(axes)], span)?,
-            "min" => {
-                let negative = self.apply("neg", &[x], Vec::new(), span)?;
-                let largest = self.apply("reduce_max", &[negative], vec![Attr::Ints(axes)], span)?;
-                self.apply("neg", &[largest], Vec::new(), span)?
+            Reduction::Max => self.apply(Operation::reduce_max(x, &axes), span)?,
+            Reduction::Min => {
+                let negative = self.apply(Operation::new(&ops::neg::NEG, [x]), span)?;
+                let largest = self.apply(Operation::reduce_max(negative, &axes), span)?;
+                self.apply(Operation::new(&ops::neg::NEG, [largest]), span)?
             }
-            "prod" => return self.product(x, span).map(Datum::Tensor),
-            _ => return Err(limit(span, format!("`{name}` does not reduce"))),
+            Reduction::Prod => self.product(x, span)?,
         };
         Ok(Datum::Tensor(result))
     }
@@ -336,7 +329,7 @@ impl<'a> Elaborator<'a> {
     /// Halves are multiplied until one element is left: few nodes, and zero and negative factors stay exact.
     fn product(&mut self, x: Value, span: Span) -> Elaborated<Value> {
         let count: usize = self.ty(x).dims().iter().filter_map(|dim| dim.fixed()).product();
-        let flat = self.apply("reshape", &[x], vec![Attr::Shape(Shape::fixed(&[count]))], span)?;
+        let flat = self.apply(Operation::reshape(x, &Shape::fixed(&[count])), span)?;
         let (mut rest, mut count) = (flat, count as i64);
         while count > 1 {
             let half = count / 2;
@@ -344,19 +337,19 @@ impl<'a> Elaborator<'a> {
                 self.slice(rest, 0, 0, half, span)?,
                 self.slice(rest, 0, half, 2 * half, span)?,
             );
-            let mut halves = self.apply("mul", &[low, high], Vec::new(), span)?;
+            let mut halves = self.apply(Operation::new(&ops::mul::MUL, [low, high]), span)?;
             if count % 2 == 1 {
                 let last = self.slice(rest, 0, count - 1, count, span)?;
-                halves = self.apply("concat", &[halves, last], vec![Attr::Int(0)], span)?;
+                halves = self.apply(Operation::concat(&[halves, last], 0), span)?;
             }
             (rest, count) = (halves, half + count % 2);
         }
-        self.apply("reshape", &[rest], vec![Attr::Shape(Shape::scalar())], span)
+        self.apply(Operation::reshape(rest, &Shape::scalar()), span)
     }
 
     /// `standard_normal()`, `standard_uniform()` and `standard_gamma(shape)`, with dims or with the shape of the context.
-    fn noise(&mut self, builtin: &Builtin, args: &[Datum], span: Span) -> Elaborated<Value> {
-        let (parameters, sizes) = args.split_at(builtin.params.len());
+    fn noise(&mut self, kind: NoiseKind, args: &[Datum], span: Span) -> Elaborated<Value> {
+        let (parameters, sizes) = args.split_at(usize::from(kind.has_shape()));
         let given = self.static_shape(sizes, span)?;
         let Some(context) = self.noise.as_mut() else {
             return Err(limit(span, "noise exists only inside `draw`".to_owned()));
@@ -369,20 +362,12 @@ impl<'a> Elaborator<'a> {
         let site = format!("#{}", context.count);
         context.count += 1;
         let coordinates = context.coordinates;
-        let site = Attr::Symbol(site.into());
         if let [parameter] = parameters {
             let parameter = self.real(parameter, span)?;
             let parameter = self.stretch(parameter, &shape, span)?;
-            let [draw, example, step] = coordinates;
-            return self.apply("gamma_noise", &[draw, example, step, parameter], vec![site], span);
+            return self.apply(Operation::gamma_noise(&site, coordinates, parameter), span);
         }
-        let kind = if builtin.name == "standard_normal" {
-            "normal"
-        } else {
-            "uniform"
-        };
-        let attrs = vec![Attr::Symbol(kind.into()), site, Attr::Shape(shape)];
-        self.apply("noise", &coordinates, attrs, span)
+        self.apply(Operation::noise(kind, &site, coordinates, &shape), span)
     }
 
     /// A function value applied to arguments.

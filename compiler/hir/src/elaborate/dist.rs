@@ -18,7 +18,7 @@ pub use arguments::Arguments;
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::{Dim, Shape};
 use bnnc_base::source::Span;
-use bnnc_graph::attr::Attr;
+use bnnc_graph::builder::Operation;
 use bnnc_graph::dist::{self, Instance, Support};
 use bnnc_graph::function::{Function, Value};
 use bnnc_graph::op::Interval;
@@ -313,8 +313,8 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
                 continue;
             };
             if dims == on {
-                let attrs = vec![Attr::Shape(Shape::fixed(&[count]))];
-                *arg = Datum::Tensor(self.elaborator.apply("reshape", &[*value], attrs, self.span)?);
+                let vector = Operation::reshape(*value, &Shape::fixed(&[count]));
+                *arg = Datum::Tensor(self.elaborator.apply(vector, self.span)?);
             }
         }
         Ok(())
@@ -339,7 +339,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             return Ok(value);
         }
         self.elaborator
-            .apply("reshape", &[value], vec![Attr::Shape(shape)], self.span)
+            .apply(Operation::reshape(value, &shape), self.span)
     }
 
     /// The parameter for the value, whose elements lie in `support` where the caller ensures it.
@@ -352,12 +352,10 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         };
         self.elaborator.inside.insert(x, trusted);
         match self.flat(self.item()) {
-            Some(count) if !self.item().elementwise => self.elaborator.apply(
-                "reshape",
-                &[x],
-                vec![Attr::Shape(Shape::fixed(&[count]))],
-                self.span,
-            ),
+            Some(count) if !self.item().elementwise => {
+                let vector = Operation::reshape(x, &Shape::fixed(&[count]));
+                self.elaborator.apply(vector, self.span)
+            }
             _ => Ok(x),
         }
     }
@@ -409,11 +407,9 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
                 return Ok(Some(density));
             }
             let elements = this.shaped(density)?;
-            let axes = (0..this.value.rank() as i64).collect();
-            let attrs = vec![Attr::Ints(axes)];
-            let sum = this
-                .elaborator
-                .apply("reduce_sum", &[elements], attrs, this.span)?;
+            let axes: Vec<usize> = (0..this.value.rank()).collect();
+            let sum = Operation::reduce_sum(elements, &axes);
+            let sum = this.elaborator.apply(sum, this.span)?;
             Ok(Some(match truncate {
                 Some(Support::Ordered) => this.of_orders(sum),
                 _ => sum,

@@ -11,7 +11,9 @@ use bnnc_base::shape::Shape;
 use bnnc_base::source::Span;
 use bnnc_grammar::ast::{BinaryOp, UnaryOp};
 use bnnc_graph::attr::Attr;
+use bnnc_graph::builder::Operation;
 use bnnc_graph::function::{NodeKind, Value};
+use bnnc_graph::op::OpDef;
 use bnnc_graph::ops;
 use std::rc::Rc;
 
@@ -160,9 +162,9 @@ impl<'a> Elaborator<'a> {
         let mut rows = Vec::new();
         for value in values {
             let shape = self.ty(*value).shape.prepend(bnnc_base::shape::Dim::Fixed(1));
-            rows.push(self.apply("reshape", &[*value], vec![Attr::Shape(shape)], span)?);
+            rows.push(self.apply(Operation::reshape(*value, &shape), span)?);
         }
-        self.apply("concat", &rows, vec![Attr::Int(0)], span)
+        self.apply(Operation::concat(&rows, 0), span)
     }
 
     fn unary(&mut self, op: UnaryOp, operand: Datum, span: Span) -> Elaborated<Datum> {
@@ -170,11 +172,11 @@ impl<'a> Elaborator<'a> {
             return Ok(Datum::Static(number.saturating_neg()));
         }
         let value = self.tensor(&operand, span)?;
-        let name = match op {
-            UnaryOp::Neg => "neg",
-            UnaryOp::Not => "not",
+        let op: &OpDef = match op {
+            UnaryOp::Neg => &ops::neg::NEG,
+            UnaryOp::Not => &ops::not::NOT,
         };
-        self.apply(name, &[value], Vec::new(), span).map(Datum::Tensor)
+        self.apply(Operation::new(op, [value]), span).map(Datum::Tensor)
     }
 
     fn binary(&mut self, op: BinaryOp, left: Datum, right: Datum, span: Span) -> Elaborated<Datum> {
@@ -187,20 +189,17 @@ impl<'a> Elaborator<'a> {
             let (a, b) = (self.real(&left, span)?, self.real(&right, span)?);
             return self.matmul(a, b, span).map(Datum::Tensor);
         }
-        let arithmetic = |name: &'static str| (name, false, false);
-        let (name, swap, negate) = match op {
-            BinaryOp::Or => arithmetic("or"),
-            BinaryOp::And => arithmetic("and"),
-            BinaryOp::Eq => arithmetic("eq"),
-            BinaryOp::Ne => ("eq", false, true),
-            BinaryOp::Lt => arithmetic("lt"),
-            BinaryOp::Le => arithmetic("le"),
-            BinaryOp::Gt => ("lt", true, false),
-            BinaryOp::Ge => ("le", true, false),
-            BinaryOp::Add => arithmetic("add"),
-            BinaryOp::Sub => arithmetic("sub"),
-            BinaryOp::Mul => arithmetic("mul"),
-            BinaryOp::Div => arithmetic("div"),
+        let (swap, negate) = (matches!(op, BinaryOp::Gt | BinaryOp::Ge), op == BinaryOp::Ne);
+        let def: &OpDef = match op {
+            BinaryOp::Or => &ops::or::OR,
+            BinaryOp::And => &ops::and::AND,
+            BinaryOp::Eq | BinaryOp::Ne => &ops::eq::EQ,
+            BinaryOp::Lt | BinaryOp::Gt => &ops::lt::LT,
+            BinaryOp::Le | BinaryOp::Ge => &ops::le::LE,
+            BinaryOp::Add => &ops::add::ADD,
+            BinaryOp::Sub => &ops::sub::SUB,
+            BinaryOp::Mul => &ops::mul::MUL,
+            BinaryOp::Div => &ops::div::DIV,
             BinaryOp::Pow => return self.power(left, right, span),
             BinaryOp::MatMul => unreachable!("handled above"),
         };
@@ -213,9 +212,9 @@ impl<'a> Elaborator<'a> {
         }
         let (a, b) = self.align(a, b, span)?;
         let (a, b) = if swap { (b, a) } else { (a, b) };
-        let value = self.apply(name, &[a, b], Vec::new(), span)?;
+        let value = self.apply(Operation::new(def, [a, b]), span)?;
         let value = if negate {
-            self.apply("not", &[value], Vec::new(), span)?
+            self.apply(Operation::new(&ops::not::NOT, [value]), span)?
         } else {
             value
         };
@@ -250,13 +249,14 @@ impl<'a> Elaborator<'a> {
         if let Datum::Static(n @ 1..=4) = exponent {
             let mut product = x;
             for _ in 1..n {
-                product = self.apply("mul", &[product, x], Vec::new(), span)?;
+                product = self.apply(Operation::new(&ops::mul::MUL, [product, x]), span)?;
             }
             return Ok(Datum::Tensor(product));
         }
         let y = self.real(&exponent, span)?;
         let (x, y) = self.align(x, y, span)?;
-        self.apply("pow", &[x, y], Vec::new(), span).map(Datum::Tensor)
+        self.apply(Operation::new(&ops::pow::POW, [x, y]), span)
+            .map(Datum::Tensor)
     }
 
     /// A scalar stretches to the shape of the other operand; other shapes are equal already.
@@ -276,12 +276,7 @@ impl<'a> Elaborator<'a> {
         if self.ty(value).shape == *shape {
             return Ok(value);
         }
-        self.apply(
-            "broadcast",
-            &[value],
-            vec![Attr::Shape(shape.clone()), Attr::Ints(Vec::new())],
-            span,
-        )
+        self.apply(Operation::broadcast(value, shape, &[]), span)
     }
 
     /// `if` over tensors: elementwise choice.
@@ -300,7 +295,7 @@ impl<'a> Elaborator<'a> {
         } else {
             (self.stretch(condition, &shape, span)?, a, b)
         };
-        let value = self.apply("select", &[condition, a, b], Vec::new(), span)?;
+        let value = self.apply(Operation::new(&ops::select::SELECT, [condition, a, b]), span)?;
         self.ranges.extend(range.map(|range| (value, range)));
         Ok(Datum::Tensor(value))
     }
@@ -349,7 +344,7 @@ impl<'a> Elaborator<'a> {
                 return Err(limit(span, text));
             }
         };
-        self.apply("contract", &[a, b], vec![Attr::Symbol(labels.into())], span)
+        self.apply(Operation::contract(a, b, labels), span)
     }
 }
 

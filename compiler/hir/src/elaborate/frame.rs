@@ -8,9 +8,9 @@ use bnnc_base::dtype::DType;
 use bnnc_base::shape::Shape;
 use bnnc_base::source::Span;
 use bnnc_graph::attr::Attr;
-use bnnc_graph::builder::Builder;
+use bnnc_graph::builder::{Builder, Operation};
 use bnnc_graph::function::Value;
-use bnnc_graph::op::{Interval, Op};
+use bnnc_graph::op::Interval;
 use bnnc_graph::ops;
 use bnnc_graph::types::Type;
 use std::collections::HashMap;
@@ -123,41 +123,25 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    /// The op of the registry with this name.
-    pub fn op(&self, name: &str) -> Op {
-        ops::lookup(name)
-            .unwrap_or_else(|| unreachable!("`{name}` is in the op registry; a test walks all uses"))
-    }
-
-    /// Applies an op by name; a refusal becomes a diagnostic at `span`.
-    pub fn apply(
-        &mut self,
-        name: &str,
-        args: &[Value],
-        attrs: Vec<bnnc_graph::attr::Attr>,
-        span: Span,
-    ) -> Elaborated<Value> {
+    /// Applies an operation; a refusal becomes a diagnostic at `span`.
+    pub fn apply(&mut self, operation: Operation, span: Span) -> Elaborated<Value> {
+        let limit = |why: String| super::model::limit(span, why);
         if self.builder.function().nodes.len() > MOST_NODES {
-            return Err(super::model::limit(
-                span,
-                format!("with this, the model has more than {MOST_NODES} operations"),
-            ));
+            return Err(limit(format!(
+                "with this, the model has more than {MOST_NODES} operations"
+            )));
         }
+        let holds = |shape: &Shape| holds(shape).map_err(|why| limit(format!("this array {why}")));
         // Before the type rule of the op: it multiplies sizes.
-        for attr in &attrs {
+        for attr in &operation.attrs {
             if let Attr::Shape(shape) = attr {
-                holds(shape).map_err(|why| super::model::limit(span, format!("this array {why}")))?;
+                holds(shape)?;
             }
         }
-        let op = self.op(name);
-        let value = self
-            .builder
-            .try_apply(op.0, args, attrs)
-            .map_err(|why| super::model::limit(span, why))?;
-        match holds(&self.builder.ty(value).shape) {
-            Ok(()) => Ok(value),
-            Err(why) => Err(super::model::limit(span, format!("this array {why}"))),
-        }
+        let Operation { op, args, attrs } = operation;
+        let value = self.builder.try_apply(op.0, &args, attrs).map_err(limit)?;
+        holds(&self.builder.ty(value).shape)?;
+        Ok(value)
     }
 
     /// A datum as a tensor: static integers become integer scalars.
@@ -182,18 +166,13 @@ impl<'a> Elaborator<'a> {
     pub fn to_real(&mut self, value: Value, span: Span) -> Elaborated<Value> {
         match self.builder.ty(value).dtype {
             DType::Real => Ok(value),
-            DType::Int | DType::Bool => self.apply("to_real", &[value], Vec::new(), span),
+            DType::Int | DType::Bool => self.apply(Operation::new(&ops::to_real::TO_REAL, [value]), span),
         }
     }
 
     /// A scalar constant.
     pub fn constant(&mut self, value: f64, dtype: DType) -> Value {
-        let attrs = vec![
-            Attr::Shape(Shape::scalar()),
-            Attr::DType(dtype),
-            Attr::Real(value),
-        ];
-        self.builder.apply(self.op("constant").0, &[], attrs)
+        self.builder.constant(&Type::new(dtype, Shape::scalar()), value)
     }
 
     /// The type of a value.

@@ -6,9 +6,10 @@
 use super::datum::Datum;
 use super::frame::{Elaborated, Elaborator};
 use super::model::limit;
+use crate::builtin::{Builtin, Reduction, Rule};
 use crate::report::types as report;
 use bnnc_base::source::Span;
-use bnnc_graph::attr::Attr;
+use bnnc_graph::builder::Operation;
 use bnnc_graph::function::Value;
 
 impl Elaborator<'_> {
@@ -18,15 +19,14 @@ impl Elaborator<'_> {
         let sizes = self.lengths(kernel);
         let stride = integer(&args[2], "the stride", span)?;
         let windows = self.windows("conv", x, [sizes[2], sizes[3]], stride, span)?;
-        let attrs = vec![Attr::name("ocab,cabpq->opq")];
-        self.apply("contract", &[kernel, windows], attrs, span)
+        self.apply(Operation::contract(kernel, windows, "ocab,cabpq->opq"), span)
     }
 
     /// `pad(x, width)`.
     pub(super) fn padded(&mut self, args: &[Datum], span: Span) -> Elaborated<Value> {
         let x = self.real(&args[0], span)?;
         let width = match &args[1] {
-            Datum::Static(width) if *width >= 0 => *width,
+            Datum::Static(width) if *width >= 0 => *width as usize,
             _ => {
                 return Err(limit(
                     span,
@@ -34,22 +34,20 @@ impl Elaborator<'_> {
                 ));
             }
         };
-        let around = Attr::Ints(vec![0, width, width]);
-        let attrs = vec![around.clone(), around, Attr::Ints(vec![0; 3])];
-        self.apply("pad", &[x], attrs, span)
+        let around = [0, width, width];
+        self.apply(Operation::pad(x, &around, &around, &[0; 3]), span)
     }
 
     /// `max_pool(x, size, stride)`, `mean_pool(x, size, stride)`.
-    pub(super) fn pooled(&mut self, name: &str, args: &[Datum], span: Span) -> Elaborated<Value> {
+    pub(super) fn pooled(&mut self, builtin: &Builtin, args: &[Datum], span: Span) -> Elaborated<Value> {
         let x = self.real(&args[0], span)?;
         let size = integer(&args[1], "the size of a window", span)?;
         let stride = integer(&args[2], "the stride", span)?;
-        let windows = self.windows(name, x, [size, size], stride, span)?;
-        let inside = vec![Attr::Ints(vec![1, 2])];
-        if name == "max_pool" {
-            return self.apply("reduce_max", &[windows], inside, span);
+        let windows = self.windows(builtin.name, x, [size, size], stride, span)?;
+        if builtin.rule == Rule::Pool(Reduction::Max) {
+            return self.apply(Operation::reduce_max(windows, &[1, 2]), span);
         }
-        let sum = self.apply("reduce_sum", &[windows], inside, span)?;
+        let sum = self.apply(Operation::reduce_sum(windows, &[1, 2]), span)?;
         Ok(self.builder.scale(sum, 1.0 / (size * size) as f64))
     }
 
@@ -69,8 +67,8 @@ impl Elaborator<'_> {
                 return Err(Box::new(report::window(name, (&size, span), (&window, span))));
             }
         }
-        let attrs = vec![Attr::Ints(sizes.to_vec()), Attr::Ints(vec![stride; 2])];
-        self.apply("patches", &[x], attrs, span)
+        let sizes = sizes.map(|size| size as usize);
+        self.apply(Operation::patches(x, &sizes, &[stride as usize; 2]), span)
     }
 
     /// The sizes of the axes.

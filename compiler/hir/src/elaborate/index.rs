@@ -8,8 +8,9 @@ use crate::types::Ty;
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::{Dim, Shape};
 use bnnc_base::source::Span;
-use bnnc_graph::attr::Attr;
+use bnnc_graph::builder::{Operation, Window};
 use bnnc_graph::function::Value;
+use bnnc_graph::ops;
 
 const FROM_ZERO: &str = "positions count from 0";
 
@@ -63,7 +64,7 @@ impl<'a> Elaborator<'a> {
             let index = self.tensor(&position, span)?;
             self.check_positions(value, axis, index, span)?;
             let index = self.to_int(index, span)?;
-            return self.apply("gather", &[value, index], vec![Attr::Int(axis as i64)], span);
+            return self.apply(Operation::gather(value, index, axis), span);
         };
         let size = self.axis_size(value, axis);
         if at < 0 || at >= size {
@@ -76,14 +77,14 @@ impl<'a> Elaborator<'a> {
         let slice = self.slice(value, axis, at, at + 1, span)?;
         let mut dims = self.ty(slice).shape.0;
         dims.remove(axis);
-        self.apply("reshape", &[slice], vec![Attr::Shape(Shape(dims))], span)
+        self.apply(Operation::reshape(slice, &Shape(dims)), span)
     }
 
     /// Integers that are held as reals, as counts and sums of integers are, as integers.
     pub fn to_int(&mut self, value: Value, span: Span) -> Elaborated<Value> {
         match self.ty(value).dtype {
             DType::Int => Ok(value),
-            DType::Real => self.apply("to_int", &[value], Vec::new(), span),
+            DType::Real => self.apply(Operation::new(&ops::to_int::TO_INT, [value]), span),
             DType::Bool => Err(limit(span, "an integer is needed here".to_owned())),
         }
     }
@@ -125,12 +126,12 @@ impl<'a> Elaborator<'a> {
         let mut starts = vec![0; dims.len()];
         let mut limits: Vec<i64> = dims.iter().map(size).collect();
         (starts[axis], limits[axis]) = (from, to);
-        let attrs = vec![
-            Attr::Ints(starts),
-            Attr::Ints(limits),
-            Attr::Ints(vec![1; dims.len()]),
-        ];
-        self.apply("slice", &[value], attrs, span)
+        let window = Window {
+            starts,
+            limits,
+            strides: vec![1; dims.len()],
+        };
+        self.apply(Operation::slice(value, window), span)
     }
 
     /// An expression that must be an integer known now.

@@ -7,7 +7,7 @@ use crate::tree::{Binding, ExprKind, LocalId, ModelId, ModelItem, Module, Sample
 use crate::types::{Elem, Ty};
 use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_base::source::Span;
-use bnnc_graph::attr::Attr;
+use bnnc_graph::builder::Operation;
 use bnnc_graph::dist::{Instance, Support};
 use bnnc_graph::function::Value;
 use bnnc_graph::model::{Input, Model, Site};
@@ -213,8 +213,7 @@ impl<'a> Elaborator<'a> {
         let instance = self.instance(&arguments, ty.clone(), support(elem), Values::Inside, sample.span)?;
         let args: Vec<Value> = arguments.values.iter().map(|(_, value)| *value).collect();
         let support = instance.support;
-        let attrs = vec![Attr::Dist(Arc::new(instance)), Attr::Symbol(path.into())];
-        let value = self.apply("sample", &args, attrs, sample.span)?;
+        let value = self.apply(Operation::sample(instance, &args, path), sample.span)?;
         self.builder.label(value, path);
         self.site_values.insert(path.to_owned(), value);
         self.sites.push(Site {
@@ -250,8 +249,7 @@ impl<'a> Elaborator<'a> {
         name: &str,
         span: Span,
     ) -> Elaborated<()> {
-        let attrs = vec![Attr::Dist(Arc::new(instance)), Attr::Symbol(name.into())];
-        let observed = self.apply("observe", &args, attrs, span)?;
+        let observed = self.apply(Operation::observe(instance, &args, name), span)?;
         self.observed.push(observed);
         Ok(())
     }

@@ -6,15 +6,16 @@
 use super::datum::Datum;
 use super::frame::{Elaborated, Elaborator, Frame};
 use super::model::limit;
-use crate::builtin::Builtin;
+use crate::builtin::{Builtin, Reduction};
 use crate::tree::{Comprehension, Expr, ExprKind, Index};
 use crate::types::Ty;
 use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::{Dim, Shape};
 use bnnc_base::source::Span;
-use bnnc_graph::attr::Attr;
+use bnnc_graph::builder::Operation;
 use bnnc_graph::function::Value;
+use bnnc_graph::ops;
 
 /// An array whose length a counter decides.
 pub static OPEN_ARRAY: Code = Code {
@@ -40,11 +41,11 @@ pub fn open_array(span: Span) -> Box<Diagnostic> {
 
 /// The value that a position outside of a range adds to a reduction: it changes nothing.
 fn neutral(builtin: &Builtin) -> f64 {
-    match builtin.name {
-        "sum" | "mean" => 0.0,
-        "prod" => 1.0,
-        "min" => f64::INFINITY,
-        _ => f64::NEG_INFINITY,
+    match builtin.reduction() {
+        Some(Reduction::Sum | Reduction::Mean) => 0.0,
+        Some(Reduction::Prod) => 1.0,
+        Some(Reduction::Min) => f64::INFINITY,
+        Some(Reduction::Max) | None => f64::NEG_INFINITY,
     }
 }
 
@@ -57,7 +58,7 @@ impl<'a> Elaborator<'a> {
         frame: &mut Frame<'a>,
         span: Span,
     ) -> Elaborated<Option<Datum>> {
-        let ([arg], "sum" | "mean" | "prod" | "min" | "max" | "logsumexp") = (args, builtin.name) else {
+        let ([arg], true) = (args, builtin.reduces_ranges()) else {
             return Ok(None);
         };
         match &arg.kind {
@@ -98,7 +99,7 @@ impl<'a> Elaborator<'a> {
         }
         self.within(&ends, size, span)?;
         let shape = Shape::fixed(&[size]);
-        let position = self.apply("iota", &[], vec![Attr::Dim(Dim::Fixed(size))], span)?;
+        let position = self.apply(Operation::iota(Dim::Fixed(size)), span)?;
         let mut wide = Vec::new();
         for end in &ends {
             let end = self.tensor(end, span)?;
@@ -107,15 +108,18 @@ impl<'a> Elaborator<'a> {
         let inside = self.inside(wide[0], position, wide[1], span)?;
         let outside = self.constant(neutral(builtin), DType::Real);
         let outside = self.stretch(outside, &shape, span)?;
-        let chosen = self.apply("select", &[inside, value, outside], Vec::new(), span)?;
+        let chosen = self.apply(
+            Operation::new(&ops::select::SELECT, [inside, value, outside]),
+            span,
+        )?;
         self.reduce_all_of(builtin, chosen, &ends, span)
     }
 
     /// Returns whether `from <= position < to`.
     fn inside(&mut self, from: Value, position: Value, to: Value, span: Span) -> Elaborated<Value> {
-        let after = self.apply("le", &[from, position], Vec::new(), span)?;
-        let before = self.apply("lt", &[position, to], Vec::new(), span)?;
-        self.apply("and", &[after, before], Vec::new(), span)
+        let after = self.apply(Operation::new(&ops::le::LE, [from, position]), span)?;
+        let before = self.apply(Operation::new(&ops::lt::LT, [position, to]), span)?;
+        self.apply(Operation::new(&ops::and::AND, [after, before]), span)
     }
 
     /// A slice must stay inside its axis for every count.
@@ -141,14 +145,14 @@ impl<'a> Elaborator<'a> {
         ends: &[Datum; 2],
         span: Span,
     ) -> Elaborated<Datum> {
-        if builtin.name != "mean" {
+        if builtin.reduction() != Some(Reduction::Mean) {
             return self.reduced(builtin, value, span);
         }
-        let sum = self.apply("reduce_sum", &[value], vec![Attr::Ints(vec![0])], span)?;
+        let sum = self.apply(Operation::reduce_sum(value, &[0]), span)?;
         let ends = [self.real(&ends[0], span)?, self.real(&ends[1], span)?];
-        let count = self.apply("sub", &[ends[1], ends[0]], Vec::new(), span)?;
+        let count = self.apply(Operation::new(&ops::sub::SUB, [ends[1], ends[0]]), span)?;
         let (sum, count) = self.align(sum, count, span)?;
-        self.apply("div", &[sum, count], Vec::new(), span)
+        self.apply(Operation::new(&ops::div::DIV, [sum, count]), span)
             .map(Datum::Tensor)
     }
 
@@ -232,7 +236,7 @@ impl<'a> Elaborator<'a> {
             let range = this.range_of_integer(&from);
             let from = this.tensor(&from, span)?;
             let step = this.tensor(&frame.values[&c.counter], span)?;
-            let position = this.apply("add", &[from, step], Vec::new(), span)?;
+            let position = this.apply(Operation::new(&ops::add::ADD, [from, step]), span)?;
             if let Some((first, last)) = range {
                 this.ranges.insert(position, (first, last + width as i64 - 1));
             }
@@ -257,11 +261,11 @@ impl<'a> Elaborator<'a> {
         };
         self.within(&ends, size, span)?;
         let shape = Shape::fixed(&[width]);
-        let steps = self.apply("iota", &[], vec![Attr::Dim(Dim::Fixed(width))], span)?;
+        let steps = self.apply(Operation::iota(Dim::Fixed(width)), span)?;
         let from = self.tensor(&ends[0], span)?;
         let from = self.stretch(from, &shape, span)?;
-        let index = self.apply("add", &[from, steps], Vec::new(), span)?;
+        let index = self.apply(Operation::new(&ops::add::ADD, [from, steps]), span)?;
         let index = self.to_int(index, span)?;
-        self.apply("gather", &[value, index], vec![Attr::Int(axis as i64)], span)
+        self.apply(Operation::gather(value, index, axis), span)
     }
 }

@@ -7,15 +7,15 @@ use super::datum::Datum;
 use super::dist::Each;
 use super::frame::{Elaborated, Elaborator, Frame, NoiseContext};
 use super::model::{declared, limit};
-use crate::builtin::{Builtin, Rule};
+use crate::builtin::{Builtin, Reduction};
 use crate::tree::{Comprehension, Expr, ExprKind, LocalId, Stmt};
 use crate::types::Ty;
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::{Dim, Shape};
 use bnnc_base::source::Span;
-use bnnc_graph::attr::Attr;
-use bnnc_graph::builder::Builder;
+use bnnc_graph::builder::{Builder, Operation};
 use bnnc_graph::function::Value;
+use bnnc_graph::ops;
 use bnnc_graph::types::Type;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -89,14 +89,14 @@ impl<'a> Elaborator<'a> {
 
     /// Reduces the first axis of an array, which is mapped over a range.
     pub fn reduced(&mut self, builtin: &'static Builtin, value: Value, span: Span) -> Elaborated<Datum> {
-        if self.ty(value).rank() > 1 && builtin.name == "sum" {
+        if self.ty(value).rank() > 1 && builtin.reduction() == Some(Reduction::Sum) {
             return self
-                .apply("reduce_sum", &[value], vec![Attr::Ints(vec![0])], span)
+                .apply(Operation::reduce_sum(value, &[0]), span)
                 .map(Datum::Tensor);
         }
-        match builtin.rule {
-            Rule::LastAxisAway => self.apply_builtin(builtin, vec![Datum::Tensor(value)], span),
-            _ => self.reduce_all(builtin.name, &[Datum::Tensor(value)], span),
+        match builtin.reduction() {
+            Some(reduction) => self.reduce_all(reduction, &Datum::Tensor(value), span),
+            None => self.apply_builtin(builtin, vec![Datum::Tensor(value)], span),
         }
     }
 
@@ -130,7 +130,7 @@ impl<'a> Elaborator<'a> {
         let outer_ranges = std::mem::take(&mut self.ranges);
         let index = self.builder.param("index", Type::int(Shape::scalar()));
         let start = self.constant(from as f64, DType::Int);
-        let position = self.apply("add", &[index, start], Vec::new(), span)?;
+        let position = self.apply(Operation::new(&ops::add::ADD, [index, start]), span)?;
         // Every tensor in scope becomes a parameter; those that the body does not use are dropped by later passes.
         let mut captured: Vec<Value> = Vec::new();
         let mut inner_of: HashMap<Value, Value> = HashMap::new();
@@ -182,10 +182,9 @@ impl<'a> Elaborator<'a> {
                 results: vec![("element".into(), result)],
                 ..function
             };
-            let iota = self.apply("iota", &[], vec![Attr::Dim(Dim::Fixed(count))], span)?;
+            let iota = self.apply(Operation::iota(Dim::Fixed(count)), span)?;
             let args: Vec<Value> = std::iter::once(iota).chain(captured.iter().copied()).collect();
-            let attrs = vec![Attr::Function(Arc::new(function)), Attr::Int(1)];
-            mapped.push(self.apply("map", &args, attrs, span)?);
+            mapped.push(self.apply(Operation::map(Arc::new(function), &args, 1), span)?);
         }
         Ok(mapped)
     }

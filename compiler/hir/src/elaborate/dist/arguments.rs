@@ -7,7 +7,9 @@ use crate::tree::Binding;
 use crate::types::{Elem, Ty};
 use bnnc_base::dtype::DType;
 use bnnc_base::source::Span;
+use bnnc_graph::builder::Operation;
 use bnnc_graph::function::Value;
+use bnnc_graph::ops;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -89,7 +91,7 @@ impl Elaborator<'_> {
             return Ok(value);
         }
         let zero = self.builder.like(0.0, value);
-        let is_zero = self.apply("eq", &[value, zero], Vec::new(), span)?;
-        self.apply("not", &[is_zero], Vec::new(), span)
+        let is_zero = self.apply(Operation::new(&ops::eq::EQ, [value, zero]), span)?;
+        self.apply(Operation::new(&ops::not::NOT, [is_zero]), span)
     }
 }

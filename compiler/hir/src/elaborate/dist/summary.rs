@@ -4,7 +4,7 @@ use super::{InstanceBuilder, present};
 use crate::elaborate::datum::Datum;
 use crate::elaborate::frame::Elaborated;
 use bnnc_base::shape::Shape;
-use bnnc_graph::attr::Attr;
+use bnnc_graph::builder::Operation;
 use bnnc_graph::function::{Function, Value};
 use bnnc_graph::types::Type;
 use std::sync::Arc;
@@ -44,9 +44,9 @@ impl InstanceBuilder<'_, '_, '_> {
             "entropy" if !self.item().elementwise => Ok(value),
             "entropy" => {
                 let elements = self.shaped(value)?;
-                let axes = (0..self.value.rank() as i64).collect();
-                self.elaborator
-                    .apply("reduce_sum", &[elements], vec![Attr::Ints(axes)], self.span)
+                let axes: Vec<usize> = (0..self.value.rank()).collect();
+                let sum = Operation::reduce_sum(elements, &axes);
+                self.elaborator.apply(sum, self.span)
             }
             _ => self.shaped(value),
         }
