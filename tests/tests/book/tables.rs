@@ -156,7 +156,7 @@ fn methods() -> String {
             Takes::Posterior => "a posterior",
             Takes::Model => "a model",
             Takes::Either => "a model or a posterior",
-            Takes::ModelOrFixed => "a model, or a posterior that fixes some of its sites",
+            Takes::ModelOrFixed => "a model, or a posterior that fixes some of its parameters",
         };
         [
             format!("[`{0}`](methods/{0}.md)", method.name),
@@ -220,11 +220,11 @@ fn values(kind: OptionKind) -> String {
         OptionKind::Bool => "`true` or `false`".to_owned(),
         OptionKind::Word(words) => words_of(words),
         OptionKind::Optimiser => "an optimiser".to_owned(),
-        OptionKind::Infer => "an `infer`".to_owned(),
+        OptionKind::Infer => "an inference block".to_owned(),
         OptionKind::Fractions => "fractions in brackets".to_owned(),
         OptionKind::Names => "names in brackets".to_owned(),
         OptionKind::Call(_) => "a word or a call".to_owned(),
-        OptionKind::Start => "an `infer` or a file".to_owned(),
+        OptionKind::Start => "an inference block or a file".to_owned(),
         OptionKind::NumberOr(low, high, words) => format!("{} or {}", range(low, high), words_of(words)),
         OptionKind::Weights(_) => "which weights".to_owned(),
     }

@@ -52,6 +52,42 @@ fn programs_of_the_book_print_what_it_shows() {
     assert!(run(Extent::Full) >= 40, "the book has programs");
 }
 
+#[test]
+fn the_page_of_the_command_line_has_every_command_and_option() {
+    let page = support::root().join("docs/src/reference/command-line.md");
+    let page = fs::read_to_string(page).expect("the page of the command line");
+    let mut missing = Vec::new();
+    let help = support::run(["--help"]).stdout;
+    let commands = help.split("Commands:").nth(1).expect("a list of commands");
+    for line in commands
+        .lines()
+        .skip(1)
+        .take_while(|line| !line.trim().is_empty())
+    {
+        let name = line.split_whitespace().next().unwrap_or_default();
+        if name != "help" && !page.contains(&format!("`bnnc {name}")) {
+            missing.push(format!("bnnc {name}"));
+        }
+    }
+    for command in ["run", "predict", "build"] {
+        let help = support::run([command, "--help"]).stdout;
+        let options = help.split_whitespace().filter_map(|word| word.strip_prefix("--"));
+        for option in options.map(|option| option.trim_end_matches(|letter: char| !letter.is_alphanumeric()))
+        {
+            let is_word = option
+                .chars()
+                .all(|letter| letter.is_ascii_lowercase() || letter == '-');
+            if is_word && option != "help" && !page.contains(&format!("`--{option}")) {
+                missing.push(format!("bnnc {command} --{option}"));
+            }
+        }
+    }
+    assert!(
+        missing.is_empty(),
+        "docs/src/reference/command-line.md lacks {missing:?}"
+    );
+}
+
 /// Runs all pages; the number of programs that were run.
 fn run(extent: Extent) -> usize {
     let schema = Schema::read(&support::root().join("docs/src/reference/result.schema.json"));
