@@ -204,7 +204,12 @@ impl<'a> Elaborator<'a> {
             BinaryOp::MatMul => unreachable!("handled above"),
         };
         let (mut a, mut b) = (self.tensor(&left, span)?, self.tensor(&right, span)?);
-        let range = self.range_of(op, &left, &right);
+        let form = self.linear_of(op, &left, &right);
+        let within = form.as_ref().and_then(|form| self.forms.ends(form));
+        let range = match (self.range_of(op, &left, &right), within) {
+            (Some((a, b)), Some((c, d))) => Some((a.max(c), b.min(d))),
+            (range, within) => range.or(within),
+        };
         let logic = matches!(op, BinaryOp::Or | BinaryOp::And);
         if !logic && (op == BinaryOp::Div || self.ty(a).dtype != DType::Int || self.ty(b).dtype != DType::Int)
         {
@@ -220,6 +225,9 @@ impl<'a> Elaborator<'a> {
         };
         if let Some(range) = range {
             self.ranges.insert(value, range);
+        }
+        if let Some(form) = form {
+            self.forms.insert(value, form);
         }
         Ok(Datum::Tensor(value))
     }

@@ -1,6 +1,7 @@
 //! The state of an elaboration: the function under construction, the variables in scope, the sites met so far.
 
 use super::datum::Datum;
+use super::linear::Forms;
 use crate::dims::{Atom, Dim};
 use crate::tree::{LocalId, Locals, Module};
 use bnnc_base::diagnostic::Diagnostic;
@@ -102,6 +103,8 @@ pub struct Elaborator<'a> {
     pub calls: usize,
     /// The smallest and largest value of integers that count through ranges, so that positions are checked now.
     pub ranges: HashMap<Value, (i64, i64)>,
+    /// How these integers depend on the counters.
+    pub forms: Forms,
     /// Bounds of the parameters of the function under construction, where they are known.
     pub inside: HashMap<Value, Interval>,
 }
@@ -119,6 +122,7 @@ impl<'a> Elaborator<'a> {
             depth: 0,
             calls: 0,
             ranges: HashMap::new(),
+            forms: Forms::default(),
             inside: HashMap::new(),
         }
     }

@@ -9,6 +9,7 @@ pub mod frame;
 mod images;
 pub mod index;
 mod joint;
+mod linear;
 pub mod model;
 pub mod open;
 pub mod optimiser;

@@ -5,6 +5,7 @@
 
 use super::datum::Datum;
 use super::frame::{Elaborated, Elaborator, Frame};
+use super::linear::Linear;
 use super::model::limit;
 use crate::builtin::{Builtin, Reduction};
 use crate::tree::{Comprehension, Expr, ExprKind, Index};
@@ -13,6 +14,7 @@ use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::{Dim, Shape};
 use bnnc_base::source::Span;
+use bnnc_grammar::ast::BinaryOp;
 use bnnc_graph::builder::Operation;
 use bnnc_graph::function::Value;
 use bnnc_graph::ops;
@@ -175,7 +177,12 @@ impl<'a> Elaborator<'a> {
         if first >= last {
             return Ok(Datum::Tensor(self.constant(neutral, DType::Real)));
         }
+        let within = self.linear(&from).zip(self.linear(&to));
+        let within = within.and_then(|(first, after)| Some([first, after.plus(&Linear::number(1), -1)?]));
         let mapped = self.map(c.counter, [first, last], frame, span, |this, frame| {
+            if let (Some(within), Some(Datum::Tensor(position))) = (within, frame.values.get(&c.counter)) {
+                this.forms.narrow(*position, within);
+            }
             let datum = this.expr(&c.element, frame)?;
             let element = this.real(&datum, span)?;
             let ends = [this.expr(&c.from, frame)?, this.expr(&c.to, frame)?];
@@ -234,11 +241,15 @@ impl<'a> Elaborator<'a> {
         let mapped = self.map(c.counter, [0, width as i64], frame, span, |this, frame| {
             let from = this.expr(&c.from, frame)?;
             let range = this.range_of_integer(&from);
+            let form = this.linear_of(BinaryOp::Add, &from, &frame.values[&c.counter]);
             let from = this.tensor(&from, span)?;
             let step = this.tensor(&frame.values[&c.counter], span)?;
             let position = this.apply(Operation::new(&ops::add::ADD, [from, step]), span)?;
             if let Some((first, last)) = range {
                 this.ranges.insert(position, (first, last + width as i64 - 1));
+            }
+            if let Some(form) = form {
+                this.forms.insert(position, form);
             }
             frame.values.insert(c.counter, Datum::Tensor(position));
             let datum = this.expr(&c.element, frame)?;

@@ -6,6 +6,7 @@
 use super::datum::Datum;
 use super::dist::Each;
 use super::frame::{Elaborated, Elaborator, Frame, NoiseContext};
+use super::linear::Linear;
 use super::model::{declared, limit};
 use crate::builtin::{Builtin, Reduction};
 use crate::tree::{Comprehension, Expr, ExprKind, LocalId, Stmt};
@@ -128,6 +129,7 @@ impl<'a> Elaborator<'a> {
         }
         let outer = std::mem::replace(&mut self.builder, Builder::new("body"));
         let outer_ranges = std::mem::take(&mut self.ranges);
+        let outer_forms = self.forms.take_values();
         let index = self.builder.param("index", Type::int(Shape::scalar()));
         let start = self.constant(from as f64, DType::Int);
         let position = self.apply(Operation::new(&ops::add::ADD, [index, start]), span)?;
@@ -152,6 +154,11 @@ impl<'a> Elaborator<'a> {
             .iter()
             .filter_map(|(outer, inner)| Some((*inner, *outer_ranges.get(outer)?)));
         self.ranges = known.chain([(position, (from, to - 1))]).collect();
+        let known = inner_of
+            .iter()
+            .filter_map(|(outer, inner)| Some((*inner, outer_forms.get(outer)?.clone())));
+        self.forms.set_values(known.collect());
+        self.forms.count(position, [from, to - 1].map(Linear::number));
         let outer_noise = self.noise.clone();
         if let Some(noise) = &mut self.noise {
             let [draw, example, step] = noise.coordinates.map(|value| {
@@ -169,6 +176,7 @@ impl<'a> Elaborator<'a> {
         let results = body(self, &mut inner);
         let function = std::mem::replace(&mut self.builder, outer);
         self.ranges = outer_ranges;
+        self.forms.set_values(outer_forms);
         let streams = self.noise.as_ref().map_or(0, |noise| noise.count);
         self.noise = outer_noise.map(|noise| NoiseContext {
             count: streams,

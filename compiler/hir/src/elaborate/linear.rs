@@ -1,0 +1,156 @@
+//! Integers that are linear in counters, and where they lie.
+//!
+//! Intervals forget that two integers move together: with `u` from `t - 2` to `t`, `t - u` lies between 0 and 2 although both reach far.
+
+use super::datum::Datum;
+use super::frame::Elaborator;
+use bnnc_grammar::ast::BinaryOp;
+use bnnc_graph::function::Value;
+use std::collections::{BTreeMap, HashMap};
+
+/// A constant plus a sum of counters with factors. Counters are numbered as they are met, so that an inner one follows those around it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Linear {
+    constant: i64,
+    factors: BTreeMap<usize, i64>,
+}
+
+/// The linear forms of integers, and the first and the last value of each counter, which earlier counters may decide.
+#[derive(Clone, Debug, Default)]
+pub struct Forms {
+    values: HashMap<Value, Linear>,
+    counters: Vec<[Linear; 2]>,
+}
+
+impl Linear {
+    /// A number.
+    pub fn number(constant: i64) -> Linear {
+        Linear {
+            constant,
+            factors: BTreeMap::new(),
+        }
+    }
+
+    /// The sum with a multiple of another form; `None` where it overflows.
+    pub fn plus(&self, other: &Linear, factor: i64) -> Option<Linear> {
+        let mut sum = self.clone();
+        sum.constant = sum.constant.checked_add(other.constant.checked_mul(factor)?)?;
+        for (counter, own) in &other.factors {
+            let entry = sum.factors.entry(*counter).or_default();
+            *entry = entry.checked_add(own.checked_mul(factor)?)?;
+        }
+        sum.factors.retain(|_, factor| *factor != 0);
+        Some(sum)
+    }
+
+    fn times(&self, other: &Linear) -> Option<Linear> {
+        match (self.factors.is_empty(), other.factors.is_empty()) {
+            (_, true) => Linear::default().plus(self, other.constant),
+            (true, _) => Linear::default().plus(other, self.constant),
+            (false, false) => None,
+        }
+    }
+}
+
+impl Forms {
+    /// Notes a counter from the first to the last of its values.
+    pub fn count(&mut self, counter: Value, ends: [Linear; 2]) {
+        let form = Linear {
+            constant: 0,
+            factors: BTreeMap::from([(self.counters.len(), 1)]),
+        };
+        self.counters.push(ends);
+        self.values.insert(counter, form);
+    }
+
+    /// Replaces the ends of a counter.
+    pub fn narrow(&mut self, counter: Value, ends: [Linear; 2]) {
+        let of_counter = self
+            .values
+            .get(&counter)
+            .and_then(|form| form.factors.keys().next_back());
+        if let Some(known) = of_counter.and_then(|at| self.counters.get_mut(*at)) {
+            *known = ends;
+        }
+    }
+
+    /// Notes the form of a value.
+    pub fn insert(&mut self, value: Value, form: Linear) {
+        self.values.insert(value, form);
+    }
+
+    /// Forgets all values, and returns their forms; counters stay.
+    pub fn take_values(&mut self) -> HashMap<Value, Linear> {
+        std::mem::take(&mut self.values)
+    }
+
+    /// Replaces all values.
+    pub fn set_values(&mut self, values: HashMap<Value, Linear>) {
+        self.values = values;
+    }
+
+    /// The smallest and the largest value of a form.
+    pub fn ends(&self, form: &Linear) -> Option<(i64, i64)> {
+        Some((self.extreme(form, false)?, self.extreme(form, true)?))
+    }
+
+    /// The smallest or the largest value: a form is so at an end of its innermost counter, and then at ends of the counters around it.
+    fn extreme(&self, form: &Linear, largest: bool) -> Option<i64> {
+        let mut form = form.clone();
+        while let Some((counter, factor)) = form.factors.pop_last() {
+            let [first, last] = self.counters.get(counter)?;
+            let end = if (factor > 0) == largest { last } else { first };
+            form = form.plus(end, factor)?;
+        }
+        Some(form.constant)
+    }
+}
+
+impl Elaborator<'_> {
+    /// The linear form of an integer, where it is one.
+    pub fn linear(&self, datum: &Datum) -> Option<Linear> {
+        match datum {
+            Datum::Static(number) => Some(Linear::number(*number)),
+            Datum::Tensor(value) => self.forms.values.get(value).cloned(),
+            _ => None,
+        }
+    }
+
+    /// The linear form of a sum, difference or product.
+    pub fn linear_of(&self, op: BinaryOp, left: &Datum, right: &Datum) -> Option<Linear> {
+        let (left, right) = (self.linear(left)?, self.linear(right)?);
+        match op {
+            BinaryOp::Add => left.plus(&right, 1),
+            BinaryOp::Sub => left.plus(&right, -1),
+            BinaryOp::Mul => left.times(&right),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(constant: i64, factors: &[(usize, i64)]) -> Linear {
+        Linear {
+            constant,
+            factors: factors.iter().copied().collect(),
+        }
+    }
+
+    #[test]
+    fn ends_follow_counters_that_move_together() {
+        // t in 3..100, u in t - 3..t.
+        let counters = vec![[of(3, &[]), of(99, &[])], [of(-3, &[(0, 1)]), of(-1, &[(0, 1)])]];
+        let forms = Forms {
+            values: HashMap::new(),
+            counters,
+        };
+        assert_eq!(forms.ends(&of(-1, &[(0, 1), (1, -1)])), Some((0, 2)));
+        assert_eq!(forms.ends(&of(3, &[(0, -1), (1, 1)])), Some((0, 2)));
+        assert_eq!(forms.ends(&of(0, &[(1, 1)])), Some((0, 98)));
+        assert_eq!(forms.ends(&of(0, &[(0, 2), (1, -1)])), Some((4, 102)));
+        assert_eq!(forms.ends(&of(7, &[])), Some((7, 7)));
+    }
+}
