@@ -24,6 +24,7 @@ mod operators;
 mod optimiser;
 mod options;
 mod order;
+mod outputs;
 mod parameterisation;
 mod posterior;
 mod sample;

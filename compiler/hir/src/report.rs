@@ -89,6 +89,8 @@ pub static CODES: &[&Code] = &[
     &types::APPLIED_TWICE,
     &types::EITHER_SIGN,
     &types::MIXED_PARAMETERS,
+    &model::DEPENDS_ON_ITSELF,
+    &types::SQUARED_DEVIATION,
 ];
 
 /// A count with its noun: `1 argument`, `2 arguments`.

@@ -291,12 +291,19 @@ fn slices_and_lists_that_end_at_a_counter_are_reduced() {
     for (slice, written) in [
         ("sum(y[0..t])", "sum(y[s] for s in 0..t)"),
         ("mean(y[1..t])", "mean(y[s] for s in 1..t)"),
-        ("max(y[t - 1..n])", "max(y[s] for s in t - 1..n)"),
         ("logsumexp(y[0..t])", "log(sum(exp(y[s]) for s in 0..t))"),
         ("sum([2 * y[s] for s in 0..t])", "2 * sum(y[s] for s in 0..t)"),
     ] {
         assert_alike(JSON, &model(slice), &model(written), "a");
     }
+    // To the end of an array: of `y` itself that would hold the element that is given.
+    let level = |last: &str| model(last).replace("  for t", "  b: real[n] ~ Normal(0, 1)\n  for t");
+    assert_alike(
+        JSON,
+        &level("max(b[t - 1..n])"),
+        &level("max(b[s] for s in t - 1..n)"),
+        "a",
+    );
     let beyond = trial(&format!(
         "{JSON}{}infer f = map(M, d)\n",
         model("sum(y[t - 3..t])")

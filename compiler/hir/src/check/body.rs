@@ -1,6 +1,7 @@
 //! What is known while the text of one item is checked: its variables, scopes, layers and findings.
 
 use super::names::{Def, Names};
+use super::outputs::{Needs, Use};
 use super::solve::Solver;
 use crate::builtin::{self, Rule};
 use crate::constant::constant;
@@ -118,6 +119,10 @@ pub struct Body<'a> {
     pub untyped: HashSet<LocalId>,
     /// Outputs of a model.
     pub outputs: Outputs,
+    /// The elements of outputs that variables are made of.
+    pub uses: HashMap<LocalId, Vec<Use>>,
+    /// Which outputs the distributions of outputs take.
+    pub needs: Needs,
     /// How deep the expression at hand is nested.
     pub depth: usize,
     /// What was found.
@@ -158,6 +163,8 @@ impl<'a> Body<'a> {
             calls: Calls::new(),
             untyped: HashSet::new(),
             outputs: HashMap::new(),
+            uses: HashMap::new(),
+            needs: Needs::new(),
             depth: 0,
             diagnostics: Vec::new(),
         }

@@ -300,6 +300,7 @@ impl Body<'_> {
             return (error(span), None);
         }
         self.applied_twice(id, args, &arguments.values);
+        self.squared_deviation(id, &arguments.values);
         let on = self.result(&solver.ty(&item.on), signature, span);
         let kind = ExprKind::MakeDist(id, arguments.values);
         let Ty::Tensor(elem, dims) = lifted(on, &arguments.lifted) else {

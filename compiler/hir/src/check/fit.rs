@@ -183,6 +183,9 @@ impl Body<'_> {
         {
             self.either_sign(value, what, *support);
         }
+        if !refuted && matches!(wanted, Elem::Real(Support::Simplex)) && low < 0.0 {
+            self.either_sign(value, what, Support::Simplex);
+        }
         if refuted {
             let expected = match wanted {
                 Elem::Real(Support::Interval(low, high)) if low.is_finite() && high.is_finite() => {

@@ -55,6 +55,7 @@ pub fn check(session: &mut Session<'_>, id: ModelId, item: &ast::Model) {
             body.report(report::not_observed(written.span, &output.param.name));
         }
     }
+    body.needs_in_order();
     body.uncalled_layers();
     // What belongs to no row is reported with the posterior: that is its use.
     let quantities = statements.iter().filter_map(|stmt| match stmt {

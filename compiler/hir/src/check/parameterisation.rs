@@ -8,10 +8,10 @@ use crate::constant::constant;
 use crate::range::{self, Range};
 use crate::report::types as report;
 use crate::show;
-use crate::tree::{Binding, DistId, Expr, ExprKind, Module};
+use crate::tree::{Binding, DistId, Expr, ExprKind, LocalId, LocalKind, Module, Stmt};
 use crate::types::{Elem, Ty};
 use bnnc_base::diagnostic::Diagnostic;
-use bnnc_grammar::ast;
+use bnnc_grammar::ast::{self, BinaryOp};
 use bnnc_graph::dist::Support;
 
 /// The parameterisation that a call means.
@@ -105,6 +105,26 @@ impl Body<'_> {
         Some((low.0, high.1))
     }
 
+    /// Warns of the square of a parameter where a distribution takes a standard deviation: `Normal(mu, sigma ^ 2)`, as statisticians write it.
+    pub fn squared_deviation(&mut self, id: DistId, values: &[Expr]) {
+        let places = matches!(self.place, Place::Model | Place::Layer);
+        let Some(at) = deviation(self.module, id).filter(|_| places && !self.in_library) else {
+            return;
+        };
+        let Some(value) = values.get(at) else { return };
+        let Some(local) = square_of(self.module, value) else {
+            return;
+        };
+        if self.locals[local].kind != LocalKind::Site {
+            return;
+        }
+        let item = &self.module.dists[id];
+        let (dist, param) = (&item.name, &item.params[at].param.name);
+        let site = (&*self.locals[local].name, self.locals[local].span);
+        let diagnostic = report::squared_deviation(value.span, (dist, param), site);
+        self.report(diagnostic);
+    }
+
     /// Warns of arguments that lie where those of another parameterisation do: `Bernoulli(sigmoid(x))` takes `sigmoid(x)` for a logit.
     pub fn applied_twice(&mut self, id: DistId, args: &[ast::Arg], values: &[Expr]) {
         let places = matches!(self.place, Place::Model | Place::Layer);
@@ -133,6 +153,41 @@ impl Body<'_> {
             let diagnostic = report::applied_twice(value.span, (&item.name, own), &other.param.name, &found);
             self.report(diagnostic);
         }
+    }
+}
+
+/// The parameters of a distribution that are its standard deviation: its variance is declared as their square.
+fn deviation(module: &Module, id: DistId) -> Option<usize> {
+    let item = &module.dists[id];
+    let (_, variance) = item.values.iter().find(|(name, _)| &**name == "variance")?;
+    let base = square_of(module, variance)?;
+    item.params.iter().position(|param| param.local == base)
+}
+
+/// The variable of which an expression is the square.
+fn square_of(module: &Module, expr: &Expr) -> Option<LocalId> {
+    match &expr.kind {
+        ExprKind::Binary(BinaryOp::Mul, left, right) => match (&left.kind, &right.kind) {
+            (ExprKind::Local(a), ExprKind::Local(b)) if a == b => Some(*a),
+            _ => None,
+        },
+        ExprKind::Binary(BinaryOp::Pow, base, power) => match &base.kind {
+            ExprKind::Local(base) if constant(module, power) == Some(2.0) => Some(*base),
+            _ => None,
+        },
+        // A function that returns the square of its argument.
+        ExprKind::CallFn(id, args) => {
+            let item = &module.fns[*id];
+            let ([param], [Stmt::Return(value)], [arg]) = (&item.params[..], &item.body[..], &args[..])
+            else {
+                return None;
+            };
+            match &arg.kind {
+                ExprKind::Local(local) if square_of(module, value) == Some(param.local) => Some(*local),
+                _ => None,
+            }
+        }
+        _ => None,
     }
 }
 

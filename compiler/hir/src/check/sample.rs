@@ -4,6 +4,7 @@ use super::body::{Body, Place};
 use super::expr::Want;
 use super::names::Def;
 use super::operators::column_hint;
+use super::outputs::Given;
 use super::solve::{Solver, equal};
 use super::statements::strip;
 use crate::dims::Dim;
@@ -257,6 +258,11 @@ impl Body<'_> {
         let dist = self.dist_expr(dist);
         let at_output = self.locals[local].span;
         self.observed_type(name, &wanted, at_output, &dist);
+        self.needs(Given {
+            output: local,
+            counter: element.as_ref(),
+            dist: &dist,
+        });
         let whole = index.is_none();
         let clash = self.outputs.get(name).and_then(|(_, seen)| {
             let clashes = |(other, _): &&(Option<Dim>, Span)| whole || other.is_none() || *other == element;

@@ -143,10 +143,12 @@ impl Body<'_> {
             None
         };
         let depends = self.depends(&value);
+        let uses = self.uses(&value);
         let range = self.range_of(&value);
         let is_signed = sign::is_signed(self.module, &self.locals, &self.signed, &value);
         let local = self.declare(&name, span, ty, LocalKind::Assigned);
         self.ranges.insert(local, range);
+        self.uses.insert(local, uses);
         if is_signed {
             self.signed.insert(local);
         }

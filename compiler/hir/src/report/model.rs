@@ -75,6 +75,14 @@ code!(
     "model M() -> y: real[T] {\n  for t in 0..T {\n    z ~ Normal(0, 1)\n    y[t] ~ Normal(z, 1)\n  }\n}",
     "model M() -> y: real[T] {\n  z: real[T] ~ Normal(0, 1)\n  for t in 0..T {\n    y[t] ~ Normal(z[t], 1)\n  }\n}"
 );
+code!(
+    DEPENDS_ON_ITSELF,
+    "E0273",
+    "an output that depends on itself",
+    "The distributions of the outputs multiply to a joint density if each depends on earlier outputs, or earlier elements, alone. One that takes its own value, or two that take each other's, are no density of the data: estimates from them mean nothing.",
+    "model M(x: real) -> y: real {\n  b ~ Normal(0, 1)\n  y ~ Normal(b * y, 1)\n}",
+    "model M() -> y: real[n] {\n  b ~ Normal(0, 1)\n  for t in 1..n {\n    y[t] ~ Normal(b * y[t - 1], 1)\n  }\n}"
+);
 
 /// A global site whose distribution depends on an example.
 pub fn global_depends(span: Span, site: &str, on: Option<(&str, Span)>, in_layer: bool) -> Diagnostic {
@@ -132,6 +140,41 @@ pub fn observed_twice(name: &str, first: Span, second: Span) -> Diagnostic {
     )
     .label("given again here")
     .also(first, "first given here")
+}
+
+/// An output, or its element at a counter, whose distribution takes its own value.
+pub fn depends_on_itself(span: Span, name: &str, element: Option<&str>) -> Diagnostic {
+    let what = match element {
+        Some(element) => format!("`{name}[{element}]`"),
+        None => format!("`{name}`"),
+    };
+    let diagnostic = Diagnostic::error(
+        &DEPENDS_ON_ITSELF,
+        span,
+        format!("the distribution of {what} depends on {what} itself"),
+    )
+    .label(format!("the value of {what} is used here"));
+    match element {
+        Some(element) => diagnostic.help(format!(
+            "use earlier elements: `{name}[{element} - 1]`, `{name}[0..{element}]`"
+        )),
+        None => diagnostic.help(format!("leave `{name}` out: its distribution gives its density")),
+    }
+}
+
+/// Outputs that depend on each other.
+pub fn depend_on_each_other(span: Span, first: &str, other: &str) -> Diagnostic {
+    Diagnostic::error(
+        &DEPENDS_ON_ITSELF,
+        span,
+        format!("the outputs `{first}` and `{other}` depend on each other"),
+    )
+    .label(format!(
+        "`{other}` takes `{first}` here, on which it has an effect"
+    ))
+    .help(format!(
+        "let one of them depend on inputs and parameters alone: `{first} ~ p(x)`, `{other} ~ p(x, {first})`"
+    ))
 }
 
 /// A whole array observed inside `for`.

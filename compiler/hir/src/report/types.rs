@@ -174,6 +174,27 @@ code!(
     "model M(x: real) -> y: bool {\n  y ~ Bernoulli(logit = x)\n}"
 );
 
+code!(
+    SQUARED_DEVIATION,
+    "E0274",
+    "the square of a parameter as a standard deviation",
+    "A warning: distributions take standard deviations, not variances. In `Normal(mu, sigma ^ 2)` the standard deviation is `sigma ^ 2`, so that `sigma` is its root, and its prior is that of the root.",
+    "model M(x: real) -> y: real {\n  sigma: positive ~ HalfNormal(1)\n  y ~ Normal(x, sigma ^ 2)\n}",
+    "model M(x: real) -> y: real {\n  sigma: positive ~ HalfNormal(1)\n  y ~ Normal(x, sigma)\n}"
+);
+
+/// The square of a parameter for a standard deviation.
+pub fn squared_deviation(span: Span, (dist, param): (&str, &str), (site, at): (&str, Span)) -> Diagnostic {
+    let message =
+        format!("`{param}` of `{dist}` is a standard deviation, but this is the square of `{site}`");
+    Diagnostic::warning(&SQUARED_DEVIATION, span, message)
+        .label("taken for the standard deviation")
+        .also(at, format!("`{site}` is declared here"))
+        .help(format!(
+            "write `{site}`; for a parameter that is a variance, `sqrt({site})`"
+        ))
+}
+
 /// A probability where a logit is taken, a rate where its logarithm is.
 pub fn applied_twice(span: Span, (dist, own): (&str, &str), other: &str, found: &str) -> Diagnostic {
     let message = format!("`{dist}` takes `{own}` here, but this is {found}, as `{other}` is");
@@ -195,6 +216,16 @@ pub fn either_sign(span: Span, what: &str, wanted: &str, site: Option<(&str, Spa
                 .help(format!(
                     "declare it `{name}: {wanted}`: its distribution is then truncated"
                 ))
+        }
+        None if wanted == "simplex" => {
+            let message = format!(
+                "{what} must be a simplex, but this is made of real parameters, which can be negative"
+            );
+            Diagnostic::warning(&EITHER_SIGN, span, message)
+                .label("not always a simplex")
+                .help(
+                    "map it there with `softmax(..)`; or, for a `Categorical`, give these reals as `logits`",
+                )
         }
         None => {
             let message = format!("{what} must be {wanted}, but this sum of real parameters can be negative");
