@@ -430,7 +430,10 @@ impl<'a> Binder<'a> {
                 "`{}` is declared with {declared}, but its data has {found}",
                 binding.param.name
             );
-            return self.wrong(span, text);
+            let diagnostic = report::wrong(span, text, self.schema);
+            let name = &binding.param.name;
+            let diagnostic = report::with_axes(diagnostic, name, dims.len(), shape.len());
+            return self.diagnostics.push(diagnostic);
         }
         for (dim, size) in dims.clone().iter().zip(shape) {
             self.fit_size(dim, *size, span, &binding.param.name);
@@ -476,8 +479,14 @@ impl<'a> Binder<'a> {
     }
 
     fn missing(&mut self, binding: &Binding, names: Vec<String>) {
-        let diagnostic = report::missing(self.span(binding), &binding.param.name, &names, self.schema);
-        self.diagnostics.push(diagnostic);
+        let name = &binding.param.name;
+        let diagnostic = report::missing(self.span(binding), name, &names, self.schema);
+        let is_shared = self.schema.shared.iter().any(|field| *field.name == **name);
+        self.diagnostics
+            .push(match is_shared && !names.iter().any(|known| **known == **name) {
+                true => report::in_shared_table(diagnostic, name, &self.model.name),
+                false => diagnostic,
+            });
     }
 
     fn wrong(&mut self, span: Span, text: String) {

@@ -153,6 +153,15 @@ pub fn missing(span: Span, input: &str, names: &[String], schema: &Schema) -> Di
         .label("no column of this name")
         .suggest(input, names.iter().map(String::as_str))
         .note(format!("its columns are {}", listed.join(", ")));
+    // A column whose name is a word of the language has an input of another name.
+    let word = input
+        .strip_suffix('_')
+        .filter(|word| names.iter().any(|name| name == word));
+    if let Some(word) = word {
+        return diagnostic.help(format!(
+            "feed it from the column: `inputs = [{input} = \"{word}\"]`"
+        ));
+    }
     let unnamed = schema
         .entries
         .iter()
@@ -164,6 +173,24 @@ pub fn missing(span: Span, input: &str, names: &[String], schema: &Schema) -> Di
         )),
         None => diagnostic,
     }
+}
+
+/// Adds how to declare an input whose data have more axes. An array that has not one element for each row is the same for all rows.
+pub fn with_axes(diagnostic: Diagnostic, input: &str, declared: usize, found: usize) -> Diagnostic {
+    let axes = vec!["n"; found].join(", ");
+    match found > declared {
+        true => diagnostic.help(format!(
+            "declare it `{input}: real[{axes}]`: an array of another length than the rows is one for all rows"
+        )),
+        false => diagnostic,
+    }
+}
+
+/// Adds that the shared table has the column, which a model takes in a list of its own.
+pub fn in_shared_table(diagnostic: Diagnostic, input: &str, model: &str) -> Diagnostic {
+    diagnostic.help(format!(
+        "the `shared` table has `{input}`, the same for all rows: list it first, `model {model}({input}: real[n])(..) -> ..`"
+    ))
 }
 
 /// A column that does not fit.
