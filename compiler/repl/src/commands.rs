@@ -119,6 +119,12 @@ impl Line {
             .and_then(|range| self.source.text.get(range.clone()))
     }
 
+    /// A word without the comma that may separate it from the next.
+    pub fn without_comma(&self, range: &Range<usize>) -> Range<usize> {
+        let text = self.source.text.get(range.clone()).unwrap_or_default();
+        range.start..range.start + text.trim_end_matches(',').len()
+    }
+
     /// Everything from a word on.
     pub fn rest(&self, from: usize) -> Option<Range<usize>> {
         Some(self.words.get(from)?.start..self.words.last()?.end)
@@ -146,6 +152,20 @@ pub fn refuse<T>(message: impl Into<String>) -> Result<T, Refused> {
 }
 
 impl Session {
+    /// Rejects a command that is written without its colon, as other prompts take it, where the word has no other meaning.
+    pub(super) fn is_no_command(&self, text: &str) -> Result<(), Refused> {
+        let command = match text.trim() {
+            "exit" | "q" | "quit" | "quit()" | "exit()" => "quit",
+            "help" | "help()" | "?" => "help",
+            _ => return Ok(()),
+        };
+        let name = text.trim().trim_end_matches("()");
+        if self.environment.scope.contains_key(name) {
+            return Ok(());
+        }
+        refuse(format!("commands begin with a colon: `:{command}`"))
+    }
+
     /// Carries out a command.
     pub(super) fn command(&mut self, source: &Source, reply: &mut Reply) -> Result<(), Refused> {
         let line = Line::new(source);

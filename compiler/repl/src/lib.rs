@@ -129,7 +129,9 @@ impl Session {
         let source = self.sources.add(&format!("entry {}", self.entries), text);
         let outcome = match text.trim_start().starts_with(':') {
             true => self.command(&source, &mut reply),
-            false => self.entry(&source, &mut reply),
+            false => self
+                .is_no_command(text)
+                .and_then(|()| self.entry(&source, &mut reply)),
         };
         if let Err(diagnostics) = outcome {
             self.show(&diagnostics, &mut reply);

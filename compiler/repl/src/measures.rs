@@ -145,7 +145,11 @@ pub fn kl(session: &mut Session, line: &Line, reply: &mut Reply) -> Result<(), R
         (4, Some(number), _) | (5, Some("draws"), Some(number)) => count(number)?,
         _ => return usage(line),
     };
-    let q = session.argument(line, line.words.get(1).cloned(), reply)?;
+    let q = session.argument(
+        line,
+        line.words.get(1).map(|range| line.without_comma(range)),
+        reply,
+    )?;
     let p = session.argument(line, line.words.get(2).cloned(), reply)?;
     let draw = session.next_draw();
     let concrete = |checked: &Checked, wanted: Wanted<'_>| {
@@ -172,10 +176,11 @@ pub fn kl(session: &mut Session, line: &Line, reply: &mut Reply) -> Result<(), R
     Ok(())
 }
 
-/// A number of draws.
+/// A number of draws, which may be written `1e6`.
 fn count(text: &str) -> Result<usize, Refused> {
-    match text.parse() {
-        Ok(count @ 2..=MOST_DRAWS) => Ok(count),
+    let whole = |number: f64| (number.fract() == 0.0 && number < 1e15).then_some(number as usize);
+    match text.parse().ok().or_else(|| whole(text.parse().ok()?)) {
+        Some(count @ 2..=MOST_DRAWS) => Ok(count),
         _ => refuse(format!(
             "expected a number of draws from 2 to {MOST_DRAWS}, found `{text}`"
         )),
