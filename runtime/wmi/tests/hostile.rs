@@ -142,6 +142,13 @@ fn texts_that_are_no_problems() {
     assert_refused("(push 1)", "E0702", (1, 2), "no other command");
     assert_refused("(declare-fun f (Real) Real)", "E0702", (1, 16), "parameters");
     assert_refused("(declare-fun n () Int)", "E0702", (1, 19), "`Int`");
+    assert_refused("(assert (! true))", "E0702", (1, 9), "`(! formula :named name)`");
+    assert_refused(
+        "(assert (! :named p))",
+        "E0702",
+        (1, 9),
+        "`(! formula :named name)`",
+    );
     assert_refused("(assert 1.0)\n(assert 2.0)", "E0702", (2, 9), "a second weight");
 }
 
@@ -286,6 +293,17 @@ fn nesting() {
         ));
     }
     assert_eq!(refused(&script).code.id, "E0704");
+}
+
+/// Names of assertions are for solvers that report which of them contradict each other.
+#[test]
+fn annotations_change_nothing() {
+    let script = |bound: &str| {
+        format!("(declare-fun x () Real)\n(assert (and (<= 0.0 x) (<= x 1.0)))\n(assert {bound})")
+    };
+    let plain = solved(&script("(<= (* 2.0 x) 1.0)"));
+    let named = solved(&script("(! (<= (* 2.0 (! x :named y)) 1.0) :named p :weight 3)"));
+    assert_eq!(plain.value, named.value);
 }
 
 /// What is as deep as allowed is solved, on the stack of a test.

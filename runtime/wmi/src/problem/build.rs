@@ -78,6 +78,26 @@ impl Builder {
         }
     }
 
+    /// `(! formula :named name ..)`: what stands inside; the annotations are for solvers.
+    fn annotated(&mut self, tree: &Tree, arguments: &[Tree]) -> Result<Meaning, Flaw> {
+        let is_key = |tree: &Tree| tree.word().is_some_and(|word| word.starts_with(':'));
+        match arguments.split_first() {
+            Some((inner, [key, ..])) if is_key(key) && !is_key(inner) => {
+                if self.depth >= DEEPEST {
+                    return Err(too_deep(tree.at));
+                }
+                self.depth += 1;
+                let value = self.value(inner);
+                self.depth -= 1;
+                value
+            }
+            _ => {
+                let text = "expected `(! formula :named name)`";
+                Err(Flaw::problem(tree.at, text))
+            }
+        }
+    }
+
     /// Either.
     pub(super) fn value(&mut self, tree: &Tree) -> Result<Meaning, Flaw> {
         let parts = match &tree.node {
@@ -98,6 +118,9 @@ impl Builder {
             let text = format!("expected the name of an operator, found {}", head.shown());
             return Err(Flaw::problem(head.at, text));
         };
+        if name == "!" {
+            return self.annotated(tree, arguments);
+        }
         let Some((_, operator)) = OPERATORS.iter().find(|(known, _)| *known == name) else {
             return Err(unknown_operator(name, head.at));
         };
