@@ -86,6 +86,7 @@ impl Compilation<'_> {
             moved: sampled.moved.iter().map(|name| name.to_string()).collect(),
             noncentred: sampled.noncentred.clone(),
             jumps: sampled.jumps.iter().map(|name| name.to_string()).collect(),
+            centred: sampled.centred.iter().map(|name| name.to_string()).collect(),
             options,
             transition,
         };

@@ -42,6 +42,9 @@ pub struct Sampling {
     /// The sites that move and that the model compares or rounds: the likelihood may jump at some of their values.
     #[serde(default)]
     pub jumps: Vec<String>,
+    /// The sites below an unknown scale that are sampled as they are.
+    #[serde(default)]
+    pub centred: Vec<String>,
     /// The options of every sampler.
     pub options: ChainOptions,
     /// What an iteration does.

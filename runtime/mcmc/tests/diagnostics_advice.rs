@@ -52,6 +52,7 @@ fn good<'a>(transition: &'a Transition, quantities: &'a [(String, Summary)]) -> 
         loss_variance: None,
         noncentred: &[],
         jumps: &[],
+        centred: &[],
     }
 }
 
@@ -168,8 +169,10 @@ fn good_chains_get_no_advice() {
 #[test]
 fn divergences() {
     let quantities = quantities(|_| {});
+    let centred = ["theta".to_string()];
     let facts = Facts {
         divergences: 12,
+        centred: &centred,
         ..good(&NUTS, &quantities)
     };
     let text = only(&facts, "E0520");
@@ -179,9 +182,19 @@ fn divergences() {
             "12 of 4000",
             "(0.30 %)",
             "from 0.8 towards 0.99",
-            "`noncentre = [SITE]`",
+            "`noncentre = [theta]`",
+            "give scales a prior",
         ],
     );
+    // Without a parameter below an unknown scale no noise can be sampled in its place.
+    let text = only(
+        &Facts {
+            centred: &[],
+            ..facts
+        },
+        "E0520",
+    );
+    assert!(!text.contains("noncentre") && !text.contains("scales"), "{text}");
     let given = Transition::Hmc(HmcOptions {
         steps: 8,
         adaptation: Adaptation {
@@ -239,7 +252,7 @@ fn a_site_that_is_noncentred_is_not_advised_to_be() {
     };
     let text = only(&facts, "E0520");
     assert_says(&text, &["`theta` is in `noncentre`"]);
-    assert!(!text.contains("noncentre = [SITE]"), "{text}");
+    assert!(!text.contains("noncentre = ["), "{text}");
 }
 
 #[test]

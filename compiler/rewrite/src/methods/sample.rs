@@ -18,6 +18,7 @@ use bnnc_abi::manifest::{PriorReport, SiteReport, State};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Dim, Shape, Sizes, Symbol};
+use bnnc_graph::analysis::dataflow;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::dist::Support;
 use bnnc_graph::function::{Function, Value};
@@ -48,6 +49,8 @@ pub struct Sampled {
     pub noncentred: Vec<usize>,
     /// The sites that move and that the model compares or rounds.
     pub jumps: Vec<Arc<str>>,
+    /// The sites below an unknown scale that are sampled as they are, and could be sampled as their noise.
+    pub centred: Vec<Arc<str>>,
     /// Nodes of the log density that a gradient flows through.
     pub gradient_nodes: usize,
     /// Scalars among the sites.
@@ -164,6 +167,11 @@ pub fn sampled(
             .filter(|plan| moves(plan) && jumps::may_jump(densities, &plan.site.name))
             .map(|plan| plan.site.name.clone())
             .collect(),
+        centred: plans
+            .iter()
+            .filter(|plan| is_centred(plan, &plans) && !task.is_noncentred(plan))
+            .map(|plan| plan.site.name.clone())
+            .collect(),
         gradient_nodes,
         whole,
         parameters: model.sites.iter().map(|site| count(&site.ty.shape)).sum(),
@@ -205,6 +213,20 @@ fn check(plans: &[Plan<'_>], noncentred: &[Arc<str>]) -> Result<(), Vec<Diagnost
     };
     let faults: Vec<Diagnostic> = noncentred.iter().filter_map(refusal).collect();
     if faults.is_empty() { Ok(()) } else { Err(faults) }
+}
+
+/// Whether a site could be sampled as its noise, and its prior depends on a constrained site that moves: a scale that is unknown.
+fn is_centred(plan: &Plan<'_>, plans: &[Plan<'_>]) -> bool {
+    let arguments = &plan.prior.arguments;
+    let needed = dataflow::reachable(arguments);
+    let is_scale = |scale: &&Plan<'_>| {
+        let param = arguments.param(&scale.site.name);
+        scale.site.support != Support::Real
+            && moves(scale)
+            && param.is_some_and(|param| needed.contains(&param))
+    };
+    noncentre::refusal(plan.site, plan.prior, moves(plan)).is_none()
+        && plans.iter().any(|scale| is_scale(&scale))
 }
 
 fn moves(plan: &Plan<'_>) -> bool {

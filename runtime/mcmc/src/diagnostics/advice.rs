@@ -46,6 +46,8 @@ pub struct Facts<'a> {
     pub noncentred: &'a [String],
     /// The parameters at some of whose values the likelihood may jump.
     pub jumps: &'a [String],
+    /// The parameters below an unknown scale that are sampled as they are.
+    pub centred: &'a [String],
 }
 
 /// The warnings that are due, most serious first.
@@ -203,17 +205,37 @@ fn divergences(facts: &Facts<'_>) -> Option<Diagnostic> {
         return Some(smooth(diagnostic, facts));
     }
     let diagnostic = match facts.noncentred {
-        [] => diagnostic
-            .help("sample sites below a scale that is itself unknown as their noise: `noncentre = [SITE]`"),
+        [] => diagnostic,
         names => diagnostic.help(format!(
-            "{} in `noncentre`: leave out what many rows inform, and add other sites below an unknown scale",
+            "{} in `noncentre`: leave out what many rows inform",
             match names {
                 [_] => format!("{} is", named(names)),
                 _ => format!("{} are", named(names)),
             }
         )),
     };
-    Some(diagnostic.help("give scales a prior that keeps them away from zero"))
+    Some(match facts.centred.is_empty() {
+        true => diagnostic,
+        false => as_noise(diagnostic, facts).help("give scales a prior that keeps them away from zero"),
+    })
+}
+
+/// Advises to sample the parameters below an unknown scale as their noise, where there are any.
+fn as_noise(diagnostic: Diagnostic, facts: &Facts<'_>) -> Diagnostic {
+    if facts.centred.is_empty() {
+        return diagnostic;
+    }
+    let all: Vec<&str> = facts
+        .noncentred
+        .iter()
+        .chain(facts.centred)
+        .map(String::as_str)
+        .collect();
+    diagnostic.help(format!(
+        "sample {} as the noise of its prior, whose scale is unknown: `noncentre = [{}]`",
+        named(facts.centred),
+        all.join(", ")
+    ))
 }
 
 fn chains_disagree(facts: &Facts<'_>) -> Option<Diagnostic> {
@@ -327,9 +349,8 @@ fn energy_moves_slowly(facts: &Facts<'_>) -> Option<Diagnostic> {
     );
     let diagnostic = warning(&ENERGY_MOVES_SLOWLY, facts, text)
         .note("the chains explore the tails slowly: quantiles and standard deviations are less exact than they look")
-        .help("sample sites below an unknown scale as their noise: `noncentre = [SITE]`")
         .help("replace priors with very heavy tails, or run longer (`warmup`, `draws`)");
-    Some(diagnostic)
+    Some(as_noise(diagnostic, facts))
 }
 
 fn noisy_differences(facts: &Facts<'_>) -> Option<Diagnostic> {

@@ -73,6 +73,7 @@ pub fn diagnose(
         loss_variance: loss_variance(sampling, &found),
         noncentred: &noncentred,
         jumps: &sampling.jumps,
+        centred: &sampling.centred,
     });
     Ok(found)
 }
