@@ -209,9 +209,13 @@ fn overlaid(stage: &str, target: &str, observed: &[f64], replicates: &[Vec<f64>]
     let all = sorted(replicates.iter().flatten().copied());
     let low = (seen.low - room).min(quantile(&all, 0.05));
     let high = (seen.high() + room).max(quantile(&all, 0.95));
-    let between = |values: &Vec<f64>| Histogram::between(values, low, high);
-    let replicates: Vec<Histogram> = replicates.iter().filter_map(between).collect();
-    let seen = Histogram::between(observed, low, high).filter(|_| !replicates.is_empty())?;
+    let is_whole = observed.iter().chain(&all).all(|value| value.fract() == 0.0);
+    let between = |values: &[f64]| match is_whole {
+        true => Histogram::of_whole(values, low, high),
+        false => Histogram::between(values, low, high),
+    };
+    let replicates: Vec<Histogram> = replicates.iter().filter_map(|values| between(values)).collect();
+    let seen = between(observed).filter(|_| !replicates.is_empty())?;
     let tops = replicates.iter().chain([&seen]).map(Histogram::top);
     let top = tops.fold(0.0, f64::max);
     let mut plot = Plot::new(

@@ -31,7 +31,19 @@ impl Histogram {
 
     /// The values between two ends; `None` where there are none.
     pub fn between(values: &[f64], low: f64, high: f64) -> Option<Histogram> {
-        let bins = bins(values.len());
+        Histogram::in_bins(values, (low, high), bins(values.len()))
+    }
+
+    /// Whole numbers between two ends, with the same number of them in each bin: bins of another width have gaps and peaks that the data have
+    /// not. `None` where there are none.
+    pub fn of_whole(values: &[f64], low: f64, high: f64) -> Option<Histogram> {
+        let width = ((high - low) / bins(values.len()) as f64).ceil().max(1.0);
+        let low = low.ceil() - 0.5;
+        let bins = ((high - low) / width).ceil().max(1.0);
+        Histogram::in_bins(values, (low, low + bins * width), bins as usize)
+    }
+
+    fn in_bins(values: &[f64], (low, high): (f64, f64), bins: usize) -> Option<Histogram> {
         let width = (high - low) / bins as f64;
         let inside: Vec<f64> = values
             .iter()
@@ -86,6 +98,30 @@ impl Histogram {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn whole_numbers_have_bins_of_whole_numbers() {
+        // Ten each of 0 to 6: Rice's nine bins over them would be empty in two places.
+        let values: Vec<f64> = (0..70).map(|at| f64::from(at % 7)).collect();
+        let Some(found) = Histogram::of_whole(&values, -1.0, 7.0) else {
+            panic!("there are values");
+        };
+        let points: Vec<(f64, f64)> = found.points().filter(|(_, density)| *density > 0.0).collect();
+        assert_eq!(points.len(), 7);
+        assert!(points.iter().enumerate().all(|(at, point)| point.0 == at as f64));
+        assert!(
+            points
+                .iter()
+                .all(|(_, density)| (density - 1.0 / 7.0).abs() < 1e-12)
+        );
+        // Two numbers in each bin of a wide range.
+        let wide: Vec<f64> = (0..64).map(f64::from).collect();
+        let Some(found) = Histogram::of_whole(&wide, 0.0, 63.0) else {
+            panic!("there are values");
+        };
+        assert_eq!(found.width.fract(), 0.0);
+        assert!(found.points().all(|(_, density)| density > 0.0));
+    }
 
     #[test]
     fn a_histogram_integrates_to_one() {
