@@ -7,6 +7,7 @@ mod found;
 mod order;
 mod relation;
 pub mod scales;
+mod targets;
 
 use crate::core::codes::audit as codes;
 use crate::core::feed::examples;
@@ -63,6 +64,16 @@ pub fn warnings(infer: &Infer, spec: &DataSpec, dataset: &Dataset) -> Vec<Diagno
         .iter()
         .filter(|(output, _)| output.kind == OutputKind::Real);
     let reals: Vec<&Column> = reals.map(|(_, column)| column).collect();
+    found.extend(
+        reals
+            .iter()
+            .filter_map(|target| targets::cut_off(target, &columns)),
+    );
+    found.extend(
+        reals
+            .iter()
+            .filter_map(|target| targets::sorted(target, spec.limit)),
+    );
     let measured = columns.iter().chain(reals.iter().copied());
     found.extend(measured.clone().filter_map(missing_as_number));
     found.extend(measured.filter_map(columns::dates));
@@ -70,6 +81,7 @@ pub fn warnings(infer: &Infer, spec: &DataSpec, dataset: &Dataset) -> Vec<Diagno
     found.extend(beside_intercepts(infer, spec, dataset));
     found.extend(columns::repeated(&columns, &reals));
     found.extend(columns::same_levels(&fields(infer), dataset));
+    found.extend(columns::missing_levels(&fields(infer), dataset));
     if columns.len() > 1 {
         found.extend(columns.iter().filter_map(columns::identifier));
     }

@@ -9,6 +9,7 @@ pub mod date;
 pub mod feed;
 pub mod fingerprint;
 pub mod forecast;
+pub mod impossible;
 pub mod interrupt;
 pub mod memory;
 pub mod number;

@@ -206,6 +206,7 @@ impl Run<'_> {
         let of_boxes = outcome.splits.iter().flat_map(of_integrals);
         let warnings = outcome.dataset.warnings.iter().cloned();
         let warnings = warnings.chain(scales::warning(infer, &outcome.dataset));
+        let warnings = warnings.chain(scales::far_from_zero(infer, &outcome.dataset));
         for warning in warnings.chain(found).chain(of_boxes) {
             if !self.result.warnings.contains(&warning) {
                 self.result.warnings.push(warning);

@@ -1,6 +1,7 @@
 //! Statistical mistakes that a user may make: each must get the diagnostic that names it.
 
 mod columns;
+mod densities;
 mod inference;
 mod likelihoods;
 mod priors;

@@ -137,3 +137,17 @@ pub(super) fn same_levels(names: &[&str], dataset: &Dataset) -> Vec<Diagnostic> 
         .filter_map(of_column)
         .collect()
 }
+
+/// Returns the columns of text with a level that tables write where a value is missing.
+pub(super) fn missing_levels(names: &[&str], dataset: &Dataset) -> Vec<Diagnostic> {
+    const MARKS: [&str; 9] = ["?", "N/A", "NA", "n/a", "NULL", "null", "NaN", "nan", "None"];
+    let levels = dataset.preparation.levels.iter();
+    let of_column = |(name, levels): &(String, Vec<String>)| {
+        let mark = levels.iter().find(|level| MARKS.contains(&level.as_str()))?;
+        Some(codes::missing_as_level(name, mark))
+    };
+    levels
+        .filter(|(name, _)| names.contains(&name.as_str()))
+        .filter_map(of_column)
+        .collect()
+}

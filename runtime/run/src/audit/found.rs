@@ -3,6 +3,7 @@
 //! Every check is a statement about the result of the run that is true whatever the data are, with a margin that chance does not reach.
 
 use crate::core::codes::found as codes;
+use crate::core::codes::unpredicted_output;
 use crate::core::context::{Context, Stop};
 use crate::core::predict::Predictor;
 use crate::core::states::Values;
@@ -12,6 +13,7 @@ use crate::inference::summary::SiteSummary;
 use bnnc_abi::manifest::{Infer, Output, OutputKind};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::support::Support;
+use bnnc_data::write::ResultColumn;
 use bnnc_data::{Dataset, Rows};
 use std::collections::BTreeMap;
 
@@ -38,11 +40,26 @@ pub fn conflicts(infer: &Infer, outcome: &Outcome) -> Vec<Diagnostic> {
         true => (&outcome.dataset.test, "test"),
         false => (&outcome.dataset.train, "training"),
     };
+    found.extend(unpredicted(infer, outcome));
     for output in &infer.outputs {
         found.extend(intervals(infer, outcome, output, (rows, kind)));
+        found.extend(bias(infer, outcome, output, (rows, kind)));
         found.extend(accuracy(infer, outcome, output, (rows, kind)));
     }
     found
+}
+
+/// Returns a note where the only output of a model has no predictions, and so no metrics but the log likelihood.
+fn unpredicted(infer: &Infer, outcome: &Outcome) -> Option<Diagnostic> {
+    let output = infer.only_output()?;
+    let is_whole = infer.bindings.iter().all(|binding| binding.from.is_shared());
+    let is_number = matches!(output.kind, OutputKind::Real | OutputKind::Count);
+    if is_whole || !is_number || output.series || outcome.predictions.is_empty() {
+        return None;
+    }
+    let parts = ["mean", "q50"].map(|part| infer.said_of(output, part));
+    let is_there = |part: &String| outcome.predictions.iter().any(|(known, _)| known == part);
+    (!parts.iter().any(is_there)).then(|| unpredicted_output(&infer.name, &output.name))
 }
 
 /// A metric of the last split.
@@ -56,6 +73,43 @@ fn metric(infer: &Infer, outcome: &Outcome, output: &Output, name: &str) -> Opti
         .iter()
         .find(|(known, _)| *known == name)
         .map(|(_, value)| *value)
+}
+
+/// Returns whether predictions are off by more than their errors scatter.
+fn bias(
+    infer: &Infer,
+    outcome: &Outcome,
+    output: &Output,
+    (rows, kind): (&Rows, &str),
+) -> Option<Diagnostic> {
+    if !matches!(output.kind, OutputKind::Real | OutputKind::Count) || output.elements() != 1 {
+        return None;
+    }
+    let name = infer.said_of(output, "mean");
+    let (_, mean) = outcome.predictions.iter().find(|(known, _)| *known == name)?;
+    let ResultColumn::Real(predicted) = mean else {
+        return None;
+    };
+    let observed = rows.original(infer.column(output)).ok()?;
+    if observed.len() != predicted.len() || observed.len() < LEAST {
+        return None;
+    }
+    let errors: Vec<f64> = observed
+        .iter()
+        .zip(predicted)
+        .map(|(y, mean)| y - mean)
+        .collect();
+    let (mean, sd) = moments(&errors);
+    let is_off = mean.abs() > sd && mean.abs() > 0.1 * moments(&observed).1;
+    is_off.then(|| codes::biased((&infer.name, &output.name), (mean, sd), kind))
+}
+
+/// Mean and standard deviation.
+fn moments(values: &[f64]) -> (f64, f64) {
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / count;
+    (mean, variance.sqrt())
 }
 
 /// Returns whether intervals hold far fewer rows than they should, or all rows in the middle half.

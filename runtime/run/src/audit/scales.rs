@@ -22,6 +22,7 @@ const VARIED: f64 = 0.1;
 struct Scale {
     name: String,
     sd: f64,
+    mean: f64,
     size: f64,
     /// Whether it is an element of a vector of inputs.
     is_element: bool,
@@ -47,35 +48,59 @@ pub fn warning(infer: &Infer, dataset: &Dataset) -> Option<Diagnostic> {
     }
 }
 
+/// An input this many standard deviations from zero makes those of its weight and the intercept that many times too small under independent families.
+const FAR: f64 = 3.0;
+
+/// A warning where an input is far from zero for its spread, and the intercept beside it has a family of its own.
+pub fn far_from_zero(infer: &Infer, dataset: &Dataset) -> Option<Diagnostic> {
+    if infer.sampling().is_some() {
+        return None;
+    }
+    let is_independent = |site: &str| {
+        let report = infer.reports.iter().find(|report| report.name == site);
+        report.is_some_and(|report| report.has_deviation && !report.is_point)
+    };
+    infer.bindings.iter().find_map(|binding| {
+        let intercept = binding.intercept.as_deref().filter(|site| is_independent(site))?;
+        let scales = of_binding(binding, dataset);
+        let ratio = |scale: &Scale| scale.mean.abs() / scale.sd;
+        let farthest = scales.iter().max_by(|a, b| ratio(a).total_cmp(&ratio(b)))?;
+        (ratio(farthest) > FAR)
+            .then(|| codes::far_from_zero(&infer.data, &farthest.name, intercept, ratio(farthest)))
+    })
+}
+
 /// The scales of the real inputs that vary.
 fn scales(infer: &Infer, dataset: &Dataset) -> Vec<Scale> {
+    let is_output = |binding: &&Binding| infer.outputs.iter().any(|output| output.name == binding.port);
+    let inputs = infer.bindings.iter().filter(|binding| !is_output(binding));
+    inputs.flat_map(|binding| of_binding(binding, dataset)).collect()
+}
+
+/// The scales of the columns of an input.
+fn of_binding(binding: &Binding, dataset: &Dataset) -> Vec<Scale> {
     let rows = &dataset.train;
-    let is_output = |binding: &Binding| infer.outputs.iter().any(|output| output.name == binding.port);
-    let mut scales = Vec::new();
-    for binding in infer.bindings.iter().filter(|binding| !is_output(binding)) {
-        let is_number = binding.elements == Elements::Real && binding.shape.is_empty();
-        match &binding.from {
-            DataSource::Inputs => {
-                let name = |column: usize| {
-                    let name = dataset.preparation.columns.get(column);
-                    name.map_or_else(|| format!("input {column}"), Clone::clone)
-                };
-                let of = |at: usize| scale(name(at), rows.inputs.iter().skip(at).step_by(rows.width), true);
-                scales.extend((0..rows.width).filter_map(of));
-            }
-            DataSource::Field(_) | DataSource::Input(_) if is_number => {
-                let values = feed::column(binding, false, rows, dataset);
-                let of = |values: Cow<'_, [f64]>| scale(binding.port.clone(), values.iter(), false);
-                scales.extend(values.ok().and_then(of));
-            }
-            DataSource::Field(_)
-            | DataSource::Input(_)
-            | DataSource::Row
-            | DataSource::Whole(_)
-            | DataSource::Shared(_) => {}
+    let is_number = binding.elements == Elements::Real && binding.shape.is_empty();
+    match &binding.from {
+        DataSource::Inputs => {
+            let name = |column: usize| {
+                let name = dataset.preparation.columns.get(column);
+                name.map_or_else(|| format!("input {column}"), Clone::clone)
+            };
+            let of = |at: usize| scale(name(at), rows.inputs.iter().skip(at).step_by(rows.width), true);
+            (0..rows.width).filter_map(of).collect()
         }
+        DataSource::Field(_) | DataSource::Input(_) if is_number => {
+            let values = feed::column(binding, false, rows, dataset);
+            let of = |values: Cow<'_, [f64]>| scale(binding.port.clone(), values.iter(), false);
+            values.ok().and_then(of).into_iter().collect()
+        }
+        DataSource::Field(_)
+        | DataSource::Input(_)
+        | DataSource::Row
+        | DataSource::Whole(_)
+        | DataSource::Shared(_) => Vec::new(),
     }
-    scales
 }
 
 /// The scale of a column; none of one that hardly varies.
@@ -93,6 +118,7 @@ fn scale<'a>(name: String, values: impl Iterator<Item = &'a f64> + Clone, is_ele
     varies.then_some(Scale {
         name,
         sd,
+        mean,
         size: (squares / count).sqrt(),
         is_element,
     })

@@ -15,6 +15,7 @@ use bnnc_base::diagnostic::{Code, Diagnostic, Fault, Place, Severity};
 pub use collapsed::{looks_ahead, others_held, point, shared_outputs, too_many_pieces};
 pub use folder::{
     damaged_part, foreign_files, half_replaced, holds_another_run, is_a_link, no_predictions, other_library,
+    unpredicted_output,
 };
 pub use laplace::{
     dependent_prior, factor_at_end, factors_not_found, no_covariance, no_curvature, no_joint, no_link,
@@ -23,7 +24,7 @@ pub use laplace::{
 };
 pub use size::size;
 use std::path::Path;
-pub use training::{large_input, scales_differ, small_input};
+pub use training::{far_from_zero, large_input, scales_differ, small_input};
 
 /// Every code of this crate, sorted.
 pub static CODES: &[&Code] = &[
@@ -100,6 +101,10 @@ pub static CODES: &[&Code] = &[
     &audit::REPEATED_TRAINING_ROWS,
     &found::PRIOR_CONFLICT,
     &found::NO_FINITE_MAXIMUM,
+    &found::BIASED,
+    &audit::CUT_OFF,
+    &audit::SORTED_ROWS,
+    &training::FAR_FROM_ZERO,
 ];
 
 static TRAINING_DIVERGED: Code = Code {
@@ -308,6 +313,15 @@ pub fn no_start(infer: &str, chain: usize, attempts: u64) -> Diagnostic {
             "start from a point estimate: add `infer mode = map(..)` to the program, and `start = mode` here",
         )
         .help("see that the data lie in the support of the likelihood, and standardise the inputs")
+}
+
+/// Adds to chains that cannot start which rows have no probability.
+pub fn with_impossible_rows(found: Vec<Diagnostic>, note: Option<String>) -> Vec<Diagnostic> {
+    let add = |diagnostic: Diagnostic| match &note {
+        Some(note) if diagnostic.code.id == NO_START.id => diagnostic.note(note.clone()),
+        _ => diagnostic,
+    };
+    found.into_iter().map(add).collect()
 }
 
 /// A file that does not hold the starts of an infer; `faults` says why, a line each.

@@ -12,6 +12,7 @@ pub mod target;
 use crate::core::codes;
 use crate::core::context::{Context, Stop};
 use crate::core::feed::examples;
+use crate::core::impossible;
 use crate::core::states::Values;
 use crate::inference::chains::{Chain, DIAGNOSED, Layout, Sampled, spread};
 use crate::inference::sites::Sites;
@@ -62,7 +63,13 @@ pub fn sample(
         split,
         context,
     };
-    let mut chains = chains.run()?;
+    let mut chains = match chains.run() {
+        Err(Stop::Diagnostics(found)) => {
+            let note = impossible::note(infer, dataset, &start, context)?;
+            return Err(Stop::Diagnostics(codes::with_impossible_rows(found, note)));
+        }
+        run => run?,
+    };
     let layout = shared.layout.clone();
     drop(shared);
     let planned = sampling.options.iterations();

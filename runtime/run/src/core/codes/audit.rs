@@ -56,9 +56,10 @@ pub(super) static ORDERED_ROWS: Code = Code {
 
 pub(super) static MISSING_AS_NUMBER: Code = Code {
     id: "E0559",
-    title: "a number that stands for a missing value",
+    title: "a number or a level that stands for a missing value",
     explain: "A column holds -99, -999, 999 or the like in several rows, far away from all its other values. Many tables write a missing value so; \
-              taken as a measurement it dominates every mean and slope.\n\nWrong: an age of -999.\n\nRight: leave these rows out of the file, or \
+              taken as a measurement it dominates every mean and slope. In a column of text, marks such as `?` and `NA` become a level like any \
+              other, with parameters of its own.\n\nWrong: an age of -999.\n\nRight: leave these rows out of the file, or \
               fill them with a value and add a column that marks them.",
 };
 
@@ -149,6 +150,23 @@ pub(super) static REPEATED_TRAINING_ROWS: Code = Code {
               appended to itself, or a join that repeats rows.\n\nRight: every row once.",
 };
 
+pub(super) static CUT_OFF: Code = Code {
+    id: "E0648",
+    title: "a target that is cut off",
+    explain: "At least five training rows, and one in thirty, have the least or the largest value of a target whose other values hardly repeat: \
+              an instrument that ends there, incomes that are reported up to a limit, a study that ended (censoring), or zeros of another \
+              kind than the other values. A normal likelihood takes them as measured.\n\nWrong: `y ~ Normal(f, sigma)` for prices that are \
+              reported as at most 50.\n\nRight: `dist Censored(loc: real, scale: positive) on real { log_density(x) = if x >= 50 { \
+              Normal(loc, scale).log_survival(50) } else { Normal(loc, scale).log_density(x) } }`, or an input that marks these rows.",
+};
+
+pub(super) static SORTED_ROWS: Code = Code {
+    id: "E0649",
+    title: "the first rows of a sorted file",
+    explain: "`limit` trains on the first rows of a file. Where the file is sorted by the target these have its least or largest values only: the model \
+              never sees the others.\n\nWrong: `limit = 100` in a file that is sorted by price.\n\nRight: a file whose rows are in random order.",
+};
+
 fn warn(code: &'static Code, text: String) -> Diagnostic {
     Diagnostic {
         severity: Severity::Warning,
@@ -226,6 +244,34 @@ pub fn missing_as_number(column: &str, value: f64, rows: usize) -> Diagnostic {
     warn(&MISSING_AS_NUMBER, text)
         .note("it looks like a code for a missing value")
         .help("leave these rows out, or fill them and mark them by a column of their own")
+}
+
+/// A level that marks missing values.
+pub fn missing_as_level(column: &str, level: &str) -> Diagnostic {
+    let text = format!(
+        "`{level}` is a level of `{column}` like any other, but it looks like a mark for missing values"
+    );
+    warn(&MISSING_AS_NUMBER, text).help("leave its rows out, or give the level a name if it is one")
+}
+
+/// A target with many rows at one end.
+pub fn cut_off(target: &str, (end, which): (f64, &str), (rows, all): (usize, usize)) -> Diagnostic {
+    let text = format!("{rows} of {all} training rows have the {which} value of `{target}`, {end}");
+    let beyond = match which {
+        "least" => "log_cdf",
+        _ => "log_survival",
+    };
+    warn(&CUT_OFF, text)
+        .note("values beyond seem to be cut off: a likelihood that takes them as measured is biased towards this end")
+        .help(format!("give rows at the end the probability of everything beyond, `{beyond}`, in a `dist` with `if y == {end}`"))
+}
+
+/// The first rows of a file that is sorted by the target.
+pub fn sorted_by_target(target: &str, limit: usize) -> Diagnostic {
+    let text = format!("the {limit} training rows that `limit` leaves are sorted by `{target}`");
+    warn(&SORTED_ROWS, text)
+        .note("the first rows of a file that is sorted by the target are not like its other rows")
+        .help("shuffle the file before rows are taken from its beginning")
 }
 
 /// A series beside times in no order.

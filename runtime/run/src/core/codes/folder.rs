@@ -136,3 +136,16 @@ pub fn no_predictions(infer: &str, outputs: &[&str], is_whole: bool) -> Diagnost
     let text = format!("`{infer}` has no predictions for new rows: {why}");
     error(&NO_PREDICTIONS, Fault::Program, text).help(help)
 }
+
+/// A note: an output without predictions, whose run is scored by its log likelihood alone.
+pub fn unpredicted_output(infer: &str, output: &str) -> Diagnostic {
+    let text =
+        format!("`{infer}` has no predictions: the distribution of `{output}` has neither `mean` nor `draw`");
+    let note = error(&NO_PREDICTIONS, Fault::Program, text)
+        .note("its only metric is the log likelihood, and `bnnc predict` has nothing to write")
+        .help("give the `dist` a `mean`, a `draw` or both");
+    Diagnostic {
+        severity: Severity::Note,
+        ..note
+    }
+}

@@ -48,6 +48,15 @@ pub(super) static NO_FINITE_MAXIMUM: Code = Code {
               `y ~ Bernoulli(b * x)` where `y` is true for all positive `x` only.\n\nRight: `b ~ Normal(0, 2.5)`.",
 };
 
+pub(super) static BIASED: Code = Code {
+    id: "E0647",
+    title: "predictions that are off on average",
+    explain: "The mean of what was observed less what was predicted is larger than the scatter of these differences, and more than a tenth of the \
+              scatter of the target. Chance does not do that in twenty rows or more: an intercept is missing, a prior holds it, or the rows that are scored are \
+              not like the training rows.\n\nWrong: `y ~ Normal(b * x, sigma)` for a target around 100.\n\nRight: \
+              `y ~ Normal(a + b * x, sigma)`, or `standardise = [inputs, target]`.",
+};
+
 fn warn(code: &'static Code, text: String) -> Diagnostic {
     Diagnostic {
         severity: Severity::Warning,
@@ -88,6 +97,20 @@ pub fn narrow_intervals((infer, output): (&str, &str), held: f64, rows: &str) ->
 pub fn wide_intervals((infer, output): (&str, &str), rows: &str) -> Diagnostic {
     let text = format!("the 50 % intervals of `{output}` in `{infer}` hold all {rows} rows");
     warn(&INTERVALS, text).help("estimate the noise: `sigma: positive ~ HalfNormal(..)`")
+}
+
+/// Predictions whose mean error is larger than the scatter of errors.
+pub fn biased((infer, output): (&str, &str), (mean, sd): (f64, f64), rows: &str) -> Diagnostic {
+    let direction = if mean > 0.0 { "below" } else { "above" };
+    let text = format!(
+        "the predictions of `{output}` in `{infer}` are {} {direction} the {rows} rows on average",
+        number(mean.abs())
+    );
+    let warning = warn(&BIASED, text).note(format!("the errors scatter by {} only", number(sd)));
+    match rows {
+        "test" => warning.help("see that the test rows are like the training rows"),
+        _ => warning.help("add an intercept, `a + ..`, with a prior as wide as the target, or `standardise = [inputs, target]`"),
+    }
 }
 
 /// An accuracy that is no higher than the share of the most frequent class.

@@ -162,6 +162,29 @@ pub(super) static INPUT_SCALES: Code = Code {
               standardise = [inputs] }`, or `scale = 1 / 255` for the bytes of images.",
 };
 
+pub(super) static FAR_FROM_ZERO: Code = Code {
+    id: "E0650",
+    title: "an intercept and a weight that a factorised family does not tell apart",
+    explain: "Where an input is far from zero for its spread, the posterior of its weight and that of the intercept are strongly correlated. A variational \
+              family with independent elements cannot follow that: the standard deviations of both come out too small, by the ratio of the \
+              input's root mean square to its standard deviation.\n\nWrong: `a + b * year` with years around 2010 and `a, b ~ \
+              Normal()`.\n\nRight: `standardise = [inputs]`, or one family for both, `a, b ~ FullRankNormal()`.",
+};
+
+/// A warning: an input of a data item is so many standard deviations from zero, beside an intercept with a factorised family.
+pub fn far_from_zero(data: &str, column: &str, intercept: &str, ratio: f64) -> Diagnostic {
+    let text = format!(
+        "`vi` takes `{intercept}` and the weight of `{column}` for independent, but they are correlated"
+    );
+    warning(&FAR_FROM_ZERO, text)
+        .note(format!(
+            "the mean of `{column}` is {} standard deviations from zero: their standard deviations come out about as many times too small",
+            short(ratio)
+        ))
+        .help(standardise(data))
+        .help(format!("or give both one family: `{intercept}, .. ~ FullRankNormal()`"))
+}
+
 /// A warning: the standard deviations of two inputs of a data item, the smallest and the largest.
 pub fn scales_differ(data: &str, [narrow, wide]: &[(String, f64); 2]) -> Diagnostic {
     let text = format!(

@@ -1,0 +1,291 @@
+//! Likelihoods that are no density of the data, or not the one that is meant.
+
+use crate::mistakes;
+use crate::tables::{classes, counts, csv, each, line, normal, shuffled, uniform, votes};
+
+/// A column of a series.
+fn series() -> String {
+    csv(&[("y", normal(21, 60))])
+}
+
+/// A slope of two around an intercept of a hundred.
+fn far() -> String {
+    let (x, e) = (normal(1, 60), normal(2, 60));
+    let y = each(60, |row| 100.0 + 2.0 * x[row] + 0.5 * e[row]);
+    csv(&[("x", x), ("y", y)])
+}
+
+/// A line through inputs around ten, in which the intercept is far outside of the data.
+fn off_centre() -> String {
+    let (x, e) = (normal(1, 80), normal(2, 80));
+    let y = each(80, |row| 1.0 + 2.0 * x[row] + 0.5 * e[row]);
+    csv(&[("x", each(80, |row| x[row] + 10.0)), ("y", y)])
+}
+
+/// Groups by name, of which one is a mark for missing values.
+fn marked(mark: &str) -> String {
+    let y = normal(3, 60);
+    let name = |row: usize| ["Oslo", "Rome", "Bern", mark][row % 4];
+    let rows = (0..60).map(|row| format!("{},{}\n", name(row), y[row]));
+    std::iter::once("g,y\n".to_owned()).chain(rows).collect()
+}
+
+/// Prices that are reported as at most four.
+fn cut_off() -> String {
+    let (x, e) = (normal(1, 90), normal(2, 90));
+    let y = each(90, |row| (3.0 + 2.0 * x[row] + e[row]).min(4.0));
+    csv(&[("x", x), ("y", y)])
+}
+
+/// Rows in the order of their target.
+fn sorted() -> String {
+    let (x, e) = (normal(1, 90), normal(2, 90));
+    let mut rows: Vec<(f64, f64)> = (0..90).map(|row| (x[row], 2.0 * x[row] + e[row])).collect();
+    rows.sort_by(|a, b| a.1.total_cmp(&b.1));
+    csv(&[
+        ("x", rows.iter().map(|row| row.0).collect()),
+        ("y", rows.iter().map(|row| row.1).collect()),
+    ])
+}
+
+/// Successes of five trials, of which one row has eight.
+fn trials() -> String {
+    let u = uniform(5, 40);
+    let successes = each(40, |row| if row == 8 { 8.0 } else { (5.0 * u[row]).floor() });
+    csv(&[("n", vec![5.0; 40]), ("k", successes)])
+}
+
+/// Shares, of which one is exactly zero.
+fn shares() -> String {
+    let u = uniform(5, 40);
+    csv(&[
+        ("x", normal(1, 40)),
+        (
+            "y",
+            each(40, |row| if row == 5 { 0.0 } else { 0.1 + 0.8 * u[row] }),
+        ),
+    ])
+}
+
+mistakes! {
+    a_variance_for_a_standard_deviation: ["E0274"], [("d.csv", line(60, 0.5))], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: real {
+          a ~ Normal(0, 5)
+          b ~ Normal(0, 5)
+          sigma: positive ~ HalfNormal(1)
+          y ~ Normal(a + b * x, sigma ^ 2)
+        }
+        infer fit = nuts(M, d) { chains = 2, warmup = 200, draws = 300 }";
+
+    a_variance_by_the_function: ["E0274"], [("d.csv", line(60, 0.5))], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: real {
+          b ~ Normal(0, 5)
+          sigma: positive ~ HalfNormal(1)
+          y ~ Normal(b * x, square(sigma))
+        }
+        infer fit = nuts(M, d) { chains = 2, warmup = 200, draws = 300 }";
+
+    an_output_in_its_own_mean: ["E0273"], [("d.csv", line(60, 0.5))], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: real {
+          b ~ Normal(0, 5)
+          y ~ Normal(b * x + 0.1 * y, 1)
+        }
+        infer fit = nuts(M, d)";
+
+    a_series_that_predicts_itself: ["E0273"], [("d.csv", series())], "
+        data d = csv(\"d.csv\")
+        model M() -> y: real[T] {
+          b ~ Normal(0, 1)
+          for t in 1..T { y[t] ~ Normal(b * y[t], 1) }
+        }
+        infer fit = nuts(M, d)";
+
+    a_running_mean_that_holds_the_present: ["E0273"], [("d.csv", series())], "
+        data d = csv(\"d.csv\")
+        model M() -> y: real[T] {
+          b ~ Normal(0, 1)
+          for t in 1..T {
+            past = mean(y[0..t + 1])
+            y[t] ~ Normal(b * past, 1)
+          }
+        }
+        infer fit = nuts(M, d)";
+
+    a_sum_that_holds_the_present: ["E0273"], [("d.csv", series())], "
+        data d = csv(\"d.csv\")
+        model M() -> y: real[T] {
+          b ~ Normal(0, 1)
+          for t in 2..T { y[t] ~ Normal(b * sum(y[s + 1] for s in t - 2..t), 1) }
+        }
+        infer fit = nuts(M, d)";
+
+    a_mean_of_the_whole_series: ["E0273"], [("d.csv", series())], "
+        data d = csv(\"d.csv\")
+        model M() -> y: real[T] {
+          b ~ Normal(0, 1)
+          for t in 0..T { y[t] ~ Normal(b * mean(y), 1) }
+        }
+        infer fit = nuts(M, d)";
+
+    two_outputs_that_depend_on_each_other: ["E0273"],
+        [("d.csv", csv(&[("x", normal(1, 40)), ("y1", normal(2, 40)), ("y2", normal(3, 40))]))], "
+        data d = csv(\"d.csv\") { inputs = [x] }
+        model M(x: real) -> y1: real, y2: real {
+          a ~ Normal(0, 1)
+          b ~ Normal(0, 1)
+          y1 ~ Normal(a * y2 + x, 1)
+          y2 ~ Normal(b * y1, 1)
+        }
+        infer fit = nuts(M, d)";
+
+    reals_for_probabilities: ["E0501", "E0271"], [("d.csv", classes(40))], "
+        data d = csv(\"d.csv\")
+        model M(x: real[d]) -> y: index(3) {
+          h = Dense(3)
+          y ~ Categorical(probabilities = h(x))
+        }
+        infer fit = map(M, d)";
+
+    a_linear_probability: ["E0271"], [("d.csv", votes(40))], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: bool {
+          a ~ Normal(0, 1)
+          b ~ Normal(0, 1)
+          y ~ Bernoulli(p = a + b * x)
+        }
+        infer fit = nuts(M, d) { chains = 2, warmup = 200, draws = 300 }";
+
+    a_linear_rate: ["E0271"], [("d.csv", counts(40))], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: count {
+          a ~ Normal(0, 1)
+          b ~ Normal(0, 1)
+          y ~ Poisson(rate = a + b * x)
+        }
+        infer fit = nuts(M, d) { chains = 2, warmup = 200, draws = 300 }";
+
+    a_model_without_an_intercept: ["E0647"], [("d.csv", far())], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: real {
+          b ~ Normal(0, 5)
+          sigma: positive ~ HalfNormal(50)
+          y ~ Normal(b * x, sigma)
+        }
+        infer fit = nuts(M, d) { chains = 2, warmup = 200, draws = 300 }";
+
+    a_target_that_is_cut_off: ["E0648"], [("d.csv", cut_off())], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: real {
+          a ~ Normal(0, 5)
+          b ~ Normal(0, 5)
+          sigma: positive ~ HalfNormal(5)
+          y ~ Normal(a + b * x, sigma)
+        }
+        infer fit = nuts(M, d) { chains = 2, warmup = 200, draws = 300 }";
+
+    the_first_rows_of_a_sorted_file: ["E0649"], [("d.csv", sorted())], "
+        data d = csv(\"d.csv\") { limit = 40 }
+        model M(x: real) -> y: real {
+          a ~ Normal(0, 5)
+          b ~ Normal(0, 5)
+          sigma: positive ~ HalfNormal(5)
+          y ~ Normal(a + b * x, sigma)
+        }
+        infer fit = nuts(M, d) { chains = 2, warmup = 200, draws = 300 }";
+
+    independent_families_for_what_is_correlated: ["E0650"], [("d.csv", off_centre())], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: real {
+          a ~ Normal(0, 20)
+          b ~ Normal(0, 5)
+          sigma: positive ~ HalfNormal(5)
+          y ~ Normal(a + b * x, sigma)
+        }
+        posterior Q of M {
+          a, b ~ Normal()
+          sigma ~ LogNormal()
+        }
+        infer fit = vi(Q, d)";
+
+    a_mark_for_missing_values_as_a_group: ["E0559"], [("d.csv", marked("?"))], "
+        data d = csv(\"d.csv\")
+        model M(g: index(J)) -> y: real {
+          a: real[J] ~ Normal(0, 1)
+          sigma: positive ~ HalfNormal(1)
+          y ~ Normal(a[g], sigma)
+        }
+        infer fit = nuts(M, d) { chains = 2, warmup = 200, draws = 300 }";
+
+    more_successes_than_trials: ["E0506"], [("d.csv", trials())], "
+        data d = csv(\"d.csv\") { target = k }
+        model M(n: count) -> k: count {
+          a ~ Normal(0, 2)
+          k ~ Binomial(n, a)
+        }
+        infer fit = nuts(M, d) { chains = 2, warmup = 200, draws = 300 }";
+
+    a_share_of_exactly_zero: ["E0506"], [("d.csv", shares())], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: unit {
+          a ~ Normal(0, 1)
+          b ~ Normal(0, 1)
+          y ~ Beta(2 * sigmoid(a + b * x), 2 - 2 * sigmoid(a + b * x))
+        }
+        infer fit = nuts(M, d) { chains = 2, warmup = 200, draws = 300 }";
+}
+
+#[test]
+fn a_chain_without_a_start_names_the_row_that_has_no_probability() {
+    let program = "
+        data d = csv(\"d.csv\") { target = k }
+        model M(n: count) -> k: count {
+          a ~ Normal(0, 2)
+          k ~ Binomial(n, a)
+        }
+        infer fit = nuts(M, d) { chains = 2, warmup = 200, draws = 300 }";
+    let (_, text) = crate::Folder::of(&[("d.csv", trials())], program).bnnc(&["run", "program.bnn"]);
+    let named = "the likelihood of 1 of 40 rows is zero, first that of row 10 of d.csv, where `k` is 8";
+    assert!(text.contains(named), "{text}");
+}
+
+/// Models of the same kinds that are sound: nothing of the above may be said of them.
+#[test]
+fn densities_of_the_data_are_not_named() {
+    let lags = "
+        data d = csv(\"d.csv\")
+        model M() -> y: real[T] {
+          a: real[3] ~ Normal(0, 1)
+          b ~ Normal(0, 1)
+          sigma: positive ~ HalfNormal(1)
+          for t in 3..T {
+            past = mean(y[0..t])
+            y[t] ~ Normal(b * past + sum(a[t - u - 1] * y[u] for u in t - 3..t) + dot(a, y[t - 3..t]), sigma)
+          }
+        }
+        infer fit = nuts(M, d) { chains = 2, warmup = 200, draws = 300 }";
+    let chain = "
+        data d = csv(\"d.csv\") { inputs = [x] }
+        model M(x: real) -> y1: real, y2: real {
+          a ~ Normal(0, 1)
+          b ~ Normal(0, 1)
+          y1 ~ Normal(a * x, 1)
+          y2 ~ Normal(b * y1, 1)
+        }
+        infer fit = nuts(M, d) { chains = 2, warmup = 200, draws = 300 }";
+    let three = csv(&[("x", normal(1, 40)), ("y1", normal(2, 40)), ("y2", normal(3, 40))]);
+    let order = shuffled(60);
+    let y = normal(21, 60);
+    let shuffled = csv(&[("y", each(60, |row| y[order[row]]))]);
+    for (data, program) in [(shuffled, lags), (three, chain)] {
+        let (status, text) = crate::Folder::of(&[("d.csv", data)], program).bnnc(&["run", "program.bnn"]);
+        assert_eq!(status, Some(0), "{text}");
+        for code in [
+            "E0273", "E0274", "E0271", "E0647", "E0648", "E0649", "E0650", "E0290",
+        ] {
+            assert!(!text.contains(code), "{text}");
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Rows that have no probability at a start: why no chain can begin.
+
+use super::context::{Context, Stop};
+use super::predict::Predictor;
+use super::states::Values;
+use bnnc_abi::manifest::Infer;
+use bnnc_data::Dataset;
+
+/// Returns a note that names the first row whose likelihood at the start is zero or not a number, `None` where there is none.
+///
+/// # Errors
+/// A limit of the machine, or the user's wish to stop.
+pub fn note(
+    infer: &Infer,
+    dataset: &Dataset,
+    start: &Values,
+    context: &Context,
+) -> Result<Option<String>, Stop> {
+    let mut predictor = Predictor::new(infer, &dataset.train, dataset, 1, context)?;
+    predictor.set_parameters(start)?;
+    let (mut count, mut first) = (0, None);
+    predictor.likelihoods(|rows, block| {
+        let impossible = rows
+            .zip(&block.log_likelihood)
+            .filter(|(_, density)| density.is_nan() || **density == f64::NEG_INFINITY);
+        for (row, density) in impossible {
+            count += 1;
+            first = first.or(Some((row, *density)));
+        }
+    })?;
+    let Some((row, density)) = first.filter(|(row, _)| *row < dataset.train.count) else {
+        return Ok(None);
+    };
+    let what = match density.is_nan() {
+        true => "not a number",
+        false => "zero",
+    };
+    let (path, place) = dataset.train.place(row);
+    let values: Vec<String> = infer
+        .outputs
+        .iter()
+        .filter_map(|output| {
+            Some(format!(
+                "`{}` is {}",
+                output.name,
+                target(infer, &output.name, dataset, row)?
+            ))
+        })
+        .collect();
+    let values = match values.is_empty() {
+        true => String::new(),
+        false => format!(", where {}", values.join(" and ")),
+    };
+    let all = dataset.train.count;
+    let path = path.display();
+    Ok(Some(format!(
+        "where the attempts begin the likelihood of {count} of {all} rows is {what}, first that of row {place} of {path}{values}"
+    )))
+}
+
+/// The value of an output in one row, as its file has it.
+fn target(infer: &Infer, output: &str, dataset: &Dataset, row: usize) -> Option<f64> {
+    let binding = infer.bindings.iter().find(|binding| binding.port == output)?;
+    let column = binding.from.column()?;
+    let field = dataset.train.field(column)?;
+    (field.width() == 1).then_some(())?;
+    dataset.train.original(column).ok()?.get(row).copied()
+}
