@@ -353,6 +353,18 @@ infer f = map(M, d)
 }
 
 #[test]
+fn outputs_that_double_sixty_times_are_checked_at_once() {
+    let mut program = "model M(x: real) -> y: real, z: real {\n  a0 = y\n".to_owned();
+    for at in 1..60 {
+        writeln!(program, "  a{at} = a{} + a{}", at - 1, at - 1).unwrap();
+    }
+    program += "  y ~ Normal(x, 1)\n  z ~ Normal(a59 / 1e18, 1)\n}\n";
+    let start = std::time::Instant::now();
+    trial(&program).bnnc("check", &[]).assert_silent();
+    assert!(start.elapsed().as_secs() < 10, "{:?}", start.elapsed());
+}
+
+#[test]
 fn constants_that_double_sixty_times_are_checked_at_once() {
     let mut program = "const C0 = 1\n".to_owned();
     for at in 1..60 {

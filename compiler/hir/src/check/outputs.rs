@@ -81,6 +81,18 @@ impl Body<'_> {
         }
     }
 
+    /// As [`Body::uses`], each once: what a variable is made of, however often a chain of variables repeats it.
+    pub fn distinct_uses(&self, expr: &Expr) -> Vec<Use> {
+        let mut distinct: Vec<Use> = Vec::new();
+        for found in self.uses(expr) {
+            let is_same = |known: &Use| (known.output, &known.elements) == (found.output, &found.elements);
+            if !distinct.iter().any(is_same) {
+                distinct.push(found);
+            }
+        }
+        distinct
+    }
+
     fn in_parts(&self, expr: &Expr) -> Vec<Use> {
         walk::children(expr)
             .into_iter()

@@ -143,7 +143,7 @@ impl Body<'_> {
             None
         };
         let depends = self.depends(&value);
-        let uses = self.uses(&value);
+        let uses = self.distinct_uses(&value);
         let range = self.range_of(&value);
         let is_signed = sign::is_signed(self.module, &self.locals, &self.signed, &value);
         let local = self.declare(&name, span, ty, LocalKind::Assigned);

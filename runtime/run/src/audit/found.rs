@@ -94,11 +94,7 @@ fn bias(
     if observed.len() != predicted.len() || observed.len() < LEAST {
         return None;
     }
-    let errors: Vec<f64> = observed
-        .iter()
-        .zip(predicted)
-        .map(|(y, mean)| y - mean)
-        .collect();
+    let errors: Vec<f64> = observed.iter().zip(predicted).map(|(y, mean)| y - mean).collect();
     let (mean, sd) = moments(&errors);
     let is_off = mean.abs() > sd && mean.abs() > 0.1 * moments(&observed).1;
     is_off.then(|| codes::biased((&infer.name, &output.name), (mean, sd), kind))
