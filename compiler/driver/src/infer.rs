@@ -5,6 +5,7 @@ use crate::names::{names, relate};
 use crate::options::Options;
 use crate::prior::shared_apart;
 use crate::program::Program;
+use crate::training::CHECKED;
 use bnnc_abi::code::Artifact;
 use bnnc_abi::data::Schema;
 use bnnc_abi::laplace;
@@ -349,7 +350,7 @@ impl<'a> Compilation<'a> {
             jacobians: self.item.method.finds == Finds::Laplace,
             online: elaborated.is_online,
             scaled: None,
-            gradient: self.descends(elaborated),
+            gradient: self.descends(elaborated).then_some(CHECKED),
         }
     }
 

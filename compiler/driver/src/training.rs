@@ -6,15 +6,14 @@ use bnnc_abi::cost::Cost;
 use bnnc_abi::manifest::{Pruning, SiteReport, State, Train, Training, Work};
 use bnnc_abi::method::Finds;
 use bnnc_base::dtype::Precision;
-use bnnc_base::shape::Sizes;
 use bnnc_graph::function::Function;
 use bnnc_loops::backend::Backend;
 use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::prune;
 use bnnc_rewrite::methods::train::Objective;
 
-/// The most weights of a model whose training a descent may check.
-const CHECKED: usize = 10_000;
+/// The most scalars that an optimiser may move where a descent checks its training.
+pub(crate) const CHECKED: usize = 10_000;
 
 /// What the ways of finding a posterior have in common.
 pub(crate) struct Programs {
@@ -83,6 +82,7 @@ impl Compilation<'_> {
         let train = Train {
             step,
             gradient,
+            has_noise: objective.has_noise,
             options,
             rate: elaborated.optimiser.rate,
             vi: elaborated.vi.clone(),
@@ -124,15 +124,13 @@ impl Compilation<'_> {
         }))
     }
 
-    /// Returns whether a descent from the end of the training may check it: where the method maximises a fixed density of few enough weights.
+    /// Returns whether a descent from the end of the training may check it: where the method minimises a fixed loss.
     pub(crate) fn descends(&self, elaborated: &Elaborated) -> bool {
         let is_fixed = match self.item.method.finds {
-            Finds::Training | Finds::Laplace | Finds::Swag | Finds::Ensemble => true,
-            Finds::Masked | Finds::Chains(_) | Finds::Collapsed => false,
+            Finds::Training | Finds::Masked | Finds::Laplace | Finds::Swag | Finds::Ensemble => true,
+            Finds::Chains(_) | Finds::Collapsed => false,
         };
-        let sites = elaborated.model.sites.iter();
-        let weights: usize = sites.map(|site| site.ty.shape.count(&Sizes::default())).sum();
-        is_fixed && !elaborated.is_online && weights <= CHECKED
+        is_fixed && !elaborated.is_online
     }
 
     /// The options of a training.

@@ -85,6 +85,7 @@ fn train(seed: u64) -> Train {
     Train {
         step: artifact(seed),
         gradient: Some(artifact(seed)),
+        has_noise: false,
         options: Training {
             epochs: Some(10),
             batch: 5,

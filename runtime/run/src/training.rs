@@ -1,10 +1,12 @@
 //! Training: epochs of shuffled batches through the compiled step, with a schedule, early stopping and restarts.
 //!
 //! `trainer` runs one training, which can be interrupted after every step and continued to the same bytes; `windows` keeps the best parameters, `history` the
-//! losses, `convergence` judges them, `maximum` looks for lower ones by a `descent`, `restarts` compares several trainings.
+//! losses, `convergence` judges them, `maximum` looks for lower ones by a
+//! `descent` on their `surface`, `gap` does so under noise, `restarts` compares several trainings.
 
 pub mod convergence;
 pub mod descent;
+pub mod gap;
 pub mod history;
 pub mod iterates;
 pub mod maximum;
@@ -14,6 +16,7 @@ pub mod report;
 pub mod restarts;
 pub mod start;
 pub mod step;
+pub mod surface;
 mod trainer;
 pub mod windows;
 
@@ -59,7 +62,7 @@ pub struct Fitted {
     pub worsened: Option<Worsened>,
     /// The trainings of which this is the best; empty where there was one.
     pub restarts: Vec<Restart>,
-    /// A descent from the parameters, where their objective has no noise.
+    /// A descent from the parameters, where it was cheap enough.
     pub descent: Option<Descent>,
 }
 

@@ -10,6 +10,7 @@ mod language;
 mod limits;
 mod maxima;
 mod new_levels;
+mod noisy;
 mod numerics;
 mod report;
 mod sampling;

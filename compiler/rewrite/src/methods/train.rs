@@ -22,6 +22,7 @@ use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::dtype::DType;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Dim, Shape, Symbol};
+use bnnc_graph::analysis::dataflow;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, Value};
 use bnnc_graph::model::{Model, Optimiser, Posterior};
@@ -48,8 +49,8 @@ pub struct Settings<'a> {
     pub online: bool,
     /// The log prior of some sites, `(states.., shared..) -> log_prior`, and the factor that the loss multiplies it by.
     pub scaled: Option<&'a (Function, f64)>,
-    /// Whether the gradient of a loss without noise is wanted as a program of its own.
-    pub gradient: bool,
+    /// The most scalars that the optimiser may move where the gradient of the loss is wanted as a program of its own.
+    pub gradient: Option<usize>,
 }
 
 /// The programs of one infer, ready to be lowered, and what to say about them.
@@ -57,8 +58,10 @@ pub struct Settings<'a> {
 pub struct Objective {
     /// One step; ports as in `bnnc_abi::manifest::Infer`.
     pub train: Function,
-    /// The loss and its gradient, where they are wanted and have no noise; ports as in `bnnc_abi::manifest::Train`.
+    /// The loss and its gradient, where they are wanted; ports as in `bnnc_abi::manifest::Train`.
     pub gradient: Option<Function>,
+    /// Whether the loss of given rows has noise: draws of a posterior, or masks.
+    pub has_noise: bool,
     /// Predictions for rows.
     pub predict: Function,
     /// Draws of the sites.
@@ -125,8 +128,14 @@ pub fn objective(
     let gradient_nodes = gradient_nodes(&loss, &plans);
     let train = pipeline::step(&pipelines::UPDATE, context, |_| task.step(&loss))?;
     let train = pipeline::run(&train, pipelines::BEFORE_LOWERING, context)?;
-    let has_noise = !plans.iter().all(|plan| kl::is_point(plan.posterior));
-    let gradient = match settings.gradient && !has_noise {
+    let variational_parameters = states::optimised(&plans)
+        .iter()
+        .map(|(_, shape)| count(shape))
+        .sum();
+    let gradient = match settings
+        .gradient
+        .is_some_and(|most| variational_parameters <= most)
+    {
         true => {
             let gradient = pipeline::step(&pipelines::GRADIENT, context, |_| task.gradient(&loss))?;
             Some(pipeline::run(&gradient, pipelines::BEFORE_LOWERING, context)?)
@@ -142,21 +151,26 @@ pub fn objective(
     Ok(Objective {
         train,
         gradient,
+        has_noise: has_noise(&loss),
         predict: pipeline::run(&predict, pipelines::BEFORE_LOWERING, context)?,
         sites: pipeline::run(&sites, pipelines::BEFORE_LOWERING, context)?,
         states: states::states(&plans, settings.optimiser, settings.online),
         reports: states::reports(&plans, &divergence.choices, &likelihood.sentences),
         gradient_nodes,
         parameters: model.sites.iter().map(|site| count(&site.ty.shape)).sum(),
-        variational_parameters: states::optimised(&plans)
-            .iter()
-            .map(|(_, shape)| count(shape))
-            .sum(),
+        variational_parameters,
     })
 }
 
 fn count(shape: &Shape) -> usize {
     shape.count(&bnnc_base::shape::Sizes::default())
+}
+
+/// Returns whether a loss depends on the number of the step, as noise does.
+fn has_noise(loss: &Function) -> bool {
+    let step = loss.param("step").into_iter().collect::<Vec<_>>();
+    let noisy = dataflow::dependents(loss, &step);
+    loss.results.iter().any(|(_, value)| noisy.contains(value))
 }
 
 /// How many nodes of the loss lie on a path that a gradient takes to a parameter that moves.

@@ -90,7 +90,7 @@ fn compile(
         jacobians: false,
         online: false,
         scaled: None,
-        gradient: false,
+        gradient: None,
     };
     objective(
         &density(model)?,

@@ -222,7 +222,7 @@ fn compile(model: &Model, posterior: &Posterior, samples: usize) -> Result<Objec
         jacobians: false,
         online: false,
         scaled: None,
-        gradient: false,
+        gradient: None,
     };
     objective(&densities, model, posterior, settings, &mut Context::default())
 }

@@ -45,7 +45,7 @@ fn run(
         jacobians: false,
         online: false,
         scaled: None,
-        gradient: false,
+        gradient: None,
     };
     let objective = objective(&densities, model, posterior, settings, &mut Context::default()).unwrap();
     for function in [&objective.train, &objective.predict, &objective.sites] {

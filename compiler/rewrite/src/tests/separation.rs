@@ -74,7 +74,7 @@ fn found(family: Instance, starts: &[f64], prior: Instance, params: &[f64], kl: 
         jacobians: false,
         online: false,
         scaled: None,
-        gradient: false,
+        gradient: None,
     };
     let mut context = Context::default();
     let divergence = divergence(&densities, &model, &posterior, settings, &mut context).unwrap();

@@ -17,9 +17,11 @@ use serde::{Deserialize, Serialize};
 pub struct Train {
     /// One training step.
     pub step: Artifact,
-    /// The loss and its gradient in double precision, where the loss has no noise and few weights: inputs as those of [`Train::step`], outputs `loss` and
+    /// The loss and its gradient in double precision, where few numbers move: inputs as those of [`Train::step`], outputs `loss` and
     /// `STATE/gradient` for the states that the optimiser moves.
     pub gradient: Option<Artifact>,
+    /// Whether the loss of given rows has noise, which the number of the step selects: draws of a posterior, or masks.
+    pub has_noise: bool,
     /// The options of every training.
     pub options: Training,
     /// The learning rate at the start.

@@ -12,20 +12,18 @@
 //! the slope alone. Of the 301 that were not, 2 have one, 8 by the slope alone.
 
 use super::descent::{self, End, descend};
-use super::{Fitted, Task};
+use super::surface::{self, Surface};
+use super::{Fitted, Task, gap};
 use crate::core::context::{Context, Stop};
-use crate::core::feed::{Feed, examples};
+use crate::core::feed::examples;
 use crate::core::ports;
 use crate::core::states::Values;
 use crate::training::step::training;
-use bnnc_abi::code::Artifact;
 use bnnc_abi::manifest::{Infer, KlWeight, Train};
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_kernels::executor::Machine;
-use bnnc_kernels::ports::Port;
 use serde::{Deserialize, Serialize};
-use std::ops::Range;
 
 /// The most values of the loss that a descent takes, and the fewest that show something: five times the steps after which it may have settled.
 const MOST: usize = 200;
@@ -36,10 +34,7 @@ const FEWEST: usize = 50;
 const OPERATIONS: u64 = 100_000_000;
 
 /// The work of a training over that of the descent after it.
-const TRAININGS: usize = 20;
-
-/// Rows per call.
-const ROWS: usize = 256;
+pub const TRAININGS: usize = 20;
 
 /// The loss that may be left to lose: per weight as at the maximum of `laplace`, up to a bound per row, because networks fit their training rows for as long as they are
 /// trained; or per row.
@@ -80,7 +75,7 @@ pub struct Descent {
     pub runaways: Vec<Runaway>,
 }
 
-/// Descends from the parameters of a finished training. Nothing where its objective has noise or many weights, where the user or the validation rows
+/// Descends from the parameters of a finished training. Nothing where its objective has many weights, where the user or the validation rows
 /// ended it, and where too few values of its loss can be afforded.
 ///
 /// # Errors
@@ -89,15 +84,21 @@ pub fn descent(task: &Task<'_>, fitted: &Fitted) -> Result<Option<Descent>, Stop
     let train = training(task.infer)?;
     let options = &train.options;
     let is_whole = !fitted.interrupted && fitted.epochs == fitted.planned && options.patience == 0;
-    let (Some(gradient), KlWeight::Exact, true) = (&train.gradient, train.kl_weight(), is_whole) else {
+    let (Some(gradient), true) = (&train.gradient, is_whole) else {
         return Ok(None);
     };
+    if train.has_noise {
+        return gap::descent(task, fitted, gradient);
+    }
+    if train.kl_weight() != KlWeight::Exact {
+        return Ok(None);
+    }
     let rows = examples(&task.infer.bindings, &task.dataset.train);
     let evaluations = affordable(task.infer, train, rows);
     if evaluations < FEWEST {
         return Ok(None);
     }
-    let mut surface = Surface::new(task, gradient, rows)?;
+    let mut surface = Surface::new(task, gradient)?;
     let start = surface.take(&fitted.values)?;
     let least = material(start.len(), rows);
     let limits = (evaluations, NOTHING * least);
@@ -108,7 +109,9 @@ pub fn descent(task: &Task<'_>, fitted: &Fitted) -> Result<Option<Descent>, Stop
     )?;
     let Some(end) = end else { return Ok(None) };
     let is_short = end.fall > least;
-    let runaways = match is_short && !end.is_settled {
+    // What runs away from a distribution is no value of a parameter.
+    let may_run = is_short && !end.is_settled && !task.infer.maximises_bound();
+    let runaways = match may_run {
         true => runaways(task, &surface, (&fitted.values, &start), &end)?,
         false => Vec::new(),
     };
@@ -132,7 +135,7 @@ pub fn breadth(
     (draws, count): (&Values, usize),
 ) -> Result<Option<f64>, Stop> {
     let train = training(task.infer)?;
-    let Some(gradient) = &train.gradient else {
+    let Some(gradient) = train.gradient.as_ref().filter(|_| !train.has_noise) else {
         return Ok(None);
     };
     let rows = examples(&task.infer.bindings, &task.dataset.train);
@@ -141,7 +144,7 @@ pub fn breadth(
     if pairs == 0 || rows == 0 {
         return Ok(None);
     }
-    let mut surface = Surface::new(task, gradient, rows)?;
+    let mut surface = Surface::new(task, gradient)?;
     let centre = surface.take(centre)?;
     let mut slope = vec![0.0; centre.len()];
     let least = surface.value(&centre, &mut slope)?;
@@ -178,7 +181,7 @@ pub fn worst(found: &[Fitted]) -> Option<Descent> {
 }
 
 /// The smallest fall that counts, for these numbers of weights and rows.
-fn material(weights: usize, rows: usize) -> f64 {
+pub fn material(weights: usize, rows: usize) -> f64 {
     let rows = rows as f64;
     (PER_WEIGHT * weights as f64)
         .min(MOST_PER_ROW * rows)
@@ -187,138 +190,13 @@ fn material(weights: usize, rows: usize) -> f64 {
 
 /// The values of the loss of all rows that can be afforded.
 fn affordable(infer: &Infer, train: &Train, rows: usize) -> usize {
-    let batch = train.options.batch_of(rows);
-    let step = infer.cost.step.at(&train.sizes(rows)).flops.max(1);
-    let each = step.saturating_mul(rows.div_ceil(batch).max(1) as u64);
-    let cheap = usize::try_from(OPERATIONS / each).unwrap_or(MOST);
+    let cheap = surface::affordable(infer, train, rows, OPERATIONS);
     cheap.max(train.options.epochs_of(rows) / TRAININGS).min(MOST)
 }
 
 /// The numbers that a descent holds besides its machine and rows.
 pub fn numbers(infer: &Infer) -> usize {
-    descent::numbers(infer.cost.parameters)
-}
-
-/// The sizes of a machine that computes the loss of this number of rows.
-pub fn sizes(train: &Train, rows: usize) -> Sizes {
-    let batch = ROWS.min(rows.max(1));
-    train.sizes(rows).with(Symbol::Batch, batch)
-}
-
-/// A state that moves, with its place among the arguments.
-struct Argument {
-    name: String,
-    state: Port,
-    gradient: Port,
-    range: Range<usize>,
-}
-
-/// The loss as a function of the states that move.
-struct Surface {
-    machine: Machine,
-    feed: Feed,
-    loss: Port,
-    arguments: Vec<Argument>,
-    /// All rows.
-    rows: Vec<u32>,
-    sizes: Sizes,
-    /// The gradient of one block of rows.
-    part: Vec<f64>,
-}
-
-impl Surface {
-    fn new(task: &Task<'_>, gradient: &Artifact, rows: usize) -> Result<Surface, Stop> {
-        let infer = task.infer;
-        let sizes = sizes(training(infer)?, rows);
-        let mut machine = Machine::new(gradient, sizes, task.context.pool.clone())?;
-        let feed = Feed::of_plan((infer, &gradient.plan), &task.dataset.train, task.dataset, true)?;
-        feed.write_shared(&mut machine)?;
-        let missing = || Fault::Bug(format!("`{}` has no loss", infer.name));
-        let mut arguments: Vec<Argument> = Vec::new();
-        let mut count = 0;
-        for state in infer.states.iter().filter(|state| state.parameter) {
-            let found = (
-                machine.find(&state.name),
-                machine.find(&format!("{}/gradient", state.name)),
-            );
-            if let (Some(port), Some(gradient)) = found {
-                let size = state.shape.count(&Sizes::default());
-                arguments.push(Argument {
-                    name: state.name.clone(),
-                    state: port,
-                    gradient,
-                    range: count..count + size,
-                });
-                count += size;
-            }
-        }
-        ports::int(&mut machine, "iteration", 1)?;
-        ports::int(&mut machine, "step", 0)?;
-        ports::real(&mut machine, "scale", &[1.0])?;
-        Ok(Surface {
-            loss: machine.find("loss").ok_or_else(missing)?,
-            machine,
-            feed,
-            arguments,
-            rows: (0..rows as u32).collect(),
-            sizes,
-            part: vec![0.0; count],
-        })
-    }
-
-    /// The arguments among the parameters of a training; what does not move is written into the machine.
-    fn take(&mut self, values: &Values) -> Result<Vec<f64>, Fault> {
-        let mut point = vec![0.0; self.part.len()];
-        for (name, values) in values {
-            match self.arguments.iter().find(|argument| argument.name == *name) {
-                Some(argument) => point[argument.range.clone()].copy_from_slice(values),
-                None => ports::real(&mut self.machine, name, values)?,
-            }
-        }
-        Ok(point)
-    }
-
-    /// The arguments of one of several draws; those that it lacks are at the centre.
-    fn draw(&self, centre: &[f64], draws: &Values, number: usize) -> Vec<f64> {
-        let mut point = centre.to_vec();
-        for argument in &self.arguments {
-            let size = argument.range.len();
-            let own = draws
-                .get(&argument.name)
-                .and_then(|all| all.get(number * size..(number + 1) * size));
-            if let Some(own) = own {
-                point[argument.range.clone()].copy_from_slice(own);
-            }
-        }
-        point
-    }
-
-    /// The loss of all rows and its gradient.
-    fn value(&mut self, point: &[f64], gradient: &mut [f64]) -> Result<f64, Fault> {
-        for argument in &self.arguments {
-            self.machine.put(argument.state, &point[argument.range.clone()])?;
-        }
-        gradient.fill(0.0);
-        let mut loss = 0.0;
-        for (at, rows) in self.rows.chunks(ROWS).enumerate() {
-            self.machine
-                .set_sizes(&self.sizes.with(Symbol::Batch, rows.len()))?;
-            self.feed.write(&mut self.machine, rows)?;
-            // The prior counts once.
-            ports::real(&mut self.machine, "kl_weight", &[if at == 0 { 1.0 } else { 0.0 }])?;
-            self.machine.run()?;
-            let mut own = [0.0];
-            self.machine.take(self.loss, &mut own)?;
-            loss += own[0];
-            for argument in &self.arguments {
-                let part = &mut self.part[argument.range.clone()];
-                self.machine.take(argument.gradient, part)?;
-                let sums = gradient[argument.range.clone()].iter_mut().zip(&*part);
-                sums.for_each(|(sum, slope)| *sum += slope);
-            }
-        }
-        Ok(loss)
-    }
+    descent::numbers(infer.cost.variational_parameters)
 }
 
 /// The constrained parameters that a descent drove far.

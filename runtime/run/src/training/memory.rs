@@ -1,7 +1,7 @@
 //! The memory of a training, before it runs.
 
 use crate::core::memory::{NUMBER, feed, machine, parameters, predicting, states, sum};
-use crate::training::maximum;
+use crate::training::{gap, maximum, surface};
 use bnnc_abi::data::Schema;
 use bnnc_abi::manifest::{Infer, Train};
 
@@ -24,8 +24,12 @@ pub fn training((infer, train): (&Infer, &Train), schema: &Schema, rows: usize, 
     let around = states(infer).max(feed(infer, &train.step, rows) + order + watching + parameters(infer));
     let training = machine(&train.step, &train.sizes(rows)) + around;
     let descending = train.gradient.as_ref().map_or(0, |gradient| {
-        let machine = machine(gradient, &maximum::sizes(train, rows));
-        let numbers = (maximum::numbers(infer) as u64).saturating_mul(NUMBER);
+        let machine = machine(gradient, &surface::sizes(train, rows));
+        let numbers = match train.has_noise {
+            true => gap::numbers(infer),
+            false => maximum::numbers(infer),
+        };
+        let numbers = (numbers as u64).saturating_mul(NUMBER);
         sum(&[machine, feed(infer, gradient, rows), numbers, parameters(infer)])
     });
     training.max(descending)

@@ -140,6 +140,13 @@ pub fn warnings(infer: &Infer, fitted: &Fitted, dataset: &Dataset) -> Vec<Diagno
         Doubt::Unfinished(Unfinished::Noisy(error)) => training::noisy_loss(names, error, rows),
     });
     let mut warnings: Vec<Diagnostic> = doubt.into_iter().collect();
+    // The best of few losses with much noise is one of luck: parameters that were kept may be those of a short training.
+    if let (Some(_), Some(descent)) = (&fitted.worsened, &fitted.descent)
+        && train.has_noise
+        && descent.is_short
+    {
+        warnings.push(training::not_at_minimum(names, descent.fall, rows));
+    }
     if let Some((best, worst)) = spread(fitted)
         && worst.is_above(best, material(weights(infer), rows))
     {

@@ -1,0 +1,232 @@
+//! Trainings under noise, by `vi` and `dropout`: short ones are reported and long ones are not.
+
+use super::support::root;
+use super::support::trial::Trial;
+use std::fs;
+
+/// Numbers between -1 and 1 without a pattern, the same in every run (the fractional parts of multiples of an irrational number, Weyl 1916).
+fn irregular(at: usize, stream: usize) -> f64 {
+    let step = [0.618_033_988_7, 0.754_877_666_2, 0.569_840_290_9, 0.819_172_513_4][stream % 4];
+    2.0 * ((at + 1) as f64 * step).fract() - 1.0
+}
+
+/// A table of two inputs with a standard deviation of one, a group of twelve, and a target.
+fn table(rows: usize, target: impl Fn(usize, [f64; 2]) -> f64) -> String {
+    let row = |at: usize| {
+        let x = [0, 1].map(|stream| 1.732 * irregular(at, stream));
+        format!("{},{},g{},{}\n", x[0], x[1], at % 12, target(at, x))
+    };
+    std::iter::once("u,v,g,y\n".to_owned())
+        .chain((0..rows).map(row))
+        .collect()
+}
+
+/// A model with its rows, and what its inferences need.
+struct Problem {
+    name: &'static str,
+    file: &'static str,
+    data: String,
+    program: String,
+    /// The parameters, from wide starts.
+    posterior: &'static str,
+    /// The weights whose inputs are dropped.
+    layers: &'static str,
+    /// The options of a short and of a long training.
+    short: &'static [&'static str],
+    long: &'static str,
+}
+
+const SHORT: [&str; 3] = ["steps = 100", "steps = 300", "steps = 300, schedule = linear"];
+
+fn regression(name: &'static str, target: &str, data: String) -> Problem {
+    let outcome = match target.starts_with("Normal") {
+        true => "sigma: positive ~ HalfNormal(2)\n  y",
+        false => "y",
+    };
+    let ty = match name {
+        "logistic" => "bool",
+        "Poisson" => "count",
+        _ => "real",
+    };
+    Problem {
+        name,
+        file: "rows.csv",
+        data,
+        program: format!(
+            "data rows = csv(\"rows.csv\") {{ inputs = [u, v] }}
+model M(x: real[d]) -> y: {ty} {{
+  a ~ Normal(0, 5)
+  b: real[d] ~ Normal(0, 5)
+  {outcome} ~ {target}
+}}"
+        ),
+        posterior: match name {
+            "linear" => "a, b, sigma ~ Normal(0, 1)",
+            _ => "a, b ~ Normal(0, 1)",
+        },
+        layers: "layers = [b], rate = 0.1",
+        short: &SHORT,
+        long: "",
+    }
+}
+
+fn hierarchical() -> Problem {
+    Problem {
+        name: "hierarchical",
+        file: "rows.csv",
+        data: table(180, |at, x| {
+            2.0 + irregular(at % 12, 2) + 0.7 * x[0] - 0.3 * x[1] + irregular(at, 3)
+        }),
+        program: "data rows = csv(\"rows.csv\")
+model M(u: real, v: real, g: index(J)) -> y: real {
+  mu ~ Normal(0, 5)
+  tau: positive ~ LogNormal(0, 0.5)
+  a: real[J] ~ Normal(mu, tau)
+  b: real[2] ~ Normal(0, 2)
+  sigma: positive ~ HalfNormal(2)
+  y ~ Normal(a[g] + dot(b, [u, v]), sigma)
+}"
+        .to_owned(),
+        posterior: "mu, tau, a, b, sigma ~ Normal(0, 1)",
+        layers: "layers = [b], rate = 0.1",
+        short: &SHORT,
+        long: "",
+    }
+}
+
+/// The network of `examples/yacht`, with the settings of the example as the long ones.
+fn network() -> Problem {
+    let folder = root().join("examples/yacht/data");
+    Problem {
+        name: "network",
+        file: "yacht.csv",
+        data: fs::read_to_string(folder.join("yacht.csv")).expect("the rows of the example"),
+        program: "use layers::Dense
+data rows = csv(\"yacht.csv\") { standardise = [inputs, target] }
+model M(x: real[d]) -> resistance: real {
+  hidden = Dense(50)
+  out    = Dense(1)
+  sigma: positive ~ HalfNormal(1)
+  resistance ~ Normal(out(tanh(hidden(x)))[0], sigma)
+}"
+        .to_owned(),
+        posterior: "hidden.*, out.* ~ Normal(scale = 0.01)\n  sigma ~ LogNormal(loc = -1, scale = 0.1)",
+        layers: "",
+        short: &[
+            "steps = 200, batch = 32",
+            "steps = 400, batch = 32, schedule = cosine",
+            "steps = 400, batch = 32, schedule = linear",
+        ],
+        long: "epochs = 3000, batch = 32, optimiser = Adam(2e-2), schedule = cosine",
+    }
+}
+
+fn problems() -> Vec<Problem> {
+    vec![
+        regression(
+            "linear",
+            "Normal(a + dot(b, x), sigma)",
+            table(80, |at, x| 1.0 + 2.0 * x[0] - x[1] + irregular(at, 2)),
+        ),
+        regression(
+            "logistic",
+            "Bernoulli(logit = a + dot(b, x))",
+            table(150, |at, x| {
+                f64::from(0.5 + 1.5 * x[0] - x[1] + 3.0 * irregular(at, 2) > 0.0)
+            }),
+        ),
+        regression(
+            "Poisson",
+            "Poisson(log_rate = a + dot(b, x))",
+            table(120, |at, x| {
+                ((0.8 + 0.6 * x[0] - 0.3 * x[1]).exp() + 1.5 * irregular(at, 2))
+                    .max(0.0)
+                    .round()
+            }),
+        ),
+        hierarchical(),
+        network(),
+    ]
+}
+
+impl Problem {
+    /// A run of one method with these options.
+    fn trial(&self, method: &str, options: &str) -> Trial {
+        let Problem {
+            program, posterior, ..
+        } = self;
+        let infer = match method {
+            "vi" => format!("infer fit = vi(Q, rows) {{ {options} }}"),
+            _ => {
+                let all: Vec<&str> = [self.layers, options]
+                    .into_iter()
+                    .filter(|part| !part.is_empty())
+                    .collect();
+                format!("infer fit = dropout(M, rows) {{ {} }}", all.join(", "))
+            }
+        };
+        let text = format!("{program}\nposterior Q of M {{ {posterior} }}\n{infer}\n");
+        Trial::new().file(self.file, &self.data).program(&text)
+    }
+}
+
+/// Whether a run reports that its training is short.
+fn warns(trial: &Trial, seed: usize) -> bool {
+    let output = trial.bnnc("run", &["--seed", &seed.to_string()]);
+    assert_eq!(output.status, 0, "{}", output.stderr);
+    output.stderr.contains("E0533")
+}
+
+#[test]
+fn a_short_training_under_noise_is_reported_with_its_remedy() {
+    for problem in problems() {
+        for method in ["vi", "dropout"] {
+            let output = problem.trial(method, problem.short[0]).bnnc("run", &[]);
+            output.assert_warning(
+                "E0533",
+                &["`fit` has not converged", "`steps = ", "optimiser = Adam("],
+            );
+        }
+    }
+}
+
+#[test]
+fn a_training_under_noise_that_has_converged_is_silent() {
+    for problem in problems().iter().filter(|problem| problem.name != "network") {
+        for method in ["vi", "dropout"] {
+            let trial = problem.trial(method, problem.long);
+            assert!(!warns(&trial, 0), "{} by {method}", problem.name);
+            let found = &trial.result(&[])["infer"]["fit"]["diagnostics"]["converged"];
+            assert_eq!(found, true);
+        }
+    }
+}
+
+/// Short trainings of five models and ten seeds, which have to be reported, and long ones, which must not be.
+#[test]
+#[ignore = "400 trainings, some minutes"]
+fn short_trainings_under_noise_are_told_from_long_ones() {
+    let (mut missed, mut alarms) = (Vec::new(), Vec::new());
+    for problem in problems() {
+        for method in ["vi", "dropout"] {
+            for options in problem.short.iter().chain(&[problem.long]) {
+                let trial = problem.trial(method, options);
+                let warned = (0..10).filter(|seed| warns(&trial, *seed)).count();
+                let line = format!(
+                    "{:<12} {method:<7} {warned:>2} of 10 warn  [{options}]",
+                    problem.name
+                );
+                println!("{line}");
+                match *options == problem.long {
+                    true if warned > 0 => alarms.push(line),
+                    false if warned < 10 => missed.push(line),
+                    _ => {}
+                }
+            }
+        }
+    }
+    assert!(
+        missed.is_empty() && alarms.is_empty(),
+        "missed {missed:#?}\nfalse {alarms:#?}"
+    );
+}
