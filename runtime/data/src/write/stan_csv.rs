@@ -8,9 +8,7 @@
 
 use crate::report;
 use crate::write::pending::Pending;
-use bnnc_abi::sampling::{
-    Adaptation, HmcOptions, Metric, NutsOptions, Penalty, SghmcOptions, SgldOptions, Transition,
-};
+use bnnc_abi::sampling::{Adaptation, Metric, Penalty, SghmcOptions, SgldOptions, Transition};
 use bnnc_base::diagnostic::Diagnostic;
 use std::fmt::Write as _;
 use std::io::{self, Seek, SeekFrom, Write};
@@ -101,7 +99,10 @@ impl Chain {
             file: Pending::create(path).map_err(fail)?,
             statistics: order,
             elements: element_order(parameters),
-            metric: adaptation(settings.transition).map(|adaptation| adaptation.metric),
+            metric: settings
+                .transition
+                .adaptation()
+                .map(|adaptation| adaptation.metric),
             count_at: (before.len() as u64, count.len()),
             thin: settings.thin,
             expected: settings.draws,
@@ -300,7 +301,7 @@ fn settings_text(settings: &Settings<'_>) -> (String, String) {
     line(2, format!("num_warmup = {}", settings.warmup));
     line(2, format!("save_warmup = {}", u8::from(settings.saves_warmup)));
     line(2, format!("thin = {}", settings.thin));
-    if let Some(adaptation) = adaptation(settings.transition) {
+    if let Some(adaptation) = settings.transition.adaptation() {
         line(2, "adapt".into());
         line(
             3,
@@ -328,16 +329,13 @@ fn algorithm(transition: &Transition) -> Vec<(usize, String)> {
         head.into_iter().chain(options).collect()
     };
     match transition {
-        Transition::Nuts(NutsOptions {
-            max_depth,
-            adaptation,
-        }) => {
-            let engine = vec![(5, "nuts".into()), (6, format!("max_depth = {max_depth}"))];
-            hamiltonian("nuts", engine, adaptation)
+        Transition::Nuts(nuts) => {
+            let max_depth = format!("max_depth = {}", nuts.max_depth);
+            hamiltonian("nuts", vec![(5, "nuts".into()), (6, max_depth)], &nuts.adaptation)
         }
-        Transition::Hmc(HmcOptions { steps, adaptation }) => {
-            let engine = vec![(5, "static".into()), (6, format!("steps = {steps}"))];
-            hamiltonian("static", engine, adaptation)
+        Transition::Hmc(hmc) => {
+            let steps = format!("steps = {}", hmc.steps);
+            hamiltonian("static", vec![(5, "static".into()), (6, steps)], &hmc.adaptation)
         }
         Transition::Mala(adaptation) => plain("mala", &[("metric", metric(adaptation.metric).into())]),
         Transition::RandomWalk(adaptation) => {
@@ -383,16 +381,6 @@ fn metric(metric: Metric) -> &'static str {
         Metric::Unit => "unit_e",
         Metric::Automatic | Metric::Diagonal | Metric::Windowed => "diag_e",
         Metric::Dense | Metric::WindowedDense => "dense_e",
-    }
-}
-
-fn adaptation(transition: &Transition) -> Option<&Adaptation> {
-    match transition {
-        Transition::Nuts(NutsOptions { adaptation, .. })
-        | Transition::Hmc(HmcOptions { adaptation, .. })
-        | Transition::Mala(adaptation)
-        | Transition::RandomWalk(adaptation) => Some(adaptation),
-        Transition::Sgld(_) | Transition::Sghmc(_) | Transition::Penalty(_) => None,
     }
 }
 

@@ -6,7 +6,7 @@ use super::codes::{
     FEW_EFFECTIVE_DRAWS, NOISY_DIFFERENCES, NOT_FINITE, ROWS_NOT_LEFT_OUT, TRAJECTORIES_CUT,
 };
 use crate::loo::Shapes;
-use bnnc_abi::sampling::{NutsOptions, Transition};
+use bnnc_abi::sampling::Transition;
 use bnnc_base::diagnostic::{Code, Diagnostic, Fault, Place, Severity};
 
 /// Draws of a chain whose halves can be compared.
@@ -368,16 +368,13 @@ fn noisy_differences(facts: &Facts<'_>) -> Option<Diagnostic> {
 }
 
 fn trajectories_cut(facts: &Facts<'_>) -> Option<Diagnostic> {
-    let Transition::Nuts(NutsOptions {
-        max_depth,
-        adaptation,
-    }) = facts.transition
-    else {
+    let Transition::Nuts(nuts) = facts.transition else {
         return None;
     };
     if facts.cut == 0 {
         return None;
     }
+    let max_depth = nuts.max_depth;
     let text = format!(
         "{} of {} trajectories were cut at `max_depth = {max_depth}`",
         facts.cut, facts.iterations
@@ -388,7 +385,7 @@ fn trajectories_cut(facts: &Facts<'_>) -> Option<Diagnostic> {
             false => "the chains move too slowly to reach all of the posterior",
         })
         .help(format!("allow longer ones: `max_depth = {}`", max_depth + 2));
-    if !adaptation.metric.is_dense() {
+    if !nuts.adaptation.metric.is_dense() {
         diagnostic = diagnostic.help("where sites are strongly correlated, `metric = dense`");
     }
     Some(diagnostic.help("standardise inputs and target, and give every site a proper prior"))
