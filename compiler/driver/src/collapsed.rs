@@ -4,6 +4,7 @@ mod treated;
 
 use crate::codes;
 use crate::infer::{Compilation, Elaborated, Failure};
+use crate::methods::{Kept, Method, Parts};
 use crate::training::Programs;
 use bnnc_abi::collapsed::{
     Collapsed, CollapsedOptions, Compat, Form, Noise, NoiseForm, Options, Radius, Selection,
@@ -11,11 +12,11 @@ use bnnc_abi::collapsed::{
 use bnnc_abi::cost::Cost;
 use bnnc_abi::iterates::{Covariance, SwagOptions};
 use bnnc_abi::laplace::{self, Likelihood};
-use bnnc_abi::manifest::{SiteReport, Work};
+use bnnc_abi::manifest::{Infer, SiteReport, Work};
+use bnnc_abi::method::MethodDef;
 use bnnc_abi::method::declare::OptionName;
 use bnnc_base::dtype::Precision;
 use bnnc_graph::function::Function;
-use bnnc_loops::backend::Backend;
 use bnnc_math::triangle::ALPHA_L2;
 use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::collapse::{Collapse, collapse};
@@ -37,14 +38,39 @@ const SNAPSHOTS: SwagOptions = SwagOptions {
 /// An option that does not go with others, what is wrong, and what to do.
 type Apart = (OptionName, String, &'static str);
 
+/// Iterates, and integrals over some weights.
+pub(crate) struct Collapses;
+
+impl Method for Collapses {
+    fn programs(&self, compilation: &mut Compilation<'_>, parts: Parts<'_>) -> Result<Programs, Failure> {
+        compilation.collapsed_programs(parts)
+    }
+
+    fn needs_sites(&self) -> bool {
+        true
+    }
+
+    fn without_draws(&self, _: &MethodDef) -> Option<&'static str> {
+        Some("integrates over parameters")
+    }
+
+    fn keeps_rows(&self, method: &MethodDef, _: &Infer) -> Option<Kept> {
+        Some(Kept::Always(format!(
+            "`{}` integrates over weights given all rows, and leaving rows out takes draws of every weight",
+            method.name
+        )))
+    }
+}
+
 impl Compilation<'_> {
     /// The programs of an infer that integrates over some weights, between iterates.
-    pub(crate) fn collapsed_programs(
-        &mut self,
-        elaborated: &Elaborated,
-        densities: &Densities,
-        backend: &dyn Backend,
-    ) -> Result<Programs, Failure> {
+    fn collapsed_programs(&mut self, parts: Parts<'_>) -> Result<Programs, Failure> {
+        let Parts {
+            elaborated,
+            densities,
+            backend,
+            ..
+        } = parts;
         let asked = self.options_of::<CollapsedOptions>()?;
         let found = self.collapse(elaborated, densities, &asked)?;
         let options = self.collapsing(&asked, &found)?;

@@ -1,12 +1,11 @@
 //! Comparisons: each metric that is named applies to each inference.
 
 use crate::codes::compare::metric_does_not_apply;
+use crate::methods::{self, Kept};
 use crate::program::Program;
 use bnnc_abi::data::Outliers;
 use bnnc_abi::manifest::{Compare, Infer, Manifest, Output};
-use bnnc_abi::method::Finds;
 use bnnc_abi::metrics::{self, Basis, Measure};
-use bnnc_abi::sampling::LeaveOneOut;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_hir::tree::{InferId, InferItem};
 
@@ -151,35 +150,10 @@ impl Applied<'_> {
     fn left_out(&self) -> Option<Why> {
         let help = "compare by `log_likelihood` on test rows: `test = fraction(0.2)` in the data".to_owned();
         let method = self.item.method;
-        let why = match method.finds {
-            Finds::Training if method.finds_point() => {
-                format!(
-                    "`{}` finds one point, and leaving rows out takes draws",
-                    method.name
-                )
-            }
-            Finds::Collapsed => format!(
-                "`{}` integrates over weights given all rows, and leaving rows out takes draws of every weight",
-                method.name
-            ),
-            Finds::Chains(_) => match self.infer.sampling() {
-                Some(sampling) if sampling.options.leave_one_out == LeaveOneOut::Never => {
-                    return Some((
-                        "`loo = never` turns it off".to_owned(),
-                        "remove `loo = never`".to_owned(),
-                    ));
-                }
-                Some(sampling) if sampling.options.temperature != 1.0 => {
-                    format!(
-                        "`temperature = {}` samples a tempered posterior, and no row can be left out of it",
-                        sampling.options.temperature
-                    )
-                }
-                Some(_) | None => return None,
-            },
-            Finds::Training | Finds::Masked | Finds::Laplace | Finds::Swag | Finds::Ensemble => return None,
-        };
-        Some((why, help))
+        match methods::of(method.finds).keeps_rows(method, self.infer)? {
+            Kept::Always(why) => Some((why, help)),
+            Kept::TurnedOff(why, help) => Some((why, help)),
+        }
     }
 }
 

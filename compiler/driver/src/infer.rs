@@ -1,6 +1,7 @@
 //! One infer: from its checked item to functions, programs and machine code, with the time of each stage.
 
 use crate::codes;
+use crate::methods::{self, Parts};
 use crate::names::{names, relate};
 use crate::options::Options;
 use crate::prior::shared_apart;
@@ -10,8 +11,9 @@ use bnnc_abi::code::Artifact;
 use bnnc_abi::data::Schema;
 use bnnc_abi::laplace;
 use bnnc_abi::manifest::{Infer, OptimiserChoice, Training};
+use bnnc_abi::method::Takes;
 use bnnc_abi::method::declare::{Mismatch, OptionGroup, OptionName, OptionValue};
-use bnnc_abi::method::{Finds, Takes};
+use bnnc_abi::sampling::ChainOptions;
 use bnnc_abi::steering::watches;
 use bnnc_abi::variational::ViOptions;
 use bnnc_base::diagnostic::{Diagnostic, Place};
@@ -347,7 +349,7 @@ impl<'a> Compilation<'a> {
             kl_draws,
             kl,
             layers,
-            jacobians: self.item.method.finds == Finds::Laplace,
+            jacobians: self.item.method.has::<laplace::Options>(),
             online: elaborated.is_online,
             scaled: None,
             gradient: self.descends(elaborated).then_some(CHECKED),
@@ -426,26 +428,21 @@ impl<'a> Compilation<'a> {
     pub fn compile(&mut self, schema: &Schema, backend: &dyn Backend) -> Result<Infer, Failure> {
         let clock = Instant::now();
         let elaborated = self.elaborate(schema)?;
-        let finds = self.item.method.finds;
-        if matches!(finds, Finds::Laplace | Finds::Collapsed) && elaborated.model.sites.is_empty() {
+        let method = methods::of(self.item.method.finds);
+        if method.needs_sites() && elaborated.model.sites.is_empty() {
             return Err(Failure::Program(vec![codes::nothing_to_sample(self.item, true)]));
         }
         let densities = self.density(&elaborated.model)?;
         let positions = self.row_positions(&densities, &elaborated.model, backend)?;
         let before = self.prior(&densities, &elaborated.model, backend)?;
         let (elaborated, densities) = self.grouped(elaborated, densities)?;
-        let programs = match finds {
-            Finds::Chains(sampler) => {
-                self.sampling_programs(sampler, (&elaborated, &densities), schema, backend)?
-            }
-            Finds::Training | Finds::Masked => self.training_programs(&elaborated, &densities, backend)?,
-            Finds::Laplace => self.laplace_programs(&elaborated, &densities, schema, backend)?,
-            Finds::Swag | Finds::Ensemble => self.iterates_programs(&elaborated, &densities, backend)?,
-            #[cfg(feature = "collapsed")]
-            Finds::Collapsed => self.collapsed_programs(&elaborated, &densities, backend)?,
-            #[cfg(not(feature = "collapsed"))]
-            Finds::Collapsed => return Err(Failure::Program(vec![codes::absent_method(self.item)])),
+        let parts = Parts {
+            elaborated: &elaborated,
+            densities: &densities,
+            schema,
+            backend,
         };
+        let programs = method.programs(self, parts)?;
         let precision = self.precision(backend)?;
         // Predictions read the parameters and change nothing.
         let predict = self.lower("predict", &programs.predict, &[], precision)?;
@@ -485,7 +482,7 @@ impl<'a> Compilation<'a> {
 
     /// Whether the method draws from the posterior by Markov chains.
     pub fn samples(&self) -> bool {
-        matches!(self.item.method.finds, Finds::Chains(_))
+        self.item.method.has::<ChainOptions>()
     }
 
     /// Where the infer stands in the program.

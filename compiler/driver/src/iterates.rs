@@ -2,27 +2,92 @@
 
 use crate::codes;
 use crate::infer::{Compilation, Elaborated, Failure};
+use crate::methods::{Method, Parts};
 use crate::training::Programs;
 use bnnc_abi::dropout::DropoutOptions;
 use bnnc_abi::iterates::{Covariance, Ensemble, Swag, SwagOptions};
 use bnnc_abi::manifest::{SiteReport, Train, Work};
-use bnnc_abi::method::Finds;
-use bnnc_loops::backend::Backend;
+use bnnc_abi::method::MethodDef;
 use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::dropout::{Dropped, Masks, dropped};
 use bnnc_rewrite::methods::sample::{self, Positions};
 use bnnc_rewrite::methods::train::Objective;
 use bnnc_rewrite::{pipeline, pipelines};
 
+/// A Gaussian over iterates, or the iterates themselves.
+pub(crate) struct Averages;
+
+impl Method for Averages {
+    fn programs(&self, compilation: &mut Compilation<'_>, parts: Parts<'_>) -> Result<Programs, Failure> {
+        let made = |this: &Compilation<'_>, train, moved| {
+            let swag = this.iterates(train, moved, this.options_of()?)?;
+            let family = match swag.gaussian.covariance {
+                Covariance::Snapshots => "iterates",
+                Covariance::Point | Covariance::Diagonal | Covariance::LowRank(_) => "Normal",
+            };
+            Ok((Work::Swag(Box::new(swag)), family))
+        };
+        compilation.iterates_programs(parts, made)
+    }
+
+    fn minimises_loss(&self) -> bool {
+        true
+    }
+}
+
+/// Several maxima.
+pub(crate) struct Ensembles;
+
+impl Method for Ensembles {
+    fn programs(&self, compilation: &mut Compilation<'_>, parts: Parts<'_>) -> Result<Programs, Failure> {
+        let made = |this: &Compilation<'_>, train, moved| {
+            let options = this.options_of()?;
+            let ensemble = Ensemble {
+                train,
+                moved,
+                options,
+            };
+            Ok((Work::Ensemble(Box::new(ensemble)), "members"))
+        };
+        compilation.iterates_programs(parts, made)
+    }
+
+    fn minimises_loss(&self) -> bool {
+        true
+    }
+}
+
+/// An optimiser under random masks.
+pub(crate) struct Drops;
+
+impl Method for Drops {
+    fn programs(&self, compilation: &mut Compilation<'_>, parts: Parts<'_>) -> Result<Programs, Failure> {
+        compilation.training_programs(parts)
+    }
+
+    fn minimises_loss(&self) -> bool {
+        true
+    }
+
+    fn without_draws(&self, _: &MethodDef) -> Option<&'static str> {
+        Some("draws masks, not parameters")
+    }
+}
+
 impl Compilation<'_> {
     /// The programs of an infer that collects iterates or members: the steps of `map`, and predictions and sites at many positions, as samplers
-    /// have them.
-    pub(crate) fn iterates_programs(
+    /// have them. `made` is of the training and the states that move, with the family of the sites.
+    fn iterates_programs(
         &mut self,
-        elaborated: &Elaborated,
-        densities: &Densities,
-        backend: &dyn Backend,
+        parts: Parts<'_>,
+        made: impl FnOnce(&Self, Train, Vec<String>) -> Result<(Work, &'static str), Failure>,
     ) -> Result<Programs, Failure> {
+        let Parts {
+            elaborated,
+            densities,
+            backend,
+            ..
+        } = parts;
         let positions = self.positions(elaborated, densities)?;
         if positions.moved.is_empty() {
             return Err(Failure::Program(vec![codes::nothing_to_sample(
@@ -33,15 +98,7 @@ impl Compilation<'_> {
         let objective = self.objective(elaborated, densities)?;
         let (train, cost) = self.train(&objective, elaborated, backend)?;
         let moved: Vec<String> = positions.moved.iter().map(|name| name.to_string()).collect();
-        let (work, family) = match self.item.method.finds {
-            Finds::Ensemble => (self.ensemble(train, moved)?, "members"),
-            _ => match self.iterates(train, moved, self.options_of()?)? {
-                swag if swag.gaussian.covariance == Covariance::Snapshots => {
-                    (Work::Swag(Box::new(swag)), "iterates")
-                }
-                swag => (Work::Swag(Box::new(swag)), "Normal"),
-            },
-        };
+        let (work, family) = made(self, train, moved)?;
         let report = |site: SiteReport| SiteReport {
             family: match &*site.family {
                 "sampled" => family.to_owned(),
@@ -66,14 +123,6 @@ impl Compilation<'_> {
             sample::positions(densities, model, posterior, &mut this.context)
         });
         result.map_err(|refusal| self.failure(refusal))
-    }
-
-    fn ensemble(&self, train: Train, moved: Vec<String>) -> Result<Work, Failure> {
-        Ok(Work::Ensemble(Box::new(Ensemble {
-            train,
-            moved,
-            options: self.options_of()?,
-        })))
     }
 
     /// How iterates are collected.

@@ -4,6 +4,7 @@ pub mod beforehand;
 
 use crate::codes;
 use crate::infer::{Compilation, Elaborated, Failure};
+use crate::methods::{Method, Parts};
 use crate::training::Programs;
 use bnnc_abi::code::Artifact;
 use bnnc_abi::cost::Cost;
@@ -13,6 +14,7 @@ use bnnc_abi::laplace::{
     Curvature, Laplace, Likelihood, Link, Options, Over, PriorPrecision, PriorStructure, Score, Structure,
 };
 use bnnc_abi::manifest::Work;
+use bnnc_abi::method::MethodDef;
 use bnnc_abi::method::declare::OptionName;
 use bnnc_abi::plan::Plan;
 use bnnc_base::fault::Fault;
@@ -27,15 +29,36 @@ use std::sync::Arc;
 /// The largest number in a structure.
 const MOST: f64 = 1e9;
 
+/// A Gaussian around a maximum.
+pub(crate) struct Approximates;
+
+impl Method for Approximates {
+    fn programs(&self, compilation: &mut Compilation<'_>, parts: Parts<'_>) -> Result<Programs, Failure> {
+        compilation.laplace_programs(parts)
+    }
+
+    fn needs_sites(&self) -> bool {
+        true
+    }
+
+    fn minimises_loss(&self) -> bool {
+        true
+    }
+
+    fn without_draws(&self, _: &MethodDef) -> Option<&'static str> {
+        Some("integrates over parameters")
+    }
+}
+
 impl Compilation<'_> {
     /// The programs of an infer that approximates the posterior by a Gaussian around a maximum.
-    pub(crate) fn laplace_programs(
-        &mut self,
-        elaborated: &Elaborated,
-        densities: &Densities,
-        schema: &Schema,
-        backend: &dyn Backend,
-    ) -> Result<Programs, Failure> {
+    fn laplace_programs(&mut self, parts: Parts<'_>) -> Result<Programs, Failure> {
+        let Parts {
+            elaborated,
+            densities,
+            schema,
+            backend,
+        } = parts;
         let options = self.laplace_options()?;
         self.going_together(&options, schema)?;
         let objective = self.objective(elaborated, densities)?;

@@ -14,6 +14,7 @@ pub mod infer;
 mod intercepts;
 mod iterates;
 mod laplace;
+mod methods;
 mod names;
 pub mod new_levels;
 pub mod observed;

@@ -4,13 +4,14 @@ use crate::backends;
 use crate::codes::new_levels::no_new_levels;
 use crate::compile::chosen;
 use crate::infer::{Compilation, Failure};
+use crate::methods;
 use crate::names::name;
 use crate::options::Options;
 use crate::prior::shared_apart;
 use crate::program::Program;
 use bnnc_abi::data::Schema;
 use bnnc_abi::manifest::{DataSource, Infer, Init, State};
-use bnnc_abi::method::{Finds, lookup};
+use bnnc_abi::method::lookup;
 use bnnc_base::fault::Fault;
 use bnnc_graph::model::{Model, Site};
 use bnnc_hir::elaborate::bind::{Bound, bind};
@@ -160,12 +161,7 @@ impl Compilation<'_> {
 /// Why predictions of an inference are not means over draws of all its parameters.
 fn no_draws(infer: &Infer) -> Option<String> {
     let method = lookup(infer.method)?;
-    let why = match method.finds {
-        Finds::Training if method.finds_point() => "finds one value of each parameter",
-        Finds::Masked => "draws masks, not parameters",
-        Finds::Laplace | Finds::Collapsed => "integrates over parameters",
-        Finds::Training | Finds::Chains(_) | Finds::Swag | Finds::Ensemble => return None,
-    };
+    let why = methods::of(method.finds).without_draws(method)?;
     Some(format!(
         "`{}` {why}: new levels need draws of the parameters of their prior",
         infer.method

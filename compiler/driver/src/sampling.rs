@@ -2,13 +2,14 @@
 
 use crate::codes;
 use crate::infer::{Compilation, Elaborated, Failure};
+use crate::methods::{Kept, Method, Parts};
 use crate::training::Programs;
 use bnnc_abi::cost::Cost;
-use bnnc_abi::data::Schema;
-use bnnc_abi::manifest::Work;
+use bnnc_abi::manifest::{Infer, Work};
+use bnnc_abi::method::MethodDef;
 use bnnc_abi::method::declare::OptionName;
 use bnnc_abi::sampling::{
-    ChainOptions, Column, Prepare, Report, Sampler, Sampling, SgldOptions, Steps, Transition,
+    ChainOptions, Column, LeaveOneOut, Prepare, Report, Sampler, Sampling, SgldOptions, Steps, Transition,
 };
 use bnnc_abi::steering::Refusal;
 use bnnc_base::dtype::Precision;
@@ -25,6 +26,29 @@ use std::sync::Arc;
 /// effective samples per gradient as a diagonal one, or many times more where there are correlations.
 const SMALL: usize = 50;
 
+/// Markov chains find the posterior.
+pub(crate) struct Samples(pub Sampler);
+
+impl Method for Samples {
+    fn programs(&self, compilation: &mut Compilation<'_>, parts: Parts<'_>) -> Result<Programs, Failure> {
+        compilation.sampling_programs(self.0, parts)
+    }
+
+    fn keeps_rows(&self, _: &MethodDef, infer: &Infer) -> Option<Kept> {
+        let options = &infer.sampling()?.options;
+        if options.leave_one_out == LeaveOneOut::Never {
+            let (why, help) = ("`loo = never` turns it off", "remove `loo = never`");
+            return Some(Kept::TurnedOff(why.to_owned(), help.to_owned()));
+        }
+        let temperature = options.temperature;
+        (temperature != 1.0).then(|| {
+            Kept::Always(format!(
+                "`temperature = {temperature}` samples a tempered posterior, and no row can be left out of it"
+            ))
+        })
+    }
+}
+
 impl Compilation<'_> {
     /// The functions that the infer's samplers ask.
     ///
@@ -40,13 +64,13 @@ impl Compilation<'_> {
     }
 
     /// The programs of an infer that samples.
-    pub(crate) fn sampling_programs(
-        &mut self,
-        sampler: Sampler,
-        (elaborated, densities): (&Elaborated, &Densities),
-        schema: &Schema,
-        backend: &dyn Backend,
-    ) -> Result<Programs, Failure> {
+    fn sampling_programs(&mut self, sampler: Sampler, parts: Parts<'_>) -> Result<Programs, Failure> {
+        let Parts {
+            elaborated,
+            densities,
+            schema,
+            backend,
+        } = parts;
         let options = self.options_of::<ChainOptions>()?;
         let sampled = self.sampled(elaborated, densities)?;
         if sampled.dimension == 0 {

@@ -2,9 +2,10 @@
 
 use crate::codes;
 use crate::infer::{Compilation, Elaborated, Failure};
+use crate::methods::{self, Kept, Method, Parts};
 use bnnc_abi::cost::Cost;
-use bnnc_abi::manifest::{Pruning, SiteReport, State, Train, Training, Work};
-use bnnc_abi::method::Finds;
+use bnnc_abi::manifest::{Infer, Pruning, SiteReport, State, Train, Training, Work};
+use bnnc_abi::method::MethodDef;
 use bnnc_base::dtype::Precision;
 use bnnc_graph::function::Function;
 use bnnc_loops::backend::Backend;
@@ -31,14 +32,44 @@ pub(crate) struct Programs {
     pub cost: Cost,
 }
 
+/// An optimiser finds the posterior.
+pub(crate) struct Trains;
+
+impl Method for Trains {
+    fn programs(&self, compilation: &mut Compilation<'_>, parts: Parts<'_>) -> Result<Programs, Failure> {
+        compilation.training_programs(parts)
+    }
+
+    fn minimises_loss(&self) -> bool {
+        true
+    }
+
+    fn without_draws(&self, method: &MethodDef) -> Option<&'static str> {
+        method
+            .finds_point()
+            .then_some("finds one value of each parameter")
+    }
+
+    fn keeps_rows(&self, method: &MethodDef, _: &Infer) -> Option<Kept> {
+        let why = || {
+            format!(
+                "`{}` finds one point, and leaving rows out takes draws",
+                method.name
+            )
+        };
+        method.finds_point().then(|| Kept::Always(why()))
+    }
+}
+
 impl Compilation<'_> {
     /// The programs of an infer that trains.
-    pub(crate) fn training_programs(
-        &mut self,
-        elaborated: &Elaborated,
-        densities: &Densities,
-        backend: &dyn Backend,
-    ) -> Result<Programs, Failure> {
+    pub(crate) fn training_programs(&mut self, parts: Parts<'_>) -> Result<Programs, Failure> {
+        let Parts {
+            elaborated,
+            densities,
+            backend,
+            ..
+        } = parts;
         let objective = self.objective(elaborated, densities)?;
         let (mut train, cost) = self.train(&objective, elaborated, backend)?;
         train.pruning = self.pruning(elaborated, densities, backend)?;
@@ -126,11 +157,7 @@ impl Compilation<'_> {
 
     /// Returns whether a descent from the end of the training may check it: where the method minimises a fixed loss.
     pub(crate) fn descends(&self, elaborated: &Elaborated) -> bool {
-        let is_fixed = match self.item.method.finds {
-            Finds::Training | Finds::Masked | Finds::Laplace | Finds::Swag | Finds::Ensemble => true,
-            Finds::Chains(_) | Finds::Collapsed => false,
-        };
-        is_fixed && !elaborated.is_online
+        methods::of(self.item.method.finds).minimises_loss() && !elaborated.is_online
     }
 
     /// The options of a training.

@@ -37,7 +37,7 @@ impl Method for Absent<'_> {
     }
 
     fn step_sizes(&self, rows: usize) -> Sizes {
-        self.train.options.sizes(rows)
+        self.train.sizes(rows)
     }
 
     fn finding(&self, _: &Extent<'_>) -> u64 {

@@ -1,0 +1,93 @@
+//! The methods as the compiler has them: one trait, one registry.
+
+#[cfg(not(feature = "collapsed"))]
+use crate::codes;
+#[cfg(feature = "collapsed")]
+use crate::collapsed::Collapses;
+use crate::infer::{Compilation, Elaborated, Failure};
+use crate::iterates::{Averages, Drops, Ensembles};
+use crate::laplace::Approximates;
+use crate::sampling::Samples;
+use crate::training::{Programs, Trains};
+use bnnc_abi::data::Schema;
+use bnnc_abi::manifest::Infer;
+use bnnc_abi::method::{Finds, MethodDef};
+use bnnc_loops::backend::Backend;
+use bnnc_rewrite::density::Densities;
+
+/// What the programs of a method are made of.
+#[derive(Clone, Copy)]
+pub(crate) struct Parts<'a> {
+    /// Model, posterior and optimiser.
+    pub elaborated: &'a Elaborated,
+    /// The densities of the model.
+    pub densities: &'a Densities,
+    /// What is known of the data.
+    pub schema: &'a Schema,
+    /// What generates code.
+    pub backend: &'a dyn Backend,
+}
+
+/// What the compiler asks of a method.
+pub(crate) trait Method {
+    /// The programs of an infer.
+    ///
+    /// # Errors
+    /// What the method cannot do with the model, the data or the options.
+    fn programs(&self, compilation: &mut Compilation<'_>, parts: Parts<'_>) -> Result<Programs, Failure>;
+
+    /// Whether a model without sites is an error before any of its programs are made.
+    fn needs_sites(&self) -> bool {
+        false
+    }
+
+    /// Returns whether its training minimises a fixed loss, so that a descent from its end can check it.
+    fn minimises_loss(&self) -> bool {
+        false
+    }
+
+    /// Why predictions are not means over draws of all parameters, if they are not: the rest of a sentence about the method.
+    fn without_draws(&self, _: &MethodDef) -> Option<&'static str> {
+        None
+    }
+
+    /// Why no training row can be left out, if none can.
+    fn keeps_rows(&self, _: &MethodDef, _: &Infer) -> Option<Kept> {
+        None
+    }
+}
+
+/// Why no training row can be left out.
+pub(crate) enum Kept {
+    /// A sentence without a full stop.
+    Always(String),
+    /// An option turns it off: the same, and the advice.
+    TurnedOff(String, String),
+}
+
+/// A method by what it finds a posterior with.
+pub(crate) fn of(finds: Finds) -> Box<dyn Method> {
+    match finds {
+        Finds::Chains(sampler) => Box::new(Samples(sampler)),
+        #[cfg(feature = "collapsed")]
+        Finds::Collapsed => Box::new(Collapses),
+        #[cfg(not(feature = "collapsed"))]
+        Finds::Collapsed => Box::new(Absent),
+        Finds::Ensemble => Box::new(Ensembles),
+        Finds::Laplace => Box::new(Approximates),
+        Finds::Masked => Box::new(Drops),
+        Finds::Swag => Box::new(Averages),
+        Finds::Training => Box::new(Trains),
+    }
+}
+
+/// A method that this build leaves out.
+#[cfg(not(feature = "collapsed"))]
+struct Absent;
+
+#[cfg(not(feature = "collapsed"))]
+impl Method for Absent {
+    fn programs(&self, compilation: &mut Compilation<'_>, _: Parts<'_>) -> Result<Programs, Failure> {
+        Err(Failure::Program(vec![codes::absent_method(compilation.item)]))
+    }
+}
