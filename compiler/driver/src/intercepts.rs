@@ -96,7 +96,7 @@ fn site(function: &Function, value: Value) -> Option<Arc<str>> {
         return None;
     };
     op.is(&ops::sample::SAMPLE)
-        .then(|| bnnc_graph::attr::symbol(attrs, 1).clone())
+        .then(|| ops::sample::site(attrs).clone())
 }
 
 fn is(function: &Function, value: Value, any: &[&'static OpDef]) -> bool {

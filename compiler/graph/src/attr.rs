@@ -81,7 +81,7 @@ fn bits(reals: &[f64]) -> impl Iterator<Item = u64> {
 macro_rules! getters {
     ($($(#[$meta:meta])* $name:ident $variant:ident $ty:ty;)*) => {
         $($(#[$meta])*
-        pub fn $name(attrs: &[Attr], at: usize) -> &$ty {
+        pub(crate) fn $name(attrs: &[Attr], at: usize) -> &$ty {
             match attrs.get(at) {
                 Some(Attr::$variant(value)) => value,
                 other => unreachable!("attribute {at} is {other:?}; the verifier admits only declared attributes"),
@@ -111,6 +111,51 @@ getters! {
     shape Shape Shape;
     /// The symbol at `at`.
     symbol Symbol Arc<str>;
+}
+
+/// Declares the attributes of an op, in order: its specification, and for each a function that reads it from the attributes of a node.
+macro_rules! attributes {
+    ($($name:ident: $kind:ident),* $(,)?) => {
+        #[allow(non_camel_case_types)]
+        enum Position {
+            $($name),*
+        }
+
+        /// The specification of the attributes.
+        pub(super) const ATTRS: &[$crate::attr::AttrSpec] =
+            &[$($crate::attr::AttrSpec::new(stringify!($name), $crate::attr::AttrKind::$kind)),*];
+
+        $($crate::attr::attributes!(@read $name $kind);)*
+    };
+    (@read $name:ident Dist) => { $crate::attr::attributes!(@borrowed $name dist std::sync::Arc<$crate::dist::Instance>); };
+    (@read $name:ident Function) => { $crate::attr::attributes!(@borrowed $name function std::sync::Arc<$crate::function::Function>); };
+    (@read $name:ident Ints) => { $crate::attr::attributes!(@borrowed $name ints [i64]); };
+    (@read $name:ident Reals) => { $crate::attr::attributes!(@borrowed $name reals [f64]); };
+    (@read $name:ident Shape) => { $crate::attr::attributes!(@borrowed $name shape bnnc_base::shape::Shape); };
+    (@read $name:ident Symbol) => { $crate::attr::attributes!(@borrowed $name symbol std::sync::Arc<str>); };
+    (@read $name:ident DType) => { $crate::attr::attributes!(@copied $name dtype bnnc_base::dtype::DType); };
+    (@read $name:ident Dim) => { $crate::attr::attributes!(@copied $name dim bnnc_base::shape::Dim); };
+    (@read $name:ident Int) => { $crate::attr::attributes!(@copied $name int i64); };
+    (@read $name:ident Real) => { $crate::attr::attributes!(@copied $name real f64); };
+    (@borrowed $name:ident $get:ident $ty:ty) => {
+        #[doc = concat!("The attribute `", stringify!($name), "` of a node.")]
+        pub fn $name(attrs: &[$crate::attr::Attr]) -> &$ty {
+            $crate::attr::$get(attrs, Position::$name as usize)
+        }
+    };
+    (@copied $name:ident $get:ident $ty:ty) => {
+        #[doc = concat!("The attribute `", stringify!($name), "` of a node.")]
+        pub fn $name(attrs: &[$crate::attr::Attr]) -> $ty {
+            *$crate::attr::$get(attrs, Position::$name as usize)
+        }
+    };
+}
+
+pub(crate) use attributes;
+
+/// Axes as positions.
+pub fn positions(axes: &[i64]) -> Vec<usize> {
+    axes.iter().map(|axis| *axis as usize).collect()
 }
 
 /// What an op declares of one attribute: its name in text, and an example of its kind.

@@ -14,9 +14,10 @@ use bnnc_base::arena::Arena;
 use bnnc_base::dtype::DType;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Dim, Shape};
-use bnnc_graph::attr::{self, Attr};
+use bnnc_graph::attr::Attr;
 use bnnc_graph::function::{Function, NodeKind, Value};
 use bnnc_graph::op::{KernelKind, Lower};
+use bnnc_graph::ops;
 use bnnc_graph::types::Type;
 use bnnc_math::philox;
 use std::collections::HashMap;
@@ -128,7 +129,7 @@ impl<'a> Import<'a> {
         let dims = site.ty.dims();
         Ok(match kind {
             KernelKind::Broadcast => {
-                let axes = attr::ints(site.attrs, 1).iter();
+                let axes = ops::broadcast::axes(site.attrs).iter();
                 self.view(
                     site.args[0],
                     axes.map(|axis| Coordinate::axis(*axis as usize)).collect(),
@@ -150,13 +151,21 @@ impl<'a> Import<'a> {
             KernelKind::OverlapAdd => self.overlap_add(site),
             KernelKind::Pad => self.pad(site),
             KernelKind::Patches => self.patches(site),
-            KernelKind::ReduceMax => self.reduce(site.args[0], &axes(site.attrs), Combine::Max),
-            KernelKind::ReduceSum => self.reduce(site.args[0], &axes(site.attrs), Combine::Sum),
+            KernelKind::ReduceMax => self.reduce(
+                site.args[0],
+                &ops::reduce_sum::positions(site.attrs),
+                Combine::Max,
+            ),
+            KernelKind::ReduceSum => self.reduce(
+                site.args[0],
+                &ops::reduce_sum::positions(site.attrs),
+                Combine::Sum,
+            ),
             KernelKind::Reshape => self.reshape(site.args[0], dims),
             KernelKind::Scan => {
                 let (body, sliced) = (
-                    attr::function(site.attrs, 0).clone(),
-                    *attr::int(site.attrs, 1) as usize,
+                    ops::scan::function(site.attrs).clone(),
+                    ops::scan::mapped(site.attrs) as usize,
                 );
                 let looped = Loop {
                     args: site.args.clone(),
@@ -168,7 +177,7 @@ impl<'a> Import<'a> {
             }
             KernelKind::ScatterAdd => self.scatter(site),
             KernelKind::Slice => {
-                let [starts, strides] = [0, 2].map(|at| attr::ints(site.attrs, at));
+                let (starts, strides) = (ops::slice::starts(site.attrs), ops::slice::strides(site.attrs));
                 let window = starts.iter().zip(strides).enumerate();
                 let at = window
                     .map(|(axis, (start, stride))| movement::strided(axis, *start, *stride))
@@ -178,14 +187,14 @@ impl<'a> Import<'a> {
             KernelKind::StopGradient => site.args[0],
             KernelKind::Transpose => {
                 let mut at = vec![Coordinate::default(); dims.len()];
-                let axes = attr::ints(site.attrs, 0).iter().enumerate();
+                let axes = ops::transpose::axes(site.attrs).iter().enumerate();
                 axes.for_each(|(axis, inner)| at[*inner as usize] = Coordinate::axis(axis));
                 self.view(site.args[0], at, dims)
             }
             KernelKind::TriangularSolve => {
                 let (batch, n) = stacked(&self.dims(site.args[0]));
                 let columns = Polynomial::of(dims[dims.len() - 1]);
-                let transposed = Polynomial::fixed(*attr::int(site.attrs, 0));
+                let transposed = Polynomial::fixed(ops::triangular_solve::transposed(site.attrs));
                 self.call(
                     &primitive::TRIANGULAR_SOLVE,
                     site,
@@ -210,10 +219,10 @@ impl<'a> Import<'a> {
     }
 
     fn cumsum(&mut self, site: &Site) -> TensorId {
-        let (axis, dims) = (*attr::int(site.attrs, 0) as usize, site.ty.dims());
+        let (axis, dims) = (ops::cumsum::axis(site.attrs) as usize, site.ty.dims());
         let sizes = [&dims[..axis], &dims[axis..=axis], &dims[axis + 1..]].map(Polynomial::product);
         let mut ints = sizes.to_vec();
-        ints.push(Polynomial::fixed(*attr::int(site.attrs, 1)));
+        ints.push(Polynomial::fixed(ops::cumsum::reverse(site.attrs)));
         self.call(&primitive::CUMSUM, site, ints)
     }
 
@@ -221,7 +230,7 @@ impl<'a> Import<'a> {
         let dims = site.ty.dims();
         let values = match &site.attrs[2] {
             Attr::Real(value) => return self.push(Kind::Const(*value), dims, site.ty.dtype),
-            _ => attr::reals(site.attrs, 2),
+            _ => ops::literal::values(site.attrs),
         };
         if let Some(first) = values.first()
             && values.iter().all(|value| value.to_bits() == first.to_bits())
@@ -232,20 +241,20 @@ impl<'a> Import<'a> {
             name: "literal".into(),
             storage: storage(site.ty.dtype),
             shape: site.ty.shape.clone(),
-            role: Role::Constant(values.as_slice().into()),
+            role: Role::Constant(values.into()),
         });
         self.buffer(id, site.ty)
     }
 
     fn noise(&mut self, site: &Site) -> Result<TensorId, Fault> {
-        let [name, path] = [0, 1].map(|at| attr::symbol(site.attrs, at));
+        let (name, path) = (ops::noise::kind(site.attrs), ops::noise::site(site.attrs));
         let unknown = || Fault::Bug(format!("there is no noise `{name}`"));
         let kind = NoiseKind::from_name(name).ok_or_else(unknown)?;
         Ok(self.stream(site, (kind, path), None))
     }
 
     fn gamma_noise(&mut self, site: &Site) -> TensorId {
-        let path = attr::symbol(site.attrs, 0);
+        let path = ops::gamma_noise::site(site.attrs);
         self.stream(site, (NoiseKind::Gamma, path), Some(site.args[3]))
     }
 
@@ -272,10 +281,6 @@ impl<'a> Import<'a> {
             DType::Real,
         )
     }
-}
-
-fn axes(attrs: &[Attr]) -> Vec<usize> {
-    attr::ints(attrs, 0).iter().map(|axis| *axis as usize).collect()
 }
 
 /// The number of matrices, and their rows, of stacked square matrices.

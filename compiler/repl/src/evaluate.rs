@@ -5,7 +5,6 @@ use bnnc_base::dtype::DType;
 use bnnc_base::shape::{Shape, Sizes};
 use bnnc_base::source::Span;
 use bnnc_driver::concrete::Concrete;
-use bnnc_graph::attr;
 use bnnc_graph::function::{Function, NodeKind, Value};
 use bnnc_graph::op::OpDef;
 use bnnc_graph::ops;
@@ -205,7 +204,7 @@ pub fn compute(function: Function, inputs: &[Tensor], streams: &Streams) -> Resu
                     values.push((op.eval)(&args, attrs));
                     continue;
                 }
-                let (instance, site) = ((**attr::dist(attrs, 0)).clone(), attr::symbol(attrs, 1));
+                let (instance, site) = ((**ops::sample::dist(attrs)).clone(), ops::sample::site(attrs));
                 let params = args.into_iter().take(instance.params.len()).cloned().collect();
                 let tensor = Concrete { instance, params }.draw(&streams.name(site), streams.number(site))?;
                 if op.is(&ops::sample::SAMPLE) {

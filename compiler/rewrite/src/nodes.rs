@@ -3,7 +3,7 @@
 use crate::rule::Call;
 use bnnc_base::arena::Id;
 use bnnc_base::shape::Dim;
-use bnnc_graph::attr::{self, Attr};
+use bnnc_graph::attr::Attr;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, NodeKind, Value};
 use bnnc_graph::op::OpDef;
@@ -220,7 +220,7 @@ pub fn constant_of(builder: &Builder, value: Value) -> Option<f64> {
     if let Some(source) = operand(builder, value, &ops::broadcast::BROADCAST) {
         return constant_of(builder, source);
     }
-    application(builder, value, &ops::constant::CONSTANT).map(|(_, attrs)| *attr::real(attrs, 2))
+    application(builder, value, &ops::constant::CONSTANT).map(|(_, attrs)| ops::constant::value(attrs))
 }
 
 /// The mean along axis 0.
@@ -271,7 +271,7 @@ fn describe_to(function: &Function, value: Value, depth: usize) -> String {
     match &function.nodes[value].kind {
         NodeKind::Param(name) => name.to_string(),
         NodeKind::Apply { op, attrs, .. } if op.is(&ops::constant::CONSTANT) => {
-            attr::real(attrs, 2).to_string()
+            ops::constant::value(attrs).to_string()
         }
         NodeKind::Apply { .. } if depth == 0 => value.to_string(),
         NodeKind::Apply { op, args, .. } => {

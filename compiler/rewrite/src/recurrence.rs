@@ -6,7 +6,7 @@ use crate::nodes;
 use bnnc_base::dtype::DType;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Dim, Shape};
-use bnnc_graph::attr::{self, Attr};
+use bnnc_graph::attr::Attr;
 use bnnc_graph::builder::{Builder, Window};
 use bnnc_graph::function::{Function, Value};
 use bnnc_graph::ops;
@@ -29,7 +29,7 @@ pub fn pull_back(
     attrs: &[Attr],
     cotangent: Value,
 ) -> Result<Vec<Option<Value>>, Fault> {
-    let count = *attr::int(attrs, 1) as usize;
+    let count = ops::scan::mapped(attrs) as usize;
     let Dim::Fixed(length) = builder.ty(value).dims()[0] else {
         return Err(Fault::Limit(
             "a recurrence of symbolic length has no derivative yet".to_owned(),
@@ -37,7 +37,7 @@ pub fn pull_back(
     };
     let (xs, captured) = args[1..].split_at(count);
     let scan = Scan {
-        function: attr::function(attrs, 0),
+        function: ops::scan::function(attrs),
         init: args[0],
         xs,
         captured,

@@ -3,7 +3,7 @@
 use crate::batch::inline_batched;
 use crate::nodes;
 use bnnc_base::dtype::DType;
-use bnnc_graph::attr::{self, Attr};
+use bnnc_graph::attr::Attr;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, Value};
 use bnnc_graph::op::OpDef;
@@ -49,9 +49,9 @@ pub fn carried_out(op: &'static OpDef, types: &[Type], attrs: &[Attr]) -> Functi
         .enumerate()
         .map(|(at, ty)| builder.param(&at.to_string(), ty.clone()))
         .collect();
-    let function = attr::function(attrs, 0);
+    let function = ops::map::function(attrs);
     let value = if op.is(&ops::map::MAP) {
-        let count = *attr::int(attrs, 1) as usize;
+        let count = ops::map::mapped(attrs) as usize;
         let mapped: Vec<bool> = (0..args.len()).map(|at| at < count).collect();
         let dim = types[0].dims()[0];
         let (value, is_mapped) = inline_batched(&mut builder, function, &args, &mapped, dim)[0];
@@ -61,7 +61,7 @@ pub fn carried_out(op: &'static OpDef, types: &[Type], attrs: &[Attr]) -> Functi
             builder.broadcast_leading(value, dim)
         }
     } else {
-        let dim = *attr::dim(attrs, 1);
+        let dim = ops::expect::draws(attrs);
         let draws = builder.iota(dim);
         debug_assert_eq!(builder.ty(draws).dtype, DType::Int);
         let operands: Vec<Value> = std::iter::once(draws).chain(args).collect();

@@ -3,7 +3,6 @@
 use bnnc_base::arena::Id;
 use bnnc_base::shape::{Dim, Sizes, Symbol};
 use bnnc_graph::analysis::dataflow::needed_by;
-use bnnc_graph::attr;
 use bnnc_graph::eval::resolve;
 use bnnc_graph::function::{Function, NodeKind, Value};
 use bnnc_graph::ops;
@@ -43,7 +42,7 @@ pub fn evaluate(
                 Tensor::new(shape, inputs[&**name].clone())
             }
             NodeKind::Apply { args, attrs, .. } if sums_draws(function, value) => {
-                let (sum, magnitude) = sum(&values[args[0].index()], attr::ints(attrs, 0));
+                let (sum, magnitude) = sum(&values[args[0].index()], ops::reduce_sum::axes(attrs));
                 magnitudes.insert(value, magnitude / draws as f64);
                 sum
             }
@@ -83,7 +82,7 @@ fn sums_draws(function: &Function, value: Value) -> bool {
         return false;
     };
     let is_draws = |axis: &i64| function.ty(args[0]).dims()[*axis as usize] == Dim::Symbol(Symbol::KlDraws);
-    op.is(&ops::reduce_sum::REDUCE_SUM) && attr::ints(attrs, 0).iter().any(is_draws)
+    op.is(&ops::reduce_sum::REDUCE_SUM) && ops::reduce_sum::axes(attrs).iter().any(is_draws)
 }
 
 /// The sum along axes, and the largest sum of absolute terms.

@@ -2,9 +2,7 @@
 //! them, or they hold what the classes are drawn from.
 
 use bnnc_base::shape::Dim;
-use bnnc_graph::attr;
 use bnnc_graph::function::{Function, NodeKind, Value};
-use bnnc_graph::labels::Labels;
 use bnnc_graph::ops;
 use std::sync::Arc;
 
@@ -30,7 +28,7 @@ pub fn met(function: &Function) -> Vec<Met> {
             continue;
         };
         if op.is(&ops::contract::CONTRACT) {
-            let labels = Labels::checked(attr::symbol(attrs, 0));
+            let labels = ops::contract::parsed(attrs);
             let sides = [(args[0], &labels.left), (args[1], &labels.right)];
             for (own, other) in [(sides[0], sides[1]), (sides[1], sides[0])] {
                 let axis = |letter: &char| own.1.iter().position(|known| known == letter);
@@ -43,7 +41,7 @@ pub fn met(function: &Function) -> Vec<Met> {
             }
         }
         if op.is(&ops::gather::GATHER) {
-            let axis = usize::try_from(*attr::int(attrs, 0)).unwrap_or_default();
+            let axis = usize::try_from(ops::gather::axis(attrs)).unwrap_or_default();
             found.extend(meeting(function, args[0], axis, args[1]));
         }
         if op.is(&ops::observe::OBSERVE)
@@ -66,7 +64,7 @@ fn classes(function: &Function, scores: Value, output: Value, found: &mut Vec<Me
         args.iter().for_each(|arg| classes(function, *arg, output, found));
     }
     if op.is(&ops::contract::CONTRACT) {
-        let labels = Labels::checked(attr::symbol(attrs, 0));
+        let labels = ops::contract::parsed(attrs);
         for (operand, letters) in args.iter().zip([&labels.left, &labels.right]) {
             let axis = letters
                 .iter()
@@ -83,7 +81,7 @@ fn meeting(function: &Function, site: Value, axis: usize, port: Value) -> Option
     };
     let name = op
         .is(&ops::sample::SAMPLE)
-        .then(|| attr::symbol(attrs, 1).clone())?;
+        .then(|| ops::sample::site(attrs).clone())?;
     Some(Met {
         site: name,
         rank: function.ty(site).rank(),

@@ -1,6 +1,6 @@
 //! `broadcast x, shape, axes`: repeats elements along new axes.
 
-use crate::attr::{self, Attr, AttrKind, AttrSpec};
+use crate::attr::{Attr, attributes};
 use crate::builder::Builder;
 use crate::example;
 use crate::function::Value;
@@ -10,19 +10,18 @@ use crate::tensor::Tensor;
 use crate::types::Type;
 use bnnc_base::shape::{Dim, Shape};
 
+attributes! { shape: Shape, axes: Ints }
+
 /// Repeats elements along new axes.
 pub static BROADCAST: OpDef = OpDef {
     name: "broadcast",
     doc: "Repeats elements along new axes: axis `i` of `x` becomes axis `axes[i]` of the result of this shape.",
     arity: Arity::Exactly(1),
-    attrs: &[
-        AttrSpec::new("shape", AttrKind::Shape),
-        AttrSpec::new("axes", AttrKind::Ints),
-    ],
+    attrs: ATTRS,
     infer,
     eval,
     vjp: Vjp::Rule(|b, site, dy| {
-        let axes = attr::ints(site.attrs, 1);
+        let axes = axes(site.attrs);
         let new: Vec<usize> = (0..b.rank(dy))
             .filter(|axis| !axes.contains(&(*axis as i64)))
             .collect();
@@ -35,7 +34,7 @@ pub static BROADCAST: OpDef = OpDef {
 };
 
 fn infer(types: &[&Type], attrs: &[Attr]) -> Inferred {
-    let (shape, axes) = (attr::shape(attrs, 0), attr::ints(attrs, 1));
+    let (shape, axes) = (shape(attrs), axes(attrs));
     let x = types[0];
     if axes.len() != x.rank() {
         return Err(format!("expected one axis for each of {x}, found {axes:?}"));
@@ -51,16 +50,16 @@ fn infer(types: &[&Type], attrs: &[Attr]) -> Inferred {
 }
 
 fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
-    let axes = attr::ints(attrs, 1);
-    Tensor::from_fn(crate::eval::sizes(attr::shape(attrs, 0)), |index| {
+    let axes = axes(attrs);
+    Tensor::from_fn(crate::eval::sizes(shape(attrs)), |index| {
         let inner: Vec<usize> = axes.iter().map(|axis| index[*axis as usize]).collect();
         x[0].at(&inner)
     })
 }
 
 fn batch(b: &mut Builder, site: &Site, _: &[bool], dim: Dim) -> Value {
-    let shape = attr::shape(site.attrs, 0).prepend(dim);
-    let shifted = attr::ints(site.attrs, 1).iter().map(|axis| *axis as usize + 1);
+    let shape = shape(site.attrs).prepend(dim);
+    let shifted = axes(site.attrs).iter().map(|axis| *axis as usize + 1);
     let axes: Vec<usize> = std::iter::once(0).chain(shifted).collect();
     b.broadcast(site.args[0], &shape, &axes)
 }

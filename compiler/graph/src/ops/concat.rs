@@ -1,6 +1,6 @@
 //! `concat x, .., axis`: operands joined along an axis.
 
-use crate::attr::{self, Attr, AttrKind, AttrSpec};
+use crate::attr::{Attr, attributes};
 use crate::builder::Builder;
 use crate::builder::Window;
 use crate::example;
@@ -11,12 +11,14 @@ use crate::tensor::Tensor;
 use crate::types::Type;
 use bnnc_base::shape::Dim;
 
+attributes! { axis: Int }
+
 /// Operands joined along an axis.
 pub static CONCAT: OpDef = OpDef {
     name: "concat",
     doc: "Operands joined along an axis of static size; their other axes are equal.",
     arity: Arity::AtLeast(1),
-    attrs: &[AttrSpec::new("axis", AttrKind::Int)],
+    attrs: ATTRS,
     infer,
     eval,
     vjp: Vjp::Rule(vjp),
@@ -27,7 +29,7 @@ pub static CONCAT: OpDef = OpDef {
 };
 
 fn infer(types: &[&Type], attrs: &[Attr]) -> Inferred {
-    let axis = infer::expect_axis(*attr::int(attrs, 0), types[0].rank())?;
+    let axis = infer::expect_axis(axis(attrs), types[0].rank())?;
     let mut total = 0;
     for ty in types {
         let mut alike = (*ty).clone();
@@ -48,7 +50,7 @@ fn infer(types: &[&Type], attrs: &[Attr]) -> Inferred {
 }
 
 fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
-    let axis = *attr::int(attrs, 0) as usize;
+    let axis = axis(attrs) as usize;
     let mut shape = x[0].shape.clone();
     shape[axis] = x.iter().map(|part| part.shape[axis]).sum();
     Tensor::from_fn(shape, |index| {
@@ -63,7 +65,7 @@ fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
 }
 
 fn vjp(b: &mut Builder, site: &Site, dy: Value) -> Vec<Option<Value>> {
-    let axis = *attr::int(site.attrs, 0) as usize;
+    let axis = axis(site.attrs) as usize;
     let mut start = 0;
     let mut cotangents = Vec::new();
     for part in site.args {
@@ -90,7 +92,7 @@ fn batch(b: &mut Builder, site: &Site, mapped: &[bool], dim: Dim) -> Value {
             }
         })
         .collect();
-    b.concat(&parts, *attr::int(site.attrs, 0) as usize + 1)
+    b.concat(&parts, axis(site.attrs) as usize + 1)
 }
 
 fn examples() -> Vec<Example> {

@@ -1,6 +1,6 @@
 //! `constant shape, dtype, value`: one number in every element.
 
-use crate::attr::{self, Attr, AttrKind, AttrSpec};
+use crate::attr::{Attr, attributes};
 use crate::example;
 use crate::op::{Arity, Batch, Example, Interval, KernelKind, Lower, OpDef, Vjp};
 use crate::tensor::Tensor;
@@ -8,24 +8,22 @@ use crate::types::Type;
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::Shape;
 
+attributes! { shape: Shape, dtype: DType, value: Real }
+
 /// One number in every element.
 pub static CONSTANT: OpDef = OpDef {
     name: "constant",
     doc: "One number in every element of a tensor.",
     arity: Arity::Exactly(0),
-    attrs: &[
-        AttrSpec::new("shape", AttrKind::Shape),
-        AttrSpec::new("dtype", AttrKind::DType),
-        AttrSpec::new("value", AttrKind::Real),
-    ],
-    infer: |_, attrs| Ok(Type::new(*attr::dtype(attrs, 1), attr::shape(attrs, 0).clone())),
+    attrs: ATTRS,
+    infer: |_, attrs| Ok(Type::new(dtype(attrs), shape(attrs).clone())),
     eval: |_, attrs| {
-        let sizes = crate::eval::sizes(attr::shape(attrs, 0));
-        Tensor::from_fn(sizes, |_| *attr::real(attrs, 2))
+        let sizes = crate::eval::sizes(shape(attrs));
+        Tensor::from_fn(sizes, |_| value(attrs))
     },
     vjp: Vjp::Zero("it has no operands"),
     batch: Batch::Elementwise,
-    range: |_, attrs| Interval::point(*attr::real(attrs, 2)),
+    range: |_, attrs| Interval::point(value(attrs)),
     lower: Lower::Kernel(KernelKind::Constant),
     examples,
 };

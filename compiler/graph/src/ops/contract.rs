@@ -1,6 +1,6 @@
 //! `contract x, y, labels`: products summed over labelled axes; matrix, dot and outer products alike.
 
-use crate::attr::{self, Attr, AttrKind, AttrSpec};
+use crate::attr::{Attr, attributes};
 use crate::builder::Builder;
 use crate::example;
 use crate::function::Value;
@@ -12,20 +12,22 @@ use crate::types::Type;
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::{Dim, Shape};
 
+attributes! { labels: Symbol }
+
 /// Products summed over labelled axes.
 pub static CONTRACT: OpDef = OpDef {
     name: "contract",
     doc: "Products of elements, summed over the letters that the result lacks: `ij,bj->bi` names every axis of both operands \
           and of the result by a letter.",
     arity: Arity::Exactly(2),
-    attrs: &[AttrSpec::new("labels", AttrKind::Symbol)],
+    attrs: ATTRS,
     infer,
     eval,
     vjp: Vjp::Rule(vjp),
     batch: Batch::Rule(batch),
     range: |x, attrs| {
         let product = x[0].times(x[1]);
-        if labels(attrs).summed().is_empty() {
+        if parsed(attrs).summed().is_empty() {
             product
         } else {
             product.sum_of_some()
@@ -35,14 +37,15 @@ pub static CONTRACT: OpDef = OpDef {
     examples,
 };
 
-fn labels(attrs: &[Attr]) -> Labels {
-    Labels::checked(attr::symbol(attrs, 0))
+/// The labels of a contraction.
+pub fn parsed(attrs: &[Attr]) -> Labels {
+    Labels::checked(labels(attrs))
 }
 
 fn infer(types: &[&Type], attrs: &[Attr]) -> Inferred {
     infer::expect_dtype(types, 0, &[DType::Real])?;
     infer::expect_dtype(types, 1, &[DType::Real])?;
-    let text = attr::symbol(attrs, 0);
+    let text = labels(attrs);
     let labels = Labels::parse(text)?;
     let mut sizes: Vec<(char, Dim)> = Vec::new();
     for (letters, ty) in [(&labels.left, types[0]), (&labels.right, types[1])] {
@@ -70,7 +73,7 @@ fn infer(types: &[&Type], attrs: &[Attr]) -> Inferred {
 }
 
 fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
-    let labels = labels(attrs);
+    let labels = parsed(attrs);
     let letters = labels.all();
     let size = |letter: &char| {
         let place = |list: &[char], of: &Tensor| list.iter().position(|l| l == letter).map(|at| of.shape[at]);
@@ -100,7 +103,7 @@ fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
 }
 
 fn vjp(b: &mut Builder, site: &Site, dy: Value) -> Vec<Option<Value>> {
-    let labels = labels(site.attrs);
+    let labels = parsed(site.attrs);
     let (x, y) = (site.args[0], site.args[1]);
     let left = cotangent(b, dy, (x, &labels.left), (y, &labels.right), &labels.result);
     let right = cotangent(b, dy, (y, &labels.right), (x, &labels.left), &labels.result);
@@ -130,7 +133,7 @@ fn cotangent(
 }
 
 fn batch(b: &mut Builder, site: &Site, mapped: &[bool], _: Dim) -> Value {
-    let mut labels = labels(site.attrs);
+    let mut labels = parsed(site.attrs);
     let letter = labels.unused();
     if mapped[0] {
         labels.left.insert(0, letter);

@@ -1,33 +1,32 @@
 //! `cumsum x, axis, reverse`: running sums along an axis.
 
-use crate::attr::{self, Attr, AttrKind, AttrSpec};
+use crate::attr::{Attr, attributes};
 use crate::example;
 use crate::infer;
 use crate::op::{Arity, Batch, Example, KernelKind, Lower, OpDef, Vjp};
 use crate::tensor::Tensor;
 use bnnc_base::dtype::DType;
 
+attributes! { axis: Int, reverse: Int }
+
 /// Running sums along an axis.
 pub static CUMSUM: OpDef = OpDef {
     name: "cumsum",
     doc: "Running sums along an axis, each with its own element; from the end if `reverse` is 1.",
     arity: Arity::Exactly(1),
-    attrs: &[
-        AttrSpec::new("axis", AttrKind::Int),
-        AttrSpec::new("reverse", AttrKind::Int),
-    ],
+    attrs: ATTRS,
     infer: |types, attrs| {
         infer::expect_dtype(types, 0, &[DType::Real])?;
-        infer::expect_axis(*attr::int(attrs, 0), types[0].rank())?;
+        infer::expect_axis(axis(attrs), types[0].rank())?;
         Ok(types[0].clone())
     },
     eval,
     vjp: Vjp::Rule(|b, site, dy| {
-        let (axis, reverse) = (*attr::int(site.attrs, 0) as usize, *attr::int(site.attrs, 1) != 0);
+        let (axis, reverse) = (axis(site.attrs) as usize, reverse(site.attrs) != 0);
         vec![Some(b.cumsum(dy, axis, !reverse))]
     }),
     batch: Batch::Rule(|b, site, _, _| {
-        let (axis, reverse) = (*attr::int(site.attrs, 0) as usize, *attr::int(site.attrs, 1) != 0);
+        let (axis, reverse) = (axis(site.attrs) as usize, reverse(site.attrs) != 0);
         b.cumsum(site.args[0], axis + 1, reverse)
     }),
     range: |x, _| x[0].sum_of_some(),
@@ -36,7 +35,7 @@ pub static CUMSUM: OpDef = OpDef {
 };
 
 fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
-    let (axis, reverse) = (*attr::int(attrs, 0) as usize, *attr::int(attrs, 1) != 0);
+    let (axis, reverse) = (axis(attrs) as usize, reverse(attrs) != 0);
     let size = x[0].shape[axis];
     Tensor::from_fn(x[0].shape.clone(), |index| {
         let range = if reverse {

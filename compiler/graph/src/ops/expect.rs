@@ -1,6 +1,6 @@
 //! `expect captured, .., function, draws`: the mean of a function over draws.
 
-use crate::attr::{self, Attr, AttrKind, AttrSpec};
+use crate::attr::{Attr, attributes};
 use crate::builder::Builder;
 use crate::example;
 use crate::function::{Function, Value};
@@ -14,15 +14,14 @@ use bnnc_base::dtype::DType;
 use bnnc_base::shape::{Dim, Shape};
 use std::sync::Arc;
 
+attributes! { function: Function, draws: Dim }
+
 /// The mean of a function over draws.
 pub static EXPECT: OpDef = OpDef {
     name: "expect",
     doc: "The mean of `function(draw, captured..)` over the integers `draw` below `draws`.",
     arity: Arity::AtLeast(0),
-    attrs: &[
-        AttrSpec::new("function", AttrKind::Function),
-        AttrSpec::new("draws", AttrKind::Dim),
-    ],
+    attrs: ATTRS,
     infer,
     eval,
     vjp: Vjp::None("`differentiate` handles it itself, through its function"),
@@ -35,7 +34,7 @@ pub static EXPECT: OpDef = OpDef {
 fn infer(types: &[&Type], attrs: &[Attr]) -> Inferred {
     let mut inner = vec![Type::int(Shape::scalar())];
     inner.extend(types.iter().map(|ty| (*ty).clone()));
-    let result = higher_order::result_type(attr::function(attrs, 0), &inner)?;
+    let result = higher_order::result_type(function(attrs), &inner)?;
     match result.dtype {
         DType::Real => Ok(result),
         DType::Int | DType::Bool => Err(format!("expected a function to reals, found {result}")),
@@ -43,7 +42,7 @@ fn infer(types: &[&Type], attrs: &[Attr]) -> Inferred {
 }
 
 fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
-    let (function, draws) = (attr::function(attrs, 0), crate::eval::size(*attr::dim(attrs, 1)));
+    let (function, draws) = (function(attrs), crate::eval::size(draws(attrs)));
     let mut sum = Tensor::zeros(crate::eval::result_sizes(function));
     for draw in 0..draws {
         let draw = Tensor::scalar(draw as f64);
@@ -62,7 +61,7 @@ fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
 fn batch(b: &mut Builder, site: &Site, mapped: &[bool], dim: Dim) -> Value {
     let mut with_draw = vec![false];
     with_draw.extend(mapped);
-    let lifted = higher_order::lifted(attr::function(site.attrs, 0), &with_draw, dim);
+    let lifted = higher_order::lifted(function(site.attrs), &with_draw, dim);
     b.apply(
         &EXPECT,
         site.args,

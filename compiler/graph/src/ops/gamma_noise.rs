@@ -1,6 +1,6 @@
 //! `gamma_noise draw, example, step, shape, site`: gamma variates of a counter-based stream.
 
-use crate::attr::{self, Attr, AttrKind, AttrSpec};
+use crate::attr::{Attr, attributes};
 use crate::builder::Builder;
 use crate::example;
 use crate::function::Value;
@@ -12,13 +12,15 @@ use bnnc_base::dtype::DType;
 use bnnc_math::gamma;
 use bnnc_math::philox;
 
+attributes! { site: Symbol }
+
 /// Gamma variates of a counter-based stream.
 pub static GAMMA_NOISE: OpDef = OpDef {
     name: "gamma_noise",
     doc: "Gamma variates of scale one from the stream of `site`, one for each element of `shape`, whose leading axes are those \
           of the integer coordinates draw, example and step.",
     arity: Arity::Exactly(4),
-    attrs: &[AttrSpec::new("site", AttrKind::Symbol)],
+    attrs: ATTRS,
     infer,
     eval,
     vjp: Vjp::Implicit(vjp),
@@ -45,7 +47,7 @@ fn infer(types: &[&Type], _: &[Attr]) -> Inferred {
 
 /// The streams of seed 0.
 fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
-    let key = philox::key(0, attr::symbol(attrs, 0));
+    let key = philox::key(0, site(attrs));
     let count: usize = x[3].shape[x[0].shape.len()..].iter().product();
     let mut result = x[3].clone();
     for (at, slot) in result.data.iter_mut().enumerate() {

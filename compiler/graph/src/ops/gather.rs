@@ -1,6 +1,6 @@
 //! `gather x, index, axis`: slices picked by an integer tensor.
 
-use crate::attr::{self, Attr, AttrKind, AttrSpec};
+use crate::attr::{Attr, attributes};
 use crate::builder::Builder;
 use crate::example;
 use crate::function::Value;
@@ -11,17 +11,19 @@ use crate::types::Type;
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::{Dim, Shape};
 
+attributes! { axis: Int }
+
 /// Slices picked by an integer tensor.
 pub static GATHER: OpDef = OpDef {
     name: "gather",
     doc: "`x` with `axis` replaced by the axes of `index`, each position by the slice it names; positions outside are \
           clamped to the ends.",
     arity: Arity::Exactly(2),
-    attrs: &[AttrSpec::new("axis", AttrKind::Int)],
+    attrs: ATTRS,
     infer,
     eval,
     vjp: Vjp::Rule(|b, site, dy| {
-        let axis = *attr::int(site.attrs, 0) as usize;
+        let axis = axis(site.attrs) as usize;
         let dim = b.shape(site.args[0]).dims()[axis];
         vec![Some(b.scatter_add(site.args[1], dy, axis, dim)), None]
     }),
@@ -34,14 +36,14 @@ pub static GATHER: OpDef = OpDef {
 fn infer(types: &[&Type], attrs: &[Attr]) -> Inferred {
     let (x, index) = (types[0], types[1]);
     infer::expect_dtype(types, 1, &[DType::Int])?;
-    let axis = infer::expect_axis(*attr::int(attrs, 0), x.rank())?;
+    let axis = infer::expect_axis(axis(attrs), x.rank())?;
     let mut dims = x.dims().to_vec();
     dims.splice(axis..=axis, index.dims().iter().copied());
     Ok(x.with_shape(Shape(dims)))
 }
 
 fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
-    let axis = *attr::int(attrs, 0) as usize;
+    let axis = axis(attrs) as usize;
     let (source, index) = (x[0], x[1]);
     let rank = index.shape.len();
     let mut shape = source.shape.clone();
@@ -61,7 +63,7 @@ pub(super) fn clamped(position: f64, size: usize) -> usize {
 
 fn batch(b: &mut Builder, site: &Site, mapped: &[bool], dim: Dim) -> Value {
     let (x, index) = (site.args[0], site.args[1]);
-    let axis = *attr::int(site.attrs, 0) as usize;
+    let axis = axis(site.attrs) as usize;
     match (mapped[0], mapped[1]) {
         (_, false) => b.gather(x, index, axis + 1),
         (false, true) => {

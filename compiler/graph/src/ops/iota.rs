@@ -1,27 +1,25 @@
 //! `iota dim`: 0, 1, 2, ...
 
-use crate::attr::{self, Attr, AttrKind, AttrSpec};
+use crate::attr::{Attr, attributes};
 use crate::example;
 use crate::op::{Arity, Batch, Interval, KernelKind, Lower, OpDef, Vjp};
 use crate::tensor::Tensor;
 use crate::types::Type;
 use bnnc_base::shape::{Dim, Shape};
 
+attributes! { dim: Dim }
+
 /// The integers from 0 below a size.
 pub static IOTA: OpDef = OpDef {
     name: "iota",
     doc: "The integers 0, 1, .. below `dim`.",
     arity: Arity::Exactly(0),
-    attrs: &[AttrSpec::new("dim", AttrKind::Dim)],
-    infer: |_, attrs| Ok(Type::int(Shape(vec![*attr::dim(attrs, 0)]))),
-    eval: |_, attrs| {
-        Tensor::from_fn(vec![crate::eval::size(*attr::dim(attrs, 0))], |index| {
-            index[0] as f64
-        })
-    },
+    attrs: ATTRS,
+    infer: |_, attrs| Ok(Type::int(Shape(vec![dim(attrs)]))),
+    eval: |_, attrs| Tensor::from_fn(vec![crate::eval::size(dim(attrs))], |index| index[0] as f64),
     vjp: Vjp::Zero("it has no operands"),
     batch: Batch::Elementwise,
-    range: |_, attrs| match attr::dim(attrs, 0).fixed() {
+    range: |_, attrs| match dim(attrs).fixed() {
         Some(size) => Interval::new(0.0, size.saturating_sub(1) as f64),
         None => Interval::NON_NEGATIVE,
     },

@@ -1,6 +1,6 @@
 //! `literal shape, dtype, values`: a small tensor written out.
 
-use crate::attr::{self, Attr, AttrKind, AttrSpec};
+use crate::attr::{Attr, attributes};
 use crate::example;
 use crate::infer::Inferred;
 use crate::op::{Arity, Batch, Example, Interval, KernelKind, Lower, OpDef, Vjp};
@@ -9,32 +9,25 @@ use crate::types::Type;
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::Shape;
 
+attributes! { shape: Shape, dtype: DType, values: Reals }
+
 /// A small static tensor written out, row-major.
 pub static LITERAL: OpDef = OpDef {
     name: "literal",
     doc: "A small static tensor written out, last axis fastest.",
     arity: Arity::Exactly(0),
-    attrs: &[
-        AttrSpec::new("shape", AttrKind::Shape),
-        AttrSpec::new("dtype", AttrKind::DType),
-        AttrSpec::new("values", AttrKind::Reals),
-    ],
+    attrs: ATTRS,
     infer,
-    eval: |_, attrs| {
-        Tensor::new(
-            crate::eval::sizes(attr::shape(attrs, 0)),
-            attr::reals(attrs, 2).clone(),
-        )
-    },
+    eval: |_, attrs| Tensor::new(crate::eval::sizes(shape(attrs)), values(attrs).to_vec()),
     vjp: Vjp::Zero("it has no operands"),
     batch: Batch::Elementwise,
-    range: |_, attrs| Interval::hull(attr::reals(attrs, 2)),
+    range: |_, attrs| Interval::hull(values(attrs)),
     lower: Lower::Kernel(KernelKind::Constant),
     examples,
 };
 
 fn infer(_: &[&Type], attrs: &[Attr]) -> Inferred {
-    let (shape, values) = (attr::shape(attrs, 0), attr::reals(attrs, 2));
+    let (shape, values) = (shape(attrs), values(attrs));
     let sizes = shape
         .static_sizes()
         .ok_or_else(|| format!("expected a static shape, found {shape}"))?;
@@ -47,7 +40,7 @@ fn infer(_: &[&Type], attrs: &[Attr]) -> Inferred {
             values.len()
         ));
     }
-    Ok(Type::new(*attr::dtype(attrs, 1), shape.clone()))
+    Ok(Type::new(dtype(attrs), shape.clone()))
 }
 
 fn examples() -> Vec<Example> {

@@ -1,8 +1,7 @@
 //! `log_softmax x, axis`: the logarithm of `softmax`.
 
-use super::logsumexp::{axis, examples};
+use super::logsumexp::{ATTRS, axis, examples, position};
 use super::reduce_sum::fold;
-use crate::attr::{self, AttrKind, AttrSpec};
 use crate::builder::Builder;
 use crate::function::Value;
 use crate::infer;
@@ -16,14 +15,14 @@ pub static LOG_SOFTMAX: OpDef = OpDef {
     name: "log_softmax",
     doc: "`x` minus its `logsumexp` along an axis: logits as normalised log probabilities.",
     arity: Arity::Exactly(1),
-    attrs: &[AttrSpec::new("axis", AttrKind::Int)],
+    attrs: ATTRS,
     infer: |types, attrs| {
         infer::expect_dtype(types, 0, &[DType::Real])?;
-        infer::expect_axis(*attr::int(attrs, 0), types[0].rank())?;
+        infer::expect_axis(axis(attrs), types[0].rank())?;
         Ok(types[0].clone())
     },
     eval: |x, attrs| {
-        let axis = axis(attrs);
+        let axis = position(attrs);
         let less = |of: &Tensor, by: &Tensor| {
             Tensor::from_fn(of.shape.clone(), |index| {
                 let mut outer = index.to_vec();
@@ -35,7 +34,7 @@ pub static LOG_SOFTMAX: OpDef = OpDef {
         less(&shifted, &(super::logsumexp::LOGSUMEXP.eval)(&[&shifted], attrs))
     },
     vjp: Vjp::Rule(vjp),
-    batch: Batch::Rule(|b, site, _, _| b.log_softmax(site.args[0], axis(site.attrs) + 1)),
+    batch: Batch::Rule(|b, site, _, _| b.log_softmax(site.args[0], position(site.attrs) + 1)),
     range: |_, _| Interval::new(f64::NEG_INFINITY, 0.0),
     lower: Lower::Expand(expand),
     examples,
@@ -44,7 +43,7 @@ pub static LOG_SOFTMAX: OpDef = OpDef {
 /// Differences to the largest element keep their digits where elements are large; those with `logsumexp` lose them when it is
 /// rounded.
 fn expand(b: &mut Builder, site: &Site) -> Value {
-    let (x, axis) = (site.args[0], axis(site.attrs));
+    let (x, axis) = (site.args[0], position(site.attrs));
     let shape = b.shape(x);
     let largest = b.reduce_max(x, &[axis]);
     let largest = b.stop_gradient(largest);
@@ -58,7 +57,7 @@ fn expand(b: &mut Builder, site: &Site) -> Value {
 }
 
 fn vjp(b: &mut Builder, site: &Site, dy: Value) -> Vec<Option<Value>> {
-    let axis = axis(site.attrs);
+    let axis = position(site.attrs);
     let shape = b.shape(dy);
     let weight = b.exp(site.result());
     let total = b.reduce_sum(dy, &[axis]);

@@ -1,7 +1,7 @@
 //! `logsumexp x, axis`: the logarithm of the sum of exponentials along an axis, which goes away.
 
 use super::reduce_sum::fold;
-use crate::attr::{self, Attr, AttrKind, AttrSpec};
+use crate::attr::{Attr, attributes};
 use crate::builder::Builder;
 use crate::example;
 use crate::function::Value;
@@ -12,30 +12,32 @@ use crate::types::Type;
 use bnnc_base::dtype::DType;
 use bnnc_math::special;
 
+attributes! { axis: Int }
+
 /// The logarithm of the sum of exponentials along an axis, which goes away.
 pub static LOGSUMEXP: OpDef = OpDef {
     name: "logsumexp",
     doc: "The logarithm of the sum of exponentials along an axis, which goes away; stable, and minus infinity where all \
           elements are.",
     arity: Arity::Exactly(1),
-    attrs: &[AttrSpec::new("axis", AttrKind::Int)],
+    attrs: ATTRS,
     infer,
     eval,
     vjp: Vjp::Rule(vjp),
-    batch: Batch::Rule(|b, site, _, _| b.logsumexp(site.args[0], axis(site.attrs) + 1)),
+    batch: Batch::Rule(|b, site, _, _| b.logsumexp(site.args[0], position(site.attrs) + 1)),
     range: |x, _| Interval::new(x[0].lo, f64::INFINITY),
     lower: Lower::Expand(expand),
     examples,
 };
 
 /// The axis that an op along one axis works on.
-pub(super) fn axis(attrs: &[Attr]) -> usize {
-    *attr::int(attrs, 0) as usize
+pub(super) fn position(attrs: &[Attr]) -> usize {
+    axis(attrs) as usize
 }
 
 fn infer(types: &[&Type], attrs: &[Attr]) -> Inferred {
     infer::expect_dtype(types, 0, &[DType::Real])?;
-    let axis = infer::expect_axis(*attr::int(attrs, 0), types[0].rank())?;
+    let axis = infer::expect_axis(axis(attrs), types[0].rank())?;
     Ok(types[0].with_shape(without_axes(&types[0].shape, &[axis])))
 }
 
@@ -49,7 +51,7 @@ fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
             largest + (-(a - b).abs()).exp().ln_1p()
         }
     };
-    fold(x[0], &[axis(attrs)], f64::NEG_INFINITY, join)
+    fold(x[0], &[position(attrs)], f64::NEG_INFINITY, join)
 }
 
 /// `x` where it is finite, else 0: infinities are not subtracted from each other.
@@ -87,7 +89,7 @@ impl Shifted {
 
 /// Weights are of differences to the largest element, which keep their digits where elements are large.
 fn vjp(b: &mut Builder, site: &Site, dy: Value) -> Vec<Option<Value>> {
-    let (x, axis) = (site.args[0], axis(site.attrs));
+    let (x, axis) = (site.args[0], position(site.attrs));
     let shape = b.shape(x);
     let shifted = Shifted::new(b, x, axis);
     let total = finite_or_zero(b, shifted.log_sum);
@@ -99,7 +101,7 @@ fn vjp(b: &mut Builder, site: &Site, dy: Value) -> Vec<Option<Value>> {
 }
 
 fn expand(b: &mut Builder, site: &Site) -> Value {
-    let shifted = Shifted::new(b, site.args[0], axis(site.attrs));
+    let shifted = Shifted::new(b, site.args[0], position(site.attrs));
     b.add(shifted.log_sum, shifted.largest)
 }
 

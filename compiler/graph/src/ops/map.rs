@@ -1,6 +1,6 @@
 //! `map x, .., captured, .., function, mapped`: a function along the first axis.
 
-use crate::attr::{self, Attr, AttrKind, AttrSpec};
+use crate::attr::{Attr, attributes};
 use crate::builder::Builder;
 use crate::example;
 use crate::function::{Function, Value};
@@ -12,16 +12,15 @@ use crate::types::Type;
 use bnnc_base::shape::Dim;
 use std::sync::Arc;
 
+attributes! { function: Function, mapped: Int }
+
 /// A function along the first axis.
 pub static MAP: OpDef = OpDef {
     name: "map",
     doc: "The results of `function` for each position of the first axis of the first `mapped` operands, with the other \
           operands captured, along a new first axis.",
     arity: Arity::AtLeast(1),
-    attrs: &[
-        AttrSpec::new("function", AttrKind::Function),
-        AttrSpec::new("mapped", AttrKind::Int),
-    ],
+    attrs: ATTRS,
     infer,
     eval,
     vjp: Vjp::None("`batch` inlines it before differentiation"),
@@ -32,16 +31,16 @@ pub static MAP: OpDef = OpDef {
 };
 
 fn infer(types: &[&Type], attrs: &[Attr]) -> Inferred {
-    let count = super::scan::expect_count(*attr::int(attrs, 1), types.len())?;
+    let count = super::scan::expect_count(mapped(attrs), types.len())?;
     let (size, mut inner) = higher_order::unmap(&types[..count])?;
     let size = size.ok_or("expected at least one mapped operand, found none")?;
     inner.extend(types[count..].iter().map(|ty| (*ty).clone()));
-    let result = higher_order::result_type(attr::function(attrs, 0), &inner)?;
+    let result = higher_order::result_type(function(attrs), &inner)?;
     Ok(result.with_shape(result.shape.prepend(size)))
 }
 
 fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
-    let (function, count) = (attr::function(attrs, 0), *attr::int(attrs, 1) as usize);
+    let (function, count) = (function(attrs), mapped(attrs) as usize);
     let rows = (0..x[0].shape[0]).map(|row| {
         let slices: Vec<Tensor> = x[..count].iter().map(|operand| operand.leading(row)).collect();
         let args: Vec<&Tensor> = slices.iter().chain(x[count..].iter().copied()).collect();
@@ -53,7 +52,7 @@ fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
 
 /// Maps the function that maps along the new axis: mapped operands carry it behind the axis that is mapped already.
 fn batch(b: &mut Builder, site: &Site, mapped: &[bool], dim: Dim) -> Value {
-    let (function, count) = (attr::function(site.attrs, 0), *attr::int(site.attrs, 1) as usize);
+    let (function, count) = (function(site.attrs), self::mapped(site.attrs) as usize);
     let args = super::scan::new_axis_second(b, site.args, mapped, 0..count);
     let lifted = higher_order::lifted(function, mapped, dim);
     let result = b.apply(&MAP, &args, vec![Attr::Function(lifted), Attr::Int(count as i64)]);

@@ -1,6 +1,6 @@
 //! `noise draw, example, step, kind, site, shape`: numbers of a counter-based stream.
 
-use crate::attr::{self, Attr, AttrKind, AttrSpec};
+use crate::attr::{Attr, attributes};
 use crate::example;
 use crate::infer::{self, Inferred};
 use crate::op::{Arity, Batch, Example, Interval, KernelKind, Lower, OpDef, Vjp};
@@ -11,22 +11,20 @@ use bnnc_base::dtype::DType;
 use bnnc_base::shape::Shape;
 use bnnc_math::philox;
 
+attributes! { kind: Symbol, site: Symbol, shape: Shape }
+
 /// Numbers of a counter-based stream.
 pub static NOISE: OpDef = OpDef {
     name: "noise",
     doc: "Random numbers of the stream of `site` (`uniform` on (0, 1) or standard `normal`), one tensor of this shape for \
           each element of the integer coordinates draw, example and step.",
     arity: Arity::Exactly(3),
-    attrs: &[
-        AttrSpec::new("kind", AttrKind::Symbol),
-        AttrSpec::new("site", AttrKind::Symbol),
-        AttrSpec::new("shape", AttrKind::Shape),
-    ],
+    attrs: ATTRS,
     infer,
     eval,
     vjp: Vjp::Zero("noise does not depend on parameters"),
     batch: Batch::Elementwise,
-    range: |_, attrs| match NoiseKind::from_name(attr::symbol(attrs, 0)) {
+    range: |_, attrs| match NoiseKind::from_name(kind(attrs)) {
         Some(NoiseKind::Uniform) => Interval::new(philox::unit(0), philox::unit(u32::MAX)),
         Some(NoiseKind::Normal | NoiseKind::Gamma) | None => Interval::REALS,
     },
@@ -37,25 +35,25 @@ pub static NOISE: OpDef = OpDef {
 fn infer(types: &[&Type], attrs: &[Attr]) -> Inferred {
     (0..3).try_for_each(|at| infer::expect_dtype(types, at, &[DType::Int]))?;
     infer::expect_equal_shapes(types)?;
-    let kind = attr::symbol(attrs, 0);
+    let kind = kind(attrs);
     if NoiseKind::from_name(kind).is_none_or(NoiseKind::has_shape) {
         return Err(format!(
             "expected the noise `uniform` or `normal`, found `{kind}`"
         ));
     }
     let mut dims = types[0].dims().to_vec();
-    dims.extend(attr::shape(attrs, 2).dims());
+    dims.extend(shape(attrs).dims());
     Ok(Type::real(Shape(dims)))
 }
 
 /// The streams of seed 0.
 fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
-    let number = match NoiseKind::from_name(attr::symbol(attrs, 0)) {
+    let number = match NoiseKind::from_name(kind(attrs)) {
         Some(NoiseKind::Uniform) => philox::uniform,
         Some(NoiseKind::Normal | NoiseKind::Gamma) | None => philox::normal,
     };
-    let key = philox::key(0, attr::symbol(attrs, 1));
-    let sizes = crate::eval::sizes(attr::shape(attrs, 2));
+    let key = philox::key(0, site(attrs));
+    let sizes = crate::eval::sizes(shape(attrs));
     let count: usize = sizes.iter().product();
     let mut result = Tensor::zeros(x[0].shape.iter().chain(&sizes).copied().collect());
     for (at, slot) in result.data.iter_mut().enumerate() {

@@ -1,23 +1,22 @@
 //! `observe params, .., value, dist, site`: the log density of a given value.
 
 use super::sample::expect_params;
-use crate::attr::{self, Attr, AttrKind, AttrSpec};
+use crate::attr::{Attr, attributes};
 use crate::example;
 use crate::infer::Inferred;
 use crate::op::{Arity, Batch, Example, Interval, Lower, OpDef, Vjp};
 use crate::types::Type;
+
+attributes! { dist: Dist, site: Symbol }
 
 /// The log density of a given value.
 pub static OBSERVE: OpDef = OpDef {
     name: "observe",
     doc: "The log density of the last operand under `dist` at the other operands, a term of the model named `site`.",
     arity: Arity::AtLeast(1),
-    attrs: &[
-        AttrSpec::new("dist", AttrKind::Dist),
-        AttrSpec::new("site", AttrKind::Symbol),
-    ],
+    attrs: ATTRS,
     infer,
-    eval: |x, attrs| crate::eval::only_result(&attr::dist(attrs, 0).log_density, x),
+    eval: |x, attrs| crate::eval::only_result(&dist(attrs).log_density, x),
     vjp: Vjp::None("a model is split into densities before it is differentiated"),
     batch: Batch::Expand,
     range: |_, _| Interval::REALS,
@@ -26,7 +25,7 @@ pub static OBSERVE: OpDef = OpDef {
 };
 
 fn infer(types: &[&Type], attrs: &[Attr]) -> Inferred {
-    let dist = attr::dist(attrs, 0);
+    let dist = dist(attrs);
     let [params @ .., value] = types else {
         return Err("expected a value to observe, found none".to_owned());
     };

@@ -1,6 +1,6 @@
 //! `one_hot index, dim`: a new last axis that is 1 at the position `index` and 0 elsewhere.
 
-use crate::attr::{self, Attr, AttrKind, AttrSpec};
+use crate::attr::{Attr, attributes};
 use crate::builder::Builder;
 use crate::example;
 use crate::function::Value;
@@ -11,19 +11,21 @@ use crate::types::Type;
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::{Dim, Shape};
 
+attributes! { dim: Dim }
+
 /// A new last axis that is 1 at the position `index` and 0 elsewhere.
 pub static ONE_HOT: OpDef = OpDef {
     name: "one_hot",
     doc: "A new last axis of size `dim` that is 1 at the position `index` and 0 elsewhere.",
     arity: Arity::Exactly(1),
-    attrs: &[AttrSpec::new("dim", AttrKind::Dim)],
+    attrs: ATTRS,
     infer: |types, attrs| {
         infer::expect_dtype(types, 0, &[DType::Int])?;
-        Ok(Type::real(append(&types[0].shape, *attr::dim(attrs, 0))))
+        Ok(Type::real(append(&types[0].shape, dim(attrs))))
     },
     eval: |x, attrs| {
         let mut shape = x[0].shape.clone();
-        shape.push(crate::eval::size(*attr::dim(attrs, 0)));
+        shape.push(crate::eval::size(dim(attrs)));
         Tensor::from_fn(shape, |index| {
             let (last, outer) = index.split_last().unwrap_or((&0, &[]));
             f64::from(u8::from(x[0].at(outer) == *last as f64))
@@ -43,7 +45,7 @@ fn append(shape: &Shape, dim: Dim) -> Shape {
 }
 
 fn expand(b: &mut Builder, site: &Site) -> Value {
-    let (index, dim) = (site.args[0], *attr::dim(site.attrs, 0));
+    let (index, dim) = (site.args[0], dim(site.attrs));
     let shape = append(&b.shape(index), dim);
     let rank = shape.rank();
     let wide = b.restore_axes(index, &shape, &[rank - 1]);

@@ -1,7 +1,7 @@
 //! `overlap_add x, sizes, strides`: windows added where they overlap; the reverse of `patches`.
 
 use super::patches::windows;
-use crate::attr::{self, Attr, AttrKind, AttrSpec};
+use crate::attr::{Attr, attributes};
 use crate::example;
 use crate::infer::{self, Inferred};
 use crate::op::{Arity, Batch, Example, Interval, KernelKind, Lower, OpDef, Vjp};
@@ -10,20 +10,19 @@ use crate::types::Type;
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::{Dim, Shape};
 
+attributes! { sizes: Ints, strides: Ints }
+
 /// Windows added where they overlap.
 pub static OVERLAP_ADD: OpDef = OpDef {
     name: "overlap_add",
     doc: "Windows, `strides` apart, added into axes of these sizes: the last axes are the positions in a window, then those of \
           the windows, and become one axis each. Where no window is, there is zero.",
     arity: Arity::Exactly(1),
-    attrs: &[
-        AttrSpec::new("sizes", AttrKind::Ints),
-        AttrSpec::new("strides", AttrKind::Ints),
-    ],
+    attrs: ATTRS,
     infer,
     eval,
     vjp: Vjp::Rule(|b, site, dy| {
-        let (parts, count) = (b.shape(site.args[0]), attr::ints(site.attrs, 0).len());
+        let (parts, count) = (b.shape(site.args[0]), sizes(site.attrs).len());
         let window = &parts.dims()[parts.rank() - 2 * count..parts.rank() - count];
         let sizes: Vec<usize> = window.iter().filter_map(|dim| dim.fixed()).collect();
         let attrs = vec![Attr::positions(&sizes), site.attrs[1].clone()];
@@ -37,7 +36,7 @@ pub static OVERLAP_ADD: OpDef = OpDef {
 
 fn infer(types: &[&Type], attrs: &[Attr]) -> Inferred {
     infer::expect_dtype(types, 0, &[DType::Real])?;
-    let (x, sizes, strides) = (types[0], attr::ints(attrs, 0), attr::ints(attrs, 1));
+    let (x, sizes, strides) = (types[0], sizes(attrs), strides(attrs));
     let count = sizes.len();
     if count == 0 || count != strides.len() {
         return Err(format!(
@@ -62,7 +61,7 @@ fn infer(types: &[&Type], attrs: &[Attr]) -> Inferred {
 }
 
 fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
-    let (x, sizes, strides) = (x[0], attr::ints(attrs, 0), attr::ints(attrs, 1));
+    let (x, sizes, strides) = (x[0], sizes(attrs), strides(attrs));
     let count = sizes.len();
     let first = x.shape.len() - 2 * count;
     let mut shape = x.shape[..first].to_vec();

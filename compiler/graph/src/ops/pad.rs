@@ -1,6 +1,6 @@
 //! `pad x, low, high, interior`: zeros around and between elements.
 
-use crate::attr::{self, Attr, AttrKind, AttrSpec};
+use crate::attr::{Attr, attributes};
 use crate::builder::Builder;
 use crate::example;
 use crate::function::Value;
@@ -10,26 +10,21 @@ use crate::tensor::Tensor;
 use crate::types::Type;
 use bnnc_base::shape::{Dim, Shape};
 
+attributes! { low: Ints, high: Ints, interior: Ints }
+
 /// Zeros around and between elements.
 pub static PAD: OpDef = OpDef {
     name: "pad",
     doc: "Zeros before (`low`), after (`high`) and between neighbouring (`interior`) elements of each axis.",
     arity: Arity::Exactly(1),
-    attrs: &[
-        AttrSpec::new("low", AttrKind::Ints),
-        AttrSpec::new("high", AttrKind::Ints),
-        AttrSpec::new("interior", AttrKind::Ints),
-    ],
+    attrs: ATTRS,
     infer,
     eval,
     vjp: Vjp::Rule(vjp),
     batch: Batch::Rule(|b, site, _, _| {
-        let widen = |at: usize| {
-            let mut entries = vec![0];
-            entries.extend(attr::ints(site.attrs, at));
-            Attr::Ints(entries)
-        };
-        b.apply(&PAD, site.args, vec![widen(0), widen(1), widen(2)])
+        let widths = [low(site.attrs), high(site.attrs), interior(site.attrs)];
+        let widen = |entries: &[i64]| Attr::Ints([&[0], entries].concat());
+        b.apply(&PAD, site.args, widths.map(widen).into())
     }),
     range: |x, _| Interval::union(&[x[0], Interval::point(0.0)]),
     lower: Lower::Kernel(KernelKind::Pad),
@@ -41,7 +36,7 @@ const LIMIT: i64 = 1 << 31;
 
 fn infer(types: &[&Type], attrs: &[Attr]) -> Inferred {
     let x = types[0];
-    let lists = [0, 1, 2].map(|at| attr::ints(attrs, at));
+    let lists = [low(attrs), high(attrs), interior(attrs)];
     if lists
         .iter()
         .any(|list| list.len() != x.rank() || list.iter().any(|zeros| !(0..LIMIT).contains(zeros)))
@@ -66,7 +61,7 @@ fn infer(types: &[&Type], attrs: &[Attr]) -> Inferred {
 }
 
 fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
-    let [low, high, interior] = [0, 1, 2].map(|at| attr::ints(attrs, at));
+    let [low, high, interior] = [low(attrs), high(attrs), interior(attrs)];
     let size = |(at, size): (usize, &usize)| {
         (low[at] + high[at]) as usize + size + size.saturating_sub(1) * interior[at] as usize
     };
@@ -84,7 +79,7 @@ fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
 
 fn vjp(b: &mut Builder, site: &Site, dy: Value) -> Vec<Option<Value>> {
     let shape = b.shape(site.args[0]);
-    let [low, high, interior] = [0, 1, 2].map(|at| attr::ints(site.attrs, at));
+    let [low, high, interior] = [low(site.attrs), high(site.attrs), interior(site.attrs)];
     let mut limits = Vec::new();
     let mut strides = Vec::new();
     for (at, dim) in shape.dims().iter().enumerate() {
@@ -96,7 +91,7 @@ fn vjp(b: &mut Builder, site: &Site, dy: Value) -> Vec<Option<Value>> {
         });
         strides.push(stride);
     }
-    let attrs = vec![Attr::Ints(low.clone()), Attr::Ints(limits), Attr::Ints(strides)];
+    let attrs = vec![Attr::Ints(low.to_vec()), Attr::Ints(limits), Attr::Ints(strides)];
     vec![Some(b.apply(&super::slice::SLICE, &[dy], attrs))]
 }
 

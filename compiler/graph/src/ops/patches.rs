@@ -1,6 +1,6 @@
 //! `patches x, sizes, strides`: all windows of a size, as an array of them.
 
-use crate::attr::{self, Attr, AttrKind, AttrSpec};
+use crate::attr::{Attr, attributes};
 use crate::example;
 use crate::infer::{self, Inferred};
 use crate::op::{Arity, Batch, Example, KernelKind, Lower, OpDef, Vjp};
@@ -9,20 +9,19 @@ use crate::types::Type;
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::{Dim, Shape};
 
+attributes! { sizes: Ints, strides: Ints }
+
 /// All windows of a size.
 pub static PATCHES: OpDef = OpDef {
     name: "patches",
     doc: "All windows of these sizes over the last axes, `strides` apart: the last axes become the positions in a window, then \
           the positions of the windows. What is left at the ends, too little for a window, is in none.",
     arity: Arity::Exactly(1),
-    attrs: &[
-        AttrSpec::new("sizes", AttrKind::Ints),
-        AttrSpec::new("strides", AttrKind::Ints),
-    ],
+    attrs: ATTRS,
     infer,
     eval,
     vjp: Vjp::Rule(|b, site, dy| {
-        let (whole, count) = (b.shape(site.args[0]), attr::ints(site.attrs, 0).len());
+        let (whole, count) = (b.shape(site.args[0]), sizes(site.attrs).len());
         let spatial = &whole.dims()[whole.rank() - count..];
         let sizes: Vec<usize> = spatial.iter().filter_map(|dim| dim.fixed()).collect();
         let attrs = vec![Attr::positions(&sizes), site.attrs[1].clone()];
@@ -46,7 +45,7 @@ pub(super) fn windows(whole: usize, size: i64, stride: i64) -> Result<usize, Str
 
 fn infer(types: &[&Type], attrs: &[Attr]) -> Inferred {
     infer::expect_dtype(types, 0, &[DType::Real])?;
-    let (x, sizes, strides) = (types[0], attr::ints(attrs, 0), attr::ints(attrs, 1));
+    let (x, sizes, strides) = (types[0], sizes(attrs), strides(attrs));
     if sizes.is_empty() || sizes.len() != strides.len() {
         return Err(format!(
             "expected a size and a stride for each axis, found {sizes:?} and {strides:?}"
@@ -64,7 +63,7 @@ fn infer(types: &[&Type], attrs: &[Attr]) -> Inferred {
 }
 
 fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
-    let (x, sizes, strides) = (x[0], attr::ints(attrs, 0), attr::ints(attrs, 1));
+    let (x, sizes, strides) = (x[0], sizes(attrs), strides(attrs));
     let count = sizes.len();
     let first = x.shape.len() - count;
     let mut shape = x.shape[..first].to_vec();

@@ -1,7 +1,7 @@
 //! `reduce_max x, axes`: the largest element along axes, which go away.
 
-use super::reduce_sum::{examples, fold, infer, positions};
-use crate::attr::{AttrKind, AttrSpec};
+pub use super::reduce_sum::positions;
+use super::reduce_sum::{ATTRS, examples, fold, infer};
 use crate::builder::Builder;
 use crate::function::Value;
 use crate::op::{Arity, Batch, KernelKind, Lower, OpDef, Site, Vjp};
@@ -12,7 +12,7 @@ pub static REDUCE_MAX: OpDef = OpDef {
     name: "reduce_max",
     doc: "The largest element along axes, which go away; equal largest elements share the derivative evenly.",
     arity: Arity::Exactly(1),
-    attrs: &[AttrSpec::new("axes", AttrKind::Ints)],
+    attrs: ATTRS,
     infer,
     eval: |x, attrs| fold(x[0], &positions(attrs), f64::NEG_INFINITY, special::max),
     vjp: Vjp::Rule(vjp),

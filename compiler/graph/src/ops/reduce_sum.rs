@@ -1,6 +1,6 @@
 //! `reduce_sum x, axes`: the sum along axes, which go away.
 
-use crate::attr::{self, Attr, AttrKind, AttrSpec};
+use crate::attr::{Attr, attributes};
 use crate::example;
 use crate::infer::{self, Inferred, without_axes};
 use crate::op::{Arity, Batch, Example, KernelKind, Lower, OpDef, Vjp};
@@ -8,12 +8,14 @@ use crate::tensor::Tensor;
 use crate::types::Type;
 use bnnc_base::dtype::DType;
 
+attributes! { axes: Ints }
+
 /// The sum along axes, which go away.
 pub static REDUCE_SUM: OpDef = OpDef {
     name: "reduce_sum",
     doc: "The sum along axes, which go away.",
     arity: Arity::Exactly(1),
-    attrs: &[AttrSpec::new("axes", AttrKind::Ints)],
+    attrs: ATTRS,
     infer,
     eval: |x, attrs| fold(x[0], &positions(attrs), 0.0, |sum, element| sum + element),
     vjp: Vjp::Rule(|b, site, dy| {
@@ -25,7 +27,7 @@ pub static REDUCE_SUM: OpDef = OpDef {
         b.reduce_sum(site.args[0], &axes)
     }),
     range: |x, attrs| {
-        if attr::ints(attrs, 0).is_empty() {
+        if axes(attrs).is_empty() {
             x[0]
         } else {
             x[0].sum_of_some()
@@ -36,14 +38,14 @@ pub static REDUCE_SUM: OpDef = OpDef {
 };
 
 /// The axes of a reduction.
-pub(super) fn positions(attrs: &[Attr]) -> Vec<usize> {
-    attr::ints(attrs, 0).iter().map(|axis| *axis as usize).collect()
+pub fn positions(attrs: &[Attr]) -> Vec<usize> {
+    crate::attr::positions(axes(attrs))
 }
 
 /// The type of a reduction.
 pub(super) fn infer(types: &[&Type], attrs: &[Attr]) -> Inferred {
     infer::expect_dtype(types, 0, &[DType::Real, DType::Int])?;
-    let axes = infer::expect_increasing(attr::ints(attrs, 0), types[0].rank())?;
+    let axes = infer::expect_increasing(axes(attrs), types[0].rank())?;
     Ok(types[0].with_shape(without_axes(&types[0].shape, &axes)))
 }
 

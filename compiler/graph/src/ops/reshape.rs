@@ -1,6 +1,6 @@
 //! `reshape x, shape`: the same elements in the same order under another shape.
 
-use crate::attr::{self, Attr, AttrKind, AttrSpec};
+use crate::attr::{Attr, attributes};
 use crate::example;
 use crate::infer::Inferred;
 use crate::op::{Arity, Batch, Example, KernelKind, Lower, OpDef, Vjp};
@@ -8,20 +8,22 @@ use crate::tensor::Tensor;
 use crate::types::Type;
 use bnnc_base::shape::{Dim, Shape, Symbol};
 
+attributes! { shape: Shape }
+
 /// The same elements in the same order under another shape.
 pub static RESHAPE: OpDef = OpDef {
     name: "reshape",
     doc: "The same elements in the same order under another shape; axes of symbolic size stay, in order.",
     arity: Arity::Exactly(1),
-    attrs: &[AttrSpec::new("shape", AttrKind::Shape)],
+    attrs: ATTRS,
     infer,
-    eval: |x, attrs| Tensor::new(crate::eval::sizes(attr::shape(attrs, 0)), x[0].data.clone()),
+    eval: |x, attrs| Tensor::new(crate::eval::sizes(shape(attrs)), x[0].data.clone()),
     vjp: Vjp::Rule(|b, site, dy| {
         let shape = b.shape(site.args[0]);
         vec![Some(b.reshape(dy, &shape))]
     }),
     batch: Batch::Rule(|b, site, _, dim| {
-        let shape = attr::shape(site.attrs, 0).prepend(dim);
+        let shape = shape(site.attrs).prepend(dim);
         b.reshape(site.args[0], &shape)
     }),
     range: |x, _| x[0],
@@ -48,7 +50,7 @@ fn segments(shape: &Shape) -> (Vec<Symbol>, Vec<usize>) {
 }
 
 fn infer(types: &[&Type], attrs: &[Attr]) -> Inferred {
-    let shape = attr::shape(attrs, 0);
+    let shape = shape(attrs);
     if segments(shape) != segments(&types[0].shape) {
         return Err(format!(
             "expected a shape with the elements of {}, found {shape}",

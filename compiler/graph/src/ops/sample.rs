@@ -1,30 +1,29 @@
 //! `sample params, .., dist, site`: a random quantity of a model.
 
-use crate::attr::{self, Attr, AttrKind, AttrSpec};
+use crate::attr::{Attr, attributes};
 use crate::dist::{self, Instance};
 use crate::example;
 use crate::op::{Arity, Batch, Example, Lower, OpDef, Vjp};
 use crate::tensor::Tensor;
 use crate::types::Type;
 
+attributes! { dist: Dist, site: Symbol }
+
 /// A random quantity of a model.
 pub static SAMPLE: OpDef = OpDef {
     name: "sample",
     doc: "A value of the distribution `dist` at these parameters, named `site`.",
     arity: Arity::AtLeast(0),
-    attrs: &[
-        AttrSpec::new("dist", AttrKind::Dist),
-        AttrSpec::new("site", AttrKind::Symbol),
-    ],
+    attrs: ATTRS,
     infer: |types, attrs| {
-        let dist = attr::dist(attrs, 0);
+        let dist = dist(attrs);
         expect_params(dist, types)?;
         Ok(dist.value.clone())
     },
     eval,
     vjp: Vjp::None("a model is split into densities before it is differentiated"),
     batch: Batch::Expand,
-    range: |_, attrs| dist::range(attr::dist(attrs, 0).support),
+    range: |_, attrs| dist::range(dist(attrs).support),
     lower: Lower::Removed("`density` replaces sites by densities"),
     examples,
 };
@@ -54,7 +53,7 @@ pub(super) fn expect_params(dist: &Instance, types: &[&Type]) -> Result<(), Stri
 
 /// Draw 0, example 0, step 0 where the distribution can be drawn from, else its mean; NaN where it has neither.
 fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
-    let dist = attr::dist(attrs, 0);
+    let dist = dist(attrs);
     let zero = Tensor::scalar(0.0);
     match (&dist.draw, &dist.mean) {
         (Some(draw), _) => {

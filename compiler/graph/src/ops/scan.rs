@@ -1,6 +1,6 @@
 //! `scan init, x, .., captured, .., function, mapped`: a recurrence along the first axis.
 
-use crate::attr::{self, Attr, AttrKind, AttrSpec};
+use crate::attr::{Attr, attributes};
 use crate::builder::Builder;
 use crate::example;
 use crate::function::{Function, Value};
@@ -13,16 +13,15 @@ use bnnc_base::shape::Dim;
 use std::ops::Range;
 use std::sync::Arc;
 
+attributes! { function: Function, mapped: Int }
+
 /// A recurrence along the first axis.
 pub static SCAN: OpDef = OpDef {
     name: "scan",
     doc: "The carries of `function(carry, x.., captured..) -> carry` from `init`, after each position of the first axis of the \
           next `mapped` operands, along a new first axis.",
     arity: Arity::AtLeast(2),
-    attrs: &[
-        AttrSpec::new("function", AttrKind::Function),
-        AttrSpec::new("mapped", AttrKind::Int),
-    ],
+    attrs: ATTRS,
     infer,
     eval,
     vjp: Vjp::None("`differentiate` handles it itself, through its function"),
@@ -41,14 +40,14 @@ pub(super) fn expect_count(count: i64, operands: usize) -> Result<usize, String>
 }
 
 fn infer(types: &[&Type], attrs: &[Attr]) -> Inferred {
-    let count = expect_count(*attr::int(attrs, 1), types.len() - 1)?;
+    let count = expect_count(mapped(attrs), types.len() - 1)?;
     let (size, xs) = higher_order::unmap(&types[1..=count])?;
     let size = size.ok_or("expected at least one mapped operand, found none")?;
     let carry = types[0].clone();
     let mut inner = vec![carry.clone()];
     inner.extend(xs);
     inner.extend(types[count + 1..].iter().map(|ty| (*ty).clone()));
-    let result = higher_order::result_type(attr::function(attrs, 0), &inner)?;
+    let result = higher_order::result_type(function(attrs), &inner)?;
     if result != carry {
         return Err(format!(
             "expected the function to return the carry {carry}, found {result}"
@@ -58,7 +57,7 @@ fn infer(types: &[&Type], attrs: &[Attr]) -> Inferred {
 }
 
 fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
-    let (function, count) = (attr::function(attrs, 0), *attr::int(attrs, 1) as usize);
+    let (function, count) = (function(attrs), mapped(attrs) as usize);
     let mut carries: Vec<Tensor> = Vec::new();
     for row in 0..x[1].shape[0] {
         let slices: Vec<Tensor> = x[1..=count].iter().map(|operand| operand.leading(row)).collect();
@@ -86,7 +85,7 @@ pub(super) fn new_axis_second(
 
 /// Scans the function that maps along the new axis; the carry is mapped if anything is.
 fn batch(b: &mut Builder, site: &Site, mapped: &[bool], dim: Dim) -> Value {
-    let (function, count) = (attr::function(site.attrs, 0), *attr::int(site.attrs, 1) as usize);
+    let (function, count) = (function(site.attrs), self::mapped(site.attrs) as usize);
     let mut args = new_axis_second(b, site.args, mapped, 1..count + 1);
     let mut mapped = mapped.to_vec();
     if !mapped[0] {

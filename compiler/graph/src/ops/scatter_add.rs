@@ -1,7 +1,7 @@
 //! `scatter_add index, updates, axis, dim`: slices added at integer positions; the reverse of `gather`.
 
 use super::gather::{clamped, position_mask};
-use crate::attr::{self, Attr, AttrKind, AttrSpec};
+use crate::attr::{Attr, attributes};
 use crate::builder::Builder;
 use crate::example;
 use crate::function::Value;
@@ -12,20 +12,19 @@ use crate::types::Type;
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::{Dim, Shape};
 
+attributes! { axis: Int, dim: Dim }
+
 /// Slices added at integer positions.
 pub static SCATTER_ADD: OpDef = OpDef {
     name: "scatter_add",
     doc: "Zeros with a new `axis` of size `dim`, to which the slices of `updates` are added at the positions `index`, whose \
           axes stand at `axis` of `updates`; positions outside are clamped to the ends.",
     arity: Arity::Exactly(2),
-    attrs: &[
-        AttrSpec::new("axis", AttrKind::Int),
-        AttrSpec::new("dim", AttrKind::Dim),
-    ],
+    attrs: ATTRS,
     infer,
     eval,
     vjp: Vjp::Rule(|b, site, dy| {
-        let axis = *attr::int(site.attrs, 0) as usize;
+        let axis = axis(site.attrs) as usize;
         vec![None, Some(b.gather(dy, site.args[0], axis))]
     }),
     batch: Batch::Rule(batch),
@@ -38,7 +37,7 @@ fn infer(types: &[&Type], attrs: &[Attr]) -> Inferred {
     let (index, updates) = (types[0], types[1]);
     infer::expect_dtype(types, 0, &[DType::Int])?;
     infer::expect_dtype(types, 1, &[DType::Real])?;
-    let axis = infer::expect_axis(*attr::int(attrs, 0), updates.rank() + 1)?;
+    let axis = infer::expect_axis(axis(attrs), updates.rank() + 1)?;
     let end = axis + index.rank();
     if updates.dims().get(axis..end) != Some(index.dims()) {
         return Err(format!(
@@ -47,15 +46,12 @@ fn infer(types: &[&Type], attrs: &[Attr]) -> Inferred {
         ));
     }
     let mut dims = updates.dims().to_vec();
-    dims.splice(axis..end, [*attr::dim(attrs, 1)]);
+    dims.splice(axis..end, [dim(attrs)]);
     Ok(updates.with_shape(Shape(dims)))
 }
 
 fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
-    let (axis, size) = (
-        *attr::int(attrs, 0) as usize,
-        crate::eval::size(*attr::dim(attrs, 1)),
-    );
+    let (axis, size) = (axis(attrs) as usize, crate::eval::size(dim(attrs)));
     let (index, updates) = (x[0], x[1]);
     let end = axis + index.shape.len();
     let mut shape = updates.shape.clone();
@@ -74,7 +70,7 @@ fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
 
 fn batch(b: &mut Builder, site: &Site, mapped: &[bool], dim: Dim) -> Value {
     let (index, mut updates) = (site.args[0], site.args[1]);
-    let (axis, size) = (*attr::int(site.attrs, 0) as usize + 1, *attr::dim(site.attrs, 1));
+    let (axis, size) = (axis(site.attrs) as usize + 1, self::dim(site.attrs));
     if !mapped[0] {
         return b.scatter_add(index, updates, axis, size);
     }

@@ -1,6 +1,6 @@
 //! `slice x, starts, limits, strides`: a strided window.
 
-use crate::attr::{self, Attr, AttrKind, AttrSpec};
+use crate::attr::{Attr, attributes};
 use crate::builder::Builder;
 use crate::example;
 use crate::function::Value;
@@ -10,26 +10,25 @@ use crate::tensor::Tensor;
 use crate::types::Type;
 use bnnc_base::shape::{Dim, Shape};
 
+attributes! { starts: Ints, limits: Ints, strides: Ints }
+
 /// A strided window.
 pub static SLICE: OpDef = OpDef {
     name: "slice",
     doc: "A strided window: positions `start, start + stride, ..` below `limit` of each axis; a limit of -1 is the end.",
     arity: Arity::Exactly(1),
-    attrs: &[
-        AttrSpec::new("starts", AttrKind::Ints),
-        AttrSpec::new("limits", AttrKind::Ints),
-        AttrSpec::new("strides", AttrKind::Ints),
-    ],
+    attrs: ATTRS,
     infer,
     eval,
     vjp: Vjp::Rule(vjp),
     batch: Batch::Rule(|b, site, _, _| {
-        let widen = |at: usize, full: i64| {
-            let mut entries = vec![full];
-            entries.extend(attr::ints(site.attrs, at));
-            Attr::Ints(entries)
-        };
-        b.apply(&SLICE, site.args, vec![widen(0, 0), widen(1, -1), widen(2, 1)])
+        let widen = |full: i64, entries: &[i64]| Attr::Ints([&[full], entries].concat());
+        let (starts, strides) = (widen(0, starts(site.attrs)), widen(1, strides(site.attrs)));
+        b.apply(
+            &SLICE,
+            site.args,
+            vec![starts, widen(-1, limits(site.attrs)), strides],
+        )
     }),
     range: |x, _| x[0],
     lower: Lower::Kernel(KernelKind::Slice),
@@ -54,7 +53,7 @@ fn window(dim: Dim, start: i64, limit: i64, stride: i64) -> Result<Dim, String> 
 
 fn infer(types: &[&Type], attrs: &[Attr]) -> Inferred {
     let x = types[0];
-    let [starts, limits, strides] = [0, 1, 2].map(|at| attr::ints(attrs, at));
+    let [starts, limits, strides] = [starts(attrs), limits(attrs), strides(attrs)];
     if [starts, limits, strides]
         .iter()
         .any(|list| list.len() != x.rank())
@@ -72,7 +71,7 @@ fn infer(types: &[&Type], attrs: &[Attr]) -> Inferred {
 }
 
 fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
-    let [starts, limits, strides] = [0, 1, 2].map(|at| attr::ints(attrs, at));
+    let [starts, limits, strides] = [starts(attrs), limits(attrs), strides(attrs)];
     let size = |at: usize| {
         let limit = if limits[at] == -1 {
             x[0].shape[at] as i64
@@ -92,7 +91,7 @@ fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
 
 fn vjp(b: &mut Builder, site: &Site, dy: Value) -> Vec<Option<Value>> {
     let (whole, part) = (b.shape(site.args[0]), b.shape(dy));
-    let [starts, strides] = [0, 2].map(|at| attr::ints(site.attrs, at));
+    let [starts, strides] = [starts(site.attrs), strides(site.attrs)];
     let (mut low, mut high, mut interior) = (Vec::new(), Vec::new(), Vec::new());
     for (at, (outer, inner)) in whole.dims().iter().zip(part.dims()).enumerate() {
         let (start, stride) = (starts[at] as usize, strides[at] as usize);

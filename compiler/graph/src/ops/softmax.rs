@@ -1,7 +1,6 @@
 //! `softmax x, axis`: exponentials along an axis, normalised to sum to one.
 
-use super::logsumexp::{axis, examples};
-use crate::attr::{AttrKind, AttrSpec};
+use super::logsumexp::{ATTRS, examples, position};
 use crate::builder::Builder;
 use crate::function::Value;
 use crate::op::{Arity, Batch, Interval, Lower, OpDef, Site, Vjp};
@@ -12,24 +11,24 @@ pub static SOFTMAX: OpDef = OpDef {
     name: "softmax",
     doc: "Exponentials along an axis, normalised to sum to one.",
     arity: Arity::Exactly(1),
-    attrs: &[AttrSpec::new("axis", AttrKind::Int)],
+    attrs: ATTRS,
     infer: super::log_softmax::LOG_SOFTMAX.infer,
     eval: |x, attrs| {
         let log = (super::log_softmax::LOG_SOFTMAX.eval)(x, attrs);
         Tensor::new(log.shape, log.data.into_iter().map(f64::exp).collect())
     },
     vjp: Vjp::Rule(vjp),
-    batch: Batch::Rule(|b, site, _, _| b.softmax(site.args[0], axis(site.attrs) + 1)),
+    batch: Batch::Rule(|b, site, _, _| b.softmax(site.args[0], position(site.attrs) + 1)),
     range: |_, _| Interval::UNIT,
     lower: Lower::Expand(|b, site| {
-        let log = b.log_softmax(site.args[0], axis(site.attrs));
+        let log = b.log_softmax(site.args[0], position(site.attrs));
         b.exp(log)
     }),
     examples,
 };
 
 fn vjp(b: &mut Builder, site: &Site, dy: Value) -> Vec<Option<Value>> {
-    let axis = axis(site.attrs);
+    let axis = position(site.attrs);
     let shape = b.shape(dy);
     let weighted = b.mul(dy, site.result());
     let mean = b.reduce_sum(weighted, &[axis]);

@@ -1,6 +1,6 @@
 //! `transpose x, axes`: permuted axes.
 
-use crate::attr::{self, Attr, AttrKind, AttrSpec};
+use crate::attr::{Attr, attributes};
 use crate::example;
 use crate::infer::{self, Inferred};
 use crate::op::{Arity, Batch, Example, KernelKind, Lower, OpDef, Vjp};
@@ -8,16 +8,18 @@ use crate::tensor::Tensor;
 use crate::types::Type;
 use bnnc_base::shape::Shape;
 
+attributes! { axes: Ints }
+
 /// Permuted axes.
 pub static TRANSPOSE: OpDef = OpDef {
     name: "transpose",
     doc: "Permuted axes: axis `i` of the result is axis `axes[i]` of `x`.",
     arity: Arity::Exactly(1),
-    attrs: &[AttrSpec::new("axes", AttrKind::Ints)],
+    attrs: ATTRS,
     infer,
     eval,
     vjp: Vjp::Rule(|b, site, dy| {
-        let axes = attr::ints(site.attrs, 0);
+        let axes = axes(site.attrs);
         let mut inverse = vec![0; axes.len()];
         axes.iter()
             .enumerate()
@@ -25,7 +27,7 @@ pub static TRANSPOSE: OpDef = OpDef {
         vec![Some(b.transpose(dy, &inverse))]
     }),
     batch: Batch::Rule(|b, site, _, _| {
-        let shifted = attr::ints(site.attrs, 0).iter().map(|axis| *axis as usize + 1);
+        let shifted = axes(site.attrs).iter().map(|axis| *axis as usize + 1);
         let axes: Vec<usize> = std::iter::once(0).chain(shifted).collect();
         b.transpose(site.args[0], &axes)
     }),
@@ -35,8 +37,8 @@ pub static TRANSPOSE: OpDef = OpDef {
 };
 
 fn infer(types: &[&Type], attrs: &[Attr]) -> Inferred {
-    let (x, axes) = (types[0], attr::ints(attrs, 0));
-    let mut sorted = axes.clone();
+    let (x, axes) = (types[0], axes(attrs));
+    let mut sorted = axes.to_vec();
     sorted.sort_unstable();
     if axes.len() != x.rank() || infer::expect_increasing(&sorted, x.rank()).is_err() {
         return Err(format!(
@@ -48,7 +50,7 @@ fn infer(types: &[&Type], attrs: &[Attr]) -> Inferred {
 }
 
 fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
-    let axes = attr::ints(attrs, 0);
+    let axes = axes(attrs);
     let shape = axes.iter().map(|axis| x[0].shape[*axis as usize]).collect();
     Tensor::from_fn(shape, |index| {
         let mut inner = vec![0; index.len()];

@@ -1,7 +1,7 @@
 //! `triangular_solve l, b, transposed`: solves with a lower-triangular matrix.
 
 use super::cholesky::{expect_square, lower_part, matrix_product};
-use crate::attr::{self, Attr, AttrKind, AttrSpec};
+use crate::attr::{Attr, attributes};
 use crate::builder::Builder;
 use crate::example;
 use crate::function::Value;
@@ -11,13 +11,15 @@ use crate::tensor::Tensor;
 use crate::types::Type;
 use bnnc_base::dtype::DType;
 
+attributes! { transposed: Int }
+
 /// Solves with a lower-triangular matrix.
 pub static TRIANGULAR_SOLVE: OpDef = OpDef {
     name: "triangular_solve",
     doc: "The `x` with `l x = b`, or `l^T x = b` if `transposed` is 1, on the last two axes; only the lower triangle of `l` is \
           read.",
     arity: Arity::Exactly(2),
-    attrs: &[AttrSpec::new("transposed", AttrKind::Int)],
+    attrs: ATTRS,
     infer,
     eval,
     vjp: Vjp::Rule(vjp),
@@ -41,7 +43,7 @@ fn infer(types: &[&Type], _: &[Attr]) -> Inferred {
 }
 
 fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
-    let transposed = *attr::int(attrs, 0) != 0;
+    let transposed = transposed(attrs) != 0;
     let rank = x[1].shape.len();
     let (n, m) = (x[1].shape[rank - 2], x[1].shape[rank - 1]);
     let mut result = x[1].clone();
@@ -61,7 +63,7 @@ fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
 
 /// With `db = l^-T dx`, the cotangent of `l` is the lower triangle of `-db x^T` (of `-x db^T` if transposed).
 fn vjp(b: &mut Builder, site: &Site, dy: Value) -> Vec<Option<Value>> {
-    let transposed = *attr::int(site.attrs, 0) != 0;
+    let transposed = transposed(site.attrs) != 0;
     let db = b.triangular_solve(site.args[0], dy, !transposed);
     let (rows, columns) = if transposed {
         (site.result(), db)

@@ -7,8 +7,7 @@ use bnnc_abi::plan::Combine;
 use bnnc_abi::primitive::{self, Primitive};
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::Dim;
-use bnnc_graph::attr;
-use bnnc_graph::labels::Labels;
+use bnnc_graph::ops;
 use bnnc_math::scalar::Scalar;
 
 impl Import<'_> {
@@ -31,7 +30,7 @@ impl Import<'_> {
     }
 
     pub(super) fn contract(&mut self, site: &Site) -> TensorId {
-        let labels = Labels::checked(attr::symbol(site.attrs, 0));
+        let labels = ops::contract::parsed(site.attrs);
         let (left, left_letters) = self.sum_alone(site.args[0], &labels.left, &labels.right, &labels.result);
         let (right, right_letters) =
             self.sum_alone(site.args[1], &labels.right, &labels.left, &labels.result);

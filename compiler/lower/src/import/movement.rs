@@ -5,11 +5,11 @@ use crate::polynomial::{Polynomial, row_major};
 use crate::tensor::{Coordinate, Kind, Part, TensorId};
 use bnnc_abi::plan::Combine;
 use bnnc_base::shape::Dim;
-use bnnc_graph::attr;
+use bnnc_graph::ops;
 
 impl Import<'_> {
     pub(super) fn concat(&mut self, site: &Site) -> TensorId {
-        let axis = *attr::int(site.attrs, 0) as usize;
+        let axis = ops::concat::axis(site.attrs) as usize;
         let mut start = 0;
         let mut parts = Vec::new();
         for arg in &site.args {
@@ -35,7 +35,7 @@ impl Import<'_> {
     }
 
     pub(super) fn gather(&mut self, site: &Site) -> TensorId {
-        let axis = *attr::int(site.attrs, 0) as usize;
+        let axis = ops::gather::axis(site.attrs) as usize;
         let (data, index) = (site.args[0], site.args[1]);
         let (dims, rank) = (site.ty.dims(), self.tensors[index].dims.len());
         let index = self.view(index, (axis..axis + rank).map(Coordinate::axis).collect(), dims);
@@ -51,7 +51,7 @@ impl Import<'_> {
     }
 
     pub(super) fn scatter(&mut self, site: &Site) -> TensorId {
-        let axis = *attr::int(site.attrs, 0) as usize;
+        let axis = ops::scatter_add::axis(site.attrs) as usize;
         let (index, updates) = (site.args[0], site.args[1]);
         let (inner, rank) = (self.dims(updates), self.tensors[index].dims.len());
         let index = self.view(index, (axis..axis + rank).map(Coordinate::axis).collect(), &inner);
@@ -80,7 +80,7 @@ impl Import<'_> {
 
     pub(super) fn pad(&mut self, site: &Site) -> TensorId {
         let (arg, dims) = (site.args[0], site.ty.dims());
-        let [low, interior] = [0, 2].map(|at| attr::ints(site.attrs, at));
+        let (low, interior) = (ops::pad::low(site.attrs), ops::pad::interior(site.attrs));
         if self.tensors[arg].dims == dims {
             return arg;
         }

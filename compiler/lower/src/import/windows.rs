@@ -10,13 +10,13 @@ use crate::polynomial::Polynomial;
 use crate::tensor::{Coordinate, Kind, Part, TensorId};
 use bnnc_abi::plan::Combine;
 use bnnc_base::shape::{Dim, Shape};
-use bnnc_graph::attr;
+use bnnc_graph::ops;
 use bnnc_graph::types::Type;
 
 impl Import<'_> {
     /// The windows of a tensor are reads of it.
     pub(super) fn patches(&mut self, site: &Site) -> TensorId {
-        let strides = attr::ints(site.attrs, 1);
+        let strides = ops::patches::strides(site.attrs);
         let first = self.dims(site.args[0]).len() - strides.len();
         let mut at: Vec<Coordinate> = (0..first).map(Coordinate::axis).collect();
         at.extend(window(first, strides));
@@ -25,7 +25,7 @@ impl Import<'_> {
 
     /// See Note \[Overlapping windows\]; where no windows overlap, each of their elements is written to its place.
     pub(super) fn overlap_add(&mut self, site: &Site) -> TensorId {
-        let (parts, strides) = (self.dims(site.args[0]), attr::ints(site.attrs, 1));
+        let (parts, strides) = (self.dims(site.args[0]), ops::overlap_add::strides(site.attrs));
         let first = site.ty.rank() - strides.len();
         let fits = |at: usize| {
             parts[first + at]

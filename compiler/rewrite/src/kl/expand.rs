@@ -2,7 +2,7 @@
 
 use super::algebra::{Algebra, Form};
 use crate::nodes;
-use bnnc_graph::attr::{self, Attr};
+use bnnc_graph::attr::Attr;
 use bnnc_graph::function::{Function, Value};
 use bnnc_graph::op::OpDef;
 use bnnc_graph::ops;
@@ -87,7 +87,7 @@ fn dot(algebra: &mut Algebra<'_>, call: &Call<'_>) -> Form {
     let [x, y] = call.args else {
         return algebra.whole(call.value);
     };
-    let labels: &str = attr::symbol(call.attrs, 0);
+    let labels: &str = ops::contract::labels(call.attrs);
     let is_dot = labels
         .strip_suffix("->")
         .and_then(|operands| operands.split_once(','))

@@ -11,7 +11,7 @@ use super::estimate::Product;
 use bnnc_abi::symbols::NoiseKind;
 use bnnc_base::shape::Shape;
 use bnnc_graph::analysis::dataflow::needed_by;
-use bnnc_graph::attr::{self, Attr};
+use bnnc_graph::attr::Attr;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{NodeKind, Value};
 use bnnc_graph::ops;
@@ -100,9 +100,9 @@ fn law(builder: &Builder, monomial: &Monomial) -> Option<(Value, Law)> {
         return None;
     };
     let site = if op.is(&ops::noise::NOISE) {
-        attr::symbol(attrs, 1)
+        ops::noise::site(attrs)
     } else {
-        attr::symbol(attrs, 0)
+        ops::gamma_noise::site(attrs)
     };
     is_known.then(|| {
         let law = Law {
@@ -151,7 +151,7 @@ fn variate(builder: &Builder, atom: Value) -> Option<(Value, Variate)> {
 }
 
 fn is_kind(attrs: &[Attr], kind: NoiseKind) -> bool {
-    NoiseKind::from_name(attr::symbol(attrs, 0)) == Some(kind)
+    NoiseKind::from_name(ops::noise::kind(attrs)) == Some(kind)
 }
 
 impl Law {

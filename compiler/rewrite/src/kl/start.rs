@@ -4,7 +4,6 @@ use crate::nodes;
 use crate::unroll::expand_maps;
 use bnnc_abi::manifest::Init;
 use bnnc_base::shape::{Shape, Sizes};
-use bnnc_graph::attr;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::eval::evaluate;
 use bnnc_graph::function::{Function, Value};
@@ -67,7 +66,7 @@ pub(super) fn along(function: &Function, count: usize) -> Option<Function> {
             &ops::stop_gradient::STOP_GRADIENT,
         ];
         if call.op.is(&ops::constant::CONSTANT) {
-            Ok(builder.constant(&of(call.value), *attr::real(call.attrs, 2)))
+            Ok(builder.constant(&of(call.value), ops::constant::value(call.attrs)))
         } else if call.op.is_one_of(&moves) {
             Ok(args[0])
         } else if call.op.is_elementwise() {

@@ -19,7 +19,8 @@ use bnnc_graph::function::{Function, NodeKind, Value};
 use bnnc_graph::labels::Labels;
 use bnnc_graph::map::Images;
 use bnnc_graph::op::{KernelKind, Lower};
-use bnnc_graph::{attr, types::Type};
+use bnnc_graph::ops;
+use bnnc_graph::types::Type;
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -194,7 +195,7 @@ fn work(function: &Function, value: Value) -> u64 {
         Lower::Kernel(kind) => {
             let read: u64 = args.iter().map(|arg| of(*arg)).sum();
             match kind {
-                KernelKind::Contract => products(function, args, attr::symbol(attrs, 0)),
+                KernelKind::Contract => products(function, args, ops::contract::labels(attrs)),
                 KernelKind::Cholesky | KernelKind::TriangularSolve => read * side(function, args),
                 KernelKind::GammaNoise | KernelKind::Noise => u64::from(NOISE_WEIGHT) * of(value),
                 KernelKind::Scan => 4 * read,

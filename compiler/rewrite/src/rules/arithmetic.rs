@@ -72,10 +72,7 @@ pub static RULES: &[Rule] = &[
                 equal(X - A - B, X + (-A - B)),
             ]
         },
-        examples: || {
-            let examples = [X + 2.0 + 3.0, 2.0 + X - 3.0, X - 2.0 + 3.0, X - 2.0 - 3.0];
-            examples.map(example).into()
-        },
+        examples: sums_of_constants,
     },
     Rule {
         name: "pow-of-constant",
@@ -92,6 +89,11 @@ pub static RULES: &[Rule] = &[
         examples: || [-1.0, 0.0, 1.0, 2.0, 3.0].map(positive_power).into(),
     },
 ];
+
+fn sums_of_constants() -> Vec<Function> {
+    let sums = [X + 2.0 + 3.0, 2.0 + X - 3.0, X - 2.0 + 3.0, X - 2.0 - 3.0];
+    sums.map(example).into()
+}
 
 /// Where the base is positive every power has derivatives.
 fn positive_power(exponent: f64) -> Function {

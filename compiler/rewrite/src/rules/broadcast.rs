@@ -2,11 +2,13 @@
 
 use crate::nodes::{application, constant_of};
 use crate::rule::{Call, Rule, computed, elementwise};
+use crate::rules::moves::same_number;
 use crate::term::{A, Bindings, ROW, X, Y, broadcast, constant, example, exp, on, sum, tanh};
 use bnnc_base::dtype::DType;
-use bnnc_graph::attr;
+use bnnc_graph::attr::positions;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::Value;
+use bnnc_graph::ops;
 use bnnc_graph::ops::broadcast::BROADCAST;
 
 /// The rules, in order.
@@ -26,13 +28,7 @@ pub static RULES: &[Rule] = &[
     Rule {
         name: "broadcast-of-constant",
         about: "A repeated constant is a constant.",
-        cases: || {
-            vec![computed(on(&BROADCAST, [A]), |builder, call, known| {
-                let shape = attr::shape(call.attrs, 0).clone();
-                let ty = builder.ty(call.args[0]).with_shape(shape);
-                Some(builder.constant(&ty, known.a()?))
-            })]
-        },
+        cases: || vec![computed(on(&BROADCAST, [A]), same_number)],
         examples: || {
             vec![example(
                 X * broadcast(constant(DType::Real, &[], 2.0), &[2, 3], &[]),
@@ -61,9 +57,9 @@ pub static RULES: &[Rule] = &[
 
 fn one_repetition(builder: &mut Builder, call: &Call<'_>, known: &Bindings) -> Option<Value> {
     let (_, inner) = repetition(builder, call.args[0])?;
-    let outer = positions(attr::ints(call.attrs, 1));
+    let outer = positions(ops::broadcast::axes(call.attrs));
     let axes: Vec<usize> = inner.iter().map(|axis| outer[*axis]).collect();
-    Some(builder.broadcast(known.x()?, attr::shape(call.attrs, 0), &axes))
+    Some(builder.broadcast(known.x()?, ops::broadcast::shape(call.attrs), &axes))
 }
 
 /// A factor that is repeated can leave sums, which a divisor cannot.
@@ -100,10 +96,5 @@ fn computed_once(builder: &mut Builder, call: &Call<'_>, _: &Bindings) -> Option
 /// The operand and the axes of a repetition.
 pub fn repetition(builder: &Builder, value: Value) -> Option<(Value, Vec<usize>)> {
     let (args, attrs) = application(builder, value, &BROADCAST)?;
-    Some((args[0], positions(attr::ints(attrs, 1))))
-}
-
-/// Axes as positions.
-pub fn positions(axes: &[i64]) -> Vec<usize> {
-    axes.iter().map(|axis| *axis as usize).collect()
+    Some((args[0], positions(ops::broadcast::axes(attrs))))
 }

@@ -2,13 +2,14 @@
 
 use crate::nodes::application;
 use crate::rule::{Call, Rule, computed};
-use crate::rules::broadcast::{positions, repetition};
+use crate::rules::broadcast::repetition;
 use crate::term::{Bindings, X, Y, broadcast, contract, example, on, transpose};
 use bnnc_base::shape::{Dim, Shape};
-use bnnc_graph::attr;
+use bnnc_graph::attr::positions;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::Value;
 use bnnc_graph::labels::Labels;
+use bnnc_graph::ops;
 use bnnc_graph::ops::contract::CONTRACT;
 use bnnc_graph::ops::transpose::TRANSPOSE;
 
@@ -46,7 +47,7 @@ fn of_permutation(builder: &mut Builder, call: &Call<'_>, _: &Bindings) -> Optio
         let Some((operands, attrs)) = application(builder, *arg, &TRANSPOSE) else {
             continue;
         };
-        let axes = positions(attr::ints(attrs, 0));
+        let axes = positions(ops::transpose::axes(attrs));
         let mut permuted = letters.clone();
         for (at, axis) in axes.iter().enumerate() {
             permuted[*axis] = letters[at];
@@ -59,7 +60,7 @@ fn of_permutation(builder: &mut Builder, call: &Call<'_>, _: &Bindings) -> Optio
 }
 
 fn labels(call: &Call<'_>) -> Labels {
-    Labels::checked(attr::symbol(call.attrs, 0))
+    ops::contract::parsed(call.attrs)
 }
 
 /// The contraction with operand `at` not repeated.

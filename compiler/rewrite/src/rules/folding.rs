@@ -5,7 +5,7 @@ use crate::rule::{Call, Rule, elementwise, equal};
 use crate::term::{A, Bindings, X, Y, constant, example, exp, lt, number, power, select};
 use bnnc_base::dtype::DType;
 use bnnc_graph::builder::Builder;
-use bnnc_graph::function::Value;
+use bnnc_graph::function::{Function, Value};
 use bnnc_graph::tensor::Tensor;
 use bnnc_graph::types::Type;
 
@@ -27,15 +27,15 @@ pub static RULES: &[Rule] = &[
                 equal(select(A, X, Y), X),
             ]
         },
-        examples: || {
-            let truth = constant(DType::Bool, &[2, 3], 1.0);
-            vec![
-                example(select(truth, exp(X), X)),
-                example(select(lt(number(0.0), X), X, X)),
-            ]
-        },
+        examples: selections,
     },
 ];
+
+fn selections() -> Vec<Function> {
+    let truth = constant(DType::Bool, &[2, 3], 1.0);
+    let selections = [select(truth, exp(X), X), select(lt(number(0.0), X), X, X)];
+    selections.map(example).into()
+}
 
 fn folded(builder: &mut Builder, call: &Call<'_>, _: &Bindings) -> Option<Value> {
     let numbers: Option<Vec<f64>> = call.args.iter().map(|arg| constant_of(builder, *arg)).collect();

@@ -2,12 +2,12 @@
 
 use crate::nodes::application;
 use crate::rule::{Call, Rule, computed};
-use crate::rules::broadcast::positions;
 use crate::term::{A, Bindings, X, broadcast, constant, example, on, reshape, transpose};
 use bnnc_base::dtype::DType;
-use bnnc_graph::attr;
+use bnnc_graph::attr::positions;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::Value;
+use bnnc_graph::ops;
 use bnnc_graph::ops::patches::PATCHES;
 use bnnc_graph::ops::reshape::RESHAPE;
 use bnnc_graph::ops::slice::SLICE;
@@ -35,7 +35,7 @@ pub static RULES: &[Rule] = &[
         cases: || {
             vec![computed(
                 on(&RESHAPE, [on(&RESHAPE, [X])]),
-                |builder, call, known| Some(builder.reshape(known.x()?, attr::shape(call.attrs, 0))),
+                |builder, call, known| Some(builder.reshape(known.x()?, ops::reshape::shape(call.attrs))),
             )]
         },
         examples: || vec![example(reshape(reshape(X, &[6]), &[3, 2]))],
@@ -58,14 +58,15 @@ pub static RULES: &[Rule] = &[
 fn one_permutation(builder: &mut Builder, call: &Call<'_>, known: &Bindings) -> Option<Value> {
     let (_, attrs) = application(builder, call.args[0], &TRANSPOSE)?;
     let (inner, outer) = (
-        positions(attr::ints(attrs, 0)),
-        positions(attr::ints(call.attrs, 0)),
+        positions(ops::transpose::axes(attrs)),
+        positions(ops::transpose::axes(call.attrs)),
     );
     let axes: Vec<usize> = outer.iter().map(|axis| inner[*axis]).collect();
     Some(builder.transpose(known.x()?, &axes))
 }
 
-fn same_number(builder: &mut Builder, call: &Call<'_>, known: &Bindings) -> Option<Value> {
+/// The constant of the type of the call, where the elements of its operand are moved only.
+pub(super) fn same_number(builder: &mut Builder, call: &Call<'_>, known: &Bindings) -> Option<Value> {
     let types: Vec<&Type> = call.args.iter().map(|arg| builder.ty(*arg)).collect();
     let ty = (call.op.infer)(&types, call.attrs).ok()?;
     Some(builder.constant(&ty, known.a()?))

@@ -9,10 +9,9 @@ mod product;
 
 use crate::nodes::{application, constant_of, operand};
 use crate::rule::{Call, Rule, computed};
-use crate::rules::broadcast::{positions, repetition};
+use crate::rules::broadcast::repetition;
 use crate::term::{Bindings, X, Y, contract, example, on, sum};
 use bnnc_base::shape::Dim;
-use bnnc_graph::attr;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{NodeKind, Value};
 use bnnc_graph::infer::without_axes;
@@ -54,7 +53,7 @@ pub static RULES: &[Rule] = &[
 ];
 
 fn contracted_sum(builder: &mut Builder, call: &Call<'_>, _: &Bindings) -> Option<Value> {
-    let removed = positions(attr::ints(call.attrs, 0));
+    let removed = ops::reduce_sum::positions(call.attrs);
     let shape = builder.shape(call.args[0]);
     let letters = letters_from('a', shape.rank())?;
     let taken = taken_apart(builder, call.args[0], &letters)?;
@@ -67,7 +66,7 @@ fn contracted_sum(builder: &mut Builder, call: &Call<'_>, _: &Bindings) -> Optio
 }
 
 fn contracted_factors(builder: &mut Builder, call: &Call<'_>, _: &Bindings) -> Option<Value> {
-    let labels = Labels::checked(attr::symbol(call.attrs, 0));
+    let labels = ops::contract::parsed(call.attrs);
     if labels.summed().is_empty() {
         return None;
     }
@@ -132,7 +131,7 @@ impl<'a> Apart<'a> {
             return self.both((args[0], letters), (args[1], letters));
         }
         let (args, attrs) = application(self.builder, value, &CONTRACT)?;
-        let labels = Labels::checked(attr::symbol(attrs, 0));
+        let labels = ops::contract::parsed(attrs);
         let [left, right] =
             [&labels.left, &labels.right].map(|letters_of| renamed(letters_of, &labels.result, letters));
         match is_outer(self.builder, args, &labels) {
@@ -190,7 +189,7 @@ pub fn of_linear(
         }
     }
     let (args, attrs) = application(builder, value, &ops::transpose::TRANSPOSE)?;
-    Some(part(args[0], &permuted(attr::ints(attrs, 0), letters)))
+    Some(part(args[0], &permuted(ops::transpose::axes(attrs), letters)))
 }
 
 /// Adds the value to `outer` where [`Apart::taken`] may find an outer product in it, and so with what it is made of; `seen` are values that
@@ -209,7 +208,7 @@ fn find_outer(
     }
     let mut is_one = false;
     if op.is(&CONTRACT) {
-        let labels = Labels::checked(attr::symbol(attrs, 0));
+        let labels = ops::contract::parsed(attrs);
         if !labels.summed().is_empty() {
             return false;
         }
@@ -243,7 +242,7 @@ pub fn split_or_factor(builder: &Builder, value: Value, letters: &[char]) -> Vec
 pub fn is_outer_product(builder: &Builder, value: Value) -> bool {
     let contraction = application(builder, value, &CONTRACT);
     contraction.is_some_and(|(args, attrs)| {
-        let labels = Labels::checked(attr::symbol(attrs, 0));
+        let labels = ops::contract::parsed(attrs);
         labels.summed().is_empty() && is_outer(builder, args, &labels)
     })
 }
@@ -271,7 +270,7 @@ fn factor(builder: &Builder, value: Value, letters: &[char]) -> Product {
         return factor(builder, source, &kept);
     }
     if let Some((args, attrs)) = application(builder, value, &ops::transpose::TRANSPOSE) {
-        return factor(builder, args[0], &permuted(attr::ints(attrs, 0), letters));
+        return factor(builder, args[0], &permuted(ops::transpose::axes(attrs), letters));
     }
     Product::of(value, letters)
 }

@@ -2,15 +2,15 @@
 
 use crate::nodes::{application, constant_of};
 use crate::rule::{Call, Rule, computed};
-use crate::rules::broadcast::{positions, repetition};
+use crate::rules::broadcast::repetition;
 use crate::term::{
-    A, Bindings, ROW, X, Y, broadcast, constant, example, exp, iota, largest, on, sum, to_real,
+    A, Bindings, ROW, Term, X, Y, broadcast, constant, example, exp, iota, largest, on, sum, to_real,
 };
 use bnnc_base::dtype::DType;
-use bnnc_graph::attr;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::Value;
 use bnnc_graph::infer::without_axes;
+use bnnc_graph::ops;
 use bnnc_graph::ops::broadcast::BROADCAST;
 use bnnc_graph::ops::iota::IOTA;
 use bnnc_graph::ops::reduce_max::REDUCE_MAX;
@@ -31,12 +31,7 @@ pub static RULES: &[Rule] = &[
     Rule {
         name: "reduce-of-broadcast",
         about: "The sum of a repetition is the sum of what is repeated, times how often.",
-        cases: || {
-            vec![computed(
-                on(&REDUCE_SUM, [on(&BROADCAST, [X])]),
-                sum_of_repetition,
-            )]
-        },
+        cases: || vec![computed(on(&REDUCE_SUM, [repeated()]), sum_of_repetition)],
         examples: || {
             let cube = broadcast(X, &[2, 4, 3], &[0, 2]);
             vec![
@@ -54,12 +49,7 @@ pub static RULES: &[Rule] = &[
     Rule {
         name: "max-of-broadcast",
         about: "The largest element of a repetition is that of what is repeated.",
-        cases: || {
-            vec![computed(
-                on(&REDUCE_MAX, [on(&BROADCAST, [X])]),
-                max_of_repetition,
-            )]
-        },
+        cases: || vec![computed(on(&REDUCE_MAX, [repeated()]), max_of_repetition)],
         examples: || vec![example(largest(broadcast(ROW, &[4, 3, 2], &[1]), &[0, 1]))],
     },
     Rule {
@@ -98,6 +88,10 @@ pub static RULES: &[Rule] = &[
         examples: || vec![example(sum(sum(X, &[1]), &[0]))],
     },
 ];
+
+fn repeated() -> Term {
+    on(&BROADCAST, [X])
+}
 
 fn sum_of_repetition(builder: &mut Builder, call: &Call<'_>, _: &Bindings) -> Option<Value> {
     let repeated = Repeated::new(builder, call)?;
@@ -167,7 +161,7 @@ fn sum_of_constant(builder: &mut Builder, call: &Call<'_>, known: &Bindings) -> 
 
 fn last_position(builder: &mut Builder, call: &Call<'_>, _: &Bindings) -> Option<Value> {
     let (_, attrs) = application(builder, call.args[0], &IOTA)?;
-    let size = attr::dim(attrs, 0).fixed().filter(|size| *size > 0)?;
+    let size = ops::iota::dim(attrs).fixed().filter(|size| *size > 0)?;
     (!axes(call).is_empty()).then(|| builder.int(size as i64 - 1))
 }
 
@@ -211,7 +205,7 @@ fn shared_factor(builder: &Builder, value: Value, removed: &[usize]) -> Option<F
 
 fn one_sum(builder: &mut Builder, call: &Call<'_>, known: &Bindings) -> Option<Value> {
     let (_, attrs) = application(builder, call.args[0], &REDUCE_SUM)?;
-    let (source, inner) = (known.x()?, positions(attr::ints(attrs, 0)));
+    let (source, inner) = (known.x()?, ops::reduce_sum::positions(attrs));
     let kept: Vec<usize> = (0..builder.rank(source))
         .filter(|axis| !inner.contains(axis))
         .collect();
@@ -222,7 +216,7 @@ fn one_sum(builder: &mut Builder, call: &Call<'_>, known: &Bindings) -> Option<V
 
 /// The axes of a reduction.
 fn axes(call: &Call<'_>) -> Vec<usize> {
-    positions(attr::ints(call.attrs, 0))
+    ops::reduce_sum::positions(call.attrs)
 }
 
 /// The position of an axis that is left when others are removed.

@@ -6,12 +6,11 @@
 //! What no such way leads into is picked from memory.
 
 use crate::rule::{Call, Rule, computed};
-use crate::rules::broadcast::positions;
 use crate::rules::outer::is_outer_product;
 use crate::term::{Bindings, X, Y, on};
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::{Dim, Shape, Symbol};
-use bnnc_graph::attr;
+use bnnc_graph::attr::positions;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, NodeKind, Value};
 use bnnc_graph::labels::Labels;
@@ -37,7 +36,7 @@ pub static RULES: &[Rule] = &[Rule {
 
 fn picked_product(builder: &mut Builder, call: &Call<'_>, known: &Bindings) -> Option<Value> {
     let (x, index) = (call.args[0], call.args[1]);
-    let axis = *attr::int(call.attrs, 0) as usize;
+    let axis = ops::gather::axis(call.attrs) as usize;
     let source = known.x()?;
     if builder.ty(index).dims() != [SELECTED] || !is_product(builder, source, &mut HashSet::new()) {
         return None;
@@ -172,25 +171,25 @@ impl Places {
         }
         if op.is(&ops::constant::CONSTANT) {
             let ty = builder.ty(value).with_shape(self.picked_shape(builder, value));
-            return builder.constant(&ty, *attr::real(&attrs, 2));
+            return builder.constant(&ty, ops::constant::value(&attrs));
         }
         if op.is(&ops::transpose::TRANSPOSE) {
-            return self.pick_transposed(builder, args[0], &positions(attr::ints(&attrs, 0)), known);
+            return self.pick_transposed(builder, args[0], &positions(ops::transpose::axes(&attrs)), known);
         }
         if op.is(&ops::broadcast::BROADCAST) {
             let shape = self.picked_shape(builder, value);
             return self.pick_repeated(
                 builder,
                 (args[0], &shape),
-                &positions(attr::ints(&attrs, 1)),
+                &positions(ops::broadcast::axes(&attrs)),
                 known,
             );
         }
         if op.is(&ops::reduce_sum::REDUCE_SUM) {
-            return self.pick_summed(builder, args[0], &positions(attr::ints(&attrs, 0)), known);
+            return self.pick_summed(builder, args[0], &ops::reduce_sum::positions(&attrs), known);
         }
         if op.is(&ops::contract::CONTRACT) {
-            let labels = Labels::checked(attr::symbol(&attrs, 0));
+            let labels = ops::contract::parsed(&attrs);
             return self.pick_contracted(builder, [args[0], args[1]], &labels, known);
         }
         if op.is(&RESHAPE)

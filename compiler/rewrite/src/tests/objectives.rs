@@ -278,7 +278,7 @@ fn divergence_with_its_own_draws() {
 
 fn noise_site(node: &Node) -> Option<&str> {
     match &node.kind {
-        NodeKind::Apply { op, attrs, .. } if op.name == "noise" => Some(bnnc_graph::attr::symbol(attrs, 1)),
+        NodeKind::Apply { op, attrs, .. } if op.name == "noise" => Some(bnnc_graph::ops::noise::site(attrs)),
         NodeKind::Apply { .. } | NodeKind::Param(_) => None,
     }
 }

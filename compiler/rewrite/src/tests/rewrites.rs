@@ -5,7 +5,7 @@ use crate::differentiate::gradient;
 use crate::rule::{self, RuleSet};
 use crate::rules;
 use crate::simplify;
-use crate::term::{X, example, exp, log};
+use crate::term::{Term, X, broadcast, example, exp, log, sum, transpose};
 use bnnc_graph::function::Function;
 use bnnc_graph::op::Interval;
 use bnnc_graph::ops;
@@ -94,4 +94,20 @@ fn a_firing_reads_as_text() {
         (trace[0].rule, &*trace[0].before, &*trace[0].after),
         ("log-of-exp", "log(exp(x))", "x")
     );
+}
+
+/// A round rewrites from the operands up, so that a deep term needs no more rounds than a flat one; a debug build panics where it does.
+#[test]
+fn rounds_do_not_grow_with_depth() {
+    let steps: [fn(Term) -> Term; 6] = [
+        |x| log(exp(-x)),
+        |x| 0.5 + (x - 2.0),
+        |x| -x * 3.0 / 2.0,
+        |x| transpose(transpose(x, &[1, 0]), &[1, 0]),
+        |x| broadcast(sum(broadcast(sum(-x, &[0]), &[2, 3], &[1]), &[0]), &[2, 3], &[1]),
+        |x| X + x - X,
+    ];
+    let deep = (0..300).fold(X, |x, at| steps[at % steps.len()](x));
+    let simple = simplify::simplify(&example(deep));
+    assert!(simple.nodes.len() < 300, "{} nodes", simple.nodes.len());
 }

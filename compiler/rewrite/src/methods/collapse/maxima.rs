@@ -3,9 +3,7 @@
 //! `max` of two is affine on both sides of a kink that its derivative names. The derivative of the largest of many asks instead which elements are equal
 //! to it, which says nothing of kinks.
 
-use crate::rules::broadcast::positions;
 use bnnc_base::dtype::DType;
-use bnnc_graph::attr;
 use bnnc_graph::builder::{Builder, Window};
 use bnnc_graph::function::{Function, Value};
 use bnnc_graph::infer::without_axes;
@@ -18,7 +16,7 @@ pub fn by_pairs(function: &Function, moved: &HashSet<Value>) -> Function {
         let is_largest = call.op.is(&ops::reduce_max::REDUCE_MAX)
             && moved.contains(&call.args[0])
             && function.ty(call.args[0]).dtype == DType::Real;
-        let axes = is_largest.then(|| positions(attr::ints(call.attrs, 0)));
+        let axes = is_largest.then(|| ops::reduce_max::positions(call.attrs));
         let found = axes.and_then(|axes| largest(builder, copies[0], &axes));
         found.unwrap_or_else(|| builder.apply(call.op.0, copies, call.attrs.to_vec()))
     })

@@ -12,7 +12,6 @@ use super::jacobian::{over_columns, over_rows, pulled};
 use super::lookups;
 use super::outputs::Parts;
 use crate::nodes::{self, Scope, application};
-use crate::rules::broadcast::positions;
 use crate::rules::outer::{
     Product, Sizes, contracted, letters_from, of_linear, products, renamed, split_or_factor,
 };
@@ -21,10 +20,8 @@ use bnnc_abi::laplace::Block;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::{Dim, Shape};
 use bnnc_graph::analysis::dataflow::dependents;
-use bnnc_graph::attr;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, Value};
-use bnnc_graph::labels::Labels;
 use bnnc_graph::ops;
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -212,7 +209,7 @@ fn terms(builder: &Builder, value: Value, letters: &[char], sizes: &mut Sizes) -
         return found;
     }
     if let Some((args, attrs)) = application(builder, value, &ops::reduce_sum::REDUCE_SUM) {
-        let removed = positions(attr::ints(attrs, 0));
+        let removed = ops::reduce_sum::positions(attrs);
         let shape = builder.shape(args[0]);
         let mut kept = letters.iter().copied();
         let inner: Option<Vec<char>> = (0..shape.rank())
@@ -225,7 +222,7 @@ fn terms(builder: &Builder, value: Value, letters: &[char], sizes: &mut Sizes) -
         return summed(split_or_factor(builder, args[0], &inner), &inner, letters, sizes);
     }
     if let Some((args, attrs)) = application(builder, value, &ops::contract::CONTRACT) {
-        let labels = Labels::checked(attr::symbol(attrs, 0));
+        let labels = ops::contract::parsed(attrs);
         let (mut from, mut to) = (labels.result.clone(), letters.to_vec());
         for letter in labels.summed() {
             let at = |own: &[char], arg: Value| {

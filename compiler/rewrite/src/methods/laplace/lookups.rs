@@ -29,7 +29,10 @@ pub(super) fn inline(builder: &mut Builder, function: &Function, args: &[Value])
 
 /// `scatter_add` as a contraction; none where there are more axes than letters.
 fn product(builder: &mut Builder, args: &[Value], attrs: &[attr::Attr]) -> Option<Value> {
-    let (axis, dim) = (*attr::int(attrs, 0) as usize, *attr::dim(attrs, 1));
+    let (axis, dim) = (
+        ops::scatter_add::axis(attrs) as usize,
+        ops::scatter_add::dim(attrs),
+    );
     let size = dim.fixed()?;
     let (index, updates) = (args[0], args[1]);
     let (places, rank) = (builder.rank(index), builder.rank(updates));

@@ -11,7 +11,7 @@ use super::per_example::{Rewritten, centre, spread};
 use crate::nodes;
 use bnnc_base::arena::Id;
 use bnnc_base::diagnostic::Diagnostic;
-use bnnc_graph::attr::{self, Attr};
+use bnnc_graph::attr::Attr;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, NodeKind, Value};
 use bnnc_graph::labels::Labels;
@@ -314,7 +314,7 @@ impl<'a> Walk<'a> {
 
     /// Sums of independent normal variates are normal; of anything else the expectation is summed.
     fn contracted(&mut self, operands: &[State], attrs: &[Attr]) -> Option<State> {
-        let Labels { left, right, result } = Labels::checked(attr::symbol(attrs, 0));
+        let Labels { left, right, result } = ops::contract::parsed(attrs);
         let (x, against, factor, labels) = match (&operands[0], &operands[1]) {
             (x, State::Free(value)) => (
                 x,

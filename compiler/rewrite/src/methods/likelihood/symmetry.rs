@@ -5,10 +5,9 @@ use crate::simplify::simplify;
 use crate::unroll::expand_maps;
 use bnnc_abi::symbols::NoiseKind;
 use bnnc_base::shape::{Shape, Sizes};
-use bnnc_graph::attr::{self, Attr};
+use bnnc_graph::attr::Attr;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, Value};
-use bnnc_graph::labels::Labels;
 use bnnc_graph::op::OpDef;
 use bnnc_graph::ops;
 
@@ -80,7 +79,7 @@ fn apply(
     if operands.iter().all(|operand| operand.odd.is_none()) {
         let evens: Vec<Value> = operands.iter().filter_map(|operand| operand.even).collect();
         let value = builder.apply(op, &evens, attrs.to_vec());
-        let is_normal = op.is(&ops::noise::NOISE) && **attr::symbol(attrs, 0) == *NoiseKind::Normal.name();
+        let is_normal = op.is(&ops::noise::NOISE) && **ops::noise::kind(attrs) == *NoiseKind::Normal.name();
         if is_normal && count(&builder.shape(value)) == elements {
             return Some(standard(builder, value));
         }
@@ -205,7 +204,7 @@ fn product(builder: &mut Builder, x: Split, y: Split) -> Split {
 
 /// A sum of products of odd elements in pairs, such as a squared norm.
 fn contraction(builder: &mut Builder, operands: &[Split], attrs: &[Attr]) -> Option<Split> {
-    let labels = Labels::checked(attr::symbol(attrs, 0));
+    let labels = ops::contract::parsed(attrs);
     let (x, y) = (operands[0], operands[1]);
     let in_pairs = labels.left == labels.right && x.even.is_none() && y.even.is_none();
     if !in_pairs {

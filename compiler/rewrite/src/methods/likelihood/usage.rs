@@ -2,7 +2,6 @@
 
 use super::choice::Way;
 use bnnc_base::arena::Id;
-use bnnc_graph::attr;
 use bnnc_graph::function::{Function, NodeKind, Value};
 use bnnc_graph::labels::Labels;
 use bnnc_graph::ops;
@@ -140,7 +139,7 @@ impl Product {
         if !op.is(&ops::contract::CONTRACT) || args[0] == args[1] {
             return None;
         }
-        let Labels { left, right, result } = Labels::checked(attr::symbol(attrs, 0));
+        let Labels { left, right, result } = ops::contract::parsed(attrs);
         let (weights, against, other) = match args[0] == param {
             true => (left, right, args[1]),
             false => (right, left, args[0]),

@@ -5,7 +5,7 @@ use crate::unroll;
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::DType;
 use bnnc_graph::analysis::dataflow::users;
-use bnnc_graph::attr::{self, Attr};
+use bnnc_graph::attr::Attr;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, NodeKind, Value};
 use bnnc_graph::op::OpDef;
@@ -43,7 +43,7 @@ fn collect(function: &Function) -> (Function, Vec<usize>) {
             continue;
         };
         if op.is(&ops::gather::GATHER) {
-            let axis = *attr::int(attrs, 0) as usize;
+            let axis = ops::gather::axis(attrs) as usize;
             let Some(size) = function.ty(args[0]).dims().get(axis).and_then(|dim| dim.fixed()) else {
                 continue;
             };
@@ -52,7 +52,7 @@ fn collect(function: &Function) -> (Function, Vec<usize>) {
             sizes.push(size);
         }
         if op.is(&ops::map::MAP) {
-            let (inner, of_inner) = collect(attr::function(attrs, 0));
+            let (inner, of_inner) = collect(ops::map::function(attrs));
             let operands: Vec<Value> = args.iter().map(|arg| copies[arg.index()]).collect();
             for ((_, index), size) in inner.results.iter().zip(of_inner) {
                 let one = Function {

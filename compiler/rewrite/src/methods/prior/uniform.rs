@@ -1,9 +1,8 @@
 //! Whether a model treats all levels of an axis alike, so that one more changes nothing for the others.
 
 use crate::unroll::expand_maps;
-use bnnc_graph::attr::{self, Attr};
+use bnnc_graph::attr::Attr;
 use bnnc_graph::function::{Function, NodeKind, Value};
-use bnnc_graph::labels::Labels;
 use bnnc_graph::op::OpDef;
 use bnnc_graph::ops;
 
@@ -95,7 +94,7 @@ impl Pair<'_> {
         }
         let grown: Vec<Vec<usize>> = args.iter().map(|arg| self.axes(*arg)).collect();
         if op.is(&ops::gather::GATHER) {
-            let picked = *attr::int(attrs, 0) as usize;
+            let picked = ops::gather::axis(attrs) as usize;
             let of_level = grown[0].contains(&picked);
             return match grown[1].is_empty() && of_level == self.selects_level(args[1]) {
                 true => Ok(()),
@@ -113,9 +112,9 @@ impl Pair<'_> {
             };
         }
         let is_apart = if op.is(&ops::sample::SAMPLE) {
-            attr::dist(attrs, 0).elementwise && self.grows(value)
+            ops::sample::dist(attrs).elementwise && self.grows(value)
         } else if op.is(&ops::contract::CONTRACT) {
-            let labels = Labels::checked(attr::symbol(attrs, 0));
+            let labels = ops::contract::parsed(attrs);
             let letters = [&labels.left, &labels.right];
             let mut summed = grown.iter().zip(letters).flat_map(|(axes, letters)| {
                 axes.iter()
@@ -124,7 +123,7 @@ impl Pair<'_> {
             });
             summed.next().is_none()
         } else if op.is(&ops::reduce_sum::REDUCE_SUM) || op.is(&ops::reduce_max::REDUCE_MAX) {
-            let axes = attr::ints(attrs, 0);
+            let axes = ops::reduce_sum::axes(attrs);
             !grown[0].iter().any(|axis| axes.contains(&(*axis as i64)))
         } else {
             op.is_elementwise()
