@@ -311,6 +311,41 @@ fn a_limit_refuses_before_allocating() {
     assert!(run(need).is_ok());
 }
 
+/// As many restarts as there are threads hold machines at a time. Which of them overlap is a matter of time, so what is measured may be less.
+#[test]
+fn restarts_at_a_time() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let folder = folder();
+    let file = table(&folder, 300);
+    for infer in [
+        "map(Net, rows) { epochs = 1, restarts = RESTARTS, predictive_draws = 4,",
+        "swag(Net, rows) { epochs = 4, warmup = 0, covariance = low_rank(4), restarts = RESTARTS, predictive_draws = 4,",
+    ] {
+        let compiled = |restarts: &str| {
+            let infer = infer.replace("RESTARTS", restarts);
+            let program = network(&file, 20_000, "").replace("vi(Q, rows) { epochs = 1,", &infer);
+            compile::text(
+                &folder.join("restarts.bnn"),
+                &program,
+                &options("cranelift", None),
+            )
+        };
+        let (one, three) = (predicted(&compiled("1")), predicted(&compiled("3")));
+        let compiled = compiled("3");
+        let before = HELD.load(Ordering::Relaxed);
+        PEAK.store(before, Ordering::Relaxed);
+        let run = || compile::run(&compiled.manifest, 3).outcomes.len();
+        assert!(std::thread::scope(|scope| scope.spawn(run).join()).is_ok_and(|outcomes| outcomes > 0));
+        let measured = (PEAK.load(Ordering::Relaxed) - before) as u64;
+        println!("{infer}: predicted {one} and {three}, measured {measured}");
+        assert!(
+            measured as f64 <= 1.1 * three as f64,
+            "{infer}: {measured} of {three}"
+        );
+        assert!(three > 2 * one, "{infer}: {three} of {one}");
+    }
+}
+
 /// Positions that are collected, and deviations from their mean, are the most of what these infers hold.
 #[test]
 fn iterates_and_members() {

@@ -2,10 +2,17 @@
 #![allow(clippy::unwrap_used)]
 
 use bnnc_base::dtype::Precision;
+use bnnc_base::fault::Fault;
 use bnnc_driver::options::Options;
+use bnnc_kernels::pool::Pool;
+use bnnc_run::core::context::{Context, Stop};
+use bnnc_run::training::restarts::{self, OneOnThread};
+use bnnc_run::training::{Fitted, Task};
 use bnnc_tests::compile::{self, Compiled, examples, options};
 use serde_json::Value;
 use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
 
 /// The text of `result.json` without its times.
 fn result(compiled: &Compiled, threads: usize) -> String {
@@ -87,4 +94,115 @@ fn another_seed() {
     };
     assert_ne!(text(1), text(2));
     assert_eq!(text(2), text(2));
+}
+
+/// A network for the data of the yacht example, with one inference of a method.
+fn restarted(method: &str, options_of: &str) -> Compiled {
+    let path = bnnc_tests::root().join("examples/yacht/restarts.bnn");
+    let program = format!(
+        "use layers::Dense
+data yacht = csv(\"data/yacht.csv\") {{ test = splits(\"data/splits.json\"), split = 0, standardise = [inputs, target] }}
+model Net(x: real[d]) -> resistance: real {{
+  hidden = Dense(5)
+  out    = Dense(1)
+  resistance ~ Normal(out(tanh(hidden(x)))[0], 0.3)
+}}
+posterior Q of Net {{ hidden.*, out.* ~ Normal(scale = 0.1) }}
+infer fit = {method} {{ epochs = 6, batch = 50, {options_of} }}"
+    );
+    compile::text(&path, &program, &options("cranelift", None))
+}
+
+#[test]
+fn restarts_of_every_method() {
+    for (method, options, trainings) in [
+        ("map(Net, yacht)", "restarts = 5", 5),
+        ("vi(Q, yacht)", "restarts = 3", 3),
+        ("dropout(Net, yacht)", "restarts = 3", 3),
+        ("swag(Net, yacht)", "restarts = 3, covariance = diagonal", 3),
+        ("ensemble(Net, yacht)", "restarts = 2, members = 2", 4),
+        ("laplace(Net, yacht)", "restarts = 3", 3),
+        ("laplace(Net, yacht)", "restarts = 2, online = true", 2),
+    ] {
+        let compiled = restarted(method, options);
+        let one = result(&compiled, 1);
+        // Six epochs of 277 rows in batches of 50.
+        let steps = format!("\"steps\":{}", trainings * 36);
+        assert!(one.contains(&steps), "{method}: {one}");
+        for threads in [2, 3, 7] {
+            assert_eq!(one, result(&compiled, threads), "{method}, {threads} threads");
+        }
+    }
+}
+
+/// The result of three restarts by a function in place of a training.
+fn compared(threads: usize, one: &OneOnThread<'_, usize>) -> Result<(Fitted, usize), Stop> {
+    let compiled = restarted("map(Net, yacht)", "restarts = 3");
+    let infer = &compiled.manifest.infers[0];
+    let dataset = compiled.dataset(&infer.data);
+    let context = Context::new(Arc::new(Pool::new(threads)), 1);
+    let task = Task {
+        infer,
+        dataset: &dataset,
+        split: 0,
+        name: &infer.name,
+        context: &context,
+        restart: 0,
+    };
+    restarts::best(&task, one)
+}
+
+#[test]
+fn restarts_run_at_a_time() {
+    let running = (Mutex::new(0), Condvar::new());
+    let together = |task: &Task<'_>| {
+        let (count, changed) = &running;
+        let mut begun = count.lock().unwrap();
+        *begun += 1;
+        changed.notify_all();
+        // Each waits for all others, which would never begin after it.
+        let (_begun, late) = changed
+            .wait_timeout_while(begun, Duration::from_secs(60), |begun| *begun < 3)
+            .unwrap();
+        assert!(!late.timed_out(), "restart {} is alone", task.restart);
+        Ok((Fitted::default(), task.restart))
+    };
+    assert!(compared(3, &together).is_ok());
+}
+
+#[test]
+fn the_first_restart_that_fails_is_reported() {
+    let failing = |task: &Task<'_>| match task.restart {
+        0 => Ok((Fitted::default(), 0)),
+        number => Err(Stop::Fault(Fault::Limit(number.to_string()))),
+    };
+    for threads in [1, 2, 3] {
+        let stopped = compared(threads, &failing).map(|(_, number)| number);
+        assert!(
+            matches!(&stopped, Err(Stop::Fault(Fault::Limit(first))) if first == "1"),
+            "{stopped:?}"
+        );
+    }
+}
+
+#[test]
+fn a_restart_that_was_stopped_is_taken_where_no_other_is_complete() {
+    for (complete, expected) in [(None, 0), (Some(2), 2)] {
+        let one = |task: &Task<'_>| {
+            let fitted = Fitted {
+                interrupted: Some(task.restart) != complete,
+                ..Fitted::default()
+            };
+            Ok((fitted, task.restart))
+        };
+        for threads in [1, 2, 3] {
+            let (fitted, number) = compared(threads, &one).unwrap();
+            assert_eq!(
+                (number, fitted.interrupted),
+                (expected, true),
+                "{threads} threads"
+            );
+            assert_eq!(fitted.restarts.len(), 1);
+        }
+    }
 }

@@ -216,7 +216,7 @@ fn fifty_kills_change_nothing() {
     println!("{kills} kills in {round} runs");
 }
 
-/// One inference of every method, each named by it and short.
+/// One inference of every method, each named by it and short, and some of several trainings that run at a time.
 const METHODS: &str = "\
 use layers::Dense
 
@@ -236,6 +236,8 @@ posterior Field of Net {
 }
 
 infer map         = map(Net, rows) { epochs = 300 }
+infer several     = map(Net, rows) { epochs = 150, restarts = 3 }
+infer averaged    = swag(Net, rows) { warmup = 20, epochs = 100, optimiser = SGD(1e-4), restarts = 3 }
 infer vi          = vi(Field, rows) { epochs = 200 }
 infer ensemble    = ensemble(Net, rows) { members = 3, epochs = 150 }
 infer swag        = swag(Net, rows) { warmup = 20, epochs = 200, optimiser = SGD(1e-4) }
@@ -299,7 +301,7 @@ fn methods_that_are_killed_go_on_to_the_same_bytes() {
         let has = |of: &str| METHODS.contains(&format!(" = {method}({of}, rows)"));
         assert!(has("Net") || has("Field"), "{method}");
     }
-    let trained = "map,vi,ensemble,swag,dropout,laplace,collapsed";
+    let trained = "map,several,averaged,vi,ensemble,swag,dropout,laplace,collapsed";
     let kills = assert_kills_of(&workshop, trained, &[0.55, 0.7]);
     assert!(kills >= 1, "the run ended before it was killed");
 }

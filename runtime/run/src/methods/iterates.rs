@@ -81,7 +81,7 @@ fn one_member(task: &Task<'_>, member: usize, starts: &Starts<'_>) -> Result<Opt
         context: &context,
         ..*task
     };
-    let (fitted, ()) = restarts::best(&own, &mut |task| {
+    let (fitted, ()) = restarts::best(&own, &|task| {
         Ok((train(task, starts.of_task(task, member), None)?, ()))
     })?;
     if !fitted.interrupted {

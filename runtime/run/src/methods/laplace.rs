@@ -190,7 +190,7 @@ impl Around<'_> {
     fn maximum(
         &self,
         task: &Task<'_>,
-        start: &dyn Fn(&Task<'_>) -> Values,
+        start: &(dyn Fn(&Task<'_>) -> Values + Sync),
     ) -> Result<(Fitted, Option<Chosen>), Stop> {
         let checkpoint = &task.context.checkpoint;
         if let Some(kept) = checkpoint.kept(task.name, task.split) {
@@ -198,7 +198,8 @@ impl Around<'_> {
         }
         let found = match self.laplace.options.online {
             true => {
-                let (fitted, chosen) = restarts::best(task, &mut |task| {
+                // The curvatures of one search fill the memory that is planned.
+                let (fitted, chosen) = restarts::in_turn(task, &|task| {
                     let start = start(task);
                     self.online(task, start)
                 })?;

@@ -120,7 +120,7 @@ pub struct Trains<'a> {
 impl Method for Trains<'_> {
     fn find(&self, given: &Given<'_>) -> Result<Found, Stop> {
         let fitted = given.kept(self.infer, || {
-            let (fitted, ()) = restarts::best(&given.task(self.infer), &mut |task| {
+            let (fitted, ()) = restarts::best(&given.task(self.infer), &|task| {
                 Ok((train(task, given.starts.of_task(task, 0), None)?, ()))
             })?;
             Ok(fitted)

@@ -113,7 +113,7 @@ pub fn iterated(task: &Task<'_>, swag: &Swag, starts: &Starts<'_>) -> Result<Col
             let fitted = taken_before(infer, found, (starts, context), &moved, &mut taken)?;
             (fitted, taken)
         }
-        None => restarts::best(task, &mut |task| {
+        None => restarts::best(task, &|task| {
             let mut collector = Collector {
                 swag,
                 epochs: swag

@@ -1,12 +1,20 @@
 //! The memory of a training, before it runs.
 
 use crate::core::memory::{NUMBER, feed, machine, parameters, predicting, states, sum};
-use crate::training::{gap, maximum, surface};
+use crate::training::{gap, maximum, restarts, surface};
 use bnnc_abi::data::Schema;
 use bnnc_abi::manifest::{Infer, Train};
 
-/// The bytes of the training machine with what surrounds it. No best parameters are kept where the iterates have a use of their own (`is_observed`).
+/// The bytes of the trainings that run at a time, and of the results of those that ended: as [`one`].
 pub fn training((infer, train): (&Infer, &Train), schema: &Schema, rows: usize, is_observed: bool) -> u64 {
+    let runs = restarts::at_once(&train.options) as u64;
+    let results = (restarts::kept(&train.options) as u64).saturating_mul(parameters(infer));
+    let one = one((infer, train), schema, rows, is_observed);
+    one.saturating_mul(runs).saturating_add(results)
+}
+
+/// The bytes of the training machine with what surrounds it. No best parameters are kept where the iterates have a use of their own (`is_observed`).
+pub fn one((infer, train): (&Infer, &Train), schema: &Schema, rows: usize, is_observed: bool) -> u64 {
     let options = &train.options;
     let order = rows as u64 * 4;
     let validating = match schema.validation {

@@ -75,9 +75,12 @@ impl Method for Approximates<'_> {
         let Approximates { infer, laplace } = *self;
         let (rows, planned) = (extent.rows, extent.planned);
         let online = laplace.options.online;
-        let searching = match laplace.search {
-            true => training::memory::training((infer, &laplace.train), extent.schema, rows, online),
-            false => states(infer),
+        let trains = (infer, &laplace.train);
+        let searching = match (laplace.search, online) {
+            // Searches that find curvatures run one after the other.
+            (true, true) => training::memory::one(trains, extent.schema, rows, true),
+            (true, false) => training::memory::training(trains, extent.schema, rows, false),
+            (false, _) => states(infer),
         };
         // The maximum, and the rows as programs read them.
         let around = feed(infer, &laplace.programs.rows, rows) + parameters(infer);

@@ -30,11 +30,11 @@ pub fn stated(infer: &Infer, laplace: &Laplace, starts: &Starts, member: usize) 
 pub fn maximum(
     task: &Task<'_>,
     laplace: &Laplace,
-    start: &dyn Fn(&Task<'_>) -> Values,
+    start: &(dyn Fn(&Task<'_>) -> Values + Sync),
 ) -> Result<Fitted, Stop> {
     let infer = task.infer;
     if laplace.search {
-        let (fitted, ()) = restarts::best(task, &mut |task| Ok((train(task, start(task), None)?, ())))?;
+        let (fitted, ()) = restarts::best(task, &|task| Ok((train(task, start(task), None)?, ())))?;
         return match fitted.interrupted {
             // There is no Gaussian around a point on the way.
             true => Err(Stop::Interrupted),

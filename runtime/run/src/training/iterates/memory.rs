@@ -1,6 +1,7 @@
 //! How many iterates an inference will take, and what they will hold.
 
 use super::moved;
+use crate::training::restarts;
 use bnnc_abi::iterates::{Covariance, Swag};
 use bnnc_abi::manifest::Infer;
 
@@ -15,7 +16,9 @@ pub fn planned((infer, swag): (&Infer, &Swag), rows: usize, of_earlier: &dyn Fn(
 
 /// The bytes of collecting a number of iterates which hold some bytes at the end, where one training takes others.
 pub fn collecting((infer, swag): (&Infer, &Swag), planned: usize, (held, training): (u64, u64)) -> u64 {
-    let meanwhile = numbers(infer, &swag.moved, summing(swag, planned));
+    let options = &swag.train.options;
+    let held_at_once = (restarts::at_once(options) + restarts::kept(options)) as u64;
+    let meanwhile = numbers(infer, &swag.moved, summing(swag, planned)).saturating_mul(held_at_once);
     let training = if swag.options.iterates.is_some() {
         0
     } else {
