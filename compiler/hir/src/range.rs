@@ -127,8 +127,10 @@ impl Ranges<'_> {
     }
 }
 
+type Map = fn(Range) -> Range;
+
 /// The ranges of functions of an element in a range.
-static ELEMENTWISE: [(&OpDef, fn(Range) -> Range); 14] = [
+static ELEMENTWISE: [(&OpDef, Map); 14] = [
     (&ops::exp::EXP, |x| positive(map(x, f64::exp))),
     (&ops::expm1::EXPM1, |x| map(x, f64::exp_m1)),
     (&ops::softplus::SOFTPLUS, |x| positive(map(x, softplus))),
