@@ -78,6 +78,10 @@ impl Backend for Mlir {
         "mlir"
     }
 
+    fn is_available(&self) -> bool {
+        self.program().is_some()
+    }
+
     fn compile(&self, program: &Program, options: &Options) -> Result<Arc<dyn Code>, Fault> {
         let prefix = match &options.form {
             Form::Memory => PREFIX,

@@ -39,10 +39,11 @@ pub fn chosen(name: &str) -> Result<&'static (dyn Backend + Sync), Diagnostic> {
     if name == DEVICE {
         return Err(codes::no_cuda());
     }
-    if [MLIR.name(), DEVICE].contains(&name) && MLIR.program().is_none() {
-        return Err(codes::no_worker(name));
+    let backend = lookup(name).ok_or_else(|| codes::no_backend(name))?;
+    match backend.is_available() {
+        true => Ok(backend),
+        false => Err(codes::no_worker(name)),
     }
-    lookup(name).ok_or_else(|| codes::no_backend(name))
 }
 
 /// The backend with this name.
@@ -52,10 +53,6 @@ pub fn lookup(name: &str) -> Option<&'static (dyn Backend + Sync)> {
 
 /// The names of those that work in this build, for messages.
 pub fn names() -> Vec<&'static str> {
-    let has_worker = MLIR.program().is_some();
-    let through_mlir = [MLIR.name(), DEVICE];
-    let names = ALL.iter().map(|backend| backend.name());
-    names
-        .filter(|name| has_worker || !through_mlir.contains(name))
-        .collect()
+    let available = ALL.iter().filter(|backend| backend.is_available());
+    available.map(|backend| backend.name()).collect()
 }

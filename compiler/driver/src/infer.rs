@@ -372,13 +372,13 @@ impl<'a> Compilation<'a> {
         diagnostics.into_iter().map(place).collect()
     }
 
-    /// The precision of the run; the reference computes in double precision always.
+    /// The precision of the run.
     ///
     /// # Errors
     /// A bug of a record.
     pub fn precision(&self, backend: &dyn Backend) -> Result<Precision, Fault> {
-        if backend.name() == "reference" {
-            return Ok(Precision::F64);
+        if let Some(precision) = backend.fixed_precision() {
+            return Ok(precision);
         }
         match self.options.precision {
             Some(precision) => Ok(precision),

@@ -5,6 +5,7 @@ use bnnc_abi::code::Code;
 #[cfg(doc)]
 use bnnc_abi::code::ObjectKernel;
 use bnnc_abi::symbols::Address;
+use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
 use std::sync::Arc;
 
@@ -63,6 +64,16 @@ pub fn keys(kernel: &Kernel) -> Vec<u32> {
 pub trait Backend {
     /// Also the value of `--backend`.
     fn name(&self) -> &'static str;
+
+    /// The only precision that it computes in, if it has only one.
+    fn fixed_precision(&self) -> Option<Precision> {
+        None
+    }
+
+    /// Whether it works in this build and on this machine.
+    fn is_available(&self) -> bool {
+        true
+    }
 
     /// Compiles the kernels of a verified program.
     ///

@@ -16,6 +16,10 @@ impl Backend for Reference {
         "reference"
     }
 
+    fn fixed_precision(&self) -> Option<Precision> {
+        Some(Precision::F64)
+    }
+
     fn compile(&self, program: &Program, _: &Options) -> Result<Arc<dyn Code>, Fault> {
         match program.plan.precision {
             Precision::F64 => Ok(Arc::new(Interpreted(program.clone()))),

@@ -18,6 +18,10 @@ impl Backend for Cuda {
         "cuda"
     }
 
+    fn is_available(&self) -> bool {
+        self.0.is_available()
+    }
+
     fn compile(&self, program: &Program, options: &Options) -> Result<Arc<dyn Code>, Fault> {
         let chip = options.gpu.and_then(chip::lookup).unwrap_or(chip::DEFAULT);
         let images = super::compile(&self.0, program, chip)?;

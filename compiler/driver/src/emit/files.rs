@@ -149,10 +149,8 @@ fn program(function: &Function, backend: &dyn Backend, options: &Options) -> Res
         .iter()
         .filter_map(|param| function.param_name(*param));
     let states = names.filter(|name| results.contains(&***name));
-    let precision = match backend.name() {
-        "reference" => Precision::F64,
-        _ => options.precision.unwrap_or(Precision::F32),
-    };
+    let chosen = backend.fixed_precision().or(options.precision);
+    let precision = chosen.unwrap_or(Precision::F32);
     let options = bnnc_lower::Options {
         name: function.name.clone(),
         precision,
