@@ -3,7 +3,6 @@
 use crate::tree::{Expr, ExprKind, FnItem, LocalId, Module, Number, Stmt};
 use crate::types::{Elem, Ty};
 use bnnc_grammar::ast::{BinaryOp, UnaryOp};
-use bnnc_math::special::{digamma, erf, erfc, lgamma, sigmoid, sign, softplus, trigamma};
 use std::collections::HashMap;
 
 /// The value of an expression without variables; truth values are 0 and 1. `None` where it is not a scalar constant.
