@@ -79,7 +79,7 @@ fn accepted(output: &Output) {
 
 #[test]
 fn a_network_runs_and_says_so() {
-    let output = bnnc("runs", "run", &network("epochs = 2"), &["--json"]);
+    let output = bnnc("runs", "run", &network(""), &["--json"]);
     accepted(&output);
     let result: serde_json::Value = serde_json::from_str(&output.stdout).expect("one JSON object");
     assert_eq!(result["infer"]["f"]["n_train"], 4);

@@ -221,6 +221,16 @@ pub enum Schedule {
     },
 }
 
+impl Schedule {
+    /// Returns whether the rate falls to zero at the end.
+    pub fn ends_at_zero(&self) -> bool {
+        match self {
+            Schedule::Cosine | Schedule::Cooldown | Schedule::Linear => true,
+            Schedule::Constant | Schedule::Step { .. } => false,
+        }
+    }
+}
+
 forms!(Schedule {
     "constant" => Schedule::Constant,
     "cooldown" => Schedule::Cooldown,

@@ -4,7 +4,7 @@ use super::convergence::{Size, Unfinished, material, unfinished};
 use super::maximum::Runaway;
 use super::windows::{Estimate, Worsened};
 use super::{Fitted, restarts};
-use crate::core::codes::training;
+use crate::core::codes::training::{self, Trained};
 use crate::core::feed::examples;
 use crate::core::number::{finite, number};
 use bnnc_abi::manifest::{Infer, Length, Training};
@@ -128,16 +128,21 @@ pub fn warnings(infer: &Infer, fitted: &Fitted, dataset: &Dataset) -> Vec<Diagno
         return Vec::new();
     };
     let rows = examples(&infer.bindings, &dataset.train);
-    let names = (&*infer.name, &*longer(&train.options));
+    let longer = longer(&train.options);
+    let trained = Trained {
+        infer: &infer.name,
+        longer: &longer,
+        schedule: train.options.schedule,
+    };
     let doubt = doubt(infer, fitted, rows).map(|doubt| match doubt {
         Doubt::Unbounded(runaways, rise) => unbounded_density(infer, runaways, rise),
         Doubt::Worsened(Worsened { best, last }) => {
             let losses = (best.estimate.loss, last.loss);
-            training::worsened(&infer.name, losses, best.epoch, rows)
+            training::worsened(trained, losses, best.epoch, rows)
         }
-        Doubt::Above(fall) => training::not_at_minimum(names, fall, rows),
-        Doubt::Unfinished(Unfinished::Falling(fall)) => training::not_converged(names, fall, rows),
-        Doubt::Unfinished(Unfinished::Noisy(error)) => training::noisy_loss(names, error, rows),
+        Doubt::Above(fall) => training::not_at_minimum(trained, fall, rows),
+        Doubt::Unfinished(Unfinished::Falling(fall)) => training::not_converged(trained, fall, rows),
+        Doubt::Unfinished(Unfinished::Noisy(error)) => training::noisy_loss(trained, error, rows),
     });
     let mut warnings: Vec<Diagnostic> = doubt.into_iter().collect();
     // The best of few losses with much noise is one of luck: parameters that were kept may be those of a short training.
@@ -145,7 +150,7 @@ pub fn warnings(infer: &Infer, fitted: &Fitted, dataset: &Dataset) -> Vec<Diagno
         && train.has_noise
         && descent.is_short
     {
-        warnings.push(training::not_at_minimum(names, descent.fall, rows));
+        warnings.push(training::not_at_minimum(trained, descent.fall, rows));
     }
     if let Some((best, worst)) = spread(fitted)
         && worst.is_above(best, material(weights(infer), rows))

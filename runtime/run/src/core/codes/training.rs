@@ -2,6 +2,7 @@
 
 use super::error;
 use crate::core::number::number;
+use bnnc_abi::manifest::Schedule;
 use bnnc_base::diagnostic::{Code, Diagnostic, Fault, Severity};
 
 pub(super) static NOT_CONVERGED: Code = Code {
@@ -56,8 +57,20 @@ fn short(value: f64) -> String {
 /// The parameters that one warning names.
 const LISTED: usize = 3;
 
-/// A warning: the loss of an infer still falls; `longer` is an option and a value.
-pub fn not_converged((infer, longer): (&str, &str), fall: f64, rows: usize) -> Diagnostic {
+/// A training that a warning is about, and the options that would change it.
+#[derive(Clone, Copy)]
+pub struct Trained<'a> {
+    /// The name of the inference.
+    pub infer: &'a str,
+    /// An option and a value with which it trains for longer.
+    pub longer: &'a str,
+    /// How the rate changes.
+    pub schedule: Schedule,
+}
+
+/// A warning: the loss of a training still falls.
+pub fn not_converged(trained: Trained<'_>, fall: f64, rows: usize) -> Diagnostic {
+    let Trained { infer, longer, .. } = trained;
     let text = format!(
         "`{infer}` has not converged: another training of this length would lower its loss by about {} ({} per row)",
         short(fall),
@@ -68,16 +81,27 @@ pub fn not_converged((infer, longer): (&str, &str), fall: f64, rows: usize) -> D
         .help("standardise the inputs and the target, or take a larger rate: `optimiser = Adam(1e-2)`")
 }
 
-/// A warning: a descent from the end of a training lowers its loss by `fall`; `longer` is an option and a value.
-pub fn not_at_minimum((infer, longer): (&str, &str), fall: f64, rows: usize) -> Diagnostic {
+/// A warning: a descent from the end of a training lowers its loss by `fall`.
+pub fn not_at_minimum(trained: Trained<'_>, fall: f64, rows: usize) -> Diagnostic {
+    let Trained {
+        infer,
+        longer,
+        schedule,
+    } = trained;
     let text = format!(
         "`{infer}` has not converged: a descent from where it ended lowers its loss by {} ({} per row)",
         short(fall),
         short(per_row(fall, rows))
     );
+    let rate = match schedule.ends_at_zero() {
+        true => "take a larger rate",
+        false => "let the rate fall to zero (`schedule = cooldown`) or take another one",
+    };
     warning(&NOT_CONVERGED, text)
         .help(format!("train for longer: `{longer}`"))
-        .help("let the rate fall to zero (`schedule = cooldown`) or take another one (`optimiser = Adam(1e-2)`); standardise the inputs and the target")
+        .help(format!(
+            "{rate} (`optimiser = Adam(1e-2)`); standardise the inputs and the target"
+        ))
 }
 
 pub(super) static UNBOUNDED_DENSITY: Code = Code {
@@ -116,8 +140,9 @@ pub fn unbounded_density(infer: &str, runaways: &[(&str, f64, f64)], rise: f64) 
         .help(format!("or give {names} a prior that keeps it from the end of the range, such as `InverseGamma(3, 20)` for a scale"))
 }
 
-/// A warning: the loss of an infer has too much noise to see whether it falls.
-pub fn noisy_loss((infer, longer): (&str, &str), noise: f64, rows: usize) -> Diagnostic {
+/// A warning: the loss of a training has too much noise to see whether it falls.
+pub fn noisy_loss(trained: Trained<'_>, noise: f64, rows: usize) -> Diagnostic {
+    let Trained { infer, longer, .. } = trained;
     let text = format!(
         "whether `{infer}` has converged cannot be seen: the noise of its loss hides changes of {} per row",
         short(per_row(noise, rows))
@@ -127,16 +152,19 @@ pub fn noisy_loss((infer, longer): (&str, &str), noise: f64, rows: usize) -> Dia
         .help("for `vi`: start with narrower posteriors (`Normal(scale = 0.1)`), or take more `samples`")
 }
 
-/// A warning: the loss of an infer rose to `last` from the `best`, whose parameters of this epoch were kept.
-pub fn worsened(infer: &str, (best, last): (f64, f64), epoch: usize, rows: usize) -> Diagnostic {
+/// A warning: the loss of a training rose to `last` from the `best`, whose parameters of this epoch were kept.
+pub fn worsened(trained: Trained<'_>, (best, last): (f64, f64), epoch: usize, rows: usize) -> Diagnostic {
+    let Trained { infer, schedule, .. } = trained;
     let text = format!(
         "`{infer}` ended with a loss of {} per row, but had {} around epoch {}, whose parameters were kept",
         short(per_row(last, rows)),
         short(per_row(best, rows)),
         epoch
     );
-    warning(&WORSENED, text)
-        .help("lower the rate of the `optimiser`, or let it fall to zero: `schedule = cooldown`")
+    warning(&WORSENED, text).help(match schedule.ends_at_zero() {
+        true => "lower the rate of the `optimiser`",
+        false => "lower the rate of the `optimiser`, or let it fall to zero: `schedule = cooldown`",
+    })
 }
 
 /// A warning: the best and the worst of several restarts have these losses.
