@@ -1,0 +1,90 @@
+//! Columns of data: names, numbers and functions of them.
+
+use crate::check::session::Session;
+use crate::report::infer as report;
+use bnnc_abi::data::Column;
+use bnnc_base::source::Span;
+use bnnc_grammar::ast::{self, BinaryOp, UnaryOp};
+
+/// The functions of one column.
+const FUNCTIONS: &[&str] = &["log", "exp", "sqrt", "abs", "zscore"];
+
+/// An entry of `inputs = [..]`: a column, or `name = column`.
+pub(super) fn entry(session: &mut Session<'_>, written: &ast::Expr) -> Option<Column> {
+    match &*written.kind {
+        ast::ExprKind::Named(name, value) => {
+            let inner = column(session, value)?;
+            Some(Column::Named(
+                name.name.to_string(),
+                Box::new(inner),
+                written.span,
+            ))
+        }
+        _ => column(session, written),
+    }
+}
+
+/// `log(earn) * male`: names are columns here.
+pub(super) fn column(session: &mut Session<'_>, written: &ast::Expr) -> Option<Column> {
+    let span = written.span;
+    let apply = |name: &str, args: Vec<Column>| Some(Column::Apply(name.to_owned(), args, span));
+    match &*written.kind {
+        ast::ExprKind::Name(name) => Some(Column::Name(name.to_string(), span)),
+        // Column names that are no words: `"hours per week"`.
+        ast::ExprKind::Text(name) => Some(Column::Name(name.to_string(), span)),
+        ast::ExprKind::Int(value) => Some(Column::Number(*value as f64)),
+        ast::ExprKind::Real(value, _) => Some(Column::Number(*value)),
+        ast::ExprKind::Paren(inner) => column(session, inner),
+        ast::ExprKind::Unary(UnaryOp::Neg, inner) => {
+            let inner = column(session, inner)?;
+            apply("neg", vec![inner])
+        }
+        ast::ExprKind::Binary(op, left, right) => {
+            let (left, right) = (column(session, left), column(session, right));
+            let name = match op {
+                BinaryOp::Add => "add",
+                BinaryOp::Sub => "sub",
+                BinaryOp::Mul => "mul",
+                BinaryOp::Div => "div",
+                BinaryOp::Pow => "pow",
+                BinaryOp::Eq => "eq",
+                _ => {
+                    let message = format!("columns cannot be combined with `{}`", op);
+                    session.diagnostics.push(report::column(span, message));
+                    return None;
+                }
+            };
+            apply(name, vec![left?, right?])
+        }
+        ast::ExprKind::Call(callee, args) => match (&*callee.kind, args.as_slice()) {
+            (ast::ExprKind::Name(name), [arg]) if FUNCTIONS.contains(&&**name) && arg.name.is_none() => {
+                let inner = column(session, &arg.value)?;
+                apply(name, vec![inner])
+            }
+            (ast::ExprKind::Name(name), _) => {
+                let message = format!("`{name}` is not a function of one column");
+                let diagnostic =
+                    report::column(callee.span, message).suggest(name, FUNCTIONS.iter().copied());
+                session.diagnostics.push(diagnostic);
+                None
+            }
+            _ => unreadable_column(session, span),
+        },
+        ast::ExprKind::Error => None,
+        ast::ExprKind::List(_) => {
+            let help =
+                "several outputs are several columns: `-> y1: real, y2: real` in the model, and no `target`";
+            let diagnostic = report::column(span, "expected one column, found a list".to_owned());
+            session.diagnostics.push(diagnostic.help(help));
+            None
+        }
+        _ => unreadable_column(session, span),
+    }
+}
+
+fn unreadable_column(session: &mut Session<'_>, span: Span) -> Option<Column> {
+    session
+        .diagnostics
+        .push(report::column(span, "expected a column".to_owned()));
+    None
+}
