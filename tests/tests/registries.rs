@@ -62,7 +62,7 @@ fn entries(text: &str) -> Vec<Vec<&str>> {
     let starts = (0..lines.len()).filter(|at| is_start(lines[*at]));
     let entry = |start: usize| {
         let is_end = |line: &&str| line.trim_start().starts_with('}') && indent(line) == indent(lines[start]);
-        let length = lines[start..].iter().position(is_end).unwrap();
+        let length = lines[start..].iter().position(is_end).expect("the entry ends");
         lines[start..=start + length].to_vec()
     };
     starts.map(entry).collect()
