@@ -164,7 +164,7 @@ const ROUNDS: usize = 12;
 /// Applies rules until none fires, records each firing in `trace` and removes what nothing uses any more.
 ///
 /// # Panics
-/// In debug builds, if rules still fire after [`ROUNDS`] rounds: a bug of the rules. Other builds go on with a function that is right, but
+/// In debug builds, if rules still fire after `ROUNDS` rounds: a bug of the rules. Other builds go on with a function that is right, but
 /// larger than it could be.
 pub fn rewrite(function: &Function, rules: &RuleSet, trace: Option<&mut Vec<Firing>>) -> Function {
     let mut rewriter = Rewriter {
