@@ -74,7 +74,7 @@ fn a_backend_that_is_not_inside() {
     assert_eq!(run(["__mlir-worker", "object", "1"]).status, 2);
 }
 
-/// The method is known in every build, so that its name is no mistake of the program.
+/// The method is known in every build, so that its name is not a mistake of the program.
 #[test]
 #[cfg(not(feature = "collapsed"))]
 fn a_method_that_is_not_inside() {

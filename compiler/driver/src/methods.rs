@@ -15,28 +15,28 @@ use bnnc_abi::method::{Finds, MethodDef};
 use bnnc_loops::backend::Backend;
 use bnnc_rewrite::density::Densities;
 
-/// What the programs of a method are made of.
+/// The material of the programs of a method.
 #[derive(Clone, Copy)]
 pub(crate) struct Parts<'a> {
     /// Model, posterior and optimiser.
     pub elaborated: &'a Elaborated,
     /// The densities of the model.
     pub densities: &'a Densities,
-    /// What is known of the data.
+    /// The sizes, columns and levels of the data.
     pub schema: &'a Schema,
-    /// What generates code.
+    /// The code generator.
     pub backend: &'a dyn Backend,
 }
 
-/// What the compiler asks of a method.
+/// A method of inference as the compiler sees it.
 pub(crate) trait Method {
     /// The programs of an infer.
     ///
     /// # Errors
-    /// What the method cannot do with the model, the data or the options.
+    /// A model, data or options that the method does not support.
     fn programs(&self, compilation: &mut Compilation<'_>, parts: Parts<'_>) -> Result<Programs, Failure>;
 
-    /// Whether a model without sites is an error before any of its programs are made.
+    /// Returns whether a model without sites is an error before any of its programs are made.
     fn needs_sites(&self) -> bool {
         false
     }

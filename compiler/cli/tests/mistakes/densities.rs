@@ -1,4 +1,4 @@
-//! Likelihoods that are no density of the data, or not the one that is meant.
+//! Likelihoods that are not a density of the data, or not the intended one.
 
 use crate::mistakes;
 use crate::tables::{classes, counts, csv, each, line, normal, shuffled, uniform, votes};
