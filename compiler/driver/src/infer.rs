@@ -244,7 +244,7 @@ impl<'a> Compilation<'a> {
         self.item.setting(option).map(|setting| &setting.value)
     }
 
-    /// Whether an option is set.
+    /// Returns whether the program sets an option.
     pub(crate) fn is_set(&self, option: OptionName) -> bool {
         self.item.setting(option).is_some()
     }

@@ -47,12 +47,12 @@ pub struct OpDef {
 }
 
 impl OpDef {
-    /// Whether it is this op of the registry.
+    /// Returns whether this is the given op of the registry.
     pub fn is(&self, op: &'static OpDef) -> bool {
         std::ptr::eq(self, op)
     }
 
-    /// Whether it is one of these ops of the registry.
+    /// Returns whether this is one of the given ops of the registry.
     pub fn is_one_of(&self, ops: &[&'static OpDef]) -> bool {
         ops.iter().any(|op| self.is(op))
     }

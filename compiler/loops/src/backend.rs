@@ -70,7 +70,7 @@ pub trait Backend {
         None
     }
 
-    /// Whether it works in this build and on this machine.
+    /// Returns whether the backend works in this build and on this machine.
     fn is_available(&self) -> bool {
         true
     }

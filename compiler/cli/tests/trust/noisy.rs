@@ -170,7 +170,7 @@ impl Problem {
     }
 }
 
-/// Whether a run reports that its training is short.
+/// Returns whether a run reports that its training is short.
 fn warns(trial: &Trial, seed: usize) -> bool {
     let output = trial.bnnc("run", &["--seed", &seed.to_string()]);
     assert_eq!(output.status, 0, "{}", output.stderr);

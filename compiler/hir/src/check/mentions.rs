@@ -236,7 +236,7 @@ impl Walk {
     }
 }
 
-/// What the values of options with this name are, in any method: the method of an item may be misspelled.
+/// The kind of the values of options with this name, in any method: the method of an item may be misspelled.
 fn kind(name: &str) -> Option<OptionKind> {
     let mut options = method::ALL.iter().filter_map(|method| method.option(name));
     options.next().map(|option| option.kind)

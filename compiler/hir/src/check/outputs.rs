@@ -107,7 +107,7 @@ impl Body<'_> {
         }
     }
 
-    /// What the elements of a comprehension read, for all positions of its counter.
+    /// The uses of outputs by the elements of a comprehension, for all positions of its counter.
     fn counted(&self, inner: &Comprehension) -> Vec<Use> {
         let ends = self.dim_of(&inner.from).zip(self.dim_of(&inner.to));
         let counter = Atom::Local(inner.counter);

@@ -30,7 +30,7 @@ pub(super) fn column(session: &mut Session<'_>, written: &ast::Expr) -> Option<C
     let apply = |name: &str, args: Vec<Column>| Some(Column::Apply(name.to_owned(), args, span));
     match &*written.kind {
         ast::ExprKind::Name(name) => Some(Column::Name(name.to_string(), span)),
-        // Column names that are no words: `"hours per week"`.
+        // Column names that are not identifiers: `"hours per week"`.
         ast::ExprKind::Text(name) => Some(Column::Name(name.to_string(), span)),
         ast::ExprKind::Int(value) => Some(Column::Number(*value as f64)),
         ast::ExprKind::Real(value, _) => Some(Column::Number(*value)),
