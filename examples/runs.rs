@@ -1,13 +1,13 @@
 //! Programs of the examples, compiled and run; and the command line of what draws them.
 
 use bnnc_abi::manifest::{Infer, Manifest};
+use bnnc_core::context::{Context, Stop};
 use bnnc_driver::compile::{compile, data};
 use bnnc_driver::infer::Failure;
 use bnnc_driver::options::Options;
 use bnnc_driver::{program, render};
 use bnnc_kernels::pool::Pool;
-use bnnc_run::core::context::{Context, Stop};
-use bnnc_run::run::{Outcome, RunResult};
+use bnnc_run::{Outcome, RunResult};
 use std::collections::HashMap;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -125,8 +125,8 @@ impl Wish {
             Failure::Fault(fault) => fault.to_string(),
         })?;
         let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let result = bnnc_run::run::run(&compiled.manifest, &bnnc_run::run::Options::new(threads))
-            .and_then(RunResult::whole);
+        let result =
+            bnnc_run::run(&compiled.manifest, &bnnc_run::Options::new(threads)).and_then(RunResult::whole);
         Ok(Done {
             result: result.map_err(|stop| match stop {
                 Stop::Diagnostics(found) => words(&found),

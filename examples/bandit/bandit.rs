@@ -7,9 +7,9 @@
 mod mushrooms;
 mod play;
 
+use bnnc_core::context::Context;
 use bnnc_kernels::pool::Pool;
-use bnnc_run::core::context::Context;
-use bnnc_run::report::svg::{Axis, Plot, Swatch, standalone};
+use bnnc_report::svg::{Axis, Plot, Swatch, standalone};
 use play::{Policy, Settings, compiled, regrets};
 use std::process::ExitCode;
 use std::sync::Arc;

@@ -3,6 +3,7 @@
 use crate::mushrooms::{COLUMNS, Forest, Mushroom};
 use bnnc_abi::data::{Field, FieldKind, Schema};
 use bnnc_abi::manifest::{Infer, Manifest};
+use bnnc_core::context::{Context, Stop};
 use bnnc_data::Rows;
 use bnnc_data::table::Values;
 use bnnc_driver::compile::compile;
@@ -10,8 +11,7 @@ use bnnc_driver::options::Options;
 use bnnc_driver::program;
 use bnnc_driver::render;
 use bnnc_math::philox;
-use bnnc_run::core::context::{Context, Stop};
-use bnnc_run::training::online::Online;
+use bnnc_training::online::Online;
 use std::collections::HashMap;
 
 /// Plays that an agent remembers.

@@ -7,7 +7,7 @@ use crate::{Extent, cell, differences, term};
 use bnnc_math::philox::{key, uniform};
 use bnnc_math::special::erf;
 use bnnc_piecewise::{Law, Network, Noise, Term};
-use bnnc_run::report::svg::{Axis, Plot, Swatch};
+use bnnc_report::svg::{Axis, Plot, Swatch};
 
 /// The noise of `cubic.bnn`.
 const NOISE: f64 = 3.0;

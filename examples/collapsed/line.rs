@@ -10,7 +10,7 @@ use bnnc_data::metrics::{log_mean_exp, mean_and_standard_error};
 use bnnc_math::philox::{key, normal};
 use bnnc_math::triangle::ALPHA_VARIANCE;
 use bnnc_piecewise::{Law, Network, Noise};
-use bnnc_run::report::svg::{Axis, Plot, Swatch};
+use bnnc_report::svg::{Axis, Plot, Swatch};
 
 /// Standard deviations of `f`, in those of the noise.
 const RATIOS: [f64; 4] = [0.5, 1.0, 2.0, 4.0];

@@ -6,7 +6,7 @@ use bnnc_data::metrics::mean_and_standard_error;
 use bnnc_math::philox::{key, normal};
 use bnnc_math::special::sigmoid;
 use bnnc_piecewise::mean_sigmoid;
-use bnnc_run::report::svg::{Axis, Plot, Swatch};
+use bnnc_report::svg::{Axis, Plot, Swatch};
 
 /// Means and standard deviations of the weight.
 const WEIGHTS: [(f64, f64); 6] = [

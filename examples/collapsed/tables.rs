@@ -3,7 +3,7 @@
 use crate::figure::{self, CURVES};
 use crate::runs::{Done, Wish};
 use crate::{cell, differences};
-use bnnc_run::report::svg::{Axis, Plot, Swatch};
+use bnnc_report::svg::{Axis, Plot, Swatch};
 
 /// The programs, with the name of their data.
 const TABLES: [(&str, &str); 3] = [

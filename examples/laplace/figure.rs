@@ -1,6 +1,6 @@
 //! Several plots as one picture, with curves in colours of their own.
 
-use bnnc_run::report::svg::{Plot, standalone};
+use bnnc_report::svg::{Plot, standalone};
 
 /// The classes of curves, in turn: the palette of Okabe and Ito, then the same dashed.
 pub const CURVES: [&str; 12] = [

@@ -3,7 +3,7 @@
 use crate::figure::{self, CURVES};
 use crate::runs::{Done, Wish};
 use bnnc_data::metrics::mean_and_standard_error;
-use bnnc_run::report::svg::{Axis, Plot, Swatch};
+use bnnc_report::svg::{Axis, Plot, Swatch};
 
 /// Numbers of weights that are tried; after them all weights, where these are no more than [`MOST`].
 const SIZES: [usize; 6] = [10, 50, 100, 250, 500, 1000];

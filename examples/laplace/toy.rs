@@ -4,7 +4,7 @@ use crate::figure;
 use crate::runs::{Done, Wish};
 use bnnc_data::Rows;
 use bnnc_data::metrics::Draws;
-use bnnc_run::report::svg::{Axis, Plot, Swatch};
+use bnnc_report::svg::{Axis, Plot, Swatch};
 
 /// The infers with their titles, in the order of the picture.
 const PANELS: [(&str, &str); 13] = [

@@ -2,7 +2,7 @@
 
 use crate::figure::{self, CURVES};
 use crate::runs::{Done, Wish};
-use bnnc_run::report::svg::{Axis, Plot, Swatch};
+use bnnc_report::svg::{Axis, Plot, Swatch};
 
 /// The infers that are drawn, with their titles; the table has all.
 const DRAWN: [(&str, &str); 7] = [

@@ -2,7 +2,7 @@
 
 use crate::runs::{Done, Wish};
 use bnnc_data::write::ResultColumn;
-use bnnc_run::report::svg::{Axis, Plot, Swatch};
+use bnnc_report::svg::{Axis, Plot, Swatch};
 
 /// Bins of equal width.
 const BINS: usize = 10;

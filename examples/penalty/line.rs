@@ -1,7 +1,7 @@
 //! A line from batches of two rows: bands of the line, and how the spread of the draws depends on the step.
 
 use crate::runs::{Done, Wish};
-use bnnc_run::report::svg::{Axis, Plot, Swatch};
+use bnnc_report::svg::{Axis, Plot, Swatch};
 
 /// Rows of a batch, and the standard deviation of the noise, as in `penalty.bnn`.
 const BATCH: f64 = 2.0;

@@ -36,6 +36,6 @@ fn main() -> ExitCode {
                 return Err(format!("what? {known}"));
             }
         };
-        Ok(bnnc_run::report::svg::standalone(&picture).replacen("</style>", COLOURS, 1))
+        Ok(bnnc_report::svg::standalone(&picture).replacen("</style>", COLOURS, 1))
     })
 }

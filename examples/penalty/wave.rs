@@ -2,8 +2,8 @@
 
 use crate::runs::{Done, Wish};
 use bnnc_abi::sampling::Transition;
-use bnnc_run::report::forecast::{self, Forecast};
-use bnnc_run::report::svg::{Axis, Plot, Swatch};
+use bnnc_report::forecast::{self, Forecast};
+use bnnc_report::svg::{Axis, Plot, Swatch};
 
 /// The classes of curves, in turn.
 const CLASSES: [&str; 4] = ["mean", "other", "third", "exact"];

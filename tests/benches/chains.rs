@@ -6,6 +6,7 @@
 use bnnc_abi::code::Artifact;
 use bnnc_abi::manifest::Infer;
 use bnnc_base::shape::{Sizes, Symbol};
+use bnnc_core::feed::examples;
 use bnnc_data::Dataset;
 use bnnc_driver::options::Options;
 use bnnc_driver::{
@@ -15,7 +16,6 @@ use bnnc_driver::{
 };
 use bnnc_kernels::executor::Machine;
 use bnnc_kernels::pool::Pool;
-use bnnc_run::core::feed::examples;
 use bnnc_tests::compile;
 use bnnc_tests::step::give;
 use std::path::{Path, PathBuf};

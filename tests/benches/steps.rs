@@ -3,7 +3,7 @@
 //! The backends take turns in one process, so that what else the machine does meets both.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use bnnc_run::core::states::start;
+use bnnc_core::states::start;
 use bnnc_tests::compile::{self, Compiled};
 use bnnc_tests::step::{Steps, training};
 use std::collections::HashMap;

@@ -6,15 +6,15 @@ use bnnc_abi::laplace::Over;
 use bnnc_abi::manifest::{Infer, Manifest, Work};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::dtype::Precision;
+use bnnc_core::checkpoint::Opening;
+use bnnc_core::fingerprint::Fingerprint;
 use bnnc_data::Dataset;
 use bnnc_driver::compile::{compile, data};
 use bnnc_driver::infer::Failure;
 use bnnc_driver::options::Options;
 use bnnc_driver::program;
-use bnnc_run::core::checkpoint::Opening;
-use bnnc_run::core::fingerprint::Fingerprint;
-use bnnc_run::run::RunResult;
-use bnnc_run::run::out::SavedRun;
+use bnnc_run::RunResult;
+use bnnc_run::out::SavedRun;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -95,7 +95,7 @@ pub fn attempt(path: &Path, text: &str, options: &Options) -> Result<Compiled, F
         .collect();
     let compiled = compile(&program, &schemas, options)?;
     let (mut manifest, timings) = (compiled.manifest, compiled.timings);
-    bnnc_run::run::cost::predict(&mut manifest, &schemas);
+    bnnc_run::cost::predict(&mut manifest, &schemas);
     let stages = timings.iter().flat_map(|(_, stages)| stages);
     let code = stages.filter(|(stage, _)| *stage == "code");
     Ok(Compiled {
@@ -196,8 +196,8 @@ fn small(infer: &Infer) -> Option<String> {
 /// # Panics
 /// Where the run stops.
 pub fn run(manifest: &Manifest, threads: usize) -> RunResult {
-    let options = bnnc_run::run::Options::new(threads);
-    match bnnc_run::run::run(manifest, &options).and_then(RunResult::whole) {
+    let options = bnnc_run::Options::new(threads);
+    match bnnc_run::run(manifest, &options).and_then(RunResult::whole) {
         Ok(result) => result,
         Err(stop) => panic!("{}: {stop:?}", manifest.program),
     }

@@ -1,7 +1,7 @@
-//! Imports among the modules of a crate, and the table of modules that says which are allowed.
+//! Imports among the modules of a crate.
 
 use crate::files;
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 /// An import, with module paths below the root of the crate.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,51 +102,20 @@ fn tree<'t>(text: &'t str, prefix: &[&str], found: &mut Vec<Vec<String>>) -> &'t
     }
 }
 
-/// Modules with the modules that they may import, from lowest to highest: the table of a text whose last column is `imports modules`.
-pub fn layers(text: &str) -> BTreeMap<String, Vec<String>> {
-    let lines = text
-        .lines()
-        .skip_while(|line| !line.ends_with("| imports modules |"));
-    let row = |line: &str| {
-        let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
-        let names = cells.last()?.split(',').map(|name| name.trim().trim_matches('`'));
-        let names = names.filter(|name| *name != "none").map(str::to_owned);
-        Some((cells.first()?.trim_matches('`').to_owned(), names.collect()))
+/// Imports of one module at the root of a crate by another. The root itself may import all of them.
+pub fn between_modules(imports: &[Import]) -> Vec<String> {
+    let modules: BTreeSet<&String> = imports.iter().filter_map(|import| import.from.first()).collect();
+    let is_between = |import: &&Import| {
+        let ends = import.from.first().zip(import.to.first());
+        ends.is_some_and(|(own, other)| own != other && modules.contains(other))
     };
-    let rows = lines.skip(2).take_while(|line| line.starts_with('|'));
-    rows.filter_map(row).collect()
-}
-
-/// Imports of modules that the table does not allow, and of one method by another.
-pub fn forbidden(imports: &[Import], layers: &BTreeMap<String, Vec<String>>) -> Vec<String> {
-    let mut faults = Vec::new();
-    for Import { file, from, to } in imports {
-        let (Some(own), Some(other)) = (from.first(), to.first()) else {
-            continue;
-        };
-        if !layers.contains_key(other) {
-            continue;
-        }
-        let is_other_method = own == "methods"
-            && other == own
-            && from
-                .get(1)
-                .zip(to.get(1))
-                .is_some_and(|(own, other)| own != other);
-        let allowed = match layers.get(own) {
-            Some(below) => own == other || below.contains(other),
-            None => false,
-        };
-        if !allowed || is_other_method {
-            faults.push(format!("{file} may not import {}", to.join("::")));
-        }
-    }
-    faults
+    let fault = |import: &Import| format!("{} may not import {}", import.file, import.to.join("::"));
+    imports.iter().filter(is_between).map(fault).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Import, absolute, forbidden, layers, module, paths};
+    use super::{Import, absolute, between_modules, module, paths};
 
     fn path(text: &str) -> Vec<String> {
         text.split("::").map(str::to_owned).collect()
@@ -181,27 +150,28 @@ mod tests {
     }
 
     #[test]
-    fn forbidden_imports_are_found() {
-        let table = "| module | holds | imports modules |\n|---|---|---|\n| `core` | x | none |\n| `methods` | y | `core` |\n";
+    fn imports_between_modules_are_found() {
         let import = |from: &str, to: &str| Import {
             file: from.to_owned(),
             from: path(from),
             to: path(to),
         };
+        let root = Import {
+            from: Vec::new(),
+            ..import("", "a::method::A")
+        };
         let imports = [
-            import("core::a", "methods::b"),
-            import("methods::a", "core::b"),
-            import("methods::a", "methods::a::c"),
-            import("methods::a", "methods::b::c"),
-            import("new", "core::b"),
-            import("methods", "methods::b"),
+            root,
+            import("a::posterior", "a::report"),
+            import("a::posterior", "b::report::table"),
+            import("b", "registry"),
+            import("b", "a"),
         ];
         assert_eq!(
-            forbidden(&imports, &layers(table)),
+            between_modules(&imports),
             [
-                "core::a may not import methods::b",
-                "methods::a may not import methods::b::c",
-                "new may not import core::b",
+                "a::posterior may not import b::report::table",
+                "b may not import a"
             ]
         );
     }

@@ -4,13 +4,13 @@ use bnnc_abi::code::Artifact;
 use bnnc_abi::manifest::{Infer, Train};
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
+use bnnc_core::feed::{Feed, examples};
+use bnnc_core::ports;
+use bnnc_core::states::Values;
 use bnnc_data::{Dataset, Rows};
 use bnnc_kernels::executor::Machine;
 use bnnc_kernels::pool::Pool;
-use bnnc_run::core::feed::{Feed, examples};
-use bnnc_run::core::ports;
-use bnnc_run::core::states::Values;
-use bnnc_run::methods::sample::target;
+use bnnc_methods::sample::target;
 use std::sync::Arc;
 
 /// The training program of an infer with its rows.

@@ -2,8 +2,7 @@
 
 use bnnc_tests::crates::{self, Crate, Row, architecture, members};
 use bnnc_tests::files::{self, File};
-use bnnc_tests::imports::{forbidden, imports, layers};
-use bnnc_tests::root;
+use bnnc_tests::imports::{between_modules, imports};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Outside libraries and the crates that may build on them. A name that ends in `*` stands for all that begin so.
@@ -17,7 +16,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("faer", &["bnnc-laplace"]),
     ("flate2", &["bnnc-data"]),
     ("hashbrown", &["bnnc-graph"]),
-    ("indicatif", &["bnnc-run"]),
+    ("indicatif", &["bnnc-core"]),
     ("lalrpop", &["bnnc-grammar"]),
     ("lalrpop-util", &["bnnc-grammar"]),
     ("libloading", &["bnnc-cuda"]),
@@ -27,24 +26,48 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("object", &["bnnc-object"]),
     ("parquet", &["bnnc-data"]),
     ("petgraph", &["bnnc-graph", "bnnc-hir", "bnnc-lower"]),
-    ("postcard", &["bnnc-abi", "bnnc-mcmc", "bnnc-run"]),
+    (
+        "postcard",
+        &[
+            "bnnc-abi",
+            "bnnc-core",
+            "bnnc-mcmc",
+            "bnnc-methods",
+            "bnnc-training",
+        ],
+    ),
     ("region", &["bnnc-object"]),
     ("rustyline", &["bnnc"]),
-    ("safetensors", &["bnnc-run"]),
+    ("safetensors", &["bnnc-run", "bnnc-training"]),
     (
         "serde",
         &[
             "bnnc-abi",
             "bnnc-base",
+            "bnnc-core",
             "bnnc-data",
+            "bnnc-inference",
             "bnnc-laplace",
             "bnnc-mcmc",
+            "bnnc-methods",
             "bnnc-run",
+            "bnnc-training",
         ],
     ),
     (
         "serde_json",
-        &["bnnc", "bnnc-command", "bnnc-data", "bnnc-explore", "bnnc-run"],
+        &[
+            "bnnc",
+            "bnnc-command",
+            "bnnc-core",
+            "bnnc-data",
+            "bnnc-explore",
+            "bnnc-inference",
+            "bnnc-methods",
+            "bnnc-report",
+            "bnnc-run",
+            "bnnc-training",
+        ],
     ),
     ("signal-hook", &["bnnc-command"]),
     ("strsim", &["bnnc-base"]),
@@ -228,35 +251,13 @@ fn pure_crates_touch_nothing_outside() {
     );
 }
 
-/// The crate whose modules have a table.
-const RUN: &str = "runtime/run/src";
+/// The crate of the methods: a module at its root for each, or for several that share their engine.
+const METHODS: &str = "runtime/methods/src";
 
 #[test]
-fn modules_of_the_run_import_those_below() {
-    let layers = layers(&files::read(&root().join("compiler/ARCHITECTURE.md")));
-    let imports = imports(RUN);
-    assert!(imports.len() > 500, "{} imports were found", imports.len());
-    let modules: BTreeSet<&str> = imports
-        .iter()
-        .filter_map(|import| import.from.first().map(String::as_str))
-        .collect();
-    let known: BTreeSet<&str> = layers.keys().map(String::as_str).collect();
-    assert_eq!(modules, known, "the table of modules");
-    let faults = forbidden(&imports, &layers);
+fn no_method_imports_another() {
+    let imports = imports(METHODS);
+    assert!(imports.len() > 100, "{} imports were found", imports.len());
+    let faults = between_modules(&imports);
     assert!(faults.is_empty(), "{}", faults.join("\n"));
-}
-
-#[test]
-fn the_table_of_modules_has_no_cycle() {
-    let mut left = layers(&files::read(&root().join("compiler/ARCHITECTURE.md")));
-    while !left.is_empty() {
-        let is_leaf = |below: &Vec<String>| !below.iter().any(|name| left.contains_key(name));
-        let leaves: Vec<String> = left
-            .iter()
-            .filter(|(_, below)| is_leaf(below))
-            .map(|(name, _)| name.clone())
-            .collect();
-        assert!(!leaves.is_empty(), "a cycle among {:?}", left.keys());
-        left.retain(|name, _| !leaves.contains(name));
-    }
 }

@@ -2,9 +2,9 @@
 
 use bnnc_abi::manifest::{Infer, Work};
 use bnnc_base::dtype::Precision;
+use bnnc_core::states::{Values, start};
 use bnnc_data::Dataset;
 use bnnc_math::philox;
-use bnnc_run::core::states::{Values, start};
 use bnnc_tests::compile::{self, examples, options};
 use bnnc_tests::step::{Steps, distance, predictions, sampled, training};
 use std::collections::HashMap;
@@ -205,7 +205,7 @@ fn every_example_on_cranelift() {
 mod mlir {
     use super::{distance, every_example_on, examples};
     use bnnc_base::dtype::Precision;
-    use bnnc_run::run::RunResult;
+    use bnnc_run::RunResult;
     use bnnc_tests::compile::{self, options, run, short};
     use std::path::Path;
 

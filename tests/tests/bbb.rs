@@ -4,9 +4,9 @@
 use bnnc_abi::manifest::Infer;
 use bnnc_abi::method::Finds;
 use bnnc_base::dtype::Precision;
+use bnnc_core::states::{Values, start};
 use bnnc_driver::options::Options;
 use bnnc_math::philox;
-use bnnc_run::core::states::{Values, start};
 use bnnc_tests::compile::{self, Compiled, options};
 use bnnc_tests::step::Steps;
 use std::collections::HashMap;

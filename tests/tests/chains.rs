@@ -4,14 +4,14 @@
 
 use bnnc_abi::sampling::Sampling;
 use bnnc_base::shape::{Sizes, Symbol};
+use bnnc_core::checkpoint::{Checkpoint, Opening};
+use bnnc_core::context::Stop;
+use bnnc_core::fingerprint::Fingerprint;
 use bnnc_driver::options::Options;
 use bnnc_driver::{compile as driver, program};
 use bnnc_kernels::executor::Machine;
 use bnnc_kernels::pool::Pool;
-use bnnc_run::core::checkpoint::{Checkpoint, Opening};
-use bnnc_run::core::context::Stop;
-use bnnc_run::core::fingerprint::Fingerprint;
-use bnnc_run::run::{self, RunResult};
+use bnnc_run::RunResult;
 use bnnc_tests::compile::{self, Compiled, options};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -151,7 +151,7 @@ infer many = nuts(Plane, rows) { chains = 8 }
 }
 
 fn positions(result: &RunResult) -> Vec<Vec<Vec<f64>>> {
-    let of = |outcome: &run::Outcome| {
+    let of = |outcome: &bnnc_run::Outcome| {
         let chains = &outcome.splits[0].found.sampled().unwrap().chains;
         chains
             .iter()
@@ -189,9 +189,9 @@ infer walking = random_walk(Plane, rows) { chains = 4, warmup = 60, draws = 20, 
 fn stopped(folder: &Path, compiled: &Compiled, file: Option<&str>) -> Result<RunResult, Stop> {
     let out = folder.join("out");
     std::fs::create_dir_all(&out).unwrap();
-    let options = run::Options {
+    let options = bnnc_run::Options {
         checkpoint: Checkpoint::open(&out, &Fingerprint::default(), Opening::New).unwrap(),
-        ..run::Options::new(1)
+        ..bnnc_run::Options::new(1)
     };
     let (flag, wanted) = (
         options.interrupt.clone(),
@@ -205,7 +205,7 @@ fn stopped(folder: &Path, compiled: &Compiled, file: Option<&str>) -> Result<Run
             thread::sleep(Duration::from_millis(100));
             flag.raise();
         });
-        run::run(&compiled.manifest, &options)
+        bnnc_run::run(&compiled.manifest, &options)
     })
 }
 

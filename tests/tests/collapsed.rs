@@ -6,22 +6,22 @@ use bnnc_abi::collapsed::Collapsed;
 use bnnc_abi::manifest::{Infer, Work};
 use bnnc_base::diagnostic::{Diagnostic, Place};
 use bnnc_base::dtype::Precision;
+use bnnc_core::checkpoint::Checkpoint;
+use bnnc_core::context::{Context, Stop};
+use bnnc_core::fingerprint::Fingerprint;
+use bnnc_core::predict::{PROBABILITIES, Predictive};
 use bnnc_data::write::ResultColumn;
 use bnnc_driver::infer::Failure;
+use bnnc_inference::posterior::Found;
 use bnnc_kernels::pool::Pool;
 use bnnc_math::philox;
 use bnnc_math::special::{erf, sigmoid};
-use bnnc_run::core::checkpoint::Checkpoint;
-use bnnc_run::core::context::{Context, Stop};
-use bnnc_run::core::fingerprint::Fingerprint;
-use bnnc_run::core::predict::{PROBABILITIES, Predictive};
-use bnnc_run::inference::posterior::Found;
-use bnnc_run::methods::collapsed::Integrated;
-use bnnc_run::methods::collapsed::choice::Choice;
-use bnnc_run::run::out;
-use bnnc_run::run::{Options, RunResult, Sources, predict, run};
-use bnnc_run::training::iterates::Collected;
+use bnnc_methods::collapsed::Integrated;
+use bnnc_methods::collapsed::choice::Choice;
+use bnnc_run::out;
+use bnnc_run::{Options, RunResult, Sources, predict, run};
 use bnnc_tests::compile::{self as compiling, Compiled, opening, options};
+use bnnc_training::iterates::Collected;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -155,9 +155,9 @@ fn done(name: &str, text: &str, infer: &str) -> Done {
     let rows = (&outcome.dataset.train, true);
     let draws = match &infer.work {
         Work::Collapsed(collapsed) => {
-            bnnc_run::methods::collapsed::draws(&infer, collapsed, collected(found).draws)
+            bnnc_methods::collapsed::draws(&infer, collapsed, collected(found).draws)
         }
-        _ => bnnc_run::core::predict::predictive_draws(&infer, collected(found).draws),
+        _ => bnnc_core::predict::predictive_draws(&infer, collected(found).draws),
     };
     let mut forecaster = found
         .forecaster(&infer, rows, &outcome.dataset, (draws, &context))
@@ -523,7 +523,7 @@ fn classes_by_quadrature() {
             1e-7,
         );
     }
-    let json = bnnc_run::report::result::json(&done.compiled.manifest, &done.result);
+    let json = bnnc_report::result::json(&done.compiled.manifest, &done.result);
     let diagnostics = &json["infer"]["c"]["diagnostics"];
     assert!(
         (diagnostics["raw_sum"].as_f64().unwrap() - 1.0).abs() < 0.2,
@@ -636,7 +636,7 @@ infer g = swag(M, d) {{ iterates = s, covariance = diagonal, predictive_draws = 
         mean(all.iter().map(|b| (b - middle).powi(2))),
         1e-12,
     );
-    let table = bnnc_run::report::result::table(&done.compiled.manifest, &done.result);
+    let table = bnnc_report::result::table(&done.compiled.manifest, &done.result);
     assert!(table.contains("iterates of"), "{table}");
 }
 
@@ -749,7 +749,7 @@ fn too_many_pieces() {
     let plain = &done.part().plain.as_ref().unwrap().plan;
     let has = |name: &str| plain.port(name).is_some();
     assert!(has("location") && !has("location/slope") && !has("kinks/slope"));
-    let table = bnnc_run::report::result::table(&done.compiled.manifest, &done.result);
+    let table = bnnc_report::result::table(&done.compiled.manifest, &done.result);
     for part in [
         "sampled rows",
         "1000 draws per iterate",
@@ -758,7 +758,7 @@ fn too_many_pieces() {
     ] {
         assert!(table.contains(part), "{part}: {table}");
     }
-    let json = bnnc_run::report::result::json(&done.compiled.manifest, &done.result);
+    let json = bnnc_report::result::json(&done.compiled.manifest, &done.result);
     let diagnostics = &json["infer"]["c"]["diagnostics"];
     assert_eq!(diagnostics["sampled"]["draws"], 1000);
     let rows = ["exact", "sampled"].map(|name| diagnostics["rows"][name].as_u64().unwrap());
@@ -1103,12 +1103,12 @@ fn errors_of_draws_from_the_box() {
             "row {row}: {found}"
         );
     }
-    let json = bnnc_run::report::result::json(&done.compiled.manifest, &done.result);
+    let json = bnnc_report::result::json(&done.compiled.manifest, &done.result);
     let diagnostics = &json["infer"]["c"]["diagnostics"];
     assert_eq!(diagnostics["rows"]["sampled"], X.len());
     let largest = column(&done, "error").into_iter().fold(0.0, f64::max);
     assert_eq!(diagnostics["error"], largest);
-    let table = bnnc_run::report::result::table(&done.compiled.manifest, &done.result);
+    let table = bnnc_report::result::table(&done.compiled.manifest, &done.result);
     assert!(
         table.contains("draws per iterate") && table.contains("of a log density"),
         "{table}"
@@ -1214,7 +1214,7 @@ fn check_published(done: &Done, smoothing: f64, places: &dyn Fn(usize, f64) -> V
         close(done.predictive.aleatoric[row], variance.sqrt(), 1e-12);
     }
     assert!(done.codes().contains(&"E0565"), "{:?}", done.codes());
-    let json = bnnc_run::report::result::json(&done.compiled.manifest, &done.result);
+    let json = bnnc_report::result::json(&done.compiled.manifest, &done.result);
     let said = &json["infer"]["c"]["diagnostics"]["published"];
     close(said["interval"][0].as_f64().unwrap(), ends.0, 1e-12);
     close(said["interval"][1].as_f64().unwrap(), ends.1, 1e-12);

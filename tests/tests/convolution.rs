@@ -4,7 +4,7 @@
 
 use bnnc_base::dtype::Precision;
 use bnnc_data::write::ResultColumn;
-use bnnc_run::run::{Outcome, RunResult};
+use bnnc_run::{Outcome, RunResult};
 use bnnc_tests::compile::{self, options};
 use std::path::PathBuf;
 
@@ -251,7 +251,7 @@ infer dropped = dropout(Net, rows) {{ epochs = 30 }}
         &text,
         &options("cranelift", None),
     );
-    let json = bnnc_run::report::result::json(&compiled.manifest, &compile::run(&compiled.manifest, 1));
+    let json = bnnc_report::result::json(&compiled.manifest, &compile::run(&compiled.manifest, 1));
     let infers = json["infer"].as_object().unwrap();
     assert_eq!(infers.len(), 10);
     for (name, infer) in infers {

@@ -4,15 +4,15 @@
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::Precision;
 use bnnc_base::shape::{Sizes, Symbol};
+use bnnc_core::context::Context;
+use bnnc_core::predict::Predictor;
+use bnnc_core::states::start;
 use bnnc_driver::options::Options;
 use bnnc_kernels::arena::layout;
 use bnnc_kernels::pool::Pool;
-use bnnc_run::core::context::Context;
-use bnnc_run::core::predict::Predictor;
-use bnnc_run::core::states::start;
-use bnnc_run::training::step::{Stepper, Terms, training};
 use bnnc_tests::compile::{self, Compiled, examples, options};
 use bnnc_tests::emulated::{self, Asked};
+use bnnc_training::step::{Stepper, Terms, training};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::path::Path;
@@ -33,7 +33,7 @@ fn compiled(path: &Path, settings: Vec<String>, precision: Option<Precision>, th
 /// The text of `result.json` without its times.
 fn result(compiled: &Compiled) -> String {
     let result = compile::run(&compiled.manifest, 2);
-    let mut json = bnnc_run::report::result::json(&compiled.manifest, &result);
+    let mut json = bnnc_report::result::json(&compiled.manifest, &result);
     json.as_object_mut().map(|json| json.shift_remove("device"));
     compile::without_seconds(&mut json);
     json.to_string()

@@ -1,7 +1,7 @@
 //! The files of draws that a sampled infer leaves for other tools: values, order, units, and the same bytes every time.
 #![allow(clippy::unwrap_used)]
 
-use bnnc_run::run::out;
+use bnnc_run::out;
 use bnnc_tests::compile::{self, Compiled, options};
 use serde_json::Value;
 use std::collections::BTreeMap;

@@ -7,8 +7,8 @@ use bnnc_base::dtype::Precision;
 use bnnc_kernels::pool::Pool;
 use bnnc_laplace::marginal::LARGEST_FACTOR;
 use bnnc_math::philox;
-use bnnc_run::methods::laplace::Approximated;
-use bnnc_run::run::RunResult;
+use bnnc_methods::laplace::Approximated;
+use bnnc_run::RunResult;
 use bnnc_tests::compile::{self, Compiled, options};
 use std::f64::consts::{PI, TAU};
 use std::path::{Path, PathBuf};
@@ -522,7 +522,7 @@ infer l = laplace(Line, rows) {{ epochs = {epochs}, batch = 0, optimiser = Adam(
         let compiled = compiled(&folder, &text);
         let result = compile::run(&compiled.manifest, 1);
         let said =
-            bnnc_run::report::result::json(&compiled.manifest, &result)["infer"]["l"]["diagnostics"].clone();
+            bnnc_report::result::json(&compiled.manifest, &result)["infer"]["l"]["diagnostics"].clone();
         (approximated(&result, "l").clone(), said)
     };
     let (whole, said) = search(20);

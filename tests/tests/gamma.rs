@@ -1,7 +1,7 @@
 //! Posterior families made of gamma variates: the exact posteriors of conjugate models are found, on any backend.
 
 use bnnc_base::dtype::Precision;
-use bnnc_run::core::states::{Values, start};
+use bnnc_core::states::{Values, start};
 use bnnc_tests::compile::{self, Compiled, options};
 use bnnc_tests::step::Steps;
 use std::collections::HashMap;

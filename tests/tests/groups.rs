@@ -3,14 +3,14 @@
 #![allow(clippy::unwrap_used)]
 
 use bnnc_base::shape::Sizes;
+use bnnc_core::states::Values;
 use bnnc_driver::options::Options;
 use bnnc_driver::program;
 use bnnc_graph::eval::evaluate;
 use bnnc_graph::tensor::Tensor;
 use bnnc_hir::elaborate;
 use bnnc_hir::elaborate::posterior::Rest;
-use bnnc_run::core::states::Values;
-use bnnc_run::run::RunResult;
+use bnnc_run::RunResult;
 use bnnc_tests::compile;
 use std::collections::HashMap;
 use std::f64::consts::PI;

@@ -9,7 +9,7 @@ use bnnc_graph::eval::evaluate;
 use bnnc_graph::function::Function;
 use bnnc_graph::tensor::Tensor;
 use bnnc_rewrite::methods::sample::Sampled;
-use bnnc_run::run::RunResult;
+use bnnc_run::RunResult;
 use bnnc_tests::compile::{options, run, text};
 use std::collections::HashMap;
 use std::path::PathBuf;

@@ -3,18 +3,18 @@
 
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::dtype::Precision;
+use bnnc_core::checkpoint::Checkpoint;
+use bnnc_core::context::{Context, Stop};
+use bnnc_core::fingerprint::Fingerprint;
+use bnnc_core::states::{Values, start};
 use bnnc_kernels::pool::Pool;
-use bnnc_run::core::checkpoint::Checkpoint;
-use bnnc_run::core::context::{Context, Stop};
-use bnnc_run::core::fingerprint::Fingerprint;
-use bnnc_run::core::states::{Values, start};
-use bnnc_run::methods::iterates::seed_of;
-use bnnc_run::run::out;
-use bnnc_run::run::{Options, RunResult, Sources, predict, run};
-use bnnc_run::training::Fitted;
-use bnnc_run::training::iterates::Collected;
+use bnnc_methods::iterates::seed_of;
+use bnnc_run::out;
+use bnnc_run::{Options, RunResult, Sources, predict, run};
 use bnnc_tests::compile::{self as compiling, Compiled, opening, options};
 use bnnc_tests::step::{Steps, predictions};
+use bnnc_training::Fitted;
+use bnnc_training::iterates::Collected;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -357,7 +357,7 @@ infer members = ensemble(Net, d) {{ epochs = 3, members = 2, predictive_draws = 
         let same = again.iter().zip(&outcome.predictions);
         same.for_each(|(again, first)| assert_eq!(format!("{again:?}"), format!("{first:?}")));
     }
-    let json = bnnc_run::report::result::json(&compiled.manifest, &result);
+    let json = bnnc_report::result::json(&compiled.manifest, &result);
     let swag = &json["infer"]["swag"];
     assert_eq!(swag["diagnostics"]["iterates"], 6);
     assert_eq!(swag["diagnostics"]["rank"], 6);
@@ -368,7 +368,7 @@ infer members = ensemble(Net, d) {{ epochs = 3, members = 2, predictive_draws = 
         .unwrap();
     assert_eq!(members.len(), 2);
     assert_eq!(members[1]["seed"], seed_of(1, 1));
-    let table = bnnc_run::report::result::table(&compiled.manifest, &result);
+    let table = bnnc_report::result::table(&compiled.manifest, &result);
     assert!(table.contains("iterates") && table.contains("members"), "{table}");
     let page = std::fs::read_to_string(folder.join("report.html")).unwrap();
     assert!(page.contains("6 iterates") && page.contains("2 members"));
@@ -574,7 +574,10 @@ fn dropout_trains() {
     );
     let compiled = compiled("trains", &text);
     let result = compiling::run(&compiled.manifest, 1);
-    let fitted: &Fitted = result.outcomes[0].splits[0].found.of().expect("dropout trains");
+    let fitted: &Fitted = result.outcomes[0].splits[0]
+        .found
+        .fitted()
+        .expect("dropout trains");
     let average = |losses: &[f64]| losses.iter().sum::<f64>() / losses.len() as f64;
     let losses = fitted.history.means();
     assert!(average(&losses[380..]) < average(&losses[..20]));
@@ -754,9 +757,8 @@ fn a_table_of_an_interrupted_ensemble() {
     let compiled = compiled("marked", &text);
     let result = compiling::run(&compiled.manifest, 1);
     let mut found = collected(&result, "e").clone();
-    let table = |found: &Collected| {
-        bnnc_run::methods::iterates::report::table(&compiled.manifest.infers[0], found, 6)
-    };
+    let table =
+        |found: &Collected| bnnc_inference::iterates::report::table(&compiled.manifest.infers[0], found, 6);
     assert!(!table(&found).contains("interrupted"));
     found.members.pop();
     found.fitted.interrupted = true;

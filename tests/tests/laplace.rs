@@ -6,6 +6,10 @@ use bnnc_abi::laplace::{Link, Over, Score, Structure};
 use bnnc_abi::manifest::{Infer, Work};
 use bnnc_base::diagnostic::{Diagnostic, Place};
 use bnnc_base::dtype::Precision;
+use bnnc_core::checkpoint::Checkpoint;
+use bnnc_core::context::{Context, Stop};
+use bnnc_core::fingerprint::Fingerprint;
+use bnnc_core::states::Values as States;
 use bnnc_data::Dataset;
 use bnnc_data::table::Values;
 use bnnc_data::write::ResultColumn;
@@ -13,20 +17,16 @@ use bnnc_driver::compile::{compile, data};
 use bnnc_driver::program;
 use bnnc_kernels::pool::Pool;
 use bnnc_laplace::matrix::Matrix;
-use bnnc_run::core::checkpoint::Checkpoint;
-use bnnc_run::core::context::{Context, Stop};
-use bnnc_run::core::fingerprint::Fingerprint;
-use bnnc_run::core::states::Values as States;
-use bnnc_run::methods::laplace::gaussian::PREFIX;
-use bnnc_run::methods::laplace::gaussian::part;
-use bnnc_run::methods::laplace::jacobians::{self, Which};
-use bnnc_run::methods::laplace::machines::Evaluation;
-use bnnc_run::methods::laplace::{Approximated, curve, memory, spread, weights};
-use bnnc_run::run::out;
-use bnnc_run::run::{Options, Outcome, RunResult, Sources, joint, predict, run, slopes};
-use bnnc_run::training::iterates::Collected;
-use bnnc_run::training::start::{Earlier, Starts};
+use bnnc_methods::laplace::gaussian::PREFIX;
+use bnnc_methods::laplace::gaussian::part;
+use bnnc_methods::laplace::jacobians::{self, Which};
+use bnnc_methods::laplace::machines::Evaluation;
+use bnnc_methods::laplace::{Approximated, curve, memory, spread, weights};
+use bnnc_run::out;
+use bnnc_run::{Options, Outcome, RunResult, Sources, joint, predict, run, slopes};
 use bnnc_tests::compile::{self, Compiled, opening, options};
+use bnnc_training::iterates::Collected;
+use bnnc_training::start::{Earlier, Starts};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -871,7 +871,7 @@ infer l = laplace(Net, rows) {{ over = subnetwork({size}), start = safetensors(\
     let refusal = stopped(&compiled(&folder, &of(5)), None);
     assert_eq!(refusal.code.id, "E0543");
     assert_eq!(refusal.help, ["take at most 4 weights"]);
-    let refusal = bnnc_run::core::codes::too_few_weights("l", 1, 0, 7);
+    let refusal = bnnc_core::codes::too_few_weights("l", 1, 0, 7);
     assert!(refusal.help[0].contains("no subnetwork fits"));
 }
 
@@ -1006,7 +1006,7 @@ fn a_kernel_of_fewer_rows_is_offered() {
     let whole = compiled(&folder, &wide("structure = functional"));
     // The Jacobian, the factor of the kernel, and a number for each weight.
     let kept = 8 * (600 * 1761 + 600 * 600 + 1761);
-    let precision = bnnc_run::run::cost::precision(&whole.manifest, &whole.manifest.infers[0]).unwrap();
+    let precision = bnnc_run::cost::precision(&whole.manifest, &whole.manifest.infers[0]).unwrap();
     assert!(precision >= kept && precision < 3 * kept, "{precision}");
     let mut offered = 0;
     let peak = |rows: usize| peak(&folder, &format!("structure = functional({rows})"));
@@ -1987,7 +1987,7 @@ infer l = laplace(Deep, rows) {{ epochs = 1, over = [{over}] }}
     // What is saved says so.
     let compiled = compiled(&folder, &program("out"));
     let result = compile::run(&compiled.manifest, 1);
-    let saved = bnnc_run::report::result::json(&compiled.manifest, &result).to_string();
+    let saved = bnnc_report::result::json(&compiled.manifest, &result).to_string();
     assert!(
         saved.contains("\"over\":\"[out.b, out.w]\"") || saved.contains("\"over\":\"[out.w, out.b]\""),
         "{saved}"

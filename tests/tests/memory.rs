@@ -2,10 +2,10 @@
 
 use bnnc_base::diagnostic::Fault;
 use bnnc_base::dtype::Precision;
+use bnnc_core::context::{Context, Stop};
 use bnnc_driver::options::Options;
 use bnnc_kernels::pool::Pool;
-use bnnc_run::core::context::{Context, Stop};
-use bnnc_run::methods::laplace::{joint, memory, slopes};
+use bnnc_methods::laplace::{joint, memory, slopes};
 use bnnc_tests::compile::{self, Compiled, options};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::path::{Path, PathBuf};
@@ -295,11 +295,11 @@ fn a_limit_refuses_before_allocating() {
     let before = HELD.load(Ordering::Relaxed);
     PEAK.store(before, Ordering::Relaxed);
     let run = |limit| {
-        let options = bnnc_run::run::Options {
+        let options = bnnc_run::Options {
             max_memory: Some(limit),
-            ..bnnc_run::run::Options::new(1)
+            ..bnnc_run::Options::new(1)
         };
-        bnnc_run::run::run(&compiled.manifest, &options)
+        bnnc_run::run(&compiled.manifest, &options)
     };
     let Err(Stop::Diagnostics(diagnostics)) = run(need - 1) else {
         panic!("it was not refused");
@@ -447,14 +447,14 @@ fn earlier_infers_are_said() {
     let [large, last] = &both.manifest.infers[..] else {
         panic!("two infers")
     };
-    let earlier = |infer| bnnc_run::run::cost::peaks::earlier(&both.manifest, infer);
+    let earlier = |infer| bnnc_run::cost::peaks::earlier(&both.manifest, infer);
     let alone = compile(&program.replace("infer large = laplace(Net, rows) { epochs = 1 }\n", ""));
     assert_eq!(earlier(large), 0);
     // The factor of the precision of 601 weights, and what is predicted with it for sixty rows.
     assert!(earlier(last) >= 601 * 601 * 8 && earlier(last) < 601 * 601 * 8 + (64 << 10));
     let limit = predicted(&alone);
     assert!(last.cost.peak_bytes >= limit + 601 * 601 * 8);
-    let refusal = bnnc_run::run::cost::advice::too_little_memory(&both.manifest, last, limit);
+    let refusal = bnnc_run::cost::advice::too_little_memory(&both.manifest, last, limit);
     assert!(
         refusal
             .notes
@@ -462,7 +462,7 @@ fn earlier_infers_are_said() {
             .any(|note| note.contains("the infers before it"))
     );
     assert!(refusal.help.iter().any(|help| help.contains("`--only last`")));
-    let refusal = bnnc_run::run::cost::advice::too_little_memory(&both.manifest, last, limit / 2);
+    let refusal = bnnc_run::cost::advice::too_little_memory(&both.manifest, last, limit / 2);
     assert!(!refusal.help.iter().any(|help| help.contains("--only")));
 }
 
@@ -514,7 +514,7 @@ fn rows_together_and_slopes() {
         let infer = &compiled.manifest.infers[0];
         let (outcome, laplace) = (&result.outcomes[0], infer.laplace().expect("an approximation"));
         let found = &outcome.splits[0].found;
-        let found: &bnnc_run::methods::laplace::Approximated = found.of().expect("an approximation");
+        let found: &bnnc_methods::laplace::Approximated = found.of().expect("an approximation");
         let context = Context::new(Arc::new(Pool::new(1)), 1);
         let (dataset, members) = (&outcome.dataset, &found.members[..]);
         let (rows, programs) = (&dataset.train, (infer, laplace));

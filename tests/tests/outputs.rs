@@ -2,13 +2,13 @@
 #![allow(clippy::unwrap_used)]
 
 use bnnc_base::dtype::Precision;
+use bnnc_core::context::{Context, Stop};
+use bnnc_core::number::number;
 use bnnc_data::write::ResultColumn;
 use bnnc_kernels::pool::Pool;
-use bnnc_run::core::context::{Context, Stop};
-use bnnc_run::core::number::number;
-use bnnc_run::report::result;
-use bnnc_run::run::out;
-use bnnc_run::run::{Outcome, RunResult, predict};
+use bnnc_report::result;
+use bnnc_run::out;
+use bnnc_run::{Outcome, RunResult, predict};
 use bnnc_tests::compile::{self as compiling, Compiled, options};
 use std::f64::consts::PI;
 use std::path::{Path, PathBuf};
@@ -176,7 +176,7 @@ fn draws_of_two_outputs_have_noise_of_their_own() {
         let [one, two] = block.each() else {
             panic!("two outputs")
         };
-        let noise = |said: &bnnc_run::core::predict::Predictive| -> Vec<f64> {
+        let noise = |said: &bnnc_core::predict::Predictive| -> Vec<f64> {
             let all = said.draw.iter().zip(&said.mean);
             all.map(|(draw, mean)| draw - mean).collect()
         };

@@ -1,12 +1,11 @@
 //! The pruning table through the whole compiler: signal-to-noise ratios, and metrics without the removed weights.
 
 use bnnc_base::dtype::Precision;
+use bnnc_core::context::Context;
+use bnnc_inference::prune::{Ratios, signal_to_noise};
 use bnnc_kernels::pool::Pool;
-use bnnc_run::core::context::Context;
-use bnnc_run::inference::prune::{Ratios, signal_to_noise};
-use bnnc_run::report;
-use bnnc_run::report::result;
-use bnnc_run::run::{Outcome, RunResult};
+use bnnc_report::result;
+use bnnc_run::{Outcome, RunResult};
 use bnnc_tests::compile::{self, Compiled, options};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -160,7 +159,7 @@ fn tables_and_pages_show_it() {
         text.contains("`sigma` is left whole: zero is no value of a constrained site"),
         "{text}"
     );
-    let html = match report::report(&compiled.manifest, &result, "", &[Vec::new()]) {
+    let html = match bnnc_report::report(&compiled.manifest, &result, "", &[Vec::new()]) {
         Ok(report) => report.html,
         Err(stop) => panic!("{stop:?}"),
     };

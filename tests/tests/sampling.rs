@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used)]
 
 use bnnc_driver::options::Options;
-use bnnc_run::inference::chains::Sampled;
-use bnnc_run::run::RunResult;
+use bnnc_inference::chains::Sampled;
+use bnnc_run::RunResult;
 use bnnc_tests::compile::{self, Compiled, options};
 use std::path::PathBuf;
 
@@ -29,7 +29,7 @@ fn compiled(name: &str, rows: &[(f64, f64)], program: &str) -> Compiled {
     )
 }
 
-fn sampled(result: &RunResult, infer: &str) -> std::sync::Arc<bnnc_run::core::states::Values> {
+fn sampled(result: &RunResult, infer: &str) -> std::sync::Arc<bnnc_core::states::Values> {
     let outcome = result
         .outcomes
         .iter()
@@ -272,7 +272,7 @@ infer sgld = sgld(Line, rows) {{ chains = 3, warmup = 100, draws = 50, batch = 3
     let compiled = compiled("threads", &POINTS, &program);
     let of = |threads| {
         let result = compile::run(&compiled.manifest, threads);
-        let found = |outcome: &bnnc_run::run::Outcome| positions(outcome.splits[0].found.sampled().unwrap());
+        let found = |outcome: &bnnc_run::Outcome| positions(outcome.splits[0].found.sampled().unwrap());
         result.outcomes.iter().map(found).collect::<Vec<_>>()
     };
     let one = of(1);

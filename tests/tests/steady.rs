@@ -2,13 +2,13 @@
 
 use bnnc_abi::manifest::{Infer, Work};
 use bnnc_base::dtype::Precision;
+use bnnc_core::context::Context;
+use bnnc_core::states::start;
 use bnnc_data::Dataset;
 use bnnc_driver::options::Options;
 use bnnc_kernels::pool::Pool;
-use bnnc_run::core::context::Context;
-use bnnc_run::core::states::start;
-use bnnc_run::training::fit;
 use bnnc_tests::compile::{self, options};
+use bnnc_training::fit;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::collections::HashMap;
 use std::sync::Arc;

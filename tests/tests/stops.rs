@@ -2,14 +2,14 @@
 #![allow(clippy::unwrap_used)]
 
 use bnnc_base::diagnostic::{Diagnostic, Fault};
+use bnnc_core::context::{Context, Stop};
+use bnnc_core::states::start;
 use bnnc_driver::options::Options;
 use bnnc_kernels::pool::Pool;
-use bnnc_run::core::context::{Context, Stop};
-use bnnc_run::core::states::start;
-use bnnc_run::run::out;
-use bnnc_run::run::{RunResult, run};
-use bnnc_run::training::fit;
+use bnnc_run::out;
+use bnnc_run::{RunResult, run};
 use bnnc_tests::compile::{self, Compiled, options};
+use bnnc_training::fit;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ fn folder(name: &str) -> PathBuf {
 #[test]
 fn a_loss_that_is_not_finite() {
     let compiled = yacht(&["fit.optimiser=SGD(1e12)", "fit.epochs=5"]);
-    let options = bnnc_run::run::Options::new(1);
+    let options = bnnc_run::Options::new(1);
     let Ok(result) = run(&compiled.manifest, &options) else {
         panic!("a run that began has a result");
     };

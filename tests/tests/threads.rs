@@ -3,12 +3,12 @@
 
 use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
+use bnnc_core::context::{Context, Stop};
 use bnnc_driver::options::Options;
 use bnnc_kernels::pool::Pool;
-use bnnc_run::core::context::{Context, Stop};
-use bnnc_run::training::restarts::{self, OneOnThread};
-use bnnc_run::training::{Fitted, Task};
 use bnnc_tests::compile::{self, Compiled, examples, options};
+use bnnc_training::restarts::{self, OneOnThread};
+use bnnc_training::{Fitted, Task};
 use serde_json::Value;
 use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex};
@@ -17,7 +17,7 @@ use std::time::Duration;
 /// The text of `result.json` without its times.
 fn result(compiled: &Compiled, threads: usize) -> String {
     let result = compile::run(&compiled.manifest, threads);
-    let mut json = bnnc_run::report::result::json(&compiled.manifest, &result);
+    let mut json = bnnc_report::result::json(&compiled.manifest, &result);
     compile::without_seconds(&mut json);
     json.to_string()
 }

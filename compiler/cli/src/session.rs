@@ -139,8 +139,8 @@ pub fn sources(
 pub fn all_codes() -> Vec<&'static bnnc_base::diagnostic::Code> {
     let mut all = codes::all();
     all.extend(bnnc_data::CODES);
-    all.extend(bnnc_run::core::codes::CODES);
-    all.extend(bnnc_run::core::codes::of_sampling());
+    all.extend(bnnc_core::codes::CODES);
+    all.extend(bnnc_core::codes::of_sampling());
     all.extend(crate::build::codes::CODES);
     all.extend(bnnc_command::codes::CODES);
     #[cfg(feature = "cuda")]

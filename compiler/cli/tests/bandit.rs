@@ -5,8 +5,8 @@ mod mushrooms;
 #[path = "../../../examples/bandit/play.rs"]
 mod play;
 
+use bnnc_core::context::Context;
 use bnnc_kernels::pool::Pool;
-use bnnc_run::core::context::Context;
 use mushrooms::{ATTRIBUTES, COLUMNS, Forest};
 use play::{Policy, Settings, compiled, regrets};
 use std::sync::Arc;

@@ -8,14 +8,14 @@ use bnnc_abi::manifest::Manifest;
 use bnnc_base::checksum::Checksum;
 use bnnc_base::diagnostic::{Diagnostic, Place};
 use bnnc_base::source::SourceMap;
-use bnnc_run::core::checkpoint::{Checkpoint, Opening};
-use bnnc_run::core::codes;
-use bnnc_run::core::context::Stop;
-use bnnc_run::core::fingerprint::Fingerprint;
-use bnnc_run::core::interrupt::Interrupt;
-use bnnc_run::run::folder;
-use bnnc_run::run::out::SavedRun;
-use bnnc_run::run::{RunResult, Sources};
+use bnnc_core::checkpoint::{Checkpoint, Opening};
+use bnnc_core::codes;
+use bnnc_core::context::Stop;
+use bnnc_core::fingerprint::Fingerprint;
+use bnnc_core::interrupt::Interrupt;
+use bnnc_run::folder;
+use bnnc_run::out::SavedRun;
+use bnnc_run::{RunResult, Sources};
 use signal_hook::consts::signal::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use std::collections::BTreeMap;
@@ -56,15 +56,15 @@ impl Job<'_> {
                 .map_err(|diagnostic| (self.show)(&[diagnostic]))?,
             None => (Fingerprint::default(), Checkpoint::none()),
         };
-        let how = bnnc_run::run::Options {
+        let how = bnnc_run::Options {
             progress: !running.json && std::io::stderr().is_terminal(),
             max_memory: max_memory.or_else(memory::available),
             checkpoint,
             interrupt: interrupt(),
             sources: self.sources.clone(),
-            ..bnnc_run::run::Options::new(terminal::threads(running.threads))
+            ..bnnc_run::Options::new(terminal::threads(running.threads))
         };
-        let mut result = bnnc_run::run::run(self.manifest, &how).map_err(|stop| stopped(&stop, self.show))?;
+        let mut result = bnnc_run::run(self.manifest, &how).map_err(|stop| stopped(&stop, self.show))?;
         (self.show)(&result.warnings);
         result.warnings.splice(0..0, self.warnings.iter().cloned());
         result
@@ -73,10 +73,10 @@ impl Job<'_> {
             .for_each(|warning| self.locate(warning));
         let text = match running.json {
             true => {
-                let json = bnnc_run::report::result::json(self.manifest, &result);
+                let json = bnnc_report::result::json(self.manifest, &result);
                 format!("{}\n", serde_json::to_string(&json).unwrap_or_default())
             }
-            false => bnnc_run::report::result::table(self.manifest, &result),
+            false => bnnc_report::result::table(self.manifest, &result),
         };
         if !result.outcomes.is_empty() || result.stopped.is_none() {
             terminal::say(&text);
@@ -85,7 +85,7 @@ impl Job<'_> {
         let folder = running.folder();
         let folder = folder.filter(|folder| !result.outcomes.is_empty() || !folder::has_results(folder));
         if let Some(folder) = folder {
-            let written = bnnc_run::run::out::write(folder, self.manifest, &result, self.saved(fingerprint));
+            let written = bnnc_run::out::write(folder, self.manifest, &result, self.saved(fingerprint));
             written.map_err(|diagnostic| (self.show)(&[diagnostic]))?;
         }
         match &result.stopped {
@@ -124,7 +124,7 @@ impl Job<'_> {
         };
         // A run that was begun with `--overwrite` is resumed in a folder that holds the results of another one.
         if how == Opening::New || (resumes && !is_begun) {
-            folder::check_free(folder, &fingerprint, &bnnc_run::run::out::names(self.manifest))?;
+            folder::check_free(folder, &fingerprint, &bnnc_run::out::names(self.manifest))?;
         }
         let checkpoint = Checkpoint::open(folder, &fingerprint, how)?;
         Ok((fingerprint, checkpoint))

@@ -1,9 +1,355 @@
-//! Running a compiled file: training, prediction, results.
+//! Running a manifest: every infer on every split, in order.
 
-mod audit;
-pub mod core;
-pub mod inference;
-pub mod methods;
-pub mod report;
-pub mod run;
-pub mod training;
+pub mod cost;
+pub mod folder;
+pub mod new_levels;
+pub mod out;
+mod saved;
+
+use bnnc_abi::data::DataSpec;
+use bnnc_abi::manifest::{Infer, Manifest};
+use bnnc_audit::scales;
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_core::checkpoint::Checkpoint;
+use bnnc_core::codes;
+use bnnc_core::context::{Context, Stop};
+use bnnc_core::date;
+use bnnc_core::feed::Feed;
+use bnnc_core::interrupt::Interrupt;
+pub use bnnc_core::sources::Sources;
+use bnnc_data::{Dataset, Source};
+use bnnc_inference::comparison;
+use bnnc_inference::evaluate::evaluate;
+use bnnc_inference::leave_one_out::leave_one_out;
+use bnnc_inference::method::Given;
+pub use bnnc_inference::outcome::{Outcome, RunResult, SplitOutcome};
+use bnnc_inference::positions;
+use bnnc_inference::prune;
+use bnnc_kernels::pool::Pool;
+use bnnc_mcmc::diagnostics::advice::rows_not_left_out;
+use bnnc_methods::laplace::spread;
+use bnnc_report::export;
+use bnnc_training::start::{self, Earlier, Starts};
+pub use saved::{far, joint, predict, slopes};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// How a run is made, besides what the program says.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Threads; results do not depend on them.
+    pub threads: usize,
+    /// Whether progress lines are shown.
+    pub progress: bool,
+    /// The largest predicted memory that is allowed, in bytes.
+    pub max_memory: Option<u64>,
+    /// Where the run is kept while it goes on.
+    pub checkpoint: Checkpoint,
+    /// The user's wish to stop.
+    pub interrupt: Interrupt,
+    /// Data that were read before, so that no file is read twice: a pipe has nothing left then, and a file may have changed.
+    pub sources: Sources,
+}
+
+impl Options {
+    /// Threads; nothing is shown, limited or kept while the run goes on.
+    pub fn new(threads: usize) -> Options {
+        Options {
+            threads,
+            progress: false,
+            max_memory: None,
+            checkpoint: Checkpoint::none(),
+            interrupt: Interrupt::default(),
+            sources: Sources::default(),
+        }
+    }
+}
+
+/// Runs every infer.
+///
+/// # Errors
+/// What stops the run before it begins; later on it is [`RunResult::stopped`], beside what was finished.
+pub fn run(manifest: &Manifest, options: &Options) -> Result<RunResult, Stop> {
+    let pool = Arc::new(Pool::new(options.threads));
+    let context = Context {
+        pool,
+        seed: manifest.seed,
+        progress: options.progress,
+        checkpoint: options.checkpoint.clone(),
+        interrupt: options.interrupt.clone(),
+    };
+    check_memory(manifest, options.max_memory)?;
+    let mut run = Run {
+        manifest,
+        context,
+        data: HashMap::new(),
+        options,
+        found: HashMap::new(),
+        result: RunResult::default(),
+    };
+    for infer in &manifest.infers {
+        match run.infer(infer) {
+            Ok(()) => {}
+            Err(Stop::Interrupted) => run.result.interrupted = true,
+            Err(stop) => {
+                run.result.failed = Some(infer.name.clone());
+                run.result.stopped = Some(stop);
+            }
+        }
+        if run.result.interrupted || run.result.stopped.is_some() {
+            break;
+        }
+    }
+    for comparison in comparison::comparisons(manifest, &run.result) {
+        run.result.warnings.extend(comparison.warnings);
+    }
+    Ok(run.result)
+}
+
+fn check_memory(manifest: &Manifest, limit: Option<u64>) -> Result<(), Stop> {
+    let Some(limit) = limit else { return Ok(()) };
+    let over = manifest.infers.iter().find(|infer| infer.cost.peak_bytes > limit);
+    match over {
+        Some(infer) => Err(cost::advice::too_little_memory(manifest, infer, limit).into()),
+        None => Ok(()),
+    }
+}
+
+/// What is kept of a data item.
+enum Data {
+    /// The only split; what it was cut from is not needed any more.
+    Whole(Arc<Dataset>),
+    /// What every split is cut from.
+    Splits(Box<Source>),
+}
+
+struct Run<'a> {
+    manifest: &'a Manifest,
+    context: Context,
+    data: HashMap<String, Data>,
+    options: &'a Options,
+    /// What later infers start from, by infer and split.
+    found: HashMap<(String, usize), start::Found>,
+    result: RunResult,
+}
+
+impl Run<'_> {
+    fn infer(&mut self, infer: &Infer) -> Result<(), Stop> {
+        let Some(spec) = self.manifest.data.iter().find(|spec| spec.name == infer.data) else {
+            return Err(Stop::Fault(bnnc_base::fault::Fault::Bug(format!(
+                "no data item `{}`",
+                infer.data
+            ))));
+        };
+        let splits = self.splits(spec)?;
+        let mut outcome: Option<Outcome> = None;
+        let mut stopped = Ok(());
+        for split in 0..splits {
+            if self.result.interrupted {
+                break;
+            }
+            let found = self.dataset(spec, split).and_then(|dataset| {
+                if split == 0 {
+                    self.audit(infer, spec, &dataset);
+                }
+                self.split(infer, split, dataset)
+            });
+            let one = match found {
+                Ok(one) => one,
+                Err(stop) => {
+                    stopped = Err(stop);
+                    break;
+                }
+            };
+            outcome = Some(match outcome.take() {
+                None => one,
+                Some(mut all) => {
+                    all.splits.extend(one.splits);
+                    Outcome {
+                        splits: all.splits,
+                        ..one
+                    }
+                }
+            });
+        }
+        if let Some(outcome) = outcome {
+            self.finish(infer, outcome)?;
+        }
+        stopped
+    }
+
+    /// Adds the warnings about an infer and its rows, each once however many infers share the rows.
+    fn audit(&mut self, infer: &Infer, spec: &DataSpec, dataset: &Dataset) {
+        let settings = bnnc_methods::of(infer).settings();
+        for warning in settings
+            .into_iter()
+            .chain(bnnc_audit::warnings(infer, spec, dataset))
+        {
+            if !self.result.warnings.contains(&warning) {
+                self.result.warnings.push(warning);
+            }
+        }
+        if self.context.checkpoint.is_kept() {
+            let long =
+                export::stan::too_long(infer).map(|elements| codes::no_stan_csv(&infer.name, elements));
+            self.result.warnings.extend(long);
+        }
+    }
+
+    /// Adds the outcome of an infer to the result, with its summaries and warnings.
+    fn finish(&mut self, infer: &Infer, mut outcome: Outcome) -> Result<(), Stop> {
+        let dataset = &outcome.dataset;
+        let of = |split: &SplitOutcome| split.found.warnings(infer, split.train, dataset);
+        let found = outcome.splits.iter().flat_map(of);
+        let of_integrals =
+            |split: &SplitOutcome| split.found.warnings_of_integrals(infer, split.tally.as_ref());
+        let of_boxes = outcome.splits.iter().flat_map(of_integrals);
+        let warnings = outcome.dataset.warnings.iter().cloned();
+        let warnings = warnings.chain(scales::warning(infer, &outcome.dataset));
+        let warnings = warnings.chain(scales::far_from_zero(infer, &outcome.dataset));
+        for warning in warnings.chain(found).chain(of_boxes) {
+            if !self.result.warnings.contains(&warning) {
+                self.result.warnings.push(warning);
+            }
+        }
+        if let Some(found) = outcome.splits.last().map(|last| last.found.clone()) {
+            let asked = comparison::leaves_out(self.manifest, &infer.name, outcome.tested);
+            let left_out = leave_one_out(infer, &*found, &outcome.dataset, asked, &self.context);
+            self.result.interrupted |= matches!(left_out, Err(Stop::Interrupted));
+            outcome.left_out = match left_out {
+                Err(Stop::Interrupted) => None,
+                left_out => left_out?,
+            };
+            let warnings = found.summarise(infer, &mut outcome, &self.context)?;
+            self.result.warnings.extend(warnings);
+            if let (Some(left_out), None) = (&outcome.left_out, &outcome.diagnosis) {
+                let warning = rows_not_left_out(&infer.name, left_out.total.shapes());
+                self.result.warnings.extend(warning);
+            }
+        }
+        let judged = self.judged(infer, &outcome);
+        self.result.warnings.extend(judged?);
+        self.result.outcomes.push(outcome);
+        Ok(())
+    }
+
+    /// The warnings about a result that contradicts its model.
+    fn judged(&self, infer: &Infer, outcome: &Outcome) -> Result<Vec<Diagnostic>, Stop> {
+        let mut warnings = bnnc_audit::conflicts(infer, outcome);
+        if let Some(last) = outcome.splits.last() {
+            warnings.extend(bnnc_audit::unbounded(
+                infer,
+                &*last.found,
+                &outcome.dataset,
+                &self.context,
+            )?);
+        }
+        Ok(warnings)
+    }
+
+    /// Reads the files of a data item at its first use; the number of its splits.
+    fn splits(&mut self, spec: &DataSpec) -> Result<usize, Stop> {
+        if !self.data.contains_key(&spec.name) {
+            let source = match self.options.sources.take(&spec.name) {
+                Some(source) => source,
+                None => Source::read_within(spec, self.options.max_memory)?,
+            };
+            let data = match source.schema().splits {
+                0 | 1 => Data::Whole(Arc::new(source.dataset(0, self.manifest.seed)?)),
+                _ => Data::Splits(Box::new(source)),
+            };
+            self.data.insert(spec.name.clone(), data);
+        }
+        match self.data.get(&spec.name) {
+            Some(Data::Splits(source)) => Ok(source.schema().splits),
+            _ => Ok(1),
+        }
+    }
+
+    fn dataset(&self, spec: &DataSpec, split: usize) -> Result<Arc<Dataset>, Stop> {
+        match self.data.get(&spec.name) {
+            Some(Data::Whole(dataset)) => Ok(dataset.clone()),
+            Some(Data::Splits(source)) => Ok(Arc::new(source.dataset(split, self.manifest.seed)?)),
+            None => unreachable!("`splits` has read it"),
+        }
+    }
+
+    /// Rejects rows that cannot be used before anything is found that would be lost with them.
+    fn check_rows(&self, infer: &Infer, dataset: &Dataset) -> Result<(), Stop> {
+        Feed::check(infer, &dataset.test, dataset, true)?;
+        Feed::check(infer, &dataset.outliers, dataset, false)?;
+        [&dataset.train, &dataset.validation, &dataset.test]
+            .into_iter()
+            .try_for_each(|rows| positions::check(infer, (rows, true), dataset, &self.context.pool))
+    }
+
+    fn split(&mut self, infer: &Infer, split: usize, dataset: Arc<Dataset>) -> Result<Outcome, Stop> {
+        let clock = Instant::now();
+        self.check_rows(infer, &dataset)?;
+        let earlier = self.earlier(split);
+        let starts = Starts::new(infer, &earlier, split)?;
+        let found = bnnc_methods::of(infer).find(&Given {
+            dataset: &dataset,
+            starts: &starts,
+            split,
+            context: &self.context,
+            variances: &|name| self.variances(infer, name, split),
+        })?;
+        self.result.interrupted |= found.is_interrupted();
+        positions::check_found(infer, &*found, &dataset, &self.context)?;
+        let fit_seconds = clock.elapsed().as_secs_f64();
+        let clock = Instant::now();
+        let draws = found.predictive_draws(infer);
+        let evaluation = evaluate(&*found, infer, &dataset, (draws, &self.context))?;
+        let pruned = prune::prune(infer, found.values(), &dataset, &self.context)?;
+        let predict_seconds = clock.elapsed().as_secs_f64();
+        let earlier = found.start(infer);
+        self.found.insert((infer.name.clone(), split), earlier);
+        let (train, test) = (dataset.train.count, dataset.test.count);
+        let one = SplitOutcome {
+            split,
+            found,
+            metrics: evaluation.metrics,
+            pruned,
+            turned: evaluation.turned,
+            rejection: evaluation.rejection,
+            tally: evaluation.tally,
+            train,
+            test,
+            fit_seconds,
+            predict_seconds,
+        };
+        Ok(Outcome {
+            name: infer.name.clone(),
+            splits: vec![one],
+            sites: Vec::new(),
+            quantities: Vec::new(),
+            diagnosis: None,
+            left_out: None,
+            predictions: evaluation.predictions,
+            tested: dataset.test.count > 0,
+            finished: date::now(),
+            dataset,
+        })
+    }
+
+    /// The variances of all weights of `infer` under the inference of a name that was run before on the same split.
+    fn variances(&self, infer: &Infer, name: &str, split: usize) -> Result<Vec<f64>, Stop> {
+        let by = self.manifest.infers.iter().find(|infer| infer.name == name);
+        let outcome = self.result.outcomes.iter().find(|outcome| outcome.name == name);
+        let found = outcome.and_then(|outcome| outcome.splits.iter().find(|one| one.split == split));
+        match by.zip(found) {
+            Some((by, one)) => spread::variances(infer, (by, &*one.found), &self.context),
+            None => Err(codes::no_variances(&infer.name, name).into()),
+        }
+    }
+
+    /// What the infers that came before found on this split.
+    fn earlier(&self, split: usize) -> Earlier {
+        let of_split = self.found.iter().filter(|((_, at), _)| *at == split);
+        of_split
+            .map(|((name, _), found)| (name.clone(), found.clone()))
+            .collect()
+    }
+}

@@ -17,7 +17,7 @@ use bnnc_command::execute::Job;
 use bnnc_command::memory;
 use bnnc_command::terminal::{self, OK};
 use bnnc_data::Source;
-use bnnc_run::run::Sources;
+use bnnc_run::Sources;
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::Path;
@@ -122,7 +122,7 @@ fn execute(
         .infers
         .iter_mut()
         .for_each(|infer| infer.compile_seconds = 0.0);
-    bnnc_run::run::cost::predict(manifest, &schemas);
+    bnnc_run::cost::predict(manifest, &schemas);
     let job = Job {
         manifest,
         sources: Sources::of(sources),

@@ -2,8 +2,8 @@
 
 use bnnc_abi::manifest::{Infer, Work};
 use bnnc_base::dtype::Precision;
+use bnnc_core::states::{Values, start};
 use bnnc_driver::options::Options;
-use bnnc_run::core::states::{Values, start};
 use bnnc_tests::compile::{self, Compiled, examples, options};
 use bnnc_tests::step::{Steps, distance, predictions, sampled, training};
 use std::collections::HashMap;
@@ -137,7 +137,7 @@ fn results_do_not_change_from_run_to_run() {
         let compiled = there(&path, Precision::F32, compile::short(&path, 2, 5));
         let text = || {
             let result = compile::run(&compiled.manifest, 2);
-            let mut json = bnnc_run::report::result::json(&compiled.manifest, &result);
+            let mut json = bnnc_report::result::json(&compiled.manifest, &result);
             compile::without_seconds(&mut json);
             json.to_string()
         };

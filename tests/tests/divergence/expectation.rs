@@ -4,7 +4,7 @@ use super::estimate::{BEST, SUMS, Subject, Way, method, states};
 use super::finite;
 use super::integral;
 use super::pairs::{Method, Pair};
-use bnnc_run::core::states::Values;
+use bnnc_core::states::Values;
 
 /// Draws of one estimate, and estimates.
 const DRAWS: usize = 100;

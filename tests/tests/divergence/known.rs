@@ -5,8 +5,8 @@ use super::expectation::compare;
 use super::laws::radial_constant;
 use super::pairs::{Expected, Family, Method, Pair, Prior, family, prior};
 use super::pairwise::{Summed, evaluate};
+use bnnc_core::states::Values;
 use bnnc_math::special::{sigmoid, softplus};
-use bnnc_run::core::states::Values;
 use std::collections::HashMap;
 
 #[track_caller]

@@ -2,8 +2,8 @@
 
 use super::integral::Side;
 use super::laws::law;
+use bnnc_core::states::Values;
 use bnnc_math::special::softplus;
-use bnnc_run::core::states::Values;
 
 /// How a divergence may be computed, the most preferred first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -4,7 +4,7 @@ use super::estimate::{DIRECT, Refused, SUMS, Subject, Table, inputs, states};
 use super::finite;
 use super::pairs::{self, Pair};
 use super::pairwise::{Summed, evaluate};
-use bnnc_run::core::states::Values;
+use bnnc_core::states::Values;
 use std::collections::HashMap;
 
 /// What of `found` differs from `expected` by more than `tolerance` of what was added up, and by more than the last bits

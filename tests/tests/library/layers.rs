@@ -28,7 +28,7 @@ fn run(path: &str, text: &str) {
         let options = compile::options("cranelift", Some(precision));
         let compiled = compile::text(&bnnc_tests::root().join(path), text, &options);
         let result = compile::run(&compiled.manifest, 1);
-        let json = bnnc_run::report::result::json(&compiled.manifest, &result);
+        let json = bnnc_report::result::json(&compiled.manifest, &result);
         let numbers = json["infer"]["fit"]["parameters"].as_object();
         let numbers = numbers.unwrap_or_else(|| panic!("{text}: {json}"));
         assert!(!numbers.is_empty() && !json.to_string().contains("NaN"), "{json}");

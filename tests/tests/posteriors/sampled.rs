@@ -5,7 +5,7 @@
 
 use super::{by_hand, exact};
 use bnnc_mcmc::diagnostics::{Summariser, Summary};
-use bnnc_run::run::Outcome;
+use bnnc_run::Outcome;
 use bnnc_tests::compile;
 use serde_json::Value;
 use std::path::PathBuf;

@@ -69,7 +69,7 @@ fn run_inner(arguments: &Build) -> Result<(), u8> {
     };
     match written {
         Ok(bytes) => {
-            let size = bnnc_run::core::codes::size(bytes);
+            let size = bnnc_core::codes::size(bytes);
             terminal::say(&format!("{}: {size}\n", arguments.output.display()));
             Ok(())
         }

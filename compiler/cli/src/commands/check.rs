@@ -7,13 +7,13 @@ use bnnc_abi::manifest::{Infer, Manifest};
 use bnnc_abi::settings;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_command::terminal::{self, OK};
+use bnnc_core::codes::size;
 use bnnc_data::Source;
 use bnnc_data::describe::feeds;
 use bnnc_driver::compile::compile;
-use bnnc_run::core::codes::size;
-use bnnc_run::methods::laplace::memory;
-use bnnc_run::run::cost::peaks::earlier;
-use bnnc_run::run::cost::precision;
+use bnnc_methods::laplace::memory;
+use bnnc_run::cost::peaks::earlier;
+use bnnc_run::cost::precision;
 use serde_json::json;
 use std::collections::HashMap;
 
@@ -47,10 +47,10 @@ fn run_inner(arguments: &Check) -> Result<(), u8> {
         timings(&compiled, checked);
     }
     let mut status = OK;
-    bnnc_run::run::cost::predict(&mut compiled.manifest, &schemas);
+    bnnc_run::cost::predict(&mut compiled.manifest, &schemas);
     for infer in &compiled.manifest.infers {
         if let Some(limit) = limit.filter(|limit| infer.cost.peak_bytes > *limit) {
-            let refusal = bnnc_run::run::cost::advice::too_little_memory(&compiled.manifest, infer, limit);
+            let refusal = bnnc_run::cost::advice::too_little_memory(&compiled.manifest, infer, limit);
             status = display.show(&[refusal], &program.sources);
         }
     }

@@ -10,6 +10,9 @@ use bnnc_base::source::SourceMap;
 use bnnc_command::execute::{interrupt, stopped};
 use bnnc_command::memory;
 use bnnc_command::terminal::{self, OK};
+use bnnc_core::codes;
+use bnnc_core::context::{Context, Stop};
+use bnnc_core::states::Values;
 use bnnc_data::write::ResultColumn;
 use bnnc_data::{Preparation, Rows};
 use bnnc_driver::codes::no_infer;
@@ -18,11 +21,8 @@ use bnnc_driver::compile::{Compiled, compile};
 use bnnc_driver::new_levels::{self, Axis};
 use bnnc_driver::options::Options;
 use bnnc_driver::program::Program;
-use bnnc_run::core::codes;
-use bnnc_run::core::context::{Context, Stop};
-use bnnc_run::core::states::Values;
-use bnnc_run::run::new_levels as of_rows;
-use bnnc_run::run::out::{self, SavedRun};
+use bnnc_run::new_levels as of_rows;
+use bnnc_run::out::{self, SavedRun};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -68,7 +68,7 @@ fn run_inner(arguments: &Predict) -> Result<(), u8> {
         .rows(spec, &arguments.data, &columns(infer, &axes), memory::available())
         .map_err(|found| display.show(&found, &program.sources))?;
     if let Some(ranges) = saved.ranges.get(&infer.name) {
-        let far = bnnc_run::run::far(infer, (spec, preparation), rows.clone(), ranges);
+        let far = bnnc_run::far(infer, (spec, preparation), rows.clone(), ranges);
         display.show(&far, &program.sources);
     }
     let pool = Arc::new(bnnc_kernels::pool::Pool::new(terminal::threads(
@@ -119,13 +119,13 @@ impl Fitted<'_> {
         let within = (memory::available(), &self.context);
         let show = |found: Diagnostic| self.display.show(&[found], &self.program.sources);
         if let Some(path) = &arguments.joint {
-            let covariance = bnnc_run::run::joint(infer, preparation, at, rows.clone(), within)
+            let covariance = bnnc_run::joint(infer, preparation, at, rows.clone(), within)
                 .map_err(|stop| self.stopped(&stop))?;
             let sizes = [covariance.rows, covariance.columns];
             bnnc_data::write::npy(path, &sizes, &covariance.values).map_err(show)?;
         }
         if let Some(path) = &arguments.slopes {
-            let columns = bnnc_run::run::slopes(infer, preparation, at, rows.clone(), within)
+            let columns = bnnc_run::slopes(infer, preparation, at, rows.clone(), within)
                 .map_err(|stop| self.stopped(&stop))?;
             bnnc_data::write::csv(path, &columns).map_err(show)?;
         }
@@ -151,7 +151,7 @@ impl Fitted<'_> {
             .collect();
         let columns = if more.is_empty() {
             let at = (self.values, &*self.arguments.run);
-            bnnc_run::run::predict(self.infer, self.preparation, at, rows, &self.context)
+            bnnc_run::predict(self.infer, self.preparation, at, rows, &self.context)
         } else {
             let grown = new_levels::new_levels(self.program, schema, options, &grown, &more)
                 .map_err(|failure| self.display.failure(&failure, &self.program.sources))?;

@@ -9,7 +9,7 @@ use bnnc_command::terminal;
 use bnnc_driver::backends;
 use bnnc_driver::compile::{Compiled, compile};
 use bnnc_driver::program::Program;
-use bnnc_run::run::Sources;
+use bnnc_run::Sources;
 use std::path::Path;
 
 /// Runs the command.
@@ -42,7 +42,7 @@ fn run_inner(arguments: &Run) -> Result<u8, u8> {
     let mut compiled = compile(&program, &schemas, &options)
         .map_err(|failure| display.failure(&failure, &program.sources))?;
     display.show(&compiled.warnings, &program.sources);
-    bnnc_run::run::cost::predict(&mut compiled.manifest, &schemas);
+    bnnc_run::cost::predict(&mut compiled.manifest, &schemas);
     report(arguments, &compiled, checked);
     let job = Job {
         manifest: &compiled.manifest,

@@ -1,0 +1,153 @@
+//! Columns that are not measurements, or that repeat others.
+
+use super::Column;
+use super::relation;
+use bnnc_base::checksum::Checksum;
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_core::codes::audit as codes;
+use bnnc_data::Dataset;
+use std::collections::BTreeMap;
+
+/// Columns above which pairs of them are not compared.
+const PAIRED: usize = 60;
+
+/// Rows below which a pattern of whole numbers may be chance.
+const LEAST: usize = 20;
+
+/// The number of different keys. Sorting takes eight bytes for each, a set several times as many.
+fn different(mut keys: Vec<u64>) -> usize {
+    keys.sort_unstable();
+    keys.dedup();
+    keys.len()
+}
+
+fn distinct(values: &[f64]) -> usize {
+    different(values.iter().map(|value| value.to_bits()).collect())
+}
+
+/// Returns the inputs that an earlier input determines, or nearly so: each is reported once.
+pub(super) fn redundant(columns: &[Column]) -> Vec<Diagnostic> {
+    if columns.len() > PAIRED {
+        return Vec::new();
+    }
+    let pair = |(at, column): (usize, &Column)| {
+        columns[..at].iter().find_map(|earlier| {
+            let rest = relation::unexplained(&earlier.train, &column.train)?;
+            (rest < relation::NEARLY).then(|| codes::redundant(&earlier.name, &column.name, rest))
+        })
+    };
+    columns.iter().enumerate().filter_map(pair).collect()
+}
+
+/// Returns the value that a column has in all of several rows. Of a column of zeros the weight has no effect, which is not that of an intercept.
+fn constant(column: &Column) -> Option<f64> {
+    let value = *column.train.first()?;
+    let is_constant = column.train.len() > 1 && column.train.iter().all(|other| *other == value);
+    (is_constant && value != 0.0).then_some(value)
+}
+
+/// Returns the inputs that are the same in all rows, beside a parameter that the model adds to their weighted sum.
+pub(super) fn beside(intercept: &str, columns: impl ExactSizeIterator<Item = Column>) -> Vec<Diagnostic> {
+    if columns.len() > PAIRED {
+        return Vec::new();
+    }
+    let of_column = |column: Column| {
+        let value = constant(&column)?;
+        Some(codes::constant_input(&column.name, value, intercept))
+    };
+    columns.filter_map(of_column).collect()
+}
+
+/// Returns whether a column holds dates that are written as whole numbers, such as 20240131.
+pub(super) fn dates(column: &Column) -> Option<Diagnostic> {
+    let is_date = |value: &f64| {
+        let (year, rest) = ((value / 10_000.0).floor(), value % 10_000.0);
+        let (month, day) = ((rest / 100.0).floor(), rest % 100.0);
+        value.fract() == 0.0
+            && (1800.0..2200.0).contains(&year)
+            && (1.0..=12.0).contains(&month)
+            && (1.0..=31.0).contains(&day)
+    };
+    let is_dates = column.train.iter().all(is_date) && distinct(&column.train) >= 5;
+    is_dates.then(|| codes::dates(&column.name, column.train[0]))
+}
+
+/// Returns whether a column holds each of as many consecutive whole numbers as there are rows once, in no order.
+pub(super) fn identifier(column: &Column) -> Option<Diagnostic> {
+    let values: Vec<f64> = column.train.iter().chain(&column.test).copied().collect();
+    let (low, high) = super::range(&values);
+    let is_whole = values.iter().all(|value| value.fract() == 0.0);
+    let is_numbering = is_whole
+        && values.len() >= LEAST
+        && high - low == (values.len() - 1) as f64
+        && distinct(&values) == values.len();
+    let is_sorted = column.train.windows(2).all(|pair| pair[0] < pair[1])
+        || column.train.windows(2).all(|pair| pair[0] > pair[1]);
+    (is_numbering && !is_sorted).then(|| codes::identifier(&column.name, values.len()))
+}
+
+/// Returns whether at least a third of the training rows repeat an earlier row, inputs and target alike, and more of them than rounded values would by chance.
+pub(super) fn repeated(inputs: &[Column], targets: &[&Column]) -> Option<Diagnostic> {
+    let inputs: Vec<&Column> = inputs.iter().collect();
+    let rows = inputs.iter().chain(targets).next()?.train.len();
+    if inputs
+        .iter()
+        .chain(targets)
+        .any(|column| column.train.len() != rows)
+    {
+        return None;
+    }
+    let all: Vec<&Column> = inputs.iter().chain(targets).copied().collect();
+    let once = kinds(&all, rows);
+    let is_repeated = rows >= LEAST && 3 * (rows - once) >= rows;
+    let is_more = || {
+        // The number of kinds that rows thrown at random into all pairs of an input and a target would hit.
+        let pairs = kinds(&inputs, rows) as f64 * kinds(targets, rows) as f64;
+        let by_chance = -pairs * (-(rows as f64) / pairs).exp_m1();
+        (once as f64) < 0.75 * by_chance
+    };
+    (is_repeated && is_more()).then(|| codes::repeated_training_rows(rows - once, rows))
+}
+
+/// The number of different rows of some columns. Two of a million rows have one checksum by chance with a probability of 3e-8.
+fn kinds(columns: &[&Column], rows: usize) -> usize {
+    let key = |at: usize| {
+        let mut checksum = Checksum::default();
+        columns
+            .iter()
+            .for_each(|column| checksum.add(&column.train[at].to_bits().to_le_bytes()));
+        checksum.value()
+    };
+    different((0..rows).map(key).collect())
+}
+
+/// Returns the columns of text whose levels differ in upper and lower case alone.
+pub(super) fn same_levels(names: &[&str], dataset: &Dataset) -> Vec<Diagnostic> {
+    let levels = &dataset.preparation.levels;
+    let of_column = |(name, levels): &(String, Vec<String>)| {
+        let mut known: BTreeMap<String, &String> = BTreeMap::new();
+        levels.iter().find_map(|level| {
+            let first = known.insert(level.to_lowercase(), level)?;
+            Some(codes::same_levels(name, first, level))
+        })
+    };
+    levels
+        .iter()
+        .filter(|(name, _)| names.contains(&name.as_str()))
+        .filter_map(of_column)
+        .collect()
+}
+
+/// Returns the columns of text with a level that tables write where a value is missing.
+pub(super) fn missing_levels(names: &[&str], dataset: &Dataset) -> Vec<Diagnostic> {
+    const MARKS: [&str; 9] = ["?", "N/A", "NA", "n/a", "NULL", "null", "NaN", "nan", "None"];
+    let levels = dataset.preparation.levels.iter();
+    let of_column = |(name, levels): &(String, Vec<String>)| {
+        let mark = levels.iter().find(|level| MARKS.contains(&level.as_str()))?;
+        Some(codes::missing_as_level(name, mark))
+    };
+    levels
+        .filter(|(name, _)| names.contains(&name.as_str()))
+        .filter_map(of_column)
+        .collect()
+}

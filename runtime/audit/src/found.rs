@@ -1,0 +1,259 @@
+//! Posteriors and metrics that contradict what the model assumes.
+//!
+//! Every check is a statement about the result of the run that is true whatever the data are, with a margin that chance does not reach.
+
+use bnnc_abi::manifest::{Infer, Output, OutputKind};
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::support::Support;
+use bnnc_core::codes::found as codes;
+use bnnc_core::codes::unpredicted_output;
+use bnnc_core::context::{Context, Stop};
+use bnnc_core::predict::Predictor;
+use bnnc_core::states::Values;
+use bnnc_data::write::ResultColumn;
+use bnnc_data::{Dataset, Rows};
+use bnnc_inference::outcome::Outcome;
+use bnnc_inference::posterior::Posterior;
+use bnnc_inference::summary::SiteSummary;
+use std::collections::BTreeMap;
+
+/// Rows below which intervals and accuracies say little.
+const LEAST: usize = 20;
+
+/// Rows of which all may lie in their central half by a chance of 2^-50.
+const MANY: usize = 50;
+
+/// The most frequent class has this share of the rows where classes are called imbalanced.
+const IMBALANCED: f64 = 0.8;
+
+/// Flat parameters that are closer to zero are not scaled: it would not move them.
+const MOVED: f64 = 0.1;
+
+/// Returns the warnings about a result: its last split.
+pub fn conflicts(infer: &Infer, outcome: &Outcome) -> Vec<Diagnostic> {
+    let mut found: Vec<Diagnostic> = outcome
+        .sites
+        .iter()
+        .flat_map(|site| of_site(infer, site))
+        .collect();
+    let (rows, kind) = match outcome.tested {
+        true => (&outcome.dataset.test, "test"),
+        false => (&outcome.dataset.train, "training"),
+    };
+    found.extend(unpredicted(infer, outcome));
+    for output in &infer.outputs {
+        found.extend(intervals(infer, outcome, output, (rows, kind)));
+        found.extend(bias(infer, outcome, output, (rows, kind)));
+        found.extend(accuracy(infer, outcome, output, (rows, kind)));
+    }
+    found
+}
+
+/// Returns a note where the only output of a model has no predictions, and so no metrics but the log likelihood.
+fn unpredicted(infer: &Infer, outcome: &Outcome) -> Option<Diagnostic> {
+    let output = infer.only_output()?;
+    let is_whole = infer.bindings.iter().all(|binding| binding.from.is_shared());
+    let is_number = matches!(output.kind, OutputKind::Real | OutputKind::Count);
+    if is_whole || !is_number || output.series || outcome.predictions.is_empty() {
+        return None;
+    }
+    let parts = ["mean", "q50"].map(|part| infer.said_of(output, part));
+    let is_there = |part: &String| outcome.predictions.iter().any(|(known, _)| known == part);
+    (!parts.iter().any(is_there)).then(|| unpredicted_output(&infer.name, &output.name))
+}
+
+/// A metric of the last split.
+fn metric(infer: &Infer, outcome: &Outcome, output: &Output, name: &str) -> Option<f64> {
+    let name = match infer.outputs.len() {
+        1 => name.to_owned(),
+        _ => format!("{}.{name}", output.name),
+    };
+    let metrics = &outcome.splits.last()?.metrics;
+    metrics
+        .iter()
+        .find(|(known, _)| *known == name)
+        .map(|(_, value)| *value)
+}
+
+/// Returns whether predictions are off by more than their errors scatter.
+fn bias(
+    infer: &Infer,
+    outcome: &Outcome,
+    output: &Output,
+    (rows, kind): (&Rows, &str),
+) -> Option<Diagnostic> {
+    if !matches!(output.kind, OutputKind::Real | OutputKind::Count) || output.elements() != 1 {
+        return None;
+    }
+    let name = infer.said_of(output, "mean");
+    let (_, mean) = outcome.predictions.iter().find(|(known, _)| *known == name)?;
+    let ResultColumn::Real(predicted) = mean else {
+        return None;
+    };
+    let observed = rows.original(infer.column(output)).ok()?;
+    if observed.len() != predicted.len() || observed.len() < LEAST {
+        return None;
+    }
+    let errors: Vec<f64> = observed.iter().zip(predicted).map(|(y, mean)| y - mean).collect();
+    let (mean, sd) = moments(&errors);
+    let is_off = mean.abs() > sd && mean.abs() > 0.1 * moments(&observed).1;
+    is_off.then(|| codes::biased((&infer.name, &output.name), (mean, sd), kind))
+}
+
+/// Mean and standard deviation.
+fn moments(values: &[f64]) -> (f64, f64) {
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / count;
+    (mean, variance.sqrt())
+}
+
+/// Returns whether intervals hold far fewer rows than they should, or all rows in the middle half.
+fn intervals(
+    infer: &Infer,
+    outcome: &Outcome,
+    output: &Output,
+    (rows, kind): (&Rows, &str),
+) -> Option<Diagnostic> {
+    let values = rows.count * output.elements();
+    if !matches!(output.kind, OutputKind::Real | OutputKind::Count) || values < LEAST {
+        return None;
+    }
+    let names = (&*infer.name, &*output.name);
+    let held = metric(infer, outcome, output, "coverage_90")?;
+    if held < 0.5 {
+        return Some(codes::narrow_intervals(names, held, kind));
+    }
+    let held = metric(infer, outcome, output, "coverage_50")?;
+    let is_wide = held == 1.0 && values >= MANY && output.kind == OutputKind::Real;
+    is_wide.then(|| codes::wide_intervals(names, kind))
+}
+
+/// Returns whether an accuracy is no higher than that of the most frequent class.
+fn accuracy(
+    infer: &Infer,
+    outcome: &Outcome,
+    output: &Output,
+    (rows, kind): (&Rows, &str),
+) -> Option<Diagnostic> {
+    let classes = match output.kind {
+        OutputKind::Classes(classes) => classes,
+        OutputKind::Bool => 2,
+        OutputKind::Real | OutputKind::Count => return None,
+    };
+    let accuracy = metric(infer, outcome, output, "accuracy")?;
+    let binding = infer
+        .bindings
+        .iter()
+        .find(|binding| binding.port == output.name)?;
+    let targets = rows.ints(binding.from.column()?).ok()?;
+    let mut counts: BTreeMap<i32, usize> = BTreeMap::new();
+    targets
+        .iter()
+        .for_each(|target| *counts.entry(*target).or_default() += 1);
+    let (class, count) = counts.into_iter().max_by_key(|(_, count)| *count)?;
+    let share = count as f64 / targets.len() as f64;
+    let is_empty = targets.len() >= LEAST && (IMBALANCED..1.0).contains(&share) && accuracy <= share;
+    let name = infer
+        .names
+        .classes(&output.name, classes)
+        .and_then(|names| names.get(usize::try_from(class).ok()?).cloned());
+    let name = name.unwrap_or_else(|| class.to_string());
+    is_empty.then(|| codes::majority((&infer.name, &output.name), (accuracy, share), &name, kind))
+}
+
+/// Returns whether the posterior of a parameter is where its prior has no mass, or at an end of its type.
+fn of_site(infer: &Infer, site: &SiteSummary) -> Vec<Diagnostic> {
+    let Some(report) = infer
+        .reports
+        .iter()
+        .find(|report| report.name == site.name && site.own)
+    else {
+        return Vec::new();
+    };
+    let mut found = Vec::new();
+    let plausible = &report.prior.plausible;
+    let conflict = site.elements.iter().enumerate().find_map(|(at, summary)| {
+        let (low, high) = *plausible.get(if plausible.len() == 1 { 0 } else { at })?;
+        let is_outside = summary.mean < low || summary.mean > high;
+        is_outside.then(|| codes::prior_conflict(&infer.name, &site.names[at], summary.mean, (low, high)))
+    });
+    found.extend(conflict);
+    if let Support::Interval(low, high) = report.prior.support {
+        let at_end = site.elements.iter().enumerate().find_map(|(at, summary)| {
+            let end = piled_up(summary.mean, summary.sd, (low, high))?;
+            Some(codes::at_bound(&infer.name, &site.names[at], end))
+        });
+        found.extend(at_end);
+    }
+    found
+}
+
+/// The end of an interval at which a posterior piles up. Ends at 0, 1 and -1 are those of scales, probabilities and correlations, where
+/// a posterior may be: others were chosen.
+fn piled_up(mean: f64, sd: f64, (low, high): (f64, f64)) -> Option<f64> {
+    let is_chosen = |end: f64| end.is_finite() && end.abs() != 1.0 && end != 0.0;
+    // Exponential decay from an end has one standard deviation between end and mean, a half-normal 1.3, a uniform 1.7.
+    let is_near = |end: &f64| (mean - end).abs() < 1.4 * sd;
+    // A posterior as wide as the interval is that of a parameter of which the data say nothing.
+    let is_narrow = sd < 0.15 * (high - low);
+    [low, high]
+        .into_iter()
+        .filter(|end| is_chosen(*end) && is_narrow)
+        .find(is_near)
+}
+
+/// Returns a warning where the likelihood of a point estimate does not fall when all parameters with flat priors are made ten and a hundred
+/// times as large: the posterior has no maximum, and no finite integral either.
+///
+/// # Errors
+/// A limit of the machine, or the user's wish to stop.
+pub fn unbounded(
+    infer: &Infer,
+    found: &dyn Posterior,
+    dataset: &Dataset,
+    context: &Context,
+) -> Result<Option<Diagnostic>, Stop> {
+    if !found.is_maximum() || found.is_interrupted() {
+        return Ok(None);
+    }
+    let flat = infer.reports.iter().filter(|report| {
+        report.prior.is_improper && report.prior.support == Support::Real && report.family != "fixed"
+    });
+    let names: Vec<&str> = flat.map(|report| report.name.as_str()).collect();
+    let point = found.point();
+    let states: Vec<String> = names.iter().map(|name| format!("{name}/loc")).collect();
+    let values = states.iter().filter_map(|state| point.get(state)).flatten();
+    if !values.map(|value| value.abs()).any(|value| value > MOVED) {
+        return Ok(None);
+    }
+    let mut predictor = Predictor::new(infer, &dataset.train, dataset, 1, context)?;
+    let mut likelihood = |factor: f64| -> Result<f64, Stop> {
+        let mut scaled: Values = (**point).clone();
+        for state in &states {
+            let values = scaled.entry(state.clone()).or_default();
+            values.iter_mut().for_each(|value| *value *= factor);
+        }
+        predictor.set_parameters(&scaled)?;
+        Ok(predictor.log_likelihood()?)
+    };
+    let [near, far, farthest] = [likelihood(1.0)?, likelihood(10.0)?, likelihood(100.0)?];
+    let rises = far >= near && farthest >= far;
+    Ok(rises.then(|| codes::no_finite_maximum(&infer.name, &names)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn posteriors_at_chosen_ends_are_found() {
+        // An exponential posterior with mean 0.1 below the end 1.5, and a normal one in the middle.
+        assert_eq!(piled_up(1.4, 0.1, (-5.0, 1.5)), Some(1.5));
+        assert_eq!(piled_up(0.5, 0.1, (-5.0, 1.5)), None);
+        // A scale at zero, a probability at one, a uniform posterior.
+        assert_eq!(piled_up(0.1, 0.1, (0.0, f64::INFINITY)), None);
+        assert_eq!(piled_up(0.99, 0.01, (0.0, 1.0)), None);
+        assert_eq!(piled_up(2.5, 1.44, (0.5, 5.0)), None);
+    }
+}

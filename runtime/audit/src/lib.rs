@@ -1,0 +1,401 @@
+//! Data and settings from which no run can conclude what it seems to: leaks, copies, gaps between training and test rows.
+//!
+//! Every check is exact or has a wide margin, so that sound data pass it, and takes one pass over the rows.
+
+mod columns;
+mod found;
+mod order;
+mod relation;
+pub mod scales;
+mod targets;
+
+use bnnc_abi::data::{DataSpec, Elements, Test};
+use bnnc_abi::manifest::{Binding, Codes, DataSource, Infer, Output, OutputKind};
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_core::codes::audit as codes;
+use bnnc_core::feed::examples;
+use bnnc_data::{Dataset, Rows};
+pub use found::{conflicts, unbounded};
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+/// Cells of inputs above which columns are not examined: images and the like, where a column means little by itself.
+const CELLS: usize = 20_000_000;
+/// Input columns above which they are not examined.
+const COLUMNS: usize = 500;
+
+/// A column of reals that the model reads, in its own units.
+struct Column {
+    name: String,
+    train: Vec<f64>,
+    test: Vec<f64>,
+}
+
+/// Returns the warnings about an infer and the rows that it is about to use.
+pub fn warnings(infer: &Infer, spec: &DataSpec, dataset: &Dataset) -> Vec<Diagnostic> {
+    let mut found: Vec<Diagnostic> = order::of_series(infer, dataset).into_iter().collect();
+    if examples(&infer.bindings, &dataset.train) != dataset.train.count {
+        return found;
+    }
+    let targets: Vec<(&Output, Column)> = infer
+        .outputs
+        .iter()
+        .filter_map(|output| Some((output, target(infer, output, dataset)?)))
+        .collect();
+    found.extend(
+        targets
+            .iter()
+            .filter_map(|(output, column)| variation(output, column)),
+    );
+    found.extend(
+        infer
+            .bindings
+            .iter()
+            .filter_map(|binding| untrained(infer, binding, dataset)),
+    );
+    let columns = inputs(infer, spec, dataset);
+    for (output, target) in &targets {
+        let leaks = columns.iter().filter_map(|column| {
+            let relation = relation::between(&column.train, &target.train)?;
+            Some(codes::leak(&column.name, &output.name, relation))
+        });
+        found.extend(leaks);
+    }
+    let reals = targets
+        .iter()
+        .filter(|(output, _)| output.kind == OutputKind::Real);
+    let reals: Vec<&Column> = reals.map(|(_, column)| column).collect();
+    found.extend(
+        reals
+            .iter()
+            .filter_map(|target| targets::cut_off(target, &columns)),
+    );
+    found.extend(
+        reals
+            .iter()
+            .filter_map(|target| targets::sorted(target, spec.limit)),
+    );
+    let measured = columns.iter().chain(reals.iter().copied());
+    found.extend(measured.clone().filter_map(missing_as_number));
+    found.extend(measured.filter_map(columns::dates));
+    found.extend(columns::redundant(&columns));
+    found.extend(beside_intercepts(infer, spec, dataset));
+    found.extend(columns::repeated(&columns, &reals));
+    found.extend(columns::same_levels(&fields(infer), dataset));
+    found.extend(columns::missing_levels(&fields(infer), dataset));
+    if columns.len() > 1 {
+        found.extend(columns.iter().filter_map(columns::identifier));
+    }
+    let targets: Vec<Column> = targets.into_iter().map(|(_, column)| column).collect();
+    found.extend(copies(&columns, &targets, &dataset.test));
+    found.extend(columns.iter().filter_map(extrapolation));
+    if matches!(spec.test, Test::Fraction(_)) && columns.len() > 1 {
+        let is_counting = |column: &&Column| counts_rows(column, dataset);
+        found.extend(
+            columns
+                .iter()
+                .find(is_counting)
+                .map(|column| codes::ordered_rows(&column.name)),
+        );
+    }
+    found
+}
+
+/// The least and the largest value of each numeric input column in the training rows, in its own unit.
+pub type Ranges = Vec<(String, (f64, f64))>;
+
+/// Returns the ranges of the inputs that an infer was trained on.
+pub fn ranges(infer: &Infer, spec: &DataSpec, dataset: &Dataset) -> Ranges {
+    let of_column = |column: Column| (column.name, range(&column.train));
+    let found = inputs(infer, spec, dataset).into_iter().map(of_column);
+    found.filter(|(_, (low, high))| low <= high).collect()
+}
+
+/// Returns a warning for each input that is beyond its training range by half of it in some of the new rows, which are those to test on.
+pub fn far(infer: &Infer, spec: &DataSpec, dataset: &Dataset, ranges: &Ranges) -> Vec<Diagnostic> {
+    let of_column = |column: Column| {
+        let (_, known) = ranges.iter().find(|(name, _)| *name == column.name)?;
+        let outside = count_outside(&column.test, *known);
+        let counts = (outside, column.test.len());
+        (outside > 0)
+            .then(|| codes::extrapolation(&column.name, counts, [*known, range(&column.test)], "new"))
+    };
+    inputs(infer, spec, dataset)
+        .into_iter()
+        .filter_map(of_column)
+        .collect()
+}
+
+/// A position that test rows select and no training row does. Levels of the data are rejected where they are read.
+fn untrained(infer: &Infer, binding: &Binding, dataset: &Dataset) -> Option<Diagnostic> {
+    let (Elements::Index(_), Codes::Positions, DataSource::Field(name)) =
+        (binding.elements, &binding.codes, &binding.from)
+    else {
+        return None;
+    };
+    let is_single = dataset.train.field(name).is_some_and(|field| field.width() == 1);
+    if infer.outputs.iter().any(|output| output.name == binding.port) || !is_single || dataset.test.count == 0
+    {
+        return None;
+    }
+    let train: HashSet<i32> = dataset.train.ints(name).ok()?.into_iter().collect();
+    let test = dataset.test.ints(name).ok()?;
+    let level = *test.iter().find(|level| !train.contains(level))?;
+    let rows = test.iter().filter(|found| **found == level).count();
+    Some(codes::untrained_level(name, level, rows))
+}
+
+/// The values of an output with one element per row.
+fn target(infer: &Infer, output: &Output, dataset: &Dataset) -> Option<Column> {
+    let binding = infer
+        .bindings
+        .iter()
+        .find(|binding| binding.port == output.name)?;
+    match &binding.from {
+        DataSource::Field(name) => field(name, dataset),
+        _ => None,
+    }
+}
+
+/// The columns of the file that the model reads by themselves.
+fn fields(infer: &Infer) -> Vec<&str> {
+    infer
+        .bindings
+        .iter()
+        .filter_map(|binding| binding.from.column())
+        .collect()
+}
+
+/// A numeric field with one element per row.
+fn field(name: &str, dataset: &Dataset) -> Option<Column> {
+    let single = dataset
+        .train
+        .field(name)
+        .is_some_and(|field| field.width() == 1 && !field.values.is_text());
+    let of = |rows: &Rows| rows.original(name).ok();
+    single.then_some(())?;
+    let test = match dataset.test.count {
+        0 => Vec::new(),
+        _ => of(&dataset.test)?,
+    };
+    Some(Column {
+        name: name.to_owned(),
+        train: of(&dataset.train)?,
+        test,
+    })
+}
+
+/// The numeric columns that the model reads, but for its outputs.
+fn inputs(infer: &Infer, spec: &DataSpec, dataset: &Dataset) -> Vec<Column> {
+    inputs_of(infer, dataset)
+        .flat_map(|binding| columns_of(binding, spec, dataset))
+        .collect()
+}
+
+/// The inputs of the model; none where the data have too many columns or cells to examine.
+fn inputs_of<'a>(infer: &'a Infer, dataset: &Dataset) -> impl Iterator<Item = &'a Binding> {
+    let width = dataset.train.width;
+    let is_small = width <= COLUMNS && width * dataset.train.count <= CELLS;
+    let is_input =
+        move |binding: &&Binding| is_small && infer.outputs.iter().all(|output| output.name != binding.port);
+    infer.bindings.iter().filter(is_input)
+}
+
+/// The numeric columns of an input, each made when it is asked for.
+fn columns_of<'a>(
+    binding: &'a Binding,
+    spec: &'a DataSpec,
+    dataset: &'a Dataset,
+) -> Box<dyn ExactSizeIterator<Item = Column> + 'a> {
+    match &binding.from {
+        DataSource::Inputs => Box::new((0..dataset.train.width).map(|at| element(at, spec, dataset))),
+        DataSource::Input(at) => Box::new([*at].into_iter().map(|at| element(at, spec, dataset))),
+        DataSource::Field(name) => Box::new(field(name, dataset).into_iter()),
+        DataSource::Row | DataSource::Whole(_) | DataSource::Shared(_) => Box::new([].into_iter()),
+    }
+}
+
+/// The inputs that are the same in all rows and whose weights the model adds to a parameter.
+fn beside_intercepts(infer: &Infer, spec: &DataSpec, dataset: &Dataset) -> Vec<Diagnostic> {
+    let of_binding = |binding: &'_ Binding| {
+        let intercept = binding.intercept.as_deref()?;
+        Some(columns::beside(intercept, columns_of(binding, spec, dataset)))
+    };
+    let found = inputs_of(infer, dataset).filter_map(of_binding);
+    found.flatten().collect()
+}
+
+/// One of the inputs of the data item, in its own units.
+fn element(at: usize, spec: &DataSpec, dataset: &Dataset) -> Column {
+    let preparation = &dataset.preparation;
+    let map = preparation
+        .inputs
+        .get(at)
+        .copied()
+        .unwrap_or(bnnc_data::Standardisation::IDENTITY);
+    let of = |rows: &Rows| -> Vec<f64> {
+        let values = (0..rows.count).map(|row| rows.input(row)[at]);
+        values.map(|value| exact(map.undo(value) / spec.scale)).collect()
+    };
+    Column {
+        name: preparation
+            .columns
+            .get(at)
+            .cloned()
+            .unwrap_or_else(|| format!("input {at}")),
+        train: of(&dataset.train),
+        test: if dataset.test.width == dataset.train.width {
+            of(&dataset.test)
+        } else {
+            Vec::new()
+        },
+    }
+}
+
+/// A number as the file has it, where standardising and undoing it has rounded a whole number.
+fn exact(value: f64) -> f64 {
+    let whole = value.round();
+    if (value - whole).abs() <= 1e-12 * whole.abs().max(1.0) {
+        whole
+    } else {
+        value
+    }
+}
+
+/// Whether the target of the training rows varies, and has all classes.
+fn variation(output: &Output, column: &Column) -> Option<Diagnostic> {
+    let classes = match output.kind {
+        OutputKind::Classes(classes) => classes,
+        OutputKind::Bool => 2,
+        OutputKind::Real | OutputKind::Count => 1,
+    };
+    // More than these need not be counted: a set of all values of a long column takes several times its memory.
+    let most = classes.max(2) + 1;
+    let mut distinct = BTreeSet::new();
+    for value in &column.train {
+        distinct.insert(value.to_bits());
+        if distinct.len() == most {
+            break;
+        }
+    }
+    match (distinct.len(), column.train.first()) {
+        (1, Some(value)) if column.train.len() > 1 => {
+            Some(codes::constant_target(&output.name, *value, column.train.len()))
+        }
+        (2, Some(_)) if output.kind == OutputKind::Real && column.train.len() >= 20 => {
+            let (low, high) = range(&column.train);
+            Some(codes::two_values(&output.name, low, high))
+        }
+        (found, Some(_)) if found < classes => Some(codes::absent_classes(&output.name, found, classes)),
+        _ => None,
+    }
+}
+
+fn range(values: &[f64]) -> (f64, f64) {
+    let start = (f64::INFINITY, f64::NEG_INFINITY);
+    values
+        .iter()
+        .fold(start, |(low, high), value| (low.min(*value), high.max(*value)))
+}
+
+/// A value that tables write where none was measured, at the end of a column, in two rows or more, further from the others than three times
+/// their range: nines, and the ends of the numbers that a file format has.
+fn missing_as_number(column: &Column) -> Option<Diagnostic> {
+    const CODES: [f64; 15] = [
+        99.0,
+        999.0,
+        9999.0,
+        99999.0,
+        999_999.0,
+        9_999_999.0,
+        32_767.0,
+        32_768.0,
+        65_535.0,
+        2_147_483_647.0,
+        2_147_483_648.0,
+        1e20,
+        1e30,
+        1e35,
+        1e36,
+    ];
+    let (low, high) = range(&column.train);
+    [low, high].into_iter().find_map(|code| {
+        let others: Vec<f64> = column
+            .train
+            .iter()
+            .copied()
+            .filter(|value| *value != code)
+            .collect();
+        let rows = column.train.len() - others.len();
+        let (low, high) = range(&others);
+        let distance = (low - code).abs().min((high - code).abs());
+        let is_code = CODES.contains(&code.abs()) && rows > 1 && others.len() > rows;
+        (is_code && distance > 3.0 * (high - low)).then(|| codes::missing_as_number(&column.name, code, rows))
+    })
+}
+
+/// Test rows that equal a training row in every column, where a column is continuous: most of its values occur once.
+fn copies(inputs: &[Column], targets: &[Column], test: &Rows) -> Option<Diagnostic> {
+    let columns: Vec<&Column> = inputs.iter().chain(targets).collect();
+    let rows = columns.first()?.train.len();
+    let is_continuous = columns.iter().any(|column| {
+        let distinct: BTreeSet<u64> = column.train.iter().map(|value| value.to_bits()).collect();
+        2 * distinct.len() > rows
+    });
+    if inputs.is_empty() || !is_continuous || columns.iter().any(|column| column.test.len() != test.count) {
+        return None;
+    }
+    let key = |of: &dyn Fn(&Column) -> f64| -> Vec<u64> {
+        columns.iter().map(|column| of(column).to_bits()).collect()
+    };
+    let train: HashMap<Vec<u64>, usize> = (0..rows)
+        .map(|row| (key(&|column| column.train[row]), row))
+        .collect();
+    let copied: Vec<usize> = (0..test.count)
+        .filter(|row| train.contains_key(&key(&|column| column.test[*row])))
+        .collect();
+    if copied.len() < 2 || 10 * copied.len() < test.count {
+        return None;
+    }
+    let (path, row) = test.place(copied[0]);
+    let example = format!("row {row} of {}", path.display());
+    Some(codes::repeated_rows(copied.len(), test.count, &example))
+}
+
+/// A column that is beyond its training range by half of it in a fifth of the test rows.
+fn extrapolation(column: &Column) -> Option<Diagnostic> {
+    let train = range(&column.train);
+    let (outside, test) = (count_outside(&column.test, train), column.test.len());
+    let is_far = outside > 1 && 5 * outside >= test;
+    is_far.then(|| {
+        codes::extrapolation(
+            &column.name,
+            (outside, test),
+            [train, range(&column.test)],
+            "test",
+        )
+    })
+}
+
+/// How many values are beyond a range by more than half of it.
+fn count_outside(values: &[f64], (low, high): (f64, f64)) -> usize {
+    let margin = 0.5 * (high - low);
+    let is_outside = |value: &&f64| **value < low - margin || **value > high + margin;
+    values.iter().filter(is_outside).count()
+}
+
+/// Whether a column has the same step from each row of the file to the next.
+fn counts_rows(column: &Column, dataset: &Dataset) -> bool {
+    let rows = dataset.train.index.iter().chain(&dataset.test.index).copied();
+    let mut values: Vec<(usize, f64)> = rows
+        .zip(column.train.iter().chain(&column.test).copied())
+        .collect();
+    values.sort_by_key(|(row, _)| *row);
+    let [(first, start), .., (last, end)] = values[..] else {
+        return false;
+    };
+    let step = (end - start) / (last - first).max(1) as f64;
+    let is_on_line = |(row, value): &(usize, f64)| {
+        (value - start - step * (row - first) as f64).abs() <= 1e-9 * (end - start).abs()
+    };
+    values.len() >= 10 && step != 0.0 && values.iter().all(is_on_line)
+}

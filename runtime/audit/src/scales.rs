@@ -1,0 +1,125 @@
+//! Whether the inputs of a model are of a scale that priors, starts and steps of size one fit.
+
+use bnnc_abi::data::Elements;
+use bnnc_abi::manifest::{Binding, DataSource, Infer};
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_core::codes;
+use bnnc_core::feed;
+use bnnc_data::Dataset;
+use std::borrow::Cow;
+
+/// Standard deviations of inputs may differ by this factor, and an input may be this large.
+const FACTOR: f64 = 100.0;
+
+/// An input below this size needs a weight above 1000 to matter.
+const SMALL: f64 = 1e-3;
+
+/// A column counts where at least this part of its values is neither its least nor its largest: dummies and rare pixels have small standard deviations in
+/// any unit.
+const VARIED: f64 = 0.1;
+
+/// An input column: its name, its standard deviation and its root mean square.
+struct Scale {
+    name: String,
+    sd: f64,
+    mean: f64,
+    size: f64,
+    /// Whether it is an element of a vector of inputs.
+    is_element: bool,
+}
+
+/// A warning where the inputs of a model have very different scales, or the vector of inputs has a very large or very small column. A single input with a name
+/// of its own may be an exposure, which the model takes as it is.
+pub fn warning(infer: &Infer, dataset: &Dataset) -> Option<Diagnostic> {
+    let scales = scales(infer, dataset);
+    let widest = scales.iter().max_by(|a, b| a.sd.total_cmp(&b.sd))?;
+    let narrowest = scales.iter().min_by(|a, b| a.sd.total_cmp(&b.sd))?;
+    if widest.sd > FACTOR * narrowest.sd {
+        let ends = [narrowest, widest].map(|end| (end.name.clone(), end.sd));
+        return Some(codes::scales_differ(&infer.data, &ends));
+    }
+    let of_elements = || scales.iter().filter(|scale| scale.is_element);
+    let largest = of_elements().max_by(|a, b| a.size.total_cmp(&b.size))?;
+    let smallest = of_elements().min_by(|a, b| a.size.total_cmp(&b.size))?;
+    match (smallest.size < SMALL, largest.size > FACTOR) {
+        (true, _) => Some(codes::small_input(&infer.data, &smallest.name, smallest.size)),
+        (_, true) => Some(codes::large_input(&infer.data, &largest.name, largest.size)),
+        (false, false) => None,
+    }
+}
+
+/// An input this many standard deviations from zero makes those of its weight and the intercept that many times too small under independent families.
+const FAR: f64 = 3.0;
+
+/// A warning where an input is far from zero for its spread, and the intercept beside it has a family of its own.
+pub fn far_from_zero(infer: &Infer, dataset: &Dataset) -> Option<Diagnostic> {
+    if infer.sampling().is_some() {
+        return None;
+    }
+    let is_independent = |site: &str| {
+        let report = infer.reports.iter().find(|report| report.name == site);
+        report.is_some_and(|report| report.has_deviation && !report.is_point)
+    };
+    infer.bindings.iter().find_map(|binding| {
+        let intercept = binding.intercept.as_deref().filter(|site| is_independent(site))?;
+        let scales = of_binding(binding, dataset);
+        let ratio = |scale: &Scale| scale.mean.abs() / scale.sd;
+        let farthest = scales.iter().max_by(|a, b| ratio(a).total_cmp(&ratio(b)))?;
+        (ratio(farthest) > FAR)
+            .then(|| codes::far_from_zero(&infer.data, &farthest.name, intercept, ratio(farthest)))
+    })
+}
+
+/// The scales of the real inputs that vary.
+fn scales(infer: &Infer, dataset: &Dataset) -> Vec<Scale> {
+    let is_output = |binding: &&Binding| infer.outputs.iter().any(|output| output.name == binding.port);
+    let inputs = infer.bindings.iter().filter(|binding| !is_output(binding));
+    inputs.flat_map(|binding| of_binding(binding, dataset)).collect()
+}
+
+/// The scales of the columns of an input.
+fn of_binding(binding: &Binding, dataset: &Dataset) -> Vec<Scale> {
+    let rows = &dataset.train;
+    let is_number = binding.elements == Elements::Real && binding.shape.is_empty();
+    match &binding.from {
+        DataSource::Inputs => {
+            let name = |column: usize| {
+                let name = dataset.preparation.columns.get(column);
+                name.map_or_else(|| format!("input {column}"), Clone::clone)
+            };
+            let of = |at: usize| scale(name(at), rows.inputs.iter().skip(at).step_by(rows.width), true);
+            (0..rows.width).filter_map(of).collect()
+        }
+        DataSource::Field(_) | DataSource::Input(_) if is_number => {
+            let values = feed::column(binding, false, rows, dataset);
+            let of = |values: Cow<'_, [f64]>| scale(binding.port.clone(), values.iter(), false);
+            values.ok().and_then(of).into_iter().collect()
+        }
+        DataSource::Field(_)
+        | DataSource::Input(_)
+        | DataSource::Row
+        | DataSource::Whole(_)
+        | DataSource::Shared(_) => Vec::new(),
+    }
+}
+
+/// The scale of a column; none of one that hardly varies.
+fn scale<'a>(name: String, values: impl Iterator<Item = &'a f64> + Clone, is_element: bool) -> Option<Scale> {
+    let count = values.clone().count() as f64;
+    let mean = values.clone().sum::<f64>() / count;
+    let squares: f64 = values.clone().map(|value| value * value).sum();
+    let sd = (values.clone().map(|value| (value - mean).powi(2)).sum::<f64>() / count).sqrt();
+    let ends = (f64::INFINITY, f64::NEG_INFINITY);
+    let (least, most) = values
+        .clone()
+        .fold(ends, |(least, most), value| (least.min(*value), most.max(*value)));
+    let between = values.filter(|value| least < **value && **value < most).count();
+    let varies = between as f64 >= VARIED * count && sd > 0.0;
+    varies.then_some(Scale {
+        name,
+        sd,
+        mean,
+        size: (squares / count).sqrt(),
+        is_element,
+    })
+}

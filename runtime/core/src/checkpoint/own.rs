@@ -1,0 +1,85 @@
+//! The files of a checkpoint that are a run's own, and the lock on its folder.
+
+use crate::codes;
+use bnnc_base::diagnostic::Diagnostic;
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::Path;
+
+/// What the names of the files of a run end in, after the infer and the numbers of the split and the chain.
+const EXTENSIONS: [&str; 5] = ["draws", "chain", "chain.old", "fit", "training"];
+
+/// Locks the checkpoint in the folder `out` until the file is closed.
+pub(super) fn lock(folder: &Path, out: &Path) -> Result<File, Diagnostic> {
+    let path = folder.join("lock");
+    not_a_link(&path)?;
+    // Opened as it is: a file that is there is not cut off.
+    let opened = File::options()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(&path);
+    let file = opened.map_err(|error| codes::cannot_write(&path, &error.to_string()))?;
+    match file.try_lock() {
+        Err(TryLockError::WouldBlock) => Err(codes::folder_in_use(out)),
+        // Some file systems have no locks; a run goes there without.
+        Ok(()) | Err(TryLockError::Error(_)) => Ok(file),
+    }
+}
+
+/// Checks that a path is not a link.
+pub(super) fn not_a_link(path: &Path) -> Result<(), Diagnostic> {
+    match fs::symlink_metadata(path) {
+        Ok(found) if found.is_symlink() => Err(codes::is_a_link(path)),
+        Ok(_) | Err(_) => Ok(()),
+    }
+}
+
+/// Deletes the files of a checkpoint that are of runs with these infers: all of them, or only those that were never finished.
+pub(super) fn clear(folder: &Path, infers: &[&[String]], only_begun: bool) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let (finished, is_begun) = match unfinished(&name) {
+            Some(finished) => (finished, true),
+            None => (&*name, false),
+        };
+        let is_own = infers.concat().iter().any(|infer| is_of(finished, infer));
+        if is_own && (is_begun || !only_begun) && !entry.file_type()?.is_dir() {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether the checkpoint of a run with these infers holds anything to continue from. A folder that cannot be read may.
+pub(super) fn is_begun(folder: &Path, infers: &[String]) -> bool {
+    let Ok(entries) = fs::read_dir(folder) else {
+        return true;
+    };
+    let mut names = entries.flatten().map(|entry| entry.file_name());
+    names.any(|name| {
+        let name = name.to_string_lossy();
+        infers.iter().any(|infer| is_of(&name, infer))
+    })
+}
+
+/// The name that `NAME.PROCESS.tmp` was to become.
+fn unfinished(name: &str) -> Option<&str> {
+    let (name, process) = name.strip_suffix(".tmp")?.rsplit_once('.')?;
+    let is_process = !process.is_empty() && process.bytes().all(|byte| byte.is_ascii_digit());
+    is_process.then_some(name)
+}
+
+/// Whether a name is `INFER-SPLIT.EXTENSION` or `INFER-SPLIT-CHAIN.EXTENSION`.
+fn is_of(name: &str, infer: &str) -> bool {
+    let Some((numbers, extension)) = name
+        .strip_prefix(infer)
+        .and_then(|rest| rest.strip_prefix('-')?.split_once('.'))
+    else {
+        return false;
+    };
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    EXTENSIONS.contains(&extension) && numbers.split('-').count() <= 2 && numbers.split('-').all(is_number)
+}

@@ -1,0 +1,124 @@
+//! The state of a training while it runs.
+
+use super::{Checkpoint, seal, unseal};
+use crate::codes;
+use bnnc_base::checksum::Checksum;
+use bnnc_base::diagnostic::Diagnostic;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How long after its start a training is committed first; each further time comes after twice as long.
+const FIRST: Duration = Duration::from_millis(10);
+
+/// The longest time between commits.
+const LONGEST: Duration = Duration::from_secs(60);
+
+/// A commit may take one part in this of the time.
+const SHARE: u32 = 20;
+
+/// Where the state of a training is kept; nowhere without a checkpoint.
+#[derive(Debug)]
+pub struct TrainingFile {
+    place: Option<(PathBuf, Checksum)>,
+    due: Instant,
+    wait: Duration,
+}
+
+impl Checkpoint {
+    /// The state of a training by the name of its infer (with a member or a restart) and its split.
+    pub fn training(&self, name: &str, split: usize) -> TrainingFile {
+        let place = self.folder.as_ref().map(|folder| {
+            let name = format!("{name}-{split}");
+            (path(&folder.path, &name), folder.of(&name))
+        });
+        let wait = FIRST.min(self.every);
+        TrainingFile {
+            place,
+            due: Instant::now() + wait,
+            wait,
+        }
+    }
+}
+
+/// The file of a training in the folder of a checkpoint.
+pub(super) fn path(folder: &Path, name: &str) -> PathBuf {
+    folder.join(format!("{name}.training"))
+}
+
+impl TrainingFile {
+    /// The state that an interrupted run left; none where it left none.
+    ///
+    /// # Errors
+    /// A file that no run left in this way.
+    pub fn resumed<T: DeserializeOwned>(&self) -> Result<Option<T>, Diagnostic> {
+        let Some((path, of)) = &self.place else {
+            return Ok(None);
+        };
+        match unseal(path, *of) {
+            Ok(Some(state)) => Ok(Some(state)),
+            Ok(None) => Err(codes::checkpoint_damaged(path, "it is not whole")),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(codes::checkpoint_damaged(path, &error.to_string())),
+        }
+    }
+
+    /// The diagnostic for a state that does not fit the program.
+    pub fn corrupt(&self) -> Diagnostic {
+        let path = self
+            .place
+            .as_ref()
+            .map_or(Path::new("checkpoint"), |(path, _)| path);
+        codes::checkpoint_damaged(path, "it is the state of another training")
+    }
+
+    /// Whether it is time to commit.
+    pub fn is_due(&self) -> bool {
+        self.place.is_some() && Instant::now() >= self.due
+    }
+
+    /// Whether there is a place to commit to.
+    pub fn is_kept(&self) -> bool {
+        self.place.is_some()
+    }
+
+    /// Replaces the state to continue from.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub fn commit<T: Serialize>(&mut self, state: &T) -> Result<(), Diagnostic> {
+        let Some((path, of)) = &self.place else {
+            return Ok(());
+        };
+        let clock = Instant::now();
+        seal(path, *of, state)?;
+        let least = SHARE * clock.elapsed();
+        self.wait = (2 * self.wait).max(least).min(LONGEST);
+        self.due = Instant::now() + self.wait;
+        Ok(())
+    }
+
+    /// Deletes the state of a training that failed: it would fail again.
+    ///
+    /// # Errors
+    /// A file that cannot be deleted.
+    pub fn forget(&self) -> Result<(), Diagnostic> {
+        self.place.as_ref().map_or(Ok(()), |(path, _)| remove(path))
+    }
+}
+
+/// Deletes the state of a training whose result is kept.
+pub(super) fn forget(folder: &Path, name: &str) -> Result<(), Diagnostic> {
+    remove(&path(folder, name))
+}
+
+fn remove(path: &Path) -> Result<(), Diagnostic> {
+    match fs::remove_file(path) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(codes::cannot_write(path, &error.to_string())),
+    }
+}

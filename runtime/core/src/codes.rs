@@ -1,0 +1,407 @@
+//! What may go wrong while a program runs.
+
+pub mod audit;
+mod collapsed;
+pub mod compare;
+mod folder;
+pub mod found;
+pub mod iterates;
+mod laplace;
+mod size;
+pub mod training;
+
+pub use audit::no_stan_csv;
+use bnnc_base::diagnostic::{Code, Diagnostic, Fault, Place, Severity};
+pub use collapsed::{looks_ahead, others_held, point, shared_outputs, too_many_pieces};
+pub use folder::{
+    damaged_part, foreign_files, half_replaced, holds_another_run, is_a_link, no_predictions, other_library,
+    unpredicted_output,
+};
+pub use laplace::{
+    dependent_prior, factor_at_end, factors_not_found, no_covariance, no_curvature, no_joint, no_link,
+    no_maximum, no_posterior, no_variances, not_at_maximum, not_positive, nowhere_concave, other_centre,
+    others_not_at_maximum, prior_averaged, prior_not_normal, too_few_weights,
+};
+pub use size::size;
+use std::path::Path;
+pub use training::{far_from_zero, large_input, scales_differ, small_input};
+
+/// Every code of this crate, sorted.
+pub static CODES: &[&Code] = &[
+    &TRAINING_DIVERGED,
+    &TOO_LITTLE_MEMORY,
+    &CANNOT_WRITE,
+    &NOT_A_RUN,
+    &NO_ROWS,
+    &WHOLE_ARRAYS,
+    &NO_START,
+    &TOO_MANY_FILES,
+    &CHECKPOINT_DAMAGED,
+    &ANOTHER_RUN,
+    &FOLDER_IN_USE,
+    &NOTHING_TO_RESUME,
+    &folder::HOLDS_ANOTHER_RUN,
+    &folder::FOREIGN_FILES,
+    &folder::DAMAGED_PART,
+    &folder::OTHER_LIBRARY,
+    &folder::NO_PREDICTIONS,
+    &NO_START_FILE,
+    &iterates::TOO_FEW_ITERATES,
+    &iterates::ITERATES_ASTRAY,
+    &training::NOT_CONVERGED,
+    &training::WORSENED,
+    &training::RESTARTS_DIFFER,
+    &training::INPUT_SCALES,
+    &training::UNBOUNDED_DENSITY,
+    &laplace::NO_MAXIMUM,
+    &laplace::NO_CURVATURE,
+    &laplace::NO_POSTERIOR,
+    &laplace::TOO_FEW_WEIGHTS,
+    &laplace::NO_VARIANCES,
+    &laplace::NO_LINK,
+    &laplace::NOT_AT_MAXIMUM,
+    &laplace::DEPENDENT_PRIOR,
+    &laplace::NO_JOINT,
+    &NOTHING_FOUND,
+    &laplace::PRIOR_NOT_NORMAL,
+    &laplace::FACTOR_AT_END,
+    &laplace::PRIOR_AVERAGED,
+    &laplace::OTHER_CENTRE,
+    &audit::NOTHING_TO_LEARN,
+    &audit::UNTRAINED_LEVEL,
+    &audit::LEAK,
+    &audit::REPEATED_ROWS,
+    &audit::EXTRAPOLATION,
+    &audit::ORDERED_ROWS,
+    &audit::MISSING_AS_NUMBER,
+    &collapsed::SHARED_OUTPUTS,
+    &collapsed::TOO_MANY_PIECES,
+    &collapsed::POINT,
+    &collapsed::OTHERS_HELD,
+    &collapsed::LOOKS_AHEAD,
+    &audit::ONE_CHAIN,
+    &audit::FEW_PREDICTIVE_DRAWS,
+    &found::AT_BOUND,
+    &audit::UNORDERED_SERIES,
+    &audit::ONE_MEMBER,
+    &audit::NO_STAN_CSV,
+    &found::INTERVALS,
+    &found::MAJORITY,
+    &audit::DATES,
+    &audit::SAME_LEVELS,
+    &compare::NOT_COMPUTED,
+    &compare::OTHER_OBSERVATIONS,
+    &compare::HELD,
+    &compare::NO_SPREAD,
+    &iterates::STILL_ITERATES,
+    &iterates::OTHER_BREADTH,
+    &audit::TWO_VALUES,
+    &audit::REDUNDANT,
+    &audit::IDENTIFIER,
+    &audit::REPEATED_TRAINING_ROWS,
+    &found::PRIOR_CONFLICT,
+    &found::NO_FINITE_MAXIMUM,
+    &found::BIASED,
+    &audit::CUT_OFF,
+    &audit::SORTED_ROWS,
+    &training::FAR_FROM_ZERO,
+];
+
+static TRAINING_DIVERGED: Code = Code {
+    id: "E0501",
+    title: "training diverged",
+    explain: "The loss became infinite or not a number. The usual causes are a learning rate that is too large, inputs that \
+              are not standardised (`standardise = [inputs, target]`), or a likelihood whose scale can reach zero (add a \
+              small constant: `softplus(s) + 1e-3`).",
+};
+
+/// The code of a run that needs more memory than it may have.
+pub static TOO_LITTLE_MEMORY: Code = Code {
+    id: "E0502",
+    title: "the run would not fit in memory",
+    explain: "Before anything is allocated, the memory of the run is predicted from the program's buffers. It is above the \
+              limit given by `--max-memory`. A smaller `batch`, fewer `samples` or fewer `predictive_draws` need less, and \
+              with `--only` the results of other infers are not kept. What is predicted is what the run allocates: the process with its compiler \
+              takes some 20 MiB besides. For `bnnc predict` with \
+              `--joint` or `--slopes` the limit is the memory that is free, and fewer rows need less.",
+};
+
+static CANNOT_WRITE: Code = Code {
+    id: "E0503",
+    title: "cannot write a result",
+    explain: "A file of the output folder (`--out`) could not be written. Results are written under a temporary name and \
+              renamed, so an earlier result is not damaged.",
+};
+
+static NOT_A_RUN: Code = Code {
+    id: "E0504",
+    title: "not the folder of a run",
+    explain: "`bnnc predict` takes a folder that `bnnc run --out` wrote: it reads `manifest.json`, `posterior.safetensors` and \
+              `program.json` there. Folders of versions of bnnc that wrote no `manifest.json` have to be run again.",
+};
+
+static NO_ROWS: Code = Code {
+    id: "E0505",
+    title: "no rows to train on",
+    explain: "After the test rows and the validation fraction were taken away, no rows are left to train on.",
+};
+
+static WHOLE_ARRAYS: Code = Code {
+    id: "E0553",
+    title: "new rows of a model of whole arrays",
+    explain: "`bnnc predict` takes rows: each gives the inputs of one prediction. A model whose predictions need an array that is one value for all \
+              examples, such as an input `x: real[n]` of a model without inputs per example, or an output that another depends on, has no such rows, \
+              and the array of its run is not kept.\n\nRight: inputs per example (`model M()(x: real) -> y: real`); or run again with the new arrays, \
+              whose predictions are in `predictions.csv`.",
+};
+
+/// Predictions for rows that are none.
+pub fn whole_arrays(infer: &str, array: &str) -> Diagnostic {
+    let text = format!(
+        "`{infer}` takes `{array}` for all examples at once, so that it has no predictions for new rows"
+    );
+    error(&WHOLE_ARRAYS, Fault::Program, text).help("run again with the new arrays")
+}
+
+/// What is continued is not whole.
+static CHECKPOINT_DAMAGED: Code = Code {
+    id: "E0510",
+    title: "a checkpoint is damaged",
+    explain: "A file of the folder `checkpoint` in the output folder is not what a run wrote there: it is cut off, changed, \
+              gone, or the file of another chain or run. A run that is killed, even while it writes, leaves a checkpoint that can be continued; so something else \
+              changed the file. Run with `--out DIR` instead of `--resume DIR` to start again.",
+};
+
+/// What is continued is another run.
+static ANOTHER_RUN: Code = Code {
+    id: "E0511",
+    title: "the interrupted run was another one",
+    explain: "`--resume DIR` continues a run to the numbers that it would have come to without the interruption. That needs the \
+              same program, options, seed, precision, backend, data files and version of bnnc; the message says which of them \
+              differ. One thing may change: the number of draws may grow (`--set INFER.draws=2000`), and the chains go on \
+              from where they ended. `--out DIR --overwrite` instead of `--resume DIR` starts again and replaces what is there.",
+};
+
+/// Two runs, one folder.
+static FOLDER_IN_USE: Code = Code {
+    id: "E0512",
+    title: "another run is writing into this folder",
+    explain: "A run holds its output folder until it ends, so that two of them never write the same files. Wait for it, stop \
+              it, or choose another folder.",
+};
+
+/// A run to be continued that never began.
+static NOTHING_TO_RESUME: Code = Code {
+    id: "E0513",
+    title: "there is nothing to resume",
+    explain: "The folder given with `--resume` holds no checkpoint: the run that was to write there ended before its first one, \
+              or the name is wrong. The run starts from the beginning, so that one command can both start and continue a run.",
+};
+
+static NO_START: Code = Code {
+    id: "E0506",
+    title: "no start with a finite density",
+    explain: "A chain needs a start where the log density and its gradient are finite. Random starts lie within `jitter` of zero \
+              (or of `start`) on the unconstrained scale; none of the attempts had a finite density. The usual causes are a \
+              likelihood that is zero there (data outside its support), a scale that overflows, and inputs that are not \
+              standardised.\n\nRight: `infer fit = nuts(Model, data) { start = map, jitter = 0.1 }` after an `infer map = map(Model, \
+              data)`.",
+};
+
+/// A file that no infer can start from.
+static NO_START_FILE: Code = Code {
+    id: "E0530",
+    title: "a file that the infer cannot start from",
+    explain: "`start = safetensors(\"FILE\")` reads one tensor for each site of the model, by its name (`hidden.w`), in double, single or half \
+              precision, with the shape and on the scale that the model declares: a `positive` site holds positive numbers. Every site \
+              that the infer moves has to be there, and nothing else. The `posterior.safetensors` of a run with `map` is read too: its states are \
+              taken as they are.",
+};
+
+/// Whether a diagnostic is about how well chains sampled; `--strict` makes such warnings count.
+pub fn is_of_sampling(diagnostic: &Diagnostic) -> bool {
+    of_sampling().iter().any(|code| code.id == diagnostic.code.id)
+}
+
+/// The codes of what is said about chains, sorted.
+pub fn of_sampling() -> &'static [&'static Code] {
+    bnnc_mcmc::diagnostics::CODES
+}
+
+static TOO_MANY_FILES: Code = Code {
+    id: "E0508",
+    title: "a batch with fewer rows than there are files",
+    explain: "Where data come in several files, each file gives its rows to every batch of the penalty method: its loss differences are \
+              computed apart, and only their sums and variances are combined.\n\nWrong: `batch = 2` with three files.\n\nRight: \
+              `batch = 30`, ten rows of each where the files are of one size.",
+};
+
+static NOTHING_FOUND: Code = Code {
+    id: "E0549",
+    title: "a start from an infer that was not run on the split",
+    explain: "`start = infer` takes what the earlier infer found on the same split of the data. An infer on data with fewer splits \
+              found nothing on the later ones.\n\nRight: run both on the same data, or on data with the same number of splits.",
+};
+
+/// Returns an error about a run, without a place.
+pub fn error(code: &'static Code, fault: Fault, message: String) -> Diagnostic {
+    Diagnostic {
+        code,
+        severity: Severity::Error,
+        fault,
+        message,
+        at: Place::Nowhere,
+        label: String::new(),
+        labels: Vec::new(),
+        notes: Vec::new(),
+        help: Vec::new(),
+    }
+}
+
+/// A warning about a run.
+fn warning(code: &'static Code, message: String) -> Diagnostic {
+    Diagnostic {
+        severity: Severity::Warning,
+        ..error(code, Fault::Program, message)
+    }
+}
+
+/// The loss is not finite.
+pub fn training_diverged(infer: &str, epoch: usize, loss: f64) -> Diagnostic {
+    error(
+        &TRAINING_DIVERGED,
+        Fault::Program,
+        format!("the loss of `{infer}` became {loss} in epoch {}", epoch + 1),
+    )
+    .help("lower the learning rate, or standardise the inputs and the target")
+    .help("see that scales stay positive (`softplus(s) + 1e-3`) and that the data lie in the support of the likelihood")
+}
+
+/// A result file cannot be written.
+pub fn cannot_write(path: &Path, why: &str) -> Diagnostic {
+    error(
+        &CANNOT_WRITE,
+        Fault::Data,
+        format!("cannot write `{}`: {why}", path.display()),
+    )
+}
+
+/// A folder holds no run.
+pub fn not_a_run(path: &Path, why: &str) -> Diagnostic {
+    error(
+        &NOT_A_RUN,
+        Fault::Data,
+        format!("`{}` is not the folder of a run: {why}", path.display()),
+    )
+}
+
+/// There is nothing to train on.
+pub fn no_rows(data: &str) -> Diagnostic {
+    error(
+        &NO_ROWS,
+        Fault::Data,
+        format!("`{data}` has no rows left to train on"),
+    )
+}
+
+/// No chain can start.
+pub fn no_start(infer: &str, chain: usize, attempts: u64) -> Diagnostic {
+    let text = format!(
+        "chain {} of `{infer}` finds no start with a finite density in {attempts} attempts",
+        chain + 1
+    );
+    error(&NO_START, Fault::Program, text)
+        .help(
+            "start from a point estimate: add `infer mode = map(..)` to the program, and `start = mode` here",
+        )
+        .help("see that the data lie in the support of the likelihood, and standardise the inputs")
+}
+
+/// Adds to chains that cannot start which rows have no probability.
+pub fn with_impossible_rows(found: Vec<Diagnostic>, note: Option<String>) -> Vec<Diagnostic> {
+    let add = |diagnostic: Diagnostic| match &note {
+        Some(note) if diagnostic.code.id == NO_START.id => diagnostic.note(note.clone()),
+        _ => diagnostic,
+    };
+    found.into_iter().map(add).collect()
+}
+
+/// A file that does not hold the starts of an infer; `faults` says why, a line each.
+pub fn no_start_file(infer: &str, path: &Path, faults: &[String]) -> Diagnostic {
+    let text = format!("`{infer}` cannot start from `{}`", path.display());
+    let diagnostic = error(&NO_START_FILE, Fault::Data, text);
+    faults
+        .iter()
+        .fold(diagnostic, |diagnostic, fault| diagnostic.note(fault))
+}
+
+/// A batch that cannot hold a row of every file.
+pub fn too_many_files(infer: &str, why: &str, help: &str) -> Diagnostic {
+    error(&TOO_MANY_FILES, Fault::Program, format!("`{infer}`: {why}")).help(help)
+}
+
+/// An infer that is told to start from another, which found nothing on a split, counted from 0.
+pub fn nothing_found(infer: &str, from: &str, split: usize) -> Diagnostic {
+    let text = format!(
+        "`{infer}` starts from `{from}`, which found nothing on split {}",
+        split + 1
+    );
+    error(&NOTHING_FOUND, Fault::Program, text).help(format!("run `{from}` on data with the same splits"))
+}
+
+/// Something that is asked of a saved run and needs more than the limit.
+pub fn too_large_together(infer: &str, what: &str, need: u64, limit: u64) -> Diagnostic {
+    let text = format!(
+        "{what} under `{infer}` needs {} of memory, the limit is {}",
+        size(need),
+        size(limit)
+    );
+    error(&TOO_LITTLE_MEMORY, Fault::Usage, text)
+        .help("ask for fewer rows at once, or run a subnetwork: its Jacobians are smaller")
+}
+
+/// A file of the checkpoint is not what a run wrote.
+pub fn checkpoint_damaged(path: &Path, why: &str) -> Diagnostic {
+    error(
+        &CHECKPOINT_DAMAGED,
+        Fault::Data,
+        format!("`{}` cannot be continued from: {why}", path.display()),
+    )
+    .help("start again with `--out` instead of `--resume`")
+}
+
+/// The run in a folder is not the one that is to be continued; `differences` says why, a line each.
+pub fn another_run(folder: &Path, differences: &[String]) -> Diagnostic {
+    let mut diagnostic = error(
+        &ANOTHER_RUN,
+        Fault::Usage,
+        format!("the run in `{}` was another one", folder.display()),
+    );
+    for difference in differences {
+        diagnostic = diagnostic.note(difference);
+    }
+    diagnostic.help("start again with `--out DIR --overwrite` instead of `--resume`, or into another folder")
+}
+
+/// Somebody else writes into a folder.
+pub fn folder_in_use(folder: &Path) -> Diagnostic {
+    error(
+        &FOLDER_IN_USE,
+        Fault::Data,
+        format!("another run is writing into `{}`", folder.display()),
+    )
+}
+
+/// A warning: the folder to resume from holds no checkpoint.
+pub fn nothing_to_resume(folder: &Path) -> Diagnostic {
+    let mut warning = error(
+        &NOTHING_TO_RESUME,
+        Fault::Usage,
+        format!(
+            "`{}` holds no checkpoint: the run starts from the beginning",
+            folder.display()
+        ),
+    );
+    warning.severity = Severity::Warning;
+    warning
+}

@@ -1,0 +1,104 @@
+//! Diagnostics about iterates and what is made of them.
+
+use super::{error, warning};
+use crate::number::number;
+use bnnc_base::diagnostic::{Code, Diagnostic, Fault};
+
+/// A training that was stopped before there was enough to make a posterior of.
+pub(super) static TOO_FEW_ITERATES: Code = Code {
+    id: "E0531",
+    title: "too few iterates",
+    explain: "`swag` makes a Gaussian of the weights at the end of epochs, after `warmup` and then every `every` epochs. `patience` stopped the \
+              training before there were two of them, which a covariance needs at least (one for `covariance = point`).\n\nRight: a shorter `warmup`, \
+              a longer `patience`, or none.",
+};
+
+/// Iterates of a training that ended far above the loss that it started with.
+pub(super) static ITERATES_ASTRAY: Code = Code {
+    id: "E0532",
+    title: "iterates that left the data",
+    explain: "The last epoch of a training whose iterates become a posterior had a loss far above that of its first one, by more than one \
+              for every row: the steps are too large, and what they pass through says nothing about the posterior.\n\nWrong: `optimiser = SGD(10)`.\n\n\
+              Right: a smaller step, such as a tenth of it, until the loss stays where the start had it.",
+};
+
+pub(super) static STILL_ITERATES: Code = Code {
+    id: "E0569",
+    title: "iterates without noise",
+    explain: "`swag` takes the scatter of the iterates of a training for the posterior (Maddox et al. 2019). They scatter because every step sees other rows. Where \
+              each batch holds all rows there is no such noise: the iterates go to one point, and the intervals are too narrow, by a factor of a thousand and \
+              more. A learning rate that falls while iterates are taken does the same: their scatter is in proportion to the rate, so that late iterates lie closer and closer \
+              together.\n\nWrong: `swag(M, d)` with 40 rows, which the default `batch` takes all at once; `schedule = cosine`.\n\nRight: \
+              `swag(M, d) { batch = 4, schedule = constant }`; or `laplace`, `vi` or `nuts`, whose intervals do not depend on the optimiser.",
+};
+
+/// No posterior can be made of the iterates.
+pub fn too_few_iterates(infer: &str, found: usize, least: usize) -> Diagnostic {
+    let text = format!("`{infer}` took {found} iterates before it stopped, but needs {least}");
+    error(&TOO_FEW_ITERATES, Fault::Program, text).help("lower `warmup` or `every`, or raise `patience`")
+}
+
+/// A warning: a loss that rose by so much for every row.
+pub fn iterates_astray(infer: &str, rise: f64) -> Diagnostic {
+    let text = format!(
+        "`{infer}`: the loss of a row was {rise:.1} higher in the last epoch than in the first: its iterates left the data"
+    );
+    warning(&ITERATES_ASTRAY, text)
+        .help("take a smaller step: `optimiser = SGD(..)` with a tenth of the rate")
+}
+
+/// A warning: the iterates of `swag` have no noise, because each batch holds all of these rows.
+pub fn still_iterates(infer: &str, rows: usize) -> Diagnostic {
+    let text = format!(
+        "the intervals of `{infer}` are too narrow: each batch holds all {rows} rows, so its iterates do not scatter"
+    );
+    let batch = (rows / 10).max(1);
+    warning(&STILL_ITERATES, text).help(format!(
+        "take smaller batches at a constant rate: `batch = {batch}, schedule = constant`; or use `laplace`, `vi` or `nuts`"
+    ))
+}
+
+/// A warning: the learning rate falls by this factor while iterates are taken.
+pub fn falling_rate(infer: &str, fall: f64) -> Diagnostic {
+    let how = match fall < 1e6 {
+        true => format!("by a factor of {}", number(fall)),
+        false => "to zero".to_owned(),
+    };
+    let text = format!(
+        "the intervals of `{infer}` are too narrow: its learning rate falls {how} while iterates are taken, and their scatter with it"
+    );
+    warning(&STILL_ITERATES, text).help(
+        "keep the rate while iterates are taken: `schedule = constant`, or `step(0.5, 0.1)`, which falls before the first one; or use `laplace`, `vi` or `nuts`",
+    )
+}
+
+pub(super) static OTHER_BREADTH: Code = Code {
+    id: "E0573",
+    title: "iterates whose scatter is not that of the posterior",
+    explain: "`swag` takes the scatter of the iterates of a training for the posterior (Maddox et al. 2019). How far they scatter depends on the learning rate, the size of \
+              the batches and the optimiser, and only for one rate it is as far as the posterior does (Mandt, Hoffman and Blei 2017). The loss (the negative log posterior) at draws of a \
+              Gaussian posterior is on average half the number of parameters above its minimum; here the mean rise differs from that by a factor of more than 25, and standard \
+              deviations by one of more than five. `breadth` in the diagnostics is the ratio; the covariance times `scale`, one over it, has the right mean.\n\n\
+              Wrong: `swag(M, d)` for a line through 1000 points, whose steps of 0.005 are too short by far.\n\n\
+              Right: `swag(M, d) { scale = 170 }` with the number that the warning names; another rate; or `laplace`, `vi` or `nuts`.",
+};
+
+/// A warning: the variances of a Gaussian over iterates, which are multiplied by `scale`, are this factor times those of the posterior.
+pub fn other_breadth(infer: &str, breadth: f64, scale: f64) -> Diagnostic {
+    let (factor, which) = match breadth < 1.0 {
+        true => (breadth.max(0.0).sqrt().recip(), "narrow"),
+        false => (breadth.sqrt(), "wide"),
+    };
+    let text = match factor.is_finite() {
+        true => format!(
+            "the standard deviations of `{infer}` are about {factor:.0} times too {which} for the posterior"
+        ),
+        false => format!("the draws of `{infer}` are too {which} for the posterior by far"),
+    };
+    let right = scale / breadth;
+    let other = "or use `laplace`, `vi` or `nuts`, whose intervals do not depend on the optimiser";
+    warning(&OTHER_BREADTH, text).help(match right.is_finite() && right > 0.0 {
+        true => format!("multiply the covariance: `scale = {right:.2e}`; {other}"),
+        false => format!("take another learning rate; {other}"),
+    })
+}

@@ -1,0 +1,341 @@
+//! Diagnostics of Laplace approximations.
+
+use super::{error, warning};
+use crate::number::number;
+use bnnc_abi::laplace::{Laplace, PriorPrecision};
+use bnnc_base::diagnostic::{Code, Diagnostic, Fault, Severity};
+use bnnc_laplace::curvature::NotPositive;
+
+pub(super) static NO_MAXIMUM: Code = Code {
+    id: "E0540",
+    title: "no maximum to approximate around",
+    explain: "With `epochs = 0` a Laplace approximation takes its start for the maximum of the posterior, but nothing gives the weights: there is \
+              no start, or what it starts from lacks the site or has it in another size.\n\n\
+              Wrong: `infer l = laplace(Model, data) { epochs = 0 }`.\n\nRight: `infer l = laplace(Model, data) { start = map }` after an `infer \
+              map = map(Model, data)`, `start = \"weights.safetensors\"`, or some epochs.",
+};
+
+pub(super) static NO_CURVATURE: Code = Code {
+    id: "E0541",
+    title: "a likelihood without curvature",
+    explain: "A Laplace approximation takes the second derivative of the log likelihood of every training row in the outputs of the network. In \
+              the row that is named it, or the covariance of the outputs, is infinite or not a number: the target lies outside the support of the likelihood, or the outputs are so \
+              large that the likelihood overflows. Standardise the inputs and the target, and see that scales stay positive.\n\nWhere the log likelihood is \
+              concave in the outputs of no row, as that of `Uniform` with ends that move, the generalised Gauss-Newton matrix is zero and the \
+              approximation would be the prior.\n\nRight: `curvature = fisher`.",
+};
+
+pub(super) static NO_POSTERIOR: Code = Code {
+    id: "E0542",
+    title: "a precision that is not positive definite",
+    explain: "The precision of a Gaussian is the curvature of the log likelihood plus the precision of the prior. It must be positive in every \
+              direction. It is not where the prior curves the wrong way (far out under a prior with heavy tails) or not at all (a Laplace or \
+              uniform prior) and the data do not make up for it, and with `curvature = hessian` away from a maximum. Where it is not a \
+              number, a derivative overflows: no curvature helps, finite weights and standardised data do.\n\nRight: \
+              `curvature = ggn`, a Normal prior, or more epochs of search.",
+};
+
+pub(super) static TOO_FEW_WEIGHTS: Code = Code {
+    id: "E0543",
+    title: "a subnetwork with more weights than move anything",
+    explain: "Weights whose gradient is zero in every training row (behind units that are never active, for instance) are never part of a \
+              subnetwork. Fewer than asked for are left.\n\nWrong: `over = subnetwork(1000)` of a network with 800 active weights.\n\nRight: \
+              `over = subnetwork(500)`, or `over = all`.",
+};
+
+pub(super) static NO_VARIANCES: Code = Code {
+    id: "E0544",
+    title: "an infer without variances for these weights",
+    explain: "`over = subnetwork(size, by = infer)` ranks weights by their variance under an earlier infer. That must have been run on the \
+              same split and have the same sites, and a spread: `vi`, `swag`, or a sampler.\n\nWrong: `by = map`.\n\nRight: `by = swag` after \
+              an `infer swag = swag(Model, data)`.",
+};
+
+pub(super) static NO_LINK: Code = Code {
+    id: "E0545",
+    title: "a link that does not fit the likelihood",
+    explain: "`probit`, `bridge` and `bridge_normalised` turn Gaussian logits into probabilities of classes: they need one \
+              `Categorical` (for `probit`: or `Bernoulli`) observation whose logits are the outputs.\n\nRight: `link = glm` or `monte_carlo`, which draw the outputs \
+              of other likelihoods.",
+};
+
+/// A search that has not come to its end, or a start that is no maximum.
+pub(super) static NOT_AT_MAXIMUM: Code = Code {
+    id: "E0546",
+    title: "the maximum is not reached",
+    explain: "Around a point that is no maximum of the posterior, a Gaussian has the wrong place and the wrong shape. In the approximation \
+              itself, the log posterior could still rise by half of `g' P^-1 g`, with its slope `g` and the precision `P`; this is more \
+              than a tenth per weight. Where the slope or its square is no finite number, that is without bound. The sites that move but are none of the weights, such as a noise level, are looked at in the direction of \
+              their slope, and may rise by a tenth each and a thousandth per row. Search longer, with a schedule that ends at small steps (`schedule = cosine`), or start from what another \
+              infer with the same prior and likelihood found.",
+};
+
+pub(super) static DEPENDENT_PRIOR: Code = Code {
+    id: "E0547",
+    title: "a prior whose elements depend on each other",
+    explain: "Only `structure = full` represents the precision of a prior under which weights are correlated, such as one with a weight \
+              that is the mean of others. The other forms take a diagonal one.\n\nRight: `structure = full`, or a posterior that fixes what the weights \
+              share: `posterior Fixed of Model { mean = map.mean }`.",
+};
+
+pub(super) static NO_JOINT: Code = Code {
+    id: "E0548",
+    title: "no joint covariance and no slopes",
+    explain: "`bnnc predict RUN --joint FILE` writes the covariance of the outputs of all rows together, `J P^-1 J'`, with the Jacobian `J` of the \
+              outputs and the precision `P` of the weights, and `--slopes FILE` derivatives of its diagonal; of a mixture over the members of an \
+              ensemble, those of the mixture. Both linearise the outputs around a maximum, under a Gaussian of the weights: the infers of other \
+              methods have draws of the weights, or values of them, and no such Gaussian.\n\nRight: `--infer NAME` with the name of a `laplace` infer.",
+};
+
+pub(super) static PRIOR_NOT_NORMAL: Code = Code {
+    id: "E0550",
+    title: "a prior that is not Normal",
+    explain: "`prior_precision = marginal_likelihood` and `online = true` maximise the marginal likelihood over a factor on the precision of \
+              the prior. What a factor makes of the density is known for Normal priors of all weights: their log density is compared with \
+              what its slope and its second derivative make of a Normal one. Others, such as `StudentT`, `Laplace` or those of constrained \
+              weights, have another normaliser.\n\nRight: `prior_precision = validation` with `validation = 0.1` in the options of the data, a \
+              number, or a `Normal` prior.",
+};
+
+pub(super) static FACTOR_AT_END: Code = Code {
+    id: "E0551",
+    title: "the factor on the prior is at the end of what was searched",
+    explain: "Factors on the precision of the prior are searched between 1e-8 and 1e8 by the marginal likelihood and between 1e-4 and 1e4 by \
+              validation rows. At an end there is no maximum inside: with a large factor the weights have no spread left, which \
+              validation rows prefer where the noise of the likelihood is too large already, and the marginal likelihood where the weights are \
+              at the mean of their prior; with a small one the prior says nothing. The same holds, as far as known, where the search for several \
+              factors did not come to its end.\n\nRight: a number, such as `prior_precision = 1`; a noise level that is learned; a start that is a maximum.",
+};
+
+pub(super) static PRIOR_AVERAGED: Code = Code {
+    id: "E0552",
+    title: "a prior that a Kronecker structure takes the mean of",
+    explain: "The product of two factors and a prior with one precision for a whole matrix have the same eigenvectors, so that their sum is exact \
+              (Immer et al. 2021, section 4.2). Where the precision of the prior varies within the matrix, by the model or with \
+              `prior_structure = diagonal`, each eigenvector has the mean of the precisions with its squared elements as weights instead: \
+              standard deviations and the marginal likelihood are those of that prior, which may be far from those of the model's.\n\nRight: \
+              `structure = full`, `diagonal` or `low_rank(..)`, which take such a prior as it is; one precision per matrix; `prior_structure = layer`.",
+};
+
+pub(super) static OTHER_CENTRE: Code = Code {
+    id: "E0570",
+    title: "a centre that is the maximum of another density",
+    explain: "A Gaussian whose prior has another precision than that of the model, or whose likelihood is divided by a temperature, approximates another posterior than the \
+              one whose maximum was searched: that of the model. Its spread is that of the new posterior, its centre that of the old one. The log density of the new one \
+              could rise by half of `g' P^-1 g`, with its slope `g` and its precision `P`; this is more than a tenth per weight. With a number for `prior_precision` the \
+              search maximises the density under that prior, and the centre is right; a factor that is tuned afterwards (`marginal_likelihood`, `validation`), and a \
+              start that is taken for the maximum, leave the centre where it is.\n\nWrong: `infer l = laplace(Model, data) { start = map, prior_precision = 100 }`.\n\n\
+              Right: `infer l = laplace(Model, data) { start = map, steps = 20000, prior_precision = 100 }`, which searches on from there; a model that \
+              states this prior; `online = true` in the place of `prior_precision = marginal_likelihood`.",
+};
+
+/// A warning: the centre of a Gaussian over this number of weights is the maximum of another density than its own, which could rise by so much;
+/// `precisions` are the factors on those of the prior, by site.
+pub fn other_centre(
+    infer: &str,
+    rise: f64,
+    weights: usize,
+    precisions: &[(String, f64)],
+    laplace: &Laplace,
+) -> Diagnostic {
+    let options = &laplace.options;
+    let factor = match (options.prior_precision, precisions) {
+        (PriorPrecision::Given(1.0), _) => None,
+        (_, [(_, only)]) => Some(only),
+        _ => None,
+    };
+    let is_tempered = options.temperature != 1.0 && factor.is_none();
+    let what = match (is_tempered, factor) {
+        (true, _) => format!("at a temperature of {}", options.temperature),
+        (false, Some(factor)) => format!("under {} times the precision of the prior", number(*factor)),
+        (false, None) => "under the tuned precisions of the prior".to_owned(),
+    };
+    let text = format!(
+        "`{infer}`: the centre of the Gaussian is the maximum of the model's own posterior: {what} the log density could rise by {rise:.1} over {weights} weights"
+    );
+    let warning = warning(&OTHER_CENTRE, text);
+    match options.prior_precision {
+        _ if is_tempered => warning.help("sample the tempered posterior (`nuts`, `hmc`), or leave `temperature` out"),
+        PriorPrecision::MarginalLikelihood => {
+            warning.help("take `online = true` in the place of `prior_precision = marginal_likelihood`: it tunes while the maximum is searched")
+        }
+        PriorPrecision::Validation | PriorPrecision::Given(_) => {
+            let factor = factor.map_or_else(String::new, |factor| format!(", `prior_precision = {}`", number(*factor)));
+            warning.help(format!("search for the maximum under this prior: `steps = 20000`{factor}"))
+        }
+    }
+}
+
+/// A warning: a prior that varies within a matrix.
+pub fn prior_averaged(infer: &str) -> Diagnostic {
+    let text = format!(
+        "`{infer}`: the precision of the prior varies within a matrix, of which a Kronecker structure takes means"
+    );
+    let mut warning = error(&PRIOR_AVERAGED, Fault::Program, text);
+    warning.severity = Severity::Warning;
+    warning.help("take `structure = full` or `diagonal`, or a prior with one precision per matrix")
+}
+
+/// An approximation without a maximum: nothing gives the weights of a site.
+pub fn no_maximum(infer: &str, site: &str) -> Diagnostic {
+    let text = format!("`{infer}` takes its start for the maximum, but nothing gives `{site}`");
+    error(&NO_MAXIMUM, Fault::Program, text)
+        .help("start from an infer or a file that has this site in the same size, or search for some epochs")
+}
+
+/// The likelihood of a row, counted from 0, has no second derivative.
+pub fn no_curvature(infer: &str, row: usize, why: &str) -> Diagnostic {
+    let text = format!(
+        "the second derivative of the log likelihood of `{infer}` in row {} {why}",
+        row + 1
+    );
+    error(&NO_CURVATURE, Fault::Program, text).help("standardise the inputs and the target")
+}
+
+/// The log likelihood is concave in no row, so that nothing is left of its second derivatives.
+pub fn nowhere_concave(infer: &str) -> Diagnostic {
+    let text = format!(
+        "the log likelihood of `{infer}` is concave in the outputs of no row that was looked at: the precision would be that of the prior"
+    );
+    error(&NO_CURVATURE, Fault::Program, text)
+        .help("take `curvature = fisher`, which is made of first derivatives")
+}
+
+/// The outputs of a row, counted from 0, have no covariance that could be drawn from.
+pub fn no_covariance(infer: &str, row: usize, why: &str) -> Diagnostic {
+    let text = format!(
+        "the covariance of the outputs of `{infer}` in row {} {why}",
+        row + 1
+    );
+    error(&NO_CURVATURE, Fault::Program, text).help("standardise the inputs and the target")
+}
+
+/// The sum of curvature and prior is no precision.
+pub fn no_posterior(infer: &str, why: &str) -> Diagnostic {
+    let text = format!("`{infer}` has no Gaussian around its maximum: {why}");
+    error(&NO_POSTERIOR, Fault::Program, text)
+        .help("take `curvature = ggn` and a prior with a second derivative, such as a Normal")
+}
+
+/// As [`no_posterior`], with what was found in the place of a precision.
+pub fn not_positive(infer: &str, found: &NotPositive) -> Diagnostic {
+    match found.value.is_nan() {
+        false => no_posterior(infer, &found.to_string()),
+        true => {
+            let text = format!("`{infer}` has no Gaussian around its maximum: {found}");
+            error(&NO_POSTERIOR, Fault::Program, text)
+                .help("a value or a derivative overflows there: see that weights and data are finite, and standardise the data")
+        }
+    }
+}
+
+/// A subnetwork that is too large.
+pub fn too_few_weights(infer: &str, wanted: usize, alive: usize, parameters: usize) -> Diagnostic {
+    let text = format!(
+        "`{infer}` takes a subnetwork of {wanted} weights, but {alive} of {parameters} move an output on the training rows"
+    );
+    let help = match alive {
+        0 => "no subnetwork fits: look for units that are never active, or for a start at which every slope vanishes".to_owned(),
+        1 => "take `subnetwork(1)`".to_owned(),
+        _ => format!("take at most {alive} weights"),
+    };
+    error(&TOO_FEW_WEIGHTS, Fault::Program, text).help(help)
+}
+
+/// An earlier infer that does not rank the weights.
+pub fn no_variances(infer: &str, by: &str) -> Diagnostic {
+    let text = format!("`{infer}` ranks weights by their variances under `{by}`, which has none for them");
+    error(&NO_VARIANCES, Fault::Program, text)
+}
+
+/// A link for another likelihood.
+pub fn no_link(infer: &str) -> Diagnostic {
+    let text = format!("the link of `{infer}` does not fit its likelihood");
+    error(&NO_LINK, Fault::Program, text).help("take `link = glm`, which does what the likelihood allows")
+}
+
+/// A warning: the log posterior could rise by so much, over so many weights.
+pub fn not_at_maximum(infer: &str, rise: f64, weights: usize, searched: bool) -> Diagnostic {
+    let what = match searched {
+        true => "the search ended before the maximum",
+        false => "its start is no maximum of its posterior",
+    };
+    let text = match rise.is_finite() {
+        true => {
+            format!("`{infer}`: {what}: the log posterior could rise by {rise:.1} over {weights} weights")
+        }
+        false => {
+            format!("`{infer}`: {what}: the log posterior could rise without bound over {weights} weights")
+        }
+    };
+    let mut warning = error(&NOT_AT_MAXIMUM, Fault::Program, text);
+    warning.severity = Severity::Warning;
+    match searched {
+        true => warning.help("search for more epochs, with `schedule = cosine`"),
+        false => warning.help("search from there for some epochs: `epochs = 100`"),
+    }
+}
+
+/// A warning: the log posterior could rise by so much where states that are none of the weights move.
+pub fn others_not_at_maximum(infer: &str, rise: f64, searched: bool) -> Diagnostic {
+    let what = match searched {
+        true => "the search ended before the maximum",
+        false => "its start is no maximum of its posterior",
+    };
+    let by = match rise.is_finite() {
+        true => format!("by {rise:.1}"),
+        false => "without bound".to_owned(),
+    };
+    let text = format!(
+        "`{infer}`: {what}: the log posterior could rise {by} if sites that are none of the weights moved, such as a noise level"
+    );
+    let mut warning = error(&NOT_AT_MAXIMUM, Fault::Program, text);
+    warning.severity = Severity::Warning;
+    warning.help("search for more epochs, with a larger step, or from there: `epochs = 100`")
+}
+
+/// An infer without what `--joint` and `--slopes` are made of.
+pub fn no_joint(infer: &str) -> Diagnostic {
+    let text =
+        format!("`{infer}` is no Laplace approximation: it has no joint covariance of outputs and no slopes");
+    error(&NO_JOINT, Fault::Usage, text).help("name a `laplace` infer with `--infer`")
+}
+
+/// A prior that a form cannot represent.
+pub fn dependent_prior(infer: &str) -> Diagnostic {
+    let text = format!(
+        "weights of `{infer}` depend on each other under the prior, which only a full precision represents"
+    );
+    error(&DEPENDENT_PRIOR, Fault::Program, text).help("take `structure = full`")
+}
+
+/// A prior whose marginal likelihood under other factors is not known.
+pub fn prior_not_normal(infer: &str, option: &str) -> Diagnostic {
+    let text = format!(
+        "`{infer}` tunes a factor on the precision of the prior (`{option}`), but the prior is not Normal"
+    );
+    error(&PRIOR_NOT_NORMAL, Fault::Program, text)
+        .help("take `prior_precision = validation`, which asks the predictions, or a number")
+}
+
+/// A warning: the best factor on the prior is the first or the last of those that were searched, or the search ended early.
+pub fn factor_at_end(infer: &str, factor: f64) -> Diagnostic {
+    let what = match factor >= 1.0 {
+        true => "the data prefer weights without spread",
+        false => "the data prefer a prior without bound",
+    };
+    let text = format!(
+        "`{infer}`: the search for the factor on the prior ended at {factor:.3e}, the end of what is searched: {what}"
+    );
+    let mut warning = error(&FACTOR_AT_END, Fault::Program, text);
+    warning.severity = Severity::Warning;
+    warning.help("check the noise of the likelihood and whether the start is a maximum, or give a number: `prior_precision = 1`")
+}
+
+/// A warning: the search for several factors on the prior took all its steps.
+pub fn factors_not_found(infer: &str) -> Diagnostic {
+    let text = format!("`{infer}`: the search for the factors on the prior ended before the maximum");
+    let mut warning = error(&FACTOR_AT_END, Fault::Program, text);
+    warning.severity = Severity::Warning;
+    warning.help("take fewer factors: `prior_structure = layer` or `scalar`; with `online` also more `epochs`, of which each tuning has its share")
+}

@@ -1,0 +1,246 @@
+//! Diagnostics about trainings.
+
+use super::error;
+use crate::number::number;
+use bnnc_abi::manifest::Schedule;
+use bnnc_base::diagnostic::{Code, Diagnostic, Fault, Severity};
+
+pub(super) static NOT_CONVERGED: Code = Code {
+    id: "E0533",
+    title: "the training has not converged",
+    explain: "At the end of the training the loss (the negative log posterior or evidence lower bound of all rows) still falls by more than its noise, or \
+              has so much noise that a fall would not be seen. Estimates, standard deviations and predictions are those of parameters that were still \
+              moving. The fall is that of the last fifth of the training, in a time in which a step counts by its learning rate, continued for another \
+              training of the same length. Falls below one nat, or below 0.02 per row, are not reported. Where the loss has no noise, as that of `map`, and where it is cheap \
+              enough, a descent goes on from the end of the training in double precision: the warning then names how far it got, if that is more than 0.1 nats for each \
+              weight and 0.001 per row. This shows plateaus too. The loss of `vi` and `dropout` has noise: there the descent is on the mean over fixed draws of \
+              the noise, and its gain is measured over other draws and counts where it is above that by three standard errors.\n\nWrong: `infer fit = vi(Q, data) { steps = 200, \
+              optimiser = Adam(1e-3) }`, which moves no parameter by more than 0.2.\n\nRight: `infer fit = vi(Q, data)` with its default length; more \
+              `steps` or `epochs`; a larger rate such as `optimiser = Adam(1e-2)`; inputs and a target that are standardised, so that parameters of size 1 \
+              are right.",
+};
+
+pub(super) static WORSENED: Code = Code {
+    id: "E0534",
+    title: "the training ended with a higher loss than before",
+    explain: "The mean loss of the last twentieth of the training was above that of an earlier twentieth, by more than three standard errors and by more than \
+              0.02 per row. The parameters at the end of the best twentieth are the result. The usual cause is a learning rate that is too large for the \
+              end of a training.\n\nWrong: `optimiser = Adam(0.1), schedule = constant`.\n\nRight: a smaller rate, or a schedule that lets the rate \
+              fall to zero: `schedule = cooldown` or `cosine`.",
+};
+
+pub(super) static RESTARTS_DIFFER: Code = Code {
+    id: "E0535",
+    title: "restarts end at different losses",
+    explain: "With `restarts = n` a method trains from n random starts and keeps the training with the lowest loss at its end. Here the losses of the best and \
+              the worst differ by more than three standard errors, and by more than one nat and 0.02 per row: there are several optima, and a training from one \
+              start may end in a bad one.\n\nWrong: to trust `restarts = 1` for such a model.\n\nRight: more restarts, until several of them end near the best loss; or \
+              `ensemble`, whose members are combined.",
+};
+
+fn warning(code: &'static Code, message: String) -> Diagnostic {
+    let mut warning = error(code, Fault::Program, message);
+    warning.severity = Severity::Warning;
+    warning
+}
+
+fn per_row(loss: f64, rows: usize) -> f64 {
+    loss / rows.max(1) as f64
+}
+
+/// Digits that show a number.
+fn short(value: f64) -> String {
+    let digits = (2 - value.abs().max(1e-9).log10().floor() as i32).clamp(0, 6) as usize;
+    format!("{value:.digits$}")
+}
+
+/// The parameters that one warning names.
+const LISTED: usize = 3;
+
+/// A training that a warning is about, and the options that would change it.
+#[derive(Clone, Copy)]
+pub struct Trained<'a> {
+    /// The name of the inference.
+    pub infer: &'a str,
+    /// An option and a value with which it trains for longer.
+    pub longer: &'a str,
+    /// How the rate changes.
+    pub schedule: Schedule,
+}
+
+/// A warning: the loss of a training still falls.
+pub fn not_converged(trained: Trained<'_>, fall: f64, rows: usize) -> Diagnostic {
+    let Trained { infer, longer, .. } = trained;
+    let text = format!(
+        "`{infer}` has not converged: another training of this length would lower its loss by about {} ({} per row)",
+        short(fall),
+        short(per_row(fall, rows))
+    );
+    warning(&NOT_CONVERGED, text)
+        .help(format!("train for longer: `{longer}`"))
+        .help("standardise the inputs and the target, or take a larger rate: `optimiser = Adam(1e-2)`")
+}
+
+/// A warning: a descent from the end of a training lowers its loss by `fall`.
+pub fn not_at_minimum(trained: Trained<'_>, fall: f64, rows: usize) -> Diagnostic {
+    let Trained {
+        infer,
+        longer,
+        schedule,
+    } = trained;
+    let text = format!(
+        "`{infer}` has not converged: a descent from where it ended lowers its loss by {} ({} per row)",
+        short(fall),
+        short(per_row(fall, rows))
+    );
+    let rate = match schedule.ends_at_zero() {
+        true => "take a larger rate",
+        false => "let the rate fall to zero (`schedule = cooldown`) or take another one",
+    };
+    warning(&NOT_CONVERGED, text)
+        .help(format!("train for longer: `{longer}`"))
+        .help(format!(
+            "{rate} (`optimiser = Adam(1e-2)`); standardise the inputs and the target"
+        ))
+}
+
+pub(super) static UNBOUNDED_DENSITY: Code = Code {
+    id: "E0537",
+    title: "the posterior density has no maximum",
+    explain: "A method that maximises the posterior density was driven towards an end of the range of a parameter, and the density goes on rising there. The usual cause is a \
+              scale that other parameters have in their prior: as `tau` goes to zero and every `theta` to `mu`, the density of `theta ~ Normal(mu, tau)` grows without bound, \
+              although hardly any of the posterior probability is there. The estimates say nothing about the data: all groups are the same.\n\nWrong: `theta: real[J] ~ \
+              Normal(mu, tau)` with `tau ~ HalfNormal(5)` and `map`.\n\nRight: `nuts` or `vi`, which average over `tau`. To maximise nevertheless, give the parameter a \
+              prior that keeps it away from the end of its range, such as `InverseGamma(3, 20)`, or a fixed value. `LogNormal(0, 1)` bounds the density too, but its \
+              maximum can still be far below every plausible scale.",
+};
+
+/// A warning: constrained parameters of an infer, each with where it began and ended, run away while its density rises by `rise`.
+pub fn unbounded_density(infer: &str, runaways: &[(&str, f64, f64)], rise: f64) -> Diagnostic {
+    let one = |(name, from, to): &(&str, f64, f64)| {
+        let verb = if to < from { "falls" } else { "rises" };
+        let [from, to] = [*from, *to].map(number);
+        format!("`{name}` {verb} from {from} to {to}")
+    };
+    let mut lines: Vec<String> = runaways.iter().take(LISTED).map(one).collect();
+    if runaways.len() > LISTED {
+        lines.push(format!("{} others move like these", runaways.len() - LISTED));
+    }
+    let text = format!(
+        "`{infer}` has no maximum: its log density still rises by {} while {}",
+        short(rise),
+        lines.join(" and ")
+    );
+    let names = match runaways {
+        [(only, ..)] => format!("`{only}`"),
+        _ => "such parameters".to_owned(),
+    };
+    warning(&UNBOUNDED_DENSITY, text)
+        .help(format!("use `nuts` or `vi`, which average over {names}"))
+        .help(format!("or give {names} a prior that keeps it from the end of the range, such as `InverseGamma(3, 20)` for a scale"))
+}
+
+/// A warning: the loss of a training has too much noise to see whether it falls.
+pub fn noisy_loss(trained: Trained<'_>, noise: f64, rows: usize) -> Diagnostic {
+    let Trained { infer, longer, .. } = trained;
+    let text = format!(
+        "whether `{infer}` has converged cannot be seen: the noise of its loss hides changes of {} per row",
+        short(per_row(noise, rows))
+    );
+    warning(&NOT_CONVERGED, text)
+        .help(format!("train for longer: `{longer}`"))
+        .help("for `vi`: start with narrower posteriors (`Normal(scale = 0.1)`), or take more `samples`")
+}
+
+/// A warning: the loss of a training rose to `last` from the `best`, whose parameters of this epoch were kept.
+pub fn worsened(trained: Trained<'_>, (best, last): (f64, f64), epoch: usize, rows: usize) -> Diagnostic {
+    let Trained { infer, schedule, .. } = trained;
+    let text = format!(
+        "`{infer}` ended with a loss of {} per row, but had {} around epoch {}, whose parameters were kept",
+        short(per_row(last, rows)),
+        short(per_row(best, rows)),
+        epoch
+    );
+    warning(&WORSENED, text).help(match schedule.ends_at_zero() {
+        true => "lower the rate of the `optimiser`",
+        false => "lower the rate of the `optimiser`, or let it fall to zero: `schedule = cooldown`",
+    })
+}
+
+/// A warning: the best and the worst of several restarts have these losses.
+pub fn restarts_differ(infer: &str, count: usize, (best, worst): (f64, f64), rows: usize) -> Diagnostic {
+    let text = format!(
+        "the {count} restarts of `{infer}` end at losses from {} to {} per row: there are several optima",
+        short(per_row(best, rows)),
+        short(per_row(worst, rows))
+    );
+    warning(&RESTARTS_DIFFER, text).help(format!(
+        "take `restarts = {}` and see whether several end near the best loss",
+        2 * count
+    ))
+}
+
+pub(super) static INPUT_SCALES: Code = Code {
+    id: "E0536",
+    title: "inputs of very different or very large scale",
+    explain: "Priors such as `Normal(0, 1)`, random starts and the steps of optimisers and samplers are of size one. Where the standard deviations of the inputs \
+              of a model differ by more than a hundredfold, or an input is above one hundred in its root mean square, the weights that are right differ by as \
+              much, and training and sampling are slow or end in a bad optimum. Where all values of an input are below 0.001, priors of size one leave \
+              it without an effect. Columns that have their least or largest value in nine of ten rows are not \
+              looked at.\n\nWrong: `data d = csv(\"d.csv\")` with a column in millimetres beside one in kilometres.\n\nRight: `data d = csv(\"d.csv\") { \
+              standardise = [inputs] }`, or `scale = 1 / 255` for the bytes of images.",
+};
+
+pub(super) static FAR_FROM_ZERO: Code = Code {
+    id: "E0650",
+    title: "an intercept and a weight that a factorised family does not tell apart",
+    explain: "Where an input is far from zero for its spread, the posterior of its weight and that of the intercept are strongly correlated. A variational \
+              family with independent elements cannot follow that: the standard deviations of both come out too small, by the ratio of the \
+              input's root mean square to its standard deviation.\n\nWrong: `a + b * year` with years around 2010 and `a, b ~ \
+              Normal()`.\n\nRight: `standardise = [inputs]`, or one family for both, `a, b ~ FullRankNormal()`.",
+};
+
+/// A warning: an input of a data item is so many standard deviations from zero, beside an intercept with a factorised family.
+pub fn far_from_zero(data: &str, column: &str, intercept: &str, ratio: f64) -> Diagnostic {
+    let text = format!(
+        "`vi` takes `{intercept}` and the weight of `{column}` for independent, but they are correlated"
+    );
+    warning(&FAR_FROM_ZERO, text)
+        .note(format!(
+            "the mean of `{column}` is {} standard deviations from zero: their standard deviations come out about as many times too small",
+            short(ratio)
+        ))
+        .help(standardise(data))
+        .help(format!("or give both one family: `{intercept}, .. ~ FullRankNormal()`"))
+}
+
+/// A warning: the standard deviations of two inputs of a data item, the smallest and the largest.
+pub fn scales_differ(data: &str, [narrow, wide]: &[(String, f64); 2]) -> Diagnostic {
+    let text = format!(
+        "the inputs of `{data}` have standard deviations from {} (`{}`) to {} (`{}`)",
+        short(narrow.1),
+        narrow.0,
+        short(wide.1),
+        wide.0
+    );
+    warning(&INPUT_SCALES, text).help(standardise(data))
+}
+
+/// A warning: an input of a data item has this root mean square.
+pub fn large_input(data: &str, column: &str, size: f64) -> Diagnostic {
+    let text = format!(
+        "the input `{column}` of `{data}` is large: its root mean square is {}",
+        short(size)
+    );
+    warning(&INPUT_SCALES, text).help(standardise(data))
+}
+
+/// A warning: an input of a data item has this root mean square.
+pub fn small_input(data: &str, column: &str, size: f64) -> Diagnostic {
+    let text = format!("the input `{column}` of `{data}` is small: its root mean square is {size:.3e}");
+    warning(&INPUT_SCALES, text).help(standardise(data))
+}
+
+fn standardise(data: &str) -> String {
+    format!("write `standardise = [inputs]` in the options of `{data}`")
+}

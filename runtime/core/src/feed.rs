@@ -1,0 +1,337 @@
+//! Rows in the precision of a run, copied batch by batch into a machine's input buffers.
+
+mod values;
+
+use bnnc_abi::manifest::{Binding, Infer, Output, OutputKind};
+use bnnc_abi::plan::{Plan, Storage};
+use bnnc_abi::sampling::Column;
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::dtype::Precision;
+use bnnc_base::fault::Fault;
+use bnnc_data::{Dataset, Rows};
+use bnnc_kernels::executor::Machine;
+use bnnc_kernels::ports::Stored;
+use std::sync::atomic::{AtomicU64, Ordering};
+pub use values::column;
+use values::{bounded, integers, seen};
+
+/// The elements of one port.
+#[derive(Clone, Debug)]
+enum Elements {
+    F32(Vec<f32>),
+    F64(Vec<f64>),
+    Int(Vec<i32>),
+}
+
+/// One port with its elements for all rows.
+#[derive(Clone, Debug)]
+struct Port {
+    name: String,
+    width: usize,
+    elements: Elements,
+    /// Whether the same elements serve every batch.
+    shared: bool,
+    /// Tells these elements from all others that a device may hold.
+    stamp: u64,
+}
+
+/// A number that no elements had before.
+fn stamp() -> u64 {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    LAST.fetch_add(1, Ordering::Relaxed)
+}
+
+/// All data ports of a program for some rows.
+#[derive(Clone, Debug)]
+pub struct Feed {
+    ports: Vec<Port>,
+    /// The number of rows.
+    pub rows: usize,
+}
+
+/// What a feed is made for.
+pub struct Wanted<'a> {
+    /// The ports and where they come from.
+    pub bindings: &'a [Binding],
+    /// The outputs, whose values may be absent in rows to predict for.
+    pub outputs: &'a [Output],
+    /// The width of reals.
+    pub precision: Precision,
+    /// The program that will read the ports (it says which are integers, and which it has).
+    pub storage: &'a dyn Fn(&str) -> Option<Storage>,
+}
+
+impl Feed {
+    /// Prepares `rows` of an infer for one of its programs.
+    ///
+    /// # Errors
+    /// As [`Feed::new`].
+    pub fn of_plan(
+        (infer, plan): (&Infer, &Plan),
+        rows: &Rows,
+        dataset: &Dataset,
+        target: bool,
+    ) -> Result<Feed, Diagnostic> {
+        let storage = |name: &str| plan.port(name).map(|id| plan.buffers[id].storage);
+        let wanted = Wanted {
+            bindings: &infer.bindings,
+            outputs: &infer.outputs,
+            precision: plan.precision,
+            storage: &storage,
+        };
+        Feed::new(rows, dataset, &wanted, target)
+    }
+
+    /// Refuses rows whose numbers the predictions could not be calculated with, before anything is found that would be lost with them.
+    ///
+    /// # Errors
+    /// An element that is too large; as [`Feed::new`].
+    pub fn check(infer: &Infer, rows: &Rows, dataset: &Dataset, target: bool) -> Result<(), Diagnostic> {
+        let plan = &infer.predict.plan;
+        for binding in infer.bindings.iter().filter(|_| rows.count > 0) {
+            let output = infer.outputs.iter().find(|output| output.name == binding.port);
+            let is_absent = output.is_some_and(|output| !target && !output.given);
+            let Some(port) = plan.port(&binding.port).filter(|_| !is_absent) else {
+                continue;
+            };
+            match plan.buffers[port].storage {
+                Storage::Real => {
+                    let values = column(binding, output.is_some(), rows, dataset)?;
+                    let of = (binding, output.is_some());
+                    bounded(&values, of, (rows, dataset), plan.precision)?;
+                }
+                Storage::Int => {
+                    let values = integers(binding, rows, dataset)?;
+                    seen(&values, binding, (rows, dataset))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Prepares `rows`; where `target` is false, the ports of outputs that no other output depends on are filled with one number.
+    ///
+    /// # Errors
+    /// A column whose elements do not fit (text, fractions where integers are needed).
+    pub fn new(rows: &Rows, dataset: &Dataset, wanted: &Wanted, target: bool) -> Result<Feed, Diagnostic> {
+        let mut ports = Vec::new();
+        for binding in wanted.bindings {
+            let Some(storage) = (wanted.storage)(&binding.port) else {
+                continue;
+            };
+            let shared = binding.from.is_shared();
+            let output = wanted.outputs.iter().find(|output| output.name == binding.port);
+            let absent = output.filter(|output| !target && !output.given);
+            let elements = match (absent, storage) {
+                (Some(output), _) => unknown(rows.count, output, (storage, wanted.precision)),
+                (None, Storage::Real) => {
+                    let values = column(binding, output.is_some(), rows, dataset)?;
+                    let of = (binding, output.is_some());
+                    bounded(&values, of, (rows, dataset), wanted.precision)?;
+                    reals(&values, wanted.precision)
+                }
+                (None, Storage::Int) => Elements::Int(integers(binding, rows, dataset)?),
+            };
+            let count = if shared { 1 } else { rows.count.max(1) };
+            let width = elements.len() / count;
+            ports.push(Port {
+                name: binding.port.clone(),
+                width,
+                elements,
+                shared,
+                stamp: stamp(),
+            });
+        }
+        Ok(Feed {
+            ports,
+            rows: examples(wanted.bindings, rows),
+        })
+    }
+
+    /// Ports for the outputs of a program, without elements yet, but with room for those of `rows` rows.
+    pub fn of_columns(columns: &[Column], rows: usize, precision: Precision) -> Feed {
+        let port = |column: &Column| {
+            let room = column.width * if column.of_row { rows } else { 1 };
+            Port {
+                name: column.name.clone(),
+                width: column.width,
+                elements: match precision {
+                    Precision::F32 => Elements::F32(Vec::with_capacity(room)),
+                    Precision::F64 => Elements::F64(Vec::with_capacity(room)),
+                },
+                shared: !column.of_row,
+                stamp: stamp(),
+            }
+        };
+        Feed {
+            ports: columns.iter().map(port).collect(),
+            rows: 0,
+        }
+    }
+
+    /// Appends what a program computed: every output for `rows` more rows, or once where all rows share it.
+    ///
+    /// # Errors
+    /// A bug: an output that is missing.
+    pub fn append(&mut self, machine: &Machine, rows: usize) -> Result<(), Fault> {
+        let is_first = self.rows == 0;
+        for port in self.ports.iter_mut().filter(|port| is_first || !port.shared) {
+            port.stamp = stamp();
+            match &mut port.elements {
+                Elements::F32(elements) => elements.extend_from_slice(machine.view(&port.name)?),
+                Elements::F64(elements) => elements.extend_from_slice(machine.view(&port.name)?),
+                Elements::Int(elements) => elements.extend_from_slice(machine.view(&port.name)?),
+            }
+        }
+        self.rows += rows;
+        Ok(())
+    }
+
+    /// Adds the ports of another feed of the same rows.
+    pub fn join(&mut self, other: Feed) {
+        self.ports.extend(other.ports);
+    }
+
+    /// The same ports without rows.
+    pub fn without_rows(&self) -> Feed {
+        let mut empty = self.clone();
+        empty.rows = 0;
+        for port in empty.ports.iter_mut().filter(|port| !port.shared) {
+            port.stamp = stamp();
+            match &mut port.elements {
+                Elements::F32(values) => values.clear(),
+                Elements::F64(values) => values.clear(),
+                Elements::Int(values) => values.clear(),
+            }
+        }
+        empty
+    }
+
+    /// Appends a row of a feed with the same ports.
+    pub fn push(&mut self, from: &Feed, row: usize) {
+        self.put(None, from, row);
+        self.rows += 1;
+    }
+
+    /// Puts a row of a feed with the same ports in the place of row `at`.
+    pub fn replace(&mut self, at: usize, from: &Feed, row: usize) {
+        self.put(Some(at), from, row);
+    }
+
+    fn put(&mut self, at: Option<usize>, from: &Feed, row: usize) {
+        let pairs = self.ports.iter_mut().zip(&from.ports);
+        for (port, other) in pairs.filter(|(port, _)| !port.shared) {
+            port.stamp = stamp();
+            match (&mut port.elements, &other.elements) {
+                (Elements::F32(to), Elements::F32(from)) => put(to, from, port.width, (at, row)),
+                (Elements::F64(to), Elements::F64(from)) => put(to, from, port.width, (at, row)),
+                (Elements::Int(to), Elements::Int(from)) => put(to, from, port.width, (at, row)),
+                _ => unreachable!("feeds of one program have the same ports"),
+            }
+        }
+    }
+
+    /// Writes what every batch shares, as far as the program of the machine reads it: a feed may serve several programs.
+    ///
+    /// # Errors
+    /// A bug: a port of another size.
+    pub fn write_shared(&self, machine: &mut Machine) -> Result<(), Fault> {
+        for port in self.ports.iter().filter(|port| port.shared) {
+            if machine.has_port(&port.name) {
+                port.write(machine, None)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the chosen rows.
+    ///
+    /// # Errors
+    /// A bug: a port of another size.
+    pub fn write(&self, machine: &mut Machine, rows: &[u32]) -> Result<(), Fault> {
+        self.ports
+            .iter()
+            .filter(|port| !port.shared)
+            .try_for_each(|port| port.write(machine, Some(rows)))
+    }
+}
+
+/// The number of examples that rows are: one where the model sees the whole file as one example, which is when every port
+/// is shared.
+pub fn examples(bindings: &[Binding], rows: &Rows) -> usize {
+    let whole = bindings.iter().all(|binding| binding.from.is_shared());
+    if whole { rows.count.min(1) } else { rows.count }
+}
+
+impl Elements {
+    fn len(&self) -> usize {
+        match self {
+            Elements::F32(values) => values.len(),
+            Elements::F64(values) => values.len(),
+            Elements::Int(values) => values.len(),
+        }
+    }
+}
+
+impl Port {
+    fn write(&self, machine: &mut Machine, rows: Option<&[u32]>) -> Result<(), Fault> {
+        match &self.elements {
+            Elements::F32(values) => self.copy(values, rows, machine),
+            Elements::F64(values) => self.copy(values, rows, machine),
+            Elements::Int(values) => self.copy(values, rows, machine),
+        }
+    }
+
+    fn copy<T: Stored>(
+        &self,
+        values: &[T],
+        rows: Option<&[u32]>,
+        machine: &mut Machine,
+    ) -> Result<(), Fault> {
+        if let Some(rows) = rows
+            && machine.gather(&self.name, (self.stamp, values, self.width), rows)?
+        {
+            return Ok(());
+        }
+        copy(values, self.width, rows, machine.view_mut(&self.name)?);
+        Ok(())
+    }
+}
+
+fn put<T: Copy>(to: &mut Vec<T>, from: &[T], width: usize, (at, row): (Option<usize>, usize)) {
+    let elements = &from[row * width..(row + 1) * width];
+    match at {
+        Some(at) => to[at * width..(at + 1) * width].copy_from_slice(elements),
+        None => to.extend_from_slice(elements),
+    }
+}
+
+fn copy<T: Copy>(values: &[T], width: usize, rows: Option<&[u32]>, target: &mut [T]) {
+    match rows {
+        None => target.copy_from_slice(&values[..target.len()]),
+        Some(rows) => {
+            for (row, place) in rows.iter().zip(target.chunks_exact_mut(width.max(1))) {
+                let start = *row as usize * width;
+                place.copy_from_slice(&values[start..start + width]);
+            }
+        }
+    }
+}
+
+/// Something in the place of the values of an output.
+fn unknown(count: usize, output: &Output, (storage, precision): (Storage, Precision)) -> Elements {
+    let size = count * output.elements();
+    match (storage, &output.kind) {
+        (Storage::Int, _) => Elements::Int(vec![0; size]),
+        // One is inside the support of positive outputs too.
+        (Storage::Real, OutputKind::Real) => reals(&vec![1.0; size], precision),
+        (Storage::Real, _) => reals(&vec![0.0; size], precision),
+    }
+}
+
+fn reals(values: &[f64], precision: Precision) -> Elements {
+    match precision {
+        Precision::F32 => Elements::F32(values.iter().map(|value| *value as f32).collect()),
+        Precision::F64 => Elements::F64(values.to_vec()),
+    }
+}

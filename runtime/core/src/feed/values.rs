@@ -1,0 +1,194 @@
+//! Values of rows as a program reads them, each of which has the declared type.
+
+use bnnc_abi::data::Elements as Kind;
+use bnnc_abi::manifest::{Binding, Codes, DataSource};
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::dtype::Precision;
+use bnnc_data::report::{self, At};
+use bnnc_data::table::Array;
+use bnnc_data::{Dataset, Rows};
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+/// Rejects an element of a row that a program cannot calculate with: an input whose square overflows, or an output that overflows itself.
+pub(super) fn bounded(
+    values: &[f64],
+    (binding, is_output): (&Binding, bool),
+    (rows, dataset): (&Rows, &Dataset),
+    precision: Precision,
+) -> Result<(), Diagnostic> {
+    let largest = match precision {
+        Precision::F32 => f64::from(f32::MAX),
+        Precision::F64 => f64::MAX,
+    };
+    let most = if is_output { largest } else { largest.sqrt() };
+    let width = (values.len() / rows.count.max(1)).max(1);
+    let is_beyond = |value: &f64| value.is_nan() || value.abs() > most;
+    let Some(at) = values.iter().position(is_beyond) else {
+        return Ok(());
+    };
+    let element = at % width;
+    let name = match &binding.from {
+        DataSource::Inputs => dataset.preparation.columns.get(element),
+        DataSource::Input(at) => dataset.preparation.columns.get(*at),
+        DataSource::Field(name) => Some(name),
+        DataSource::Row | DataSource::Whole(_) | DataSource::Shared(_) => return Ok(()),
+    };
+    let (path, row) = rows.place(at / width);
+    let at_row = At { path, row, column: 0 };
+    let name = name.unwrap_or(&binding.port);
+    Err(report::too_large(
+        at_row,
+        name,
+        values[at],
+        (&precision.to_string(), is_output),
+    ))
+}
+
+/// The values of an input or output as the model sees them, each of the declared type.
+///
+/// # Errors
+/// A value that does not have that type.
+pub fn column<'a>(
+    binding: &Binding,
+    is_output: bool,
+    rows: &'a Rows,
+    dataset: &'a Dataset,
+) -> Result<Cow<'a, [f64]>, Diagnostic> {
+    match &binding.from {
+        DataSource::Inputs => Ok((&rows.inputs).into()),
+        DataSource::Input(at) => Ok(rows
+            .inputs
+            .iter()
+            .skip(*at)
+            .step_by(rows.width.max(1))
+            .copied()
+            .collect()),
+        DataSource::Field(name) => prepared(binding, (name, is_output), rows, dataset),
+        DataSource::Row => Ok(rows.index.iter().map(|row| *row as f64).collect()),
+        DataSource::Whole(name) => match dataset.whole(name) {
+            Some(array) => Ok(elements(array).into()),
+            None => prepared(binding, (name, is_output), &dataset.train, dataset),
+        },
+        DataSource::Shared(name) => Ok(dataset.shared(name).map(elements).unwrap_or_default().into()),
+    }
+}
+
+/// A column as the model sees it; every element has the declared type.
+fn prepared<'a>(
+    binding: &Binding,
+    (name, is_output): (&str, bool),
+    rows: &Rows,
+    dataset: &Dataset,
+) -> Result<Cow<'a, [f64]>, Diagnostic> {
+    let is_target = dataset.preparation.target_name.as_deref() == Some(name);
+    // What is observed beside the target is not prepared as the inputs are.
+    let values = match is_output && !is_target {
+        true => rows.original(name)?,
+        false => rows.reals(name).or_else(|_| rows.ints(name).map(as_reals))?,
+    };
+    let wrong = values.iter().enumerate().find_map(|(at, value)| {
+        let expected = binding.excludes(*value)?;
+        Some((at, *value, expected))
+    });
+    match wrong {
+        None => Ok(values.into()),
+        Some((at, value, expected)) => {
+            let width = (values.len() / rows.count.max(1)).max(1);
+            let (path, row) = rows.place(at / width);
+            Err(report::outside_type(
+                At { path, row, column: 0 },
+                name,
+                value,
+                &expected,
+            ))
+        }
+    }
+}
+
+/// A column of integers, each of which has the declared type.
+fn typed(binding: &Binding, name: &str, rows: &Rows) -> Result<Vec<i32>, Diagnostic> {
+    let values = rows.ints(name)?;
+    let wrong = values.iter().enumerate().find_map(|(at, value)| {
+        let expected = binding.excludes(f64::from(*value))?;
+        Some((at, f64::from(*value), expected))
+    });
+    let Some((at, value, expected)) = wrong else {
+        return Ok(values);
+    };
+    let width = (values.len() / rows.count.max(1)).max(1);
+    let (path, row) = rows.place(at / width);
+    let at_row = At { path, row, column: 0 };
+    Err(report::outside_type(at_row, name, value, &expected))
+}
+
+pub(super) fn integers(binding: &Binding, rows: &Rows, dataset: &Dataset) -> Result<Vec<i32>, Diagnostic> {
+    let of_column = |name: &str, rows: &Rows| match binding.elements {
+        Kind::Index(size) => rows.positions(name, &binding.codes, size),
+        Kind::Real | Kind::Int | Kind::Count | Kind::Bool => typed(binding, name, rows),
+    };
+    let of_array = |array: &Array| {
+        let values = elements(array).into_iter().map(|value| value as i32);
+        values.collect()
+    };
+    match &binding.from {
+        DataSource::Inputs | DataSource::Input(_) => {
+            let values = column(binding, false, rows, dataset)?;
+            Ok(values.iter().map(|value| *value as i32).collect())
+        }
+        DataSource::Field(name) => of_column(name, rows),
+        DataSource::Row => match binding.elements {
+            Kind::Index(size) => row_numbers(rows, size),
+            Kind::Real | Kind::Int | Kind::Count | Kind::Bool => {
+                Ok(rows.index.iter().map(|row| *row as i32).collect())
+            }
+        },
+        DataSource::Whole(name) => match dataset.whole(name) {
+            Some(array) => Ok(of_array(array)),
+            None => of_column(name, &dataset.train),
+        },
+        DataSource::Shared(name) => Ok(dataset.shared(name).map(of_array).unwrap_or_default()),
+    }
+}
+
+/// Rejects a level that no training row has, as text that no training row has is rejected when it is read.
+pub(super) fn seen(
+    values: &[i32],
+    binding: &Binding,
+    (rows, dataset): (&Rows, &Dataset),
+) -> Result<(), Diagnostic> {
+    let (Codes::Ids(ids), DataSource::Field(name)) = (&binding.codes, &binding.from) else {
+        return Ok(());
+    };
+    let known: HashSet<i32> = integers(binding, &dataset.train, dataset)?.into_iter().collect();
+    match values.iter().position(|value| !known.contains(value)) {
+        None => Ok(()),
+        Some(at) => {
+            let width = (values.len() / rows.count.max(1)).max(1);
+            let (path, row) = rows.place(at / width);
+            let id = ids.get(values[at] as usize).copied().unwrap_or_default();
+            let at_row = At { path, row, column: 0 };
+            Err(report::unseen_level(at_row, name, &id.to_string(), "test"))
+        }
+    }
+}
+
+/// The numbers of rows, each of which has an element of its own in the model.
+fn row_numbers(rows: &Rows, size: usize) -> Result<Vec<i32>, Diagnostic> {
+    match rows.index.iter().position(|row| *row >= size) {
+        None => Ok(rows.index.iter().map(|row| *row as i32).collect()),
+        Some(at) => {
+            let (path, row) = rows.place(at);
+            let at_row = At { path, row, column: 0 };
+            Err(report::outside(at_row, "row", rows.index[at] as i64, size))
+        }
+    }
+}
+
+fn as_reals(values: Vec<i32>) -> Vec<f64> {
+    values.into_iter().map(f64::from).collect()
+}
+
+fn elements(array: &Array) -> Vec<f64> {
+    (0..array.values.len()).map(|at| array.values.real(at)).collect()
+}

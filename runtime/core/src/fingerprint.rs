@@ -1,0 +1,231 @@
+//! What the numbers of a run depend on: an interrupted run may only be continued where none of it has changed.
+
+use crate::sources::Sources;
+use bnnc_abi::data::{DataSpec, Outliers, Test};
+use bnnc_abi::manifest::{Manifest, Start};
+use bnnc_abi::method::Phase;
+use bnnc_abi::method::declare::OptionGroup;
+use bnnc_abi::sampling::{ChainOptions, Sampling, Steps, Transition};
+use bnnc_base::checksum::Checksum;
+use bnnc_base::diagnostic::Diagnostic;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// The fact that names the version.
+const VERSION: &str = "the version of bnnc";
+
+/// Facts by name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fingerprint {
+    /// What has to stay the same.
+    facts: BTreeMap<String, String>,
+    /// Checksums of texts and files that have to stay the same.
+    contents: BTreeMap<String, String>,
+    /// What may grow: the draws of each chain, by infer.
+    draws: BTreeMap<String, u64>,
+    /// The infers, whose names those of the files of a checkpoint begin with.
+    infers: Vec<String>,
+}
+
+impl Fingerprint {
+    /// The facts that a manifest holds: version, seed, backend, infers, precision, and the contents of the data files. Those of
+    /// `sources` are as they were read.
+    ///
+    /// # Errors
+    /// A data file that cannot be read.
+    pub fn of(manifest: &Manifest, sources: &Sources) -> Result<Fingerprint, Diagnostic> {
+        let mut print = Fingerprint::default();
+        print.fact(VERSION, env!("CARGO_PKG_VERSION"));
+        print.fact("the seed", &manifest.seed.to_string());
+        print.fact("the backend", &manifest.backend);
+        for infer in &manifest.infers {
+            let name = &infer.name;
+            let method = format!("{} in {}", infer.method, infer.precision);
+            print.fact(&format!("the infer `{name}`"), &method);
+            print.infer(name);
+            if let Some(sampling) = infer.sampling() {
+                print.sampling(name, sampling, is_needed(manifest, name));
+            }
+            if let Some(Start::File(file)) = &infer.start {
+                let what = format!("the file that `{name}` starts from");
+                print.contents.insert(what, checksum_of(&file.path)?.to_string());
+            }
+        }
+        for spec in &manifest.data {
+            for (number, path) in files(spec).enumerate() {
+                let file = path.file_name().unwrap_or_default().to_string_lossy();
+                let mut name = format!("`{file}` of `{}`", spec.name);
+                if print.contents.contains_key(&name) {
+                    // Files of one name in several folders.
+                    name = format!("`{file}`, file {} of `{}`,", number + 1, spec.name);
+                }
+                let checksum = match sources.checksum(&spec.name, path) {
+                    Some(read) => read,
+                    None => checksum_of(path)?,
+                };
+                print.contents.insert(name, checksum.to_string());
+            }
+        }
+        Ok(print)
+    }
+
+    /// `is_needed` says whether another infer makes use of this one's results: more draws would change what it took.
+    fn sampling(&mut self, infer: &str, sampling: &Sampling, is_needed: bool) {
+        self.fact(
+            &format!("the chains of `{infer}`"),
+            &format!(
+                "{} with {} iterations of warm-up, every {} kept",
+                sampling.options.chains, sampling.options.warmup, sampling.options.thin
+            ),
+        );
+        let draws = sampling.options.draws as u64;
+        if is_stretched(&sampling.transition) || is_needed {
+            self.fact(&format!("the draws of `{infer}`"), &draws.to_string());
+        } else {
+            self.draws(infer, draws);
+        }
+    }
+
+    /// Whether the run was made by this version of bnnc.
+    pub fn is_of_this_version(&self) -> bool {
+        self.facts
+            .get(VERSION)
+            .is_none_or(|version| version == env!("CARGO_PKG_VERSION"))
+    }
+
+    /// Adds an infer whose files a checkpoint holds.
+    pub fn infer(&mut self, name: &str) {
+        self.infers.push(name.to_owned());
+    }
+
+    /// The infers whose files a checkpoint holds.
+    pub fn infers(&self) -> &[String] {
+        &self.infers
+    }
+
+    /// Adds a fact; its name reads as the subject of a sentence.
+    pub fn fact(&mut self, name: &str, value: &str) {
+        self.facts.insert(name.to_owned(), value.to_owned());
+    }
+
+    /// Adds a text, by a name that reads as the subject of a sentence.
+    pub fn text(&mut self, name: &str, text: &str) {
+        self.content(name, Checksum::of(text.as_bytes()));
+    }
+
+    /// Adds a text by its checksum.
+    pub fn content(&mut self, name: &str, checksum: Checksum) {
+        self.contents.insert(name.to_owned(), checksum.to_string());
+    }
+
+    /// Adds the settings `ITEM.KEY=VALUE` of the command line, but for the draws that may grow.
+    pub fn settings(&mut self, settings: &[String]) {
+        for setting in settings {
+            let (key, value) = setting.split_once('=').unwrap_or((setting, ""));
+            let parts = key.rsplit_once('.');
+            let may_grow =
+                parts.is_some_and(|(infer, option)| is_extensible(option) && self.draws.contains_key(infer));
+            if !may_grow {
+                self.fact(&format!("`--set {key}`"), value);
+            }
+        }
+    }
+
+    /// Sets the draws of each chain of an infer, which may grow.
+    pub fn draws(&mut self, infer: &str, draws: u64) {
+        self.draws.insert(infer.to_owned(), draws);
+    }
+
+    /// The checksum of all that has to stay the same: what may grow is not in it.
+    pub fn checksum(&self) -> Checksum {
+        let mut checksum = Checksum::default();
+        for (name, value) in self.facts.iter().chain(&self.contents) {
+            for text in [name, value] {
+                checksum.add(&(text.len() as u64).to_le_bytes());
+                checksum.add(text.as_bytes());
+            }
+        }
+        checksum
+    }
+
+    /// What keeps a run with the fingerprint `self` from being continued by one with the fingerprint `now`, a line each.
+    pub fn differences(&self, now: &Fingerprint) -> Vec<String> {
+        let facts = changes(&self.facts, &now.facts)
+            .map(|(name, then, now)| format!("{name}: {} then, {} now", given(then), given(now)));
+        let contents = changes(&self.contents, &now.contents).map(|(name, then, now)| match (then, now) {
+            (_, None) => format!("{name} is not used now"),
+            (None, _) => format!("{name} was not used then"),
+            (Some(_), Some(_)) => format!("{name} has changed"),
+        });
+        let fewer = self.draws.iter().filter_map(|(infer, then)| {
+            let now = now.draws.get(infer).filter(|now| *now < then)?;
+            Some(format!(
+                "the draws of `{infer}`: {then} then, {now} now; they can only become more"
+            ))
+        });
+        facts.chain(contents).chain(fewer).collect()
+    }
+}
+
+/// Whether another infer makes use of this one's results.
+fn is_needed(manifest: &Manifest, name: &str) -> bool {
+    manifest.infers.iter().any(|infer| infer.needs().contains(&name))
+}
+
+/// What two maps do not agree on, with the values in both.
+fn changes<'a>(
+    then: &'a BTreeMap<String, String>,
+    now: &'a BTreeMap<String, String>,
+) -> impl Iterator<Item = (&'a str, Option<&'a String>, Option<&'a String>)> {
+    let names: BTreeSet<&String> = then.keys().chain(now.keys()).collect();
+    let both = names
+        .into_iter()
+        .map(|name| (name.as_str(), then.get(name), now.get(name)));
+    both.filter(|(_, then, now)| then != now)
+}
+
+fn given(value: Option<&String>) -> &str {
+    value.map_or("not given", String::as_str)
+}
+
+/// Every file that a data item reads.
+fn files(spec: &DataSpec) -> impl Iterator<Item = &PathBuf> {
+    let test: &[PathBuf] = match &spec.test {
+        Test::None | Test::Fraction(_) => &[],
+        Test::Files(files) => files,
+        Test::Splits { file, .. } => std::slice::from_ref(file),
+    };
+    let shared = spec.shared.iter().map(|(_, path)| path);
+    let outliers = spec.outliers.iter().filter_map(|outliers| match outliers {
+        Outliers::File(path) => Some(path),
+        Outliers::Shuffled(_) => None,
+    });
+    spec.files.iter().chain(test).chain(shared).chain(outliers)
+}
+
+/// Whether what an iteration does depends on how many there will be.
+fn is_stretched(transition: &Transition) -> bool {
+    matches!(transition.schedule(), Steps::Cyclical { .. })
+}
+
+/// Whether an option of a sampler may be raised when a run is resumed.
+fn is_extensible(option: &str) -> bool {
+    ChainOptions::record(option).is_some_and(|record| record.phase == Phase::Resume)
+}
+
+fn checksum_of(path: &Path) -> Result<Checksum, Diagnostic> {
+    let read = || -> std::io::Result<Checksum> {
+        let mut file = File::open(path)?;
+        let (mut block, mut checksum) = (vec![0; 1 << 16], Checksum::default());
+        loop {
+            match file.read(&mut block)? {
+                0 => return Ok(checksum),
+                count => checksum.add(&block[..count]),
+            }
+        }
+    };
+    read().map_err(|error| bnnc_data::report::unreadable(path, &error))
+}

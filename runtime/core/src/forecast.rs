@@ -1,0 +1,42 @@
+//! Predictions for rows, whatever they are made of.
+
+use crate::context::Stop;
+use crate::predict::{Predictive, Predictor};
+use crate::tally::Tally;
+use bnnc_abi::manifest::Infer;
+use bnnc_data::{Dataset, Rows};
+use std::ops::Range;
+
+/// Takes blocks of predictions of rows.
+pub type Take<'a> = dyn FnMut(Range<usize>, &mut Predictive) + 'a;
+
+/// A source of predictions.
+pub trait Forecaster {
+    /// Computes all predictive quantities, by blocks of rows in order.
+    ///
+    /// # Errors
+    /// A bug of the machine, or the user's wish to stop.
+    fn run(&mut self, take: &mut Take<'_>) -> Result<(), Stop>;
+
+    /// Goes on with other rows, whose target is unknown.
+    ///
+    /// # Errors
+    /// Columns that do not fit.
+    fn replace_rows(&mut self, infer: &Infer, rows: &Rows, dataset: &Dataset) -> Result<(), Stop>;
+
+    /// How integrals over weights were made, where there are any.
+    fn tally(&self) -> Option<&Tally> {
+        None
+    }
+}
+
+/// Predictions from draws of parameters, or from one value of them.
+impl Forecaster for Predictor {
+    fn run(&mut self, take: &mut Take<'_>) -> Result<(), Stop> {
+        Predictor::run(self, take)
+    }
+
+    fn replace_rows(&mut self, infer: &Infer, rows: &Rows, dataset: &Dataset) -> Result<(), Stop> {
+        Predictor::replace_rows(self, infer, rows, dataset)
+    }
+}

@@ -1,0 +1,85 @@
+//! The bytes of programs and their rows, before they run.
+
+use crate::predict::{self, Said};
+use bnnc_abi::code::Artifact;
+use bnnc_abi::manifest::Infer;
+use bnnc_base::shape::{Shape, Sizes, Symbol};
+use bnnc_kernels::arena::{element_bytes, predict_arena_bytes};
+
+/// A number in double precision.
+pub const NUMBER: u64 = 8;
+
+/// All together; matrices of what nothing can hold are beyond any sum.
+pub fn sum(parts: &[u64]) -> u64 {
+    parts.iter().fold(0, |sum, part| sum.saturating_add(*part))
+}
+
+/// The bytes of a machine for one thread.
+pub fn machine(artifact: &Artifact, sizes: &Sizes) -> u64 {
+    predict_arena_bytes(&artifact.plan, sizes)
+}
+
+/// The elements of a static shape.
+pub fn elements(shape: &Shape) -> u64 {
+    shape.count(&Sizes::default()) as u64
+}
+
+/// The bytes of all states outside a machine.
+pub fn states(infer: &Infer) -> u64 {
+    NUMBER
+        * infer
+            .states
+            .iter()
+            .map(|state| elements(&state.shape))
+            .sum::<u64>()
+}
+
+/// The bytes of the parameters outside a machine.
+pub fn parameters(infer: &Infer) -> u64 {
+    let parameters = infer.states.iter().filter(|state| state.parameter);
+    NUMBER * parameters.map(|state| elements(&state.shape)).sum::<u64>()
+}
+
+/// The bytes of rows as a program reads them.
+pub fn feed(infer: &Infer, program: &Artifact, rows: usize) -> u64 {
+    let of_rows = infer.bindings.iter().filter(|binding| !binding.from.is_shared());
+    let sizes = Sizes::default();
+    let plan = &program.plan;
+    let widths = of_rows.filter_map(|binding| plan.port(&binding.port)).map(|id| {
+        let buffer = &plan.buffers[id];
+        let bytes = element_bytes(plan, buffer.storage);
+        (buffer.shape.count(&sizes) * bytes) as u64
+    });
+    rows as u64 * widths.sum::<u64>()
+}
+
+/// A predicting program with its rows and what it says of a block of them.
+pub fn predicting(infer: &Infer, program: &Artifact, rows: usize, draws: usize) -> u64 {
+    predicting_some(infer, program, (rows, draws, &predict::said(infer)))
+}
+
+/// The same, where some of what it says is taken.
+pub fn predicting_some(
+    infer: &Infer,
+    program: &Artifact,
+    (rows, draws, said): (usize, usize, &[Said]),
+) -> u64 {
+    let plan = &program.plan;
+    let sizes = predict::sizes(plan, rows, draws);
+    let outputs = said.iter().filter_map(|said| plan.port(&said.port));
+    let block = Sizes::default()
+        .with(Symbol::Batch, sizes.get(Symbol::Batch))
+        .with(Symbol::Draws, draws);
+    let block: u64 = outputs
+        .map(|id| NUMBER * plan.buffers[id].shape.count(&block) as u64)
+        .sum();
+    // The states of the draws of one call.
+    let per_draw = infer.per_draw();
+    let drawn = infer
+        .states
+        .iter()
+        .filter(|state| per_draw.contains(&&*state.name));
+    let drawn: usize = drawn.map(|state| state.shape.count(&Sizes::default())).sum();
+    let chosen = NUMBER * (drawn * sizes.get(Symbol::Draws)) as u64;
+    machine(program, &sizes) + feed(infer, program, rows) + block + chosen + rows as u64 * 4
+}

@@ -1,0 +1,488 @@
+//! Posterior predictive quantities of rows: log likelihoods, means, draws, class probabilities.
+
+mod drawn;
+
+use self::drawn::Drawn;
+use crate::context::{Context, Stop};
+use crate::feed::{Feed, examples};
+use crate::interrupt::Interrupt;
+use crate::ports;
+use crate::states::Values;
+use bnnc_abi::manifest::{Infer, Output, OutputKind};
+use bnnc_abi::plan::Plan;
+use bnnc_base::fault::Fault;
+use bnnc_base::shape::{Sizes, Symbol};
+use bnnc_data::metrics::{Draws, log_mean_exp};
+use bnnc_data::{Dataset, Preparation, Rows, Standardisation};
+use bnnc_kernels::arena::predict_arena_bytes;
+use bnnc_kernels::executor::Machine;
+use std::ops::Range;
+
+/// The `step` coordinate of predictive noise: no training step has it.
+pub const PREDICTIVE_STEP: i32 = -1;
+
+/// Rows per call of the predicting program.
+pub const ROWS: usize = 256;
+
+/// Bytes that the predicting program may take before it is called with fewer draws.
+const BYTES: u64 = 16 << 20;
+
+/// What can be said of an output.
+#[derive(Clone, Copy, Debug)]
+enum Part {
+    LogLikelihood,
+    Mean,
+    Draw,
+    Probabilities,
+}
+
+impl Part {
+    const ALL: [Part; 4] = [Part::LogLikelihood, Part::Mean, Part::Draw, Part::Probabilities];
+
+    /// As programs call it.
+    fn name(self) -> &'static str {
+        match self {
+            Part::LogLikelihood => "log_likelihood",
+            Part::Mean => "mean",
+            Part::Draw => "draw",
+            Part::Probabilities => "probabilities",
+        }
+    }
+}
+
+/// Something that a predicting program says of rows, `[draws, rows, ..]`.
+#[derive(Clone, Debug)]
+pub struct Said {
+    /// The program's output.
+    pub port: String,
+    part: Part,
+    /// Of which output of the model it is said, where there are several; none where it is said of all.
+    output: Option<usize>,
+}
+
+/// What the predicting program of an infer may say: first the log likelihood of all outputs of the model.
+pub fn said(infer: &Infer) -> Vec<Said> {
+    let of_all = |part: Part| Said {
+        port: part.name().to_owned(),
+        part,
+        output: None,
+    };
+    if infer.only_output().is_some() {
+        return Part::ALL.map(of_all).to_vec();
+    }
+    let of_each = infer.outputs.iter().enumerate().flat_map(|(at, output)| {
+        Part::ALL.map(|part| Said {
+            port: infer.said_of(output, part.name()),
+            part,
+            output: Some(at),
+        })
+    });
+    std::iter::once(of_all(Part::LogLikelihood))
+        .chain(of_each)
+        .collect()
+}
+
+/// What the posterior says of a block of rows, on the model's scale at first. Matrices are draws by rows (by elements).
+#[derive(Clone, Debug, Default)]
+pub struct Predictive {
+    /// What it says of each output, where the model has several. Here stands besides only the log likelihood, of all outputs together.
+    pub outputs: Vec<Predictive>,
+    /// The number of rows.
+    pub rows: usize,
+    /// The number of draws.
+    pub draws: usize,
+    /// Log density of the observed target.
+    pub log_likelihood: Vec<f64>,
+    /// Mean of the target given the parameters; empty where the distribution has none.
+    pub mean: Vec<f64>,
+    /// A draw of the target; empty where the distribution has no sampler.
+    pub draw: Vec<f64>,
+    /// Probabilities of the classes; empty where there are none.
+    pub probabilities: Vec<f64>,
+    /// Standard deviation of the target's mean, by row; empty where it is left to the draws.
+    pub epistemic: Vec<f64>,
+    /// Standard deviation of the target given the parameters, by row; empty where it is left to the draws.
+    pub aleatoric: Vec<f64>,
+    /// The exact quantiles [`PROBABILITIES`] of the target, by row; empty where they are left to the draws.
+    pub quantiles: [Vec<f64>; 3],
+    /// What integrals over weights say besides.
+    pub integrated: Integrated,
+}
+
+/// What integrals over weights say of rows besides predictions; all empty where there are none.
+#[derive(Clone, Debug, Default)]
+pub struct Integrated {
+    /// The error of the mean of each element, or the largest error of the probabilities of each row.
+    pub error: Vec<f64>,
+    /// The log density of the target of each row, or the log probability of its class; empty where they are unknown.
+    pub log_density: Vec<f64>,
+    /// The error of that.
+    pub log_density_error: Vec<f64>,
+    /// The probability of at most the target, of each element; empty for classes and where targets are unknown.
+    pub cdf: Vec<f64>,
+}
+
+/// The probabilities of [`Predictive::quantiles`].
+pub const PROBABILITIES: [f64; 3] = [0.05, 0.5, 0.95];
+
+impl Predictive {
+    /// What is said of each output of the model, in order.
+    pub fn each(&self) -> &[Predictive] {
+        match &self.outputs[..] {
+            [] => std::slice::from_ref(self),
+            outputs => outputs,
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn each_mut(&mut self) -> &mut [Predictive] {
+        match self.outputs.is_empty() {
+            true => std::slice::from_mut(self),
+            false => &mut self.outputs,
+        }
+    }
+
+    /// Brings means, draws and quantiles of a standardised target to its original units; classes have none.
+    pub fn undo(&mut self, infer: &Infer, preparation: &Preparation) {
+        for (said, output) in self.each_mut().iter_mut().zip(&infer.outputs) {
+            said.undo_one(output, units(infer, output, preparation));
+        }
+    }
+
+    fn undo_one(&mut self, output: &Output, standardisation: Standardisation) {
+        if matches!(output.kind, OutputKind::Real | OutputKind::Count) {
+            let quantiles = self.quantiles.iter_mut().flatten();
+            for value in self.mean.iter_mut().chain(&mut self.draw).chain(quantiles) {
+                *value = standardisation.undo(*value);
+            }
+            let errors = &mut self.integrated.error;
+            for deviation in self.epistemic.iter_mut().chain(&mut self.aleatoric).chain(errors) {
+                *deviation *= standardisation.sd;
+            }
+            for log_density in &mut self.integrated.log_density {
+                *log_density -= output.elements() as f64 * standardisation.sd.ln();
+            }
+        }
+    }
+
+    /// Goes on to a block of so many rows, of which so many draws will say this.
+    pub fn begin(&mut self, (rows, draws): (usize, usize), all: &[Said]) {
+        let places = all.iter().filter_map(|said| said.output);
+        let outputs = places.max().map_or(0, |last| last + 1);
+        self.outputs.resize_with(outputs, Predictive::default);
+        (self.rows, self.draws) = (rows, draws);
+        for said in &mut self.outputs {
+            (said.rows, said.draws) = (rows, draws);
+        }
+    }
+
+    /// Copies what a program says under `count` draws, from `draw` on, to their place among all draws; nothing where it does not say it.
+    ///
+    /// # Errors
+    /// A bug of the machine.
+    pub fn collect(
+        &mut self,
+        said: &Said,
+        machine: &Machine,
+        (draw, count): (usize, usize),
+    ) -> Result<(), Fault> {
+        if !machine.has_port(&said.port) {
+            return Ok(());
+        }
+        let per_draw = machine.count(&said.port)? / count.max(1);
+        let draws = self.draws;
+        let of = match said.output {
+            Some(at) => &mut self.outputs[at],
+            None => self,
+        };
+        let target = match said.part {
+            Part::LogLikelihood => &mut of.log_likelihood,
+            Part::Mean => &mut of.mean,
+            Part::Draw => &mut of.draw,
+            Part::Probabilities => &mut of.probabilities,
+        };
+        target.resize(draws * per_draw, 0.0);
+        machine.read_into(
+            &said.port,
+            &mut target[draw * per_draw..(draw + count) * per_draw],
+        )
+    }
+}
+
+/// How an output was brought to the model's scale: only the target of the data may have been.
+pub fn units(infer: &Infer, output: &Output, preparation: &Preparation) -> Standardisation {
+    match preparation.target_name.as_deref() == Some(infer.column(output)) {
+        true => preparation.target,
+        false => Standardisation::IDENTITY,
+    }
+}
+
+/// How many draws or iterates these values hold; 0 where they hold one value of each state.
+pub fn held(infer: &Infer, values: &Values) -> usize {
+    let held = infer.per_draw().into_iter().filter_map(|name| {
+        let state = infer.states.iter().find(|state| state.name == name)?;
+        let width = state.shape.count(&Sizes::default());
+        values.get(name).map(|values| values.len() / width.max(1))
+    });
+    held.min().unwrap_or(0)
+}
+
+/// How many draws predictions are made of where so many positions are held: at least `predictive_draws` where draws of the target say
+/// more than positions alone, each position equally often.
+pub fn predictive_draws(infer: &Infer, held: usize) -> usize {
+    let held = held.max(1);
+    let is_of_classes = |output: &Output| matches!(output.kind, OutputKind::Classes(_) | OutputKind::Bool);
+    match infer.outputs.iter().all(is_of_classes) {
+        true => held,
+        false => held * infer.predictive_draws().div_ceil(held),
+    }
+}
+
+/// A predicting program with its rows.
+pub struct Predictor {
+    machine: Machine,
+    feed: Feed,
+    interrupt: Interrupt,
+    said: Vec<Said>,
+    parameters: Vec<String>,
+    /// Parameters with a value per draw.
+    drawn: Vec<Drawn>,
+    /// The number of the first draw.
+    first_draw: usize,
+    draws: usize,
+    draws_per_call: usize,
+    rows_per_call: usize,
+}
+
+impl Predictor {
+    /// Prepares predictions for `rows`.
+    ///
+    /// # Errors
+    /// Columns that do not fit, or a limit.
+    pub fn new(
+        infer: &Infer,
+        rows: &Rows,
+        dataset: &Dataset,
+        draws: usize,
+        context: &Context,
+    ) -> Result<Predictor, Stop> {
+        Predictor::with_target(infer, rows, dataset, (draws, true), context)
+    }
+
+    /// As [`Predictor::new`], for rows whose target may be unknown.
+    ///
+    /// # Errors
+    /// Columns that do not fit, or a limit.
+    pub fn with_target(
+        infer: &Infer,
+        rows: &Rows,
+        dataset: &Dataset,
+        (draws, target): (usize, bool),
+        context: &Context,
+    ) -> Result<Predictor, Stop> {
+        let sizes = sizes(&infer.predict.plan, examples(&infer.bindings, rows), draws);
+        let mut machine = Machine::new(&infer.predict, sizes, context.pool.clone())?;
+        let feed = Feed::of_plan((infer, &infer.predict.plan), rows, dataset, target)?;
+        feed.write_shared(&mut machine)?;
+        let parameters = infer.states.iter().filter(|state| state.parameter);
+        let parameters = parameters.map(|state| state.name.clone()).collect();
+        Ok(Predictor {
+            machine,
+            feed,
+            interrupt: context.interrupt.clone(),
+            said: said(infer),
+            parameters,
+            drawn: Vec::new(),
+            first_draw: 0,
+            draws,
+            draws_per_call: sizes.get(Symbol::Draws),
+            rows_per_call: sizes.get(Symbol::Batch),
+        })
+    }
+
+    /// Takes the parameters of a training machine.
+    ///
+    /// # Errors
+    /// A bug: programs that disagree about a parameter.
+    pub fn take_parameters(&mut self, from: &Machine) -> Result<(), Fault> {
+        for name in self.parameters.iter().filter(|name| from.has_port(name)) {
+            if self.machine.is_per_draw(name) {
+                // One value that serves every draw.
+                let values = from.read_real(name)?;
+                let drawn = Drawn::new(name, values.len(), values);
+                match self.drawn.iter_mut().find(|known| known.name == *name) {
+                    Some(known) => *known = drawn,
+                    None => self.drawn.push(drawn),
+                }
+            } else if self.machine.has_port(name) {
+                self.machine.copy_state_from(from, name)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets the parameters.
+    ///
+    /// # Errors
+    /// Values of another size, from the folder of another run.
+    pub fn set_parameters(&mut self, values: &Values) -> Result<(), Fault> {
+        self.drawn.clear();
+        for (name, values) in self
+            .parameters
+            .iter()
+            .filter_map(|name| values.get_key_value(name))
+        {
+            if self.machine.is_per_draw(name) {
+                let draws = self.machine.sizes().get(Symbol::Draws).max(1);
+                let width = self.machine.count(name)? / draws;
+                self.drawn.push(Drawn::new(name, width, values.clone()));
+            } else {
+                ports::real(&mut self.machine, name, values)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes on with other rows, whose target may be unknown.
+    ///
+    /// # Errors
+    /// Columns that do not fit.
+    pub fn replace_rows(&mut self, infer: &Infer, rows: &Rows, dataset: &Dataset) -> Result<(), Stop> {
+        self.feed = Feed::of_plan((infer, &infer.predict.plan), rows, dataset, false)?;
+        Ok(())
+    }
+
+    /// Goes on with other draws.
+    pub fn choose_draws(&mut self, draws: Range<usize>) {
+        self.first_draw = draws.start;
+        self.draws = draws.len();
+    }
+
+    /// Sets another input of the program.
+    ///
+    /// # Errors
+    /// A bug: values of another size.
+    pub fn set(&mut self, name: &str, values: &[f64]) -> Result<(), Fault> {
+        ports::real(&mut self.machine, name, values)
+    }
+
+    /// The mean log predictive density of the rows, on the model's scale.
+    ///
+    /// # Errors
+    /// A bug of the machine.
+    pub fn log_likelihood(&mut self) -> Result<f64, Fault> {
+        let mut sum = 0.0;
+        self.each(1, |_, block| {
+            let draws = Draws::new(&block.log_likelihood, block.rows);
+            sum += (0..block.rows)
+                .map(|row| log_mean_exp(draws.of_row(row)))
+                .sum::<f64>();
+            Ok::<(), Fault>(())
+        })?;
+        Ok(sum / self.feed.rows as f64)
+    }
+
+    /// The log likelihood of the rows alone, of all outputs together, by blocks of rows in order.
+    ///
+    /// # Errors
+    /// A bug of the machine, or the user's wish to stop.
+    pub fn likelihoods(&mut self, take: impl FnMut(Range<usize>, &mut Predictive)) -> Result<(), Stop> {
+        self.until_stopped(1, take)
+    }
+
+    /// All predictive quantities, by blocks of rows in order.
+    ///
+    /// # Errors
+    /// A bug of the machine, or the user's wish to stop.
+    pub fn run(&mut self, take: impl FnMut(Range<usize>, &mut Predictive)) -> Result<(), Stop> {
+        self.until_stopped(self.said.len(), take)
+    }
+
+    /// The first so many of what there is to say, until the user wishes to stop.
+    fn until_stopped(
+        &mut self,
+        count: usize,
+        mut take: impl FnMut(Range<usize>, &mut Predictive),
+    ) -> Result<(), Stop> {
+        let interrupt = self.interrupt.clone();
+        self.each(count, |range, block| {
+            take(range, block);
+            match interrupt.is_overdue() {
+                true => Err(Stop::Interrupted),
+                false => Ok(()),
+            }
+        })
+    }
+
+    /// Runs the program for all rows and draws, and shows its machine after each call with the number of the first row.
+    ///
+    /// # Errors
+    /// A bug of the machine, or what `take` returns.
+    pub fn visit(&mut self, mut take: impl FnMut(&Machine, usize) -> Result<(), Stop>) -> Result<(), Stop> {
+        let rows: Vec<u32> = (0..self.feed.rows as u32).collect();
+        for (at, chunk) in rows.chunks(self.rows_per_call).enumerate() {
+            let first_row = at * self.rows_per_call;
+            for draw in (0..self.draws).step_by(self.draws_per_call) {
+                let count = self.draws_per_call.min(self.draws - draw);
+                self.call(chunk, first_row, draw, count)?;
+                take(&self.machine, first_row)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The first so many of what there is to say.
+    fn each<E: From<Fault>>(
+        &mut self,
+        count: usize,
+        mut take: impl FnMut(Range<usize>, &mut Predictive) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let all = self.said[..count].to_vec();
+        let rows: Vec<u32> = (0..self.feed.rows as u32).collect();
+        let mut block = Predictive::default();
+        for (at, chunk) in rows.chunks(self.rows_per_call).enumerate() {
+            let first_row = at * self.rows_per_call;
+            block.begin((chunk.len(), self.draws), &all);
+            let mut draw = 0;
+            while draw < self.draws {
+                let count = self.draws_per_call.min(self.draws - draw);
+                self.call(chunk, first_row, draw, count)?;
+                for said in &all {
+                    block.collect(said, &self.machine, (draw, count))?;
+                }
+                draw += count;
+            }
+            take(first_row..first_row + chunk.len(), &mut block)?;
+        }
+        Ok(())
+    }
+
+    fn call(&mut self, rows: &[u32], first_row: usize, draw: usize, count: usize) -> Result<(), Fault> {
+        let sizes = Sizes::default()
+            .with(Symbol::Batch, rows.len())
+            .with(Symbol::Draws, count);
+        let machine = &mut self.machine;
+        machine.set_sizes(&sizes)?;
+        self.feed.write(machine, rows)?;
+        for drawn in &mut self.drawn {
+            drawn.choose(draw..draw + count, self.draws);
+            ports::real(machine, &drawn.name, drawn.chosen())?;
+        }
+        ports::int(machine, "draw0", (self.first_draw + draw) as i32)?;
+        ports::int(machine, "row0", first_row as i32)?;
+        ports::int(machine, "step", PREDICTIVE_STEP)?;
+        machine.run()?;
+        Ok(())
+    }
+}
+
+/// The sizes of one call of the predicting program.
+pub fn sizes(plan: &Plan, rows: usize, draws: usize) -> Sizes {
+    let rows = Sizes::default().with(Symbol::Batch, ROWS.min(rows.max(1)));
+    let halves = std::iter::successors(Some(draws.max(1)), |draws| {
+        (*draws > 1).then(|| draws.div_ceil(2))
+    });
+    let sizes = |draws| rows.with(Symbol::Draws, draws);
+    let fits = |sizes: &Sizes| predict_arena_bytes(plan, sizes) <= BYTES;
+    halves.map(sizes).find(fits).unwrap_or(sizes(1))
+}

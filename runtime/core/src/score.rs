@@ -1,0 +1,216 @@
+//! Metrics of an infer on rows whose targets are known, fed by blocks of rows.
+
+use crate::predict::{Predictive, units};
+use bnnc_abi::manifest::{Infer, Output, OutputKind};
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_data::metrics::{ClassScores, Draws, MetricSet, RealScores};
+use bnnc_data::{Dataset, Rows, Standardisation};
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// Scores that grow with every block of rows.
+pub struct Scorer<'a> {
+    infer: &'a Infer,
+    /// Of all outputs together, where there are several: log likelihoods, and the numbers of an example that are standardised.
+    together: Option<(Box<RealScores>, usize)>,
+    /// Of each output.
+    each: Vec<(&'a Output, Scores)>,
+}
+
+enum Scores {
+    /// With the targets in original units and how many there are per row.
+    Real(Box<RealScores>, Vec<f64>, usize),
+    /// With the right classes and how many there are per row.
+    Classes(Box<ClassScores>, Vec<i32>, usize),
+}
+
+impl<'a> Scorer<'a> {
+    /// Starts scoring predictions for `rows`, which are so many examples.
+    ///
+    /// # Errors
+    /// A target column that does not fit.
+    pub fn new(
+        rows: &Rows,
+        examples: usize,
+        dataset: &Dataset,
+        infer: &'a Infer,
+    ) -> Result<Scorer<'a>, Diagnostic> {
+        let each = infer.outputs.iter().map(|output| {
+            let scores = Scores::new((rows, examples), dataset, (infer, output))?;
+            Ok((output, scores))
+        });
+        let together = infer.only_output().is_none().then(|| {
+            let target = dataset.preparation.target;
+            let is_target = |output: &&Output| units(infer, output, &dataset.preparation) == target;
+            let standardised = infer.outputs.iter().find(is_target);
+            let width = standardised.map_or(0, Output::elements);
+            (Box::new(RealScores::new(target)), width)
+        });
+        Ok(Scorer {
+            infer,
+            together,
+            each: each.collect::<Result<_, Diagnostic>>()?,
+        })
+    }
+
+    /// Adds the predictions for the rows of a range, in original units.
+    pub fn add(&mut self, range: Range<usize>, predictive: &Predictive) {
+        if let Some((scores, width)) = &mut self.together {
+            scores.add_log_likelihood_of(Draws::new(&predictive.log_likelihood, range.len()), *width);
+        }
+        for ((output, scores), said) in self.each.iter_mut().zip(predictive.each()) {
+            scores.add(range.clone(), said, output);
+        }
+    }
+
+    /// Adds the predictions for rows that are unlike the others. Only classes have an entropy.
+    pub fn add_outliers(&mut self, predictive: &Predictive) {
+        for ((output, scores), said) in self.each.iter_mut().zip(predictive.each()) {
+            match scores {
+                Scores::Classes(scores, _, width) => {
+                    scores.add_outliers(&probabilities(said, output), said.rows * *width)
+                }
+                Scores::Real(..) => {}
+            }
+        }
+    }
+
+    /// Accuracies with fractions of the most unsure rows and outliers rejected; empty without outliers.
+    pub fn rejection(&self) -> Vec<(f64, MetricSet)> {
+        let mut lines: Vec<(f64, MetricSet)> = Vec::new();
+        for (output, scores) in &self.each {
+            let Scores::Classes(scores, ..) = scores else {
+                continue;
+            };
+            for (at, (fraction, accuracy)) in scores.unsure().rejection().into_iter().enumerate() {
+                if lines.len() == at {
+                    lines.push((fraction, Vec::new()));
+                }
+                lines[at]
+                    .1
+                    .push((self.infer.said_of(output, "accuracy"), accuracy));
+            }
+        }
+        lines
+    }
+
+    /// The metrics: of several outputs the log likelihood of all together, then those of each.
+    pub fn finish(self) -> MetricSet {
+        let infer = self.infer;
+        let together = self.together.map_or_else(Vec::new, |(scores, _)| scores.finish());
+        let each = self.each.into_iter().flat_map(|(output, scores)| {
+            let named = move |(name, value): (String, f64)| (infer.said_of(output, &name), value);
+            scores.finish().into_iter().map(named)
+        });
+        together.into_iter().chain(each).collect()
+    }
+}
+
+impl Scores {
+    fn new(
+        (rows, examples): (&Rows, usize),
+        dataset: &Dataset,
+        (infer, output): (&Infer, &Output),
+    ) -> Result<Scores, Diagnostic> {
+        let classes = match output.kind {
+            OutputKind::Classes(classes) => Some(classes),
+            OutputKind::Bool => Some(2),
+            OutputKind::Real | OutputKind::Count => None,
+        };
+        match classes {
+            Some(classes) => {
+                let right = self::classes(rows, dataset, infer.column(output))?;
+                let width = (right.len() / examples.max(1)).max(1);
+                Ok(Scores::Classes(Box::new(ClassScores::new(classes)), right, width))
+            }
+            None => {
+                let targets = targets(rows, dataset, infer.column(output))?;
+                let width = (targets.len() / examples.max(1)).max(1);
+                let units = units(infer, output, &dataset.preparation);
+                let mut scores = RealScores::new(units);
+                scores.infinite_variance = output.infinite_variance;
+                Ok(Scores::Real(Box::new(scores), targets, width))
+            }
+        }
+    }
+
+    fn add(&mut self, range: Range<usize>, said: &Predictive, output: &Output) {
+        let known = Some(&said.log_likelihood).filter(|values| !values.is_empty());
+        let log_likelihood = known.map(|values| Draws::new(values, range.len()));
+        match self {
+            Scores::Classes(scores, targets, width) => {
+                if let Some(log_likelihood) = log_likelihood {
+                    scores.add_log_likelihood(log_likelihood);
+                }
+                // Of a row with several classes only the sum of their log likelihoods is known.
+                let of_class = known.filter(|_| *width == 1);
+                let of_class = of_class.map(|values| Draws::new(values, range.len()));
+                let targets = &targets[range.start * *width..range.end * *width];
+                let all = probabilities(said, output);
+                if all.len().is_multiple_of(targets.len().max(1)) {
+                    scores.add_classes(&all, targets, of_class);
+                }
+            }
+            Scores::Real(scores, targets, width) => {
+                if let Some(log_likelihood) = log_likelihood {
+                    scores.add_log_likelihood_of(log_likelihood, *width);
+                }
+                let targets = &targets[range.start * *width..range.end * *width];
+                // A series whose first elements are given has predictions for the others only: they have no metrics.
+                let complete =
+                    |values: &[f64]| !values.is_empty() && values.len().is_multiple_of(targets.len().max(1));
+                if complete(&said.mean) {
+                    scores.add_mean(Draws::new(&said.mean, targets.len()), targets);
+                }
+                if complete(&said.draw) {
+                    scores.add_draws(Draws::new(&said.draw, targets.len()), targets);
+                }
+            }
+        }
+    }
+
+    fn finish(self) -> MetricSet {
+        match self {
+            Scores::Real(scores, ..) => scores.finish(),
+            Scores::Classes(scores, ..) => scores.finish(),
+        }
+    }
+}
+
+/// What was observed, in original units: a column, or an array that is the one example.
+///
+/// # Errors
+/// A column that does not fit.
+pub fn targets(rows: &Rows, dataset: &Dataset, name: &str) -> Result<Vec<f64>, Diagnostic> {
+    match (rows.field(name), dataset.whole(name)) {
+        (None, Some(array)) => Ok((0..array.values.len()).map(|at| array.values.real(at)).collect()),
+        _ => rows.original(name),
+    }
+}
+
+/// The same as classes or counts.
+///
+/// # Errors
+/// A column that does not fit.
+pub fn classes(rows: &Rows, dataset: &Dataset, name: &str) -> Result<Vec<i32>, Diagnostic> {
+    match (rows.field(name), dataset.whole(name)) {
+        (None, Some(_)) => Ok(targets(rows, dataset, name)?
+            .into_iter()
+            .map(|class| class as i32)
+            .collect()),
+        _ => rows.ints(name),
+    }
+}
+
+/// Values on the model's scale in original units.
+pub fn original(values: &[f64], standardisation: Standardisation) -> Vec<f64> {
+    values.iter().map(|value| standardisation.undo(*value)).collect()
+}
+
+/// Class probabilities `[draws, rows, classes]`; a truth value is two classes, and its mean is the probability of the second.
+pub fn probabilities<'a>(predictive: &'a Predictive, output: &Output) -> Cow<'a, [f64]> {
+    match output.kind {
+        OutputKind::Bool => predictive.mean.iter().flat_map(|p| [1.0 - p, *p]).collect(),
+        _ => (&predictive.probabilities).into(),
+    }
+}

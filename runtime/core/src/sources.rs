@@ -1,0 +1,30 @@
+//! Data that were read before a run begins.
+
+use bnnc_base::checksum::Checksum;
+use bnnc_data::Source;
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Data items in memory, by name.
+#[derive(Clone, Debug, Default)]
+pub struct Sources(Arc<Mutex<HashMap<String, Source>>>);
+
+impl Sources {
+    /// Data items that were read.
+    pub fn of(read: HashMap<String, Source>) -> Sources {
+        Sources(Arc::new(Mutex::new(read)))
+    }
+
+    /// The checksum of a file of an item as it was read.
+    pub fn checksum(&self, item: &str, path: &Path) -> Option<Checksum> {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.get(item)?.checksum(path)
+    }
+
+    /// Hands out a data item, once: its memory is free when its rows have been cut.
+    pub fn take(&self, name: &str) -> Option<Source> {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.remove(name)
+    }
+}

@@ -1,0 +1,352 @@
+//! `compare` items: the metrics of several inferences side by side, and the differences of their `elpd_loo`.
+
+use crate::leave_one_out::LeftOut;
+use crate::outcome::{Outcome, RunResult};
+use bnnc_abi::manifest::{Compare, Infer, Manifest};
+use bnnc_abi::metrics::{Basis, Measure};
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_core::codes::compare as codes;
+use bnnc_core::number::{finite, number};
+use bnnc_core::score;
+use bnnc_data::metrics::over_splits;
+use bnnc_mcmc::loo::{Estimate, difference};
+use serde_json::{Map, Value, json};
+
+/// One `compare` item with its numbers.
+#[derive(Clone, Debug, Default)]
+pub struct Comparison {
+    /// The metrics, as the program names them; `elpd_loo` is in the lines.
+    pub metrics: Vec<String>,
+    /// The inferences, by `elpd_loo` where they have it, the best first.
+    pub lines: Vec<Line>,
+    /// Whether rows are left out.
+    pub leaves_out: bool,
+    /// Facts about the table.
+    pub notes: Vec<String>,
+    /// Metrics that were not computed, and differences that have no meaning.
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// One inference of a comparison.
+#[derive(Clone, Debug)]
+pub struct Line {
+    /// Its name.
+    pub infer: String,
+    /// Whether its metrics are of test rows.
+    pub tested: bool,
+    /// The values, and with several splits their standard errors.
+    pub values: Vec<Option<(f64, Option<f64>)>>,
+    /// The training rows, each left out.
+    pub left_out: Option<LeftOutLine>,
+}
+
+/// The leave-one-out part of a line.
+#[derive(Clone, Copy, Debug)]
+pub struct LeftOutLine {
+    /// The sum over rows.
+    pub elpd: Estimate,
+    /// The effective number of parameters.
+    pub p: Estimate,
+    /// The difference to the best inference of the same observations.
+    pub difference: Option<Estimate>,
+    /// Rows whose Pareto shape is too large.
+    pub unreliable: usize,
+}
+
+/// Whether a comparison needs the training rows left out of an inference, whose metrics are of test rows where `tested`.
+pub fn leaves_out(manifest: &Manifest, infer: &str, tested: bool) -> bool {
+    let mut own = manifest.compares.iter().filter(|compare| {
+        let mut infers = compare.infers.iter();
+        infers.any(|name| name == infer)
+    });
+    own.any(|compare| !tested || names_left_out(compare))
+}
+
+fn names_left_out(compare: &Compare) -> bool {
+    compare.metrics.iter().any(is_left_out)
+}
+
+fn is_left_out(measure: &Measure) -> bool {
+    measure.basis() == Some(Basis::LeftOut)
+}
+
+/// The comparisons of a run.
+pub fn comparisons(manifest: &Manifest, result: &RunResult) -> Vec<Comparison> {
+    manifest
+        .compares
+        .iter()
+        .map(|compare| compared(compare, manifest, result))
+        .collect()
+}
+
+fn compared(compare: &Compare, manifest: &Manifest, result: &RunResult) -> Comparison {
+    let both = |name: &String| {
+        let infer = manifest.infers.iter().find(|infer| infer.name == *name)?;
+        let outcome = result.outcomes.iter().find(|outcome| outcome.name == *name)?;
+        Some((infer, outcome))
+    };
+    let found: Vec<(&Infer, &Outcome)> = compare.infers.iter().filter_map(both).collect();
+    let is_named = names_left_out(compare);
+    let untested = !found.is_empty() && found.iter().all(|(_, outcome)| !outcome.tested);
+    let has_any = found.iter().any(|(_, outcome)| outcome.left_out.is_some());
+    let measures: Vec<&Measure> = compare
+        .metrics
+        .iter()
+        .filter(|measure| !is_left_out(measure))
+        .collect();
+    let mut table = Comparison {
+        metrics: measures.iter().map(|measure| measure.label()).collect(),
+        leaves_out: has_any && (is_named || untested),
+        ..Comparison::default()
+    };
+    for (infer, outcome) in &found {
+        let values = measures.iter().map(|measure| value(measure, infer, outcome));
+        let values: Vec<_> = values.collect();
+        let missing = measures.iter().zip(&values).filter(|(_, value)| value.is_none());
+        let warnings = missing.map(|(measure, _)| codes::not_computed(measure, &infer.name));
+        table.warnings.extend(warnings);
+        if outcome.left_out.is_none() && is_named {
+            let measure = compare.metrics.iter().find(|measure| is_left_out(measure));
+            let warning = measure.map(|measure| codes::not_computed(measure, &infer.name));
+            table.warnings.extend(warning);
+        } else if outcome.left_out.is_none() && table.leaves_out {
+            table.notes.push(not_left_out(infer));
+        }
+        table.lines.push(Line {
+            infer: infer.name.clone(),
+            tested: outcome.tested,
+            values,
+            left_out: None,
+        });
+    }
+    if table.leaves_out {
+        leave_out(&mut table, &found);
+    }
+    table
+}
+
+/// Why rows are not left out of an inference.
+fn not_left_out(infer: &Infer) -> String {
+    let why = match infer.integrates() {
+        // The mean of p(y | iterate) over iterates is the density with the row; without it, the mean of 1 / p(y | all weights) is needed.
+        true => {
+            "rows are left out by weighting draws of all weights, and `collapsed` integrates over some of them"
+        }
+        false => "leaving rows out takes draws of a posterior",
+    };
+    format!("`{}` has no elpd_loo: {why}", infer.name)
+}
+
+fn value(measure: &Measure, infer: &Infer, outcome: &Outcome) -> Option<(f64, Option<f64>)> {
+    if measure.basis() == Some(Basis::Time) {
+        let seconds = outcome.splits.iter().map(|split| split.fit_seconds).sum();
+        return Some((seconds, None));
+    }
+    let key = measure.key(infer);
+    let sets: Vec<_> = outcome.splits.iter().map(|split| split.metrics.clone()).collect();
+    let found = over_splits(&sets).into_iter().find(|(name, ..)| *name == key);
+    found.map(|(_, mean, error)| (mean, error))
+}
+
+/// Fills in the estimates and their differences to the best, and sorts the lines.
+fn leave_out(table: &mut Comparison, found: &[(&Infer, &Outcome)]) {
+    let estimates: Vec<Option<&LeftOut>> = found
+        .iter()
+        .map(|(_, outcome)| outcome.left_out.as_ref())
+        .collect();
+    let sums = |at: usize| estimates[at].map_or(f64::NAN, |left_out| left_out.total.elpd().sum);
+    let known = (0..found.len()).filter(|at| sums(*at).is_finite());
+    let best = known.max_by(|one, other| sums(*one).total_cmp(&sums(*other)));
+    let reference = best.map(|best| (found[best], estimates[best]));
+    for ((line, pair), left_out) in table.lines.iter_mut().zip(found).zip(&estimates) {
+        let Some(left_out) = left_out else { continue };
+        let difference = match reference {
+            Some((reference, Some(best))) if same_observations(*pair, reference) => {
+                Some(difference(&left_out.rows, &best.rows))
+            }
+            Some((reference, _)) => {
+                table
+                    .warnings
+                    .push(codes::other_observations(&pair.0.name, &reference.0.name));
+                None
+            }
+            None => None,
+        };
+        table.warnings.extend(doubts(*pair, left_out));
+        let shapes = left_out.total.shapes();
+        line.left_out = Some(LeftOutLine {
+            elpd: left_out.total.elpd(),
+            p: left_out.total.p(),
+            difference,
+            unreliable: shapes.bad + shapes.very_bad,
+        });
+    }
+    let sum = |line: &Line| line.left_out.map_or(f64::NEG_INFINITY, |found| found.elpd.sum);
+    let key = |line: &Line| {
+        if sum(line).is_nan() {
+            f64::NEG_INFINITY
+        } else {
+            sum(line)
+        }
+    };
+    table.lines.sort_by(|one, other| key(other).total_cmp(&key(one)));
+    let rows = estimates
+        .iter()
+        .flatten()
+        .map(|left_out| left_out.rows.len())
+        .max();
+    table.notes.insert(
+        0,
+        format!(
+            "elpd_loo: each of {} training rows predicted from the others (PSIS-LOO); difference to the best, with its standard error",
+            rows.unwrap_or(0)
+        ),
+    );
+}
+
+/// Fewer effective parameters than these are those of a point.
+const LEAST_P: f64 = 0.05;
+
+/// Why the estimates of an approximation may be too high.
+fn doubts((infer, outcome): (&Infer, &Outcome), left_out: &LeftOut) -> Vec<Diagnostic> {
+    let p = left_out.total.p().sum;
+    let found = outcome.splits.last().map(|split| &split.found);
+    let is_sampled = found.is_some_and(|found| found.sampled().is_some());
+    let is_point = p < LEAST_P && !is_sampled;
+    let point = is_point.then(|| codes::no_spread(&infer.name, p, infer.cost.parameters));
+    let held = found
+        .map(|found| found.held(infer))
+        .filter(|held| held.count() > 0);
+    let held = held.map(|held| codes::held(&infer.name, &held.names(), held.count()));
+    point.into_iter().chain(held).collect()
+}
+
+/// Whether two inferences observed the same values, row by row.
+fn same_observations((infer, outcome): (&Infer, &Outcome), (other, reference): (&Infer, &Outcome)) -> bool {
+    let values = |infer: &Infer, outcome: &Outcome| {
+        let (rows, dataset) = (&outcome.dataset.train, &outcome.dataset);
+        let of = |output| score::targets(rows, dataset, infer.column(output)).ok();
+        infer.outputs.iter().map(of).collect::<Vec<_>>()
+    };
+    values(infer, outcome) == values(other, reference)
+}
+
+impl Comparison {
+    /// The rows that all metrics are of: `test`, `train`; none where inferences differ.
+    pub fn rows(&self) -> Option<&'static str> {
+        let first = self.lines.first()?.tested;
+        let alike = self.lines.iter().all(|line| line.tested == first);
+        alike.then_some(rows_of(first))
+    }
+
+    /// The heads of the columns after the name.
+    pub fn heads(&self) -> Vec<String> {
+        let mut heads = Vec::new();
+        if self.leaves_out {
+            heads.extend(["elpd_loo", "difference", "se", "p_loo", "bad k"].map(str::to_owned));
+        }
+        let head = |metric: &String| match self.rows() {
+            Some(rows) if !is_time(metric) => format!("{rows} {metric}"),
+            _ => metric.clone(),
+        };
+        heads.extend(self.metrics.iter().map(head));
+        if self.rows().is_none() && !self.lines.is_empty() {
+            heads.push("rows".to_owned());
+        }
+        heads
+    }
+
+    /// The cells of a line after the name; a dash where there is no number.
+    pub fn cells(&self, line: &Line) -> Vec<String> {
+        let dash = || "-".to_owned();
+        let mut cells = Vec::new();
+        if self.leaves_out {
+            let of = |part: &dyn Fn(&LeftOutLine) -> Option<f64>| {
+                line.left_out.as_ref().and_then(part).map_or_else(dash, number)
+            };
+            cells.push(of(&|found| Some(found.elpd.sum)));
+            cells.push(of(&|found| found.difference.map(|difference| difference.sum)));
+            cells.push(of(&|found| found.difference.map(|difference| difference.error)));
+            cells.push(of(&|found| Some(found.p.sum)));
+            cells.push(
+                line.left_out
+                    .map_or_else(dash, |found| found.unreliable.to_string()),
+            );
+        }
+        let value = |value: &Option<(f64, Option<f64>)>| value.map_or_else(dash, |(mean, _)| number(mean));
+        cells.extend(line.values.iter().map(value));
+        if self.rows().is_none() {
+            cells.push(rows_of(line.tested).to_owned());
+        }
+        cells
+    }
+
+    /// The table that `bnnc run` prints.
+    pub fn text(&self) -> String {
+        let heads = self.heads();
+        let width = |head: &String| head.chars().count().max(if self.leaves_out { 10 } else { 16 });
+        let mut text = format!("{:<16}", "compare");
+        for head in &heads {
+            text.push_str(&format!(" {head:>0$}", width(head)));
+        }
+        text.push('\n');
+        for line in &self.lines {
+            text.push_str(&format!("{:<16}", line.infer));
+            for (head, cell) in heads.iter().zip(self.cells(line)) {
+                text.push_str(&format!(" {cell:>0$}", width(head)));
+            }
+            text.push('\n');
+        }
+        for note in &self.notes {
+            text.push_str(&format!("  {note}\n"));
+        }
+        text
+    }
+
+    /// The part of `result.json`.
+    pub fn json(&self) -> Value {
+        let line = |line: &Line| {
+            let mut metrics = Map::new();
+            let timed = |(name, _): &(&String, _)| is_time(name);
+            for (name, value) in self.metrics.iter().zip(&line.values).filter(|pair| !timed(pair)) {
+                metrics.insert(name.clone(), value.map_or(Value::Null, |(mean, _)| finite(mean)));
+                if let Some((_, Some(error))) = value {
+                    metrics.insert(format!("{name}_se"), finite(*error));
+                }
+            }
+            let mut value = json!({
+                "infer": line.infer,
+                "metrics_on": rows_of(line.tested),
+                "metrics": metrics,
+            });
+            // Everything that the clock decides is under `seconds`, so that two runs are compared without it.
+            if let Some((_, time)) = self.metrics.iter().zip(&line.values).find(timed) {
+                value["seconds"] = time.map_or(Value::Null, |(seconds, _)| finite(seconds));
+            }
+            if let Some(found) = &line.left_out {
+                let part = |of: fn(&Estimate) -> f64| {
+                    found.difference.as_ref().map_or(Value::Null, |d| finite(of(d)))
+                };
+                value["elpd_loo"] = finite(found.elpd.sum);
+                value["elpd_loo_se"] = finite(found.elpd.error);
+                value["p_loo"] = finite(found.p.sum);
+                value["difference"] = part(|difference| difference.sum);
+                value["difference_se"] = part(|difference| difference.error);
+                value["rows_with_bad_k"] = json!(found.unreliable);
+            }
+            value
+        };
+        json!({
+            "lines": self.lines.iter().map(line).collect::<Vec<_>>(),
+            "notes": self.notes,
+        })
+    }
+}
+
+fn is_time(metric: &str) -> bool {
+    bnnc_abi::metrics::find(metric).is_some_and(|found| found.basis == Basis::Time)
+}
+
+fn rows_of(tested: bool) -> &'static str {
+    if tested { "test" } else { "train" }
+}

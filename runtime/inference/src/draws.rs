@@ -1,0 +1,132 @@
+//! Draws of the parameters of approximations: variational and Laplace approximations, iterates, members, dropout.
+
+use crate::summary::draws_per_call;
+use bnnc_abi::manifest::Infer;
+use bnnc_abi::method::{Finds, lookup};
+use bnnc_base::fault::Fault;
+use bnnc_base::shape::{Sizes, Symbol};
+use bnnc_core::context::{Context, Stop};
+use bnnc_core::ports;
+use bnnc_core::predict::PREDICTIVE_STEP;
+use bnnc_core::states::Values;
+use bnnc_kernels::executor::Machine;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// The states of an approximation at some draws.
+#[derive(Clone, Debug)]
+pub struct Draws {
+    /// The states that move at each draw (`[draws, ..]`), the others as they are.
+    pub values: Arc<Values>,
+    /// The number of draws.
+    pub count: usize,
+}
+
+/// Takes the values of a site at some draws, `[draws, ..]`, by its number in the infer's reports.
+pub type Visit<'a> = dyn FnMut(usize, &[f64]) -> Result<(), Stop> + 'a;
+
+impl Draws {
+    /// The states at a range of the draws.
+    pub fn slice(&self, infer: &Infer, range: Range<usize>) -> Values {
+        let mut values = self.values.as_ref().clone();
+        for name in infer.per_draw() {
+            if let Some(all) = values.get_mut(name) {
+                let width = all.len() / self.count.max(1);
+                *all = all[range.start * width..range.end * width].to_vec();
+            }
+        }
+        values
+    }
+
+    /// Visits the parameters at the first draws in blocks: `visit(site, values)` with values `[draws of the block, ..]`, for each
+    /// of the sites that are wanted, by their number in the infer's reports. The noise is that of predictions: draw `i` here is
+    /// draw `i` there.
+    ///
+    /// # Errors
+    /// A limit of the machine.
+    pub fn visit(
+        &self,
+        infer: &Infer,
+        wanted: &[usize],
+        context: &Context,
+        visit: &mut Visit<'_>,
+    ) -> Result<(), Stop> {
+        let per_call = draws_per_call(infer).min(self.count.max(1));
+        let sizes = Sizes::default().with(Symbol::Draws, per_call);
+        let mut machine = Machine::new(&infer.sites, sizes, context.pool.clone())?;
+        let mut values = Vec::new();
+        for first in (0..self.count).step_by(per_call) {
+            let range = first..(first + per_call).min(self.count);
+            self.run(&mut machine, infer, range)?;
+            for site in wanted {
+                let name = &infer.reports[*site].name;
+                values.resize(machine.count(name)?, 0.0);
+                machine.read_into(name, &mut values)?;
+                visit(*site, &values)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn run(&self, machine: &mut Machine, infer: &Infer, range: Range<usize>) -> Result<(), Fault> {
+        machine.set_sizes(&Sizes::default().with(Symbol::Draws, range.len()))?;
+        for state in infer.states.iter().filter(|state| state.parameter) {
+            let Some(values) = self
+                .values
+                .get(&state.name)
+                .filter(|_| machine.has_port(&state.name))
+            else {
+                continue;
+            };
+            match machine.is_per_draw(&state.name) {
+                true => {
+                    let width = values.len() / self.count.max(1);
+                    let some = &values[range.start * width..range.end * width];
+                    ports::real(machine, &state.name, some)?;
+                }
+                false => ports::real(machine, &state.name, values)?,
+            }
+        }
+        ports::int(machine, "draw0", range.start as i32)?;
+        ports::int(machine, "step", PREDICTIVE_STEP)?;
+        machine.run()?;
+        Ok(())
+    }
+
+    /// The same, but a single draw where all draws are the same, and predictions with them.
+    ///
+    /// # Errors
+    /// A limit of the machine.
+    pub fn distinct(self, infer: &Infer, context: &Context) -> Result<Draws, Stop> {
+        let is_masked = lookup(infer.method).is_some_and(|method| method.finds == Finds::Masked);
+        if !infer.per_draw().is_empty() || is_masked || self.count < 2 {
+            return Ok(self);
+        }
+        let two = Draws {
+            values: self.values.clone(),
+            count: 2,
+        };
+        let all: Vec<usize> = (0..infer.reports.len()).collect();
+        let mut first: Vec<Option<Vec<f64>>> = vec![None; all.len()];
+        let mut differ = false;
+        two.visit(infer, &all, context, &mut |site, values| {
+            for draw in values.chunks_exact((values.len() / draws_in(values, infer, site)).max(1)) {
+                match &first[site] {
+                    None => first[site] = Some(draw.to_vec()),
+                    Some(known) => differ |= known.as_slice() != draw,
+                }
+            }
+            Ok(())
+        })?;
+        Ok(Draws {
+            count: if differ { self.count } else { 1 },
+            ..self
+        })
+    }
+}
+
+/// The draws in the values of a site.
+fn draws_in(values: &[f64], infer: &Infer, site: usize) -> usize {
+    let elements = infer.reports[site].shape.count(&Sizes::default());
+    (values.len() / elements.max(1)).max(1)
+}

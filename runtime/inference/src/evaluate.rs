@@ -1,0 +1,76 @@
+//! What predictions are worth: of the test rows, of the same rows turned, and of outliers.
+
+use crate::posterior::Posterior;
+use bnnc_abi::manifest::Infer;
+use bnnc_core::columns::Columns;
+use bnnc_core::context::{Context, Stop};
+use bnnc_core::feed::examples;
+use bnnc_core::score::Scorer;
+use bnnc_core::tally::Tally;
+use bnnc_data::metrics::MetricSet;
+use bnnc_data::write::ResultColumn;
+use bnnc_data::{Dataset, Rows};
+
+/// Predictions that are scored.
+#[derive(Clone, Debug, Default)]
+pub struct Evaluation {
+    /// Metrics of the test rows; of the training rows, where there are no test rows.
+    pub metrics: MetricSet,
+    /// Predictions for the same rows, as columns of a table.
+    pub predictions: Vec<(String, ResultColumn)>,
+    /// Metrics of the test rows turned by each further angle, in degrees.
+    pub turned: Vec<(f64, MetricSet)>,
+    /// Accuracies on test rows and outliers when a fraction of the most unsure is rejected; empty without outliers.
+    pub rejection: Vec<(f64, MetricSet)>,
+    /// How integrals over weights were made; none where there are none.
+    pub tally: Option<Tally>,
+}
+
+/// Scores what an infer found, with so many predictive draws.
+///
+/// # Errors
+/// Columns that do not fit, or a limit.
+pub fn evaluate(
+    found: &dyn Posterior,
+    infer: &Infer,
+    dataset: &Dataset,
+    (draws, context): (usize, &Context),
+) -> Result<Evaluation, Stop> {
+    let rows = if dataset.test.count > 0 {
+        &dataset.test
+    } else {
+        &dataset.train
+    };
+    let examples = examples(&infer.bindings, rows);
+    let mut predictor = found.forecaster(infer, (rows, true), dataset, (draws, context))?;
+    let mut scorer = Scorer::new(rows, examples, dataset, infer)?;
+    let mut columns = Columns::new(infer, rows, examples);
+    predictor.run(&mut |range, block| {
+        block.undo(infer, &dataset.preparation);
+        scorer.add(range, block);
+        columns.add(block);
+    })?;
+    let tally = predictor.tally().cloned();
+    if dataset.outliers.count > 0 {
+        predictor.replace_rows(infer, &dataset.outliers, dataset)?;
+        predictor.run(&mut |_, block| scorer.add_outliers(block))?;
+    }
+    drop(predictor);
+    let metrics = |(degrees, rows): (f64, Rows)| -> Result<(f64, MetricSet), Stop> {
+        let mut predictor = found.forecaster(infer, (&rows, true), dataset, (draws, context))?;
+        let mut scorer = Scorer::new(&rows, examples, dataset, infer)?;
+        predictor.run(&mut |range, block| {
+            block.undo(infer, &dataset.preparation);
+            scorer.add(range, block);
+        })?;
+        Ok((degrees, scorer.finish()))
+    };
+    let turned = dataset.turned().map(metrics).collect::<Result<_, Stop>>()?;
+    Ok(Evaluation {
+        turned,
+        tally,
+        rejection: scorer.rejection(),
+        metrics: scorer.finish(),
+        predictions: columns.finish(),
+    })
+}

@@ -1,0 +1,98 @@
+//! Iterates and members as a posterior: for every method that collects them.
+
+pub mod report;
+
+use crate::draws::Draws;
+use crate::outcome::Outcome;
+use crate::posterior::{Parts, Posterior};
+use crate::summary::{SiteSummary, summaries_of_draws};
+use bnnc_abi::iterates::Covariance;
+use bnnc_abi::manifest::Infer;
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_core::context::{Context, Stop};
+use bnnc_core::predict::predictive_draws;
+use bnnc_core::states::Values;
+use bnnc_data::Dataset;
+use bnnc_training::Fitted;
+use bnnc_training::iterates::Collected;
+use bnnc_training::start;
+use serde_json::Value;
+use std::sync::Arc;
+
+impl Posterior for Collected {
+    fn values(&self) -> &Arc<Values> {
+        &self.values
+    }
+
+    fn point(&self) -> &Arc<Values> {
+        &self.mean
+    }
+
+    fn fitted(&self) -> Option<&Fitted> {
+        Some(&self.fitted)
+    }
+
+    fn warnings(&self, infer: &Infer, rows: usize, dataset: &Dataset) -> Vec<Diagnostic> {
+        let mut warnings = report::warnings(infer, self, rows);
+        warnings.extend(bnnc_training::report::warnings(infer, &self.fitted, dataset));
+        warnings
+    }
+
+    fn predictive_draws(&self, infer: &Infer) -> usize {
+        predictive_draws(infer, self.draws)
+    }
+
+    fn draws(&self, _: &Infer, _: usize, _: &Context) -> Result<Option<Draws>, Stop> {
+        Ok(Some(Draws {
+            values: self.values.clone(),
+            count: self.draws,
+        }))
+    }
+
+    fn variances(&self, state: &str) -> Option<&[f64]> {
+        self.variances.get(state).map(Vec::as_slice)
+    }
+
+    fn start(&self, infer: &Infer) -> start::Found {
+        start::Found {
+            point: self.mean.clone(),
+            members: self.members.clone(),
+            iterates: found(infer, self),
+        }
+    }
+
+    fn summaries(&self, infer: &Infer, context: &Context) -> Result<Vec<SiteSummary>, Stop> {
+        summaries_of_draws(infer, &self.values, self.draws, context)
+    }
+
+    fn diagnostics(&self, value: &mut Value, infer: &Infer, outcome: &Outcome) {
+        let rows = outcome.splits.last().map_or(0, |split| split.train);
+        report::diagnostics(value, infer, self, rows);
+    }
+
+    fn table(&self, infer: &Infer, outcome: &Outcome) -> String {
+        let rows = outcome.splits.last().map_or(0, |split| split.train);
+        report::table(infer, self, rows)
+    }
+
+    fn work(&self, infer: &Infer) -> String {
+        report::work(infer, self)
+    }
+
+    fn parts(&self, _: &Infer, _: &[SiteSummary]) -> Parts {
+        Parts::Values
+    }
+}
+
+/// The iterates of a finished infer for those that take them; nothing where it holds none.
+fn found(infer: &Infer, found: &Collected) -> Option<start::Iterates> {
+    // The draws of a Gaussian are no iterates; members of an ensemble serve as well as iterates of one training.
+    let is_gaussian = infer
+        .iterated()
+        .is_some_and(|swag| swag.gaussian.covariance != Covariance::Snapshots);
+    (!is_gaussian).then(|| start::Iterates {
+        infer: infer.name.clone(),
+        values: found.values.clone(),
+        count: found.draws,
+    })
+}

@@ -1,0 +1,167 @@
+//! What is said about iterates and members: diagnostics of the result object, and lines of the table for people.
+
+use crate::posterior::of_sites;
+use bnnc_abi::iterates::{Covariance, Swag};
+use bnnc_abi::manifest::Infer;
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_core::codes::iterates;
+use bnnc_core::number::finite;
+use bnnc_training::iterates::Collected;
+use bnnc_training::{Fitted, report};
+use serde_json::{Value, json};
+
+/// Adds to the diagnostics of an infer.
+pub fn diagnostics(value: &mut Value, infer: &Infer, found: &Collected, rows: usize) {
+    let fitted = &found.fitted;
+    report::losses(value, infer, fitted, rows);
+    match infer.iterated() {
+        Some(swag) => {
+            let (form, rank) = match swag.gaussian.covariance {
+                Covariance::Point => ("point", 0),
+                Covariance::Diagonal => ("diagonal", 0),
+                Covariance::LowRank(_) => ("low_rank", found.iterates.1),
+                Covariance::Snapshots => ("snapshots", 0),
+            };
+            value["best_epoch"] = json!(fitted.best_epoch);
+            value["iterates"] = json!(found.iterates.0);
+            value["covariance"] = json!(form);
+            value["rank"] = json!(rank);
+            value["scale"] = finite(swag.gaussian.scale);
+            if let Some(breadth) = found.breadth {
+                value["breadth"] = finite(breadth);
+            }
+        }
+        None => {
+            let trainings = found.trainings.iter().map(|training| {
+                json!({
+                    "seed": training.seed,
+                    "loss": finite(training.loss),
+                    "epochs": training.epochs,
+                    "best_epoch": training.best_epoch,
+                    "steps": training.steps,
+                })
+            });
+            value["members"] = trainings.collect();
+        }
+    }
+    value["sites"] = of_sites(infer, |site| &site.kl);
+}
+
+/// A loss of a row that rises by more is no learning.
+const ASTRAY: f64 = 1.0;
+
+/// The warnings about the iterates of an infer, on this number of rows.
+pub fn warnings(infer: &Infer, found: &Collected, rows: usize) -> Vec<Diagnostic> {
+    let fitted = &found.fitted;
+    let Some(swag) = infer.iterated() else {
+        return Vec::new();
+    };
+    let losses = fitted.history.means();
+    let rise = match (losses.first(), losses.last()) {
+        (Some(first), Some(last)) => (last - first) / rows.max(1) as f64,
+        _ => 0.0,
+    };
+    let astray = (rise > ASTRAY).then(|| iterates::iterates_astray(&infer.name, rise));
+    let is_gaussian = matches!(
+        swag.gaussian.covariance,
+        Covariance::Diagonal | Covariance::LowRank(_)
+    );
+    let is_still =
+        is_gaussian && swag.options.iterates.is_none() && swag.train.options.batch_of(rows) >= rows;
+    let still = is_still.then(|| iterates::still_iterates(&infer.name, rows));
+    let falling = match swag.gaussian.covariance {
+        Covariance::Point => None,
+        _ if is_still => None,
+        _ => fall(swag, fitted).map(|fall| iterates::falling_rate(&infer.name, fall)),
+    };
+    let is_told = still.is_some() || falling.is_some();
+    let broad = found
+        .breadth
+        .filter(|breadth| !is_told && !(1.0 / BROAD..=BROAD).contains(breadth));
+    let broad = broad.map(|breadth| iterates::other_breadth(&infer.name, breadth, swag.gaussian.scale));
+    astray
+        .into_iter()
+        .chain(still)
+        .chain(falling)
+        .chain(broad)
+        .collect()
+}
+
+/// The variances of a Gaussian over iterates are those of the posterior up to this factor: standard deviations up to five.
+const BROAD: f64 = 25.0;
+
+/// The scatter of iterates is that of steps of one size, up to this factor.
+const FALL: f64 = 2.0;
+
+/// The factor by which the learning rate falls while iterates are taken, where it is large; infinite where the rate falls to zero.
+fn fall(swag: &Swag, fitted: &Fitted) -> Option<f64> {
+    let planned = fitted.planned;
+    let taken: Vec<f64> = (1..=fitted.epochs)
+        .filter(|epoch| swag.takes(*epoch, planned))
+        .map(|epoch| swag.train.options.schedule.factor(epoch as f64 / planned as f64))
+        .collect();
+    let counted = match swag.options.keep {
+        0 => &taken[..],
+        keep => &taken[taken.len().saturating_sub(keep)..],
+    };
+    let (least, most) = counted
+        .iter()
+        .fold((f64::INFINITY, 0.0_f64), |(least, most), rate| {
+            (least.min(*rate), most.max(*rate))
+        });
+    let fall = most / least;
+    (swag.options.iterates.is_none() && fall > FALL).then_some(fall)
+}
+
+/// Lines of the table.
+pub fn table(infer: &Infer, found: &Collected, rows: usize) -> String {
+    let mut text = report::head(infer, &found.fitted, rows);
+    match infer.iterated() {
+        Some(_) => {
+            let (iterates, rank) = found.iterates;
+            text.push_str(&format!("  {:<21} {iterates:>10}\n", "iterates"));
+            if rank > 0 {
+                text.push_str(&format!("  {:<21} {rank:>10}\n", "rank"));
+            }
+        }
+        None => {
+            text.push_str(&format!("  {:<21} {:>10}\n", "members", members(infer, found)));
+            let losses = || found.trainings.iter().map(|training| training.loss);
+            let (best, worst) = (
+                losses().fold(f64::INFINITY, f64::min),
+                losses().fold(f64::NEG_INFINITY, f64::max),
+            );
+            let range = format!(
+                "{} to {}",
+                report::per_row(worst, rows),
+                report::per_row(best, rows)
+            );
+            text.push_str(&format!("  {:<21} {range:>10}\n", "of each member"));
+        }
+    }
+    text.push('\n');
+    text
+}
+
+/// What was done, in a few words.
+pub fn work(infer: &Infer, found: &Collected) -> String {
+    let Collected { fitted, iterates, .. } = found;
+    match infer.iterated() {
+        Some(_) => format!(
+            "{} epochs, {} steps, {} iterates",
+            fitted.epochs, fitted.steps, iterates.0
+        ),
+        None => format!("{} members, {} steps", members(infer, found), fitted.steps),
+    }
+}
+
+/// How many members there are, and of how many where the user stopped before the last.
+fn members(infer: &Infer, found: &Collected) -> String {
+    let count = found.members.len();
+    match infer.ensemble() {
+        Some(ensemble) if found.fitted.interrupted => {
+            format!("{count} of {}, interrupted", ensemble.options.members)
+        }
+        _ => count.to_string(),
+    }
+}

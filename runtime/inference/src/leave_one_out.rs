@@ -1,0 +1,207 @@
+//! PSIS-LOO and WAIC of the training rows: the draws that are taken, their likelihoods, the sums.
+
+use crate::chains::Chain;
+use crate::chains::Sampled;
+use crate::draws::Draws;
+use crate::posterior::Posterior;
+use bnnc_abi::manifest::{Infer, Output, OutputKind};
+use bnnc_abi::sampling::{Correction, LeaveOneOut as Wanted, Sampling, Transition};
+use bnnc_core::context::{Context, Stop};
+use bnnc_core::feed::examples;
+use bnnc_core::predict::{Predictor, units};
+use bnnc_core::states::Values;
+use bnnc_data::Dataset;
+use bnnc_mcmc::loo::{LeaveOneOut, Row, Total};
+use std::sync::Arc;
+
+/// Log likelihoods that are computed without being asked, and numbers of positions that are held for it.
+const LIKELIHOODS: usize = 8_000_000;
+
+/// Draws of an approximation that rows are left out with, where the limits allow them: the Pareto shape is then judged by 0.67,
+/// and the Monte Carlo error is small beside the error over rows.
+const DRAWS: usize = 1000;
+
+/// The leave-one-out estimates of the training rows, in the target's own units.
+#[derive(Clone, Debug)]
+pub struct LeftOut {
+    /// Sums over rows.
+    pub total: Total,
+    /// The estimates of each row.
+    pub rows: Vec<Row>,
+    /// Draws that they were computed from.
+    pub draws: usize,
+}
+
+/// The draws, of `all`, that rows are left out with; `None` where none are: as many as keep to some millions of likelihoods and of
+/// numbers of their positions, and no fewer than predictions are made of.
+pub fn draws(sampling: &Sampling, sizes: (usize, usize), there_are: (usize, usize)) -> Option<usize> {
+    chosen((sampling, sampling.options.leave_one_out), sizes, there_are)
+}
+
+fn chosen(
+    (sampling, wanted): (&Sampling, Wanted),
+    (rows, dimension): (usize, usize),
+    (predictive, all): (usize, usize),
+) -> Option<usize> {
+    let few = rows.saturating_mul(predictive) <= LIKELIHOODS;
+    let wanted = match wanted {
+        Wanted::Never => false,
+        Wanted::Automatic => few,
+        Wanted::Always => true,
+    };
+    let draws = (LIKELIHOODS / rows.max(dimension).max(1))
+        .max(predictive)
+        .min(all);
+    (wanted && is_posterior(sampling, rows) && rows >= 2 && draws >= 4).then_some(draws)
+}
+
+/// Leaves each training row out of what was found. Chains are left out as their options say, or where `asked`; approximations where
+/// `asked`. `None` where there are no draws of a posterior, or where all draws are the same.
+///
+/// # Errors
+/// A file of draws that cannot be read, a limit of the machine.
+pub fn leave_one_out(
+    infer: &Infer,
+    found: &dyn Posterior,
+    dataset: &Dataset,
+    asked: bool,
+    context: &Context,
+) -> Result<Option<LeftOut>, Stop> {
+    if let (Some(sampled), Some(sampling)) = (found.sampled(), infer.sampling()) {
+        return of_chains((infer, sampling), sampled, dataset, asked, context);
+    }
+    let rows = examples(&infer.bindings, &dataset.train);
+    if !asked || rows < 2 {
+        return Ok(None);
+    }
+    let Some(Draws { values, count }) = found.draws(infer, draws_of_approximation(infer, rows), context)?
+    else {
+        return Ok(None);
+    };
+    let drawn = Drawn {
+        values: &values,
+        draws: count,
+        ends: Vec::new(),
+    };
+    let left_out = sums(infer, &drawn, dataset, context)?;
+    // The log likelihoods of one point are the same under every draw.
+    let moves = left_out.rows.iter().any(|row| row.p_waic != 0.0);
+    Ok(moves.then_some(left_out))
+}
+
+/// The draws of an approximation that rows are left out with: at most `DRAWS`, so that likelihoods and positions stay within
+/// `LIKELIHOODS`, and at least those that predictions are made of.
+pub fn draws_of_approximation(infer: &Infer, rows: usize) -> usize {
+    let dimension = infer.cost.parameters;
+    DRAWS
+        .min(LIKELIHOODS / rows.max(dimension).max(1))
+        .max(infer.predictive_draws())
+}
+
+fn of_chains(
+    (infer, sampling): (&Infer, &Sampling),
+    sampled: &Sampled,
+    dataset: &Dataset,
+    asked: bool,
+    context: &Context,
+) -> Result<Option<LeftOut>, Stop> {
+    let rows = examples(&infer.bindings, &dataset.train);
+    let there_are = (sampled.predictive, sampled.draws());
+    let wanted = match (sampling.options.leave_one_out, asked) {
+        (Wanted::Automatic, true) => Wanted::Always,
+        (wanted, _) => wanted,
+    };
+    let Some(draws) = chosen((sampling, wanted), (rows, sampled.layout.dimension), there_are) else {
+        return Ok(None);
+    };
+    let values = match draws == sampled.predictive {
+        true => sampled.values.clone(),
+        false => Arc::new(sampled.spread(draws)?),
+    };
+    let drawn = Drawn {
+        values: &values,
+        draws,
+        ends: ends(sampled, draws),
+    };
+    Ok(Some(sums(infer, &drawn, dataset, context)?))
+}
+
+/// Draws of the states of a model.
+struct Drawn<'a> {
+    values: &'a Values,
+    draws: usize,
+    /// Where the draws of each chain end; empty where draws are independent.
+    ends: Vec<usize>,
+}
+
+/// The estimates of each training row, and their sums.
+fn sums(infer: &Infer, drawn: &Drawn<'_>, dataset: &Dataset, context: &Context) -> Result<LeftOut, Stop> {
+    let draws = drawn.draws;
+    let mut predictor = Predictor::new(infer, &dataset.train, dataset, draws, context)?;
+    predictor.set_parameters(drawn.values)?;
+    // A density of a standardised target is one per standard deviation.
+    let unit: f64 = infer
+        .outputs
+        .iter()
+        .map(|output| log_unit(infer, output, dataset))
+        .sum();
+    let mut estimator = LeaveOneOut::default();
+    let mut total = Total::new(draws);
+    let mut rows = Vec::new();
+    let mut log_likelihood = vec![0.0; draws];
+    predictor.likelihoods(|_, block| {
+        for row in 0..block.rows {
+            for (draw, value) in log_likelihood.iter_mut().enumerate() {
+                *value = block.log_likelihood[draw * block.rows + row] - unit;
+            }
+            let mut chains = Vec::with_capacity(drawn.ends.len());
+            let mut first = 0;
+            for end in &drawn.ends {
+                chains.push(&log_likelihood[first..*end]);
+                first = *end;
+            }
+            let efficiency = match chains.is_empty() {
+                true => 1.0,
+                false => estimator.relative_efficiency(&chains),
+            };
+            let of_row = estimator.row(&log_likelihood, efficiency);
+            total.add(&of_row);
+            rows.push(of_row);
+        }
+    })?;
+    Ok(LeftOut { total, rows, draws })
+}
+
+/// The logarithm of the unit of the densities of an output, in its own units.
+pub fn log_unit(infer: &Infer, output: &Output, dataset: &Dataset) -> f64 {
+    match output.kind {
+        OutputKind::Real => output.elements() as f64 * units(infer, output, &dataset.preparation).sd.ln(),
+        OutputKind::Count | OutputKind::Classes(_) | OutputKind::Bool => 0.0,
+    }
+}
+
+/// Whether the draws are of the posterior itself: a row can be taken out of no other law.
+fn is_posterior(sampling: &Sampling, rows: usize) -> bool {
+    let share = match &sampling.transition {
+        Transition::Penalty(penalty)
+            if penalty.correction == Correction::Naive && !penalty.takes_all(rows) =>
+        {
+            return false;
+        }
+        Transition::Penalty(penalty) => penalty.share(rows),
+        _ => 1.0,
+    };
+    share == sampling.options.temperature
+}
+
+/// Where the draws of each chain end among so many that are evenly spaced over all.
+fn ends(sampled: &Sampled, draws: usize) -> Vec<usize> {
+    let all = sampled.draws();
+    let mut before = 0;
+    let end = |chain: &Chain| {
+        before += chain.store.len();
+        // Draw number `at` of these is draw `at * all / draws` of all.
+        (before * draws).div_ceil(all.max(1))
+    };
+    sampled.chains.iter().map(end).collect()
+}

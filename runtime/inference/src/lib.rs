@@ -1,0 +1,16 @@
+//! What inferences find, as the rest of a run sees it: a trait that each method implements, and the results that are reported.
+
+pub mod chains;
+pub mod comparison;
+pub mod draws;
+pub mod evaluate;
+pub mod held;
+pub mod iterates;
+pub mod leave_one_out;
+pub mod method;
+pub mod outcome;
+pub mod positions;
+pub mod posterior;
+pub mod prune;
+pub mod sites;
+pub mod summary;

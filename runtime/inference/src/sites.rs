@@ -1,0 +1,110 @@
+//! Positions as values of the sites, on their declared scale.
+
+use crate::chains::Sampled;
+use bnnc_abi::manifest::{Infer, SiteReport};
+use bnnc_abi::names::Names;
+use bnnc_base::fault::Fault;
+use bnnc_base::shape::{Sizes, Symbol};
+use bnnc_core::context::{Context, Stop};
+use bnnc_core::feed::Feed;
+use bnnc_core::ports;
+use bnnc_data::Dataset;
+use bnnc_kernels::executor::Machine;
+
+/// Elements of sites that one call computes.
+const ELEMENTS: usize = 1 << 16;
+
+/// The program that takes positions to sites.
+pub struct Sites<'a> {
+    infer: &'a Infer,
+    sampled: &'a Sampled,
+    machine: Machine,
+    per_call: usize,
+    /// Memory for one state at the draws of a call.
+    state: Vec<f64>,
+}
+
+impl<'a> Sites<'a> {
+    /// Prepares the program.
+    ///
+    /// # Errors
+    /// A limit of the machine.
+    pub fn new(
+        infer: &'a Infer,
+        sampled: &'a Sampled,
+        dataset: &Dataset,
+        context: &Context,
+    ) -> Result<Sites<'a>, Stop> {
+        let per_call = (ELEMENTS / infer.cost.parameters.max(1)).clamp(1, 1000);
+        let sizes = Sizes::default().with(Symbol::Draws, per_call);
+        let mut machine = Machine::new(&infer.sites, sizes, context.pool.clone())?;
+        let plan = &infer.sites.plan;
+        // What all examples share may be needed by sites that are sampled as their noise.
+        Feed::of_plan((infer, plan), &dataset.train, dataset, true)?.write_shared(&mut machine)?;
+        for state in infer.states.iter().filter(|state| !sampled.layout.moves(state)) {
+            if let Some(values) = sampled.mean.get(&state.name) {
+                ports::real(&mut machine, &state.name, values)?;
+            }
+        }
+        Ok(Sites {
+            infer,
+            sampled,
+            machine,
+            per_call,
+            state: Vec::new(),
+        })
+    }
+
+    /// A site of the infer's reports.
+    pub fn report(&self, site: usize) -> &'a SiteReport {
+        &self.infer.reports[site]
+    }
+
+    /// The names of the elements of sites.
+    pub fn names(&self) -> &'a Names {
+        &self.infer.names
+    }
+
+    /// Visits the draws of a chain in blocks: `visit(site, values)`, values `[draws of the block, ..]`, for each of the sites
+    /// that are wanted, by their number in the infer's reports.
+    ///
+    /// # Errors
+    /// A bug of the machine, a file that cannot be read.
+    pub fn visit(
+        &mut self,
+        chain: usize,
+        wanted: &[usize],
+        mut visit: impl FnMut(usize, &[f64]),
+    ) -> Result<(), Stop> {
+        let store = &self.sampled.chains[chain].store;
+        let (count, record) = (store.len(), store.layout().width());
+        let mut values = Vec::new();
+        for first in (0..count).step_by(self.per_call) {
+            let draws = first..(first + self.per_call).min(count);
+            let records = store.records(draws)?;
+            self.compute(&records, record)?;
+            for site in wanted {
+                let name = &self.infer.reports[*site].name;
+                values.resize(self.machine.count(name)?, 0.0);
+                self.machine.read_into(name, &mut values)?;
+                visit(*site, &values);
+            }
+        }
+        Ok(())
+    }
+
+    fn compute(&mut self, records: &[f64], width: usize) -> Result<(), Fault> {
+        let draws = records.len() / width.max(1);
+        self.machine
+            .set_sizes(&Sizes::default().with(Symbol::Draws, draws))?;
+        for (name, range) in &self.sampled.layout.slots {
+            self.state.clear();
+            for record in records.chunks_exact(width) {
+                self.state.extend_from_slice(&record[range.clone()]);
+            }
+            ports::real(&mut self.machine, name, &self.state)?;
+        }
+        self.machine.run()?;
+        Ok(())
+    }
+}

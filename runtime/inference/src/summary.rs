@@ -1,0 +1,172 @@
+//! Posterior summaries of sites, from draws on the declared scale.
+
+use crate::chains::Quantity;
+use bnnc_abi::manifest::{Infer, SiteReport};
+use bnnc_base::shape::{Sizes, Symbol};
+use bnnc_core::context::{Context, Stop};
+use bnnc_core::ports;
+use bnnc_core::states::Values;
+use bnnc_data::metrics::{Summary, sorted};
+use bnnc_kernels::executor::Machine;
+
+/// Draws behind every summary.
+pub const DRAWS: usize = 1000;
+
+/// The `step` coordinate of these draws: no training step and no prediction has it.
+const SUMMARY_STEP: i32 = -2;
+
+/// Sites with more elements than this are reported by file only.
+pub const SMALL: usize = 64;
+
+/// Elements of sites that one call may draw.
+const ELEMENTS: usize = 1 << 18;
+
+/// The summary of one site, element by element.
+#[derive(Clone, Debug)]
+pub struct SiteSummary {
+    /// Its name.
+    pub name: String,
+    /// Its axes.
+    pub shape: Vec<usize>,
+    /// One per element.
+    pub elements: Vec<Summary>,
+    /// The name of each element: `beta[age]`.
+    pub names: Vec<String>,
+    /// The names of the positions along each axis, where it has them.
+    pub axes: Vec<Option<Vec<String>>>,
+    /// Whether the program declares it itself; otherwise it is of a layer.
+    pub own: bool,
+}
+
+impl SiteSummary {
+    /// The summaries of the elements of a site.
+    pub fn new(infer: &Infer, site: &SiteReport, elements: Vec<Summary>) -> SiteSummary {
+        let shape = site.shape.resolve(&Sizes::default());
+        let axis =
+            |(at, size): (usize, &usize)| infer.names.axis(&site.name, at, *size).map(<[String]>::to_vec);
+        SiteSummary {
+            name: site.name.clone(),
+            names: (0..elements.len())
+                .map(|at| infer.names.element(&site.name, &shape, at))
+                .collect(),
+            axes: shape.iter().enumerate().map(axis).collect(),
+            own: infer.names.declares(&site.name),
+            shape,
+            elements,
+        }
+    }
+}
+
+/// Summaries of the sites whose elements are among the quantities of sampled chains.
+pub fn of_draws(infer: &Infer, quantities: &[Quantity]) -> Vec<SiteSummary> {
+    let of_site = |(at, site): (usize, &SiteReport)| {
+        let elements = quantities
+            .iter()
+            .filter(|quantity| quantity.element.is_some_and(|(found, _)| found == at));
+        let summary = |quantity: &Quantity| Summary {
+            mean: quantity.summary.mean,
+            sd: quantity.summary.sd,
+            q05: quantity.summary.q05,
+            q50: quantity.summary.median,
+            q95: quantity.summary.q95,
+        };
+        SiteSummary::new(infer, site, elements.map(summary).collect())
+    };
+    let all = infer.reports.iter().enumerate().map(of_site);
+    all.filter(|site| !site.elements.is_empty()).collect()
+}
+
+/// Draws per call of the program that draws sites: all of them are drawn, small or not.
+pub fn draws_per_call(infer: &Infer) -> usize {
+    (ELEMENTS / infer.cost.parameters.max(1)).clamp(1, DRAWS)
+}
+
+/// Summaries of all small sites, from draws that the program makes.
+///
+/// # Errors
+/// A limit of the machine.
+pub fn summaries(infer: &Infer, values: &Values, context: &Context) -> Result<Vec<SiteSummary>, Stop> {
+    summaries_of_draws(infer, values, DRAWS, context)
+}
+
+/// Summaries of all small sites at so many draws; the states that differ between draws hold one value for each.
+///
+/// # Errors
+/// A limit of the machine.
+pub fn summaries_of_draws(
+    infer: &Infer,
+    values: &Values,
+    draws: usize,
+    context: &Context,
+) -> Result<Vec<SiteSummary>, Stop> {
+    let size = |shape: &bnnc_base::shape::Shape| shape.count(&Sizes::default());
+    let small: Vec<_> = infer
+        .reports
+        .iter()
+        .filter(|site| size(&site.shape) <= SMALL)
+        .collect();
+    if small.is_empty() {
+        return Ok(Vec::new());
+    }
+    let per_call = draws_per_call(infer).min(draws);
+    let mut machine = Machine::new(
+        &infer.sites,
+        Sizes::default().with(Symbol::Draws, per_call),
+        context.pool.clone(),
+    )?;
+    let mut drawn: Vec<(&str, &[f64])> = Vec::new();
+    for state in infer.states.iter().filter(|state| state.parameter) {
+        match values.get_key_value(&state.name) {
+            Some((name, values)) if machine.has_port(name) && machine.is_per_draw(name) => {
+                drawn.push((name, values));
+            }
+            Some((name, values)) => ports::real(&mut machine, name, values)?,
+            None => {}
+        }
+    }
+    let mut found: Vec<Vec<Vec<f64>>> = small
+        .iter()
+        .map(|site| {
+            (0..size(&site.shape))
+                .map(|_| Vec::with_capacity(draws))
+                .collect()
+        })
+        .collect();
+    let mut first = 0;
+    while first < draws {
+        let count = per_call.min(draws - first);
+        machine.set_sizes(&Sizes::default().with(Symbol::Draws, count))?;
+        for (name, values) in &drawn {
+            let width = values.len() / draws;
+            ports::real(
+                &mut machine,
+                name,
+                &values[first * width..(first + count) * width],
+            )?;
+        }
+        ports::int(&mut machine, "draw0", first as i32)?;
+        ports::int(&mut machine, "step", SUMMARY_STEP)?;
+        machine.run()?;
+        for (site, columns) in small.iter().zip(&mut found) {
+            let values = machine.read_real(&site.name)?;
+            for row in values.chunks_exact(columns.len().max(1)) {
+                columns
+                    .iter_mut()
+                    .zip(row)
+                    .for_each(|(column, value)| column.push(*value));
+            }
+        }
+        first += count;
+    }
+    let summary = |columns: Vec<Vec<f64>>| -> Vec<Summary> {
+        columns
+            .into_iter()
+            .map(|column| Summary::of_sorted(&sorted(column.into_iter())))
+            .collect()
+    };
+    let named = small
+        .iter()
+        .zip(found)
+        .map(|(site, columns)| SiteSummary::new(infer, site, summary(columns)));
+    Ok(named.collect())
+}

@@ -1,0 +1,116 @@
+//! Predictions with some weights integrated over a box that spans the iterates (Zeng and Van den Broeck 2023).
+//!
+//! The posterior is a mixture over the iterates: within each, the chosen weights are uniform on the box, and all others have the values of the
+//! iterate. Where the location of an observation is affine in the chosen weights, or affine between kinks, the integrals are exact.
+
+pub mod boxes;
+pub mod choice;
+pub mod classes;
+pub mod errors;
+pub mod function;
+pub mod integrals;
+pub mod local;
+pub mod memory;
+pub mod method;
+pub mod mixture;
+pub mod moves;
+pub mod normals;
+pub mod pieces;
+mod posterior;
+pub mod published;
+pub mod report;
+pub mod sampled;
+
+use bnnc_abi::collapsed::{Collapsed, Form};
+use bnnc_abi::laplace::Likelihood;
+use bnnc_abi::manifest::{Infer, OutputKind};
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_core::codes;
+use bnnc_core::context::{Context, Stop};
+use bnnc_core::forecast::Forecaster;
+use bnnc_core::predict::predictive_draws;
+use bnnc_core::states::Values;
+use bnnc_core::tally::Tally;
+use bnnc_data::{Dataset, Rows};
+use boxes::Boxes;
+use choice::Choice;
+use integrals::Integrals;
+pub use posterior::Integrated;
+use sampled::Draws;
+
+/// Whether the integrals have exact forms. Else the weights are drawn from the box.
+pub fn is_exact(infer: &Infer, collapsed: &Collapsed) -> bool {
+    let Some(output) = infer.only_output() else {
+        return false;
+    };
+    let elements = output.elements();
+    let fits = match (collapsed.likelihood, &output.kind) {
+        (Likelihood::Normal, _) => collapsed.outputs == elements,
+        (Likelihood::Categorical, OutputKind::Classes(count)) => *count == collapsed.outputs && elements == 1,
+        (Likelihood::Bernoulli, _) => collapsed.outputs == 1 && elements == 1,
+        (Likelihood::Categorical | Likelihood::Other, _) => false,
+    };
+    fits && collapsed.local.is_some() && !matches!(collapsed.form, Form::Sampled(_))
+}
+
+/// The draws that predictions are made of, with so many iterates: quantiles, where integrals are exact.
+pub fn draws(infer: &Infer, collapsed: &Collapsed, iterates: usize) -> usize {
+    match is_exact(infer, collapsed) {
+        true => infer.predictive_draws(),
+        false => predictive_draws(infer, iterates * collapsed.options.draws.max(1)),
+    }
+}
+
+/// Predictions for rows whose target may be unknown, from the states at so many iterates.
+///
+/// # Errors
+/// Columns that do not fit, or a limit.
+pub fn forecaster<'a>(
+    (infer, collapsed): (&'a Infer, &'a Collapsed),
+    (values, iterates, choice): (&'a Values, usize, &Choice),
+    (rows, is_known): (&Rows, bool),
+    dataset: &Dataset,
+    (draws, context): (usize, &'a Context),
+) -> Result<Box<dyn Forecaster + 'a>, Stop> {
+    if is_exact(infer, collapsed) {
+        let found = (values, iterates, choice);
+        let rows = (rows, is_known);
+        let integrals = Integrals::new((infer, collapsed), found, rows, dataset, (draws, context))?;
+        return Ok(Box::new(integrals));
+    }
+    let boxes = Boxes::new(collapsed, values, iterates);
+    let (found, rows) = ((values, &boxes), (rows, is_known));
+    let drawn = Draws::new((infer, collapsed), found, rows, dataset, (draws, context))?;
+    Ok(Box::new(drawn))
+}
+
+/// What is worth knowing of iterates that a box is made of, and of integrals over it.
+pub fn warnings(
+    infer: &Infer,
+    collapsed: &Collapsed,
+    found: &Integrated,
+    tally: Option<&Tally>,
+) -> Vec<Diagnostic> {
+    let mut warnings = Vec::new();
+    let is_point = found.choice.columns.is_empty();
+    if is_point {
+        let why = match found.collected.draws {
+            0 | 1 => "there is one iterate".to_owned(),
+            draws => format!("the {draws} iterates agree in every weight that may be collapsed"),
+        };
+        warnings.push(codes::point(&infer.name, &why));
+    }
+    if collapsed.options.is_published() {
+        warnings.push(codes::looks_ahead(&infer.name));
+    }
+    if let Some((tally, why)) = tally.and_then(|tally| Some((tally, tally.why.as_ref()?))) {
+        let error = Some(tally.log_density_error).filter(|error| *error > 0.0);
+        let rows = (tally.drawn_rows, tally.rows, collapsed.options.draws);
+        warnings.push(codes::too_many_pieces(&infer.name, rows, (why, error)));
+    }
+    let is_shared = tally.is_some_and(|tally| tally.is_shared);
+    if is_shared && collapsed.likelihood == Likelihood::Categorical {
+        warnings.push(codes::others_held(&infer.name));
+    }
+    warnings
+}

@@ -1,0 +1,140 @@
+//! The box of the weights that may be integrated over, from their iterates.
+
+use bnnc_abi::collapsed::{Collapsed, Extent};
+use bnnc_core::states::Values;
+use std::ops::Range;
+
+/// Half the width that the published code gives the box of a bias whose iterates agree.
+const HALF_OF_POINT: f64 = 5e-5;
+
+/// One weight whose box is no point.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Column {
+    /// Its number among all elements of the sites that may be collapsed, one after the other.
+    pub number: u32,
+    /// The site among those.
+    pub site: usize,
+    /// The element of the site.
+    pub element: usize,
+    /// The lower end of its box.
+    pub lower: f64,
+    /// The upper end.
+    pub upper: f64,
+}
+
+impl Column {
+    /// How far the box reaches.
+    pub fn width(&self) -> f64 {
+        self.upper - self.lower
+    }
+
+    /// A place near the middle of the box; not the middle itself, since kinks often go through it.
+    pub fn base(&self) -> f64 {
+        // The fractional parts of the multiples of the golden ratio are all different.
+        let apart = (f64::from(self.number) * 0.618_033_988_749_894_9).fract() - 0.5;
+        self.lower + (0.5 + 0.02 * apart) * self.width()
+    }
+}
+
+/// The box, and the iterates in it.
+#[derive(Clone, Debug)]
+pub struct Boxes {
+    /// The weights.
+    pub columns: Vec<Column>,
+    /// Their values at the iterates: `[iterates, columns]`.
+    pub values: Vec<f64>,
+    /// How many iterates there are.
+    pub iterates: usize,
+}
+
+impl Boxes {
+    /// The box of states that hold `[iterates, ..]`. Weights that never move are left out: they have the value of every iterate. The published code has none
+    /// of these among those that it always takes.
+    pub fn new(collapsed: &Collapsed, values: &Values, iterates: usize) -> Boxes {
+        let mut columns = Vec::new();
+        let mut first = 0;
+        let options = &collapsed.options;
+        for (site, weights) in collapsed.weights.iter().enumerate() {
+            let is_widened = options.is_published() && options.always.contains(&site);
+            let own = values.get(&weights.state).map_or(&[][..], Vec::as_slice);
+            if own.len() == weights.elements * iterates {
+                for element in 0..weights.elements {
+                    let all = || own.iter().skip(element).step_by(weights.elements).copied();
+                    let (lower, upper) = match ends(options.extent, all) {
+                        (lower, upper) if lower == upper && is_widened => {
+                            (lower - HALF_OF_POINT, upper + HALF_OF_POINT)
+                        }
+                        ends => ends,
+                    };
+                    if upper > lower {
+                        let number = first + element as u32;
+                        columns.push(Column {
+                            number,
+                            site,
+                            element,
+                            lower,
+                            upper,
+                        });
+                    }
+                }
+            }
+            first += weights.elements as u32;
+        }
+        let mut boxes = Boxes {
+            columns,
+            values: Vec::new(),
+            iterates,
+        };
+        boxes.read(collapsed, values);
+        boxes
+    }
+
+    /// The same of some of the weights alone, by number in order; numbers without a box are left out.
+    pub fn only(mut self, collapsed: &Collapsed, values: &Values, numbers: &[u32]) -> Boxes {
+        self.columns
+            .retain(|column| numbers.binary_search(&column.number).is_ok());
+        self.read(collapsed, values);
+        self
+    }
+
+    fn read(&mut self, collapsed: &Collapsed, values: &Values) {
+        self.values.clear();
+        for iterate in 0..self.iterates {
+            let value = |column: &Column| {
+                let weights = &collapsed.weights[column.site];
+                let own = values.get(&weights.state);
+                own.map_or(0.0, |own| own[iterate * weights.elements + column.element])
+            };
+            self.values.extend(self.columns.iter().map(value));
+        }
+    }
+
+    /// The weights at an iterate.
+    pub fn at(&self, iterate: usize) -> &[f64] {
+        &self.values[self.range(iterate)]
+    }
+
+    fn range(&self, iterate: usize) -> Range<usize> {
+        let size = self.columns.len();
+        iterate * size..(iterate + 1) * size
+    }
+}
+
+/// The ends of the box of a weight.
+fn ends<I: Iterator<Item = f64>>(extent: Extent, all: impl Fn() -> I) -> (f64, f64) {
+    let range = all().fold((f64::INFINITY, f64::NEG_INFINITY), |(lower, upper), value| {
+        (lower.min(value), upper.max(value))
+    });
+    match extent {
+        Extent::Range => range,
+        Extent::Moments if range.0 >= range.1 => range,
+        Extent::Moments => {
+            let count = all().count() as f64;
+            let mean = all().sum::<f64>() / count;
+            let variance = all().map(|value| (value - mean).powi(2)).sum::<f64>() / count;
+            // A uniform on mean +- half has the variance half^2 / 3.
+            let half = (3.0 * variance).sqrt();
+            (mean - half, mean + half)
+        }
+    }
+}

@@ -1,0 +1,548 @@
+//! Predictions of classes and truth values: means of sigmoids over weights, averaged over the iterates.
+//!
+//! The probability of a class is that of its logit against the others, whose logits are held at the iterate; so the probabilities of all classes are
+//! normalised at the end.
+
+use crate::collapsed::errors::{self, Error};
+use crate::collapsed::function::Part;
+use crate::collapsed::integrals::Around;
+use bnnc_abi::collapsed::Sigmoid;
+use bnnc_core::predict::{Integrated, Predictive};
+use bnnc_kernels::pool::Pool;
+use bnnc_piecewise::{CUBIC_END_L2, Network, Noise, mean_sigmoid, mean_sigmoid_cubic};
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+use std::sync::OnceLock;
+
+/// Halvings of intervals of an integration, at most.
+const HALVINGS: usize = 1000;
+/// What integrals without a closed form are accurate to, relative to their size.
+const ACCURACY: f64 = 1e-10;
+/// Intervals that are integrated over apart.
+const PANELS: usize = 32;
+/// What a probability may differ from 0 or 1 at the ends of a law.
+const ALL: f64 = 1e-15;
+/// Doublings of the standard deviation within which the ends of a law are looked for.
+const DOUBLINGS: u32 = 20;
+
+/// Writes the probabilities of so many classes; the log likelihood where the right ones are known. The sum over rows of the probabilities before
+/// they are normalised.
+pub fn write(
+    all: &[Around],
+    (classes, sigmoid, right): (usize, Sigmoid, Option<&[i32]>),
+    pool: &Pool,
+    predictive: &mut Predictive,
+) -> f64 {
+    let rows = predictive.rows;
+    let raw = each(rows, pool, &|row| match raw(all, (row, classes), sigmoid) {
+        // The cubic gives nothing to logits far below the others, and so to all of very many equal ones.
+        none if none.iter().sum::<f64>() == 0.0 => self::raw(all, (row, classes), Sigmoid::Exact),
+        found => found,
+    });
+    predictive.draws = 1;
+    predictive.mean.clear();
+    predictive.draw.clear();
+    predictive.probabilities.clear();
+    predictive.log_likelihood.clear();
+    let off = each(rows, pool, &|row| {
+        let class = |class: usize| {
+            let more = |around: &Around| -others(&around.location[row * classes..(row + 1) * classes], class);
+            error(
+                all,
+                (row * classes + class, 1.0),
+                &more,
+                (sigmoid, raw[row][class]),
+            )
+        };
+        (0..classes).map(class).collect()
+    });
+    let mut said = Integrated::default();
+    let mut sum = 0.0;
+    for (row, (raw, off)) in raw.iter().zip(&off).enumerate() {
+        let total: f64 = raw.iter().sum();
+        sum += total;
+        predictive.probabilities.extend(raw.iter().map(|p| p / total));
+        let class = right.and_then(|right| usize::try_from(right[row]).ok());
+        let known = class.filter(|class| *class < classes);
+        let log = known.map_or(f64::NAN, |class| raw[class].ln() - total.ln());
+        predictive.log_likelihood.push(log);
+        // Of a quotient: the relative errors of both. Classes that share weights share draws, so that their errors may be one.
+        let of_total = off.iter().sum::<f64>() / total;
+        let relative = |class: usize| off[class] / raw[class] + of_total;
+        let absolute = |class: usize| off[class] / total + of_total * raw[class] / total;
+        said.error.push((0..classes).map(absolute).fold(0.0, f64::max));
+        if right.is_some() {
+            said.log_density.push(log);
+            said.log_density_error.push(known.map_or(f64::NAN, relative));
+        }
+    }
+    predictive.integrated = said;
+    sum
+}
+
+/// The error of a mean of sigmoids over the iterates, at one element of the location times a sign plus a number.
+fn error(
+    all: &[Around],
+    (at, sign): (usize, f64),
+    more: &dyn Fn(&Around) -> f64,
+    (sigmoid, mean): (Sigmoid, f64),
+) -> f64 {
+    let share = 1.0 / all.len().max(1) as f64;
+    let of = |around: &Around| {
+        let more = more(around);
+        let value = move |location: f64| value(sigmoid, sign * location + more);
+        errors::of_mean(&around.parts[at], &value, (mean, ACCURACY)).times(share)
+    };
+    all.iter().map(of).fold(Error::default(), Error::plus).total()
+}
+
+/// Writes the probability of a truth value; the log likelihood where the right one is known.
+pub fn truth(
+    all: &[Around],
+    (sigmoid, right): (Sigmoid, Option<&[i32]>),
+    pool: &Pool,
+    predictive: &mut Predictive,
+) {
+    let rows = predictive.rows;
+    let both = each(rows, pool, &|row| {
+        let mean = |sign: f64| {
+            let each = all
+                .iter()
+                .map(|around| mean(&around.parts[row], (sign, 0.0), sigmoid));
+            each.sum::<f64>() / all.len().max(1) as f64
+        };
+        vec![mean(-1.0), mean(1.0)]
+    });
+    predictive.draws = 1;
+    predictive.draw.clear();
+    predictive.probabilities.clear();
+    predictive.mean = both.iter().map(|both| both[1]).collect();
+    let log = |(row, both): (usize, &Vec<f64>)| {
+        let value = right.map(|right| usize::from(right[row] != 0));
+        value.map_or(f64::NAN, |value| both[value].ln())
+    };
+    predictive.log_likelihood = both.iter().enumerate().map(log).collect();
+    let off = |row: usize| error(all, (row, 1.0), &|_| 0.0, (sigmoid, both[row][1]));
+    predictive.integrated = Integrated {
+        error: (0..rows).map(off).collect(),
+        ..Integrated::default()
+    };
+    if let Some(right) = right {
+        let said = &mut predictive.integrated;
+        said.log_density = predictive.log_likelihood.clone();
+        let relative = |(row, error): (usize, &f64)| error / both[row][usize::from(right[row] != 0)];
+        said.log_density_error = said.error.iter().enumerate().map(relative).collect();
+    }
+}
+
+/// Computes something for each row, on all threads.
+fn each(rows: usize, pool: &Pool, of: &(dyn Fn(usize) -> Vec<f64> + Sync)) -> Vec<Vec<f64>> {
+    let found: Vec<OnceLock<Vec<f64>>> = (0..rows).map(|_| OnceLock::new()).collect();
+    pool.run(rows, &|_, row| {
+        let _ = found[row].set(of(row));
+    });
+    found.into_iter().filter_map(OnceLock::into_inner).collect()
+}
+
+/// The probability of each class against the others, averaged over the iterates.
+fn raw(all: &[Around], (row, classes): (usize, usize), sigmoid: Sigmoid) -> Vec<f64> {
+    let mut sums = vec![0.0; classes];
+    for around in all {
+        let logits = &around.location[row * classes..(row + 1) * classes];
+        for (class, sum) in sums.iter_mut().enumerate() {
+            let part = &around.parts[row * classes + class];
+            *sum += mean(part, (1.0, -others(logits, class)), sigmoid);
+        }
+    }
+    sums.iter().map(|sum| sum / all.len().max(1) as f64).collect()
+}
+
+/// The log of the sum of the exponentials of all logits but one.
+fn others(logits: &[f64], class: usize) -> f64 {
+    let all = || {
+        logits
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| *at != class)
+            .map(|(_, logit)| *logit)
+    };
+    let largest = all().fold(f64::NEG_INFINITY, f64::max);
+    match largest.is_finite() {
+        true => largest + all().map(|logit| (logit - largest).exp()).sum::<f64>().ln(),
+        false => largest,
+    }
+}
+
+/// The mean of the sigmoid of a function of uniform weights, times a sign, plus a number.
+pub fn mean(part: &Part, (sign, more): (f64, f64), sigmoid: Sigmoid) -> f64 {
+    if let Part::Network(Network { offset, terms, units }) = part
+        && units.is_empty()
+    {
+        let mut terms = terms.clone();
+        terms.iter_mut().for_each(|term| term.slope *= sign);
+        let offset = sign * offset + more;
+        return match sigmoid {
+            Sigmoid::Exact => mean_sigmoid(&terms, offset),
+            Sigmoid::Cubic => mean_sigmoid_cubic(&terms, offset, CUBIC_END_L2),
+        };
+    }
+    if let Part::Drawn(draws) = part {
+        let values = draws.iter().map(|draw| value(sigmoid, sign * draw + more));
+        return values.sum::<f64>() / draws.len().max(1) as f64;
+    }
+    let law = part.law(Noise::Normal { sd: 0.0 });
+    let (low, high) = part.support();
+    let spread = Spread {
+        centre: sign * law.mean() + more,
+        sd: law.variance().max(0.0).sqrt(),
+        ends: match sign > 0.0 {
+            true => (low + more, high + more),
+            false => (more - high, more - low),
+        },
+    };
+    match sign > 0.0 {
+        true => mean_of_law(&|y| 1.0 - law.cdf(y - more), &spread, sigmoid),
+        false => mean_of_law(&|y| law.cdf(more - y), &spread, sigmoid),
+    }
+}
+
+/// Where a law lies.
+struct Spread {
+    centre: f64,
+    sd: f64,
+    /// Of its support.
+    ends: (f64, f64),
+}
+
+/// The mean of a sigmoid `s` of a variable on an interval `[a, b]` that is above `y` with the probability `above(y)`: `s(a)` and the integral of `s' above`
+/// from `a` to `b`, none of whose terms is negative, so that small means are as accurate as large ones.
+fn mean_of_law(above: &dyn Fn(f64) -> f64, spread: &Spread, sigmoid: Sigmoid) -> f64 {
+    let &Spread { centre, sd, ends } = spread;
+    if sd == 0.0 {
+        return value(sigmoid, centre);
+    }
+    // A support is often far wider than what has any probability; where rounding hides that, it is all looked at.
+    let end = |sign: f64, probability: f64, last: f64| {
+        let places = (0..DOUBLINGS).map(|power| centre + sign * sd * f64::from(1_u32 << power));
+        let mut inside = places.take_while(|y| (ends.0..=ends.1).contains(y));
+        let reached = inside.find(|y| (above(*y) - probability).abs() <= ALL);
+        reached.unwrap_or(last)
+    };
+    let (from, to) = (end(-1.0, 1.0, ends.0), end(1.0, 0.0, ends.1));
+    let of = |y: f64| slope(sigmoid, y) * above(y);
+    let least = value(sigmoid, from);
+    let width = (to - from) / PANELS as f64;
+    let panels = (0..PANELS).map(|at| {
+        let (low, high) = (from + at as f64 * width, from + (at + 1) as f64 * width);
+        Panel::new(&of, (low, high), (of(low), of(0.5 * (low + high)), of(high)))
+    });
+    least + integral(&of, panels.collect(), least)
+}
+
+/// A sigmoid.
+fn value(sigmoid: Sigmoid, y: f64) -> f64 {
+    match sigmoid {
+        Sigmoid::Exact => mean_sigmoid(&[], y),
+        Sigmoid::Cubic => mean_sigmoid_cubic(&[], y, CUBIC_END_L2),
+    }
+}
+
+/// Its derivative.
+fn slope(sigmoid: Sigmoid, y: f64) -> f64 {
+    match sigmoid {
+        Sigmoid::Exact => {
+            let small = (-y.abs()).exp();
+            small / (1.0 + small).powi(2)
+        }
+        // That of (1 + s)^2 (2 - s) / 4 with s = y / end.
+        Sigmoid::Cubic => {
+            let s = (y / CUBIC_END_L2).clamp(-1.0, 1.0);
+            0.75 * (1.0 - s * s) / CUBIC_END_L2
+        }
+    }
+}
+
+/// An interval with the values of a function at its ends, its middle and its quarters.
+struct Panel {
+    ends: (f64, f64),
+    values: [f64; 5],
+}
+
+impl Panel {
+    /// From the values at the ends and in the middle.
+    fn new(of: &dyn Fn(f64) -> f64, ends: (f64, f64), (first, middle, last): (f64, f64, f64)) -> Panel {
+        let (left, right) = (
+            of(0.75 * ends.0 + 0.25 * ends.1),
+            of(0.25 * ends.0 + 0.75 * ends.1),
+        );
+        Panel {
+            ends,
+            values: [first, left, middle, right, last],
+        }
+    }
+
+    /// The integral by Simpson's rule on both halves, extrapolated, and how far both halves are from the whole: more than the error where the
+    /// function is smooth, about that where it jumps, as distribution functions do.
+    fn integral(&self) -> (f64, f64) {
+        let width = self.ends.1 - self.ends.0;
+        let [first, left, middle, right, last] = self.values;
+        let whole = width * (first + 4.0 * middle + last) / 6.0;
+        let halves = width * (first + 4.0 * left + 2.0 * middle + 4.0 * right + last) / 12.0;
+        let error = halves - whole;
+        (halves + error / 15.0, error.abs())
+    }
+
+    fn halves(&self, of: &dyn Fn(f64) -> f64) -> [Panel; 2] {
+        let centre = 0.5 * (self.ends.0 + self.ends.1);
+        let [first, left, middle, right, last] = self.values;
+        [
+            Panel::new(of, (self.ends.0, centre), (first, left, middle)),
+            Panel::new(of, (centre, self.ends.1), (middle, right, last)),
+        ]
+    }
+}
+
+impl PartialEq for Panel {
+    fn eq(&self, other: &Panel) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Panel {}
+
+impl PartialOrd for Panel {
+    fn partial_cmp(&self, other: &Panel) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// The largest has the largest error.
+impl Ord for Panel {
+    fn cmp(&self, other: &Panel) -> Ordering {
+        self.integral().1.total_cmp(&other.integral().1)
+    }
+}
+
+/// The integral of a function over panels, the worst of which is halved until all agree with themselves: their sum with `least` is good to
+/// [`ACCURACY`]. Where the rounding errors of the function are larger than that they are spread evenly when [`HALVINGS`] end it.
+fn integral(of: &dyn Fn(f64) -> f64, panels: BinaryHeap<Panel>, least: f64) -> f64 {
+    let sums = |panels: &BinaryHeap<Panel>| {
+        let integrals = panels.iter().map(Panel::integral);
+        integrals.fold((0.0, 0.0), |sum, (value, error)| (sum.0 + value, sum.1 + error))
+    };
+    let mut panels = panels;
+    let (mut value, mut error) = sums(&panels);
+    for _ in 0..HALVINGS {
+        if error <= ACCURACY * (least + value).max(f64::MIN_POSITIVE) {
+            break;
+        }
+        let Some(worst) = panels.pop() else { break };
+        let (old, wrong) = worst.integral();
+        (value, error) = (value - old, error - wrong);
+        for half in worst.halves(of) {
+            let (new, wrong) = half.integral();
+            (value, error) = (value + new, error + wrong);
+            panels.push(half);
+        }
+    }
+    sums(&panels).0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bnnc_math::philox::{key, uniform};
+    use bnnc_math::special::softplus;
+    use bnnc_piecewise::{Term, Unit};
+
+    /// `relu(w)` with `w` uniform on `[-1, 1]`: half of it is 0, half uniform on `[0, 1]`.
+    fn rectified(outgoing: f64) -> Part {
+        let terms = vec![Term {
+            slope: 1.0,
+            lower: -1.0,
+            upper: 1.0,
+        }];
+        let units = vec![Unit {
+            outgoing,
+            bias: 0.0,
+            terms,
+        }];
+        Part::Network(Network {
+            offset: 0.0,
+            terms: Vec::new(),
+            units,
+        })
+    }
+
+    /// The mean of the logistic function over `[low, high]`.
+    fn between(low: f64, high: f64) -> f64 {
+        (softplus(high) - softplus(low)) / (high - low)
+    }
+
+    #[test]
+    fn a_unit_in_a_sigmoid() {
+        for (outgoing, more) in [(1.0, 0.0), (3.0, -2.0), (-2.0, 0.7), (40.0, -20.0)] {
+            let want = 0.5 * bnnc_math::special::sigmoid(more)
+                + 0.5 * between(more.min(more + outgoing), more.max(more + outgoing));
+            let got = mean(&rectified(outgoing), (1.0, more), Sigmoid::Exact);
+            assert!((got - want).abs() < 1e-9, "{got} is not {want}");
+            let other = mean(&rectified(outgoing), (-1.0, -more), Sigmoid::Exact);
+            assert!((got + other - 1.0).abs() < 1e-9, "{got} and {other}");
+        }
+    }
+
+    /// Small probabilities are as accurate as large ones, relative to their size: their logarithms are what counts.
+    #[test]
+    fn a_unit_far_below() {
+        for more in [-25.0, -40.0, -300.0] {
+            let want = 0.5 * bnnc_math::special::sigmoid(more) + 0.5 * between(more, more + 1.0);
+            let got = mean(&rectified(1.0), (1.0, more), Sigmoid::Exact);
+            assert!((got / want - 1.0).abs() < 1e-8, "{got} is not {want}");
+        }
+    }
+
+    /// Four units: the law is a sum of four, each uniform over 0 to 1 or nothing, whose integral has no closed form.
+    #[test]
+    fn several_units_in_a_sigmoid() {
+        let unit = |outgoing: f64| {
+            let Part::Network(network) = rectified(outgoing) else {
+                unreachable!("a network")
+            };
+            network.units
+        };
+        let slopes = [1.0, -0.7, 0.4, 2.0];
+        let part = Part::Network(Network {
+            offset: 0.0,
+            terms: Vec::new(),
+            units: slopes.into_iter().flat_map(unit).collect(),
+        });
+        // The midpoint rule over all four weights, where those below zero are one point of half the mass.
+        let points: Vec<(f64, f64)> = (0..40)
+            .map(|at| ((f64::from(at) + 0.5) / 40.0, 0.5 / 40.0))
+            .chain([(0.0, 0.5)])
+            .collect();
+        for (sign, more) in [(1.0, -9.0), (-1.0, 0.3)] {
+            let mut want = 0.0;
+            for a in &points {
+                for b in &points {
+                    for c in &points {
+                        for d in &points {
+                            let sum = slopes[0] * a.0 + slopes[1] * b.0 + slopes[2] * c.0 + slopes[3] * d.0;
+                            want += a.1 * b.1 * c.1 * d.1 * bnnc_math::special::sigmoid(sign * sum + more);
+                        }
+                    }
+                }
+            }
+            let got = mean(&part, (sign, more), Sigmoid::Exact);
+            // The error of the rule: a twenty-fourth of the squared step times the sum of squared slopes times the largest curvature.
+            assert!((got / want - 1.0).abs() < 2e-4, "{got} is not {want}");
+        }
+    }
+
+    /// The sigmoids of a number and of its negative add up to 1, whatever the number's law: units with several weights each, whose distribution
+    /// functions round.
+    #[test]
+    fn both_truth_values_add_up_to_one() {
+        for units in 1..6 {
+            for seed in 0..8 {
+                let draw = |at: usize| uniform(key(seed, "units"), [0; 3], at as u64);
+                let unit = |number: usize| {
+                    let at = 16 * number;
+                    let terms = (0..3).map(|weight| {
+                        let lower = 2.0 * draw(at + 2 * weight) - 1.5;
+                        Term {
+                            slope: 4.0 * draw(at + 8 + weight) - 2.0,
+                            lower,
+                            upper: lower + draw(at + 2 * weight + 1),
+                        }
+                    });
+                    Unit {
+                        outgoing: 3.0 * draw(at + 12) - 1.5,
+                        bias: 2.0 * draw(at + 13) - 1.0,
+                        terms: terms.collect(),
+                    }
+                };
+                let part = Part::Network(Network {
+                    offset: 2.0 * draw(1000) - 1.0,
+                    terms: Vec::new(),
+                    units: (0..units).map(unit).collect(),
+                });
+                for sigmoid in [Sigmoid::Exact, Sigmoid::Cubic] {
+                    let [yes, no] = [1.0, -1.0].map(|sign| mean(&part, (sign, 0.0), sigmoid));
+                    assert!(
+                        (yes + no - 1.0).abs() < 2e-10,
+                        "{units} units, seed {seed}: {yes} and {no}"
+                    );
+                }
+            }
+        }
+    }
+
+    /// What no halving improves ends.
+    #[test]
+    fn noise_ends() {
+        let noisy = |x: f64| 1.0 + 1e-6 * (x * 1e9).sin();
+        let panels = [Panel::new(
+            &noisy,
+            (0.0, 1.0),
+            (noisy(0.0), noisy(0.5), noisy(1.0)),
+        )];
+        assert!((integral(&noisy, panels.into(), 0.0) - 1.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn slopes_of_sigmoids() {
+        for (sigmoid, y) in [
+            (Sigmoid::Exact, 0.7),
+            (Sigmoid::Exact, -3.0),
+            (Sigmoid::Cubic, 1.1),
+            (Sigmoid::Cubic, -2.0),
+        ] {
+            let difference = (value(sigmoid, y + 1e-5) - value(sigmoid, y - 1e-5)) / 2e-5;
+            assert!((slope(sigmoid, y) - difference).abs() < 1e-9);
+        }
+        assert_eq!(slope(Sigmoid::Cubic, 9.0), 0.0);
+    }
+
+    /// Very many equal logits are below the reach of the cubic, each against the others.
+    #[test]
+    fn a_cubic_without_any_probability() {
+        let classes = 64;
+        let around = Around {
+            parts: vec![Part::Network(Network::default()); classes],
+            location: vec![0.0; classes],
+            ..Around::default()
+        };
+        let mut predictive = Predictive {
+            rows: 1,
+            ..Predictive::default()
+        };
+        let right = [3];
+        write(
+            &[around],
+            (classes, Sigmoid::Cubic, Some(&right)),
+            &Pool::new(1),
+            &mut predictive,
+        );
+        assert!((predictive.log_likelihood[0] + 64f64.ln()).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_cubic() {
+        let cubic = |t: f64| {
+            let s: f64 = (t / CUBIC_END_L2).clamp(-1.0, 1.0);
+            0.25 * (1.0 + s).powi(2) * (2.0 - s)
+        };
+        let all = (0..200_000).map(|at| cubic(2.0 * (f64::from(at) + 0.5) / 200_000.0 - 0.3));
+        let want = 0.5 * cubic(-0.3) + 0.5 * all.sum::<f64>() / 200_000.0;
+        let got = mean(&rectified(2.0), (1.0, -0.3), Sigmoid::Cubic);
+        assert!((got - want).abs() < 1e-9, "{got} is not {want}");
+    }
+
+    #[test]
+    fn the_others_of_a_class() {
+        let logits = [1.0, -2.0, 800.0];
+        assert!((others(&logits, 2) - (1f64.exp() + (-2f64).exp()).ln()).abs() < 1e-12);
+        assert!((others(&logits, 0) - 800.0).abs() < 1e-12);
+    }
+}

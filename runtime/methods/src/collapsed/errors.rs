@@ -1,0 +1,232 @@
+//! Errors of integrals: what rounding and interpolation leave of exact ones, and the standard errors of draws.
+
+use crate::collapsed::function::Part;
+use bnnc_piecewise::{Law, Noise};
+
+/// What is known of the error of a number from several iterates: bounds or estimates that add up, and variances of independent draws.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Error {
+    /// The size of what does not average out.
+    pub size: f64,
+    /// The variance of what is drawn.
+    pub variance: f64,
+}
+
+impl Error {
+    /// Both together.
+    pub fn total(self) -> f64 {
+        self.size + self.variance.max(0.0).sqrt()
+    }
+
+    /// With another, independent one.
+    pub fn plus(self, other: Error) -> Error {
+        Error {
+            size: self.size + other.size,
+            variance: self.variance + other.variance,
+        }
+    }
+
+    /// Of a number times a factor.
+    pub fn times(self, factor: f64) -> Error {
+        Error {
+            size: self.size * factor.abs(),
+            variance: self.variance * factor * factor,
+        }
+    }
+}
+
+/// The error of the mean of a function of the location; an exact one is known up to a part `accuracy` of its size.
+pub fn of_mean(part: &Part, of: &dyn Fn(f64) -> f64, (mean, accuracy): (f64, f64)) -> Error {
+    match part {
+        Part::Network(_) | Part::Pieces(_) => Error {
+            size: accuracy * mean.abs(),
+            variance: 0.0,
+        },
+        Part::Drawn(draws) => of_draws(draws.iter().map(|draw| of(*draw))),
+    }
+}
+
+/// The relative error of the density at `y` of a location with noise, whose law is `law`.
+pub fn of_density(part: &Part, law: &Law, (noise, y): (Noise, f64)) -> Error {
+    match part {
+        Part::Network(_) | Part::Pieces(_) => Error {
+            size: exact(law, y),
+            variance: 0.0,
+        },
+        Part::Drawn(draws) => Error {
+            size: 0.0,
+            variance: drawn(draws, law, (noise, y)),
+        },
+    }
+}
+
+fn exact(law: &Law, y: f64) -> f64 {
+    let (density, error) = law.density_with_error(y);
+    match density > f64::MIN_POSITIVE {
+        true => error / density,
+        // Below the least number the logarithm is still there, from a tilted series: its exponent is rounded.
+        false => 1e-11 + 32.0 * f64::EPSILON * law.log_density(y).abs(),
+    }
+}
+
+fn drawn(draws: &[f64], law: &Law, (noise, y): (Noise, f64)) -> f64 {
+    match noise {
+        Noise::Normal { sd } => {
+            let log = |draw: &f64| -0.5 * ((y - draw) / sd).powi(2);
+            of_log_densities(draws.iter().map(log)).1.variance
+        }
+        Noise::Triangular { radius, floor } => {
+            let triangle = |draw: f64| (1.0 - (y - draw).abs() / radius).max(0.0) / radius;
+            let normal = of_floor(law, y);
+            let of_draw = |draw: &f64| (1.0 - floor) * triangle(*draw) + floor * normal(*draw);
+            let (_, variance) = variance_of_mean(draws.iter().map(of_draw));
+            match law.density(y) {
+                density if density > 0.0 => variance / (density * density),
+                // No draw has come near, which does not say that none can.
+                _ => f64::INFINITY,
+            }
+        }
+    }
+}
+
+/// What a draw adds to the density at `y` of the Normal that has the mean and the variance of a law made of draws: to first order, by way of both
+/// (its influence), but for what is the same of all draws.
+fn of_floor(law: &Law, y: f64) -> impl Fn(f64) -> f64 {
+    let (mean, spread) = (law.mean(), law.variance());
+    let off = y - mean;
+    let (density, slopes) = match spread > 0.0 {
+        true => (
+            (-0.5 * off * off / spread).exp() / (std::f64::consts::TAU * spread).sqrt(),
+            [off / spread, 0.5 * (off * off / spread - 1.0) / spread],
+        ),
+        // There is no floor then.
+        false => (0.0, [0.0; 2]),
+    };
+    move |draw| density * (slopes[0] * (draw - mean) + slopes[1] * (draw - mean).powi(2))
+}
+
+/// The error of a mean of draws.
+pub fn of_draws(draws: impl Iterator<Item = f64> + Clone) -> Error {
+    Error {
+        size: 0.0,
+        variance: variance_of_mean(draws).1,
+    }
+}
+
+/// The logarithm of the mean of densities at draws, and the relative error of that mean; `logs` are their logarithms.
+pub fn of_log_densities(logs: impl Iterator<Item = f64> + Clone) -> (f64, Error) {
+    let largest = logs.clone().fold(f64::NEG_INFINITY, f64::max);
+    if largest == f64::NEG_INFINITY {
+        // No draw has come near, which does not say that none can.
+        let variance = f64::INFINITY;
+        return (largest, Error { size: 0.0, variance });
+    }
+    let (mean, variance) = variance_of_mean(logs.map(|log| (log - largest).exp()));
+    let relative = Error {
+        size: 0.0,
+        variance: variance / (mean * mean),
+    };
+    (largest + mean.ln(), relative)
+}
+
+/// The mean of numbers, and the variance of that mean: infinite of one, which says nothing of it.
+fn variance_of_mean(values: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
+    let count = values.clone().count() as f64;
+    let mean = values.clone().sum::<f64>() / count;
+    let squares: f64 = values.map(|value| (value - mean).powi(2)).sum();
+    let variance = match count > 1.0 {
+        true => squares / (count * (count - 1.0)),
+        false => f64::INFINITY,
+    };
+    (mean, variance)
+}
+
+/// The relative error of a mean of densities, from their logarithms and relative errors.
+pub fn of_mixture(log_densities: &[f64], errors: &[Error]) -> f64 {
+    let largest = log_densities.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let weights = || log_densities.iter().map(|log| (log - largest).exp());
+    let parts = weights().zip(errors).filter(|(weight, _)| *weight > 0.0);
+    let all = parts.fold(Error::default(), |all, (weight, error)| {
+        all.plus(error.times(weight))
+    });
+    all.total() / weights().sum::<f64>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bnnc_math::philox;
+
+    /// Uniform draws: the standard error of a density estimate is its standard deviation over many repetitions; also where no triangle reaches and
+    /// only the floor is left, and where it is in both.
+    #[test]
+    fn standard_errors_are_spreads() {
+        let triangle = |floor| Noise::Triangular { radius: 0.3, floor };
+        for (noise, y) in [
+            (Noise::Normal { sd: 0.3 }, 0.9),
+            (triangle(0.0), 0.9),
+            (triangle(0.1), 1.6),
+            (triangle(0.5), 1.1),
+        ] {
+            check_spread(noise, y);
+        }
+    }
+
+    fn check_spread(noise: Noise, y: f64) {
+        let draws = 200;
+        let key = philox::key(7, "errors");
+        let mut densities = Vec::new();
+        let mut said = Vec::new();
+        for repetition in 0..400 {
+            let place = |draw| philox::uniform(key, [draw, repetition, 0], 0);
+            let part = Part::Drawn((0..draws).map(place).collect());
+            let law = part.law(noise);
+            densities.push(law.density(y));
+            said.push(of_density(&part, &law, (noise, y)).variance * law.density(y).powi(2));
+        }
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+        let middle = mean(&densities);
+        let spread = mean(
+            &densities
+                .iter()
+                .map(|density| (density - middle).powi(2))
+                .collect::<Vec<_>>(),
+        );
+        // The variance of 400 numbers is known to about sqrt(2 / 400).
+        assert!(
+            (mean(&said) / spread - 1.0).abs() < 4.0 * (2.0f64 / 400.0).sqrt(),
+            "{noise:?}: {} and {spread}",
+            mean(&said)
+        );
+    }
+
+    /// One draw says nothing of the error, and none that comes near says nothing of a density without a floor.
+    #[test]
+    fn errors_that_are_not_known() {
+        let triangle = |floor| Noise::Triangular { radius: 0.3, floor };
+        for (draws, noise, y) in [
+            (vec![0.5], Noise::Normal { sd: 0.3 }, 0.6),
+            (vec![0.5], triangle(0.0), 0.6),
+            (vec![0.5], triangle(0.1), 0.6),
+            (vec![0.4, 0.5], triangle(0.0), 3.0),
+        ] {
+            let part = Part::Drawn(draws);
+            let law = part.law(noise);
+            let error = of_density(&part, &law, (noise, y));
+            assert_eq!(error.total(), f64::INFINITY, "{noise:?}");
+        }
+    }
+
+    #[test]
+    fn a_mixture_of_errors() {
+        let error = |size, variance| Error { size, variance };
+        let got = of_mixture(&[0.0, 2.0f64.ln()], &[error(0.1, 0.01), error(0.2, 0.0)]);
+        // 0.1 + 0.4 + sqrt(0.01), over 3.
+        assert!((got - 0.2).abs() < 1e-12, "{got}");
+        let got = of_mixture(
+            &[f64::NEG_INFINITY, -4000.0],
+            &[error(f64::NAN, 0.0), error(0.25, 0.0)],
+        );
+        assert!((got - 0.25).abs() < 1e-12, "{got}");
+    }
+}

@@ -1,0 +1,396 @@
+//! The location of one output of one row around an iterate, as a function of weights that are uniform on a box.
+//!
+//! Between kinks the function is affine, and kinks that the box does not cross bend nothing. Of the others, each changes the slope in its own direction
+//! alone. Where they move with different weights, the function is therefore a sum of independent parts, one per kink; the slopes on both
+//! sides of every kink say all about it, and two evaluations find them: one in the box, one across all kinks.
+
+use crate::collapsed::boxes::Boxes;
+use crate::collapsed::local::Block;
+use crate::collapsed::moves::span;
+use bnnc_base::dtype::Precision;
+use bnnc_piecewise::measure::Measure;
+use bnnc_piecewise::{Law, Network, Noise, Term, Unit};
+
+/// The function, as far as two evaluations can tell.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Function {
+    /// A sum of independent parts.
+    Network(Network),
+    /// Pieces that are not known from here.
+    Pieces,
+}
+
+/// The law of a location.
+#[derive(Clone, Debug)]
+pub enum Part {
+    /// That of a sum of independent parts.
+    Network(Network),
+    /// That of any other function.
+    Pieces(Measure),
+    /// Draws from that of a function with too many pieces.
+    Drawn(Vec<f64>),
+}
+
+impl Part {
+    /// The law with noise.
+    pub fn law(&self, noise: Noise) -> Law {
+        match self {
+            Part::Network(network) => Law::new(network, noise),
+            Part::Pieces(measure) => Law::of_measure(measure.clone(), noise),
+            Part::Drawn(draws) => Law::of_measure(Measure::of_points(draws), noise),
+        }
+    }
+
+    /// The least and the largest value.
+    pub fn support(&self) -> (f64, f64) {
+        match self {
+            Part::Network(network) => network.support(),
+            Part::Pieces(measure) => measure.support(),
+            Part::Drawn(draws) => Measure::of_points(draws).support(),
+        }
+    }
+}
+
+/// A row and an output, at an iterate.
+#[derive(Clone, Copy, Debug)]
+pub struct Spot<'a> {
+    /// The box.
+    pub boxes: &'a Boxes,
+    /// The places of the weights that are integrated over.
+    pub places: &'a [usize],
+    /// The row within its block.
+    pub row: usize,
+    /// The output.
+    pub output: usize,
+    /// What rounding may make of a slope, relative to the largest.
+    pub tolerance: f64,
+}
+
+/// What rounding may make of slopes in this precision, relative to the largest.
+pub fn tolerance(precision: Precision) -> f64 {
+    match precision {
+        Precision::F64 => 1e-9,
+        Precision::F32 => 1e-4,
+    }
+}
+
+/// A kink that the box crosses.
+struct Crossed<'a> {
+    /// Its number among all kinks.
+    number: usize,
+    value: f64,
+    slope: &'a [f64],
+}
+
+impl Spot<'_> {
+    /// An affine function, from its value and slopes at `at`, a value for each weight of the box.
+    pub fn affine(&self, block: &Block, at: impl Fn(usize) -> f64) -> Network {
+        let outputs = block.location.len() / block.rows.max(1);
+        let slope = block.slope_of(self.row, self.output);
+        let places = || self.places.iter().copied().filter(|place| slope[*place] != 0.0);
+        let value = block.location[self.row * outputs + self.output];
+        Network {
+            offset: places().fold(value, |offset, place| offset - slope[place] * at(place)),
+            terms: places().map(|place| self.term(place, slope[place])).collect(),
+            units: Vec::new(),
+        }
+    }
+
+    fn term(&self, place: usize, slope: f64) -> Term {
+        let column = &self.boxes.columns[place];
+        Term {
+            slope,
+            lower: column.lower,
+            upper: column.upper,
+        }
+    }
+
+    /// Whether the box crosses a kink, from the base of the box.
+    pub fn crosses(&self, base: &Block) -> bool {
+        base.kinks_of(self.row)
+            .any(|(value, slope)| self.is_crossed(value, slope))
+    }
+
+    fn is_crossed(&self, value: f64, slope: &[f64]) -> bool {
+        let (low, high) = span(self.boxes, self.places, value, slope);
+        low < 0.0 && high > 0.0
+    }
+
+    /// The function from what is found at the base of the box, and across the kinks. Where kinks depend on others, only a box that no
+    /// kink crosses is told.
+    pub fn function(&self, base: &Block, across: &Block, is_nested: bool) -> Function {
+        let at_base = |place: usize| self.boxes.columns[place].base();
+        let all = base.kinks_of(self.row).enumerate();
+        let crossed: Vec<Crossed<'_>> = all
+            .filter(|(_, (value, slope))| self.is_crossed(*value, slope))
+            .map(|(number, (value, slope))| Crossed { number, value, slope })
+            .collect();
+        let affine = self.affine(base, at_base);
+        if crossed.is_empty() {
+            return Function::Network(affine);
+        }
+        match is_nested {
+            true => Function::Pieces,
+            false => self.apart(affine, self.different(crossed), (base, across)),
+        }
+    }
+
+    /// Kinks that are the same place are one.
+    fn different<'b>(&self, crossed: Vec<Crossed<'b>>) -> Vec<Crossed<'b>> {
+        let mut kept: Vec<Crossed<'b>> = Vec::new();
+        for kink in crossed {
+            if !kept.iter().any(|known| self.is_same(known, &kink)) {
+                kept.push(kink);
+            }
+        }
+        kept
+    }
+
+    fn is_same(&self, one: &Crossed<'_>, other: &Crossed<'_>) -> bool {
+        let size = |kink: &Crossed<'_>| -> f64 {
+            let squares = self.places.iter().map(|place| kink.slope[*place].powi(2));
+            squares.sum::<f64>().sqrt()
+        };
+        let (a, b) = (size(one), size(other));
+        let differ = |sign: f64| {
+            let far = |x: f64, y: f64| (x / a - sign * y / b).abs() > self.tolerance;
+            let slopes = self.places.iter().any(|at| far(one.slope[*at], other.slope[*at]));
+            slopes || far(one.value, other.value)
+        };
+        !differ(1.0) || !differ(-1.0)
+    }
+
+    /// The parts of kinks that have weights of their own.
+    fn apart(&self, affine: Network, crossed: Vec<Crossed<'_>>, blocks: (&Block, &Block)) -> Function {
+        let slopes = [blocks.0, blocks.1].map(|block| block.slope_of(self.row, self.output));
+        let beyond: Vec<f64> = blocks.1.kinks_of(self.row).map(|(value, _)| value).collect();
+        let mut owned = vec![false; self.boxes.columns.len()];
+        let mut network = Network {
+            terms: Vec::new(),
+            ..affine
+        };
+        for kink in &crossed {
+            let own: Vec<usize> = self
+                .places
+                .iter()
+                .copied()
+                .filter(|at| kink.slope[*at] != 0.0)
+                .collect();
+            if own.iter().any(|at| std::mem::replace(&mut owned[*at], true)) {
+                return Function::Pieces;
+            }
+            // Where the second evaluation is on the same side, the slopes of the other are not known.
+            if beyond
+                .get(kink.number)
+                .is_none_or(|value| value * kink.value > 0.0)
+            {
+                return Function::Pieces;
+            }
+            let largest = own.iter().flat_map(|at| slopes.map(|slope| slope[*at].abs()));
+            let least = self.tolerance * largest.fold(0.0, f64::max);
+            let (below, above) = match kink.value > 0.0 {
+                true => (slopes[1], slopes[0]),
+                false => (slopes[0], slopes[1]),
+            };
+            let is_flat = |slope: &[f64]| own.iter().all(|at| slope[*at].abs() <= least);
+            let (sign, slope) = match (is_flat(below), is_flat(above)) {
+                (true, true) => continue,
+                (true, false) => (1.0, above),
+                (false, true) => (-1.0, below),
+                (false, false) => return Function::Pieces,
+            };
+            let Some(outgoing) = outgoing(&own, kink.slope, slope, sign, least) else {
+                return Function::Pieces;
+            };
+            network.units.push(self.unit(&own, kink, (sign, outgoing)));
+            // What the affine function says of these weights is what the unit says at the base.
+            let active = (sign * kink.value).max(0.0);
+            network.offset -= outgoing * active;
+        }
+        self.rest(&mut network, &owned, slopes[0]);
+        Function::Network(network)
+    }
+
+    fn unit(&self, own: &[usize], kink: &Crossed<'_>, (sign, outgoing): (f64, f64)) -> Unit {
+        let at_base = |at: &usize| kink.slope[*at] * self.boxes.columns[*at].base();
+        Unit {
+            outgoing,
+            bias: sign * (kink.value - own.iter().map(at_base).sum::<f64>()),
+            terms: own
+                .iter()
+                .map(|at| self.term(*at, sign * kink.slope[*at]))
+                .collect(),
+        }
+    }
+
+    /// Adds the weights that move no kink; the offset counts from the base.
+    fn rest(&self, network: &mut Network, owned: &[bool], slope: &[f64]) {
+        for &at in self.places {
+            let moved = slope[at] * self.boxes.columns[at].base();
+            if owned[at] {
+                // The affine function took them away.
+                network.offset += moved;
+            } else if slope[at] != 0.0 {
+                network.terms.push(self.term(at, slope[at]));
+            }
+        }
+    }
+}
+
+/// How much the function changes with a kink on the side where it is not flat: the slope there over that of the kink, where it is a multiple of it.
+fn outgoing(own: &[usize], kink: &[f64], slope: &[f64], sign: f64, least: f64) -> Option<f64> {
+    let square: f64 = own.iter().map(|at| kink[*at].powi(2)).sum();
+    let along: f64 = own.iter().map(|at| sign * kink[*at] * slope[*at]).sum();
+    let outgoing = along / square;
+    let is_multiple = |at: &usize| (slope[*at] - outgoing * sign * kink[*at]).abs() <= 10.0 * least;
+    own.iter().all(is_multiple).then_some(outgoing)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::collapsed::boxes::Column;
+    use crate::collapsed::moves::{Sets, across, to_base};
+
+    /// Four weights on boxes of different sizes.
+    fn boxes() -> Boxes {
+        let ends = [(-1.0, 1.0), (-0.5, 2.0), (-2.0, 1.0), (0.0, 3.0)];
+        let column = |(at, (lower, upper)): (usize, &(f64, f64))| Column {
+            number: at as u32,
+            site: 0,
+            element: at,
+            lower: *lower,
+            upper: *upper,
+        };
+        Boxes {
+            columns: ends.iter().enumerate().map(column).collect(),
+            values: vec![0.3, 0.1, -0.4, 2.0],
+            iterates: 1,
+        }
+    }
+
+    /// What a program says of one row at a point: the value and its slope, kinks with theirs.
+    type Said = (f64, [f64; 4], Vec<(f64, [f64; 4])>);
+    type At = fn(&[f64]) -> Said;
+
+    fn block(at: At, point: &[f64]) -> Block {
+        let (value, slope, kinks) = at(point);
+        Block {
+            rows: 1,
+            selected: 4,
+            location: vec![value],
+            slope: slope.to_vec(),
+            kinks: kinks.iter().map(|(value, _)| *value).collect(),
+            kink_slope: kinks.iter().flat_map(|(_, slope)| *slope).collect(),
+            ..Block::default()
+        }
+    }
+
+    fn function(at: At) -> Function {
+        let boxes = boxes();
+        let places: Vec<usize> = (0..4).collect();
+        let sets = Sets::all(&boxes);
+        let moved = |moves: Vec<f64>| -> Vec<f64> {
+            moves
+                .iter()
+                .zip(boxes.at(0))
+                .map(|(by, value)| value + by)
+                .collect()
+        };
+        let base = block(at, &moved(to_base(&boxes, 0, &sets, 1)));
+        let other = block(at, &moved(across(&boxes, 0, &sets, &base)));
+        let tolerance = tolerance(Precision::F64);
+        let spot = Spot {
+            boxes: &boxes,
+            places: &places,
+            row: 0,
+            output: 0,
+            tolerance,
+        };
+        spot.function(&base, &other, false)
+    }
+
+    fn value(network: &Network, point: &[f64]) -> f64 {
+        let sum = |terms: &[Term]| -> f64 {
+            let weight = |term: &Term| {
+                let boxes = boxes();
+                let at = boxes.columns.iter().position(|column| column.lower == term.lower);
+                at.map_or(f64::NAN, |at| term.slope * point[at])
+            };
+            terms.iter().map(weight).sum()
+        };
+        let units = network
+            .units
+            .iter()
+            .map(|unit| unit.outgoing * (unit.bias + sum(&unit.terms)).max(0.0));
+        network.offset + sum(&network.terms) + units.sum::<f64>()
+    }
+
+    const CORNERS: [[f64; 4]; 5] = [
+        [-1.0, -0.5, -2.0, 0.0],
+        [1.0, 2.0, 1.0, 3.0],
+        [0.9, -0.5, -1.5, 1.0],
+        [-0.9, 1.5, 0.7, 2.0],
+        [0.1, 0.2, 0.0, 0.5],
+    ];
+
+    /// `1 + 2 relu(w0 - w1 / 2 + 0.1) - relu(-w2) + 0.3 w3`, and a kink twice.
+    fn apart(w: &[f64]) -> Said {
+        let (one, two) = (w[0] - 0.5 * w[1] + 0.1, -w[2]);
+        let (a, b) = (f64::from(one > 0.0), f64::from(two > 0.0));
+        let value = 1.0 + 2.0 * one.max(0.0) - two.max(0.0) + 0.3 * w[3];
+        let kinks = vec![
+            (one, [1.0, -0.5, 0.0, 0.0]),
+            (w[2], [0.0, 0.0, 1.0, 0.0]),
+            (-3.0 * one, [-3.0, 1.5, 0.0, 0.0]),
+            // One that the box does not cross.
+            (w[3] + 1.0, [0.0, 0.0, 0.0, 1.0]),
+        ];
+        (value, [2.0 * a, -a, b, 0.3], kinks)
+    }
+
+    #[test]
+    fn kinks_with_weights_of_their_own_are_units() {
+        let Function::Network(network) = function(apart) else {
+            unreachable!("the kinks share no weights")
+        };
+        assert_eq!((network.units.len(), network.terms.len()), (2, 1));
+        for point in CORNERS {
+            let (want, got) = (apart(&point).0, value(&network, &point));
+            assert!((want - got).abs() < 1e-12, "{got} is not {want}");
+        }
+    }
+
+    /// A kink that bends a slope into another one, both not flat, is no unit; nor are two kinks with a weight in common.
+    #[test]
+    fn others_are_pieces() {
+        let leaky: At = |w| {
+            let slope = if w[0] > 0.0 { 1.0 } else { 0.1 };
+            (
+                slope * w[0],
+                [slope, 0.0, 0.0, 0.0],
+                vec![(w[0], [1.0, 0.0, 0.0, 0.0])],
+            )
+        };
+        assert_eq!(function(leaky), Function::Pieces);
+        let shared: At = |w| {
+            let (one, two) = (w[0] + w[1], w[0] - w[1]);
+            let (a, b) = (f64::from(one > 0.0), f64::from(two > 0.0));
+            let kinks = vec![(one, [1.0, 1.0, 0.0, 0.0]), (two, [1.0, -1.0, 0.0, 0.0])];
+            (one.max(0.0) + two.max(0.0), [a + b, a - b, 0.0, 0.0], kinks)
+        };
+        assert_eq!(function(shared), Function::Pieces);
+    }
+
+    /// A kink that leaves the function as it is.
+    #[test]
+    fn a_kink_that_bends_nothing() {
+        let straight: At = |w| (2.0, [0.0; 4], vec![(w[0], [1.0, 0.0, 0.0, 0.0])]);
+        let flat = Network {
+            offset: 2.0,
+            terms: Vec::new(),
+            units: Vec::new(),
+        };
+        assert_eq!(function(straight), Function::Network(flat));
+    }
+}

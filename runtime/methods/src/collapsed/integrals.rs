@@ -1,0 +1,429 @@
+//! Predictions with integrals over weights, as blocks of what every prediction says.
+
+use crate::collapsed::boxes::Boxes;
+use crate::collapsed::choice::{Choice, chosen, scores};
+use crate::collapsed::function::{Function, Part, Spot, tolerance};
+use crate::collapsed::local::{Block, Local, program};
+use crate::collapsed::moves::{Sets, across, to_base};
+use crate::collapsed::normals::Normals;
+use crate::collapsed::pieces::{self, Place};
+use crate::collapsed::published::Published;
+use crate::collapsed::{classes, memory, sampled};
+use bnnc_abi::collapsed::{Collapsed, Form};
+use bnnc_abi::laplace::Likelihood;
+use bnnc_abi::manifest::Infer;
+use bnnc_base::fault::Fault;
+use bnnc_core::codes;
+use bnnc_core::context::{Context, Stop};
+use bnnc_core::forecast::{Forecaster, Take};
+use bnnc_core::predict::Predictive;
+use bnnc_core::states::Values;
+use bnnc_core::tally::Tally;
+use bnnc_data::{Dataset, Rows};
+use bnnc_math::philox;
+use bnnc_piecewise::Network;
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// Rows of a block where the location has kinks.
+const PIECED_ROWS: usize = 16;
+
+/// Predictions of rows.
+pub struct Integrals<'a> {
+    infer: &'a Infer,
+    collapsed: &'a Collapsed,
+    values: &'a Values,
+    boxes: Boxes,
+    /// The places in the box of the weights of each output, where one choice serves all rows.
+    fixed: Vec<Vec<usize>>,
+    local: Local<'a>,
+    /// The right classes, where they are known.
+    classes: Option<Vec<i32>>,
+    is_known: bool,
+    /// The density of known targets, where it is the published one.
+    published: Option<Published>,
+    draws: usize,
+    context: &'a Context,
+    tally: Tally,
+    /// What rounding may make of a slope, relative to the largest.
+    tolerance: f64,
+    /// The key of draws in the place of integrals.
+    key: u64,
+}
+
+/// What is known of a block of rows around one iterate.
+#[derive(Clone, Debug, Default)]
+pub struct Around {
+    /// The law of the location of each row and output over the box: `[rows, outputs]`.
+    pub parts: Vec<Part>,
+    /// The location at the iterate itself: `[rows, outputs]`.
+    pub location: Vec<f64>,
+    /// The standard deviation of the noise: `[rows, outputs]`.
+    pub scale: Vec<f64>,
+    /// What was observed: `[rows, outputs]`.
+    pub target: Vec<f64>,
+}
+
+impl<'a> Integrals<'a> {
+    /// Prepares predictions of rows whose target may be unknown, by so many quantiles in the place of draws.
+    ///
+    /// # Errors
+    /// Columns that do not fit, or a limit.
+    pub fn new(
+        (infer, collapsed): (&'a Infer, &'a Collapsed),
+        (values, iterates, choice): (&'a Values, usize, &Choice),
+        (rows, is_known): (&Rows, bool),
+        dataset: &Dataset,
+        (draws, context): (usize, &'a Context),
+    ) -> Result<Integrals<'a>, Stop> {
+        let boxes = Boxes::new(collapsed, values, iterates).only(collapsed, values, &choice.columns);
+        let place = |number: &u32| boxes.columns.iter().position(|column| column.number == *number);
+        let places = |numbers: &Vec<u32>| numbers.iter().filter_map(place).collect();
+        let fixed = choice.fixed.iter().map(places).collect();
+        let numbers = memory::per_row(collapsed, boxes.columns.len(), (iterates, draws));
+        let around = (values, &boxes);
+        let local = Local::new(
+            (infer, collapsed),
+            around,
+            (rows, is_known),
+            (dataset, numbers),
+            context,
+        )?;
+        Ok(Integrals {
+            infer,
+            collapsed,
+            values,
+            fixed,
+            local,
+            classes: right(infer, collapsed, (rows, is_known))?,
+            is_known,
+            published: published(infer, collapsed, (rows, is_known))?,
+            draws,
+            context,
+            tally: Tally::of(boxes.columns.len()),
+            tolerance: tolerance(program(infer, collapsed)?.plan.precision),
+            key: philox::key(context.seed, &format!("pieces/{}", infer.name)),
+            boxes,
+        })
+    }
+}
+
+impl Forecaster for Integrals<'_> {
+    fn tally(&self) -> Option<&Tally> {
+        Some(&self.tally)
+    }
+
+    fn replace_rows(&mut self, _: &Infer, rows: &Rows, dataset: &Dataset) -> Result<(), Stop> {
+        let numbers = memory::per_row(
+            self.collapsed,
+            self.boxes.columns.len(),
+            (self.boxes.iterates, self.draws),
+        );
+        let around = (self.values, &self.boxes);
+        let programs = (self.infer, self.collapsed);
+        self.local = Local::new(programs, around, (rows, false), (dataset, numbers), self.context)?;
+        (self.classes, self.is_known, self.published) = (None, false, None);
+        Ok(())
+    }
+
+    fn run(&mut self, take: &mut Take<'_>) -> Result<(), Stop> {
+        let most = match self.collapsed.form {
+            Form::Affine | Form::Sampled(_) => usize::MAX,
+            // All iterates of a block are held at once, and each may be cut into many pieces.
+            Form::Piecewise { .. } => PIECED_ROWS,
+        };
+        let (rows, size) = (self.local.rows(), self.local.rows_per_call.clamp(1, most));
+        let normals = Normals::new(self.collapsed, self.draws, self.published);
+        self.tally.interval = self.published.map(|published| published.interval);
+        let mut predictive = Predictive::default();
+        for first in (0..rows).step_by(size) {
+            let range = first..rows.min(first + size);
+            let iterates = 0..self.boxes.iterates;
+            let all = iterates
+                .map(|iterate| self.around(iterate, &range))
+                .collect::<Result<Vec<Around>, Stop>>()?;
+            let (outputs, pool) = (self.collapsed.outputs, &self.context.pool);
+            predictive.rows = range.len();
+            match self.collapsed.likelihood {
+                Likelihood::Normal => normals.write(&all, (outputs, self.is_known), pool, &mut predictive),
+                Likelihood::Categorical => {
+                    let right = self.classes.as_ref().map(|classes| &classes[range.clone()]);
+                    let sigmoid = self.collapsed.options.sigmoid;
+                    self.tally.raw += classes::write(&all, (outputs, sigmoid, right), pool, &mut predictive);
+                }
+                Likelihood::Bernoulli => {
+                    let right = self.classes.as_ref().map(|classes| &classes[range.clone()]);
+                    let sigmoid = self.collapsed.options.sigmoid;
+                    classes::truth(&all, (sigmoid, right), pool, &mut predictive);
+                }
+                Likelihood::Other => {
+                    let why = format!("`{}` has no exact integral", self.infer.name);
+                    return Err(Fault::Bug(why).into());
+                }
+            }
+            take(range, &mut predictive);
+            // In the units that they were brought to.
+            let is_drawn = |row: &usize| {
+                let of_row = row * outputs..(row + 1) * outputs;
+                let mut parts = all.iter().flat_map(|around| &around.parts[of_row.clone()]);
+                parts.any(|part| matches!(part, Part::Drawn(_)))
+            };
+            self.tally.add(&predictive, is_drawn);
+        }
+        Ok(())
+    }
+}
+
+impl Integrals<'_> {
+    /// The functions of a block of rows around an iterate.
+    fn around(&mut self, iterate: usize, rows: &Range<usize>) -> Result<Around, Stop> {
+        let mut here = Block::default();
+        match self.collapsed.form {
+            Form::Affine => self.local.evaluate(iterate, rows, None, &mut here)?,
+            Form::Piecewise { .. } | Form::Sampled(_) => self.local.values(iterate, rows, &mut here)?,
+        }
+        let mut around = Around {
+            parts: vec![Part::Network(Network::default()); here.location.len()],
+            ..Around::default()
+        };
+        let mut used = Used::new(rows.len(), self.collapsed.outputs);
+        match self.collapsed.form {
+            Form::Affine => self.affine(iterate, &here, &mut around, &mut used),
+            Form::Piecewise { kinks, direct } => {
+                self.piecewise((iterate, rows), direct < kinks, &mut around, &mut used)?
+            }
+            Form::Sampled(_) => {
+                let why = format!("`{}` has no exact integral", self.infer.name);
+                return Err(Fault::Bug(why).into());
+            }
+        }
+        if let Some((one, other)) = used.shared() {
+            match self.collapsed.likelihood {
+                Likelihood::Normal => {
+                    return Err(codes::shared_outputs(&self.infer.name, (one, other)).into());
+                }
+                Likelihood::Categorical | Likelihood::Bernoulli | Likelihood::Other => {
+                    self.tally.is_shared = true;
+                }
+            }
+        }
+        (around.location, around.scale, around.target) = (here.location, here.scale, here.target);
+        Ok(around)
+    }
+
+    fn affine(&mut self, iterate: usize, here: &Block, around: &mut Around, used: &mut Used) {
+        let values = self.boxes.at(iterate);
+        for output in 0..self.collapsed.outputs {
+            let sets = self.sets([here, here], output);
+            for row in 0..here.rows {
+                let spot = self.spot(&sets, row, output);
+                let network = spot.affine(here, |place| values[place]);
+                around.parts[row * self.collapsed.outputs + output] = Part::Network(network);
+                used.add(&spot, &[here]);
+            }
+        }
+        self.tally.affine += around.parts.len() as u64;
+    }
+
+    fn piecewise(
+        &mut self,
+        (iterate, rows): (usize, &Range<usize>),
+        is_nested: bool,
+        around: &mut Around,
+        used: &mut Used,
+    ) -> Result<(), Stop> {
+        let all = Sets::all(&self.boxes);
+        let (mut base, mut other) = (Block::default(), Block::default());
+        let moves = to_base(&self.boxes, iterate, &all, rows.len());
+        self.local.evaluate(iterate, rows, Some(&moves), &mut base)?;
+        let is_chosen = self.is_chosen();
+        if is_chosen {
+            let moves = across(&self.boxes, iterate, &all, &base);
+            self.local.evaluate(iterate, rows, Some(&moves), &mut other)?;
+        }
+        let all_sets = (0..self.collapsed.outputs).map(|output| self.sets([&base, &other], output));
+        let all_sets: Vec<Sets> = all_sets.collect();
+        let mut chosen = Block::default();
+        for (output, sets) in all_sets.iter().enumerate() {
+            if is_chosen {
+                let moves = to_base(&self.boxes, iterate, sets, rows.len());
+                self.local.evaluate(iterate, rows, Some(&moves), &mut chosen)?;
+            }
+            let here = if is_chosen { &chosen } else { &base };
+            let crosses = (0..rows.len()).any(|row| self.spot(sets, row, output).crosses(here));
+            if crosses && !is_nested && (is_chosen || output == 0) {
+                let moves = across(&self.boxes, iterate, sets, here);
+                self.local.evaluate(iterate, rows, Some(&moves), &mut other)?;
+            }
+            let across = if crosses && !is_nested { &other } else { here };
+            for row in 0..rows.len() {
+                let spot = self.spot(sets, row, output);
+                used.add(&spot, &[here, across]);
+                let part = match spot.function(here, across, is_nested) {
+                    Function::Network(network) if network.units.is_empty() => {
+                        self.tally.affine += 1;
+                        Part::Network(network)
+                    }
+                    Function::Network(network) => {
+                        self.tally.units += 1;
+                        Part::Network(network)
+                    }
+                    Function::Pieces => {
+                        used.add_all(&spot);
+                        let place = Place {
+                            boxes: &self.boxes,
+                            places: sets.of(row),
+                            iterate,
+                            row: rows.start + row,
+                            output,
+                            is_nested,
+                            tolerance: self.tolerance,
+                        };
+                        let draws = (self.collapsed.options.draws, self.collapsed.outputs);
+                        bent(
+                            &place,
+                            &mut self.local,
+                            (here, row),
+                            (draws, self.key),
+                            &mut self.tally,
+                        )?
+                    }
+                };
+                around.parts[row * self.collapsed.outputs + output] = part;
+            }
+        }
+        Ok(())
+    }
+
+    fn spot<'b>(&'b self, sets: &'b Sets, row: usize, output: usize) -> Spot<'b> {
+        Spot {
+            boxes: &self.boxes,
+            places: sets.of(row),
+            row,
+            output,
+            tolerance: self.tolerance,
+        }
+    }
+
+    /// Whether some weights of the box keep the values of the iterate.
+    fn is_chosen(&self) -> bool {
+        let count = self.collapsed.options.weights;
+        !self.fixed.is_empty() || (count > 0 && count < self.boxes.columns.len())
+    }
+
+    /// The weights that are integrated over for one output: those of all rows, or those that move it most in each.
+    fn sets(&self, blocks: [&Block; 2], output: usize) -> Sets {
+        if !self.is_chosen() {
+            return Sets::all(&self.boxes);
+        }
+        if let Some(places) = self.fixed.get(output) {
+            return Sets::same(places.clone());
+        }
+        let of_row = |row: usize| {
+            let scores = scores(&self.boxes, (row, output), blocks);
+            chosen(&self.boxes, &self.collapsed.options, &scores)
+        };
+        Sets::of_rows((0..blocks[0].rows).map(of_row).collect())
+    }
+}
+
+/// The law of a location that two places do not tell, by its pieces; by draws where these are too many.
+fn bent(
+    place: &Place<'_>,
+    local: &mut Local<'_>,
+    base: (&Block, usize),
+    (draws, key): ((usize, usize), u64),
+    tally: &mut Tally,
+) -> Result<Part, Fault> {
+    match pieces::law(place, local, base)? {
+        Ok(measure) => {
+            tally.pieces += 1;
+            Ok(Part::Pieces(measure))
+        }
+        Err(why) => {
+            tally.drawn += 1;
+            tally.why.get_or_insert_with(|| why.to_string());
+            Ok(Part::Drawn(sampled::locations(place, local, draws, key)?))
+        }
+    }
+}
+
+/// Which weights move which outputs of which rows, as far as they are integrated over.
+struct Used {
+    outputs: usize,
+    /// `[rows, outputs]`.
+    places: Vec<Vec<usize>>,
+}
+
+impl Used {
+    fn new(rows: usize, outputs: usize) -> Used {
+        let count = if outputs > 1 { rows * outputs } else { 0 };
+        Used {
+            outputs,
+            places: vec![Vec::new(); count],
+        }
+    }
+
+    fn add(&mut self, spot: &Spot<'_>, blocks: &[&Block]) {
+        if self.outputs < 2 {
+            return;
+        }
+        let moves = |place: &usize| {
+            let mut blocks = blocks.iter();
+            blocks.any(|block| block.slope_of(spot.row, spot.output)[*place] != 0.0)
+        };
+        let places = spot.places.iter().copied().filter(moves);
+        self.places[spot.row * self.outputs + spot.output] = places.collect();
+    }
+
+    /// All weights, where pieces are not known.
+    fn add_all(&mut self, spot: &Spot<'_>) {
+        if self.outputs > 1 {
+            self.places[spot.row * self.outputs + spot.output] = spot.places.to_vec();
+        }
+    }
+
+    /// Two outputs of a row that a weight moves.
+    fn shared(&self) -> Option<(usize, usize)> {
+        let mut rows = self.places.chunks(self.outputs.max(1));
+        rows.find_map(|outputs| {
+            let mut owners = HashMap::new();
+            let of = |(output, places): (usize, &'_ Vec<usize>)| {
+                places.iter().map(move |at| (output, *at)).collect::<Vec<_>>()
+            };
+            let mut all = outputs.iter().enumerate().flat_map(of);
+            all.find_map(|(output, place)| owners.insert(place, output).map(|before| (before, output)))
+        })
+    }
+}
+
+/// The published density of targets that are known, where it is asked for.
+fn published(
+    infer: &Infer,
+    collapsed: &Collapsed,
+    (rows, is_known): (&Rows, bool),
+) -> Result<Option<Published>, Stop> {
+    match infer.only_output() {
+        Some(output) if is_known && collapsed.options.is_published() => Ok(Published::new(
+            &collapsed.options,
+            &rows.reals(infer.column(output))?,
+        )),
+        _ => Ok(None),
+    }
+}
+
+/// The right classes of rows, where they are needed and known.
+fn right(
+    infer: &Infer,
+    collapsed: &Collapsed,
+    (rows, is_known): (&Rows, bool),
+) -> Result<Option<Vec<i32>>, Stop> {
+    match (collapsed.likelihood, infer.only_output()) {
+        (Likelihood::Categorical | Likelihood::Bernoulli, Some(output)) if is_known => {
+            Ok(Some(rows.ints(infer.column(output))?))
+        }
+        (Likelihood::Categorical | Likelihood::Bernoulli | Likelihood::Normal | Likelihood::Other, _) => {
+            Ok(None)
+        }
+    }
+}

@@ -1,0 +1,329 @@
+//! The program that says how the location of rows depends on the weights around an iterate, called on blocks of rows.
+
+use crate::collapsed::boxes::{Boxes, Column};
+use bnnc_abi::code::Artifact;
+use bnnc_abi::collapsed::Collapsed;
+use bnnc_abi::manifest::Infer;
+use bnnc_base::fault::Fault;
+use bnnc_base::shape::{Sizes, Symbol};
+use bnnc_core::blocks::{read, rows_per_call};
+use bnnc_core::context::{Context, Stop};
+use bnnc_core::feed::{Feed, examples};
+use bnnc_core::ports;
+use bnnc_core::states::Values;
+use bnnc_data::{Dataset, Rows};
+use bnnc_kernels::executor::Machine;
+use std::ops::Range;
+
+/// The program with the iterates and some rows.
+pub struct Local<'a> {
+    states: States<'a>,
+    /// With slopes and kinks.
+    whole: Program,
+    /// Without, where there is such a program.
+    plain: Option<Program>,
+    ids: Vec<u32>,
+    /// The rows that it is called with, at most.
+    pub rows_per_call: usize,
+}
+
+/// The states of all iterates, and the columns that are looked at.
+struct States<'a> {
+    infer: &'a Infer,
+    collapsed: &'a Collapsed,
+    /// Those that move hold `[iterates, ..]`.
+    values: &'a Values,
+    iterates: usize,
+    columns: Vec<Column>,
+}
+
+/// A program with its rows.
+struct Program {
+    machine: Machine,
+    feed: Feed,
+    /// The iterate whose states it holds.
+    at: Option<usize>,
+    /// Whether it knows which columns there are.
+    has_columns: bool,
+    rows_per_call: usize,
+    still: Vec<f64>,
+}
+
+/// What it says of a block of rows at an iterate, or moved away from it.
+#[derive(Clone, Debug, Default)]
+pub struct Block {
+    /// The rows.
+    pub rows: usize,
+    /// Columns of a slope: those of the boxes, and one at least.
+    pub selected: usize,
+    /// `[rows, outputs]`.
+    pub location: Vec<f64>,
+    /// `[rows, outputs, selected]`.
+    pub slope: Vec<f64>,
+    /// The standard deviations `[rows, outputs]`; empty for classes.
+    pub scale: Vec<f64>,
+    /// What was observed `[rows, outputs]`; empty for classes.
+    pub target: Vec<f64>,
+    /// `[rows, kinks]`.
+    pub kinks: Vec<f64>,
+    /// `[rows, kinks, selected]`.
+    pub kink_slope: Vec<f64>,
+}
+
+impl Block {
+    /// The slope of an output of a row.
+    pub fn slope_of(&self, row: usize, output: usize) -> &[f64] {
+        let outputs = self.location.len() / self.rows.max(1);
+        line(&self.slope, row * outputs + output, self.selected)
+    }
+
+    /// The kinks of a row with their slopes.
+    pub fn kinks_of(&self, row: usize) -> impl Iterator<Item = (f64, &[f64])> {
+        let count = self.kinks.len() / self.rows.max(1);
+        (row * count..(row + 1) * count).map(|at| (self.kinks[at], line(&self.kink_slope, at, self.selected)))
+    }
+}
+
+fn line(values: &[f64], at: usize, width: usize) -> &[f64] {
+    &values[at * width..(at + 1) * width]
+}
+
+/// The program of an infer whose integrals are exact.
+///
+/// # Errors
+/// A bug: an infer without one.
+pub fn program<'a>(infer: &Infer, collapsed: &'a Collapsed) -> Result<&'a Artifact, Fault> {
+    let missing = || Fault::Bug(format!("`{}` has no program of its location", infer.name));
+    collapsed.local.as_ref().ok_or_else(missing)
+}
+
+/// The sizes of the program with so many columns.
+pub fn sizes(columns: usize) -> Sizes {
+    Sizes::default().with(Symbol::Selected, columns.max(1))
+}
+
+impl<'a> Local<'a> {
+    /// The program on rows whose target may be unknown; `numbers` reals are held of each row besides.
+    ///
+    /// # Errors
+    /// Columns that do not fit, or a limit.
+    pub fn new(
+        (infer, collapsed): (&'a Infer, &'a Collapsed),
+        (values, boxes): (&'a Values, &Boxes),
+        rows: (&Rows, bool),
+        (dataset, numbers): (&Dataset, usize),
+        context: &Context,
+    ) -> Result<Local<'a>, Stop> {
+        let sizes = sizes(boxes.columns.len());
+        let count = examples(&infer.bindings, rows.0);
+        let artifact = program(infer, collapsed)?;
+        let rows_per_call = rows_per_call(&[artifact], sizes, count, numbers);
+        let data = (infer, rows, dataset);
+        let plain = match &collapsed.plain {
+            // One row may be asked for at many places.
+            Some(artifact) => {
+                let places = plain_per_call((artifact, collapsed), sizes, count).max(rows_per_call);
+                Some(Program::new(artifact, data, (sizes, places), context)?)
+            }
+            None => None,
+        };
+        Ok(Local {
+            states: States {
+                infer,
+                collapsed,
+                values,
+                iterates: boxes.iterates,
+                columns: boxes.columns.clone(),
+            },
+            whole: Program::new(artifact, data, (sizes, rows_per_call), context)?,
+            plain,
+            ids: (0..count as u32).collect(),
+            rows_per_call,
+        })
+    }
+
+    /// The number of rows.
+    pub fn rows(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// Goes on with some of the columns that there were at first, or with all of them: slopes in others are work for nothing. Returns those before.
+    pub fn select(&mut self, columns: Vec<Column>) -> Vec<Column> {
+        let programs = std::iter::once(&mut self.whole).chain(&mut self.plain);
+        programs.for_each(|program| program.has_columns = false);
+        std::mem::replace(&mut self.states.columns, columns)
+    }
+
+    /// Evaluates rows at an iterate, moved by `moves` `[rows, selected]` where they are given.
+    ///
+    /// # Errors
+    /// Values of another size, from the folder of another run.
+    pub fn evaluate(
+        &mut self,
+        iterate: usize,
+        rows: &Range<usize>,
+        moves: Option<&[f64]>,
+        block: &mut Block,
+    ) -> Result<(), Fault> {
+        let ids = &self.ids[rows.clone()];
+        self.whole.run(&self.states, ids, (iterate, moves))?;
+        (block.rows, block.selected) = (rows.len(), self.states.selected());
+        self.whole.read_values(block)?;
+        self.whole.read("location/slope", &mut block.slope)?;
+        self.whole.read("kinks", &mut block.kinks)?;
+        self.whole.read("kinks/slope", &mut block.kink_slope)
+    }
+
+    /// As [`Local::evaluate`] at the iterate itself, without slopes and kinks.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn values(&mut self, iterate: usize, rows: &Range<usize>, block: &mut Block) -> Result<(), Fault> {
+        let ids = &self.ids[rows.clone()];
+        let program = self.plain.as_mut().unwrap_or(&mut self.whole);
+        program.run(&self.states, ids, (iterate, None))?;
+        (block.rows, block.selected) = (rows.len(), self.states.selected());
+        program.read_values(block)
+    }
+
+    /// The places that [`Local::locations`] has room for in one call.
+    pub fn places_per_call(&self) -> usize {
+        self.plain.as_ref().unwrap_or(&self.whole).rows_per_call.max(1)
+    }
+
+    /// The location of one row at many places, moved by `moves` `[places, selected]` from an iterate: `[places, outputs]`.
+    ///
+    /// # Errors
+    /// As [`Local::evaluate`].
+    pub fn locations(&mut self, (iterate, row): (usize, usize), moves: &[f64]) -> Result<Vec<f64>, Fault> {
+        let program = self.plain.as_mut().unwrap_or(&mut self.whole);
+        let selected = self.states.selected();
+        let (mut all, mut found) = (Vec::new(), Vec::new());
+        for moves in moves.chunks(program.rows_per_call.max(1) * selected) {
+            let ids = vec![self.ids[row]; moves.len() / selected];
+            program.run(&self.states, &ids, (iterate, Some(moves)))?;
+            program.read("location", &mut found)?;
+            all.extend_from_slice(&found);
+        }
+        Ok(all)
+    }
+}
+
+/// The rows that the program without slopes is called with.
+pub fn plain_per_call((artifact, collapsed): (&Artifact, &Collapsed), sizes: Sizes, rows: usize) -> usize {
+    let numbers = sizes.get(Symbol::Selected) + collapsed.outputs;
+    rows_per_call(&[artifact], sizes, rows.max(collapsed.options.draws), numbers)
+}
+
+impl States<'_> {
+    /// The columns that programs have: one at least.
+    fn selected(&self) -> usize {
+        self.columns.len().max(1)
+    }
+}
+
+impl Program {
+    fn new(
+        artifact: &Artifact,
+        (infer, (rows, target), dataset): (&Infer, (&Rows, bool), &Dataset),
+        (sizes, rows_per_call): (Sizes, usize),
+        context: &Context,
+    ) -> Result<Program, Stop> {
+        let plan = &artifact.plan;
+        let feed = Feed::of_plan((infer, plan), rows, dataset, target)?;
+        let capacity = sizes.with(Symbol::Batch, rows_per_call);
+        let mut machine = Machine::new(artifact, capacity, context.pool.clone())?;
+        feed.write_shared(&mut machine)?;
+        Ok(Program {
+            machine,
+            feed,
+            at: None,
+            has_columns: false,
+            rows_per_call,
+            still: Vec::new(),
+        })
+    }
+
+    /// Writes which elements of which states the columns are.
+    fn write_columns(&mut self, states: &States<'_>) -> Result<(), Fault> {
+        if self.has_columns {
+            return Ok(());
+        }
+        let selected = states.selected();
+        let sizes = sizes(selected).with(Symbol::Batch, self.rows_per_call);
+        self.machine.set_sizes(&sizes)?;
+        for (site, weights) in states.collapsed.weights.iter().enumerate() {
+            let (mut index, mut chosen) = (vec![0; selected], vec![0.0; selected]);
+            for (at, column) in states.columns.iter().enumerate() {
+                if column.site == site {
+                    (index[at], chosen[at]) = (column.element as i32, 1.0);
+                }
+            }
+            let name = format!("{}/index", weights.state);
+            if self.machine.has_port(&name) {
+                self.machine.write_int(&name, &index)?;
+            }
+            ports::real(&mut self.machine, &format!("{}/chosen", weights.state), &chosen)?;
+        }
+        self.has_columns = true;
+        Ok(())
+    }
+
+    /// Writes the states of an iterate.
+    fn move_to(&mut self, states: &States<'_>, iterate: usize) -> Result<(), Fault> {
+        if self.at == Some(iterate) {
+            return Ok(());
+        }
+        let moved = &states.collapsed.iterates.moved;
+        for state in states.infer.states.iter().filter(|state| state.parameter) {
+            let Some(values) = states.values.get(&state.name) else {
+                continue;
+            };
+            let own = match moved.contains(&state.name) {
+                true => {
+                    let size = values.len() / states.iterates.max(1);
+                    &values[iterate * size..(iterate + 1) * size]
+                }
+                false => values.as_slice(),
+            };
+            ports::real(&mut self.machine, &state.name, own)?;
+        }
+        self.at = Some(iterate);
+        Ok(())
+    }
+
+    /// Runs on rows at an iterate, moved by `[rows, selected]` where they are given.
+    fn run(
+        &mut self,
+        states: &States<'_>,
+        ids: &[u32],
+        (iterate, moves): (usize, Option<&[f64]>),
+    ) -> Result<(), Fault> {
+        self.write_columns(states)?;
+        self.move_to(states, iterate)?;
+        let selected = states.selected();
+        let sizes = sizes(selected).with(Symbol::Batch, ids.len());
+        self.machine.set_sizes(&sizes)?;
+        self.feed.write(&mut self.machine, ids)?;
+        if self.machine.has_port("moves") {
+            self.still.resize(ids.len() * selected, 0.0);
+            self.machine.write_real("moves", moves.unwrap_or(&self.still))?;
+        }
+        self.machine.run()
+    }
+
+    fn read_values(&self, block: &mut Block) -> Result<(), Fault> {
+        self.read("location", &mut block.location)?;
+        self.read("scale", &mut block.scale)?;
+        self.read("target", &mut block.target)
+    }
+
+    /// Reads a port; nothing where the program does not have it.
+    fn read(&self, name: &str, into: &mut Vec<f64>) -> Result<(), Fault> {
+        into.clear();
+        match self.machine.has_port(name) {
+            true => read(&self.machine, name, into),
+            false => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Memory before the run: what choosing weights and predicting with integrals will take.
+
+use crate::collapsed::local::{plain_per_call, sizes};
+use bnnc_abi::collapsed::{Collapsed, Form};
+use bnnc_abi::laplace::Likelihood;
+use bnnc_abi::manifest::Infer;
+use bnnc_base::shape::Symbol;
+use bnnc_core::blocks::rows_per_call;
+use bnnc_core::memory::{feed, machine};
+
+/// A number in double precision.
+const NUMBER: u64 = 8;
+
+/// Weights that may be collapsed.
+fn columns(collapsed: &Collapsed) -> usize {
+    collapsed.weights.iter().map(|weights| weights.elements).sum()
+}
+
+/// The bytes of the program on blocks of rows, with its rows and the iterates of the weights.
+fn calling((infer, collapsed): (&Infer, &Collapsed), rows: usize, (planned, numbers): (usize, usize)) -> u64 {
+    let Some(artifact) = &collapsed.local else {
+        return 0;
+    };
+    let columns = columns(collapsed);
+    let sizes = sizes(columns);
+    let size = rows_per_call(&[artifact], sizes, rows, numbers);
+    let boxes = (planned * columns) as u64 * NUMBER;
+    let held = bytes(size.saturating_mul(numbers));
+    let plain = collapsed.plain.as_ref().map_or(0, |artifact| {
+        let places = plain_per_call((artifact, collapsed), sizes, rows).max(size);
+        machine(artifact, &sizes.with(Symbol::Batch, places)) + feed(infer, artifact, rows)
+    });
+    machine(artifact, &sizes.with(Symbol::Batch, size))
+        + feed(infer, artifact, rows)
+        + boxes
+        + held
+        + plain
+        + rows as u64 * 4
+}
+
+/// The numbers that are held of a row while weights are chosen: its slopes in the middle of the box, and across the kinks, with the moves there.
+pub fn choosing_per_row(collapsed: &Collapsed, columns: usize) -> usize {
+    let kinks = match &collapsed.form {
+        Form::Piecewise { kinks, .. } => *kinks,
+        Form::Affine | Form::Sampled(_) => 0,
+    };
+    (2 * (collapsed.outputs + kinks) + 2).saturating_mul(columns + 1)
+}
+
+/// The bytes of choosing weights by the training rows.
+pub fn choosing(programs: (&Infer, &Collapsed), rows: usize, planned: usize) -> u64 {
+    let options = &programs.1.options;
+    match options.units > 0 || (options.fixed && options.weights > 0) {
+        true => calling(
+            programs,
+            rows,
+            (planned, choosing_per_row(programs.1, columns(programs.1))),
+        ),
+        false => 0,
+    }
+}
+
+/// The numbers that are held of a row while it is predicted: the functions around all iterates, and the quantiles of its outputs.
+pub fn per_row(collapsed: &Collapsed, columns: usize, (iterates, draws): (usize, usize)) -> usize {
+    let terms = match collapsed.options.weights {
+        0 => columns,
+        count => {
+            let always = collapsed.options.always.iter();
+            let always: usize = always.map(|at| collapsed.weights[*at].elements).sum();
+            columns.min(count + always)
+        }
+    };
+    // A term is three numbers; a network, location, scale and target ten.
+    let around = match &collapsed.form {
+        // Draws, where there are too many pieces.
+        Form::Piecewise { .. } => iterates.saturating_mul((3 * terms + 10).max(collapsed.options.draws)),
+        Form::Affine | Form::Sampled(_) => iterates.saturating_mul(3 * terms + 10),
+    };
+    // Slopes are read in one place, or in two and that of the chosen weights.
+    let (places, kinks) = match (&collapsed.form, collapsed.options.weights) {
+        (Form::Piecewise { kinks, .. }, 0) => (2, *kinks),
+        (Form::Piecewise { kinks, .. }, _) => (3, *kinks),
+        (Form::Affine | Form::Sampled(_), _) => (1, 0),
+    };
+    let slopes = (places * (collapsed.outputs + kinks)).saturating_mul(columns + 1);
+    let said = match collapsed.likelihood {
+        Likelihood::Normal => 4 * draws,
+        Likelihood::Categorical | Likelihood::Bernoulli | Likelihood::Other => 4,
+    };
+    collapsed
+        .outputs
+        .saturating_mul(around + said)
+        .saturating_add(slopes)
+}
+
+/// The bytes of predicting so many rows with so many iterates and draws.
+pub fn predicting(programs: (&Infer, &Collapsed), rows: usize, (planned, draws): (usize, usize)) -> u64 {
+    let numbers = per_row(programs.1, columns(programs.1), (planned, draws));
+    calling(programs, rows, (planned, numbers))
+}
+
+/// The bytes of draws from the box.
+pub fn drawn((_, collapsed): (&Infer, &Collapsed), planned: usize) -> u64 {
+    let factors = [columns(collapsed), planned, collapsed.options.draws];
+    let numbers = factors.into_iter().fold(1_usize, usize::saturating_mul);
+    bytes(numbers)
+}
+
+/// The bytes of so many numbers: where that is more than any machine has, a size that can be added to others.
+fn bytes(numbers: usize) -> u64 {
+    (numbers as u64).min(u64::MAX / (16 * NUMBER)) * NUMBER
+}

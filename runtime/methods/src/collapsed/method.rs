@@ -1,0 +1,85 @@
+//! Collapsed inference as a method.
+
+use super::choice::{Choice, PREFIX};
+use super::{Integrated, draws, is_exact, memory};
+use bnnc_abi::code::Artifact;
+use bnnc_abi::collapsed::Collapsed;
+use bnnc_abi::manifest::Infer;
+use bnnc_base::shape::Sizes;
+use bnnc_core::context::Stop;
+use bnnc_core::memory::predicting;
+use bnnc_core::predict;
+use bnnc_inference::method::{Extent, Given, Method, Saved};
+use bnnc_inference::posterior::Found;
+use bnnc_training::iterates::{self, Collected};
+use bnnc_training::memory::training;
+use std::sync::Arc;
+
+/// The method of an inference that integrates over a box around iterates.
+pub struct Collapses<'a> {
+    /// The inference.
+    pub infer: &'a Infer,
+    /// Its plan.
+    pub collapsed: &'a Collapsed,
+}
+
+impl Collapses<'_> {
+    fn numbers(&self, positions: usize) -> u64 {
+        iterates::memory::numbers(self.infer, &self.collapsed.iterates.moved, positions)
+    }
+}
+
+impl Method for Collapses<'_> {
+    fn find(&self, given: &Given<'_>) -> Result<Found, Stop> {
+        let Collapses { infer, collapsed } = *self;
+        let find = || Integrated::find(&given.task(infer), collapsed, given.starts);
+        Ok(Arc::new(given.kept(infer, find)?))
+    }
+
+    fn restore(&self, saved: &Saved<'_>) -> Result<Found, Stop> {
+        let held = predict::held(self.infer, saved.values);
+        Ok(Arc::new(Integrated {
+            collected: Collected::restored(saved.values, held),
+            choice: Choice::restore(&(saved.arrays)(PREFIX)?),
+        }))
+    }
+
+    fn predictive_draws(&self, held: usize) -> usize {
+        draws(self.infer, self.collapsed, held)
+    }
+
+    fn program(&self) -> &Artifact {
+        &self.collapsed.iterates.train.step
+    }
+
+    fn step_sizes(&self, rows: usize) -> Sizes {
+        self.collapsed.iterates.train.sizes(rows)
+    }
+
+    fn iterates(&self, rows: usize, of_earlier: &dyn Fn(&str) -> usize) -> usize {
+        iterates::memory::planned((self.infer, &self.collapsed.iterates), rows, of_earlier)
+    }
+
+    fn held(&self, _: usize, planned: usize) -> u64 {
+        self.numbers(2 + planned)
+    }
+
+    fn finding(&self, extent: &Extent<'_>) -> u64 {
+        let Collapses { infer, collapsed } = *self;
+        let (rows, planned, swag) = (extent.rows, extent.planned, &collapsed.iterates);
+        let training = training((infer, &swag.train), extent.schema, rows, true);
+        let held = self.held(rows, planned);
+        let choosing = memory::choosing((infer, collapsed), rows, planned);
+        iterates::memory::collecting((infer, swag), planned, (held, training)).max(held + choosing)
+    }
+
+    fn predicting(&self, extent: &Extent<'_>) -> u64 {
+        let Collapses { infer, collapsed } = *self;
+        let (rows, planned) = (extent.scored(infer), extent.planned);
+        if is_exact(infer, collapsed) {
+            return memory::predicting((infer, collapsed), rows, (planned, infer.predictive_draws()));
+        }
+        let drawn = memory::drawn((infer, collapsed), planned);
+        predicting(infer, &infer.predict, rows, draws(infer, collapsed, planned)) + drawn
+    }
+}

@@ -1,0 +1,104 @@
+//! Where in the box the location is evaluated.
+
+use crate::collapsed::boxes::Boxes;
+use crate::collapsed::local::Block;
+
+/// The places of the weights that are integrated over, by row.
+#[derive(Clone, Debug, Default)]
+pub struct Sets {
+    all: Vec<usize>,
+    /// Empty where all rows have the same.
+    of_rows: Vec<Vec<usize>>,
+}
+
+impl Sets {
+    /// All weights of the box, in every row.
+    pub fn all(boxes: &Boxes) -> Sets {
+        Sets::same((0..boxes.columns.len()).collect())
+    }
+
+    /// The same in every row.
+    pub fn same(places: Vec<usize>) -> Sets {
+        Sets {
+            all: places,
+            of_rows: Vec::new(),
+        }
+    }
+
+    /// Those of each row.
+    pub fn of_rows(of_rows: Vec<Vec<usize>>) -> Sets {
+        Sets {
+            all: Vec::new(),
+            of_rows,
+        }
+    }
+
+    /// Those of a row.
+    pub fn of(&self, row: usize) -> &[usize] {
+        self.of_rows.get(row).unwrap_or(&self.all)
+    }
+}
+
+/// Moves `[rows, selected]` from an iterate to a place near the middle of the box; weights outside the sets stay.
+pub fn to_base(boxes: &Boxes, iterate: usize, sets: &Sets, rows: usize) -> Vec<f64> {
+    let selected = boxes.columns.len().max(1);
+    let mut moves = vec![0.0; rows * selected];
+    let values = boxes.at(iterate);
+    for (row, moves) in moves.chunks_exact_mut(selected).enumerate() {
+        for &place in sets.of(row) {
+            moves[place] = boxes.columns[place].base() - values[place];
+        }
+    }
+    moves
+}
+
+/// Moves `[rows, selected]` from an iterate to the corner of the box where the kinks have the other sign than in the block, as far as possible: each
+/// weight goes where it moves the kink that it moves most. Weights outside the sets stay.
+pub fn across(boxes: &Boxes, iterate: usize, sets: &Sets, block: &Block) -> Vec<f64> {
+    let mut moves = vec![0.0; block.rows * block.selected];
+    let values = boxes.at(iterate);
+    let mut strongest = vec![0.0; boxes.columns.len()];
+    for (row, moves) in moves.chunks_exact_mut(block.selected).enumerate() {
+        strongest.fill(0.0);
+        for (value, slope) in block.kinks_of(row) {
+            // A kink that the box does not cross has no other side to go to.
+            let half: f64 = sets.of(row).iter().map(|&at| reach(boxes, slope, at)).sum();
+            if value.abs() >= half {
+                continue;
+            }
+            for &at in sets.of(row) {
+                let push = -value.signum() * slope[at] * boxes.columns[at].width();
+                if push.abs() > f64::abs(strongest[at]) {
+                    strongest[at] = push;
+                }
+            }
+        }
+        for &at in sets.of(row) {
+            let column = &boxes.columns[at];
+            let goal = match strongest[at] {
+                x if x > 0.0 => column.upper,
+                x if x < 0.0 => column.lower,
+                _ => column.base(),
+            };
+            moves[at] = goal - values[at];
+        }
+    }
+    moves
+}
+
+/// How far a weight can move a kink from the base, at most.
+fn reach(boxes: &Boxes, slope: &[f64], at: usize) -> f64 {
+    let column = &boxes.columns[at];
+    let base = column.base();
+    slope[at].abs() * (column.upper - base).max(base - column.lower)
+}
+
+/// The least and the largest value of a linear form over the box, from its value at the base.
+pub fn span(boxes: &Boxes, places: &[usize], value: f64, slope: &[f64]) -> (f64, f64) {
+    places.iter().fold((value, value), |(low, high), &at| {
+        let column = &boxes.columns[at];
+        let (to_lower, to_upper) = (column.lower - column.base(), column.upper - column.base());
+        let ends = (slope[at] * to_lower, slope[at] * to_upper);
+        (low + ends.0.min(ends.1), high + ends.0.max(ends.1))
+    })
+}

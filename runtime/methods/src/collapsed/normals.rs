@@ -1,0 +1,208 @@
+//! Predictions of Normal observations whose mean is integrated over weights: mixtures over the iterates, given by quantiles in the place of draws.
+//! Draw `d` of `D` is the `(d + 1/2) / D` quantile.
+
+use crate::collapsed::errors::{self, Error};
+use crate::collapsed::function::Part;
+use crate::collapsed::integrals::Around;
+use crate::collapsed::mixture::Mixture;
+use crate::collapsed::published::Published;
+use bnnc_abi::collapsed::{self, Collapsed};
+use bnnc_core::predict::{Integrated, PROBABILITIES, Predictive};
+use bnnc_data::metrics::log_mean_exp;
+use bnnc_kernels::pool::Pool;
+use bnnc_piecewise::{Law, Noise};
+use std::sync::OnceLock;
+
+/// What is the same for all rows.
+pub struct Normals {
+    noise: collapsed::Noise,
+    /// The probabilities of the quantiles.
+    probabilities: Vec<f64>,
+    /// The density of known targets, where it is the published one.
+    published: Option<Published>,
+}
+
+/// What is said of one row.
+#[derive(Clone, Debug, Default)]
+struct Row {
+    /// `[outputs, draws]`.
+    mean: Vec<f64>,
+    draw: Vec<f64>,
+    epistemic: Vec<f64>,
+    aleatoric: Vec<f64>,
+    quantiles: Vec<[f64; 3]>,
+    log_likelihood: f64,
+    /// Errors of the means.
+    error: Vec<f64>,
+    log_density_error: f64,
+    cdf: Vec<f64>,
+}
+
+/// What a mean is rounded by, in parts of it.
+const ROUNDING: f64 = 16.0 * f64::EPSILON;
+
+impl Normals {
+    /// So many quantiles.
+    pub fn new(collapsed: &Collapsed, draws: usize, published: Option<Published>) -> Normals {
+        let probability = |draw: usize| (draw as f64 + 0.5) / draws as f64;
+        Normals {
+            noise: collapsed.options.noise,
+            probabilities: (0..draws).map(probability).collect(),
+            published,
+        }
+    }
+
+    /// Writes the predictions of a block of rows around all iterates.
+    pub fn write(
+        &self,
+        all: &[Around],
+        (outputs, is_known): (usize, bool),
+        pool: &Pool,
+        predictive: &mut Predictive,
+    ) {
+        let rows = predictive.rows;
+        let found: Vec<OnceLock<Row>> = (0..rows).map(|_| OnceLock::new()).collect();
+        pool.run(rows, &|_, row| {
+            let _ = found[row].set(self.row(all, (row, outputs), is_known));
+        });
+        let found: Vec<Row> = found.into_iter().filter_map(OnceLock::into_inner).collect();
+        let (draws, elements) = (self.probabilities.len(), rows * outputs);
+        predictive.draws = draws;
+        predictive.probabilities.clear();
+        predictive.log_likelihood = found.iter().map(|row| row.log_likelihood).collect();
+        let spread = |of: fn(&Row) -> &Vec<f64>| -> Vec<f64> {
+            let mut values = vec![0.0; draws * elements];
+            for (row, found) in found.iter().enumerate() {
+                for (at, value) in of(found).iter().enumerate() {
+                    values[at % draws * elements + row * outputs + at / draws] = *value;
+                }
+            }
+            values
+        };
+        (predictive.mean, predictive.draw) = (spread(|row| &row.mean), spread(|row| &row.draw));
+        predictive.epistemic = found
+            .iter()
+            .flat_map(|row| row.epistemic.iter().copied())
+            .collect();
+        predictive.aleatoric = found
+            .iter()
+            .flat_map(|row| row.aleatoric.iter().copied())
+            .collect();
+        let of = |of: fn(&Row) -> &Vec<f64>| found.iter().flat_map(|row| of(row).iter().copied()).collect();
+        predictive.integrated = Integrated {
+            error: of(|row| &row.error),
+            cdf: of(|row| &row.cdf),
+            ..Integrated::default()
+        };
+        if is_known {
+            let errors = found.iter().map(|row| row.log_density_error);
+            predictive.integrated.log_density_error = errors.collect();
+            predictive.integrated.log_density = predictive.log_likelihood.clone();
+        }
+        for (at, values) in predictive.quantiles.iter_mut().enumerate() {
+            *values = found
+                .iter()
+                .flat_map(|row| row.quantiles.iter().map(|exact| exact[at]))
+                .collect();
+        }
+    }
+
+    fn row(&self, all: &[Around], (row, outputs): (usize, usize), is_known: bool) -> Row {
+        let mut found = Row::default();
+        let mut densities = vec![0.0; all.len()];
+        let mut off = vec![Error::default(); all.len()];
+        for output in 0..outputs {
+            let at = row * outputs + output;
+            let noises: Vec<Noise> = all.iter().map(|around| self.noise(around.scale[at])).collect();
+            let law = |(around, noise): (&Around, &Noise)| around.parts[at].law(*noise);
+            let plain = |around: &Around| around.parts[at].law(Noise::Normal { sd: 0.0 });
+            let location = Mixture::new(all.iter().map(plain).collect());
+            let observed = Mixture::new(all.iter().zip(&noises).map(law).collect());
+            let mut means = location.quantiles(&self.probabilities).quantiles;
+            // The mean over quantiles is that of the distribution, exactly.
+            let shift = location.mean - means.iter().sum::<f64>() / means.len().max(1) as f64;
+            means.iter_mut().for_each(|mean| *mean += shift);
+            found.mean.extend(means);
+            let table = observed.quantiles(&self.probabilities);
+            found
+                .quantiles
+                .push(PROBABILITIES.map(|p| observed.quantile(p, &table.knots)));
+            found.draw.extend(table.quantiles);
+            found.epistemic.push(location.sd);
+            let variance = noises.iter().map(variance).sum::<f64>() / noises.len().max(1) as f64;
+            found.aleatoric.push(variance.sqrt());
+            found.error.push(error_of_mean(all, at, location.mean));
+            if is_known {
+                let parts = observed.parts().iter().zip(&noises).zip(all).enumerate();
+                for (iterate, ((law, noise), around)) in parts {
+                    let target = around.target[at];
+                    let (density, error) = self.score(&around.parts[at], law, (*noise, target));
+                    densities[iterate] += density;
+                    off[iterate] = off[iterate].plus(error);
+                }
+                // What was observed is the same around all iterates.
+                let target = all.first().map(|around| around.target[at]);
+                found
+                    .cdf
+                    .extend(target.map(|target| self.below(&observed, target)));
+            }
+        }
+        found.log_density_error = errors::of_mixture(&densities, &off);
+        found.log_likelihood = match is_known {
+            true => log_mean_exp(densities.into_iter()),
+            false => f64::NAN,
+        };
+        found
+    }
+
+    /// The log density at a known target around an iterate, and its error.
+    fn score(&self, part: &Part, law: &Law, (noise, y): (Noise, f64)) -> (f64, Error) {
+        match &self.published {
+            None => (law.log_density(y), errors::of_density(part, law, (noise, y))),
+            Some(published) => (
+                published.log_density(law, y),
+                published.error(part, law, (noise, y)),
+            ),
+        }
+    }
+
+    /// The probability of at most a known target.
+    fn below(&self, observed: &Mixture, y: f64) -> f64 {
+        let Some(published) = &self.published else {
+            return observed.cdf(y);
+        };
+        let laws = observed.parts();
+        let all = laws.iter().map(|law| published.cdf(law, y));
+        all.sum::<f64>() / laws.len().max(1) as f64
+    }
+
+    fn noise(&self, scale: f64) -> Noise {
+        match self.noise {
+            collapsed::Noise::Normal => Noise::Normal { sd: scale },
+            collapsed::Noise::Triangular { alpha, floor } => Noise::Triangular {
+                radius: alpha * scale,
+                floor,
+            },
+            collapsed::Noise::Published { alpha, .. } => Noise::Triangular {
+                radius: alpha * scale,
+                floor: 0.0,
+            },
+        }
+    }
+}
+
+/// The error of the mean of one element over the iterates.
+fn error_of_mean(all: &[Around], at: usize, mean: f64) -> f64 {
+    let share = 1.0 / all.len().max(1) as f64;
+    let of = |around: &Around| errors::of_mean(&around.parts[at], &|location| location, (mean, ROUNDING));
+    let errors = all.iter().map(|around| of(around).times(share));
+    errors.fold(Error::default(), Error::plus).total()
+}
+
+/// The variance of a noise. The Normal that is mixed into a triangular one leaves that of the whole as it is.
+fn variance(noise: &Noise) -> f64 {
+    match noise {
+        Noise::Normal { sd } => sd * sd,
+        Noise::Triangular { radius, .. } => radius * radius / 6.0,
+    }
+}

@@ -1,0 +1,165 @@
+//! The law of a location whose kinks depend on each other or share weights: over the pieces of the box on which it is affine.
+
+use crate::collapsed::boxes::Boxes;
+use crate::collapsed::local::{Block, Local};
+use crate::collapsed::moves::span;
+use bnnc_abi::collapsed::MOST_SIMPLICES;
+use bnnc_base::fault::Fault;
+use bnnc_piecewise::measure::Measure;
+use bnnc_piecewise::twofold::Twofold;
+use bnnc_piecewise::{Cells, NoCells};
+use std::fmt;
+
+/// What rounding may make of the value of a kink, in parts of what it may make of a slope.
+const KINK: f64 = 0.01;
+
+/// Weights apart from the pieces that move the location: each doubles the pieces of its law.
+const MOST_APART: usize = 8;
+
+/// A row and an output at an iterate, with the weights that are integrated over.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    /// The box.
+    pub boxes: &'a Boxes,
+    /// The places of the weights.
+    pub places: &'a [usize],
+    /// The iterate.
+    pub iterate: usize,
+    /// The row.
+    pub row: usize,
+    /// The output.
+    pub output: usize,
+    /// Whether some kinks depend on others.
+    pub is_nested: bool,
+    /// What rounding may make of a slope, relative to the largest.
+    pub tolerance: f64,
+}
+
+/// Why there is no law.
+#[derive(Clone, Debug)]
+pub enum NoLaw {
+    /// The work is too much.
+    Cells(NoCells),
+    /// So many weights move the location apart from its pieces.
+    Apart(usize),
+}
+
+impl fmt::Display for NoLaw {
+    fn fmt(&self, out: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            NoLaw::Cells(why) => write!(out, "has kinks that depend on each other or share weights: {why}"),
+            NoLaw::Apart(count) => write!(
+                out,
+                "has pieces that are bent in other ways than a ReLU, beside {count} weights that bend nothing"
+            ),
+        }
+    }
+}
+
+/// The law of the location, from the program and from what it says at the base of the box in row `at` of its block; or why it takes too much work.
+///
+/// # Errors
+/// A bug of the machine.
+pub fn law(
+    place: &Place<'_>,
+    local: &mut Local<'_>,
+    (base, at): (&Block, usize),
+) -> Result<Result<Measure, NoLaw>, Fault> {
+    let boxes = place.boxes;
+    let is_crossed = |(value, slope): &(f64, &[f64])| {
+        let (low, high) = span(boxes, place.places, *value, slope);
+        low < 0.0 && high > 0.0
+    };
+    let crossed: Vec<(f64, &[f64])> = base.kinks_of(at).filter(is_crossed).collect();
+    // Where no kink depends on another, weights that move none of those which the box crosses are apart.
+    let is_bent = |at: &usize| place.is_nested || crossed.iter().any(|(_, slope)| slope[*at] != 0.0);
+    let (bent, mut rest): (Vec<usize>, Vec<usize>) = place.places.iter().partition(|at| is_bent(at));
+    let straight = base.slope_of(at, place.output);
+    rest.retain(|at| straight[*at] != 0.0);
+    if rest.len() > MOST_APART {
+        return Ok(Err(NoLaw::Apart(rest.len())));
+    }
+    let values = boxes.at(place.iterate);
+    let to_base = |at: &usize| boxes.columns[*at].base() - values[*at];
+    let mut moves: Vec<f64> = place.places.iter().map(to_base).collect();
+    // The program knows the weights of this place alone, until it is left.
+    let inside: Vec<usize> = (0..moves.len())
+        .filter(|at| is_bent(&place.places[*at]))
+        .collect();
+    let before = local.select(place.places.iter().map(|at| boxes.columns[*at]).collect());
+    let (mut block, mut fault) = (Block::default(), None);
+    let mut function = |point: &[f64], found: &mut bnnc_piecewise::Local| {
+        inside
+            .iter()
+            .zip(point)
+            .for_each(|(&at, value)| moves[at] = value - values[place.places[at]]);
+        let rows = place.row..place.row + 1;
+        if let Err(error) = local.evaluate(place.iterate, &rows, Some(&moves), &mut block) {
+            fault.get_or_insert(error);
+            // The walk goes on to its end; what it finds is not used.
+            found.value = 0.0;
+            found.slope.clear();
+            found.slope.resize(bent.len(), 0.0);
+            found.kinks.clear();
+            return;
+        }
+        found.value = block.location.get(place.output).copied().unwrap_or(0.0);
+        found.slope.clear();
+        let slope = block.slope_of(0, place.output);
+        found.slope.extend(inside.iter().map(|&at| slope[at]));
+        found.kinks.clear();
+        let picked = |slope: &[f64], at: &[usize]| at.iter().map(|&at| slope[at]).collect::<Vec<f64>>();
+        match place.is_nested {
+            true => found.kinks.extend(
+                block
+                    .kinks_of(0)
+                    .map(|(value, slope)| (value, picked(slope, &inside))),
+            ),
+            // Affine on the whole box: the values there have no more rounding than those at the base.
+            false => found.kinks.extend(crossed.iter().map(|(value, slope)| {
+                let moved = bent.iter().zip(point);
+                let moved = moved.map(|(&at, point)| slope[at] * (point - boxes.columns[at].base()));
+                (value + moved.sum::<f64>(), picked(slope, &bent))
+            })),
+        }
+    };
+    let ends = bent
+        .iter()
+        .map(|&at| (boxes.columns[at].lower, boxes.columns[at].upper));
+    let (lower, upper): (Vec<f64>, Vec<f64>) = ends.unzip();
+    let tolerance = KINK * place.tolerance;
+    let cells = Cells::with_tolerance(&mut function, (&lower, &upper), MOST_SIMPLICES, tolerance);
+    local.select(before);
+    if let Some(fault) = fault {
+        return Err(fault);
+    }
+    Ok(match cells {
+        Ok(cells) => Ok(with_rest(cells.measure().clone(), boxes, &rest, straight)),
+        Err(why) => Err(NoLaw::Cells(why)),
+    })
+}
+
+/// Adds weights that the location is affine in, independent of the others, which were at their base.
+fn with_rest(measure: Measure, boxes: &Boxes, rest: &[usize], slope: &[f64]) -> Measure {
+    rest.iter().fold(measure, |measure, &at| {
+        let column = &boxes.columns[at];
+        let (low, high) = (column.lower - column.base(), column.upper - column.base());
+        let start = (slope[at] * low).min(slope[at] * high);
+        let width = (slope[at] * column.width()).abs();
+        measure.plus_uniform(width).shifted(Twofold::from(start))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bnnc_abi::collapsed::MOST_CUT;
+    use bnnc_piecewise::cell::Cell;
+
+    /// What the compiler says of boxes that can be cut is what is so.
+    #[test]
+    fn the_largest_box_that_is_cut() {
+        assert!(Cell::cube(MOST_CUT, MOST_SIMPLICES).is_some());
+        assert!(Cell::cube(MOST_CUT + 1, MOST_SIMPLICES).is_none());
+    }
+}

@@ -1,0 +1,145 @@
+//! A mixture of boxes around iterates as a posterior.
+
+use super::choice::{Choice, choose};
+use super::report;
+use super::{draws, forecaster, warnings};
+use bnnc_abi::collapsed::Collapsed;
+use bnnc_abi::manifest::Infer;
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_core::context::{Context, Stop};
+use bnnc_core::forecast::Forecaster;
+use bnnc_core::states::Values;
+use bnnc_core::tally::Tally;
+use bnnc_data::{Dataset, Rows};
+use bnnc_inference::draws::Draws;
+use bnnc_inference::outcome::Outcome;
+use bnnc_inference::posterior::{Parts, Posterior, of_sites};
+use bnnc_inference::summary::SiteSummary;
+use bnnc_laplace::posterior::Array;
+use bnnc_training::iterates::{self, Collected};
+use bnnc_training::start::{self, Starts};
+use bnnc_training::{Fitted, Task};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// Iterates, and the weights that are integrated over a box around them.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Integrated {
+    /// The iterates.
+    pub collected: Collected,
+    /// The weights.
+    pub choice: Choice,
+}
+
+impl Integrated {
+    /// Collects iterates, and chooses the weights by them.
+    ///
+    /// # Errors
+    /// As training; fewer iterates than one; columns that do not fit.
+    pub fn find(task: &Task<'_>, collapsed: &Collapsed, starts: &Starts<'_>) -> Result<Integrated, Stop> {
+        let collected = iterates::iterated(task, &collapsed.iterates, starts)?;
+        let programs = (task.infer, collapsed);
+        let choice = choose(programs, &collected, task.dataset, task.context)?;
+        Ok(Integrated { collected, choice })
+    }
+}
+
+impl Posterior for Integrated {
+    fn values(&self) -> &Arc<Values> {
+        self.collected.values()
+    }
+
+    fn point(&self) -> &Arc<Values> {
+        self.collected.point()
+    }
+
+    fn fitted(&self) -> Option<&Fitted> {
+        self.collected.fitted()
+    }
+
+    fn warnings(&self, infer: &Infer, rows: usize, dataset: &Dataset) -> Vec<Diagnostic> {
+        self.collected.warnings(infer, rows, dataset)
+    }
+
+    fn warnings_of_integrals(&self, infer: &Infer, tally: Option<&Tally>) -> Vec<Diagnostic> {
+        let part = infer.collapsed();
+        part.map_or_else(Vec::new, |collapsed| warnings(infer, collapsed, self, tally))
+    }
+
+    fn forecaster<'a>(
+        &'a self,
+        infer: &'a Infer,
+        rows: (&Rows, bool),
+        dataset: &Dataset,
+        how: (usize, &'a Context),
+    ) -> Result<Box<dyn Forecaster + 'a>, Stop> {
+        match infer.collapsed() {
+            Some(collapsed) => {
+                let iterates = (&*self.collected.values, self.collected.draws, &self.choice);
+                forecaster((infer, collapsed), iterates, rows, dataset, how)
+            }
+            None => self.collected.forecaster(infer, rows, dataset, how),
+        }
+    }
+
+    fn predictive_draws(&self, infer: &Infer) -> usize {
+        match infer.collapsed() {
+            Some(collapsed) => draws(infer, collapsed, self.collected.draws),
+            None => self.collected.predictive_draws(infer),
+        }
+    }
+
+    fn draws(&self, _: &Infer, _: usize, _: &Context) -> Result<Option<Draws>, Stop> {
+        Ok(None)
+    }
+
+    fn variances(&self, state: &str) -> Option<&[f64]> {
+        self.collected.variances(state)
+    }
+
+    fn start(&self, infer: &Infer) -> start::Found {
+        self.collected.start(infer)
+    }
+
+    fn summaries(&self, infer: &Infer, context: &Context) -> Result<Vec<SiteSummary>, Stop> {
+        self.collected.summaries(infer, context)
+    }
+
+    fn arrays(&self, _: &Infer) -> Vec<Array<'_>> {
+        self.choice.arrays()
+    }
+
+    fn diagnostics(&self, value: &mut Value, infer: &Infer, outcome: &Outcome) {
+        let Some((last, collapsed)) = outcome.splits.last().zip(infer.collapsed()) else {
+            return;
+        };
+        bnnc_training::report::losses(value, infer, &self.collected.fitted, last.train);
+        value["best_epoch"] = json!(self.collected.fitted.best_epoch);
+        value["iterates"] = json!(self.collected.iterates.0);
+        report::diagnostics(value, collapsed, self, last.tally.as_ref());
+        value["sites"] = of_sites(infer, |site| &site.kl);
+    }
+
+    fn table(&self, infer: &Infer, outcome: &Outcome) -> String {
+        let Some((last, collapsed)) = outcome.splits.last().zip(infer.collapsed()) else {
+            return String::new();
+        };
+        let mut text = bnnc_training::report::head(infer, &self.collected.fitted, last.train);
+        text.push_str(&format!(
+            "  {:<21} {:>10}\n",
+            "iterates", self.collected.iterates.0
+        ));
+        text.push_str(&report::table(collapsed, self, last.tally.as_ref()));
+        text.push('\n');
+        text
+    }
+
+    fn work(&self, infer: &Infer) -> String {
+        self.collected.work(infer)
+    }
+
+    fn parts(&self, infer: &Infer, sites: &[SiteSummary]) -> Parts {
+        self.collected.parts(infer, sites)
+    }
+}

@@ -1,0 +1,186 @@
+//! What the code of Zeng and Van den Broeck (2023) makes of a known target, for comparison with their tables.
+//!
+//! Around one iterate, with `d` the density and `F` the distribution function of the location with triangular noise,
+//!
+//! `p(y) = (smoothing + d(y)) / (smoothing (b - a) + F(b) - F(a))`, `a <= y <= b`:
+//!
+//! a triangle that is cut to an interval, and a uniform there. The interval is that of the targets which are scored, and a margin beyond: it makes every
+//! density larger by what no prediction could know. Mean, deviations and quantiles are those of the triangle, and know nothing of it.
+
+use crate::collapsed::errors::{self, Error};
+use crate::collapsed::function::Part;
+use bnnc_abi::collapsed::{Noise, Options};
+use bnnc_piecewise::{Law, Network};
+
+/// How far the interval reaches beyond the targets, on the model's scale.
+const MARGIN: f64 = 1e-3;
+
+/// The density of known targets, on the model's scale.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Published {
+    /// What is added to the density.
+    smoothing: f64,
+    /// The interval.
+    pub interval: (f64, f64),
+}
+
+impl Published {
+    /// Of the targets that are scored together; nothing where the published density is not asked for.
+    pub fn new(options: &Options, targets: &[f64]) -> Option<Published> {
+        let Noise::Published { smoothing, .. } = options.noise else {
+            return None;
+        };
+        let low = targets.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = targets.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        Some(Published {
+            smoothing,
+            interval: (low - MARGIN, high + MARGIN),
+        })
+    }
+
+    /// What the density is divided by, and its error.
+    fn whole(&self, law: &Law) -> (f64, f64) {
+        let (low, high) = self.interval;
+        let (inside, error) = law.between(low, high);
+        (self.smoothing * (high - low) + inside, error)
+    }
+
+    /// The log density at a target around an iterate; minus infinity where nothing is in the interval.
+    pub fn log_density(&self, law: &Law, y: f64) -> f64 {
+        let (whole, _) = self.whole(law);
+        match whole > 0.0 {
+            true => (self.smoothing + law.density(y)).ln() - whole.ln(),
+            false => f64::NEG_INFINITY,
+        }
+    }
+
+    /// The probability of at most `y`, a place in the interval, around an iterate.
+    pub fn cdf(&self, law: &Law, y: f64) -> f64 {
+        let (low, high) = self.interval;
+        let (whole, _) = self.whole(law);
+        match whole > 0.0 {
+            true => (self.smoothing * (y - low) + law.between(low, y).0) / whole,
+            // What it tends to with the smoothing.
+            false => (y - low) / (high - low),
+        }
+    }
+
+    /// The relative error of the density at `y` around an iterate, of a location whose law with noise is `law`.
+    pub fn error(&self, part: &Part, law: &Law, (noise, y): (bnnc_piecewise::Noise, f64)) -> Error {
+        let ((whole, of_whole), (density, of_density)) = (self.whole(law), law.density_with_error(y));
+        let above = self.smoothing + density;
+        match part {
+            Part::Network(_) | Part::Pieces(_) => Error {
+                size: of_density / above + of_whole / whole,
+                variance: 0.0,
+            },
+            // No draw has come near, which does not say that none can.
+            Part::Drawn(_) if above <= 0.0 || whole <= 0.0 => Error {
+                size: 0.0,
+                variance: f64::INFINITY,
+            },
+            Part::Drawn(draws) => {
+                // The influence of a draw on a quotient of means, but for what is the same of all draws.
+                let influence = |draw: &f64| {
+                    let offset = *draw;
+                    let alone = Law::new(
+                        &Network {
+                            offset,
+                            ..Network::default()
+                        },
+                        noise,
+                    );
+                    let (low, high) = self.interval;
+                    alone.density(y) / above - alone.between(low, high).0 / whole
+                };
+                let influences: Vec<f64> = draws.iter().map(influence).collect();
+                errors::of_draws(influences.iter().copied())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bnnc_math::philox;
+    use bnnc_piecewise::Term;
+
+    fn noise(radius: f64) -> bnnc_piecewise::Noise {
+        bnnc_piecewise::Noise::Triangular { radius, floor: 0.0 }
+    }
+
+    fn sum_of_uniforms() -> Part {
+        let term = |slope, lower, upper| Term { slope, lower, upper };
+        Part::Network(Network {
+            offset: 0.2,
+            terms: vec![term(1.0, -0.5, 0.9), term(-0.7, 0.1, 1.0)],
+            units: Vec::new(),
+        })
+    }
+
+    /// The integral over the interval is 1, however little of the law lies in it, and the distribution function is the integral up to a place.
+    #[test]
+    fn a_density_on_the_interval() {
+        let count = 4000;
+        for (smoothing, radius) in [(0.0, 1.2), (0.05, 1.2), (3.0, 0.1)] {
+            let law = sum_of_uniforms().law(noise(radius));
+            let published = Published {
+                smoothing,
+                interval: (-0.4, 0.6),
+            };
+            let step = 1.0 / f64::from(count);
+            let mut sum = 0.0;
+            for at in 0..count {
+                let y = -0.4 + (f64::from(at) + 0.5) * step;
+                sum += published.log_density(&law, y).exp() * step;
+                // The rule of midpoints is wrong by h^2 / 24 times the largest change of slope.
+                let off = (published.cdf(&law, y + 0.5 * step) - sum).abs();
+                assert!(off < 1e-6, "{smoothing}, {radius}: {off} at {y}");
+            }
+            assert!((sum - 1.0).abs() < 1e-6, "{smoothing}, {radius}: {sum}");
+        }
+    }
+
+    /// Where the triangle lies outside the interval there is the uniform alone, and without it nothing.
+    #[test]
+    fn nothing_in_the_interval() {
+        let law = sum_of_uniforms().law(noise(0.1));
+        let of = |smoothing| Published {
+            smoothing,
+            interval: (50.0, 54.0),
+        };
+        assert!((of(1e-3).log_density(&law, 51.0) + 4.0f64.ln()).abs() < 1e-9);
+        assert!((of(1e-3).cdf(&law, 51.0) - 0.25).abs() < 1e-9);
+        assert_eq!(of(0.0).log_density(&law, 51.0), f64::NEG_INFINITY);
+        let part = Part::Drawn(vec![0.1, 0.2]);
+        let law = part.law(noise(0.1));
+        let error = of(0.0).error(&part, &law, (noise(0.1), 51.0));
+        assert_eq!(error.total(), f64::INFINITY);
+    }
+
+    /// Uniform draws: the standard error of a log density is its standard deviation over many repetitions.
+    #[test]
+    fn standard_errors_are_spreads() {
+        let published = Published {
+            smoothing: 0.05,
+            interval: (0.3, 1.1),
+        };
+        let key = philox::key(7, "published");
+        let (noise, y, repetitions) = (noise(0.3), 0.9, 400);
+        let (mut found, mut said) = (Vec::new(), 0.0);
+        for repetition in 0..repetitions {
+            let place = |draw| philox::uniform(key, [draw, repetition, 0], 0);
+            let part = Part::Drawn((0..200).map(place).collect());
+            let law = part.law(noise);
+            found.push(published.log_density(&law, y));
+            said += published.error(&part, &law, (noise, y)).variance / f64::from(repetitions);
+        }
+        let mean = found.iter().sum::<f64>() / f64::from(repetitions);
+        let squares: f64 = found.iter().map(|log| (log - mean).powi(2)).sum();
+        let spread = squares / f64::from(repetitions);
+        // The variance of so many numbers is known to about sqrt(2 / n).
+        let near = 4.0 * (2.0 / f64::from(repetitions)).sqrt();
+        assert!((said / spread - 1.0).abs() < near, "{said} and {spread}");
+    }
+}

@@ -1,0 +1,210 @@
+//! Draws from the box, where the integral has no exact form, or where that of a row would take too much work.
+
+use crate::collapsed::boxes::{Boxes, Column};
+use crate::collapsed::errors::{self, Error};
+use crate::collapsed::local::Local;
+use crate::collapsed::pieces::Place;
+use bnnc_abi::collapsed::Collapsed;
+use bnnc_abi::manifest::Infer;
+use bnnc_base::fault::Fault;
+use bnnc_core::context::{Context, Stop};
+use bnnc_core::forecast::{Forecaster, Take};
+use bnnc_core::predict::{Integrated, Predictive, Predictor};
+use bnnc_core::states::Values;
+use bnnc_core::tally::Tally;
+use bnnc_data::metrics::log_mean_exp;
+use bnnc_data::{Dataset, Rows};
+use bnnc_math::philox;
+
+/// Predictions by draws from the box, with their standard errors.
+pub struct Draws {
+    predictor: Predictor,
+    strata: Strata,
+    is_known: bool,
+    tally: Tally,
+}
+
+/// Draws in the order of the iterates that they are around.
+#[derive(Clone, Copy, Debug)]
+struct Strata {
+    iterates: usize,
+    /// Draws from the box around each iterate.
+    each: usize,
+    /// The draws of predictions: these, evenly spaced, or each of them several times.
+    draws: usize,
+}
+
+impl Draws {
+    /// Prepares predictions of rows whose target may be unknown, of so many draws.
+    ///
+    /// # Errors
+    /// Columns that do not fit, or a limit.
+    pub fn new(
+        (infer, collapsed): (&Infer, &Collapsed),
+        (values, boxes): (&Values, &Boxes),
+        (rows, is_known): (&Rows, bool),
+        dataset: &Dataset,
+        (draws, context): (usize, &Context),
+    ) -> Result<Draws, Stop> {
+        let mut predictor = Predictor::with_target(infer, rows, dataset, (draws, is_known), context)?;
+        predictor.set_parameters(&drawn((infer, collapsed), (values, boxes), context))?;
+        Ok(Draws {
+            predictor,
+            strata: Strata {
+                iterates: boxes.iterates,
+                each: collapsed.options.draws.max(1),
+                draws,
+            },
+            is_known,
+            tally: Tally::of(boxes.columns.len()),
+        })
+    }
+}
+
+impl Forecaster for Draws {
+    fn tally(&self) -> Option<&Tally> {
+        Some(&self.tally)
+    }
+
+    fn replace_rows(&mut self, infer: &Infer, rows: &Rows, dataset: &Dataset) -> Result<(), Stop> {
+        self.is_known = false;
+        self.predictor.replace_rows(infer, rows, dataset)
+    }
+
+    fn run(&mut self, take: &mut Take<'_>) -> Result<(), Stop> {
+        let (strata, is_known, tally) = (self.strata, self.is_known, &mut self.tally);
+        self.predictor.run(|range, block| {
+            for said in block.each_mut() {
+                let is_known = is_known && !said.log_likelihood.is_empty();
+                said.integrated = strata.said(said, is_known);
+            }
+            take(range, block);
+            // In the units that they were brought to.
+            tally.note(block);
+            tally.drawn_rows += block.rows as u64;
+        })
+    }
+}
+
+impl Strata {
+    /// What is around each iterate of a column of `[draws, width]`, no draw from the box twice.
+    fn split<'v>(
+        self,
+        values: &'v [f64],
+        (column, width): (usize, usize),
+    ) -> impl Iterator<Item = impl Iterator<Item = f64> + Clone + 'v> {
+        let held = self.iterates * self.each;
+        let position = move |draw: usize| draw * held / self.draws.max(1);
+        let first = move |iterate: usize| (iterate * self.each * self.draws).div_ceil(held.max(1));
+        let is_new = move |draw: &usize| *draw == 0 || position(*draw) != position(*draw - 1);
+        (0..self.iterates).map(move |iterate| {
+            let draws = first(iterate)..first(iterate + 1);
+            draws
+                .filter(is_new)
+                .map(move |draw| values[draw * width + column])
+        })
+    }
+
+    /// The standard errors of the means of the columns of `[draws, width]`.
+    fn errors(self, values: &[f64], width: usize) -> Vec<f64> {
+        let share = 1.0 / self.iterates.max(1) as f64;
+        let of = |column: usize| {
+            let parts = self.split(values, (column, width)).map(errors::of_draws);
+            let all = parts.fold(Error::default(), |all, part| all.plus(part.times(share)));
+            all.total()
+        };
+        (0..width).map(of).collect()
+    }
+
+    fn said(self, block: &Predictive, is_known: bool) -> Integrated {
+        let rows = block.rows.max(1);
+        let width = |values: &[f64]| values.len() / block.draws.max(1);
+        let of = |values: &[f64]| self.errors(values, width(values));
+        let error = match block.probabilities.is_empty() {
+            true => of(&block.mean),
+            false => {
+                let all = of(&block.probabilities);
+                let classes = all.chunks((all.len() / rows).max(1));
+                classes
+                    .map(|row| row.iter().copied().fold(0.0, f64::max))
+                    .collect()
+            }
+        };
+        let mut said = Integrated {
+            error,
+            ..Integrated::default()
+        };
+        if is_known {
+            for row in 0..block.rows {
+                let parts = self.split(&block.log_likelihood, (row, block.rows));
+                let (logs, errors): (Vec<f64>, Vec<Error>) = parts.map(errors::of_log_densities).unzip();
+                said.log_density.push(log_mean_exp(logs.iter().copied()));
+                said.log_density_error.push(errors::of_mixture(&logs, &errors));
+            }
+        }
+        said
+    }
+}
+
+/// The states with `draws` draws from the box for each iterate, `[iterates * draws, ..]`; the weights that are not in the box have the value of the
+/// iterate.
+pub fn drawn(
+    (infer, collapsed): (&Infer, &Collapsed),
+    (values, boxes): (&Values, &Boxes),
+    context: &Context,
+) -> Values {
+    let key = philox::key(context.seed, &format!("box/{}", infer.name));
+    let draws = collapsed.options.draws.max(1);
+    let mut drawn = values.clone();
+    for name in &collapsed.iterates.moved {
+        let Some(own) = values.get(name) else { continue };
+        let size = own.len() / boxes.iterates.max(1);
+        let mut all = Vec::with_capacity(own.len() * draws);
+        for iterate in own.chunks_exact(size.max(1)) {
+            (0..draws).for_each(|_| all.extend_from_slice(iterate));
+        }
+        let is_here = |site: usize| collapsed.weights[site].state == *name;
+        for column in boxes.columns.iter().filter(|column| is_here(column.site)) {
+            for (number, position) in all.chunks_exact_mut(size.max(1)).enumerate() {
+                let uniform = philox::uniform(key, [number as u32, 0, 0], u64::from(column.number));
+                position[column.element] = column.lower + uniform * column.width();
+            }
+        }
+        drawn.insert(name.clone(), all);
+    }
+    drawn
+}
+
+/// The location of a row and output at draws of its weights, for a row whose box has too many pieces.
+///
+/// # Errors
+/// A bug of the machine.
+pub fn locations(
+    place: &Place<'_>,
+    local: &mut Local<'_>,
+    (draws, outputs): (usize, usize),
+    key: u64,
+) -> Result<Vec<f64>, Fault> {
+    let columns: Vec<Column> = place.places.iter().map(|at| place.boxes.columns[*at]).collect();
+    let values = place.boxes.at(place.iterate);
+    let before = local.select(columns.clone());
+    let (mut all, mut moves) = (Vec::with_capacity(draws * outputs), Vec::new());
+    let each = local.places_per_call();
+    for first in (0..draws).step_by(each) {
+        moves.clear();
+        for draw in first..draws.min(first + each) {
+            let coordinates = [draw, place.row, place.iterate].map(|at| at as u32);
+            for (column, at) in columns.iter().zip(place.places) {
+                let uniform = philox::uniform(key, coordinates, u64::from(column.number));
+                moves.push(column.lower + uniform * column.width() - values[*at]);
+            }
+        }
+        all.extend(local.locations((place.iterate, place.row), &moves)?);
+    }
+    local.select(before);
+    Ok(all
+        .into_iter()
+        .skip(place.output)
+        .step_by(outputs.max(1))
+        .collect())
+}

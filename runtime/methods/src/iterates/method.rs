@@ -1,0 +1,151 @@
+//! `swag` and `ensemble` as methods.
+
+use super::members;
+use bnnc_abi::code::Artifact;
+use bnnc_abi::iterates::{Ensemble, Swag};
+use bnnc_abi::manifest::Infer;
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::shape::Sizes;
+use bnnc_core::codes;
+use bnnc_core::context::Stop;
+use bnnc_core::predict::{held, predictive_draws};
+use bnnc_core::states::Values;
+use bnnc_inference::method::{Extent, Given, Method, Saved, few_draws, predicting_draws};
+use bnnc_inference::posterior::Found;
+use bnnc_training::iterates::{Collected, draws_of, iterated, memory};
+use bnnc_training::memory::training;
+use std::sync::Arc;
+
+/// The method of an inference whose posterior is made of iterates.
+pub struct Averages<'a> {
+    /// The inference.
+    pub infer: &'a Infer,
+    /// Its plan.
+    pub swag: &'a Swag,
+}
+
+/// The method of an inference whose posterior is made of several trainings.
+pub struct Ensembles<'a> {
+    /// The inference.
+    pub infer: &'a Infer,
+    /// Its plan.
+    pub ensemble: &'a Ensemble,
+}
+
+/// The positions in the folder of a run as a posterior.
+fn restored(infer: &Infer, values: &Values) -> Found {
+    Arc::new(Collected::restored(values, held(infer, values)))
+}
+
+impl Method for Averages<'_> {
+    fn find(&self, given: &Given<'_>) -> Result<Found, Stop> {
+        let Averages { infer, swag } = *self;
+        let find = || iterated(&given.task(infer), swag, given.starts);
+        Ok(Arc::new(given.kept(infer, find)?))
+    }
+
+    fn restore(&self, saved: &Saved<'_>) -> Result<Found, Stop> {
+        Ok(restored(self.infer, saved.values))
+    }
+
+    fn predictive_draws(&self, held: usize) -> usize {
+        predictive_draws(self.infer, held)
+    }
+
+    fn settings(&self) -> Vec<Diagnostic> {
+        few_draws(self.infer).into_iter().collect()
+    }
+
+    fn program(&self) -> &Artifact {
+        &self.swag.train.step
+    }
+
+    fn step_sizes(&self, rows: usize) -> Sizes {
+        self.swag.train.sizes(rows)
+    }
+
+    fn iterates(&self, rows: usize, of_earlier: &dyn Fn(&str) -> usize) -> usize {
+        memory::planned((self.infer, self.swag), rows, of_earlier)
+    }
+
+    fn held(&self, _: usize, planned: usize) -> u64 {
+        // The mean, the variances and the draws.
+        let positions = 2 + draws_of(self.infer, self.swag, planned);
+        memory::numbers(self.infer, &self.swag.moved, positions)
+    }
+
+    fn finding(&self, extent: &Extent<'_>) -> u64 {
+        let Averages { infer, swag } = *self;
+        let training = training((infer, &swag.train), extent.schema, extent.rows, true);
+        let held = self.held(extent.rows, extent.planned);
+        memory::collecting((infer, swag), extent.planned, (held, training))
+    }
+
+    fn predicting(&self, extent: &Extent<'_>) -> u64 {
+        let Averages { infer, swag } = *self;
+        let positions = draws_of(infer, swag, extent.planned);
+        let drawn = memory::numbers(infer, &swag.moved, positions);
+        predicting_draws(infer, extent, predictive_draws(infer, positions), (drawn, 0))
+    }
+}
+
+impl Method for Ensembles<'_> {
+    fn find(&self, given: &Given<'_>) -> Result<Found, Stop> {
+        let Ensembles { infer, ensemble } = *self;
+        let find = || members(&given.task(infer), ensemble, given.starts);
+        Ok(Arc::new(given.kept(infer, find)?))
+    }
+
+    fn restore(&self, saved: &Saved<'_>) -> Result<Found, Stop> {
+        Ok(restored(self.infer, saved.values))
+    }
+
+    fn predictive_draws(&self, held: usize) -> usize {
+        predictive_draws(self.infer, held)
+    }
+
+    fn settings(&self) -> Vec<Diagnostic> {
+        let is_one = self.ensemble.options.members == 1;
+        let one = is_one.then(|| codes::audit::one_member(&self.infer.name));
+        one.into_iter().collect()
+    }
+
+    fn program(&self) -> &Artifact {
+        &self.ensemble.train.step
+    }
+
+    fn step_sizes(&self, rows: usize) -> Sizes {
+        self.ensemble.train.sizes(rows)
+    }
+
+    fn iterates(&self, _: usize, _: &dyn Fn(&str) -> usize) -> usize {
+        self.ensemble.options.members
+    }
+
+    fn members(&self, _: usize) -> usize {
+        self.ensemble.options.members
+    }
+
+    fn held(&self, _: usize, _: usize) -> u64 {
+        // Each member by itself and among the draws.
+        memory::numbers(
+            self.infer,
+            &self.ensemble.moved,
+            2 * self.ensemble.options.members,
+        )
+    }
+
+    fn finding(&self, extent: &Extent<'_>) -> u64 {
+        let Ensembles { infer, ensemble } = *self;
+        let training = training((infer, &ensemble.train), extent.schema, extent.rows, false);
+        let meanwhile = memory::numbers(infer, &ensemble.moved, ensemble.options.members);
+        meanwhile + training.max(self.held(extent.rows, extent.planned))
+    }
+
+    fn predicting(&self, extent: &Extent<'_>) -> u64 {
+        let Ensembles { infer, ensemble } = *self;
+        let drawn = memory::numbers(infer, &ensemble.moved, ensemble.options.members);
+        let draws = predictive_draws(infer, ensemble.options.members);
+        predicting_draws(infer, extent, draws, (drawn, 0))
+    }
+}

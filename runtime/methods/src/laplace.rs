@@ -1,0 +1,352 @@
+//! Laplace's approximation: the maximum, the curvature around it, and predictions from both.
+//!
+//! `search` finds the maximum, `online` that under factors and a noise which the marginal likelihood chooses on the way; `machines` and `jacobians` call
+//! the compiled programs on blocks of rows, `curve` sums the curvature, `select` chooses subnetworks, `tune` the factors on the prior; `predictor` turns
+//! the Gaussian into the blocks that every prediction gives.
+
+pub mod closed;
+pub mod curve;
+pub mod functions;
+pub mod gaussian;
+pub mod jacobians;
+pub mod joint;
+pub mod machines;
+pub mod memory;
+pub mod method;
+pub mod moments;
+pub mod online;
+pub mod others;
+mod posterior;
+pub mod predictor;
+pub mod prior;
+pub mod report;
+pub mod search;
+pub mod select;
+pub mod slopes;
+pub mod spread;
+pub mod tune;
+pub mod weights;
+
+use bnnc_abi::laplace::{Laplace, PriorPrecision, Structure};
+use bnnc_abi::manifest::Infer;
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_core::codes;
+use bnnc_core::context::{Context, Stop};
+use bnnc_core::feed::examples;
+use bnnc_core::states::Values;
+use bnnc_data::Dataset;
+use bnnc_laplace::{self as algebra};
+use bnnc_training::start::Starts;
+use bnnc_training::{Fitted, Task, restarts};
+pub use gaussian::{Approximated, Gaussian};
+use gaussian::{Facts, Kept, part};
+use jacobians::Which;
+use machines::Evaluation;
+use online::Chosen;
+use prior::Local;
+use select::Earlier;
+use tune::{Tuned, rise};
+
+/// The log posterior may rise by this much per weight before a point counts as no maximum.
+const RISE: f64 = 0.1;
+
+/// Approximates the posterior of one infer given the training rows of a split, around the maximum that is found from each of the given starts. Several
+/// make a mixture with equal weights. What an earlier run that is continued found is taken.
+///
+/// # Errors
+/// As training; a curvature that is no precision; a subnetwork that cannot be chosen.
+pub fn laplace(
+    infer: &Infer,
+    dataset: &Dataset,
+    (starts, split): (&Starts<'_>, usize),
+    earlier: Earlier<'_>,
+    context: &Context,
+) -> Result<Approximated, Stop> {
+    let kept: Option<Kept<'static>> = context.checkpoint.kept(&infer.name, split);
+    if let Some(mut found) = kept.and_then(Kept::restore) {
+        found.warnings = warnings(infer, part(infer)?, &found.members);
+        return Ok(found);
+    }
+    if context.interrupt.is_raised() {
+        return Err(Stop::Interrupted);
+    }
+    let laplace = part(infer)?;
+    for member in 0..starts.count().max(1) {
+        search::stated(infer, laplace, starts, member)?;
+    }
+    let found = approximate(infer, dataset, (starts, split), earlier, context)?;
+    context.checkpoint.keep(&infer.name, split, &Kept::of(&found))?;
+    Ok(found)
+}
+
+fn approximate(
+    infer: &Infer,
+    dataset: &Dataset,
+    (starts, split): (&Starts<'_>, usize),
+    earlier: Earlier<'_>,
+    context: &Context,
+) -> Result<Approximated, Stop> {
+    let laplace = part(infer)?;
+    if examples(&infer.bindings, &dataset.train) == 0 {
+        return Err(codes::no_rows(&infer.data).into());
+    }
+    if !laplace.independent && laplace.options.structure != Structure::Full {
+        return Err(codes::dependent_prior(&infer.name).into());
+    }
+    let mut members = Vec::with_capacity(starts.count());
+    let mut kept = None;
+    let around = Around {
+        infer,
+        laplace,
+        dataset,
+        earlier,
+        context,
+    };
+    for member in 0..starts.count().max(1) {
+        let start = |task: &Task<'_>| starts.of_task(task, member);
+        let name = format!("{}-start{member}", infer.name);
+        let task = Task {
+            infer,
+            dataset,
+            split,
+            name: &name,
+            context,
+            restart: 0,
+        };
+        around.refuse(&start(&task))?;
+        let (fitted, chosen) = around.maximum(&task, &start)?;
+        members.push(around.gaussian(&fitted.values, chosen.as_ref())?);
+        kept.get_or_insert(fitted);
+    }
+    let (Some(fitted), Some(first)) = (kept, members.first()) else {
+        return Err(codes::no_rows(&infer.data).into());
+    };
+    Ok(Approximated {
+        values: first.values.clone(),
+        fitted,
+        warnings: warnings(infer, laplace, &members),
+        members,
+    })
+}
+
+/// What is worth knowing of Gaussians.
+fn warnings(infer: &Infer, laplace: &Laplace, members: &[Gaussian]) -> Vec<Diagnostic> {
+    let far = members.iter().filter_map(|member| {
+        let weights = member.facts.weights;
+        let rise = member.facts.rise.filter(|rise| *rise > RISE * weights as f64)?;
+        Some(codes::not_at_maximum(&infer.name, rise, weights, laplace.search))
+    });
+    let elsewhere = members.iter().filter_map(|member| {
+        let weights = member.facts.weights;
+        let rise = member
+            .facts
+            .rise_of_own
+            .filter(|rise| *rise > RISE * weights as f64)?;
+        Some(codes::other_centre(
+            &infer.name,
+            rise,
+            member.facts.weights,
+            &member.facts.prior_precision,
+            laplace,
+        ))
+    });
+    let others = members.iter().filter_map(|member| member.facts.others_rise);
+    let others = others.map(|rise| codes::others_not_at_maximum(&infer.name, rise, laplace.search));
+    let ends = members.iter().filter_map(|member| member.facts.at_end);
+    let ends = ends.map(|factor| codes::factor_at_end(&infer.name, factor));
+    let is_unsettled = members.iter().any(|member| member.facts.unsettled);
+    let unsettled = is_unsettled.then(|| codes::factors_not_found(&infer.name));
+    let is_averaged = members.iter().any(|member| member.facts.prior_averaged);
+    let averaged = is_averaged.then(|| codes::prior_averaged(&infer.name));
+    let far = far.take(1).chain(elsewhere.take(1)).chain(others.take(1));
+    far.chain(ends.take(1)).chain(unsettled).chain(averaged).collect()
+}
+
+/// What is approximated, given what.
+struct Around<'a> {
+    infer: &'a Infer,
+    laplace: &'a Laplace,
+    dataset: &'a Dataset,
+    earlier: Earlier<'a>,
+    context: &'a Context,
+}
+
+/// What is known around a maximum before the factors on the prior.
+struct Before<'a> {
+    tuned: Tuned<'a>,
+    facts: Facts,
+    /// The derivative of the log likelihood by the weights that are random.
+    gradient: Vec<f64>,
+    /// The log prior of what is none of the weights.
+    of_others: f64,
+    /// The Gaussian of all weights, where it was needed to choose some.
+    full: Option<algebra::posterior::Posterior>,
+    /// Whether no row has a say in the curvature.
+    is_empty: bool,
+}
+
+impl Around<'_> {
+    /// The maximum from a start, or that of an earlier run, with what was chosen while it was searched.
+    fn maximum(
+        &self,
+        task: &Task<'_>,
+        start: &(dyn Fn(&Task<'_>) -> Values + Sync),
+    ) -> Result<(Fitted, Option<Chosen>), Stop> {
+        let checkpoint = &task.context.checkpoint;
+        if let Some(kept) = checkpoint.kept(task.name, task.split) {
+            return Ok(kept);
+        }
+        let found = match self.laplace.options.online {
+            true => {
+                // The curvatures of one search fill the memory that is planned.
+                let (fitted, chosen) = restarts::in_turn(task, &|task| {
+                    let start = start(task);
+                    self.online(task, start)
+                })?;
+                (fitted, Some(chosen))
+            }
+            false => (search::maximum(task, self.laplace, start)?, None),
+        };
+        if self.laplace.search {
+            checkpoint.keep(task.name, task.split, &found)?;
+        }
+        Ok(found)
+    }
+
+    fn evaluation<'e>(&'e self, values: &'e Values) -> Result<Evaluation<'e>, Stop> {
+        let rows = (&self.dataset.train, true);
+        Evaluation::new(
+            (self.infer, self.laplace),
+            values,
+            rows,
+            self.dataset,
+            self.context,
+        )
+    }
+
+    /// Refuses to maximise a marginal likelihood that is not known. Whether a prior is Normal does not depend on the weights.
+    fn refuse(&self, start: &Values) -> Result<(), Stop> {
+        let options = &self.laplace.options;
+        let option = match (options.online, options.prior_precision) {
+            (true, _) => "online = true",
+            (false, PriorPrecision::MarginalLikelihood) => "prior_precision = marginal_likelihood",
+            (false, PriorPrecision::Given(_) | PriorPrecision::Validation) => return Ok(()),
+        };
+        let evaluation = self.evaluation(start)?;
+        let local = Local::new(&evaluation, options.structure == Structure::Full)?;
+        match local.is_normal(self.infer.precision, &self.context.pool) {
+            true => Ok(()),
+            false => Err(codes::prior_not_normal(&self.infer.name, option).into()),
+        }
+    }
+
+    /// The curvatures of likelihood and prior.
+    fn before<'e>(&'e self, evaluation: &'e Evaluation<'e>) -> Result<Before<'e>, Stop> {
+        let options = &self.laplace.options;
+        let local = Local::new(evaluation, options.structure == Structure::Full)?;
+        let is_normal = local.is_normal(self.infer.precision, &self.context.pool);
+        let (log_likelihood, mut gradient) = jacobians::gradient(evaluation)?;
+        let stated = match options.prior_precision {
+            PriorPrecision::Given(factor) if factor != 1.0 => {
+                local.prior.scaled(&vec![factor; local.slope.len()])
+            }
+            _ => local.prior.clone(),
+        };
+        let subnetwork = select::subnetwork(evaluation, &stated, self.earlier)?;
+        let (index, full) = subnetwork.map_or((None, None), |found| (Some(found.index), found.full));
+        let which = index.as_deref().map_or(Which::All, Which::Selected);
+        let curve::Curved {
+            curvature,
+            clipped,
+            is_empty,
+        } = curve::curvature(evaluation, which)?;
+        let log_prior = index.is_none().then_some(local.log_prior);
+        let (mut prior, mut slope) = (local.prior, local.slope);
+        if let Some(index) = &index {
+            prior = prior.select(index);
+            let chosen = |all: &[f64]| -> Vec<f64> { index.iter().map(|at| all[*at]).collect() };
+            (gradient, slope) = (chosen(&gradient), chosen(&slope));
+        }
+        let prior_scale = match options.scales_prior() {
+            true => slope.len() as f64 / self.laplace.parameters.max(1) as f64,
+            false => 1.0,
+        };
+        Ok(Before {
+            tuned: Tuned {
+                evaluation,
+                dataset: self.dataset,
+                index,
+                curvature,
+                prior,
+                slope,
+                log_likelihood,
+                log_prior,
+                is_normal,
+            },
+            facts: Facts {
+                parameters: self.laplace.parameters,
+                prior_scale,
+                clipped,
+                ..Facts::default()
+            },
+            gradient,
+            of_others: local.of_others,
+            full,
+            is_empty,
+        })
+    }
+
+    /// The Gaussian around a maximum, with what was chosen while that was searched.
+    fn gaussian(&self, values: &Values, chosen: Option<&Chosen>) -> Result<Gaussian, Stop> {
+        let evaluation = self.evaluation(values)?;
+        let Before {
+            mut tuned,
+            mut facts,
+            gradient,
+            full,
+            is_empty,
+            ..
+        } = self.before(&evaluation)?;
+        if is_empty {
+            return Err(codes::nowhere_concave(&self.infer.name).into());
+        }
+        let options = &self.laplace.options;
+        let given = chosen.map(|chosen| &chosen.tuned);
+        let (searched, is_own) = match (given, options.prior_precision) {
+            (Some(given), _) => (tuned.of_weights(&given.factors), true),
+            (None, PriorPrecision::Given(factor)) if self.laplace.search => {
+                (vec![factor; tuned.slope.len()], true)
+            }
+            (None, given) => (vec![1.0; tuned.slope.len()], given == PriorPrecision::Given(1.0)),
+        };
+        // The density whose maximum was searched is often that of the Gaussian, but for the scale of a subnetwork's prior.
+        let is_own = is_own && options.temperature == 1.0;
+        let is_same = is_own && facts.prior_scale == 1.0;
+        facts.others_rise = others::rise(&evaluation, chosen.map(|chosen| &chosen.slope))?;
+        let slope = tuned.log_posterior_slope(&gradient, &searched);
+        if !is_same {
+            let posterior = tuned.posterior(&searched, 1.0).ok();
+            facts.rise = posterior.map(|posterior| rise(&posterior, &slope, &self.context.pool));
+        }
+        tuned.scale(facts.prior_scale);
+        let mut member = tuned.gaussian(given, facts, (!is_own).then_some(&gradient))?;
+        if is_same {
+            member.facts.rise = Some(rise(&member.posterior, &slope, &self.context.pool));
+        }
+        // A factor that was tuned for the subnetwork is not that of the Gaussian that chose it.
+        let is_given = matches!(options.prior_precision, PriorPrecision::Given(_)) && given.is_none();
+        let distance = full.filter(|_| is_given).map(|full| self.distance(full, &member));
+        member.facts.wasserstein = distance;
+        Ok(member)
+    }
+
+    /// The distance from the Gaussian of all weights to that of a subnetwork.
+    fn distance(&self, full: algebra::posterior::Posterior, member: &Gaussian) -> f64 {
+        let pool = &self.context.pool;
+        let covariance = full.inverse(pool);
+        drop(full);
+        let own = member.posterior.inverse(pool);
+        let index = member.index.as_deref().unwrap_or_default();
+        algebra::select::wasserstein(&covariance.values, &own.values, index)
+    }
+}

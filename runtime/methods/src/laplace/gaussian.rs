@@ -1,0 +1,307 @@
+//! A Gaussian of the weights around a maximum, and what is known of it.
+
+use crate::laplace::jacobians::Which;
+use crate::laplace::predictor::forecaster;
+use bnnc_abi::laplace::{Laplace, Structure};
+use bnnc_abi::manifest::Infer;
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::fault::Fault;
+use bnnc_core::codes;
+use bnnc_core::context::{Context, Stop};
+use bnnc_core::forecast::Forecaster;
+use bnnc_core::states::Values;
+use bnnc_data::{Dataset, Rows};
+use bnnc_laplace::posterior::{Array, Posterior};
+use bnnc_training::Fitted;
+use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+use std::path::Path;
+use std::sync::Arc;
+
+/// What a Laplace approximation is: one Gaussian, or a mixture with equal weights of several.
+#[derive(Clone, Debug)]
+pub struct Approximated {
+    /// How the maximum was found, of several the first.
+    pub fitted: Fitted,
+    /// The states at the maximum, of several at the first.
+    pub values: Arc<Values>,
+    /// The Gaussians.
+    pub members: Vec<Gaussian>,
+    /// What is worth knowing.
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// A Gaussian around one maximum.
+#[derive(Clone, Debug)]
+pub struct Gaussian {
+    /// The states at the maximum.
+    pub values: Arc<Values>,
+    /// The numbers of the weights that are random among all weights, ascending; all where there are none.
+    pub index: Option<Vec<usize>>,
+    /// The distribution of the weights that are random.
+    pub posterior: Posterior,
+    /// What is reported of it.
+    pub facts: Facts,
+}
+
+/// What is reported of a Gaussian.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Facts {
+    /// Weights that are random.
+    pub weights: usize,
+    /// All weights that move the outputs.
+    pub parameters: usize,
+    /// Factors on the precision of the prior: by site where there is one each, else the only one, or the lowest and the highest.
+    pub prior_precision: Vec<(String, f64)>,
+    /// What the precision of the prior was multiplied by besides: the share of the weights that are random, or 1.
+    pub prior_scale: f64,
+    /// Of all training rows, at the maximum.
+    pub log_likelihood: f64,
+    /// Of the training rows, in the approximation; none where it is not defined.
+    pub log_marginal_likelihood: Option<f64>,
+    /// Rows whose second derivative in the outputs had negative eigenvalues, which became zero.
+    pub clipped: usize,
+    /// How far the log posterior could rise in the approximation, where its slope is known.
+    pub rise: Option<f64>,
+    /// How far the log density with the factors and at the temperature of the Gaussian could rise, where these are not those of the search.
+    #[serde(default)]
+    pub rise_of_own: Option<f64>,
+    /// How far it could rise by moving the states that are none of the weights, where that is too far.
+    #[serde(default)]
+    pub others_rise: Option<f64>,
+    /// The squared 2-Wasserstein distance from the Gaussian of all weights, under the prior of the model times the factor that the options give, to
+    /// this one; none where the factor was tuned for this one.
+    pub wasserstein: Option<f64>,
+    /// The largest residual of the eigenpairs of a low-rank form, relative to the largest eigenvalue.
+    pub residual: Option<f64>,
+    /// The predictive log likelihood of a validation row, where it chose the factor.
+    pub validation: Option<f64>,
+    /// A factor on the prior that is the first or the last of those that were searched.
+    pub at_end: Option<f64>,
+    /// Whether the search for factors took all its steps.
+    pub unsettled: bool,
+    /// Whether the prior varies within a block of a Kronecker structure, which takes its mean in the block's eigenbasis.
+    pub prior_averaged: bool,
+}
+
+impl Gaussian {
+    /// All weights at the maximum, one after the other.
+    pub fn weights(&self, laplace: &Laplace) -> Vec<f64> {
+        weights(laplace, &self.values)
+    }
+
+    /// The weights that are random.
+    pub fn which(&self) -> Which<'_> {
+        self.index.as_deref().map_or(Which::All, Which::Selected)
+    }
+}
+
+/// All weights of an infer, one after the other.
+pub fn weights(laplace: &Laplace, values: &Values) -> Vec<f64> {
+    let states = laplace
+        .weights
+        .iter()
+        .filter_map(|weights| values.get(&weights.state));
+    states.flatten().copied().collect()
+}
+
+/// The part of an infer that approximates.
+///
+/// # Errors
+/// A bug: it does something else.
+pub fn part(infer: &Infer) -> Result<&Laplace, Fault> {
+    let bug = || Fault::Bug(format!("`{}` is no Gaussian around a maximum", infer.name));
+    infer.laplace().ok_or_else(bug)
+}
+
+impl Approximated {
+    /// Predictions for rows whose target may be unknown.
+    ///
+    /// # Errors
+    /// Columns that do not fit, or a limit.
+    pub fn predictor<'a>(
+        &'a self,
+        infer: &'a Infer,
+        rows: (&Rows, bool),
+        dataset: &Dataset,
+        draws: (usize, &'a Context),
+    ) -> Result<Box<dyn Forecaster + 'a>, Stop> {
+        forecaster(&self.members, (infer, part(infer)?), rows, dataset, draws)
+    }
+
+    /// The states of each member of a mixture.
+    pub fn maxima(&self) -> Vec<Arc<Values>> {
+        match self.members.len() {
+            1 => Vec::new(),
+            _ => self.members.iter().map(|member| member.values.clone()).collect(),
+        }
+    }
+
+    /// The Gaussians as arrays, by names that begin with the number of the member.
+    pub fn arrays(&self, infer: &Infer) -> Vec<Array<'_>> {
+        let mut arrays = Vec::new();
+        for (number, member) in self.members.iter().enumerate() {
+            let mut own = member.posterior.arrays();
+            for state in infer.states.iter().filter(|state| state.parameter) {
+                // The maximum of the only member is among the states.
+                if let Some(values) = member.values.get(&state.name).filter(|_| self.members.len() > 1) {
+                    own.push((
+                        format!("maximum/{}", state.name),
+                        vec![values.len()],
+                        values.into(),
+                    ));
+                }
+            }
+            if let Some(index) = &member.index {
+                let numbers: Vec<f64> = index.iter().map(|at| *at as f64).collect();
+                own.push(("index".to_owned(), vec![index.len()], numbers.into()));
+            }
+            let named = own.into_iter();
+            arrays.extend(
+                named.map(|(name, shape, values)| (format!("{PREFIX}{number}/{name}"), shape, values)),
+            );
+        }
+        arrays
+    }
+
+    /// The approximation of states and [`Approximated::arrays`] in the folder of a run.
+    ///
+    /// # Errors
+    /// Arrays of another program, or damaged ones.
+    pub fn restore(
+        infer: &Infer,
+        values: &Values,
+        arrays: &[Array<'_>],
+        folder: &Path,
+    ) -> Result<Approximated, Stop> {
+        let laplace = part(infer)?;
+        let mut members = Vec::new();
+        let values = Arc::new(values.clone());
+        loop {
+            let prefix = format!("{PREFIX}{}/", members.len());
+            let own: Vec<Array> = arrays
+                .iter()
+                .filter_map(|(name, shape, values)| {
+                    let name = name.strip_prefix(&prefix)?;
+                    Some((name.to_owned(), shape.clone(), Cow::from(&values[..])))
+                })
+                .collect();
+            if own.is_empty() && !members.is_empty() {
+                break;
+            }
+            let member = restored(laplace, &values, &own);
+            let why = |why: String| codes::not_a_run(folder, &format!("posterior.safetensors: {why}"));
+            members.push(member.map_err(why)?);
+        }
+        Ok(Approximated {
+            fitted: found(values.clone()),
+            values: members.first().map_or(values, |member| member.values.clone()),
+            members,
+            warnings: Vec::new(),
+        })
+    }
+}
+
+/// The names of arrays of Gaussians among those of an infer's states.
+pub const PREFIX: &str = "laplace/";
+
+/// One member of the arrays of its own.
+fn restored(laplace: &Laplace, values: &Arc<Values>, arrays: &[Array<'_>]) -> Result<Gaussian, String> {
+    let posterior = Posterior::from_arrays(arrays).map_err(|error| error.to_string())?;
+    let mut maximum = values.as_ref().clone();
+    let mut index = None;
+    for (name, _, values) in arrays {
+        if let Some(state) = name.strip_prefix("maximum/") {
+            maximum.insert(state.to_owned(), values.to_vec());
+        } else if name == "index" {
+            index = Some(values.iter().map(|at| *at as usize).collect::<Vec<usize>>());
+        }
+    }
+    let all: usize = laplace.weights.iter().map(|weights| weights.elements).sum();
+    let is_of = |index: &Vec<usize>| {
+        index.len() == posterior.elements()
+            && index.is_sorted_by(|a, b| a < b)
+            && index.last().is_none_or(|last| *last < all)
+    };
+    let fits = index.as_ref().map_or(posterior.elements() == all, is_of);
+    if !fits || weights(laplace, &maximum).len() != all {
+        return Err("the Gaussian is one of other weights".to_owned());
+    }
+    let takes_blocks = laplace.programs.turned.is_some()
+        && laplace.options.structure != Structure::Diagonal
+        && index.is_none();
+    let blocks = posterior.turned().map_or(0, |blocks| blocks.len());
+    if takes_blocks && blocks != laplace.blocks.len() {
+        return Err("the Gaussian has another structure than the program asks for".to_owned());
+    }
+    Ok(Gaussian {
+        values: Arc::new(maximum),
+        index,
+        facts: Facts {
+            weights: posterior.elements(),
+            parameters: laplace.parameters,
+            prior_scale: 1.0,
+            ..Facts::default()
+        },
+        posterior,
+    })
+}
+
+/// What stands for a fit where none was made.
+pub fn found(values: Arc<Values>) -> Fitted {
+    Fitted {
+        values,
+        loss: f64::NAN,
+        ..Fitted::default()
+    }
+}
+
+/// What a checkpoint keeps of an approximation.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Kept<'a> {
+    fitted: Fitted,
+    members: Vec<KeptMember<'a>>,
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct KeptMember<'a> {
+    values: Arc<Values>,
+    index: Option<Vec<usize>>,
+    arrays: Vec<Array<'a>>,
+    facts: Facts,
+}
+
+impl<'a> Kept<'a> {
+    /// What is kept.
+    pub fn of(found: &'a Approximated) -> Kept<'a> {
+        let member = |member: &'a Gaussian| KeptMember {
+            values: member.values.clone(),
+            index: member.index.clone(),
+            arrays: member.posterior.arrays(),
+            facts: member.facts.clone(),
+        };
+        Kept {
+            fitted: found.fitted.clone(),
+            members: found.members.iter().map(member).collect(),
+        }
+    }
+
+    /// The approximation; none where the arrays are not whole.
+    pub fn restore(self) -> Option<Approximated> {
+        let member = |kept: KeptMember| {
+            Some(Gaussian {
+                values: kept.values,
+                index: kept.index,
+                posterior: Posterior::from_arrays(&kept.arrays).ok()?,
+                facts: kept.facts,
+            })
+        };
+        let members: Vec<Gaussian> = self.members.into_iter().map(member).collect::<Option<_>>()?;
+        Some(Approximated {
+            fitted: self.fitted,
+            values: members.first()?.values.clone(),
+            members,
+            warnings: Vec::new(),
+        })
+    }
+}

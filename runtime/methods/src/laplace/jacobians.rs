@@ -1,0 +1,306 @@
+//! Jacobians of the outputs in the weights, and the sums over rows that programs make of them.
+
+use crate::laplace::machines::{self, Blocks, Clipped, Evaluation, Pulled, Reals, reals};
+use bnnc_abi::code::Artifact;
+use bnnc_base::fault::Fault;
+use bnnc_base::shape::{Sizes, Symbol};
+use bnnc_core::blocks;
+use bnnc_core::context::Stop;
+use bnnc_core::ports;
+use bnnc_kernels::executor::Machine;
+use bnnc_laplace::curvature;
+use bnnc_laplace::matrix::Matrix;
+use bnnc_laplace::select;
+
+/// Weights that are differentiated by.
+#[derive(Clone, Copy, Debug)]
+pub enum Which<'a> {
+    /// All.
+    All,
+    /// Those with these ascending numbers.
+    Selected(&'a [usize]),
+}
+
+impl Which<'_> {
+    /// Whether none is left out.
+    pub fn is_all(&self) -> bool {
+        matches!(self, Which::All)
+    }
+
+    /// How many there are.
+    pub fn count(&self, evaluation: &Evaluation) -> usize {
+        match self {
+            Which::All => weights(evaluation),
+            Which::Selected(index) => index.len(),
+        }
+    }
+}
+
+/// Scalars of all weights that are approximated.
+pub fn weights(evaluation: &Evaluation) -> usize {
+    evaluation
+        .laplace
+        .weights
+        .iter()
+        .map(|weights| weights.elements)
+        .sum()
+}
+
+/// A program that the compiler made where the options need it.
+///
+/// # Errors
+/// A bug: it is absent.
+pub fn needed<'a>(artifact: &'a Option<Artifact>, name: &str) -> Result<&'a Artifact, Fault> {
+    artifact
+        .as_ref()
+        .ok_or_else(|| Fault::Bug(format!("there is no program `{name}`")))
+}
+
+/// The program of Jacobians, block by block.
+pub struct Jacobians<'a> {
+    evaluation: &'a Evaluation<'a>,
+    machine: Machine,
+    sizes: Sizes,
+    blocks: Blocks<'a>,
+    /// The ports of the Jacobian with their elements.
+    parts: Vec<(String, usize)>,
+    matrix: Matrix,
+}
+
+/// A block of rows with its Jacobian.
+pub struct Pulls<'a> {
+    /// What the likelihood says.
+    pub block: &'a machines::Block,
+    /// Cotangents times Jacobian, `[batch * columns, weights]`.
+    pub jacobian: &'a Matrix,
+}
+
+impl<'a> Jacobians<'a> {
+    /// Jacobians by some weights, with what is pulled back through them.
+    ///
+    /// # Errors
+    /// A limit of the machine.
+    pub fn new(evaluation: &'a Evaluation<'a>, which: Which, pulled: Pulled) -> Result<Jacobians<'a>, Stop> {
+        let programs = &evaluation.laplace.programs;
+        let columns = machines::columns(pulled, evaluation.outputs());
+        let (artifact, count) = (
+            match which {
+                Which::All => needed(&programs.jacobian, "jacobian")?,
+                Which::Selected(_) => needed(&programs.selected, "selected")?,
+            },
+            which.count(evaluation),
+        );
+        let sizes = Sizes::default()
+            .with(Symbol::Columns, columns)
+            .with(Symbol::Selected, count);
+        let readers = [&programs.rows, artifact];
+        let size = blocks::rows_per_call(&readers, sizes, evaluation.rows(), columns * count);
+        let mut machine = evaluation.machine(artifact, sizes.with(Symbol::Batch, size))?;
+        let parts = match which {
+            Which::All => {
+                let weights = evaluation.laplace.weights.iter();
+                weights
+                    .map(|weights| (format!("{}/jacobian", weights.state), weights.elements))
+                    .collect()
+            }
+            Which::Selected(index) => {
+                choose(evaluation, &mut machine, index)?;
+                vec![("jacobian".to_owned(), count)]
+            }
+        };
+        Ok(Jacobians {
+            evaluation,
+            machine,
+            sizes,
+            blocks: evaluation.blocks(size, pulled)?,
+            parts,
+            matrix: Matrix::zeros(0, count),
+        })
+    }
+
+    /// The next block, if there is one.
+    ///
+    /// # Errors
+    /// A curvature that is not finite.
+    pub fn advance(&mut self) -> Result<Option<Pulls<'_>>, Stop> {
+        self.advance_to(self.size())
+    }
+
+    /// Rows of a block, at most.
+    pub fn size(&self) -> usize {
+        self.blocks.size()
+    }
+
+    /// The next block of at most so many rows, which are not more than [`Jacobians::size`].
+    ///
+    /// # Errors
+    /// As [`Jacobians::advance`].
+    pub fn advance_to(&mut self, size: usize) -> Result<Option<Pulls<'_>>, Stop> {
+        let Some(block) = self.blocks.advance_to(size)? else {
+            return Ok(None);
+        };
+        let count = self.matrix.columns;
+        self.machine
+            .set_sizes(&self.sizes.with(Symbol::Batch, block.rows.len()))?;
+        self.machine.write_real("cotangents", &block.cotangents)?;
+        self.evaluation.call(&mut self.machine, &block.rows, self.sizes)?;
+        self.matrix.rows = block.rows.len() * block.columns;
+        self.matrix.values.resize(self.matrix.rows * count, 0.0);
+        let mut start = 0;
+        for (name, elements) in &self.parts {
+            let part = reals(&self.machine, self.evaluation.infer.precision, name)?;
+            spread(part, *elements, (start, &mut self.matrix));
+            start += elements;
+        }
+        Ok(Some(Pulls {
+            block,
+            jacobian: &self.matrix,
+        }))
+    }
+
+    /// What was clipped so far.
+    pub fn clipped(&self) -> Clipped {
+        self.blocks.clipped
+    }
+}
+
+/// Copies `[rows, elements]` into as many columns of a matrix.
+fn spread(from: Reals<'_>, elements: usize, (start, to): (usize, &mut Matrix)) {
+    for row in 0..to.rows {
+        from.copy(
+            row * elements..(row + 1) * elements,
+            &mut to.row_mut(row)[start..start + elements],
+        );
+    }
+}
+
+/// Tells the program of selected columns which they are.
+fn choose(evaluation: &Evaluation, machine: &mut Machine, index: &[usize]) -> Result<(), Fault> {
+    let weights = &evaluation.laplace.weights;
+    let elements: Vec<usize> = weights.iter().map(|weights| weights.elements).collect();
+    let located = select::locate(index, &elements);
+    for (array, weights) in weights.iter().enumerate() {
+        let (index, chosen) = select::columns(&located, array);
+        let index: Vec<i32> = index.into_iter().map(|at| at as i32).collect();
+        machine.write_int(&format!("{}/index", weights.state), &index)?;
+        machine.write_real(&format!("{}/chosen", weights.state), &chosen)?;
+    }
+    Ok(())
+}
+
+/// A program that takes cotangents and makes sums over rows and columns: the sums of its outputs over all rows, and what was clipped.
+fn sums(
+    evaluation: &Evaluation,
+    artifact: &Artifact,
+    outputs: &[String],
+    pulled: Pulled,
+) -> Result<(Vec<Vec<f64>>, Clipped), Stop> {
+    let columns = machines::columns(pulled, evaluation.outputs());
+    let sizes = Sizes::default().with(Symbol::Columns, columns);
+    let programs = &evaluation.laplace.programs;
+    let size = blocks::rows_per_call(&[&programs.rows, artifact], sizes, evaluation.rows(), 0);
+    let mut machine = evaluation.machine(artifact, sizes.with(Symbol::Batch, size))?;
+    let mut blocks = evaluation.blocks(size, pulled)?;
+    let counts = outputs.iter().map(|name| Ok(vec![0.0; machine.count(name)?]));
+    let mut sums = counts.collect::<Result<Vec<_>, Fault>>()?;
+    while let Some(block) = blocks.advance()? {
+        machine.set_sizes(&sizes.with(Symbol::Batch, block.rows.len()))?;
+        machine.write_real("cotangents", &block.cotangents)?;
+        evaluation.call(&mut machine, &block.rows, sizes)?;
+        for (name, sum) in outputs.iter().zip(&mut sums) {
+            reals(&machine, evaluation.infer.precision, name)?.add(sum);
+        }
+    }
+    Ok((sums, blocks.clipped))
+}
+
+/// The diagonal of the curvature of all weights, and what was clipped.
+///
+/// # Errors
+/// A curvature that is not finite.
+pub fn squares(evaluation: &Evaluation, pulled: Pulled) -> Result<(Vec<f64>, Clipped), Stop> {
+    let artifact = needed(&evaluation.laplace.programs.squares, "squares")?;
+    let states = evaluation.laplace.weights.iter();
+    let outputs: Vec<String> = states
+        .map(|weights| format!("{}/squares", weights.state))
+        .collect();
+    let (sums, clipped) = sums(evaluation, artifact, &outputs, pulled)?;
+    Ok((sums.concat(), clipped))
+}
+
+/// The Kronecker factors of the curvature, and what was clipped.
+///
+/// # Errors
+/// A curvature that is not finite.
+pub fn factors(evaluation: &Evaluation, pulled: Pulled) -> Result<(Vec<curvature::Block>, Clipped), Stop> {
+    let artifact = needed(&evaluation.laplace.programs.factors, "factors")?;
+    let described = &evaluation.laplace.blocks;
+    let has_left = |block: &&bnnc_abi::laplace::Block| block.left > 1;
+    let rights = described.iter().map(|block| format!("{}/right", block.name));
+    let lefts = described
+        .iter()
+        .filter(has_left)
+        .map(|block| format!("{}/left", block.name));
+    let outputs: Vec<String> = rights.chain(lefts).collect();
+    let (sums, clipped) = sums(evaluation, artifact, &outputs, pulled)?;
+    let (rights, lefts) = sums.split_at(described.len());
+    let mut lefts = lefts.iter();
+    let elements = |number: usize| {
+        evaluation.laplace.weights[..number]
+            .iter()
+            .map(|weights| weights.elements)
+            .sum()
+    };
+    let block = |(described, right): (&bnnc_abi::laplace::Block, &Vec<f64>)| {
+        let (left_size, right_size) = (described.left, described.right);
+        let mut block = curvature::Block::new(
+            elements(described.weights),
+            left_size,
+            right_size,
+            described.swapped,
+        );
+        let left = if left_size > 1 { lefts.next() } else { None };
+        block.add(left.map_or(&[], Vec::as_slice), right);
+        block.finish(evaluation.rows());
+        block
+    };
+    Ok((described.iter().zip(rights).map(block).collect(), clipped))
+}
+
+/// The log likelihood of all rows, and its gradient in all weights.
+///
+/// # Errors
+/// A limit of the machine.
+pub fn gradient(evaluation: &Evaluation) -> Result<(f64, Vec<f64>), Stop> {
+    let weights = evaluation.laplace.weights.iter();
+    let states: Vec<(&str, usize)> = weights
+        .map(|weights| (&*weights.state, weights.elements))
+        .collect();
+    gradient_in(evaluation, &states)
+}
+
+/// The same in some states, by their names and sizes.
+///
+/// # Errors
+/// A limit of the machine.
+pub fn gradient_in(evaluation: &Evaluation, states: &[(&str, usize)]) -> Result<(f64, Vec<f64>), Stop> {
+    let artifact = &evaluation.laplace.programs.gradient;
+    let size = blocks::rows_per_call(&[artifact], Sizes::default(), evaluation.rows(), 0);
+    let mut machine = evaluation.machine(artifact, Sizes::default().with(Symbol::Batch, size))?;
+    let elements = states.iter().map(|(_, elements)| elements).sum();
+    let (mut log_likelihood, mut sums) = (0.0, vec![0.0; elements]);
+    for from in (0..evaluation.rows()).step_by(size) {
+        evaluation.heed()?;
+        let block = from..evaluation.rows().min(from + size);
+        evaluation.call(&mut machine, &block, Sizes::default())?;
+        log_likelihood += ports::scalar(&machine, "log_likelihood")?;
+        let mut rest = sums.as_mut_slice();
+        for (state, elements) in states {
+            let (own, others) = rest.split_at_mut(*elements);
+            let name = format!("{state}/gradient");
+            reals(&machine, evaluation.infer.precision, &name)?.add(own);
+            rest = others;
+        }
+    }
+    Ok((log_likelihood, sums))
+}

@@ -1,0 +1,83 @@
+//! The covariance of the outputs of rows together, under a Gaussian of the weights or a mixture of several.
+//!
+//! Note [Total covariance]. A mixture with equal weights has the mean of the covariances of its members and the covariance of their means, which is summed as
+//! the members come: number `m` adds `(m - 1) / m` times the square of how far it is from the mean of those before (Welford 1962).
+
+use crate::laplace::gaussian::Gaussian;
+use crate::laplace::jacobians::Jacobians;
+use crate::laplace::machines::{Evaluation, Pulled};
+use bnnc_abi::laplace::Laplace;
+use bnnc_abi::manifest::Infer;
+use bnnc_core::context::{Context, Stop};
+use bnnc_data::{Dataset, Rows};
+use bnnc_laplace::matrix::Matrix;
+
+/// `J P^-1 J'` without noise, of a mixture the total covariance: `[rows * outputs, rows * outputs]`.
+///
+/// # Errors
+/// Columns that do not fit, or a limit.
+pub fn covariance(
+    members: &[Gaussian],
+    programs: (&Infer, &Laplace),
+    rows: &Rows,
+    dataset: &Dataset,
+    context: &Context,
+) -> Result<Matrix, Stop> {
+    let mut means = Mean::default();
+    let mut total: Option<Matrix> = None;
+    for member in members {
+        let evaluation = Evaluation::new(programs, &member.values, (rows, false), dataset, context)?;
+        let (outputs, own) = of_one(&evaluation, member)?;
+        let (away, share) = means.add(&outputs);
+        match &mut total {
+            None => total = Some(own),
+            Some(total) => {
+                for (at, from) in away.iter().enumerate() {
+                    let sums = total.row_mut(at).iter_mut().zip(own.row(at)).zip(&away);
+                    sums.for_each(|((sum, own), away)| *sum += own + share * from * away);
+                }
+            }
+        }
+    }
+    let mut total = total.unwrap_or_else(|| Matrix::zeros(0, 0));
+    total.values.iter_mut().for_each(|sum| *sum /= means.count);
+    Ok(total)
+}
+
+/// The outputs at the maximum of a member, and their covariance.
+fn of_one(evaluation: &Evaluation, member: &Gaussian) -> Result<(Vec<f64>, Matrix), Stop> {
+    let mut jacobians = Jacobians::new(evaluation, member.which(), Pulled::Identity)?;
+    let mut all = Matrix::zeros(0, member.posterior.elements());
+    let count = evaluation.rows() * evaluation.outputs();
+    all.values.reserve_exact(count * all.columns);
+    let mut outputs = Vec::with_capacity(count);
+    while let Some(pulls) = jacobians.advance()? {
+        outputs.extend(&pulls.block.outputs);
+        all.append(pulls.jacobian);
+    }
+    Ok((outputs, member.posterior.joint(&all, &evaluation.context.pool)))
+}
+
+/// The mean of the vectors that came so far.
+#[derive(Clone, Debug, Default)]
+pub struct Mean {
+    /// How many came.
+    pub count: f64,
+    values: Vec<f64>,
+}
+
+impl Mean {
+    /// Takes one more in: how far it is from the mean of those before, and what the square of that counts for in the sum of squares around the mean.
+    pub fn add(&mut self, values: &[f64]) -> (Vec<f64>, f64) {
+        if self.count == 0.0 {
+            self.values = values.to_vec();
+        }
+        let before = self.count;
+        self.count += 1.0;
+        let away = values.iter().zip(&self.values).map(|(value, mean)| value - mean);
+        let away: Vec<f64> = away.collect();
+        let means = self.values.iter_mut().zip(&away);
+        means.for_each(|(mean, away)| *mean += away / self.count);
+        (away, before / self.count)
+    }
+}

@@ -1,0 +1,383 @@
+//! Programs of an approximation at a maximum, called on blocks of rows.
+
+use bnnc_abi::code::Artifact;
+use bnnc_abi::laplace::Laplace;
+use bnnc_abi::manifest::Infer;
+use bnnc_base::dtype::Precision;
+use bnnc_base::fault::Fault;
+use bnnc_base::shape::{Sizes, Symbol};
+use bnnc_core::blocks::read;
+use bnnc_core::codes;
+use bnnc_core::context::{Context, Stop};
+use bnnc_core::feed::{Feed, Wanted};
+use bnnc_core::ports;
+use bnnc_core::states::Values;
+use bnnc_data::{Dataset, Rows};
+use bnnc_kernels::executor::Machine;
+use bnnc_laplace::root::{Failure, Roots};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// A maximum, and rows on which programs are evaluated there.
+pub struct Evaluation<'a> {
+    /// What is approximated.
+    pub infer: &'a Infer,
+    /// Its programs.
+    pub laplace: &'a Laplace,
+    /// The states.
+    pub values: &'a Values,
+    /// Threads and seed.
+    pub context: &'a Context,
+    feed: Arc<Feed>,
+    ids: Vec<u32>,
+}
+
+/// What goes back through a Jacobian.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pulled {
+    /// Roots of the second derivatives of the log likelihood in the outputs: `[batch, outputs, outputs]`.
+    Roots,
+    /// Its first derivatives: `[batch, 1, outputs]`.
+    Slopes,
+    /// Unit vectors: the Jacobian itself.
+    Identity,
+}
+
+/// What the likelihood says of a block of rows.
+#[derive(Clone, Debug, Default)]
+pub struct Block {
+    /// The numbers of the rows.
+    pub rows: Range<usize>,
+    /// `[batch, outputs]`.
+    pub outputs: Vec<f64>,
+    /// `[batch]`.
+    pub log_likelihood: Vec<f64>,
+    /// `[batch, outputs]`.
+    pub slope: Vec<f64>,
+    /// `[batch, outputs, outputs]`.
+    pub curvature: Vec<f64>,
+    /// `[batch, columns, outputs]`.
+    pub cotangents: Vec<f64>,
+    /// Cotangents of a row.
+    pub columns: usize,
+}
+
+impl<'a> Evaluation<'a> {
+    /// Evaluates on `rows`, whose target may be unknown.
+    ///
+    /// # Errors
+    /// Columns that do not fit.
+    pub fn new(
+        (infer, laplace): (&'a Infer, &'a Laplace),
+        values: &'a Values,
+        (rows, target): (&Rows, bool),
+        dataset: &Dataset,
+        context: &'a Context,
+    ) -> Result<Evaluation<'a>, Stop> {
+        let programs = &laplace.programs;
+        let readers = [
+            Some(&programs.rows),
+            Some(&programs.gradient),
+            programs.jacobian.as_ref(),
+            programs.selected.as_ref(),
+            programs.squares.as_ref(),
+            programs.spread.as_ref(),
+            programs.turned.as_ref(),
+            programs.factors.as_ref(),
+            programs.products.as_ref(),
+            Some(&programs.functions),
+            Some(&programs.inputs),
+        ];
+        let plans: Vec<_> = readers
+            .into_iter()
+            .flatten()
+            .map(|artifact| &artifact.plan)
+            .collect();
+        let storage = |name: &str| {
+            let mut found = plans
+                .iter()
+                .filter_map(|plan| plan.port(name).map(|id| plan.buffers[id].storage));
+            found.next()
+        };
+        let wanted = Wanted {
+            bindings: &infer.bindings,
+            outputs: &infer.outputs,
+            precision: infer.precision,
+            storage: &storage,
+        };
+        let feed = Arc::new(Feed::new(rows, dataset, &wanted, target)?);
+        let ids = (0..feed.rows as u32).collect();
+        Ok(Evaluation {
+            infer,
+            laplace,
+            values,
+            context,
+            feed,
+            ids,
+        })
+    }
+
+    /// The same on other rows.
+    ///
+    /// # Errors
+    /// Columns that do not fit.
+    pub fn on(&self, rows: (&Rows, bool), dataset: &Dataset) -> Result<Evaluation<'a>, Stop> {
+        Evaluation::new(
+            (self.infer, self.laplace),
+            self.values,
+            rows,
+            dataset,
+            self.context,
+        )
+    }
+
+    /// The same rows at other values of the states.
+    pub fn at(&self, values: &'a Values) -> Evaluation<'a> {
+        Evaluation {
+            feed: self.feed.clone(),
+            ids: self.ids.clone(),
+            values,
+            ..*self
+        }
+    }
+
+    /// The same on some of the rows.
+    pub fn only(&self, ids: Vec<u32>) -> Evaluation<'a> {
+        Evaluation {
+            feed: self.feed.clone(),
+            ids,
+            ..*self
+        }
+    }
+
+    /// The number of rows.
+    pub fn rows(&self) -> usize {
+        self.ids.len()
+    }
+
+    /// Outputs of a row.
+    pub fn outputs(&self) -> usize {
+        self.laplace.outputs
+    }
+
+    /// A program with the states and what all rows share.
+    ///
+    /// # Errors
+    /// A limit of the machine.
+    pub fn machine(&self, artifact: &Artifact, sizes: Sizes) -> Result<Machine, Fault> {
+        let mut machine = Machine::new(artifact, sizes, self.context.pool.clone())?;
+        self.write_states(&mut machine)?;
+        self.feed.write_shared(&mut machine)?;
+        Ok(machine)
+    }
+
+    /// Writes every state that the program has one value of.
+    ///
+    /// # Errors
+    /// Values of another size, from the folder of another run.
+    pub fn write_states(&self, machine: &mut Machine) -> Result<(), Fault> {
+        let parameters = self.infer.states.iter().filter(|state| state.parameter);
+        for state in parameters {
+            match self.values.get(&state.name) {
+                Some(values) if !machine.is_per_draw(&state.name) => {
+                    ports::real(machine, &state.name, values)?
+                }
+                Some(_) | None => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Stops where the user wants it.
+    ///
+    /// # Errors
+    /// The user's wish.
+    pub fn heed(&self) -> Result<(), Stop> {
+        match self.context.interrupt.is_raised() {
+            true => Err(Stop::Interrupted),
+            false => Ok(()),
+        }
+    }
+
+    /// Runs a machine on some rows.
+    ///
+    /// # Errors
+    /// A bug: sizes above the machine's.
+    pub fn call(&self, machine: &mut Machine, rows: &Range<usize>, sizes: Sizes) -> Result<(), Fault> {
+        machine.set_sizes(&sizes.with(Symbol::Batch, rows.len()))?;
+        self.feed.write(machine, &self.ids[rows.clone()])?;
+        machine.run()?;
+        Ok(())
+    }
+
+    /// The likelihood of all rows, by blocks of at most `size` rows in order.
+    ///
+    /// # Errors
+    /// A curvature that is not finite.
+    pub fn blocks(&self, size: usize, pulled: Pulled) -> Result<Blocks<'_>, Stop> {
+        let sizes = Sizes::default().with(Symbol::Batch, size);
+        Ok(Blocks {
+            evaluation: self,
+            machine: self.machine(&self.laplace.programs.rows, sizes)?,
+            roots: Roots::new(self.outputs(), self.infer.precision),
+            block: Block::default(),
+            size,
+            pulled,
+            clipped: Clipped::default(),
+        })
+    }
+}
+
+/// How many cotangents a row has.
+pub fn columns(pulled: Pulled, outputs: usize) -> usize {
+    match pulled {
+        Pulled::Roots | Pulled::Identity => outputs,
+        Pulled::Slopes => 1,
+    }
+}
+
+/// The program `rows`, block by block.
+pub struct Blocks<'a> {
+    evaluation: &'a Evaluation<'a>,
+    machine: Machine,
+    roots: Roots,
+    block: Block,
+    size: usize,
+    pulled: Pulled,
+    /// What was clipped so far.
+    pub clipped: Clipped,
+}
+
+/// Rows whose second derivative in the outputs was clipped to what has a root.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Clipped {
+    /// Rows with negative eigenvalues, which became zero.
+    pub rows: usize,
+    /// Rows, of all, of which something is left.
+    pub left: usize,
+}
+
+impl Blocks<'_> {
+    /// The next block, if there is one.
+    ///
+    /// # Errors
+    /// A curvature that is not finite; a bug of the machine; the user's wish to stop.
+    pub fn advance(&mut self) -> Result<Option<&Block>, Stop> {
+        self.advance_to(self.size)
+    }
+
+    /// The next block of at most so many rows, which are not more than [`Blocks::size`].
+    ///
+    /// # Errors
+    /// As [`Blocks::advance`].
+    pub fn advance_to(&mut self, size: usize) -> Result<Option<&Block>, Stop> {
+        let (from, all) = (self.block.rows.end, self.evaluation.rows());
+        if from >= all {
+            return Ok(None);
+        }
+        // Predictions go on, so that what is finished is reported.
+        if self.pulled != Pulled::Identity {
+            self.evaluation.heed()?;
+        }
+        let rows = from..all.min(from + size.min(self.size));
+        self.evaluation.call(&mut self.machine, &rows, Sizes::default())?;
+        let (machine, block) = (&self.machine, &mut self.block);
+        block.rows = rows;
+        read(machine, "outputs", &mut block.outputs)?;
+        read(machine, "log_likelihood", &mut block.log_likelihood)?;
+        read(machine, "slope", &mut block.slope)?;
+        read(machine, "curvature", &mut block.curvature)?;
+        self.pull()?;
+        Ok(Some(&self.block))
+    }
+
+    /// Rows of a block, at most.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    fn pull(&mut self) -> Result<(), Stop> {
+        let (outputs, block) = (self.evaluation.outputs(), &mut self.block);
+        block.columns = columns(self.pulled, outputs);
+        block
+            .cotangents
+            .resize(block.rows.len() * block.columns * outputs, 0.0);
+        match self.pulled {
+            Pulled::Roots => {
+                let made = self.roots.cotangents(&block.curvature, &mut block.cotangents);
+                let first = block.rows.start;
+                self.clipped.rows += made.map_err(|failure| self.evaluation.no_root(first, failure))?;
+            }
+            Pulled::Slopes => block.cotangents.copy_from_slice(&block.slope),
+            Pulled::Identity => {
+                block.cotangents.fill(0.0);
+                let ones = block.cotangents.iter_mut().enumerate();
+                ones.filter(|(at, _)| (at / outputs) % outputs == at % outputs)
+                    .for_each(|(_, one)| *one = 1.0);
+            }
+        }
+        let rows = block.cotangents.chunks_exact((block.columns * outputs).max(1));
+        let is_left = |row: &&[f64]| row.iter().any(|value| *value != 0.0);
+        self.clipped.left += rows.filter(is_left).count();
+        Ok(())
+    }
+}
+
+impl Evaluation<'_> {
+    fn no_root(&self, first: usize, failure: Failure) -> Stop {
+        let (row, why) = match failure {
+            Failure::NotFinite { row } => (row, "is not finite"),
+            Failure::NoConvergence { row } => (row, "has no eigenvalues that could be found"),
+        };
+        codes::no_curvature(&self.infer.name, first + row, why).into()
+    }
+}
+
+/// The reals of a port of a program in this precision.
+///
+/// # Errors
+/// A bug: a program without the port.
+pub fn reals<'a>(machine: &'a Machine, precision: Precision, name: &str) -> Result<Reals<'a>, Fault> {
+    Ok(match precision {
+        Precision::F64 => Reals::F64(machine.view(name)?),
+        Precision::F32 => Reals::F32(machine.view(name)?),
+    })
+}
+
+/// The elements of a port in place.
+#[derive(Clone, Copy, Debug)]
+pub enum Reals<'a> {
+    /// In single precision.
+    F32(&'a [f32]),
+    /// In double precision.
+    F64(&'a [f64]),
+}
+
+impl Reals<'_> {
+    /// Copies the elements of a range.
+    pub fn copy(&self, range: Range<usize>, to: &mut [f64]) {
+        match self {
+            Reals::F64(from) => to.copy_from_slice(&from[range]),
+            Reals::F32(from) => to
+                .iter_mut()
+                .zip(&from[range])
+                .for_each(|(to, from)| *to = f64::from(*from)),
+        }
+    }
+
+    /// Adds as many elements as there are places, from the first on.
+    pub fn add(&self, to: &mut [f64]) {
+        self.add_range(0..to.len(), to);
+    }
+
+    /// Adds the elements of a range.
+    pub fn add_range(&self, range: Range<usize>, to: &mut [f64]) {
+        match self {
+            Reals::F64(from) => to.iter_mut().zip(&from[range]).for_each(|(to, from)| *to += from),
+            Reals::F32(from) => to
+                .iter_mut()
+                .zip(&from[range])
+                .for_each(|(to, from)| *to += f64::from(*from)),
+        }
+    }
+}

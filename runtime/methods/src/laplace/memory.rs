@@ -1,0 +1,367 @@
+//! How much memory an approximation takes, before it is made.
+
+use crate::laplace::curve::COLUMNS;
+use crate::laplace::predictor::{self, Way};
+use crate::laplace::{others, slopes};
+use bnnc_abi::code::Artifact;
+use bnnc_abi::laplace::{Curvature, Laplace, Over, PriorPrecision, PriorStructure, Score, Structure};
+use bnnc_abi::manifest::{Binding, Infer, State};
+use bnnc_base::shape::{Sizes, Symbol};
+use bnnc_core::blocks::{self, BYTES};
+use bnnc_core::memory::feed;
+use bnnc_kernels::arena::predict_arena_bytes;
+use bnnc_laplace::curvature::{Bytes, bytes};
+use bnnc_laplace::select;
+
+/// A number in double precision.
+const NUMBER: u64 = 8;
+
+/// What a thread that has decomposed a matrix keeps for the next: `faer` packs products of matrices with more rows than these.
+const PACKED: u64 = 4 << 20;
+const UNPACKED: usize = 10;
+
+/// The weights that are random.
+pub fn selected(laplace: &Laplace) -> usize {
+    let all = all(laplace);
+    match &laplace.options.over {
+        Over::All | Over::LastLayer | Over::Names(_) => all,
+        Over::Subnetwork { size, .. } => select::size(*size, all).min(all),
+    }
+}
+
+/// All weights, random or among which a subnetwork is chosen.
+pub fn all(laplace: &Laplace) -> usize {
+    laplace.weights.iter().map(|weights| weights.elements).sum()
+}
+
+/// The bytes of the matrices that the precision of an approximation on so many rows takes.
+pub fn precision(laplace: &Laplace, rows: usize) -> u64 {
+    matrices(laplace, laplace.options.structure, selected(laplace), rows)
+}
+
+/// The bytes of the precision of all weights, where a subnetwork is chosen by it.
+pub fn choosing(laplace: &Laplace) -> Option<u64> {
+    match &laplace.options.over {
+        Over::Subnetwork {
+            by: Score::Marginal, ..
+        } => Some(matrices(laplace, Structure::Full, all(laplace), 1)),
+        Over::Subnetwork { .. } | Over::All | Over::LastLayer | Over::Names(_) => None,
+    }
+}
+
+/// The word for a form.
+pub fn name(structure: Structure) -> &'static str {
+    match structure {
+        Structure::Full => "full",
+        Structure::Diagonal => "diagonal",
+        Structure::Kronecker => "Kronecker-factored",
+        Structure::LowRank(_) => "low-rank",
+        Structure::Functional(_) => "functional",
+    }
+}
+
+/// The bytes of the matrices of an approximation of so many weights.
+fn matrices(laplace: &Laplace, structure: Structure, weights: usize, rows: usize) -> u64 {
+    form(laplace, structure, weights, rows).most()
+}
+
+/// The same by what is alive at the same time.
+fn form(laplace: &Laplace, structure: Structure, weights: usize, rows: usize) -> Bytes {
+    bytes(structure, weights, rows, laplace.outputs, &laplace.blocks)
+}
+
+/// The bytes that an approximation on so many rows takes besides its search, the data and the maximum.
+///
+/// Note \[Phases\]. What is alive changes, and the most of these counts: weights are chosen among all; the curvature is summed over blocks of
+/// rows; the states that are none of the weights are moved a little; the curvature becomes a Gaussian. The programs of a phase are
+/// gone in the next. Of all weights only a few vectors are held, but of a subnetwork none once it is chosen.
+pub fn finding(infer: &Infer, laplace: &Laplace, rows: usize) -> u64 {
+    let form = form(laplace, laplace.options.structure, selected(laplace), rows);
+    // Slope and precision of the prior, this as it is stated, and the gradient.
+    let summing = form
+        .curvature
+        .saturating_add(vectors(4, all(laplace)))
+        .saturating_add(summing(laplace, rows));
+    // These, factors by weight, by group and what they are multiplied to; of a search the factors, and derivatives by these at two places.
+    let factors = match (is_tuned(laplace), laplace.options.prior_structure) {
+        (true, PriorStructure::Diagonal) => 12,
+        (true, PriorStructure::Scalar | PriorStructure::Layer) => 4,
+        (false, _) => 0,
+    };
+    let making = form
+        .decomposition
+        .saturating_add(decomposing(laplace, rows))
+        .saturating_add(vectors(8 + factors, selected(laplace)));
+    let moving = form.curvature.saturating_add(moving(infer, laplace, rows));
+    let (choosing, kept) = choosing_by(laplace, form, rows);
+    let chosen = kept.saturating_add(summing.max(making).max(moving));
+    dependent(laplace).saturating_add(choosing.max(chosen))
+}
+
+/// The bytes of so many vectors.
+fn vectors(count: u64, elements: usize) -> u64 {
+    count.saturating_mul(NUMBER).saturating_mul(elements as u64)
+}
+
+/// The bytes that the programs of the curvature take; before it is summed there is the gradient.
+fn summing(laplace: &Laplace, rows: usize) -> u64 {
+    let programs = &laplace.programs;
+    let is_of_all = !laplace.options.over.is_subnetwork();
+    let curvature = match (laplace.options.structure, laplace.options.curvature) {
+        (Structure::Full | Structure::Diagonal, Curvature::Hessian) => multiplying(laplace, rows),
+        (Structure::Diagonal, _) if is_of_all => called(laplace, &programs.squares, (0, rows)),
+        (Structure::Kronecker, _) => called(laplace, &programs.factors, (0, rows)),
+        (Structure::Full | Structure::Diagonal | Structure::LowRank(_), _) => {
+            called(laplace, jacobian(laplace), (selected(laplace), rows))
+        }
+        (Structure::Functional(chosen), _) => {
+            let taken = chosen.unwrap_or(rows).min(rows);
+            called(laplace, jacobian(laplace), (selected(laplace), taken))
+        }
+    };
+    curvature.max(alone(&programs.gradient, Sizes::default(), rows))
+}
+
+/// The bytes that products of the second derivative with some vectors take: the program, the vectors as they are chosen, cut and written, and the
+/// products.
+fn multiplying(laplace: &Laplace, rows: usize) -> u64 {
+    let sizes = Sizes::default().with(Symbol::Columns, COLUMNS.min(selected(laplace)));
+    let program = laplace.programs.products.as_ref();
+    let program = program.map_or(0, |artifact| alone(artifact, sizes, rows));
+    program.saturating_add(vectors(4 * COLUMNS as u64, all(laplace)))
+}
+
+/// The bytes of a program by itself on a block of rows.
+fn alone(artifact: &Artifact, sizes: Sizes, rows: usize) -> u64 {
+    let size = blocks::rows_per_call(&[artifact], sizes, rows, 0);
+    predict_arena_bytes(&artifact.plan, &sizes.with(Symbol::Batch, size))
+}
+
+/// The bytes that it takes to see whether the states that are none of the weights are at the maximum: their slopes at two places, of which one is
+/// added up, all states as they are moved, and a program.
+fn moving(infer: &Infer, laplace: &Laplace, rows: usize) -> u64 {
+    let programs = &laplace.programs;
+    let states = infer.states.iter().filter(|state| state.parameter);
+    let elements = |state: &State| state.shape.count(&Sizes::default());
+    let every: usize = states.clone().map(elements).sum();
+    let others: usize = states
+        .filter(|state| others::is_other(laplace, &state.name))
+        .map(elements)
+        .sum();
+    if others == 0 {
+        return 0;
+    }
+    let prior = predict_arena_bytes(&programs.prior.plan, &Sizes::default());
+    let program = prior.max(alone(&programs.gradient, Sizes::default(), rows));
+    let slopes = vectors(3, others).saturating_add(vectors(1, every));
+    slopes
+        .saturating_add(vectors(4, selected(laplace)))
+        .saturating_add(program)
+}
+
+/// The bytes that it takes to choose a subnetwork, and of these what is kept until the end: the Gaussian of all weights.
+fn choosing_by(laplace: &Laplace, own: Bytes, rows: usize) -> (u64, u64) {
+    let Over::Subnetwork { by, .. } = &laplace.options.over else {
+        return (0, 0);
+    };
+    // Those of the sums, with their squares; then scores and the order.
+    let squares = called(laplace, &laplace.programs.squares, (0, rows));
+    let squares = vectors(5, all(laplace)).saturating_add(squares);
+    let ranking = squares.max(vectors(8, all(laplace)));
+    if *by != Score::Marginal {
+        return (ranking, 0);
+    }
+    let full = form(laplace, Structure::Full, all(laplace), rows);
+    let calls = called(laplace, &laplace.programs.jacobian, (all(laplace), rows));
+    let making = full.curvature.saturating_add(calls).max(full.decomposition);
+    let making = making.saturating_add(vectors(6, all(laplace)));
+    // At the end the distance of both: their covariances, one after the other, and what one is turned by.
+    let inverting = full.decomposition.saturating_add(own.posterior);
+    let turning = square(selected(laplace)).saturating_mul(7);
+    let comparing = inverting.max(full.posterior.saturating_add(turning));
+    (ranking.max(making).max(comparing), full.posterior)
+}
+
+/// The bytes of the matrix of a prior whose elements depend on each other, and of its factor.
+fn dependent(laplace: &Laplace) -> u64 {
+    match laplace.independent {
+        true => 0,
+        false => square(all(laplace)).saturating_mul(2),
+    }
+}
+
+/// The bytes of a square matrix.
+fn square(size: usize) -> u64 {
+    NUMBER.saturating_mul(size as u64).saturating_mul(size as u64)
+}
+
+/// Whether the marginal likelihood chooses factors on the prior.
+fn is_tuned(laplace: &Laplace) -> bool {
+    laplace.options.online || laplace.options.prior_precision == PriorPrecision::MarginalLikelihood
+}
+
+/// The bytes of the eigenvalues of a whole matrix beyond those of its factor, where they are needed: a copy, and the work on it.
+fn decomposing(laplace: &Laplace, rows: usize) -> u64 {
+    match is_tuned(laplace) && is_whole(laplace, rows) {
+        true => square(selected(laplace)),
+        false => 0,
+    }
+}
+
+/// Whether the precision is a whole matrix.
+fn is_whole(laplace: &Laplace, rows: usize) -> bool {
+    match laplace.options.structure {
+        Structure::Full => true,
+        Structure::Functional(_) => kernel(laplace, rows) >= selected(laplace),
+        Structure::Diagonal | Structure::Kronecker | Structure::LowRank(_) => false,
+    }
+}
+
+/// The rows of the kernel of so many rows of data; none in other forms.
+fn kernel(laplace: &Laplace, rows: usize) -> usize {
+    match laplace.options.structure {
+        Structure::Functional(chosen) => {
+            let taken = chosen.unwrap_or(usize::MAX).min(rows);
+            taken.saturating_mul(laplace.outputs)
+        }
+        Structure::Full | Structure::Diagonal | Structure::Kronecker | Structure::LowRank(_) => 0,
+    }
+}
+
+/// What a thread keeps that has found the eigenvalues of matrices on the way to an approximation on so many rows.
+pub fn packed(laplace: &Laplace, rows: usize) -> u64 {
+    let blocks = laplace.blocks.iter();
+    let of_form = match laplace.options.structure {
+        Structure::Kronecker => blocks.map(|block| block.left.max(block.right)).max().unwrap_or(0),
+        Structure::LowRank(_) => selected(laplace),
+        Structure::Full | Structure::Functional(_) if is_tuned(laplace) => match is_whole(laplace, rows) {
+            true => selected(laplace),
+            false => kernel(laplace, rows),
+        },
+        Structure::Full | Structure::Functional(_) | Structure::Diagonal => 0,
+    };
+    // The distance of a subnetwork from the whole.
+    let compared = choosing(laplace).map_or(0, |_| selected(laplace));
+    match of_form.max(compared) > UNPACKED {
+        true => PACKED,
+        false => 0,
+    }
+}
+
+/// The bytes of one finished Gaussian on so many rows.
+pub fn held(laplace: &Laplace, rows: usize) -> u64 {
+    form(laplace, laplace.options.structure, selected(laplace), rows).posterior
+}
+
+/// The bytes that predictions for so many rows take besides the Gaussians of the members and the data.
+pub fn predicting(
+    (infer, laplace): (&Infer, &Laplace),
+    rows: usize,
+    (draws, members): (usize, usize),
+) -> u64 {
+    let programs = &laplace.programs;
+    let around = programs.spread.as_ref().or(programs.turned.as_ref());
+    let (artifact, weights) = match (around, &programs.selected, &programs.jacobian) {
+        (Some(artifact), _, _) => (artifact, 0),
+        (None, Some(artifact), _) => (artifact, selected(laplace)),
+        (None, None, Some(artifact)) => (artifact, all(laplace)),
+        (None, None, None) => return 0,
+    };
+    let size = block(laplace, artifact, (weights, rows));
+    // Quantiles or draws of a block, and the noise of these; of classes in closed form there is one number each.
+    let (said, noise) = match predictor::way(infer, laplace) {
+        Ok(Way::Functions) => (2 * draws, 4 * draws),
+        Ok(Way::Normal) => (2 * draws, 0),
+        Ok(Way::Classes(_) | Way::Truth) | Err(_) => (2, 0),
+    };
+    let numbers = size * laplace.outputs * (said + (1 + members) * laplace.outputs + 2);
+    let drawing = BYTES.min(vectors(1, size * laplace.outputs * noise));
+    // The Jacobian is multiplied by a root of the covariance.
+    let product = vectors(copies(laplace).min(3), size * laplace.outputs * weights);
+    let of_member = calling(laplace, artifact, (weights, rows)) + product;
+    members as u64 * of_member + NUMBER * numbers as u64 + drawing
+}
+
+/// The bytes that the covariance of the outputs of so many rows together takes under so many members, besides their Gaussians and the data.
+pub fn together(infer: &Infer, laplace: &Laplace, members: usize, rows: usize) -> u64 {
+    let weights = selected(laplace) as u64;
+    let outputs = rows.saturating_mul(laplace.outputs) as u64;
+    // The Jacobians, what the Gaussian makes of them, and the covariance; of a mixture also the sum.
+    let jacobians = outputs
+        .saturating_mul(weights)
+        .saturating_mul(1 + copies(laplace));
+    let squares = outputs
+        .saturating_mul(outputs)
+        .saturating_mul(members.clamp(1, 2) as u64);
+    let matrices = jacobians.saturating_add(squares).saturating_mul(NUMBER);
+    matrices.saturating_add(differentiating(infer, laplace, rows))
+}
+
+/// How many matrices of the size of a Jacobian its product with a root of the covariance takes.
+fn copies(laplace: &Laplace) -> u64 {
+    match laplace.options.structure {
+        Structure::Full | Structure::Diagonal => 1,
+        Structure::Kronecker => 3,
+        Structure::LowRank(_) | Structure::Functional(_) => 4,
+    }
+}
+
+/// The bytes that the derivatives in the inputs of so many rows take.
+pub fn sloping(infer: &Infer, laplace: &Laplace, members: usize, rows: usize) -> u64 {
+    let inputs = &laplace.programs.inputs;
+    let slope = |binding: &Binding| inputs.plan.port(&format!("{}/slope", binding.port));
+    let one = sizes(laplace, 0).with(Symbol::Batch, 1);
+    let slopes = infer.bindings.iter().filter_map(slope);
+    let width: usize = slopes.map(|id| inputs.plan.buffers[id].shape.count(&one)).sum();
+    // Of the means and of the variances, as columns too; of a mixture also the sums.
+    let results = NUMBER.saturating_mul((2 * width * (1 + members.clamp(1, 2))) as u64);
+    let size = slopes::block(laplace, rows);
+    let program = predict_arena_bytes(&inputs.plan, &sizes(laplace, 0).with(Symbol::Batch, size));
+    // Roots, solutions, and these as the program takes them.
+    let vectors = (2 + copies(laplace)) * NUMBER * (size * laplace.outputs * all(laplace)) as u64;
+    let working = differentiating(infer, laplace, rows).saturating_add(program + vectors);
+    results.saturating_mul(rows as u64).saturating_add(working)
+}
+
+/// The bytes of the program of Jacobians by the weights that are random, with the rows that it reads.
+fn differentiating(infer: &Infer, laplace: &Laplace, rows: usize) -> u64 {
+    let called = called(laplace, jacobian(laplace), (selected(laplace), rows));
+    called + feed(infer, &laplace.programs.rows, rows)
+}
+
+/// The program of the Jacobians by the weights that are random.
+fn jacobian(laplace: &Laplace) -> &Option<Artifact> {
+    match laplace.options.over {
+        Over::All | Over::LastLayer | Over::Names(_) => &laplace.programs.jacobian,
+        Over::Subnetwork { .. } => &laplace.programs.selected,
+    }
+}
+
+fn sizes(laplace: &Laplace, weights: usize) -> Sizes {
+    Sizes::default()
+        .with(Symbol::Columns, laplace.outputs)
+        .with(Symbol::Selected, weights)
+}
+
+/// The rows of a block.
+fn block(laplace: &Laplace, artifact: &Artifact, (weights, rows): (usize, usize)) -> usize {
+    let readers = [&laplace.programs.rows, artifact];
+    blocks::rows_per_call(&readers, sizes(laplace, weights), rows, laplace.outputs * weights)
+}
+
+/// The bytes of a program that the options may not need.
+fn called(laplace: &Laplace, artifact: &Option<Artifact>, size: (usize, usize)) -> u64 {
+    artifact
+        .as_ref()
+        .map_or(0, |artifact| calling(laplace, artifact, size))
+}
+
+/// A program beside that of the likelihood on a block of rows, whose Jacobian is copied once.
+fn calling(laplace: &Laplace, artifact: &Artifact, (weights, rows): (usize, usize)) -> u64 {
+    let size = block(laplace, artifact, (weights, rows));
+    let sizes = sizes(laplace, weights).with(Symbol::Batch, size);
+    let machines =
+        [&laplace.programs.rows, artifact].map(|artifact| predict_arena_bytes(&artifact.plan, &sizes));
+    let jacobian = NUMBER * (size * laplace.outputs * weights) as u64;
+    machines.iter().sum::<u64>() + jacobian
+}

@@ -1,0 +1,130 @@
+//! Laplace's approximation as a method.
+
+use super::gaussian::{Approximated, PREFIX};
+use super::{laplace, memory, weights};
+use bnnc_abi::code::Artifact;
+use bnnc_abi::laplace::{Laplace, Link, Weights};
+use bnnc_abi::manifest::Infer;
+use bnnc_base::shape::Sizes;
+use bnnc_core::context::Stop;
+use bnnc_core::memory::{feed, parameters, states, sum};
+use bnnc_inference::method::{Extent, Given, Method, Saved, Summing, drawn_weights, predicting_draws};
+use bnnc_inference::posterior::Found;
+use bnnc_inference::summary::{DRAWS, SMALL};
+use std::sync::Arc;
+
+/// The method of an inference whose posterior is Gaussian around a maximum.
+pub struct Approximates<'a> {
+    /// The inference.
+    pub infer: &'a Infer,
+    /// Its plan.
+    pub laplace: &'a Laplace,
+}
+
+impl Approximates<'_> {
+    /// The bytes of a number of Gaussians, each with its maximum.
+    fn gaussians(&self, rows: usize, members: usize) -> u64 {
+        let one = memory::held(self.laplace, rows).saturating_add(parameters(self.infer));
+        one.saturating_mul(members as u64)
+    }
+}
+
+impl Method for Approximates<'_> {
+    fn find(&self, given: &Given<'_>) -> Result<Found, Stop> {
+        let starts = (given.starts, given.split);
+        let found = laplace(self.infer, given.dataset, starts, given.variances, given.context)?;
+        Ok(Arc::new(found))
+    }
+
+    fn restore(&self, saved: &Saved<'_>) -> Result<Found, Stop> {
+        let arrays = (saved.arrays)(PREFIX)?;
+        let found = Approximated::restore(self.infer, saved.values, &arrays, saved.folder)?;
+        Ok(Arc::new(found))
+    }
+
+    fn program(&self) -> &Artifact {
+        &self.laplace.train.step
+    }
+
+    fn step_sizes(&self, rows: usize) -> Sizes {
+        self.laplace.train.sizes(rows)
+    }
+
+    fn members(&self, before: usize) -> usize {
+        before
+    }
+
+    fn planned(&self, _: usize, members: usize) -> usize {
+        members
+    }
+
+    fn held(&self, rows: usize, planned: usize) -> u64 {
+        let gaussians = self.gaussians(rows, planned);
+        match self.laplace.options.link {
+            // Draws of the weights, once as they are made and once as they are read.
+            Link::Weights => {
+                let draws = 2 * self.infer.predictive_draws() as u64 * parameters(self.infer);
+                sum(&[gaussians, draws])
+            }
+            Link::Glm | Link::Probit | Link::Bridge | Link::BridgeNormalised | Link::MonteCarlo => gaussians,
+        }
+    }
+
+    fn finding(&self, extent: &Extent<'_>) -> u64 {
+        let Approximates { infer, laplace } = *self;
+        let (rows, planned) = (extent.rows, extent.planned);
+        let online = laplace.options.online;
+        let trains = (infer, &laplace.train);
+        let searching = match (laplace.search, online) {
+            // Searches that find curvatures run one after the other.
+            (true, true) => bnnc_training::memory::one(trains, extent.schema, rows, true),
+            (true, false) => bnnc_training::memory::training(trains, extent.schema, rows, false),
+            (false, _) => states(infer),
+        };
+        // The maximum, and the rows as programs read them.
+        let around = feed(infer, &laplace.programs.rows, rows) + parameters(infer);
+        let finding = sum(&[memory::finding(infer, laplace, rows), around]);
+        let one = match online {
+            // Curvatures are found while the search goes on, and the best parameters kept.
+            true => sum(&[searching, finding, parameters(infer)]),
+            false => searching.max(finding),
+        };
+        let before = self.gaussians(rows, planned.saturating_sub(1));
+        // A checkpoint has the bytes of all of them.
+        let written = self.gaussians(rows, planned).saturating_mul(2);
+        before.saturating_add(one).max(written)
+    }
+
+    fn predicting(&self, extent: &Extent<'_>) -> u64 {
+        let Approximates { infer, laplace } = *self;
+        let draws = infer.predictive_draws();
+        if laplace.options.link == Link::Weights {
+            return predicting_draws(infer, extent, draws, (0, drawn_weights(infer)));
+        }
+        let rows = extent.scored(infer);
+        sum(&[
+            memory::predicting((infer, laplace), rows, (draws, extent.planned)),
+            feed(infer, &laplace.train.step, rows),
+        ])
+    }
+
+    fn packed(&self, rows: usize) -> u64 {
+        memory::packed(self.laplace, rows)
+    }
+
+    fn summing(&self, members: usize) -> Summing {
+        let all = &self.laplace.weights;
+        // The quantiles of weights on the reals are known, but of a mixture: a few draws show which these are.
+        let is_known = |weights: &Weights| weights.real || weights.elements > SMALL;
+        let is_exact = members == 1 && all.iter().all(is_known);
+        let elements: usize = all.iter().map(|weights| weights.elements).sum();
+        let draws = if is_exact { 2 } else { DRAWS };
+        // Noise, a copy of it and what becomes of it.
+        let noise = 3 * weights::at_once(elements).min(draws) * elements;
+        Summing {
+            draws,
+            weights: elements as u64,
+            noise: noise as u64,
+        }
+    }
+}

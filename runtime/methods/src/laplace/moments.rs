@@ -1,0 +1,147 @@
+//! The linearised outputs of rows: their values at a maximum, and their covariances under the Gaussian of the weights.
+
+use crate::laplace::gaussian::Gaussian;
+use crate::laplace::jacobians::Jacobians;
+use crate::laplace::machines::{Block, Blocks, Evaluation, Pulled};
+use bnnc_abi::laplace::Structure;
+use bnnc_base::fault::Fault;
+use bnnc_base::shape::{Sizes, Symbol};
+use bnnc_core::blocks;
+use bnnc_core::blocks::read;
+use bnnc_core::context::Stop;
+use bnnc_kernels::executor::Machine;
+
+/// Means and covariances of the outputs of rows, block by block.
+pub struct Moments<'a> {
+    evaluation: &'a Evaluation<'a>,
+    gaussian: &'a Gaussian,
+    source: Source<'a>,
+    /// `[batch, outputs, outputs]`.
+    covariance: Vec<f64>,
+}
+
+/// Where covariances come from.
+enum Source<'a> {
+    /// Jacobians, and the Gaussian's own products.
+    Jacobians(Box<Jacobians<'a>>),
+    /// A program that multiplies by variances: no Jacobian is held.
+    Spread {
+        machine: Box<Machine>,
+        blocks: Box<Blocks<'a>>,
+        sizes: Sizes,
+    },
+}
+
+impl<'a> Moments<'a> {
+    /// Prepares for the rows of an evaluation at the Gaussian's maximum.
+    ///
+    /// # Errors
+    /// A limit of the machine.
+    pub fn new(evaluation: &'a Evaluation<'a>, gaussian: &'a Gaussian) -> Result<Moments<'a>, Stop> {
+        let is_diagonal = evaluation.laplace.options.structure == Structure::Diagonal;
+        let programs = &evaluation.laplace.programs;
+        let spread = match is_diagonal {
+            true => programs.spread.as_ref(),
+            false => programs.turned.as_ref(),
+        };
+        let source = match (&gaussian.index, spread) {
+            (None, Some(artifact)) => {
+                let sizes = Sizes::default().with(Symbol::Columns, evaluation.outputs());
+                let readers = [&evaluation.laplace.programs.rows, artifact];
+                let size = blocks::rows_per_call(&readers, sizes, evaluation.rows(), 0);
+                let mut machine = evaluation.machine(artifact, sizes.with(Symbol::Batch, size))?;
+                match is_diagonal {
+                    true => write_variances(evaluation, gaussian, &mut machine)?,
+                    false => write_bases(evaluation, gaussian, &mut machine)?,
+                }
+                Source::Spread {
+                    machine: Box::new(machine),
+                    blocks: Box::new(evaluation.blocks(size, Pulled::Identity)?),
+                    sizes,
+                }
+            }
+            _ => Source::Jacobians(Box::new(Jacobians::new(
+                evaluation,
+                gaussian.which(),
+                Pulled::Identity,
+            )?)),
+        };
+        Ok(Moments {
+            evaluation,
+            gaussian,
+            source,
+            covariance: Vec::new(),
+        })
+    }
+
+    /// Rows of a block, at most.
+    pub fn size(&self) -> usize {
+        match &self.source {
+            Source::Jacobians(jacobians) => jacobians.size(),
+            Source::Spread { blocks, .. } => blocks.size(),
+        }
+    }
+
+    /// The next block of at most so many rows, if there is one: what the likelihood says at the maximum, and the covariances
+    /// `[batch, outputs, outputs]` of the outputs.
+    ///
+    /// # Errors
+    /// A bug of the machine.
+    pub fn advance(&mut self, size: usize) -> Result<Option<(&Block, &[f64])>, Stop> {
+        let outputs = self.evaluation.outputs();
+        match &mut self.source {
+            Source::Jacobians(jacobians) => {
+                let Some(pulls) = jacobians.advance_to(size)? else {
+                    return Ok(None);
+                };
+                let pool = &self.evaluation.context.pool;
+                self.covariance = self.gaussian.posterior.covariance(pulls.jacobian, outputs, pool);
+                Ok(Some((pulls.block, &self.covariance)))
+            }
+            Source::Spread {
+                machine,
+                blocks,
+                sizes,
+            } => {
+                let Some(block) = blocks.advance_to(size)? else {
+                    return Ok(None);
+                };
+                machine.set_sizes(&sizes.with(Symbol::Batch, block.rows.len()))?;
+                machine.write_real("cotangents", &block.cotangents)?;
+                self.evaluation.call(machine, &block.rows, *sizes)?;
+                read(machine, "spread", &mut self.covariance)?;
+                Ok(Some((block, &self.covariance)))
+            }
+        }
+    }
+}
+
+/// Writes the variances of all weights.
+fn write_variances(evaluation: &Evaluation, gaussian: &Gaussian, machine: &mut Machine) -> Result<(), Fault> {
+    let variances = gaussian.posterior.variances(&evaluation.context.pool);
+    let mut rest = variances.as_slice();
+    for weights in &evaluation.laplace.weights {
+        let (own, others) = rest.split_at(weights.elements);
+        machine.write_real(&format!("{}/variance", weights.state), own)?;
+        rest = others;
+    }
+    Ok(())
+}
+
+/// Writes the eigenbases of the blocks and the variances in them.
+fn write_bases(evaluation: &Evaluation, gaussian: &Gaussian, machine: &mut Machine) -> Result<(), Fault> {
+    let Some(turned) = gaussian.posterior.turned() else {
+        return Err(Fault::Bug("the Gaussian has no blocks".to_owned()));
+    };
+    for (block, turned) in evaluation.laplace.blocks.iter().zip(turned) {
+        machine.write_real(&format!("{}/variance", block.name), &turned.variances)?;
+        // An extent of 1 has no basis to turn to.
+        for (name, basis) in [("first", turned.first), ("second", turned.second)] {
+            let port = format!("{}/{name}", block.name);
+            if machine.has_port(&port) {
+                machine.write_real(&port, &basis.values)?;
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,107 @@
+//! Whether the states that move and are none of the weights, such as a noise level, are at the maximum too.
+
+use crate::laplace::jacobians::gradient_in;
+use crate::laplace::machines::Evaluation;
+use bnnc_abi::laplace::Laplace;
+use bnnc_base::dtype::Precision;
+use bnnc_base::shape::Sizes;
+use bnnc_core::context::Stop;
+use bnnc_core::states::Values;
+
+/// The log posterior may rise by this much per state, and per row, before these states count as away from their maximum.
+const RISE: (f64, f64) = (0.1, 1e-3);
+
+/// How far the log posterior could rise by moving the other states in the direction of its slope, where that is too far: by the second
+/// derivative in that direction, but by no more than one on the unconstrained scale; without bound where the slope is not finite. `besides` is, by
+/// states, the slope of what is climbed together with the log posterior.
+///
+/// # Errors
+/// A limit of the machine.
+pub fn rise(evaluation: &Evaluation, besides: Option<&Values>) -> Result<Option<f64>, Stop> {
+    let states = states(evaluation);
+    let elements: usize = states.iter().map(|(_, elements)| elements).sum();
+    if elements == 0 {
+        return Ok(None);
+    }
+    let slope = slope(evaluation, &states, besides)?;
+    let norm = slope.iter().map(|slope| slope * slope).sum::<f64>().sqrt();
+    if norm == 0.0 {
+        return Ok(None);
+    }
+    let step = step(evaluation.infer.precision);
+    let mut values = evaluation.values.clone();
+    let mut rest = slope.as_slice();
+    for (state, elements) in &states {
+        let (own, others) = rest.split_at(*elements);
+        if let Some(values) = values.get_mut(*state) {
+            let moves = values.iter_mut().zip(own);
+            moves.for_each(|(value, slope)| *value += step * slope / norm);
+        }
+        rest = others;
+    }
+    let further = self::slope(&evaluation.at(&values), &states, besides)?;
+    let along: f64 = slope
+        .iter()
+        .zip(&further)
+        .map(|(here, there)| here * there / norm)
+        .sum();
+    let curvature = (norm - along) / step;
+    let length = if curvature > norm { norm / curvature } else { 1.0 };
+    let rise = length * norm - 0.5 * curvature.max(0.0) * length * length;
+    let most = RISE.0 * elements as f64 + RISE.1 * evaluation.rows() as f64;
+    // What is no number is no maximum.
+    let rise = if rise.is_finite() { rise } else { f64::INFINITY };
+    Ok((rise > most).then_some(rise))
+}
+
+/// How far apart states are whose derivatives have a difference.
+pub fn step(precision: Precision) -> f64 {
+    match precision {
+        Precision::F32 => 1e-2,
+        Precision::F64 => 1e-4,
+    }
+}
+
+/// The states that move and are none of the weights, with their sizes.
+fn states<'a>(evaluation: &Evaluation<'a>) -> Vec<(&'a str, usize)> {
+    let states = evaluation.infer.states.iter();
+    states
+        .filter(|state| is_other(evaluation.laplace, &state.name))
+        .map(|state| (&*state.name, state.shape.count(&Sizes::default())))
+        .collect()
+}
+
+/// Whether a state moves and is none of the weights.
+pub fn is_other(laplace: &Laplace, name: &str) -> bool {
+    let plan = &laplace.programs.gradient.plan;
+    let has_slope = plan.port(&format!("{name}/gradient")).is_some();
+    has_slope && !laplace.weights.iter().any(|weights| weights.state == name)
+}
+
+/// The derivative of the log posterior, and of what is besides it, by some states.
+fn slope(
+    evaluation: &Evaluation,
+    states: &[(&str, usize)],
+    besides: Option<&Values>,
+) -> Result<Vec<f64>, Stop> {
+    let (_, mut slope) = gradient_in(evaluation, states)?;
+    let mut machine = evaluation.machine(&evaluation.laplace.programs.prior, Sizes::default())?;
+    machine.run()?;
+    let mut rest = slope.as_mut_slice();
+    for (state, elements) in states {
+        let (own, others) = rest.split_at_mut(*elements);
+        let prior = machine.read_real(&format!("{state}/slope"))?;
+        own.iter_mut()
+            .zip(prior)
+            .for_each(|(slope, prior)| *slope += prior);
+        let besides = besides
+            .and_then(|slopes| slopes.get(*state))
+            .into_iter()
+            .flatten();
+        own.iter_mut()
+            .zip(besides)
+            .for_each(|(slope, besides)| *slope += besides);
+        rest = others;
+    }
+    Ok(slope)
+}

@@ -1,0 +1,118 @@
+//! Gaussians around maxima as a posterior.
+
+use super::gaussian::{Approximated, part};
+use super::{others, report, weights};
+use bnnc_abi::laplace::{Laplace, Over};
+use bnnc_abi::manifest::{Infer, State};
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_core::context::{Context, Stop};
+use bnnc_core::forecast::Forecaster;
+use bnnc_core::states::Values;
+use bnnc_data::{Dataset, Rows};
+use bnnc_inference::draws::Draws;
+use bnnc_inference::held::Held;
+use bnnc_inference::outcome::Outcome;
+use bnnc_inference::posterior::{Parts, Posterior};
+use bnnc_inference::summary::SiteSummary;
+use bnnc_laplace::posterior::Array;
+use bnnc_training::Fitted;
+use bnnc_training::start;
+use serde_json::Value;
+use std::sync::Arc;
+
+impl Posterior for Approximated {
+    fn values(&self) -> &Arc<Values> {
+        &self.values
+    }
+
+    fn fitted(&self) -> Option<&Fitted> {
+        Some(&self.fitted)
+    }
+
+    fn held<'a>(&self, infer: &'a Infer) -> Held<'a> {
+        let Some(laplace) = infer.laplace() else {
+            return Held::default();
+        };
+        let is_held = |state: &&State| state.parameter && others::is_other(laplace, &state.name);
+        Held {
+            states: infer.states.iter().filter(is_held).collect(),
+            outside: outside(laplace),
+        }
+    }
+
+    fn is_maximum(&self) -> bool {
+        true
+    }
+
+    fn warnings(&self, infer: &Infer, _: usize, _: &Dataset) -> Vec<Diagnostic> {
+        let mut warnings = self.warnings.clone();
+        warnings.extend(bnnc_training::report::unbounded(infer, &self.fitted));
+        warnings
+    }
+
+    fn forecaster<'a>(
+        &'a self,
+        infer: &'a Infer,
+        rows: (&Rows, bool),
+        dataset: &Dataset,
+        draws: (usize, &'a Context),
+    ) -> Result<Box<dyn Forecaster + 'a>, Stop> {
+        self.predictor(infer, rows, dataset, draws)
+    }
+
+    fn predictive_draws(&self, infer: &Infer) -> usize {
+        infer.predictive_draws()
+    }
+
+    fn draws(&self, infer: &Infer, wanted: usize, context: &Context) -> Result<Option<Draws>, Stop> {
+        let laplace = part(infer)?;
+        let count = wanted.max(self.members.len());
+        let values = weights::drawn(&self.members, infer, laplace, count, context);
+        Ok(Some(Draws {
+            values: Arc::new(values),
+            count,
+        }))
+    }
+
+    fn start(&self, _: &Infer) -> start::Found {
+        start::Found {
+            point: self.values.clone(),
+            members: self.maxima(),
+            iterates: None,
+        }
+    }
+
+    fn summaries(&self, infer: &Infer, context: &Context) -> Result<Vec<SiteSummary>, Stop> {
+        report::summaries(infer, self, context)
+    }
+
+    fn arrays(&self, infer: &Infer) -> Vec<Array<'_>> {
+        Approximated::arrays(self, infer)
+    }
+
+    fn diagnostics(&self, value: &mut Value, infer: &Infer, outcome: &Outcome) {
+        report::diagnostics(value, infer, self, &outcome.sites);
+    }
+
+    fn table(&self, infer: &Infer, outcome: &Outcome) -> String {
+        report::table(infer, self, &outcome.sites)
+    }
+
+    fn work(&self, _: &Infer) -> String {
+        format!("{} epochs, {} steps", self.fitted.epochs, self.fitted.steps)
+    }
+
+    fn parts(&self, infer: &Infer, sites: &[SiteSummary]) -> Parts {
+        Parts::Lines(report::lines(infer, self, sites))
+    }
+}
+
+/// Weights that are outside a subnetwork.
+fn outside(laplace: &Laplace) -> usize {
+    let all: usize = laplace.weights.iter().map(|weights| weights.elements).sum();
+    match laplace.options.over {
+        Over::All | Over::LastLayer | Over::Names(_) => 0,
+        Over::Subnetwork { size, .. } if size < 1.0 => all - (size * all as f64).round() as usize,
+        Over::Subnetwork { size, .. } => all.saturating_sub(size as usize),
+    }
+}

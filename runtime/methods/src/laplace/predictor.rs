@@ -1,0 +1,176 @@
+//! Predictions from Gaussians of the weights, as blocks of what every prediction says.
+
+use crate::laplace::functions::Functions;
+use crate::laplace::gaussian::Gaussian;
+use crate::laplace::machines::{Block, Evaluation};
+use crate::laplace::moments::Moments;
+use crate::laplace::{closed, weights};
+use bnnc_abi::laplace::{Laplace, Likelihood, Link};
+use bnnc_abi::manifest::{Infer, Output, OutputKind};
+use bnnc_base::fault::Fault;
+use bnnc_core::context::{Context, Stop};
+use bnnc_core::forecast::{Forecaster, Take};
+use bnnc_core::predict::{Predictive, Predictor};
+use bnnc_data::{Dataset, Rows};
+
+/// How linearised outputs become predictions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// In closed form, the noise included.
+    Normal,
+    /// Class probabilities.
+    Classes(closed::Classes),
+    /// A truth value, by the probit approximation.
+    Truth,
+    /// Draws of the outputs.
+    Functions,
+}
+
+/// Linearised predictions.
+pub struct Linear<'a> {
+    members: &'a [Gaussian],
+    /// Evaluations of the rows at the maxima of the members.
+    evaluations: Vec<Evaluation<'a>>,
+    way: Way,
+    /// The right classes, where they are known.
+    classes: Option<Vec<i32>>,
+    draws: usize,
+}
+
+/// Prepares predictions of a mixture of Gaussians for rows whose target may be unknown.
+///
+/// # Errors
+/// Columns that do not fit, or a limit; a link that does not fit the likelihood.
+pub fn forecaster<'a>(
+    members: &'a [Gaussian],
+    (infer, laplace): (&'a Infer, &'a Laplace),
+    (rows, target): (&Rows, bool),
+    dataset: &Dataset,
+    (draws, context): (usize, &'a Context),
+) -> Result<Box<dyn Forecaster + 'a>, Stop> {
+    let Some(first) = members.first() else {
+        return Err(Fault::Bug(format!("`{}` has no Gaussian", infer.name)).into());
+    };
+    // Each member gives a draw at least.
+    let draws = draws.max(members.len());
+    if laplace.options.link == Link::Weights {
+        let is_weight = |name: &str| laplace.weights.iter().any(|weights| weights.state == name);
+        let mut others = first.values.iter().filter(|(name, _)| !is_weight(name));
+        let is_shared = |(name, values)| {
+            members
+                .iter()
+                .all(|member| member.values.get(name) == Some(values))
+        };
+        if !others.all(is_shared) {
+            let why = format!(
+                "`{}`: members whose noise differs have no `link = weights`",
+                infer.name
+            );
+            return Err(Fault::Limit(why).into());
+        }
+        let values = weights::drawn(members, infer, laplace, draws, context);
+        let mut predictor = Predictor::with_target(infer, rows, dataset, (draws, target), context)?;
+        predictor.set_parameters(&values)?;
+        return Ok(Box::new(predictor));
+    }
+    let way = way(infer, laplace)?;
+    let evaluation = Evaluation::new((infer, laplace), &first.values, (rows, target), dataset, context)?;
+    Ok(Box::new(Linear {
+        members,
+        evaluations: members
+            .iter()
+            .map(|member| evaluation.at(&member.values))
+            .collect(),
+        way,
+        classes: way.classes(infer, (rows, target))?,
+        draws,
+    }))
+}
+
+impl Way {
+    /// The right classes of rows, where they are needed and known.
+    fn classes(self, infer: &Infer, (rows, target): (&Rows, bool)) -> Result<Option<Vec<i32>>, Stop> {
+        match (self, infer.only_output()) {
+            (Way::Classes(_) | Way::Truth, Some(output)) if target => {
+                Ok(Some(rows.ints(infer.column(output))?))
+            }
+            (Way::Classes(_) | Way::Truth | Way::Normal | Way::Functions, _) => Ok(None),
+        }
+    }
+}
+
+/// How the linearised outputs of an infer become predictions.
+pub(super) fn way(infer: &Infer, laplace: &Laplace) -> Result<Way, Stop> {
+    // Several outputs are of no likelihood that is known.
+    let elements = infer.only_output().map_or(0, Output::elements);
+    let kind = infer.only_output().map(|output| &output.kind);
+    let is_of_classes = match (laplace.likelihood, kind) {
+        (Likelihood::Categorical, Some(OutputKind::Classes(count))) => {
+            *count == laplace.outputs && elements == 1
+        }
+        _ => false,
+    };
+    let is_truth = laplace.likelihood == Likelihood::Bernoulli && laplace.outputs == 1 && elements == 1;
+    let is_normal = laplace.likelihood == Likelihood::Normal && laplace.outputs == elements;
+    match laplace.options.link {
+        Link::Glm if is_normal => Ok(Way::Normal),
+        Link::Glm | Link::Probit if is_of_classes => Ok(Way::Classes(closed::Classes::Probit)),
+        Link::Glm | Link::Probit if is_truth => Ok(Way::Truth),
+        Link::Bridge if is_of_classes => Ok(Way::Classes(closed::Classes::Bridge)),
+        Link::BridgeNormalised if is_of_classes => Ok(Way::Classes(closed::Classes::BridgeNormalised)),
+        Link::Glm | Link::MonteCarlo => Ok(Way::Functions),
+        Link::Probit | Link::Bridge | Link::BridgeNormalised => {
+            Err(bnnc_core::codes::no_link(&infer.name).into())
+        }
+        Link::Weights => unreachable!("weights are drawn, not linearised"),
+    }
+}
+
+impl Forecaster for Linear<'_> {
+    fn replace_rows(&mut self, _: &Infer, rows: &Rows, dataset: &Dataset) -> Result<(), Stop> {
+        for evaluation in &mut self.evaluations {
+            *evaluation = evaluation.on((rows, false), dataset)?;
+        }
+        self.classes = None;
+        Ok(())
+    }
+
+    fn run(&mut self, take: &mut Take<'_>) -> Result<(), Stop> {
+        let pairs = self.evaluations.iter().zip(self.members);
+        let mut moments = pairs
+            .map(|(evaluation, member)| Moments::new(evaluation, member))
+            .collect::<Result<Vec<_>, Stop>>()?;
+        let size = moments.iter().map(Moments::size).min().unwrap_or(1);
+        let mut functions = match (self.way, self.evaluations.first()) {
+            (Way::Functions, Some(evaluation)) => Some(Functions::new(evaluation, size, self.draws)?),
+            _ => None,
+        };
+        let normal = closed::Normals::new(self.draws);
+        let mut predictive = Predictive::default();
+        let mut from = 0;
+        loop {
+            let mut members: Vec<(&Block, &[f64])> = Vec::with_capacity(moments.len());
+            for moments in &mut moments {
+                members.extend(moments.advance(size)?);
+            }
+            let Some((first, _)) = members.first() else {
+                return Ok(());
+            };
+            let rows = first.rows.clone();
+            debug_assert_eq!(rows.start, from);
+            from = rows.end;
+            let right = self.classes.as_ref().map(|classes| &classes[rows.clone()]);
+            match self.way {
+                Way::Normal => normal.write(&members, &mut predictive),
+                Way::Classes(how) => closed::classes(how, &members, right, &mut predictive),
+                Way::Truth => closed::truth(&members, right, &mut predictive),
+                Way::Functions => {
+                    if let Some(functions) = &mut functions {
+                        functions.write(&self.evaluations, &members, &mut predictive)?;
+                    }
+                }
+            }
+            take(rows, &mut predictive);
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! The prior at a maximum: its log density, slope and precision by weight.
+
+use crate::laplace::jacobians::{needed, weights};
+use crate::laplace::machines::{Evaluation, Reals, reals};
+use bnnc_abi::code::Artifact;
+use bnnc_base::dtype::Precision;
+use bnnc_base::fault::Fault;
+use bnnc_base::shape::{Sizes, Symbol};
+use bnnc_core::context::Stop;
+use bnnc_kernels::executor::Machine;
+use bnnc_kernels::pool::Pool;
+use bnnc_laplace::curvature::Prior;
+use bnnc_laplace::matrix::Matrix;
+
+/// Vectors that go through a second derivative at once.
+const COLUMNS: usize = 64;
+
+/// The log prior around a maximum, to second order.
+#[derive(Clone, Debug)]
+pub struct Local {
+    /// The log density of the weights.
+    pub log_prior: f64,
+    /// That of all other sites.
+    pub of_others: f64,
+    /// Its derivative by weight.
+    pub slope: Vec<f64>,
+    /// Minus its second derivative.
+    pub prior: Prior,
+}
+
+impl Local {
+    /// Evaluates the prior; the whole matrix where the elements depend on each other and `dense` asks for it.
+    ///
+    /// # Errors
+    /// A limit of the machine.
+    pub fn new(evaluation: &Evaluation, dense: bool) -> Result<Local, Stop> {
+        let artifact = &evaluation.laplace.programs.prior;
+        let mut machine = evaluation.machine(artifact, Sizes::default())?;
+        machine.run()?;
+        let part = |what: &str| -> Result<Vec<f64>, Fault> {
+            let states = evaluation.laplace.weights.iter();
+            let parts = states.map(|weights| machine.read_real(&format!("{}/{what}", weights.state)));
+            Ok(parts.collect::<Result<Vec<_>, _>>()?.concat())
+        };
+        let slope = part("slope")?;
+        let prior = match dense && !evaluation.laplace.independent {
+            true => Prior::dense(second(evaluation, &evaluation.laplace.programs.prior_products)?),
+            false => Prior::diagonal(part("precision")?),
+        };
+        let log_prior = bnnc_core::ports::scalar(&machine, "log_prior")?;
+        Ok(Local {
+            log_prior,
+            of_others: bnnc_core::ports::scalar(&machine, "log_prior_of_all")? - log_prior,
+            slope,
+            prior,
+        })
+    }
+
+    /// Whether the log density is that of a Normal distribution with this slope and precision, up to rounding errors. Where elements depend on
+    /// each other the whole matrix must be known.
+    pub fn is_normal(&self, precision: Precision, pool: &Pool) -> bool {
+        let Ok(of_normal) = self.prior.log_density_of_normal(&self.slope, pool) else {
+            return false;
+        };
+        let tolerance = match precision {
+            Precision::F32 => 1e-4,
+            Precision::F64 => 1e-9,
+        };
+        // Terms of both signs may cancel in the sum.
+        let logarithms: f64 = self
+            .prior
+            .precision
+            .iter()
+            .map(|value| 1.0 + value.ln().abs())
+            .sum();
+        (self.log_prior - of_normal).abs() <= tolerance * (logarithms + of_normal.abs())
+    }
+}
+
+/// The matrix of a program of products that reads no rows.
+fn second(evaluation: &Evaluation, artifact: &Option<Artifact>) -> Result<Matrix, Stop> {
+    let artifact = needed(artifact, "prior_products")?;
+    let all = weights(evaluation);
+    let columns = COLUMNS.min(all.max(1));
+    let mut machine = evaluation.machine(artifact, Sizes::default().with(Symbol::Columns, columns))?;
+    let mut matrix = Matrix::zeros(all, all);
+    for from in (0..all).step_by(columns) {
+        let mut units = Matrix::zeros(columns.min(all - from), all);
+        (0..units.rows).for_each(|row| units[(row, from + row)] = 1.0);
+        machine.set_sizes(&Sizes::default().with(Symbol::Columns, units.rows))?;
+        write_vectors(evaluation, &mut machine, &units)?;
+        machine.run()?;
+        add_products(evaluation, &machine, &mut matrix, from)?;
+    }
+    Ok(matrix)
+}
+
+/// Writes the rows of a matrix `[columns, weights]` to the inputs of a program of products.
+///
+/// # Errors
+/// A bug: a program without these inputs.
+pub fn write_vectors(evaluation: &Evaluation, machine: &mut Machine, vectors: &Matrix) -> Result<(), Fault> {
+    let mut start = 0;
+    for weights in &evaluation.laplace.weights {
+        let range = start..start + weights.elements;
+        let rows = vectors
+            .each_row()
+            .flat_map(|row| row[range.clone()].iter().copied());
+        let own: Vec<f64> = rows.collect();
+        machine.write_real(&format!("{}/vector", weights.state), &own)?;
+        start += weights.elements;
+    }
+    Ok(())
+}
+
+/// Adds the products `[columns, ..]` of a program to rows of a matrix from `row` on.
+///
+/// # Errors
+/// A bug: a program without these outputs.
+pub fn add_products(
+    evaluation: &Evaluation,
+    machine: &Machine,
+    matrix: &mut Matrix,
+    row: usize,
+) -> Result<(), Fault> {
+    let columns = machine.sizes().get(Symbol::Columns);
+    let mut start = 0;
+    for weights in &evaluation.laplace.weights {
+        let elements = weights.elements;
+        let name = format!("{}/product", weights.state);
+        let products: Reals = reals(machine, evaluation.infer.precision, &name)?;
+        for at in 0..columns {
+            let to = &mut matrix.row_mut(row + at)[start..start + elements];
+            products.add_range(at * elements..(at + 1) * elements, to);
+        }
+        start += elements;
+    }
+    Ok(())
+}

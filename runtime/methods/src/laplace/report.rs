@@ -1,0 +1,435 @@
+//! What is said of an approximation: diagnostics for `result.json`, lines for people, summaries of sites.
+
+use crate::laplace::gaussian::{Approximated, Facts, Gaussian, part};
+use crate::laplace::weights;
+use bnnc_abi::laplace::{Curvature, Laplace, Link, Over, Structure, Weights};
+use bnnc_abi::manifest::{Infer, SiteReport};
+use bnnc_base::fault::Fault;
+use bnnc_base::shape::{Sizes, Symbol};
+use bnnc_core::context::{Context, Stop};
+use bnnc_core::number::{finite, number};
+use bnnc_core::ports;
+use bnnc_data::metrics::{Summary, sorted};
+use bnnc_inference::summary::{DRAWS, SMALL, SiteSummary, draws_per_call};
+use bnnc_kernels::executor::Machine;
+use bnnc_laplace::link;
+use bnnc_laplace::matrix::Matrix;
+use serde_json::{Map, Value, json};
+use std::ops::Range;
+
+/// The words of the options.
+fn structure(structure: Structure) -> String {
+    match structure {
+        Structure::Full => "full".to_owned(),
+        Structure::Diagonal => "diagonal".to_owned(),
+        Structure::Kronecker => "kronecker".to_owned(),
+        Structure::LowRank(rank) => format!("low_rank({rank})"),
+        Structure::Functional(None) => "functional".to_owned(),
+        Structure::Functional(Some(rows)) => format!("functional({rows})"),
+    }
+}
+
+fn curvature(curvature: Curvature) -> &'static str {
+    match curvature {
+        Curvature::Ggn => "ggn",
+        Curvature::Fisher => "fisher",
+        Curvature::Hessian => "hessian",
+    }
+}
+
+fn link_name(link: Link) -> &'static str {
+    match link {
+        Link::Glm => "glm",
+        Link::Probit => "probit",
+        Link::Bridge => "bridge",
+        Link::BridgeNormalised => "bridge_normalised",
+        Link::MonteCarlo => "monte_carlo",
+        Link::Weights => "weights",
+    }
+}
+
+fn over(laplace: &Laplace) -> String {
+    let Over::Subnetwork { size, by } = &laplace.options.over else {
+        let weights = || laplace.weights.iter();
+        let elements: usize = weights().map(|weights| weights.elements).sum();
+        let sites: Vec<&str> = weights().map(|weights| &*weights.site).collect();
+        return match elements < laplace.parameters {
+            true => format!("[{}]", sites.join(", ")),
+            false => "all".to_owned(),
+        };
+    };
+    let by = by.word();
+    format!("subnetwork({size}, by = {by})")
+}
+
+/// Adds what is diagnosed to an object.
+pub fn diagnostics(value: &mut Value, infer: &Infer, found: &Approximated, sites: &[SiteSummary]) {
+    let Ok(laplace) = part(infer) else { return };
+    let options = &laplace.options;
+    value["structure"] = json!(structure(options.structure));
+    value["curvature"] = json!(curvature(options.curvature));
+    value["link"] = json!(link_name(options.link));
+    value["over"] = json!(over(laplace));
+    value["temperature"] = json!(options.temperature);
+    value["outputs"] = json!(laplace.outputs);
+    let fitted = &found.fitted;
+    value["searched"] = json!(laplace.search);
+    value["loss"] = finite(fitted.loss);
+    value["epochs"] = json!(fitted.epochs);
+    value["best_epoch"] = json!(fitted.best_epoch);
+    value["steps"] = json!(fitted.steps);
+    let fixed = fixed(infer, laplace, sites).map(|(name, values)| (name, json!(values)));
+    value["fixed"] = Value::Object(fixed.collect());
+    if let [only] = &found.members[..] {
+        facts(value, &only.facts);
+        return;
+    }
+    let of = |member: &Gaussian| {
+        let mut value = json!({});
+        facts(&mut value, &member.facts);
+        value
+    };
+    value["members"] = found.members.iter().map(of).collect();
+}
+
+fn facts(value: &mut Value, facts: &Facts) {
+    value["weights"] = json!(facts.weights);
+    value["parameters"] = json!(facts.parameters);
+    let factors = facts.prior_precision.iter();
+    value["prior_precision"] = match &facts.prior_precision[..] {
+        [(_, only)] => finite(*only),
+        _ => factors
+            .map(|(name, factor)| (name.clone(), finite(*factor)))
+            .collect::<Map<_, _>>()
+            .into(),
+    };
+    value["prior_scale"] = json!(facts.prior_scale);
+    value["log_likelihood"] = finite(facts.log_likelihood);
+    value["log_marginal_likelihood"] = facts.log_marginal_likelihood.map_or(Value::Null, finite);
+    value["clipped_rows"] = json!(facts.clipped);
+    value["rise"] = facts.rise.map_or(Value::Null, finite);
+    let optional = [
+        ("wasserstein", facts.wasserstein),
+        ("residual", facts.residual),
+        ("validation_log_likelihood", facts.validation),
+    ];
+    for (name, number) in optional {
+        if let Some(number) = number {
+            value[name] = finite(number);
+        }
+    }
+}
+
+/// The small sites that stay at the maximum, on their own scale.
+fn fixed<'a>(
+    infer: &'a Infer,
+    laplace: &'a Laplace,
+    sites: &'a [SiteSummary],
+) -> impl Iterator<Item = (String, Vec<f64>)> + 'a {
+    let is_fixed = |site: &&SiteReport| laplace.weights.iter().all(|weights| weights.site != site.name);
+    let value = |site: &SiteReport| {
+        let summary = sites.iter().find(|known| known.name == site.name)?;
+        Some((
+            site.name.clone(),
+            summary.elements.iter().map(|element| element.mean).collect(),
+        ))
+    };
+    infer.reports.iter().filter(is_fixed).filter_map(value)
+}
+
+/// The lines of the table for people.
+pub fn table(infer: &Infer, found: &Approximated, sites: &[SiteSummary]) -> String {
+    lines(infer, found, sites)
+        .into_iter()
+        .map(|(name, text)| format!("  {name:<21} {text}\n"))
+        .chain(["\n".to_owned()])
+        .collect()
+}
+
+/// What was built, by name.
+pub fn lines(infer: &Infer, found: &Approximated, sites: &[SiteSummary]) -> Vec<(String, String)> {
+    let Ok(laplace) = part(infer) else {
+        return Vec::new();
+    };
+    let options = &laplace.options;
+    let mut lines = Vec::new();
+    let mut line = |name: &str, text: String| lines.push((name.to_owned(), text));
+    let Some(first) = found.members.first() else {
+        return lines;
+    };
+    let facts = &first.facts;
+    let members = match found.members.len() {
+        1 => String::new(),
+        count => format!(", a mixture of {count} (the numbers are those of the first)"),
+    };
+    line(
+        "precision",
+        format!(
+            "{} {} over {} of {} weights{members}",
+            structure(options.structure),
+            curvature(options.curvature),
+            facts.weights,
+            facts.parameters
+        ),
+    );
+    line("link", link_name(options.link).to_owned());
+    let factors = facts
+        .prior_precision
+        .iter()
+        .map(|(name, factor)| match name.is_empty() {
+            true => number(*factor),
+            false => format!("{name} {}", number(*factor)),
+        });
+    let scale = match facts.prior_scale == 1.0 {
+        true => String::new(),
+        false => format!(", all times {}", number(facts.prior_scale)),
+    };
+    line(
+        "prior precision",
+        format!("times {}{scale}", factors.collect::<Vec<_>>().join(", ")),
+    );
+    if let Some(evidence) = facts.log_marginal_likelihood {
+        line("log marg. likelihood", number(evidence));
+    }
+    if facts.clipped > 0 {
+        line("clipped rows", facts.clipped.to_string());
+    }
+    if let Some(rise) = facts.rise {
+        line("possible rise", format!("{} of the log posterior", number(rise)));
+    }
+    if let Some(distance) = facts.wasserstein {
+        line("W2 squared to full", number(distance));
+    }
+    for (name, values) in fixed(infer, laplace, sites).filter(|(_, values)| values.len() <= 4) {
+        let values: Vec<String> = values.into_iter().map(number).collect();
+        line(&format!("at the maximum: {name}"), values.join(", "));
+    }
+    lines
+}
+
+/// Summaries of all small sites: exact where a site is a weight on the whole line, else from draws. Sites that stay have no spread.
+///
+/// # Errors
+/// A limit of the machine.
+pub fn summaries(infer: &Infer, found: &Approximated, context: &Context) -> Result<Vec<SiteSummary>, Stop> {
+    let laplace = part(infer)?;
+    let small = |site: &&SiteReport| site.shape.count(&Sizes::default()) <= SMALL;
+    let small: Vec<&SiteReport> = infer.reports.iter().filter(small).collect();
+    if small.is_empty() {
+        return Ok(Vec::new());
+    }
+    let is_small = |weights: &&Weights| small.iter().any(|site| site.name == weights.site);
+    let mut sites = Sites::new(infer, laplace, &small, context)?;
+    // A few draws show which weights are sites on their own scale; where all are, no more are needed.
+    sites.draw(found, 2 * found.members.len())?;
+    let mut weights = laplace.weights.iter().zip(&sites.is_real);
+    let all_real = weights.all(|(weights, is_real)| *is_real || !is_small(&weights));
+    if !all_real || found.members.len() > 1 {
+        sites.draw(found, DRAWS)?;
+    }
+    let exact = match laplace.weights.iter().any(|weights| is_small(&weights)) {
+        true => exact(found, laplace, &sites.is_real, context),
+        false => Vec::new(),
+    };
+    let summary = |(site, draws): (&&SiteReport, &Vec<f64>)| {
+        let exact = exact.iter().find(|(name, _)| *name == site.name);
+        let size = site.shape.count(&Sizes::default());
+        let of_element = |at: usize| {
+            let draws = draws.iter().copied().skip(at).step_by(size.max(1));
+            Summary::of_sorted(&sorted(draws))
+        };
+        let elements = match exact {
+            Some((_, elements)) => elements.clone(),
+            None => (0..size).map(of_element).collect(),
+        };
+        SiteSummary::new(infer, site, elements)
+    };
+    Ok(small.iter().zip(&sites.draws).map(summary).collect())
+}
+
+/// The small sites at draws of the weights.
+struct Sites<'a> {
+    infer: &'a Infer,
+    laplace: &'a Laplace,
+    context: &'a Context,
+    small: &'a [&'a SiteReport],
+    machine: Machine,
+    /// Draws of each site.
+    draws: Vec<Vec<f64>>,
+    /// The weights of one call.
+    columns: Vec<Vec<f64>>,
+    /// Whether weights are sites on their own scale.
+    is_real: Vec<bool>,
+}
+
+impl<'a> Sites<'a> {
+    fn new(
+        infer: &'a Infer,
+        laplace: &'a Laplace,
+        small: &'a [&'a SiteReport],
+        context: &'a Context,
+    ) -> Result<Sites<'a>, Fault> {
+        let sizes = Sizes::default().with(Symbol::Draws, draws_per_call(infer));
+        Ok(Sites {
+            infer,
+            laplace,
+            context,
+            small,
+            machine: Machine::new(&infer.sites, sizes, context.pool.clone())?,
+            draws: Vec::new(),
+            columns: vec![Vec::new(); laplace.weights.len()],
+            is_real: vec![true; laplace.weights.len()],
+        })
+    }
+
+    /// Draws anew, of each member as often as of the others.
+    fn draw(&mut self, found: &Approximated, draws: usize) -> Result<(), Stop> {
+        let count = found.members.len();
+        let draws = draws.max(count);
+        let numbers = |site: &&SiteReport| draws * site.shape.count(&Sizes::default());
+        self.draws = self
+            .small
+            .iter()
+            .map(|site| Vec::with_capacity(numbers(site)))
+            .collect();
+        let per_call = draws_per_call(self.infer).min(draws);
+        let columns = self.columns.iter_mut().zip(&self.laplace.weights);
+        columns.for_each(|(column, weights)| column.reserve_exact(per_call * weights.elements));
+        for (number, member) in found.members.iter().enumerate() {
+            for state in self.infer.states.iter().filter(|state| state.parameter) {
+                match member.values.get(&state.name) {
+                    Some(values) if !self.machine.is_per_draw(&state.name) => {
+                        ports::real(&mut self.machine, &state.name, values)?;
+                    }
+                    Some(_) | None => {}
+                }
+            }
+            let (mut first, end) = (number * draws / count, (number + 1) * draws / count);
+            while first < end {
+                let some = per_call.min(end - first);
+                self.call(member, first..first + some)?;
+                first += some;
+            }
+        }
+        Ok(())
+    }
+
+    fn call(&mut self, member: &Gaussian, draws: Range<usize>) -> Result<(), Fault> {
+        self.columns.iter_mut().for_each(Vec::clear);
+        let columns = &mut self.columns;
+        weights::each(
+            member,
+            self.infer,
+            self.laplace,
+            (draws.clone(), self.context),
+            |column, draw| {
+                columns[column].extend_from_slice(draw);
+            },
+        );
+        self.machine
+            .set_sizes(&Sizes::default().with(Symbol::Draws, draws.len()))?;
+        for (weights, column) in self.laplace.weights.iter().zip(&self.columns) {
+            ports::real(&mut self.machine, &weights.state, column)?;
+        }
+        ports::int(&mut self.machine, "draw0", draws.start as i32)?;
+        self.machine.run()?;
+        for (site, draws) in self.small.iter().zip(&mut self.draws) {
+            draws.extend(self.machine.read_real(&site.name)?);
+        }
+        self.compare()
+    }
+
+    /// Sees whether sites are what was written for them.
+    fn compare(&mut self) -> Result<(), Fault> {
+        for (at, weights) in self.laplace.weights.iter().enumerate() {
+            let is_small = self.small.iter().any(|site| site.name == weights.site);
+            if !is_small || !self.is_real[at] {
+                continue;
+            }
+            let values = self.machine.read_real(&weights.site)?;
+            let same = |(x, y): (&f64, &f64)| (x - y).abs() <= 1e-6 * x.abs().max(1.0);
+            self.is_real[at] =
+                values.len() == self.columns[at].len() && values.iter().zip(&self.columns[at]).all(same);
+        }
+        Ok(())
+    }
+}
+
+/// The marginal distributions of the small weights that are sites on their own scale.
+fn exact(
+    found: &Approximated,
+    laplace: &Laplace,
+    is_real: &[bool],
+    context: &Context,
+) -> Vec<(String, Vec<Summary>)> {
+    let [only] = &found.members[..] else {
+        return Vec::new();
+    };
+    let small = small_weights(laplace, only.index.as_deref(), is_real);
+    let variances = variances(laplace, only, &small, context);
+    let mut all = vec![0.0; laplace.weights.iter().map(|weights| weights.elements).sum()];
+    for (at, variance) in small.iter().zip(variances) {
+        all[only.index.as_ref().map_or(*at, |index| index[*at])] = variance;
+    }
+    let far = link::standard_quantile(0.95);
+    let summary = |(mean, variance): (f64, f64)| {
+        let sd = variance.sqrt();
+        Summary {
+            mean,
+            sd,
+            q05: mean - far * sd,
+            q50: mean,
+            q95: mean + far * sd,
+        }
+    };
+    let maximum = only.weights(laplace);
+    let mut found = Vec::new();
+    let mut start = 0;
+    for (weights, is_real) in laplace.weights.iter().zip(is_real) {
+        let range = start..start + weights.elements;
+        start = range.end;
+        if *is_real && weights.elements <= SMALL {
+            let pairs = maximum[range.clone()]
+                .iter()
+                .copied()
+                .zip(all[range].iter().copied());
+            found.push((weights.site.clone(), pairs.map(summary).collect()));
+        }
+    }
+    found
+}
+
+/// The numbers, among the weights that are random, of those whose sites are small and on their own scale.
+fn small_weights(laplace: &Laplace, index: Option<&[usize]>, is_real: &[bool]) -> Vec<usize> {
+    let mut small = Vec::new();
+    let mut start = 0;
+    for (weights, is_real) in laplace.weights.iter().zip(is_real) {
+        let range = start..start + weights.elements;
+        start = range.end;
+        if !is_real || weights.elements > SMALL {
+            continue;
+        }
+        match index {
+            None => small.extend(range),
+            Some(index) => {
+                let [first, last] = [range.start, range.end].map(|end| index.partition_point(|at| *at < end));
+                small.extend(first..last);
+            }
+        }
+    }
+    small
+}
+
+/// The variances of some of the random weights. Of a whole matrix those of all would take the time of its inverse.
+fn variances(laplace: &Laplace, member: &Gaussian, some: &[usize], context: &Context) -> Vec<f64> {
+    let posterior = &member.posterior;
+    if laplace.options.structure != Structure::Full {
+        let all = posterior.variances(&context.pool);
+        return some.iter().map(|at| all[*at]).collect();
+    }
+    let mut units = Matrix::zeros(some.len(), posterior.elements());
+    some.iter()
+        .enumerate()
+        .for_each(|(row, at)| units[(row, *at)] = 1.0);
+    posterior.covariance(&units, 1, &context.pool)
+}

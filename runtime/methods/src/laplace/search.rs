@@ -1,0 +1,53 @@
+//! The maximum: searched by an optimiser, or taken from the start.
+
+use crate::laplace::gaussian::found;
+use bnnc_abi::laplace::Laplace;
+use bnnc_abi::manifest::Infer;
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_core::codes;
+use bnnc_core::context::Stop;
+use bnnc_core::states::Values;
+use bnnc_training::start::Starts;
+use bnnc_training::{Fitted, Task, restarts, train};
+use std::sync::Arc;
+
+/// Sees that the start of a member may be taken for a maximum: that somebody gave every weight.
+///
+/// # Errors
+/// A weight that would be where its state begins by itself.
+pub fn stated(infer: &Infer, laplace: &Laplace, starts: &Starts, member: usize) -> Result<(), Diagnostic> {
+    let mut weights = laplace.weights.iter();
+    match weights.find(|weights| !laplace.search && !starts.gives(member, &weights.state)) {
+        Some(weights) => Err(codes::no_maximum(&infer.name, &weights.site)),
+        None => Ok(()),
+    }
+}
+
+/// The maximum from a start, or the start itself where none is searched.
+///
+/// # Errors
+/// As training.
+pub fn maximum(
+    task: &Task<'_>,
+    laplace: &Laplace,
+    start: &(dyn Fn(&Task<'_>) -> Values + Sync),
+) -> Result<Fitted, Stop> {
+    let infer = task.infer;
+    if laplace.search {
+        let (fitted, ()) = restarts::best(task, &|task| Ok((train(task, start(task), None)?, ())))?;
+        return match fitted.interrupted {
+            // There is no Gaussian around a point on the way.
+            true => Err(Stop::Interrupted),
+            false => Ok(fitted),
+        };
+    }
+    let mut start = start(task);
+    let is_parameter = |name: &String| {
+        infer
+            .states
+            .iter()
+            .any(|state| state.parameter && state.name == *name)
+    };
+    start.retain(|name, _| is_parameter(name));
+    Ok(found(Arc::new(start)))
+}

@@ -1,0 +1,77 @@
+//! The weights of a subnetwork.
+
+use crate::laplace::curve::{self, Curved};
+use crate::laplace::gaussian::weights;
+use crate::laplace::jacobians::{self, Which};
+use crate::laplace::machines::Evaluation;
+use bnnc_abi::laplace::{Over, Score};
+use bnnc_core::codes;
+use bnnc_core::context::Stop;
+use bnnc_laplace::curvature::Prior;
+use bnnc_laplace::posterior::Posterior;
+use bnnc_laplace::select;
+use bnnc_math::philox;
+
+/// The variances of the weights under an earlier infer, by its name.
+pub type Earlier<'a> = &'a dyn Fn(&str) -> Result<Vec<f64>, Stop>;
+
+/// A subnetwork.
+pub struct Subnetwork {
+    /// The numbers of its weights, ascending.
+    pub index: Vec<usize>,
+    /// The Gaussian of all weights, where it was needed to choose.
+    pub full: Option<Posterior>,
+}
+
+/// Chooses the weights that are random; none where all are.
+///
+/// # Errors
+/// Fewer weights that move an output than are asked for; no precision where the score needs one.
+pub fn subnetwork(
+    evaluation: &Evaluation,
+    prior: &Prior,
+    earlier: Earlier<'_>,
+) -> Result<Option<Subnetwork>, Stop> {
+    let Over::Subnetwork { size, by } = &evaluation.laplace.options.over else {
+        return Ok(None);
+    };
+    let all = jacobians::weights(evaluation);
+    let wanted = select::size(*size, all);
+    let (alive, _) = jacobians::squares(evaluation, curve::pulled(evaluation))?;
+    let temperature = evaluation.laplace.options.temperature;
+    let name = &evaluation.infer.name;
+    let mut full = None;
+    let scores = match by {
+        Score::Diagonal => select::diagonal_variances(&alive, &prior.precision, temperature),
+        Score::Marginal => {
+            let posterior = whole(evaluation, prior)?;
+            let variances = posterior.variances(&evaluation.context.pool);
+            full = Some(posterior);
+            variances
+        }
+        Score::Magnitude => select::magnitudes(&weights(evaluation.laplace, evaluation.values)),
+        Score::Random => {
+            let key = philox::key(evaluation.context.seed, &format!("subnetwork/{name}"));
+            select::random(key, all)
+        }
+        Score::Infer(infer) => {
+            let variances = earlier(infer)?;
+            if variances.len() != all {
+                return Err(codes::no_variances(name, infer).into());
+            }
+            variances
+        }
+    };
+    let index = select::highest(&scores, &alive, wanted);
+    let index = index.map_err(|few| codes::too_few_weights(name, few.wanted, few.alive, few.parameters))?;
+    Ok(Some(Subnetwork { index, full }))
+}
+
+/// The Gaussian of all weights under a full precision.
+fn whole(evaluation: &Evaluation, prior: &Prior) -> Result<Posterior, Stop> {
+    let pool = &evaluation.context.pool;
+    let Curved { curvature, .. } = curve::full(evaluation, Which::All)?;
+    let temperature = evaluation.laplace.options.temperature;
+    let posterior = curvature.posterior(prior, temperature, pool);
+    posterior.map_err(|failure| codes::not_positive(&evaluation.infer.name, &failure).into())
+}

@@ -1,0 +1,118 @@
+//! The variances of weights under an earlier infer, by which subnetworks are chosen.
+//!
+//! Note \[Scales\]. Iterates, members, chains and Normal families state the spread of positions on the reals. Of every other family draws of the site are
+//! taken, on its declared scale: for sites on the whole line both are the same.
+
+use crate::laplace::gaussian::part;
+use bnnc_abi::laplace::Weights;
+use bnnc_abi::manifest::{Infer, SiteReport};
+use bnnc_base::fault::Fault;
+use bnnc_base::shape::{Sizes, Symbol};
+use bnnc_core::codes;
+use bnnc_core::context::{Context, Stop};
+use bnnc_core::ports;
+use bnnc_inference::posterior::Posterior;
+use bnnc_kernels::executor::Machine;
+use bnnc_math::special::softplus;
+
+/// Draws of the sites of an infer whose variances are in no state.
+const DRAWS: usize = 1000;
+
+/// Draws that are made at once.
+const PER_CALL: usize = 20;
+
+/// The variances of all weights of `infer` under what an earlier infer found.
+///
+/// # Errors
+/// An earlier infer without spread, or with other sites.
+pub fn variances(
+    infer: &Infer,
+    (by, found): (&Infer, &dyn Posterior),
+    context: &Context,
+) -> Result<Vec<f64>, Stop> {
+    let laplace = part(infer)?;
+    let refused = || codes::no_variances(&infer.name, &by.name);
+    let mut all = Vec::new();
+    for weights in &laplace.weights {
+        let own = match stated(weights, by, found) {
+            Some(own) => own,
+            None => drawn(weights, by, found, context)?.ok_or_else(refused)?,
+        };
+        all.extend(own);
+    }
+    match all.iter().any(|variance| *variance > 0.0) {
+        true => Ok(all),
+        false => Err(refused().into()),
+    }
+}
+
+/// Those that the states hold: of iterates, of draws, or the square of a scale that is the standard deviation of its family. What other families call a scale is no
+/// standard deviation.
+fn stated(weights: &Weights, by: &Infer, found: &dyn Posterior) -> Option<Vec<f64>> {
+    if let Some(own) = found.variances(&weights.state) {
+        return (own.len() == weights.elements).then(|| own.to_vec());
+    }
+    let values = found.values();
+    let draws = values.get(&weights.state)?;
+    let count = draws.len().checked_div(weights.elements).unwrap_or(0);
+    if count > 1 && draws.len() == count * weights.elements {
+        return Some(
+            (0..weights.elements)
+                .map(|at| variance(draws, at, weights.elements))
+                .collect(),
+        );
+    }
+    let is_normal = |site: &SiteReport| site.name == weights.site && site.has_deviation;
+    if !by.reports.iter().any(is_normal) {
+        return None;
+    }
+    let scale = values.get(&format!("{}/scale", weights.site))?;
+    let squared = |scale: &f64| softplus(*scale).powi(2);
+    (scale.len() == weights.elements).then(|| scale.iter().map(squared).collect())
+}
+
+/// The variance of column `at` of numbers `[draws, width]`.
+fn variance(draws: &[f64], at: usize, width: usize) -> f64 {
+    let column = || draws.iter().skip(at).step_by(width);
+    let count = column().count() as f64;
+    let mean = column().sum::<f64>() / count;
+    column().map(|value| (value - mean).powi(2)).sum::<f64>() / count
+}
+
+/// Those of draws of the site; none where the infer has no such site, or keeps points in the place of draws.
+fn drawn(
+    weights: &Weights,
+    by: &Infer,
+    found: &dyn Posterior,
+    context: &Context,
+) -> Result<Option<Vec<f64>>, Fault> {
+    let sizes = Sizes::default().with(Symbol::Draws, PER_CALL);
+    let mut machine = Machine::new(&by.sites, sizes, context.pool.clone())?;
+    if !machine.has_port(&weights.site) || machine.count(&weights.site)? != PER_CALL * weights.elements {
+        return Ok(None);
+    }
+    for (name, values) in found.values().iter() {
+        if machine.has_port(name) && machine.count(name)? != values.len() {
+            return Ok(None);
+        }
+        ports::real(&mut machine, name, values)?;
+    }
+    let (mut mean, mut squares) = (vec![0.0; weights.elements], vec![0.0; weights.elements]);
+    let mut values = vec![0.0; PER_CALL * weights.elements];
+    let mut seen = 0.0;
+    for first in (0..DRAWS).step_by(PER_CALL) {
+        ports::int(&mut machine, "draw0", first as i32)?;
+        ports::int(&mut machine, "step", -3)?;
+        machine.run()?;
+        machine.read_into(&weights.site, &mut values)?;
+        for draw in values.chunks_exact(weights.elements.max(1)) {
+            seen += 1.0;
+            for ((mean, squares), value) in mean.iter_mut().zip(&mut squares).zip(draw) {
+                let from = value - *mean;
+                *mean += from / seen;
+                *squares += from * (value - *mean);
+            }
+        }
+    }
+    Ok(Some(squares.into_iter().map(|sum| sum / seen).collect()))
+}

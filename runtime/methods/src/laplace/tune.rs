@@ -1,0 +1,388 @@
+//! Factors on the precision of the prior: given, by the marginal likelihood, or by validation rows.
+
+use crate::laplace::gaussian::{Facts, Gaussian};
+use crate::laplace::machines::Evaluation;
+use crate::laplace::predictor::forecaster;
+use bnnc_abi::laplace::{PriorPrecision, PriorStructure};
+use bnnc_core::codes;
+use bnnc_core::context::Stop;
+use bnnc_core::forecast::Forecaster;
+use bnnc_data::Dataset;
+use bnnc_data::metrics::{Draws, log_mean_exp};
+use bnnc_kernels::pool::Pool;
+use bnnc_laplace::curvature::{Curvature, NotPositive, Prior};
+use bnnc_laplace::marginal::{self, Scalar, Tuning};
+use bnnc_laplace::matrix::{Matrix, dot};
+use bnnc_laplace::posterior::{Posterior, whitened};
+use std::sync::Arc;
+
+/// How far precisions of a prior differ, relative to one, that are more than rounded.
+const VARIES: f64 = 1e-6;
+
+/// What factors are tuned for.
+pub struct Tuned<'a> {
+    /// The rows, at the maximum.
+    pub evaluation: &'a Evaluation<'a>,
+    /// All data, for validation rows.
+    pub dataset: &'a Dataset,
+    /// The numbers of the weights that are random.
+    pub index: Option<Vec<usize>>,
+    /// The curvature of the log likelihood by these weights.
+    pub curvature: Curvature,
+    /// The precision of their prior.
+    pub prior: Prior,
+    /// The derivative of their log prior.
+    pub slope: Vec<f64>,
+    /// Of all training rows.
+    pub log_likelihood: f64,
+    /// The log density of the prior, where all weights are random and nothing is multiplied.
+    pub log_prior: Option<f64>,
+    /// Whether the prior of all weights is Normal.
+    pub is_normal: bool,
+}
+
+impl Tuned<'_> {
+    /// Multiplies the precision of the prior.
+    pub fn scale(&mut self, factor: f64) {
+        if factor != 1.0 {
+            self.prior = self.prior.scaled(&vec![factor; self.slope.len()]);
+            self.slope.iter_mut().for_each(|slope| *slope *= factor);
+            self.log_prior = None;
+        }
+    }
+
+    /// The derivative of the log posterior under which the maximum was searched, with these factors of the weights.
+    pub fn log_posterior_slope(&self, gradient: &[f64], factors: &[f64]) -> Vec<f64> {
+        let triples = gradient.iter().zip(&self.slope).zip(factors);
+        triples
+            .map(|((likelihood, prior), factor)| likelihood + factor * prior)
+            .collect()
+    }
+
+    fn temperature(&self) -> f64 {
+        self.evaluation.laplace.options.temperature
+    }
+
+    fn failure(&self, failure: NotPositive) -> Stop {
+        codes::not_positive(&self.evaluation.infer.name, &failure).into()
+    }
+
+    /// The posterior with these factors of the weights, at a temperature.
+    ///
+    /// # Errors
+    /// A precision that is not positive definite.
+    pub fn posterior(&self, factors: &[f64], temperature: f64) -> Result<Posterior, NotPositive> {
+        let pool = &self.evaluation.context.pool;
+        match factors.iter().all(|factor| *factor == 1.0) {
+            true => self.curvature.posterior(&self.prior, temperature, pool),
+            false => {
+                let prior = self.prior.scaled(factors);
+                self.curvature.posterior(&prior, temperature, pool)
+            }
+        }
+    }
+
+    /// The Gaussian with the factors that the options ask for, or with those that are given; and how far its log density could rise by moving its centre, where
+    /// a derivative of the log likelihood is given.
+    ///
+    /// # Errors
+    /// A precision that is not positive definite.
+    pub fn gaussian(
+        self,
+        given: Option<&marginal::Tuned>,
+        mut facts: Facts,
+        gradient: Option<&[f64]>,
+    ) -> Result<Gaussian, Stop> {
+        let factors = self.factors(given, &mut facts)?;
+        let weights = self.of_weights(&factors);
+        let posterior = self
+            .posterior(&weights, self.temperature())
+            .map_err(|failure| self.failure(failure))?;
+        facts.weights = weights.len();
+        facts.rise_of_own =
+            gradient.and_then(|gradient| self.rise_of_own(gradient, &weights, &posterior, &facts));
+        facts.prior_precision = self.named(&factors);
+        facts.log_likelihood = self.log_likelihood;
+        facts.log_marginal_likelihood = self.log_evidence(&posterior, &weights);
+        if let Curvature::LowRank(pairs) = &self.curvature {
+            facts.residual = Some(pairs.residual);
+        }
+        if let Curvature::Kronecker { blocks, .. } = &self.curvature {
+            let precision = |at: usize| self.prior.precision[at] * weights[at];
+            facts.prior_averaged = blocks.iter().any(|block| {
+                let first = precision(block.start);
+                let mut others = block.start..block.start + block.elements();
+                others.any(|at| (precision(at) - first).abs() > VARIES * first)
+            });
+        }
+        Ok(Gaussian {
+            values: Arc::new(self.evaluation.values.clone()),
+            index: self.index,
+            posterior,
+            facts,
+        })
+    }
+
+    /// How far the log density with these factors, at the temperature, could rise. What a subnetwork multiplies the prior by besides is left out: it stands for the weights
+    /// that are not random, and moves no maximum.
+    fn rise_of_own(
+        &self,
+        gradient: &[f64],
+        factors: &[f64],
+        posterior: &Posterior,
+        facts: &Facts,
+    ) -> Option<f64> {
+        let pool = &self.evaluation.context.pool;
+        let temperature = self.temperature();
+        let gradient: Vec<f64> = gradient.iter().map(|slope| slope / temperature).collect();
+        if facts.prior_scale == 1.0 {
+            return Some(rise(
+                posterior,
+                &self.log_posterior_slope(&gradient, factors),
+                pool,
+            ));
+        }
+        let factors: Vec<f64> = factors.iter().map(|factor| factor / facts.prior_scale).collect();
+        let posterior = self.posterior(&factors, temperature).ok()?;
+        Some(rise(
+            &posterior,
+            &self.log_posterior_slope(&gradient, &factors),
+            pool,
+        ))
+    }
+
+    /// The log marginal likelihood with these factors of the weights. A prior that is not Normal has no normaliser for other factors than 1.
+    fn log_evidence(&self, posterior: &Posterior, factors: &[f64]) -> Option<f64> {
+        let log_likelihood = self.log_likelihood / self.temperature();
+        let evidence = match self.is_normal {
+            true => {
+                let scatter = self.scatter().ok()?;
+                let scatter = scatter
+                    .iter()
+                    .zip(factors)
+                    .map(|(scatter, factor)| scatter * factor);
+                let ratio = posterior.log_determinant_ratio()?;
+                marginal::log_evidence_of_normal(log_likelihood, scatter.sum(), ratio)
+            }
+            false => {
+                let log_prior = self
+                    .log_prior
+                    .filter(|_| factors.iter().all(|factor| *factor == 1.0))?;
+                let log_determinant = posterior.log_determinant();
+                marginal::log_evidence(log_likelihood, log_prior, factors.len(), log_determinant)
+            }
+        };
+        Some(evidence).filter(|evidence| evidence.is_finite())
+    }
+
+    /// See [`Prior::scatter`].
+    fn scatter(&self) -> Result<Vec<f64>, NotPositive> {
+        self.prior.scatter(&self.slope, &self.evaluation.context.pool)
+    }
+
+    /// What has a factor of its own.
+    fn structure(&self) -> PriorStructure {
+        let options = &self.evaluation.laplace.options;
+        match options.online || options.prior_precision == PriorPrecision::MarginalLikelihood {
+            true => options.prior_structure,
+            false => PriorStructure::Scalar,
+        }
+    }
+
+    /// The number of the factor of each weight, random or not.
+    fn groups_of_all(&self) -> Vec<usize> {
+        let weights = self.evaluation.laplace.weights.iter();
+        let elements: Vec<usize> = weights.map(|weights| weights.elements).collect();
+        marginal::groups(self.structure(), &elements)
+    }
+
+    /// The number of the factor of each random weight.
+    fn groups(&self) -> Vec<usize> {
+        match (&self.index, self.structure()) {
+            (Some(index), PriorStructure::Diagonal) => (0..index.len()).collect(),
+            (Some(index), PriorStructure::Scalar | PriorStructure::Layer) => {
+                let groups = self.groups_of_all();
+                index.iter().map(|at| groups[*at]).collect()
+            }
+            (None, _) => self.groups_of_all(),
+        }
+    }
+
+    /// How many factors there are.
+    fn count(&self) -> usize {
+        match self.structure() {
+            PriorStructure::Scalar => 1,
+            PriorStructure::Layer => self.evaluation.laplace.weights.len(),
+            PriorStructure::Diagonal => self.slope.len(),
+        }
+    }
+
+    /// The factors of the random weights, from those of the groups.
+    pub fn of_weights(&self, factors: &[f64]) -> Vec<f64> {
+        self.groups().into_iter().map(|group| factors[group]).collect()
+    }
+
+    /// The factors of all weights, from those of the groups; 1 where a weight would have one of its own and is not random.
+    pub fn of_all(&self, factors: &[f64]) -> Vec<f64> {
+        let groups = self.groups_of_all();
+        match (&self.index, self.structure()) {
+            (Some(index), PriorStructure::Diagonal) => {
+                let mut all = vec![1.0; groups.len()];
+                let chosen = index.iter().zip(factors);
+                chosen.for_each(|(at, factor)| all[*at] = *factor);
+                all
+            }
+            _ => groups.into_iter().map(|group| factors[group]).collect(),
+        }
+    }
+
+    /// The factors of the groups, from those of all weights.
+    pub fn of_groups(&self, all: &[f64]) -> Vec<f64> {
+        let mut factors = vec![1.0; self.count()];
+        for (at, group) in self.groups().into_iter().enumerate() {
+            factors[group] = all[self.index.as_ref().map_or(at, |index| index[at])];
+        }
+        factors
+    }
+
+    /// The random weights and the precision of their prior with these factors of the groups.
+    pub fn into_prior(self, factors: &[f64]) -> (Option<Vec<usize>>, Prior) {
+        let prior = self.prior.scaled(&self.of_weights(factors));
+        (self.index, prior)
+    }
+
+    /// The factors of the groups.
+    fn factors(&self, given: Option<&marginal::Tuned>, facts: &mut Facts) -> Result<Vec<f64>, Stop> {
+        let options = &self.evaluation.laplace.options;
+        let found = match (given, options.prior_precision) {
+            (Some(given), _) => given.clone(),
+            (None, PriorPrecision::Given(factor)) => return Ok(vec![factor; self.count()]),
+            (None, PriorPrecision::Validation) => return Ok(vec![self.by_validation(facts)?]),
+            (None, PriorPrecision::MarginalLikelihood) => {
+                let found = self.by_evidence(&vec![1.0; self.count()], STEPS);
+                found.map_err(|failure| self.failure(failure))?
+            }
+        };
+        facts.unsettled = !found.converged;
+        // Of factors of single weights most end there: that is what they are for.
+        if options.prior_structure != PriorStructure::Diagonal {
+            facts.at_end = found.at_bounds().next();
+        }
+        Ok(found.factors)
+    }
+
+    /// The search from a start for the factors of the groups that maximise the marginal likelihood; of several in at most so many steps.
+    ///
+    /// # Errors
+    /// A prior or, at the start, a precision that is not positive definite.
+    pub fn by_evidence(&self, start: &[f64], steps: usize) -> Result<marginal::Tuned, NotPositive> {
+        let pool = &self.evaluation.context.pool;
+        let scatter = self.scatter()?;
+        let log_likelihood = self.log_likelihood / self.temperature();
+        if let (PriorStructure::Scalar, [start]) = (self.structure(), start) {
+            let scalar = Scalar {
+                eigenvalues: &whitened(&self.curvature, &self.prior, pool)?,
+                temperature: self.temperature(),
+                scatter: scatter.iter().sum(),
+                log_likelihood,
+            };
+            return Ok(scalar.maximise(*start));
+        }
+        let tuning = Tuning {
+            precision: &self.prior.precision,
+            scatter: &scatter,
+            groups: &self.groups(),
+            log_likelihood,
+            steps,
+        };
+        let evaluate = marginal::evaluate(&self.curvature, &self.prior, self.temperature(), pool);
+        tuning.maximise(start, evaluate)
+    }
+
+    /// The factor with the highest predictive log likelihood of the validation rows.
+    fn by_validation(&self, facts: &mut Facts) -> Result<f64, Stop> {
+        let evaluation = self.evaluation;
+        let values = Arc::new(evaluation.values.clone());
+        let mut score = |factor: f64| -> Result<f64, Stop> {
+            evaluation.heed()?;
+            let weights = vec![factor; self.slope.len()];
+            let Ok(posterior) = self.posterior(&weights, self.temperature()) else {
+                return Ok(f64::NAN);
+            };
+            let member = Gaussian {
+                values: values.clone(),
+                index: self.index.clone(),
+                posterior,
+                facts: Facts::default(),
+            };
+            let how = (evaluation.infer.predictive_draws(), evaluation.context);
+            let members = std::slice::from_ref(&member);
+            let rows = (&self.dataset.validation, true);
+            let mut forecaster = forecaster(
+                members,
+                (evaluation.infer, evaluation.laplace),
+                rows,
+                self.dataset,
+                how,
+            )?;
+            mean_log_likelihood(&mut *forecaster)
+        };
+        let found = marginal::search(&mut score)?;
+        if !found.score.is_finite() {
+            return Err(codes::no_posterior(
+                &evaluation.infer.name,
+                "no factor on the prior gives finite predictions",
+            )
+            .into());
+        }
+        facts.validation = Some(found.score);
+        facts.at_end = found.at_end.then_some(found.factor);
+        Ok(found.factor)
+    }
+
+    /// The factors by name.
+    fn named(&self, factors: &[f64]) -> Vec<(String, f64)> {
+        let laplace = self.evaluation.laplace;
+        if let [only] = factors {
+            return vec![(String::new(), *only)];
+        }
+        match laplace.options.prior_structure {
+            PriorStructure::Layer => {
+                let sites = laplace.weights.iter().map(|weights| weights.site.clone());
+                sites.zip(factors.iter().copied()).collect()
+            }
+            PriorStructure::Scalar | PriorStructure::Diagonal => {
+                let (low, high) = factors
+                    .iter()
+                    .fold((f64::INFINITY, 0.0f64), |(low, high), factor| {
+                        (low.min(*factor), high.max(*factor))
+                    });
+                vec![("lowest".to_owned(), low), ("highest".to_owned(), high)]
+            }
+        }
+    }
+}
+
+/// Half the squared Newton decrement, `g' P^-1 g / 2`: how far the log posterior could rise if it were what its second derivative says; without
+/// bound where its slope is not finite.
+pub fn rise(posterior: &Posterior, slope: &[f64], pool: &Pool) -> f64 {
+    let step = posterior.solve(&Matrix::from_row(slope), pool);
+    let rise = 0.5 * dot(step.row(0), slope);
+    if rise.is_finite() { rise } else { f64::INFINITY }
+}
+
+/// Steps of the search for factors of several groups.
+const STEPS: usize = 200;
+
+/// The mean log predictive density of the rows of a forecaster, on the model's scale.
+fn mean_log_likelihood(forecaster: &mut dyn Forecaster) -> Result<f64, Stop> {
+    let (mut sum, mut count) = (0.0, 0);
+    forecaster.run(&mut |_, block| {
+        let draws = Draws::new(&block.log_likelihood, block.rows);
+        sum += (0..block.rows)
+            .map(|row| log_mean_exp(draws.of_row(row)))
+            .sum::<f64>();
+        count += block.rows;
+    })?;
+    Ok(sum / count.max(1) as f64)
+}

@@ -1,0 +1,89 @@
+//! Draws of the weights themselves.
+
+use crate::laplace::gaussian::Gaussian;
+use bnnc_abi::laplace::Laplace;
+use bnnc_abi::manifest::Infer;
+use bnnc_core::context::Context;
+use bnnc_core::states::Values;
+use bnnc_laplace::matrix::Matrix;
+use bnnc_math::philox;
+use std::ops::Range;
+
+/// Draws that are made at once, and the numbers that these may take.
+const DRAWS: usize = 64;
+const NUMBERS: usize = 1 << 20;
+
+/// The states with `draws` draws `[draws, ..]` of the weights; each member gives as many as the others, and one at least.
+pub fn drawn(
+    members: &[Gaussian],
+    infer: &Infer,
+    laplace: &Laplace,
+    draws: usize,
+    context: &Context,
+) -> Values {
+    let mut values = members
+        .first()
+        .map(|member| member.values.as_ref().clone())
+        .unwrap_or_default();
+    let count = members.len();
+    let draws = draws.max(count);
+    let sizes = laplace.weights.iter().map(|weights| weights.elements);
+    let mut columns: Vec<Vec<f64>> = sizes
+        .map(|elements| Vec::with_capacity(draws * elements))
+        .collect();
+    for (number, member) in members.iter().enumerate() {
+        let range = number * draws / count..(number + 1) * draws / count;
+        each(member, infer, laplace, (range, context), |column, draw| {
+            columns[column].extend_from_slice(draw);
+        });
+    }
+    for (weights, column) in laplace.weights.iter().zip(columns) {
+        values.insert(weights.state.clone(), column);
+    }
+    values
+}
+
+/// Visits the weights of each of some draws, state by state.
+pub fn each(
+    member: &Gaussian,
+    infer: &Infer,
+    laplace: &Laplace,
+    (draws, context): (Range<usize>, &Context),
+    mut take: impl FnMut(usize, &[f64]),
+) {
+    let key = philox::key(context.seed, &format!("weights/{}", infer.name));
+    let size = member.posterior.noise();
+    let maximum = member.weights(laplace);
+    let mut position = vec![0.0; maximum.len()];
+    let mut first = draws.start;
+    while first < draws.end {
+        let count = at_once(size).min(draws.end - first);
+        let normal = |at: usize| philox::normal(key, [(first + at / size) as u32, 0, 0], (at % size) as u64);
+        let noise = Matrix::new(count, size, (0..count * size).map(normal).collect());
+        let deviations = member.posterior.draws(&noise, &context.pool);
+        for deviation in deviations.each_row() {
+            position.copy_from_slice(&maximum);
+            match &member.index {
+                None => position
+                    .iter_mut()
+                    .zip(deviation)
+                    .for_each(|(to, from)| *to += from),
+                Some(index) => index
+                    .iter()
+                    .zip(deviation)
+                    .for_each(|(at, from)| position[*at] += from),
+            }
+            let mut start = 0;
+            for (column, weights) in laplace.weights.iter().enumerate() {
+                take(column, &position[start..start + weights.elements]);
+                start += weights.elements;
+            }
+        }
+        first += count;
+    }
+}
+
+/// The draws of so many numbers that are made at once.
+pub fn at_once(size: usize) -> usize {
+    (NUMBERS / size.max(1)).clamp(1, DRAWS)
+}

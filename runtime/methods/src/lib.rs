@@ -1,0 +1,38 @@
+//! The methods of inference, one in each folder. None imports another; the rest of a run reaches them through [`of`].
+
+#[cfg(not(feature = "collapsed"))]
+mod absent;
+#[cfg(feature = "collapsed")]
+pub mod collapsed;
+pub mod iterates;
+pub mod laplace;
+pub mod sample;
+pub mod train;
+
+use bnnc_abi::manifest::{Infer, Work};
+use bnnc_inference::method::Method;
+
+/// The method of an inference.
+pub fn of<'a>(infer: &'a Infer) -> Box<dyn Method + 'a> {
+    match &infer.work {
+        #[cfg(not(feature = "collapsed"))]
+        Work::Collapsed(collapsed) => Box::new(absent::Absent {
+            infer,
+            train: &collapsed.iterates.train,
+        }),
+        #[cfg(feature = "collapsed")]
+        Work::Collapsed(collapsed) => Box::new(collapsed::method::Collapses { infer, collapsed }),
+        Work::Ensemble(ensemble) => Box::new(iterates::method::Ensembles { infer, ensemble }),
+        Work::Laplace(laplace) => Box::new(laplace::method::Approximates { infer, laplace }),
+        Work::Sample(sampling) => Box::new(sample::method::Samples { infer, sampling }),
+        Work::Swag(swag) => Box::new(iterates::method::Averages { infer, swag }),
+        Work::Train(train) => Box::new(train::Trains { infer, train }),
+    }
+}
+
+/// The beginnings of the names of tensors that are not states, in the folder of a run.
+pub const PREFIXES: &[&str] = &[
+    #[cfg(feature = "collapsed")]
+    collapsed::choice::PREFIX,
+    laplace::gaussian::PREFIX,
+];

@@ -1,0 +1,230 @@
+//! Sampling: chains over the compiled model, and their draws as what the rest of a run reads.
+
+pub mod chains;
+pub mod diagnose;
+mod member;
+pub mod method;
+mod posterior;
+pub mod quantities;
+pub mod report;
+pub mod target;
+
+use bnnc_abi::manifest::{Infer, SiteReport};
+use bnnc_abi::sampling::{Metric, Sampling, Store, Transition};
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::fault::Fault;
+use bnnc_core::codes;
+use bnnc_core::context::{Context, Stop};
+use bnnc_core::feed::examples;
+use bnnc_core::impossible;
+use bnnc_core::states::Values;
+use bnnc_data::Dataset;
+use bnnc_inference::chains::{Chain, DIAGNOSED, Layout, Sampled, spread};
+use bnnc_inference::sites::Sites;
+use chains::Chains;
+use std::sync::Arc;
+use target::Shared;
+
+/// Samples the posterior of one infer given the training rows of a dataset, from the given start.
+///
+/// # Errors
+/// No rows, no start with a finite density, columns that do not fit, a limit, a file that cannot be written.
+pub fn sample(
+    infer: &Infer,
+    dataset: &Dataset,
+    start: Values,
+    split: usize,
+    context: &Context,
+) -> Result<Sampled, Stop> {
+    let Some(sampling) = infer.sampling() else {
+        return Err(Fault::Bug(format!("`{}` does not sample", infer.name)).into());
+    };
+    let rows = examples(&infer.bindings, &dataset.train);
+    if rows == 0 {
+        return Err(codes::no_rows(&infer.data).into());
+    }
+    let shared = Shared::new(infer, sampling, dataset, &start, &context.pool)?;
+    let shards: Vec<usize> = match dataset.shards.as_slice() {
+        ranges if ranges.iter().map(|range| range.len()).sum::<usize>() == rows => {
+            ranges.iter().map(|range| range.len()).collect()
+        }
+        _ => vec![rows],
+    };
+    if let Transition::Penalty(penalty) = &sampling.transition {
+        let checked = penalty.check_shards(&shards);
+        checked.map_err(|refusal| codes::too_many_files(&infer.name, &refusal.message, &refusal.help))?;
+    }
+    let chains = Chains {
+        infer,
+        sampling,
+        shared: &shared,
+        shards: &shards,
+        start: &shared.layout.position(&start),
+        split,
+        context,
+    };
+    let mut chains = match chains.run() {
+        Err(Stop::Diagnostics(found)) => {
+            let note = impossible::note(infer, dataset, &start, context)?;
+            return Err(Stop::Diagnostics(codes::with_impossible_rows(found, note)));
+        }
+        run => run?,
+    };
+    let layout = shared.layout.clone();
+    drop(shared);
+    let planned = sampling.options.iterations();
+    let interrupted = chains.iter().any(|chain| chain.iterations < planned);
+    let mut without_draws = Vec::new();
+    if interrupted {
+        // Nothing can be said of chains that were stopped before their first draw.
+        let numbers = 0..chains.len();
+        without_draws = numbers
+            .filter(|number| chains[*number].store.is_empty())
+            .collect();
+        chains.retain(|chain| !chain.store.is_empty());
+    }
+    let all: usize = chains.iter().map(|chain| chain.store.len()).sum();
+    if all == 0 {
+        return Err(match interrupted {
+            true => Stop::Interrupted,
+            false => Fault::Bug(format!("`{}` kept no draws", infer.name)).into(),
+        });
+    }
+    let predictive = infer.predictive_draws().min(all);
+    let (mut values, mut mean) = (start.clone(), start);
+    values.extend(spread(&chains, &layout, predictive)?);
+    average(&chains, &layout, &mut mean)?;
+    let mut found = Sampled {
+        values: Arc::new(values),
+        predictive,
+        mean: Arc::new(mean),
+        chains,
+        without_draws,
+        layout,
+        interrupted,
+    };
+    found.mean = Arc::new(centred(infer, sampling, &found, dataset, context)?);
+    Ok(found)
+}
+
+/// The mean states, with the mean of the values in the place of the mean noise: infers that take them know no noise.
+fn centred(
+    infer: &Infer,
+    sampling: &Sampling,
+    sampled: &Sampled,
+    dataset: &Dataset,
+    context: &Context,
+) -> Result<Values, Stop> {
+    let mut mean = sampled.mean.as_ref().clone();
+    if sampling.noncentred.is_empty() {
+        return Ok(mean);
+    }
+    let mut sites = Sites::new(infer, sampled, dataset, context)?;
+    for &site in &sampling.noncentred {
+        let state = format!("{}/loc", infer.reports[site].name);
+        let Some(values) = mean.get_mut(&state) else {
+            continue;
+        };
+        values.fill(0.0);
+        let share = 1.0 / sampled.draws() as f64;
+        for chain in 0..sampled.chains.len() {
+            sites.visit(chain, &[site], |_, draws| {
+                for draw in draws.chunks_exact(values.len().max(1)) {
+                    values
+                        .iter_mut()
+                        .zip(draw)
+                        .for_each(|(mean, value)| *mean += share * value);
+                }
+            })?;
+        }
+    }
+    Ok(mean)
+}
+
+/// Puts the mean of all draws in the place of each state that moves.
+fn average(chains: &[Chain], layout: &Layout, values: &mut Values) -> Result<(), Diagnostic> {
+    let mut mean = vec![0.0; layout.dimension];
+    let mut seen = 0.0;
+    for chain in chains {
+        let record = chain.store.layout().width();
+        chain.store.blocks(0..chain.store.len(), |block| {
+            for draw in block.chunks_exact(record) {
+                seen += 1.0;
+                for (mean, value) in mean.iter_mut().zip(draw) {
+                    *mean += (value - *mean) / seen;
+                }
+            }
+        })?;
+    }
+    for (name, range) in &layout.slots {
+        values.insert(name.clone(), mean[range.clone()].to_vec());
+    }
+    Ok(())
+}
+
+/// Numbers that come with a draw, at most.
+const STATS: usize = 9;
+
+/// The bytes that sampling takes: machines for one chain, rows, and [`held`]. Like every prediction, it is for one thread.
+pub fn bytes(infer: &Infer, sampling: &Sampling, rows: usize) -> u64 {
+    let draws = sampling.options.chains.saturating_mul(sampling.options.draws);
+    let size = |site: &SiteReport| quantities::of_site(site, sampling);
+    // What is diagnosed is read site by site.
+    let site = infer
+        .reports
+        .iter()
+        .map(size)
+        .max()
+        .unwrap_or(1)
+        .max(quantities::PREDICTIONS);
+    let looked = match sampling.options.store {
+        Store::Memory => draws,
+        Store::Disk => draws.min(DIAGNOSED),
+    };
+    let diagnosed = looked.saturating_mul(site + 3).saturating_mul(size_of::<f64>()) as u64;
+    target::bytes(infer, sampling, rows)
+        .saturating_add(metrics(infer, sampling))
+        .saturating_add(held(infer, sampling))
+        .saturating_add(diagnosed)
+}
+
+/// The bytes of dense metrics: what one chain learns from (one sum of products, two where gradients tell when to forget), what is
+/// factored, the factor, and all of it once more, with room to grow, where the chain's state is kept; then the metric of every chain.
+fn metrics(infer: &Infer, sampling: &Sampling) -> u64 {
+    let matrices = match sampling
+        .transition
+        .adaptation()
+        .map(|adaptation| adaptation.metric)
+    {
+        Some(Metric::Dense) => 9,
+        Some(Metric::WindowedDense) => 6,
+        Some(Metric::Automatic | Metric::Unit | Metric::Diagonal | Metric::Windowed) | None => return 0,
+    };
+    let dimension = Layout::new(infer, sampling).dimension as u64;
+    let numbers = dimension.saturating_mul(dimension);
+    let matrices = sampling.options.chains.saturating_add(matrices) as u64;
+    numbers
+        .saturating_mul(matrices)
+        .saturating_mul(size_of::<f64>() as u64)
+}
+
+/// The bytes that are held of the draws until the end of the run.
+pub fn held(infer: &Infer, sampling: &Sampling) -> u64 {
+    let draws = sampling.options.chains.saturating_mul(sampling.options.draws);
+    let dimension = Layout::new(infer, sampling).dimension;
+    let predictions = match quantities::predicts(infer) {
+        true => quantities::PREDICTIONS,
+        false => 0,
+    };
+    let elements = |site: &SiteReport| quantities::of_site(site, sampling);
+    let in_memory = match sampling.options.store {
+        // The draws, with room to grow, and the quantities.
+        Store::Memory => {
+            2 * (dimension + STATS) + infer.reports.iter().map(elements).sum::<usize>() + predictions + 1
+        }
+        Store::Disk => 0,
+    };
+    let predictive = infer.predictive_draws().min(draws).saturating_mul(dimension);
+    let numbers = draws.saturating_mul(in_memory).saturating_add(predictive);
+    numbers.saturating_mul(size_of::<f64>()) as u64
+}

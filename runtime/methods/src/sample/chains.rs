@@ -1,0 +1,200 @@
+//! Chains on threads: each is run by one worker from its start, or from where an earlier run left it, to its end, alone or beside
+//! others that are answered by the same runs of the density.
+
+use super::member::{Member, Patience};
+use super::target::{Model, Shared};
+use bnnc_abi::manifest::Infer;
+use bnnc_abi::sampling::Sampling;
+use bnnc_core::checkpoint::ChainId;
+use bnnc_core::codes;
+use bnnc_core::context::{Context, Stop};
+use bnnc_core::progress::Progress;
+use bnnc_core::store::Layout;
+use bnnc_inference::chains::Chain;
+use bnnc_kernels::pool::Pool;
+use bnnc_mcmc::noise::{Noise, Purpose};
+use bnnc_mcmc::registry::{Setup, sampler};
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+
+/// How often a start with a finite density is looked for.
+const ATTEMPTS: u64 = 100;
+
+/// What the chains of an infer have in common.
+pub struct Chains<'a> {
+    /// The infer.
+    pub infer: &'a Infer,
+    /// Its options.
+    pub sampling: &'a Sampling,
+    /// The model and its rows.
+    pub shared: &'a Shared<'a>,
+    /// Rows of each shard.
+    pub shards: &'a [usize],
+    /// Where the chains start before they are moved apart.
+    pub start: &'a [f64],
+    /// The split.
+    pub split: usize,
+    /// Threads, progress, checkpoint.
+    pub context: &'a Context,
+}
+
+/// Chains that a thread advances at a time, where a run of the density serves `abreast` and every thread has `each` to run: a divisor of
+/// `abreast`, so that they have places of their own.
+fn company(abreast: usize, each: usize) -> usize {
+    let mut company = abreast.max(1);
+    while company > each.max(1) {
+        company /= 2;
+    }
+    company
+}
+
+impl Chains<'_> {
+    /// Runs all chains. Every thread advances some at a time: as many as one run of the density serves, or fewer where there is a
+    /// thread for more; threads beyond the number of chains work inside them.
+    ///
+    /// # Errors
+    /// No start with a finite density, a limit of the machine, a file that cannot be written.
+    pub fn run(&self) -> Result<Vec<Chain>, Stop> {
+        let chains = self.sampling.options.chains;
+        let threads = self.context.pool.threads().max(1);
+        let company = company(self.sampling.abreast, chains.div_ceil(threads));
+        let workers = threads.min(chains.div_ceil(company)).max(1);
+        let next = AtomicUsize::new(0);
+        let progress = Progress::new(
+            &self.infer.name,
+            chains.saturating_mul(self.sampling.options.iterations()) as u64,
+            self.context.progress,
+        );
+        let progress = Mutex::new(progress);
+        let work = || self.work(&next, company, threads / workers, &progress);
+        let found = thread::scope(|scope| {
+            // Where the system gives no more threads, those that there are run all chains.
+            let start = |_| thread::Builder::new().spawn_scoped(scope, work).ok();
+            let handles: Vec<_> = (1..workers).map_while(start).collect();
+            let mut found = vec![work()];
+            for handle in handles {
+                found.push(match handle.join() {
+                    Ok(found) => found,
+                    Err(payload) => std::panic::resume_unwind(payload),
+                });
+            }
+            found
+        });
+        progress
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner)
+            .done();
+        let mut all = Vec::with_capacity(chains);
+        for found in found {
+            all.extend(found?);
+        }
+        all.sort_by_key(|(number, _)| *number);
+        Ok(all.into_iter().map(|(_, chain)| chain).collect())
+    }
+
+    /// Runs `company` chains at a time until none is left.
+    fn work(
+        &self,
+        next: &AtomicUsize,
+        company: usize,
+        threads: usize,
+        progress: &Mutex<Progress>,
+    ) -> Result<Vec<(usize, Chain)>, Stop> {
+        let pool = Arc::new(Pool::new(threads));
+        let chains = self.sampling.options.chains;
+        let mut model = None;
+        let mut done = Vec::new();
+        loop {
+            let first = next.fetch_add(company, Ordering::Relaxed);
+            if first >= chains {
+                return Ok(done);
+            }
+            let model = match &mut model {
+                Some(model) => model,
+                None => model.insert(Model::new(self.shared, &pool)?),
+            };
+            let together = self.together(first..(first + company).min(chains), model, progress);
+            if together.is_err() {
+                // The others stop at their next chain.
+                next.store(chains, Ordering::Relaxed);
+            }
+            done.extend(together?);
+        }
+    }
+
+    /// Advances some chains to their ends: all until they wait for a density, which is then computed for them at once.
+    fn together(
+        &self,
+        numbers: Range<usize>,
+        model: &mut Model<'_>,
+        progress: &Mutex<Progress>,
+    ) -> Result<Vec<(usize, Chain)>, Stop> {
+        let started = numbers.map(|number| self.started(number, model));
+        let mut members = started.collect::<Result<Vec<_>, Stop>>()?;
+        let mut patience = Patience::default();
+        while !patience.is_over(&self.context.interrupt) {
+            let mut waiting = false;
+            for member in &mut members {
+                waiting |= member.advance(self, model, progress)?;
+            }
+            if !waiting {
+                break;
+            }
+            model.run()?;
+        }
+        members.into_iter().map(Member::finished).collect()
+    }
+
+    /// A chain at its start, or where an earlier run left it.
+    fn started(&self, number: usize, model: &mut Model<'_>) -> Result<Member, Stop> {
+        let noise = Noise::new(self.context.seed, &self.infer.name, number);
+        let start = self.found_start(number, noise, model)?;
+        let setup = Setup {
+            transition: &self.sampling.transition,
+            start: &start,
+            shards: self.shards,
+            warmup: self.sampling.options.warmup,
+            draws: self.sampling.options.iterations() - self.sampling.options.warmup,
+            temperature: self.sampling.options.temperature,
+            noise,
+        };
+        let sampler = sampler(&setup);
+        let id = ChainId {
+            infer: &self.infer.name,
+            split: self.split,
+            chain: number,
+        };
+        let layout = Layout {
+            dim: start.len(),
+            stats: sampler.stats().len(),
+        };
+        let file = self
+            .context
+            .checkpoint
+            .chain(id, layout, self.sampling.options.store)?;
+        Member::new(number, number % self.sampling.abreast, sampler, file)
+    }
+
+    /// A point near the start where the density and its gradient are finite.
+    fn found_start(&self, number: usize, noise: Noise, model: &mut Model<'_>) -> Result<Vec<f64>, Stop> {
+        let mut gradient = vec![0.0; self.start.len()];
+        let jitter = self.sampling.options.jitter_of_start();
+        for attempt in 0..ATTEMPTS {
+            let moved = |(at, value): (usize, &f64)| {
+                let uniform = noise.uniform(Purpose::Start, attempt, at);
+                value + jitter * (2.0 * uniform - 1.0)
+            };
+            let position: Vec<f64> = self.start.iter().enumerate().map(moved).collect();
+            let value = model.density_at(&position, &mut gradient)?;
+            if value.is_finite() && gradient.iter().all(|slope| slope.is_finite()) {
+                return Ok(position);
+            }
+            if jitter == 0.0 {
+                break;
+            }
+        }
+        Err(codes::no_start(&self.infer.name, number, ATTEMPTS).into())
+    }
+}

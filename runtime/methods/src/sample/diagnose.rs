@@ -1,0 +1,121 @@
+//! How far draws can be trusted: what the samplers noted, R-hat and effective sizes of every quantity, PSIS-LOO.
+
+use bnnc_abi::manifest::Infer;
+use bnnc_abi::sampling::{Correction, NutsOptions, Sampling, Transition};
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_core::context::Stop;
+use bnnc_core::feed::examples;
+use bnnc_data::Dataset;
+use bnnc_inference::chains::Quantity;
+use bnnc_inference::chains::{Diagnosis, Sampled};
+use bnnc_inference::leave_one_out::LeftOut;
+use bnnc_mcmc::diagnostics::energy::Energies;
+use bnnc_mcmc::diagnostics::{Facts, advice};
+use bnnc_mcmc::penalty::report::target;
+
+/// Diagnoses what sampling found.
+///
+/// # Errors
+/// A file that cannot be read, a limit of the machine.
+pub fn diagnose(
+    infer: &Infer,
+    sampled: &Sampled,
+    quantities: &[Quantity],
+    dataset: &Dataset,
+    left_out: Option<&LeftOut>,
+) -> Result<Diagnosis, Stop> {
+    let Some(sampling) = infer.sampling() else {
+        return Ok(Diagnosis::default());
+    };
+    let summary = |quantity: &Quantity| (quantity.name.clone(), quantity.summary);
+    let count = |name: &str, counts: &dyn Fn(f64) -> bool| -> Result<usize, Stop> {
+        let mut found = 0;
+        for chain in &sampled.chains {
+            sampled.visit(name, chain, |value| found += usize::from(counts(value)))?;
+        }
+        Ok(found)
+    };
+    let largest = match sampling.transition {
+        Transition::Nuts(NutsOptions { max_depth, .. }) => max_depth as f64,
+        _ => f64::INFINITY,
+    };
+    let mut found = Diagnosis {
+        quantities: quantities.iter().map(summary).collect(),
+        divergences: count("diverging", &|value| value > 0.0)?,
+        cut: count("tree_depth", &|value| value >= largest)?,
+        means: means(sampled)?,
+        missing_information: missing_information(sampled)?,
+        target: None,
+        warnings: Vec::new(),
+    };
+    if let Transition::Penalty(penalty) = &sampling.transition {
+        let rows = examples(&infer.bindings, &dataset.train);
+        found.target = Some(target(penalty, rows, sampling.options.temperature));
+        // One batch says nothing of its variance.
+        if penalty.batches < 2 && !penalty.takes_all(rows) {
+            found.means.retain(|(name, _)| *name != "delta_variance");
+        }
+    }
+    let reports = sampling.noncentred.iter().filter_map(|at| infer.reports.get(*at));
+    let noncentred: Vec<String> = reports.map(|report| report.name.clone()).collect();
+    found.warnings = advice(&Facts {
+        infer: &infer.name,
+        transition: &sampling.transition,
+        chains: sampled.chains.len(),
+        without_draws: &sampled.without_draws,
+        iterations: sampled.draws(),
+        divergences: found.divergences,
+        cut: found.cut,
+        acceptance: found.mean("acceptance_rate"),
+        missing_information: &found.missing_information,
+        quantities: &found.quantities,
+        shapes: left_out.map(|left_out| left_out.total.shapes()),
+        loss_variance: loss_variance(sampling, &found),
+        noncentred: &noncentred,
+        jumps: &sampling.jumps,
+        centred: &sampling.centred,
+    });
+    Ok(found)
+}
+
+fn means(sampled: &Sampled) -> Result<Vec<(&'static str, Vec<f64>)>, Diagnostic> {
+    let mut found = Vec::new();
+    for name in sampled.stats() {
+        let mut of_chains = Vec::with_capacity(sampled.chains.len());
+        for chain in &sampled.chains {
+            let (mut sum, mut count) = (0.0, 0.0);
+            sampled.visit(name, chain, |value| {
+                if value.is_finite() {
+                    sum += value;
+                    count += 1.0;
+                }
+            })?;
+            of_chains.push(sum / count);
+        }
+        found.push((*name, of_chains));
+    }
+    Ok(found)
+}
+
+/// E-BFMI of each chain; none where there is no energy.
+fn missing_information(sampled: &Sampled) -> Result<Vec<f64>, Diagnostic> {
+    let mut found = Vec::new();
+    if !sampled.stats().contains(&"energy") {
+        return Ok(found);
+    }
+    for chain in &sampled.chains {
+        let mut sum = 0.0;
+        sampled.visit("energy", chain, |energy| sum += energy)?;
+        let mut energies = Energies::about(sum / chain.store.len() as f64);
+        sampled.visit("energy", chain, |energy| energies.take(energy))?;
+        found.push(energies.fraction());
+    }
+    Ok(found)
+}
+
+/// The mean variance of the loss differences, where it is corrected for.
+fn loss_variance(sampling: &Sampling, found: &Diagnosis) -> Option<f64> {
+    let corrects = matches!(&sampling.transition, Transition::Penalty(penalty) if penalty.correction != Correction::Naive);
+    let means = found.mean("delta_variance");
+    (corrects && !means.is_empty()).then(|| means.iter().sum::<f64>() / means.len() as f64)
+}

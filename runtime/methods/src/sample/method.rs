@@ -1,0 +1,101 @@
+//! Sampling as a method.
+
+use super::posterior::ChainsPosterior;
+use super::{bytes, held, sample, target};
+use bnnc_abi::code::Artifact;
+use bnnc_abi::manifest::Infer;
+use bnnc_abi::sampling::Sampling;
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::shape::Sizes;
+use bnnc_core::codes;
+use bnnc_core::context::Stop;
+use bnnc_core::memory::{NUMBER, predicting, predicting_some};
+use bnnc_core::predict;
+use bnnc_inference::chains::{Layout, Sampled};
+use bnnc_inference::leave_one_out;
+use bnnc_inference::method::{Extent, Given, Method, Saved, few_draws};
+use bnnc_inference::posterior::Found;
+use std::sync::Arc;
+
+/// The method of an inference whose posterior chains find.
+pub struct Samples<'a> {
+    /// The inference.
+    pub infer: &'a Infer,
+    /// Its plan.
+    pub sampling: &'a Sampling,
+}
+
+impl Samples<'_> {
+    /// Leaving training rows out: likelihoods, and the draws as they are taken and as the program reads them.
+    fn leaving_out(&self, rows: usize) -> u64 {
+        let Samples { infer, sampling } = *self;
+        let dimension = Layout::new(infer, sampling).dimension;
+        let all = sampling.options.chains.saturating_mul(sampling.options.draws);
+        let there_are = (infer.predictive_draws().min(all), all);
+        let Some(draws) = leave_one_out::draws(sampling, (rows, dimension), there_are) else {
+            return 0;
+        };
+        let likelihoods = (rows, draws, &predict::said(infer)[..1]);
+        predicting_some(infer, &infer.predict, likelihoods) + 2 * NUMBER * (draws * dimension) as u64
+    }
+}
+
+impl Method for Samples<'_> {
+    fn find(&self, given: &Given<'_>) -> Result<Found, Stop> {
+        let start = given.starts.of(given.context.seed, 0);
+        let sampled = sample(self.infer, given.dataset, start, given.split, given.context)?;
+        Ok(Arc::new(ChainsPosterior(sampled)))
+    }
+
+    fn restore(&self, saved: &Saved<'_>) -> Result<Found, Stop> {
+        let values = Arc::new(saved.values.clone());
+        let predictive = match predict::held(self.infer, &values) {
+            0 => self.infer.predictive_draws(),
+            held => held,
+        };
+        Ok(Arc::new(ChainsPosterior(Sampled {
+            mean: values.clone(),
+            values,
+            predictive,
+            chains: Vec::new(),
+            without_draws: Vec::new(),
+            layout: Layout::new(self.infer, self.sampling),
+            interrupted: false,
+        })))
+    }
+
+    fn settings(&self) -> Vec<Diagnostic> {
+        let is_one = self.sampling.options.chains == 1;
+        let one = is_one.then(|| codes::audit::one_chain(&self.infer.name));
+        one.into_iter().chain(few_draws(self.infer)).collect()
+    }
+
+    fn program(&self) -> &Artifact {
+        &self.sampling.density
+    }
+
+    fn step_sizes(&self, rows: usize) -> Sizes {
+        target::gradient_sizes(self.sampling, rows)
+    }
+
+    fn iterates(&self, _: usize, _: &dyn Fn(&str) -> usize) -> usize {
+        self.infer.predictive_draws()
+    }
+
+    fn held(&self, _: usize, _: usize) -> u64 {
+        held(self.infer, self.sampling)
+    }
+
+    fn finding(&self, extent: &Extent<'_>) -> u64 {
+        bytes(self.infer, self.sampling, extent.rows)
+    }
+
+    fn predicting(&self, extent: &Extent<'_>) -> u64 {
+        let (scored, draws) = (extent.scored(self.infer), self.infer.predictive_draws());
+        predicting(self.infer, &self.infer.predict, scored, draws).max(self.leaving_out(extent.rows))
+    }
+
+    fn smaller(&self) -> &'static str {
+        "fewer `chains`, `draws` or `batches`, a larger `thin` or a diagonal `metric` need less, and `store = disk` keeps draws out of memory"
+    }
+}

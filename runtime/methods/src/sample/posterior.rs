@@ -1,0 +1,108 @@
+//! Chains as a posterior.
+
+use super::diagnose::diagnose;
+use super::quantities::quantities;
+use super::report;
+use bnnc_abi::manifest::Infer;
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_core::context::{Context, Stop};
+use bnnc_core::states::Values;
+use bnnc_data::Dataset;
+use bnnc_inference::chains::Sampled;
+use bnnc_inference::draws::Draws;
+use bnnc_inference::outcome::Outcome;
+use bnnc_inference::posterior::{Parts, Posterior, of_sites};
+use bnnc_inference::summary::{SiteSummary, of_draws, summaries_of_draws};
+use bnnc_training::start;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// The draws of Markov chains as a posterior.
+#[derive(Debug)]
+pub struct ChainsPosterior(pub Sampled);
+
+impl Posterior for ChainsPosterior {
+    fn values(&self) -> &Arc<Values> {
+        &self.0.values
+    }
+
+    fn point(&self) -> &Arc<Values> {
+        &self.0.mean
+    }
+
+    fn sampled(&self) -> Option<&Sampled> {
+        Some(&self.0)
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.0.interrupted
+    }
+
+    fn warnings(&self, _: &Infer, _: usize, _: &Dataset) -> Vec<Diagnostic> {
+        Vec::new()
+    }
+
+    fn predictive_draws(&self, _: &Infer) -> usize {
+        self.0.predictive
+    }
+
+    fn draws(&self, _: &Infer, _: usize, _: &Context) -> Result<Option<Draws>, Stop> {
+        Ok(None)
+    }
+
+    fn start(&self, infer: &Infer) -> start::Found {
+        start::Found {
+            point: self.0.mean.clone(),
+            members: Vec::new(),
+            iterates: Some(start::Iterates {
+                infer: infer.name.clone(),
+                values: self.0.values.clone(),
+                count: self.0.predictive,
+            }),
+        }
+    }
+
+    fn summarise(
+        &self,
+        infer: &Infer,
+        outcome: &mut Outcome,
+        context: &Context,
+    ) -> Result<Vec<Diagnostic>, Stop> {
+        let found = quantities(infer, &self.0, &outcome.dataset, context)?;
+        let left_out = outcome.left_out.as_ref();
+        let diagnosis = diagnose(infer, &self.0, &found, &outcome.dataset, left_out)?;
+        let warnings = diagnosis.warnings.clone();
+        outcome.sites = of_draws(infer, &found);
+        outcome.quantities = found;
+        outcome.diagnosis = Some(diagnosis);
+        Ok(warnings)
+    }
+
+    fn summaries(&self, infer: &Infer, context: &Context) -> Result<Vec<SiteSummary>, Stop> {
+        summaries_of_draws(infer, &self.0.values, self.0.predictive, context)
+    }
+
+    fn diagnostics(&self, value: &mut Value, infer: &Infer, outcome: &Outcome) {
+        value["sites"] = of_sites(infer, |site| &site.kl);
+        if let Some(temperature) = infer.tempered() {
+            value["temperature"] = json!(temperature);
+        }
+        if let Some(diagnosis) = &outcome.diagnosis {
+            report::diagnostics(value, &self.0, diagnosis);
+        }
+    }
+
+    fn table(&self, _: &Infer, outcome: &Outcome) -> String {
+        let left_out = outcome.left_out.as_ref();
+        let diagnosis = outcome.diagnosis.as_ref();
+        diagnosis.map_or_else(String::new, |found| report::table(&self.0, found, left_out))
+    }
+
+    fn work(&self, _: &Infer) -> String {
+        format!("{} chains, {} draws", self.0.chains.len(), self.0.draws())
+    }
+
+    fn parts(&self, _: &Infer, _: &[SiteSummary]) -> Parts {
+        Parts::Divergences
+    }
+}

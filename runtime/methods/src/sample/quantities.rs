@@ -1,0 +1,308 @@
+//! What is diagnosed of a sampled posterior: elements of small sites, norms of large ones and of those of layers, predictions, the log
+//! density.
+
+use bnnc_abi::manifest::{Infer, Output, SiteReport};
+use bnnc_abi::sampling::{Report, Sampling, Store};
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::shape::Sizes;
+use bnnc_core::context::{Context, Stop};
+use bnnc_core::predict::{Predictive, Predictor};
+use bnnc_core::store::ChainStore;
+use bnnc_core::thinned::thinned;
+use bnnc_data::Dataset;
+use bnnc_inference::chains::Quantity;
+use bnnc_inference::chains::Sampled;
+use bnnc_inference::sites::Sites;
+use bnnc_inference::summary::SMALL;
+use bnnc_mcmc::diagnostics::Summariser;
+use std::ops::Range;
+
+/// Rows whose predictions are diagnosed.
+pub const PREDICTIONS: usize = 31;
+
+/// Draws that predictions are computed for at a time.
+const BLOCK: usize = 256;
+
+/// Numbers of the elements of a site that are held at a time where draws are on disk alone.
+const HELD: usize = 1 << 22;
+
+/// A quantity before it is diagnosed.
+struct Drawn {
+    name: String,
+    element: Option<(usize, usize)>,
+    chains: Vec<Vec<f64>>,
+}
+
+/// Diagnoses quantities as they come, so that one site at a time is in memory where draws are kept on disk.
+struct Collector {
+    summariser: Summariser,
+    keeps: bool,
+    found: Vec<Quantity>,
+}
+
+impl Collector {
+    fn add(&mut self, drawn: Vec<Drawn>) {
+        for Drawn {
+            name,
+            element,
+            chains,
+        } in drawn
+        {
+            let slices: Vec<&[f64]> = chains.iter().map(Vec::as_slice).collect();
+            let summary = self.summariser.summary(&slices);
+            let chains = if self.keeps { chains } else { Vec::new() };
+            self.found.push(Quantity {
+                name,
+                element,
+                summary,
+                chains,
+            });
+        }
+    }
+}
+
+/// Whether a site is diagnosed by its elements: it is named in `report`, or small and not of a layer, whose units may switch places.
+fn by_element(site: &SiteReport, sampling: &Sampling) -> bool {
+    let is_named = match &sampling.options.report {
+        Report::Sites(names) => names.contains(&site.name),
+        Report::Automatic => false,
+    };
+    is_named || !by_norm(site)
+}
+
+/// Whether a site is diagnosed by its norm unless it is named.
+fn by_norm(site: &SiteReport) -> bool {
+    let is_of_layer = site.name.contains('.');
+    is_of_layer || site.shape.count(&Sizes::default()) > SMALL
+}
+
+/// Whether predictions are diagnosed: where the sites of a layer, or a large one, may not say what is predicted.
+pub fn predicts(infer: &Infer) -> bool {
+    infer.reports.iter().any(by_norm)
+}
+
+/// The quantities that a site makes.
+pub fn of_site(site: &SiteReport, sampling: &Sampling) -> usize {
+    match by_element(site, sampling) {
+        true => site.shape.count(&Sizes::default()),
+        false => 1,
+    }
+}
+
+/// What the report of an infer asks for: each element of the sites that are named and of small sites of the model itself; the norm of
+/// each large site and of each site of a layer, and then predictions too. `lp` is the log density of the position.
+///
+/// # Errors
+/// A file that cannot be read, a limit of the machine.
+pub fn quantities(
+    infer: &Infer,
+    sampled: &Sampled,
+    dataset: &Dataset,
+    context: &Context,
+) -> Result<Vec<Quantity>, Stop> {
+    let mut sites = Sites::new(infer, sampled, dataset, context)?;
+    let moves = |site: &usize| infer.reports[*site].family != "fixed";
+    let wanted: Vec<usize> = (0..infer.reports.len()).filter(moves).collect();
+    let Some(sampling) = infer.sampling() else {
+        return Ok(Vec::new());
+    };
+    let mut found = Collector {
+        summariser: Summariser::default(),
+        keeps: sampling.options.store != Store::Disk,
+        found: Vec::new(),
+    };
+    for site in wanted {
+        let report = &infer.reports[site];
+        if !by_element(report, sampling) {
+            found.add(vec![norm(&mut sites, site, &report.name, sampled)?]);
+            continue;
+        }
+        let count = report.shape.count(&Sizes::default());
+        let at_a_time = match found.keeps {
+            true => count.max(1),
+            false => (HELD / (sampled.draws() / sampled.every()).max(1)).max(1),
+        };
+        for first in (0..count).step_by(at_a_time) {
+            let range = first..(first + at_a_time).min(count);
+            found.add(elements(&mut sites, site, range, sampled)?);
+        }
+    }
+    if predicts(infer) {
+        found.add(predictions(infer, sampled, dataset, context)?);
+    }
+    if sampled.stats().contains(&"lp") {
+        found.add(vec![density(sampled)?]);
+    }
+    Ok(found.found)
+}
+
+/// The log density of the position.
+fn density(sampled: &Sampled) -> Result<Drawn, Stop> {
+    let every = sampled.every();
+    let mut chains = Vec::with_capacity(sampled.chains.len());
+    for chain in &sampled.chains {
+        let (mut at, mut values) = (0, Vec::new());
+        sampled.visit("lp", chain, |value| {
+            if at % every == 0 {
+                values.push(value);
+            }
+            at += 1;
+        })?;
+        chains.push(values);
+    }
+    Ok(Drawn {
+        name: "lp".to_owned(),
+        element: None,
+        chains,
+    })
+}
+
+/// Some elements of a site.
+fn elements(
+    sites: &mut Sites<'_>,
+    site: usize,
+    range: Range<usize>,
+    sampled: &Sampled,
+) -> Result<Vec<Drawn>, Stop> {
+    let (chains, every) = (sampled.chains.len(), sampled.every());
+    let (report, names) = (sites.report(site), sites.names());
+    let shape = report.shape.resolve(&Sizes::default());
+    let count: usize = shape.iter().product();
+    let mut found: Vec<Drawn> = range
+        .clone()
+        .map(|element| Drawn {
+            name: names.element(&report.name, &shape, element),
+            element: Some((site, element)),
+            chains: vec![Vec::new(); chains],
+        })
+        .collect();
+    for chain in 0..chains {
+        let mut at = 0;
+        sites.visit(chain, &[site], |_, values| {
+            for draw in values.chunks_exact(count.max(1)) {
+                if at % every == 0 {
+                    for (quantity, value) in found.iter_mut().zip(&draw[range.clone()]) {
+                        quantity.chains[chain].push(*value);
+                    }
+                }
+                at += 1;
+            }
+        })?;
+    }
+    Ok(found)
+}
+
+/// The Euclidean norm of a site.
+fn norm(sites: &mut Sites<'_>, site: usize, name: &str, sampled: &Sampled) -> Result<Drawn, Stop> {
+    let every = sampled.every();
+    let count = sites.report(site).shape.count(&Sizes::default());
+    let mut found = vec![Vec::new(); sampled.chains.len()];
+    for (chain, norms) in found.iter_mut().enumerate() {
+        let mut at = 0;
+        sites.visit(chain, &[site], |_, values| {
+            for draw in values.chunks_exact(count.max(1)) {
+                if at % every == 0 {
+                    norms.push(draw.iter().map(|value| value * value).sum::<f64>().sqrt());
+                }
+                at += 1;
+            }
+        })?;
+    }
+    Ok(Drawn {
+        name: format!("norm({name})"),
+        element: None,
+        chains: found,
+    })
+}
+
+/// Means of the first element of each output at rows evenly spaced over the test rows (the training rows where there are none), in original
+/// units; their log likelihoods where the output has no mean. The weights of a network switch places, its predictions do not.
+fn predictions(
+    infer: &Infer,
+    sampled: &Sampled,
+    dataset: &Dataset,
+    context: &Context,
+) -> Result<Vec<Drawn>, Stop> {
+    let all = match dataset.test.count {
+        0 => &dataset.train,
+        _ => &dataset.test,
+    };
+    let every = all.count.div_ceil(PREDICTIONS).max(1);
+    let rows = thinned(all, every);
+    let numbers = rows.numbers();
+    let number_of = |row: usize| numbers.as_ref().map_or(row * every, |numbers| numbers[row]);
+    let apart = sampled.every();
+    let mut found: Vec<Drawn> = Vec::new();
+    for (number, chain) in sampled.chains.iter().enumerate() {
+        let (count, width) = (chain.store.len(), chain.store.layout().width());
+        for first in (0..count).step_by(BLOCK * apart) {
+            let records = records(&chain.store, first..(first + BLOCK * apart).min(count), apart)?;
+            let mut values = sampled.mean.as_ref().clone();
+            for (name, range) in &sampled.layout.slots {
+                let column = records
+                    .chunks_exact(width)
+                    .flat_map(|record| record[range.clone()].iter().copied());
+                values.insert(name.clone(), column.collect());
+            }
+            let draws = records.len() / width;
+            let mut predictor = Predictor::new(infer, &rows, dataset, draws, context)?;
+            predictor.set_parameters(&values)?;
+            predictor.run(|range, block| {
+                block.undo(infer, &dataset.preparation);
+                let each = said(infer, block);
+                for (at, row) in range.enumerate() {
+                    for (place, (name, matrix)) in each.iter().enumerate() {
+                        let quantity = row * each.len() + place;
+                        if found.len() <= quantity {
+                            found.push(Drawn {
+                                name: format!("{name}(row {})", number_of(row)),
+                                element: None,
+                                chains: vec![Vec::new(); sampled.chains.len()],
+                            });
+                        }
+                        let per_draw = matrix.len() / block.draws.max(1);
+                        let first = at * (per_draw / block.rows.max(1));
+                        let column = matrix.chunks_exact(per_draw.max(1)).map(|draw| draw[first]);
+                        found[quantity].chains[number].extend(column);
+                    }
+                }
+            })?;
+        }
+    }
+    Ok(found)
+}
+
+/// The means of each output, or their log likelihoods; where no output has either, the log likelihood of all.
+fn said<'a>(infer: &Infer, block: &'a Predictive) -> Vec<(String, &'a [f64])> {
+    let of_output = |(output, said): (&Output, &'a Predictive)| {
+        let (what, matrix) = match said.mean.is_empty() {
+            true => ("log_likelihood", &said.log_likelihood[..]),
+            false => ("mean", &said.mean[..]),
+        };
+        (!matrix.is_empty()).then(|| (infer.said_of(output, what), matrix))
+    };
+    let each: Vec<_> = infer
+        .outputs
+        .iter()
+        .zip(block.each())
+        .filter_map(of_output)
+        .collect();
+    match each.is_empty() {
+        true => vec![("log_likelihood".to_owned(), &block.log_likelihood)],
+        false => each,
+    }
+}
+
+/// The first of some records, and each so many-th after it.
+fn records(store: &ChainStore, range: Range<usize>, every: usize) -> Result<Vec<f64>, Diagnostic> {
+    let (mut at, mut found) = (0, Vec::new());
+    store.blocks(range, |block| {
+        for record in block.chunks_exact(store.layout().width()) {
+            if at % every == 0 {
+                found.extend_from_slice(record);
+            }
+            at += 1;
+        }
+    })?;
+    Ok(found)
+}

@@ -1,0 +1,452 @@
+//! The compiled model as what a sampler asks.
+
+use bnnc_abi::code::Artifact;
+use bnnc_abi::manifest::Infer;
+use bnnc_abi::sampling::{Penalty, Prepare, Sampling, SghmcOptions, SgldOptions, Transition};
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::fault::Fault;
+use bnnc_base::shape::{Sizes, Symbol};
+use bnnc_core::context::Stop;
+use bnnc_core::feed::Feed;
+use bnnc_core::memory;
+use bnnc_core::ports;
+use bnnc_core::states::Values;
+use bnnc_data::{Dataset, Rows};
+use bnnc_inference::chains::Layout;
+use bnnc_kernels::executor::Machine;
+use bnnc_kernels::pool::Pool;
+use bnnc_kernels::ports::Port;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// How many rows the programs are asked about at once.
+#[derive(Clone, Copy, Debug)]
+struct Capacity {
+    gradient: usize,
+    differences: usize,
+}
+
+impl Capacity {
+    fn of(transition: &Transition, rows: usize) -> Capacity {
+        let batch = |batch: usize| if batch == 0 { rows } else { batch.min(rows) };
+        match transition {
+            Transition::Nuts(_) | Transition::Hmc(_) | Transition::Mala(_) | Transition::RandomWalk(_) => {
+                Capacity {
+                    gradient: rows,
+                    differences: 0,
+                }
+            }
+            Transition::Sgld(SgldOptions { batch: of, .. })
+            | Transition::Sghmc(SghmcOptions { batch: of, .. }) => Capacity {
+                gradient: batch(*of),
+                differences: 0,
+            },
+            Transition::Penalty(penalty) => Capacity::of_penalty(penalty, rows),
+        }
+    }
+
+    fn of_penalty(penalty: &Penalty, rows: usize) -> Capacity {
+        let batch = |batch: usize| if batch == 0 { rows } else { batch.min(rows) };
+        let gradient = match penalty.gradient_batch {
+            0 => penalty.batch,
+            given => given,
+        };
+        let all = penalty.batch == 0 || penalty.batch >= rows;
+        Capacity {
+            gradient: batch(gradient),
+            // One more batch than its variance is estimated from, where the difference has one of its own.
+            differences: if all {
+                rows
+            } else {
+                batch(penalty.batch) * (penalty.batches + 1)
+            },
+        }
+    }
+}
+
+/// What all chains read.
+pub struct Shared<'a> {
+    infer: &'a Infer,
+    sampling: &'a Sampling,
+    /// Where states lie in a position.
+    pub layout: Layout,
+    density: Feed,
+    rows: Feed,
+    capacity: Capacity,
+    start: &'a Values,
+    /// The number of rows.
+    pub count: usize,
+}
+
+impl<'a> Shared<'a> {
+    /// Prepares the training rows of a dataset.
+    ///
+    /// # Errors
+    /// Columns that do not fit, a limit of the machine.
+    pub fn new(
+        infer: &'a Infer,
+        sampling: &'a Sampling,
+        dataset: &Dataset,
+        start: &'a Values,
+        pool: &Arc<Pool>,
+    ) -> Result<Shared<'a>, Stop> {
+        let once = prepare(infer, sampling, dataset, start, pool)?;
+        let feed = |program: &Artifact| feed(infer, program, &dataset.train, dataset);
+        let mut density = feed(&sampling.density)?;
+        let count = density.rows;
+        let capacity = Capacity::of(&sampling.transition, count);
+        let rows = match capacity.differences {
+            0 => density.without_rows(),
+            _ => {
+                let mut rows = feed(&sampling.rows)?;
+                once.iter().for_each(|once| rows.join(once.clone()));
+                rows
+            }
+        };
+        once.into_iter().for_each(|once| density.join(once));
+        Ok(Shared {
+            infer,
+            sampling,
+            layout: Layout::new(infer, sampling),
+            density,
+            rows,
+            capacity,
+            start,
+            count,
+        })
+    }
+
+    /// A machine with the shared inputs and the states that stay.
+    fn machine(
+        &self,
+        artifact: &Artifact,
+        feed: &Feed,
+        rows: usize,
+        pool: &Arc<Pool>,
+    ) -> Result<Machine, Fault> {
+        let sizes = self.sizes(rows);
+        let mut machine = Machine::new(artifact, sizes, pool.clone())?;
+        feed.write_shared(&mut machine)?;
+        for state in self.infer.states.iter().filter(|state| !self.layout.moves(state)) {
+            if let Some(values) = self.start.get(&state.name) {
+                ports::real(&mut machine, &state.name, values)?;
+            }
+        }
+        Ok(machine)
+    }
+
+    fn sizes(&self, rows: usize) -> Sizes {
+        sizes(self.sampling, rows, self.count)
+    }
+}
+
+/// The sizes of one chain's gradient, on a batch of so many rows where its transition takes batches.
+pub fn gradient_sizes(sampling: &Sampling, rows: usize) -> Sizes {
+    let batch = Capacity::of(&sampling.transition, rows).gradient;
+    sizes(sampling, batch, rows).with(Symbol::Draws, 1)
+}
+
+/// The sizes of programs that are asked about some rows of `examples`.
+fn sizes(sampling: &Sampling, rows: usize, examples: usize) -> Sizes {
+    Sizes::default()
+        .with(Symbol::Batch, rows.max(1))
+        .with(Symbol::Examples, examples)
+        .with(Symbol::Draws, sampling.abreast)
+}
+
+fn feed(infer: &Infer, artifact: &Artifact, rows: &Rows, dataset: &Dataset) -> Result<Feed, Diagnostic> {
+    let plan = &artifact.plan;
+    Feed::of_plan((infer, plan), rows, dataset, true)
+}
+
+/// The port with the log likelihood of each row, of programs that compute it.
+const TERMS: &str = "log_likelihood";
+/// Rows per call of the preparing program.
+const ROWS: usize = 256;
+
+/// What no position changes, for all training rows, as ports of the programs that a sampler asks.
+///
+/// # Errors
+/// Columns that do not fit, a limit of the machine.
+pub fn prepare(
+    infer: &Infer,
+    sampling: &Sampling,
+    dataset: &Dataset,
+    start: &Values,
+    pool: &Arc<Pool>,
+) -> Result<Option<Feed>, Stop> {
+    let Some(Prepare { program, columns }) = &sampling.prepare else {
+        return Ok(None);
+    };
+    let data = feed(infer, program, &dataset.train, dataset)?;
+    let sizes = |rows: usize| sizes(sampling, rows, data.rows);
+    let mut machine = Machine::new(program, sizes(ROWS.min(data.rows)), pool.clone())?;
+    data.write_shared(&mut machine)?;
+    for (name, values) in start {
+        ports::real(&mut machine, name, values)?;
+    }
+    let mut found = Feed::of_columns(columns, data.rows, program.plan.precision);
+    let all: Vec<u32> = (0..data.rows as u32).collect();
+    for rows in all.chunks(ROWS) {
+        machine.set_sizes(&sizes(rows.len()))?;
+        data.write(&mut machine, rows)?;
+        machine.run()?;
+        found.append(&machine, rows.len())?;
+    }
+    Ok(Some(found))
+}
+
+/// The bytes of the machines of one chain, and of the rows that they read; or, where it is more, of what is computed before.
+pub fn bytes(infer: &Infer, sampling: &Sampling, rows: usize) -> u64 {
+    let capacity = Capacity::of(&sampling.transition, rows);
+    let sizes = |count: usize| sizes(sampling, count, rows);
+    let columns = sampling.prepare.iter().flat_map(|prepare| &prepare.columns);
+    let elements = columns.map(|column| column.width * if column.of_row { rows } else { 1 });
+    let kept = (elements.sum::<usize>() * sampling.density.plan.precision.bytes()) as u64;
+    let asked = |program: &Artifact, count: usize| match count {
+        0 => 0,
+        count => memory::machine(program, &sizes(count)) + memory::feed(infer, program, rows) + kept,
+    };
+    let before = sampling.prepare.as_ref().map_or(0, |Prepare { program, .. }| {
+        let machine = memory::machine(program, &sizes(ROWS.min(rows)));
+        machine + memory::feed(infer, program, rows) + kept + 4 * rows as u64
+    });
+    before.max(asked(&sampling.density, capacity.gradient) + asked(&sampling.rows, capacity.differences))
+}
+
+/// A state's place in a position, with its ports: none where the program does not depend on it.
+struct Slot {
+    range: Range<usize>,
+    state: Option<Port>,
+    gradient: Option<Port>,
+}
+
+/// A machine with the ports that every answer uses. Several positions have a place each.
+struct Program {
+    machine: Machine,
+    slots: Vec<Slot>,
+    scale: Option<Port>,
+    /// The number that it computes.
+    value: Port,
+    /// All that is read after a run.
+    read: Vec<Port>,
+}
+
+impl Program {
+    fn new(machine: Machine, layout: &Layout, value: &str) -> Result<Program, Fault> {
+        let slot = |(name, range): &(String, Range<usize>)| Slot {
+            range: range.clone(),
+            state: machine.find(name),
+            gradient: machine.find(&format!("{name}/gradient")),
+        };
+        let slots: Vec<Slot> = layout.slots.iter().map(slot).collect();
+        let missing = || Fault::Bug(format!("a program without `{value}`"));
+        let value = machine.find(value).ok_or_else(missing)?;
+        let gradients = slots.iter().filter_map(|slot| slot.gradient);
+        let read = gradients.chain([value]).chain(machine.find(TERMS)).collect();
+        Ok(Program {
+            read,
+            scale: machine.find("scale"),
+            value,
+            slots,
+            machine,
+        })
+    }
+
+    /// Writes a position.
+    fn put(&mut self, place: usize, at: &[f64]) -> Result<(), Fault> {
+        for slot in &self.slots {
+            if let Some(port) = slot.state {
+                let values = &at[slot.range.clone()];
+                self.machine.put_part(port, place * values.len(), values)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn run(&mut self, scale: f64) -> Result<(), Fault> {
+        if let Some(port) = self.scale {
+            self.machine.put(port, &[scale])?;
+        }
+        self.machine.run_for(&self.read)
+    }
+
+    fn value(&self, place: usize) -> Result<f64, Fault> {
+        let mut value = [0.0];
+        self.machine.take_part(self.value, place, &mut value)?;
+        Ok(value[0])
+    }
+
+    fn gradient(&self, place: usize, gradient: &mut [f64]) -> Result<(), Fault> {
+        for slot in &self.slots {
+            if let Some(port) = slot.gradient {
+                let slopes = &mut gradient[slot.range.clone()];
+                self.machine.take_part(port, place * slopes.len(), slopes)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The machines that answer the chains of one thread.
+pub struct Model<'a> {
+    shared: &'a Shared<'a>,
+    density: Program,
+    rows: Option<Program>,
+    /// Whether the rows in `density` are all rows, in order.
+    holds_all: bool,
+    all: Vec<u32>,
+    before: Vec<f64>,
+    after: Vec<f64>,
+    /// What the next run scales the rows by.
+    scale: f64,
+}
+
+impl<'a> Model<'a> {
+    /// Machines on a pool.
+    ///
+    /// # Errors
+    /// A limit of the machine.
+    pub fn new(shared: &'a Shared<'a>, pool: &Arc<Pool>) -> Result<Model<'a>, Fault> {
+        let Capacity {
+            gradient,
+            differences,
+        } = shared.capacity;
+        let density = shared.machine(&shared.sampling.density, &shared.density, gradient, pool)?;
+        let rows = match differences {
+            0 => None,
+            rows => {
+                let machine = shared.machine(&shared.sampling.rows, &shared.rows, rows, pool)?;
+                Some(Program::new(machine, &shared.layout, "log_prior")?)
+            }
+        };
+        let mut density = Program::new(density, &shared.layout, "log_density")?;
+        if matches!(shared.sampling.transition, Transition::RandomWalk(_)) {
+            // After the start nobody asks for slopes.
+            density.read = vec![density.value];
+        }
+        Ok(Model {
+            density,
+            shared,
+            rows,
+            holds_all: false,
+            all: (0..shared.count as u32).collect(),
+            before: vec![0.0; differences],
+            after: vec![0.0; differences],
+            scale: 1.0,
+        })
+    }
+
+    /// The log density at a position, from all rows or as many as fit at once; writes its gradient. Every place gets the position.
+    ///
+    /// # Errors
+    /// A bug of the machine.
+    pub fn density_at(&mut self, at: &[f64], gradient: &mut [f64]) -> Result<f64, Fault> {
+        let capacity = self.shared.capacity.gradient;
+        let some = self.all[..capacity.min(self.all.len())].to_vec();
+        let rows = (some.len() < self.all.len()).then_some(&*some);
+        for place in 0..self.shared.sampling.abreast {
+            self.ask(place, at, rows, 1.0)?;
+        }
+        self.run()?;
+        self.gradient(0, gradient)
+    }
+
+    /// Puts the position of a chain in its place, for the next run. `rows` and `scale` as in `bnnc_mcmc::seam::Request`; chains that
+    /// share a run ask for the same.
+    ///
+    /// # Errors
+    /// A bug of the machine.
+    pub fn ask(&mut self, place: usize, at: &[f64], rows: Option<&[u32]>, scale: f64) -> Result<(), Fault> {
+        let machine = &mut self.density.machine;
+        match rows {
+            None if self.holds_all => {}
+            None => {
+                machine.set_sizes(&self.shared.sizes(self.all.len()))?;
+                self.shared.density.write(machine, &self.all)?;
+                self.holds_all = true;
+            }
+            Some(rows) => {
+                machine.set_sizes(&self.shared.sizes(rows.len()))?;
+                self.shared.density.write(machine, rows)?;
+                self.holds_all = false;
+            }
+        }
+        self.scale = scale;
+        self.density.put(place, at)
+    }
+
+    /// Computes the log density at all places.
+    ///
+    /// # Errors
+    /// A bug of the machine.
+    pub fn run(&mut self) -> Result<(), Fault> {
+        self.density.run(self.scale)
+    }
+
+    /// The log density that was computed for a place.
+    ///
+    /// # Errors
+    /// A bug of the machine.
+    pub fn value(&self, place: usize) -> Result<f64, Fault> {
+        self.density.value(place)
+    }
+
+    /// As [`Model::value`]; writes the gradient.
+    ///
+    /// # Errors
+    /// A bug of the machine.
+    pub fn gradient(&self, place: usize, gradient: &mut [f64]) -> Result<f64, Fault> {
+        self.density.gradient(place, gradient)?;
+        self.density.value(place)
+    }
+
+    /// Writes the log likelihood of each of `rows` at a position and returns `log prior + log Jacobian`.
+    fn run_rows(&mut self, at: &[f64], is_after: bool, count: usize) -> Result<f64, Fault> {
+        let Some(program) = self.rows.as_mut() else {
+            return Err(Fault::Bug(
+                "a sampler asks for differences that it has not announced".to_owned(),
+            ));
+        };
+        program.put(0, at)?;
+        program.run(1.0)?;
+        let terms = if is_after {
+            &mut self.after
+        } else {
+            &mut self.before
+        };
+        program.machine.read_into(TERMS, &mut terms[..count])?;
+        program.value(0)
+    }
+
+    /// How the log likelihood of groups of rows changes between two positions: the answer to `Request::Differences`. Returns the
+    /// prior's part and writes one sum per group.
+    ///
+    /// # Errors
+    /// A bug of the machine.
+    pub fn differences(
+        &mut self,
+        (from, to): (&[f64], &[f64]),
+        rows: &[u32],
+        ends: &[usize],
+        sums: &mut [f64],
+    ) -> Result<f64, Fault> {
+        if let Some(Program { machine, .. }) = self.rows.as_mut() {
+            machine.set_sizes(&self.shared.sizes(rows.len()))?;
+            self.shared.rows.write(machine, rows)?;
+        }
+        let before = self.run_rows(from, false, rows.len())?;
+        let after = self.run_rows(to, true, rows.len())?;
+        let mut start = 0;
+        for (sum, end) in sums.iter_mut().zip(ends) {
+            let (before, after) = (&self.before[start..*end], &self.after[start..*end]);
+            *sum = before
+                .iter()
+                .zip(after)
+                .map(|(before, after)| after - before)
+                .sum();
+            start = *end;
+        }
+        Ok(after - before)
+    }
+}

@@ -1,0 +1,162 @@
+//! `vi`, `map` and `dropout`: the result of a training is the posterior, or a point in its place.
+
+use bnnc_abi::code::Artifact;
+use bnnc_abi::manifest::{Infer, State, Train};
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::shape::Sizes;
+use bnnc_core::context::{Context, Stop};
+use bnnc_core::number::finite;
+use bnnc_core::states::Values;
+use bnnc_data::Dataset;
+use bnnc_inference::draws::Draws;
+use bnnc_inference::held::{Held, site_of};
+use bnnc_inference::method::{Extent, Given, Method, Saved, few_draws, predicting_draws};
+use bnnc_inference::outcome::Outcome;
+use bnnc_inference::posterior::Found;
+use bnnc_inference::posterior::{Parts, Posterior, of_sites};
+use bnnc_inference::summary::{SiteSummary, summaries};
+use bnnc_training::{Fitted, memory, report, restarts, train};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+/// The result of a training as the posterior, or as the point in its place.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct TrainedPosterior(pub Fitted);
+
+impl Posterior for TrainedPosterior {
+    fn values(&self) -> &Arc<Values> {
+        &self.0.values
+    }
+
+    fn fitted(&self) -> Option<&Fitted> {
+        Some(&self.0)
+    }
+
+    fn held<'a>(&self, infer: &'a Infer) -> Held<'a> {
+        let is_held = |state: &&State| state.parameter && is_moved_point(infer, state);
+        Held {
+            states: infer.states.iter().filter(is_held).collect(),
+            outside: 0,
+        }
+    }
+
+    fn is_maximum(&self) -> bool {
+        true
+    }
+
+    fn warnings(&self, infer: &Infer, _: usize, dataset: &Dataset) -> Vec<Diagnostic> {
+        report::warnings(infer, &self.0, dataset)
+    }
+
+    fn predictive_draws(&self, infer: &Infer) -> usize {
+        infer.predictive_draws()
+    }
+
+    fn draws(&self, _: &Infer, wanted: usize, _: &Context) -> Result<Option<Draws>, Stop> {
+        Ok(Some(Draws {
+            values: self.0.values.clone(),
+            count: wanted,
+        }))
+    }
+
+    fn summaries(&self, infer: &Infer, context: &Context) -> Result<Vec<SiteSummary>, Stop> {
+        summaries(infer, &self.0.values, context)
+    }
+
+    fn diagnostics(&self, value: &mut Value, infer: &Infer, outcome: &Outcome) {
+        let rows = outcome.splits.last().map_or(0, |split| split.train);
+        value["loss"] = finite(self.0.loss);
+        let name = match infer.maximises_bound() {
+            true => "elbo",
+            false => "log_posterior",
+        };
+        value[name] = finite(-self.0.loss);
+        value[format!("{name}_per_row")] = finite(-self.0.loss / rows.max(1) as f64);
+        value["epochs"] = json!(self.0.epochs);
+        value["best_epoch"] = json!(self.0.best_epoch);
+        value["steps"] = json!(self.0.steps);
+        report::diagnostics(value, infer, &self.0, infer.examples(rows));
+        value["kl"] = of_sites(infer, |site| &site.kl);
+        value["likelihood"] = of_sites(infer, |site| &site.likelihood);
+    }
+
+    fn table(&self, infer: &Infer, outcome: &Outcome) -> String {
+        let rows = outcome.splits.last().map_or(0, |split| split.train);
+        let name = match infer.maximises_bound() {
+            true => "elbo / row",
+            false => "log posterior / row",
+        };
+        let per_row = -self.0.loss / rows.max(1) as f64;
+        let mut text = format!("  {name:<21} {per_row:>10.4}\n");
+        text.push_str(&report::table(&self.0, rows));
+        text.push('\n');
+        text
+    }
+
+    fn work(&self, _: &Infer) -> String {
+        format!("{} epochs, {} steps", self.0.epochs, self.0.steps)
+    }
+
+    fn parts(&self, _: &Infer, _: &[SiteSummary]) -> Parts {
+        Parts::Divergences
+    }
+}
+
+/// Whether a state is the value of a site that an optimiser moves: it remembers something of it.
+fn is_moved_point(infer: &Infer, state: &State) -> bool {
+    let is_point = infer
+        .reports
+        .iter()
+        .any(|report| report.is_point && report.name == site_of(state));
+    let own = format!("{}/", state.name);
+    let mut others = infer.states.iter();
+    is_point && others.any(|other| !other.parameter && other.name.starts_with(&own))
+}
+
+/// The method of an inference whose posterior a training finds.
+pub struct Trains<'a> {
+    /// The inference.
+    pub infer: &'a Infer,
+    /// Its plan.
+    pub train: &'a Train,
+}
+
+impl Method for Trains<'_> {
+    fn find(&self, given: &Given<'_>) -> Result<Found, Stop> {
+        let found = given.kept(self.infer, || {
+            let (fitted, ()) = restarts::best(&given.task(self.infer), &|task| {
+                Ok((train(task, given.starts.of_task(task, 0), None)?, ()))
+            })?;
+            Ok(TrainedPosterior(fitted))
+        })?;
+        Ok(Arc::new(found))
+    }
+
+    fn restore(&self, saved: &Saved<'_>) -> Result<Found, Stop> {
+        Ok(Arc::new(TrainedPosterior(Fitted {
+            values: Arc::new(saved.values.clone()),
+            ..Fitted::default()
+        })))
+    }
+
+    fn settings(&self) -> Vec<Diagnostic> {
+        few_draws(self.infer).into_iter().collect()
+    }
+
+    fn program(&self) -> &Artifact {
+        &self.train.step
+    }
+
+    fn step_sizes(&self, rows: usize) -> Sizes {
+        self.train.sizes(rows)
+    }
+
+    fn finding(&self, extent: &Extent<'_>) -> u64 {
+        memory::training((self.infer, self.train), extent.schema, extent.rows, false)
+    }
+
+    fn predicting(&self, extent: &Extent<'_>) -> u64 {
+        predicting_draws(self.infer, extent, self.infer.predictive_draws(), (0, 0))
+    }
+}

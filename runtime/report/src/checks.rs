@@ -1,0 +1,278 @@
+//! Plots of posterior densities, of replicated data beside observed ones, of residuals, and of Pareto shapes.
+
+use crate::forecast::Forecast;
+use crate::histogram::Histogram;
+use crate::replicates::{Check, shares, spread};
+use crate::svg::{Axis, Plot, Swatch};
+use bnnc_abi::manifest::Infer;
+use bnnc_base::shape::Sizes;
+use bnnc_core::context::{Context, Stop};
+use bnnc_data::Rows;
+use bnnc_data::metrics::{quantile, sorted};
+use bnnc_inference::leave_one_out::LeftOut;
+use bnnc_inference::outcome::Outcome;
+use bnnc_mcmc::loo::good_shape;
+
+const SMALL: (f64, f64) = (330.0, 230.0);
+const SQUARE: (f64, f64) = (480.0, 420.0);
+const WIDE: (f64, f64) = (640.0, 320.0);
+
+/// Elements whose density is drawn, at most.
+const DENSITIES: usize = 12;
+
+/// Elements that are drawn against each other, at most.
+const PAIRED: usize = 3;
+
+/// Draws behind a density of an approximation.
+const DRAWS: usize = 1000;
+
+/// Classes whose shares are drawn, at most.
+const CLASSES: usize = 40;
+
+/// The draws of one element of a parameter.
+struct Element {
+    name: String,
+    draws: Vec<f64>,
+}
+
+/// Densities of the parameters that the program declares itself, and of approximations their pairs.
+///
+/// # Errors
+/// A limit of the machine.
+pub fn densities(infer: &Infer, outcome: &Outcome, context: &Context) -> Result<Vec<String>, Stop> {
+    let elements = elements(infer, outcome, context)?;
+    let mut plots: Vec<String> = elements.iter().filter_map(density).collect();
+    // Those of chains are drawn with their divergences.
+    if outcome.diagnosis.is_none() {
+        let varying: Vec<&Element> = elements
+            .iter()
+            .filter(|element| Histogram::new(&element.draws).is_some())
+            .take(PAIRED)
+            .collect();
+        for (at, up) in varying.iter().enumerate() {
+            plots.extend(varying[..at].iter().map(|across| pair(across, up)));
+        }
+    }
+    Ok(plots)
+}
+
+fn elements(infer: &Infer, outcome: &Outcome, context: &Context) -> Result<Vec<Element>, Stop> {
+    let Some(last) = outcome.splits.last() else {
+        return Ok(Vec::new());
+    };
+    let own = |site: usize| infer.names.declares(&infer.reports[site].name);
+    if outcome.diagnosis.is_some() {
+        let quantities = outcome.quantities.iter();
+        let of_own = quantities.filter(|quantity| quantity.element.is_some_and(|(site, _)| own(site)));
+        let element = |quantity: &bnnc_inference::chains::Quantity| Element {
+            name: quantity.name.clone(),
+            draws: quantity.chains.concat(),
+        };
+        return Ok(of_own.take(DENSITIES).map(element).collect());
+    }
+    let mut wanted = Vec::new();
+    let mut count = 0;
+    for (site, report) in infer.reports.iter().enumerate().filter(|(site, _)| own(*site)) {
+        let elements = report.shape.count(&Sizes::default());
+        if count + elements <= DENSITIES {
+            count += elements;
+            wanted.push(site);
+        }
+    }
+    let Some(drawn) = last
+        .found
+        .draws(infer, DRAWS, context)?
+        .filter(|_| !wanted.is_empty())
+    else {
+        return Ok(Vec::new());
+    };
+    let mut found: Vec<Vec<Element>> = wanted.iter().map(|site| empty(infer, *site)).collect();
+    drawn.visit(infer, &wanted, context, &mut |site, values| {
+        if let Some(at) = wanted.iter().position(|wanted| *wanted == site) {
+            let elements = &mut found[at];
+            for draw in values.chunks_exact(elements.len().max(1)) {
+                let pairs = elements.iter_mut().zip(draw);
+                pairs.for_each(|(element, value)| element.draws.push(*value));
+            }
+        }
+        Ok(())
+    })?;
+    Ok(found.into_iter().flatten().collect())
+}
+
+fn empty(infer: &Infer, site: usize) -> Vec<Element> {
+    let report = &infer.reports[site];
+    let shape = report.shape.resolve(&Sizes::default());
+    let element = |at: usize| Element {
+        name: infer.names.element(&report.name, &shape, at),
+        draws: Vec::new(),
+    };
+    (0..shape.iter().product()).map(element).collect()
+}
+
+fn density(element: &Element) -> Option<String> {
+    let found = Histogram::new(&element.draws)?;
+    let (x, y) = (
+        Axis::around(&element.name, [found.low, found.high()].into_iter()),
+        Axis::between("density", 0.0, 1.08 * found.top()),
+    );
+    let mut plot = Plot::new(&format!("Posterior of {}", element.name), SMALL, x, y);
+    found.draw(&mut plot, "ranks0");
+    Some(plot.render())
+}
+
+fn pair(across: &Element, up: &Element) -> String {
+    let (x, y) = (
+        Axis::around(&across.name, across.draws.iter().copied()),
+        Axis::around(&up.name, up.draws.iter().copied()),
+    );
+    let mut plot = Plot::new(&format!("{} and {}", across.name, up.name), SQUARE, x, y);
+    let points = across.draws.iter().zip(&up.draws);
+    plot.dots("faint", points.map(|(x, y)| (*x, *y, 1.8)));
+    plot.legend(Swatch::Dot, "faint", "draws");
+    plot.render()
+}
+
+/// What was observed minus the predictive mean, against that mean.
+pub fn residuals(forecast: &Forecast, target: &str, rows: &str) -> Option<String> {
+    let pairs = || {
+        forecast
+            .mean
+            .iter()
+            .zip(&forecast.observed)
+            .map(|(mean, seen)| (*mean, seen - mean))
+    };
+    pairs().next()?;
+    let x = Axis::around(&format!("predicted {target}"), pairs().map(|pair| pair.0));
+    let y = Axis::around(
+        "observed minus predicted",
+        pairs().map(|pair| pair.1).chain([0.0]),
+    );
+    let mut plot = Plot::new(&format!("Residuals, {rows} rows"), SQUARE, x.clone(), y);
+    plot.line("guide", [(x.low, 0.0), (x.high, 0.0)].into_iter());
+    plot.dots("estimate", pairs().map(|(mean, residual)| (mean, residual, 2.4)));
+    plot.legend(Swatch::Dot, "estimate", "row");
+    Some(plot.render())
+}
+
+/// The Pareto shape of each of the training rows `train`, with the limit for this number of draws and 1.
+pub fn shapes(left_out: &LeftOut, train: &Rows) -> Option<String> {
+    let (numbers, label) = numbers(train, left_out.rows.len());
+    let shapes = || {
+        numbers
+            .iter()
+            .zip(&left_out.rows)
+            .map(|(row, found)| (*row as f64, found.k))
+    };
+    let known = || shapes().filter(|(_, k)| k.is_finite());
+    known().next()?;
+    let limit = good_shape(left_out.draws);
+    let x = Axis::around(label, shapes().map(|(row, _)| row));
+    let y = Axis::around("Pareto k", known().map(|(_, k)| k).chain([0.0, limit]));
+    let mut plot = Plot::new("Pareto k of PSIS-LOO", WIDE, x.clone(), y);
+    for line in [limit, 1.0] {
+        plot.line("guide", [(x.low, line), (x.high, line)].into_iter());
+    }
+    let (good, bad): (Vec<_>, Vec<_>) = known().partition(|(_, k)| *k <= limit);
+    plot.dots("estimate", good.into_iter().map(|(row, k)| (row, k, 2.2)));
+    plot.dots("data", bad.into_iter().map(|(row, k)| (row, k, 2.8)));
+    plot.legend(Swatch::Dot, "estimate", &format!("reliable, up to {limit:.2}"));
+    plot.legend(Swatch::Dot, "data", "not reliable");
+    Some(plot.render())
+}
+
+/// The numbers of rows in their file, and what these are; positions where rows come from several files, or are no rows of a file.
+fn numbers(rows: &Rows, count: usize) -> (Vec<usize>, &'static str) {
+    match rows.numbers().filter(|numbers| numbers.len() == count) {
+        Some(numbers) => (numbers, "training row, by its row in the file"),
+        None => ((0..count).collect(), "training row, counted from 0"),
+    }
+}
+
+/// The checks of an output: what it predicts before and after it has seen the data, beside what was observed.
+pub fn replicated(check: &Check) -> Vec<String> {
+    let draw = |stage: &str, sets: &[Vec<f64>]| match &check.classes {
+        Some(names) => frequencies(stage, &check.column, names, (&check.observed, sets)),
+        None => overlaid(stage, &check.column, &check.observed, sets),
+    };
+    let fitted = if check.is_point { "Plug-in" } else { "Posterior" };
+    let posterior = draw(fitted, &check.posterior);
+    let prior = check.prior.as_ref().ok().and_then(|sets| draw("Prior", sets));
+    posterior.into_iter().chain(prior).collect()
+}
+
+/// The densities of observed and replicated data: over the range of the observed ones and half as much on either side, and as far as nine of ten
+/// values of the replicated ones reach.
+fn overlaid(stage: &str, target: &str, observed: &[f64], replicates: &[Vec<f64>]) -> Option<String> {
+    let seen = Histogram::new(observed)?;
+    let room = 0.25 * (seen.high() - seen.low);
+    let all = sorted(replicates.iter().flatten().copied());
+    let low = (seen.low - room).min(quantile(&all, 0.05));
+    let high = (seen.high() + room).max(quantile(&all, 0.95));
+    let is_whole = observed.iter().chain(&all).all(|value| value.fract() == 0.0);
+    let between = |values: &[f64]| match is_whole {
+        true => Histogram::of_whole(values, low, high),
+        false => Histogram::between(values, low, high),
+    };
+    let replicates: Vec<Histogram> = replicates.iter().filter_map(|values| between(values)).collect();
+    let seen = between(observed).filter(|_| !replicates.is_empty())?;
+    let tops = replicates.iter().chain([&seen]).map(Histogram::top);
+    let top = tops.fold(0.0, f64::max);
+    let mut plot = Plot::new(
+        &format!("{stage} predictive check, training rows"),
+        WIDE,
+        Axis::between(target, low, high),
+        Axis::between("density", 0.0, 1.08 * top),
+    );
+    for replicate in &replicates {
+        plot.line("replicate", replicate.points());
+    }
+    plot.line("observed", seen.points());
+    plot.legend(Swatch::Line, "observed", "observed");
+    plot.legend(
+        Swatch::Line,
+        "replicate",
+        &format!("{} replicated data sets", replicates.len()),
+    );
+    Some(plot.render())
+}
+
+/// The share of each class among the observed rows, and the central 90 % of its shares in replicated data.
+fn frequencies(
+    stage: &str,
+    target: &str,
+    names: &[String],
+    (observed, replicates): (&[f64], &[Vec<f64>]),
+) -> Option<String> {
+    if replicates.is_empty() || names.len() > CLASSES {
+        return None;
+    }
+    let all: Vec<Vec<f64>> = replicates.iter().map(|set| shares(set, names.len())).collect();
+    let of = |class: usize| spread(&all.iter().map(|shares| shares[class]).collect::<Vec<f64>>());
+    let found: Vec<(f64, f64, f64)> = (0..names.len()).map(of).collect();
+    let seen = shares(observed, names.len());
+    let ends = found.iter().flat_map(|(_, low, high)| [*low, *high]);
+    let x = Axis::around(
+        &format!("share of training rows with this {target}"),
+        ends.chain(seen.iter().copied()),
+    );
+    let mut plot = Plot::new(
+        &format!("{stage} predictive check, classes"),
+        (520.0, 120.0 + 22.0 * names.len() as f64),
+        x,
+        Axis::named("", names.to_vec()),
+    );
+    let places = || found.iter().enumerate().map(|(at, found)| (at as f64, *found));
+    plot.rows("interval", places().map(|(at, (_, low, high))| (at, low, high)));
+    plot.dots("estimate", places().map(|(at, (mean, ..))| (mean, at, 3.0)));
+    plot.dots(
+        "data",
+        seen.iter()
+            .enumerate()
+            .map(|(at, share)| (*share, at as f64, 3.4)),
+    );
+    plot.legend(Swatch::Dot, "data", "observed");
+    plot.legend(Swatch::Dot, "estimate", "predicted");
+    plot.legend(Swatch::Line, "interval", "90 % of replicated data sets");
+    Some(plot.render())
+}

@@ -1,0 +1,189 @@
+//! Draws as files that other tools open: a Zarr store for ArviZ and xarray, and Stan CSV.
+
+mod approximation;
+mod predictive;
+pub mod stan;
+
+pub use approximation::approximation;
+use bnnc_abi::manifest::{Infer, Output, OutputKind};
+use bnnc_base::shape::Sizes;
+use bnnc_core::context::{Context, Stop};
+use bnnc_data::write::zarr::{Dim, GroupId, Kind, Labels, Store, Variable, VariableId};
+use bnnc_inference::chains::Sampled;
+use bnnc_inference::outcome::Outcome;
+use bnnc_inference::sites::Sites;
+pub(crate) use predictive::chosen;
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// An inference whose posterior is written.
+#[derive(Clone, Copy)]
+pub struct Subject<'a> {
+    /// The inference.
+    pub infer: &'a Infer,
+    /// Its results; the draws are those of the last split.
+    pub outcome: &'a Outcome,
+    /// The seed, and a pool for the programs of the model.
+    pub context: &'a Context,
+}
+
+/// An inference whose chains are written.
+#[derive(Clone, Copy)]
+pub struct Export<'a> {
+    /// The inference.
+    pub of: Subject<'a>,
+    /// Its chains.
+    pub sampled: &'a Sampled,
+}
+
+impl Subject<'_> {
+    fn attributes(&self) -> [(String, Value); 4] {
+        let of = |name: &str, value: Value| (name.to_owned(), value);
+        [
+            of("infer", json!(self.infer.name)),
+            of("method", json!(self.infer.method)),
+            of("data", json!(self.infer.data)),
+            of("seed", json!(self.context.seed)),
+        ]
+    }
+
+    /// The parameters that vary or are computed from these, by their numbers in the infer's reports.
+    fn sites(&self) -> Vec<usize> {
+        let reports = self.infer.reports.iter().enumerate();
+        let drawn = reports.filter(|(_, site)| site.family != "fixed");
+        drawn.map(|(number, _)| number).collect()
+    }
+
+    fn shape(&self, site: usize) -> Vec<usize> {
+        self.infer.reports[site].shape.resolve(&Sizes::default())
+    }
+
+    /// The axes of a site, with the names that the program gives them and their positions.
+    fn dims(&self, site: usize) -> Vec<Dim> {
+        let (names, site_name) = (&self.infer.names, &self.infer.reports[site].name);
+        let dim = |(at, size): (usize, usize)| {
+            let labels = names.axis(site_name, at, size);
+            let name = names.dim(site_name, at).map(str::to_owned);
+            let labels = labels.map_or(Labels::Count, |labels| Labels::Text(labels.to_vec()));
+            Dim { name, size, labels }
+        };
+        self.shape(site).into_iter().enumerate().map(dim).collect()
+    }
+
+    /// The variables of the group `posterior`, by the numbers of their parameters.
+    fn variables(&self, store: &mut Store, group: GroupId) -> Result<Vec<(usize, VariableId)>, Stop> {
+        let mut variables = Vec::new();
+        for site in self.sites() {
+            let dims = self.dims(site);
+            let variable = Variable {
+                name: &self.infer.reports[site].name,
+                kind: Kind::Real,
+                dims: &dims,
+            };
+            variables.push((site, store.variable(group, &variable)?));
+        }
+        Ok(variables)
+    }
+}
+
+impl Export<'_> {
+    /// Writes the store: `posterior` (every site that is sampled or computed), `sample_stats`, `observed_data`, and where they are
+    /// not too many, `log_likelihood` and `posterior_predictive` of the training rows, in the target's own units. Chains without
+    /// any draw are left out, the others cut to the shortest.
+    ///
+    /// # Errors
+    /// A file that cannot be read or written, a limit of the machine.
+    pub fn zarr(&self, path: &Path) -> Result<(), Stop> {
+        let mut store = Store::create(path, self.of.attributes())?;
+        self.posterior(&mut store)?;
+        self.statistics(&mut store)?;
+        self.predictive(&mut store)?;
+        self.of.observed(&mut store)?;
+        Ok(store.finish()?)
+    }
+
+    /// The chains that have draws.
+    fn chains(&self) -> Vec<usize> {
+        let chains = self.sampled.chains.iter().enumerate();
+        let drawn = chains.filter(|(_, chain)| !chain.store.is_empty());
+        drawn.map(|(number, _)| number).collect()
+    }
+
+    /// The draws that all these chains have.
+    fn draws(&self) -> usize {
+        let lengths = self.sampled.chains.iter().map(|chain| chain.store.len());
+        lengths.filter(|length| *length > 0).min().unwrap_or(0)
+    }
+
+    fn programs(&self) -> Result<Sites<'_>, Stop> {
+        Sites::new(
+            self.of.infer,
+            self.sampled,
+            &self.of.outcome.dataset,
+            self.of.context,
+        )
+    }
+
+    fn posterior(&self, store: &mut Store) -> Result<(), Stop> {
+        let (chains, wanted) = (self.chains(), self.of.sites());
+        let group = store.samples("posterior", chains.len(), self.draws())?;
+        let variables = self.of.variables(store, group)?;
+        let mut sites = self.programs()?;
+        for (number, chain) in chains.into_iter().enumerate() {
+            let mut written = Ok(());
+            sites.visit(chain, &wanted, |site, values| {
+                let variable = variables.iter().find(|(found, _)| *found == site);
+                if let (Some((_, variable)), Ok(())) = (variable, &written) {
+                    written = store.append(*variable, number, values);
+                }
+            })?;
+            written?;
+        }
+        Ok(())
+    }
+
+    fn statistics(&self, store: &mut Store) -> Result<(), Stop> {
+        let chains = self.chains();
+        let group = store.samples("sample_stats", chains.len(), self.draws())?;
+        let mut variables = Vec::new();
+        for name in self.sampled.stats() {
+            let kind = match *name {
+                "diverging" | "accepted" => Kind::Bool,
+                "n_steps" | "tree_depth" | "n_rows" => Kind::Int,
+                _ => Kind::Real,
+            };
+            variables.push(store.variable(
+                group,
+                &Variable {
+                    name,
+                    kind,
+                    dims: &[],
+                },
+            )?);
+        }
+        for (number, chain) in chains.into_iter().enumerate() {
+            let draws = &self.sampled.chains[chain].store;
+            let (first, width) = (self.sampled.layout.dimension, draws.layout().width());
+            let mut written = Ok(());
+            draws.blocks(0..draws.len(), |block| {
+                for (at, variable) in variables.iter().enumerate() {
+                    let column = block.chunks_exact(width).map(|record| record[first + at]);
+                    if written.is_ok() {
+                        written = store.append(*variable, number, &column.collect::<Vec<f64>>());
+                    }
+                }
+            })?;
+            written?;
+        }
+        Ok(())
+    }
+}
+
+/// What the elements of an output are.
+fn kind_of(output: &Output) -> Kind {
+    match output.kind {
+        OutputKind::Real => Kind::Real,
+        OutputKind::Count | OutputKind::Classes(_) => Kind::Int,
+        OutputKind::Bool => Kind::Bool,
+    }
+}

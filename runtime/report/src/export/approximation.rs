@@ -1,0 +1,65 @@
+//! Draws of approximations as a Zarr store with the groups that chains have.
+
+use super::Subject;
+use super::predictive::{MOST, per_block};
+use bnnc_core::context::Stop;
+use bnnc_core::predict::Predictor;
+use bnnc_data::write::zarr::Store;
+use bnnc_inference::draws::Draws;
+use bnnc_inference::posterior::Posterior;
+use std::path::Path;
+
+/// Draws that are written, where the numbers below allow them.
+const DRAWS: usize = 1000;
+
+/// Numbers of parameters that are written, 32 MiB, and the fewest draws that are worth a store.
+const NUMBERS: usize = 1 << 22;
+const FEWEST: usize = 10;
+
+/// Writes `posterior`, `observed_data`, and where they are not too many, `log_likelihood` and `posterior_predictive` of the training
+/// rows, in the target's own units, as one chain of draws. Nothing is written where parameters are too many: their
+/// distribution is in `posterior.safetensors`.
+///
+/// # Errors
+/// A file that cannot be written, a limit of the machine.
+pub fn approximation(of: &Subject<'_>, found: &dyn Posterior, path: &Path) -> Result<(), Stop> {
+    let most = NUMBERS / of.infer.cost.parameters.max(1);
+    if most < FEWEST {
+        return Ok(());
+    }
+    let Some(drawn) = found.draws(of.infer, DRAWS.min(most), of.context)? else {
+        return Ok(());
+    };
+    let drawn = drawn.distinct(of.infer, of.context)?;
+    let mut store = Store::create(path, of.attributes())?;
+    posterior(of, &drawn, &mut store)?;
+    predictive(of, &drawn, &mut store)?;
+    of.observed(&mut store)?;
+    Ok(store.finish()?)
+}
+
+fn posterior(of: &Subject<'_>, drawn: &Draws, store: &mut Store) -> Result<(), Stop> {
+    let group = store.samples("posterior", 1, drawn.count)?;
+    let variables = of.variables(store, group)?;
+    drawn.visit(of.infer, &of.sites(), of.context, &mut |site, values| {
+        let variable = variables.iter().find(|(found, _)| *found == site);
+        match variable {
+            Some((_, variable)) => Ok(store.append(*variable, 0, values)?),
+            None => Ok(()),
+        }
+    })
+}
+
+fn predictive(of: &Subject<'_>, drawn: &Draws, store: &mut Store) -> Result<(), Stop> {
+    let (rows, dataset) = (of.rows(), &of.outcome.dataset);
+    if rows == 0 || drawn.count > MOST / rows {
+        return Ok(());
+    }
+    let at_once = per_block(rows, drawn.count);
+    let mut predictor = Predictor::new(of.infer, &dataset.train, dataset, at_once, of.context)?;
+    of.write_predictive(store, (1, drawn.count), &mut |_, range| {
+        predictor.set_parameters(&drawn.slice(of.infer, range.clone()))?;
+        predictor.choose_draws(range.clone());
+        of.block(&mut predictor, range.start)
+    })
+}

@@ -1,0 +1,288 @@
+//! What the draws say of the training rows, beside what was observed.
+
+use super::{Export, Subject, kind_of};
+use bnnc_abi::manifest::{Output, OutputKind};
+use bnnc_abi::sampling::LeaveOneOut;
+use bnnc_core::context::Stop;
+use bnnc_core::feed::examples;
+use bnnc_core::predict::{Predictive, Predictor};
+use bnnc_core::score::{classes, probabilities, targets};
+use bnnc_core::states::Values;
+use bnnc_data::write::zarr::{Dim, Kind, Labels, Store, Variable, VariableId};
+use bnnc_inference::leave_one_out::log_unit;
+use bnnc_math::philox;
+use std::ops::Range;
+
+/// Rows times draws of all chains above which log likelihoods and predictions are left out, 128 MiB of each, if PSIS-LOO is not
+/// asked for.
+pub(super) const MOST: usize = 1 << 24;
+
+/// Rows times draws that are in memory at a time.
+const BLOCK: usize = 1 << 20;
+
+impl Subject<'_> {
+    pub(super) fn rows(&self) -> usize {
+        examples(&self.infer.bindings, &self.outcome.dataset.train)
+    }
+
+    /// One dimension of rows with their numbers in their file (over all files where there are several), and those of an output of so many elements.
+    fn output_dims(&self, output: &Output, elements: usize) -> Vec<Dim> {
+        let (rows, train) = (self.rows(), &self.outcome.dataset.train);
+        let mut dims = vec![Dim::named("row", rows)];
+        let numbers = train.numbers().unwrap_or_else(|| train.index.clone());
+        if numbers.len() == rows {
+            dims[0].labels = Labels::Int(numbers.into_iter().map(|number| number as i64).collect());
+        }
+        let shape = output.shape.static_sizes();
+        let shape = shape.filter(|sizes| sizes.iter().product::<usize>() == elements);
+        let shape = shape.unwrap_or_else(|| vec![elements]);
+        dims.extend(shape.into_iter().map(Dim::unnamed));
+        dims
+    }
+
+    /// The targets of the training rows, in their own units.
+    pub(super) fn observed(&self, store: &mut Store) -> Result<(), Stop> {
+        let dataset = &self.outcome.dataset;
+        let observed = |output: &Output| {
+            let column = self.infer.column(output);
+            match output.kind {
+                OutputKind::Real => targets(&dataset.train, dataset, column),
+                OutputKind::Count | OutputKind::Classes(_) | OutputKind::Bool => {
+                    let all = classes(&dataset.train, dataset, column)?;
+                    Ok(all.into_iter().map(f64::from).collect())
+                }
+            }
+        };
+        let group = store.constants("observed_data")?;
+        for output in &self.infer.outputs {
+            let values: Vec<f64> = observed(output)?;
+            let dims = self.output_dims(output, values.len() / self.rows().max(1));
+            let variable = store.variable(group, &variable(output, kind_of(output), &dims))?;
+            store.append(variable, 0, &values)?;
+        }
+        Ok(())
+    }
+
+    /// The log likelihood of every row under every draw, and a prediction of its target. `block` computes them for some draws of a
+    /// chain.
+    pub(super) fn write_predictive(
+        &self,
+        store: &mut Store,
+        (chains, draws): (usize, usize),
+        block: &mut BlockOf<'_>,
+    ) -> Result<(), Stop> {
+        let per_block = per_block(self.rows(), draws);
+        let likelihoods = store.samples("log_likelihood", chains, draws)?;
+        let mut predictions = None;
+        let mut written = vec![Written::default(); self.infer.outputs.len()];
+        for number in 0..chains {
+            for first in (0..draws).step_by(per_block) {
+                let found = block(number, first..(first + per_block).min(draws))?;
+                let each = self.infer.outputs.iter().zip(&found).zip(&mut written);
+                // Of an output that is observed in parts there is neither.
+                for ((output, found), written) in
+                    each.filter(|((_, found), _)| !found.log_likelihood.is_empty())
+                {
+                    if written.likelihood.is_none() {
+                        let rows_only = &self.output_dims(output, 1)[..1];
+                        let made = store.variable(likelihoods, &variable(output, Kind::Real, rows_only))?;
+                        written.likelihood = Some(made);
+                    }
+                    if written.draw.is_none() && !found.draw.is_empty() {
+                        let elements = found.draw.len() / found.log_likelihood.len();
+                        let group = match predictions {
+                            Some(group) => group,
+                            None => {
+                                *predictions.insert(store.samples("posterior_predictive", chains, draws)?)
+                            }
+                        };
+                        let dims = self.output_dims(output, elements);
+                        let made = store.variable(group, &variable(output, kind_of(output), &dims))?;
+                        written.draw = Some(made);
+                    }
+                    let both = [
+                        (written.likelihood, &found.log_likelihood),
+                        (written.draw, &found.draw),
+                    ];
+                    for (variable, values) in both {
+                        if let Some(variable) = variable {
+                            store.append(variable, number, values)?;
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Predictions of each output of all rows from the draws that a predictor was set to, of which the first has this number.
+    pub(super) fn block(&self, predictor: &mut Predictor, first: usize) -> Result<Vec<Block>, Stop> {
+        let (rows, outputs, dataset) = (self.rows(), &self.infer.outputs, &self.outcome.dataset);
+        let mut all: Vec<Block> = outputs.iter().map(|_| Block::default()).collect();
+        predictor.run(|range, block| {
+            block.undo(self.infer, &dataset.preparation);
+            for ((output, said), found) in outputs.iter().zip(block.each()).zip(&mut all) {
+                let size = (said.draws, rows);
+                put(&mut found.log_likelihood, &said.log_likelihood, size, &range);
+                match said.draw.is_empty() {
+                    false => put(&mut found.draw, &said.draw, size, &range),
+                    true => {
+                        let drawn = self.classes(output, said, (first, range.start));
+                        put(&mut found.draw, &drawn, size, &range);
+                    }
+                }
+            }
+        })?;
+        for (output, found) in outputs.iter().zip(&mut all) {
+            let unit = log_unit(self.infer, output, dataset);
+            found.log_likelihood.iter_mut().for_each(|value| *value -= unit);
+        }
+        Ok(all)
+    }
+
+    /// Classes drawn from their probabilities, `[draws, rows]`; empty where there are none. The draws of a block are those from
+    /// number `first_draw` on, its rows those from `first_row` on.
+    fn classes(
+        &self,
+        output: &Output,
+        block: &Predictive,
+        (first_draw, first_row): (usize, usize),
+    ) -> Vec<f64> {
+        let classes = match output.kind {
+            OutputKind::Classes(classes) => classes,
+            OutputKind::Bool => 2,
+            OutputKind::Real | OutputKind::Count => return Vec::new(),
+        };
+        let name = self
+            .infer
+            .said_of(output, &format!("classes/{}", self.infer.name));
+        let key = philox::key(self.context.seed, &name);
+        let probabilities = probabilities(block, output);
+        let rows = probabilities.chunks_exact(classes).enumerate();
+        let draw = |(at, row): (usize, &[f64])| {
+            let (draw, row_number) = (first_draw + at / block.rows, first_row + at % block.rows);
+            let counter = [0, (draw >> 32) as u32, draw as u32];
+            chosen(row, philox::uniform(key, counter, row_number as u64)) as f64
+        };
+        rows.map(draw).collect()
+    }
+}
+
+impl Export<'_> {
+    /// The log likelihood of every row under every draw, and a prediction of its target.
+    pub(super) fn predictive(&self, store: &mut Store) -> Result<(), Stop> {
+        let (chains, draws, rows) = (self.chains(), self.draws(), self.of.rows());
+        let wanted = match self
+            .of
+            .infer
+            .sampling()
+            .map(|sampling| sampling.options.leave_one_out)
+        {
+            Some(LeaveOneOut::Always) => usize::MAX,
+            Some(LeaveOneOut::Automatic | LeaveOneOut::Never) | None => MOST,
+        };
+        if rows == 0 || draws == 0 || chains.len() * draws > wanted / rows {
+            return Ok(());
+        }
+        let (infer, dataset) = (self.of.infer, &self.of.outcome.dataset);
+        let per_block = per_block(rows, draws);
+        let mut predictor = Predictor::new(infer, &dataset.train, dataset, per_block, self.of.context)?;
+        self.of
+            .write_predictive(store, (chains.len(), draws), &mut |number, draws| {
+                let chain = chains[number];
+                predictor.set_parameters(&self.states(chain, draws.clone())?)?;
+                let before = self.sampled.chains[..chain].iter().map(|chain| chain.store.len());
+                let before: usize = before.sum();
+                predictor.choose_draws(before + draws.start..before + draws.end);
+                self.of.block(&mut predictor, before + draws.start)
+            })
+    }
+
+    /// The states at some draws of a chain, `[draws, ..]` where they move.
+    fn states(&self, chain: usize, draws: Range<usize>) -> Result<Values, Stop> {
+        let store = &self.sampled.chains[chain].store;
+        let records = store.records(draws)?;
+        let mut values = self.sampled.mean.as_ref().clone();
+        for (name, range) in &self.sampled.layout.slots {
+            let records = records.chunks_exact(store.layout().width());
+            let column = records.flat_map(|record| record[range.clone()].iter().copied());
+            values.insert(name.clone(), column.collect());
+        }
+        Ok(values)
+    }
+}
+
+/// The variables of an output, as soon as something is known of it.
+#[derive(Clone, Copy, Default)]
+struct Written {
+    likelihood: Option<VariableId>,
+    draw: Option<VariableId>,
+}
+
+fn variable<'a>(output: &'a Output, kind: Kind, dims: &'a [Dim]) -> Variable<'a> {
+    Variable {
+        name: &output.name,
+        kind,
+        dims,
+    }
+}
+
+/// Predictions of all rows from some draws: `[draws, rows, ..]`.
+#[derive(Default)]
+pub(super) struct Block {
+    log_likelihood: Vec<f64>,
+    /// Empty where the distribution has no sampler.
+    draw: Vec<f64>,
+}
+
+/// Computes the predictions of each output from some draws of a chain.
+pub(super) type BlockOf<'a> = dyn FnMut(usize, Range<usize>) -> Result<Vec<Block>, Stop> + 'a;
+
+/// Draws whose predictions are in memory at a time.
+pub(super) fn per_block(rows: usize, draws: usize) -> usize {
+    (BLOCK / rows.max(1)).clamp(1, draws.max(1))
+}
+
+/// The class that a uniform number falls to.
+pub(crate) fn chosen(probabilities: &[f64], uniform: f64) -> usize {
+    let mut sum = 0.0;
+    let above = probabilities.iter().position(|probability| {
+        sum += probability;
+        uniform < sum
+    });
+    // Rounding may leave the sum a little below one.
+    above.unwrap_or(probabilities.len().saturating_sub(1))
+}
+
+/// Puts a block of rows into its place in a matrix of draws by rows (by elements).
+fn put(matrix: &mut Vec<f64>, block: &[f64], (draws, rows): (usize, usize), range: &Range<usize>) {
+    let width = block.len() / (draws * range.len()).max(1);
+    matrix.resize(draws * rows * width, 0.0);
+    let targets = matrix.chunks_exact_mut((rows * width).max(1));
+    for (target, values) in targets.zip(block.chunks_exact((range.len() * width).max(1))) {
+        target[range.start * width..range.end * width].copy_from_slice(values);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_are_chosen_by_their_probabilities() {
+        let chosen =
+            [0.0, 0.19, 0.2, 0.69, 0.7, 0.999_999].map(|uniform| chosen(&[0.2, 0.5, 0.0, 0.3], uniform));
+        assert_eq!(chosen, [0, 0, 1, 1, 3, 3]);
+        assert_eq!(super::chosen(&[0.5, 0.499_999], 0.999_999_9), 1);
+    }
+
+    #[test]
+    fn blocks_of_rows_find_their_place() {
+        let mut matrix = Vec::new();
+        put(&mut matrix, &[1.0, 2.0, 4.0, 5.0], (2, 3), &(0..2));
+        put(&mut matrix, &[3.0, 6.0], (2, 3), &(2..3));
+        assert_eq!(matrix, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+        put(&mut matrix, &[], (2, 3), &(0..3));
+        assert!(matrix.is_empty());
+    }
+}

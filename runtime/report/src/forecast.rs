@@ -1,0 +1,264 @@
+//! What plots of real outputs need of the predictive distribution: intervals and ranks of rows, and a curve over one input.
+
+use bnnc_abi::data::DataSpec;
+use bnnc_abi::manifest::{Binding, DataSource, Infer, Output, OutputKind};
+use bnnc_core::context::{Context, Stop};
+use bnnc_core::score::targets;
+use bnnc_core::thinned::thinned;
+use bnnc_data::metrics::{Draws, quantile, sorted};
+use bnnc_data::table::Values;
+use bnnc_data::{Dataset, Rows, Standardisation, expression};
+use bnnc_inference::outcome::Outcome;
+
+/// Rows that a plot shows at most.
+const ROWS: usize = 2000;
+
+/// Points of a curve.
+const POINTS: usize = 241;
+
+/// Draws behind a curve, at most.
+const CURVE_DRAWS: usize = 4000;
+
+/// Floats of weight samples that a curve may cost.
+const WEIGHTS: usize = 1 << 26;
+
+/// Predictions for some rows, in original units.
+#[derive(Clone, Debug, Default)]
+pub struct Forecast {
+    /// Whether the quantiles are those of the mean, because the model's distribution has no sampler.
+    pub of_mean: bool,
+    /// Predictive means.
+    pub mean: Vec<f64>,
+    /// Quantiles at 5, 25, 75 and 95 %.
+    pub quantiles: [Vec<f64>; 4],
+    /// The observed targets, where they are known.
+    pub observed: Vec<f64>,
+    /// The share of draws below each observed target: uniform where the model is calibrated.
+    pub ranks: Vec<f64>,
+}
+
+/// A forecast over a grid of the only input.
+#[derive(Clone, Debug)]
+pub struct Curve {
+    /// The input's name.
+    pub name: String,
+    /// The grid, in original units.
+    pub x: Vec<f64>,
+    /// The predictions there.
+    pub forecast: Forecast,
+    /// The training rows as points.
+    pub points: Vec<(f64, f64)>,
+}
+
+/// Predictions of an output, by its place, for the rows that were scored, of the last split; `None` where it is not one number.
+///
+/// # Errors
+/// A limit of the machine.
+pub fn of_rows(
+    (infer, place): (&Infer, usize),
+    outcome: &Outcome,
+    context: &Context,
+) -> Result<Option<Forecast>, Stop> {
+    let output = &infer.outputs[place];
+    if !is_number(output) {
+        return Ok(None);
+    }
+    let all = if outcome.tested {
+        &outcome.dataset.test
+    } else {
+        &outcome.dataset.train
+    };
+    let rows = thinned(all, all.count.div_ceil(ROWS));
+    let observed = targets(&rows, &outcome.dataset, infer.column(output))?;
+    let draws = infer.predictive_draws();
+    forecast(
+        (infer, place),
+        outcome,
+        &rows,
+        &outcome.dataset,
+        observed,
+        (draws, context),
+    )
+}
+
+/// The curve of an output over the only input; `None` where there are several, or none, or where it is no real number, and where what is said of an
+/// output depends on another.
+///
+/// # Errors
+/// A limit of the machine.
+pub fn curve(
+    (infer, place): (&Infer, usize),
+    outcome: &Outcome,
+    spec: &DataSpec,
+    context: &Context,
+) -> Result<Option<Curve>, Stop> {
+    let dataset = &outcome.dataset;
+    let output = &infer.outputs[place];
+    let is_drawn = is_number(output) && infer.outputs.iter().all(|output| !output.given);
+    let Some(input) = only_input(infer, dataset, spec).filter(|_| is_drawn) else {
+        return Ok(None);
+    };
+    let seen = &input.values;
+    let (low, high) = seen.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), x| {
+        (a.min(*x), b.max(*x))
+    });
+    if low >= high {
+        return Ok(None);
+    }
+    let room = 0.15 * (high - low);
+    let step = (high - low + 2.0 * room) / (POINTS - 1) as f64;
+    let x: Vec<f64> = (0..POINTS).map(|at| low - room + step * at as f64).collect();
+    let rows = input.rows(&dataset.train, &x);
+    let draws = infer
+        .predictive_draws()
+        .max(CURVE_DRAWS.min(WEIGHTS / infer.cost.parameters.max(1)));
+    let found = forecast(
+        (infer, place),
+        outcome,
+        &rows,
+        dataset,
+        Vec::new(),
+        (draws, context),
+    )?;
+    let y = targets(&dataset.train, dataset, infer.column(output))?;
+    Ok(found.map(|forecast| Curve {
+        name: input.name.clone(),
+        points: seen.iter().copied().zip(y).collect(),
+        x,
+        forecast,
+    }))
+}
+
+fn is_number(output: &Output) -> bool {
+    output.elements() == 1 && matches!(output.kind, OutputKind::Real | OutputKind::Count)
+}
+
+fn forecast(
+    (infer, place): (&Infer, usize),
+    outcome: &Outcome,
+    rows: &Rows,
+    dataset: &Dataset,
+    observed: Vec<f64>,
+    (draws, context): (usize, &Context),
+) -> Result<Option<Forecast>, Stop> {
+    let Some(last) = outcome.splits.last() else {
+        return Ok(None);
+    };
+    let mut predictor = last
+        .found
+        .forecaster(infer, (rows, false), dataset, (draws, context))?;
+    let mut found = Forecast {
+        observed,
+        ..Forecast::default()
+    };
+    predictor.run(&mut |range, block| {
+        block.undo(infer, &dataset.preparation);
+        let block = &block.each()[place];
+        let size = block.rows * block.draws;
+        let (mean, draw) = (&block.mean, &block.draw);
+        found.of_mean = draw.len() != size;
+        let spread = if found.of_mean { mean } else { draw };
+        if spread.len() != size {
+            return;
+        }
+        for (at, row) in range.enumerate() {
+            let draws = sorted(Draws::new(spread, block.rows).of_row(at));
+            let count = draws.len() as f64;
+            let sum: f64 = match mean.len() == size {
+                true => Draws::new(mean, block.rows).of_row(at).sum(),
+                false => draws.iter().sum(),
+            };
+            found.mean.push(sum / count);
+            for (column, p) in found.quantiles.iter_mut().zip([0.05, 0.25, 0.75, 0.95]) {
+                column.push(quantile(&draws, p));
+            }
+            if let Some(y) = found.observed.get(row).filter(|_| !found.of_mean) {
+                let (below, not_above) = (
+                    draws.partition_point(|x| x < y),
+                    draws.partition_point(|x| x <= y),
+                );
+                found.ranks.push(0.5 * (below + not_above) as f64 / count);
+            }
+        }
+    })?;
+    Ok((!found.mean.is_empty()).then_some(found))
+}
+
+/// The only input of a model.
+struct Only {
+    name: String,
+    /// The training rows', in original units.
+    values: Vec<f64>,
+    /// How the column of inputs is prepared; `None` for a field by name.
+    column: Option<(f64, Standardisation)>,
+}
+
+fn only_input(infer: &Infer, dataset: &Dataset, spec: &DataSpec) -> Option<Only> {
+    let rows = &dataset.train;
+    let is_output = |binding: &&Binding| infer.outputs.iter().any(|output| output.name == binding.port);
+    let mut inputs = infer.bindings.iter().filter(|binding| !is_output(binding));
+    let (input, None) = (inputs.next()?, inputs.next()) else {
+        return None;
+    };
+    match &input.from {
+        DataSource::Inputs if rows.width == 1 => {
+            let map = *dataset.preparation.inputs.first()?;
+            let undo = |z: &f64| map.undo(*z) / spec.scale;
+            Some(Only {
+                name: column_name(spec, rows, infer).unwrap_or_else(|| input.port.clone()),
+                values: rows.inputs.iter().map(undo).collect(),
+                column: Some((spec.scale, map)),
+            })
+        }
+        DataSource::Field(name) => match &rows.field(name)?.values {
+            Values::Real(values) if values.len() == rows.count => Some(Only {
+                name: name.clone(),
+                values: values.clone(),
+                column: None,
+            }),
+            Values::Real(_) | Values::Byte(_) | Values::Int(_) | Values::Level { .. } => None,
+        },
+        DataSource::Inputs
+        | DataSource::Input(_)
+        | DataSource::Row
+        | DataSource::Whole(_)
+        | DataSource::Shared(_) => None,
+    }
+}
+
+/// The name of the only input column: as the program says, or the only field that is no target.
+fn column_name(spec: &DataSpec, rows: &Rows, infer: &Infer) -> Option<String> {
+    if let [column] = &spec.inputs[..] {
+        return Some(expression::text(column));
+    }
+    let is_target = |name: &str| infer.outputs.iter().any(|output| infer.column(output) == name);
+    let mut others = rows.fields.iter().filter(|field| !is_target(&field.name));
+    match (others.next(), others.next()) {
+        (Some(field), None) => Some(field.name.clone()),
+        _ => None,
+    }
+}
+
+impl Only {
+    /// Rows with these values of the input.
+    fn rows(&self, like: &Rows, x: &[f64]) -> Rows {
+        let mut rows = like.clone();
+        rows.count = x.len();
+        rows.index = (0..x.len()).collect();
+        match self.column {
+            Some((scale, map)) => {
+                rows.inputs = x.iter().map(|x| map.apply(x * scale)).collect();
+                rows.fields.clear();
+            }
+            None => {
+                rows.inputs.clear();
+                rows.width = 0;
+                rows.fields.retain(|field| field.name == self.name);
+                rows.fields
+                    .iter_mut()
+                    .for_each(|field| field.values = Values::Real(x.to_vec()));
+            }
+        }
+        rows
+    }
+}

@@ -1,0 +1,140 @@
+//! Histograms as densities.
+
+use crate::svg::Plot;
+
+/// Bins of a histogram, at most.
+const BINS: usize = 40;
+
+/// Twice the cube root of the number of values (the rule of Rice University), so that few values do not leave gaps.
+fn bins(values: usize) -> usize {
+    let rice = (2.0 * (values as f64).cbrt()).ceil() as usize;
+    rice.clamp(5, BINS)
+}
+
+/// The density of some values in bins of equal width.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Histogram {
+    /// The start of the first bin.
+    pub low: f64,
+    width: f64,
+    densities: Vec<f64>,
+}
+
+impl Histogram {
+    /// Between the smallest and the largest value; `None` where they do not vary.
+    pub fn new(values: &[f64]) -> Option<Histogram> {
+        let finite = values.iter().copied().filter(|value| value.is_finite());
+        let low = finite.clone().fold(f64::INFINITY, f64::min);
+        let high = finite.fold(f64::NEG_INFINITY, f64::max);
+        Histogram::between(values, low, high)
+    }
+
+    /// The values between two ends; `None` where there are none.
+    pub fn between(values: &[f64], low: f64, high: f64) -> Option<Histogram> {
+        Histogram::in_bins(values, (low, high), bins(values.len()))
+    }
+
+    /// Whole numbers between two ends, with the same number of them in each bin: bins of another width have gaps and peaks that the data have
+    /// not. `None` where there are none.
+    pub fn of_whole(values: &[f64], low: f64, high: f64) -> Option<Histogram> {
+        let width = ((high - low) / bins(values.len()) as f64).ceil().max(1.0);
+        let low = low.ceil() - 0.5;
+        let bins = ((high - low) / width).ceil().max(1.0);
+        Histogram::in_bins(values, (low, low + bins * width), bins as usize)
+    }
+
+    fn in_bins(values: &[f64], (low, high): (f64, f64), bins: usize) -> Option<Histogram> {
+        let width = (high - low) / bins as f64;
+        let inside: Vec<f64> = values
+            .iter()
+            .copied()
+            .filter(|value| (low..=high).contains(value))
+            .collect();
+        if !(width > 0.0 && width.is_finite()) || inside.is_empty() {
+            return None;
+        }
+        let mut densities = vec![0.0; bins];
+        for value in &inside {
+            densities[(((value - low) / width) as usize).min(bins - 1)] +=
+                1.0 / (inside.len() as f64 * width);
+        }
+        Some(Histogram {
+            low,
+            width,
+            densities,
+        })
+    }
+
+    /// The end of the last bin.
+    pub fn high(&self) -> f64 {
+        self.low + self.width * self.densities.len() as f64
+    }
+
+    /// The largest density.
+    pub fn top(&self) -> f64 {
+        self.densities.iter().copied().fold(0.0, f64::max)
+    }
+
+    /// Draws the bins as one area.
+    pub fn draw(&self, plot: &mut Plot, class: &'static str) {
+        let edge = |bin: usize| self.low + self.width * bin as f64;
+        let edges: Vec<f64> = (0..self.densities.len())
+            .flat_map(|bin| [edge(bin), edge(bin + 1)])
+            .collect();
+        let heights: Vec<f64> = self.densities.iter().flat_map(|density| [*density; 2]).collect();
+        plot.band(class, &edges, &vec![0.0; edges.len()], &heights);
+    }
+
+    /// The middles of the bins with their densities.
+    pub fn points(&self) -> impl Iterator<Item = (f64, f64)> {
+        let middle = |bin: usize| self.low + self.width * (bin as f64 + 0.5);
+        self.densities
+            .iter()
+            .enumerate()
+            .map(move |(bin, density)| (middle(bin), *density))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_numbers_have_bins_of_whole_numbers() {
+        // Ten each of 0 to 6: Rice's nine bins over them would be empty in two places.
+        let values: Vec<f64> = (0..70).map(|at| f64::from(at % 7)).collect();
+        let Some(found) = Histogram::of_whole(&values, -1.0, 7.0) else {
+            panic!("there are values");
+        };
+        let points: Vec<(f64, f64)> = found.points().filter(|(_, density)| *density > 0.0).collect();
+        assert_eq!(points.len(), 7);
+        assert!(points.iter().enumerate().all(|(at, point)| point.0 == at as f64));
+        assert!(
+            points
+                .iter()
+                .all(|(_, density)| (density - 1.0 / 7.0).abs() < 1e-12)
+        );
+        // Two numbers in each bin of a wide range.
+        let wide: Vec<f64> = (0..64).map(f64::from).collect();
+        let Some(found) = Histogram::of_whole(&wide, 0.0, 63.0) else {
+            panic!("there are values");
+        };
+        assert_eq!(found.width.fract(), 0.0);
+        assert!(found.points().all(|(_, density)| density > 0.0));
+    }
+
+    #[test]
+    fn a_histogram_integrates_to_one() {
+        let values: Vec<f64> = (0..8000).map(|at| f64::from(at).sqrt()).collect();
+        let Some(found) = Histogram::new(&values) else {
+            panic!("the values vary");
+        };
+        let area: f64 = found.densities.iter().map(|density| density * found.width).sum();
+        assert!((area - 1.0).abs() < 1e-12, "{area}");
+        // The density of the root of a uniform number on [0, 8000] is linear: a fortieth of the bins holds 2 k - 1 parts of 1600.
+        let last = found.densities[BINS - 1] * found.width;
+        assert!((last - 79.0 / 1600.0).abs() < 2e-3, "{last}");
+        assert_eq!(Histogram::new(&[2.0, 2.0]), None);
+        assert_eq!(Histogram::new(&[f64::NAN]), None);
+    }
+}

@@ -1,0 +1,210 @@
+//! The report of a run: `report.html` with tables and plots, and the main plot of each infer as a file of its own.
+
+pub mod chain_tables;
+pub mod chains;
+pub mod checks;
+pub mod export;
+pub mod figures;
+pub mod forecast;
+pub mod histogram;
+pub mod overview;
+pub mod page;
+pub mod replicates;
+pub mod result;
+pub mod svg;
+pub mod ticks;
+
+use bnnc_abi::manifest::{Infer, Manifest, Output, OutputKind};
+use bnnc_core::columns;
+use bnnc_core::context::{Context, Stop};
+use bnnc_data::write::ResultColumn;
+use bnnc_inference::outcome::{Outcome, RunResult};
+use bnnc_kernels::pool::Pool;
+use chains::ChainReport;
+use figures::Classes;
+use page::Plots;
+use replicates::Check;
+use std::sync::Arc;
+
+/// Confusions of more classes than this are not drawn.
+const CLASSES: usize = 40;
+
+/// A report.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// The page.
+    pub html: String,
+    /// The main plot of each infer, by its name.
+    pub main: Vec<(String, String)>,
+}
+
+/// Draws the report of a program with this text, and with the checks of each outcome; predictions for the plots are made anew, from the last split.
+///
+/// # Errors
+/// A limit of the machine.
+pub fn report(
+    manifest: &Manifest,
+    result: &RunResult,
+    program: &str,
+    checks: &[Vec<Check>],
+) -> Result<Report, Stop> {
+    let context = Context::new(Arc::new(Pool::new(1)), manifest.seed);
+    let mut report = Report::default();
+    let mut all = Vec::new();
+    for (outcome, checks) in result.outcomes.iter().zip(checks) {
+        let infer = manifest.infers.iter().find(|infer| infer.name == outcome.name);
+        let mut figures = match infer {
+            Some(infer) => predictive(manifest, infer, outcome, &context)?,
+            None => Vec::new(),
+        };
+        if let Some(main) = figures.first() {
+            report.main.push((outcome.name.clone(), svg::standalone(main)));
+        }
+        figures.extend(checks.iter().flat_map(checks::replicated));
+        // The elements of parameters of layers mean little one by one.
+        let own = outcome
+            .sites
+            .iter()
+            .filter(|site| site.elements.len() > 1 && site.own);
+        figures.extend(own.map(figures::intervals));
+        if let Some(infer) = infer {
+            figures.extend(checks::densities(infer, outcome, &context)?);
+        }
+        figures.extend(
+            outcome
+                .left_out
+                .as_ref()
+                .and_then(|left_out| checks::shapes(left_out, &outcome.dataset.train)),
+        );
+        figures.extend(figures::pruning(outcome));
+        if let Some(infer) = infer.filter(|infer| infer.training().is_some()) {
+            figures.extend(figures::loss(infer, outcome));
+            figures.extend(figures::validation(outcome));
+        }
+        all.push(Plots {
+            figures,
+            notes: checks.iter().filter_map(no_prior).collect(),
+            chains: chain_plots(outcome)?,
+        });
+    }
+    report.html = page::page(manifest, result, program, &all);
+    Ok(report)
+}
+
+/// The reason why an output has no prior predictive check.
+fn no_prior(check: &Check) -> Option<String> {
+    let why = check.prior.as_ref().err()?;
+    Some(format!("No prior predictive check of `{}`: {why}", check.column))
+}
+
+/// The plots of the chains of an infer that samples.
+fn chain_plots(outcome: &Outcome) -> Result<Vec<String>, Stop> {
+    let sampled = outcome.splits.last().and_then(|split| split.found.sampled());
+    let (Some(sampled), Some(diagnosis)) = (sampled, &outcome.diagnosis) else {
+        return Ok(Vec::new());
+    };
+    Ok(ChainReport::new(sampled, &outcome.quantities, diagnosis)?.plots())
+}
+
+/// The plots of the predictive distribution, the main one first.
+fn predictive(
+    manifest: &Manifest,
+    infer: &Infer,
+    outcome: &Outcome,
+    context: &Context,
+) -> Result<Vec<String>, Stop> {
+    let rows = if outcome.tested { "test" } else { "training" };
+    let mut plots = Vec::new();
+    for (place, output) in infer.outputs.iter().enumerate() {
+        match output.kind {
+            OutputKind::Classes(count) => plots.extend(classes((infer, output), count, outcome, rows)),
+            OutputKind::Bool => plots.extend(classes((infer, output), 2, outcome, rows)),
+            OutputKind::Real | OutputKind::Count => {
+                plots.extend(numbers(manifest, (infer, place), outcome, context)?);
+            }
+        }
+    }
+    Ok(plots)
+}
+
+/// The plots of an output that is a number.
+fn numbers(
+    manifest: &Manifest,
+    (infer, place): (&Infer, usize),
+    outcome: &Outcome,
+    context: &Context,
+) -> Result<Vec<String>, Stop> {
+    let rows = if outcome.tested { "test" } else { "training" };
+    let target = infer.column(&infer.outputs[place]);
+    let mut plots = Vec::new();
+    let spec = manifest.data.iter().find(|spec| spec.name == infer.data);
+    if let Some(spec) = spec
+        && let Some(curve) = forecast::curve((infer, place), outcome, spec, context)?
+    {
+        let what = match (infer.finds_point(), curve.forecast.of_mean) {
+            (true, true) => "Plug-in estimate of the mean",
+            (true, false) => "Plug-in predictive",
+            (false, true) => "Posterior of the mean",
+            (false, false) => "Posterior predictive",
+        };
+        let title = match manifest.infers.len() {
+            1 => what.to_owned(),
+            _ => format!("{what} of {}", infer.name),
+        };
+        plots.push(figures::band(&title, &curve, target));
+    }
+    if let Some(forecast) = forecast::of_rows((infer, place), outcome, context)? {
+        plots.push(figures::observed(&forecast, target, rows));
+        plots.extend(checks::residuals(&forecast, target, rows));
+        if !forecast.ranks.is_empty() {
+            plots.push(figures::calibration(
+                &forecast,
+                infer.only_output().map_or(target, |_| ""),
+            ));
+        }
+    }
+    Ok(plots)
+}
+
+/// The plots of an output that is one of so many classes.
+fn classes((infer, output): (&Infer, &Output), count: usize, outcome: &Outcome, rows: &str) -> Vec<String> {
+    let named = |name: String| {
+        let name = infer.said_of(output, &name);
+        let found = outcome.predictions.iter().find(|(known, _)| *known == name);
+        found.and_then(|(_, column)| match column {
+            ResultColumn::Real(values) => Some(values.as_slice()),
+            ResultColumn::Int(_) | ResultColumn::Text(_) => None,
+        })
+    };
+    let names = columns::classes(infer, output, count);
+    let probabilities: Option<Vec<&[f64]>> = names.into_iter().map(named).collect();
+    let Some(probabilities) = probabilities else {
+        return Vec::new();
+    };
+    let scored = if outcome.tested {
+        &outcome.dataset.test
+    } else {
+        &outcome.dataset.train
+    };
+    let target = infer.column(output);
+    let Ok(right) = scored.ints(target) else {
+        return Vec::new();
+    };
+    if probabilities.iter().any(|column| column.len() != right.len()) {
+        return Vec::new();
+    }
+    let classes = Classes {
+        probabilities: &probabilities,
+        right: &right,
+        names: infer.names.classes(&output.name, count).unwrap_or_default(),
+    };
+    let rows = match infer.only_output() {
+        Some(_) => format!("{rows} rows"),
+        None => format!("{rows} rows of {target}"),
+    };
+    let mut plots = vec![classes.reliability(&rows), classes.calibration(&rows)];
+    if probabilities.len() <= CLASSES {
+        plots.push(classes.confusion(&rows));
+    }
+    plots
+}

@@ -1,0 +1,304 @@
+//! Data sets that a model predicts for the training rows, before and after it has seen them, beside what was observed.
+
+use crate::export::chosen;
+use bnnc_abi::manifest::{Infer, Output, OutputKind};
+use bnnc_core::context::{Context, Stop};
+use bnnc_core::feed::examples;
+use bnnc_core::number::finite;
+use bnnc_core::predict::{Predictive, Predictor};
+use bnnc_core::score::{classes, probabilities, targets};
+use bnnc_core::states::Values;
+use bnnc_core::thinned::thinned;
+use bnnc_data::Rows;
+use bnnc_data::metrics::{quantile, sorted};
+use bnnc_inference::draws::Draws;
+use bnnc_inference::outcome::Outcome;
+use bnnc_math::philox;
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+
+/// Replicated data sets.
+const REPLICATES: usize = 40;
+
+/// Rows of a replicated data set, at most, and those that even a large network is evaluated for.
+const ROWS: usize = 2000;
+const FEWEST: usize = 100;
+
+/// Rows times data sets times parameters, which take about a second of one thread.
+const WORK: usize = 1 << 32;
+
+/// Numbers of values that are computed of each data set, with their names.
+type Statistic = (&'static str, fn(&[f64]) -> f64);
+
+const STATISTICS: [Statistic; 4] = [
+    ("mean", mean),
+    ("sd", sd),
+    ("min", |values| {
+        values.iter().copied().fold(f64::INFINITY, f64::min)
+    }),
+    ("max", |values| {
+        values.iter().copied().fold(f64::NEG_INFINITY, f64::max)
+    }),
+];
+
+/// An output of a model with what was observed of it and what the model predicts.
+#[derive(Clone, Debug)]
+pub struct Check {
+    /// The column that holds it.
+    pub column: String,
+    /// The names of its classes; none where it is a number.
+    pub classes: Option<Vec<String>>,
+    /// The observed values, or classes.
+    pub observed: Vec<f64>,
+    /// Whether the fitted data sets are of one value of each parameter.
+    pub is_point: bool,
+    /// Data sets of the posterior; none where it has no draws of outputs.
+    pub posterior: Vec<Vec<f64>>,
+    /// Data sets of the prior, or why there are none.
+    pub prior: Result<Vec<Vec<f64>>, String>,
+}
+
+/// The checks of the outputs that are one number or one class per row.
+///
+/// # Errors
+/// A limit of the machine, columns that do not fit.
+pub fn checks(infer: &Infer, outcome: &Outcome, context: &Context) -> Result<Vec<Check>, Stop> {
+    let dataset = &outcome.dataset;
+    let train = &dataset.train;
+    let is_whole = examples(&infer.bindings, train) != train.count;
+    if train.count == 0 || is_whole {
+        return Ok(Vec::new());
+    }
+    let most = WORK / (REPLICATES * infer.cost.parameters.max(1));
+    let rows = thinned(train, train.count.div_ceil(most.clamp(FEWEST, ROWS)));
+    let posterior = posterior(infer, outcome, &rows, context)?;
+    let prior = prior(infer, outcome, &rows, context)?;
+    let single = |output: &&Output| output.elements() == 1;
+    let outputs = infer
+        .outputs
+        .iter()
+        .enumerate()
+        .filter(|(_, output)| single(output));
+    let mut all = Vec::new();
+    for (place, output) in outputs {
+        let column = infer.column(output);
+        let names = match output.kind {
+            OutputKind::Classes(count) => Some(names(infer, output, count)),
+            OutputKind::Bool => Some(names(infer, output, 2)),
+            OutputKind::Real | OutputKind::Count => None,
+        };
+        let observed = match names {
+            Some(_) => classes(&rows, dataset, column)?
+                .into_iter()
+                .map(f64::from)
+                .collect(),
+            None => targets(&rows, dataset, column)?,
+        };
+        let of_output = |sets: &Vec<Vec<Vec<f64>>>| -> Vec<Vec<f64>> {
+            let is_whole =
+                |set: &&Vec<f64>| set.len() == rows.count && set.iter().all(|value| value.is_finite());
+            sets.get(place)
+                .into_iter()
+                .flatten()
+                .filter(is_whole)
+                .cloned()
+                .collect()
+        };
+        all.push(Check {
+            column: column.to_owned(),
+            classes: names,
+            observed,
+            is_point: infer.finds_point(),
+            posterior: of_output(&posterior),
+            prior: match &prior {
+                Ok(sets) => match of_output(sets) {
+                    sets if sets.is_empty() => {
+                        Err("its draws are not finite, or it has no sampler".to_owned())
+                    }
+                    sets => Ok(sets),
+                },
+                Err(why) => Err(why.clone()),
+            },
+        });
+    }
+    Ok(all)
+}
+
+/// The names of the classes of an output, or their numbers.
+fn names(infer: &Infer, output: &Output, count: usize) -> Vec<String> {
+    match infer.names.classes(&output.name, count) {
+        Some(names) => names.to_vec(),
+        None => (0..count).map(|class| class.to_string()).collect(),
+    }
+}
+
+/// By output and data set.
+type Sets = Vec<Vec<Vec<f64>>>;
+
+/// Data sets of the posterior, by output; empty where predictions are integrals over some weights.
+fn posterior(infer: &Infer, outcome: &Outcome, rows: &Rows, context: &Context) -> Result<Sets, Stop> {
+    let Some(last) = outcome.splits.last() else {
+        return Ok(Vec::new());
+    };
+    let values: Arc<Values> = match (
+        last.found.sampled(),
+        last.found.draws(infer, REPLICATES, context)?,
+    ) {
+        (Some(sampled), _) => sampled.values.clone(),
+        (None, Some(Draws { values, .. })) => values,
+        (None, None) => return Ok(Vec::new()),
+    };
+    let mut predictor = Predictor::new(infer, rows, &outcome.dataset, REPLICATES, context)?;
+    predictor.set_parameters(&values)?;
+    sets((infer, "posterior"), outcome, &mut predictor, context)
+}
+
+/// Data sets of the prior, by output, or why there are none.
+fn prior(
+    infer: &Infer,
+    outcome: &Outcome,
+    rows: &Rows,
+    context: &Context,
+) -> Result<Result<Sets, String>, Stop> {
+    let program = match &infer.prior {
+        Ok(program) => program.clone(),
+        Err(why) => return Ok(Err(why.clone())),
+    };
+    let before = Infer {
+        predict: program,
+        states: Vec::new(),
+        ..infer.clone()
+    };
+    let mut predictor = Predictor::new(&before, rows, &outcome.dataset, REPLICATES, context)?;
+    sets((infer, "prior"), outcome, &mut predictor, context).map(Ok)
+}
+
+/// Draws data sets of each output: the draws of the predictor, or classes from their probabilities.
+fn sets(
+    (infer, stage): (&Infer, &str),
+    outcome: &Outcome,
+    predictor: &mut Predictor,
+    context: &Context,
+) -> Result<Sets, Stop> {
+    let mut all: Sets = vec![vec![Vec::new(); REPLICATES]; infer.outputs.len()];
+    predictor.run(|range, block| {
+        block.undo(infer, &outcome.dataset.preparation);
+        for ((output, said), sets) in infer.outputs.iter().zip(block.each()).zip(&mut all) {
+            let stream = infer.said_of(output, &format!("{stage}/{}", infer.name));
+            let key = philox::key(context.seed, &stream);
+            let drawn = match said.draw.is_empty() {
+                true => &drawn(output, said, (key, range.start)),
+                false => &said.draw,
+            };
+            let each = drawn.chunks_exact(said.rows.max(1));
+            sets.iter_mut()
+                .zip(each)
+                .for_each(|(set, drawn)| set.extend(drawn));
+        }
+    })?;
+    Ok(all)
+}
+
+/// Classes drawn from their probabilities, `[draws, rows]`; empty where there are none. The first row has this number.
+fn drawn(output: &Output, said: &Predictive, (key, first): (u64, usize)) -> Vec<f64> {
+    let classes = match output.kind {
+        OutputKind::Classes(classes) => classes.max(1),
+        OutputKind::Bool => 2,
+        OutputKind::Real | OutputKind::Count => return Vec::new(),
+    };
+    let all = probabilities(said, output);
+    let draw = |(at, row): (usize, &[f64])| {
+        let (draw, number) = (at / said.rows.max(1), first + at % said.rows.max(1));
+        chosen(row, philox::uniform(key, [0, 0, draw as u32], number as u64)) as f64
+    };
+    all.chunks_exact(classes).enumerate().map(draw).collect()
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len().max(1) as f64
+}
+
+fn sd(values: &[f64]) -> f64 {
+    let mean = mean(values);
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    (squares / values.len().max(1) as f64).sqrt()
+}
+
+/// The share of each class.
+pub fn shares(values: &[f64], classes: usize) -> Vec<f64> {
+    let share = |class: usize| {
+        let own = values.iter().filter(|value| **value == class as f64);
+        own.count() as f64 / values.len().max(1) as f64
+    };
+    (0..classes).map(share).collect()
+}
+
+/// A quantity of some data sets: its mean, and the ends of its central 90 %.
+pub fn spread(values: &[f64]) -> (f64, f64, f64) {
+    let sorted = sorted(values.iter().copied());
+    (mean(values), quantile(&sorted, 0.05), quantile(&sorted, 0.95))
+}
+
+impl Check {
+    /// The part of `result.json`: quantities of the observed values and of predicted data sets.
+    pub fn json(&self) -> Value {
+        let of = |sets: &[Vec<f64>]| match &self.classes {
+            Some(names) => {
+                let all: Vec<Vec<f64>> = sets.iter().map(|set| shares(set, names.len())).collect();
+                let share = |class: usize| all.iter().map(|shares| shares[class]).collect::<Vec<f64>>();
+                let each = names.iter().enumerate();
+                each.map(|(class, name)| (name.clone(), summary(&share(class))))
+                    .collect()
+            }
+            None => {
+                let of = |statistic: fn(&[f64]) -> f64| {
+                    sets.iter().map(|set| statistic(set)).collect::<Vec<f64>>()
+                };
+                let each = STATISTICS.iter();
+                each.map(|(name, statistic)| ((*name).to_owned(), summary(&of(*statistic))))
+                    .collect::<Map<_, _>>()
+            }
+        };
+        let observed: Map<String, Value> = match &self.classes {
+            Some(names) => {
+                let shares = shares(&self.observed, names.len());
+                names
+                    .iter()
+                    .cloned()
+                    .zip(shares.into_iter().map(finite))
+                    .collect()
+            }
+            None => {
+                let each = STATISTICS.iter();
+                each.map(|(name, of)| ((*name).to_owned(), finite(of(&self.observed))))
+                    .collect()
+            }
+        };
+        let mut value = json!({ "observed": observed });
+        if !self.posterior.is_empty() {
+            value["posterior"] = Value::Object(of(&self.posterior));
+        }
+        match &self.prior {
+            Ok(sets) => value["prior"] = Value::Object(of(sets)),
+            Err(why) => value["no_prior"] = json!(why),
+        }
+        value
+    }
+}
+
+fn summary(values: &[f64]) -> Value {
+    let (mean, low, high) = spread(values);
+    json!({ "mean": finite(mean), "q05": finite(low), "q95": finite(high) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_and_quantities_are_those_of_the_values() {
+        assert_eq!(shares(&[0.0, 2.0, 2.0, 0.0, 0.0], 3), [0.6, 0.0, 0.4]);
+        assert_eq!(sd(&[1.0, 3.0]), 1.0);
+        assert_eq!(spread(&[2.0, 2.0]), (2.0, 2.0, 2.0));
+    }
+}

@@ -1,0 +1,421 @@
+//! The result object (`run --json`, `result.json`) and the table for people.
+
+mod posterior;
+
+use crate::overview::file_name;
+use bnnc_abi::manifest::{Infer, Manifest};
+use bnnc_base::diagnostic::{Diagnostic, Place};
+use bnnc_core::context::Stop;
+use bnnc_core::number::{finite, number};
+use bnnc_data::Standardisation;
+use bnnc_data::metrics::{Summary, over_splits};
+use bnnc_inference::comparison::comparisons;
+use bnnc_inference::leave_one_out::LeftOut;
+use bnnc_inference::outcome::Metric;
+use bnnc_inference::outcome::{Outcome, RunResult, SplitOutcome};
+use bnnc_inference::prune::Line;
+use bnnc_inference::summary::SiteSummary;
+use bnnc_mcmc::loo::Estimate;
+use serde_json::{Map, Value, json};
+
+/// The result object. Only `seconds` differs between runs with one seed.
+pub fn json(manifest: &Manifest, result: &RunResult) -> Value {
+    let mut infers = Map::new();
+    for outcome in &result.outcomes {
+        if let Some(infer) = manifest.infers.iter().find(|infer| infer.name == outcome.name) {
+            infers.insert(outcome.name.clone(), infer_json(infer, outcome));
+        }
+    }
+    let precisions: Vec<String> = manifest
+        .infers
+        .iter()
+        .map(|infer| infer.precision.to_string())
+        .collect();
+    let mut value = json!({
+        "program": manifest.program,
+        "version": env!("CARGO_PKG_VERSION"),
+        "seed": manifest.seed,
+        "precision": precisions.first().cloned().unwrap_or_default(),
+        "backend": manifest.backend,
+        "infer": infers,
+    });
+    let device = |infer: &Infer| infer.predict.code.accelerator().map(|device| device.describe());
+    if let Some(device) = manifest.infers.iter().find_map(device) {
+        value["device"] = json!(device);
+    }
+    let compared = comparisons(manifest, result);
+    if !compared.is_empty() {
+        value["compare"] = compared.iter().map(|comparison| comparison.json()).collect();
+    }
+    value["data"] = data(manifest, result);
+    if !result.warnings.is_empty() {
+        value["warnings"] = result.warnings.iter().map(diagnostic).collect();
+    }
+    if let (Some(name), Some(stop)) = (&result.failed, &result.stopped) {
+        let found = match stop {
+            Stop::Diagnostics(found) => found.iter().map(diagnostic).collect(),
+            Stop::Fault(_) | Stop::Interrupted => Vec::new(),
+        };
+        value["failed"] = json!({ "infer": name, "diagnostics": found });
+    }
+    if result.interrupted {
+        value["interrupted"] = json!(true);
+    }
+    if let Some(stop) = &result.stopped {
+        value["stopped"] = json!(stop.to_string());
+    }
+    value
+}
+
+/// A diagnostic with its place, where it has one.
+fn diagnostic(diagnostic: &Diagnostic) -> Value {
+    json!({
+        "code": diagnostic.code.id,
+        "message": diagnostic.message,
+        "at": place(&diagnostic.at),
+        "notes": diagnostic.notes,
+        "help": diagnostic.help,
+    })
+}
+
+/// `d.csv:12` and `model.bnn:3:5`: a file without its folder, which differs from machine to machine, with row and column.
+pub fn place(at: &Place) -> Option<String> {
+    let Place::File { path, row, column } = at else {
+        return None;
+    };
+    let numbers = [row, column].into_iter().take_while(|number| **number > 0);
+    let numbers: String = numbers.map(|number| format!(":{number}")).collect();
+    Some(format!("{}{numbers}", file_name(path)))
+}
+
+/// The files, rows and columns of the data, with what inputs and targets were standardised by.
+fn data(manifest: &Manifest, result: &RunResult) -> Value {
+    let mut all = Map::new();
+    for spec in &manifest.data {
+        let infer = manifest.infers.iter().find(|infer| infer.data == spec.name);
+        let outcome =
+            infer.and_then(|infer| result.outcomes.iter().find(|outcome| outcome.name == infer.name));
+        let Some(outcome) = outcome else { continue };
+        let (dataset, preparation) = (&outcome.dataset, &outcome.dataset.preparation);
+        let files = spec.files.iter().map(|file| file_name(file));
+        let column = |(name, map): (&String, &Standardisation)| json!({ "column": name, "mean": map.mean, "sd": map.sd });
+        let inputs = preparation.columns.iter().zip(&preparation.inputs).map(column);
+        let mut target = preparation
+            .target_name
+            .iter()
+            .map(|name| column((name, &preparation.target)));
+        let of = json!({
+            "files": files.collect::<Vec<_>>(),
+            "n_train": dataset.train.count,
+            "n_validation": dataset.validation.count,
+            "n_test": dataset.test.count,
+            "inputs": inputs.collect::<Vec<_>>(),
+            "target": target.next_back(),
+        });
+        all.insert(spec.name.clone(), of);
+    }
+    Value::Object(all)
+}
+
+fn infer_json(infer: &Infer, outcome: &Outcome) -> Value {
+    let last = outcome.splits.last();
+    let sum = |of: fn(&SplitOutcome) -> f64| outcome.splits.iter().map(of).sum::<f64>();
+    let mut value = json!({
+        "method": infer.method,
+        "n_train": last.map(|split| split.train),
+        "n_test": last.map(|split| split.test),
+        "metrics": metrics(outcome),
+        "parameters": sites(&outcome.sites),
+        "diagnostics": diagnostics(infer, outcome),
+        "cost": {
+            "parameters": infer.cost.parameters,
+            "variational_parameters": infer.cost.variational_parameters,
+            "gradient_nodes": infer.cost.gradient_nodes,
+            "flops_per_step": infer.cost.effort.flops,
+            "bytes_per_step": infer.cost.effort.bytes,
+            "peak_bytes": infer.cost.peak_bytes,
+        },
+        "seconds": {
+            "compile": infer.compile_seconds,
+            "fit": sum(|split| split.fit_seconds),
+            "predict": sum(|split| split.predict_seconds),
+            "finished": outcome.finished,
+        },
+    });
+    if outcome.splits.len() > 1 {
+        let each: Vec<Value> = outcome
+            .splits
+            .iter()
+            .map(|split| object(&split.metrics))
+            .collect();
+        value["splits"] = Value::Array(each);
+    }
+    let pruned = outcome.pruning();
+    if !pruned.is_empty() {
+        value["prune"] = pruned.iter().map(pruned_json).collect();
+    }
+    let turned = outcome.turned();
+    if !turned.is_empty() {
+        let line = |(degrees, metrics): &(f64, Vec<Metric>)| json!({"degrees": degrees, "metrics": with_errors(metrics)});
+        value["turned"] = turned.iter().map(line).collect();
+    }
+    let rejection = outcome.rejection();
+    if !rejection.is_empty() {
+        value["rejection"] = rejection.iter().map(rejection_json).collect();
+    }
+    value
+}
+
+/// How well what was found was found.
+fn diagnostics(infer: &Infer, outcome: &Outcome) -> Value {
+    let mut value = json!({
+        "metrics_on": if outcome.tested { "test" } else { "train" },
+        "ece_bins": bnnc_data::metrics::CALIBRATION_BINS,
+    });
+    if let Some(left_out) = &outcome.left_out {
+        value["loo"] = loo(left_out);
+    }
+    let Some(last) = outcome.splits.last() else {
+        return value;
+    };
+    if let Some(fitted) = last.found.fitted() {
+        value["learning"] = bnnc_training::report::learning(fitted, last.train);
+    }
+    last.found.diagnostics(&mut value, infer, outcome);
+    value
+}
+
+/// A line of the pruning table.
+fn pruned_json(line: &Line) -> Value {
+    json!({
+        "fraction": line.fraction,
+        "weights": line.weights,
+        "snr": finite(line.threshold),
+        "snr_db": finite(line.decibels()),
+        "metrics": with_errors(&line.metrics),
+    })
+}
+
+/// A line of the table of rejections.
+fn rejection_json((fraction, accuracies): &(f64, Vec<Metric>)) -> Value {
+    let mut value = json!({"fraction": fraction});
+    if let (Value::Object(value), Value::Object(accuracies)) = (&mut value, with_errors(accuracies)) {
+        value.extend(accuracies);
+    }
+    value
+}
+
+/// Means over the splits; with several, `NAME_se` is the standard error.
+fn metrics(outcome: &Outcome) -> Value {
+    let sets: Vec<_> = outcome.splits.iter().map(|split| split.metrics.clone()).collect();
+    with_errors(&over_splits(&sets))
+}
+
+fn with_errors(metrics: &[(String, f64, Option<f64>)]) -> Value {
+    let mut object = Map::new();
+    for (name, mean, error) in metrics {
+        object.insert(name.clone(), finite(*mean));
+        if let Some(error) = error {
+            object.insert(format!("{name}_se"), finite(*error));
+        }
+    }
+    Value::Object(object)
+}
+
+fn object(metrics: &[(String, f64)]) -> Value {
+    Value::Object(
+        metrics
+            .iter()
+            .map(|(name, value)| (name.clone(), finite(*value)))
+            .collect(),
+    )
+}
+
+fn sites(sites: &[SiteSummary]) -> Value {
+    let one = |site: &SiteSummary| {
+        let of = |part: fn(&Summary) -> f64| nest(&site.shape, &mut site.elements.iter().map(part));
+        let mut value = json!({
+            "mean": of(|s| s.mean),
+            "sd": of(|s| s.sd),
+            "q05": of(|s| s.q05),
+            "q95": of(|s| s.q95),
+        });
+        if site.axes.iter().any(Option::is_some) {
+            value["names"] = json!(site.axes);
+        }
+        (site.name.clone(), value)
+    };
+    Value::Object(sites.iter().map(one).collect())
+}
+
+/// Flat elements as nested arrays.
+fn nest(shape: &[usize], elements: &mut dyn Iterator<Item = f64>) -> Value {
+    match shape.split_first() {
+        None => elements.next().map_or(Value::Null, finite),
+        Some((size, rest)) => Value::Array((0..*size).map(|_| nest(rest, elements)).collect()),
+    }
+}
+
+/// The table that `bnnc run` prints.
+pub fn table(manifest: &Manifest, result: &RunResult) -> String {
+    let mut text = String::new();
+    for outcome in &result.outcomes {
+        let Some(infer) = manifest.infers.iter().find(|infer| infer.name == outcome.name) else {
+            continue;
+        };
+        text.push_str(&infer_table(infer, outcome));
+    }
+    for comparison in comparisons(manifest, result) {
+        text.push_str(&comparison.text());
+    }
+    text
+}
+
+fn infer_table(infer: &Infer, outcome: &Outcome) -> String {
+    let Some(last) = outcome.splits.last() else {
+        return String::new();
+    };
+    let splits = match outcome.splits.len() {
+        1 => String::new(),
+        count => format!(", {count} splits"),
+    };
+    let fit: f64 = outcome.splits.iter().map(|split| split.fit_seconds).sum();
+    let mut text = format!(
+        "{} = {}  ({} training rows, {} test rows{splits}; {} parameters; compiled in {:.0} ms, fitted in {fit:.1} s)\n\n",
+        infer.name,
+        infer.method,
+        last.train,
+        last.test,
+        infer.cost.parameters,
+        infer.compile_seconds * 1e3,
+    );
+    let sets: Vec<_> = outcome.splits.iter().map(|split| split.metrics.clone()).collect();
+    let on = if outcome.tested { "test" } else { "train" };
+    for (name, mean, error) in over_splits(&sets) {
+        let error = error.map(|error| format!("  ± {error:.4}")).unwrap_or_default();
+        text.push_str(&format!("  {on} {name:<16} {:>10}{error}\n", number(mean)));
+    }
+    if let Some(temperature) = infer.tempered() {
+        text.push_str(&format!("  {:<21} {:>10}\n", "temperature", number(temperature)));
+    }
+    text.push_str(&last.found.table(infer, outcome));
+    text.push_str(&pruning_table(infer, outcome));
+    text.push_str(&turned_table(outcome));
+    text.push_str(&rejection_table(outcome));
+    text.push_str(&posterior::table(infer, outcome));
+    text.push('\n');
+    text
+}
+
+/// The pruning table: a line per fraction, a column per metric.
+fn pruning_table(infer: &Infer, outcome: &Outcome) -> String {
+    let lines = outcome.pruning();
+    let pruning = infer.training().and_then(|train| train.pruning.as_ref());
+    let (Some(first), Some(pruning)) = (lines.first(), pruning) else {
+        return String::new();
+    };
+    let mut text = format!("  {:<8} {:>10} {:>10} {:>8}", "removed", "weights", "snr", "dB");
+    for (name, ..) in shown(first) {
+        text.push_str(&format!("  {name:<18}"));
+    }
+    text = text.trim_end().to_owned() + "\n";
+    for line in &lines {
+        let percent = format!("{} %", rounded(100.0 * line.fraction));
+        text.push_str(&format!(
+            "  {percent:<8} {:>10} {:>10.4} {:>8.2}",
+            line.weights,
+            line.threshold,
+            line.decibels()
+        ));
+        for (_, mean, error) in shown(line) {
+            let error = error.map(|error| format!(" ± {error:.4}")).unwrap_or_default();
+            text.push_str(&format!("  {:<18}", format!("{mean:.4}{error}")));
+        }
+        text = text.trim_end().to_owned() + "\n";
+    }
+    for (site, why) in &pruning.untouched {
+        text.push_str(&format!("  `{site}` is left whole: {why}\n"));
+    }
+    text.push('\n');
+    text
+}
+
+/// The metrics of turned test rows: a line per angle.
+fn turned_table(outcome: &Outcome) -> String {
+    let lines = outcome.turned();
+    let Some((_, first)) = lines.first() else {
+        return String::new();
+    };
+    let mut text = format!("  {:<8}", "degrees");
+    for (name, ..) in first {
+        text.push_str(&format!(" {name:>14}"));
+    }
+    for (degrees, metrics) in &lines {
+        text.push_str(&format!("\n  {degrees:<8}"));
+        metrics
+            .iter()
+            .for_each(|(_, mean, _)| text.push_str(&format!(" {:>14}", number(*mean))));
+    }
+    text + "\n\n"
+}
+
+/// The table of rejections: a line for the fractions, then one for each output that has classes.
+fn rejection_table(outcome: &Outcome) -> String {
+    let lines = outcome.rejection();
+    let Some((_, first)) = lines.first() else {
+        return String::new();
+    };
+    let fractions: String = lines
+        .iter()
+        .map(|line| format!(" {:>7}", format!("{} %", rounded(100.0 * line.0))))
+        .collect();
+    let mut text = format!("  {:<18}{fractions}\n", "rejected");
+    for (at, (name, ..)) in first.iter().enumerate() {
+        let accuracies: String = lines
+            .iter()
+            .map(|(_, found)| format!(" {:>7.4}", found[at].1))
+            .collect();
+        text.push_str(&format!("  {:<18}{accuracies}\n", format!("{name} of others")));
+    }
+    text + "\n"
+}
+
+/// What a metric measures, whichever output it is of: `rmse` of `y.rmse`.
+pub fn what(metric: &str) -> &str {
+    metric.rsplit('.').next().unwrap_or(metric)
+}
+
+/// The metrics of a pruning table: how often or how far it errs, and how much it knows.
+pub fn shown(line: &Line) -> impl Iterator<Item = &(String, f64, Option<f64>)> {
+    let wanted = ["accuracy", "nll", "rmse", "log_likelihood"];
+    line.metrics
+        .iter()
+        .filter(move |(name, ..)| wanted.contains(&what(name)))
+}
+
+/// A number without digits that say nothing: `98`, `99.5`.
+pub fn rounded(value: f64) -> f64 {
+    (value * 1e6).round() / 1e6
+}
+
+/// The leave-one-out estimates for `result.json`.
+fn loo(LeftOut { total, draws, .. }: &LeftOut) -> Value {
+    let pair = |name: &str, estimate: Estimate| {
+        [
+            (name.to_owned(), finite(estimate.sum)),
+            (format!("{name}_se"), finite(estimate.error)),
+        ]
+    };
+    let mut value: Map<String, Value> = Map::new();
+    value.extend(pair("elpd_loo", total.elpd()));
+    value.extend(pair("p_loo", total.p()));
+    value.extend(pair("elpd_waic", total.elpd_waic()));
+    value.extend(pair("p_waic", total.p_waic()));
+    let shapes = total.shapes();
+    value.insert("mcse".to_owned(), finite(total.mcse()));
+    value.insert("rows".to_owned(), json!(total.rows()));
+    value.insert("draws".to_owned(), json!(draws));
+    let shapes = json!({ "good": shapes.good, "bad": shapes.bad, "very_bad": shapes.very_bad });
+    value.insert("pareto_k".to_owned(), shapes);
+    Value::Object(value)
+}

@@ -1,0 +1,104 @@
+//! The posterior in the table for people: the parameters that the program declares, then those of its layers.
+
+use bnnc_abi::manifest::{Infer, SiteReport};
+use bnnc_base::shape::Sizes;
+use bnnc_core::number::number;
+use bnnc_data::metrics::Summary;
+use bnnc_inference::outcome::Outcome;
+use bnnc_inference::summary::SiteSummary;
+
+/// Elements of a parameter of the program that have a line each; more, and those of layers, are one line with ranges.
+const LINES: usize = 16;
+
+/// The table; empty where nothing is inferred.
+pub fn table(infer: &Infer, outcome: &Outcome) -> String {
+    let mut sites: Vec<&SiteSummary> = outcome.sites.iter().collect();
+    sites.sort_by_key(|site| !site.own);
+    let is_range = |site: &SiteSummary| site.elements.len() > if site.own { LINES } else { 1 };
+    let (ranges, single): (Vec<&SiteSummary>, Vec<&SiteSummary>) =
+        sites.into_iter().partition(|site| is_range(site));
+    let names = single
+        .iter()
+        .flat_map(|site| &site.names)
+        .chain(ranges.iter().map(|site| &site.name));
+    let width = names
+        .map(|name| name.chars().count())
+        .max()
+        .unwrap_or(0)
+        .clamp(24, 48);
+    let mut text = String::new();
+    if !single.is_empty() {
+        // Which weights are integrated over depends on the row: these are of the iterates, not of the box.
+        let title = match (infer.integrates(), infer.finds_point()) {
+            (true, _) => "iterates, not the box",
+            (false, true) => "estimate",
+            (false, false) => "posterior",
+        };
+        let heads = match infer.finds_point() {
+            true => ["value", "", "", ""],
+            false => ["mean", "sd", "5 %", "95 %"],
+        };
+        text.push_str(&line((title, width), heads.map(str::to_owned)));
+    }
+    for site in &single {
+        for (name, s) in site.names.iter().zip(&site.elements) {
+            let cells = match infer.finds_point() {
+                true => [number(s.mean), String::new(), String::new(), String::new()],
+                false => [s.mean, s.sd, s.q05, s.q95].map(number),
+            };
+            text.push_str(&line((name, width), cells));
+        }
+    }
+    for site in &ranges {
+        text.push_str(&format!("  {:<width$} {}\n", site.name, ranged(infer, site)));
+    }
+    text.push_str(&left_out(infer, outcome, width));
+    text
+}
+
+/// A line of the table without blanks at its end.
+fn line((name, width): (&str, usize), cells: [String; 4]) -> String {
+    let cells = cells.map(|cell| format!(" {cell:>10}")).concat();
+    format!("  {}\n", format!("{name:<width$}{cells}").trim_end())
+}
+
+/// `16 values: mean -0.5 to 1.2, sd 0.1 to 0.3`; of a point `16 values: -0.5 to 1.2`.
+fn ranged(infer: &Infer, site: &SiteSummary) -> String {
+    let range = |of: fn(&Summary) -> f64| {
+        let values = || site.elements.iter().map(of).filter(|value| !value.is_nan());
+        let (low, high) = (
+            values().fold(f64::INFINITY, f64::min),
+            values().fold(f64::NEG_INFINITY, f64::max),
+        );
+        format!("{} to {}", number(low), number(high))
+    };
+    let means = range(|s| s.mean);
+    match infer.finds_point() {
+        true => format!("{} values: {means}", site.elements.len()),
+        false => format!(
+            "{} values: mean {means}, sd {}",
+            site.elements.len(),
+            range(|s| s.sd)
+        ),
+    }
+}
+
+/// The parameters without a summary, and where their values are.
+fn left_out(infer: &Infer, outcome: &Outcome, width: usize) -> String {
+    let is_shown = |site: &&SiteReport| outcome.sites.iter().any(|shown| shown.name == site.name);
+    let missing: Vec<&SiteReport> = infer.reports.iter().filter(|site| !is_shown(site)).collect();
+    let line = |site: &&SiteReport| {
+        let sizes = site.shape.resolve(&Sizes::default());
+        let sizes: Vec<String> = sizes.iter().map(usize::to_string).collect();
+        format!(
+            "  {:<width$} {} values, not summarised\n",
+            site.name,
+            sizes.join(" x ")
+        )
+    };
+    let mut text: String = missing.iter().map(line).collect();
+    if !missing.is_empty() {
+        text.push_str("  `--out DIR` writes the values of every parameter, see `posterior.zarr` and `posterior.safetensors` there\n");
+    }
+    text
+}

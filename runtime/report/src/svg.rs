@@ -1,0 +1,504 @@
+//! Plots as SVG text: two axes with round ticks, marks in data coordinates, a legend above.
+//!
+//! Colours come from classes ([`STYLE`]), so that one drawing serves light and dark pages and paper.
+
+use crate::ticks::{Ticks, ticks};
+use std::fmt::Write;
+
+/// The style sheet of all plots; blue, orange and green are of the palette of Okabe and Ito, which colour-blind readers
+/// can tell apart.
+pub const STYLE: &str = include_str!("plot.css");
+
+const LEFT: f64 = 62.0;
+const RIGHT: f64 = 18.0;
+const TOP: f64 = 58.0;
+const BOTTOM: f64 = 50.0;
+
+/// The width of a letter in 12 pixels, about.
+const LETTER: f64 = 6.4;
+
+/// What a wide letter has beyond that.
+const WIDER: f64 = 4.0;
+
+/// One axis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Axis {
+    /// What it shows, with its unit.
+    pub label: String,
+    /// The value at its start.
+    pub low: f64,
+    /// The value at its end.
+    pub high: f64,
+    /// The names of the positions 0, 1, ..; empty for an axis of numbers.
+    pub names: Vec<String>,
+}
+
+impl Axis {
+    /// An axis that holds all finite values, with a little room at both ends.
+    pub fn around(label: &str, values: impl Iterator<Item = f64>) -> Axis {
+        let finite = values.filter(|value| value.is_finite());
+        let (low, high) = finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
+            (low.min(value), high.max(value))
+        });
+        let (low, high) = if low <= high { (low, high) } else { (0.0, 1.0) };
+        let room = if high > low {
+            0.04 * (high - low)
+        } else {
+            0.5 * low.abs().max(1.0)
+        };
+        Axis::between(label, low - room, high + room)
+    }
+
+    /// An axis between two values.
+    pub fn between(label: &str, low: f64, high: f64) -> Axis {
+        Axis {
+            label: label.to_owned(),
+            low,
+            high,
+            names: Vec::new(),
+        }
+    }
+
+    /// A vertical axis of names, the first at the top.
+    pub fn named(label: &str, names: Vec<String>) -> Axis {
+        Axis {
+            label: label.to_owned(),
+            low: names.len() as f64 - 0.4,
+            high: -0.6,
+            names,
+        }
+    }
+
+    /// The ticks of a vertical axis of this height.
+    fn ticks(&self, height: f64) -> Ticks {
+        match self.names.len() {
+            0 => ticks(self.low, self.high, (height / 50.0).max(4.0) as usize),
+            count => Ticks {
+                values: (0..count).map(|at| at as f64).collect(),
+                decimals: 0,
+            },
+        }
+    }
+
+    /// The labels of these ticks.
+    fn labels(&self, height: f64) -> Vec<String> {
+        let Ticks { values, decimals } = self.ticks(height);
+        let label = |value: &f64| match self.names.get(*value as usize) {
+            Some(name) => shortened(name),
+            None => number(*value, decimals),
+        };
+        values.iter().map(label).collect()
+    }
+
+    /// Where a value lies, from 0 at the start to 1 at the end.
+    fn place(&self, value: f64) -> f64 {
+        (value - self.low) / (self.high - self.low)
+    }
+}
+
+/// How a mark looks in the legend.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Swatch {
+    /// A filled box.
+    Box,
+    /// A line.
+    Line,
+    /// A dot.
+    Dot,
+}
+
+/// A plot that grows mark by mark; marks outside the axes are cut off.
+#[derive(Clone, Debug)]
+pub struct Plot {
+    title: String,
+    size: (f64, f64),
+    x: Axis,
+    y: Axis,
+    /// The margin for the labels of the vertical axis.
+    left: f64,
+    marks: String,
+    legend: Vec<(Swatch, &'static str, String)>,
+}
+
+impl Plot {
+    /// An empty plot of this size in pixels.
+    pub fn new(title: &str, size: (f64, f64), x: Axis, y: Axis) -> Plot {
+        Plot {
+            title: title.to_owned(),
+            left: margin(&y.labels(size.1 - TOP - BOTTOM)),
+            size,
+            x,
+            y,
+            marks: String::new(),
+            legend: Vec::new(),
+        }
+    }
+
+    fn inner(&self) -> (f64, f64) {
+        (self.size.0 - self.left - RIGHT, self.size.1 - TOP - BOTTOM)
+    }
+
+    /// Pixels of a point, in the plot's inner rectangle.
+    fn at(&self, (x, y): (f64, f64)) -> (f64, f64) {
+        let (width, height) = self.inner();
+        // Far outside is outside: no number becomes too long to draw.
+        let pixel = |place: f64, size: f64| place.clamp(-9.0, 10.0) * size;
+        (
+            pixel(self.x.place(x), width),
+            pixel(1.0 - self.y.place(y), height),
+        )
+    }
+
+    fn path(&self, points: impl Iterator<Item = (f64, f64)>) -> String {
+        let mut path = String::new();
+        for point in points.filter(|(x, y)| x.is_finite() && y.is_finite()) {
+            let (x, y) = self.at(point);
+            let _ = write!(path, "{}{x:.1} {y:.1}", if path.is_empty() { "M" } else { "L" });
+        }
+        path
+    }
+
+    /// The area between two curves over the same `x`.
+    pub fn band(&mut self, class: &'static str, x: &[f64], low: &[f64], high: &[f64]) {
+        let there = x.iter().copied().zip(low.iter().copied());
+        let back = x.iter().copied().zip(high.iter().copied()).rev();
+        let path = self.path(there.chain(back));
+        let _ = writeln!(self.marks, r#"<path class="{class}" d="{path}Z"/>"#);
+    }
+
+    /// A line through points.
+    pub fn line(&mut self, class: &'static str, points: impl Iterator<Item = (f64, f64)>) {
+        let path = self.path(points);
+        let _ = writeln!(self.marks, r#"<path class="{class}" d="{path}"/>"#);
+    }
+
+    /// Vertical lines from `low` to `high` at `x`, as `(x, low, high)`.
+    pub fn bars(&mut self, class: &'static str, bars: impl Iterator<Item = (f64, f64, f64)>) {
+        let mut path = String::new();
+        for (x, low, high) in bars.filter(|(x, low, high)| (x + low + high).is_finite()) {
+            let ((x, start), (_, end)) = (self.at((x, low)), self.at((x, high)));
+            let _ = write!(path, "M{x:.1} {start:.1}V{end:.1}");
+        }
+        let _ = writeln!(self.marks, r#"<path class="{class}" d="{path}"/>"#);
+    }
+
+    /// Horizontal lines from `low` to `high` at `y`, as `(y, low, high)`.
+    pub fn rows(&mut self, class: &'static str, rows: impl Iterator<Item = (f64, f64, f64)>) {
+        let mut path = String::new();
+        for (y, low, high) in rows.filter(|(y, low, high)| (y + low + high).is_finite()) {
+            let ((start, y), (end, _)) = (self.at((low, y)), self.at((high, y)));
+            let _ = write!(path, "M{start:.1} {y:.1}H{end:.1}");
+        }
+        let _ = writeln!(self.marks, r#"<path class="{class}" d="{path}"/>"#);
+    }
+
+    /// Dots, as `(x, y, radius in pixels)`.
+    pub fn dots(&mut self, class: &'static str, dots: impl Iterator<Item = (f64, f64, f64)>) {
+        let _ = writeln!(self.marks, r#"<g class="{class}">"#);
+        for (x, y, radius) in dots.filter(|(x, y, _)| x.is_finite() && y.is_finite()) {
+            let (x, y) = self.at((x, y));
+            let _ = write!(self.marks, r#"<circle cx="{x:.1}" cy="{y:.1}" r="{radius:.1}"/>"#);
+        }
+        self.marks.push_str("</g>\n");
+    }
+
+    /// Says what a class of marks is.
+    pub fn legend(&mut self, swatch: Swatch, class: &'static str, text: &str) {
+        self.legend.push((swatch, class, text.to_owned()));
+    }
+
+    /// The plot as an `svg` element.
+    pub fn render(&self) -> String {
+        let (width, height) = self.inner();
+        let left = self.left;
+        let mut text = open(&self.title, self.size);
+        self.axes(&mut text);
+        let _ = write!(
+            text,
+            "<svg x=\"{left}\" y=\"{TOP}\" width=\"{width}\" height=\"{height}\">\n{}</svg>\n",
+            self.marks
+        );
+        let (bottom, right) = (TOP + height, self.left + width);
+        let _ = writeln!(text, r#"<path class="axis" d="M{left} {TOP}V{bottom}H{right}"/>"#);
+        self.draw_legend(&mut text);
+        text.push_str("</svg>\n");
+        text
+    }
+
+    fn axes(&self, text: &mut String) {
+        let (width, height) = self.inner();
+        let left = self.left;
+        let (bottom, right) = (TOP + height, self.left + width);
+        let Ticks { values, decimals } = ticks(self.x.low, self.x.high, (width / 66.0) as usize);
+        for value in values {
+            let x = self.left + self.at((value, self.y.low)).0;
+            let _ = writeln!(text, r#"<path class="grid" d="M{x:.1} {TOP}V{bottom}"/>"#);
+            let label = number(value, decimals);
+            let _ = writeln!(
+                text,
+                r#"<text x="{x:.1}" y="{:.1}" text-anchor="middle">{label}</text>"#,
+                bottom + 17.0
+            );
+        }
+        let labelled = self.y.ticks(height).values.into_iter().zip(self.y.labels(height));
+        for (value, label) in labelled {
+            let y = TOP + self.at((self.x.low, value)).1;
+            let _ = writeln!(text, r#"<path class="grid" d="M{left} {y:.1}H{right}"/>"#);
+            let _ = writeln!(
+                text,
+                r#"<text x="{:.1}" y="{:.1}" text-anchor="end">{}</text>"#,
+                self.left - 7.0,
+                y + 4.0,
+                escape(&label)
+            );
+        }
+        labels(text, (left, self.size), &self.x.label, &self.y.label);
+    }
+
+    /// In one line: its entries move together where they would not fit.
+    fn draw_legend(&self, text: &mut String) {
+        let (mut x, y) = (LEFT, 42.0);
+        let width = |label: &str| 24.0 + length(label);
+        let entries: f64 = self.legend.iter().map(|(_, _, label)| width(label)).sum();
+        let room = self.size.0 - LEFT - RIGHT - entries;
+        let gap = (room / self.legend.len().saturating_sub(1).max(1) as f64).clamp(4.0, 18.0);
+        for (swatch, class, label) in &self.legend {
+            let _ = match swatch {
+                Swatch::Box => writeln!(
+                    text,
+                    r#"<rect class="{class}" x="{x:.1}" y="{}" width="18" height="11"/>"#,
+                    y - 6.0
+                ),
+                Swatch::Line => writeln!(text, r#"<path class="{class}" d="M{x:.1} {y}h18"/>"#),
+                Swatch::Dot => writeln!(
+                    text,
+                    r#"<g class="{class}"><circle cx="{:.1}" cy="{y}" r="3.5"/></g>"#,
+                    x + 9.0
+                ),
+            };
+            let _ = writeln!(
+                text,
+                r#"<text x="{:.1}" y="{:.1}">{}</text>"#,
+                x + 24.0,
+                y + 4.0,
+                escape(label)
+            );
+            x += width(label) + gap;
+        }
+    }
+}
+
+/// About how long a label is.
+fn length(label: &str) -> f64 {
+    let wide = label.chars().filter(|letter| "mwMW%".contains(*letter)).count();
+    label.chars().count() as f64 * LETTER + wide as f64 * WIDER
+}
+
+/// Letters of a name on an axis, at most.
+const NAME: usize = 24;
+
+fn shortened(name: &str) -> String {
+    match name.chars().count() > NAME {
+        true => name.chars().take(NAME - 1).chain(['\u{2026}']).collect(),
+        false => name.to_owned(),
+    }
+}
+
+/// The margin for the labels of a vertical axis.
+fn margin(labels: &[String]) -> f64 {
+    let longest = labels.iter().map(|label| length(label));
+    longest.fold(LEFT, |margin, length| margin.max(length + 32.0))
+}
+
+/// A square of counts: one row per true class, one column per predicted class, which have these names or their numbers.
+pub fn matrix(title: &str, counts: &[Vec<usize>], names: &[String]) -> String {
+    let names: Vec<String> = match names.len() == counts.len() {
+        true => names.iter().map(|name| shortened(name)).collect(),
+        false => (0..counts.len()).map(|class| class.to_string()).collect(),
+    };
+    let classes = counts.len().max(1);
+    let cell = (360.0 / classes as f64).clamp(14.0, 70.0);
+    let side = cell * classes as f64;
+    let left = margin(&names);
+    let longest = names.iter().map(|name| length(name)).fold(0.0, f64::max);
+    // Names that are wider than a column are turned by 40 degrees.
+    let is_turned = longest > cell - 4.0;
+    let deeper = if is_turned { 0.65 * longest } else { 0.0 };
+    // Letters of a title are a sixth wider.
+    let room = LEFT + 1.17 * length(title) + RIGHT;
+    let size = ((left + side + RIGHT).max(room), TOP + side + BOTTOM + deeper);
+    let mut text = open(title, size);
+    for (row, counts) in counts.iter().enumerate() {
+        let total = counts.iter().sum::<usize>().max(1) as f64;
+        let y = TOP + row as f64 * cell;
+        for (column, &count) in counts.iter().enumerate() {
+            let x = left + column as f64 * cell;
+            // The root makes the few mistakes visible beside the many right answers.
+            let share = (count as f64 / total).sqrt();
+            let _ = writeln!(
+                text,
+                r#"<rect class="cell" fill-opacity="{share:.2}" x="{x:.1}" y="{y:.1}" width="{cell:.1}" height="{cell:.1}"/>"#
+            );
+            if count > 0 && cell >= 22.0 {
+                let class = if share > 0.5 { "on" } else { "off" };
+                let (x, y) = (x + cell / 2.0, y + cell / 2.0 + 4.0);
+                let _ = writeln!(
+                    text,
+                    r#"<text class="{class}" x="{x:.1}" y="{y:.1}" text-anchor="middle">{count}</text>"#
+                );
+            }
+        }
+        let name = escape(&names[row]);
+        let (x, y) = (left + (row as f64 + 0.5) * cell, y + cell / 2.0 + 4.0);
+        let _ = writeln!(
+            text,
+            r#"<text x="{:.1}" y="{y:.1}" text-anchor="end">{name}</text>"#,
+            left - 7.0
+        );
+        let below = TOP + side + 17.0;
+        let _ = match is_turned {
+            true => writeln!(
+                text,
+                r#"<text transform="translate({x:.1} {below:.1}) rotate(-40)" text-anchor="end">{name}</text>"#
+            ),
+            false => writeln!(
+                text,
+                r#"<text x="{x:.1}" y="{below:.1}" text-anchor="middle">{name}</text>"#
+            ),
+        };
+    }
+    let drawn = (left + side + RIGHT, size.1);
+    labels(&mut text, (left, drawn), "predicted class", "true class");
+    text.push_str("</svg>\n");
+    text
+}
+
+fn open(title: &str, (width, height): (f64, f64)) -> String {
+    let title = escape(title);
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"plot\" viewBox=\"0 0 {width:.0} {height:.0}\" \
+         width=\"{width:.0}\" height=\"{height:.0}\" role=\"img\" aria-label=\"{title}\">\n\
+         <text class=\"title\" x=\"{LEFT}\" y=\"22\">{title}</text>\n"
+    )
+}
+
+fn labels(text: &mut String, (left, (width, height)): (f64, (f64, f64)), x: &str, y: &str) {
+    let middle = (left + width - RIGHT) / 2.0;
+    let _ = writeln!(
+        text,
+        r#"<text x="{middle:.1}" y="{:.1}" text-anchor="middle">{}</text>"#,
+        height - 12.0,
+        escape(x)
+    );
+    let middle = (TOP + height - BOTTOM) / 2.0;
+    let _ = writeln!(
+        text,
+        r#"<text transform="translate(16 {middle:.1}) rotate(-90)" text-anchor="middle">{}</text>"#,
+        escape(y)
+    );
+}
+
+/// A plot as a file of its own, with its style and a ground.
+pub fn standalone(plot: &str) -> String {
+    match plot.split_once(">\n") {
+        Some((open, rest)) => {
+            format!(
+                "{open}>\n<style>\n{STYLE}</style>\n<rect class=\"ground\" width=\"100%\" height=\"100%\"/>\n{rest}"
+            )
+        }
+        None => plot.to_owned(),
+    }
+}
+
+/// A tick's label.
+fn number(value: f64, decimals: usize) -> String {
+    // Minus zero is zero.
+    let value = if value == 0.0 { 0.0 } else { value };
+    if value.abs() >= 1e6 || decimals > 5 {
+        format!("{value:.1e}")
+    } else {
+        format!("{value:.decimals$}").replace('-', "\u{2212}")
+    }
+}
+
+/// Text as the content of an element or an attribute.
+pub fn escape(text: &str) -> String {
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn unit(low: f64, high: f64) -> Plot {
+        let axis = Axis::between("x", low, high);
+        Plot::new(
+            "t",
+            (LEFT + RIGHT + 100.0, TOP + BOTTOM + 100.0),
+            axis.clone(),
+            axis,
+        )
+    }
+
+    #[test]
+    fn labels_with_many_digits_have_room() {
+        let of = |low: f64, high: f64| {
+            let (x, y) = (Axis::between("x", 0.0, 1.0), Axis::between("y", low, high));
+            Plot::new("t", (720.0, 420.0), x, y).left
+        };
+        assert_eq!(of(0.0, 1.0), LEFT);
+        // Six letters, and room for the title of the axis.
+        assert!(of(1.5362, 1.5368) >= 6.0 * LETTER + 30.0);
+    }
+
+    #[test]
+    fn pixels_grow_right_and_down() {
+        let plot = unit(0.0, 2.0);
+        assert_eq!(plot.at((0.0, 0.0)), (0.0, 100.0));
+        assert_eq!(plot.at((1.0, 2.0)), (50.0, 0.0));
+    }
+
+    #[test]
+    fn what_is_not_finite_is_not_drawn() {
+        let mut plot = unit(0.0, 2.0);
+        plot.line("mean", [(0.0, f64::NAN), (1.0, 1.0)].into_iter());
+        assert!(plot.render().contains(r#"d="M50.0 50.0""#));
+    }
+
+    #[test]
+    fn text_is_escaped() {
+        assert_eq!(escape("a<b & \"c\""), "a&lt;b &amp; &quot;c&quot;");
+    }
+
+    #[test]
+    fn an_axis_around_nothing_or_one_value_has_a_length() {
+        for values in [vec![], vec![3.0], vec![f64::NAN]] {
+            let axis = Axis::around("x", values.into_iter());
+            assert!(axis.low < axis.high);
+        }
+    }
+
+    /// The last entry of a long legend ends within the plot, and those of a short one stay apart.
+    #[test]
+    fn a_legend_fits() {
+        let last = |labels: &[&str]| {
+            let axis = || Axis::between("", 0.0, 1.0);
+            let mut plot = Plot::new("", (460.0, 320.0), axis(), axis());
+            labels
+                .iter()
+                .for_each(|label| plot.legend(Swatch::Line, "mean", label));
+            let text = plot.render();
+            let end = text.rfind("h18").unwrap_or_default();
+            let start = text[..end].rfind("d=\"M").unwrap_or_default() + 4;
+            let x = text[start..end].split(' ').next().map(str::parse::<f64>);
+            x.and_then(Result::ok).unwrap_or(f64::NAN)
+        };
+        let long = ["maximum", "diagonal", "1000 selected", "1000 random"];
+        let end = last(&long) + 24.0 + length("1000 random");
+        assert!((end - (460.0 - RIGHT)).abs() < 0.1, "{end}");
+        assert!((last(&["a", "b"]) - (LEFT + 24.0 + LETTER + 18.0)).abs() < 0.1);
+    }
+}

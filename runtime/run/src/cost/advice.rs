@@ -1,0 +1,78 @@
+//! The diagnostic about an inference that needs too much memory, with what would need less.
+
+use super::fitting::{self, Offer};
+use super::{peaks, precision};
+use bnnc_abi::laplace::Laplace;
+use bnnc_abi::manifest::{Infer, Manifest};
+use bnnc_base::diagnostic::{Diagnostic, Fault};
+use bnnc_core::codes::{TOO_LITTLE_MEMORY, error, size};
+use bnnc_methods::laplace::memory;
+
+/// The prediction for one infer of a manifest is above the limit.
+pub fn too_little_memory(manifest: &Manifest, infer: &Infer, limit: u64) -> Diagnostic {
+    let name = &infer.name;
+    let text = format!(
+        "`{name}` needs {} of memory, the limit is {}",
+        size(infer.cost.peak_bytes),
+        size(limit)
+    );
+    let mut diagnostic = error(&TOO_LITTLE_MEMORY, Fault::Program, text);
+    let earlier = peaks::earlier(manifest, infer);
+    if earlier > 0 {
+        let text = format!(
+            "of these, {} hold the results of the infers before it",
+            size(earlier)
+        );
+        diagnostic = diagnostic.note(text);
+    }
+    if peaks::fits_alone(manifest, infer, limit) {
+        let help = format!("it would fit without the infers that it does not need: `--only {name}`");
+        diagnostic = diagnostic.help(help);
+    }
+    match infer.laplace() {
+        Some(laplace) => too_large((manifest, infer), laplace, limit, diagnostic),
+        None => diagnostic.help(bnnc_methods::of(infer).smaller()),
+    }
+}
+
+/// An approximation whose matrices, most of all, take too much.
+fn too_large(
+    (manifest, infer): (&Manifest, &Infer),
+    laplace: &Laplace,
+    limit: u64,
+    mut diagnostic: Diagnostic,
+) -> Diagnostic {
+    if let Some(bytes) = precision(manifest, infer) {
+        diagnostic = diagnostic.note(format!(
+            "the {} precision of {} weights alone takes {}",
+            memory::name(laplace.options.structure),
+            memory::selected(laplace),
+            size(bytes)
+        ));
+    }
+    if let Some(bytes) = memory::choosing(laplace) {
+        diagnostic = diagnostic.note(format!(
+            "`by = marginal` chooses by the full precision of all {} weights, which alone takes {}",
+            memory::all(laplace),
+            size(bytes)
+        ));
+    }
+    let offers = fitting::offers(manifest, infer, limit);
+    if offers.is_empty() {
+        let help = "no smaller approximation that was tried would fit: what is left are the data, the search and the predictions, of which a smaller \
+                    `batch` and fewer `predictive_draws` may need less";
+        return diagnostic.help(help);
+    }
+    offers.iter().fold(diagnostic, |diagnostic, offer| {
+        diagnostic.help(match offer {
+            Offer::Subnetwork { size, options } => {
+                format!("the largest subnetwork that would fit has {size} weights: `{options}`")
+            }
+            Offer::Chosen(options) => format!("it would fit with less to choose by: `{options}`"),
+            Offer::Rows(rows) => {
+                format!("the largest kernel that would fit is of {rows} random rows: `structure = functional({rows})`")
+            }
+            Offer::Diagonal => "`structure = diagonal` would fit for the same weights".to_owned(),
+        })
+    })
+}

@@ -1,0 +1,226 @@
+//! What would fit into a limit in the place of a Laplace approximation that does not: the cost model is asked for each.
+
+use super::{peaks, trained};
+use bnnc_abi::code::Artifact;
+use bnnc_abi::laplace::{Laplace, Over, Score, Smaller, Structure};
+use bnnc_abi::manifest::{Infer, Manifest, Work};
+use bnnc_abi::plan::Plan;
+use bnnc_methods::laplace::memory;
+use std::sync::Arc;
+
+/// How many sizes above one that fits are tried: blocks of rows become smaller as subnetworks grow, and with them the memory of a program.
+const ABOVE: usize = 64;
+
+/// What would fit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Offer {
+    /// A subnetwork of so many weights; with one more it would not fit.
+    Subnetwork {
+        /// The weights.
+        size: usize,
+        /// What to write.
+        options: String,
+    },
+    /// The subnetwork that is asked for, chosen by what needs less: what to write.
+    Chosen(String),
+    /// A kernel of so many rows that are chosen at random; with one more it would not fit.
+    Rows(usize),
+    /// A diagonal precision of the same weights.
+    Diagonal,
+}
+
+/// What would fit into `limit` bytes in the place of one infer of a manifest that has its schemas.
+pub fn offers(manifest: &Manifest, infer: &Infer, limit: u64) -> Vec<Offer> {
+    let position = manifest.infers.iter().position(|own| own.name == infer.name);
+    let (Some(position), Some(laplace)) = (position, infer.laplace()) else {
+        return Vec::new();
+    };
+    let mut room = Room {
+        manifest: manifest.clone(),
+        position,
+        limit,
+    };
+    let mut offers = Vec::new();
+    let mut most = 0;
+    for by in scores(laplace) {
+        let of_size = |size| as_subnetwork(infer, laplace, (size, &by));
+        let wanted = wanted(laplace);
+        let size = room.largest(wanted, &of_size);
+        // What chooses at a lower price is offered where more weights fit.
+        if size > most {
+            most = size;
+            let options = written(laplace, (size, &by));
+            let is_whole = size == wanted && laplace.options.over.is_subnetwork();
+            offers.push(match is_whole {
+                true => Offer::Chosen(options),
+                false => Offer::Subnetwork { size, options },
+            });
+        }
+    }
+    if let Structure::Functional(chosen) = laplace.options.structure {
+        let all = trained(manifest, infer)
+            .unwrap_or(0)
+            .min(chosen.unwrap_or(usize::MAX));
+        let rows = room.largest(all.saturating_sub(1), &|rows| with_rows(infer, laplace, rows));
+        offers.extend((rows > 0).then_some(Offer::Rows(rows)));
+    }
+    match &laplace.smaller {
+        Some(smaller) if laplace.independent && room.fits(as_diagonal(infer, laplace, smaller)) => {
+            offers.push(Offer::Diagonal);
+        }
+        Some(_) | None => {}
+    }
+    offers
+}
+
+/// The weights that are asked for: those of the subnetwork, else all that it could choose among.
+fn wanted(laplace: &Laplace) -> usize {
+    match &laplace.smaller {
+        Some(smaller) => smaller.weights.iter().map(|weights| weights.elements).sum(),
+        None => memory::selected(laplace),
+    }
+}
+
+/// What may rank the weights: as it is said, and as it needs the least.
+fn scores(laplace: &Laplace) -> Vec<Score> {
+    match &laplace.options.over {
+        Over::Subnetwork { by, .. } if *by == Score::Marginal => vec![Score::Marginal, Score::Diagonal],
+        Over::Subnetwork { by, .. } => vec![by.clone()],
+        Over::All | Over::LastLayer | Over::Names(_) => match (laplace.options.structure, &laplace.smaller) {
+            (Structure::Diagonal, _) | (_, None) => Vec::new(),
+            (_, Some(_)) => vec![Score::Diagonal],
+        },
+    }
+}
+
+/// The options that ask for a subnetwork.
+fn written(laplace: &Laplace, (size, by): (usize, &Score)) -> String {
+    let by = match by {
+        Score::Diagonal if !laplace.options.over.is_subnetwork() => String::new(),
+        score => format!(", by = {}", score.word()),
+    };
+    let structure = match laplace.options.structure {
+        Structure::Full | Structure::Diagonal => "",
+        Structure::Kronecker | Structure::LowRank(_) | Structure::Functional(_) => "structure = full, ",
+    };
+    format!("{structure}over = subnetwork({size}{by})")
+}
+
+/// The infer with a subnetwork of so many weights.
+fn as_subnetwork(infer: &Infer, laplace: &Laplace, (size, by): (usize, &Score)) -> Infer {
+    let mut laplace = laplace.clone();
+    let mut infer = infer.clone();
+    if let Some(smaller) = laplace.smaller.take() {
+        let planned = |plan: &Plan| planned(&laplace, plan);
+        let (selected, squares) = (planned(&smaller.selected), planned(&smaller.squares));
+        of_all(&mut infer, &mut laplace, &smaller);
+        laplace.programs.selected = Some(selected);
+        laplace.programs.squares = Some(squares);
+        laplace.options.structure = Structure::Full;
+    }
+    if *by != Score::Marginal {
+        laplace.programs.jacobian = None;
+    }
+    laplace.options.over = Over::Subnetwork {
+        size: size as f64,
+        by: by.clone(),
+    };
+    infer.work = Work::Laplace(Box::new(laplace));
+    infer
+}
+
+/// The infer with a kernel of so many rows.
+fn with_rows(infer: &Infer, laplace: &Laplace, rows: usize) -> Infer {
+    let mut laplace = laplace.clone();
+    let mut infer = infer.clone();
+    laplace.options.structure = Structure::Functional(Some(rows));
+    infer.work = Work::Laplace(Box::new(laplace));
+    infer
+}
+
+/// The infer with a diagonal precision of the same weights.
+fn as_diagonal(infer: &Infer, laplace: &Laplace, smaller: &Smaller) -> Infer {
+    let mut laplace = laplace.clone();
+    let mut infer = infer.clone();
+    let (squares, spread) = (
+        planned(&laplace, &smaller.diagonal),
+        planned(&laplace, &smaller.spread),
+    );
+    without_jacobians(&mut laplace);
+    laplace.programs.squares = Some(squares);
+    laplace.programs.spread = Some(spread);
+    laplace.options.structure = Structure::Diagonal;
+    infer.work = Work::Laplace(Box::new(laplace));
+    infer
+}
+
+/// Makes all weights those that are approximated, without whole Jacobians.
+fn of_all(infer: &mut Infer, laplace: &mut Laplace, smaller: &Smaller) {
+    infer.predict = planned(laplace, &smaller.predict);
+    infer.sites = planned(laplace, &smaller.sites);
+    laplace.weights.clone_from(&smaller.weights);
+    laplace.programs.products = smaller.products.as_ref().map(|plan| planned(laplace, plan));
+    without_jacobians(laplace);
+}
+
+/// Takes away what only whole Jacobians and Kronecker factors need.
+fn without_jacobians(laplace: &mut Laplace) {
+    laplace.blocks = Vec::new();
+    let programs = &mut laplace.programs;
+    programs.jacobian = None;
+    programs.factors = None;
+    programs.turned = None;
+}
+
+/// A plan in the place of a program whose memory is asked for. The code, which is of another one, is never run.
+fn planned(laplace: &Laplace, plan: &Plan) -> Artifact {
+    Artifact {
+        plan: Arc::new(plan.clone()),
+        code: laplace.programs.rows.code.clone(),
+    }
+}
+
+/// A place among infers, and a limit.
+struct Room {
+    manifest: Manifest,
+    position: usize,
+    limit: u64,
+}
+
+impl Room {
+    /// Whether an infer fits in this place.
+    fn fits(&mut self, infer: Infer) -> bool {
+        self.manifest.infers[self.position] = infer;
+        let peak = peaks(&self.manifest, self.manifest.infers.iter())
+            .get(self.position)
+            .copied()
+            .flatten();
+        peak.is_some_and(|peak| peak.bytes <= self.limit)
+    }
+
+    /// The largest size at which an infer fits, where it does not with one more; 0 where it fits with none. At most `all`.
+    fn largest(&mut self, all: usize, of_size: &dyn Fn(usize) -> Infer) -> usize {
+        let mut found = 0;
+        let mut start = Some(1).filter(|one| *one <= all && self.fits(of_size(*one)));
+        while let Some(fitting) = start {
+            found = self.end_of(fitting, all, of_size);
+            let above = (1..=ABOVE).rev().map(|step| found + found * step / ABOVE);
+            let mut above = above.filter(|size| *size > found && *size <= all);
+            start = above.find(|size| self.fits(of_size(*size)));
+        }
+        found
+    }
+
+    /// A size from one that fits on, above which the next does not fit.
+    fn end_of(&mut self, fitting: usize, all: usize, of_size: &dyn Fn(usize) -> Infer) -> usize {
+        let (mut fits, mut fails) = (fitting, all + 1);
+        while fails - fits > 1 {
+            let middle = fits + (fails - fits) / 2;
+            match self.fits(of_size(middle)) {
+                true => fits = middle,
+                false => fails = middle,
+            }
+        }
+        fits
+    }
+}

@@ -1,0 +1,102 @@
+//! The most that a run holds at each of its infers, beside what those before it left.
+
+use crate::cost::{computing, data, kept_of, multiplies, predictions};
+use bnnc_abi::manifest::{Infer, Manifest, Start};
+use bnnc_core::memory::sum;
+use bnnc_kernels::matmul;
+use std::collections::{HashMap, HashSet};
+
+/// The peak of an infer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Peak {
+    /// All that is held then.
+    pub bytes: u64,
+    /// Of these, the results of the infers before it.
+    pub earlier: u64,
+}
+
+/// What the results of the infers before this one hold at its peak, in bytes.
+pub fn earlier(manifest: &Manifest, infer: &Infer) -> u64 {
+    let at = manifest.infers.iter().position(|own| own.name == infer.name);
+    let peak = at.and_then(|at| *peaks(manifest, manifest.infers.iter()).get(at)?);
+    peak.map_or(0, |peak| peak.earlier)
+}
+
+/// Whether an infer fits into `limit` bytes where only it is run, and those that it needs.
+pub fn fits_alone(manifest: &Manifest, infer: &Infer, limit: u64) -> bool {
+    let mut wanted = HashSet::from([&*infer.name]);
+    // Each comes after those that it needs.
+    for infer in manifest.infers.iter().rev() {
+        if wanted.contains(&*infer.name) {
+            wanted.extend(infer.needs());
+        }
+    }
+    let alone = manifest
+        .infers
+        .iter()
+        .filter(|infer| wanted.contains(&*infer.name));
+    let is_within = |peak: &Option<Peak>| peak.is_none_or(|peak| peak.bytes <= limit);
+    peaks(manifest, alone).iter().all(is_within)
+}
+
+/// The peak of each of these infers, in the order in which they run; none where nothing is known of its data.
+pub(super) fn peaks<'a>(manifest: &Manifest, infers: impl Iterator<Item = &'a Infer>) -> Vec<Option<Peak>> {
+    // Of data, and of the results of infers.
+    let (mut kept, mut found) = (0, 0);
+    let mut read = HashSet::new();
+    let (mut workspace, mut packed) = (0, 0);
+    let mut iterates: HashMap<String, usize> = HashMap::new();
+    let mut members: HashMap<String, usize> = HashMap::new();
+    let mut peak = |infer: &Infer| -> Option<Peak> {
+        let spec = manifest.data.iter().find(|spec| spec.name == infer.data)?;
+        let schema = manifest.schemas.get(&infer.data)?;
+        let method = bnnc_methods::of(infer);
+        let planned = method.iterates(schema.train, &|name| iterates.get(name).copied().unwrap_or(0));
+        iterates.insert(infer.name.clone(), planned);
+        let before = match &infer.start {
+            Some(Start::Infer(name)) => members.get(name).copied().unwrap_or(1),
+            Some(Start::File(_)) | None => 1,
+        };
+        let several = method.members(before);
+        members.insert(infer.name.clone(), several);
+        let planned = method.planned(planned, several);
+        let data = data(spec, schema);
+        let splits = schema.splits.max(1) as u64;
+        let is_read = !read.insert(infer.data.clone());
+        let reading = match is_read {
+            true => 0,
+            false => sum(&[kept, found, data.file, data.table]),
+        };
+        if !is_read {
+            // With several splits the table is kept, with one the rows.
+            kept += if splits > 1 { data.table } else { data.rows };
+        }
+        if multiplies(infer) {
+            workspace = matmul::WORKSPACE_BYTES as u64;
+        }
+        packed = method.packed(infer.examples(schema.train)).max(packed);
+        let results = predictions(infer, schema) + if splits > 1 { data.rows } else { 0 };
+        // At the last split: what the others left, and what the one before it left for the table of results.
+        let held = kept_of(infer, (infer.examples(schema.train), planned));
+        let others = sum(&[(splits - 1).saturating_mul(held), (splits - 1).min(1) * results]);
+        let cutting = match (splits > 1, is_read) {
+            (true, _) => data.parts + data.rows,
+            (false, false) => data.parts + data.table,
+            (false, true) => 0,
+        };
+        let own = if splits > 1 { data.rows } else { 0 };
+        let working = sum(&[
+            workspace,
+            packed,
+            computing(manifest, infer, schema, planned),
+            own,
+        ]);
+        let earlier = found;
+        found = sum(&[found, splits.saturating_mul(held), results]);
+        Some(Peak {
+            bytes: reading.max(sum(&[kept, earlier, others, cutting.max(working)])),
+            earlier,
+        })
+    };
+    infers.map(&mut peak).collect()
+}

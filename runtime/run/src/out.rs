@@ -1,0 +1,391 @@
+//! The output folder: `result.json`, `posterior.safetensors`, `predictions.csv`, the report with its plots, what
+//! `bnnc predict` needs, the inventory of all files ([`crate::folder`]), draws of the posterior as `posterior.zarr`, and of Markov chains `stan/INFER_CHAIN.csv`.
+
+use crate::folder::{self, Staging};
+use bnnc_abi::data::Schema;
+use bnnc_abi::manifest::{Infer, Manifest, Output, OutputKind};
+use bnnc_audit::Ranges;
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::shape::Sizes;
+use bnnc_core::codes;
+use bnnc_core::columns;
+use bnnc_core::context::{Context, Stop};
+use bnnc_core::fingerprint::Fingerprint;
+use bnnc_core::states::Values;
+use bnnc_data::write::{self, ResultColumn};
+use bnnc_data::{Preparation, Rows};
+use bnnc_inference::outcome::{Outcome, RunResult};
+use bnnc_kernels::pool::Pool;
+use bnnc_laplace::posterior::Array;
+use bnnc_report::export::{Export, Subject, approximation};
+use bnnc_report::replicates::{self, Check};
+use bnnc_report::result;
+use safetensors::tensor::SafeTensors;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use std::collections::{BTreeMap, HashMap};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What a later `bnnc predict` must know of a run.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct SavedRun {
+    /// The program's path.
+    pub program: PathBuf,
+    /// Its text, which may have been edited since.
+    pub text: String,
+    /// The options that shaped it, as given on the command line.
+    pub settings: Vec<String>,
+    /// `--data` options.
+    pub data: Vec<String>,
+    /// The seed.
+    pub seed: u64,
+    /// `--precision`, if given.
+    pub precision: Option<String>,
+    /// The rewrites that were switched off.
+    pub without: Vec<String>,
+    /// The checksum of the library that the program was compiled with.
+    pub library: u64,
+    /// The data items as they were when the program was compiled: the files may have changed since.
+    pub schemas: BTreeMap<String, Schema>,
+    /// How rows are prepared, by infer.
+    pub preparations: BTreeMap<String, Preparation>,
+    /// The inputs that were trained on, by infer.
+    #[serde(default)]
+    pub ranges: BTreeMap<String, Ranges>,
+    /// What the numbers of the run depend on.
+    pub fingerprint: Fingerprint,
+}
+
+/// The names of the files and folders that a run writes into its folder.
+pub fn names(manifest: &Manifest) -> Vec<String> {
+    let mut names: Vec<String> = ["result.json", "report.html", folder::POSTERIOR, folder::PROGRAM]
+        .map(str::to_owned)
+        .to_vec();
+    for infer in &manifest.infers {
+        let stems = [
+            ("predictions", "csv"),
+            ("predictive", "svg"),
+            ("posterior", "zarr"),
+        ];
+        names.extend(stems.map(|(stem, extension)| name(manifest, stem, &infer.name, extension)));
+        if infer.sampling().is_some() {
+            names.push("stan".to_owned());
+        }
+    }
+    names.sort();
+    names.dedup();
+    names
+}
+
+/// Writes everything, in the place of the results that an earlier run left in the folder.
+///
+/// # Errors
+/// A file that cannot be written. The earlier results are whole then, unless it happened while they were replaced.
+pub fn write(
+    folder: &Path,
+    manifest: &Manifest,
+    result: &RunResult,
+    saved: SavedRun,
+) -> Result<(), Diagnostic> {
+    let staging = Staging::begin(folder)?;
+    let fingerprint = saved.fingerprint.clone();
+    stage(staging.path(), manifest, result, saved)?;
+    let failed = result.stopped.is_some() && result.outcomes.is_empty();
+    staging.commit(&fingerprint, failed)
+}
+
+/// Writes everything into a folder without results.
+fn stage(
+    folder: &Path,
+    manifest: &Manifest,
+    result: &RunResult,
+    mut saved: SavedRun,
+) -> Result<(), Diagnostic> {
+    for outcome in &result.outcomes {
+        saved
+            .preparations
+            .insert(outcome.name.clone(), outcome.dataset.preparation.clone());
+        let Some(infer) = manifest.infers.iter().find(|infer| infer.name == outcome.name) else {
+            continue;
+        };
+        if let Some(spec) = manifest.data.iter().find(|spec| spec.name == infer.data) {
+            let ranges = bnnc_audit::ranges(infer, spec, &outcome.dataset);
+            saved.ranges.insert(infer.name.clone(), ranges);
+        }
+        let mut columns = outcome.predictions.clone();
+        let rows = scored(outcome);
+        let lead = columns::places(rows, rows.count).len();
+        columns.splice(lead..lead, targets(infer, outcome));
+        write::csv(
+            &folder.join(name(manifest, "predictions", &outcome.name, "csv")),
+            &columns,
+        )?;
+    }
+    posterior(folder, manifest, result)?;
+    draws(folder, manifest, result)?;
+    let checks = checks(folder, manifest, result)?;
+    pictures(folder, manifest, result, (&saved.text, &checks))?;
+    let mut value = result::json(manifest, result);
+    value["source"] = json!(saved.text);
+    for (outcome, checks) in result.outcomes.iter().zip(&checks) {
+        let of_outputs = checks.iter().map(|check| (check.column.clone(), check.json()));
+        value["infer"][&outcome.name]["checks"] = Value::Object(of_outputs.collect());
+    }
+    let text = serde_json::to_string_pretty(&value).unwrap_or_default();
+    write_text(&folder.join("result.json"), &text)?;
+    let saved = serde_json::to_string_pretty(&saved).unwrap_or_default();
+    write_text(&folder.join(folder::PROGRAM), &saved)
+}
+
+/// `predictions.csv` for one infer, `predictions.NAME.csv` for several.
+fn name(manifest: &Manifest, stem: &str, infer: &str, extension: &str) -> String {
+    match manifest.infers.len() {
+        1 => format!("{stem}.{extension}"),
+        _ => format!("{stem}.{infer}.{extension}"),
+    }
+}
+
+/// The draws of every inference, for other tools.
+fn draws(folder: &Path, manifest: &Manifest, result: &RunResult) -> Result<(), Diagnostic> {
+    let context = Context::new(Arc::new(Pool::new(1)), manifest.seed);
+    for outcome in &result.outcomes {
+        let infer = manifest.infers.iter().find(|infer| infer.name == outcome.name);
+        let (Some(infer), Some(last)) = (infer, outcome.splits.last()) else {
+            continue;
+        };
+        let of = Subject {
+            infer,
+            outcome,
+            context: &context,
+        };
+        let zarr = folder.join(name(manifest, "posterior", &infer.name, "zarr"));
+        match last.found.sampled() {
+            Some(sampled) => {
+                let (export, stan) = (Export { of, sampled }, folder.join("stan"));
+                export.zarr(&zarr).or_else(|stop| unwritten(stop, &zarr))?;
+                export.stan(&stan).or_else(|stop| unwritten(stop, &stan))?;
+            }
+            None => approximation(&of, &*last.found, &zarr).or_else(|stop| unwritten(stop, &zarr))?,
+        }
+    }
+    Ok(())
+}
+
+/// Why a file could not be made.
+fn unwritten(stop: Stop, path: &Path) -> Result<(), Diagnostic> {
+    match stop {
+        Stop::Diagnostics(found) => found.into_iter().next().map_or(Ok(()), Err),
+        Stop::Interrupted => Ok(()),
+        Stop::Fault(fault) => Err(codes::cannot_write(path, &fault.to_string())),
+    }
+}
+
+/// The prior and posterior predictive checks of each outcome, by its outputs.
+fn checks(folder: &Path, manifest: &Manifest, result: &RunResult) -> Result<Vec<Vec<Check>>, Diagnostic> {
+    let context = Context::new(Arc::new(Pool::new(1)), manifest.seed);
+    let of = |outcome: &Outcome| {
+        let mut infers = manifest.infers.iter();
+        let Some(infer) = infers.find(|infer| infer.name == outcome.name) else {
+            return Ok(Vec::new());
+        };
+        let found = replicates::checks(infer, outcome, &context);
+        found.or_else(|stop| unwritten(stop, &folder.join("report.html")).map(|()| Vec::new()))
+    };
+    result.outcomes.iter().map(of).collect()
+}
+
+/// `report.html` of a program with this text and these checks, and the main plot of each infer as `predictive.svg`.
+fn pictures(
+    folder: &Path,
+    manifest: &Manifest,
+    result: &RunResult,
+    (program, checks): (&str, &[Vec<Check>]),
+) -> Result<(), Diagnostic> {
+    let report = match bnnc_report::report(manifest, result, program, checks) {
+        Ok(report) => report,
+        Err(stop) => return unwritten(stop, &folder.join("report.html")),
+    };
+    for (infer, svg) in &report.main {
+        write_text(&folder.join(name(manifest, "predictive", infer, "svg")), svg)?;
+    }
+    write_text(&folder.join("report.html"), &report.html)
+}
+
+fn write_text(path: &Path, text: &str) -> Result<(), Diagnostic> {
+    write::atomically(path, |writer| {
+        writer.write_all(text.as_bytes())?;
+        writer.write_all(b"\n")
+    })
+}
+
+/// The rows that were scored.
+fn scored(outcome: &Outcome) -> &Rows {
+    match outcome.tested {
+        true => &outcome.dataset.test,
+        false => &outcome.dataset.train,
+    }
+}
+
+/// What was observed in the rows that were scored, where that is a number for each.
+fn targets(infer: &Infer, outcome: &Outcome) -> Vec<(String, ResultColumn)> {
+    let rows = scored(outcome);
+    let column = |output: &Output| {
+        let name = infer.column(output).to_owned();
+        let values = match output.kind {
+            OutputKind::Real => ResultColumn::Real(rows.original(&name).ok()?),
+            OutputKind::Count | OutputKind::Bool => ResultColumn::Int(whole(rows, &name)?),
+            OutputKind::Classes(count) => {
+                let classes = whole(rows, &name)?;
+                match infer.names.classes(&output.name, count) {
+                    Some(names) => {
+                        let named = |class: &i64| names.get(usize::try_from(*class).ok()?).cloned();
+                        ResultColumn::Text(classes.iter().map(named).collect::<Option<_>>()?)
+                    }
+                    None => ResultColumn::Int(classes),
+                }
+            }
+        };
+        (values.len() == rows.count).then_some((name, values))
+    };
+    infer.outputs.iter().filter_map(column).collect()
+}
+
+/// A column of integers.
+fn whole(rows: &Rows, name: &str) -> Option<Vec<i64>> {
+    Some(rows.ints(name).ok()?.into_iter().map(i64::from).collect())
+}
+
+/// One tensor per parameter and infer, `INFER/STATE`, as `F64`; those of several splits end in `#SPLIT`.
+fn posterior(folder: &Path, manifest: &Manifest, result: &RunResult) -> Result<(), Diagnostic> {
+    let mut tensors: Vec<Array<'_>> = Vec::new();
+    for outcome in &result.outcomes {
+        let Some(infer) = manifest.infers.iter().find(|infer| infer.name == outcome.name) else {
+            continue;
+        };
+        for split in &outcome.splits {
+            let suffix = if outcome.splits.len() > 1 {
+                format!("#{}", split.split)
+            } else {
+                String::new()
+            };
+            let mut arrays = split.found.arrays(infer);
+            for state in infer.states.iter().filter(|state| state.parameter) {
+                let Some(values) = split.found.values().get(&state.name) else {
+                    continue;
+                };
+                let mut shape = state.shape.resolve(&Sizes::default());
+                let count = shape.iter().product::<usize>().max(1);
+                if values.len() != count {
+                    // One value per draw.
+                    shape.insert(0, values.len() / count);
+                }
+                arrays.push((state.name.clone(), shape, values.into()));
+            }
+            let named = |(name, shape, values)| (format!("{}/{name}{suffix}", outcome.name), shape, values);
+            tensors.extend(arrays.into_iter().map(named));
+        }
+    }
+    tensors.sort_by(|(one, ..), (other, ..)| one.cmp(other));
+    let path = folder.join(folder::POSTERIOR);
+    write::atomically(&path, |writer| safetensors(&tensors, writer))
+}
+
+/// Writes tensors one after the other, so that none is in memory a second time: the length of the header, the header, which ends at a multiple of
+/// eight bytes, and the elements.
+fn safetensors(tensors: &[Array<'_>], writer: &mut dyn Write) -> io::Result<()> {
+    let (mut header, mut end) = (Map::new(), 0);
+    for (name, shape, values) in tensors {
+        let start = end;
+        end += size_of_val(&**values);
+        let entry = json!({"dtype": "F64", "shape": shape, "data_offsets": [start, end]});
+        header.insert(name.clone(), entry);
+    }
+    let mut header = Value::Object(header).to_string();
+    header.extend(std::iter::repeat_n(
+        ' ',
+        header.len().next_multiple_of(8) - header.len(),
+    ));
+    writer.write_all(&(header.len() as u64).to_le_bytes())?;
+    writer.write_all(header.as_bytes())?;
+    let mut elements = tensors.iter().flat_map(|(.., values)| values.iter());
+    elements.try_for_each(|value| writer.write_all(&value.to_le_bytes()))
+}
+
+/// Reads what the run of a folder was made of.
+///
+/// # Errors
+/// A folder that no run wrote, or one that is damaged.
+pub fn saved(folder: &Path) -> Result<SavedRun, Diagnostic> {
+    let bytes = folder::part(folder, folder::PROGRAM)?;
+    let read = serde_json::from_slice(&bytes);
+    read.map_err(|error| codes::not_a_run(folder, &format!("{}: {error}", folder::PROGRAM)))
+}
+
+/// Reads what `bnnc predict` needs from a folder.
+///
+/// # Errors
+/// A folder that no run wrote, or one that is damaged.
+pub fn read(folder: &Path) -> Result<(SavedRun, HashMap<String, Values>), Diagnostic> {
+    let saved = saved(folder)?;
+    let mut values: HashMap<String, Values> = HashMap::new();
+    each_tensor(folder, |infer, state, _, numbers| {
+        if !bnnc_methods::PREFIXES
+            .iter()
+            .any(|prefix| state.starts_with(prefix))
+        {
+            let of_infer = values.entry(infer.to_owned()).or_default();
+            of_infer.insert(state.to_owned(), numbers.collect());
+        }
+    })?;
+    Ok((saved, values))
+}
+
+/// Reads the tensors of an inference that begin with a prefix.
+///
+/// # Errors
+/// A folder that no run wrote.
+pub fn arrays(folder: &Path, infer: &str, prefix: &str) -> Result<Vec<Array<'static>>, Diagnostic> {
+    let mut arrays: Vec<Array<'static>> = Vec::new();
+    each_tensor(folder, |of, name, shape, numbers| {
+        if of == infer && name.starts_with(prefix) {
+            arrays.retain(|(known, ..)| known != name);
+            arrays.push((
+                name.to_owned(),
+                shape.to_vec(),
+                numbers.collect::<Vec<f64>>().into(),
+            ));
+        }
+    })?;
+    Ok(arrays)
+}
+
+/// Visits the tensors of a run by infer and name, with several splits those of the last one last.
+fn each_tensor(
+    folder: &Path,
+    mut take: impl FnMut(&str, &str, &[usize], &mut dyn Iterator<Item = f64>),
+) -> Result<(), Diagnostic> {
+    let fail = |why: String| codes::not_a_run(folder, &format!("{}: {why}", folder::POSTERIOR));
+    let bytes = folder::part(folder, folder::POSTERIOR)?;
+    let tensors = SafeTensors::deserialize(&bytes).map_err(|error| fail(error.to_string()))?;
+    let mut all = tensors.tensors();
+    let split = |name: &str| {
+        name.rsplit_once('#')
+            .and_then(|(_, split)| split.parse::<usize>().ok())
+    };
+    all.sort_by_key(|(name, _)| split(name));
+    for (name, view) in &all {
+        let Some((infer, name)) = name.split_once('/') else {
+            continue;
+        };
+        let name = name.split('#').next().unwrap_or(name);
+        let mut numbers = view.data().chunks_exact(8).map(|chunk| {
+            let mut eight = [0; 8];
+            eight.copy_from_slice(chunk);
+            f64::from_le_bytes(eight)
+        });
+        take(infer, name, view.shape(), &mut numbers);
+    }
+    Ok(())
+}

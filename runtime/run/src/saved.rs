@@ -1,0 +1,301 @@
+//! Predictions of a finished run for new rows, from what its folder holds.
+
+use crate::out;
+use bnnc_abi::data::DataSpec;
+use bnnc_abi::laplace::{Laplace, Likelihood};
+use bnnc_abi::manifest::{DataSource, Infer};
+use bnnc_audit::Ranges;
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_core::codes;
+use bnnc_core::columns::{Columns, places};
+use bnnc_core::context::{Context, Stop};
+use bnnc_core::feed::examples;
+use bnnc_core::forecast::Take;
+use bnnc_core::predict::held;
+use bnnc_core::states::Values;
+use bnnc_data::report;
+use bnnc_data::write::ResultColumn;
+use bnnc_data::{Dataset, Preparation, Rows};
+use bnnc_inference::method::Saved;
+use bnnc_inference::positions;
+use bnnc_inference::posterior::Found;
+use bnnc_laplace::matrix::Matrix;
+use bnnc_methods::laplace::gaussian::part;
+use bnnc_methods::laplace::{Approximated, Gaussian, joint, memory, slopes};
+use std::path::Path;
+
+/// Predictions of a fitted infer for new rows, as the columns of a table: of its values in the folder of its run.
+///
+/// # Errors
+/// Columns that do not fit, values of another program.
+pub fn predict(
+    infer: &Infer,
+    preparation: &Preparation,
+    (values, folder): (&Values, &Path),
+    rows: Rows,
+    context: &Context,
+) -> Result<Vec<(String, ResultColumn)>, Stop> {
+    let dataset = checked(infer, preparation, rows)?;
+    positions::check(infer, (&dataset.test, false), &dataset, &context.pool)?;
+    let of_rows = (&dataset.test, false);
+    positions::check_values(
+        infer,
+        (values, draws_in(infer, values)),
+        of_rows,
+        (&dataset, context),
+    )?;
+    let found = restored(infer, (values, folder))?;
+    let draws = (found.predictive_draws(infer), context);
+    let mut forecaster = found.forecaster(infer, of_rows, &dataset, draws)?;
+    table(infer, preparation, &dataset, |take| forecaster.run(take))
+}
+
+/// How many draws predictions with these values average over: as many as they hold where they hold draws.
+pub(super) fn draws_in(infer: &Infer, values: &Values) -> usize {
+    match held(infer, values) {
+        0 => infer.predictive_draws(),
+        held => bnnc_methods::of(infer).predictive_draws(held),
+    }
+}
+
+/// The predictions for the test rows, which `run` computes by blocks, as the columns of a table.
+pub(super) fn table(
+    infer: &Infer,
+    preparation: &Preparation,
+    dataset: &Dataset,
+    run: impl FnOnce(&mut Take<'_>) -> Result<(), Stop>,
+) -> Result<Vec<(String, ResultColumn)>, Stop> {
+    let mut columns = Columns::new(infer, &dataset.test, dataset.test.count);
+    run(&mut |_, block| {
+        block.undo(infer, preparation);
+        columns.add(block);
+    })?;
+    let without = columns.without();
+    match without.len() == infer.outputs.len() && dataset.test.count > 0 {
+        true => {
+            // All rows of the data are one example of the model, whose outputs are about these rows.
+            let is_whole = infer.bindings.iter().all(|binding| binding.from.is_shared());
+            Err(codes::no_predictions(&infer.name, &without, is_whole).into())
+        }
+        false => Ok(columns.finish()),
+    }
+}
+
+/// Returns the warnings about new rows that are far from those that an infer was trained on. Rows that cannot be used are reported by [`predict`].
+pub fn far(
+    infer: &Infer,
+    (spec, preparation): (&DataSpec, &Preparation),
+    rows: Rows,
+    ranges: &Ranges,
+) -> Vec<Diagnostic> {
+    checked(infer, preparation, rows).map_or_else(
+        |_| Vec::new(),
+        |dataset| bnnc_audit::far(infer, spec, &dataset, ranges),
+    )
+}
+
+/// The covariance of the outputs of all rows together under the Gaussian of the weights, without noise: `[rows * outputs, rows * outputs]`. In the
+/// target's units where the outputs are the means of a Normal likelihood; else in those of the model, in which they may be logits or the
+/// logarithm of a rate.
+///
+/// # Errors
+/// An infer that has no such covariance, or one that takes more than `max_memory` bytes; as [`predict`].
+pub fn joint(
+    infer: &Infer,
+    preparation: &Preparation,
+    (values, folder): (&Values, &Path),
+    rows: Rows,
+    (max_memory, context): (Option<u64>, &Context),
+) -> Result<Matrix, Stop> {
+    let dataset = checked(infer, preparation, rows)?;
+    positions::check(infer, (&dataset.test, false), &dataset, &context.pool)?;
+    let found = gaussians(infer, (values, folder))?;
+    let (members, laplace, rows) = (members(infer, &found)?, part(infer)?, &dataset.test);
+    let count = examples(&infer.bindings, rows);
+    let what = format!(
+        "the joint covariance of {} outputs",
+        count.saturating_mul(laplace.outputs)
+    );
+    let need = memory::together(infer, laplace, members.len(), count);
+    fits(infer, &what, need, max_memory)?;
+    let mut covariance = joint::covariance(members, (infer, laplace), rows, &dataset, context)?;
+    let unit = unit(laplace, preparation).unwrap_or(1.0);
+    covariance
+        .values
+        .iter_mut()
+        .for_each(|value| *value *= unit * unit);
+    Ok(covariance)
+}
+
+/// The derivatives of the mean and of the variance of each output of new rows in the inputs, as the columns of a table, per unit of an input before it
+/// is standardised. In the units of the target where the outputs are the means of a Normal likelihood (`mean/..`, `variance/..`); else in those
+/// of the model, and called so (`model_mean/..`, `model_variance/..`).
+///
+/// # Errors
+/// As [`joint()`].
+pub fn slopes(
+    infer: &Infer,
+    preparation: &Preparation,
+    (values, folder): (&Values, &Path),
+    rows: Rows,
+    (max_memory, context): (Option<u64>, &Context),
+) -> Result<Vec<(String, ResultColumn)>, Stop> {
+    let dataset = checked(infer, preparation, rows)?;
+    positions::check(infer, (&dataset.test, false), &dataset, &context.pool)?;
+    let found = gaussians(infer, (values, folder))?;
+    let (members, laplace) = (members(infer, &found)?, part(infer)?);
+    let count = examples(&infer.bindings, &dataset.test);
+    let what = format!("the slopes of {} outputs", count.saturating_mul(laplace.outputs));
+    fits(
+        infer,
+        &what,
+        memory::sloping(infer, laplace, members.len(), count),
+        max_memory,
+    )?;
+    let all = slopes::slopes(members, (infer, laplace), &dataset.test, &dataset, context)?;
+    let mut columns = places(&dataset.test, count);
+    let (unit, units) = match unit(laplace, preparation) {
+        Some(unit) => (unit, ""),
+        None => (1.0, "model_"),
+    };
+    for slopes in &all {
+        let binding = infer.bindings.iter().find(|binding| binding.port == slopes.input);
+        let width = slopes.mean.len() / (count * laplace.outputs).max(1);
+        for output in 0..laplace.outputs {
+            for element in 0..width {
+                let sd = match binding.map(|binding| &binding.from) {
+                    Some(DataSource::Inputs) => preparation.inputs.get(element).map_or(1.0, |map| map.sd),
+                    Some(DataSource::Input(at)) => preparation.inputs.get(*at).map_or(1.0, |map| map.sd),
+                    Some(DataSource::Field(name)) => named(preparation, name, element),
+                    Some(DataSource::Row | DataSource::Whole(_) | DataSource::Shared(_)) | None => 1.0,
+                };
+                let of = |values: &[f64], unit: f64| {
+                    let at =
+                        |row: usize| values[(row * laplace.outputs + output) * width + element] * unit / sd;
+                    ResultColumn::Real((0..count).map(at).collect())
+                };
+                let column = match binding.map(|binding| &binding.from) {
+                    Some(DataSource::Inputs) => preparation.columns.get(element).cloned(),
+                    Some(DataSource::Input(at)) => preparation.columns.get(*at).cloned(),
+                    Some(DataSource::Field(name)) if width == 1 => Some(name.clone()),
+                    Some(
+                        DataSource::Field(_) | DataSource::Row | DataSource::Whole(_) | DataSource::Shared(_),
+                    )
+                    | None => None,
+                };
+                let column = column.unwrap_or_else(|| format!("{}[{element}]", slopes.input));
+                let name = format!("{column}/f{output}");
+                columns.push((format!("{units}mean/{name}"), of(&slopes.mean, unit)));
+                columns.push((
+                    format!("{units}variance/{name}"),
+                    of(&slopes.variance, unit * unit),
+                ));
+            }
+        }
+    }
+    Ok(columns)
+}
+
+/// What a unit of an output is in those of the target; none where the outputs are something else than its mean.
+fn unit(laplace: &Laplace, preparation: &Preparation) -> Option<f64> {
+    match laplace.likelihood {
+        Likelihood::Normal => Some(preparation.target.sd),
+        Likelihood::Categorical | Likelihood::Bernoulli | Likelihood::Other => None,
+    }
+}
+
+/// The Gaussians of an inference that has some.
+fn gaussians(infer: &Infer, at: (&Values, &Path)) -> Result<Found, Stop> {
+    match infer.laplace() {
+        Some(_) => restored(infer, at),
+        None => Err(codes::no_joint(&infer.name).into()),
+    }
+}
+
+/// The members of such a posterior.
+fn members<'a>(infer: &Infer, found: &'a Found) -> Result<&'a [Gaussian], Stop> {
+    let found: Option<&Approximated> = found.of();
+    let members = found.map(|found| &found.members[..]);
+    Ok(members.ok_or_else(|| codes::no_joint(&infer.name))?)
+}
+
+/// Sees that there is room for what is asked of an infer.
+fn fits(infer: &Infer, what: &str, need: u64, max_memory: Option<u64>) -> Result<(), Stop> {
+    match max_memory.filter(|limit| need > *limit) {
+        Some(limit) => Err(codes::too_large_together(&infer.name, what, need, limit).into()),
+        None => Ok(()),
+    }
+}
+
+/// The standard deviation that an element of an array was divided by.
+fn named(preparation: &Preparation, name: &str, element: usize) -> f64 {
+    let known = preparation.named.iter().find(|(known, _)| known == name);
+    let map = known.and_then(|(_, maps)| maps.get(element));
+    map.map_or(1.0, |map| map.sd)
+}
+
+/// The posterior of an inference in the folder of its run.
+fn restored(infer: &Infer, (values, folder): (&Values, &Path)) -> Result<Found, Stop> {
+    bnnc_methods::of(infer).restore(&Saved {
+        values,
+        folder,
+        arrays: &|prefix| out::arrays(folder, &infer.name, prefix),
+    })
+}
+
+/// Checks that no column holds text that held numbers in the run: codes of levels would be taken for those numbers. Positions
+/// outside an axis and levels that the run does not have are found where rows are read by the model.
+///
+/// # Errors
+/// The column.
+fn check_text(infer: &Infer, preparation: &Preparation, rows: &Rows) -> Result<(), Diagnostic> {
+    for binding in &infer.bindings {
+        let DataSource::Field(name) = &binding.from else {
+            continue;
+        };
+        // A column that is missing is reported where it is read.
+        let is_text = rows.field(name).is_some_and(|field| field.values.is_text());
+        let is_known = preparation.levels.iter().any(|(known, _)| known == name);
+        if is_text && !is_known {
+            return Err(report::text_column(rows.place(0).0, name, None));
+        }
+    }
+    Ok(())
+}
+
+/// New rows in the place of all others.
+///
+/// # Errors
+/// A model that takes an array for all examples, which no rows give, and rows that have no parameter.
+pub(super) fn checked(infer: &Infer, preparation: &Preparation, rows: Rows) -> Result<Dataset, Diagnostic> {
+    for binding in &infer.bindings {
+        let is_read = infer.predict.plan.port(&binding.port).is_some();
+        let mut outputs = infer.outputs.iter();
+        let is_unknown = outputs.any(|output| output.name == binding.port && !output.given);
+        match &binding.from {
+            DataSource::Whole(name) | DataSource::Shared(name) if is_read && !is_unknown => {
+                return Err(codes::whole_arrays(&infer.name, name));
+            }
+            DataSource::Inputs
+            | DataSource::Input(_)
+            | DataSource::Field(_)
+            | DataSource::Row
+            | DataSource::Whole(_)
+            | DataSource::Shared(_) => {}
+        }
+    }
+    check_text(infer, preparation, &rows)?;
+    Ok(Dataset {
+        train: rows.clone(),
+        validation: rows.clone(),
+        outliers: rows.none(),
+        images: None,
+        test: rows,
+        target: None,
+        preparation: preparation.clone(),
+        shared: Vec::new(),
+        whole: Vec::new(),
+        shards: Vec::new(),
+        warnings: Vec::new(),
+    })
+}

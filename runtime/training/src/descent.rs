@@ -1,0 +1,288 @@
+//! Descents by L-BFGS (Liu and Nocedal 1989): short ones, which show whether a point is a minimum.
+//!
+//! A step along the negative gradient, scaled by the curvature of the last steps, is taken in full or shortened until the value falls in proportion (Armijo
+//! 1966). Pairs of steps and gradient changes without positive curvature are left out. No step moves an argument by more than `LONGEST`, so that the
+//! descent stays in the basin where it began.
+
+use bnnc_core::context::Stop;
+
+/// Pairs of steps and gradient changes that the curvature is made of.
+const PAIRS: usize = 20;
+
+/// The length of a first step, which no curvature scales, and of the longest step, in the largest argument. Steps without a curvature after the first double.
+const FIRST: f64 = 1e-3;
+const LONGEST: f64 = 1.0;
+
+/// The part of the fall that the slope promises which a step has to keep, and the factor by which it is shortened until it does.
+const ARMIJO: f64 = 1e-4;
+const SHORTER: f64 = 0.3;
+
+/// The steps over which the value has to fall by less than the tolerance before a descent counts as settled, and promise no more for a longest step: in a
+/// narrow valley steps are short although a part of the gradient is large.
+const SETTLED: usize = 10;
+
+/// The cosine between a step and the change of the gradient below which the pair is left out.
+const CURVED: f64 = 1e-10;
+
+/// The number of reals that a descent holds, for this number of arguments.
+pub const fn numbers(arguments: usize) -> usize {
+    (2 * PAIRS + 8) * arguments
+}
+
+/// A value with its gradient, as a function of arguments: `(point, gradient) -> value`.
+pub type Function<'a> = dyn FnMut(&[f64], &mut [f64]) -> Result<f64, Stop> + 'a;
+
+/// Where a descent ended.
+#[derive(Clone, Debug)]
+pub struct End {
+    /// The arguments.
+    pub point: Vec<f64>,
+    /// How far the value fell.
+    pub fall: f64,
+    /// Whether it falls no further, but for what does not matter.
+    pub is_settled: bool,
+}
+
+/// Descends from a point by at most `evaluations` values of a function, until it has settled: the falls of ten steps together, and the slope in each
+/// argument, are below `tolerance`. Nothing where the first value is not finite. No step allocates.
+///
+/// # Errors
+/// As the function.
+pub fn descend(
+    function: &mut Function<'_>,
+    start: &[f64],
+    (evaluations, tolerance): (usize, f64),
+) -> Result<Option<End>, Stop> {
+    let mut at = At::new(start.to_vec());
+    at.evaluate(function)?;
+    if !at.is_finite() {
+        return Ok(None);
+    }
+    let first = at.value;
+    let mut next = At::new(start.to_vec());
+    let mut pairs = Pairs::new(start.len());
+    let mut step = vec![0.0; start.len()];
+    let (mut left, mut bare) = (evaluations.saturating_sub(1), FIRST);
+    // The values before the last steps, in a ring.
+    let (mut values, mut steps) = ([f64::INFINITY; SETTLED], 0);
+    let mut is_settled = largest(&at.gradient) == 0.0;
+    while left > 0 && !is_settled {
+        pairs.direction(&at.gradient, bare, &mut step);
+        let is_flat = largest(&at.gradient) * LONGEST < tolerance;
+        if search(function, (&at, &mut next), &step, &mut left)? {
+            pairs.remember(&at, &next);
+            if pairs.count == 0 {
+                bare = (2.0 * bare).min(LONGEST);
+            }
+            std::mem::swap(&mut at, &mut next);
+            let before = std::mem::replace(&mut values[steps % SETTLED], next.value);
+            steps += 1;
+            is_settled = is_flat && before - at.value < tolerance;
+        } else if pairs.count > 0 {
+            // The curvature is of another place: the gradient alone is tried once.
+            (pairs.count, bare) = (0, FIRST);
+        } else {
+            // Rounding ends the descent, at a minimum where no step of any length would matter.
+            is_settled = is_flat;
+            break;
+        }
+    }
+    Ok(Some(End {
+        fall: first - at.value,
+        point: at.point,
+        is_settled,
+    }))
+}
+
+/// A point of a descent.
+struct At {
+    point: Vec<f64>,
+    gradient: Vec<f64>,
+    value: f64,
+}
+
+impl At {
+    fn new(point: Vec<f64>) -> At {
+        At {
+            gradient: vec![0.0; point.len()],
+            point,
+            value: f64::NAN,
+        }
+    }
+
+    fn evaluate(&mut self, function: &mut Function<'_>) -> Result<(), Stop> {
+        self.value = function(&self.point, &mut self.gradient)?;
+        Ok(())
+    }
+
+    fn is_finite(&self) -> bool {
+        self.value.is_finite() && self.gradient.iter().all(|slope| slope.is_finite())
+    }
+}
+
+/// Finds the first point along a step whose value is low enough; whether there was one before nothing was left.
+fn search(
+    function: &mut Function<'_>,
+    (at, next): (&At, &mut At),
+    step: &[f64],
+    left: &mut usize,
+) -> Result<bool, Stop> {
+    let slope = dot(step, &at.gradient);
+    let mut length = 1.0;
+    while slope < 0.0 && *left > 0 && length > f64::EPSILON {
+        *left -= 1;
+        next.point.copy_from_slice(&at.point);
+        add(&mut next.point, length, step);
+        next.evaluate(function)?;
+        let is_lower = next.value < at.value && next.value <= at.value + ARMIJO * length * slope;
+        if is_lower && next.is_finite() {
+            return Ok(true);
+        }
+        length *= SHORTER;
+    }
+    Ok(false)
+}
+
+/// The last steps with the changes of the gradient along them, in a ring.
+struct Pairs {
+    steps: Vec<Vec<f64>>,
+    changes: Vec<Vec<f64>>,
+    /// Their products.
+    curvatures: [f64; PAIRS],
+    /// The number of pairs, and the place of the next one.
+    count: usize,
+    next: usize,
+}
+
+impl Pairs {
+    fn new(arguments: usize) -> Pairs {
+        Pairs {
+            steps: vec![vec![0.0; arguments]; PAIRS],
+            changes: vec![vec![0.0; arguments]; PAIRS],
+            curvatures: [0.0; PAIRS],
+            count: 0,
+            next: 0,
+        }
+    }
+
+    /// The place of a pair, counted back from the last.
+    fn place(&self, back: usize) -> usize {
+        (self.next + PAIRS - 1 - back) % PAIRS
+    }
+
+    /// Computes the next step before it is shortened, by two loops over the pairs; `bare` is its length where there are none.
+    fn direction(&self, gradient: &[f64], bare: f64, step: &mut [f64]) {
+        step.iter_mut()
+            .zip(gradient)
+            .for_each(|(step, slope)| *step = -slope);
+        let mut shares = [0.0; PAIRS];
+        for back in 0..self.count {
+            let at = self.place(back);
+            shares[at] = dot(&self.steps[at], step) / self.curvatures[at];
+            add(step, -shares[at], &self.changes[at]);
+        }
+        let last = self.place(0);
+        let scale = match self.count {
+            0 => bare / largest(gradient),
+            _ => self.curvatures[last] / dot(&self.changes[last], &self.changes[last]),
+        };
+        step.iter_mut().for_each(|value| *value *= scale);
+        for back in (0..self.count).rev() {
+            let at = self.place(back);
+            let other = dot(&self.changes[at], step) / self.curvatures[at];
+            add(step, shares[at] - other, &self.steps[at]);
+        }
+        let size = largest(step);
+        if size > LONGEST {
+            step.iter_mut().for_each(|value| *value *= LONGEST / size);
+        }
+    }
+
+    /// Adds the pair of two neighbouring points, where the curvature between them is positive.
+    fn remember(&mut self, from: &At, to: &At) {
+        let at = self.next;
+        subtract(&to.point, &from.point, &mut self.steps[at]);
+        subtract(&to.gradient, &from.gradient, &mut self.changes[at]);
+        let (step, change) = (&self.steps[at], &self.changes[at]);
+        let curvature = dot(step, change);
+        if curvature > CURVED * (dot(step, step) * dot(change, change)).sqrt() {
+            self.curvatures[at] = curvature;
+            self.next = (at + 1) % PAIRS;
+            self.count = (self.count + 1).min(PAIRS);
+        } else if self.count == PAIRS {
+            // The oldest pair was overwritten.
+            self.count -= 1;
+        }
+    }
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+fn add(to: &mut [f64], times: f64, vector: &[f64]) {
+    to.iter_mut()
+        .zip(vector)
+        .for_each(|(to, value)| *to += times * value);
+}
+
+fn subtract(a: &[f64], b: &[f64], to: &mut [f64]) {
+    let differences = a.iter().zip(b).map(|(a, b)| a - b);
+    to.iter_mut().zip(differences).for_each(|(to, value)| *to = value);
+}
+
+fn largest(values: &[f64]) -> f64 {
+    values.iter().fold(0.0, |most: f64, value| most.max(value.abs()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn end(start: &[f64], limits: (usize, f64), of: impl Fn(&[f64]) -> (f64, Vec<f64>)) -> End {
+        let mut function = |point: &[f64], gradient: &mut [f64]| {
+            let (value, slope) = of(point);
+            gradient.copy_from_slice(&slope);
+            Ok(value)
+        };
+        descend(&mut function, start, limits)
+            .ok()
+            .flatten()
+            .expect("the start has a value")
+    }
+
+    #[test]
+    fn the_minimum_of_a_narrow_valley_is_found() {
+        // Rosenbrock's function: its minimum 0 is at (1, 1), at the end of a curved valley.
+        let found = end(&[-1.2, 1.0], (200, 1e-12), |p| {
+            let (a, b) = (1.0 - p[0], p[1] - p[0] * p[0]);
+            let slope = vec![-2.0 * a - 400.0 * p[0] * b, 200.0 * b];
+            (a * a + 100.0 * b * b, slope)
+        });
+        assert!(found.is_settled, "{found:?}");
+        // The value at the start is 2.2^2 + 100 0.44^2.
+        assert!((found.fall - 24.2).abs() < 1e-9, "{found:?}");
+        assert!((found.point[0] - 1.0).abs() < 1e-4, "{found:?}");
+    }
+
+    #[test]
+    fn a_value_without_a_minimum_falls_until_the_end() {
+        // The density of three normal values around 0 with the scale e^u: its maximum is at infinity, u -> -inf.
+        let found = end(&[-3.0, 0.01, -0.02, 0.03], (200, 1e-3), |p| {
+            let precision = (-2.0 * p[0]).exp();
+            let squares: f64 = p[1..].iter().map(|x| x * x * precision).sum();
+            let others = p[1..].iter().map(|x| x * precision);
+            let slope = std::iter::once(3.0 - squares).chain(others).collect();
+            (0.5 * squares + 3.0 * p[0], slope)
+        });
+        assert!(!found.is_settled && found.point[0] < -10.0, "{found:?}");
+    }
+
+    #[test]
+    fn a_minimum_is_settled_at_once_and_a_start_without_a_value_has_no_end() {
+        let found = end(&[0.0], (200, 1e-3), |p| (p[0] * p[0], vec![2.0 * p[0]]));
+        assert!(found.is_settled && found.fall == 0.0, "{found:?}");
+        let nowhere = descend(&mut |_, _| Ok(f64::NAN), &[0.0], (9, 1e-3));
+        assert!(matches!(nowhere, Ok(None)));
+    }
+}

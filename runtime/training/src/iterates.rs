@@ -1,0 +1,318 @@
+//! Posteriors made of the iterates that a training passes through.
+
+pub mod gaussian;
+pub mod memory;
+pub mod taken;
+
+use crate::restarts;
+use crate::start::{self, Starts};
+use crate::{Fitted, Task, Watch, maximum, train};
+use bnnc_abi::iterates::{Covariance, Swag};
+use bnnc_abi::manifest::{Infer, State};
+use bnnc_base::fault::Fault;
+use bnnc_base::shape::Sizes;
+use bnnc_core::codes;
+use bnnc_core::context::{Context, Stop};
+use bnnc_core::states::Values;
+use bnnc_kernels::executor::Machine;
+use bnnc_math::philox;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use taken::{Iterated, Taken};
+
+/// What was collected.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Collected {
+    /// How the last training went; of an ensemble, how its members went together.
+    pub fitted: Fitted,
+    /// For predictions: the states that move at `draws` draws (`[draws, ..]`), the others as they are.
+    pub values: Arc<Values>,
+    /// The draws in `values`.
+    pub draws: usize,
+    /// The states for infers that start from this one: the mean of the iterates, or the first member.
+    pub mean: Arc<Values>,
+    /// The variance of each element of the states that move, over the iterates; empty without them.
+    pub variances: Arc<Values>,
+    /// The states of each member of an ensemble.
+    pub members: Vec<Arc<Values>>,
+    /// How each training went.
+    pub trainings: Vec<Trained>,
+    /// The iterates that were taken, and how many deviations the covariance is made of; none of an ensemble.
+    pub iterates: (usize, usize),
+    /// How broad a Gaussian over iterates is, as a factor on the variances of the posterior; none where it is not known.
+    #[serde(default)]
+    pub breadth: Option<f64>,
+}
+
+/// How one training went.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Trained {
+    /// The seed of its start and its shuffles: `map` with this seed finds the same.
+    pub seed: u64,
+    /// The loss of the last epoch.
+    pub loss: f64,
+    /// The epochs that were run.
+    pub epochs: usize,
+    /// The epoch whose parameters were kept.
+    pub best_epoch: usize,
+    /// Steps that were run.
+    pub steps: u64,
+}
+
+impl Collected {
+    /// The positions in the folder of a run, as far as predictions need them.
+    pub fn restored(values: &Values, draws: usize) -> Collected {
+        let values = Arc::new(values.clone());
+        Collected {
+            fitted: Fitted::default(),
+            draws,
+            mean: values.clone(),
+            values,
+            variances: Arc::default(),
+            members: Vec::new(),
+            trainings: Vec::new(),
+            iterates: (0, 0),
+            breadth: None,
+        }
+    }
+}
+
+impl Trained {
+    /// Of one training.
+    pub fn of(fitted: &Fitted, seed: u64) -> Trained {
+        Trained {
+            seed,
+            loss: fitted.loss,
+            epochs: fitted.epochs,
+            best_epoch: fitted.best_epoch,
+            steps: fitted.steps,
+        }
+    }
+}
+
+/// The states that move, with their sizes.
+pub fn moved<'a>(infer: &'a Infer, names: &'a [String]) -> Vec<(&'a str, usize)> {
+    let is_moved = |state: &&State| names.contains(&state.name);
+    let states = infer.states.iter().filter(is_moved);
+    states
+        .map(|state| (&*state.name, state.shape.count(&Sizes::default())))
+        .collect()
+}
+
+/// What is made of the iterates of one training, or of those that an earlier infer found.
+///
+/// # Errors
+/// As training; fewer iterates than the covariance needs.
+pub fn iterated(task: &Task<'_>, swag: &Swag, starts: &Starts<'_>) -> Result<Collected, Stop> {
+    let Task { infer, context, .. } = *task;
+    let moved = moved(infer, &swag.moved);
+    let elements = moved.iter().map(|(_, size)| size).sum();
+    let (fitted, taken) = match starts.iterates() {
+        Some(found) => {
+            let mut taken = Taken::new(swag, elements);
+            let fitted = taken_before(infer, found, (starts, context), &moved, &mut taken)?;
+            (fitted, taken)
+        }
+        None => restarts::best(task, &|task| {
+            let mut collector = Collector {
+                swag,
+                epochs: swag
+                    .train
+                    .options
+                    .epochs_of(infer.examples(task.dataset.train.count)),
+                moved: &moved,
+                iterate: vec![0.0; elements],
+                taken: Taken::new(swag, elements),
+            };
+            let start = starts.of_task(task, 0);
+            let fitted = train(task, start, Some(&mut collector))?;
+            Ok((fitted, collector.taken))
+        })?,
+    };
+    let all = taken.finish(swag);
+    let count = all.moments.count();
+    if count < swag.least() {
+        return Err(match fitted.interrupted {
+            true => Stop::Interrupted,
+            false => codes::iterates::too_few_iterates(&infer.name, count, swag.least()).into(),
+        });
+    }
+    let mut variances = Values::new();
+    if swag.gaussian.covariance != Covariance::Point {
+        let all: Vec<f64> = (0..elements).map(|at| all.moments.variance(at)).collect();
+        put(&moved, &all, &mut variances);
+    }
+    let (mut mean, mut values) = (fitted.values.as_ref().clone(), fitted.values.as_ref().clone());
+    put(&moved, all.moments.mean(), &mut mean);
+    let draws = draws_of(infer, swag, count);
+    spread(
+        &moved,
+        &all,
+        (swag.gaussian.scale, draws),
+        key(infer, context),
+        &mut values,
+    );
+    let is_gaussian = matches!(
+        swag.gaussian.covariance,
+        Covariance::Diagonal | Covariance::LowRank(_)
+    );
+    let breadth = match is_gaussian && !fitted.interrupted {
+        true => maximum::breadth(task, &mean, (&values, draws))?,
+        false => None,
+    };
+    Ok(Collected {
+        values: Arc::new(values),
+        draws,
+        mean: Arc::new(mean),
+        variances: Arc::new(variances),
+        members: Vec::new(),
+        trainings: match swag.options.iterates {
+            None => vec![Trained::of(&fitted, context.seed)],
+            Some(_) => Vec::new(),
+        },
+        iterates: (count, all.moments.rank()),
+        breadth,
+        fitted,
+    })
+}
+
+/// Takes the iterates of a training.
+struct Collector<'a> {
+    swag: &'a Swag,
+    /// All epochs of the training.
+    epochs: usize,
+    moved: &'a [(&'a str, usize)],
+    /// The states that move at one iterate.
+    iterate: Vec<f64>,
+    taken: Taken,
+}
+
+impl Watch for Collector<'_> {
+    fn epoch(&mut self, epoch: usize, machine: &mut Machine) -> Result<(), Stop> {
+        if self.swag.takes(epoch, self.epochs) {
+            let mut rest = self.iterate.as_mut_slice();
+            for (name, size) in self.moved {
+                let (own, others) = rest.split_at_mut(*size);
+                machine.read_into(name, own)?;
+                rest = others;
+            }
+            self.taken.take(&self.iterate);
+        }
+        Ok(())
+    }
+
+    fn save(&self) -> Result<Vec<u8>, Fault> {
+        postcard::to_extend(&self.taken, Vec::new()).map_err(|error| Fault::Bug(error.to_string()))
+    }
+
+    fn restore(&mut self, bytes: &[u8], _: &mut Machine) -> Result<bool, Stop> {
+        match postcard::from_bytes(bytes) {
+            Ok(taken) => {
+                self.taken = taken;
+                Ok(true)
+            }
+            Err(_) => Ok(false),
+        }
+    }
+}
+
+/// The iterates of an earlier infer, and what it found for the states that do not move; nothing is trained.
+///
+/// # Errors
+/// A bug: states that are not those of the earlier infer.
+fn taken_before(
+    infer: &Infer,
+    found: &start::Iterates,
+    (starts, context): (&Starts<'_>, &Context),
+    moved: &[(&str, usize)],
+    taken: &mut Taken,
+) -> Result<Fitted, Stop> {
+    let mut columns = Vec::new();
+    for (name, size) in moved {
+        let column = found
+            .values
+            .get(*name)
+            .filter(|column| column.len() == size * found.count);
+        let missing = || Fault::Bug(format!("`{}` has no iterates of `{name}`", found.infer));
+        columns.push((column.ok_or_else(missing)?, *size));
+    }
+    let mut iterate = Vec::new();
+    for number in 0..found.count {
+        iterate.clear();
+        for (column, size) in &columns {
+            iterate.extend_from_slice(&column[number * size..(number + 1) * size]);
+        }
+        taken.take(&iterate);
+    }
+    let mut values = starts.of(context.seed, 0);
+    // What an optimiser remembers has no part in it.
+    let is_parameter = |name: &str| {
+        infer
+            .states
+            .iter()
+            .any(|state| state.parameter && state.name == name)
+    };
+    values.retain(|name, _| is_parameter(name));
+    for (name, own) in &mut values {
+        if let Some(other) = found.values.get(name).filter(|other| other.len() == own.len()) {
+            own.clone_from(other);
+        }
+    }
+    Ok(Fitted {
+        values: Arc::new(values),
+        loss: f64::NAN,
+        ..Fitted::default()
+    })
+}
+
+/// The key of the draws.
+fn key(infer: &Infer, context: &Context) -> u64 {
+    philox::key(context.seed, &format!("iterates/{}", infer.name))
+}
+
+/// The draws that are held of so many iterates: one of a Gaussian that has no spread.
+pub fn draws_of(infer: &Infer, swag: &Swag, iterates: usize) -> usize {
+    match swag.gaussian.covariance {
+        Covariance::Point => 1,
+        Covariance::Snapshots => iterates,
+        Covariance::Diagonal | Covariance::LowRank(_) => infer.predictive_draws(),
+    }
+}
+
+/// Puts one position in the place of each state that moves.
+fn put(moved: &[(&str, usize)], position: &[f64], values: &mut Values) {
+    let mut at = 0;
+    for (name, size) in moved {
+        values.insert((*name).to_owned(), position[at..at + size].to_vec());
+        at += size;
+    }
+}
+
+/// Puts draws, or the iterates themselves, in the place of each state that moves.
+fn spread(
+    moved: &[(&str, usize)],
+    iterated: &Iterated,
+    (scale, draws): (f64, usize),
+    key: u64,
+    values: &mut Values,
+) {
+    let mut columns: Vec<Vec<f64>> = moved
+        .iter()
+        .map(|(_, size)| Vec::with_capacity(size * draws))
+        .collect();
+    let mut draw = Vec::new();
+    for number in 0..draws {
+        match iterated.snapshots.get(number) {
+            Some(snapshot) => draw.clone_from(snapshot),
+            None => iterated.moments.draw(scale, key, number as u32, &mut draw),
+        }
+        let mut at = 0;
+        for (column, (_, size)) in columns.iter_mut().zip(moved) {
+            column.extend_from_slice(&draw[at..at + size]);
+            at += size;
+        }
+    }
+    for ((name, _), column) in moved.iter().zip(columns) {
+        values.insert((*name).to_owned(), column);
+    }
+}

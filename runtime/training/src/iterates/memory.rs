@@ -1,0 +1,48 @@
+//! How many iterates an inference will take, and what they will hold.
+
+use super::moved;
+use crate::restarts;
+use bnnc_abi::iterates::{Covariance, Swag};
+use bnnc_abi::manifest::Infer;
+
+/// The iterates that an inference takes of a number of rows where nothing stops it, and where `of_earlier` says how many those before it have.
+pub fn planned((infer, swag): (&Infer, &Swag), rows: usize, of_earlier: &dyn Fn(&str) -> usize) -> usize {
+    match (&swag.options.iterates, swag.options.keep) {
+        (None, _) => swag.planned(swag.train.options.epochs_of(infer.examples(rows))),
+        (Some(name), 0) => of_earlier(name),
+        (Some(name), keep) => of_earlier(name).min(keep),
+    }
+}
+
+/// The bytes of collecting a number of iterates which hold some bytes at the end, where one training takes others.
+pub fn collecting((infer, swag): (&Infer, &Swag), planned: usize, (held, training): (u64, u64)) -> u64 {
+    let options = &swag.train.options;
+    let held_at_once = (restarts::at_once(options) + restarts::kept(options)) as u64;
+    let meanwhile = numbers(infer, &swag.moved, summing(swag, planned)).saturating_mul(held_at_once);
+    let training = if swag.options.iterates.is_some() {
+        0
+    } else {
+        training
+    };
+    meanwhile + training.max(held)
+}
+
+/// The positions that are held while iterates are taken: mean, sums of squares, deviations, and one iterate or draw; those that are kept.
+fn summing(swag: &Swag, planned: usize) -> usize {
+    let moments = match swag.gaussian.covariance {
+        Covariance::LowRank(rank) => rank.min(planned) + 3,
+        Covariance::Diagonal | Covariance::Snapshots => 3,
+        Covariance::Point => 2,
+    };
+    let kept = match (swag.options.keep, swag.gaussian.covariance) {
+        (0, Covariance::Point | Covariance::Diagonal | Covariance::LowRank(_)) => 0,
+        _ => planned,
+    };
+    moments + kept
+}
+
+/// The bytes of a number of positions of the states that move.
+pub fn numbers(infer: &Infer, names: &[String], positions: usize) -> u64 {
+    let elements: usize = moved(infer, names).iter().map(|(_, size)| size).sum();
+    (elements.saturating_mul(positions)).saturating_mul(size_of::<f64>()) as u64
+}

@@ -1,0 +1,135 @@
+//! Training: epochs of shuffled batches through the compiled step, with a schedule, early stopping and restarts.
+//!
+//! `trainer` runs one training, which can be interrupted after every step and continued to the same bytes; `windows` keeps the best parameters, `history` the
+//! losses, `convergence` judges them, `maximum` looks for lower ones by a
+//! `descent` on their `surface`, `gap` does so under noise, `restarts` compares several trainings.
+
+pub mod convergence;
+pub mod descent;
+pub mod gap;
+pub mod history;
+pub mod iterates;
+pub mod maximum;
+pub mod memory;
+pub mod online;
+pub mod report;
+pub mod restarts;
+pub mod start;
+pub mod step;
+pub mod surface;
+mod trainer;
+pub mod windows;
+
+use bnnc_abi::manifest::Infer;
+use bnnc_base::fault::Fault;
+use bnnc_core::checkpoint::Checkpoint;
+use bnnc_core::context::{Context, Stop};
+use bnnc_core::states::Values;
+use bnnc_data::Dataset;
+use bnnc_kernels::executor::Machine;
+use history::{Curve, History};
+use maximum::Descent;
+use restarts::Restart;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+use trainer::Trainer;
+use windows::Worsened;
+
+/// A fitted infer.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Fitted {
+    /// The parameters, by state name.
+    pub values: Arc<Values>,
+    /// The negative evidence lower bound of all training rows, averaged over the steps of the last epoch, or over the best window where that was better.
+    pub loss: f64,
+    /// The losses over the training.
+    pub history: History,
+    /// Those of the validation rows; none where there are none.
+    pub validation: Option<Curve>,
+    /// The epochs that were run.
+    pub epochs: usize,
+    /// The epochs that were planned.
+    pub planned: usize,
+    /// The epoch whose parameters were kept.
+    pub best_epoch: usize,
+    /// Bytes of the training machine.
+    pub bytes: u64,
+    /// Steps that were run.
+    pub steps: u64,
+    /// Whether the user stopped it before its end.
+    pub interrupted: bool,
+    /// Why the parameters are not the last ones, where the loss had been lower.
+    pub worsened: Option<Worsened>,
+    /// The trainings of which this is the best; empty where there was one.
+    pub restarts: Vec<Restart>,
+    /// A descent from the parameters, where it was cheap enough.
+    pub descent: Option<Descent>,
+}
+
+/// A training and where its state is kept.
+#[derive(Clone, Copy)]
+pub struct Task<'a> {
+    /// The infer.
+    pub infer: &'a Infer,
+    /// The rows.
+    pub dataset: &'a Dataset,
+    /// The split's number.
+    pub split: usize,
+    /// The name of its files in the checkpoint: that of the infer, with a member or a restart.
+    pub name: &'a str,
+    /// What infers share; its seed is that of the shuffles.
+    pub context: &'a Context,
+    /// The number of the training among the restarts: its steps have noise of their own.
+    pub restart: usize,
+}
+
+/// Observes a training after each epoch.
+pub trait Watch {
+    /// Sees the machine that holds the parameters after an epoch, counted from 1, and may write the inputs of the next step.
+    ///
+    /// # Errors
+    /// What ends the training.
+    fn epoch(&mut self, epoch: usize, machine: &mut Machine) -> Result<(), Stop>;
+
+    /// Its state as bytes.
+    ///
+    /// # Errors
+    /// A bug: a state that has no bytes.
+    fn save(&self) -> Result<Vec<u8>, Fault>;
+
+    /// Continues from such bytes; writes the inputs that it had written before. Returns false where they are something else.
+    ///
+    /// # Errors
+    /// A limit of the machine.
+    fn restore(&mut self, bytes: &[u8], machine: &mut Machine) -> Result<bool, Stop>;
+}
+
+/// Fits one infer to the training rows of a dataset from the given start, once, without a checkpoint.
+///
+/// # Errors
+/// A diverging loss, columns that do not fit, or a limit.
+pub fn fit(infer: &Infer, dataset: &Dataset, start: Values, context: &Context) -> Result<Fitted, Stop> {
+    let context = Context {
+        checkpoint: Checkpoint::none(),
+        ..context.clone()
+    };
+    let task = Task {
+        infer,
+        dataset,
+        split: 0,
+        name: &infer.name,
+        context: &context,
+        restart: 0,
+    };
+    train(&task, start, None)
+}
+
+/// Runs one training from a start, or continues it from where an earlier run left it.
+///
+/// # Errors
+/// As [`fit`]; what the watch returns; a checkpoint that cannot be read or written.
+pub fn train(task: &Task<'_>, start: Values, watch: Option<&mut dyn Watch>) -> Result<Fitted, Stop> {
+    let mut fitted = Trainer::new(task, start, watch)?.run()?;
+    fitted.descent = maximum::descent(task, &fitted)?;
+    Ok(fitted)
+}

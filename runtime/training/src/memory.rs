@@ -1,0 +1,44 @@
+//! The memory of a training, before it runs.
+
+use crate::{gap, maximum, restarts, surface};
+use bnnc_abi::data::Schema;
+use bnnc_abi::manifest::{Infer, Train};
+use bnnc_core::memory::{NUMBER, feed, machine, parameters, predicting, states, sum};
+
+/// The bytes of the trainings that run at a time, and of the results of those that ended: as [`one`].
+pub fn training((infer, train): (&Infer, &Train), schema: &Schema, rows: usize, is_observed: bool) -> u64 {
+    let runs = restarts::at_once(&train.options) as u64;
+    let results = (restarts::kept(&train.options) as u64).saturating_mul(parameters(infer));
+    let one = one((infer, train), schema, rows, is_observed);
+    one.saturating_mul(runs).saturating_add(results)
+}
+
+/// The bytes of the training machine with what surrounds it. No best parameters are kept where the iterates have a use of their own (`is_observed`).
+pub fn one((infer, train): (&Infer, &Train), schema: &Schema, rows: usize, is_observed: bool) -> u64 {
+    let options = &train.options;
+    let order = rows as u64 * 4;
+    let validating = match schema.validation {
+        0 => 0,
+        rows => predicting(infer, &infer.predict, rows, infer.predictive_draws().min(20)),
+    };
+    let chooses = options.patience > 0 && schema.validation > 0;
+    let kept = match is_observed && !chooses {
+        true => 0,
+        // The parameters of the best epoch, or of the best window.
+        false => parameters(infer),
+    };
+    let watching = validating + kept;
+    // The start is freed when it has been written into the machine; then come the rows, and at the end the result.
+    let around = states(infer).max(feed(infer, &train.step, rows) + order + watching + parameters(infer));
+    let training = machine(&train.step, &train.sizes(rows)) + around;
+    let descending = train.gradient.as_ref().map_or(0, |gradient| {
+        let machine = machine(gradient, &surface::sizes(train, rows));
+        let numbers = match train.has_noise {
+            true => gap::numbers(infer),
+            false => maximum::numbers(infer),
+        };
+        let numbers = (numbers as u64).saturating_mul(NUMBER);
+        sum(&[machine, feed(infer, gradient, rows), numbers, parameters(infer)])
+    });
+    training.max(descending)
+}

@@ -1,0 +1,186 @@
+//! Learning from rows as they arrive, with answers in between: what a bandit or an active learner needs.
+
+use crate::step::{Stepper, Terms, training};
+use bnnc_abi::manifest::{Infer, KlWeight};
+use bnnc_base::fault::Fault;
+use bnnc_core::context::{Context, Stop};
+use bnnc_core::feed::Feed;
+use bnnc_core::predict::{Predictive, Predictor};
+use bnnc_core::rows;
+use bnnc_core::states;
+use bnnc_data::{Dataset, Preparation, Rows, Standardisation};
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// An infer with a memory of rows. The target of a step is the posterior given the rows in memory: the likelihood of a batch
+/// stands for all of them. Rows are as the model sees them; nothing is scaled or standardised.
+pub struct Online<'a> {
+    infer: &'a Infer,
+    context: Context,
+    stepper: Stepper<'a>,
+    /// With the rows and draws that it was made for.
+    predictor: Option<(Predictor, usize, usize)>,
+    memory: Option<Feed>,
+    capacity: usize,
+    /// Where the next row goes once the memory is full.
+    oldest: usize,
+    /// The key of the random batches.
+    key: u64,
+    /// Numbers of the rows in memory, in any order.
+    order: Vec<u32>,
+    /// What rows that arrive share: nothing.
+    nothing: Dataset,
+}
+
+impl<'a> Online<'a> {
+    /// Starts at the posterior's starts with an empty memory for the last `capacity` rows.
+    ///
+    /// # Errors
+    /// A model with columns that all examples share, a `kl_weight` that means epochs, or a limit of the machine.
+    pub fn new(infer: &'a Infer, capacity: usize, context: &Context) -> Result<Online<'a>, Stop> {
+        if infer.bindings.iter().any(|binding| binding.from.is_shared()) {
+            let why = format!(
+                "`{}` has columns that all examples share: rows cannot arrive one by one",
+                infer.name
+            );
+            return Err(Fault::Limit(why).into());
+        }
+        if training(infer)?.kl_weight() != KlWeight::Exact {
+            let why = format!(
+                "`{}` spreads its KL over the batches of an epoch, and rows that arrive have none",
+                infer.name
+            );
+            return Err(Fault::Limit(why).into());
+        }
+        let capacity = capacity.max(1);
+        let start = states::start(&infer.states, context.seed, &HashMap::new());
+        Ok(Online {
+            infer,
+            stepper: Stepper::new(infer, capacity, &start, context)?,
+            context: context.clone(),
+            predictor: None,
+            memory: None,
+            capacity,
+            oldest: 0,
+            key: rows::key(context.seed, &infer.name),
+            order: Vec::with_capacity(capacity),
+            nothing: nothing(),
+        })
+    }
+
+    /// The number of rows in memory.
+    pub fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    /// Whether no row came yet.
+    pub fn is_empty(&self) -> bool {
+        self.order.is_empty()
+    }
+
+    /// Puts rows into memory, each in the place of the oldest where it is full.
+    ///
+    /// # Errors
+    /// Columns that do not fit.
+    pub fn observe(&mut self, rows: &Rows) -> Result<(), Stop> {
+        let arrived = self.stepper.feed(rows, &self.nothing)?;
+        for row in 0..arrived.rows {
+            let memory = self.memory.get_or_insert_with(|| arrived.without_rows());
+            if self.order.len() < self.capacity {
+                self.order.push(self.order.len() as u32);
+                memory.push(&arrived, row);
+            } else {
+                memory.replace(self.oldest, &arrived, row);
+                self.oldest = (self.oldest + 1) % self.capacity;
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes steps on random batches of the memory, at the optimiser's rate (schedules belong to runs that end). Returns the
+    /// mean loss; not a number where there is no row or no step.
+    ///
+    /// # Errors
+    /// A bug of the machine.
+    pub fn learn(&mut self, steps: usize) -> Result<f64, Fault> {
+        let Some(memory) = self.memory.as_ref() else {
+            return Ok(f64::NAN);
+        };
+        let train = training(self.infer)?;
+        let options = &train.options;
+        let all = self.order.len();
+        let batch = if options.batch == 0 {
+            all
+        } else {
+            options.batch.min(all)
+        };
+        let terms = Terms {
+            rows: all,
+            rate: train.rate,
+            kl_weight: 1.0,
+        };
+        let mut sum = 0.0;
+        for _ in 0..steps {
+            rows::choose(&mut self.order, batch, self.key, self.stepper.count);
+            sum += self.stepper.step(memory, &self.order[..batch], terms)?;
+        }
+        Ok(sum / steps as f64)
+    }
+
+    /// What the posterior says of rows, by blocks of rows in order; targets need not be known. Draws are numbered from the
+    /// beginning of time: the same number is the same noise, and one draw that was never used before is a Thompson sample.
+    ///
+    /// # Errors
+    /// Columns that do not fit, or a limit of the machine.
+    pub fn predict(
+        &mut self,
+        rows: &Rows,
+        draws: Range<usize>,
+        take: impl FnMut(Range<usize>, &mut Predictive),
+    ) -> Result<(), Stop> {
+        let count = draws.len();
+        let mut predictor = match self.predictor.take() {
+            Some((mut predictor, most_rows, most_draws))
+                if rows.count <= most_rows && count <= most_draws =>
+            {
+                predictor.replace_rows(self.infer, rows, &self.nothing)?;
+                (predictor, most_rows, most_draws)
+            }
+            _ => {
+                let wanted = (count, false);
+                let made = Predictor::with_target(self.infer, rows, &self.nothing, wanted, &self.context)?;
+                (made, rows.count, count)
+            }
+        };
+        predictor.0.choose_draws(draws);
+        predictor.0.take_parameters(&self.stepper.machine)?;
+        predictor.0.run(take)?;
+        self.predictor = Some(predictor);
+        Ok(())
+    }
+}
+
+fn nothing() -> Dataset {
+    let none = Rows::of(0, Vec::new(), Vec::new());
+    Dataset {
+        train: none.clone(),
+        validation: none.clone(),
+        test: none.clone(),
+        outliers: none,
+        images: None,
+        target: None,
+        preparation: Preparation {
+            inputs: Vec::new(),
+            columns: Vec::new(),
+            named: Vec::new(),
+            zscores: Vec::new(),
+            target_name: None,
+            target: Standardisation::IDENTITY,
+            levels: Vec::new(),
+        },
+        shared: Vec::new(),
+        whole: Vec::new(),
+        shards: Vec::new(),
+        warnings: Vec::new(),
+    }
+}

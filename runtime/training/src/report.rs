@@ -1,0 +1,234 @@
+//! The warnings about a training, and its part of the result object and of the table.
+
+use super::convergence::{Size, Unfinished, material, unfinished};
+use super::maximum::Runaway;
+use super::windows::{Estimate, Worsened};
+use super::{Fitted, restarts};
+use bnnc_abi::manifest::{Infer, Length, Training};
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::shape::Sizes;
+use bnnc_core::codes::training::{self, Trained};
+use bnnc_core::feed::examples;
+use bnnc_core::number::{finite, number};
+use bnnc_data::Dataset;
+use serde_json::{Value, json};
+
+/// The help of a training that is too short: the option of its length and another value.
+fn longer(options: &Training) -> String {
+    match options.length() {
+        Length::Epochs(epochs) => format!("epochs = {}", epochs.saturating_mul(2)),
+        Length::Steps(steps) => format!("steps = {}", steps.saturating_mul(2)),
+    }
+}
+
+/// Points of a curve of the result object, at most.
+const POINTS: usize = 200;
+
+/// The losses per row over the training, and those of the validation rows where there are any: `[epoch, loss]` each.
+pub fn learning(fitted: &Fitted, rows: usize) -> Value {
+    let every = fitted.history.means().len().div_ceil(POINTS).max(1);
+    let each = fitted.history.epochs_each() * every as f64;
+    let training = fitted
+        .history
+        .means()
+        .chunks(every)
+        .enumerate()
+        .map(|(at, losses)| {
+            let mean = losses.iter().sum::<f64>() / losses.len() as f64;
+            json!([(at as f64 + 0.5) * each, finite(mean / rows.max(1) as f64)])
+        });
+    let mut value = json!({ "training": training.collect::<Vec<_>>() });
+    if let Some(curve) = &fitted.validation {
+        let points = curve.points();
+        let every = points.len().div_ceil(POINTS).max(1);
+        let points = points
+            .iter()
+            .step_by(every)
+            .map(|(epoch, loss)| json!([epoch, finite(*loss)]));
+        value["validation"] = points.collect();
+    }
+    value
+}
+
+/// The number of weights of a model.
+fn weights(infer: &Infer) -> usize {
+    infer.cost.parameters
+}
+
+/// The number of parameters that the optimiser moves.
+fn moved(infer: &Infer) -> usize {
+    let parameters = infer.states.iter().filter(|state| state.parameter);
+    parameters.map(|state| state.shape.count(&Sizes::default())).sum()
+}
+
+/// Why the parameters of a training cannot be trusted.
+#[derive(Clone, Copy, Debug)]
+pub enum Doubt<'a> {
+    /// Some have no maximum, while the loss falls by this.
+    Unbounded(&'a [Runaway], f64),
+    /// Earlier ones were better, and were kept.
+    Worsened(&'a Worsened),
+    /// A descent from them lowers the loss by this.
+    Above(f64),
+    /// The losses are those of a training that has not converged.
+    Unfinished(Unfinished),
+}
+
+/// The gravest doubt about a training. Of one that was stopped, by the user or by the validation rows, only the losses are known.
+pub fn doubt<'a>(infer: &Infer, fitted: &'a Fitted, rows: usize) -> Option<Doubt<'a>> {
+    let options = &infer.training()?.options;
+    // Iterates that are averaged have to scatter.
+    let is_point = infer.iterated().is_none();
+    if let Some(descent) = fitted
+        .descent
+        .as_ref()
+        .filter(|descent| !descent.runaways.is_empty())
+    {
+        return Some(Doubt::Unbounded(&descent.runaways, descent.fall));
+    }
+    if let Some(worsened) = &fitted.worsened {
+        return Some(Doubt::Worsened(worsened));
+    }
+    let is_whole = fitted.epochs == fitted.planned && !fitted.interrupted && fitted.loss.is_finite();
+    if !is_whole {
+        return None;
+    }
+    match fitted.descent.as_ref().filter(|_| is_point) {
+        Some(descent) if descent.is_short => return Some(Doubt::Above(descent.fall)),
+        // A loss at its lowest cannot fall, whatever the noise of the losses.
+        Some(descent) if descent.is_settled => return None,
+        Some(_) | None => {}
+    }
+    let size = Size {
+        weights: weights(infer),
+        moved: moved(infer),
+        rows,
+    };
+    unfinished(&fitted.history, options.schedule, size).map(Doubt::Unfinished)
+}
+
+/// The warning about parameters that run away while the density rises by `rise`.
+fn unbounded_density(infer: &Infer, runaways: &[Runaway], rise: f64) -> Diagnostic {
+    let moves = runaways
+        .iter()
+        .map(|runaway| (&*runaway.name, runaway.from, runaway.to));
+    training::unbounded_density(&infer.name, &moves.collect::<Vec<_>>(), rise)
+}
+
+/// The warning about a maximum that does not exist, for a method that judges its maximum itself.
+pub fn unbounded(infer: &Infer, fitted: &Fitted) -> Option<Diagnostic> {
+    let descent = fitted.descent.as_ref()?;
+    let warning = unbounded_density(infer, &descent.runaways, descent.fall);
+    (!descent.runaways.is_empty()).then_some(warning)
+}
+
+/// The warnings about a training of an infer.
+pub fn warnings(infer: &Infer, fitted: &Fitted, dataset: &Dataset) -> Vec<Diagnostic> {
+    let Some(train) = infer.training() else {
+        return Vec::new();
+    };
+    let rows = examples(&infer.bindings, &dataset.train);
+    let longer = longer(&train.options);
+    let trained = Trained {
+        infer: &infer.name,
+        longer: &longer,
+        schedule: train.options.schedule,
+    };
+    let doubt = doubt(infer, fitted, rows).map(|doubt| match doubt {
+        Doubt::Unbounded(runaways, rise) => unbounded_density(infer, runaways, rise),
+        Doubt::Worsened(Worsened { best, last }) => {
+            let losses = (best.estimate.loss, last.loss);
+            training::worsened(trained, losses, best.epoch, rows)
+        }
+        Doubt::Above(fall) => training::not_at_minimum(trained, fall, rows),
+        Doubt::Unfinished(Unfinished::Falling(fall)) => training::not_converged(trained, fall, rows),
+        Doubt::Unfinished(Unfinished::Noisy(error)) => training::noisy_loss(trained, error, rows),
+    });
+    let mut warnings: Vec<Diagnostic> = doubt.into_iter().collect();
+    // The best of few losses with much noise is one of luck: parameters that were kept may be those of a short training.
+    if let (Some(_), Some(descent)) = (&fitted.worsened, &fitted.descent)
+        && train.has_noise
+        && descent.is_short
+    {
+        warnings.push(training::not_at_minimum(trained, descent.fall, rows));
+    }
+    if let Some((best, worst)) = spread(fitted)
+        && worst.is_above(best, material(weights(infer), rows))
+    {
+        warnings.push(training::restarts_differ(
+            &infer.name,
+            fitted.restarts.len(),
+            (best.loss, worst.loss),
+            rows,
+        ));
+    }
+    warnings
+}
+
+/// The best and the worst of several trainings.
+fn spread(fitted: &Fitted) -> Option<(Estimate, Estimate)> {
+    let settled = || fitted.restarts.iter().map(|restart| restart.settled);
+    let best = settled().min_by(|a, b| a.loss.total_cmp(&b.loss))?;
+    let worst = settled().max_by(|a, b| a.loss.total_cmp(&b.loss))?;
+    Some((best, worst))
+}
+
+/// Adds to the diagnostics of an infer.
+pub fn diagnostics(value: &mut Value, infer: &Infer, fitted: &Fitted, rows: usize) {
+    if fitted.steps == 0 {
+        return;
+    }
+    value["converged"] = json!(doubt(infer, fitted, rows).is_none() && !fitted.interrupted);
+    if !fitted.restarts.is_empty() {
+        let one = |restart: &restarts::Restart| {
+            json!({
+                "seed": restart.seed,
+                "loss": finite(restart.settled.loss),
+                "loss_se": finite(restart.settled.error),
+            })
+        };
+        value["restarts"] = fitted.restarts.iter().map(one).collect();
+    }
+}
+
+/// The line of the table about several trainings.
+pub fn table(fitted: &Fitted, rows: usize) -> String {
+    let per_row = |loss: f64| number(-loss / rows.max(1) as f64);
+    match spread(fitted) {
+        Some((best, worst)) => {
+            let range = format!("{} to {}", per_row(worst.loss), per_row(best.loss));
+            let count = fitted.restarts.len();
+            format!("  {:<21} {range:>10}\n", format!("of {count} restarts"))
+        }
+        None => String::new(),
+    }
+}
+
+/// Adds the losses of a training to the diagnostics of an infer.
+pub fn losses(value: &mut Value, infer: &Infer, fitted: &Fitted, rows: usize) {
+    value["loss"] = finite(fitted.loss);
+    value["loss_per_row"] = finite(fitted.loss / rows.max(1) as f64);
+    value["epochs"] = json!(fitted.epochs);
+    value["steps"] = json!(fitted.steps);
+    diagnostics(value, infer, fitted, infer.examples(rows));
+}
+
+/// The log density of one row, of the loss of all.
+pub fn per_row(loss: f64, rows: usize) -> String {
+    number(-loss / rows.max(1) as f64)
+}
+
+/// The first lines of the table: the log posterior, or where the iterates are from.
+pub fn head(infer: &Infer, fitted: &Fitted, rows: usize) -> String {
+    let from = infer.iterated().and_then(|swag| swag.options.iterates.as_ref());
+    let mut text = match from {
+        Some(name) => format!("  {:<21} {name:>10}\n", "iterates of"),
+        None => format!(
+            "  {:<21} {:>10}\n",
+            "log posterior / row",
+            per_row(fitted.loss, rows)
+        ),
+    };
+    text.push_str(&table(fitted, rows));
+    text
+}

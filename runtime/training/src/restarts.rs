@@ -1,0 +1,276 @@
+//! Several trainings from different starts, of which the best is kept.
+//!
+//! They run on the threads of the machine, several at a time. Each is a function of its own seed and independent of the number of threads, and they are compared
+//! in their order, so that the result does not depend on which of them ends first.
+
+use super::windows::Estimate;
+use super::{Fitted, Task};
+use crate::step::training;
+use bnnc_abi::manifest::Training;
+use bnnc_core::context::{Context, Stop};
+use bnnc_kernels::pool::Pool;
+use bnnc_math::philox;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+/// The most trainings that run at a time: each has a machine of its own, and the memory that a run needs is known without its threads.
+const AT_ONCE: usize = 8;
+
+/// One of several trainings.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Restart {
+    /// The seed of its start and its shuffles.
+    pub seed: u64,
+    /// The loss at its end.
+    pub settled: Estimate,
+}
+
+/// The seed of one of several trainings. The first has that of the run, so that it is what a training alone finds; those of the others are below 2^53, so
+/// that every reader of numbers can hold them.
+pub fn seed_of(seed: u64, kind: &str, number: usize) -> u64 {
+    match number {
+        0 => seed,
+        _ => philox::key(seed, &format!("{kind}/{number}")) >> 11,
+    }
+}
+
+/// The loss at the end of a training: of the last twentieth, or of the best window where that is kept.
+pub fn settled(fitted: &Fitted) -> Estimate {
+    if let Some(worsened) = &fitted.worsened {
+        return worsened.best.estimate;
+    }
+    let means = fitted.history.means();
+    let last = (means.len() / 20).max(3).min(means.len());
+    Estimate::of(&means[means.len() - last..])
+}
+
+/// Runs one training of a task, and makes something of it.
+pub type One<'a, T> = dyn Fn(&Task<'_>) -> Result<(Fitted, T), Stop> + 'a;
+
+/// As [`One`], on any thread.
+pub type OneOnThread<'a, T> = dyn Fn(&Task<'_>) -> Result<(Fitted, T), Stop> + Sync + 'a;
+
+/// The most trainings that [`best`] runs at a time.
+pub fn at_once(options: &Training) -> usize {
+    options.restarts.clamp(1, AT_ONCE)
+}
+
+/// The most results of trainings that are held beside those that run: the best so far and that of one which ended.
+pub fn kept(options: &Training) -> usize {
+    if options.restarts > 1 { 2 } else { 0 }
+}
+
+/// Runs the trainings of a task by `one`, which takes a task and its seed, on the threads of the machine. Gives the one with the lowest loss at its end, with
+/// whatever else `one` made of it. What is finished of an interrupted task is kept.
+///
+/// # Errors
+/// As a training.
+pub fn best<T: Serialize + DeserializeOwned + Send>(
+    task: &Task<'_>,
+    one: &OneOnThread<'_, T>,
+) -> Result<(Fitted, T), Stop> {
+    let options = &training(task.infer)?.options;
+    let threads = task.context.pool.threads().max(1);
+    let workers = threads.min(at_once(options));
+    if workers == 1 {
+        return in_turn(task, one);
+    }
+    let runs = Runs::new(task, one, options.restarts);
+    let own = || Arc::new(Pool::new(threads / workers));
+    thread::scope(|scope| {
+        // Where the system gives no more threads, those that there are run all trainings.
+        let start = |_| {
+            let worker = thread::Builder::new();
+            worker.spawn_scoped(scope, || runs.work(&own(), false)).ok()
+        };
+        let handles: Vec<_> = (1..workers).map_while(start).collect();
+        // One line of progress is shown.
+        runs.work(&own(), task.context.progress);
+        for handle in handles {
+            if let Err(payload) = handle.join() {
+                std::panic::resume_unwind(payload);
+            }
+        }
+    });
+    runs.finish()
+}
+
+/// As [`best`], one training after the other.
+///
+/// # Errors
+/// As a training.
+pub fn in_turn<T: Serialize + DeserializeOwned>(
+    task: &Task<'_>,
+    one: &One<'_, T>,
+) -> Result<(Fitted, T), Stop> {
+    let restarts = training(task.infer)?.options.restarts;
+    if restarts <= 1 {
+        return one(task);
+    }
+    let runs = Runs::new(task, one, restarts);
+    runs.work(&task.context.pool, task.context.progress);
+    runs.finish()
+}
+
+/// The trainings of a task while they run.
+struct Runs<'a, T, F: ?Sized> {
+    task: &'a Task<'a>,
+    one: &'a F,
+    count: usize,
+    /// The number of the next one to begin.
+    next: AtomicUsize,
+    compared: Mutex<Compared<T>>,
+}
+
+impl<'a, T, F> Runs<'a, T, F>
+where
+    T: Serialize + DeserializeOwned,
+    F: Fn(&Task<'_>) -> Result<(Fitted, T), Stop> + ?Sized,
+{
+    fn new(task: &'a Task<'a>, one: &'a F, count: usize) -> Self {
+        Runs {
+            task,
+            one,
+            count,
+            next: AtomicUsize::new(0),
+            compared: Mutex::new(Compared::new()),
+        }
+    }
+
+    /// Runs one training after the other on a pool until none is left.
+    fn work(&self, pool: &Arc<Pool>, progress: bool) {
+        loop {
+            let number = self.next.fetch_add(1, Ordering::Relaxed);
+            if number >= self.count {
+                return;
+            }
+            let context = Context {
+                pool: pool.clone(),
+                progress,
+                seed: seed_of(self.task.context.seed, "restart", number),
+                ..self.task.context.clone()
+            };
+            match self.run(number, &context) {
+                Ok(Some(found)) => self.compared().add(number, context.seed, found),
+                Ok(None) => self.compared().interrupted = true,
+                Err(stop) => {
+                    // Those before it go on: which failure is the first does not depend on the threads.
+                    self.next.store(self.count, Ordering::Relaxed);
+                    self.compared().fail(number, stop);
+                }
+            }
+        }
+    }
+
+    fn finish(self) -> Result<(Fitted, T), Stop> {
+        let compared = self.compared.into_inner();
+        compared.unwrap_or_else(PoisonError::into_inner).finish()
+    }
+
+    fn compared(&self) -> MutexGuard<'_, Compared<T>> {
+        self.compared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// One training, or that of an earlier run; nothing where the user wants an end before it begins.
+    fn run(&self, number: usize, context: &Context) -> Result<Option<(Fitted, T)>, Stop> {
+        let task = self.task;
+        let name = format!("{}-restart{number}", task.name);
+        if let Some(kept) = context.checkpoint.kept(&name, task.split) {
+            return Ok(Some(kept));
+        }
+        if context.interrupt.is_raised() {
+            return Ok(None);
+        }
+        let own = Task {
+            name: &name,
+            context,
+            restart: number,
+            ..*task
+        };
+        let found = (self.one)(&own)?;
+        if !found.0.interrupted {
+            context.checkpoint.keep(&name, task.split, &found)?;
+        }
+        Ok(Some(found))
+    }
+}
+
+/// A training with its number.
+type Numbered<T> = (usize, (Fitted, T));
+
+/// What is known of several trainings.
+struct Compared<T> {
+    /// The losses at the ends of complete ones, with their numbers and steps.
+    all: Vec<(usize, Restart, u64)>,
+    /// The complete one with the lowest loss.
+    best: Option<Numbered<T>>,
+    /// The first that was stopped: it is not compared with complete ones, but better than nothing.
+    stopped: Option<(Restart, Numbered<T>)>,
+    interrupted: bool,
+    /// The first that failed.
+    failed: Option<(usize, Stop)>,
+}
+
+impl<T> Compared<T> {
+    fn new() -> Compared<T> {
+        Compared {
+            all: Vec::new(),
+            best: None,
+            stopped: None,
+            interrupted: false,
+            failed: None,
+        }
+    }
+
+    fn add(&mut self, number: usize, seed: u64, found: (Fitted, T)) {
+        let settled = settled(&found.0);
+        let restart = Restart { seed, settled };
+        if found.0.interrupted {
+            self.interrupted = true;
+            if self
+                .stopped
+                .as_ref()
+                .is_none_or(|(_, (first, _))| number < *first)
+            {
+                self.stopped = Some((restart, (number, found)));
+            }
+            return;
+        }
+        self.all.push((number, restart, found.0.steps));
+        let is_best = self.best.as_ref().is_none_or(|(other, best)| {
+            let order = settled.loss.total_cmp(&self::settled(&best.0).loss);
+            order.then(number.cmp(other)).is_lt()
+        });
+        if is_best {
+            self.best = Some((number, found));
+        }
+    }
+
+    fn fail(&mut self, number: usize, stop: Stop) {
+        if self.failed.as_ref().is_none_or(|(first, _)| number < *first) {
+            self.failed = Some((number, stop));
+        }
+    }
+
+    fn finish(mut self) -> Result<(Fitted, T), Stop> {
+        if let Some((_, stop)) = self.failed {
+            return Err(stop);
+        }
+        let (_, (mut fitted, rest)) = match (self.best, self.stopped) {
+            (Some(best), _) => best,
+            (None, Some((restart, stopped))) => {
+                self.all.push((stopped.0, restart, stopped.1.0.steps));
+                stopped
+            }
+            (None, None) => return Err(Stop::Interrupted),
+        };
+        self.all.sort_by_key(|(number, ..)| *number);
+        fitted.restarts = self.all.iter().map(|(_, restart, _)| *restart).collect();
+        fitted.interrupted = self.interrupted;
+        fitted.steps = self.all.iter().map(|(.., steps)| steps).sum();
+        Ok((fitted, rest))
+    }
+}

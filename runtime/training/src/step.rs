@@ -1,0 +1,174 @@
+//! One training step on chosen rows, and the share of the KL that it bears.
+
+use bnnc_abi::manifest::{Infer, KlWeight, Train};
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::fault::Fault;
+use bnnc_base::shape::Symbol;
+use bnnc_core::context::Context;
+use bnnc_core::feed::Feed;
+use bnnc_core::ports;
+use bnnc_core::states::Values;
+use bnnc_data::{Dataset, Rows};
+use bnnc_kernels::executor::Machine;
+use bnnc_kernels::ports::Port;
+
+/// A training program with its states, ready for steps.
+pub struct Stepper<'a> {
+    infer: &'a Infer,
+    train: &'a Train,
+    /// Holds the parameters and the optimiser's state.
+    pub machine: Machine,
+    loss: Port,
+    /// Steps taken.
+    pub count: u64,
+    /// What is added to the number of a step in its noise: trainings with other numbers have noise of their own.
+    pub noise: i32,
+}
+
+/// The part of an infer that trains.
+///
+/// # Errors
+/// A bug: an infer that samples.
+pub fn training(infer: &Infer) -> Result<&Train, Fault> {
+    let bug = || Fault::Bug(format!("`{}` does not train", infer.name));
+    infer.training().ok_or_else(bug)
+}
+
+/// What a step is told besides its rows.
+#[derive(Clone, Copy, Debug)]
+pub struct Terms {
+    /// All rows: those of the step stand for them.
+    pub rows: usize,
+    /// The learning rate.
+    pub rate: f64,
+    /// The weight of the KL against the likelihood of all rows.
+    pub kl_weight: f64,
+}
+
+impl<'a> Stepper<'a> {
+    /// Starts at `start`, for steps of at most `rows` rows.
+    ///
+    /// # Errors
+    /// A limit of the machine, an infer that does not train.
+    pub fn new(
+        infer: &'a Infer,
+        rows: usize,
+        start: &Values,
+        context: &Context,
+    ) -> Result<Stepper<'a>, Fault> {
+        let train = training(infer)?;
+        let sizes = train.sizes(rows);
+        let mut machine = Machine::new(&train.step, sizes, context.pool.clone())?;
+        for (name, values) in start {
+            ports::real(&mut machine, name, values)?;
+        }
+        let missing = || Fault::Bug(format!("`{}` has no loss", infer.name));
+        Ok(Stepper {
+            infer,
+            train,
+            loss: machine.find("loss").ok_or_else(missing)?,
+            machine,
+            count: 0,
+            noise: 0,
+        })
+    }
+
+    /// Rows as the training program reads them.
+    ///
+    /// # Errors
+    /// A column whose elements do not fit.
+    pub fn feed(&self, rows: &Rows, dataset: &Dataset) -> Result<Feed, Diagnostic> {
+        let plan = &self.train.step.plan;
+        Feed::of_plan((self.infer, plan), rows, dataset, true)
+    }
+
+    /// Takes a step on the rows of `feed` that `batch` names; returns the loss.
+    ///
+    /// # Errors
+    /// A bug of the machine.
+    pub fn step(&mut self, feed: &Feed, batch: &[u32], terms: Terms) -> Result<f64, Fault> {
+        let machine = &mut self.machine;
+        let sizes = self.train.sizes(terms.rows);
+        machine.set_sizes(&sizes.with(Symbol::Batch, batch.len()))?;
+        feed.write(machine, batch)?;
+        ports::int(machine, "iteration", self.count as i32 + 1)?;
+        ports::int(machine, "step", (self.count as i32).wrapping_add(self.noise))?;
+        ports::real(machine, "rate", &[terms.rate])?;
+        ports::real(machine, "scale", &[terms.rows as f64 / batch.len() as f64])?;
+        ports::real(machine, "kl_weight", &[terms.kl_weight])?;
+        machine.run_for(&[self.loss])?;
+        self.count += 1;
+        let mut loss = [0.0];
+        machine.take(self.loss, &mut loss)?;
+        Ok(loss[0])
+    }
+
+    /// The parameters.
+    ///
+    /// # Errors
+    /// A bug: a parameter that the program does not have.
+    pub fn parameters(&self) -> Result<Values, Fault> {
+        let parameters = self.infer.states.iter().filter(|state| state.parameter);
+        parameters
+            .map(|state| Ok((state.name.clone(), self.machine.read_real(&state.name)?)))
+            .collect()
+    }
+}
+
+/// The part of the KL that batch `at` of `batches` bears, counted from 0: the shares of an epoch have the sum 1.
+pub fn share(how: KlWeight, at: usize, batches: usize) -> f64 {
+    match how {
+        KlWeight::Exact | KlWeight::Graves => 1.0 / batches as f64,
+        // 2^(M - i) / (2^M - 1) with i = at + 1, divided by 2^M, which overflows from M = 1024 on.
+        KlWeight::Blundell => (-(at as f64 + 1.0)).exp2() / (1.0 - (-(batches as f64)).exp2()),
+    }
+}
+
+/// The weight of the KL in a step on `batch` of `rows` rows, whose likelihood counts `rows / batch` times.
+pub fn kl_weight(how: KlWeight, (at, batches): (usize, usize), batch: usize, rows: usize) -> f64 {
+    match how {
+        KlWeight::Exact => 1.0,
+        KlWeight::Graves | KlWeight::Blundell => share(how, at, batches) * rows as f64 / batch as f64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: [KlWeight; 3] = [KlWeight::Exact, KlWeight::Graves, KlWeight::Blundell];
+
+    #[test]
+    fn blundells_shares_of_four_batches() {
+        let shares = [0, 1, 2, 3].map(|at| share(KlWeight::Blundell, at, 4));
+        // Exact fractions; the divisor 15/16 and every numerator are powers of two apart.
+        assert_eq!(shares, [8.0 / 15.0, 4.0 / 15.0, 2.0 / 15.0, 1.0 / 15.0]);
+    }
+
+    #[test]
+    fn shares_of_an_epoch_have_the_sum_one() {
+        for how in ALL {
+            for batches in [1, 2, 3, 4, 60, 1024, 5000] {
+                let shares: Vec<f64> = (0..batches).map(|at| share(how, at, batches)).collect();
+                assert!(shares.iter().all(|share| share.is_finite() && *share >= 0.0));
+                let sum: f64 = shares.iter().sum();
+                assert!((sum - 1.0).abs() < 1e-12, "{how:?} {batches}: {sum}");
+            }
+        }
+    }
+
+    /// Weighted by its rows, the weight of an epoch is one: the sum of its steps is the bound.
+    #[test]
+    fn weights_of_uneven_batches_have_the_mean_one() {
+        let sizes = [30, 30, 30, 10];
+        for how in ALL {
+            let weights = sizes
+                .iter()
+                .enumerate()
+                .map(|(at, size)| kl_weight(how, (at, 4), *size, 100) * *size as f64);
+            assert!((weights.sum::<f64>() / 100.0 - 1.0).abs() < 1e-15);
+        }
+        assert_eq!(kl_weight(KlWeight::Graves, (3, 4), 10, 100), 2.5);
+        assert_eq!(kl_weight(KlWeight::Exact, (3, 4), 10, 100), 1.0);
+    }
+}

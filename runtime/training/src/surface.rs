@@ -1,0 +1,199 @@
+//! The loss of all rows as a function of the parameters that an optimiser moves, in double precision.
+
+use super::Task;
+use crate::step::training;
+use bnnc_abi::code::Artifact;
+use bnnc_abi::manifest::{Infer, Train};
+use bnnc_base::fault::Fault;
+use bnnc_base::shape::{Sizes, Symbol};
+use bnnc_core::context::Stop;
+use bnnc_core::feed::{Feed, examples};
+use bnnc_core::ports;
+use bnnc_core::states::Values;
+use bnnc_kernels::executor::Machine;
+use bnnc_kernels::ports::Port;
+use std::ops::Range;
+
+/// Rows per call.
+const ROWS: usize = 256;
+
+/// The sizes of a machine that computes the loss of this number of rows.
+pub fn sizes(train: &Train, rows: usize) -> Sizes {
+    let batch = ROWS.min(rows.max(1));
+    train.sizes(rows).with(Symbol::Batch, batch)
+}
+
+/// Returns the number of losses of all rows that cost as much as `operations`, in floating-point operations.
+pub fn affordable(infer: &Infer, train: &Train, rows: usize, operations: u64) -> usize {
+    let batch = train.options.batch_of(rows);
+    let step = infer.cost.step.at(&train.sizes(rows)).flops.max(1);
+    let each = step.saturating_mul(rows.div_ceil(batch).max(1) as u64);
+    usize::try_from(operations / each).unwrap_or(usize::MAX)
+}
+
+/// A state that moves, with its place among the arguments.
+pub struct Argument {
+    /// The state.
+    pub name: String,
+    state: Port,
+    gradient: Port,
+    /// Its elements among the arguments.
+    pub range: Range<usize>,
+}
+
+/// The loss as a function of the states that move.
+pub struct Surface {
+    machine: Machine,
+    feed: Feed,
+    loss: Port,
+    /// The states that move, in order.
+    pub arguments: Vec<Argument>,
+    /// All rows.
+    rows: Vec<u32>,
+    sizes: Sizes,
+    /// The gradient of one block of rows.
+    part: Vec<f64>,
+    /// Whether the machine holds the rows, which are one block.
+    is_fed: bool,
+}
+
+impl Surface {
+    /// The loss of the training rows of a task, by a program that computes it with its gradient.
+    ///
+    /// # Errors
+    /// Columns that do not fit, a limit of the machine.
+    pub fn new(task: &Task<'_>, gradient: &Artifact) -> Result<Surface, Stop> {
+        let infer = task.infer;
+        let rows = examples(&infer.bindings, &task.dataset.train);
+        let sizes = sizes(training(infer)?, rows);
+        let mut machine = Machine::new(gradient, sizes, task.context.pool.clone())?;
+        let feed = Feed::of_plan((infer, &gradient.plan), &task.dataset.train, task.dataset, true)?;
+        feed.write_shared(&mut machine)?;
+        let missing = || Fault::Bug(format!("`{}` has no loss", infer.name));
+        let mut arguments: Vec<Argument> = Vec::new();
+        let mut count = 0;
+        for state in infer.states.iter().filter(|state| state.parameter) {
+            let found = (
+                machine.find(&state.name),
+                machine.find(&format!("{}/gradient", state.name)),
+            );
+            if let (Some(port), Some(gradient)) = found {
+                let size = state.shape.count(&Sizes::default());
+                arguments.push(Argument {
+                    name: state.name.clone(),
+                    state: port,
+                    gradient,
+                    range: count..count + size,
+                });
+                count += size;
+            }
+        }
+        ports::int(&mut machine, "iteration", 1)?;
+        ports::real(&mut machine, "scale", &[1.0])?;
+        Ok(Surface {
+            loss: machine.find("loss").ok_or_else(missing)?,
+            machine,
+            feed,
+            arguments,
+            rows: (0..rows as u32).collect(),
+            sizes,
+            part: vec![0.0; count],
+            is_fed: false,
+        })
+    }
+
+    /// The number of arguments.
+    pub fn count(&self) -> usize {
+        self.part.len()
+    }
+
+    /// The arguments among the parameters of a training; what does not move is written into the machine.
+    ///
+    /// # Errors
+    /// A bug: parameters of other sizes.
+    pub fn take(&mut self, values: &Values) -> Result<Vec<f64>, Fault> {
+        let mut point = vec![0.0; self.part.len()];
+        for (name, values) in values {
+            match self.arguments.iter().find(|argument| argument.name == *name) {
+                Some(argument) => point[argument.range.clone()].copy_from_slice(values),
+                None => ports::real(&mut self.machine, name, values)?,
+            }
+        }
+        Ok(point)
+    }
+
+    /// The arguments of one of several draws; those that it lacks are at the centre.
+    pub fn draw(&self, centre: &[f64], draws: &Values, number: usize) -> Vec<f64> {
+        let mut point = centre.to_vec();
+        for argument in &self.arguments {
+            let size = argument.range.len();
+            let own = draws
+                .get(&argument.name)
+                .and_then(|all| all.get(number * size..(number + 1) * size));
+            if let Some(own) = own {
+                point[argument.range.clone()].copy_from_slice(own);
+            }
+        }
+        point
+    }
+
+    /// The loss of all rows and its gradient.
+    ///
+    /// # Errors
+    /// A bug of the machine.
+    pub fn value(&mut self, point: &[f64], gradient: &mut [f64]) -> Result<f64, Fault> {
+        gradient.fill(0.0);
+        self.add(point, 0, gradient)
+    }
+
+    /// The mean of the loss of all rows, and of its gradient, over noise of these numbers. The steps of a training have other noise.
+    ///
+    /// # Errors
+    /// A bug of the machine.
+    pub fn mean(&mut self, point: &[f64], noise: Range<usize>, gradient: &mut [f64]) -> Result<f64, Fault> {
+        gradient.fill(0.0);
+        let count = noise.len() as f64;
+        let mut sum = 0.0;
+        for number in noise {
+            sum += self.add(point, number, gradient)?;
+        }
+        gradient.iter_mut().for_each(|slope| *slope /= count);
+        Ok(sum / count)
+    }
+
+    /// The loss of all rows with noise of this number; its gradient is added.
+    ///
+    /// # Errors
+    /// A bug of the machine.
+    pub fn add(&mut self, point: &[f64], noise: usize, gradient: &mut [f64]) -> Result<f64, Fault> {
+        for argument in &self.arguments {
+            self.machine.put(argument.state, &point[argument.range.clone()])?;
+        }
+        let mut loss = 0.0;
+        let blocks = self.rows.len().div_ceil(ROWS);
+        for (at, rows) in self.rows.chunks(ROWS).enumerate() {
+            if !self.is_fed {
+                self.machine
+                    .set_sizes(&self.sizes.with(Symbol::Batch, rows.len()))?;
+                self.feed.write(&mut self.machine, rows)?;
+                self.is_fed = blocks == 1;
+            }
+            // Steps of a training count up from a number that is not negative.
+            let step = -1 - (noise * blocks + at) as i64;
+            ports::int(&mut self.machine, "step", step as i32)?;
+            // The prior counts once.
+            ports::real(&mut self.machine, "kl_weight", &[if at == 0 { 1.0 } else { 0.0 }])?;
+            self.machine.run()?;
+            let mut own = [0.0];
+            self.machine.take(self.loss, &mut own)?;
+            loss += own[0];
+            for argument in &self.arguments {
+                let part = &mut self.part[argument.range.clone()];
+                self.machine.take(argument.gradient, part)?;
+                let sums = gradient[argument.range.clone()].iter_mut().zip(&*part);
+                sums.for_each(|(sum, slope)| *sum += slope);
+            }
+        }
+        Ok(loss)
+    }
+}

@@ -1,0 +1,404 @@
+//! One training.
+
+use super::history::{Curve, History};
+use super::windows::Windows;
+use super::{Fitted, Task, Watch};
+use crate::convergence::material;
+use crate::step::{Stepper, Terms, kl_weight, training};
+use bnnc_abi::manifest::{KlWeight, Train};
+use bnnc_base::fault::Fault;
+use bnnc_core::checkpoint::TrainingFile;
+use bnnc_core::codes;
+use bnnc_core::context::Stop;
+use bnnc_core::feed::{Feed, examples};
+use bnnc_core::ports;
+use bnnc_core::predict::Predictor;
+use bnnc_core::progress::Progress;
+use bnnc_core::rows;
+use bnnc_core::states::Values;
+use bnnc_math::philox;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// The fewest losses of a history: so many that a slope can be told from noise.
+const LEAST_LOSSES: usize = 64;
+
+/// A sum of losses over rows.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+struct Sum {
+    loss: f64,
+    rows: f64,
+}
+
+impl Sum {
+    /// A step with few rows counts for as much as its rows.
+    fn add(&mut self, loss: f64, rows: usize) {
+        self.loss += loss * rows as f64;
+        self.rows += rows as f64;
+    }
+
+    fn mean(self) -> f64 {
+        self.loss / self.rows
+    }
+}
+
+/// How far a training is, besides the states in its machine.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Position {
+    /// Complete epochs.
+    epoch: usize,
+    /// Steps of the epoch that is open.
+    batch: usize,
+    /// The order of the rows in it.
+    order: Vec<u32>,
+    /// The losses of the epoch, and of its piece.
+    of_epoch: Sum,
+    of_piece: Sum,
+    /// The loss of the last complete epoch.
+    loss: f64,
+    history: History,
+    /// None where something else chooses the parameters.
+    windows: Option<Windows>,
+    validation: Option<Validated>,
+    /// Whether validation ended the training.
+    stopped: bool,
+}
+
+/// The losses of the validation rows, and the best epoch by them where they end the training.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Validated {
+    curve: Curve,
+    score: f64,
+    epoch: usize,
+    kept: Option<Values>,
+}
+
+/// A training as it is kept.
+#[derive(Serialize, Deserialize)]
+struct Saved {
+    /// The states of the machine, in the order of the infer.
+    states: Vec<Vec<f64>>,
+    steps: u64,
+    position: Position,
+    watch: Vec<u8>,
+}
+
+/// A training that runs.
+pub(super) struct Trainer<'a, 'w> {
+    task: &'a Task<'a>,
+    train: &'a Train,
+    stepper: Stepper<'a>,
+    feed: Feed,
+    /// The key of the rows' order.
+    shuffle: u64,
+    batch: usize,
+    /// All epochs, the steps of one, and the losses of one in the history.
+    epochs: usize,
+    batches: usize,
+    pieces: usize,
+    predictor: Option<Predictor>,
+    watch: Option<&'w mut dyn Watch>,
+    file: TrainingFile,
+    position: Position,
+}
+
+impl<'a, 'w> Trainer<'a, 'w> {
+    /// Starts at `start`, or where an earlier run was.
+    pub(super) fn new(
+        task: &'a Task<'a>,
+        start: Values,
+        watch: Option<&'w mut dyn Watch>,
+    ) -> Result<Self, Stop> {
+        let Task {
+            infer,
+            dataset,
+            context,
+            ..
+        } = *task;
+        let rows = examples(&infer.bindings, &dataset.train);
+        if rows == 0 {
+            return Err(codes::no_rows(&infer.data).into());
+        }
+        let train = training(infer)?;
+        let options = &train.options;
+        let mut stepper = Stepper::new(infer, rows, &start, context)?;
+        drop(start);
+        stepper.noise = noise(task);
+        let feed = stepper.feed(&dataset.train, dataset)?;
+        feed.write_shared(&mut stepper.machine)?;
+        let validates = dataset.validation.count > 0;
+        let chooses = validates && options.patience > 0;
+        let predictor = match validates {
+            true => {
+                let draws = infer.predictive_draws().min(20);
+                Some(Predictor::new(
+                    infer,
+                    &dataset.validation,
+                    dataset,
+                    draws,
+                    context,
+                )?)
+            }
+            false => None,
+        };
+        let batch = options.batch_of(rows);
+        let (epochs, batches) = (options.epochs_of(rows), rows.div_ceil(batch));
+        // The weight of the KL may change within an epoch: only whole ones have a loss then.
+        let pieces = match train.kl_weight() {
+            KlWeight::Exact => LEAST_LOSSES.div_ceil(epochs.max(1)).clamp(1, batches),
+            KlWeight::Graves | KlWeight::Blundell => 1,
+        };
+        let losses = epochs.saturating_mul(pieces);
+        let is_free = watch.is_none() && !chooses;
+        let mut trainer = Trainer {
+            task,
+            train,
+            feed,
+            shuffle: rows::key(context.seed, &infer.name),
+            batch,
+            epochs,
+            batches,
+            pieces,
+            predictor,
+            watch,
+            file: context.checkpoint.training(task.name, task.split),
+            position: Position {
+                epoch: 0,
+                batch: 0,
+                order: (0..rows as u32).collect(),
+                of_epoch: Sum::default(),
+                of_piece: Sum::default(),
+                loss: f64::NAN,
+                history: History::new(pieces, losses),
+                windows: match is_free {
+                    true => Some(Windows::new(losses, stepper.parameters()?)),
+                    false => None,
+                },
+                validation: validates.then(|| Validated {
+                    curve: Curve::new(epochs, chooses),
+                    score: f64::NEG_INFINITY,
+                    epoch: 0,
+                    kept: None,
+                }),
+                stopped: false,
+            },
+            stepper,
+        };
+        trainer.resume()?;
+        Ok(trainer)
+    }
+
+    /// Continues where an interrupted run was, if there was one.
+    fn resume(&mut self) -> Result<(), Stop> {
+        let Some(saved) = self.file.resumed::<Saved>()? else {
+            return Ok(());
+        };
+        let states = &self.task.infer.states;
+        let machine = &mut self.stepper.machine;
+        let fits = saved.states.len() == states.len()
+            && saved.position.order.len() == self.position.order.len()
+            && saved.position.windows.is_some() == self.position.windows.is_some()
+            && saved.position.validation.is_some() == self.position.validation.is_some();
+        if !fits {
+            return Err(self.file.corrupt().into());
+        }
+        for (state, values) in states.iter().zip(&saved.states) {
+            ports::real(machine, &state.name, values)?;
+        }
+        if let Some(watch) = self.watch.as_deref_mut()
+            && !watch.restore(&saved.watch, machine)?
+        {
+            return Err(self.file.corrupt().into());
+        }
+        self.stepper.count = saved.steps;
+        self.position = saved.position;
+        Ok(())
+    }
+
+    /// Makes the present position the one to continue from.
+    fn commit(&mut self) -> Result<(), Stop> {
+        let machine = &self.stepper.machine;
+        let states = self.task.infer.states.iter();
+        let states = states.map(|state| match machine.has_port(&state.name) {
+            true => machine.read_real(&state.name),
+            false => Ok(Vec::new()),
+        });
+        let saved = Saved {
+            states: states.collect::<Result<_, Fault>>()?,
+            steps: self.stepper.count,
+            position: self.position.clone(),
+            watch: match &self.watch {
+                Some(watch) => watch.save()?,
+                None => Vec::new(),
+            },
+        };
+        Ok(self.file.commit(&saved)?)
+    }
+
+    /// Runs to the end, or to the user's wish.
+    pub(super) fn run(mut self) -> Result<Fitted, Stop> {
+        let total = self.epochs.saturating_mul(self.batches) as u64;
+        let context = self.task.context;
+        let mut progress = Progress::new(&self.task.infer.name, total, context.progress);
+        let mut interrupted = false;
+        while self.position.epoch < self.epochs && !self.position.stopped {
+            if self.position.batch == 0 {
+                let epoch = self.position.epoch;
+                rows::shuffle(&mut self.position.order, self.shuffle, epoch);
+            }
+            while self.position.batch < self.batches {
+                self.step(total, &mut progress)?;
+                if self.position.batch == self.batches {
+                    break;
+                }
+                interrupted = context.interrupt.is_raised();
+                if interrupted || self.file.is_due() {
+                    self.commit()?;
+                }
+                if interrupted {
+                    break;
+                }
+            }
+            if interrupted {
+                break;
+            }
+            self.end_epoch()?;
+            let is_over = self.position.epoch == self.epochs || self.position.stopped;
+            interrupted = context.interrupt.is_raised() && !is_over;
+            if interrupted || (self.file.is_due() && !is_over) {
+                self.commit()?;
+            }
+            if interrupted {
+                break;
+            }
+        }
+        progress.done();
+        self.finish(interrupted)
+    }
+
+    /// The next step of the epoch.
+    fn step(&mut self, total: u64, progress: &mut Progress) -> Result<(), Stop> {
+        let train = self.train;
+        let at = self.position.batch;
+        let rows = self.position.order.len();
+        let from = at * self.batch;
+        let batch = &self.position.order[from..(from + self.batch).min(rows)];
+        let done = self.stepper.count as f64 / total as f64;
+        let terms = Terms {
+            rows,
+            rate: train.rate * train.options.schedule.factor(done),
+            kl_weight: kl_weight(train.kl_weight(), (at, self.batches), batch.len(), rows),
+        };
+        let loss = self.stepper.step(&self.feed, batch, terms)?;
+        let taken = batch.len();
+        let position = &mut self.position;
+        position.of_epoch.add(loss, taken);
+        position.of_piece.add(loss, taken);
+        position.batch += 1;
+        progress.at(self.stepper.count, loss);
+        let is_closed = position.batch * self.pieces / self.batches > at * self.pieces / self.batches;
+        if is_closed {
+            let loss = position.of_piece.mean();
+            position.of_piece = Sum::default();
+            position.history.push(loss);
+            if let Some(windows) = &mut position.windows {
+                windows.push(loss, position.epoch + 1, &self.stepper.machine)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Closes the epoch: its loss, the watch, and the validation rows.
+    fn end_epoch(&mut self) -> Result<(), Stop> {
+        let position = &mut self.position;
+        let loss = position.of_epoch.mean();
+        if !loss.is_finite() {
+            self.file.forget()?;
+            return Err(codes::training_diverged(&self.task.infer.name, position.epoch, loss).into());
+        }
+        (position.loss, position.of_epoch) = (loss, Sum::default());
+        position.epoch += 1;
+        position.batch = 0;
+        if let Some(watch) = self.watch.as_deref_mut() {
+            watch.epoch(position.epoch, &mut self.stepper.machine)?;
+        }
+        self.validate()
+    }
+
+    /// Scores the validation rows; ends the training where patience is over.
+    fn validate(&mut self) -> Result<(), Stop> {
+        let (Some(validated), Some(predictor)) = (self.position.validation.as_mut(), self.predictor.as_mut())
+        else {
+            return Ok(());
+        };
+        let epoch = self.position.epoch;
+        if !validated.curve.is_due(epoch) {
+            return Ok(());
+        }
+        predictor.take_parameters(&self.stepper.machine)?;
+        let score = predictor.log_likelihood()?;
+        validated.curve.push(-score);
+        if self.train.options.patience == 0 {
+            return Ok(());
+        }
+        if score > validated.score {
+            validated.score = score;
+            validated.epoch = epoch;
+            validated.kept = Some(self.stepper.parameters()?);
+        }
+        self.position.stopped = epoch - validated.epoch >= self.train.options.patience;
+        Ok(())
+    }
+
+    fn finish(self, interrupted: bool) -> Result<Fitted, Stop> {
+        let infer = self.task.infer;
+        let Position {
+            epoch,
+            order,
+            of_epoch,
+            loss,
+            history,
+            windows,
+            validation,
+            ..
+        } = self.position;
+        let mut fitted = Fitted {
+            // Before the first epoch is complete there is the loss of its steps.
+            loss: if loss.is_nan() { of_epoch.mean() } else { loss },
+            history,
+            epochs: epoch,
+            planned: self.epochs,
+            best_epoch: epoch,
+            bytes: self.stepper.machine.arena_bytes(),
+            steps: self.stepper.count,
+            interrupted,
+            ..Fitted::default()
+        };
+        fitted.validation = validation.as_ref().map(|validated| validated.curve.clone());
+        let validated = validation.and_then(|validated| Some((validated.epoch, validated.kept?)));
+        let worsened =
+            windows.and_then(|windows| windows.worsened(material(infer.cost.parameters, order.len())));
+        fitted.values = Arc::new(match (validated, worsened) {
+            (Some((epoch, values)), _) => {
+                fitted.best_epoch = epoch;
+                values
+            }
+            (None, Some((worsened, values))) if !interrupted => {
+                fitted.best_epoch = worsened.best.epoch;
+                fitted.loss = worsened.best.estimate.loss;
+                fitted.worsened = Some(worsened);
+                values
+            }
+            _ => self.stepper.parameters()?,
+        });
+        Ok(fitted)
+    }
+}
+
+/// What is added to the numbers of the steps in the noise of a restart.
+fn noise(task: &Task<'_>) -> i32 {
+    match task.restart {
+        0 => 0,
+        restart => (philox::key(0, &format!("noise/{restart}")) >> 34) as i32,
+    }
+}

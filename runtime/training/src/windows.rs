@@ -1,0 +1,142 @@
+//! The best parameters of a training, by its mean loss in windows of equal length.
+//!
+//! The loss of one step, and of one epoch, has the noise of its rows and draws, so the lowest of them is a matter of luck. The mean over a twentieth of the
+//! training is an estimate of the loss of the iterates in it, with a standard error that is known.
+
+use bnnc_core::context::Stop;
+use bnnc_core::states::Values;
+use bnnc_kernels::executor::Machine;
+use serde::{Deserialize, Serialize};
+
+/// The number of windows.
+const WINDOWS: usize = 20;
+
+/// The fewest losses of a window that has a standard error.
+const LEAST: usize = 3;
+
+/// A mean of losses with its standard error.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// The mean.
+    pub loss: f64,
+    /// Its standard error.
+    pub error: f64,
+}
+
+impl Estimate {
+    /// The estimate from independent losses; its error is infinite where there are too few.
+    pub fn of(losses: &[f64]) -> Estimate {
+        let count = losses.len() as f64;
+        let loss = losses.iter().sum::<f64>() / count;
+        let squares: f64 = losses.iter().map(|other| (other - loss).powi(2)).sum();
+        let error = match losses.len() < LEAST {
+            true => f64::INFINITY,
+            false => (squares / (count - 1.0) / count).sqrt(),
+        };
+        Estimate { loss, error }
+    }
+
+    /// Whether this loss is above another one by more than three standard errors of the difference and by more than `least`.
+    pub fn is_above(self, other: Estimate, least: f64) -> bool {
+        self.loss - other.loss > least.max(3.0 * self.error.hypot(other.error))
+    }
+}
+
+/// The windows of a training so far.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Windows {
+    /// The number of losses in the whole training, and of those that were added.
+    all: usize,
+    added: usize,
+    /// Mean and sum of squares of the open window (Welford 1962), and its number of losses.
+    mean: f64,
+    squares: f64,
+    count: usize,
+    /// The estimate of the last closed window.
+    last: Estimate,
+    best: Option<Best>,
+    /// The parameters at the end of the best window; in memory from the start, since a step allocates nothing.
+    values: Values,
+}
+
+/// The window with the lowest loss.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Best {
+    /// Its loss.
+    pub estimate: Estimate,
+    /// The epoch in which it ended, from 1 on.
+    pub epoch: usize,
+}
+
+/// A training that ended with a loss above one that it had before.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Worsened {
+    /// The best window, whose parameters were kept.
+    pub best: Best,
+    /// The last window.
+    pub last: Estimate,
+}
+
+impl Windows {
+    /// No loss of `all` yet; `values` has the sizes of the parameters.
+    pub fn new(all: usize, values: Values) -> Windows {
+        Windows {
+            all,
+            added: 0,
+            mean: 0.0,
+            squares: 0.0,
+            count: 0,
+            last: Estimate::default(),
+            best: None,
+            values,
+        }
+    }
+
+    /// Adds a loss; at the end of a window that is the best one so far the parameters are copied.
+    ///
+    /// # Errors
+    /// A bug: a parameter that the machine does not have.
+    pub fn push(&mut self, loss: f64, epoch: usize, machine: &Machine) -> Result<(), Stop> {
+        self.added += 1;
+        self.count += 1;
+        let before = loss - self.mean;
+        self.mean += before / self.count as f64;
+        self.squares += before * (loss - self.mean);
+        let windows = WINDOWS.min(self.all / LEAST).max(1);
+        let window = self.added.saturating_mul(windows) / self.all.max(1);
+        let is_closed = window > (self.added - 1).saturating_mul(windows) / self.all.max(1);
+        if !is_closed {
+            return Ok(());
+        }
+        let count = self.count as f64;
+        self.last = Estimate {
+            loss: self.mean,
+            error: match self.count < LEAST {
+                true => f64::INFINITY,
+                false => (self.squares / (count - 1.0) / count).sqrt(),
+            },
+        };
+        (self.mean, self.squares, self.count) = (0.0, 0.0, 0);
+        if self.best.is_none_or(|best| self.last.loss < best.estimate.loss) {
+            self.best = Some(Best {
+                estimate: self.last,
+                epoch,
+            });
+            for (name, values) in &mut self.values {
+                machine.read_into(name, values)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The best window and its parameters, where the last one is worse than noise explains and by more than `least`.
+    pub fn worsened(self, least: f64) -> Option<(Worsened, Values)> {
+        let best = self.best?;
+        let is_worse = self.last.is_above(best.estimate, least);
+        let worsened = Worsened {
+            best,
+            last: self.last,
+        };
+        is_worse.then_some((worsened, self.values))
+    }
+}
