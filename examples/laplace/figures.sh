@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# All pictures and tables of Laplace approximations in examples/README.md: some ten minutes on two cores, the digits of MNIST as many again.
+# Makes the figures and tables of docs/src/results/subnetwork.md: ten minutes on two cores; all of MNIST takes another 40.
 #
 #   figures.sh [OUT] [MNIST]
 #
-# OUT is where they go (this folder, unless it is given); MNIST is the folder with the files of MNIST, without which the digits in this
-# repository are turned. SEEDS and SPLITS say how much is run: `SEEDS=20 SPLITS=20 GAPS=11 figures.sh`.
+# OUT is the folder for the results (default: this folder). MNIST is the folder with the files of MNIST; without it, the digits in this
+# repository are rotated. The page has SEEDS=20 SPLITS=20 GAPS=11; the defaults run less.
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -24,7 +24,7 @@ if [ -n "${2:-}" ]; then
   for pair in digits=train-images-idx3 digits=train-labels-idx1 digits.test=t10k-images-idx3 digits.test=t10k-labels-idx1; do
     files+=(--data "${pair%%=*}=$2/${pair#*=}-ubyte.gz")
   done
-  # A step is on the sum over all rows: this one is 0.01 on their mean.
+  # A step applies to the sum over all rows: this one is 0.01 on their mean.
   files+=(--set 'swag.optimiser=SGD(1.7e-7, momentum = 0.9)')
 fi
 "$laplace" turned "${files[@]}" --svg "$out/turned.svg" | tee "$out/turned.md"

@@ -4,8 +4,9 @@ use bnnc_tests::book::{Page, pages};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
-/// The languages of fenced blocks. Programs and shell commands are run; the others are output, or programs of other systems.
-const LANGUAGES: &[&str] = &["bnn", "sh", "text", "json", "python", "stan", "r"];
+/// The languages of fenced blocks. Programs and shell commands are run; the others are output, excerpts of bnnc's own code, or programs of
+/// other systems.
+const LANGUAGES: &[&str] = &["bnn", "sh", "text", "json", "python", "rust", "stan", "r"];
 
 fn source() -> PathBuf {
     bnnc_tests::root().join("docs/src")
@@ -167,7 +168,7 @@ fn the_book_is_configured() {
 
 #[test]
 fn the_readmes_lead_into_the_book() {
-    for name in ["README.md", "stdlib/README.md"] {
+    for name in ["README.md", "stdlib/README.md", "examples/README.md"] {
         let path = bnnc_tests::root().join(name);
         let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{name}: {error}"));
         let page = Page {

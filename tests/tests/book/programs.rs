@@ -44,3 +44,18 @@ fn programs_with_errors_are_among_them() {
     let wrong = blocks.iter().filter(|block| block.values("error").count() > 0);
     assert!(wrong.count() >= 5);
 }
+
+#[test]
+fn the_program_of_the_readme_compiles() {
+    let text = std::fs::read_to_string(bnnc_tests::root().join("README.md")).expect("the README");
+    let start = text.find("data yacht = ").expect("the README has a program");
+    let end = text[start..].find("```").expect("the program ends");
+    let program = &text[start..start + end];
+    // The README asks the reader to save it beside the data.
+    let loaded = program::load("examples/yacht/program.bnn", program, &Options::default());
+    assert!(loaded.diagnostics.is_empty(), "{:#?}", loaded.diagnostics);
+    assert_eq!(
+        bnnc_grammar::print::format(&loaded.source).ok().as_deref(),
+        Some(program)
+    );
+}
