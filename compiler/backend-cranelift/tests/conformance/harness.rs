@@ -99,7 +99,8 @@ macro_rules! called {
             match scalar {
                 $(Scalar::$variant => unary::<T, { Scalar::$variant as usize }> as *const () as usize,)*
                 Scalar::GammaGradient => binary::<T, { Scalar::GammaGradient as usize }> as *const () as usize,
-                _ => binary::<T, { Scalar::Pow as usize }> as *const () as usize,
+                Scalar::Pow => binary::<T, { Scalar::Pow as usize }> as *const () as usize,
+                other => panic!("`{}` is missing in `called!`", other.name()),
             }
         }
     };
