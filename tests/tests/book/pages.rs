@@ -160,6 +160,44 @@ fn every_page_has_one_title_and_blocks_of_known_languages() {
     none(&faults);
 }
 
+/// The folders of the workspace whose files the book names.
+const FOLDERS: &[&str] = &[
+    "compiler/",
+    "docs/",
+    "examples/",
+    "fuzz/",
+    "grammar/",
+    "runtime/",
+    "stdlib/",
+    "tests/",
+];
+
+#[test]
+fn files_that_the_internals_and_results_name_exist() {
+    let mut faults = Vec::new();
+    let mut count = 0;
+    for page in pages(&bnnc_tests::root()) {
+        if !page.path.starts_with("internals/") && !page.path.starts_with("results/") {
+            continue;
+        }
+        for (line, text) in page.prose() {
+            for code in text.split('`').skip(1).step_by(2) {
+                let path = code.split_whitespace().next().unwrap_or_default();
+                // `NAME` stands for the reader's own name.
+                if !FOLDERS.iter().any(|folder| path.starts_with(folder)) || path.contains("NAME") {
+                    continue;
+                }
+                count += 1;
+                if !bnnc_tests::root().join(path).exists() {
+                    faults.push(format!("docs/src/{}:{line}: there is no `{path}`", page.path));
+                }
+            }
+        }
+    }
+    none(&faults);
+    assert!(count > 80, "only {count} files");
+}
+
 #[test]
 fn the_book_is_configured() {
     let book = std::fs::read_to_string(bnnc_tests::root().join("docs/book.toml")).expect("a configuration");
