@@ -12,18 +12,18 @@ use std::collections::HashMap;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-/// What to run.
+/// The program to run, and its options.
 #[derive(Clone, Debug, Default)]
 pub struct Wish {
     /// The program's file in the folder of examples.
     pub program: &'static str,
-    /// What is written after its end.
+    /// Text that is appended to it.
     pub more: String,
     /// Words of it that are replaced, by others.
     pub replaced: Vec<(String, String)>,
     /// The seed of every random number.
     pub seed: u64,
-    /// Only these infers; none is all.
+    /// Only these inference blocks; empty for all.
     pub only: Vec<String>,
     /// `INFER.OPTION=VALUE`.
     pub settings: Vec<String>,
@@ -33,15 +33,15 @@ pub struct Wish {
 
 /// A program that was run.
 pub struct Done {
-    /// What was compiled.
+    /// The compiled program.
     pub manifest: Manifest,
-    /// What was found.
+    /// The results.
     pub result: RunResult,
-    /// What predictions need.
+    /// The context that predictions need.
     pub context: Context,
 }
 
-/// Draws what the command line asks for: its words, with what `--set` and `--data` say; `--svg FILE` is where the picture goes.
+/// Draws the figure that the words of the command line select, with the options of `--set` and `--data`, and writes it to the file of `--svg`.
 pub fn show(draw: impl FnOnce(&[&str], Wish) -> Result<String, String>) -> ExitCode {
     let shown = arguments().and_then(|(words, wish, svg)| {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
@@ -139,7 +139,7 @@ impl Wish {
 }
 
 impl Done {
-    /// An infer with what it found.
+    /// An inference run with its outcome.
     ///
     /// # Errors
     /// There is none of this name.

@@ -30,7 +30,7 @@ pub struct Chain {
     pub divergences: usize,
 }
 
-/// What many chains say of an element.
+/// The estimate of an element from many chains.
 struct Estimate {
     mean: f64,
     sd: f64,
@@ -69,7 +69,7 @@ fn disagreement(left: &[Estimate], right: &[Estimate]) -> f64 {
     left.iter().zip(right).fold(0.0, |largest: f64, (left, right)| {
         let inverse = 1.0 / left.size + 1.0 / right.size;
         let means = (left.mean - right.mean).abs() / (left.sd * inverse.sqrt());
-        // Standard errors of a normal law's: heavier tails are given room by the bound.
+        // Standard errors for a normal distribution; the bound leaves room for heavier tails.
         let spreads = (left.sd / right.sd).ln().abs() / (0.5 * inverse).sqrt();
         largest.max(means).max(spreads)
     })

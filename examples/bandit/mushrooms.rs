@@ -8,26 +8,26 @@ pub const ATTRIBUTES: [usize; 22] = [6, 4, 10, 2, 9, 2, 2, 2, 12, 2, 5, 4, 4, 9,
 /// Columns of a mushroom: one for each value of each attribute.
 pub const COLUMNS: usize = 117;
 
-/// How often the value of an attribute is one that is usual for the kind, edible or poisonous: half of the values are usual
-/// for either. The smell says most, then the spores, the gills and the population; no attribute is sure.
+/// The probability that an attribute has a value that is usual for the kind, edible or poisonous: half of the values are usual
+/// for either. The smell is most informative, then the spores, the gills and the population; none is certain.
 const USUAL: [f64; 22] = [
     0.85, 0.85, 0.85, 0.85, 0.99, 0.85, 0.85, 0.85, 0.85, 0.85, 0.85, 0.85, 0.85, 0.85, 0.85, 0.85, 0.85,
     0.85, 0.85, 0.85, 0.85, 0.85,
 ];
 
-/// What a mushroom that can be eaten is worth.
+/// The reward of an edible mushroom.
 const FOOD: f64 = 5.0;
 
-/// What a poisonous one costs half of the time; the other half it is as good as food.
+/// The reward of a poisonous one half of the time; the other half it is that of an edible one.
 const POISON: f64 = -35.0;
 
 /// A mushroom.
 pub struct Mushroom {
     /// One and zero, by value of each attribute.
     pub columns: Vec<f64>,
-    /// Whether it is poisonous: what nobody can see.
+    /// True if it is poisonous, which no agent can see.
     is_poisonous: bool,
-    /// What eating it gives.
+    /// The reward of eating it.
     eaten: f64,
 }
 
@@ -96,7 +96,7 @@ impl Forest {
         let is_odd = (is_usual == is_poisonous) == self.is_odd_poison[at];
         let count = ATTRIBUTES[at];
         let odd = count / 2;
-        // An attribute with one value says nothing.
+        // An attribute with one value is not informative.
         match is_odd && odd > 0 {
             true => 2 * below(odd, draw(1)) + 1,
             false => 2 * below(count - odd, draw(1)),

@@ -34,7 +34,7 @@ pub enum Policy {
     Uniform,
 }
 
-/// How long and how hard.
+/// The length of the game, and the training after each play.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     /// Plays.
@@ -136,7 +136,7 @@ impl<'a> Agent<'a> {
         })
     }
 
-    /// Whether to eat the mushroom.
+    /// Decides whether to eat the mushroom.
     fn choose(&mut self, mushroom: &Mushroom, play: usize) -> Result<bool, Stop> {
         let draw = |at| philox::uniform(self.key, [0, 0, play as u32], at);
         let at_random = match self.policy {

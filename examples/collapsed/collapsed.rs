@@ -1,4 +1,4 @@
-//! What collapsed inference is worth: `cargo run --release --example collapsed -- line 100 --svg line.svg`.
+//! The gain of collapsed inference: `cargo run --release --example collapsed -- line 100 --svg line.svg`.
 //!
 //! `line TRIALS` is how far predictives of Bayesian linear regression from a few draws are from the true one; `sigmoid TRIALS` the error of means
 //! of a sigmoid; `cubic SEEDS` bands of a network on twenty rows, from 2000 draws, from ten, and from the same ten collapsed, of `cubic.bnn`;

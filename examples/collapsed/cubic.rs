@@ -23,7 +23,7 @@ const SIZE: (f64, f64) = (400.0, 320.0);
 enum Way {
     /// The mixture of their Normals.
     Plain,
-    /// With so many of the most moving weights of the last layer (0: all) uniform over a box of all ten.
+    /// The *n* most influential weights of the last layer (0: all) uniform over a box of all ten.
     Collapsed(usize, Extent),
 }
 
@@ -75,7 +75,7 @@ impl Draws {
                 .sum::<f64>()
     }
 
-    /// The laws of the target at `x` whose mixture is what draws predict.
+    /// The distributions of the target at `x`, one for each draw; their mixture is the prediction.
     fn laws(&self, way: Way, draws: &[usize], x: f64) -> Vec<Law> {
         let noise = Noise::Normal { sd: NOISE };
         let law = |draw: &usize| {
@@ -137,7 +137,7 @@ impl Exact {
         }
     }
 
-    /// The divergence of the long run from a mixture of laws, and their 1-Wasserstein distance, by the trapezoidal rule in steps of the noise.
+    /// The KL divergence of the long run from a mixture of distributions, and their 1-Wasserstein distance, by the trapezoidal rule in steps of the noise.
     fn distances(&self, laws: &[Law]) -> (f64, f64) {
         let count = laws.len() as f64;
         let points = (self.first..).zip(&self.density).filter(|(_, p)| **p > 1e-12);
@@ -222,7 +222,7 @@ fn table(seeds: usize, found: &[Vec<Distances>]) {
     }
 }
 
-/// Mean and standard deviation of a mixture of laws.
+/// Returns mean and standard deviation of a mixture of distributions.
 fn moments(laws: &[(f64, f64)]) -> (f64, f64) {
     let count = laws.len() as f64;
     let mean = laws.iter().map(|(mean, _)| mean).sum::<f64>() / count;

@@ -37,7 +37,7 @@ const WAYS: [(Way, &str); 3] = [
     (Way::Collapsed(Extent::Moments), "moments"),
 ];
 
-/// What is compared with what.
+/// The setting of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Regime {
     ratio: f64,
@@ -100,7 +100,7 @@ fn gaussian(y: f64, sd: f64) -> f64 {
 type Predictive = (Box<dyn Fn(f64) -> f64>, (f64, f64));
 
 impl Trial {
-    /// What the first draws predict.
+    /// The predictive distribution from the first draws.
     fn predictive(&self, way: Way, count: usize, noise: Noise) -> Predictive {
         let draws = &self.draws[..count];
         let reach = match noise {
@@ -142,7 +142,7 @@ impl Trial {
     }
 }
 
-/// The divergence of a law on an interval from another one, by the trapezoidal rule.
+/// The KL divergence of a distribution on an interval from another one, by the trapezoidal rule.
 fn divergence(
     (low, high): (f64, f64),
     points: usize,

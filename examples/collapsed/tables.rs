@@ -12,7 +12,7 @@ const TABLES: [(&str, &str); 3] = [
     ("concrete", "concrete/collapsed.bnn"),
 ];
 
-/// The infers, with their titles; differences are from the first.
+/// The inference blocks with their titles; differences are from the first.
 const INFERS: [(&str, &str); 9] = [
     ("sgd", "SGD, the last snapshot"),
     ("swa", "their average"),
@@ -30,7 +30,7 @@ const DRAWN: [&str; 3] = ["gaussian", "snapshots", "last"];
 
 const SIZE: (f64, f64) = (400.0, 280.0);
 
-/// A metric of an infer, split by split; empty where it was not run.
+/// A metric of an inference run, split by split; empty if it was not run.
 fn metric(done: &Done, infer: &str, name: &str) -> Vec<f64> {
     let Ok((_, outcome)) = done.infer(infer) else {
         return Vec::new();

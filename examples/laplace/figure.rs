@@ -32,7 +32,7 @@ fn style() -> String {
     CURVES.iter().enumerate().map(rule).collect()
 }
 
-/// Plots of one size in pixels side by side, so many to a row, under a title.
+/// Arranges plots of one size in pixels in rows of `columns`, under a title.
 pub fn page(title: &str, plots: &[Plot], size: (f64, f64), columns: usize) -> String {
     let rows = plots.len().div_ceil(columns.max(1));
     let (width, height) = (size.0 * columns as f64, size.1 * rows as f64 + 34.0);

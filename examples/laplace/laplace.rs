@@ -1,7 +1,7 @@
 //! The pictures and tables of Laplace approximations: `cargo run --release --example laplace -- toy --svg toy.svg`.
 //!
-//! `toy SEEDS` is what a network knows between two clusters; `sizes TABLE KIND SPLITS` the log likelihood of `wine` or `kin8nm` by the size
-//! of the subnetwork, on so many `standard` or `gap` splits; `turned` metrics of digits that are turned, of `digits/turned.bnn`.
+//! `toy SEEDS` compares predictive bands between two clusters; `sizes TABLE KIND SPLITS` the log likelihood of `wine` or `kin8nm` by the size
+//! of the subnetwork, on the first SPLITS `standard` or `gap` splits; `turned` the metrics of rotated digits, of `digits/turned.bnn`.
 //! Options: `--svg FILE`, `--data NAME=PATH` and `--set ITEM.OPTION=VALUE` as of `bnnc run`.
 
 mod figure;

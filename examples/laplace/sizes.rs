@@ -5,16 +5,16 @@ use crate::runs::{Done, Wish};
 use bnnc_data::metrics::mean_and_standard_error;
 use bnnc_report::svg::{Axis, Plot, Swatch};
 
-/// Numbers of weights that are tried; after them all weights, where these are no more than [`MOST`].
+/// Numbers of weights that are tried; after them all weights, if these are at most [`MOST`].
 const SIZES: [usize; 6] = [10, 50, 100, 250, 500, 1000];
 
-/// As many weights as a whole matrix is built for.
+/// The largest number of weights for which a full matrix is built.
 const MOST: usize = 1500;
 
-/// How weights are chosen.
+/// The scores by which weights are chosen.
 const SCORES: [&str; 2] = ["diagonal", "random"];
 
-/// The networks: infers at their maximum with the widths of their hidden layers.
+/// The networks: the inference blocks of their maxima, with the widths of their hidden layers.
 const NETWORKS: [(&str, &str, usize); 4] = [
     ("Shallow", "shallow", 50),
     ("Shallow", "shallow", 100),
@@ -36,7 +36,7 @@ struct Found {
 /// Sizes (all weights last) and the log likelihoods of each.
 type Curve = Vec<(usize, Vec<f64>)>;
 
-/// What a subnetwork is called.
+/// The name of a subnetwork.
 fn name(score: &str, size: usize) -> String {
     format!("s_{score}_{size}")
 }
@@ -152,7 +152,7 @@ fn network(
 
 fn plot(found: &Found) -> Plot {
     let mean = |values: &[f64]| mean_and_standard_error(values).0;
-    // Means over some of the splits are no points of a curve over all.
+    // Means over some of the splits do not belong on a curve over all.
     let is_whole = |values: &[f64]| values.len() == found.mode.len();
     let curves = found.curves.iter().flat_map(|(_, sizes)| sizes);
     let all = curves

@@ -6,7 +6,7 @@ use bnnc_data::Rows;
 use bnnc_data::metrics::Draws;
 use bnnc_report::svg::{Axis, Plot, Swatch};
 
-/// The infers with their titles, in the order of the picture.
+/// The inference blocks with their titles, in the order of the figure.
 const PANELS: [(&str, &str); 13] = [
     ("mode", "maximum, its noise alone"),
     ("full", "all 2600 weights"),
@@ -23,7 +23,7 @@ const PANELS: [(&str, &str); 13] = [
     ("last", "last layer"),
 ];
 
-/// The rows of the table: how many weights, and the infers by what chooses them.
+/// The rows of the table: the number of weights, and the inference blocks by their score.
 const TABLE: [(&str, [&str; 3]); 3] = [
     ("50 %", ["half", "half_marginal", "half_random"]),
     ("3 %", ["three", "three_marginal", "three_random"]),
@@ -181,7 +181,7 @@ fn table(ratios: &Ratios, seeds: usize) {
     }
 }
 
-/// The bands of the first seed at which all infers have as many weights as they want; the table over all of them.
+/// The bands of the first seed with which every inference run has its full number of weights; the table over all seeds.
 ///
 /// # Errors
 /// What is wrong, as text.

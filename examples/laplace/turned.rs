@@ -4,7 +4,7 @@ use crate::figure::{self, CURVES};
 use crate::runs::{Done, Wish};
 use bnnc_report::svg::{Axis, Plot, Swatch};
 
-/// The infers that are drawn, with their titles; the table has all.
+/// The inference blocks in the figure, with their titles; the table has all.
 const DRAWN: [(&str, &str); 7] = [
     ("mode", "maximum"),
     ("diagonal", "diagonal"),

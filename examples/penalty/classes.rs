@@ -7,13 +7,13 @@ use bnnc_report::svg::{Axis, Plot, Swatch};
 /// Bins of equal width.
 const BINS: usize = 10;
 
-/// Bins with a smaller share of the rows say too little to be drawn.
+/// Bins with a smaller fraction of the rows are too noisy to be drawn.
 const LEAST: f64 = 0.01;
 
 /// The classes of curves, in turn.
 const CLASSES: [&str; 4] = ["mean", "other", "third", "exact"];
 
-/// For each bin that holds rows, its mean confidence, the share that is right, and its share of the rows.
+/// Returns for each bin that has rows its mean confidence, its accuracy, and its fraction of the rows.
 fn bins(done: &Done, name: &str) -> Result<Vec<(f64, f64, f64)>, String> {
     let (infer, outcome) = done.infer(name)?;
     let target = infer.only_output().map_or("", |output| infer.column(output));
@@ -43,7 +43,7 @@ fn bins(done: &Done, name: &str) -> Result<Vec<(f64, f64, f64)>, String> {
         .collect())
 }
 
-/// The reliability of these infers of `digits.bnn`, one curve each.
+/// The reliability of these inference runs of `digits.bnn`, one curve each.
 ///
 /// # Errors
 /// What is wrong, as text.

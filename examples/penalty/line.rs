@@ -7,7 +7,7 @@ use bnnc_report::svg::{Axis, Plot, Swatch};
 const BATCH: f64 = 2.0;
 const NOISE: f64 = 0.3;
 
-/// A normal law of intercept and slope.
+/// A normal distribution of intercept and slope.
 struct Law {
     mean: [f64; 2],
     variance: [f64; 2],
@@ -39,7 +39,7 @@ impl Law {
         (self.mean[0] + x * self.mean[1], variance.sqrt())
     }
 
-    /// The root mean square distance of draws from the mean, in standard deviations of the law: 1 where they are its draws.
+    /// The root mean square distance of draws from the mean, in standard deviations of the distribution: 1 if they are its draws.
     fn spread(&self, draws: &[Vec<f64>; 2]) -> f64 {
         let of = |at: usize| -> f64 {
             let squares = draws[at].iter().map(|draw| (draw - self.mean[at]).powi(2));
@@ -121,7 +121,7 @@ pub fn bands(wish: Wish) -> Result<String, String> {
     Ok(plot.render())
 }
 
-/// How far draws are spread, by the step: stochastic gradients without acceptance, and the penalty method.
+/// The spread of draws by the step size: stochastic gradients without acceptance, and the penalty method.
 ///
 /// # Errors
 /// What is wrong, as text.

@@ -23,7 +23,7 @@ fn of_rows(done: &Done, name: &str) -> Result<Forecast, String> {
     found.ok_or_else(|| format!("`{name}` predicts no number"))
 }
 
-/// The 90 % band of one infer, and the ends of that of another.
+/// The 90 % band of one inference run, and the ends of that of another.
 ///
 /// # Errors
 /// What is wrong, as text.

@@ -1,4 +1,4 @@
-//! What parses without errors formats to a fixed point with the same tree. Run with `cargo fuzz run parser`.
+//! A text that parses without errors formats to a fixed point with the same tree. Run with `cargo fuzz run parser`.
 #![no_main]
 
 use bnnc_base::source::SourceMap;
