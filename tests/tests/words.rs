@@ -1,0 +1,449 @@
+//! The words of pages, comments and messages: no opener that hides the subject, no term of our own where the field has one.
+//!
+//! Pages (Markdown) and programs (`.bnn`) have none of them but those in [`ALLOWED`]. Comments and messages in Rust that were written before
+//! these rules are counted in `tests/words.txt`; a count may only fall. `BNNC_BLESS=1 cargo test --workspace --test words` lowers the counts
+//! after texts were rewritten, and never raises one.
+
+use bnnc_tests::book::Page;
+use bnnc_tests::files::{File, under};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// A banned word.
+struct Rule {
+    /// Its name in `tests/words.txt`.
+    name: &'static str,
+    /// The words, in lower case and separated by `|`. Each is found between letters that are not part of it.
+    words: &'static str,
+    /// Whether it is banned at the beginning of a comment alone.
+    is_opener: bool,
+    /// The words to use instead.
+    instead: &'static str,
+}
+
+const fn term(name: &'static str, words: &'static str, instead: &'static str) -> Rule {
+    Rule {
+        name,
+        words,
+        is_opener: false,
+        instead,
+    }
+}
+
+const fn opener(name: &'static str, words: &'static str, instead: &'static str) -> Rule {
+    Rule {
+        name,
+        words,
+        is_opener: true,
+        instead,
+    }
+}
+
+const RULES: &[Rule] = &[
+    opener("what", "what", "a noun: \"The prediction outputs of ..\""),
+    opener("whether", "whether", "\"Returns whether ..\", \"True if ..\""),
+    opener(
+        "how-many",
+        "how many|how much|how far|how long|how often",
+        "\"The number of ..\"",
+    ),
+    term(
+        "is-no",
+        "is no|are no|was no|were no",
+        "negate the verb: \"is not a ..\"",
+    ),
+    term(
+        "has-none",
+        "has none|have none",
+        "negate the verb: \"does not have ..\"",
+    ),
+    term("so-many", "so many", "*n*, the number of .."),
+    term("law", "law|laws", "distribution"),
+    term("truth-value", "truth value|truth values", "Boolean"),
+    term("carried", "carried", "transformed"),
+    term("abreast", "abreast", "in lockstep, vectorised"),
+    term("steer", "steer|steers|steered|steering", "set at run time"),
+    term(
+        "says",
+        "say|says|said|saying|told|tells|hears|heard",
+        "a verb for data: return, compute, state, report",
+    ),
+    term("asks", "asks|asked", "request, need, call"),
+    term(
+        "refused",
+        "refuse|refuses|refused|refusal|refusals",
+        "reject, rejected",
+    ),
+    term(
+        "fault",
+        "fault|faults|flaw|flaws|astray",
+        "error, diagnostic; diverged",
+    ),
+    term(
+        "infer",
+        "infers|an infer|the infer|earlier infer|each infer|every infer|one infer|same infer|this infer",
+        "inference, inference block, inference run",
+    ),
+    term(
+        "graphics-processor",
+        "graphics processor|graphics processors",
+        "GPU",
+    ),
+    term(
+        "effective-draws",
+        "effective draws",
+        "effective sample size (ESS)",
+    ),
+    term(
+        "error-of-the-mean",
+        "error of the mean|errors of the mean",
+        "Monte Carlo standard error (MCSE)",
+    ),
+    term(
+        "right-class",
+        "right class|share that is right",
+        "true class, accuracy",
+    ),
+    term(
+        "noise-of-the-prior",
+        "as its noise|as their noise",
+        "non-centred parameterisation",
+    ),
+    term("treatment", "treatment|treatments", "gradient estimator"),
+    term("detached", "detached", "stop-gradient"),
+    term("whence", "whence|thither|whereof", "from where, there, of which"),
+];
+
+/// Words that stay in pages and programs: the path, the rule, the words around it, the reason.
+const ALLOWED: &[(&str, &str, &str, &str)] = &[
+    ("stdlib/dist/pareto.bnn", "law", "power law", "the field's term"),
+    (
+        "docs/src/reference/library.md",
+        "law",
+        "power law",
+        "the field's term",
+    ),
+];
+
+/// The lines of a text that are read as prose, without code: the path, the number of the line, whether it begins a comment or a page, and the words.
+struct Line {
+    place: String,
+    path: String,
+    begins: bool,
+    text: String,
+}
+
+/// Inline code hides its words.
+fn without_code(line: &str) -> String {
+    line.split('`').step_by(2).collect::<Vec<&str>>().join("`")
+}
+
+/// A page that is counted with the Rust beside it: its sentences on the run have not been rewritten yet.
+const COUNTED: &str = "compiler/ARCHITECTURE.md";
+
+/// The prose of Markdown.
+fn pages() -> Vec<Line> {
+    prose(|path| path != COUNTED)
+}
+
+fn prose(is_read: impl Fn(&str) -> bool) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for file in under("", &["md"]) {
+        if !is_read(&file.path) {
+            continue;
+        }
+        let page = Page {
+            path: file.path.clone(),
+            text: file.text.clone(),
+        };
+        // These tables are written from the doc comments of options in `runtime/abi`, which are counted there.
+        let has_options = file.path.starts_with("docs/src/reference/methods/");
+        for (at, text) in page.prose() {
+            if has_options && text.starts_with("| `") {
+                continue;
+            }
+            lines.push(Line {
+                place: format!("{}:{at}", file.path),
+                path: file.path.clone(),
+                begins: false,
+                text: without_link_targets(&without_code(text)),
+            });
+        }
+    }
+    lines
+}
+
+/// `[text](target)` without the target.
+fn without_link_targets(line: &str) -> String {
+    let mut kept = String::new();
+    for (at, part) in line.split("](").enumerate() {
+        match at {
+            0 => kept.push_str(part),
+            _ => {
+                kept.push(']');
+                kept.push_str(part.split_once(')').map_or("", |(_, rest)| rest));
+            }
+        }
+    }
+    kept
+}
+
+/// The comments of Rust or of programs, line by line.
+fn comments(file: &File) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let mut before = "";
+    let mut is_code = false;
+    for (at, line) in file.text.lines().enumerate() {
+        let line = line.trim();
+        let marks = ["///", "//!", "//"];
+        let Some(mark) = marks.into_iter().find(|mark| line.starts_with(mark)) else {
+            (before, is_code) = ("", false);
+            continue;
+        };
+        let text = line[mark.len()..].trim_start();
+        if text.starts_with("```") {
+            is_code = !is_code;
+        } else if !is_code {
+            lines.push(Line {
+                place: format!("{}:{}", file.path, at + 1),
+                path: file.path.clone(),
+                begins: before != mark,
+                text: without_code(text),
+            });
+        }
+        before = mark;
+    }
+    lines
+}
+
+/// The texts in the files that hold a crate's messages.
+fn messages(file: &File) -> Vec<Line> {
+    const HOLD: &[&str] = &["codes", "report", "advice", "expected", "foreign", "diagnostics"];
+    let parts = file.path.trim_end_matches(".rs").split('/');
+    if file.is_test() || !parts.into_iter().any(|part| HOLD.contains(&part)) {
+        return Vec::new();
+    }
+    let mut lines = Vec::new();
+    // A string may go over several lines; quotes that are part of it have a backslash.
+    let mut is_string = false;
+    for (at, line) in file.text.lines().enumerate() {
+        if !is_string && line.trim_start().starts_with("//") {
+            continue;
+        }
+        let mut text = String::new();
+        // The letter `'"'` begins no string.
+        let line = line.replace("'\"'", "' '");
+        let mut letters = line.chars();
+        while let Some(letter) = letters.next() {
+            match letter {
+                '\\' if is_string => text.extend(letters.next().filter(|next| *next != 'n')),
+                '"' => {
+                    is_string = !is_string;
+                    text.push(' ');
+                }
+                letter if is_string => text.push(letter),
+                _ => {}
+            }
+        }
+        lines.push(Line {
+            place: format!("{}:{}", file.path, at + 1),
+            path: file.path.clone(),
+            begins: false,
+            text: without_code(&text),
+        });
+    }
+    lines
+}
+
+impl Rule {
+    /// The number of its words in a line.
+    fn count(&self, line: &Line) -> usize {
+        if self.is_opener && !line.begins {
+            return 0;
+        }
+        let text = line.text.to_lowercase();
+        let count = |word: &str| match self.is_opener {
+            // A question may begin so.
+            true => usize::from(is_word(&text, 0, word) && text.starts_with(word) && !text.contains('?')),
+            false => text
+                .match_indices(word)
+                .filter(|(at, _)| is_word(&text, *at, word) && !self.is_fine(&text[..*at]))
+                .count(),
+        };
+        self.words.split('|').map(count).sum()
+    }
+
+    /// Returns whether the words before it make the term a usual one: "there is no x", "the standard error of the mean".
+    fn is_fine(&self, before: &str) -> bool {
+        let before = before.trim_end();
+        match self.name {
+            "is-no" => before.ends_with("there"),
+            "error-of-the-mean" => before.ends_with("standard"),
+            _ => false,
+        }
+    }
+}
+
+/// Returns whether the word at this place is not part of a longer one.
+fn is_word(text: &str, at: usize, word: &str) -> bool {
+    let is_part = |letter: char| letter.is_alphanumeric() || letter == '_';
+    let after = text.get(at + word.len()..).unwrap_or_default();
+    !text[..at].ends_with(is_part) && !after.starts_with(is_part)
+}
+
+fn is_allowed(rule: &Rule, line: &Line) -> bool {
+    ALLOWED.iter().any(|(path, name, around, _)| {
+        *path == line.path && *name == rule.name && line.text.to_lowercase().contains(around)
+    })
+}
+
+#[test]
+fn pages_and_programs_have_no_banned_words() {
+    let mut faults = Vec::new();
+    let programs = under("", &["bnn"]);
+    for line in pages().into_iter().chain(programs.iter().flat_map(comments)) {
+        for rule in RULES {
+            if rule.count(&line) > 0 && !is_allowed(rule, &line) {
+                faults.push(format!(
+                    "{}: `{}`, write {}\n    {}",
+                    line.place, rule.name, rule.instead, line.text
+                ));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "\n{}\n", faults.join("\n"));
+}
+
+#[test]
+fn allowed_words_are_there() {
+    let programs = under("", &["bnn"]);
+    let lines: Vec<Line> = pages()
+        .into_iter()
+        .chain(programs.iter().flat_map(comments))
+        .collect();
+    for (path, name, around, _) in ALLOWED {
+        let rule = RULES
+            .iter()
+            .find(|rule| rule.name == *name)
+            .unwrap_or_else(|| panic!("there is no rule `{name}`"));
+        let is_there = |line: &&Line| line.path == *path && rule.count(line) > 0 && is_allowed(rule, line);
+        assert!(
+            lines.iter().find(is_there).is_some(),
+            "{path} has no `{around}` any more"
+        );
+    }
+}
+
+/// The counts of banned words in comments and messages of Rust, by folder of the root and rule.
+type Counts = BTreeMap<(String, String), usize>;
+
+fn found() -> (Counts, Vec<Line>) {
+    let mut lines = prose(|path| path == COUNTED);
+    // This file names the words.
+    for file in under("", &["rs"])
+        .iter()
+        .filter(|file| file.path != "tests/tests/words.rs")
+    {
+        lines.extend(comments(file));
+        lines.extend(messages(file));
+    }
+    let mut counts = Counts::new();
+    for line in &lines {
+        let folder = line.path.split('/').next().unwrap_or_default();
+        for rule in RULES {
+            let count = rule.count(line);
+            if count > 0 {
+                *counts
+                    .entry((folder.to_owned(), rule.name.to_owned()))
+                    .or_default() += count;
+            }
+        }
+    }
+    (counts, lines)
+}
+
+/// The counts of `tests/words.txt`.
+fn kept(text: &str) -> Counts {
+    let entries = text
+        .lines()
+        .filter(|line| !line.starts_with('#') && !line.trim().is_empty());
+    entries
+        .map(|line| match line.split_whitespace().collect::<Vec<_>>()[..] {
+            [folder, rule, count] => (
+                (folder.to_owned(), rule.to_owned()),
+                count.parse().expect("a count"),
+            ),
+            _ => panic!("`{line}` is not FOLDER RULE COUNT"),
+        })
+        .collect()
+}
+
+#[test]
+fn banned_words_in_rust_become_fewer() {
+    let path = bnnc_tests::root().join("tests/words.txt");
+    let text = std::fs::read_to_string(&path).expect("the counts");
+    let (found, lines) = found();
+    let mut kept = kept(&text);
+    let mut faults = Vec::new();
+    for ((folder, name), count) in &found {
+        let most = kept.get(&(folder.clone(), name.clone())).copied().unwrap_or(0);
+        if *count > most {
+            let rule = RULES.iter().find(|rule| rule.name == name).expect("a rule");
+            faults.push(format!(
+                "{folder}: {count} times `{name}`, {most} are left over; write {}",
+                rule.instead
+            ));
+            let is_of_rule =
+                |line: &&Line| line.path.split('/').next() == Some(folder.as_str()) && rule.count(line) > 0;
+            let places = lines.iter().filter(is_of_rule);
+            faults.extend(places.map(|line| format!("    {}: {}", line.place, line.text)));
+        }
+    }
+    assert!(faults.is_empty(), "\n{}\n", faults.join("\n"));
+    if std::env::var_os("BNNC_BLESS").is_some() {
+        for (key, most) in &mut kept {
+            *most = found.get(key).copied().unwrap_or(0);
+        }
+        kept.retain(|_, most| *most > 0);
+        std::fs::write(&path, written(&text, &kept)).expect("the counts are written");
+    }
+}
+
+/// The counts below the comment at the top of the file.
+fn written(text: &str, counts: &Counts) -> String {
+    let mut written: String = text
+        .lines()
+        .take_while(|line| line.starts_with('#'))
+        .fold(String::new(), |text, line| text + line + "\n");
+    for ((folder, rule), count) in counts {
+        let _ = writeln!(written, "{folder} {rule} {count}");
+    }
+    written
+}
+
+#[test]
+fn words_are_found() {
+    let line = |text: &str, begins: bool| Line {
+        place: String::new(),
+        path: String::new(),
+        begins,
+        text: without_code(text),
+    };
+    let count = |text: &str, begins: bool| -> usize {
+        RULES.iter().map(|rule| rule.count(&line(text, begins))).sum()
+    };
+    assert_eq!(count("What a program says.", true), 2);
+    assert_eq!(count("What is it?", true), 0);
+    assert_eq!(count("The lawn is not a flaw of `law`.", false), 1);
+    assert_eq!(count("There is no law here, it is no law.", false), 3);
+    assert_eq!(count("Returns the number of draws.", true), 0);
+    let file = File {
+        path: "runtime/x/src/codes.rs".to_owned(),
+        text: "/// So many draws.\nfn f() { g(\"it says \\\"so\\\" \\\n  and many faults\") }\n".to_owned(),
+    };
+    let texts: Vec<String> = messages(&file).into_iter().map(|line| line.text).collect();
+    assert_eq!(texts.len(), 2);
+    assert!(texts[0].contains("it says \"so\" ") && texts[1].contains("and many faults"));
+    assert_eq!(comments(&file).len(), 1);
+    assert_eq!(without_link_targets("a [b](law.md) c"), "a [b] c");
+}
