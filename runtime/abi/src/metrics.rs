@@ -129,7 +129,7 @@ pub static ALL: &[Metric] = &[
     metric(
         "ood_auroc",
         Basis::Outliers,
-        "probability that an outlier has a larger entropy than a test row: 0.5 is chance, 1 tells them apart",
+        "probability that an outlier has a larger entropy than a test row: 0.5 is chance, 1 is perfect separation",
     ),
     metric("time", Basis::Time, "seconds of fitting"),
 ];
