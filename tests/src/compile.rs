@@ -2,7 +2,7 @@
 
 use crate::root;
 use bnnc_abi::data::Schema;
-use bnnc_abi::laplace::Over;
+use bnnc_abi::laplace::{Over, Structure};
 use bnnc_abi::manifest::{Infer, Manifest, Work};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::dtype::Precision;
@@ -167,7 +167,7 @@ pub fn short(path: &Path, epochs: usize, predictive_draws: usize) -> Vec<String>
             Work::Train(_) | Work::Laplace(_) | Work::Ensemble(_) => &[("epochs", epochs)],
             // A covariance needs several iterates.
             Work::Swag(_) | Work::Collapsed(_) => &[("warmup", 0), ("every", 1), ("epochs", epochs + 2)],
-            Work::Sample(_) => &[("warmup", 30), ("draws", 20)],
+            Work::Sample(_) => &[("warmup", 30), ("draws", 20), ("thin", 1)],
         };
         let all = work
             .iter()
@@ -179,15 +179,19 @@ pub fn short(path: &Path, epochs: usize, predictive_draws: usize) -> Vec<String>
     infers.iter().flat_map(of).collect()
 }
 
+/// The weights beyond which a dense covariance takes seconds.
+const DENSE: usize = 1000;
+
 /// A network that was hardly trained has few weights that move an output, so that large subnetworks of it do not exist.
 fn small(infer: &Infer) -> Option<String> {
     let Work::Laplace(laplace) = &infer.work else {
         return None;
     };
-    let Over::Subnetwork { by, .. } = &laplace.options.over else {
-        return None;
+    let by = match &laplace.options.over {
+        Over::Subnetwork { by, .. } => by.word(),
+        Over::All if laplace.options.structure == Structure::Full && infer.cost.parameters > DENSE => "random",
+        _ => return None,
     };
-    let by = by.word();
     Some(format!("{}.over=subnetwork(10, by = {by})", infer.name))
 }
 
