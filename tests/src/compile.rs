@@ -18,6 +18,7 @@ use bnnc_run::out::SavedRun;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 /// A compiled program and what the headers of its data say.
 #[derive(Clone)]
@@ -130,6 +131,27 @@ pub fn examples() -> Vec<PathBuf> {
     here.map(|file| root().join(&file.path)).collect()
 }
 
+/// The faults that a check finds in the examples, of which two are checked at a time: a check runs on one thread for most of its time.
+pub fn faults_of_examples(check: impl Fn(&Path) -> Vec<String> + Sync) -> Vec<String> {
+    let left = Mutex::new(examples().into_iter());
+    let found = Mutex::new(Vec::new());
+    let next = || left.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let work = || {
+        while let Some(path) = next() {
+            let faults = check(&path);
+            found
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .extend(faults);
+        }
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(work);
+        work();
+    });
+    found.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// What a folder says of a run with seed 1 and without settings.
 pub fn saved(program: PathBuf) -> SavedRun {
     SavedRun {
@@ -189,7 +211,9 @@ fn small(infer: &Infer) -> Option<String> {
     };
     let by = match &laplace.options.over {
         Over::Subnetwork { by, .. } => by.word(),
-        Over::All if laplace.options.structure == Structure::Full && infer.cost.parameters > DENSE => "random",
+        Over::All if laplace.options.structure == Structure::Full && infer.cost.parameters > DENSE => {
+            "random"
+        }
         _ => return None,
     };
     Some(format!("{}.over=subnetwork(10, by = {by})", infer.name))

@@ -5,7 +5,7 @@ use bnnc_base::dtype::Precision;
 use bnnc_core::states::{Values, start};
 use bnnc_data::Dataset;
 use bnnc_math::philox;
-use bnnc_tests::compile::{self, examples, options};
+use bnnc_tests::compile::{self, examples, faults_of_examples, options};
 use bnnc_tests::step::{Steps, distance, predictions, sampled, training};
 use std::collections::HashMap;
 use std::path::Path;
@@ -161,7 +161,8 @@ fn compare_sampled(reference: &Infer, native: &Infer, compiled: &compile::Compil
     faults
 }
 
-fn compare_program(path: &Path, backend: &str, faults: &mut Vec<String>) {
+fn compare_program(path: &Path, backend: &str) -> Vec<String> {
+    let mut faults = Vec::new();
     let reference = compile::file(path, &options("reference", None));
     for precision in [Precision::F64, Precision::F32] {
         let native_program = compile::file(path, &options(backend, Some(precision)));
@@ -183,15 +184,12 @@ fn compare_program(path: &Path, backend: &str, faults: &mut Vec<String>) {
             faults.extend(found.into_iter().map(|fault| format!("{name}: {fault}")));
         }
     }
+    faults
 }
 
 fn every_example_on(backend: &str) {
-    let examples = examples();
-    assert!(examples.len() >= 8, "the examples were not found");
-    let mut faults = Vec::new();
-    for path in &examples {
-        compare_program(path, backend, &mut faults);
-    }
+    assert!(examples().len() >= 8, "the examples were not found");
+    let faults = faults_of_examples(|path| compare_program(path, backend));
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
 }
 
