@@ -75,7 +75,8 @@ fn log_likelihood(done: &Done, infer: &str) -> Option<f64> {
 fn network(
     wish: &Wish,
     (program, file): (&'static str, &str),
-    (model, mode, width): (&str, &str, usize),
+    (model, mode): (&str, &str),
+    width: usize,
     splits: usize,
 ) -> Result<Found, String> {
     let mut found = Found {
@@ -228,7 +229,7 @@ pub fn picture(wish: Wish, table: &str, kind: &str, splits: usize) -> Result<Str
     };
     let networks = NETWORKS.into_iter();
     let found: Result<Vec<Found>, String> = networks
-        .map(|which| network(&wish, (program, file), which, splits))
+        .map(|(model, mode, width)| network(&wish, (program, file), (model, mode), width, splits))
         .collect();
     let found = found?;
     self::table(&found);

@@ -8,6 +8,7 @@ pub mod crates;
 pub mod emulated;
 pub mod files;
 pub mod imports;
+pub mod items;
 pub mod modules;
 pub mod step;
 

@@ -1165,7 +1165,7 @@ fn triangle(distance: f64, radius: f64) -> (f64, f64) {
 }
 
 /// What the published code makes of a target, from the location at points that fill the box: the log density, and the probability of less.
-fn published(places: &[f64], y: f64, ((low, high), smoothing): ((f64, f64), f64)) -> (f64, f64) {
+fn published(places: &[f64], y: f64, (low, high): (f64, f64), smoothing: f64) -> (f64, f64) {
     let radius = 2.45 * SD;
     let below = |y: f64| mean(places.iter().map(|f| triangle(y - f, radius).1));
     let numerator = mean(places.iter().map(|f| triangle(y - f, radius).0));
@@ -1196,7 +1196,7 @@ fn check_published(done: &Done, smoothing: f64, places: &dyn Fn(usize, f64) -> V
             .collect();
         let (densities, below): (Vec<f64>, Vec<f64>) = all
             .iter()
-            .map(|places| published(places, y[row], (ends, smoothing)))
+            .map(|places| published(places, y[row], ends, smoothing))
             .unzip();
         let want = mean(densities.into_iter()).ln();
         close(done.predictive.log_likelihood[row], want, tolerance);

@@ -69,6 +69,14 @@ pub(crate) fn scratch_bytes(schedule: &Schedule, precision: Precision) -> usize 
     SINGLE_BYTES as usize + homes + sweep::scratch_bytes(schedule, precision)
 }
 
+/// Elements of a noise stream, by their addresses.
+struct NoiseBlock {
+    out: Value,
+    /// Those of the parameters of a gamma.
+    shapes: Value,
+    count: Value,
+}
+
 impl Emitter<'_, '_> {
     /// The address of a scratch slot that holds a block.
     pub fn home(&mut self, slot: usize) -> Value {
@@ -127,7 +135,8 @@ impl Emitter<'_, '_> {
             }
             None => out,
         };
-        self.noise(id, (out, shapes, count), coordinates, Some(inner));
+        let block = NoiseBlock { out, shapes, count };
+        self.noise(id, block, coordinates, Some(inner));
     }
 
     /// Calls `id` on one element.
@@ -155,7 +164,12 @@ impl Emitter<'_, '_> {
         if let Some(shape) = shape {
             self.builder.ins().store(memory(), shape, self.scratch, 0);
         }
-        self.noise(id, (self.scratch, self.scratch, one), coordinates, inner);
+        let block = NoiseBlock {
+            out: self.scratch,
+            shapes: self.scratch,
+            count: one,
+        };
+        self.noise(id, block, coordinates, inner);
         self.single_result()
     }
 
@@ -164,13 +178,8 @@ impl Emitter<'_, '_> {
         self.builder.ins().load(ty, memory(), self.scratch, 0)
     }
 
-    fn noise(
-        &mut self,
-        id: InstId,
-        (out, shapes, count): (Value, Value, Value),
-        coordinates: [Value; 3],
-        inner: Option<Value>,
-    ) {
+    /// Calls the function of a noise stream.
+    fn noise(&mut self, id: InstId, block: NoiseBlock, coordinates: [Value; 3], inner: Option<Value>) {
         let InstOp::Noise {
             key, offset, strides, ..
         } = &self.source.kernel.body[id].op
@@ -180,6 +189,7 @@ impl Emitter<'_, '_> {
         let key = self.size(*key);
         let first = self.linear(*offset, strides, inner);
         let [draw, example, step] = coordinates;
+        let NoiseBlock { out, shapes, count } = block;
         self.call(id, &[out, shapes, count, key, first, draw, example, step]);
     }
 

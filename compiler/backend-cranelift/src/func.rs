@@ -56,6 +56,17 @@ pub(crate) struct Emitter<'a, 'f> {
 /// What a loop does each time: `(emitter, counter, carried)` to the next carried values.
 pub(crate) type LoopBody<'b, 'a, 'f> = &'b mut dyn FnMut(&mut Emitter<'a, 'f>, Value, &[Value]) -> Vec<Value>;
 
+/// The values of a counter: those of `(from..to).step_by(step)`.
+#[derive(Clone, Copy)]
+pub struct CounterRange {
+    /// The first.
+    pub from: Value,
+    /// Where they end.
+    pub to: Value,
+    /// The difference of one and the next.
+    pub step: i64,
+}
+
 impl<'a, 'f> Emitter<'a, 'f> {
     /// Writes the whole function.
     pub fn emit(source: &'a Source<'a>, mut builder: FunctionBuilder<'f>) -> FunctionBuilder<'f> {
@@ -158,13 +169,14 @@ impl<'a, 'f> Emitter<'a, 'f> {
         }
     }
 
-    /// `for counter in (from..to).step_by(step)`; returns what is carried at the end.
+    /// Emits a loop over a counter; returns what is carried at the end.
     pub fn count(
         &mut self,
-        (from, to, step): (Value, Value, i64),
+        range: CounterRange,
         carried: &[Value],
         body: LoopBody<'_, 'a, 'f>,
     ) -> Vec<Value> {
+        let CounterRange { from, to, step } = range;
         let (inside, after) = (self.builder.create_block(), self.builder.create_block());
         let counter = self.builder.append_block_param(inside, types::I64);
         let mut state = Vec::new();
@@ -358,16 +370,20 @@ impl<'a, 'f> Emitter<'a, 'f> {
         let (from, to) = self.axis_range(axis);
         let carried: Vec<Value> = moving.iter().map(|at| pointers[*at]).collect();
         let mut pointers = pointers.to_vec();
-        self.count((from, to, 1), &carried, &mut |emitter, index, carried| {
-            moving
-                .iter()
-                .zip(carried)
-                .for_each(|(at, pointer)| pointers[*at] = *pointer);
-            emitter.indices.push(index);
-            emitter.nest(axis + 1, &pointers);
-            emitter.indices.pop();
-            emitter.advance(carried, &strides)
-        });
+        self.count(
+            CounterRange { from, to, step: 1 },
+            &carried,
+            &mut |emitter, index, carried| {
+                moving
+                    .iter()
+                    .zip(carried)
+                    .for_each(|(at, pointer)| pointers[*at] = *pointer);
+                emitter.indices.push(index);
+                emitter.nest(axis + 1, &pointers);
+                emitter.indices.pop();
+                emitter.advance(carried, &strides)
+            },
+        );
     }
 
     /// Computes what varies with the axes before `depth` only, if it is among the `needed`.

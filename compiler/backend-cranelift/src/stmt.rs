@@ -1,6 +1,6 @@
 //! The innermost loop: blocks, stages, vectors and their remainders.
 
-use crate::func::{Emitter, memory};
+use crate::func::{CounterRange, Emitter, memory};
 use crate::isa::{Lanes, VECTOR_BYTES};
 use crate::reduce::Reduction;
 use bnnc_base::arena::Id;
@@ -123,7 +123,11 @@ impl<'a> Emitter<'a, '_> {
         let carried: Vec<Value> = moving.iter().map(|at| span.pointers[*at]).collect();
         let zero = self.int(0);
         self.count(
-            (zero, span.count, block),
+            CounterRange {
+                from: zero,
+                to: span.count,
+                step: block,
+            },
             &carried,
             &mut |emitter, done, carried| {
                 let mut pointers = span.pointers.clone();
@@ -237,27 +241,31 @@ impl<'a> Emitter<'a, '_> {
         let (moving, strides) = self.moving_steps(pass);
         carried.extend(moving.iter().map(|at| pass.span.pointers[*at]));
         let step = pass.copies as i64 * pass.lanes.bytes();
-        let last = self.count((from, to, step), &carried, &mut |emitter, at, carried| {
-            let mut addresses = vec![None; pass.span.pointers.len()];
-            moving
-                .iter()
-                .zip(&carried[sums..])
-                .for_each(|(at, address)| addresses[*at] = Some(*address));
-            let values = vec![Vec::new(); emitter.source.kernel.body.len()];
-            let mut group = Group {
-                pass: *pass,
-                at,
-                moving: addresses,
-                values,
-            };
-            emitter.body(&mut group);
-            let mut next = match pass.reductions {
-                Some(reductions) => emitter.outputs(&mut group, reductions, &carried[..sums]),
-                None => Vec::new(),
-            };
-            next.extend(emitter.advance(&carried[sums..], &strides));
-            next
-        });
+        let last = self.count(
+            CounterRange { from, to, step },
+            &carried,
+            &mut |emitter, at, carried| {
+                let mut addresses = vec![None; pass.span.pointers.len()];
+                moving
+                    .iter()
+                    .zip(&carried[sums..])
+                    .for_each(|(at, address)| addresses[*at] = Some(*address));
+                let values = vec![Vec::new(); emitter.source.kernel.body.len()];
+                let mut group = Group {
+                    pass: *pass,
+                    at,
+                    moving: addresses,
+                    values,
+                };
+                emitter.body(&mut group);
+                let mut next = match pass.reductions {
+                    Some(reductions) => emitter.outputs(&mut group, reductions, &carried[..sums]),
+                    None => Vec::new(),
+                };
+                next.extend(emitter.advance(&carried[sums..], &strides));
+                next
+            },
+        );
         self.fold_copies(reductions, (pass.lanes, pass.copies), &last[..sums])
     }
 

@@ -6,7 +6,7 @@
 //! errors do not grow with the number of draws: the values of a group of draws are added in the precision of the plan,
 //! the groups in `f64`, and what they come to is added to the output once.
 
-use crate::func::{Emitter, memory, replaced};
+use crate::func::{CounterRange, Emitter, memory, replaced};
 use crate::schedule::Schedule;
 use bnnc_base::dtype::Precision;
 use bnnc_loops::analysis::motion::element_bytes;
@@ -52,16 +52,24 @@ impl<'a, 'f> Emitter<'a, 'f> {
         let (from, to) = self.axis_range(rank - 1);
         let (moving, leaps) = self.leaps(rank - 1, block);
         let carried: Vec<Value> = moving.iter().map(|at| pointers[*at]).collect();
-        self.count((from, to, block), &carried, &mut |emitter, first, carried| {
-            let pointers = replaced(pointers, &moving, carried);
-            let (rest, most) = (emitter.builder.ins().isub(to, first), emitter.int(block));
-            let count = emitter.builder.ins().smin(rest, most);
-            emitter.groups(&sums, (first, count), &pointers);
-            for sum in sums.iter().filter(|sum| sum.by_element) {
-                emitter.add_to_output(sum, pointers[sum.access], count);
-            }
-            emitter.advance(carried, &leaps)
-        });
+        self.count(
+            CounterRange {
+                from,
+                to,
+                step: block,
+            },
+            &carried,
+            &mut |emitter, first, carried| {
+                let pointers = replaced(pointers, &moving, carried);
+                let (rest, most) = (emitter.builder.ins().isub(to, first), emitter.int(block));
+                let count = emitter.builder.ins().smin(rest, most);
+                emitter.groups(&sums, (first, count), &pointers);
+                for sum in sums.iter().filter(|sum| sum.by_element) {
+                    emitter.add_to_output(sum, pointers[sum.access], count);
+                }
+                emitter.advance(carried, &leaps)
+            },
+        );
         for sum in sums.iter().filter(|sum| !sum.by_element) {
             let one = self.int(1);
             self.add_to_output(sum, pointers[sum.access], one);
@@ -76,22 +84,30 @@ impl<'a, 'f> Emitter<'a, 'f> {
         let (from, to) = self.axis_range(axis);
         let (moving, leaps) = self.leaps(axis, group);
         let carried: Vec<Value> = moving.iter().map(|at| pointers[*at]).collect();
-        self.count((from, to, group), &carried, &mut |emitter, draw, carried| {
-            let mut pointers = replaced(pointers, &moving, carried);
-            sums.iter().for_each(|sum| pointers[sum.access] = sum.narrow);
-            let (rest, most) = (emitter.builder.ins().isub(to, draw), emitter.int(group));
-            let length = emitter.builder.ins().smin(rest, most);
-            let end = emitter.builder.ins().iadd(draw, length);
-            match tile {
-                Some(tile) => emitter.tiles(&pointers, (draw, end), tile),
-                None => emitter.draws((draw, end), (first, count), &pointers),
-            }
-            for sum in sums {
-                let length = if sum.by_element { count } else { emitter.int(1) };
-                emitter.widen(sum, length);
-            }
-            emitter.advance(carried, &leaps)
-        });
+        self.count(
+            CounterRange {
+                from,
+                to,
+                step: group,
+            },
+            &carried,
+            &mut |emitter, draw, carried| {
+                let mut pointers = replaced(pointers, &moving, carried);
+                sums.iter().for_each(|sum| pointers[sum.access] = sum.narrow);
+                let (rest, most) = (emitter.builder.ins().isub(to, draw), emitter.int(group));
+                let length = emitter.builder.ins().smin(rest, most);
+                let end = emitter.builder.ins().iadd(draw, length);
+                match tile {
+                    Some(tile) => emitter.tiles(&pointers, (draw, end), tile),
+                    None => emitter.draws((draw, end), (first, count), &pointers),
+                }
+                for sum in sums {
+                    let length = if sum.by_element { count } else { emitter.int(1) };
+                    emitter.widen(sum, length);
+                }
+                emitter.advance(carried, &leaps)
+            },
+        );
     }
 
     /// The loop over some draws for a block of elements.
@@ -99,15 +115,19 @@ impl<'a, 'f> Emitter<'a, 'f> {
         let axis = self.source.kernel.dims.len() - 2;
         let (moving, strides) = self.steps(axis);
         let carried: Vec<Value> = moving.iter().map(|at| pointers[*at]).collect();
-        self.count((from, to, 1), &carried, &mut |emitter, draw, carried| {
-            let pointers = replaced(pointers, &moving, carried);
-            emitter.indices.push(draw);
-            emitter.hoist(axis + 1, &pointers, None);
-            let span = emitter.span(&pointers, (first, count));
-            emitter.stages(&span);
-            emitter.indices.pop();
-            emitter.advance(carried, &strides)
-        });
+        self.count(
+            CounterRange { from, to, step: 1 },
+            &carried,
+            &mut |emitter, draw, carried| {
+                let pointers = replaced(pointers, &moving, carried);
+                emitter.indices.push(draw);
+                emitter.hoist(axis + 1, &pointers, None);
+                let span = emitter.span(&pointers, (first, count));
+                emitter.stages(&span);
+                emitter.indices.pop();
+                emitter.advance(carried, &strides)
+            },
+        );
     }
 
     /// The accesses that move along an axis, and by how many bytes in `steps` iterations.
@@ -132,10 +152,18 @@ impl<'a, 'f> Emitter<'a, 'f> {
             let wide = self.plus(narrow, source.schedule.block * precision.bytes() as i64);
             let end = self.plus(narrow, slot);
             let zero = self.int(0);
-            self.count((narrow, end, WIDE_BYTES), &[], &mut |emitter, address, _| {
-                emitter.builder.ins().store(memory(), zero, address, 0);
-                Vec::new()
-            });
+            self.count(
+                CounterRange {
+                    from: narrow,
+                    to: end,
+                    step: WIDE_BYTES,
+                },
+                &[],
+                &mut |emitter, address, _| {
+                    emitter.builder.ins().store(memory(), zero, address, 0);
+                    Vec::new()
+                },
+            );
             let by_element = source.accesses.list()[access].strides.last() == Some(&Size::Fixed(1));
             sums.push(Sum {
                 access,
@@ -151,23 +179,32 @@ impl<'a, 'f> Emitter<'a, 'f> {
     fn widen(&mut self, sum: &Sum, count: Value) {
         let bytes = self.source.precision.bytes() as i64;
         let zero = self.int(0);
-        self.count((zero, count, UNROLL), &[], &mut |emitter, at, _| {
-            let from = emitter.element_at(sum.narrow, at, bytes);
-            let to = emitter.element_at(sum.wide, at, WIDE_BYTES);
-            for copy in 0..UNROLL {
-                let value = emitter.take_real(from, copy * bytes);
-                let held = emitter
-                    .builder
-                    .ins()
-                    .load(types::F64, memory(), to, (copy * WIDE_BYTES) as i32);
-                let value = emitter.builder.ins().fadd(held, value);
-                emitter
-                    .builder
-                    .ins()
-                    .store(memory(), value, to, (copy * WIDE_BYTES) as i32);
-            }
-            Vec::new()
-        });
+        self.count(
+            CounterRange {
+                from: zero,
+                to: count,
+                step: UNROLL,
+            },
+            &[],
+            &mut |emitter, at, _| {
+                let from = emitter.element_at(sum.narrow, at, bytes);
+                let to = emitter.element_at(sum.wide, at, WIDE_BYTES);
+                for copy in 0..UNROLL {
+                    let value = emitter.take_real(from, copy * bytes);
+                    let held =
+                        emitter
+                            .builder
+                            .ins()
+                            .load(types::F64, memory(), to, (copy * WIDE_BYTES) as i32);
+                    let value = emitter.builder.ins().fadd(held, value);
+                    emitter
+                        .builder
+                        .ins()
+                        .store(memory(), value, to, (copy * WIDE_BYTES) as i32);
+                }
+                Vec::new()
+            },
+        );
     }
 
     /// Reads a real as `f64` and leaves zero.
@@ -190,23 +227,31 @@ impl<'a, 'f> Emitter<'a, 'f> {
         let access = self.source.accesses.list()[sum.access];
         let bytes = element_bytes(kernel, access, self.source.precision);
         let (start, zero) = (self.int(0), self.builder.ins().f64const(0.0));
-        self.count((start, count, 1), &[], &mut |emitter, at, _| {
-            let from = emitter.element_at(sum.wide, at, WIDE_BYTES);
-            let to = emitter.element_at(pointer, at, bytes);
-            let mut value = emitter.builder.ins().load(types::F64, memory(), from, 0);
-            emitter.builder.ins().store(memory(), zero, from, 0);
-            let ty = match emitter.source.precision {
-                Precision::F32 => {
-                    value = emitter.builder.ins().fdemote(types::F32, value);
-                    types::F32
-                }
-                Precision::F64 => types::F64,
-            };
-            let held = emitter.builder.ins().load(ty, memory(), to, 0);
-            let value = emitter.builder.ins().fadd(held, value);
-            emitter.builder.ins().store(memory(), value, to, 0);
-            Vec::new()
-        });
+        self.count(
+            CounterRange {
+                from: start,
+                to: count,
+                step: 1,
+            },
+            &[],
+            &mut |emitter, at, _| {
+                let from = emitter.element_at(sum.wide, at, WIDE_BYTES);
+                let to = emitter.element_at(pointer, at, bytes);
+                let mut value = emitter.builder.ins().load(types::F64, memory(), from, 0);
+                emitter.builder.ins().store(memory(), zero, from, 0);
+                let ty = match emitter.source.precision {
+                    Precision::F32 => {
+                        value = emitter.builder.ins().fdemote(types::F32, value);
+                        types::F32
+                    }
+                    Precision::F64 => types::F64,
+                };
+                let held = emitter.builder.ins().load(ty, memory(), to, 0);
+                let value = emitter.builder.ins().fadd(held, value);
+                emitter.builder.ins().store(memory(), value, to, 0);
+                Vec::new()
+            },
+        );
     }
 
     /// The address of an element, whose bytes are a power of two.

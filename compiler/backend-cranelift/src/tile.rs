@@ -1,6 +1,6 @@
 //! Kernels that call array primitives along a short axis: several rows share each call.
 
-use crate::func::{Emitter, replaced};
+use crate::func::{CounterRange, Emitter, replaced};
 use bnnc_base::arena::Id;
 use bnnc_loops::analysis::staging::rows_adjoin;
 use bnnc_loops::ir::{InstId, InstOp, Kernel};
@@ -34,22 +34,26 @@ impl<'a, 'f> Emitter<'a, 'f> {
             leaps.push(self.builder.ins().imul_imm_s(*stride, rows));
         }
         let carried: Vec<Value> = moving.iter().map(|at| pointers[*at]).collect();
-        self.count((from, to, rows), &carried, &mut |emitter, first, carried| {
-            let rest = emitter.builder.ins().isub(to, first);
-            let most = emitter.int(rows);
-            let count = emitter.builder.ins().smin(rest, most);
-            let pointers = replaced(pointers, &moving, carried);
-            let (moving, strides) = (moving.clone(), strides.clone());
-            emitter.tile(&Tile {
-                first,
-                count,
-                length,
-                pointers,
-                moving,
-                strides,
-            });
-            emitter.advance(carried, &leaps)
-        });
+        self.count(
+            CounterRange { from, to, step: rows },
+            &carried,
+            &mut |emitter, first, carried| {
+                let rest = emitter.builder.ins().isub(to, first);
+                let most = emitter.int(rows);
+                let count = emitter.builder.ins().smin(rest, most);
+                let pointers = replaced(pointers, &moving, carried);
+                let (moving, strides) = (moving.clone(), strides.clone());
+                emitter.tile(&Tile {
+                    first,
+                    count,
+                    length,
+                    pointers,
+                    moving,
+                    strides,
+                });
+                emitter.advance(carried, &leaps)
+            },
+        );
     }
 
     fn tile(&mut self, tile: &Tile) {
@@ -73,18 +77,26 @@ impl<'a, 'f> Emitter<'a, 'f> {
         let mut carried: Vec<Value> = tile.moving.iter().map(|at| tile.pointers[*at]).collect();
         carried.push(zero);
         let bytes = tile.length * self.source.precision.bytes() as i64;
-        self.count((zero, tile.count, 1), &carried, &mut |emitter, row, carried| {
-            let (moved, skipped) = (&carried[..tile.moving.len()], carried[tile.moving.len()]);
-            let pointers = replaced(&tile.pointers, &tile.moving, moved);
-            let index = emitter.builder.ins().iadd(tile.first, row);
-            emitter.indices.push(index);
-            emitter.hoist(row_axis(emitter.source.kernel) + 1, &pointers, Some(needed));
-            body(emitter, &pointers, skipped);
-            emitter.indices.pop();
-            let mut next = emitter.advance(moved, &tile.strides);
-            next.push(emitter.plus(skipped, bytes));
-            next
-        });
+        self.count(
+            CounterRange {
+                from: zero,
+                to: tile.count,
+                step: 1,
+            },
+            &carried,
+            &mut |emitter, row, carried| {
+                let (moved, skipped) = (&carried[..tile.moving.len()], carried[tile.moving.len()]);
+                let pointers = replaced(&tile.pointers, &tile.moving, moved);
+                let index = emitter.builder.ins().iadd(tile.first, row);
+                emitter.indices.push(index);
+                emitter.hoist(row_axis(emitter.source.kernel) + 1, &pointers, Some(needed));
+                body(emitter, &pointers, skipped);
+                emitter.indices.pop();
+                let mut next = emitter.advance(moved, &tile.strides);
+                next.push(emitter.plus(skipped, bytes));
+                next
+            },
+        );
     }
 
     fn tile_call(&mut self, id: InstId, tile: &Tile) {

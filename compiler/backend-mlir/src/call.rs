@@ -36,6 +36,13 @@ pub(crate) fn scratch_bytes(schedule: &Schedule, precision: Precision) -> usize 
     SINGLE_BYTES + (narrow + wide) * BLOCK as usize
 }
 
+/// Where elements of a noise stream go, where the parameters of a gamma are, and how many they are.
+struct NoiseAddresses {
+    out: Value,
+    shapes: Value,
+    count: Value,
+}
+
 impl Emitter<'_> {
     /// Calls `id` on the block of `count` elements that begins at the current indices.
     pub fn call_block(&mut self, id: InstId, count: Value) {
@@ -82,7 +89,7 @@ impl Emitter<'_> {
             }
             None => out,
         };
-        self.noise(id, (out, shapes, count), coordinates);
+        self.noise(id, NoiseAddresses { out, shapes, count }, coordinates);
     }
 
     fn skipped(&mut self, address: Value, elements: Option<Value>) -> Value {
@@ -126,7 +133,12 @@ impl Emitter<'_> {
                 if let Some(shape) = shape {
                     self.text.store(shape, self.scratch, "");
                 }
-                self.noise(id, (self.scratch, self.scratch, one), coordinates);
+                let addresses = NoiseAddresses {
+                    out: self.scratch,
+                    shapes: self.scratch,
+                    count: one,
+                };
+                self.noise(id, addresses, coordinates);
                 self.single_result()
             }
             (NoiseKind::Uniform | NoiseKind::Normal, _) => self.noise_inline(id, *kind, coordinates),
@@ -183,10 +195,11 @@ impl Emitter<'_> {
         (self.size(*key), self.linear(*offset, strides))
     }
 
-    fn noise(&mut self, id: InstId, (out, shapes, count): (Value, Value, Value), coordinates: [Value; 3]) {
+    fn noise(&mut self, id: InstId, addresses: NoiseAddresses, coordinates: [Value; 3]) {
         let (key, first) = self.key_and_element(id);
         let [draw, example, step] = coordinates;
         let op = &self.source.kernel.body[id].op;
+        let NoiseAddresses { out, shapes, count } = addresses;
         self.call(op, &[out, shapes, count, key, first, draw, example, step]);
     }
 

@@ -4,7 +4,7 @@ use crate::approximation::{Approximation, is_inlined};
 use crate::call::Needs;
 use crate::scalar;
 use crate::schedule::{Schedule, is_called};
-use crate::text::{Text, Type, Value};
+use crate::text::{LoopBounds, Text, Type, Value};
 use bnnc_abi::code::KernelArgs;
 use bnnc_abi::symbols::CALLED;
 use bnnc_base::arena::Id;
@@ -151,10 +151,10 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// The loop of `from`, `to` and a step; what reductions have come to is carried through it.
-    pub fn count(&mut self, range: (Value, Value, i64), body: Body<'_, 'a>) {
+    /// A loop over a counter; what reductions have come to is carried through it.
+    pub fn count(&mut self, bounds: LoopBounds, body: Body<'_, 'a>) {
         let carried: Vec<Value> = self.held.iter().copied().flatten().collect();
-        let open = self.text.open_loop(range, &carried);
+        let open = self.text.open_loop(bounds, &carried);
         let known = self.values.clone();
         self.replace_held(&open.inside);
         body(self, open.counter);
@@ -185,7 +185,7 @@ impl<'a> Emitter<'a> {
             if staged && axis + 1 == rank {
                 return emitter.blocks((from, to));
             }
-            emitter.count((from, to, 1), &mut |emitter, index| {
+            emitter.count(LoopBounds { from, to, step: 1 }, &mut |emitter, index| {
                 emitter.indices.push(index);
                 match axis + 1 == rank {
                     true => emitter.point(0, None),

@@ -1,7 +1,7 @@
 //! The innermost loops: points, blocks of points between calls, and tiles of several rows.
 
 use crate::func::Emitter;
-use crate::text::Value;
+use crate::text::{LoopBounds, Value};
 use bnnc_base::arena::Id;
 use bnnc_loops::analysis::staging::{BLOCK, rows_adjoin};
 use bnnc_loops::ir::{InstId, InstOp};
@@ -35,10 +35,17 @@ impl<'a> Emitter<'a> {
 
     /// The innermost axis in blocks.
     pub fn blocks(&mut self, (from, to): (Value, Value)) {
-        self.count((from, to, BLOCK), &mut |emitter, first| {
-            let count = emitter.rest((first, to), BLOCK);
-            emitter.block((first, count));
-        });
+        self.count(
+            LoopBounds {
+                from,
+                to,
+                step: BLOCK,
+            },
+            &mut |emitter, first| {
+                let count = emitter.rest((first, to), BLOCK);
+                emitter.block((first, count));
+            },
+        );
     }
 
     /// All stages of a block: where it begins, and its length.
@@ -64,7 +71,7 @@ impl<'a> Emitter<'a> {
         let Some((rows, length)) = self.source.schedule.tile else {
             unreachable!("there are tiles")
         };
-        self.count((from, to, rows), &mut |emitter, first| {
+        self.count(LoopBounds { from, to, step: rows }, &mut |emitter, first| {
             let count = emitter.rest((first, to), rows);
             let tile = Tile { first, count, length };
             let (kernel, schedule) = (emitter.source.kernel, emitter.source.schedule);
@@ -107,7 +114,14 @@ impl<'a> Emitter<'a> {
             true => None,
             false => Some(self.held.iter_mut().map(Option::take).collect()),
         };
-        self.count((zero, count, 1), body);
+        self.count(
+            LoopBounds {
+                from: zero,
+                to: count,
+                step: 1,
+            },
+            body,
+        );
         if let Some(held) = held {
             self.held = held;
         }

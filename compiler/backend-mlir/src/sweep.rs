@@ -7,7 +7,7 @@
 
 use crate::func::Emitter;
 use crate::scalar;
-use crate::text::{Type, Value};
+use crate::text::{LoopBounds, Type, Value};
 use bnnc_abi::plan::Combine;
 use bnnc_base::dtype::Precision;
 use bnnc_loops::analysis::staging::BLOCK;
@@ -20,31 +20,38 @@ impl<'a> Emitter<'a> {
         let elements = self.source.kernel.dims.len() - 1;
         let (first, last) = self.axis_range(elements);
         let sums = &self.source.schedule.sums;
-        self.count((first, last, BLOCK), &mut |emitter, first| {
-            let count = emitter.rest((first, last), BLOCK);
-            for sum in 0..sums.len() {
-                emitter.every_element(count, &mut |emitter, within| {
-                    let zero = emitter.text.literal(WIDE, 0.0);
-                    emitter.write_sum(sum, within, zero);
+        self.count(
+            LoopBounds {
+                from: first,
+                to: last,
+                step: BLOCK,
+            },
+            &mut |emitter, first| {
+                let count = emitter.rest((first, last), BLOCK);
+                for sum in 0..sums.len() {
+                    emitter.every_element(count, &mut |emitter, within| {
+                        let zero = emitter.text.literal(WIDE, 0.0);
+                        emitter.write_sum(sum, within, zero);
+                    });
+                }
+                emitter.count(LoopBounds { from, to, step: 1 }, &mut |emitter, draw| {
+                    emitter.indices.push(draw);
+                    emitter.hoist(elements, None);
+                    emitter.reduce(elements, &mut |emitter| emitter.block((first, count)));
+                    emitter.indices.pop();
                 });
-            }
-            emitter.count((from, to, 1), &mut |emitter, draw| {
-                emitter.indices.push(draw);
-                emitter.hoist(elements, None);
-                emitter.reduce(elements, &mut |emitter| emitter.block((first, count)));
-                emitter.indices.pop();
-            });
-            for (sum, output) in sums.iter().enumerate() {
-                emitter.every_element(count, &mut |emitter, within| {
-                    let zero = emitter.text.long(0);
-                    let index = crate::func::plus(emitter.text, first, within);
-                    emitter.indices.extend([zero, index]);
-                    let value = emitter.read_sum(sum, within);
-                    emitter.merge(*output, value, None);
-                    emitter.indices.truncate(emitter.indices.len() - 2);
-                });
-            }
-        });
+                for (sum, output) in sums.iter().enumerate() {
+                    emitter.every_element(count, &mut |emitter, within| {
+                        let zero = emitter.text.long(0);
+                        let index = crate::func::plus(emitter.text, first, within);
+                        emitter.indices.extend([zero, index]);
+                        let value = emitter.read_sum(sum, within);
+                        emitter.merge(*output, value, None);
+                        emitter.indices.truncate(emitter.indices.len() - 2);
+                    });
+                }
+            },
+        );
     }
 
     /// Adds to the sum of an element, if the output is summed so.
@@ -64,7 +71,14 @@ impl<'a> Emitter<'a> {
     fn every_element(&mut self, count: Value, body: crate::func::Body<'_, 'a>) {
         let zero = self.text.long(0);
         let held = self.held.iter_mut().map(Option::take).collect();
-        self.count((zero, count, 1), body);
+        self.count(
+            LoopBounds {
+                from: zero,
+                to: count,
+                step: 1,
+            },
+            body,
+        );
         self.held = held;
     }
 

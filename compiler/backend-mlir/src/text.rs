@@ -83,6 +83,17 @@ pub(crate) struct Text {
     values: u32,
 }
 
+/// The values of the counter of a loop: those of `(from..to).step_by(step)`.
+#[derive(Clone, Copy)]
+pub struct LoopBounds {
+    /// The first.
+    pub from: Value,
+    /// Where they end.
+    pub to: Value,
+    /// The difference of one and the next.
+    pub step: i64,
+}
+
 impl Text {
     /// All of it.
     pub fn finish(self) -> String {
@@ -107,8 +118,9 @@ impl Text {
         self.line(line);
     }
 
-    /// Begins `for counter in (from..to).step_by(step)`, which carries values from iteration to iteration.
-    pub fn open_loop(&mut self, (from, to, step): (Value, Value, i64), carried: &[Value]) -> Loop {
+    /// Begins a loop over a counter, which carries values from iteration to iteration.
+    pub fn open_loop(&mut self, bounds: LoopBounds, carried: &[Value]) -> Loop {
+        let LoopBounds { from, to, step } = bounds;
         let step = self.long(step);
         let types: Vec<Type> = carried.iter().map(|value| value.ty).collect();
         let (results, name) = self.several(&types);

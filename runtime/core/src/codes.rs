@@ -12,7 +12,7 @@ pub mod training;
 
 pub use audit::no_stan_csv;
 use bnnc_base::diagnostic::{Code, Diagnostic, Fault, Place, Severity};
-pub use collapsed::{looks_ahead, others_held, point, shared_outputs, too_many_pieces};
+pub use collapsed::{DrawnRows, looks_ahead, others_held, point, shared_outputs, too_many_pieces};
 pub use folder::{
     damaged_part, foreign_files, half_replaced, holds_another_run, is_a_link, no_predictions, other_library,
     unpredicted_output,

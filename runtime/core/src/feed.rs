@@ -10,7 +10,7 @@ use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
 use bnnc_data::{Dataset, Rows};
 use bnnc_kernels::executor::Machine;
-use bnnc_kernels::ports::Stored;
+use bnnc_kernels::ports::{StampedRows, Stored};
 use std::sync::atomic::{AtomicU64, Ordering};
 pub use values::column;
 use values::{bounded, integers, seen};
@@ -288,8 +288,13 @@ impl Port {
         rows: Option<&[u32]>,
         machine: &mut Machine,
     ) -> Result<(), Fault> {
+        let all = StampedRows {
+            stamp: self.stamp,
+            values,
+            width: self.width,
+        };
         if let Some(rows) = rows
-            && machine.gather(&self.name, (self.stamp, values, self.width), rows)?
+            && machine.gather(&self.name, &all, rows)?
         {
             return Ok(());
         }

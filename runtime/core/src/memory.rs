@@ -55,14 +55,15 @@ pub fn feed(infer: &Infer, program: &Artifact, rows: usize) -> u64 {
 
 /// A predicting program with its rows and what it says of a block of them.
 pub fn predicting(infer: &Infer, program: &Artifact, rows: usize, draws: usize) -> u64 {
-    predicting_some(infer, program, (rows, draws, &predict::said(infer)))
+    predicting_some(infer, program, (rows, draws), &predict::said(infer))
 }
 
 /// The same, where some of what it says is taken.
 pub fn predicting_some(
     infer: &Infer,
     program: &Artifact,
-    (rows, draws, said): (usize, usize, &[Said]),
+    (rows, draws): (usize, usize),
+    said: &[Said],
 ) -> u64 {
     let plan = &program.plan;
     let sizes = predict::sizes(plan, rows, draws);

@@ -165,6 +165,13 @@ fn numbers(amounts: &[Amount], sizes: &Sizes) -> Vec<i64> {
     amounts.iter().map(|amount| amount.resolve(sizes)).collect()
 }
 
+/// A Cholesky factor with its address and the elements of its operands.
+struct Factored<'a> {
+    factor: &'a Factor,
+    l: u64,
+    elements: &'a [i64],
+}
+
 impl Resolver<'_> {
     /// Resolves the plan's steps.
     ///
@@ -227,7 +234,15 @@ impl Resolver<'_> {
             }
             (Some(ByBlas::Factor(factor)), &[a, l], Some(blocked)) => {
                 ops.push(self.copy([l, a], factor.elements()));
-                return self.factor((call, blocked), (&factor, l, &numbers.elements), ops);
+                return self.factor(
+                    (call, blocked),
+                    &Factored {
+                        factor: &factor,
+                        l,
+                        elements: &numbers.elements,
+                    },
+                    ops,
+                );
             }
             _ => {}
         }
@@ -249,9 +264,10 @@ impl Resolver<'_> {
     fn factor(
         &self,
         (call, blocked): (&Call, &Blocked),
-        (factor, l, elements): (&Factor, u64, &[i64]),
+        factored: &Factored<'_>,
         ops: &mut Vec<Op>,
     ) -> Result<(), Fault> {
+        let Factored { factor, l, elements } = *factored;
         for column in factor.columns(blocked.rows) {
             let update = factor.update(&column);
             ops.extend(update.map(|product| Op::Multiply {

@@ -8,9 +8,19 @@ use bnnc_base::fault::Fault;
 use bnnc_cuda::device::Device;
 use bnnc_cuda::driver::{Driver, ENTRY_POINTS};
 use bnnc_kernels::executor::Machine;
+use bnnc_kernels::ports::StampedRows;
 use std::path::PathBuf;
 use std::sync::Arc;
 use stub::{Stub, WEIGHTS, expected, image, inputs, program, sizes};
+
+/// The rows of `x`, three numbers each.
+fn stamped(stamp: u64, values: &[f64]) -> StampedRows<'_, f64> {
+    StampedRows {
+        stamp,
+        values,
+        width: 3,
+    }
+}
 
 /// One run; the result.
 fn run(machine: &mut Machine, batch: usize, at: usize) -> Result<(), Fault> {
@@ -45,7 +55,7 @@ fn scenario(stub: &Stub) -> Result<(), Fault> {
             .flat_map(|row| &all[3 * *row as usize..][..3])
             .copied()
             .collect();
-        if !machine.gather("x", (1, &all[..], 3), &chosen)? {
+        if !machine.gather("x", &stamped(1, &all), &chosen)? {
             machine.write_real("x", &rows)?;
         }
         machine.run()?;
@@ -327,7 +337,7 @@ fn rows_stay_on_the_device() {
             .flat_map(|row| &values[3 * *row as usize..][..3])
             .copied()
             .collect();
-        let gathered = machine.gather("x", (stamp, values, 3), chosen).unwrap();
+        let gathered = machine.gather("x", &stamped(stamp, values), chosen).unwrap();
         if !gathered {
             machine.write_real("x", &rows).unwrap();
         }
@@ -365,7 +375,7 @@ fn rows_stay_on_the_device() {
     assert!(!step(4, &few, &[0, 1]));
     assert!(step(4, &few, &[0, 1]));
     step(2, &other, &[1]);
-    let fault = machine.gather("x", (2, &other[..], 3), &[60]).unwrap_err();
+    let fault = machine.gather("x", &stamped(2, &other), &[60]).unwrap_err();
     assert!(fault.to_string().contains("row 60 of 60"), "{fault}");
     drop(machine);
     drop(device);

@@ -223,8 +223,8 @@ pub fn predicting_draws(
 /// The bytes of leaving rows out of draws of an approximation.
 fn leaving_out(infer: &Infer, rows: usize, weights: u64) -> u64 {
     let draws = leave_one_out::draws_of_approximation(infer, rows);
-    let likelihoods = (rows, draws, &predict::said(infer)[..1]);
-    predicting_some(infer, &infer.predict, likelihoods) + draws as u64 * weights
+    let likelihoods = &predict::said(infer)[..1];
+    predicting_some(infer, &infer.predict, (rows, draws), likelihoods) + draws as u64 * weights
 }
 
 /// The bytes of weights that are drawn beforehand, and of their noise, for each draw.

@@ -184,17 +184,32 @@ fn solve<T: Real>(l: &[T], x: &mut [T], n: usize, transposed: bool) {
             );
             subtract_product(&extents, a, b, c);
         }
-        solve_block(l, x, (n, columns, transposed), start..end);
+        let system = TriangularSystem {
+            n,
+            columns,
+            transposed,
+        };
+        solve_block(l, x, &system, start..end);
     }
 }
 
+/// The sizes of a system with a lower triangular matrix.
+struct TriangularSystem {
+    /// Rows of the matrix.
+    n: usize,
+    /// Right sides.
+    columns: usize,
+    /// Whether the matrix is transposed.
+    transposed: bool,
+}
+
 /// Solves against one block on the diagonal.
-fn solve_block<T: Number>(
-    l: &[T],
-    x: &mut [T],
-    (n, columns, transposed): (usize, usize, bool),
-    block: std::ops::Range<usize>,
-) {
+fn solve_block<T: Number>(l: &[T], x: &mut [T], system: &TriangularSystem, block: std::ops::Range<usize>) {
+    let TriangularSystem {
+        n,
+        columns,
+        transposed,
+    } = *system;
     for step in 0..block.len() {
         let i = if transposed {
             block.end - 1 - step

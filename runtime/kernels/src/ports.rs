@@ -1,6 +1,7 @@
 //! What the host writes into a machine and reads from it, by the names of the plan's ports.
 
 use crate::executor::Machine;
+pub use crate::remote::StampedRows;
 use crate::resolved::Element;
 use bnnc_abi::plan::BufferId;
 use bnnc_base::arena::Id;

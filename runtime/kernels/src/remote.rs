@@ -14,6 +14,17 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Elements that are compared before they are written: what stays the same need not be sent.
 const COMPARED: usize = 8;
 
+/// Rows of a port that the host keeps.
+#[derive(Clone, Copy, Debug)]
+pub struct StampedRows<'a, T> {
+    /// A number that no other rows have.
+    pub stamp: u64,
+    /// All rows, one after another.
+    pub values: &'a [T],
+    /// Elements of a row.
+    pub width: usize,
+}
+
 impl Machine {
     /// Some elements of a buffer in the mirror.
     fn span(&self, id: BufferId, first: usize, count: usize) -> Span {
@@ -105,9 +116,10 @@ impl Machine {
     pub fn gather<T: Stored>(
         &mut self,
         name: &str,
-        (stamp, values, width): (u64, &[T], usize),
+        rows: &StampedRows<'_, T>,
         chosen: &[u32],
     ) -> Result<bool, Fault> {
+        let StampedRows { stamp, values, width } = *rows;
         let asked = chosen.len() * width;
         if self.mirror.is_none() || asked == 0 {
             return Ok(false);

@@ -61,25 +61,34 @@ pub fn draws(infer: &Infer, collapsed: &Collapsed, iterates: usize) -> usize {
     }
 }
 
+/// What the boxes around iterates are made of.
+pub struct FoundBox<'a, 'c> {
+    /// The states at all iterates.
+    pub values: &'a Values,
+    /// The number of iterates.
+    pub iterates: usize,
+    /// The weights that are integrated.
+    pub choice: &'c Choice,
+}
+
 /// Predictions for rows whose target may be unknown, from the states at so many iterates.
 ///
 /// # Errors
 /// Columns that do not fit, or a limit.
 pub fn forecaster<'a>(
     (infer, collapsed): (&'a Infer, &'a Collapsed),
-    (values, iterates, choice): (&'a Values, usize, &Choice),
+    found: &FoundBox<'a, '_>,
     (rows, is_known): (&Rows, bool),
     dataset: &Dataset,
     (draws, context): (usize, &'a Context),
 ) -> Result<Box<dyn Forecaster + 'a>, Stop> {
     if is_exact(infer, collapsed) {
-        let found = (values, iterates, choice);
         let rows = (rows, is_known);
         let integrals = Integrals::new((infer, collapsed), found, rows, dataset, (draws, context))?;
         return Ok(Box::new(integrals));
     }
-    let boxes = Boxes::new(collapsed, values, iterates);
-    let (found, rows) = ((values, &boxes), (rows, is_known));
+    let boxes = Boxes::new(collapsed, found.values, found.iterates);
+    let (found, rows) = ((found.values, &boxes), (rows, is_known));
     let drawn = Draws::new((infer, collapsed), found, rows, dataset, (draws, context))?;
     Ok(Box::new(drawn))
 }
@@ -105,8 +114,12 @@ pub fn warnings(
     }
     if let Some((tally, why)) = tally.and_then(|tally| Some((tally, tally.why.as_ref()?))) {
         let error = Some(tally.log_density_error).filter(|error| *error > 0.0);
-        let rows = (tally.drawn_rows, tally.rows, collapsed.options.draws);
-        warnings.push(codes::too_many_pieces(&infer.name, rows, (why, error)));
+        let drawn = codes::DrawnRows {
+            rows: tally.drawn_rows,
+            all: tally.rows,
+            draws: collapsed.options.draws,
+        };
+        warnings.push(codes::too_many_pieces(&infer.name, &drawn, (why, error)));
     }
     let is_shared = tally.is_some_and(|tally| tally.is_shared);
     if is_shared && collapsed.likelihood == Likelihood::Categorical {

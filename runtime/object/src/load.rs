@@ -3,7 +3,7 @@
 use crate::image::{File, Layout, Placed, malformed, unreadable};
 use crate::math;
 use crate::memory::{Closed, Open};
-use crate::target::{MACHINE, Patch, STUB_BYTES, stub};
+use crate::target::{MACHINE, Patch, PatchedAddress, STUB_BYTES, stub};
 use bnnc_abi::symbols::Address;
 use bnnc_base::fault::Fault;
 use object::read::elf::ElfSymbol64;
@@ -192,7 +192,12 @@ impl Linker<'_> {
             }
             _ => self.address(relocation.symbol)?,
         };
-        let written = patch.write(field, (target, relocation.addend, place));
+        let address = |target| PatchedAddress {
+            target,
+            addend: relocation.addend,
+            place,
+        };
+        let written = patch.write(field, address(target));
         if written.is_ok() {
             return Ok(());
         }
@@ -200,9 +205,7 @@ impl Linker<'_> {
         let stub = stubs.get(&relocation.symbol).filter(|_| patch.may_take_stub());
         let far = || malformed(format!("`{}` is out of reach", self.name(relocation.symbol)));
         let stub = self.base + (self.layout.stubs + stub.ok_or_else(far)? * STUB_BYTES) as u64;
-        patch
-            .write(field, (stub, relocation.addend, place))
-            .map_err(|_| far())
+        patch.write(field, address(stub)).map_err(|_| far())
     }
 
     fn symbol(&self, index: SymbolIndex) -> Result<ElfSymbol64<'_, '_, Endianness>, Fault> {

@@ -43,6 +43,17 @@ pub(crate) fn stub(address: u64) -> [u8; STUB_BYTES] {
     code
 }
 
+/// An address that a patch writes.
+#[derive(Clone, Copy, Debug)]
+pub struct PatchedAddress {
+    /// What is referred to.
+    pub target: u64,
+    /// What is added to it.
+    pub addend: i64,
+    /// The address of the patched bytes, from which relative addresses count.
+    pub place: u64,
+}
+
 impl Patch {
     /// The meaning of a relocation type of x86-64, if code of ours may contain it.
     pub fn of(kind: u32) -> Option<Patch> {
@@ -72,8 +83,13 @@ impl Patch {
         self == Patch::Relative32
     }
 
-    /// Writes `target + addend`, seen from `place`, into `bytes`, which are as many as [`Patch::width`] says.
-    pub fn write(self, bytes: &mut [u8], (target, addend, place): (u64, i64, u64)) -> Result<(), OutOfReach> {
+    /// Writes an address into `bytes`, which are as many as [`Patch::width`] says.
+    pub fn write(self, bytes: &mut [u8], address: PatchedAddress) -> Result<(), OutOfReach> {
+        let PatchedAddress {
+            target,
+            addend,
+            place,
+        } = address;
         let absolute = target.wrapping_add_signed(addend);
         let relative = absolute.wrapping_sub(place).cast_signed();
         match self {
@@ -101,24 +117,44 @@ impl Patch {
 mod tests {
     use super::*;
 
+    fn address(target: u64, addend: i64, place: u64) -> PatchedAddress {
+        PatchedAddress {
+            target,
+            addend,
+            place,
+        }
+    }
+
     #[test]
     fn patches_are_what_the_processor_supplement_says() {
         let mut four = [0; 4];
-        assert_eq!(Patch::Relative32.write(&mut four, (0x2000, -4, 0x1000)), Ok(()));
+        assert_eq!(
+            Patch::Relative32.write(&mut four, address(0x2000, -4, 0x1000)),
+            Ok(())
+        );
         assert_eq!(i32::from_le_bytes(four), 0x0FFC);
-        assert_eq!(Patch::Relative32.write(&mut four, (0x1000, -4, 0x2000)), Ok(()));
+        assert_eq!(
+            Patch::Relative32.write(&mut four, address(0x1000, -4, 0x2000)),
+            Ok(())
+        );
         assert_eq!(i32::from_le_bytes(four), -0x1004);
-        assert_eq!(Patch::Absolute32.write(&mut four, (0xFFFF_FFFF, 0, 0)), Ok(()));
+        assert_eq!(
+            Patch::Absolute32.write(&mut four, address(0xFFFF_FFFF, 0, 0)),
+            Ok(())
+        );
         assert_eq!(four, [0xFF; 4]);
         let mut eight = [0; 8];
-        assert_eq!(Patch::Absolute64.write(&mut eight, (1 << 40, 7, 99)), Ok(()));
+        assert_eq!(
+            Patch::Absolute64.write(&mut eight, address(1 << 40, 7, 99)),
+            Ok(())
+        );
         assert_eq!(u64::from_le_bytes(eight), (1 << 40) + 7);
     }
 
     #[test]
     fn what_does_not_fit_is_refused() {
         let mut four = [0; 4];
-        let far = (1_u64 << 40, 0, 0);
+        let far = address(1_u64 << 40, 0, 0);
         for patch in [
             Patch::Relative32,
             Patch::Cell32,
@@ -128,13 +164,16 @@ mod tests {
             assert_eq!(patch.write(&mut four, far), Err(OutOfReach), "{patch:?}");
         }
         assert_eq!(
-            Patch::Absolute32Signed.write(&mut four, (0xFFFF_FFFF, 0, 0)),
+            Patch::Absolute32Signed.write(&mut four, address(0xFFFF_FFFF, 0, 0)),
             Err(OutOfReach)
         );
         assert_eq!(
-            Patch::Relative32.write(&mut four, (1 << 31, 0, 0)),
+            Patch::Relative32.write(&mut four, address(1 << 31, 0, 0)),
             Err(OutOfReach)
         );
-        assert_eq!(Patch::Relative32.write(&mut four, ((1 << 31) - 1, 0, 0)), Ok(()));
+        assert_eq!(
+            Patch::Relative32.write(&mut four, address((1 << 31) - 1, 0, 0)),
+            Ok(())
+        );
     }
 }

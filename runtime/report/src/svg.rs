@@ -252,7 +252,7 @@ impl Plot {
                 escape(&label)
             );
         }
-        labels(text, (left, self.size), &self.x.label, &self.y.label);
+        labels(text, left, self.size, &self.x.label, &self.y.label);
     }
 
     /// In one line: its entries move together where they would not fit.
@@ -368,7 +368,7 @@ pub fn matrix(title: &str, counts: &[Vec<usize>], names: &[String]) -> String {
         };
     }
     let drawn = (left + side + RIGHT, size.1);
-    labels(&mut text, (left, drawn), "predicted class", "true class");
+    labels(&mut text, left, drawn, "predicted class", "true class");
     text.push_str("</svg>\n");
     text
 }
@@ -382,7 +382,7 @@ fn open(title: &str, (width, height): (f64, f64)) -> String {
     )
 }
 
-fn labels(text: &mut String, (left, (width, height)): (f64, (f64, f64)), x: &str, y: &str) {
+fn labels(text: &mut String, left: f64, (width, height): (f64, f64), x: &str, y: &str) {
     let middle = (left + width - RIGHT) / 2.0;
     let _ = writeln!(
         text,

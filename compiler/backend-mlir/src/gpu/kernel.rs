@@ -7,7 +7,7 @@ use crate::call::Needs;
 use crate::func::{Emitter, Source, plus, times};
 use crate::scalar;
 use crate::schedule::Schedule;
-use crate::text::{Text, Type, Value, commas};
+use crate::text::{LoopBounds, Text, Type, Value, commas};
 use bnnc_abi::device::{Count, Entry, Parameter, Work};
 use bnnc_abi::plan::{Combine, Storage};
 use bnnc_base::dtype::Precision;
@@ -229,10 +229,17 @@ impl Function<'_> {
         let walk = Walk::of(self);
         walk.begin(emitter);
         walk.compute(emitter, &reduced);
-        emitter.count((first, total, step), &mut |emitter, flat| {
-            self.go_to(emitter, flat, &reduced);
-            walk.through(emitter, &[]);
-        });
+        emitter.count(
+            LoopBounds {
+                from: first,
+                to: total,
+                step,
+            },
+            &mut |emitter, flat| {
+                self.go_to(emitter, flat, &reduced);
+                walk.through(emitter, &[]);
+            },
+        );
         let shared = shared(emitter.text, symbol);
         for (order, at) in self.part.outputs.iter().enumerate() {
             let result = walk.gather(emitter, *at, (shared, thread));

@@ -4,7 +4,7 @@ mod factor;
 mod matmul;
 mod solve;
 
-use crate::text::{Text, Type, Value};
+use crate::text::{LoopBounds, Text, Type, Value};
 use bnnc_abi::device::{self, Count, Parameter, Routine, Work};
 use bnnc_abi::plan::{Plan, Step};
 use bnnc_abi::primitive;
@@ -102,9 +102,9 @@ impl Entry {
 /// The inside of a loop: from its counter and what it carries to what the next iteration gets.
 type Body<'a> = &'a mut dyn FnMut(&mut Text, Value, &[Value]) -> Vec<Value>;
 
-/// The loop of `from`, `to` and a step: what `body` makes of the carried values goes into the next iteration.
-fn repeat(text: &mut Text, range: (Value, Value, i64), carried: &[Value], body: Body<'_>) -> Vec<Value> {
-    let open = text.open_loop(range, carried);
+/// A loop over a counter: what `body` makes of the carried values goes into the next iteration.
+fn repeat(text: &mut Text, bounds: LoopBounds, carried: &[Value], body: Body<'_>) -> Vec<Value> {
+    let open = text.open_loop(bounds, carried);
     let after = body(text, open.counter, &open.inside);
     text.close_loop(open, &after)
 }

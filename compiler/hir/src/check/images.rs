@@ -11,8 +11,15 @@ use crate::tree::Expr;
 use crate::types::Ty;
 use bnnc_base::source::Span;
 
-/// Windows over one axis: the axis, the size of a window, and where both come from.
-type Along<'a> = (&'a Dim, &'a Dim, [Span; 2]);
+/// Windows over one axis.
+struct AlongAxis<'a> {
+    /// The size of the axis.
+    whole: &'a Dim,
+    /// The size of a window.
+    window: &'a Dim,
+    /// The places of both.
+    spans: [Span; 2],
+}
 
 impl Body<'_> {
     /// `conv(x, kernel, stride)`.
@@ -36,9 +43,13 @@ impl Body<'_> {
             Some(stride) => self.positive(stride, "the stride")?,
             None => Dim::number(1),
         };
-        let spans = [x.span, kernel.span];
-        let rows = self.windows((&image[1], height, spans), &stride, builtin)?;
-        let columns = self.windows((&image[2], width, spans), &stride, builtin)?;
+        let along = |whole, window| AlongAxis {
+            whole,
+            window,
+            spans: [x.span, kernel.span],
+        };
+        let rows = self.windows(&along(&image[1], height), &stride, builtin)?;
+        let columns = self.windows(&along(&image[2], width), &stride, builtin)?;
         Some(real(vec![out.clone(), rows, columns]))
     }
 
@@ -66,9 +77,13 @@ impl Body<'_> {
             Some(stride) => self.positive(stride, "the stride")?,
             None => window.clone(),
         };
-        let spans = [x.span, size.span];
-        let rows = self.windows((&image[1], &window, spans), &stride, builtin)?;
-        let columns = self.windows((&image[2], &window, spans), &stride, builtin)?;
+        let along = |whole| AlongAxis {
+            whole,
+            window: &window,
+            spans: [x.span, size.span],
+        };
+        let rows = self.windows(&along(&image[1]), &stride, builtin)?;
+        let columns = self.windows(&along(&image[2]), &stride, builtin)?;
         Some(real(vec![image[0].clone(), rows, columns]))
     }
 
@@ -101,7 +116,8 @@ impl Body<'_> {
     }
 
     /// How many windows fit into an axis.
-    fn windows(&mut self, (whole, window, spans): Along<'_>, stride: &Dim, builtin: &Builtin) -> Option<Dim> {
+    fn windows(&mut self, axis: &AlongAxis<'_>, stride: &Dim, builtin: &Builtin) -> Option<Dim> {
+        let AlongAxis { whole, window, spans } = *axis;
         let room = whole.plus(window, -1);
         if room.as_number().is_some_and(|room| room < 0) || window.as_number() == Some(0) {
             let (size, window) = (show::dim(whole, &self.locals), show::dim(window, &self.locals));

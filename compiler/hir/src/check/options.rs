@@ -138,7 +138,7 @@ fn value(
         }
         OptionKind::Call(forms) => call(session, (def, forms), written),
         OptionKind::Start => start(session, def.name, written),
-        OptionKind::NumberOr(low, high, words) => number_or(session, def, ((low, high), words), written),
+        OptionKind::NumberOr(low, high, words) => number_or(session, def, (low, high), words, written),
         OptionKind::Weights(scores) => weights::weights(session, (def, own), scores, written),
     }
 }
@@ -178,7 +178,8 @@ fn fraction(session: &mut Session<'_>, def: &OptionDef, written: &ast::Expr) -> 
 fn number_or(
     session: &mut Session<'_>,
     def: &OptionDef,
-    ((low, high), words): ((f64, f64), &'static [&'static str]),
+    (low, high): (f64, f64),
+    words: &'static [&'static str],
     written: &ast::Expr,
 ) -> Option<SettingValue> {
     if let ast::ExprKind::Name(word) = &*strip(written).kind

@@ -16,6 +16,7 @@ use bnnc_base::source::Span;
 use bnnc_base::support::Support;
 pub use bound::Bound;
 use levels::Selector;
+use report::ColumnNames;
 pub use report::{NO_COLUMN, SEVERAL_ENTRIES, UNUSED_POSITION, WHOLE_COLUMNS, WRONG_COLUMN};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -309,8 +310,12 @@ impl<'a> Binder<'a> {
             return self.whole(binding, field);
         }
         if of_rows && !is_output {
-            let names = (&*binding.param.name, &*field.name, &*self.model.name);
-            let diagnostic = report::whole_column(self.span(binding), names, self.schema);
+            let names = ColumnNames {
+                input: &binding.param.name,
+                column: &field.name,
+                model: &self.model.name,
+            };
+            let diagnostic = report::whole_column(self.span(binding), &names, self.schema);
             return self.diagnostics.push(diagnostic);
         }
         self.fit(binding, field, &field.shape);

@@ -56,13 +56,21 @@ pub fn shared_outputs(infer: &str, outputs: (usize, usize)) -> Diagnostic {
     error(&SHARED_OUTPUTS, Fault::Program, text).help("write `over = last_layer`")
 }
 
-/// A warning: in some of all rows the weights are drawn, so many times per iterate; `error` is the largest standard error of a log density, where it
+/// The rows in which weights are drawn, because the pieces of the box around an iterate are too many for an integral.
+#[derive(Clone, Copy, Debug)]
+pub struct DrawnRows {
+    /// Their number.
+    pub rows: u64,
+    /// All rows.
+    pub all: u64,
+    /// Draws per iterate.
+    pub draws: usize,
+}
+
+/// Returns a warning about rows whose weights are drawn; `error` is the largest standard error of a log density, where it
 /// is known, and `why` says of one of them why it has no integral.
-pub fn too_many_pieces(
-    infer: &str,
-    (rows, all, draws): (u64, u64, usize),
-    (why, error): (&str, Option<f64>),
-) -> Diagnostic {
+pub fn too_many_pieces(infer: &str, drawn: &DrawnRows, (why, error): (&str, Option<f64>)) -> Diagnostic {
+    let DrawnRows { rows, all, draws } = drawn;
     let text = format!(
         "in {rows} of {all} rows the weights of `{infer}` are drawn from the box, {draws} times per iterate"
     );

@@ -25,14 +25,24 @@ const ALL: f64 = 1e-15;
 /// Doublings of the standard deviation within which the ends of a law are looked for.
 const DOUBLINGS: u32 = 20;
 
-/// Writes the probabilities of so many classes; the log likelihood where the right ones are known. The sum over rows of the probabilities before
+/// The classes of some rows.
+pub struct ScoredClasses<'a> {
+    /// Their number.
+    pub classes: usize,
+    /// The sigmoid of their logits.
+    pub sigmoid: Sigmoid,
+    /// The class of each row, where it is known.
+    pub right: Option<&'a [i32]>,
+}
+
+/// Writes the probabilities of classes; the log likelihood where the right ones are known. The sum over rows of the probabilities before
 /// they are normalised.
-pub fn write(
-    all: &[Around],
-    (classes, sigmoid, right): (usize, Sigmoid, Option<&[i32]>),
-    pool: &Pool,
-    predictive: &mut Predictive,
-) -> f64 {
+pub fn write(all: &[Around], scored: &ScoredClasses<'_>, pool: &Pool, predictive: &mut Predictive) -> f64 {
+    let ScoredClasses {
+        classes,
+        sigmoid,
+        right,
+    } = *scored;
     let rows = predictive.rows;
     let raw = each(rows, pool, &|row| match raw(all, (row, classes), sigmoid) {
         // The cubic gives nothing to logits far below the others, and so to all of very many equal ones.
@@ -234,7 +244,7 @@ fn mean_of_law(above: &dyn Fn(f64) -> f64, spread: &Spread, sigmoid: Sigmoid) ->
     let width = (to - from) / PANELS as f64;
     let panels = (0..PANELS).map(|at| {
         let (low, high) = (from + at as f64 * width, from + (at + 1) as f64 * width);
-        Panel::new(&of, (low, high), (of(low), of(0.5 * (low + high)), of(high)))
+        Panel::new(&of, (low, high), [of(low), of(0.5 * (low + high)), of(high)])
     });
     least + integral(&of, panels.collect(), least)
 }
@@ -270,7 +280,7 @@ struct Panel {
 
 impl Panel {
     /// From the values at the ends and in the middle.
-    fn new(of: &dyn Fn(f64) -> f64, ends: (f64, f64), (first, middle, last): (f64, f64, f64)) -> Panel {
+    fn new(of: &dyn Fn(f64) -> f64, ends: (f64, f64), [first, middle, last]: [f64; 3]) -> Panel {
         let (left, right) = (
             of(0.75 * ends.0 + 0.25 * ends.1),
             of(0.25 * ends.0 + 0.75 * ends.1),
@@ -296,8 +306,8 @@ impl Panel {
         let centre = 0.5 * (self.ends.0 + self.ends.1);
         let [first, left, middle, right, last] = self.values;
         [
-            Panel::new(of, (self.ends.0, centre), (first, left, middle)),
-            Panel::new(of, (centre, self.ends.1), (middle, right, last)),
+            Panel::new(of, (self.ends.0, centre), [first, left, middle]),
+            Panel::new(of, (centre, self.ends.1), [middle, right, last]),
         ]
     }
 }
@@ -485,7 +495,7 @@ mod tests {
         let panels = [Panel::new(
             &noisy,
             (0.0, 1.0),
-            (noisy(0.0), noisy(0.5), noisy(1.0)),
+            [noisy(0.0), noisy(0.5), noisy(1.0)],
         )];
         assert!((integral(&noisy, panels.into(), 0.0) - 1.0).abs() < 1e-6);
     }
@@ -520,7 +530,11 @@ mod tests {
         let right = [3];
         write(
             &[around],
-            (classes, Sigmoid::Cubic, Some(&right)),
+            &ScoredClasses {
+                classes,
+                sigmoid: Sigmoid::Cubic,
+                right: Some(&right),
+            },
             &Pool::new(1),
             &mut predictive,
         );

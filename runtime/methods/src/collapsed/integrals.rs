@@ -1,14 +1,15 @@
 //! Predictions with integrals over weights, as blocks of what every prediction says.
 
 use crate::collapsed::boxes::Boxes;
-use crate::collapsed::choice::{Choice, chosen, scores};
+use crate::collapsed::choice::{chosen, scores};
+use crate::collapsed::classes::ScoredClasses;
 use crate::collapsed::function::{Function, Part, Spot, tolerance};
 use crate::collapsed::local::{Block, Local, program};
 use crate::collapsed::moves::{Sets, across, to_base};
 use crate::collapsed::normals::Normals;
 use crate::collapsed::pieces::{self, Place};
 use crate::collapsed::published::Published;
-use crate::collapsed::{classes, memory, sampled};
+use crate::collapsed::{FoundBox, classes, memory, sampled};
 use bnnc_abi::collapsed::{Collapsed, Form};
 use bnnc_abi::laplace::Likelihood;
 use bnnc_abi::manifest::Infer;
@@ -71,11 +72,16 @@ impl<'a> Integrals<'a> {
     /// Columns that do not fit, or a limit.
     pub fn new(
         (infer, collapsed): (&'a Infer, &'a Collapsed),
-        (values, iterates, choice): (&'a Values, usize, &Choice),
+        found: &FoundBox<'a, '_>,
         (rows, is_known): (&Rows, bool),
         dataset: &Dataset,
         (draws, context): (usize, &'a Context),
     ) -> Result<Integrals<'a>, Stop> {
+        let FoundBox {
+            values,
+            iterates,
+            choice,
+        } = *found;
         let boxes = Boxes::new(collapsed, values, iterates).only(collapsed, values, &choice.columns);
         let place = |number: &u32| boxes.columns.iter().position(|column| column.number == *number);
         let places = |numbers: &Vec<u32>| numbers.iter().filter_map(place).collect();
@@ -148,8 +154,12 @@ impl Forecaster for Integrals<'_> {
                 Likelihood::Normal => normals.write(&all, (outputs, self.is_known), pool, &mut predictive),
                 Likelihood::Categorical => {
                     let right = self.classes.as_ref().map(|classes| &classes[range.clone()]);
-                    let sigmoid = self.collapsed.options.sigmoid;
-                    self.tally.raw += classes::write(&all, (outputs, sigmoid, right), pool, &mut predictive);
+                    let scored = ScoredClasses {
+                        classes: outputs,
+                        sigmoid: self.collapsed.options.sigmoid,
+                        right,
+                    };
+                    self.tally.raw += classes::write(&all, &scored, pool, &mut predictive);
                 }
                 Likelihood::Bernoulli => {
                     let right = self.classes.as_ref().map(|classes| &classes[range.clone()]);

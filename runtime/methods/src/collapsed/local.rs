@@ -118,12 +118,17 @@ impl<'a> Local<'a> {
         let count = examples(&infer.bindings, rows.0);
         let artifact = program(infer, collapsed)?;
         let rows_per_call = rows_per_call(&[artifact], sizes, count, numbers);
-        let data = (infer, rows, dataset);
+        let data = FedRows {
+            infer,
+            rows: rows.0,
+            is_known: rows.1,
+            dataset,
+        };
         let plain = match &collapsed.plain {
             // One row may be asked for at many places.
             Some(artifact) => {
                 let places = plain_per_call((artifact, collapsed), sizes, count).max(rows_per_call);
-                Some(Program::new(artifact, data, (sizes, places), context)?)
+                Some(Program::new(artifact, &data, (sizes, places), context)?)
             }
             None => None,
         };
@@ -135,7 +140,7 @@ impl<'a> Local<'a> {
                 iterates: boxes.iterates,
                 columns: boxes.columns.clone(),
             },
-            whole: Program::new(artifact, data, (sizes, rows_per_call), context)?,
+            whole: Program::new(artifact, &data, (sizes, rows_per_call), context)?,
             plain,
             ids: (0..count as u32).collect(),
             rows_per_call,
@@ -222,15 +227,28 @@ impl States<'_> {
     }
 }
 
+/// The rows that a program reads.
+struct FedRows<'a> {
+    infer: &'a Infer,
+    rows: &'a Rows,
+    /// Whether their targets are known.
+    is_known: bool,
+    dataset: &'a Dataset,
+}
+
 impl Program {
     fn new(
         artifact: &Artifact,
-        (infer, (rows, target), dataset): (&Infer, (&Rows, bool), &Dataset),
+        data: &FedRows<'_>,
         (sizes, rows_per_call): (Sizes, usize),
         context: &Context,
     ) -> Result<Program, Stop> {
-        let plan = &artifact.plan;
-        let feed = Feed::of_plan((infer, plan), rows, dataset, target)?;
+        let feed = Feed::of_plan(
+            (data.infer, &artifact.plan),
+            data.rows,
+            data.dataset,
+            data.is_known,
+        )?;
         let capacity = sizes.with(Symbol::Batch, rows_per_call);
         let mut machine = Machine::new(artifact, capacity, context.pool.clone())?;
         feed.write_shared(&mut machine)?;

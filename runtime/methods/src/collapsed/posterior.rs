@@ -2,7 +2,7 @@
 
 use super::choice::{Choice, choose};
 use super::report;
-use super::{draws, forecaster, warnings};
+use super::{FoundBox, draws, forecaster, warnings};
 use bnnc_abi::collapsed::Collapsed;
 use bnnc_abi::manifest::Infer;
 use bnnc_base::diagnostic::Diagnostic;
@@ -76,8 +76,12 @@ impl Posterior for Integrated {
     ) -> Result<Box<dyn Forecaster + 'a>, Stop> {
         match infer.collapsed() {
             Some(collapsed) => {
-                let iterates = (&*self.collected.values, self.collected.draws, &self.choice);
-                forecaster((infer, collapsed), iterates, rows, dataset, how)
+                let found = FoundBox {
+                    values: &self.collected.values,
+                    iterates: self.collected.draws,
+                    choice: &self.choice,
+                };
+                forecaster((infer, collapsed), &found, rows, dataset, how)
             }
             None => self.collected.forecaster(infer, rows, dataset, how),
         }

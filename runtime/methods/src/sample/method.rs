@@ -35,8 +35,9 @@ impl Samples<'_> {
         let Some(draws) = leave_one_out::draws(sampling, (rows, dimension), there_are) else {
             return 0;
         };
-        let likelihoods = (rows, draws, &predict::said(infer)[..1]);
-        predicting_some(infer, &infer.predict, likelihoods) + 2 * NUMBER * (draws * dimension) as u64
+        let likelihoods = &predict::said(infer)[..1];
+        predicting_some(infer, &infer.predict, (rows, draws), likelihoods)
+            + 2 * NUMBER * (draws * dimension) as u64
     }
 }
 

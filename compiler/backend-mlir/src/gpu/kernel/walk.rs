@@ -4,7 +4,7 @@ use super::{Function, stored};
 use crate::func::{Emitter, plus};
 use crate::gpu::mapping::{self, THREADS};
 use crate::scalar;
-use crate::text::{Type, Value};
+use crate::text::{LoopBounds, Type, Value};
 use bnnc_abi::plan::Combine;
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::Precision;
@@ -63,10 +63,17 @@ impl<'a> Walk<'a> {
         };
         let zero = emitter.text.long(0);
         let size = emitter.size(self.function.kernel.dims[*axis]);
-        emitter.count((zero, size, 1), &mut |emitter, index| {
-            emitter.indices[*axis] = index;
-            self.through(emitter, inner);
-        });
+        emitter.count(
+            LoopBounds {
+                from: zero,
+                to: size,
+                step: 1,
+            },
+            &mut |emitter, index| {
+                emitter.indices[*axis] = index;
+                self.through(emitter, inner);
+            },
+        );
     }
 
     /// What reductions have come to goes to memory.

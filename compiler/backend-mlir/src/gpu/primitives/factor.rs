@@ -3,7 +3,7 @@
 use super::{Entry, at, flat, long, read, repeat, when, with, write};
 use crate::gpu::kernel::{over_threads, place};
 use crate::gpu::mapping::THREADS;
-use crate::text::{Text, Type, Value};
+use crate::text::{LoopBounds, Text, Type, Value};
 use bnnc_abi::device::{self, Blocked, Count};
 use bnnc_base::dtype::Precision;
 
@@ -65,18 +65,27 @@ fn panel(text: &mut Text, precision: Precision) -> device::Entry {
         let own = long(text, "addi", own, block.rows);
         let row = at(text, own, block.stride, block.first);
         let zero = text.long(0);
-        repeat(text, (zero, block.rows, 1), &[], &mut |text, j, _| {
-            let pivot_row = at(text, j, block.stride, block.first);
-            let (position, value) = rest(text, precision, [l, l], [row, pivot_row, j]);
-            let pivot = long(text, "addi", pivot_row, j);
-            let pivot = read(text, precision, l, pivot);
-            let value = text.alike("arith.divf", &[value, pivot]);
-            write(text, l, position, value);
-            let above = long(text, "addi", pivot_row, own);
-            let nothing = text.literal(Type::Real(precision), 0.0);
-            write(text, l, above, nothing);
-            Vec::new()
-        });
+        repeat(
+            text,
+            LoopBounds {
+                from: zero,
+                to: block.rows,
+                step: 1,
+            },
+            &[],
+            &mut |text, j, _| {
+                let pivot_row = at(text, j, block.stride, block.first);
+                let (position, value) = rest(text, precision, [l, l], [row, pivot_row, j]);
+                let pivot = long(text, "addi", pivot_row, j);
+                let pivot = read(text, precision, l, pivot);
+                let value = text.alike("arith.divf", &[value, pivot]);
+                write(text, l, position, value);
+                let above = long(text, "addi", pivot_row, own);
+                let nothing = text.literal(Type::Real(precision), 0.0);
+                write(text, l, above, nothing);
+                Vec::new()
+            },
+        );
     });
     let rows = Count::Product(vec![Count::Int(0), Count::Int(4)]);
     entry.end(text, 0, over_threads(rows))
@@ -108,11 +117,20 @@ fn rest(
     [row, pivot_row, j]: [Value; 3],
 ) -> (Value, Value) {
     let (zero, nothing) = (text.long(0), text.literal(Type::Real(precision), 0.0));
-    let dot = repeat(text, (zero, j, 1), &[nothing], &mut |text, k, sums| {
-        let (own, other) = (long(text, "addi", row, k), long(text, "addi", pivot_row, k));
-        let (own, other) = (read(text, precision, l, own), read(text, precision, l, other));
-        vec![text.intrinsic("fma", &[own, other, sums[0]])]
-    });
+    let dot = repeat(
+        text,
+        LoopBounds {
+            from: zero,
+            to: j,
+            step: 1,
+        },
+        &[nothing],
+        &mut |text, k, sums| {
+            let (own, other) = (long(text, "addi", row, k), long(text, "addi", pivot_row, k));
+            let (own, other) = (read(text, precision, l, own), read(text, precision, l, other));
+            vec![text.intrinsic("fma", &[own, other, sums[0]])]
+        },
+    );
     let position = long(text, "addi", row, j);
     let entry = read(text, precision, a, position);
     (position, text.alike("arith.subf", &[entry, dot[0]]))
@@ -123,27 +141,45 @@ fn rest(
 fn factor(text: &mut Text, precision: Precision, [a, l]: [Value; 2], square: Square) {
     let (thread, _) = place(text);
     let zero = text.long(0);
-    repeat(text, (zero, square.rows, 1), &[], &mut |text, j, _| {
-        let pivot_row = at(text, j, square.stride, square.first);
-        let (pivot, value) = rest(text, precision, [a, l], [pivot_row, pivot_row, j]);
-        let root = text.intrinsic("sqrt", &[value]);
-        // Every thread has read the pivot before one overwrites it, where the matrix is factored in place.
-        text.line("nvvm.barrier0");
-        let is_first = text.compare("eq", thread, zero);
-        when(text, is_first, &mut |text| write(text, l, pivot, root));
-        let below = with(text, "addi", j, 1);
-        let mine = long(text, "addi", below, thread);
-        repeat(text, (mine, square.rows, THREADS), &[], &mut |text, i, _| {
-            let row = at(text, i, square.stride, square.first);
-            let (position, value) = rest(text, precision, [a, l], [row, pivot_row, j]);
-            let value = text.alike("arith.divf", &[value, root]);
-            write(text, l, position, value);
-            let above = long(text, "addi", pivot_row, i);
-            let nothing = text.literal(Type::Real(precision), 0.0);
-            write(text, l, above, nothing);
+    repeat(
+        text,
+        LoopBounds {
+            from: zero,
+            to: square.rows,
+            step: 1,
+        },
+        &[],
+        &mut |text, j, _| {
+            let pivot_row = at(text, j, square.stride, square.first);
+            let (pivot, value) = rest(text, precision, [a, l], [pivot_row, pivot_row, j]);
+            let root = text.intrinsic("sqrt", &[value]);
+            // Every thread has read the pivot before one overwrites it, where the matrix is factored in place.
+            text.line("nvvm.barrier0");
+            let is_first = text.compare("eq", thread, zero);
+            when(text, is_first, &mut |text| write(text, l, pivot, root));
+            let below = with(text, "addi", j, 1);
+            let mine = long(text, "addi", below, thread);
+            repeat(
+                text,
+                LoopBounds {
+                    from: mine,
+                    to: square.rows,
+                    step: THREADS,
+                },
+                &[],
+                &mut |text, i, _| {
+                    let row = at(text, i, square.stride, square.first);
+                    let (position, value) = rest(text, precision, [a, l], [row, pivot_row, j]);
+                    let value = text.alike("arith.divf", &[value, root]);
+                    write(text, l, position, value);
+                    let above = long(text, "addi", pivot_row, i);
+                    let nothing = text.literal(Type::Real(precision), 0.0);
+                    write(text, l, above, nothing);
+                    Vec::new()
+                },
+            );
+            text.line("nvvm.barrier0");
             Vec::new()
-        });
-        text.line("nvvm.barrier0");
-        Vec::new()
-    });
+        },
+    );
 }

@@ -4,7 +4,7 @@
 use super::{Entry, at, long, repeat, when, with, write};
 use crate::gpu::kernel::place;
 use crate::gpu::mapping::THREADS;
-use crate::text::{Text, Type, Value};
+use crate::text::{LoopBounds, Text, Type, Value};
 use bnnc_abi::device::{self, Count};
 use bnnc_base::dtype::Precision;
 
@@ -24,6 +24,16 @@ struct Operand {
     contracted: Value,
     first: Value,
     slice: Value,
+}
+
+/// The part of the contracted axis that is in shared memory.
+struct Slice {
+    /// The number of this thread in its block.
+    thread: Value,
+    /// Where the part begins.
+    depth: Value,
+    /// The length of the whole axis.
+    k: Value,
 }
 
 /// The primitive with this number of integers.
@@ -94,11 +104,16 @@ fn tile(text: &mut Text, precision: Precision, entry: &Entry) {
     let (down, across) = (with(text, "muli", down, OWN), with(text, "muli", across, OWN));
     let sums = repeat(
         text,
-        (zero, k, DEPTH),
+        LoopBounds {
+            from: zero,
+            to: k,
+            step: DEPTH,
+        },
         &[nothing; 16],
         &mut |text, depth, sums| {
+            let slice = Slice { thread, depth, k };
             for operand in [&left, &right] {
-                operand.fetch(text, precision, (thread, depth, k));
+                operand.fetch(text, precision, &slice);
             }
             text.line("nvvm.barrier0");
             let sums = products(text, precision, [(left.slice, down), (right.slice, across)], sums);
@@ -139,7 +154,8 @@ fn bases(text: &mut Text, item: Value, axes: &[Value]) -> [Value; 3] {
 
 impl Operand {
     /// Copies a slice to shared memory, zeros beyond the ends.
-    fn fetch(&self, text: &mut Text, precision: Precision, (thread, depth, k): (Value, Value, Value)) {
+    fn fetch(&self, text: &mut Text, precision: Precision, part: &Slice) {
+        let Slice { thread, depth, k } = *part;
         let (stride, size) = self.free;
         let nothing = text.literal(Type::Real(precision), 0.0);
         // Neighbouring threads read neighbouring elements along whichever axis has them side by side.

@@ -2,7 +2,7 @@
 
 use super::{Entry, at, flat, long, read, repeat, when, with, write};
 use crate::gpu::kernel::over_threads;
-use crate::text::{Text, Type};
+use crate::text::{LoopBounds, Text, Type};
 use bnnc_abi::device::{self, Count};
 use bnnc_base::dtype::Precision;
 
@@ -23,15 +23,24 @@ pub(super) fn cumsum(text: &mut Text, precision: Precision) -> device::Entry {
         let step = with(text, "addi", backwards, 1);
         let first = long(text, "muli", reverse, last);
         let (zero, sum) = (text.long(0), text.literal(Type::Real(precision), 0.0));
-        repeat(text, (zero, length, 1), &[sum], &mut |text, number, sums| {
-            let t = at(text, number, step, first);
-            let row = at(text, o, length, t);
-            let position = at(text, row, inner, i);
-            let value = read(text, precision, x, position);
-            let sum = text.alike("arith.addf", &[sums[0], value]);
-            write(text, y, position, sum);
-            vec![sum]
-        });
+        repeat(
+            text,
+            LoopBounds {
+                from: zero,
+                to: length,
+                step: 1,
+            },
+            &[sum],
+            &mut |text, number, sums| {
+                let t = at(text, number, step, first);
+                let row = at(text, o, length, t);
+                let position = at(text, row, inner, i);
+                let value = read(text, precision, x, position);
+                let sum = text.alike("arith.addf", &[sums[0], value]);
+                write(text, y, position, sum);
+                vec![sum]
+            },
+        );
     });
     let counts = Count::Product(vec![Count::Int(0), Count::Int(2)]);
     entry.end(text, 0, over_threads(counts))
@@ -61,32 +70,46 @@ pub(super) fn triangular(text: &mut Text, precision: Precision) -> device::Entry
         let matrix = long(text, "muli", s, square);
         let first_row = long(text, "muli", s, n);
         let last = with(text, "subi", n, 1);
-        repeat(text, (zero, n, 1), &[], &mut |text, number, _| {
-            let mirrored = long(text, "subi", last, number);
-            let i = text.select(is_transposed, mirrored, number);
-            let above = with(text, "addi", i, 1);
-            let from = text.select(is_transposed, above, zero);
-            let to = text.select(is_transposed, n, i);
-            let row = at(text, i, row_stride, matrix);
-            let nothing = text.literal(Type::Real(precision), 0.0);
-            let known = repeat(text, (from, to, 1), &[nothing], &mut |text, j, sums| {
-                let position = at(text, j, column_stride, row);
-                let factor = read(text, precision, l, position);
-                let solved = long(text, "addi", first_row, j);
-                let solved = at(text, solved, columns, c);
-                let solved = read(text, precision, x, solved);
-                vec![text.intrinsic("fma", &[factor, solved, sums[0]])]
-            });
-            let diagonal = at(text, i, column_stride, row);
-            let diagonal = read(text, precision, l, diagonal);
-            let position = long(text, "addi", first_row, i);
-            let position = at(text, position, columns, c);
-            let right = read(text, precision, b, position);
-            let rest = text.alike("arith.subf", &[right, known[0]]);
-            let value = text.alike("arith.divf", &[rest, diagonal]);
-            write(text, x, position, value);
-            Vec::new()
-        });
+        repeat(
+            text,
+            LoopBounds {
+                from: zero,
+                to: n,
+                step: 1,
+            },
+            &[],
+            &mut |text, number, _| {
+                let mirrored = long(text, "subi", last, number);
+                let i = text.select(is_transposed, mirrored, number);
+                let above = with(text, "addi", i, 1);
+                let from = text.select(is_transposed, above, zero);
+                let to = text.select(is_transposed, n, i);
+                let row = at(text, i, row_stride, matrix);
+                let nothing = text.literal(Type::Real(precision), 0.0);
+                let known = repeat(
+                    text,
+                    LoopBounds { from, to, step: 1 },
+                    &[nothing],
+                    &mut |text, j, sums| {
+                        let position = at(text, j, column_stride, row);
+                        let factor = read(text, precision, l, position);
+                        let solved = long(text, "addi", first_row, j);
+                        let solved = at(text, solved, columns, c);
+                        let solved = read(text, precision, x, solved);
+                        vec![text.intrinsic("fma", &[factor, solved, sums[0]])]
+                    },
+                );
+                let diagonal = at(text, i, column_stride, row);
+                let diagonal = read(text, precision, l, diagonal);
+                let position = long(text, "addi", first_row, i);
+                let position = at(text, position, columns, c);
+                let right = read(text, precision, b, position);
+                let rest = text.alike("arith.subf", &[right, known[0]]);
+                let value = text.alike("arith.divf", &[rest, diagonal]);
+                write(text, x, position, value);
+                Vec::new()
+            },
+        );
     });
     let counts = Count::Product(vec![Count::Int(0), Count::Int(2)]);
     entry.end(text, 0, over_threads(counts))
