@@ -127,19 +127,19 @@ pub const MOST_SIMPLICES: usize = 20_000;
 pub const MOST_CUT: usize = 7;
 
 options! {
-    /// Options of `collapsed`. Which weights there are, and how they move the location, decides what becomes of some: see [`Options`].
+    /// Options of `collapsed`. Some depend on the weights and on how these move the location: see [`Options`].
     pub struct CollapsedOptions {
-        /// The weights that may be integrated over: `last_layer`, layers and sites by name in brackets, or `all`.
+        /// The weights that may be integrated over: `last_layer`, names of layers and parameters in brackets, or `all`.
         over: Over { "last_layer", OptionKind::Weights(&[]), Phase::Compile };
-        /// How many of them are, in one row and output: those that move it most. 0 takes all; without a value all, and one per
-        /// class for classes.
+        /// The number of weights to integrate over per row and output, most influential first; 0 takes all. Without a value, all, and
+        /// one per class for classes.
         weights: Option<usize> { "", from(0), Phase::Run };
-        /// Layers or sites among those of `over` that are integrated over in every row, besides `weights` of the others.
+        /// Layers or parameters among those of `over` that are integrated over in every row, besides `weights` of the others.
         always: Vec<Arc<str>> { "", OptionKind::Names, Phase::Run };
-        /// Only the weights that feed so many hidden units, those that move the outputs most (with `compat` the first): units of the first layer behind
-        /// the weights; 0 asks for no units.
+        /// The number of hidden units whose incoming weights are integrated over, most influential first (with `compat` the first ones): units of the
+        /// first layer behind the weights; 0 does not select by units.
         units: usize { "0", from(0), Phase::Run };
-        /// Whether each row has its own choice of weights (`row`), or all rows the one that is best on average over the training rows (`fixed`).
+        /// The choice of weights: each row has its own (`row`), or all rows the one that is best on average over the training rows (`fixed`).
         selection: Selection { "row", Selection::KIND, Phase::Run };
         /// The box of a weight: the `range` of its iterates, or their mean plus and minus the square root of 3 standard deviations (`moments`).
         extent as "box": Extent { "range", Extent::KIND, Phase::Run };
@@ -150,16 +150,16 @@ options! {
         alpha: Option<Radius> { "", OptionKind::NumberOr(f64::MIN_POSITIVE, f64::MAX, &["variance", "l2"]), Phase::Run };
         /// The weight of the Normal that a triangular noise is mixed with, so that no observation is impossible.
         floor: f64 { "0.001", OptionKind::AtLeast(0.0), Phase::Run };
-        /// `published` scores a Normal observation as the authors' code does, with a triangle cut to the range of the targets that are scored; only for
+        /// `published` scores a Normal observation as the authors' code does, with a triangle truncated to the range of the scored targets; only for
         /// comparison with their tables.
         compat: Compat { "none", Compat::KIND, Phase::Run };
-        /// What `compat = published` adds to the density of a target before it is normalised, on the scale that the model is trained on; the
-        /// authors publish no value.
+        /// The constant that `compat = published` adds to the density of a target before it is normalised, on the scale of the training; the
+        /// authors do not publish their value.
         smoothing: f64 { "0.001", OptionKind::AtLeast(0.0), Phase::Run };
         /// The probability of a class from its logit against the others: `exact`, or a `cubic` polynomial.
         sigmoid: Sigmoid { "exact", Sigmoid::KIND, Phase::Run };
-        /// Draws from the box per iterate: where the integral has no exact form (10 without a value), and of single rows whose box has too
-        /// many pieces (1000).
+        /// Draws from the box per iterate, if the integral has no exact form (10 without a value), and for single rows whose box has too
+        /// many pieces (1000 without a value).
         draws: Option<usize> { "", from(1), Phase::Run, &["n_draws", "n_samples", "num_draws", "num_samples", "samples"] };
     }
 }

@@ -28,14 +28,14 @@ pub struct Swag {
 options! {
     /// Which iterates of a training make a posterior.
     pub struct IterateOptions {
-        /// Epochs before the first iterate is taken; without a value half of all epochs.
+        /// Epochs before the first iterate is taken; without a value, half of all epochs.
         warmup: Option<usize> { "", from(0), Phase::Run, &["burn", "burn_in", "burnin", "num_warmup", "tune"] };
-        /// Epochs between iterates; without a value the fewest that leave at most 100 iterates.
+        /// Epochs between iterates; without a value, the fewest that leave at most 100 iterates.
         every: Option<usize> { "", from(1), Phase::Run };
-        /// Only so many of the last iterates count; 0 takes all.
+        /// The number of iterates to keep, the last ones; 0 keeps all.
         keep: usize { "0", from(0), Phase::Run };
-        /// An earlier infer whose iterates are taken: `collapsed` or `swag` with `covariance = snapshots`, the members of an `ensemble`, or the
-        /// `predictive_draws` of chains; nothing is trained then.
+        /// An earlier inference block whose iterates are used instead of a training: `collapsed` or `swag` with `covariance = snapshots`, the
+        /// members of an `ensemble`, or the `predictive_draws` of chains.
         iterates: Option<String> { "", OptionKind::Infer, Phase::Run };
     }
 }
@@ -47,7 +47,7 @@ options! {
         /// The form of the covariance: `diagonal`, `low_rank(rank)` (half diagonal, half the last deviations), `point` (none:
         /// stochastic weight averaging), or `snapshots` (no Gaussian: the iterates themselves, a snapshot ensemble).
         covariance: Covariance { "low_rank(20)", Covariance::KIND, Phase::Run };
-        /// What the covariance is multiplied by.
+        /// A factor on the covariance.
         scale: f64 { "1", POSITIVE, Phase::Run };
     }
 }
@@ -56,7 +56,7 @@ options! {
     /// Options of `ensemble`.
     #[derive(Copy)]
     pub struct EnsembleOptions {
-        /// How many.
+        /// The number of members.
         members: usize { "5", few(), Phase::Run };
     }
 }

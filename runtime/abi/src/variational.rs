@@ -11,25 +11,25 @@ options! {
     pub struct ViOptions {
         /// Weight samples per step for the likelihood.
         samples: usize { "1", from(1), Phase::Compile };
-        /// Monte-Carlo draws per step for a KL that has no closed form; 0 takes the likelihood's weight samples.
+        /// Monte Carlo draws per step for a KL divergence without a closed form; 0 uses the weight samples of the likelihood.
         draws: usize { "0", from(0), Phase::Compile, &["n_draws", "n_samples", "num_draws", "num_samples"] };
-        /// `auto` takes the closed form where there is one, `monte_carlo` the best estimate by draws, `direct` the plain mean over draws.
+        /// The estimator of the KL divergence: `auto` uses the closed form if there is one, `monte_carlo` the best estimate by draws, `direct` the plain mean over draws.
         estimator as "kl": KlEstimator { "auto", KlEstimator::KIND, Phase::Compile };
-        /// How the KL is spread over the batches of an epoch: `exact` (every step weighs it right for its rows), `graves` (the same share in every batch) or `blundell` (half of it in the first batch, then half of the rest).
+        /// The weight of the KL divergence in the batches of an epoch: `exact` (in proportion to the rows of each batch), `graves` (the same in every batch) or `blundell` (half of it in the first batch, then half of the rest).
         kl_weight: KlWeight { "exact", KlWeight::KIND, Phase::Run };
-        /// How a separated KL gets the means of its noise: `law` draws them from their own law where it is known, in a time that does not depend on `draws`; `sums` adds up the draws.
+        /// The means of noise in a factorised KL divergence: `law` draws them from their own distribution if it is known, in a time that does not depend on `draws`; `sums` adds up the draws.
         statistics: KlStatistics { "law", KlStatistics::KIND, Phase::Compile };
-        /// The order of the Taylor series that replaces what of a KL does not separate (biased; checked against its radius of convergence); 0 takes no series.
+        /// The order of the Taylor series that replaces the parts of a KL divergence that do not factorise (biased; checked against its radius of convergence); 0 uses no series.
         taylor: usize { "0", OptionKind::Int(0, 64), Phase::Compile };
-        /// Layers or sites whose weights the likelihood treats by local reparameterisation: every example draws the outputs of the layer.
+        /// Layers or parameters with local reparameterisation: every example draws the outputs of the layer.
         local: Vec<Arc<str>> { "", OptionKind::Names, Phase::Compile };
-        /// Layers or sites whose weights get signs of their own for every example.
+        /// Layers or parameters with flipout: every example has its own signs of the weights.
         flipout: Vec<Arc<str>> { "", OptionKind::Names, Phase::Compile };
-        /// Layers or sites over which the likelihood is integrated in closed form: it must be a polynomial in their outputs, or logistic.
+        /// Layers or parameters over which the likelihood is integrated in closed form: it must be a polynomial in their outputs, or logistic.
         integrate: Vec<Arc<str>> { "", OptionKind::Names, Phase::Compile };
         /// The order of the Taylor series of a logistic likelihood that is integrated (biased).
         series: usize { "4", OptionKind::Int(2, 64), Phase::Compile };
-        /// Fractions of weights to remove by signal-to-noise for the pruning table, such as `[0, 0.5, 0.95]`.
+        /// Fractions of weights to remove by signal-to-noise ratio for the pruning table, such as `[0, 0.5, 0.95]`.
         prune: Vec<f64> { "", OptionKind::Fractions, Phase::Compile };
     }
 }

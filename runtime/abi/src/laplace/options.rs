@@ -10,28 +10,27 @@ use std::sync::Arc;
 options! {
     /// Which Gaussian is built, and how it is used.
     pub struct Options {
-        /// Which weights are random: `all`, `last_layer`, layers or sites in brackets, or `subnetwork(size, by = score)` with a number of
-        /// weights (or a fraction below 1) and a score: their variance under a `diagonal` approximation or under the exact `marginal`,
-        /// their `magnitude`, a `random` number, or their variance under an earlier infer, by its name. The others stay at the maximum.
+        /// The weights that are random: `all`, `last_layer`, layers or parameters in brackets, or `subnetwork(size, by = score)` with a number
+        /// of weights (or a fraction below 1) and a score: their variance under a `diagonal` approximation or under the exact `marginal`,
+        /// their `magnitude`, a `random` number, or their variance under an earlier inference block, by its name. The others stay at the maximum.
         over: Over { "all", OptionKind::Weights(Score::WORDS), Phase::Compile };
-        /// The form of the precision: `full`, `diagonal`, `kronecker` (a product of two factors per site), `low_rank(rank)` besides the prior, or
+        /// The form of the precision: `full`, `diagonal`, `kronecker` (a product of two factors per parameter), `low_rank(rank)` besides the prior, or
         /// `functional` (a kernel over all training rows) and `functional(rows)` (over rows chosen at random).
         structure: Structure { "full", Structure::KIND, Phase::Compile };
-        /// What stands for the curvature of the log likelihood: `ggn` (generalised Gauss-Newton), `fisher` (empirical Fisher) or `hessian`.
+        /// The curvature of the log likelihood: `ggn` (generalised Gauss-Newton), `fisher` (empirical Fisher) or `hessian`.
         curvature: Curvature { "ggn", Curvature::KIND, Phase::Compile };
-        /// How predictions are made: `glm` linearises, in closed form for a Normal likelihood, by `probit` for classes and by `monte_carlo`
+        /// The method of prediction: `glm` linearises, in closed form for a Normal likelihood, by `probit` for classes and by `monte_carlo`
         /// over functions for others; `bridge` and `bridge_normalised` are the Laplace bridge; `weights` draws weights.
         link: Link { "glm", Link::KIND, Phase::Compile };
         /// A factor on the precision of the prior: a number, or tuned by `marginal_likelihood` or on the `validation` rows.
         prior_precision: PriorPrecision { "1", OptionKind::NumberOr(1e-8, 1e8, &["marginal_likelihood", "validation"]), Phase::Run };
-        /// What has a factor of its own: all weights (`scalar`), each site (`layer`), or each weight (`diagonal`).
+        /// The weights that share a factor: all (`scalar`), those of a parameter (`layer`), or none (`diagonal`: one per weight).
         prior_structure: PriorStructure { "scalar", PriorStructure::KIND, Phase::Run };
-        /// Whether the precision of the prior of S of D weights is multiplied by S / D; without a value it is for `subnetwork`.
+        /// Multiplies the prior precision of S of D weights by S / D; without a value, for `subnetwork` only.
         scale_prior: Option<bool> { "", OptionKind::Bool, Phase::Run };
-        /// Whether the factors on the precision of the prior, and a noise that is learned, are tuned by the marginal likelihood while the maximum is
-        /// searched.
+        /// Tunes the factors on the prior precision, and a learned noise, by the marginal likelihood during the search for the maximum.
         online: bool { "false", OptionKind::Bool, Phase::Compile };
-        /// What the log likelihood is divided by: 1 is the posterior, more is a tempered (safe) one.
+        /// A divisor of the log likelihood: 1 gives the posterior, more a tempered one.
         temperature: f64 { "1", POSITIVE, Phase::Run };
     }
 }

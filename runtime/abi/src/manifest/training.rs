@@ -105,7 +105,7 @@ options! {
             &["epoch", "iter", "iterations", "max_iter", "n_epochs", "num_epochs", "num_steps"] };
         /// Optimiser steps; the epoch in which they end is completed.
         steps: usize { "20000", from(1), Phase::Run };
-        /// Trainings from different random starts, of which the one with the lowest loss is kept.
+        /// Trainings from different random starts; the one with the lowest loss is kept.
         restarts: usize { "1", few(), Phase::Run };
         /// Rows per step; 0 takes all rows.
         batch: usize { "128", from(0), Phase::Run, &["batch_size"] };
@@ -117,7 +117,7 @@ options! {
         patience: usize { "0", from(0), Phase::Run };
         /// Posterior draws that predictions average over.
         predictive_draws: usize { "100", OptionKind::Int(1, DRAWS), Phase::Run };
-        /// What the optimiser starts from: the values of an earlier infer, or `safetensors("FILE")`, a file that holds sites by name.
+        /// The start of the optimiser: the values of an earlier inference block, or `safetensors("FILE")`, a file with parameters by name.
         start: Option<StartFrom> { "", OptionKind::Start, Phase::Run };
         /// The width of reals.
         precision: Precision { "f32", OptionKind::Word(PRECISIONS), Phase::Compile };

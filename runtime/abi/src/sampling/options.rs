@@ -20,17 +20,17 @@ options! {
             &["iter", "iterations", "max_iter", "n_draws", "n_samples", "num_draws", "num_samples", "samples"] };
         /// Iterations per draw that is kept.
         thin: usize { "1", OptionKind::Int(1, PER_DRAW), Phase::Run };
-        /// What the log likelihood is divided by: 1 is the posterior, more is a tempered (safe) one.
+        /// A divisor of the log likelihood: 1 gives the posterior, more a tempered one.
         temperature: f64 { "1", POSITIVE, Phase::Run };
-        /// What the chains start from: the values of an earlier infer, or `safetensors("FILE")`, a file that holds sites by name.
+        /// The start of the chains: the values of an earlier inference block, or `safetensors("FILE")`, a file with parameters by name.
         start: Option<StartFrom> { "", OptionKind::Start, Phase::Run };
-        /// Chains start within plus and minus this of the start, on the unconstrained scale; without a value 2, and 0 with `start`.
+        /// The largest distance of a chain's first position from the start, on the unconstrained scale; without a value, 2, and 0 with `start`.
         jitter: Option<f64> { "", OptionKind::AtLeast(0.0), Phase::Run };
         /// Posterior draws that predictions average over, evenly spaced over all chains.
         predictive_draws: usize { "1000", OptionKind::Int(1, DRAWS), Phase::Run };
-        /// Sites whose every element is diagnosed; without names all sites of a small model, and predictions and the norm of each site of a large one.
+        /// Parameters that are diagnosed element by element; without names, all parameters of a small model, and predictions and the norm of each parameter of a large one.
         report: Report { "", OptionKind::Names, Phase::Run };
-        /// Whether rows are left out one at a time by PSIS-LOO: `auto` where it takes few millions of likelihoods, `always`, or `never`; never for a tempered posterior. The draws are evenly spaced, all of them where that takes few millions, and no fewer than `predictive_draws`.
+        /// Leave-one-out estimates by PSIS-LOO: `auto` if it takes at most a few million likelihoods, `always`, or `never`; never for a tempered posterior. The draws are evenly spaced, all of them if that takes a few million likelihoods, and at least `predictive_draws`.
         leave_one_out as "loo": LeaveOneOut { "auto", LeaveOneOut::KIND, Phase::Run };
         /// Where draws are kept until the end: in `memory`, or on `disk` alone, from where the draws of one site at a time are read.
         store: Store { "memory", Store::KIND, Phase::Run };
@@ -106,11 +106,11 @@ options! {
     /// How step size and metric are found during the warm-up.
     #[derive(Copy)]
     pub struct Adaptation {
-        /// The mean acceptance rate that the step size is adapted to.
+        /// The mean acceptance rate to which the step size is adapted.
         target_acceptance: f64 { "0.8", OptionKind::Real(0.0, 1.0), Phase::Run };
-        /// The step size; without a value it is adapted in the warm-up.
+        /// The step size; without a value, it is adapted in the warm-up.
         step_size: Option<f64> { "", POSITIVE, Phase::Run, &["learning_rate", "lr"] };
-        /// The metric that the warm-up finds: `diagonal`, or `dense` with correlations, from positions and the gradients of `nuts` and `hmc`; `windowed` and `windowed_dense` from positions alone in the windows of Stan; `unit` is none. `automatic` is `dense` for `nuts` and `hmc` of models without layers in at most 50 dimensions, else `diagonal`. A `dense` one is diagonal until a window has two draws for each dimension, which a warm-up of 1000 has in up to 230 dimensions.
+        /// The metric that the warm-up adapts: `diagonal`, or `dense` with correlations, from positions and, in `nuts` and `hmc`, gradients; `windowed` and `windowed_dense` from positions alone, in the windows of Stan; `unit` does not adapt. `automatic` is `dense` for `nuts` and `hmc` of models without layers in at most 50 dimensions, else `diagonal`. A `dense` metric is diagonal until a window has two draws for each dimension, which a warm-up of 1000 has in up to 230 dimensions.
         metric: Metric { "automatic", Metric::KIND, Phase::Run };
     }
 }
@@ -189,7 +189,7 @@ options! {
         batch: usize { like SgldOptions };
         /// The step size, as of [`SgldOptions`].
         step_size: f64 { like SgldOptions };
-        /// The part of the momentum that is lost in an iteration.
+        /// The fraction of the momentum that is lost in an iteration.
         friction: f64 { "0.1", OptionKind::Real(0.0, 1.0), Phase::Run };
         /// The step size over the run, as of [`SgldOptions`].
         schedule: Steps { like SgldOptions };
@@ -256,19 +256,19 @@ options! {
         batch: usize { "100", from(0), Phase::Run, &["batch_size"] };
         /// Batches per iteration, from which the variance of the loss difference is estimated.
         batches: usize { "10", from(1), Phase::Run };
-        /// What the likelihood of a batch stands for: `data` (all rows: the ordinary posterior) or `batch` (itself: the
-        /// posterior tempered by batch / rows).
+        /// The rows that the likelihood of a batch represents: `data` (all rows, which gives the ordinary posterior) or `batch` (itself,
+        /// which gives the posterior tempered by batch / rows).
         loss: Loss { "batch", Loss::KIND, Phase::Run };
         /// The loss difference: `mean` over all batches, or of a `single` one, with its variance from the others.
         estimator: Estimator { "mean", Estimator::KIND, Phase::Run };
-        /// What corrects for the noise of the difference: `plain` (half its variance), `corrected` (also for the noise
-        /// of the variance) or `naive` (nothing).
+        /// The correction for the noise of the difference: `plain` (half its variance), `corrected` (also for the noise
+        /// of the variance) or `naive` (none).
         correction as "penalty": Correction { "plain", Correction::KIND, Phase::Run };
-        /// How states are proposed: `random_walk(step)` or `mala(step)`, whose gradient has a batch of its own.
+        /// The proposal: `random_walk(step)` or `mala(step)`, whose gradient uses a separate batch.
         proposal: Proposal { "random_walk(1e-3)", Proposal::KIND, Phase::Run };
-        /// Rows of the batch whose gradient proposes; 0 takes `batch`.
+        /// Rows of the batch for the gradient of the proposal; 0 takes `batch`.
         gradient_batch: usize { "0", from(0), Phase::Run };
-        /// Whether a row may be in a batch more than once.
+        /// Allows a row to be in a batch more than once.
         replacement: bool { "false", OptionKind::Bool, Phase::Run };
     }
 }
