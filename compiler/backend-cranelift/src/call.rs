@@ -13,7 +13,7 @@ use cranelift_codegen::ir::{AbiParam, InstBuilder, Signature, Type, Value, types
 pub(crate) const SINGLE_BYTES: i64 = 3 * LINE;
 const LINE: i64 = 64;
 
-/// Whether generated code calls the runtime for this operation.
+/// Returns whether generated code calls the runtime for this operation.
 pub(crate) fn is_called(inst: &Inst) -> bool {
     match &inst.op {
         InstOp::Apply(scalar, _) => symbols::CALLED.contains(scalar),

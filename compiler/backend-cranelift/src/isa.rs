@@ -99,7 +99,7 @@ impl Lanes {
         }
     }
 
-    /// Whether values are vectors.
+    /// Returns whether values are vectors.
     pub fn is_vector(self) -> bool {
         self.vector
     }

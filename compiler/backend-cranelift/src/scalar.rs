@@ -103,7 +103,7 @@ impl Scalars<'_, '_> {
         self.builder.ins().bitselect(condition, x, y)
     }
 
-    /// Whether an element read from memory is a true one.
+    /// Converts an element read from memory to a Boolean.
     pub fn truth(&mut self, stored: Value) -> Value {
         let zero = self.literal(DType::Real, 0.0);
         self.builder.ins().fcmp(FloatCC::NotEqual, stored, zero)

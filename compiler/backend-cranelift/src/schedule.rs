@@ -89,7 +89,7 @@ impl Schedule {
         staging::closure(kernel, &self.depth, roots)
     }
 
-    /// Whether `id` is computed outside the innermost loop.
+    /// Returns whether `id` is computed outside the innermost loop.
     pub fn is_hoisted(&self, kernel: &Kernel, id: InstId) -> bool {
         self.depth[id.index()] < kernel.dims.len()
     }

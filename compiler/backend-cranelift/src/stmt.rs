@@ -102,7 +102,7 @@ impl<'a> Emitter<'a, '_> {
         pointers
     }
 
-    /// Whether the computed positions of an access are the same all along the innermost axis.
+    /// Returns whether the computed positions of an access are the same all along the innermost axis.
     pub fn is_placed_outside(&self, access: &Access) -> bool {
         let Emitter { source, .. } = self;
         access

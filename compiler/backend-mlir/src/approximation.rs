@@ -8,7 +8,7 @@ use bnnc_base::dtype::Precision;
 use bnnc_math::approx::recorded::{self, Kind, Op, Operand, Recording, Step};
 use bnnc_math::scalar::Scalar;
 
-/// Whether a scalar operation is inlined where the runtime can be called: not those that are long or need exact products.
+/// Returns whether a scalar operation is inlined where the runtime can be called: not those that are long or need exact products.
 pub(crate) fn is_inlined(scalar: Scalar) -> bool {
     let short = !matches!(
         scalar,

@@ -252,7 +252,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Whether the arithmetic of a scalar operation is written out.
+    /// Returns whether the arithmetic of a scalar operation is written out.
     fn inlines(&self, scalar: Scalar) -> bool {
         is_inlined(scalar) || (self.source.device && CALLED.contains(&scalar))
     }

@@ -21,7 +21,7 @@ pub(crate) fn features() -> Vec<String> {
     }
 }
 
-/// Whether it multiplies and adds in one instruction; functions are evaluated in another way where it does not.
+/// Returns whether it multiplies and adds in one instruction; functions are evaluated in another way where it does not.
 pub(crate) fn has_fused_products() -> bool {
     #[cfg(target_arch = "x86_64")]
     {

@@ -99,7 +99,7 @@ pub(crate) fn real_of(text: &mut Text, x: Value, real: Type) -> Value {
     }
 }
 
-/// Whether an element read from memory is a true one.
+/// Converts an element read from memory to a Boolean.
 pub(crate) fn truth(text: &mut Text, stored: Value) -> Value {
     let zero = text.literal(stored.ty, 0.0);
     text.compare("une", stored, zero)

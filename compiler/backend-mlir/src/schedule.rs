@@ -91,7 +91,7 @@ impl Schedule {
     }
 }
 
-/// Whether generated code calls the runtime for this operation.
+/// Returns whether generated code calls the runtime for this operation.
 pub(crate) fn is_called(inst: &Inst) -> bool {
     match &inst.op {
         InstOp::Apply(scalar, _) => CALLED.contains(scalar) && !is_inlined(*scalar),

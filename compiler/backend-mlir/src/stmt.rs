@@ -166,7 +166,7 @@ impl<'a> Emitter<'a> {
         self.indices.pop();
     }
 
-    /// Whether a stage computes anything before its calls.
+    /// Returns whether a stage computes anything before its calls.
     fn has_loop(&self, number: usize) -> bool {
         let stages = &self.source.schedule.stages;
         number + 1 == stages.len() || !stages[number].store.is_empty()

@@ -31,7 +31,7 @@ pub enum Argument {
 }
 
 impl Argument {
-    /// Whether it is a number.
+    /// Returns whether it is a number.
     pub fn is_number(&self) -> bool {
         matches!(self, Argument::Number { .. })
     }

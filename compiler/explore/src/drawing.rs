@@ -81,7 +81,7 @@ impl Drawing {
     }
 }
 
-/// Whether a function takes draws: all noise is numbered by the step.
+/// Returns whether a function takes draws: all noise is numbered by the step.
 pub fn is_sampled(function: &Function) -> bool {
     function
         .param("step")

@@ -39,7 +39,7 @@ pub struct Parameter {
 }
 
 impl Parameter {
-    /// Whether a distribution stands here.
+    /// Returns whether a distribution stands here.
     pub fn takes_family(&self) -> bool {
         matches!(self.default, Argument::Family(_))
     }

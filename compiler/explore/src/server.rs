@@ -101,7 +101,7 @@ fn work(jobs: &Receiver<Job>, answers: &Answers) {
     }
 }
 
-/// Whether the client closed the connection while it waited: a page that shows something else by now.
+/// Returns whether the client closed the connection while it waited: a page that shows something else by now.
 fn has_gone(stream: &TcpStream) -> bool {
     if stream.set_nonblocking(true).is_err() {
         return true;

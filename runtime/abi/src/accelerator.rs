@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What a session is opened for.
+/// The arena for which a session is opened.
 #[derive(Clone, Copy, Debug)]
 pub struct Arena<'a> {
     /// The plan that it will run.

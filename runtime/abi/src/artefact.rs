@@ -60,16 +60,16 @@ const TEXTS: &[&str] = &[
     include_str!("../../base/src/support.rs"),
 ];
 
-/// What a machine must be, readable before anything else.
+/// The requirements on a machine, readable before anything else.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
     /// The architecture, as `std::env::consts::ARCH` names it.
     pub architecture: String,
-    /// What its processor must have beyond that, as `std::arch` names it.
+    /// The extensions that its processor must have, by their names in `std::arch`.
     pub features: Vec<String>,
 }
 
-/// What the entry of a linked executable hands to the runtime.
+/// The argument that the entry of a linked executable passes to the runtime.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Linked {
@@ -93,13 +93,13 @@ pub const LINKED_ENTRY: &str = "bnnc_run_linked";
 /// A compiled file, and what it was compiled from.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Built {
-    /// What to run; its code is objects, without bytes where they are linked into the executable.
+    /// The manifest; its code is objects, without bytes where they are linked into the executable.
     pub manifest: Manifest,
     /// Where it comes from.
     pub origin: Origin,
 }
 
-/// What a file was compiled from.
+/// The program and options that a file was compiled from.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
     /// The program's file.
@@ -155,7 +155,7 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// What has to be the same where an artefact is written and where it is read: the checksum of [`TEXTS`].
+/// The version of the layout, which the writer and the reader of a bundle must share: the checksum of [`TEXTS`].
 static LAYOUT: LazyLock<u64> = LazyLock::new(|| {
     let mut checksum = Checksum::default();
     TEXTS.iter().for_each(|text| checksum.add(text.as_bytes()));
@@ -210,7 +210,7 @@ pub fn decode(bytes: &[u8]) -> Result<(Head, Built), Refusal> {
     }
 }
 
-/// What goes behind the bytes of an executable so that it carries an artefact.
+/// Returns the bytes to append to an executable so that it contains this bundle.
 pub fn appended(artefact: &[u8]) -> Vec<u8> {
     let length = artefact.len() as u64;
     [artefact, &length.to_le_bytes(), TRAILER].concat()

@@ -11,7 +11,7 @@ pub struct Binding {
     pub port: String,
     /// Where its values come from.
     pub from: DataSource,
-    /// What its elements are.
+    /// The type of its elements.
     pub elements: Elements,
     /// The interval of its reals, as the model declares it.
     pub support: Option<(f64, f64)>,
@@ -84,7 +84,7 @@ pub enum DataSource {
 }
 
 impl DataSource {
-    /// Whether all examples see the same values.
+    /// Returns whether all examples see the same values.
     pub fn is_shared(&self) -> bool {
         matches!(self, DataSource::Whole(_) | DataSource::Shared(_))
     }

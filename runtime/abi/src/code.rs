@@ -35,7 +35,7 @@ pub trait Code: Send + Sync {
     /// Scratch memory one invocation needs.
     fn scratch_bytes(&self, kernel: usize) -> usize;
 
-    /// Whether library calls should use the primitives' naive references too (the oracle).
+    /// Returns whether library calls should use the primitives' naive references too (the oracle).
     fn is_reference(&self) -> bool;
 
     /// The generated code as text, for `bnnc emit`.
@@ -63,7 +63,7 @@ pub trait Code: Send + Sync {
 pub struct Object {
     /// The object file; empty where the kernels are linked into an executable, or are for a device.
     pub bytes: Vec<u8>,
-    /// What the processor needs beyond its architecture, as `std::arch` names it: `avx2`.
+    /// The extensions that the processor needs, by their names in `std::arch`: `avx2`.
     pub features: Vec<String>,
     /// The plan's kernels, in their order.
     pub kernels: Vec<ObjectKernel>,
@@ -84,7 +84,7 @@ impl Object {
 pub struct ObjectKernel {
     /// Its global symbol, a function of the address of [`KernelArgs`]; empty where it is for a device.
     pub symbol: String,
-    /// What [`Code::scratch_bytes`] gives.
+    /// The result of [`Code::scratch_bytes`].
     pub scratch: usize,
     /// The integer slots that hold keys of noise sites, which are functions of the seed.
     pub keys: Vec<u32>,
@@ -125,9 +125,9 @@ pub type Attach = fn(Arc<dyn Code>) -> Result<Arc<dyn Code>, Fault>;
 /// A plan and its code.
 #[derive(Clone)]
 pub struct Artifact {
-    /// What to do.
+    /// The plan.
     pub plan: Arc<Plan>,
-    /// What does it.
+    /// The code of its kernels.
     pub code: Arc<dyn Code>,
 }
 

@@ -37,7 +37,7 @@ pub struct Collapsed {
     pub weights: Vec<Weights>,
     /// Elements of `location`.
     pub outputs: usize,
-    /// What the observation is, given `location`: [`Likelihood::Other`] where `form` is [`Form::Sampled`].
+    /// The distribution of the observation, given `location`: [`Likelihood::Other`] where `form` is [`Form::Sampled`].
     pub likelihood: Likelihood,
     /// How the location depends on the collapsed weights.
     pub form: Form,
@@ -47,7 +47,7 @@ pub struct Collapsed {
     pub local: Option<Artifact>,
     /// The same without slopes and kinks, where there are kinks: `location`, `scale` and `target`.
     pub plain: Option<Artifact>,
-    /// What is collapsed and how.
+    /// The weights that are collapsed, and the way.
     pub options: Options,
 }
 
@@ -218,7 +218,7 @@ impl OptionValue for Radius {
     }
 }
 
-/// What is collapsed and how.
+/// The weights that are collapsed, and the way.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Options {
     /// The box.
@@ -231,16 +231,16 @@ pub struct Options {
     pub units: usize,
     /// Whether the choice of weights is one for all rows, by the mean over the training rows; else each row has its own.
     pub fixed: bool,
-    /// What the noise of a Normal is.
+    /// The noise of a Normal.
     pub noise: Noise,
-    /// What the sigmoid of classes is.
+    /// The sigmoid of classes.
     pub sigmoid: Sigmoid,
     /// Draws from the box per iterate: where the form is [`Form::Sampled`], and of single rows that have too many pieces.
     pub draws: usize,
 }
 
 impl Options {
-    /// Whether the predictive density is that of the published code, and with it the units are the first ones and an element of [`Options::always`]
+    /// Returns whether the predictive density is that of the published code, and with it the units are the first ones and an element of [`Options::always`]
     /// that does not move has a box of a small width.
     pub fn is_published(&self) -> bool {
         matches!(self.noise, Noise::Published { .. })
@@ -274,7 +274,7 @@ pub enum Noise {
     Published {
         /// The radius over the standard deviation.
         alpha: f64,
-        /// What is added to the density before it is normalised, on the model's scale.
+        /// The constant that is added to the density before it is normalised, on the model's scale.
         smoothing: f64,
     },
 }

@@ -1,4 +1,4 @@
-//! What one run of a program takes, as a function of sizes that a run decides: a built executable can say it of other data.
+//! The cost of one run of a program as a function of sizes that are known at run time, so that a built executable can report it for other data.
 
 use crate::plan::Amount;
 use crate::primitive::Primitive;
@@ -16,7 +16,7 @@ pub struct Cost {
     pub gradient_nodes: usize,
     /// One step, whatever its sizes.
     pub step: Estimate,
-    /// What it takes with the data and options of this run, once they are known.
+    /// Its effort with the data and options of this run, once they are known.
     pub effort: Effort,
     /// Predicted peak of the run's memory, likewise.
     pub peak_bytes: u64,
@@ -31,7 +31,7 @@ pub struct Effort {
     pub bytes: u64,
 }
 
-/// What a program does, in order.
+/// The work of a program, in order.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Estimate(pub Vec<Term>);
 
@@ -40,9 +40,9 @@ pub struct Estimate(pub Vec<Term>);
 pub struct Term {
     /// How often each loop around it runs.
     pub loops: Vec<Amount>,
-    /// What it computes.
+    /// The operations.
     pub operations: Operations,
-    /// What it reads and writes.
+    /// The reads and writes.
     pub traffic: Vec<Traffic>,
 }
 
@@ -67,7 +67,7 @@ pub struct Traffic {
 }
 
 impl Estimate {
-    /// What it takes with these sizes.
+    /// Returns the effort with these sizes.
     pub fn at(&self, sizes: &Sizes) -> Effort {
         let mut effort = Effort::default();
         for term in &self.0 {

@@ -1,4 +1,4 @@
-//! What a `data` item asks for, resolved from the program and the command line; and what its header answers.
+//! The specification of a `data` item, resolved from the program and the command line, and the schema of its files.
 
 use crate::settings::Files;
 use bnnc_base::source::Span;
@@ -107,7 +107,7 @@ pub struct DataSpec {
     pub outliers: Option<Outliers>,
 }
 
-/// What the elements of a field are.
+/// The type of the elements of a field.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum FieldKind {
     /// Reals.
@@ -139,7 +139,7 @@ impl DataSpec {
     }
 }
 
-/// What the elements of a model's input or output are.
+/// The type of the elements of a model's input or output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Elements {
     /// Reals.
@@ -216,7 +216,7 @@ pub fn word(levels: &[String]) -> &str {
 pub struct Field {
     /// Its name.
     pub name: String,
-    /// What its elements are.
+    /// The type of its elements.
     pub kind: FieldKind,
     /// The distinct integers in ascending order, where some between the smallest and the largest do not occur.
     pub distinct: Option<Vec<i64>>,
@@ -261,7 +261,7 @@ pub struct InputEntry {
     pub elements: usize,
 }
 
-/// What the header (and a scan of the rows) of a data item says.
+/// The schema of a data item, from the header and a scan of the rows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Schema {
     /// The data item.

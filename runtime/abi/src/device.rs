@@ -18,9 +18,9 @@ use std::sync::Arc;
 pub struct Program {
     /// The same entries for several architectures.
     pub images: Vec<Image>,
-    /// What carries out each kernel of the plan, by its number.
+    /// The work that carries out each kernel of the plan, by its number.
     pub kernels: Vec<Work>,
-    /// What carries out the plan's library calls.
+    /// The routines that carry out the plan's library calls.
     pub routines: Vec<Routine>,
 }
 
@@ -50,7 +50,7 @@ pub struct Routine {
     pub primitive: Primitive,
     /// The number of integers of the calls that it serves: products with different numbers of batch axes have routines of their own.
     pub ints: usize,
-    /// What to run. Buffer slots are the operands and the result, integer slots those of the call, and `Outer` is 1.
+    /// The work to run. Buffer slots are the operands and the result, integer slots those of the call, and `Outer` is 1.
     pub work: Work,
     /// Parts of the same, where there are any, for a runtime that has matrix products of a library.
     pub blocked: Option<Blocked>,
@@ -138,7 +138,7 @@ pub enum Count {
     Quotient(Box<Count>, i64),
 }
 
-/// What the slots of one launch are bound to, as far as counts ask.
+/// The values that the slots of one launch are bound to, as far as counts need them.
 #[derive(Clone, Copy, Debug)]
 pub struct Bound<'a> {
     /// The integers by slot.
@@ -167,7 +167,7 @@ impl Count {
         }
     }
 
-    /// Whether every slot that it names is one of so many.
+    /// Returns whether every slot that it names is one of so many.
     fn is_bound(&self, buffers: usize, ints: usize) -> bool {
         match self {
             Count::Fixed(_) | Count::Outer => true,
@@ -189,7 +189,7 @@ impl Program {
         runs.max_by_key(|image| image.capability)
     }
 
-    /// What carries out a call.
+    /// Returns the routine that carries out a call.
     pub fn routine(&self, call: &Call) -> Option<&Routine> {
         self.routines
             .iter()
@@ -265,7 +265,7 @@ impl Work {
 }
 
 impl fmt::Display for Program {
-    /// What is launched, a comment for each entry.
+    /// Writes the launches, with a comment for each entry.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, work) in self.kernels.iter().enumerate() {
             let mut entries = work.entries.iter();

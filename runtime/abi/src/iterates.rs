@@ -79,7 +79,7 @@ impl Swag {
             .max(1)
     }
 
-    /// Whether an iterate is taken at the end of an epoch, counted from 1, of all epochs.
+    /// Returns whether an iterate is taken at the end of an epoch, counted from 1, of all epochs.
     pub fn takes(&self, epoch: usize, epochs: usize) -> bool {
         let warmup = self.warmup_of(epochs);
         epoch > warmup && (epoch - warmup).is_multiple_of(self.every_of(epochs))
@@ -152,7 +152,7 @@ const OF_TRAINING: [OptionName; 10] = [
 ];
 
 impl Swag {
-    /// Whether options of a training are set where there is none.
+    /// Returns whether options of a training are set where there is none.
     ///
     /// # Errors
     /// The first of them.
@@ -168,7 +168,7 @@ impl Swag {
         }
     }
 
-    /// Whether there will be as many iterates as the covariance needs, of a training on so many rows.
+    /// Checks that a training on this number of rows gives as many iterates as the covariance needs.
     ///
     /// # Errors
     /// Fewer.

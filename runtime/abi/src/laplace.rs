@@ -53,7 +53,7 @@ pub struct Laplace {
     pub train: Train,
     /// Whether the maximum is searched; else the start is taken for it.
     pub search: bool,
-    /// What is approximated.
+    /// The weights that the approximation covers.
     pub weights: Vec<Weights>,
     /// The states that move and have no say in `f`, but in how likely a row is given it, such as a noise level.
     pub noise: Vec<String>,
@@ -61,7 +61,7 @@ pub struct Laplace {
     pub parameters: usize,
     /// Elements of `f`.
     pub outputs: usize,
-    /// What is known of the likelihood.
+    /// The form of the likelihood.
     pub likelihood: Likelihood,
     /// Whether the elements of the weights are independent under the prior, given the other sites.
     pub independent: bool,
@@ -69,9 +69,9 @@ pub struct Laplace {
     pub programs: Programs,
     /// The blocks of `factors`.
     pub blocks: Vec<Block>,
-    /// What is built.
+    /// The options.
     pub options: Options,
-    /// What would take less memory; absent where this is made of a chosen subnetwork, or of a diagonal, already.
+    /// An approximation that would need less memory; absent if this one is already of a chosen subnetwork or a diagonal.
     pub smaller: Option<Box<Smaller>>,
 }
 
@@ -81,7 +81,7 @@ pub const PRIOR_FACTOR: &str = "prior/factor";
 /// A port of the training step: what is added to the slope of the log posterior by a state, as that of the log marginal likelihood.
 pub const EVIDENCE_SLOPE: &str = "evidence/slope";
 
-/// What an approximation of the same model with less memory would run, planned but not compiled: a refusal can ask how much fits before it names it.
+/// The programs of an approximation of the same model with less memory, planned but not compiled: an error about memory can check that it fits before it recommends it.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Smaller {
     /// All weights, among which a subnetwork chooses.
@@ -251,7 +251,7 @@ impl Block {
     }
 }
 
-/// What is known of the likelihood of one row given `f`.
+/// The form of the likelihood of one row given `f`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Likelihood {
     /// Normal around `f`, with a scale that no row changes.

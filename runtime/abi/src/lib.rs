@@ -1,4 +1,4 @@
-//! What compiled code and the runtime agree on: plans, primitives, method records, data specifications, manifests.
+//! The data that compiled code and the runtime share: plans, primitives, method records, data specifications, manifests.
 //!
 //! The compiler writes these, the runtime reads them; neither sees the other.
 

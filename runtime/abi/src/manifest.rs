@@ -38,7 +38,7 @@ pub struct Manifest {
     pub infers: Vec<Infer>,
     /// The `compare` items.
     pub compares: Vec<Compare>,
-    /// What is known of the data of this run before it is read, by item.
+    /// The schemas of the data of this run before they are read, by item.
     #[serde(skip)]
     pub schemas: HashMap<String, Schema>,
 }
@@ -123,7 +123,7 @@ impl PriorReport {
     }
 }
 
-/// What the elements of an output are.
+/// The type of the elements of an output.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum OutputKind {
     /// Real values (regression): rmse, log_likelihood, coverage, crps.
@@ -143,7 +143,7 @@ pub struct Output {
     pub name: String,
     /// Axes of one example.
     pub shape: Shape,
-    /// What its elements are.
+    /// The type of its elements.
     pub kind: OutputKind,
     /// Whether what is said of another output of the same example depends on it: predictions need its values then.
     pub given: bool,
@@ -186,7 +186,7 @@ pub struct Infer {
     pub data: String,
     /// The width of reals.
     pub precision: Precision,
-    /// What finds the posterior.
+    /// The part that belongs to the method.
     pub work: Work,
     /// Predictions for rows.
     pub predict: Artifact,
@@ -208,9 +208,9 @@ pub struct Infer {
     pub outputs: Vec<Output>,
     /// The names of the positions along axes, and of classes.
     pub names: Names,
-    /// What to start from.
+    /// The start.
     pub start: Option<Start>,
-    /// What it takes, for the report.
+    /// Its cost, for the report.
     pub cost: Cost,
     /// Seconds it took to compile.
     pub compile_seconds: f64,
@@ -229,10 +229,10 @@ impl Infer {
     }
 }
 
-/// What an infer starts from.
+/// The start of an inference run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Start {
-    /// What an earlier infer found.
+    /// The values that an earlier inference run found.
     Infer(String),
     /// A safetensors file.
     File(StartFile),
@@ -309,7 +309,7 @@ impl Infer {
             .collect()
     }
 
-    /// Whether its optimiser maximises an evidence lower bound; otherwise it maximises the log density of the posterior.
+    /// Returns whether its optimiser maximises an evidence lower bound; otherwise it maximises the log density of the posterior.
     pub fn maximises_bound(&self) -> bool {
         method::lookup(self.method).is_some_and(MethodDef::maximises_bound)
     }
@@ -319,7 +319,7 @@ impl Infer {
         method::lookup(self.method).is_some_and(MethodDef::finds_point)
     }
 
-    /// Whether predictions are integrals over some weights, and not means over draws of all.
+    /// Returns whether predictions are integrals over some weights, and not means over draws of all.
     pub fn integrates(&self) -> bool {
         self.work.part().integrates()
     }
@@ -332,7 +332,7 @@ impl Infer {
         }
     }
 
-    /// What something that is said of an output is called, in programs, tables and results: `mean`, and `y.mean` where the model has
+    /// Returns the name of a quantity of an output in programs, tables and results: `mean`, and `y.mean` where the model has
     /// several outputs.
     pub fn said_of(&self, output: &Output, what: &str) -> String {
         match self.only_output() {

@@ -12,7 +12,7 @@ pub use options::MOST;
 pub use records::ALL;
 use serde::{Deserialize, Deserializer, de};
 
-/// What an option's value must be.
+/// The kind of value that an option takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum OptionKind {
     /// An integer from this to that.
@@ -53,7 +53,7 @@ pub struct Form {
 }
 
 impl OptionKind {
-    /// What a number has to be, in words and as a test, where the option is one.
+    /// Returns the condition on a number, in words and as a test, if the option is one.
     pub fn number(self) -> Option<(String, Allows)> {
         match self {
             OptionKind::Int(least, most) => Some((
@@ -111,15 +111,15 @@ pub enum Phase {
 pub struct OptionDef {
     /// Its name.
     pub name: &'static str,
-    /// What it does, with its unit.
+    /// Its effect, with its unit.
     pub doc: &'static str,
-    /// What its value must be.
+    /// The kind of its value.
     pub kind: OptionKind,
     /// The default, as it would be written; empty where there is none.
     pub default: &'static str,
     /// When it takes effect.
     pub phase: Phase,
-    /// What other tools call it.
+    /// Its names in other tools.
     pub synonyms: &'static [&'static str],
 }
 
@@ -134,7 +134,7 @@ pub struct MethodDef {
     pub options: &'static [OptionDef],
     /// Whether it takes a posterior (`vi`), a model (`map`), or either.
     pub takes: Takes,
-    /// What finds the posterior.
+    /// The way in which it finds the posterior.
     pub finds: Finds,
 }
 
@@ -144,7 +144,7 @@ impl MethodDef {
         self.options.iter().find(|option| option.name == name)
     }
 
-    /// Whether it has the options of a group.
+    /// Returns whether it has the options of a group.
     pub fn has<T: OptionGroup>(&self) -> bool {
         T::OPTIONS.iter().all(|option| self.option(option.name).is_some())
     }
@@ -165,18 +165,18 @@ impl MethodDef {
         Some(option.name)
     }
 
-    /// Whether it maximises an evidence lower bound over a family that the program states.
+    /// Returns whether it maximises an evidence lower bound over a family that the program states.
     pub fn maximises_bound(&self) -> bool {
         self.finds == Finds::Training && self.takes == Takes::Posterior
     }
 
-    /// Whether it finds one point.
+    /// Returns whether it finds one point.
     pub fn finds_point(&self) -> bool {
         self.finds == Finds::Training && self.takes != Takes::Posterior
     }
 }
 
-/// What finds the posterior: the kinds of [`crate::manifest::Work`].
+/// The ways to find a posterior: the kinds of [`crate::manifest::Work`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finds {
     /// An optimiser.
@@ -195,7 +195,7 @@ pub enum Finds {
     Collapsed,
 }
 
-/// What the first argument of a method may be.
+/// The items that the first argument of a method may name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Takes {
     /// A posterior only.

@@ -175,7 +175,7 @@ impl Measure {
 }
 
 impl Basis {
-    /// Whether the quantity is of all outputs together.
+    /// Returns whether the quantity is of all outputs together.
     pub fn is_joint(self) -> bool {
         matches!(self, Basis::LeftOut | Basis::Time)
     }

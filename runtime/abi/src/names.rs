@@ -69,7 +69,7 @@ impl Names {
         }
     }
 
-    /// Whether the model itself declares a parameter; otherwise one of its layers does.
+    /// Returns whether the model itself declares a parameter; otherwise one of its layers does.
     pub fn declares(&self, site: &str) -> bool {
         self.sites.iter().any(|(name, _)| name == site)
     }

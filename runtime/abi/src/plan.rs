@@ -175,9 +175,9 @@ impl Combine {
 pub struct Launch {
     /// Which kernel of the program.
     pub kernel: u32,
-    /// What the kernel's buffer slots are bound to.
+    /// The buffers that the kernel's slots are bound to.
     pub buffers: Vec<BufferId>,
-    /// What the kernel's integer slots are bound to.
+    /// The values that the kernel's integer slots are bound to.
     pub ints: Vec<Amount>,
     /// Trip count of the outermost axis.
     pub outer: Amount,
@@ -223,7 +223,7 @@ pub enum Step {
         count: Amount,
         /// Holds the iteration number.
         counter: BufferId,
-        /// What to do.
+        /// The steps of the body.
         body: Vec<Step>,
     },
 }
@@ -237,7 +237,7 @@ pub struct Plan {
     pub precision: Precision,
     /// All buffers.
     pub buffers: Arena<BufferId, Buffer>,
-    /// What to do, in order.
+    /// The steps, in order.
     pub steps: Vec<Step>,
     /// Number of kernels.
     pub kernels: usize,

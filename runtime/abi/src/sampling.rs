@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 /// - [`crate::manifest::Infer::predict`] and [`crate::manifest::Infer::sites`] take `[draws, ..]` for each state that moves.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Sampling {
-    /// What no position changes, computed once before the chains.
+    /// The values that no position changes, computed once before the chains.
     pub prepare: Option<Prepare>,
     /// The log density with its gradient.
     pub density: Artifact,
@@ -47,7 +47,7 @@ pub struct Sampling {
     pub centred: Vec<String>,
     /// The options of every sampler.
     pub options: ChainOptions,
-    /// What an iteration does.
+    /// The transition of an iteration.
     pub transition: Transition,
 }
 
@@ -213,7 +213,7 @@ impl Transition {
         }
     }
 
-    /// Whether every question is about all rows.
+    /// Returns whether every question is about all rows.
     pub fn reads_all(&self) -> bool {
         match self {
             Transition::Nuts(_) | Transition::Hmc(_) | Transition::Mala(_) | Transition::RandomWalk(_) => {

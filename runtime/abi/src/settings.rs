@@ -1,4 +1,4 @@
-//! What command lines say of data and sizes: `NAME=PATH` and `500M`.
+//! Data and sizes on command lines: `NAME=PATH` and `500M`.
 
 use bnnc_base::diagnostic::{Code, Diagnostic};
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ pub static NO_INFER: Code = Code {
     explain: "`--only` and `--infer` take names of `infer` items of the program.",
 };
 
-/// What the sources of values of `--set` begin with, before `ITEM.KEY`.
+/// The beginning of the sources of values of `--set`, before `ITEM.KEY`.
 pub const SET: &str = "--set ";
 
 /// Files by the name of a data item, in order; several of one name are shards, or inputs and target.

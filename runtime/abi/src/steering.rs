@@ -13,9 +13,9 @@ use crate::work::Extent;
 pub struct Refusal {
     /// The option to point at.
     pub option: OptionName,
-    /// What is wrong.
+    /// The mistake, as a sentence.
     pub message: String,
-    /// What can be done.
+    /// The advice.
     pub help: String,
 }
 
@@ -73,7 +73,7 @@ impl Infer {
         true
     }
 
-    /// Whether the options go together on these data. Those that change code were looked at when it was made.
+    /// Checks that the options go together on these data. Options that change code were checked when it was made.
     ///
     /// # Errors
     /// The first that do not.

@@ -48,7 +48,7 @@ impl NoiseKind {
         }
     }
 
-    /// Whether the law has a shape.
+    /// Returns whether the law has a shape.
     pub fn has_shape(self) -> bool {
         match self {
             NoiseKind::Uniform | NoiseKind::Normal => false,
@@ -93,7 +93,7 @@ pub fn noise_symbol(kind: NoiseKind, precision: Precision) -> String {
     format!("bnnc_noise_{}_{precision}", kind.name())
 }
 
-/// What generated code may call.
+/// A function that generated code may call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Callable {
     /// An elementwise function: [`Unary`] or [`Binary`].

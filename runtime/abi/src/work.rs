@@ -10,7 +10,7 @@ use crate::sampling::Sampling;
 use crate::steering::{Place, Refusal};
 use serde::{Deserialize, Serialize};
 
-/// What finds a posterior.
+/// The part of an inference block that finds a posterior.
 #[derive(Clone, Serialize, Deserialize)]
 pub enum Work {
     /// An optimiser.
@@ -56,13 +56,13 @@ impl Work {
 /// How many training rows there are, and how many examples they make.
 #[derive(Clone, Copy, Debug)]
 pub struct Extent<'a> {
-    /// What is known of the data.
+    /// The sizes, columns and levels of the data.
     pub schema: &'a Schema,
     /// One where the model sees the whole file as one example.
     pub examples: usize,
 }
 
-/// What compiler, runtime and built executables ask of the part of an infer that its method alone knows.
+/// The view that compiler, runtime and built executables have of the part of an inference block that belongs to its method.
 pub trait MethodPart {
     /// The programs that only this method has, in an order that depends on the part alone.
     fn artifacts(&mut self) -> Vec<&mut Artifact>;
@@ -80,7 +80,7 @@ pub trait MethodPart {
         }
     }
 
-    /// Whether the options go together on these data.
+    /// Checks that the options go together on these data.
     ///
     /// # Errors
     /// The first that do not.
@@ -88,7 +88,7 @@ pub trait MethodPart {
         Ok(())
     }
 
-    /// Whether an option has an effect.
+    /// Checks that an option has an effect.
     ///
     /// # Errors
     /// Why it has none.
@@ -131,17 +131,17 @@ pub trait MethodPart {
         None
     }
 
-    /// What the log likelihood is divided by.
+    /// The divisor of the log likelihood.
     fn temperature(&self) -> f64 {
         1.0
     }
 
-    /// Whether it gives weights a variance, by which another infer can rank them.
+    /// Returns whether it gives weights a variance, by which another infer can rank them.
     fn has_spread(&self, _sites: &[SiteReport]) -> bool {
         true
     }
 
-    /// Whether predictions are integrals over some weights, and not means over draws of all.
+    /// Returns whether predictions are integrals over some weights, and not means over draws of all.
     fn integrates(&self) -> bool {
         false
     }

@@ -67,7 +67,7 @@ impl<I: Id, T> Arena<I, T> {
         self.items.len()
     }
 
-    /// Whether there are no elements.
+    /// Returns whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }

@@ -27,7 +27,7 @@ impl Checksum {
         checksum
     }
 
-    /// What was a hash of all bytes so far.
+    /// The state after bytes whose checksum is `value`.
     pub fn from_value(value: u64) -> Checksum {
         Checksum(value)
     }

@@ -1,4 +1,4 @@
-//! What is said to the user: one struct, built where the fault is found, rendered at the edge.
+//! Messages for the user: one struct, built where the mistake is found, rendered at the edge.
 
 use crate::source::Span;
 use std::path::PathBuf;
@@ -60,7 +60,7 @@ pub enum Place {
 pub struct Label {
     /// Where.
     pub span: Span,
-    /// What to read there.
+    /// The text at this place.
     pub message: String,
 }
 
@@ -73,17 +73,17 @@ pub struct Diagnostic {
     pub severity: Severity,
     /// Whose fault it is.
     pub fault: Fault,
-    /// What is wrong, expected before actual, one sentence without a full stop.
+    /// The mistake, expected before actual, one sentence without a full stop.
     pub message: String,
     /// Where it is.
     pub at: Place,
-    /// What to read at `at` (may be empty).
+    /// The text at `at` (may be empty).
     pub label: String,
     /// Other places.
     pub labels: Vec<Label>,
     /// Facts.
     pub notes: Vec<String>,
-    /// What to do.
+    /// The advice.
     pub help: Vec<String>,
 }
 
@@ -193,7 +193,7 @@ impl Diagnostic {
         }
     }
 
-    /// Whether it stops the run.
+    /// Returns whether it stops the run.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// What one element is. `Real` becomes `f32` or `f64` when a run chooses its precision.
+/// The type of one element. `Real` becomes `f32` or `f64` when a run chooses its precision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DType {
     /// A real number.

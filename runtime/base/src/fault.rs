@@ -1,4 +1,4 @@
-//! What may still go wrong after checking: a bug of ours, a limit of ours, or something that the machine lacks.
+//! Failures that remain possible after checking: a bug of ours, a limit of ours, or something that the machine lacks.
 
 use crate::diagnostic::Diagnostic;
 use std::fmt;
@@ -10,7 +10,7 @@ pub enum Fault {
     Bug(String),
     /// Legal, but more than this compiler does: exit status 1, with the reason.
     Limit(String),
-    /// What is to be told like every other diagnostic, with a code.
+    /// A diagnostic with a code, to be reported like every other one.
     Told(Box<Diagnostic>),
 }
 

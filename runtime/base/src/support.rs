@@ -21,7 +21,7 @@ pub enum Support {
 const SUM: f64 = 1e-4;
 
 impl Support {
-    /// Whether values are vectors along the last axis, whose elements restrict each other.
+    /// Returns whether values are vectors along the last axis, whose elements restrict each other.
     pub fn is_of_vectors(self) -> bool {
         matches!(self, Support::Simplex | Support::Ordered)
     }

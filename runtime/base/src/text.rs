@@ -7,7 +7,7 @@ use std::fmt;
 pub struct TextError {
     /// 1-based line.
     pub line: usize,
-    /// What was expected and what was found.
+    /// A sentence with the expected and the actual text.
     pub message: String,
 }
 
@@ -49,7 +49,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Whether the text is used up.
+    /// Returns whether the text is used up.
     pub fn is_done(&self) -> bool {
         self.rest().is_empty()
     }

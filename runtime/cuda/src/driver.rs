@@ -120,7 +120,7 @@ fn open(path: &Path) -> Result<Library, libloading::Error> {
     unsafe { Library::new(path) }
 }
 
-/// Whether a status says that code or arguments were wrong: invalid value, context, handle or image; illegal addresses and
+/// Returns whether a status says that code or arguments were wrong: invalid value, context, handle or image; illegal addresses and
 /// instructions; failed launches.
 fn is_ours(status: Status) -> bool {
     matches!(status, 1 | 200 | 201 | 218 | 400 | 500 | 700 | 714..=719 | 900..=908)

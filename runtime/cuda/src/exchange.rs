@@ -43,7 +43,7 @@ impl Exchange {
         }
     }
 
-    /// Whether it is for these sizes and copies.
+    /// Returns whether it is for these sizes and copies.
     pub fn is(&self, sizes: &Sizes, traffic: Traffic<'_>) -> bool {
         self.sizes == *sizes && self.sent == traffic.sent && self.wanted == traffic.wanted
     }

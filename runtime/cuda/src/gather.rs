@@ -83,7 +83,7 @@ impl Tables {
         self.tables.remove(&at);
     }
 
-    /// Whether another stamp has rows for this place.
+    /// Returns whether another stamp has rows for this place.
     pub fn is_other(&self, at: usize, stamp: u64) -> bool {
         self.tables.get(&at).is_some_and(|table| table.stamp != stamp)
     }

@@ -113,7 +113,7 @@ impl Staging {
         Some(part)
     }
 
-    /// Whether a part of this size can be had at all.
+    /// Returns whether a part of this size can be had at all.
     pub fn may_hold(&self, bytes: usize) -> bool {
         bytes <= self.bytes
     }

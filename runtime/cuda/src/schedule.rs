@@ -114,7 +114,7 @@ fn by_blas(call: &Call, ints: &[i64]) -> Option<ByBlas> {
     }
 }
 
-/// Whether cuBLAS has anything to do in these steps.
+/// Returns whether cuBLAS has anything to do in these steps.
 pub fn uses_blas(steps: &[Step], sizes: &Sizes) -> bool {
     steps.iter().any(|step| match step {
         Step::Launch(_) => false,

@@ -35,7 +35,7 @@ pub struct Lifetime {
 }
 
 impl Lifetime {
-    /// Whether there is a position at which both are alive.
+    /// Returns whether there is a position at which both are alive.
     pub fn overlaps(&self, other: &Lifetime) -> bool {
         self.first <= other.last && other.first <= self.last
     }

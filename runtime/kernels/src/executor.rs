@@ -232,7 +232,7 @@ impl Machine {
         Ok(())
     }
 
-    /// What each outermost step does, for people: kernels by number, primitives by name with their integers.
+    /// Returns a readable name of each outermost step: kernels by number, primitives by name with their integers.
     pub fn step_names(&self) -> Vec<String> {
         use bnnc_abi::plan::Step;
         let name = |step: &Step| match step {

@@ -24,7 +24,7 @@ pub struct Mirror {
     now: u64,
     /// Bytes of the arena.
     bytes: usize,
-    /// What the last run sent and brought: kept for its memory.
+    /// The ranges that the last run sent and brought, kept to reuse their memory.
     sent: Vec<Range<usize>>,
     wanted: Vec<Range<usize>>,
 }
@@ -73,7 +73,7 @@ impl Mirror {
         }
     }
 
-    /// Whether the host's bytes are those of the last run or newer.
+    /// Returns whether the host's bytes are those of the last run or newer.
     pub fn is_current(&self, id: BufferId) -> bool {
         let state = &self.states[id.index()];
         !state.computed || state.seen == self.now
@@ -90,7 +90,7 @@ impl Mirror {
         let (range, unsent) = (&span.range, &self.states[id.index()].unsent);
         let apart = range.start > unsent.end || unsent.start > range.end;
         if !unsent.is_empty() && apart && !self.is_current(id) {
-            // What lies between the two is the device's.
+            // The bytes between the two belong to the device.
             // SAFETY: the caller's promise.
             unsafe { self.send(id, span.start)? };
         }
@@ -252,7 +252,7 @@ impl Mirror {
     }
 }
 
-/// Whether nothing but padding, or bytes out of sight, keeps a range from one that begins later.
+/// Returns whether nothing but padding, or bytes out of sight, keeps a range from one that begins later.
 fn is_near(range: &Range<usize>, later: &Range<usize>) -> bool {
     later.start < range.end + ALIGN
 }

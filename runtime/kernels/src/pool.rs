@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
-/// What runs a piece: `(worker, piece)`.
+/// The function that runs a piece: `(worker, piece)`.
 pub type Task<'a> = &'a (dyn Fn(usize, usize) + Sync);
 
 /// How long an idle worker spins before it sleeps.
@@ -123,7 +123,7 @@ impl Pool {
         }
     }
 
-    /// What names this pool in [`SECTION`]: the same for the caller and the workers.
+    /// The identity of this pool in [`SECTION`]: the same for the caller and the workers.
     fn address(&self) -> usize {
         Arc::as_ptr(&self.shared) as usize
     }

@@ -1,4 +1,4 @@
-//! What the host writes into a machine and reads from it, by the names of the plan's ports.
+//! The host's writes into a machine and reads from it, by the names of the plan's ports.
 
 use crate::executor::Machine;
 pub use crate::remote::StampedRows;
@@ -71,12 +71,12 @@ impl Machine {
         self.load(port.0, first, values)
     }
 
-    /// Whether there is a port of this name.
+    /// Returns whether there is a port of this name.
     pub fn has_port(&self, name: &str) -> bool {
         self.port(name).is_ok()
     }
 
-    /// Whether there is a port of this name with an axis of draws.
+    /// Returns whether there is a port of this name with an axis of draws.
     pub fn is_per_draw(&self, name: &str) -> bool {
         self.port(name).is_ok_and(|id| {
             let dims = self.plan.buffers[id].shape.dims();

@@ -1,4 +1,4 @@
-//! What a machine does differently where a device runs its steps: ports go through the mirror of the device's arena.
+//! The differences of a machine whose steps run on a device: ports go through the mirror of the device's arena.
 
 use crate::arena::element_bytes;
 use crate::executor::Machine;
@@ -59,7 +59,7 @@ impl Machine {
             .map_or(Ok(()), |mirror| unsafe { mirror.write(id, &span) })
     }
 
-    /// Whether a device holds these few elements already.
+    /// Returns whether a device holds these few elements already.
     pub(crate) fn is_sent(
         &self,
         id: BufferId,

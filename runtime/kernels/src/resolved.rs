@@ -9,7 +9,7 @@ use bnnc_base::arena::Id;
 use bnnc_base::dtype::Precision;
 use bnnc_base::shape::Sizes;
 
-/// What resolving needs to know.
+/// The data that resolving needs.
 pub struct Context<'a> {
     /// The plan.
     pub plan: &'a Plan,
@@ -61,7 +61,7 @@ pub struct ReadyLaunch {
 pub struct ReadyReduce {
     /// Which slot.
     pub slot: usize,
-    /// What it holds.
+    /// The type of its elements.
     pub element: Element,
     /// How elements combine.
     pub combine: Combine,

@@ -172,7 +172,7 @@ pub fn erfc(x: f64) -> f64 {
     let fraction = (1..=levels)
         .rev()
         .fold(0.0, |fraction, k| f64::from(k) / 2.0 / (x + fraction));
-    // What rounding the square loses counts where it is large.
+    // The rounding error of the square matters if the square is large.
     let square = x * x;
     let lost = x.mul_add(x, -square);
     (-square).exp() * (1.0 - lost) / (PI.sqrt() * (x + fraction))

@@ -1,4 +1,4 @@
-//! What the processor at hand has beyond its architecture.
+//! The extensions of the processor at hand.
 
 macro_rules! detect {
     ($detect:ident, $name:expr, [$($known:tt),*]) => {
@@ -9,7 +9,7 @@ macro_rules! detect {
     };
 }
 
-/// Whether this processor has an extension, named as in `std::arch`; one that is not known here it has not.
+/// Returns whether this processor has an extension, named as in `std::arch`; one that is not known here it has not.
 #[cfg(target_arch = "x86_64")]
 fn has(name: &str) -> bool {
     detect!(
@@ -48,7 +48,7 @@ fn has(name: &str) -> bool {
     )
 }
 
-/// Whether this processor has an extension, named as in `std::arch`; one that is not known here it has not.
+/// Returns whether this processor has an extension, named as in `std::arch`; one that is not known here it has not.
 #[cfg(target_arch = "aarch64")]
 fn has(name: &str) -> bool {
     detect!(
@@ -58,7 +58,7 @@ fn has(name: &str) -> bool {
     )
 }
 
-/// Whether this processor has an extension.
+/// Returns whether this processor has an extension.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 fn has(_: &str) -> bool {
     false

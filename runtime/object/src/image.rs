@@ -15,7 +15,7 @@ pub(crate) type Section<'a, 'f> = ElfSection64<'a, 'f, Endianness>;
 /// More than any program of ours needs; sizes beyond are those of a damaged file.
 const LARGEST_IMAGE: u64 = 1 << 30;
 
-/// What a part of memory may be used for.
+/// The permitted use of a part of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Use {
     /// To run.

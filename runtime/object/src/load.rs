@@ -118,7 +118,7 @@ fn patches(file: &File<'_>) -> Result<Vec<Relocation>, Fault> {
     Ok(patches)
 }
 
-/// What stands between instructions of short reach and far symbols: numbers of stubs and of cells.
+/// The numbers of stubs and of cells between instructions of short reach and far symbols.
 #[derive(Default)]
 struct Bridges {
     stubs: HashMap<SymbolIndex, usize>,

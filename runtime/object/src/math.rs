@@ -1,4 +1,4 @@
-//! What code generators call without being told: rounding and fused products where a processor lacks the instruction, and
+//! Functions that code generators call on their own: rounding and fused products where a processor lacks the instruction, and
 //! moves of memory.
 
 use bnnc_abi::symbols::Address;

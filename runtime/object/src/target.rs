@@ -1,4 +1,4 @@
-//! What relocations mean on the processor this is built for.
+//! The meaning of relocations on the processor this is built for.
 
 use object::elf;
 
@@ -78,7 +78,7 @@ impl Patch {
         }
     }
 
-    /// Whether a symbol that is too far away may be reached through a [`stub`].
+    /// Returns whether a symbol that is too far away may be reached through a [`stub`].
     pub fn may_take_stub(self) -> bool {
         self == Patch::Relative32
     }

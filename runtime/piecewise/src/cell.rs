@@ -90,7 +90,7 @@ impl Cell {
         Some([Cell { vertices: above }, Cell { vertices: below }])
     }
 
-    /// Whether an edge joins two vertices.
+    /// Returns whether an edge joins two vertices.
     fn adjacent(&self, first: usize, second: usize) -> bool {
         let shared = self.vertices[first].tight & self.vertices[second].tight;
         if (shared.count_ones() as usize) < self.vertices[0].point.len() - 1 {

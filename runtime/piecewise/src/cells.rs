@@ -15,7 +15,7 @@ use std::fmt;
 
 /// Kinks this far from 0, relative to the sizes they are computed from, are 0 in a function of `f64`.
 const ROUNDING: f64 = 1e-13;
-/// What the masses of all cells may differ from 1 together, at least.
+/// The smallest tolerance for the difference between the sum of all masses and 1.
 const LOST: f64 = 1e-9;
 
 /// A piecewise affine function as seen from a point.
@@ -55,7 +55,7 @@ pub enum NoCells {
     },
     /// Cuts so near to corners of cells that rounding decided them: the cells do not fill the box.
     Lost {
-        /// What they fill of it; 1 were all.
+        /// The fraction of it that they fill; 1 is all of it.
         mass: f64,
     },
 }
@@ -140,7 +140,7 @@ impl Cells {
         };
         cutter.cut_all(cube, most, &mut cells).ok_or(error)?;
         let mass = cells.measure.mass();
-        // What is taken to be on a cut may be off it by the tolerance.
+        // A point that counts as on a cut may be off it by the tolerance.
         let lost = (mass - 1.0).abs();
         if lost.is_nan() || lost > LOST.max(100.0 * tolerance) {
             return Err(NoCells::Lost { mass });
@@ -196,7 +196,7 @@ fn affine(local: &Local, lower: &[f64], upper: &[f64], middle: &[f64]) -> Option
     Some(Linear::new(local.value, &terms, 1.0).measure(f64::NEG_INFINITY, f64::INFINITY))
 }
 
-/// What cutting needs.
+/// The data that cutting needs.
 struct Cutter<'a> {
     lower: &'a [f64],
     upper: &'a [f64],

@@ -181,7 +181,7 @@ impl Law {
     }
 }
 
-/// What a probability is rounded by.
+/// The rounding error of a probability.
 const ROUNDING: f64 = 256.0 * f64::EPSILON;
 
 /// Terms of an exact convolution beyond which it is not done.

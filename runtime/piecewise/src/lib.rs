@@ -32,7 +32,7 @@ pub use transform::Segment;
 /// `slope * w`, `w` uniform on `[lower, upper]`. Either may be trivial: then it is a constant.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Term {
-    /// What the weight is multiplied with.
+    /// The factor of the weight.
     pub slope: f64,
     /// The least weight.
     pub lower: f64,

@@ -69,7 +69,7 @@ impl Measure {
             .sum()
     }
 
-    /// Whether an atom is at a position.
+    /// Returns whether an atom is at a position.
     pub fn has_atom(&self, position: Twofold) -> bool {
         self.atoms.iter().any(|atom| atom.at == position)
     }

@@ -38,7 +38,7 @@ pub struct Series {
     coefficients: Vec<(f64, f64)>,
 }
 
-/// What a series needs.
+/// The plan of a series: its period, its range and its number of terms.
 struct Plan {
     period: f64,
     below: f64,

@@ -21,7 +21,7 @@ pub enum Shape {
         accuracy: f64,
         /// The centre of the law of `summands`' origin.
         centre: Twofold,
-        /// What is summed.
+        /// The summands.
         summands: Summands,
         /// The series without tilt.
         series: Series,
@@ -53,7 +53,7 @@ const MOST_PIECES: f64 = 8192.0;
 const MOST_INNER: f64 = 1e7;
 /// Radians that a rule with 16 nodes more than polynomials need resolves to rounding.
 const RESOLVED: f64 = 8.6;
-/// What such rules are accurate to, as an estimate, relative to the density.
+/// The estimated accuracy of such rules, relative to the density.
 const QUADRATURE: f64 = 1e-14;
 /// Pieces that are so many that a series pays.
 const MANY: usize = 400;
@@ -309,7 +309,7 @@ impl Shape {
         }
     }
 
-    /// Whether a density that was computed with absolute accuracy is large enough to be relatively
+    /// Returns whether a density that was computed with absolute accuracy is large enough to be relatively
     /// accurate.
     fn is_central(&self, density: f64) -> bool {
         let spread = match self {

@@ -24,7 +24,7 @@ const MOST_EXACT_LONG: usize = 9;
 const MOST_PANELS: f64 = 2000.0;
 /// Beyond this the logistic function is 1 in `f64`.
 const SATURATED: f64 = 38.0;
-/// What is this far below the largest logit, or below saturation, adds nothing to a mean in `f64` but where
+/// A logit this far below the largest one, or below saturation, adds nothing to a mean in `f64` but where
 /// all of it is smaller than the least number.
 const FADED: f64 = 800.0;
 

@@ -1,4 +1,4 @@
-//! What networks with uniform weights predict, against exact rationals, high precision and closed forms.
+//! Predictions of networks with uniform weights, against exact rationals, high precision and closed forms.
 #![allow(clippy::unwrap_used)]
 
 mod cells;

@@ -8,7 +8,7 @@ use super::{Ridge, Term, Unit};
 
 /// Uniforms that an exact spline of a unit's input may have; more are interpolated from their series.
 const MOST_EXACT: usize = 9;
-/// What interpolation is accurate to, relative to the density.
+/// The accuracy of interpolation, relative to the density.
 const ACCURACY: f64 = 1e-11;
 /// `-log` of the part of its largest value below which an interpolated density is taken as 0.
 const FAINT: f64 = 100.0;
@@ -135,7 +135,7 @@ pub enum Decided {
     Both(Measure),
 }
 
-/// What a unit contributes to the sum.
+/// Returns the contribution of a unit to the sum.
 pub fn decided(unit: &Unit) -> Decided {
     let input = Linear::new(unit.bias, &unit.terms, 1.0);
     if unit.outgoing == 0.0 || input.end() <= 0.0 {

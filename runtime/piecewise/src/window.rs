@@ -95,12 +95,12 @@ struct Window {
 }
 
 impl Window {
-    /// Whether the leading end is right of a knot.
+    /// Returns whether the leading end is right of a knot.
     fn reached(&self, knot: Twofold) -> bool {
         (self.middle - knot).value() > 0.0
     }
 
-    /// Whether the trailing end is right of a knot.
+    /// Returns whether the trailing end is right of a knot.
     fn passed(&self, knot: Twofold) -> bool {
         (self.middle - (knot + Twofold::from(self.width))).value() > 0.0
     }

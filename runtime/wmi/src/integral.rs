@@ -1,4 +1,4 @@
-//! What an integration ends with.
+//! The outcome of an integration.
 
 use crate::rational::{Rational, to_f64};
 use crate::region::ball::Ball;
@@ -16,7 +16,7 @@ pub struct Integral {
     pub exact: Option<Rational>,
 }
 
-/// What is known of a region and of the integral over it.
+/// A region and the integral over it, as far as they are known.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
     /// It has a volume.

@@ -18,7 +18,7 @@ pub struct HalfSpace {
 pub struct Polytope {
     /// The number of variables.
     pub dimension: usize,
-    /// What bounds it.
+    /// Its bounds.
     pub rows: Vec<HalfSpace>,
 }
 
@@ -52,7 +52,7 @@ impl HalfSpace {
         }
     }
 
-    /// Whether no variable occurs: all of space, or nothing of it.
+    /// Returns whether no variable occurs: all of space, or nothing of it.
     pub fn is_constant(&self) -> bool {
         self.coefficients.iter().all(Rational::is_zero)
     }
@@ -136,12 +136,12 @@ impl Polytope {
         cut
     }
 
-    /// Whether `point` is in it, its surface included.
+    /// Returns whether `point` is in it, its surface included.
     pub fn contains(&self, point: &[Rational]) -> bool {
         self.rows.iter().all(|row| row.slack(point) >= Rational::ZERO)
     }
 
-    /// Whether `point` is in it and not on its surface. Rows without variables count as surface where they
+    /// Returns whether `point` is in it and not on its surface. Rows without variables count as surface where they
     /// hold with equality.
     pub fn contains_inside(&self, point: &[Rational]) -> bool {
         self.rows.iter().all(|row| row.slack(point) > Rational::ZERO)

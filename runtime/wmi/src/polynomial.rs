@@ -49,7 +49,7 @@ impl Polynomial {
         add_term(&mut self.terms, exponents, coefficient);
     }
 
-    /// Whether it is 0 everywhere.
+    /// Returns whether it is 0 everywhere.
     pub fn is_zero(&self) -> bool {
         self.terms.is_empty()
     }
@@ -189,7 +189,7 @@ impl Polynomial {
         renamed
     }
 
-    /// Whether `variable` occurs.
+    /// Returns whether `variable` occurs.
     pub fn mentions(&self, variable: usize) -> bool {
         self.terms.keys().any(|exponents| exponents[variable] > 0)
     }

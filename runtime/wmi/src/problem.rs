@@ -40,7 +40,7 @@ use store::{FormulaId, Store, TermId};
 /// A problem of weighted model integration.
 #[derive(Clone, Debug)]
 pub struct Problem {
-    /// What it is called in its file; empty where it has no name.
+    /// Its name in its file; empty if it has no name.
     pub name: String,
     /// Where it begins: line and column, counted from 1; 0 where it is the whole file.
     pub at: (usize, usize),
@@ -50,9 +50,9 @@ pub struct Problem {
     pub bools: Vec<String>,
     /// Where the formula and the weight are kept.
     pub store: Store,
-    /// What must hold, bounds of the variables included.
+    /// The formula that must hold, bounds of the variables included.
     pub formula: FormulaId,
-    /// What is integrated.
+    /// The integrand.
     pub weight: TermId,
 }
 
@@ -60,7 +60,7 @@ pub struct Problem {
 ///
 /// # Errors
 ///
-/// What is wrong first, with its line and column.
+/// The first mistake, with its line and column.
 pub fn read(file: &str, text: &str) -> Result<Vec<Problem>, Box<Diagnostic>> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let problems = if text.trim_start().starts_with(['{', '[']) {
@@ -71,7 +71,7 @@ pub fn read(file: &str, text: &str) -> Result<Vec<Problem>, Box<Diagnostic>> {
     problems.map_err(|flaw| flaw.diagnostic(file))
 }
 
-/// What the keys of a JSON object say about its form.
+/// Reads a JSON object in the form that its keys show.
 fn json(text: &str) -> Result<Vec<Problem>, Flaw> {
     let tree = json::read(text)?;
     if let Some(list) = tree.key("instances") {

@@ -34,7 +34,7 @@ pub enum Status {
     Ok,
     /// Nothing fulfils the formula; the integral is 0.
     Empty,
-    /// What fulfils the formula has no volume; the integral is 0.
+    /// The set that fulfils the formula has no volume; the integral is 0.
     Degenerate,
     /// The region reaches to infinity where the weight is not zero, in this direction: variables with the
     /// steps that they take.

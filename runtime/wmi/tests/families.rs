@@ -197,7 +197,7 @@ fn tree_path() {
     }
 }
 
-/// What is declared counts, used or not: every Boolean twice, a real with its length.
+/// Every declared variable counts, used or not: every Boolean twice, a real with its length.
 #[test]
 fn unused_variables() {
     let text = r#"{"reals": [["x", "0", "3"], ["y", "1", "5"]], "bools": ["a", "b"], "formula": ["b", "a"], "weight": "x"}"#;

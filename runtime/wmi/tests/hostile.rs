@@ -306,7 +306,7 @@ fn annotations_change_nothing() {
     assert_eq!(plain.value, named.value);
 }
 
-/// What is as deep as allowed is solved, on the stack of a test.
+/// A problem of the largest allowed depth is solved, on the stack of a test.
 #[test]
 fn deep_problems() {
     let depth = 390;
@@ -448,7 +448,7 @@ fn deep_searches() {
     assert!(reason.contains("deep"), "{reason}");
 }
 
-/// Whether a formula without volume holds anywhere may be too hard to say; the integral is 0 all the same.
+/// It may be too hard to decide that a formula without volume holds somewhere; the integral is 0 all the same.
 #[test]
 fn zeros_without_a_reason() {
     // Nine pigeons, eight holes: each pigeon sits in one of them, and no two in the same.
@@ -515,7 +515,7 @@ fn order_of_statuses() {
     assert!(direction.iter().all(|(name, _)| name == "x"), "{direction:?}");
 }
 
-/// What is positive and what is negative cancel only where both are finite: over a half strip neither is, whatever the order of integration.
+/// Positive and negative parts cancel only where both are finite: over a half strip neither is, whatever the order of integration.
 #[test]
 fn infinities_do_not_cancel() {
     let status = |reals: &str, formula: &str, weight: &str| {

@@ -30,7 +30,7 @@ fn word(status: &Status) -> &'static str {
     }
 }
 
-/// What is wrong with a solution.
+/// The mistake in a solution, if there is one.
 fn fault(solution: &Solution, expected: &Value, is_exact: bool) -> Option<String> {
     let status = expected["status"].as_str().unwrap();
     if word(&solution.status) != status {

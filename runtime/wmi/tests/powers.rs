@@ -43,7 +43,7 @@ fn exactly(polytope: &Polytope, weight: &Polynomial, forms: &[Polynomial]) -> Ra
     let Outcome::Integral(integral) = integrate(polytope, weight, forms, &effort) else {
         panic!("no integral");
     };
-    // What is rounded is within its bound, which is small enough not to fall back where the form is positive.
+    // The rounded value is within its bound, which is small enough not to fall back where the form is positive.
     let Outcome::Integral(rounded) = integrate(polytope, weight, forms, &Effort::default()) else {
         panic!("no integral");
     };
@@ -256,7 +256,7 @@ fn beta_functions_and_maxima() {
     assert!((found - logarithm).abs() < 1e-8, "{found} {logarithm}");
 }
 
-/// What has too many monomials and is no power of a linear form is given up, with a bound that holds.
+/// A weight that has too many monomials and is not a power of a linear form is given up, with a bound that holds.
 #[test]
 fn powers_of_other_sums() {
     let unit = vec![(Rational::ZERO, Rational::ONE); 2];
@@ -293,7 +293,7 @@ fn many_rectified_forms() {
             ));
             expected += outgoing * by_corners(&reals, &slopes, &bias, 1);
         }
-        // What has no choice is part of the sum as well: over this box the square of a variable is 1/3 of its volume.
+        // A term without a choice is part of the sum as well: over this box the square of a variable is 1/3 of its volume.
         let weight = format!(r#"["+", ["^", "x0", "2"], {}]"#, parts.join(", "));
         expected += whole(2).pow(dimension as isize) / whole(3);
         let solution = solved(&reals, "true", &weight);

@@ -342,7 +342,7 @@ impl Function<'_> {
         }
     }
 
-    /// Whether a reduction is carried in a register to its end.
+    /// Returns whether a reduction is carried in a register to its end.
     fn in_register(&self, output: usize) -> bool {
         let described = &self.kernel.outputs[output];
         let reduces = described.combine.is_some() && described.access.dynamic.is_empty();

@@ -113,7 +113,7 @@ fn team(kernel: &Kernel, part: &Part) -> Team {
     }
 }
 
-/// Whether the parts may run one after another, and the threads of each in any order.
+/// Returns whether the parts may run one after another, and the threads of each in any order.
 fn is_independent(kernel: &Kernel, parts: &[Part], shared: &[(u32, u32)]) -> bool {
     let same = |a: u32, b: u32| a == b || shared.contains(&(a.min(b), a.max(b)));
     let moved = |a: &Access, b: &Access| {

@@ -36,7 +36,7 @@ options! {
 }
 
 impl Options {
-    /// Whether the precision of the prior of `S` of `D` weights is multiplied by `S / D`.
+    /// Returns whether the precision of the prior of `S` of `D` weights is multiplied by `S / D`.
     pub fn scales_prior(&self) -> bool {
         self.scale_prior.unwrap_or(self.over.is_subnetwork())
     }
@@ -66,7 +66,7 @@ forms!(Structure {
     "functional"(rows) => Structure::Functional(Some(rows as usize)),
 });
 
-/// What stands for the curvature of the log likelihood.
+/// The approximation of the curvature of the log likelihood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Curvature {
     /// The generalised Gauss-Newton matrix: second derivatives in the outputs, first ones in the weights.
@@ -117,7 +117,7 @@ impl OptionValue for Over {
 }
 
 impl Over {
-    /// Whether those with the highest scores are taken among all.
+    /// Returns whether those with the highest scores are taken among all.
     pub fn is_subnetwork(&self) -> bool {
         matches!(self, Over::Subnetwork { .. })
     }
@@ -134,7 +134,7 @@ impl Over {
     }
 }
 
-/// What ranks weights for a subnetwork; the highest are taken.
+/// The score of weights for a subnetwork; the highest are taken.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Score {
     /// The marginal variance under a diagonal precision.
@@ -218,7 +218,7 @@ impl OptionValue for PriorPrecision {
     }
 }
 
-/// What has a factor of its own on the precision of the prior.
+/// The weights that share a factor on the precision of the prior.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PriorStructure {
     /// All weights together.
@@ -232,7 +232,7 @@ pub enum PriorStructure {
 words!(PriorStructure { "scalar" => Scalar, "layer" => Layer, "diagonal" => Diagonal });
 
 impl Options {
-    /// Whether what happens during the search of the maximum can happen, and whether a noise level moves in it.
+    /// Checks that options of the search for the maximum apply: that there is a search, and that a learned noise moves in it.
     ///
     /// # Errors
     /// `online`, but nothing is searched, or a noise level has the say of a temperature.

@@ -28,7 +28,7 @@ pub struct Train {
     pub rate: f64,
     /// The options of variational inference, where it is that.
     pub vi: Option<ViOptions>,
-    /// What the pruning table is made with, if there is one.
+    /// The programs of the pruning table, if there is one.
     pub pruning: Option<Pruning>,
 }
 
@@ -80,7 +80,7 @@ impl MethodPart for Train {
     }
 }
 
-/// What a pruning table is made with.
+/// The programs and weights of a pruning table.
 ///
 /// Weights are the elements of `sites`; they are ranked by their signal-to-noise ratio, abs(mean) over standard deviation.
 #[derive(Clone, Serialize, Deserialize)]
@@ -182,7 +182,7 @@ impl OptionValue for OptimiserChoice {
     }
 }
 
-/// What an option names to start from.
+/// The start that an option names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StartFrom {
     /// The values that an earlier infer found.
@@ -216,7 +216,7 @@ pub enum Schedule {
     Step {
         /// When, as a fraction of all epochs.
         fraction: f64,
-        /// What to multiply by.
+        /// The factor on the rate.
         factor: f64,
     },
 }

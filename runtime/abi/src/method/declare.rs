@@ -29,7 +29,7 @@ pub trait OptionGroup: Sized {
     /// Their records, in the order of the manual.
     const OPTIONS: &'static [OptionDef];
 
-    /// What a program gives, and defaults for the rest.
+    /// Reads the values that a program gives, and defaults for the rest.
     ///
     /// # Errors
     /// A bug of the checker or of a record.

@@ -65,7 +65,7 @@ pub enum Given<'a> {
     Subnetwork(f64, Ranking<'a>),
 }
 
-/// What ranks the weights of a subnetwork.
+/// The ranking of the weights of a subnetwork.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ranking<'a> {
     /// A score of the method.

@@ -4,7 +4,7 @@ use super::{ChainOptions, SgldOptions, Steps, Transition};
 use crate::steering::Refusal;
 
 impl ChainOptions {
-    /// Whether a schedule leaves any of the draws.
+    /// Returns whether a schedule leaves any of the draws.
     fn leave_draws(&self, steps: Steps) -> bool {
         let (warmup, thin) = (self.warmup, self.thin);
         let cycle = steps.cycle(self.iterations()) as u64;
@@ -14,7 +14,7 @@ impl ChainOptions {
 }
 
 impl Transition {
-    /// Whether the options of a transition go together on so many rows.
+    /// Checks that the options of a transition go together on this number of rows.
     ///
     /// # Errors
     /// The first that do not.
@@ -30,7 +30,7 @@ impl Transition {
 }
 
 impl Steps {
-    /// Whether the schedule is one, and leaves draws.
+    /// Checks that the schedule is valid and leaves draws.
     fn check(self, chains: &ChainOptions) -> Result<(), Refusal> {
         match self {
             Steps::Polynomial { b, gamma } if !(b > 0.0 && gamma > 0.0) => Refusal::new(

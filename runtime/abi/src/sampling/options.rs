@@ -79,7 +79,7 @@ pub enum Store {
 
 words!(Store { "memory" => Memory, "disk" => Disk });
 
-/// What diagnostics are computed for.
+/// The quantities for which diagnostics are computed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Report {
     /// Every element of every site where there are few; else predictions and the norm of each site.
@@ -142,7 +142,7 @@ words!(Metric {
 });
 
 impl Metric {
-    /// Whether it is a matrix.
+    /// Returns whether it is a matrix.
     pub fn is_dense(self) -> bool {
         matches!(self, Metric::Dense | Metric::WindowedDense)
     }
@@ -234,7 +234,7 @@ impl Steps {
         iterations.div_ceil(cycles).max(1)
     }
 
-    /// Whether an iteration, counted from 0, only looks for a mode; `cycle` is that of the run.
+    /// Returns whether an iteration, counted from 0, only looks for a mode; `cycle` is that of the run.
     pub fn explores(self, iteration: u64, cycle: u64) -> bool {
         match self {
             Steps::Constant | Steps::Polynomial { .. } => false,
@@ -284,7 +284,7 @@ forms!(Proposal {
     "mala"(step) => Proposal::Langevin { step },
 });
 
-/// What the likelihood of a batch stands for.
+/// The rows that the likelihood of a batch represents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Loss {
     /// Itself: the target is tempered by batch / rows.

@@ -4,7 +4,7 @@ use crate::sampling::{Correction, Loss, Penalty, Proposal};
 use crate::steering::Refusal;
 
 impl Penalty {
-    /// Whether a batch holds all `rows` rows: then losses are exact and there is no penalty.
+    /// Returns whether a batch holds all `rows` rows: then losses are exact and there is no penalty.
     pub fn takes_all(&self, rows: usize) -> bool {
         self.batch == 0 || self.batch >= rows
     }
@@ -17,7 +17,7 @@ impl Penalty {
         }
     }
 
-    /// Whether the options go together on data with so many rows.
+    /// Checks that the options go together on data with this number of rows.
     ///
     /// # Errors
     /// Too few batches for the correction, a step that is no positive number, options without effect.
@@ -55,7 +55,7 @@ impl Penalty {
         Ok(())
     }
 
-    /// Whether the options suit data with these rows in each file.
+    /// Checks that the options suit data with these rows in each file.
     ///
     /// # Errors
     /// A batch with fewer rows than there are files with rows: each gives its rows to every batch.

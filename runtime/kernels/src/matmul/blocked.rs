@@ -125,7 +125,7 @@ fn blocks(size: usize, most: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..count).map(move |at| (cut(at), cut(at + 1) - cut(at)))
 }
 
-/// What one call computes.
+/// The work of one call.
 struct Piece<'a, T: 'static> {
     kernels: &'a Kernels<T>,
     extents: &'a Extents,
@@ -144,7 +144,7 @@ struct Strip<T: 'static> {
 }
 
 impl<T: Real> Piece<'_, T> {
-    /// What happens to the result in the block of the contracted axis that starts here.
+    /// Returns the update of the result in the block of the contracted axis that starts here.
     fn update(&self, first: usize) -> Update {
         if first > 0 && self.update == Update::Store {
             Update::Add

@@ -28,9 +28,9 @@ pub struct Product<'a, T> {
     pub a: &'a [T],
     /// The right operand, from its first element.
     pub b: &'a [T],
-    /// What happens to the result.
+    /// The update of the result.
     pub update: Update,
-    /// What is computed of it.
+    /// The part of it that is computed.
     pub part: Part,
 }
 
@@ -128,7 +128,7 @@ impl<T: Real> Product<'_, T> {
 }
 
 impl Extents {
-    /// Whether elements of the result surely have different addresses.
+    /// Returns whether elements of the result surely have different addresses.
     fn results_differ(&self) -> bool {
         let [rows, columns] = self.c.map(isize::unsigned_abs);
         let wide = self.n <= 1 || columns > 0;

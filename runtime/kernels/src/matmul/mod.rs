@@ -159,7 +159,7 @@ impl Extents {
         2 * self.m as u64 * self.n as u64 * self.k as u64
     }
 
-    /// Whether a batch axis was taken in: more rows where only `b` is shared, more columns where only `a` is.
+    /// Returns whether a batch axis was taken in: more rows where only `b` is shared, more columns where only `a` is.
     fn absorb(&mut self, axis: &[i64; 4]) -> bool {
         let [size, a, b, c] = axis.map(|value| value as isize);
         let (m, n) = (self.m as isize, self.n as isize);
@@ -182,7 +182,7 @@ impl Extents {
         more_rows || more_columns
     }
 
-    /// Whether rows or columns of the left operand lie so that they compete for the same places of a cache.
+    /// Returns whether rows or columns of the left operand lie so that they compete for the same places of a cache.
     fn lines_compete(&self, element: usize) -> bool {
         let apart = |stride: isize| (stride.unsigned_abs() * element).is_multiple_of(PAGE);
         match self.a {
@@ -191,7 +191,7 @@ impl Extents {
         }
     }
 
-    /// Whether to cut along `n`: so that what is copied is copied once where possible, else along the longer side.
+    /// Returns whether to cut along `n`: so that what is copied is copied once where possible, else along the longer side.
     fn is_cut_along_n(&self, parts: usize, element: usize) -> bool {
         let enough = |size: usize| size >= parts * TILE;
         if self.b[1] != 1 && enough(self.n) {

@@ -16,7 +16,7 @@ use super::vector::{Array, Vector};
 use crate::arrays::Level;
 use bnnc_math::approx::Number;
 
-/// What happens to the old contents of the result.
+/// How an update uses the old contents of the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Update {
     /// They are replaced.
@@ -63,7 +63,7 @@ pub struct Job<T> {
     pub c_stride: isize,
     /// Columns of the last vector of a masked kernel, of a sweep all.
     pub tail: usize,
-    /// What happens to the result.
+    /// The update of the result.
     pub update: Update,
 }
 

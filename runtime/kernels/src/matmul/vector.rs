@@ -6,7 +6,7 @@ use bnnc_math::approx::{Number, Plain};
 
 /// One vector.
 pub trait Vector: Copy {
-    /// What it holds.
+    /// The type of its elements.
     type Element: Number;
     /// Which lanes a masked access touches.
     type Mask: Copy;

@@ -16,7 +16,7 @@ const ROWS: usize = (HEIGHT_BYTES / LINE + 1) * DEPTH;
 /// Lines for a tile of the result: two vectors by the most rows, rounded up.
 const TILE: usize = 32;
 
-/// What a thread keeps after its first product.
+/// The bytes that a thread keeps after its first product.
 pub const BYTES: usize = (STRIP + ROWS + TILE) * LINE;
 
 /// A line, for its alignment.

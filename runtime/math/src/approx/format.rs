@@ -7,7 +7,7 @@ use super::lane::{Arch, Lane, Word, horner};
 pub trait Format {
     /// Stored bits of the mantissa.
     const MANTISSA: u32;
-    /// What exponents are stored with.
+    /// The bias of stored exponents.
     const BIAS: f64;
     /// The bits of 1.
     const ONE: u64;

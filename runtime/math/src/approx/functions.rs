@@ -10,7 +10,7 @@ pub trait Elementwise {
     /// Its value.
     fn apply<A: Arch, T: Lane>(x: T) -> T;
 
-    /// Whether [`Elementwise::apply`] does not hold for `x`, and [`Elementwise::beyond`] has the value.
+    /// Returns whether [`Elementwise::apply`] does not hold for `x`, and [`Elementwise::beyond`] has the value.
     #[inline(always)]
     fn is_beyond<A: Arch, T: Lane>(_: T) -> T::Mask {
         T::Mask::known(false)

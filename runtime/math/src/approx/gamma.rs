@@ -10,7 +10,7 @@ use super::noise::{Law, Normal, Uniform};
 use super::rare::digamma;
 use crate::gamma::{DEPTH, NODES, SERIES};
 
-/// What the sampler needs of a shape: `d` and `c` of Marsaglia and Tsang.
+/// Returns the constants of a shape: `d` and `c` of Marsaglia and Tsang.
 fn sizes<T: Lane<Format = Double>>(shape: T) -> (T, T) {
     let raised = (shape + T::one()).when(shape.less(T::one()), shape);
     let d = raised - T::number(1.0 / 3.0);
@@ -48,7 +48,7 @@ pub fn attempt<T: Lane<Format = Double>>(words: [T::Half; 4], shape: T) -> (T::M
     (accepted | !usual, finish(shape, variate))
 }
 
-/// Whether the derivative at `g` is a series, and what it starts from: `digamma(shape + 1) - log g`.
+/// Returns whether the derivative at `g` is a series, and the start of that series: `digamma(shape + 1) - log g`.
 pub fn series_start<T: Lane<Format = Double>>(shape: T, g: T) -> (T::Mask, T) {
     let ordinary = T::zero().less(shape) & T::zero().less(g);
     let low = g.at_most(shape) | g.at_most(T::one());

@@ -1,4 +1,4 @@
-//! What the functions need of an element: arithmetic, comparisons that give masks, and its bits.
+//! The operations on an element that the functions need: arithmetic, comparisons that give masks, and its bits.
 
 use super::format::Format;
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Shl, Shr, Sub};
@@ -39,7 +39,7 @@ pub trait Word:
     + Shl<u32, Output = Self>
     + Shr<u32, Output = Self>
 {
-    /// What comparisons give.
+    /// The result of comparisons.
     type Mask: Mask;
 
     /// The same for every element; bits that do not fit are dropped.
@@ -48,7 +48,7 @@ pub trait Word:
     fn plus(self, other: Self) -> Self;
     /// `self < other`.
     fn below(self, other: Self) -> Self::Mask;
-    /// Whether a bit is set.
+    /// Returns whether a bit is set.
     fn has(self, bit: u32) -> Self::Mask;
     /// `if condition { self } else { other }` without a branch.
     fn when(self, condition: Self::Mask, other: Self) -> Self;
@@ -60,7 +60,7 @@ pub trait Lane:
 {
     /// Its precision.
     type Format: Format;
-    /// What comparisons give; those with NaN are false.
+    /// The result of comparisons; those with NaN are false.
     type Mask: Mask;
     /// Its bits.
     type Bits: Word<Mask = Self::Mask>;

@@ -19,7 +19,7 @@ use bnnc_base::dtype::Precision;
 use std::cell::RefCell;
 use values::Real;
 
-/// What a recorded value is.
+/// The type of a recorded value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A truth value.
@@ -125,22 +125,22 @@ pub struct Step {
     pub op: Op,
     /// Its operands.
     pub operands: Vec<Operand>,
-    /// What the result is.
+    /// The type of the result.
     pub kind: Kind,
 }
 
 /// A function as operations in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recording {
-    /// What it takes.
+    /// The types of the inputs.
     pub inputs: Vec<Kind>,
-    /// What is done.
+    /// The steps.
     pub steps: Vec<Step>,
-    /// What it gives.
+    /// The result.
     pub result: Operand,
 }
 
-/// What values write their steps to.
+/// The recording to which values write their steps.
 #[derive(Debug, Default)]
 pub struct Recorder {
     steps: RefCell<Vec<Step>>,
@@ -250,7 +250,7 @@ fn element<N: Law, A: Arch, F: Real>(recorder: &Recorder) -> Operand {
     odd.when(word(6).has(0), even).operand()
 }
 
-/// What the loop of a gamma variate asks of an attempt, in 64 bits: whether it is accepted, and the variate; see
+/// One attempt in the loop of a gamma variate, in 64 bits: whether it is accepted, and the variate; see
 /// [`crate::approx::gamma`]. Inputs: the lower and the upper word of the attempt's key, the element, draw, example, step, and
 /// the shape.
 pub fn gamma_attempt() -> [Recording; 2] {

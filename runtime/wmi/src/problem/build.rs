@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 /// The deepest that terms and formulas may be nested, definitions included.
 const DEEPEST: u32 = 400;
 
-/// What a name or a tree stands for.
+/// The meaning of a name or a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Meaning {
     /// A real.

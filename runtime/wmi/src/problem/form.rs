@@ -6,7 +6,7 @@ use dashu_base::Signed;
 /// `constant + sum of coefficient * variable`. Coefficients are ordered by variable and none is zero.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LinearForm {
-    /// What does not depend on a variable.
+    /// The part that does not depend on a variable.
     pub constant: Rational,
     /// Variables (positions among the reals of the problem) with their coefficients.
     pub coefficients: Vec<(usize, Rational)>,
@@ -30,7 +30,7 @@ impl LinearForm {
         }
     }
 
-    /// Whether it is a number.
+    /// Returns whether it is a number.
     pub fn is_number(&self) -> bool {
         self.coefficients.is_empty()
     }
@@ -40,7 +40,7 @@ impl LinearForm {
         self.is_number().then_some(&self.constant)
     }
 
-    /// Whether it is a number or a multiple of one variable.
+    /// Returns whether it is a number or a multiple of one variable.
     pub fn is_single(&self) -> bool {
         self.coefficients.len() + usize::from(!self.constant.is_zero()) <= 1
     }

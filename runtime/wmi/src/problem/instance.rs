@@ -8,7 +8,7 @@ use super::{Problem, between, number};
 use crate::rational::Rational;
 use bnnc_base::nearest::nearest;
 
-/// What an instance may hold; what is not read are words about it.
+/// The keys of an instance; those that are not read describe it in words.
 const KEYS: [&str; 12] = [
     "id", "category", "note", "reals", "bools", "defs", "given", "formula", "weight", "policy", "smt2",
     "expected",

@@ -77,7 +77,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Whether another element follows, in a list or object that `close` ends.
+    /// Returns whether another element follows, in a list or object that `close` ends.
     fn another(&mut self, first: bool, close: char) -> Result<bool, Flaw> {
         self.skip_blanks();
         match self.characters.peek() {

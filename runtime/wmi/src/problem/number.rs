@@ -7,7 +7,7 @@ use crate::rational::{self, Rational};
 /// The most digits of a number.
 const DIGITS: usize = 1000;
 
-/// Whether a word is meant as a number, well written or not.
+/// Returns whether a word is meant as a number, well written or not.
 pub(super) fn looks_like_number(word: &str) -> bool {
     let digits = word.trim_start_matches(['+', '-']);
     digits.starts_with(|c: char| c.is_ascii_digit() || c == '.')

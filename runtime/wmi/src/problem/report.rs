@@ -1,4 +1,4 @@
-//! What can be wrong with a problem, with codes for `bnnc explain`.
+//! The mistakes in problems, with codes for `bnnc explain`.
 
 use super::Problem;
 use super::tree::Position;
@@ -95,13 +95,13 @@ pub static OVERFLOW: Code = Code {
 /// A fault in a text, before the name of its file is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Flaw {
-    /// What kind it is.
+    /// The code.
     pub code: &'static Code,
     /// Where.
     pub at: Position,
-    /// What is wrong, and what was expected.
+    /// The mistake, and the expectation.
     pub message: String,
-    /// What to do, where there is advice.
+    /// The advice, if there is any.
     pub help: Option<String>,
 }
 

@@ -23,7 +23,7 @@ const IGNORED: &[&str] = &[
     "exit",
 ];
 
-/// What has been read so far.
+/// The declarations that have been read so far.
 #[derive(Default)]
 struct Script {
     builder: Builder,

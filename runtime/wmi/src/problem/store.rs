@@ -50,7 +50,7 @@ pub enum Formula {
     Choice(FormulaId, FormulaId, FormulaId),
 }
 
-/// What a store knows of a node beside its content.
+/// The properties of a node that a store keeps beside its content.
 #[derive(Clone, Copy, Debug, Default)]
 struct Facts {
     /// The longest way down.
@@ -103,7 +103,7 @@ impl Store {
         self.terms.len() + self.formulas.len()
     }
 
-    /// Whether nothing is in it.
+    /// Returns whether nothing is in it.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -119,7 +119,7 @@ impl Store {
         self.terms[id.0 as usize].1.factors
     }
 
-    /// Whether a term has conditions, so that it is not a polynomial yet.
+    /// Returns whether a term has conditions, so that it is not a polynomial yet.
     pub fn has_choice(&self, id: TermId) -> bool {
         self.terms[id.0 as usize].1.has_choice
     }

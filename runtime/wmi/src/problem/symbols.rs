@@ -6,7 +6,7 @@ use super::tree::{Characters, Node, Position, Tree};
 /// The deepest that lists may be nested. Chains of `let` nest without need, so it is more than formulas may.
 const DEEPEST: usize = 2000;
 
-/// What words may hold.
+/// The characters that words may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Words {
     /// SMT-LIB: `|a b|` and `"a b"` are quoted, `;` begins a comment.

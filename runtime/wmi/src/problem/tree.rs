@@ -1,4 +1,4 @@
-//! What the readers of JSON and of S-expressions have in common: nested lists with places.
+//! Nested lists with places, which the readers of JSON and of S-expressions share.
 
 /// A place in a text, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,7 +20,7 @@ impl From<Position> for (usize, usize) {
 pub(super) struct Tree {
     /// Where it begins.
     pub at: Position,
-    /// What it is.
+    /// The node.
     pub node: Node,
 }
 

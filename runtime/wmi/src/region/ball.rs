@@ -9,7 +9,7 @@ const UNIT: f64 = f64::EPSILON / 2.0;
 /// Makes up for the roundings within the computation of a bound, of which there are at most six.
 const MARGIN: f64 = 1.0 + 4.0 * f64::EPSILON;
 
-/// What underflow can take away from a product.
+/// The largest loss of a product by underflow.
 const TINY: f64 = f64::MIN_POSITIVE;
 
 /// All numbers within `error` of `value`: midpoint-radius arithmetic (Rump, Fast and parallel interval
@@ -49,7 +49,7 @@ impl Ball {
         Ball { value, error }
     }
 
-    /// Whether the radius is at most this part of the value.
+    /// Returns whether the radius is at most this part of the value.
     pub fn is_within(self, tolerance: f64) -> bool {
         self.error.is_finite() && self.error <= tolerance * self.value.abs()
     }

@@ -58,7 +58,7 @@ impl Bits {
         self.0.iter_mut().zip(&other.0).for_each(|(a, b)| *a &= b);
     }
 
-    /// Whether each member is one of `other`.
+    /// Returns whether each member is one of `other`.
     pub fn within(&self, other: &Bits) -> bool {
         self.0.iter().zip(&other.0).all(|(a, b)| a & !b == 0)
     }

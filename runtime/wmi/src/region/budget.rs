@@ -21,7 +21,7 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// What an effort allows for one region.
+    /// Returns the budget that an effort allows for one region.
     pub fn of(effort: &Effort) -> Budget {
         Budget {
             left: effort.steps,

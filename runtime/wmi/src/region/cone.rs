@@ -136,7 +136,7 @@ fn cut(mut rays: Vec<Ray>, row: usize, normal: &[IBig], budget: &mut Budget) -> 
     Ok(rays)
 }
 
-/// Whether two rays span a face of dimension two.
+/// Returns whether two rays span a face of dimension two.
 fn adjacent(rays: &[Ray], one: usize, other: usize, budget: &mut Budget) -> Result<bool, Spent> {
     let (a, b) = (&rays[one], &rays[other]);
     let dimension = a.direction.len();

@@ -35,7 +35,7 @@ impl Reduced {
 }
 
 impl Echelon {
-    /// What is left of `row`, or nothing where it depends on the rows that are there.
+    /// Returns the rest of `row`, or nothing if it depends on the rows that are there.
     pub fn reduce(&self, row: &[IBig]) -> Option<Reduced> {
         let mut entries = row.to_vec();
         let mut scale = IBig::ONE;

@@ -13,7 +13,7 @@ use dashu_int::IBig;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// What moments are computed in.
+/// The numbers in which moments are computed.
 pub(crate) trait Number: Clone + PartialEq {
     /// How many steps of a budget one product and one sum are, of numbers that take so many bits where they are exact.
     fn steps(bits: u64) -> u64;
@@ -91,7 +91,7 @@ impl Number for Rational {
     }
 }
 
-/// What a number that is kept takes of a budget, in terms: a step takes little memory, so that a billion of
+/// The cost of a number that is kept, in terms of a budget: a step takes little memory, so that a billion of
 /// them take no more than some gigabytes.
 const KEPT: u64 = 8;
 
@@ -166,7 +166,7 @@ struct Faces<'a, T> {
     values: Vec<Vec<T>>,
     /// The moments of faces, by the facets that they are on.
     known: HashMap<Bits, Rc<[T]>>,
-    /// What a product and a sum take of the budget.
+    /// The cost of a product and a sum.
     steps: u64,
     budget: &'a mut Budget,
 }

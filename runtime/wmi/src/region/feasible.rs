@@ -5,7 +5,7 @@ use super::lp::{Deepest, deepest};
 use crate::linear::{HalfSpace, Polytope};
 use crate::rational::{Rational, from_f64};
 
-/// What there is of a polytope.
+/// The extent of a polytope.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Feasibility {
     /// A point with room around it.
@@ -16,7 +16,7 @@ pub enum Feasibility {
     Empty,
 }
 
-/// Whether a polytope that has points is bounded: no direction keeps within all of its rows.
+/// Returns whether a polytope that has points is bounded: no direction keeps within all of its rows.
 pub fn is_bounded(polytope: &Polytope) -> bool {
     let mut cone = polytope.clone();
     cone.rows.iter_mut().for_each(|row| row.bound = Rational::ZERO);
@@ -28,7 +28,7 @@ pub fn is_bounded(polytope: &Polytope) -> bool {
     })
 }
 
-/// Whether `polytope` has a volume, decided exactly.
+/// Returns whether `polytope` has a volume, decided exactly.
 ///
 /// Bounds are tightened first; then a linear program in floating point proposes an inner point or a
 /// contradictory combination of rows. Either is checked with rigorous bounds on every rounding (Neumaier and
@@ -225,7 +225,7 @@ fn certainly_inside(rows: &[ShadowRow], point: &[f64]) -> Option<Feasibility> {
         .map(Feasibility::Interior)
 }
 
-/// Whether the rows times `multipliers` add up to a row that no point within `ranges` satisfies.
+/// Returns whether the rows times `multipliers` add up to a row that no point within `ranges` satisfies.
 fn contradictory(rows: &[ShadowRow], multipliers: &[f64], ranges: &[(f64, f64)]) -> bool {
     let combined = |entry: &dyn Fn(&ShadowRow) -> Ball| {
         let parts = rows.iter().zip(multipliers).filter(|(_, m)| **m > 0.0);

@@ -93,7 +93,7 @@ impl Frame {
     }
 }
 
-/// What a translation changes: the moved coordinate of a point, or the constant of a row.
+/// The values that a translation changes: the moved coordinate of a point, or the constant of a row.
 enum Moves {
     Entry,
     First,

@@ -173,7 +173,7 @@ fn integral_over(
     Ok(exact.map_or(ball.into(), Integral::exactly))
 }
 
-/// Whether new coordinates of `variables` may make many monomials of few.
+/// Returns whether new coordinates of `variables` may make many monomials of few.
 fn expands(weight: &Polynomial, variables: &[usize]) -> Result<bool, Spent> {
     let most = MOST_EXPANDED.saturating_mul(weight.terms.len());
     let of_one = |exponents: &Vec<u32>| {

@@ -3,7 +3,7 @@
 use crate::rational::Rational;
 use dashu_base::{Abs, Signed};
 
-/// What the simplex method computes with.
+/// The numbers of the simplex method.
 pub(crate) trait Field: Clone + PartialOrd {
     const ZERO: Self;
     const ONE: Self;

@@ -1,9 +1,9 @@
-//! What parts of a problem come to, and what they come to together.
+//! The results of parts of a problem, and their combination.
 
 use crate::integral::Integral;
 use crate::rational::Rational;
 
-/// What a part of a problem comes to.
+/// The result of a part of a problem.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Part {
     /// It has no volume, or no weight.

@@ -87,7 +87,7 @@ impl Search {
         let integral = self
             .expanded(own, real, (&lower, &upper))
             .or_else(|| self.of_powers(own, real, (&lower, &upper)))?;
-        // What cancels has an integral only where that of the absolute weight is finite.
+        // A weight that cancels has an integral only if that of its absolute value is finite.
         let is_zero = self.store.as_number(integral).is_some_and(Rational::is_zero);
         if is_zero && !(self.is_decided(state) && is_bounded(&state.polytope(&self.rows))) {
             return None;
@@ -195,7 +195,7 @@ impl Search {
         }
     }
 
-    /// Whether `form <= 0` is seen to hold everywhere.
+    /// Returns whether `form <= 0` is seen to hold everywhere.
     fn holds(&mut self, ranges: &Ranges, form: &LinearForm) -> bool {
         let term = self.store.linear(form.clone());
         let atom = self.store.not_positive(term);

@@ -1,4 +1,4 @@
-//! What is known of the rows of a state: the constraints that hold.
+//! The known rows of a state: the constraints that hold.
 
 use crate::problem::form::{LinearForm, Row};
 use crate::rational::Rational;
@@ -83,7 +83,7 @@ impl Ranges {
         Ranges(entries.map(|(id, range)| (*id, range.clone())).collect())
     }
 
-    /// Whether `row <= bound` holds everywhere (true), nowhere but on an edge (false), or neither is seen
+    /// Returns whether `row <= bound` holds everywhere (true), nowhere but on an edge (false), or neither is seen
     /// without much work: from the bounds of the row itself, or from those of its variables.
     pub(super) fn truth(&self, rows: &Rows, row: &Row, bound: &Rational) -> Option<bool> {
         let decided = |lower: Option<&Rational>, upper: Option<&Rational>| {
@@ -131,7 +131,7 @@ impl Ranges {
         others.len().saturating_sub(1)
     }
 
-    /// What bounds a variable from below and from above, as linear forms in the others.
+    /// Returns the bounds of a variable from below and from above, as linear forms in the others.
     pub(super) fn around(&self, rows: &Rows, variable: usize) -> (Vec<LinearForm>, Vec<LinearForm>) {
         let (mut lower, mut upper) = (Vec::new(), Vec::new());
         for (id, range) in &self.0 {

@@ -40,7 +40,7 @@ const MOST_NODES: usize = 5_000_000;
 /// of the stack, and several times that where nothing is optimised.
 pub(super) const DEEPEST: usize = 1_500;
 
-/// What the search did.
+/// The counts of a search.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tally {
     /// Cells that were integrated.
@@ -203,7 +203,7 @@ impl Search {
         sum(cases.into())
     }
 
-    /// Whether nothing is left to distinguish.
+    /// Returns whether nothing is left to distinguish.
     pub(super) fn is_decided(&self, state: &State) -> bool {
         state.conjuncts.is_empty() && !self.store.has_choice(state.weight)
     }
@@ -386,7 +386,7 @@ impl Search {
         }
     }
 
-    /// Whether the constraints of a state have a volume. `inside` becomes a point inside of them.
+    /// Returns whether the constraints of a state have a volume. `inside` becomes a point inside of them.
     fn has_volume(&mut self, state: &State, inside: &mut [Rational]) -> bool {
         let guess: Vec<Rational> = state.reals.iter().map(|at| inside[*at].clone()).collect();
         match feasible_near(&state.polytope(&self.rows), &guess) {
@@ -400,7 +400,7 @@ impl Search {
         }
     }
 
-    /// Whether the formulas of a state hold in some volume, whatever the weight is.
+    /// Returns whether the formulas of a state hold in some volume, whatever the weight is.
     pub(super) fn has_region(&mut self, state: State, inside: &[Rational]) -> bool {
         let mut inside = inside.to_vec();
         let Settled::State(state) = self.settled(state, &mut inside) else {
@@ -428,7 +428,7 @@ impl Search {
     }
 }
 
-/// What became of a formula that must hold.
+/// The outcome of assuming a formula.
 enum Assumed {
     /// It cannot.
     Contradiction,

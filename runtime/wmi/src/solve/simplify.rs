@@ -1,4 +1,4 @@
-//! What formulas and terms become where constraints are known to hold.
+//! Simplifies formulas and terms under constraints that are known to hold.
 
 use super::ranges::{Ranges, Rows};
 use crate::problem::form::LinearForm;
@@ -63,7 +63,7 @@ impl<'a> Simplifier<'a> {
                 let term = self.term(term);
                 match self.store.has_choice(term) {
                     true => self.store.zero(term),
-                    // What is not zero everywhere is zero nowhere but on a set of measure zero.
+                    // A polynomial that is not zero everywhere is zero on a set of measure zero only.
                     false => {
                         let value = self.store.as_number(term).is_some_and(Rational::is_zero);
                         self.store.constant(value)

@@ -41,7 +41,7 @@ struct Slab {
     row: Row,
     /// The smallest value of the row in the box.
     start: Rational,
-    /// What each coordinate adds to it at most.
+    /// The largest contribution of each coordinate.
     widths: Vec<Rational>,
     lower: Rational,
     upper: Rational,

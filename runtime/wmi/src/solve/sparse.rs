@@ -189,7 +189,7 @@ impl Sparse {
         }
     }
 
-    /// Whether no two products of so many of its monomials are the same: their exponents are affinely independent.
+    /// Returns whether no two products of so many of its monomials are the same: their exponents are affinely independent.
     fn is_independent(&self) -> bool {
         let variables: BTreeSet<usize> = self.0.keys().flatten().map(|(variable, _)| *variable).collect();
         let exponents = |monomial: &Monomial| -> Vec<IBig> {
@@ -212,7 +212,7 @@ impl Sparse {
         self.0.keys().map(of).max().unwrap_or(0)
     }
 
-    /// Whether it may be a polynomial of degree `degree` in a form of so many variables: it has the degree, and as
+    /// Returns whether it may be a polynomial of degree `degree` in a form of so many variables: it has the degree, and as
     /// many monomials as the highest power has.
     pub(super) fn may_be_along(&self, degree: usize, variables: usize) -> bool {
         self.degree() == degree as u64 && combinations(degree as u32, variables).round() <= self.len() as f64

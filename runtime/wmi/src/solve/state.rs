@@ -1,4 +1,4 @@
-//! What is left to be integrated at some point of the search.
+//! The rest of a problem at some point of the search.
 
 use super::ranges::{Range, Ranges, RowId, Rows};
 use super::simplify::factors;
@@ -13,9 +13,9 @@ use std::rc::Rc;
 pub(super) struct State {
     /// Constraints on rows.
     pub ranges: Ranges,
-    /// What must hold beside them.
+    /// The formulas that must hold beside them.
     pub conjuncts: Vec<FormulaId>,
-    /// What is integrated.
+    /// The integrand.
     pub weight: TermId,
     /// The variables that are integrated over, in order.
     pub reals: Vec<usize>,

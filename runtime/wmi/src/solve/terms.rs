@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 /// The most terms of a product of sums that is multiplied out.
 const MOST_TERMS: usize = 1_000;
 
-/// What must be decided before a term is a polynomial.
+/// The formulas that must be decided before a term is a polynomial.
 type Choices = BTreeSet<FormulaId>;
 
 /// Weights that add up to that of a state, each with fewer choices, where their cells together are fewer than

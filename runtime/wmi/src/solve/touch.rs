@@ -12,7 +12,7 @@ use std::collections::HashMap;
 /// Steps before the question is left open.
 const STEPS: usize = 20_000;
 
-/// Whether the formula of a problem holds somewhere, comparisons being weak; nothing where that takes too
+/// Returns whether the formula of a problem holds somewhere, comparisons being weak; nothing where that takes too
 /// many steps.
 pub(super) fn holds_somewhere(problem: &Problem) -> Option<bool> {
     let mut search = Touch {
@@ -36,7 +36,7 @@ struct Touch {
     depth: usize,
 }
 
-/// What must hold still, and what was taken to hold.
+/// The formulas that must still hold, and those that were assumed.
 #[derive(Clone)]
 struct Case {
     duties: Vec<(FormulaId, bool)>,

@@ -1,4 +1,4 @@
-//! What operations mean: their effect on numbers of this processor.
+//! The meaning of operations: their effect on numbers of this processor.
 
 use super::{Kind, Op, Operand, Recording};
 use crate::approx::lane::Fused;

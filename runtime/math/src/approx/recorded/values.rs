@@ -101,7 +101,7 @@ impl<'r, K: Kinded> Value<'r, K> {
         }
     }
 
-    /// What it is to those that read the recording.
+    /// Its form in the recording.
     pub fn operand(self) -> Operand {
         self.operand
     }

@@ -81,7 +81,7 @@ pub(super) struct Call<'a> {
     pub name: &'a str,
     /// Where it is.
     pub at: Position,
-    /// What it is applied to.
+    /// The arguments.
     pub arguments: &'a [Tree],
 }
 
