@@ -162,7 +162,7 @@ pub(super) fn name(tree: &Tree) -> Result<&str, Flaw> {
     tree.word().ok_or_else(|| expected("a name", tree))
 }
 
-/// What stands there instead of what is wanted.
+/// The mistake of a tree that is not of the expected form.
 pub(super) fn expected(what: &str, tree: &Tree) -> Flaw {
     Flaw::problem(tree.at, format!("expected {what}, found {}", tree.shown()))
 }
