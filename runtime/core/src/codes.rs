@@ -105,6 +105,7 @@ pub static CODES: &[&Code] = &[
     &audit::CUT_OFF,
     &audit::SORTED_ROWS,
     &training::FAR_FROM_ZERO,
+    &audit::ONE_START,
 ];
 
 static TRAINING_DIVERGED: Code = Code {

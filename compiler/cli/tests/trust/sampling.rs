@@ -152,3 +152,45 @@ fn a_run_without_stan_csv_is_reported() {
     output.assert_warning("E0585", &["20000 elements", "posterior.zarr"]);
     assert!(!out.join("stan").exists());
 }
+
+/// A line, and chains that start where `map` ended.
+const LINE: &str = r#"
+data rows = csv("rows.csv")
+model Line(x: real) -> y: real {
+  a ~ Normal(0, 10)
+  b ~ Normal(0, 10)
+  s: positive ~ HalfNormal(1)
+  y ~ Normal(a + b * x, s)
+}
+infer best = map(Line, rows) { steps = 2000 }
+infer fit = nuts(Line, rows) { OPTIONS }
+"#;
+
+#[test]
+fn chains_that_start_at_one_point_are_reported() {
+    let row = |i: i32| {
+        format!(
+            "{},{}\n",
+            f64::from(i) / 20.0,
+            f64::from(i) / 10.0 + f64::from(i * 7 % 11) / 20.0
+        )
+    };
+    let rows: String = (-20..20).map(row).collect();
+    let trial = Trial::new().file("rows.csv", format!("x,y\n{rows}"));
+    let of = |trial: Trial, options: &str| trial.program(&LINE.replace("OPTIONS", options));
+    let trial = of(trial, "start = best");
+    trial.bnnc("run", &[]).assert_warning(
+        "E0651",
+        &["the 4 chains of `fit`", "that of `best`", "`jitter = 0.5`"],
+    );
+    for options in ["start = best, jitter = 0.5", ""] {
+        let output = trial_of(&trial, options);
+        assert!(!output.contains("E0651"), "{options}: {output}");
+    }
+}
+
+fn trial_of(trial: &Trial, options: &str) -> String {
+    std::fs::write(trial.path("program.bnn"), LINE.replace("OPTIONS", options))
+        .expect("the program is written");
+    trial.bnnc("run", &[]).stderr
+}

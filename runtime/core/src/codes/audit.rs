@@ -70,6 +70,16 @@ pub(super) static ONE_CHAIN: Code = Code {
               that stays at one mode of several looks converged.\n\nWrong: `nuts(Model, data) { chains = 1 }`.\n\nRight: `chains = 4`.",
 };
 
+pub(super) static ONE_START: Code = Code {
+    id: "E0651",
+    title: "chains that start at one point",
+    explain: "R-hat shows that chains disagree, and they can only disagree about what they have seen. Chains that all start at the same point, such as the maximum \
+              that `map` found, stay together where the posterior has another mode or a part that is hard to reach from there: R-hat is 1 and a part of the posterior is \
+              missing. Starts that lie further apart than the posterior is wide show it (Gelman and Rubin 1992). `start` alone starts every chain at that \
+              point; `jitter` moves each by up to its value, on the unconstrained scale.\n\nWrong: `nuts(Model, data) { start = best }`.\n\nRight: `nuts(Model, data) { start = \
+              best, jitter = 0.5 }`, or no `start`, which is `jitter = 2` around zero.",
+};
+
 pub(super) static FEW_PREDICTIVE_DRAWS: Code = Code {
     id: "E0581",
     title: "too few draws for the quantiles",
@@ -341,6 +351,14 @@ pub fn repeated_training_rows(repeated: usize, rows: usize) -> Diagnostic {
 pub fn one_chain(infer: &str) -> Diagnostic {
     let text = format!("`{infer}` has one chain: convergence cannot be judged from it");
     warn(&ONE_CHAIN, text).help("run several: `chains = 4`")
+}
+
+/// Chains that start at the same point, `from` an earlier inference or a file.
+pub fn one_start(infer: &str, chains: usize, from: &str) -> Diagnostic {
+    let text = format!(
+        "the {chains} chains of `{infer}` start at one point, that of {from}: R-hat cannot show what none of them has reached"
+    );
+    warn(&ONE_START, text).help("start them apart: `jitter = 0.5`, or leave `start` out")
 }
 
 /// Quantiles of few draws.

@@ -3,7 +3,7 @@
 use super::posterior::ChainsPosterior;
 use super::{bytes, held, sample, target};
 use bnnc_abi::code::Artifact;
-use bnnc_abi::manifest::Infer;
+use bnnc_abi::manifest::{Infer, Start};
 use bnnc_abi::sampling::Sampling;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::shape::Sizes;
@@ -41,6 +41,17 @@ impl Samples<'_> {
     }
 }
 
+/// The warning about chains that have nothing between their starts.
+fn one_start(infer: &Infer, sampling: &Sampling) -> Option<Diagnostic> {
+    let options = &sampling.options;
+    let from = match infer.start.as_ref()? {
+        Start::Infer(name) => format!("`{name}`"),
+        Start::File(_) => "a file".to_owned(),
+    };
+    let is_one = options.chains > 1 && options.jitter_of_start() == 0.0;
+    is_one.then(|| codes::audit::one_start(&infer.name, options.chains, &from))
+}
+
 impl Method for Samples<'_> {
     fn find(&self, given: &Given<'_>) -> Result<Found, Stop> {
         let start = given.starts.of(given.context.seed, 0);
@@ -68,7 +79,8 @@ impl Method for Samples<'_> {
     fn settings(&self) -> Vec<Diagnostic> {
         let is_one = self.sampling.options.chains == 1;
         let one = is_one.then(|| codes::audit::one_chain(&self.infer.name));
-        one.into_iter().chain(few_draws(self.infer)).collect()
+        let one = one.into_iter().chain(one_start(self.infer, self.sampling));
+        one.chain(few_draws(self.infer)).collect()
     }
 
     fn program(&self) -> &Artifact {
