@@ -101,7 +101,7 @@ fn bias(
 }
 
 /// Mean and standard deviation.
-fn moments(values: &[f64]) -> (f64, f64) {
+pub(super) fn moments(values: &[f64]) -> (f64, f64) {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;
     let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / count;

@@ -3,6 +3,7 @@
 //! Every check is exact or has a wide margin, so that sound data pass it, and takes one pass over the rows.
 
 mod columns;
+mod constant;
 mod found;
 mod order;
 mod relation;
@@ -15,6 +16,7 @@ use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::codes::audit as codes;
 use bnnc_core::feed::examples;
 use bnnc_data::{Dataset, Rows};
+pub use constant::ignored_inputs;
 pub use found::{conflicts, unbounded};
 use std::collections::{BTreeSet, HashMap, HashSet};
 

@@ -106,6 +106,7 @@ pub static CODES: &[&Code] = &[
     &audit::SORTED_ROWS,
     &training::FAR_FROM_ZERO,
     &audit::ONE_START,
+    &found::IGNORED_INPUTS,
 ];
 
 static TRAINING_DIVERGED: Code = Code {

@@ -244,6 +244,8 @@ impl Run<'_> {
                 &outcome.dataset,
                 &self.context,
             )?);
+            let what = (&*outcome.dataset, &self.context);
+            warnings.extend(bnnc_audit::ignored_inputs(infer, &*last.found, what)?);
         }
         Ok(warnings)
     }

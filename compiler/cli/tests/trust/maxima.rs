@@ -176,3 +176,56 @@ fn a_map_is_short_where_its_log_density_is_below_the_maximum() {
     }
     assert!(short >= 2 && long >= 2, "{short} short, {long} long");
 }
+
+/// A number of a sequence that repeats nothing, from 0 to 1.
+fn uniform(at: u32) -> f64 {
+    (f64::from(at) * 0.618_033_988_749_894_9).fract()
+}
+
+/// A wave and a network of two hidden layers whose prior has this standard deviation.
+fn deep(sd: &str, infer: &str) -> Trial {
+    let row = |i: u32| {
+        let x = 6.0 * uniform(i) - 3.0;
+        format!("{x},{}\n", (2.0 * x).sin() + 0.3 * (uniform(7 * i + 3) - 0.5))
+    };
+    let rows: String = (0..160).map(row).collect();
+    let program = r#"
+data rows = csv("rows.csv") { standardise = [inputs, target] }
+model Net(x: real[d]) -> y: real {
+  first  = Dense(40, prior = Normal(0, SD))
+  second = Dense(40, prior = Normal(0, SD))
+  out    = Dense(1, prior = Normal(0, SD))
+  sigma: positive ~ HalfNormal(1)
+  y ~ Normal(out(tanh(second(tanh(first(x)))))[0], sigma)
+}
+infer fit = INFER
+"#;
+    let program = program.replace("SD", sd).replace("INFER", infer);
+    Trial::new()
+        .file("rows.csv", format!("x,y\n{rows}"))
+        .program(&program)
+}
+
+/// The target is standardised, so that the root mean square error of a constant is 1 in units of its standard deviation, which is about that of a sine, 0.71.
+#[test]
+fn a_network_whose_maximum_is_a_constant_is_reported() {
+    for infer in [
+        "map(Net, rows) { steps = 2000 }",
+        "dropout(Net, rows) { steps = 2000 }",
+    ] {
+        let trial = deep("0.2", infer);
+        trial.bnnc("run", &[]).assert_warning(
+            "E0652",
+            &[
+                "`fit` ignores the inputs",
+                "all 160 training rows",
+                "`first.w`",
+                "`nuts`",
+            ],
+        );
+        let rmse = trial.result(&[])["infer"]["fit"]["metrics"]["rmse"].as_f64();
+        assert!((rmse.expect("a number") - 0.71).abs() < 0.05, "{rmse:?}");
+    }
+    let wide = deep("1", "map(Net, rows) { steps = 2000 }").bnnc("run", &[]);
+    assert!(!wide.stderr.contains("E0652"), "{}", wide.stderr);
+}

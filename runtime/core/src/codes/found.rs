@@ -57,6 +57,40 @@ pub(super) static BIASED: Code = Code {
               `y ~ Normal(a + b * x, sigma)`, or `standardise = [inputs, target]`.",
 };
 
+pub(super) static IGNORED_INPUTS: Code = Code {
+    id: "E0652",
+    title: "a network that ignores its inputs",
+    explain: "The predictions are the same in all training rows, and all elements of two or more weight matrices are within a hundredth of a standard deviation of the mean \
+              of their prior. Under a prior with many weights hardly any of the mass is there, but the density is highest there: where narrow priors of several layers outweigh the rows, the \
+              maximum of the posterior is the constant function, and `map`, `dropout`, `ensemble` and `laplace`, which are made around maxima, have learned nothing.\n\nWrong: \
+              `Dense(40, prior = Normal(0, 0.2))` twice, `map`, and 160 rows.\n\nRight: `prior = Normal(0, 1)`; one hidden layer; `nuts`, which averages over the weights in the place of \
+              maximising.",
+};
+
+/// A maximum at which predictions do not depend on the inputs: the weights at the mean of their prior, and how many parameters there are.
+pub fn ignored_inputs(
+    (infer, output): (&str, &str),
+    rows: usize,
+    weights: &[&str],
+    parameters: usize,
+) -> Diagnostic {
+    let text = format!(
+        "`{infer}` ignores the inputs: its prediction of `{output}` is the same in all {rows} training rows"
+    );
+    let names: Vec<String> = weights.iter().take(3).map(|name| format!("`{name}`")).collect();
+    let more = match weights.len() - names.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    warn(&IGNORED_INPUTS, text)
+        .note(format!(
+            "{}{more} are at the mean of their prior: with {parameters} parameters the density is highest there, although the prior has no mass there",
+            names.join(", ")
+        ))
+        .help("widen the priors of the weights, such as `prior = Normal(0, 1)`, or take fewer layers or units")
+        .help("use `nuts`, which averages over the weights in the place of maximising")
+}
+
 fn warn(code: &'static Code, text: String) -> Diagnostic {
     Diagnostic {
         severity: Severity::Warning,

@@ -1,0 +1,105 @@
+//! Maxima at which a network predicts the same for every row.
+
+use bnnc_core::codes::found as codes;
+use bnnc_core::context::{Context, Stop};
+use bnnc_core::feed::examples;
+use bnnc_core::predict::Predictor;
+use bnnc_core::score;
+use bnnc_core::states::Values;
+use bnnc_inference::posterior::Posterior;
+use bnnc_abi::manifest::{Infer, Output, OutputKind, SiteReport};
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::support::Support;
+use bnnc_data::Dataset;
+
+/// Elements of a parameter above which the mean of its prior is far from where its mass is: of 10 normal numbers, all are within a hundredth of a standard deviation with a
+/// probability below 1e-20.
+const ELEMENTS: usize = 10;
+
+/// Half the width of the plausible values of a normal prior in standard deviations, see [`bnnc_abi::manifest::PriorReport`].
+const PLAUSIBLE: f64 = 4.9;
+
+/// Standard deviations of the prior from its mean at which a weight counts as being there.
+const AT_MEAN: f64 = 0.01;
+
+/// The part of the standard deviation of a target, and the probability, below which predictions do not differ.
+const SAME: f64 = 1e-3;
+
+/// Returns a warning where several matrices of weights are at the mean of their prior at a maximum, and the predictions are the same for all training rows although inputs and targets vary. One
+/// such matrix is that of a linear model, where it may be right.
+///
+/// # Errors
+/// A limit of the machine, or the user's wish to stop.
+pub fn ignored_inputs(
+    infer: &Infer,
+    found: &dyn Posterior,
+    (dataset, context): (&Dataset, &Context),
+) -> Result<Option<Diagnostic>, Stop> {
+    let is_around_maximum = found.is_maximum() || infer.ensemble().is_some();
+    let rows = examples(&infer.bindings, &dataset.train);
+    if !is_around_maximum || found.is_interrupted() || rows < 2 {
+        return Ok(None);
+    }
+    let is_input = |port: &str| infer.outputs.iter().all(|output| output.name != port);
+    let has_inputs = infer.bindings.iter().any(|binding| is_input(&binding.port));
+    let weights: Vec<&str> = infer
+        .reports
+        .iter()
+        .filter(|report| is_at_mean(report, found.point()))
+        .map(|report| report.name.as_str())
+        .collect();
+    let output = infer.only_output().filter(|_| has_inputs && weights.len() > 1);
+    let Some((output, least)) = output.and_then(|output| Some((output, least(infer, output, dataset)?)))
+    else {
+        return Ok(None);
+    };
+    let mut predictor = Predictor::new(infer, &dataset.train, dataset, 1, context)?;
+    predictor.set_parameters(found.point())?;
+    let mut ranges: Vec<(f64, f64)> = Vec::new();
+    predictor.run(|_, block| {
+        block.undo(infer, &dataset.preparation);
+        let values = match block.probabilities.is_empty() {
+            true => &block.mean,
+            false => &block.probabilities,
+        };
+        let width = values.len() / block.rows.max(1);
+        ranges.resize(width, (f64::INFINITY, f64::NEG_INFINITY));
+        for row in values.chunks_exact(width.max(1)) {
+            for ((low, high), value) in ranges.iter_mut().zip(row) {
+                (*low, *high) = (low.min(*value), high.max(*value));
+            }
+        }
+    })?;
+    let is_same = !ranges.is_empty() && ranges.iter().all(|(low, high)| high - low < least);
+    let names = (&*infer.name, &*output.name);
+    Ok(is_same.then(|| codes::ignored_inputs(names, rows, &weights, infer.cost.parameters)))
+}
+
+/// Whether all elements of a parameter are at the mean of a prior that is symmetric about it.
+fn is_at_mean(report: &SiteReport, point: &Values) -> bool {
+    let values = point.get(&format!("{}/loc", report.name));
+    let (Some(values), Support::Real) = (values, report.prior.support) else {
+        return false;
+    };
+    let plausible = &report.prior.plausible;
+    let is_at_mean = |(at, value): (usize, &f64)| {
+        let known = plausible.get(if plausible.len() == 1 { 0 } else { at });
+        known.is_some_and(|(low, high)| {
+            let sd = 0.5 * (high - low) / PLAUSIBLE;
+            (value - 0.5 * (low + high)).abs() < AT_MEAN * sd
+        })
+    };
+    values.len() >= ELEMENTS && values.iter().enumerate().all(is_at_mean)
+}
+
+/// The difference between predictions that counts; none where the target does not vary.
+fn least(infer: &Infer, output: &Output, dataset: &Dataset) -> Option<f64> {
+    match output.kind {
+        OutputKind::Classes(_) | OutputKind::Bool => Some(SAME),
+        OutputKind::Real | OutputKind::Count => {
+            let targets = score::targets(&dataset.train, dataset, infer.column(output)).ok()?;
+            let least = SAME * super::found::moments(&targets).1;
+            (least > 0.0).then_some(least)
+        }
+    }
+}
