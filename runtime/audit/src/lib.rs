@@ -2,6 +2,7 @@
 //!
 //! Every check is exact or has a wide margin, so that sound data pass it, and takes one pass over the rows.
 
+mod centre;
 mod columns;
 mod constant;
 mod found;
@@ -16,6 +17,7 @@ use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::codes::audit as codes;
 use bnnc_core::feed::examples;
 use bnnc_data::{Dataset, Rows};
+pub use centre::worse_than_centre;
 pub use constant::ignored_inputs;
 pub use found::{conflicts, unbounded};
 use std::collections::{BTreeSet, HashMap, HashSet};

@@ -6,7 +6,7 @@ pub mod compare;
 mod folder;
 pub mod found;
 pub mod iterates;
-mod laplace;
+pub(crate) mod laplace;
 mod size;
 pub mod training;
 
@@ -107,6 +107,7 @@ pub static CODES: &[&Code] = &[
     &training::FAR_FROM_ZERO,
     &audit::ONE_START,
     &found::IGNORED_INPUTS,
+    &laplace::WORSE_THAN_CENTRE,
 ];
 
 static TRAINING_DIVERGED: Code = Code {

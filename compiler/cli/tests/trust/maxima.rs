@@ -229,3 +229,68 @@ fn a_network_whose_maximum_is_a_constant_is_reported() {
     let wide = deep("1", "map(Net, rows) { steps = 2000 }").bnnc("run", &[]);
     assert!(!wide.stderr.contains("E0652"), "{}", wide.stderr);
 }
+
+/// Classes that lie far apart.
+const CLASSES: &str = r#"
+data rows = csv("train.csv") { target = k, test = csv("test.csv") }
+model Classes(x: real[d]) -> k: index(3) {
+  out = Dense(3, prior = Normal(0, 1))
+  k ~ Categorical(logits = out(x))
+}
+infer best = map(Classes, rows) { steps = 3000 }
+infer last = laplace(Classes, rows) { start = best, link = LINK }
+infer chain = nuts(Classes, rows) { warmup = 300, draws = 300 }
+"#;
+
+#[test]
+fn an_approximation_that_predicts_worse_than_its_centre_is_reported() {
+    let heads: Vec<String> = (0..12).map(|at| format!("x{at}")).collect();
+    let table = |from: u32, count: u32| {
+        let row = |i: u32| {
+            let class = i % 3;
+            let value = |j: u32| {
+                let noise: f64 = (0..3).map(|k| uniform(1000 * i + 37 * j + 311 * k) - 0.5).sum();
+                let mean = if j % 3 == class { 3.0 } else { 0.0 };
+                format!("{:.3},", mean + 2.0 * noise)
+            };
+            let values: String = (0..12).map(value).collect();
+            format!("{values}{class}\n")
+        };
+        let rows: String = (from..from + count).map(row).collect();
+        format!("{},k\n{rows}", heads.join(","))
+    };
+    let trial = Trial::new()
+        .file("train.csv", table(0, 120))
+        .file("test.csv", table(1000, 90));
+    let trial = trial.program(&CLASSES.replace("LINK", "glm"));
+    trial.bnnc("run", &[]).assert_warning(
+        "E0653",
+        &[
+            "`last` predicts worse than its own centre",
+            "test rows",
+            "`link = bridge`",
+        ],
+    );
+    let result = trial.result(&[]);
+    let nll = |infer: &str| {
+        result["infer"][infer]["metrics"]["nll"]
+            .as_f64()
+            .expect("a number")
+    };
+    // The posterior itself is close to the centre.
+    assert!(
+        nll("chain") < nll("best") + 0.05,
+        "{} {}",
+        nll("chain"),
+        nll("best")
+    );
+    assert!(
+        nll("last") > nll("chain") + 0.05,
+        "{} {}",
+        nll("last"),
+        nll("chain")
+    );
+    let bridge = trial.program(&CLASSES.replace("LINK", "bridge"));
+    let output = bridge.bnnc("run", &[]);
+    assert!(!output.stderr.contains("E0653"), "{}", output.stderr);
+}

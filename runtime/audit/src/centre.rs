@@ -1,0 +1,78 @@
+//! Gaussians around a maximum whose predictions are worse than those of the maximum alone.
+
+use bnnc_core::codes::laplace as codes;
+use bnnc_core::context::{Context, Stop};
+use bnnc_core::feed::examples;
+use bnnc_core::forecast::Forecaster;
+use bnnc_core::predict::Predictor;
+use bnnc_inference::outcome::Outcome;
+use bnnc_abi::manifest::{Infer, OutputKind};
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_data::metrics::{Draws, log_mean_exp};
+
+/// The loss per row that counts: ten times that of approximations in the book which are right.
+const MATERIAL: f64 = 0.05;
+
+/// Standard errors of the mean difference that chance does not reach.
+const ERRORS: f64 = 4.0;
+
+/// Rows below which a standard error is not known.
+const LEAST: usize = 20;
+
+/// Returns a warning where the log predictive density of the scored rows under a Laplace approximation is lower than that under its centre, beyond the standard error of the paired
+/// differences. On training rows a posterior is expected to lose half of its effective number of parameters, which is at most the number of its weights.
+///
+/// # Errors
+/// A limit of the machine, or the user's wish to stop.
+pub fn worse_than_centre(
+    infer: &Infer,
+    outcome: &Outcome,
+    context: &Context,
+) -> Result<Option<Diagnostic>, Stop> {
+    let (Some(laplace), Some(last)) = (infer.laplace(), outcome.splits.last()) else {
+        return Ok(None);
+    };
+    let dataset = &*outcome.dataset;
+    let rows = match outcome.tested {
+        true => &dataset.test,
+        false => &dataset.train,
+    };
+    let count = examples(&infer.bindings, rows);
+    if last.found.is_interrupted() || count < LEAST {
+        return Ok(None);
+    }
+    let draws = (last.found.predictive_draws(infer), context);
+    let mut forecaster = last.found.forecaster(infer, (rows, true), dataset, draws)?;
+    let spread = densities(&mut *forecaster)?;
+    drop(forecaster);
+    let mut predictor = Predictor::new(infer, rows, dataset, 1, context)?;
+    predictor.set_parameters(last.found.point())?;
+    let centre = densities(&mut predictor)?;
+    let differences: Vec<f64> = centre
+        .iter()
+        .zip(&spread)
+        .map(|(centre, own)| centre - own)
+        .collect();
+    let (mean, sd) = super::found::moments(&differences);
+    let expected = match outcome.tested {
+        true => 0.0,
+        false => 0.5 * infer.cost.parameters as f64 / count as f64,
+    };
+    let is_worse = mean - expected > MATERIAL.max(ERRORS * sd / (count as f64).sqrt());
+    let average = |densities: &[f64]| densities.iter().sum::<f64>() / count as f64;
+    let scores = (average(&centre), average(&spread));
+    let kind = if outcome.tested { "test" } else { "training" };
+    let output = infer.only_output();
+    let is_class = output.is_some_and(|output| matches!(output.kind, OutputKind::Classes(_)));
+    Ok(is_worse.then(|| codes::worse_than_centre(&infer.name, scores, kind, (laplace, is_class))))
+}
+
+/// The log predictive density of each row.
+fn densities(forecaster: &mut dyn Forecaster) -> Result<Vec<f64>, Stop> {
+    let mut found = Vec::new();
+    forecaster.run(&mut |_, block| {
+        let draws = Draws::new(&block.log_likelihood, block.rows);
+        found.extend((0..block.rows).map(|row| log_mean_exp(draws.of_row(row))));
+    })?;
+    Ok(found)
+}
