@@ -17,7 +17,7 @@ pub mod halves;
 pub mod ranks;
 pub mod rhat;
 
-pub use advice::{Facts, advice};
+pub use advice::{Facts, Swapped, advice};
 pub use codes::CODES;
 
 use autocovariance::Autocovariance;

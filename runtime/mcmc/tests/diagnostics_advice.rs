@@ -3,6 +3,7 @@
 
 use bnnc_abi::sampling::{Adaptation, HmcOptions, Metric, NutsOptions, Transition};
 use bnnc_base::diagnostic::{Diagnostic, Severity};
+use bnnc_mcmc::diagnostics::advice::rows_not_left_out;
 use bnnc_mcmc::diagnostics::{CODES, Facts, Summary, advice};
 use bnnc_mcmc::loo::Shapes;
 
@@ -53,6 +54,8 @@ fn good<'a>(transition: &'a Transition, quantities: &'a [(String, Summary)]) -> 
         noncentred: &[],
         jumps: &[],
         centred: &[],
+        swapped: None,
+        parameters: 3,
     }
 }
 
@@ -490,4 +493,20 @@ fn too_few_draws_to_diagnose() {
         &only(&facts, "E0522"),
         &["chains with 3 draws", "at least 4 `draws`"],
     );
+}
+
+#[test]
+fn rows_that_decide_parameters_of_their_own_ask_for_fewer_parameters() {
+    let shapes = Shapes {
+        good: 10,
+        bad: 20,
+        very_bad: 0,
+    };
+    let text = |parameters: usize| {
+        let found = rows_not_left_out("fit", shapes, parameters).expect("a warning");
+        format!("{:?} {:?}", found.notes, found.help)
+    };
+    // As many parameters as rows, and a tenth of them.
+    assert!(text(31).contains("31 parameters for 30 rows") && !text(31).contains("StudentT"));
+    assert!(text(3).contains("StudentT") && !text(3).contains("parameters for"));
 }

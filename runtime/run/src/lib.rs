@@ -224,7 +224,8 @@ impl Run<'_> {
             let warnings = found.summarise(infer, &mut outcome, &self.context)?;
             self.result.warnings.extend(warnings);
             if let (Some(left_out), None) = (&outcome.left_out, &outcome.diagnosis) {
-                let warning = rows_not_left_out(&infer.name, left_out.total.shapes());
+                let shapes = left_out.total.shapes();
+                let warning = rows_not_left_out(&infer.name, shapes, infer.cost.parameters);
                 self.result.warnings.extend(warning);
             }
         }

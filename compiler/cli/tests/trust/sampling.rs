@@ -194,3 +194,36 @@ fn trial_of(trial: &Trial, options: &str) -> String {
         .expect("the program is written");
     trial.bnnc("run", &[]).stderr
 }
+
+/// Two groups of the same size at -1.5 and 1.5: either component may be either group, and chains stay with what they found first.
+#[test]
+fn components_that_swap_places_are_to_be_ordered() {
+    let row = |i: i32| {
+        let centre = if i % 2 == 0 { -1.5 } else { 1.5 };
+        format!("{}\n", centre + f64::from(i * 37 % 101 - 50) / 60.0)
+    };
+    let rows: String = (0..120).map(row).collect();
+    let program = r#"
+data rows = csv("rows.csv") { target = y }
+model Groups() -> y: real {
+  mu: MU ~ Normal(0, 3)
+  s: positive ~ HalfNormal(1)
+  y ~ Mixture(0.5, Normal(mu[0], s), Normal(mu[1], s))
+}
+infer fit = nuts(Groups, rows)
+"#;
+    let trial = Trial::new().file("rows.csv", format!("y\n{rows}"));
+    let trial = trial.program(&program.replace("MU", "real[2]"));
+    let output = trial.bnnc("run", &[]);
+    output.assert_warning("E0521", &["`mu` in ascending order", "`mu: ordered(2)`"]);
+    assert!(!output.stderr.contains("run longer"), "{}", output.stderr);
+    // The advice is right: the means are those of the groups.
+    let trial = trial.program(&program.replace("MU", "ordered(2)"));
+    let result = trial.result(&[]);
+    let of = &result["infer"]["fit"]["diagnostics"];
+    assert!(of["rhat"].as_f64().expect("a number") < 1.01, "{of}");
+    for (name, centre) in [("mu[0]", -1.5), ("mu[1]", 1.5)] {
+        let mean = of["quantities"][name]["mean"].as_f64().expect("a number");
+        assert!((mean - centre).abs() < 0.2, "{name} {mean}");
+    }
+}

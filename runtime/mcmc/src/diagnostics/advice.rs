@@ -48,6 +48,19 @@ pub struct Facts<'a> {
     pub jumps: &'a [String],
     /// The parameters below an unknown scale that are sampled as they are.
     pub centred: &'a [String],
+    /// Parameters whose elements have swapped places between chains.
+    pub swapped: Option<&'a Swapped>,
+    /// The number of parameters.
+    pub parameters: usize,
+}
+
+/// Parameters of one kind about whose values in ascending order the chains agree, but not about which is which.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Swapped {
+    /// The vector, or the numbers.
+    pub names: Vec<String>,
+    /// How many values there are.
+    pub count: usize,
 }
 
 /// The warnings that are due, most serious first.
@@ -64,7 +77,7 @@ pub fn advice(facts: &Facts<'_>) -> Vec<Diagnostic> {
         acceptance_off(facts),
         facts
             .shapes
-            .and_then(|shapes| rows_not_left_out(facts.infer, shapes)),
+            .and_then(|shapes| rows_not_left_out(facts.infer, shapes, facts.parameters)),
     ];
     all.into_iter().flatten().collect()
 }
@@ -254,6 +267,22 @@ fn chains_disagree(facts: &Facts<'_>) -> Option<Diagnostic> {
         false => format!("the chains of `{name}` never moved"),
     };
     let text = format!("R-hat must be at most 1.01, it is above for {above} of {all} quantities: {worst}");
+    if let Some(Swapped { names, count }) = facts.swapped {
+        let help = match names.as_slice() {
+            [vector] => format!("keep its elements in order: `{vector}: ordered({count})`"),
+            _ => format!(
+                "declare them as one vector in ascending order, such as `loc: ordered({count})`, with `loc[0]` and `loc[1]` in their places"
+            ),
+        };
+        return Some(
+            warning(&CHAINS_DISAGREE, facts, text)
+                .note(format!(
+                    "the chains agree about the values of {} in ascending order: these have swapped places (label switching)",
+                    named(names)
+                ))
+                .help(help),
+        );
+    }
     let diagnostic = warning(&CHAINS_DISAGREE, facts, text)
         .note("the chains have not mixed: no estimate is to be used yet")
         .help("run longer: more `warmup` and more `draws`")
@@ -422,8 +451,11 @@ fn acceptance_off(facts: &Facts<'_>) -> Option<Diagnostic> {
     Some(diagnostic)
 }
 
-/// A warning where rows have a Pareto shape that is too large.
-pub fn rows_not_left_out(infer: &str, shapes: Shapes) -> Option<Diagnostic> {
+/// Rows per parameter below which a row decides parameters of its own.
+const ROWS_EACH: usize = 3;
+
+/// A warning where rows of a model with this number of parameters have a Pareto shape that is too large.
+pub fn rows_not_left_out(infer: &str, shapes: Shapes, parameters: usize) -> Option<Diagnostic> {
     let Shapes { good, bad, very_bad } = shapes;
     if bad + very_bad == 0 {
         return None;
@@ -435,9 +467,17 @@ pub fn rows_not_left_out(infer: &str, shapes: Shapes) -> Option<Diagnostic> {
     );
     let diagnostic = about(&ROWS_NOT_LEFT_OUT, infer, &text)
         .note("`elpd_loo` is too optimistic")
-        .help("judge by test rows: `test = fraction(0.2)` in the data")
-        .help("where rows are outliers of a number, take a likelihood with heavier tails: `StudentT`");
-    Some(diagnostic)
+        .help("judge by test rows: `test = fraction(0.2)` in the data");
+    let rows = good + bad + very_bad;
+    Some(match parameters.saturating_mul(ROWS_EACH) < rows {
+        true => diagnostic
+            .help("where rows are outliers of a number, take a likelihood with heavier tails: `StudentT`"),
+        false => diagnostic
+            .note(format!(
+                "there are {parameters} parameters for {rows} rows: without the row that a parameter is known from, its posterior is another one"
+            ))
+            .help("give fewer parameters to the rows: one for a group of them, or a smaller network"),
+    })
 }
 
 /// The value with the largest positive excess: its chain, counted from 1, the value, and how many have an excess.

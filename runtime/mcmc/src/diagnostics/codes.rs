@@ -38,7 +38,8 @@ pub(super) static CHAINS_DISAGREE: Code = Code {
               Longer chains help where they drift slowly. Where every chain stays in a mode of its own, for example because \
               the hidden units of a network can be exchanged, weights will never agree; predictions may, and are what to look at. Where \
               neither the prior nor the data hold a site back (`Flat` weights of classes that a line separates), the posterior is \
-              improper and chains wander further off the longer they run.\n\n\
+              improper and chains wander further off the longer they run. Components of a mixture that can be exchanged swap places between chains (label switching): the chains \
+              agree about the values in ascending order, and `ordered(2)` as the type of the vector keeps them in order.\n\n\
               Wrong: `{ warmup = 100, draws = 100 }`.\n\nRight: `{ warmup = 1000, draws = 1000 }`.",
 };
 
@@ -86,6 +87,7 @@ pub(super) static ROWS_NOT_LEFT_OUT: Code = Code {
     explain: "PSIS-LOO estimates from draws given all rows how each row would be predicted from the others. The shape `k` of the \
               importance ratios' tail says whether that can be done: above `min(1 - 1 / log10(S), 0.7)` for `S` draws a row is so \
               influential that its estimate, and the sum, are too optimistic.\n\n\
+              Where there are as many parameters as rows, each row decides one of its own (an effect per row, a large network): without it the posterior is another one.\n\n\
               The row may be an outlier, or the model so flexible that the row alone decides some weights. Rows held out for \
               testing (`test = fraction(0.2)`) help, and for outliers of a number a likelihood with heavier tails. Classes that the \
               inputs separate almost perfectly give such rows too: their log likelihoods are near zero under most draws, and \

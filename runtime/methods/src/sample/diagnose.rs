@@ -10,7 +10,7 @@ use bnnc_inference::chains::Quantity;
 use bnnc_inference::chains::{Diagnosis, Sampled};
 use bnnc_inference::leave_one_out::LeftOut;
 use bnnc_mcmc::diagnostics::energy::Energies;
-use bnnc_mcmc::diagnostics::{Facts, advice};
+use bnnc_mcmc::diagnostics::{Facts, Summariser, Swapped, advice};
 use bnnc_mcmc::penalty::report::target;
 
 /// Diagnoses what sampling found.
@@ -58,6 +58,7 @@ pub fn diagnose(
     }
     let reports = sampling.noncentred.iter().filter_map(|at| infer.reports.get(*at));
     let noncentred: Vec<String> = reports.map(|report| report.name.clone()).collect();
+    let swapped = swapped(infer, quantities);
     found.warnings = advice(&Facts {
         infer: &infer.name,
         transition: &sampling.transition,
@@ -74,8 +75,81 @@ pub fn diagnose(
         noncentred: &noncentred,
         jumps: &sampling.jumps,
         centred: &sampling.centred,
+        swapped: swapped.as_ref(),
+        parameters: infer.cost.parameters,
     });
     Ok(found)
+}
+
+/// An R-hat above this is that of chains in different modes, and one below the other that of chains that agree.
+const APART: f64 = 1.2;
+const TOGETHER: f64 = 1.05;
+
+/// Elements of a vector that are compared in ascending order, at most.
+const COMPONENTS: usize = 10;
+
+/// The elements of a vector, or two numbers, about which the chains disagree as they are, but agree in ascending order. Nothing where draws are on disk alone.
+fn swapped(infer: &Infer, quantities: &[Quantity]) -> Option<Swapped> {
+    let apart = |quantity: &&Quantity| {
+        !quantity.chains.is_empty() && quantity.element.is_some() && quantity.summary.rhat > APART
+    };
+    let apart: Vec<&Quantity> = quantities.iter().filter(apart).collect();
+    let site = |quantity: &Quantity| quantity.element.map(|(site, _)| site);
+    let of = |at: usize| -> Vec<&Quantity> {
+        quantities
+            .iter()
+            .filter(|quantity| site(quantity) == Some(at))
+            .collect()
+    };
+    let mut vectors: Vec<usize> = apart.iter().filter_map(|quantity| site(quantity)).collect();
+    vectors.dedup();
+    for at in vectors {
+        let own = of(at);
+        if (2..=COMPONENTS).contains(&own.len()) && agree_in_order(&own) {
+            return Some(Swapped {
+                names: vec![infer.reports[at].name.clone()],
+                count: own.len(),
+            });
+        }
+    }
+    let numbers: Vec<&Quantity> = apart
+        .into_iter()
+        .filter(|quantity| site(quantity).is_some_and(|at| of(at).len() == 1))
+        .collect();
+    let mut pairs = numbers
+        .iter()
+        .take(COMPONENTS)
+        .enumerate()
+        .flat_map(|(at, one)| numbers[..at].iter().map(move |other| [*other, *one]));
+    pairs.find(|pair| agree_in_order(pair)).map(|pair| Swapped {
+        names: pair.iter().map(|quantity| quantity.name.clone()).collect(),
+        count: 2,
+    })
+}
+
+/// Whether the chains agree about quantities when each draw of them is sorted.
+fn agree_in_order(quantities: &[&Quantity]) -> bool {
+    let mut sorted: Vec<Vec<Vec<f64>>> = quantities
+        .iter()
+        .map(|quantity| quantity.chains.clone())
+        .collect();
+    let mut draw = vec![0.0; quantities.len()];
+    for chain in 0..quantities[0].chains.len() {
+        for number in 0..quantities[0].chains[chain].len() {
+            for (value, quantity) in draw.iter_mut().zip(quantities) {
+                *value = quantity.chains[chain][number];
+            }
+            draw.sort_unstable_by(f64::total_cmp);
+            for (value, column) in draw.iter().zip(&mut sorted) {
+                column[chain][number] = *value;
+            }
+        }
+    }
+    let mut summariser = Summariser::default();
+    sorted.iter().all(|chains| {
+        let chains: Vec<&[f64]> = chains.iter().map(Vec::as_slice).collect();
+        summariser.summary(&chains).rhat < TOGETHER
+    })
 }
 
 fn means(sampled: &Sampled) -> Result<Vec<(&'static str, Vec<f64>)>, Diagnostic> {
