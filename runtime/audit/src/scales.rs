@@ -1,10 +1,11 @@
 //! Whether the inputs of a model are of a scale that priors, starts and steps of size one fit.
 
-use bnnc_abi::data::Elements;
-use bnnc_abi::manifest::{Binding, DataSource, Infer};
-use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::codes;
 use bnnc_core::feed;
+use bnnc_inference::outcome::Outcome;
+use bnnc_abi::data::Elements;
+use bnnc_abi::manifest::{Binding, DataSource, Infer, OutputKind};
+use bnnc_base::diagnostic::Diagnostic;
 use bnnc_data::Dataset;
 use std::borrow::Cow;
 
@@ -46,6 +47,48 @@ pub fn warning(infer: &Infer, dataset: &Dataset) -> Option<Diagnostic> {
         (_, true) => Some(codes::large_input(&infer.data, &largest.name, largest.size)),
         (false, false) => None,
     }
+}
+
+/// An R-hat above this is that of chains that are stuck.
+const STUCK: f64 = 1.05;
+
+/// Chains find outputs below this size from starts of size one: at a million none of three models failed, at a billion two did.
+const FAR_OUTPUT: f64 = 1e6;
+
+/// The warnings about chains that are stuck where an input with a name of its own, or an output, is large: their starts are too far away.
+pub fn stuck(infer: &Infer, outcome: &Outcome) -> Vec<Diagnostic> {
+    let quantities = outcome
+        .diagnosis
+        .iter()
+        .flat_map(|diagnosis| &diagnosis.quantities);
+    let is_stuck = quantities.into_iter().any(|(_, summary)| summary.rhat > STUCK);
+    if !is_stuck || infer.start.is_some() {
+        return Vec::new();
+    }
+    let dataset = &outcome.dataset;
+    let inputs = scales(infer, dataset).into_iter();
+    let inputs = inputs
+        .filter(|scale| !scale.is_element && scale.size > FACTOR)
+        .map(|scale| codes::training::stuck_by_input(&infer.name, &infer.data, &scale.name, scale.size));
+    let outputs = infer
+        .outputs
+        .iter()
+        .filter(|output| output.kind == OutputKind::Real);
+    let outputs = outputs.filter_map(|output| {
+        let binding = infer
+            .bindings
+            .iter()
+            .find(|binding| binding.port == output.name)?;
+        let of_output = of_binding(binding, dataset);
+        let scale = of_output.iter().find(|scale| scale.size > FAR_OUTPUT)?;
+        Some(codes::training::stuck_by_output(
+            &infer.name,
+            &infer.data,
+            &output.name,
+            scale.size,
+        ))
+    });
+    inputs.chain(outputs).collect()
 }
 
 /// An input this many standard deviations from zero makes those of its weight and the intercept that many times too small under independent families.

@@ -237,7 +237,8 @@ impl Run<'_> {
 
     /// The warnings about a result that contradicts its model.
     fn judged(&self, infer: &Infer, outcome: &Outcome) -> Result<Vec<Diagnostic>, Stop> {
-        let mut warnings = bnnc_audit::conflicts(infer, outcome);
+        let mut warnings = scales::stuck(infer, outcome);
+        warnings.extend(bnnc_audit::conflicts(infer, outcome));
         if let Some(last) = outcome.splits.last() {
             warnings.extend(bnnc_audit::unbounded(
                 infer,

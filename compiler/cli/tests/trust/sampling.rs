@@ -227,3 +227,32 @@ infer fit = nuts(Groups, rows)
         assert!((mean - centre).abs() < 0.2, "{name} {mean}");
     }
 }
+
+/// Counts that depend on a height in centimetres, and values around a billion.
+const FAR: &str = r#"
+data counts = csv("counts.csv") { inputs = [height], target = n OPTIONS }
+model Counts(height: real) -> n: count {
+  a ~ Normal(0, 10)
+  b ~ Normal(0, 1)
+  n ~ Poisson(log_rate = a + b * height)
+}
+infer fit = nuts(Counts, counts)
+"#;
+
+#[test]
+fn chains_that_a_raw_input_keeps_apart_name_it() {
+    let row = |i: i32| {
+        let height = 150.0 + f64::from(i * 37 % 401) / 10.0;
+        format!("{height},{}\n", (9.0 + 0.02 * (height - 170.0)).exp().round())
+    };
+    let rows: String = (0..100).map(row).collect();
+    let trial = Trial::new().file("counts.csv", format!("height,n\n{rows}"));
+    let trial = trial.program(&FAR.replace("OPTIONS", ""));
+    trial.bnnc("run", &[]).assert_warning(
+        "E0536",
+        &["`fit` are stuck", "`height`", "standardise = [inputs]"],
+    );
+    // The advice is right: the slope in one centimetre is 0.02.
+    let trial = trial.program(&FAR.replace("OPTIONS", ", standardise = [inputs]"));
+    trial.bnnc("run", &[]).assert_silent();
+}

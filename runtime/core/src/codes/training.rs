@@ -182,11 +182,11 @@ pub fn restarts_differ(infer: &str, count: usize, (best, worst): (f64, f64), row
 
 pub(super) static INPUT_SCALES: Code = Code {
     id: "E0536",
-    title: "inputs of very different or very large scale",
+    title: "inputs or outputs of very different or very large scale",
     explain: "Priors such as `Normal(0, 1)`, random starts and the steps of optimisers and samplers are of size one. Where the standard deviations of the inputs \
               of a model differ by more than a hundredfold, or an input is above one hundred in its root mean square, the weights that are right differ by as \
               much, and training and sampling are slow or end in a bad optimum. Where all values of an input are below 0.001, priors of size one leave \
-              it without an effect. Columns that have their least or largest value in nine of ten rows are not \
+              it without an effect. Chains whose starts are too far away are stuck and disagree: there an input with a name of its own, such as `height: real`, and an output above a million are looked at too. Columns that have their least or largest value in nine of ten rows are not \
               looked at.\n\nWrong: `data d = csv(\"d.csv\")` with a column in millimetres beside one in kilometres.\n\nRight: `data d = csv(\"d.csv\") { \
               standardise = [inputs] }`, or `scale = 1 / 255` for the bytes of images.",
 };
@@ -239,6 +239,28 @@ pub fn large_input(data: &str, column: &str, size: f64) -> Diagnostic {
 pub fn small_input(data: &str, column: &str, size: f64) -> Diagnostic {
     let text = format!("the input `{column}` of `{data}` is small: its root mean square is {size:.3e}");
     warning(&INPUT_SCALES, text).help(standardise(data))
+}
+
+/// A warning: chains are stuck, and an input of this root mean square is the likely cause.
+pub fn stuck_by_input(infer: &str, data: &str, column: &str, size: f64) -> Diagnostic {
+    let text = format!(
+        "the chains of `{infer}` are stuck, and the input `{column}` of `{data}` is large: its root mean square is {}",
+        short(size)
+    );
+    warning(&INPUT_SCALES, text)
+        .note("chains start where parameters are of size one, far from the parameters that such an input asks for")
+        .help(standardise(data))
+        .help("or start from a point estimate: `infer best = map(..)` and `start = best, jitter = 0.1`")
+}
+
+/// A warning: chains are stuck, and an output of this root mean square is the likely cause.
+pub fn stuck_by_output(infer: &str, data: &str, output: &str, size: f64) -> Diagnostic {
+    let text = format!(
+        "the chains of `{infer}` are stuck, and the output `{output}` of `{data}` is large: its root mean square is {size:.3e}"
+    );
+    warning(&INPUT_SCALES, text)
+        .note("chains start where parameters are of size one, far from the parameters that such an output asks for")
+        .help(format!("write `standardise = [inputs, target]` in the options of `{data}`"))
 }
 
 fn standardise(data: &str) -> String {
