@@ -9,7 +9,7 @@ use bnnc_abi::names::{LabelSource, Labels, Names};
 use bnnc_base::shape::Dim as Size;
 use bnnc_hir::dims::{Atom, Dim};
 use bnnc_hir::elaborate::bind::Bound;
-use bnnc_hir::tree::{Expr, ExprKind, Local, LocalKind, ModelItem};
+use bnnc_hir::tree::{Expr, ExprKind, Local, LocalKind, ModelItem, Module, Sample, Stmt};
 use bnnc_hir::types::{Elem, Ty};
 use bnnc_hir::walk;
 use bnnc_rewrite::density::Densities;
@@ -78,10 +78,29 @@ fn declared(model: &ModelItem, schema: &Schema, bound: &Bound) -> Names {
 }
 
 /// Says of an output what depends on it, other outputs and its own elements, and whether its variance is infinite.
-pub fn relate(output: &mut Output, densities: &Densities, model: &ModelItem) {
+pub fn relate(output: &mut Output, densities: &Densities, (model, module): (&ModelItem, &Module)) {
     output.given = densities.is_given(&output.name);
     output.series = is_series(model, &output.name);
+    output.joint = is_joint(model, module, &output.name);
     output.infinite_variance = densities.has_infinite_variance(&output.name);
+    output.infinite_below = densities.infinite_below(&output.name);
+}
+
+/// Returns whether a model gives all elements of an output one distribution: `y ~ MultivariateNormal(..)`.
+fn is_joint(model: &ModelItem, module: &Module, output: &str) -> bool {
+    let is_vector = |sample: &Sample| match &sample.dist.kind {
+        ExprKind::MakeDist(dist, _) => {
+            let on = &module.dists[*dist].on;
+            sample.index.is_none() && matches!(on, Ty::Tensor(_, dims) if !dims.is_empty())
+        }
+        _ => false,
+    };
+    let is_own = |sample: &Sample| *model.locals[sample.local].name == *output;
+    let mut samples = model.body.iter().filter_map(|stmt| match stmt {
+        Stmt::Sample(sample) => Some(sample),
+        Stmt::Let(..) | Stmt::For { .. } | Stmt::Return(_) => None,
+    });
+    samples.any(|sample| is_own(sample) && is_vector(sample))
 }
 
 /// Returns whether a model reads one of its outputs: `y[t] ~ Normal(b * y[t - 1], s)`.

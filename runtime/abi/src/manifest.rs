@@ -149,6 +149,9 @@ pub struct Output {
     pub given: bool,
     /// Whether its elements depend on each other: the program reads it where it says how it is distributed.
     pub series: bool,
+    /// Whether its elements have one distribution together, such as `MultivariateNormal`: those of one example tell of each other, given the parameters.
+    #[serde(default)]
+    pub joint: bool,
     /// Whether its distribution has an infinite variance, whatever the parameters: draws have a standard deviation that says nothing.
     #[serde(default)]
     pub infinite_variance: bool,

@@ -139,6 +139,7 @@ fn built(seed: u64) -> Built {
             kind: OutputKind::Classes(4),
             given: false,
             series: false,
+            joint: false,
             infinite_variance: false,
         }],
         names: Names {

@@ -58,8 +58,11 @@ impl<'a> Scorer<'a> {
         if let Some((scores, width)) = &mut self.together {
             scores.add_log_likelihood_of(Draws::new(&predictive.log_likelihood, range.len()), *width);
         }
+        let is_whole = self.infer.examples(2) == 1;
         for ((output, scores), said) in self.each.iter_mut().zip(predictive.each()) {
-            scores.add(range.clone(), said, output);
+            // Elements of one example depend on each other: the mean of one, given the parameters alone, does not predict it from the others.
+            let is_prior = is_whole && output.joint;
+            scores.add(range.clone(), said, (output, is_prior));
         }
     }
 
@@ -134,7 +137,7 @@ impl Scores {
         }
     }
 
-    fn add(&mut self, range: Range<usize>, said: &Predictive, output: &Output) {
+    fn add(&mut self, range: Range<usize>, said: &Predictive, (output, is_prior): (&Output, bool)) {
         let known = Some(&said.log_likelihood).filter(|values| !values.is_empty());
         let log_likelihood = known.map(|values| Draws::new(values, range.len()));
         match self {
@@ -157,8 +160,9 @@ impl Scores {
                 }
                 let targets = &targets[range.start * *width..range.end * *width];
                 // A series whose first elements are given has predictions for the others only: they have no metrics.
-                let complete =
-                    |values: &[f64]| !values.is_empty() && values.len().is_multiple_of(targets.len().max(1));
+                let complete = |values: &[f64]| {
+                    !is_prior && !values.is_empty() && values.len().is_multiple_of(targets.len().max(1))
+                };
                 if complete(&said.mean) {
                     scores.add_mean(Draws::new(&said.mean, targets.len()), targets);
                 }

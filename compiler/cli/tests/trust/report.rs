@@ -491,3 +491,30 @@ fn approximations_write_their_draws() {
         assert_eq!(shape("observed_data/y"), serde_json::json!([30]), "{method}");
     }
 }
+
+/// Forty points of a wave under a Gaussian process. Given the hyperparameters the mean of every point is zero: an error of that mean is the scale of the data, 0.7, not that of the curve.
+#[test]
+fn a_process_over_whole_columns_has_the_metrics_of_its_density_alone() {
+    let row = |i: i32| {
+        let x = f64::from(i) / 5.0;
+        format!("{x},{}\n", x.sin() + 0.1 * (f64::from(i * 7 % 11) / 5.0 - 1.0))
+    };
+    let rows: String = (0..40).map(row).collect();
+    let program = r#"
+data rows = csv("rows.csv") { target = y }
+model Process(x: real[n])() -> y: real[n] {
+  length: positive ~ LogNormal(0, 1)
+  noise: positive  ~ HalfNormal(1)
+  k = [[exp(-(x[i] - x[j]) ^ 2 / (2 * length ^ 2)) for j in 0..n] for i in 0..n]
+  y ~ MultivariateNormal(zeros(n), cholesky(k + diag(repeat(noise ^ 2 + 1e-6, n))))
+}
+infer fit = map(Process, rows) { steps = 50 }
+"#;
+    let trial = Trial::new()
+        .file("rows.csv", format!("x,y\n{rows}"))
+        .program(program);
+    let result = trial.result(&[]);
+    let metrics = result["infer"]["fit"]["metrics"].as_object().expect("an object");
+    let names: Vec<&str> = metrics.keys().map(String::as_str).collect();
+    assert_eq!(names, ["log_likelihood"]);
+}

@@ -271,6 +271,7 @@ impl<'a> Binder<'a> {
             kind: OutputKind::Real,
             given: false,
             series: false,
+            joint: false,
             infinite_variance: false,
         });
         self.field(binding, field);
