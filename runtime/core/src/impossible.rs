@@ -6,14 +6,14 @@ use super::states::Values;
 use bnnc_abi::manifest::Infer;
 use bnnc_data::Dataset;
 
-/// Returns a note that names the first row whose likelihood at the start is zero or not a number, `None` where there is none.
+/// Returns a note that names the first row whose likelihood at some parameters is zero or not a number, `None` where there is none; `begin` names the parameters: "where the attempts begin".
 ///
 /// # Errors
 /// A limit of the machine, or the user's wish to stop.
 pub fn note(
     infer: &Infer,
     dataset: &Dataset,
-    start: &Values,
+    (start, begin): (&Values, &str),
     context: &Context,
 ) -> Result<Option<String>, Stop> {
     let mut predictor = Predictor::new(infer, &dataset.train, dataset, 1, context)?;
@@ -54,7 +54,7 @@ pub fn note(
     let all = dataset.train.count;
     let path = path.display();
     Ok(Some(format!(
-        "where the attempts begin the likelihood of {count} of {all} rows is {what}, first that of row {place} of {path}{values}"
+        "{begin} the likelihood of {count} of {all} rows is {what}, first that of row {place} of {path}{values}"
     )))
 }
 

@@ -65,7 +65,8 @@ pub fn sample(
     };
     let mut chains = match chains.run() {
         Err(Stop::Diagnostics(found)) => {
-            let note = impossible::note(infer, dataset, &start, context)?;
+            let begin = (&start, "where the attempts begin");
+            let note = impossible::note(infer, dataset, begin, context)?;
             return Err(Stop::Diagnostics(codes::with_impossible_rows(found, note)));
         }
         run => run?,

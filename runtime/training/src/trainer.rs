@@ -3,19 +3,20 @@
 use super::history::{Curve, History};
 use super::windows::Windows;
 use super::{Fitted, Task, Watch};
-use crate::convergence::material;
-use crate::step::{Stepper, Terms, kl_weight, training};
-use bnnc_abi::manifest::{KlWeight, Train};
-use bnnc_base::fault::Fault;
 use bnnc_core::checkpoint::TrainingFile;
 use bnnc_core::codes;
 use bnnc_core::context::Stop;
 use bnnc_core::feed::{Feed, examples};
+use bnnc_core::impossible;
 use bnnc_core::ports;
 use bnnc_core::predict::Predictor;
 use bnnc_core::progress::Progress;
 use bnnc_core::rows;
 use bnnc_core::states::Values;
+use crate::convergence::material;
+use crate::step::{Stepper, Terms, kl_weight, training};
+use bnnc_abi::manifest::{KlWeight, Train};
+use bnnc_base::fault::Fault;
 use bnnc_math::philox;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -314,7 +315,7 @@ impl<'a, 'w> Trainer<'a, 'w> {
         let loss = position.of_epoch.mean();
         if !loss.is_finite() {
             self.file.forget()?;
-            return Err(codes::training_diverged(&self.task.infer.name, position.epoch, loss).into());
+            return Err(self.diverged(loss));
         }
         (position.loss, position.of_epoch) = (loss, Sum::default());
         position.epoch += 1;
@@ -323,6 +324,28 @@ impl<'a, 'w> Trainer<'a, 'w> {
             watch.epoch(position.epoch, &mut self.stepper.machine)?;
         }
         self.validate()
+    }
+
+    /// Why a training ends whose loss is this, with the first row that has no likelihood at the last parameters that are known to have a loss, or at the start.
+    fn diverged(&self, loss: f64) -> Stop {
+        let Task {
+            infer,
+            dataset,
+            context,
+            ..
+        } = *self.task;
+        let error = codes::training_diverged(&infer.name, self.position.epoch, loss);
+        let values = self.position.windows.as_ref().map(Windows::values);
+        let begin = match self.position.epoch {
+            0 => "at the start",
+            _ => "at the last parameters with a finite loss",
+        };
+        let note = values.map(|values| impossible::note(infer, dataset, (values, begin), context));
+        match note {
+            Some(Ok(Some(note))) => error.note(note).into(),
+            // A row is a help, not the failure.
+            Some(Ok(None) | Err(_)) | None => error.into(),
+        }
     }
 
     /// Scores the validation rows; ends the training where patience is over.

@@ -129,6 +129,11 @@ impl Windows {
         Ok(())
     }
 
+    /// The parameters at the end of the best window so far; before one has ended, those at the start.
+    pub fn values(&self) -> &Values {
+        &self.values
+    }
+
     /// The best window and its parameters, where the last one is worse than noise explains and by more than `least`.
     pub fn worsened(self, least: f64) -> Option<(Worsened, Values)> {
         let best = self.best?;

@@ -254,3 +254,28 @@ fn a_prior_with_ends_bounds_the_parameter() {
     let output = model("map(M, d)").bnnc("run", &[]);
     assert_eq!(output.status, 0, "{}", output.stderr);
 }
+
+/// Half the square of 1.2e29 is above the largest number in single precision, 3.4e38.
+#[test]
+fn a_row_that_overflows_is_named() {
+    let rows: String = (0..30)
+        .map(|i| format!("{i},{}\n", if i == 7 { 1.2e29 } else { 2.0 * f64::from(i) }))
+        .collect();
+    let program = r#"
+data rows = csv("rows.csv") { target = y }
+model Line(x: real) -> y: real {
+  a ~ Normal(0, 10)
+  b ~ Normal(0, 10)
+  y ~ Normal(a + b * x, 1)
+}
+infer fit = map(Line, rows)
+"#;
+    let trial = Trial::new()
+        .file("rows.csv", format!("x,y\n{rows}"))
+        .program(program);
+    trial.bnnc("run", &[]).assert_error(
+        "E0501",
+        1,
+        &["1 of 30 rows", "row 9 of", "rows.csv", "`y` is 120000000000000"],
+    );
+}
