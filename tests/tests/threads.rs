@@ -119,6 +119,7 @@ fn restarts_of_every_method() {
         ("dropout(Net, yacht)", "restarts = 3", 3),
         ("swag(Net, yacht)", "restarts = 3, covariance = diagonal", 3),
         ("ensemble(Net, yacht)", "restarts = 2, members = 2", 4),
+        ("ensemble(Net, yacht)", "members = 5", 5),
         ("laplace(Net, yacht)", "restarts = 3", 3),
         ("laplace(Net, yacht)", "restarts = 2, online = true", 2),
     ] {

@@ -4,36 +4,89 @@ pub mod method;
 
 use bnnc_abi::iterates::Ensemble;
 use bnnc_abi::manifest::Infer;
-use bnnc_core::context::{Context, Stop};
-use bnnc_core::states::Values;
-use bnnc_training::history::{Curve, History};
-use bnnc_training::iterates::{Collected, Trained, moved};
-use bnnc_training::start::Starts;
-use bnnc_training::{Fitted, Task, maximum, restarts, train};
-use std::sync::Arc;
+use bnnc_kernels::pool::Pool;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The seed of a member; `map` with this seed finds the same.
 pub fn seed_of(seed: u64, member: usize) -> u64 {
     restarts::seed_of(seed, "member", member)
 }
 
-/// Several trainings from different starts.
+/// The members that are trained at a time, at most.
+pub fn at_once(ensemble: &Ensemble) -> usize {
+    ensemble.options.members.clamp(1, restarts::AT_ONCE)
+}
+
+/// A member with its number.
+type Numbered = (usize, Fitted);
+
+/// The members that were trained, and why others were not.
+#[derive(Default)]
+struct Members {
+    found: Vec<Numbered>,
+    interrupted: bool,
+    /// The first that failed.
+    failed: Option<(usize, Stop)>,
+}
+
+/// Several trainings from different starts, on the threads of the machine. Each is a function of its own seed, so that the result does not depend on which of them ends first.
 fn members(task: &Task<'_>, ensemble: &Ensemble, starts: &Starts<'_>) -> Result<Collected, Stop> {
-    let mut found: Vec<Fitted> = Vec::new();
-    let mut interrupted = false;
-    for member in 0..ensemble.options.members {
-        let Some(fitted) = one_member(task, member, starts)? else {
-            interrupted = true;
-            break;
-        };
-        interrupted = fitted.interrupted;
-        // A member that was trained for a part of its epochs is not like the others, but better than nothing.
-        if !interrupted || found.is_empty() {
-            found.push(fitted);
+    let count = ensemble.options.members;
+    let workers = task.context.pool.threads().clamp(1, at_once(ensemble));
+    let next = AtomicUsize::new(0);
+    let all: Mutex<Members> = Mutex::default();
+    let work = |pool: &Arc<Pool>, progress: bool| {
+        loop {
+            let member = next.fetch_add(1, Ordering::Relaxed);
+            if member >= count {
+                return;
+            }
+            let context = Context {
+                pool: pool.clone(),
+                progress,
+                ..task.context.clone()
+            };
+            let own = Task {
+                context: &context,
+                ..*task
+            };
+            let trained = one_member(&own, member, starts, count > 1);
+            let mut all = all.lock().unwrap_or_else(PoisonError::into_inner);
+            match trained {
+                Ok(Some(fitted)) => {
+                    all.interrupted |= fitted.interrupted;
+                    all.found.push((member, fitted));
+                }
+                Ok(None) => all.interrupted = true,
+                Err(stop) => {
+                    // Those before it go on: which failure is the first does not depend on the threads.
+                    next.store(count, Ordering::Relaxed);
+                    if all.failed.as_ref().is_none_or(|(first, _)| member < *first) {
+                        all.failed = Some((member, stop));
+                    }
+                }
+            }
         }
-        if interrupted {
-            break;
-        }
+    };
+    match workers {
+        1 => work(&task.context.pool, task.context.progress),
+        _ => restarts::on_threads(task.context, workers, &work),
+    }
+    let Members {
+        mut found,
+        interrupted,
+        failed,
+    } = all.into_inner().unwrap_or_else(PoisonError::into_inner);
+    if let Some((_, stop)) = failed {
+        return Err(stop);
+    }
+    found.sort_by_key(|(member, _)| *member);
+    // A member that was trained for a part of its epochs is not like the others, but better than nothing.
+    let is_whole = |(_, fitted): &Numbered| !fitted.interrupted;
+    match found.iter().any(is_whole) {
+        true => found.retain(is_whole),
+        false => found.truncate(1),
     }
     match found.is_empty() {
         true => Err(Stop::Interrupted),
@@ -47,8 +100,13 @@ fn members(task: &Task<'_>, ensemble: &Ensemble, starts: &Starts<'_>) -> Result<
     }
 }
 
-/// One member, or that of an earlier run that is continued; nothing where the user wants an end before it begins.
-fn one_member(task: &Task<'_>, member: usize, starts: &Starts<'_>) -> Result<Option<Fitted>, Stop> {
+/// One member, or that of an earlier run that is continued; nothing where the user wants an end before it begins. Beside others it runs its restarts in turn.
+fn one_member(
+    task: &Task<'_>,
+    member: usize,
+    starts: &Starts<'_>,
+    is_beside_others: bool,
+) -> Result<Option<Fitted>, Stop> {
     let name = format!("{}-member{member}", task.infer.name);
     let checkpoint = &task.context.checkpoint;
     if let Some(kept) = checkpoint.kept(&name, task.split) {
@@ -66,9 +124,11 @@ fn one_member(task: &Task<'_>, member: usize, starts: &Starts<'_>) -> Result<Opt
         context: &context,
         ..*task
     };
-    let (fitted, ()) = restarts::best(&own, &|task| {
-        Ok((train(task, starts.of_task(task, member), None)?, ()))
-    })?;
+    let one = |task: &Task<'_>| Ok((train(task, starts.of_task(task, member), None)?, ()));
+    let (fitted, ()) = match is_beside_others {
+        true => restarts::in_turn(&own, &one)?,
+        false => restarts::best(&own, &one)?,
+    };
     if !fitted.interrupted {
         checkpoint.keep(&name, task.split, &fitted)?;
     }
@@ -79,12 +139,13 @@ fn one_member(task: &Task<'_>, member: usize, starts: &Starts<'_>) -> Result<Opt
 fn together(
     infer: &Infer,
     ensemble: &Ensemble,
-    found: Vec<Fitted>,
+    found: Vec<Numbered>,
     interrupted: bool,
     seed: u64,
 ) -> Collected {
-    let trained = |(member, fitted): (usize, &Fitted)| Trained::of(fitted, seed_of(seed, member));
-    let trainings: Vec<Trained> = found.iter().enumerate().map(trained).collect();
+    let trained = |(member, fitted): &Numbered| Trained::of(fitted, seed_of(seed, *member));
+    let trainings: Vec<Trained> = found.iter().map(trained).collect();
+    let found: Vec<Fitted> = found.into_iter().map(|(_, fitted)| fitted).collect();
     let members: Vec<Arc<Values>> = found.iter().map(|fitted| fitted.values.clone()).collect();
     let mean = members[0].clone();
     let mut values = mean.as_ref().clone();

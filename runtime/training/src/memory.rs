@@ -13,6 +13,13 @@ pub fn training((infer, train): (&Infer, &Train), schema: &Schema, rows: usize, 
     one.saturating_mul(runs).saturating_add(results)
 }
 
+/// The bytes of a number of trainings at a time, each of which runs its restarts in turn: as [`one`].
+pub fn at_a_time((infer, train): (&Infer, &Train), schema: &Schema, rows: usize, count: usize) -> u64 {
+    let results = (restarts::kept(&train.options) as u64).saturating_mul(parameters(infer));
+    let one = one((infer, train), schema, rows, false);
+    one.saturating_add(results).saturating_mul(count as u64)
+}
+
 /// The bytes of the training machine with what surrounds it. No best parameters are kept where the iterates have a use of their own (`is_observed`).
 pub fn one((infer, train): (&Infer, &Train), schema: &Schema, rows: usize, is_observed: bool) -> u64 {
     let options = &train.options;

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 /// The most trainings that run at a time: each has a machine of its own, and the memory that a run needs is known without its threads.
-const AT_ONCE: usize = 8;
+pub const AT_ONCE: usize = 8;
 
 /// One of several trainings.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -79,23 +79,29 @@ pub fn best<T: Serialize + DeserializeOwned + Send>(
         return in_turn(task, one);
     }
     let runs = Runs::new(task, one, options.restarts);
+    on_threads(task.context, workers, &|pool, progress| runs.work(pool, progress));
+    runs.finish()
+}
+
+/// Does work on a number of threads at a time, each of which has a part of the context's threads as a pool; one of them may show its progress.
+pub fn on_threads(context: &Context, workers: usize, work: &(dyn Fn(&Arc<Pool>, bool) + Sync)) {
+    let threads = context.pool.threads().max(1);
     let own = || Arc::new(Pool::new(threads / workers));
     thread::scope(|scope| {
-        // Where the system gives no more threads, those that there are run all trainings.
+        // Where the system gives no more threads, those that there are do all of the work.
         let start = |_| {
             let worker = thread::Builder::new();
-            worker.spawn_scoped(scope, || runs.work(&own(), false)).ok()
+            worker.spawn_scoped(scope, || work(&own(), false)).ok()
         };
         let handles: Vec<_> = (1..workers).map_while(start).collect();
         // One line of progress is shown.
-        runs.work(&own(), task.context.progress);
+        work(&own(), context.progress);
         for handle in handles {
             if let Err(payload) = handle.join() {
                 std::panic::resume_unwind(payload);
             }
         }
     });
-    runs.finish()
 }
 
 /// As [`best`], one training after the other.

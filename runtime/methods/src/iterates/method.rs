@@ -1,11 +1,6 @@
 //! `swag` and `ensemble` as methods.
 
-use super::members;
-use bnnc_abi::code::Artifact;
-use bnnc_abi::iterates::{Ensemble, Swag};
-use bnnc_abi::manifest::Infer;
-use bnnc_base::diagnostic::Diagnostic;
-use bnnc_base::shape::Sizes;
+use super::{at_once, members};
 use bnnc_core::codes;
 use bnnc_core::context::Stop;
 use bnnc_core::predict::{held, predictive_draws};
@@ -13,6 +8,12 @@ use bnnc_core::states::Values;
 use bnnc_inference::method::{Extent, Given, Method, Saved, few_draws, predicting_draws};
 use bnnc_inference::posterior::Found;
 use bnnc_training::iterates::{Collected, draws_of, iterated, memory};
+use bnnc_training::memory::{at_a_time, training};
+use bnnc_abi::code::Artifact;
+use bnnc_abi::iterates::{Ensemble, Swag};
+use bnnc_abi::manifest::Infer;
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::shape::Sizes;
 use bnnc_training::memory::training;
 use std::sync::Arc;
 
@@ -137,7 +138,12 @@ impl Method for Ensembles<'_> {
 
     fn finding(&self, extent: &Extent<'_>) -> u64 {
         let Ensembles { infer, ensemble } = *self;
-        let training = training((infer, &ensemble.train), extent.schema, extent.rows, false);
+        let trains = (infer, &ensemble.train);
+        let training = match ensemble.options.members {
+            0 | 1 => training(trains, extent.schema, extent.rows, false),
+            // Members run at a time, and the restarts of each in turn.
+            _ => at_a_time(trains, extent.schema, extent.rows, at_once(ensemble)),
+        };
         let meanwhile = memory::numbers(infer, &ensemble.moved, ensemble.options.members);
         meanwhile + training.max(self.held(extent.rows, extent.planned))
     }
