@@ -165,6 +165,7 @@ fn together(
         trainings,
         iterates: (0, 0),
         breadth: None,
+        narrowest: None,
     }
 }
 

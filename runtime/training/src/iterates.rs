@@ -42,6 +42,9 @@ pub struct Collected {
     /// How broad a Gaussian over iterates is, as a factor on the variances of the posterior; none where it is not known.
     #[serde(default)]
     pub breadth: Option<f64>,
+    /// The parameter that is narrowest beside the posterior, with a bound on that factor of its own.
+    #[serde(default)]
+    pub narrowest: Option<(String, f64)>,
 }
 
 /// How one training went.
@@ -73,6 +76,7 @@ impl Collected {
             trainings: Vec::new(),
             iterates: (0, 0),
             breadth: None,
+            narrowest: None,
         }
     }
 }
@@ -171,7 +175,8 @@ pub fn iterated(task: &Task<'_>, swag: &Swag, starts: &Starts<'_>) -> Result<Col
             Some(_) => Vec::new(),
         },
         iterates: (count, all.moments.rank()),
-        breadth,
+        breadth: breadth.as_ref().map(|breadth| breadth.all),
+        narrowest: breadth.and_then(|breadth| breadth.narrowest),
         fitted,
     })
 }

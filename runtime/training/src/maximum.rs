@@ -24,6 +24,7 @@ use bnnc_core::ports;
 use bnnc_core::states::Values;
 use bnnc_kernels::executor::Machine;
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 /// The most values of the loss that a descent takes, and the fewest that show something: five times the steps after which it may have settled.
 const MOST: usize = 200;
@@ -45,6 +46,9 @@ const PER_ROW: f64 = 1e-3;
 /// Draws that show how broad a distribution is: to a fifth in one dimension.
 const MIRRORED: usize = 50;
 
+/// Draws that the variance of a parameter is known from: to a seventh.
+const SQUARES: usize = 100;
+
 /// The part of that below which a fall is nothing.
 const NOTHING: f64 = 0.01;
 
@@ -60,6 +64,15 @@ pub struct Runaway {
     pub from: f64,
     /// Its value where the descent from there ended.
     pub to: f64,
+}
+
+/// How broad draws around a point are, as factors on the variances of a Gaussian posterior there.
+#[derive(Clone, Debug)]
+pub struct Breadth {
+    /// The mean over all parameters.
+    pub all: f64,
+    /// The parameter with the least, and a bound on its factor; nothing where that was not afforded.
+    pub narrowest: Option<(String, f64)>,
 }
 
 /// A descent from the end of a training.
@@ -133,7 +146,7 @@ pub fn breadth(
     task: &Task<'_>,
     centre: &Values,
     (draws, count): (&Values, usize),
-) -> Result<Option<f64>, Stop> {
+) -> Result<Option<Breadth>, Stop> {
     let train = training(task.infer)?;
     let Some(gradient) = train.gradient.as_ref().filter(|_| !train.has_noise) else {
         return Ok(None);
@@ -161,11 +174,109 @@ pub fn breadth(
         }
     }
     let breadth = rise / (pairs * centre.len().max(1)) as f64;
-    Ok(Some(if breadth.is_finite() {
-        breadth
-    } else {
-        f64::INFINITY
+    let limit = (count, evaluations / 2);
+    Ok(Some(Breadth {
+        all: if breadth.is_finite() {
+            breadth
+        } else {
+            f64::INFINITY
+        },
+        narrowest: narrowest(task.infer, &mut surface, &centre, (draws, limit))?,
     }))
+}
+
+/// The parameter whose draws are closest to a point for the curvature there, of those that can be afforded: its name and a bound on its variance over that of the posterior.
+///
+/// With the precision `H` of a Gaussian posterior the variance of a parameter is at least `1 / H_ii`, its variance given the others, so that its variance times
+/// `H_ii` is at least 1. Of a state with `n` elements and many others, the mean of `d' H_ss d` over its deviations `d` is at least `n`, for the same reason.
+fn narrowest(
+    infer: &Infer,
+    surface: &mut Surface,
+    centre: &[f64],
+    (draws, (count, pairs)): (&Values, (usize, usize)),
+) -> Result<Option<(String, f64)>, Stop> {
+    let arguments = surface.arguments.iter();
+    let places: Vec<(String, Range<usize>)> = arguments
+        .map(|own| (site_of(&own.name).to_owned(), own.range.clone()))
+        .collect();
+    let mut squares = vec![0.0; centre.len()];
+    for number in 0..count.min(SQUARES) {
+        let draw = surface.draw(centre, draws, number);
+        let deviations = squares.iter_mut().zip(draw.iter().zip(centre));
+        deviations.for_each(|(sum, (draw, centre))| *sum += (draw - centre).powi(2));
+    }
+    let sd = |at: usize| (squares[at] / count.min(SQUARES).max(1) as f64).sqrt();
+    // A unit of a layer that is never active has weights that no row informs: single weights are not looked at.
+    let is_layer = |site: &str| site.contains('.');
+    let own: usize = places
+        .iter()
+        .filter(|(site, _)| !is_layer(site))
+        .map(|(_, range)| range.len())
+        .sum();
+    let layers = places.iter().filter(|(site, _)| is_layer(site)).count();
+    let each = (pairs.saturating_sub(own) / layers.max(1))
+        .min(MIRRORED)
+        .min(count);
+    let mut worst: Option<(String, f64)> = None;
+    for (site, range) in places {
+        let mut take = |name: String, ratio: f64| {
+            // Where the loss is not convex nothing is known.
+            if ratio >= 0.0 && worst.as_ref().is_none_or(|(_, least)| ratio < *least) {
+                worst = Some((name, ratio));
+            }
+        };
+        if !is_layer(&site) {
+            for at in range.clone().filter(|_| own <= pairs) {
+                let ratio = curvature(surface, centre, (&(at..at + 1), &[sd(at)]))?;
+                take(element(infer, &site, (at - range.start, range.len())), ratio);
+            }
+            continue;
+        }
+        let mut sum = 0.0;
+        for number in 0..each {
+            let draw = surface.draw(centre, draws, number);
+            let deviation: Vec<f64> = range.clone().map(|at| draw[at] - centre[at]).collect();
+            sum += curvature(surface, centre, (&range, &deviation))?;
+        }
+        if each > 0 {
+            take(site, sum / (each * range.len().max(1)) as f64);
+        }
+    }
+    Ok(worst)
+}
+
+/// The site of a state.
+fn site_of(state: &str) -> &str {
+    state.rsplit_once('/').map_or(state, |(site, _)| site)
+}
+
+/// The name of one of a number of elements of a site.
+fn element(infer: &Infer, site: &str, (at, count): (usize, usize)) -> String {
+    let report = infer.reports.iter().find(|report| report.name == site);
+    let shape = report.map(|report| report.shape.resolve(&Sizes::default()));
+    match shape.filter(|_| count > 1) {
+        Some(shape) => infer.names.element(site, &shape, at),
+        None => site.to_owned(),
+    }
+}
+
+/// The square of a deviation of some arguments from a point in the metric of the second derivative of the loss, by the difference of its gradients on both sides.
+fn curvature(
+    surface: &mut Surface,
+    centre: &[f64],
+    (part, deviation): (&Range<usize>, &[f64]),
+) -> Result<f64, Stop> {
+    let mut found = 0.0;
+    let mut slope = vec![0.0; centre.len()];
+    for side in [1.0, -1.0] {
+        let mut point = centre.to_vec();
+        let own = point[part.clone()].iter_mut().zip(deviation);
+        own.for_each(|(value, deviation)| *value += side * deviation);
+        surface.value(&point, &mut slope)?;
+        let along = slope[part.clone()].iter().zip(deviation);
+        found += 0.5 * side * along.map(|(slope, deviation)| slope * deviation).sum::<f64>();
+    }
+    Ok(found)
 }
 
 /// The descent of several trainings that lost most, or nothing where one of them has none.

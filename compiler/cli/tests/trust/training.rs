@@ -240,6 +240,36 @@ fn swag_whose_scatter_is_not_that_of_the_posterior_is_reported() {
     assert!((0.2..5.0).contains(&fitting), "{fitting}");
 }
 
+/// A step of 0.005 is long for the slope of an input with a standard deviation of 20 and short for the intercept: the mean over both looks right. The posterior of the intercept
+/// has the standard deviation `0.3 / sqrt(300)` = 0.0173 under the noise of 0.3.
+#[test]
+fn swag_that_is_too_narrow_for_one_parameter_names_it() {
+    let row = |i: u32| {
+        let number = |k: u32| (f64::from(7 * i + k) * 0.618_033_988_749_894_9).fract() - 0.5;
+        let noise: f64 = (1..4).map(number).sum();
+        let x = 69.0 * number(0);
+        format!("{x},{}\n", 1.0 + 0.1 * x + noise)
+    };
+    let rows: String = (0..300).map(row).collect();
+    let program = r#"
+data rows = csv("rows.csv") OPTIONS
+model Line(x: real) -> y: real {
+  a ~ Normal(0, 100)
+  b ~ Normal(0, 100)
+  s: positive ~ HalfNormal(2)
+  y ~ Normal(a + b * x, s)
+}
+infer fit = swag(Line, rows) { batch = 100 }
+"#;
+    let trial = Trial::new().file("rows.csv", format!("x,y\n{rows}"));
+    let trial = trial.program(&program.replace("OPTIONS", ""));
+    trial
+        .bnnc("run", &[])
+        .assert_warning("E0573", &["too narrow", "in `fit`", "standardise"]);
+    let sd = trial.result(&[])["infer"]["fit"]["parameters"]["a"]["sd"].as_f64();
+    assert!(sd.expect("a number") < 0.0173 / 5.0, "{sd:?}");
+}
+
 #[test]
 fn a_training_that_gets_worse_keeps_its_best_parameters() {
     let (trial, sigma) = planes(

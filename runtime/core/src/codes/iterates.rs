@@ -78,7 +78,7 @@ pub(super) static OTHER_BREADTH: Code = Code {
     explain: "`swag` takes the scatter of the iterates of a training for the posterior (Maddox et al. 2019). How far they scatter depends on the learning rate, the size of \
               the batches and the optimiser, and only for one rate it is as far as the posterior does (Mandt, Hoffman and Blei 2017). The loss (the negative log posterior) at draws of a \
               Gaussian posterior is on average half the number of parameters above its minimum; here the mean rise differs from that by a factor of more than 25, and standard \
-              deviations by one of more than five. `breadth` in the diagnostics is the ratio; the covariance times `scale`, one over it, has the right mean.\n\n\
+              deviations by one of more than five. `breadth` in the diagnostics is the ratio; the covariance times `scale`, one over it, has the right mean. A single parameter is reported where its variance is below a 25th of that given all other parameters, which is the least that it can be.\n\n\
               Wrong: `swag(M, d)` for a line through 1000 points, whose steps of 0.005 are too short by far.\n\n\
               Right: `swag(M, d) { scale = 170 }` with the number that the warning names; another rate; or `laplace`, `vi` or `nuts`.",
 };
@@ -101,4 +101,19 @@ pub fn other_breadth(infer: &str, breadth: f64, scale: f64) -> Diagnostic {
         true => format!("multiply the covariance: `scale = {right:.2e}`; {other}"),
         false => format!("take another learning rate; {other}"),
     })
+}
+
+/// A warning: the variance of a parameter is at most this factor times that of the posterior.
+pub fn narrow_parameter(infer: &str, parameter: &str, breadth: f64) -> Diagnostic {
+    let factor = breadth.max(0.0).sqrt().recip();
+    let text = match factor.is_finite() {
+        true => format!(
+            "the standard deviation of `{parameter}` in `{infer}` is about {factor:.0} times too narrow for the posterior"
+        ),
+        false => format!("the draws of `{parameter}` in `{infer}` are too narrow for the posterior by far"),
+    };
+    warning(&OTHER_BREADTH, text)
+        .note("no factor on the covariance is right for all parameters: those of other scale are not as narrow")
+        .help("standardise the data (`standardise = [inputs, target]`), so that one learning rate suits all parameters")
+        .help("use `laplace`, `vi` or `nuts`, whose intervals do not depend on the optimiser")
 }

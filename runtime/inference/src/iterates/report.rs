@@ -78,12 +78,18 @@ pub fn warnings(infer: &Infer, found: &Collected, rows: usize) -> Vec<Diagnostic
     let broad = found
         .breadth
         .filter(|breadth| !is_told && !(1.0 / BROAD..=BROAD).contains(breadth));
+    let narrow = found
+        .narrowest
+        .as_ref()
+        .filter(|(_, breadth)| !is_told && broad.is_none() && *breadth < 1.0 / BROAD);
+    let narrow = narrow.map(|(name, breadth)| iterates::narrow_parameter(&infer.name, name, *breadth));
     let broad = broad.map(|breadth| iterates::other_breadth(&infer.name, breadth, swag.gaussian.scale));
     astray
         .into_iter()
         .chain(still)
         .chain(falling)
         .chain(broad)
+        .chain(narrow)
         .collect()
 }
 
