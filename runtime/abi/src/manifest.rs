@@ -155,6 +155,9 @@ pub struct Output {
     /// Whether its distribution has an infinite variance, whatever the parameters: draws have a standard deviation that says nothing.
     #[serde(default)]
     pub infinite_variance: bool,
+    /// A parameter and the value up to which it makes the variance infinite.
+    #[serde(default)]
+    pub infinite_below: Option<(String, f64)>,
 }
 
 impl Output {

@@ -1,16 +1,17 @@
 //! The results of a run: of each inference, and of each split.
 
+use bnnc_core::context::Stop;
+use bnnc_core::tally::Tally;
 use crate::chains::Diagnosis;
 use crate::chains::Quantity;
 use crate::leave_one_out::LeftOut;
 use crate::posterior::Found;
 use crate::prune::{self, Pruned};
 use crate::summary::SiteSummary;
+use bnnc_abi::manifest::Infer;
 use bnnc_base::diagnostic::Diagnostic;
-use bnnc_core::context::Stop;
-use bnnc_core::tally::Tally;
 use bnnc_data::Dataset;
-use bnnc_data::metrics::{MetricSet, over_splits};
+use bnnc_data::metrics::{MetricSet, Summary, over_splits};
 use bnnc_data::write::ResultColumn;
 use std::sync::Arc;
 
@@ -71,6 +72,31 @@ impl Outcome {
     pub fn pruning(&self) -> Vec<prune::Line> {
         let tables: Vec<&[Pruned]> = self.splits.iter().map(|split| split.pruned.as_slice()).collect();
         prune::over(&tables)
+    }
+
+    /// Makes the standard deviations of predictions infinite where at least 5 % of the posterior have a parameter under which the variance is: those of draws say nothing then.
+    pub fn mark_infinite(&mut self, infer: &Infer) {
+        for output in &infer.outputs {
+            let Some((parameter, threshold)) = &output.infinite_below else {
+                continue;
+            };
+            let site = self.sites.iter().find(|site| site.name == *parameter);
+            let is_infinite = |summary: &Summary| summary.q05 <= *threshold;
+            if !site.is_some_and(|site| site.elements.iter().any(is_infinite)) {
+                continue;
+            }
+            let name = infer.said_of(output, "sd");
+            if let Some(last) = self.splits.last_mut() {
+                let own = last.metrics.iter_mut().filter(|(metric, _)| *metric == name);
+                own.for_each(|(_, sd)| *sd = f64::INFINITY);
+            }
+            let own = self.predictions.iter_mut().filter(|(column, _)| *column == name);
+            for (_, column) in own {
+                if let ResultColumn::Real(values) = column {
+                    values.fill(f64::INFINITY);
+                }
+            }
+        }
     }
 
     /// Metrics by angle over all splits.

@@ -223,6 +223,7 @@ impl Run<'_> {
             };
             let warnings = found.summarise(infer, &mut outcome, &self.context)?;
             self.result.warnings.extend(warnings);
+            outcome.mark_infinite(infer);
             if let (Some(left_out), None) = (&outcome.left_out, &outcome.diagnosis) {
                 let shapes = left_out.total.shapes();
                 let warning = rows_not_left_out(&infer.name, shapes, infer.cost.parameters);

@@ -518,3 +518,36 @@ infer fit = map(Process, rows) { steps = 50 }
     let names: Vec<&str> = metrics.keys().map(String::as_str).collect();
     assert_eq!(names, ["log_likelihood"]);
 }
+
+/// Rows with a tail like Cauchy's: the degrees of freedom are near 1, and the variance of Student's t is infinite up to 2.
+#[test]
+fn a_learned_tail_without_variance_has_an_infinite_deviation() {
+    let of = |i: i32| (std::f64::consts::PI * ((f64::from(i) + 0.5) / 80.0 - 0.5)).tan();
+    let rows: String = (0..80).map(|i| format!("{}\n", of(i))).collect();
+    for (method, prior, is_infinite) in [
+        ("map", "Gamma(2, 0.5)", true),
+        ("nuts", "Gamma(2, 0.5)", true),
+        ("nuts", "Gamma(4000, 1000)", false),
+    ] {
+        let program = format!(
+            "data d = csv(\"rows.csv\") {{ target = y }}
+model Tail() -> y: real {{
+  nu: positive ~ {prior}
+  s: positive  ~ HalfNormal(2)
+  y ~ StudentT(nu, 0, s)
+}}
+infer fit = {method}(Tail, d)"
+        );
+        let trial = Trial::new()
+            .file("rows.csv", format!("y\n{rows}"))
+            .program(&program);
+        let sd = &trial.result(&[])["infer"]["fit"]["metrics"]["sd"];
+        assert_eq!(sd.is_null(), is_infinite, "{method} {prior}: {sd}");
+        let table = trial.bnnc("run", &[]).stdout;
+        let line = table
+            .lines()
+            .find(|line| line.contains("train sd"))
+            .expect("a line");
+        assert_eq!(line.ends_with(" inf"), is_infinite, "{line}");
+    }
+}

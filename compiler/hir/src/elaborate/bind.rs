@@ -273,6 +273,7 @@ impl<'a> Binder<'a> {
             series: false,
             joint: false,
             infinite_variance: false,
+            infinite_below: None,
         });
         self.field(binding, field);
     }

@@ -10,6 +10,9 @@ use bnnc_graph::tensor::Tensor;
 /// Values of the arguments that the program does not give: a variance that is infinite at both is so by those that it gives.
 const OTHERS: [f64; 2] = [0.7, 1000.0];
 
+/// Values of an argument between which its variance becomes finite.
+const TRIED: [f64; 2] = [1e-3, 1e3];
+
 /// Elements of an argument above which nothing is computed.
 const ELEMENTS: usize = 64;
 
@@ -44,6 +47,80 @@ impl Densities {
             values.all(|variance| *variance == f64::INFINITY)
         };
         is_decided && inputs.iter().all(is_infinite)
+    }
+
+    /// A scalar parameter that is an argument of an output's distribution as it is, and the value up to which the variance is infinite, as the degrees of freedom of `StudentT(nu, ..)` up to 2.
+    pub fn infinite_below(&self, output: &str) -> Option<(String, f64)> {
+        let own = format!("{output}.variance");
+        let variance = ["variance", &*own]
+            .into_iter()
+            .find_map(|name| self.predictive.result(name))?;
+        let function = only(&self.predictive, variance);
+        let parameters = function.params.iter();
+        parameters
+            .filter_map(|param| {
+                let parameter = self.parameter(nodes::param_name(&function, *param))?;
+                Some((parameter, self.threshold(&function, *param)?))
+            })
+            .next()
+    }
+
+    /// The parameter that an argument of the likelihood is.
+    fn parameter(&self, name: &str) -> Option<String> {
+        let value = self.likelihood_arguments.result(name)?;
+        let function = only(&self.likelihood_arguments, value);
+        let [param] = function.params[..] else {
+            return None;
+        };
+        let is_scalar = |value: Value| {
+            function
+                .ty(value)
+                .shape
+                .static_sizes()
+                .is_some_and(|sizes| sizes.is_empty())
+        };
+        let is_same = |tried: f64| {
+            let found = evaluate(
+                &function,
+                &[Tensor::from_fn(Vec::new(), |_| tried)],
+                &Sizes::default(),
+            );
+            found.first().is_some_and(|tensor| tensor.data == [tried])
+        };
+        let is_parameter = is_scalar(param) && OTHERS.into_iter().all(is_same);
+        is_parameter.then(|| nodes::param_name(&function, param).to_owned())
+    }
+
+    /// The value of an argument up to which a variance is infinite; none where there is none.
+    fn threshold(&self, function: &Function, argument: Value) -> Option<f64> {
+        let is_infinite = |tried: f64| {
+            let mut inputs = Vec::new();
+            for param in &function.params {
+                let shape = function.ty(*param).shape.static_sizes();
+                let shape = shape.filter(|shape| shape.iter().product::<usize>() <= ELEMENTS)?;
+                let given = self.given(nodes::param_name(function, *param));
+                let value = if *param == argument { tried } else { OTHERS[0] };
+                inputs.push(given.unwrap_or_else(|| Tensor::from_fn(shape, |_| value)));
+            }
+            let found = evaluate(function, &inputs, &Sizes::default());
+            let mut values = found.iter().flat_map(|tensor| &tensor.data);
+            Some(values.all(|variance| *variance == f64::INFINITY))
+        };
+        let [mut low, mut high] = TRIED;
+        if !is_infinite(low)? || is_infinite(high)? {
+            return None;
+        }
+        while high - low > 1e-12 * high {
+            let middle = 0.5 * (low + high);
+            if middle <= low || middle >= high {
+                break;
+            }
+            match is_infinite(middle)? {
+                true => low = middle,
+                false => high = middle,
+            }
+        }
+        Some(low)
     }
 
     /// The value of an argument of the likelihood that depends on nothing.
