@@ -5,6 +5,7 @@ use bnnc_base::diagnostic::Diagnostic;
 use bnnc_grammar::ast;
 use std::path::PathBuf;
 
+mod activation;
 pub mod body;
 mod builtins;
 pub mod call;

@@ -91,6 +91,7 @@ pub static CODES: &[&Code] = &[
     &types::MIXED_PARAMETERS,
     &model::DEPENDS_ON_ITSELF,
     &types::SQUARED_DEVIATION,
+    &model::NO_ACTIVATION,
 ];
 
 /// A count with its noun: `1 argument`, `2 arguments`.

@@ -8,6 +8,7 @@ mod priors;
 #[path = "../support/rendered.rs"]
 mod rendered;
 mod rows;
+mod shapes;
 mod sound;
 mod tables;
 

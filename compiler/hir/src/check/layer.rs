@@ -32,6 +32,8 @@ pub fn check(session: &mut Session<'_>, id: LayerId, item: &ast::Layer, library:
     let result = body.ty(&item.result, false);
     let statements = body.block(&item.body, Some((&result, item.result.span)), item.name.span);
     body.uncalled_layers();
+    let taken: Vec<LocalId> = inputs.iter().map(|input| input.local).collect();
+    body.missing_activations(&taken, &statements);
     let doc = session.module.layers[id].doc.clone();
     let (locals, diagnostics) = body.finish();
     session.diagnostics.extend(diagnostics);

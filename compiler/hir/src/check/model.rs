@@ -56,6 +56,7 @@ pub fn check(session: &mut Session<'_>, id: ModelId, item: &ast::Model) {
         }
     }
     body.needs_in_order();
+    body.missing_activations(&[], &statements);
     body.uncalled_layers();
     // What belongs to no row is reported with the posterior: that is its use.
     let quantities = statements.iter().filter_map(|stmt| match stmt {

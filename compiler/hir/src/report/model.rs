@@ -83,6 +83,24 @@ code!(
     "model M(x: real) -> y: real {\n  b ~ Normal(0, 1)\n  y ~ Normal(b * y, 1)\n}",
     "model M() -> y: real[n] {\n  b ~ Normal(0, 1)\n  for t in 1..n {\n    y[t] ~ Normal(b * y[t - 1], 1)\n  }\n}"
 );
+code!(
+    NO_ACTIVATION,
+    "E0275",
+    "linear layers without an activation function between them",
+    "A warning: a linear layer of a linear layer is linear, so both together can do no more than one of them. The data determine the product of the weights alone, not the factors: posteriors of the weights are wide, and chains mix slowly. A layer that is narrower than its input and its output is not reported, since it bounds the rank.",
+    "model M(x: real[d]) -> y: real {\n  h = Dense(20)\n  out = Dense(1)\n  y ~ Normal(out(h(x))[0], 1)\n}",
+    "model M(x: real[d]) -> y: real {\n  h = Dense(20)\n  out = Dense(1)\n  y ~ Normal(out(tanh(h(x)))[0], 1)\n}"
+);
+
+/// A linear layer of a linear layer (a warning).
+pub fn no_activation(second: Span, first: Span) -> Diagnostic {
+    let text = "two linear layers without an activation function between them are one linear layer";
+    Diagnostic::warning(&NO_ACTIVATION, second, text)
+        .label("linear in the result of the other")
+        .also(first, "the first linear layer")
+        .help("put an activation function between them: `out(tanh(hidden(x)))`")
+        .help("or remove one of them: the data determine only the product of their weights")
+}
 
 /// A global site whose distribution depends on an example.
 pub fn global_depends(span: Span, site: &str, on: Option<(&str, Span)>, in_layer: bool) -> Diagnostic {

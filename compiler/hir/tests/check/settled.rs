@@ -151,7 +151,7 @@ fn the_command_line_is_checked() {
 #[test]
 fn paths_of_sites_go_through_layers_and_lists() {
     let checked = check(
-        "layer Two(n_out: int)(x: real[n]) -> real[n_out] {\n  inner = Dense(n_out)\n  return inner(x)\n}\nmodel M(x: real[k]) -> y: real {\n  hidden = [Two(3) for l in 1..3]\n  mixed = [Dense(3), Dense(1)]\n  tau ~ HalfNormal(1)\n  y ~ Normal(mixed[1](mixed[0](hidden[1](hidden[0](x))))[0], tau)\n}",
+        "layer Two(n_out: int)(x: real[n]) -> real[n_out] {\n  inner = Dense(n_out)\n  return inner(x)\n}\nmodel M(x: real[k]) -> y: real {\n  hidden = [Two(3) for l in 1..3]\n  mixed = [Dense(3), Dense(1)]\n  tau ~ HalfNormal(1)\n  y ~ Normal(mixed[1](tanh(mixed[0](tanh(hidden[1](tanh(hidden[0](x)))))))[0], tau)\n}",
     );
     assert_eq!(checked.text(), "");
     let paths = sites::paths(&checked.module, ModelId(0));

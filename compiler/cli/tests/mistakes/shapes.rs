@@ -1,0 +1,123 @@
+//! Mistakes in the shape of a model: layers without an activation, bounded means, collinear inputs, elements given by both neighbours.
+
+use crate::tables::{csv, each, line, normal};
+use crate::{Folder, mistakes};
+
+/// A network whose output is the last expression.
+fn network(item: &str, layers: &str, mean: &str) -> String {
+    format!(
+        "{item}
+        model M(x: real[d]) -> y: real {{
+          {layers}
+          sigma: positive ~ HalfNormal(1)
+          y ~ Normal({mean}, sigma)
+        }}
+        infer fit = map(M, d)"
+    )
+}
+
+const STANDARDISED: &str = "data d = csv(\"d.csv\") { standardise = [inputs, target] }";
+const TWO: &str = "h = Dense(10)\n o = Dense(1)";
+
+/// Indicators of three levels, a measure, and a target.
+fn indicators() -> String {
+    let (x, e) = (normal(1, 90), normal(2, 90));
+    let is = |level: usize| each(90, move |row| f64::from(u8::from(row * row % 7 % 3 == level)));
+    let y = each(90, |row| 2.0 * x[row] + (row * row % 7 % 3) as f64 + 0.3 * e[row]);
+    csv(&[
+        ("x", x),
+        ("oslo", is(0)),
+        ("rome", is(1)),
+        ("bonn", is(2)),
+        ("y", y),
+    ])
+}
+
+fn series() -> String {
+    let e = normal(3, 60);
+    let mut y = vec![0.0; 60];
+    for t in 1..60 {
+        y[t] = 0.6 * y[t - 1] + 0.5 * e[t];
+    }
+    csv(&[("y", y)])
+}
+
+mistakes! {
+    two_layers_without_an_activation: ["E0275"], [("d.csv", line(60, 0.5))],
+        &network(STANDARDISED, TWO, "o(h(x))[0]");
+
+    two_layers_without_an_activation_through_variables: ["E0275"], [("d.csv", line(60, 0.5))],
+        &network(STANDARDISED, &format!("{TWO}\n a = h(x)\n b = 2 * a - 1"), "o(b)[0]");
+
+    matrices_without_an_activation: ["E0275"], [("d.csv", line(60, 0.5))], &network(STANDARDISED,
+        "w: real[8, d] ~ Normal(0, 1)\n c: real[8] ~ Normal(0, 1)\n v: real[8] ~ Normal(0, 1)", "dot(v, w @ x + c)");
+
+    layers_of_the_user_without_an_activation: ["E0275"], [("d.csv", line(60, 0.5))], &format!("
+        layer Block(size: int)(x: real[n]) -> real[size] {{
+          inner = Dense(size)
+          return 0.5 * inner(x)
+        }}
+        {}", network(STANDARDISED, "h = Block(10)\n o = Linear(1)", "o(h(x))[0]"));
+}
+
+/// Models of the same kinds that are sound.
+#[test]
+fn shapes_with_a_reason_are_not_named() {
+    let narrow = "
+        data d = csv(\"d.csv\") { inputs = [x, oslo, rome], standardise = [inputs] }
+        model M(x: real[d]) -> y: real {
+          down = Linear(2)
+          up = Linear(3)
+          o = Dense(1)
+          y ~ Normal(o(tanh(up(down(x))))[0], 1)
+        }
+        infer fit = map(M, d)";
+    let residual = "
+        data d = csv(\"d.csv\") { inputs = [x, oslo, rome], standardise = [inputs] }
+        model M(x: real[d]) -> y: real {
+          h = Dense(8)
+          r = Dense(8)
+          o = Dense(1)
+          a = h(x)
+          b = a + r(tanh(a))
+          y ~ Normal(o(relu(b))[0], 1)
+        }
+        infer fit = map(M, d)";
+    let positive = "
+        data d = csv(\"d.csv\") { inputs = [x], target = exp(y) }
+        model M(x: real) -> y: real {
+          a ~ Normal(0, 1)
+          b ~ Normal(0, 1)
+          s: positive ~ HalfNormal(1)
+          y ~ Normal(exp(a + b * x), s)
+        }
+        infer fit = map(M, d)";
+    let reference = "
+        data d = csv(\"d.csv\")
+        model M(x: real, rome: real, bonn: real) -> y: real {
+          a ~ Normal(0, 10)
+          w: real[3] ~ Normal(0, 10)
+          s: positive ~ HalfNormal(1)
+          y ~ Normal(a + w[0] * x + w[1] * rome + w[2] * bonn, s)
+        }
+        infer fit = map(M, d)";
+    for program in [narrow, residual, positive, reference] {
+        let (status, text) = Folder::of(&[("d.csv", indicators())], program).bnnc(&["run", "program.bnn"]);
+        assert_eq!(status, Some(0), "{text}");
+        for code in ["E0275", "E0276", "E0642", "E0655"] {
+            assert!(!text.contains(code), "{text}");
+        }
+    }
+    let later = "
+        data d = csv(\"d.csv\") { target = y }
+        model M() -> y: real[T] {
+          a: real[2] ~ Normal(0, 1)
+          for t in 2..T {
+            y[t] ~ Normal(a[0] * y[t - 1] + a[1] * y[t - 2], 1)
+          }
+        }
+        infer fit = map(M, d)";
+    let (status, text) = Folder::of(&[("d.csv", series())], later).bnnc(&["run", "program.bnn"]);
+    assert_eq!(status, Some(0), "{text}");
+    assert!(!text.contains("E0276"), "{text}");
+}

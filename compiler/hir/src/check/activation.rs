@@ -1,0 +1,275 @@
+//! Linear layers that follow each other without an activation function: the product of their weights is all that the data determine.
+
+use super::body::Body;
+use crate::builtin::{Reduction, Rule};
+use crate::report::model as report;
+use crate::tree::{Expr, ExprKind, Index, LayerId, LocalId, Module, Stmt};
+use crate::types::{Elem, Ty};
+use crate::walk;
+use bnnc_base::source::Span;
+use bnnc_grammar::ast::{BinaryOp, UnaryOp};
+use std::collections::HashMap;
+
+/// The way in which a value depends on what a model or a layer is given.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Form {
+    /// It does not: numbers, and parameters if `random`.
+    Fixed { random: bool },
+    /// An input of the layer, shifted or scaled.
+    Input,
+    /// The product of parameters with a value of this many elements, where they are known, and a shift.
+    Linear { at: Span, inputs: Option<i64> },
+    /// In any other way.
+    Other,
+}
+
+/// A layer as its callers see it.
+#[derive(Clone, Copy, Debug)]
+struct Summary {
+    /// Whether parameters multiply its input before anything else does.
+    multiplies: bool,
+    /// Its result.
+    result: Form,
+}
+
+struct Walk<'m> {
+    module: &'m Module,
+    layers: HashMap<LayerId, Summary>,
+    forms: HashMap<LocalId, Form>,
+    /// Whether parameters multiply the input of the item at hand.
+    multiplies: bool,
+    /// The place of each second product, with that of the first.
+    found: Vec<(Span, Span)>,
+}
+
+impl Body<'_> {
+    /// Warns of products of parameters with products of parameters.
+    pub fn missing_activations(&mut self, inputs: &[LocalId], statements: &[Stmt]) {
+        if self.in_library {
+            return;
+        }
+        let mut walk = Walk {
+            module: self.module,
+            layers: HashMap::new(),
+            forms: inputs.iter().map(|input| (*input, Form::Input)).collect(),
+            multiplies: false,
+            found: Vec::new(),
+        };
+        walk.block(statements);
+        for (second, first) in walk.found {
+            self.report(report::no_activation(second, first));
+        }
+    }
+}
+
+impl Walk<'_> {
+    /// Follows the statements of an item, and returns the form of its result.
+    fn block(&mut self, statements: &[Stmt]) -> Form {
+        let mut result = Form::Other;
+        for stmt in statements {
+            match stmt {
+                Stmt::Let(local, value) => {
+                    let form = self.form(value);
+                    self.forms.insert(*local, form);
+                }
+                Stmt::Sample(sample) => {
+                    self.parts(&sample.dist);
+                    let form = match sample.observed || sample.per_example {
+                        true => Form::Other,
+                        false => Form::Fixed { random: true },
+                    };
+                    self.forms.insert(sample.local, form);
+                }
+                Stmt::For { body, .. } => {
+                    self.block(body);
+                }
+                Stmt::Return(value) => result = self.form(value),
+            }
+        }
+        result
+    }
+
+    fn parts(&mut self, expr: &Expr) {
+        for part in walk::children(expr) {
+            self.form(part);
+        }
+    }
+
+    fn form(&mut self, expr: &Expr) -> Form {
+        match &expr.kind {
+            ExprKind::Real(_) | ExprKind::Int(_) | ExprKind::Bool(_) | ExprKind::Const(_) => {
+                Form::Fixed { random: false }
+            }
+            ExprKind::Local(local) => self.forms.get(local).copied().unwrap_or(Form::Other),
+            ExprKind::Unary(UnaryOp::Neg, operand) => self.form(operand),
+            ExprKind::Binary(op, left, right) => self.binary(*op, (left, right), expr),
+            ExprKind::Builtin(builtin, args) => match (builtin.rule, &args[..]) {
+                (Rule::Dot, [left, right]) => {
+                    let forms = [self.form(left), self.form(right)];
+                    self.product(forms, (left, right), expr)
+                }
+                (Rule::Reduce(Reduction::Sum), [arg]) => match &arg.kind {
+                    // A sum of products, `sum(w * x)`.
+                    ExprKind::Binary(BinaryOp::Mul, left, right) if is_array(left) && is_array(right) => {
+                        let forms = [self.form(left), self.form(right)];
+                        self.product(forms, (left, right), expr)
+                    }
+                    _ => self.form(arg),
+                },
+                (Rule::Reshape | Rule::Repeat | Rule::Transpose | Rule::Same(_), [arg, ..]) => self.form(arg),
+                _ => self.joint(args),
+            },
+            ExprKind::Index(base, indices) => {
+                let form = self.form(base);
+                match indices.iter().all(|index| self.is_fixed(index)) {
+                    true => form,
+                    false => Form::Other,
+                }
+            }
+            ExprKind::List(elements) => self.joint(elements),
+            ExprKind::CallLayer(_, id, args) => self.call(*id, args, expr),
+            _ => {
+                self.parts(expr);
+                Form::Other
+            }
+        }
+    }
+
+    /// The form of a function of several values that is not followed: fixed where all of them are.
+    fn joint(&mut self, args: &[Expr]) -> Form {
+        let forms: Vec<Form> = args.iter().map(|arg| self.form(arg)).collect();
+        let is_fixed = |form: &Form| matches!(form, Form::Fixed { .. });
+        match forms.iter().all(is_fixed) {
+            true => Form::Fixed {
+                random: forms.contains(&Form::Fixed { random: true }),
+            },
+            false => Form::Other,
+        }
+    }
+
+    fn is_fixed(&mut self, index: &Index) -> bool {
+        let ends = match index {
+            Index::At(at) => vec![at],
+            Index::Range(from, to) => vec![from, to],
+        };
+        ends.into_iter()
+            .all(|end| matches!(self.form(end), Form::Fixed { .. }))
+    }
+
+    fn binary(&mut self, op: BinaryOp, (left, right): (&Expr, &Expr), whole: &Expr) -> Form {
+        let forms = [self.form(left), self.form(right)];
+        match (op, forms) {
+            (BinaryOp::MatMul, _) => self.product(forms, (left, right), whole),
+            (_, [Form::Fixed { random: a }, Form::Fixed { random: b }]) => Form::Fixed { random: a || b },
+            (
+                BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul,
+                [Form::Fixed { .. }, form] | [form, Form::Fixed { .. }],
+            )
+            | (BinaryOp::Div, [form, Form::Fixed { .. }]) => form,
+            // Products with several inputs are one with all of them.
+            (BinaryOp::Add | BinaryOp::Sub, [Form::Linear { at, .. }, Form::Linear { .. }]) => {
+                Form::Linear { at, inputs: None }
+            }
+            _ => Form::Other,
+        }
+    }
+
+    /// The form of a matrix product or a sum of products.
+    fn product(&mut self, forms: [Form; 2], (left, right): (&Expr, &Expr), whole: &Expr) -> Form {
+        let (random, form, factor) = match forms {
+            [Form::Fixed { random: a }, Form::Fixed { random: b }] => return Form::Fixed { random: a || b },
+            [Form::Fixed { random }, form] => (random, form, right),
+            [form, Form::Fixed { random }] => (random, form, left),
+            _ => return Form::Other,
+        };
+        match (random, form) {
+            (false, _) => form,
+            (true, form) => self.multiplied(form, factor, whole),
+        }
+    }
+
+    /// The form of parameters times a factor.
+    fn multiplied(&mut self, form: Form, factor: &Expr, whole: &Expr) -> Form {
+        let between = elements(&factor.ty);
+        match form {
+            Form::Input => self.multiplies = true,
+            Form::Linear { at: first, inputs } => {
+                // With fewer elements between than on either side, the product has a rank that one matrix would not have.
+                let is_below = |outer: Option<i64>| match (between, outer) {
+                    (Some(between), Some(outer)) => between < outer,
+                    (Some(_), None) => true,
+                    (None, _) => false,
+                };
+                if !(is_below(inputs) && is_below(elements(&whole.ty))) {
+                    self.found.push((whole.span, first));
+                }
+            }
+            Form::Fixed { .. } | Form::Other => {}
+        }
+        Form::Linear {
+            at: whole.span,
+            inputs: between,
+        }
+    }
+
+    fn call(&mut self, id: LayerId, args: &[Expr], whole: &Expr) -> Form {
+        let summary = self.summary(id);
+        let forms: Vec<Form> = args.iter().map(|arg| self.form(arg)).collect();
+        let ([arg], [form]) = (args, &forms[..]) else {
+            return Form::Other;
+        };
+        let result = match (summary.result, form) {
+            (Form::Input, form) => *form,
+            // A layer of weights makes a random function of fixed values too.
+            (_, Form::Fixed { .. }) => Form::Fixed { random: true },
+            (Form::Linear { .. }, _) => Form::Linear {
+                at: whole.span,
+                inputs: elements(&arg.ty),
+            },
+            (result, _) => result,
+        };
+        if summary.multiplies {
+            self.multiplied(*form, arg, whole);
+        }
+        result
+    }
+
+    fn summary(&mut self, id: LayerId) -> Summary {
+        if let Some(known) = self.layers.get(&id) {
+            return *known;
+        }
+        let unknown = Summary {
+            multiplies: false,
+            result: Form::Other,
+        };
+        // A layer that calls itself is reported elsewhere.
+        self.layers.insert(id, unknown);
+        let module = self.module;
+        let item = &module.layers[id];
+        let inputs = item.inputs.iter().map(|input| (input.local, Form::Input));
+        let outer = std::mem::replace(&mut self.forms, inputs.collect());
+        let (before, found) = (std::mem::take(&mut self.multiplies), self.found.len());
+        let result = self.block(&item.body);
+        // They are reported with the layer itself.
+        self.found.truncate(found);
+        self.forms = outer;
+        let multiplies = std::mem::replace(&mut self.multiplies, before);
+        let summary = Summary { multiplies, result };
+        self.layers.insert(id, summary);
+        summary
+    }
+}
+
+fn is_array(expr: &Expr) -> bool {
+    matches!(&expr.ty, Ty::Tensor(_, dims) if !dims.is_empty())
+}
+
+/// The number of elements of a type, where it is known before the data are.
+fn elements(ty: &Ty) -> Option<i64> {
+    match ty {
+        Ty::Tensor(Elem::Real(_), dims) => dims.iter().try_fold(1i64, |count, dim| {
+            dim.as_number().and_then(|size| count.checked_mul(size))
+        }),
+        _ => None,
+    }
+}
