@@ -92,6 +92,7 @@ pub static CODES: &[&Code] = &[
     &model::DEPENDS_ON_ITSELF,
     &types::SQUARED_DEVIATION,
     &model::NO_ACTIVATION,
+    &model::BOTH_NEIGHBOURS,
 ];
 
 /// A count with its noun: `1 argument`, `2 arguments`.

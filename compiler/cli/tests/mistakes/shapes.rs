@@ -58,6 +58,17 @@ mistakes! {
           return 0.5 * inner(x)
         }}
         {}", network(STANDARDISED, "h = Block(10)\n o = Linear(1)", "o(h(x))[0]"));
+
+    an_element_given_by_both_neighbours: ["E0276"], [("d.csv", series())], "
+        data d = csv(\"d.csv\") { target = y }
+        model M() -> y: real[T] {
+          a ~ Normal(0, 1)
+          for t in 1..T - 1 {
+            around = y[t - 1] + y[t + 1]
+            y[t] ~ Normal(a * around, 1)
+          }
+        }
+        infer fit = nuts(M, d) { chains = 2, warmup = 200, draws = 300 }";
 }
 
 /// Models of the same kinds that are sound.

@@ -164,8 +164,32 @@ impl Body<'_> {
         matches!(&self.locals[local].ty, Ty::Tensor(_, dims) if dims.is_empty())
     }
 
+    /// Warns of an element whose distribution takes elements of the same output before and after it.
+    fn both_neighbours(&mut self, given: Given<'_>) {
+        let Some(counter) = given.counter else { return };
+        let (mut earlier, mut later) = (None, None);
+        for found in self.uses(given.dist) {
+            let Some([from, to]) = found.elements.filter(|_| found.output == given.output) else {
+                continue;
+            };
+            let distance = |end: &Dim| end.plus(counter, -1).as_number();
+            if distance(&to).is_some_and(|distance| distance <= 0) {
+                earlier = Some(found.span);
+            }
+            if distance(&from).is_some_and(|distance| distance > 0) {
+                later = Some(found.span);
+            }
+        }
+        if let (Some(earlier), Some(later)) = (earlier, later) {
+            let name = self.locals[given.output].name.clone();
+            let element = counter.show(&|local| self.locals[local].name.to_string());
+            self.report(report::both_neighbours(later, earlier, &name, &element));
+        }
+    }
+
     /// Notes which outputs the distribution of an output takes, and rejects one that takes its own value.
     pub fn needs(&mut self, given: Given<'_>) {
+        self.both_neighbours(given);
         for found in self.uses(given.dist) {
             let is_scalar = self.is_scalar(found.output);
             let reads = match (given.counter, &found.elements) {

@@ -91,6 +91,14 @@ code!(
     "model M(x: real[d]) -> y: real {\n  h = Dense(20)\n  out = Dense(1)\n  y ~ Normal(out(h(x))[0], 1)\n}",
     "model M(x: real[d]) -> y: real {\n  h = Dense(20)\n  out = Dense(1)\n  y ~ Normal(out(tanh(h(x)))[0], 1)\n}"
 );
+code!(
+    BOTH_NEIGHBOURS,
+    "E0276",
+    "an element that depends on both of its neighbours",
+    "A warning: conditional distributions multiply to a joint density if each element depends on earlier elements alone, or on later ones alone. With both, their product is not a density of the data, but a pseudo-likelihood: it uses each element several times, and its posterior is too narrow.",
+    "model M() -> y: real[n] {\n  b ~ Normal(0, 1)\n  for t in 1..n - 1 {\n    y[t] ~ Normal(b * (y[t - 1] + y[t + 1]), 1)\n  }\n}",
+    "model M() -> y: real[n] {\n  b ~ Normal(0, 1)\n  for t in 1..n {\n    y[t] ~ Normal(b * y[t - 1], 1)\n  }\n}"
+);
 
 /// A linear layer of a linear layer (a warning).
 pub fn no_activation(second: Span, first: Span) -> Diagnostic {
@@ -100,6 +108,19 @@ pub fn no_activation(second: Span, first: Span) -> Diagnostic {
         .also(first, "the first linear layer")
         .help("put an activation function between them: `out(tanh(hidden(x)))`")
         .help("or remove one of them: the data determine only the product of their weights")
+}
+
+/// An element whose distribution takes elements before and after it (a warning).
+pub fn both_neighbours(later: Span, earlier: Span, name: &str, element: &str) -> Diagnostic {
+    let text = format!("the distribution of `{name}[{element}]` depends on elements before and after it");
+    Diagnostic::warning(&BOTH_NEIGHBOURS, later, text)
+        .label("a later element")
+        .also(earlier, "an earlier element")
+        .note("the product of these conditional distributions is not a joint density")
+        .help(format!("use earlier elements alone: `{name}[{element} - 1]`"))
+        .help(format!(
+            "or observe all elements at once: `{name} ~ MultivariateNormal(..)`"
+        ))
 }
 
 /// A global site whose distribution depends on an example.
