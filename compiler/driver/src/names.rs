@@ -7,6 +7,7 @@ use bnnc_abi::data::Schema;
 use bnnc_abi::manifest::{Binding, Codes, DataSource, Output, OutputKind};
 use bnnc_abi::names::{LabelSource, Labels, Names};
 use bnnc_base::shape::Dim as Size;
+use bnnc_graph::model::Model;
 use bnnc_hir::dims::{Atom, Dim};
 use bnnc_hir::elaborate::bind::Bound;
 use bnnc_hir::tree::{Expr, ExprKind, Local, LocalKind, ModelItem, Module, Sample, Stmt};
@@ -77,11 +78,17 @@ fn declared(model: &ModelItem, schema: &Schema, bound: &Bound) -> Names {
     }
 }
 
-/// Says of an output what depends on it, other outputs and its own elements, and whether its variance is infinite.
-pub fn relate(output: &mut Output, densities: &Densities, (model, module): (&ModelItem, &Module)) {
+/// Fills in what depends on an output, other outputs and its own elements, whether its variance is infinite, and the bounds of its mean.
+pub fn relate(
+    output: &mut Output,
+    densities: &Densities,
+    model: &Model,
+    (item, module): (&ModelItem, &Module),
+) {
     output.given = densities.is_given(&output.name);
-    output.series = is_series(model, &output.name);
-    output.joint = is_joint(model, module, &output.name);
+    output.series = is_series(item, &output.name);
+    output.joint = is_joint(item, module, &output.name);
+    output.mean_range = densities.mean_range(&output.name, model);
     output.infinite_variance = densities.has_infinite_variance(&output.name);
     output.infinite_below = densities.infinite_below(&output.name);
 }

@@ -1,5 +1,6 @@
 //! `density`: splits a probabilistic model into the functions that methods of inference need.
 
+mod reach;
 mod split;
 mod variance;
 

@@ -158,6 +158,9 @@ pub struct Output {
     /// A parameter and the value up to which it makes the variance infinite.
     #[serde(default)]
     pub infinite_below: Option<(String, f64)>,
+    /// The interval in which its mean lies whatever the parameters and the data, where that has an end.
+    #[serde(default)]
+    pub mean_range: Option<(f64, f64)>,
 }
 
 impl Output {

@@ -78,6 +78,11 @@ pub fn warnings(infer: &Infer, spec: &DataSpec, dataset: &Dataset) -> Vec<Diagno
             .iter()
             .filter_map(|target| targets::sorted(target, spec.limit)),
     );
+    let means = infer
+        .outputs
+        .iter()
+        .filter_map(|output| bounded(infer, output, dataset));
+    found.extend(means);
     let measured = columns.iter().chain(reals.iter().copied());
     found.extend(measured.clone().filter_map(missing_as_number));
     found.extend(measured.filter_map(columns::dates));
@@ -193,6 +198,19 @@ fn inputs(infer: &Infer, spec: &DataSpec, dataset: &Dataset) -> Vec<Column> {
     inputs_of(infer, dataset)
         .flat_map(|binding| columns_of(binding, spec, dataset))
         .collect()
+}
+
+/// Returns a warning where the mean of a real output cannot reach many of its values.
+fn bounded(infer: &Infer, output: &Output, dataset: &Dataset) -> Option<Diagnostic> {
+    let bounds = output.mean_range.filter(|_| output.kind == OutputKind::Real)?;
+    let column = target(infer, output, dataset)?;
+    let preparation = &dataset.preparation;
+    let is_target = preparation.target_name.as_deref() == Some(&*column.name);
+    let undo = |end: f64| match is_target {
+        true => preparation.target.undo(end),
+        false => end,
+    };
+    targets::out_of_reach(&column, &output.name, (undo(bounds.0), undo(bounds.1)))
 }
 
 /// The inputs of the model; none where the data have too many columns or cells to examine.

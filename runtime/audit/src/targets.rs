@@ -60,6 +60,30 @@ pub(super) fn sorted(target: &Column, limit: Option<usize>) -> Option<Diagnostic
     (is_sorted && low < high).then(|| codes::sorted_by_target(&target.name, limit))
 }
 
+/// The share of rows beyond the bounds of a mean below which noise around a mean near them explains these rows.
+const BEYOND: f64 = 0.2;
+
+/// The root mean square of what lies beyond, in standard deviations of the target: noise around a mean that varies over its whole range stays below this
+/// unless it is as large as the range.
+const EXCESS: f64 = 0.25;
+
+/// Returns a warning where many values of a target lie beyond the bounds of its mean, which no parameters can fit.
+pub(super) fn out_of_reach(target: &Column, output: &str, (low, high): (f64, f64)) -> Option<Diagnostic> {
+    let values = &target.train;
+    let count = values.len() as f64;
+    if values.len() < LEAST {
+        return None;
+    }
+    let excess = |value: &f64| (low - value).max(value - high).max(0.0);
+    let beyond = values.iter().filter(|value| excess(value) > 0.0).count();
+    let mean = values.iter().sum::<f64>() / count;
+    let square_of =
+        |of: &dyn Fn(&f64) -> f64| values.iter().map(|value| of(value).powi(2)).sum::<f64>() / count;
+    let (spread, outside) = (square_of(&|value| value - mean).sqrt(), square_of(&excess).sqrt());
+    let is_far = beyond as f64 >= BEYOND * count && outside >= EXCESS * spread && spread > 0.0;
+    is_far.then(|| codes::out_of_reach(output, (beyond, values.len()), (low, high)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -108,6 +108,7 @@ pub static CODES: &[&Code] = &[
     &audit::ONE_START,
     &found::IGNORED_INPUTS,
     &laplace::WORSE_THAN_CENTRE,
+    &audit::OUT_OF_REACH,
 ];
 
 static TRAINING_DIVERGED: Code = Code {

@@ -1,6 +1,6 @@
 //! Mistakes in the shape of a model: layers without an activation, bounded means, collinear inputs, elements given by both neighbours.
 
-use crate::tables::{csv, each, line, normal};
+use crate::tables::{csv, each, line, normal, uniform};
 use crate::{Folder, mistakes};
 
 /// A network whose output is the last expression.
@@ -42,6 +42,14 @@ fn series() -> String {
     csv(&[("y", y)])
 }
 
+/// Targets from 20 to 80.
+fn percentages() -> String {
+    let x = uniform(4, 60);
+    let e = normal(5, 60);
+    let y = each(60, |row| 20.0 + 60.0 * x[row] + e[row]);
+    csv(&[("x", x), ("y", y)])
+}
+
 mistakes! {
     two_layers_without_an_activation: ["E0275"], [("d.csv", line(60, 0.5))],
         &network(STANDARDISED, TWO, "o(h(x))[0]");
@@ -58,6 +66,22 @@ mistakes! {
           return 0.5 * inner(x)
         }}
         {}", network(STANDARDISED, "h = Block(10)\n o = Linear(1)", "o(h(x))[0]"));
+
+    a_mean_that_tanh_bounds: ["E0655"], [("d.csv", percentages())],
+        &network("data d = csv(\"d.csv\") { standardise = [inputs] }", TWO, "tanh(o(tanh(h(x)))[0])");
+
+    a_mean_that_relu_bounds: ["E0655"], [("d.csv", line(60, 0.5))],
+        &network(STANDARDISED, TWO, "relu(o(tanh(h(x)))[0])");
+
+    a_mean_that_sigmoid_bounds: ["E0655"], [("d.csv", line(60, 0.5))], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: real {
+          a ~ Normal(0, 1)
+          b ~ Normal(0, 1)
+          s: positive ~ HalfNormal(1)
+          y ~ Normal(sigmoid(a + b * x), s)
+        }
+        infer fit = nuts(M, d) { chains = 2, warmup = 200, draws = 300 }";
 
     an_element_given_by_both_neighbours: ["E0276"], [("d.csv", series())], "
         data d = csv(\"d.csv\") { target = y }

@@ -276,6 +276,7 @@ impl<'a> Binder<'a> {
             infinite_below: None,
         });
         self.field(binding, field);
+            mean_range: None,
     }
 
     /// Where there are several examples, each has its own value of every output.

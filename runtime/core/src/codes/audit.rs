@@ -160,6 +160,14 @@ pub(super) static REPEATED_TRAINING_ROWS: Code = Code {
               appended to itself, or a join that repeats rows.\n\nRight: every row once.",
 };
 
+pub(super) static OUT_OF_REACH: Code = Code {
+    id: "E0655",
+    title: "targets that the mean of an output cannot reach",
+    explain: "The last function of the model bounds the mean of an output, and at least a fifth of the training rows have targets beyond the bound: no parameters \
+              fit them, and the noise is estimated as large as what is left.\n\nWrong: `y ~ Normal(tanh(out(h)[0]), sigma)` for targets from 20 to 80, or \
+              `relu(..)` for standardised targets, of which half are negative.\n\nRight: `y ~ Normal(out(h)[0], sigma)`: a regression ends in a linear layer.",
+};
+
 pub(super) static CUT_OFF: Code = Code {
     id: "E0648",
     title: "a target that is cut off",
@@ -329,6 +337,25 @@ pub fn constant_input(column: &str, value: f64, intercept: &str) -> Diagnostic {
     warn(&REDUNDANT, text)
         .note("the data do not tell their coefficients apart")
         .help(format!("leave one out: `inputs = [..]` without `{column}`"))
+}
+
+/// Targets beyond the bounds of a mean.
+pub fn out_of_reach(output: &str, (beyond, rows): (usize, usize), (low, high): (f64, f64)) -> Diagnostic {
+    let end = |value: f64| {
+        format!("{:.4}", value)
+            .trim_end_matches('0')
+            .trim_end_matches('.')
+            .to_owned()
+    };
+    let bounds = match (low.is_finite(), high.is_finite()) {
+        (true, true) => format!("between {} and {}", end(low), end(high)),
+        (true, false) => format!("above {}", end(low)),
+        (false, _) => format!("below {}", end(high)),
+    };
+    let text = format!("the mean of `{output}` is {bounds}, but {beyond} of {rows} training rows are not");
+    warn(&OUT_OF_REACH, text)
+        .note("no parameters fit these rows")
+        .help("leave out the function that bounds the mean, such as `tanh`, `sigmoid` or `relu` after the last layer")
 }
 
 /// A number of the row.
