@@ -1,6 +1,7 @@
 //! Columns that are not measurements, or that repeat others.
 
 use super::Column;
+use super::collinear;
 use super::relation;
 use bnnc_base::checksum::Checksum;
 use bnnc_base::diagnostic::Diagnostic;
@@ -56,6 +57,15 @@ pub(super) fn beside(intercept: &str, columns: impl ExactSizeIterator<Item = Col
         Some(codes::constant_input(&column.name, value, intercept))
     };
     columns.filter_map(of_column).collect()
+}
+
+/// Returns the inputs of which one is a combination of the others and the intercept, as indicators of all levels are.
+pub(super) fn combined(intercept: &str, columns: &[Column]) -> Option<Diagnostic> {
+    if columns.len() > PAIRED {
+        return None;
+    }
+    let names = collinear::combination(columns)?;
+    Some(codes::combined_inputs(&names, intercept))
 }
 
 /// Returns whether a column holds dates that are written as whole numbers, such as 20240131.

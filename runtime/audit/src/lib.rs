@@ -2,7 +2,7 @@
 //!
 //! Every check is exact or has a wide margin, so that sound data pass it, and takes one pass over the rows.
 
-mod centre;
+mod collinear;
 mod columns;
 mod constant;
 mod found;
@@ -243,7 +243,27 @@ fn beside_intercepts(infer: &Infer, spec: &DataSpec, dataset: &Dataset) -> Vec<D
         Some(columns::beside(intercept, columns_of(binding, spec, dataset)))
     };
     let found = inputs_of(infer, dataset).filter_map(of_binding);
-    found.flatten().collect()
+    let found: Vec<Diagnostic> = found.flatten().collect();
+    match found.is_empty() {
+        true => combined(infer, spec, dataset),
+        false => found,
+    }
+}
+
+/// The inputs whose weights the model adds to one parameter, and that are not independent with it. The weights of a network are not looked at one by one.
+fn combined(infer: &Infer, spec: &DataSpec, dataset: &Dataset) -> Vec<Diagnostic> {
+    let intercept_of = |binding: &'_ Binding| binding.intercept.clone().filter(|site| !site.contains('.'));
+    let intercepts: BTreeSet<String> = inputs_of(infer, dataset).filter_map(intercept_of).collect();
+    let of_intercept = |intercept: String| {
+        let beside =
+            inputs_of(infer, dataset).filter(|binding| binding.intercept.as_deref() == Some(&*intercept));
+        let columns: Vec<Column> = beside
+            .filter(|binding| !matches!(binding.elements, Elements::Index(_)))
+            .flat_map(|binding| columns_of(binding, spec, dataset))
+            .collect();
+        columns::combined(&intercept, &columns)
+    };
+    intercepts.into_iter().filter_map(of_intercept).collect()
 }
 
 /// One of the inputs of the data item, in its own units.

@@ -83,6 +83,26 @@ mistakes! {
         }
         infer fit = nuts(M, d) { chains = 2, warmup = 200, draws = 300 }";
 
+    indicators_of_all_levels_beside_an_intercept: ["E0642"], [("d.csv", indicators())], "
+        data d = csv(\"d.csv\")
+        model M(x: real[d]) -> y: real {
+          a ~ Normal(0, 10)
+          w: real[d] ~ Normal(0, 10)
+          s: positive ~ HalfNormal(1)
+          y ~ Normal(a + dot(w, x), s)
+        }
+        infer fit = nuts(M, d) { chains = 2, warmup = 200, draws = 300 }";
+
+    indicators_by_name_beside_an_intercept: ["E0642"], [("d.csv", indicators())], "
+        data d = csv(\"d.csv\")
+        model M(oslo: real, rome: real, bonn: real) -> y: real {
+          a ~ Normal(0, 10)
+          w: real[3] ~ Normal(0, 10)
+          s: positive ~ HalfNormal(1)
+          y ~ Normal(a + w[0] * oslo + w[1] * rome + w[2] * bonn, s)
+        }
+        infer fit = nuts(M, d) { chains = 2, warmup = 200, draws = 300 }";
+
     an_element_given_by_both_neighbours: ["E0276"], [("d.csv", series())], "
         data d = csv(\"d.csv\") { target = y }
         model M() -> y: real[T] {

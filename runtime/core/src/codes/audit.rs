@@ -339,6 +339,21 @@ pub fn constant_input(column: &str, value: f64, intercept: &str) -> Diagnostic {
         .help(format!("leave one out: `inputs = [..]` without `{column}`"))
 }
 
+/// Inputs of which one is a combination of the others and the intercept.
+pub fn combined_inputs(names: &[&str], intercept: &str) -> Diagnostic {
+    let quoted: Vec<String> = names.iter().rev().map(|name| format!("`{name}`")).collect();
+    let text = format!(
+        "a sum of multiples of the inputs {} is the same in all training rows, beside the intercept `{intercept}`",
+        quoted.join(", ")
+    );
+    let last = names.first().copied().unwrap_or_default();
+    warn(&REDUNDANT, text)
+        .note("the data do not tell their coefficients apart: the priors alone do")
+        .help(format!(
+            "leave one out, `inputs = [..]` without `{last}`, or the intercept; levels of one property are better one input, `g: index(k)`"
+        ))
+}
+
 /// Targets beyond the bounds of a mean.
 pub fn out_of_reach(output: &str, (beyond, rows): (usize, usize), (low, high): (f64, f64)) -> Diagnostic {
     let end = |value: f64| {
