@@ -96,7 +96,7 @@ pub fn warnings(infer: &Infer, spec: &DataSpec, dataset: &Dataset) -> Vec<Diagno
     }
     let targets: Vec<Column> = targets.into_iter().map(|(_, column)| column).collect();
     found.extend(copies(&columns, &targets, &dataset.test));
-    found.extend(columns.iter().filter_map(extrapolation));
+    found.extend(measures(infer, spec, dataset).iter().filter_map(extrapolation));
     if matches!(spec.test, Test::Fraction(_)) && columns.len() > 1 {
         let is_counting = |column: &&Column| counts_rows(column, dataset);
         found.extend(
@@ -115,7 +115,7 @@ pub type Ranges = Vec<(String, (f64, f64))>;
 /// Returns the ranges of the inputs that an infer was trained on.
 pub fn ranges(infer: &Infer, spec: &DataSpec, dataset: &Dataset) -> Ranges {
     let of_column = |column: Column| (column.name, range(&column.train));
-    let found = inputs(infer, spec, dataset).into_iter().map(of_column);
+    let found = measures(infer, spec, dataset).into_iter().map(of_column);
     found.filter(|(_, (low, high))| low <= high).collect()
 }
 
@@ -128,7 +128,7 @@ pub fn far(infer: &Infer, spec: &DataSpec, dataset: &Dataset, ranges: &Ranges) -
         (outside > 0)
             .then(|| codes::extrapolation(&column.name, counts, [*known, range(&column.test)], "new"))
     };
-    inputs(infer, spec, dataset)
+    measures(infer, spec, dataset)
         .into_iter()
         .filter_map(of_column)
         .collect()
@@ -196,6 +196,14 @@ fn field(name: &str, dataset: &Dataset) -> Option<Column> {
 /// The numeric columns that the model reads, but for its outputs.
 fn inputs(infer: &Infer, spec: &DataSpec, dataset: &Dataset) -> Vec<Column> {
     inputs_of(infer, dataset)
+        .flat_map(|binding| columns_of(binding, spec, dataset))
+        .collect()
+}
+
+/// As [`inputs`], without those that select a position: their numbers are names.
+fn measures(infer: &Infer, spec: &DataSpec, dataset: &Dataset) -> Vec<Column> {
+    inputs_of(infer, dataset)
+        .filter(|binding| !matches!(binding.elements, Elements::Index(_)))
         .flat_map(|binding| columns_of(binding, spec, dataset))
         .collect()
 }

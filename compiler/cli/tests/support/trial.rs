@@ -84,6 +84,12 @@ impl Output {
         assert_eq!(self.status, 0, "{}", self.stderr);
     }
 
+    /// Panics unless the command succeeded.
+    #[track_caller]
+    pub fn assert_sound(&self) {
+        assert_eq!(self.status, 0, "{}", self.stderr);
+    }
+
     /// Panics if standard error holds anything.
     #[track_caller]
     pub fn assert_silent(&self) {

@@ -9,6 +9,7 @@ mod folders;
 mod language;
 mod limits;
 mod maxima;
+mod messages;
 mod new_levels;
 mod noisy;
 mod numerics;
