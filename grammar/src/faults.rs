@@ -255,7 +255,9 @@ fn describe(lines: &Lines<'_, '_>, fault: &Unexpected<'_>, at: usize, unfinished
         .get(at + 1)
         .is_some_and(|next| matches!(next.1, Token::Equals | Token::Tilde | Token::Colon));
     if token.is_keyword() && wants_name && (expected.name() || is_named || token.begins_item()) {
-        return report::keyword_as_name(span, token);
+        let next = lines.tokens.get(at + 1);
+        let is_param = next.is_some_and(|next| next.1 == Token::Colon);
+        return report::keyword_as_name(span, token, is_param);
     }
     if expected.has("{") && expected.has("model") && token.is_name() {
         return report::outside_braces(span, token);

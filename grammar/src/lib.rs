@@ -9,6 +9,8 @@ pub mod print;
 pub mod report;
 pub mod token;
 
+pub use token::is_keyword;
+
 mod brackets;
 mod depth;
 mod faults;

@@ -208,10 +208,17 @@ pub fn chain_too_long(at: Span, limit: usize) -> Diagnostic {
     .help("give parts of it names, or write it as `sum(.. for i in 0..n)`")
 }
 
-/// A keyword where a name is wanted.
-pub fn keyword_as_name(at: Span, keyword: Token<'_>) -> Diagnostic {
+/// A keyword where a name is wanted; `is_param` is whether a type follows, as in a list of inputs.
+pub fn keyword_as_name(at: Span, keyword: Token<'_>, is_param: bool) -> Diagnostic {
     let message = format!("expected a name, found `{keyword}`, which is a word of the language");
-    Diagnostic::error(&codes::KEYWORD_AS_NAME, at, message).help(format!("choose another name: `{keyword}_`"))
+    let diagnostic = Diagnostic::error(&codes::KEYWORD_AS_NAME, at, message)
+        .help(format!("choose another name: `{keyword}_`"));
+    match is_param {
+        true => diagnostic.help(format!(
+            "a column `{keyword}` of the data feeds it by `inputs = [{keyword}_ = \"{keyword}\"]`"
+        )),
+        false => diagnostic,
+    }
 }
 
 /// A statement that no item holds.

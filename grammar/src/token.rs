@@ -7,6 +7,17 @@ use std::ops::Range;
 /// A token and the bytes it covers.
 pub type Spanned<'s> = (usize, Token<'s>, usize);
 
+/// Whether a word is a keyword, so that nothing can have it for a name.
+///
+/// ```
+/// assert!(bnnc_grammar::is_keyword("model"));
+/// assert!(!bnnc_grammar::is_keyword("models"));
+/// ```
+pub fn is_keyword(word: &str) -> bool {
+    let mut tokens = Token::lexer(word);
+    matches!(tokens.next(), Some(Ok(token)) if token.is_keyword()) && tokens.span().end == word.len()
+}
+
 /// What is wrong with a stretch of text; the token that carries it stands in for what was meant.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Fault {

@@ -15,7 +15,7 @@ pub(crate) enum Input {
     Array(usize),
     /// An expression.
     Computed(Column),
-    /// A renamed array that is no element of a vector: it is found by its name only.
+    /// An array that is no element of a vector, text or a renamed array: it is found by its name only.
     Aside,
 }
 
@@ -95,7 +95,7 @@ fn resolve_input(table: &Table, column: &Column) -> Result<Input, Diagnostic> {
     };
     let (place, array) = expression::lookup(table, name, Some(*span))?;
     if array.values.is_text() {
-        return Err(report::text_input(table, array, *span));
+        return Ok(Input::Aside);
     }
     if !array.per_example {
         return Err(report::not_a_column(

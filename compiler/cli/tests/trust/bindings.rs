@@ -708,7 +708,10 @@ fn text_among_numbers_is_named_with_its_row() {
     found.assert_error("E0292", 1, &texts);
     assert_eq!(found.stderr.matches("error[").count(), 1, "{}", found.stderr);
     let listed = "data d = csv(\"d.csv\") { inputs = [x], target = y }";
-    run(listed, LINE).assert_error("E0420", 3, &["d.csv:2", "`x`", "`n.a.`", "index(k)"]);
+    run(listed, LINE).assert_error("E0291", 1, &texts);
+    let found = run(listed, &scalar);
+    found.assert_error("E0292", 1, &texts);
+    assert_eq!(found.stderr.matches("error[").count(), 1, "{}", found.stderr);
 }
 
 #[test]

@@ -39,6 +39,50 @@ infer fit = map(M, d)
 }
 
 #[test]
+fn a_column_named_by_a_word_of_the_language_is_bound_as_advised() {
+    let plain = "data d = csv(\"d.csv\") { target = y }";
+    let advice = "inputs = [model_ = \"model\"]";
+    check(&by_group(plain, "model")).assert_error("E0112", 1, &[advice]);
+    check(&by_group(plain, "make")).assert_error("E0291", 1, &["inputs = [make = \"model\"]"]);
+    let listed = "data d = csv(\"d.csv\") { inputs = [model], target = y }";
+    check(&by_group(listed, "make")).assert_error("E0291", 1, &["inputs = [make = \"model\"]"]);
+    let bound = format!("data d = csv(\"d.csv\") {{ {advice}, target = y }}");
+    check(&by_group(&bound, "model_")).assert_sound();
+}
+
+#[test]
+fn a_text_column_among_inputs_feeds_an_index_and_no_number() {
+    let listed = "data d = csv(\"d.csv\") { inputs = [kind = \"model\", x], target = y }";
+    let both = |ty: &str, mean: &str| {
+        format!(
+            "{listed}
+model M(kind: {ty}, x: real) -> y: real {{
+  a: real[3] ~ Normal(0, 1)
+  y ~ Normal({mean}, 1)
+}}
+infer fit = map(M, d)
+infer again = map(M, d)
+"
+        )
+    };
+    check(&both("index(3)", "a[kind] + x")).assert_sound();
+    let found = check(&both("real", "a[0] * kind + x"));
+    found.assert_error("E0292", 1, &["`kind: index(k)`"]);
+    assert_eq!(found.stderr.matches("error[").count(), 1, "{}", found.stderr);
+    let plain = "data d = csv(\"d.csv\") { inputs = [model, x], target = y }
+model M(x: real[d]) -> y: real {
+  w: real[d] ~ Normal(0, 1)
+  y ~ Normal(dot(w, x), 1)
+}
+infer fit = map(M, d)
+infer again = map(M, d)
+";
+    let found = check(plain);
+    found.assert_error("E0291", 1, &["`ford` in row 2", "`model_: index(k)`"]);
+    assert_eq!(found.stderr.matches("error[").count(), 1, "{}", found.stderr);
+}
+
+#[test]
 fn identifiers_of_groups_have_no_range() {
     let rows = |groups: &[usize]| {
         let rows = groups.iter().enumerate();

@@ -225,7 +225,9 @@ impl<'a> Binder<'a> {
     fn all_inputs(&mut self, binding: &Binding) {
         let entries = &self.schema.entries;
         if let Some(aside) = entries.iter().find(|entry| entry.elements == 0) {
-            return self.diagnostics.push(report::aside(self.span(binding), aside));
+            let field = aside.columns.first().and_then(|column| self.field_of(column));
+            let diagnostic = report::aside(self.span(binding), (aside, field));
+            return self.diagnostics.push(diagnostic);
         }
         self.bound.used.extend(0..entries.len());
         self.fit_dims(binding, &[self.schema.inputs]);
@@ -273,10 +275,9 @@ impl<'a> Binder<'a> {
             series: false,
             joint: false,
             infinite_variance: false,
-            infinite_below: None,
+            mean_range: None,
         });
         self.field(binding, field);
-            mean_range: None,
     }
 
     /// Where there are several examples, each has its own value of every output.
@@ -350,7 +351,8 @@ impl<'a> Binder<'a> {
             .and_then(|elements| elements.refusal(&field.name, &field.kind));
         if let Some(text) = refusal {
             let diagnostic = report::wrong(span, text, self.schema);
-            self.diagnostics.push(report::with_text_row(diagnostic, field));
+            self.diagnostics
+                .push(report::with_text_row(diagnostic, field, &binding.param.name));
         }
     }
 

@@ -223,8 +223,7 @@ pub(super) static UNKNOWN_COLUMN: Code = Code {
 pub(super) static TEXT_COLUMN: Code = Code {
     id: "E0420",
     title: "text where numbers are needed",
-    explain: r#"A column of text was used in arithmetic, or as one of the inputs that become a vector of reals. Text serves as the
-levels of an `index`: bind the column by name.
+    explain: r#"A column of text was used in arithmetic. Text serves as the levels of an `index`: bind the column by name.
 
     data d = csv("d.csv") { inputs = [county, floor] }   # county is text
     model M(floor: real, county: index(J)) -> y: real    # right"#,

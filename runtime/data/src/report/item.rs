@@ -1,7 +1,6 @@
 //! Faults of a data item: files that do not fit together, columns, expressions, splits, options.
 
 use super::{At, codes, fault, short, shown, shown_long};
-use crate::table::{Array, Table};
 use bnnc_base::diagnostic::{Diagnostic, Fault, Place, Severity};
 use bnnc_base::nearest::nearest;
 use bnnc_base::source::Span;
@@ -130,21 +129,6 @@ fn named(found: Diagnostic, span: Option<Span>) -> Diagnostic {
         Some(span) => found.also(span, "named here"),
         None => found,
     }
-}
-
-/// Text as an element of the inputs.
-pub fn text_input(table: &Table, array: &Array, span: Span) -> Diagnostic {
-    let (row, text) = table.first_text(array).unwrap_or_default();
-    let (path, row) = table.place(row);
-    let at = At { path, row, column: 0 };
-    let name = shown(&array.name);
-    let message = format!("expected numbers in column `{name}`, found `{}`", shown(text));
-    let found = fault(&codes::TEXT_COLUMN, at, message)
-        .help("correct this row of the file if the column is one of numbers")
-        .help(format!(
-            "if it holds names, leave it out of `inputs` and give it an input of its own: `{name}: index(k)`"
-        ));
-    named(found, Some(span))
 }
 
 /// Text where numbers are needed.

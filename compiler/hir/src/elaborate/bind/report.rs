@@ -68,12 +68,30 @@ pub fn rows_apart(span: Span, (input, column): (&str, &str), schema: &Schema) ->
         ))
 }
 
-/// An entry that no vector of reals can hold.
-pub fn aside(span: Span, entry: &InputEntry) -> Diagnostic {
+/// An entry that no vector of reals can hold, with its column.
+pub fn aside(span: Span, (entry, field): (&InputEntry, Option<&Field>)) -> Diagnostic {
     let text = format!("`{}` is not an element of a vector of reals", entry.text);
-    Diagnostic::error(&NO_COLUMN, entry.span, text)
+    let diagnostic = Diagnostic::error(&NO_COLUMN, entry.span, text)
         .label("text, or one value for all rows")
-        .also(span, "takes all inputs in order")
+        .also(span, "takes all inputs in order");
+    match field.map(|field| (field, &field.kind, field.text_row)) {
+        Some((field, FieldKind::Levels(levels), Some(row))) => diagnostic
+            .note(format!("`{}` holds `{}` in row {row}", field.name, word(levels)))
+            .help("correct the file if it is a column of numbers")
+            .help(format!(
+                "if it holds names, take it out of `inputs` and give it an input of its own: `{}: index(k)`",
+                name_of_input(&field.name)
+            )),
+        _ => diagnostic,
+    }
+}
+
+/// A name that an input fed from a column may have.
+fn name_of_input(column: &str) -> String {
+    match bnnc_grammar::is_keyword(column) {
+        true => format!("{column}_"),
+        false => column.to_owned(),
+    }
 }
 
 /// Entries that could all feed an input.
@@ -173,6 +191,12 @@ pub fn missing(span: Span, input: &str, names: &[String], schema: &Schema) -> Di
             "feed it from the column: `inputs = [{input} = \"{word}\"]`"
         ));
     }
+    let word = names.iter().find(|name| bnnc_grammar::is_keyword(name));
+    if let Some(word) = word {
+        return diagnostic.help(format!(
+            "`{word}` is a word of the language: feed the input from this column by `inputs = [{input} = \"{word}\"]`"
+        ));
+    }
     let unnamed = schema
         .entries
         .iter()
@@ -210,10 +234,10 @@ pub fn wrong(span: Span, text: String, schema: &Schema) -> Diagnostic {
 }
 
 /// Adds the row of the text in a column that must hold numbers.
-pub fn with_text_row(diagnostic: Diagnostic, field: &Field) -> Diagnostic {
+pub fn with_text_row(diagnostic: Diagnostic, field: &Field, input: &str) -> Diagnostic {
     match field.text_row {
         Some(row) => diagnostic.note(format!("row {row} is the first with text")).help(format!(
-            "correct the file if `{0}` is a column of numbers; if it holds names, declare `{0}: index(k)`",
+            "correct the file if `{}` is a column of numbers; if it holds names, declare `{input}: index(k)`",
             field.name
         )),
         None => diagnostic,
