@@ -83,6 +83,32 @@ infer again = map(M, d)
 }
 
 #[test]
+fn a_range_that_reaches_outside_is_corrected_by_its_own_names() {
+    let series = |range: &str, at: &str| {
+        format!(
+            "data d = csv(\"d.csv\") {{ target = y, inputs = [x] }}
+model M() -> y: real[T] {{
+  a ~ Normal(0, 1)
+  for t in {range} {{
+    y[t] ~ Normal(a * y[{at}], 1)
+  }}
+}}
+infer fit = map(M, d)
+"
+        )
+    };
+    for (range, at, advice) in [
+        ("1..T", "t - 2", "`for t in 2..T`"),
+        ("0..T", "t + 1", "`for t in 0..T - 1`"),
+        ("0..60", "t + 3", "`for t in 0..57`"),
+    ] {
+        check(&series(range, at)).assert_error("E0290", 1, &[advice]);
+        let advised = advice.trim_matches('`').trim_start_matches("for t in ");
+        check(&series(advised, at)).assert_sound();
+    }
+}
+
+#[test]
 fn identifiers_of_groups_have_no_range() {
     let rows = |groups: &[usize]| {
         let rows = groups.iter().enumerate();

@@ -106,7 +106,13 @@ impl<'a> Elaborator<'a> {
                 let text = format!(
                     "this position runs from {low} to {high}, and {outside} is outside an axis of size {size}"
                 );
-                Err(limit(span, text).note(FROM_ZERO).into())
+                let diagnostic = limit(span, text).note(FROM_ZERO);
+                Err(Box::new(match self.forms.range_inside(index, size) {
+                    Some(range) => {
+                        diagnostic.help(format!("leave the others out of the range: `for {range}`"))
+                    }
+                    None => diagnostic,
+                }))
             }
             _ => Ok(()),
         }

@@ -20,6 +20,10 @@ pub struct Linear {
 pub struct Forms {
     values: HashMap<Value, Linear>,
     counters: Vec<[Linear; 2]>,
+    /// The name of each counter, and the end of its range as it is written.
+    names: Vec<[String; 2]>,
+    /// The end of the next range as it is written.
+    written: Option<String>,
 }
 
 impl Linear {
@@ -54,13 +58,48 @@ impl Linear {
 
 impl Forms {
     /// Notes a counter from the first to the last of its values.
-    pub fn count(&mut self, counter: Value, ends: [Linear; 2]) {
+    pub fn count(&mut self, (counter, name): (Value, &str), ends: [Linear; 2]) {
+        let after = || ends[1].constant.saturating_add(1).to_string();
+        let end = self.written.take().unwrap_or_else(after);
+        self.names.push([name.to_owned(), end]);
         let form = Linear {
             constant: 0,
             factors: BTreeMap::from([(self.counters.len(), 1)]),
         };
         self.counters.push(ends);
         self.values.insert(counter, form);
+    }
+
+    /// Notes the end of the range of the next counter as it is written.
+    pub fn write_end(&mut self, text: Option<String>) {
+        self.written = text;
+    }
+
+    /// The range of a counter for which a position is inside an axis, where another range does not depend on further counters.
+    pub fn range_inside(&self, position: Value, size: i64) -> Option<String> {
+        let form = self.values.get(&position)?;
+        let (Some((counter, 1)), 1) = (
+            form.factors
+                .iter()
+                .next()
+                .map(|(counter, factor)| (*counter, *factor)),
+            form.factors.len(),
+        ) else {
+            return None;
+        };
+        let [first, last] = self.counters.get(counter)?;
+        if !first.factors.is_empty() || !last.factors.is_empty() {
+            return None;
+        }
+        let [name, end] = self.names.get(counter)?;
+        let from = first.constant.max(form.constant.checked_neg()?);
+        let most = size.checked_sub(form.constant)?;
+        let to = match most <= last.constant {
+            true if end.parse::<i64>().is_ok() => most.to_string(),
+            true => format!("{end} - {}", last.constant.checked_add(1)?.checked_sub(most)?),
+            false => end.clone(),
+        };
+        (from < most.min(last.constant.saturating_add(1))).then(|| format!("{name} in {from}..{to}"))
     }
 
     /// Replaces the ends of a counter.
@@ -144,8 +183,8 @@ mod tests {
         // t in 3..100, u in t - 3..t.
         let counters = vec![[of(3, &[]), of(99, &[])], [of(-3, &[(0, 1)]), of(-1, &[(0, 1)])]];
         let forms = Forms {
-            values: HashMap::new(),
             counters,
+            ..Forms::default()
         };
         assert_eq!(forms.ends(&of(-1, &[(0, 1), (1, -1)])), Some((0, 2)));
         assert_eq!(forms.ends(&of(3, &[(0, -1), (1, 1)])), Some((0, 2)));

@@ -41,6 +41,7 @@ impl<'a> Elaborator<'a> {
             return self.window(c, width, frame, span);
         }
         let (from, to) = self.range(c, frame)?;
+        self.forms.write_end(written(&c.to, frame));
         if makes_layers(&c.element) {
             if to.saturating_sub(from) > MOST_LAYERS {
                 return Err(limit(
@@ -158,7 +159,9 @@ impl<'a> Elaborator<'a> {
             .iter()
             .filter_map(|(outer, inner)| Some((*inner, outer_forms.get(outer)?.clone())));
         self.forms.set_values(known.collect());
-        self.forms.count(position, [from, to - 1].map(Linear::number));
+        let name = &frame.locals[counter].name;
+        self.forms
+            .count((position, name), [from, to - 1].map(Linear::number));
         let outer_noise = self.noise.clone();
         if let Some(noise) = &mut self.noise {
             let [draw, example, step] = noise.coordinates.map(|value| {
@@ -219,6 +222,7 @@ impl<'a> Elaborator<'a> {
                 return Err(limit(sample.span, text));
             }
             let mut found = None;
+            self.forms.write_end(written(range[1], frame));
             let parameters = self.map(counter, [from, to], frame, span, |this, inner| {
                 for stmt in &lets {
                     if let Stmt::Let(local, value) = stmt {
@@ -255,6 +259,14 @@ impl<'a> Elaborator<'a> {
             self.observed_by(instance, args, &name, sample.span)?;
         }
         Ok(())
+    }
+}
+
+/// The end of a range as it is written, where it is a name.
+fn written(end: &Expr, frame: &Frame<'_>) -> Option<String> {
+    match &end.kind {
+        ExprKind::Local(local) => Some(frame.locals[*local].name.to_string()),
+        _ => None,
     }
 }
 
