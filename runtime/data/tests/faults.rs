@@ -145,9 +145,27 @@ fn csv_tells_several_faults_but_not_all() {
         "E0408 t.csv:5:2 expected a value, found none",
     ];
     assert_eq!(found, expected);
+    let ragged = format!("x,y\n1,2\n{}", "1,2,3\n".repeat(100));
+    assert_eq!(check(Format::Csv, "t.csv", ragged).len(), 10);
+}
+
+#[test]
+fn many_empty_cells_of_a_column_are_counted_in_one_report() {
+    let rows: String = (0..40)
+        .map(|row| format!("{},{row}\n", if row % 2 == 0 { "1.5" } else { "" }))
+        .collect();
     assert_eq!(
-        check(Format::Csv, "t.csv", format!("x\n1\n{}", "?\n".repeat(100))).len(),
-        10
+        check(Format::Csv, "t.csv", format!("x,y\n{rows}")),
+        ["E0408 t.csv:3:1 expected a value in every row, found none in 20 of 40 rows: 3, 5, 7, .."]
+    );
+    let found = check(Format::Csv, "t.csv", "x,y\n1,\n,2\n?,3\n,\n4,5\n,6\n");
+    assert_eq!(
+        found,
+        [
+            "E0408 t.csv:2:2 expected a value, found none",
+            "E0408 t.csv:3:1 expected a value in every row, found none in 4 of 6 rows: 3, 4, 5, ..",
+            "E0408 t.csv:5:2 expected a value, found none",
+        ]
     );
 }
 

@@ -24,6 +24,9 @@ const TRUTH: &[(&str, i64)] = &[
 /// After so many faults the rest of the file is not looked at.
 const MOST_FAULTS: usize = 10;
 
+/// As many empty cells of a column are reported one by one; more are reported at once.
+const FEW_EMPTY: usize = 3;
+
 /// Marks for missing values in a column of numbers, or where a column begins, which would make it text.
 const MISSING: &[&str] = &["?", "N/A", "NA", "NULL", "null"];
 
@@ -48,8 +51,9 @@ pub(super) fn arrays(path: &Path, bytes: &[u8], reading: &Reading) -> Result<Vec
         false => Column::Unknown(rows),
     };
     let mut columns: Vec<Column> = texts.iter().map(column).collect();
-    let mut is_empty = true;
+    let mut read = 0;
     let mut faults = Vec::new();
+    let mut empty: Vec<Empty> = names.iter().map(|_| Empty::default()).collect();
     while faults.len() < MOST_FAULTS && next(path, &mut reader, &mut record)? {
         let row = line(text, &record);
         if record.len() != names.len() && names[0].starts_with('#') && faults.is_empty() {
@@ -66,15 +70,17 @@ pub(super) fn arrays(path: &Path, bytes: &[u8], reading: &Reading) -> Result<Vec
         reading
             .take(path, CELL * names.len())
             .map_err(|fault| vec![fault])?;
-        is_empty = false;
+        read += 1;
         for (i, cell) in record.iter().enumerate() {
             let at = At {
                 path,
                 row,
                 column: i + 1,
             };
-            if let Err(fault) = columns[i].push(at, &names[i], cell) {
-                faults.push(fault);
+            match columns[i].push(at, &names[i], cell) {
+                Err(fault) if report::is_missing_value(&fault) => empty[i].push(row, fault),
+                Err(fault) => faults.push(fault),
+                Ok(()) => {}
             }
         }
     }
@@ -83,10 +89,12 @@ pub(super) fn arrays(path: &Path, bytes: &[u8], reading: &Reading) -> Result<Vec
     {
         faults.push(last.note("the rest of the file was not looked at"));
     }
+    faults.extend(empty.into_iter().flat_map(|empty| empty.reported(read)));
     if !faults.is_empty() {
+        faults.sort_by_key(report::place_in_file);
         return Err(faults);
     }
-    if is_empty {
+    if read == 0 {
         return Err(vec![report::no_rows(path, "rows")]);
     }
     Ok(names
@@ -172,6 +180,36 @@ fn truth(values: Values) -> Values {
     match numbers {
         Some(numbers) => Values::Int(codes.iter().map(|code| numbers[*code as usize]).collect()),
         None => Values::Level { codes, levels },
+    }
+}
+
+/// The cells of a column that hold no value.
+#[derive(Default)]
+struct Empty {
+    count: usize,
+    rows: Vec<usize>,
+    first: Vec<Diagnostic>,
+}
+
+impl Empty {
+    fn push(&mut self, row: usize, fault: Diagnostic) {
+        self.count += 1;
+        if self.count <= FEW_EMPTY {
+            self.rows.push(row);
+            self.first.push(fault);
+        }
+    }
+
+    /// A diagnostic for each of a few cells, or one for all of more.
+    fn reported(mut self, read: usize) -> Vec<Diagnostic> {
+        if self.count > FEW_EMPTY {
+            self.first.truncate(1);
+        }
+        let all = |fault| match self.count > FEW_EMPTY {
+            true => report::missing_values(fault, &self.rows, (self.count, read)),
+            false => fault,
+        };
+        self.first.into_iter().map(all).collect()
     }
 }
 

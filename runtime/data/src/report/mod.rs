@@ -12,7 +12,7 @@ pub use item::{
     unseen_level,
 };
 
-use bnnc_base::diagnostic::{Code, Diagnostic};
+use bnnc_base::diagnostic::{Code, Diagnostic, Place};
 use bnnc_base::nearest::nearest;
 use std::path::Path;
 
@@ -202,6 +202,29 @@ pub fn missing_mark(at: At<'_>, name: &str, text: &str) -> Diagnostic {
     )
     .label(format!("column `{name}`"))
     .help("drop the row or fill in a value; missing data are not supported")
+}
+
+/// Whether a cell holds no value.
+pub fn is_missing_value(fault: &Diagnostic) -> bool {
+    std::ptr::eq(fault.code, &codes::MISSING_VALUE)
+}
+
+/// The report of a cell without a value, for all of them in its column; `counts` are these and the rows that were read.
+pub fn missing_values(fault: Diagnostic, first: &[usize], (count, read): (usize, usize)) -> Diagnostic {
+    let rows: Vec<String> = first.iter().map(usize::to_string).collect();
+    let message = format!(
+        "expected a value in every row, found none in {count} of {read} rows: {}, ..",
+        rows.join(", ")
+    );
+    Diagnostic { message, ..fault }
+}
+
+/// The row and the column of a fault, for sorting.
+pub fn place_in_file(fault: &Diagnostic) -> (usize, usize) {
+    match &fault.at {
+        Place::File { row, column, .. } => (*row, *column),
+        Place::Span(_) | Place::Nowhere => (0, 0),
+    }
 }
 
 /// NaN or infinity.
