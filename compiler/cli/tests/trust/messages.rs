@@ -38,6 +38,20 @@ infer fit = map(M, d)
     )
 }
 
+fn line(infers: &str) -> String {
+    format!(
+        "data d = csv(\"d.csv\") {{ target = y, inputs = [x] }}
+model M(x: real) -> y: real {{
+  a ~ Normal(0, 1)
+  b = 2 * a
+  f = a * x
+  y ~ Normal(f, 1)
+}}
+{infers}
+"
+    )
+}
+
 #[test]
 fn a_column_named_by_a_word_of_the_language_is_bound_as_advised() {
     let plain = "data d = csv(\"d.csv\") { target = y }";
@@ -106,6 +120,26 @@ infer fit = map(M, d)
         let advised = advice.trim_matches('`').trim_start_matches("for t in ");
         check(&series(advised, at)).assert_sound();
     }
+}
+
+#[test]
+fn the_table_of_the_posterior_holds_what_is_to_be_reported() {
+    let table = |options: &str| {
+        let program = line(&format!(
+            "infer fit = nuts(M, d) {{ chains = 2, warmup = 100, draws = 100{options} }}"
+        ));
+        let trial = Trial::new().file("d.csv", cars()).program(&program);
+        let output = trial.bnnc("run", &["--seed", "1"]);
+        assert_eq!(output.status, 0, "{}", output.stderr);
+        let lines = output
+            .stdout
+            .lines()
+            .skip_while(|line| !line.starts_with("  posterior "));
+        let names = lines.skip(1).filter_map(|line| line.split_whitespace().next());
+        names.map(str::to_owned).collect::<Vec<String>>()
+    };
+    assert_eq!(table(""), ["a", "b"]);
+    assert_eq!(table(", report = [b]"), ["b"]);
 }
 
 #[test]

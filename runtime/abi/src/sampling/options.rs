@@ -28,7 +28,7 @@ options! {
         jitter: Option<f64> { "", OptionKind::AtLeast(0.0), Phase::Run };
         /// Posterior draws that predictions average over, evenly spaced over all chains.
         predictive_draws: usize { "1000", OptionKind::Int(1, DRAWS), Phase::Run };
-        /// Parameters that are diagnosed element by element; without names, all parameters of a small model, and predictions and the norm of each parameter of a large one.
+        /// Parameters that are diagnosed element by element, and which alone the table lists; without names, all parameters of a small model, and predictions and the norm of each parameter of a large one.
         report: Report { "", OptionKind::Names, Phase::Run };
         /// Leave-one-out estimates by PSIS-LOO: `auto` if it takes at most a few million likelihoods, `always`, or `never`; never for a tempered posterior. The draws are evenly spaced, all of them if that takes a few million likelihoods, and at least `predictive_draws`.
         leave_one_out as "loo": LeaveOneOut { "auto", LeaveOneOut::KIND, Phase::Run };

@@ -1,6 +1,7 @@
 //! The posterior in the table for people: the parameters that the program declares, then those of its layers.
 
 use bnnc_abi::manifest::{Infer, SiteReport};
+use bnnc_abi::sampling::Report;
 use bnnc_base::shape::Sizes;
 use bnnc_core::number::number;
 use bnnc_data::metrics::Summary;
@@ -10,9 +11,18 @@ use bnnc_inference::summary::SiteSummary;
 /// Elements of a parameter of the program that have a line each; more, and those of layers, are one line with ranges.
 const LINES: usize = 16;
 
+/// Whether a parameter has a place in the table: all do where `report` names none.
+fn is_wanted(infer: &Infer, site: &str) -> bool {
+    match infer.sampling().map(|sampling| &sampling.options.report) {
+        Some(Report::Sites(names)) => names.iter().any(|name| name == site),
+        Some(Report::Automatic) | None => true,
+    }
+}
+
 /// The table; empty where nothing is inferred.
 pub fn table(infer: &Infer, outcome: &Outcome) -> String {
-    let mut sites: Vec<&SiteSummary> = outcome.sites.iter().collect();
+    let sites = outcome.sites.iter();
+    let mut sites: Vec<&SiteSummary> = sites.filter(|site| is_wanted(infer, &site.name)).collect();
     sites.sort_by_key(|site| !site.own);
     let is_range = |site: &SiteSummary| site.elements.len() > if site.own { LINES } else { 1 };
     let (ranges, single): (Vec<&SiteSummary>, Vec<&SiteSummary>) =
@@ -86,7 +96,8 @@ fn ranged(infer: &Infer, site: &SiteSummary) -> String {
 /// The parameters without a summary, and where their values are.
 fn left_out(infer: &Infer, outcome: &Outcome, width: usize) -> String {
     let is_shown = |site: &&SiteReport| outcome.sites.iter().any(|shown| shown.name == site.name);
-    let missing: Vec<&SiteReport> = infer.reports.iter().filter(|site| !is_shown(site)).collect();
+    let wanted = infer.reports.iter().filter(|site| is_wanted(infer, &site.name));
+    let missing: Vec<&SiteReport> = wanted.filter(|site| !is_shown(site)).collect();
     let line = |site: &&SiteReport| {
         let sizes = site.shape.resolve(&Sizes::default());
         let sizes: Vec<String> = sizes.iter().map(usize::to_string).collect();
