@@ -3,6 +3,7 @@
 use crate::predict::Predictive;
 use crate::score::probabilities;
 use bnnc_abi::manifest::{Infer, Output, OutputKind};
+use bnnc_base::dtype::Precision;
 use bnnc_data::Rows;
 use bnnc_data::metrics::{Draws, Summary, sorted};
 use bnnc_data::write::ResultColumn;
@@ -78,12 +79,24 @@ impl<'a> Columns<'a> {
         let infer = self.infer;
         let each = self.each.into_iter().flat_map(|columns| {
             let output = columns.output;
-            let named = move |(name, column): (String, Vec<f64>)| {
+            let named = move |(name, mut column): (String, Vec<f64>)| {
+                if infer.precision == Precision::F32 {
+                    column.iter_mut().for_each(|value| *value = single(*value));
+                }
                 (infer.said_of(output, &name), ResultColumn::Real(column))
             };
             columns.filled().map(named)
         });
         self.lead.into_iter().chain(each).collect()
+    }
+}
+
+/// The number with the fewest digits that is the same in single precision: further digits of what was computed in it mean nothing.
+fn single(value: f64) -> f64 {
+    let narrow = value as f32;
+    match narrow.is_finite() {
+        true => format!("{narrow:?}").parse().unwrap_or(value),
+        false => value,
     }
 }
 

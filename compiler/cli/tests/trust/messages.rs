@@ -179,3 +179,37 @@ infer fit = nuts(M, d) { chains = 2, warmup = 200, draws = 200 }
     assert_eq!(output.status, 0, "{}", output.stderr);
     assert!(!output.stderr.contains("E0557"), "{}", output.stderr);
 }
+
+#[test]
+fn predictions_have_the_digits_of_their_precision() {
+    let table = |precision: &str| {
+        let program = line(&format!(
+            "infer fit = map(M, d) {{ steps = 50, precision = {precision} }}"
+        ));
+        let trial = Trial::new().file("d.csv", cars()).program(&program);
+        let out = trial.path("out");
+        let output = trial.bnnc("run", &["--out", out.to_str().unwrap()]);
+        assert_eq!(output.status, 0, "{}", output.stderr);
+        let text = std::fs::read_to_string(out.join("predictions.csv")).unwrap();
+        let mut lines = text.lines();
+        let place = lines
+            .next()
+            .unwrap()
+            .split(',')
+            .position(|name| name == "mean")
+            .unwrap();
+        let cells = lines.map(|line| line.split(',').nth(place).unwrap().to_owned());
+        cells.collect::<Vec<String>>()
+    };
+    let (narrow, wide) = (table("f32"), table("f64"));
+    assert_eq!(narrow.len(), 60);
+    for (cell, exact) in narrow.iter().zip(&wide) {
+        let digits = cell.chars().filter(char::is_ascii_digit).count();
+        assert!(digits <= 11, "{cell}");
+        let shortest = format!("{:?}", cell.parse::<f32>().unwrap());
+        assert_eq!(*cell, shortest);
+        let (cell, exact): (f64, f64) = (cell.parse().unwrap(), exact.parse().unwrap());
+        assert!((cell - exact).abs() < 1e-3, "{cell} {exact}");
+    }
+    assert!(wide.iter().any(|cell| cell.len() > 14), "{wide:?}");
+}
