@@ -152,17 +152,20 @@ impl MethodDef {
     /// Adds `did you mean ..?` where `wrong` is another tool's word for an option, or near one.
     pub fn suggest(&self, diagnostic: Diagnostic, wrong: &str) -> Diagnostic {
         match self.synonym(wrong) {
-            Some(option) => diagnostic.help(format!("did you mean `{option}`?")),
+            Some(option) if option.kind == OptionKind::Optimiser => diagnostic.help(format!(
+                "the rate is an argument of the optimiser: `{} = {}`",
+                option.name, option.default
+            )),
+            Some(option) => diagnostic.help(format!("did you mean `{}`?", option.name)),
             None => diagnostic.suggest(wrong, self.options.iter().map(|option| option.name)),
         }
     }
 
     /// The option that a word of another tool stands for.
-    fn synonym(&self, word: &str) -> Option<&'static str> {
+    fn synonym(&self, word: &str) -> Option<&'static OptionDef> {
         let word = word.to_lowercase();
         let mut options = self.options.iter();
-        let option = options.find(|option| option.synonyms.contains(&&*word))?;
-        Some(option.name)
+        options.find(|option| option.synonyms.contains(&&*word))
     }
 
     /// Returns whether it maximises an evidence lower bound over a family that the program states.

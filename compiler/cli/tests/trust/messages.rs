@@ -123,6 +123,19 @@ infer fit = map(M, d)
 }
 
 #[test]
+fn the_rate_of_a_training_is_that_of_its_optimiser() {
+    for option in ["lr", "learning_rate"] {
+        for method in ["map", "dropout", "ensemble", "swag"] {
+            let found = check(&line(&format!(
+                "infer fit = {method}(M, d) {{ {option} = 0.01 }}"
+            )));
+            found.assert_error("E0257", 1, &["`optimiser = Adam(5e-3)`"]);
+            assert!(!found.stderr.contains("did you mean"), "{}", found.stderr);
+        }
+    }
+}
+
+#[test]
 fn the_table_of_the_posterior_holds_what_is_to_be_reported() {
     let table = |options: &str| {
         let program = line(&format!(

@@ -110,7 +110,7 @@ options! {
         /// Rows per step; 0 takes all rows.
         batch: usize { "128", from(0), Phase::Run, &["batch_size"] };
         /// The optimiser and its arguments.
-        optimiser: OptimiserChoice { "Adam(5e-3)", OptionKind::Optimiser, Phase::Compile };
+        optimiser: OptimiserChoice { "Adam(5e-3)", OptionKind::Optimiser, Phase::Compile, &["learning_rate", "lr", "step_size", "stepsize"] };
         /// The learning rate over the run: `constant`, `cooldown` (constant for the first half, then to zero by a cosine), `cosine` (to zero), `linear` (to zero), or `step(fraction, factor)`.
         schedule: Schedule { "cooldown", Schedule::KIND, Phase::Run };
         /// Stop after this many epochs without improvement on the validation rows; 0 never stops.
