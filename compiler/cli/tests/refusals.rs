@@ -175,7 +175,7 @@ fn samplers() {
     assert_refused(&run_program("fixed", &program(fixed)), "E0612", 1);
     let unknown = run_program("unknown", &program("infer f = nuts(M, d) { report = [w, n] }"));
     assert_refused(&unknown, "E0613", 1);
-    assert!(unknown.stderr.contains("the model has w, m"), "{unknown:?}");
+    assert!(unknown.stderr.contains("the model has `w`, `m`"), "{unknown:?}");
     let option = run_program("option", &program("infer f = nuts(M, d) { epochs = 3 }"));
     assert_refused(&option, "E0257", 1);
     let few = "infer f = penalty(M, d) { batch = 2, batches = 1 }";

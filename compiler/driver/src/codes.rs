@@ -320,12 +320,18 @@ pub fn useless_start(infer: &InferItem, from: &str) -> Diagnostic {
 }
 
 /// A quantity that cannot be reported.
-pub fn no_quantity(infer: &InferItem, name: &str, known: &[&str]) -> Diagnostic {
+pub fn no_quantity(infer: &InferItem, (name, of_rows): (&str, bool), known: &[&str]) -> Diagnostic {
     let span = span_of(infer, ChainOptions::report());
-    let text = format!("`{name}` is no site and no quantity computed from sites");
-    Diagnostic::error(&NO_QUANTITY, span, text)
-        .suggest(name, known.iter().copied())
-        .note(format!("the model has {}", known.join(", ")))
+    let text = format!("`{name}` is neither a parameter nor computed from parameters alone");
+    let quoted: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
+    let diagnostic = Diagnostic::error(&NO_QUANTITY, span, text);
+    let diagnostic = match of_rows {
+        true => {
+            diagnostic.help("it depends on the inputs, so it has a value for each row, as predictions have")
+        }
+        false => diagnostic.suggest(name, known.iter().copied()),
+    };
+    diagnostic.note(format!("the model has {}", quoted.join(", ")))
 }
 
 /// Options that cannot run together; `option` is the one to point at.

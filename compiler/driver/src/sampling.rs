@@ -157,9 +157,15 @@ impl Compilation<'_> {
         };
         let names: Vec<&str> = sampled.reports.iter().map(|site| &*site.name).collect();
         match wanted.iter().find(|name| !names.contains(&name.as_str())) {
-            Some(name) => Err(Failure::Program(vec![codes::no_quantity(
-                self.item, name, &names,
-            )])),
+            Some(name) => {
+                let model = self.model();
+                let inputs = model.inputs.iter().chain(&model.outputs);
+                let given: Vec<_> = inputs.map(|input| input.local).collect();
+                let mut variables = model.locals.ids().filter(|local| !given.contains(local));
+                let of_rows = variables.any(|local| *model.locals[local].name == **name);
+                let diagnostic = codes::no_quantity(self.item, (name, of_rows), &names);
+                Err(Failure::Program(vec![diagnostic]))
+            }
             None => Ok(()),
         }
     }

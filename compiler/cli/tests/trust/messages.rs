@@ -136,6 +136,23 @@ fn the_rate_of_a_training_is_that_of_its_optimiser() {
 }
 
 #[test]
+fn what_cannot_be_reported_is_said_with_the_reason() {
+    let report = |name: &str| line(&format!("infer fit = nuts(M, d) {{ report = [{name}] }}"));
+    check(&report("f")).assert_error(
+        "E0613",
+        1,
+        &[
+            "`f` is neither a parameter nor",
+            "a value for each row",
+            "`a`, `b`",
+        ],
+    );
+    let found = check(&report("c"));
+    found.assert_error("E0613", 1, &["`c` is neither a parameter nor", "`a`, `b`"]);
+    assert!(!found.stderr.contains("for each row"), "{}", found.stderr);
+}
+
+#[test]
 fn the_table_of_the_posterior_holds_what_is_to_be_reported() {
     let table = |options: &str| {
         let program = line(&format!(
@@ -153,6 +170,28 @@ fn the_table_of_the_posterior_holds_what_is_to_be_reported() {
     };
     assert_eq!(table(""), ["a", "b"]);
     assert_eq!(table(", report = [b]"), ["b"]);
+}
+
+#[test]
+fn a_layer_and_an_unknown_dimension_are_corrected() {
+    let model = |line: &str| {
+        format!(
+            "data d = csv(\"d.csv\") {{ target = y, inputs = [x] }}
+model M(x: real[k]) -> y: real {{
+  h = Dense(3)
+  {line}
+  y ~ Normal(sum(h(x)) + sum(a), 1)
+}}
+infer fit = map(M, d)
+"
+        )
+    };
+    check(&model("a = h(x)[h]")).assert_error("E0211", 1, &["when it is called"]);
+    check(&model("a: real[m] ~ Normal(0, 1)")).assert_error(
+        "E0209",
+        1,
+        &["unknown dimension `m`", "`x: real[m]`", "`const m = 3`"],
+    );
 }
 
 #[test]

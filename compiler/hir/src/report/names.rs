@@ -72,7 +72,7 @@ code!(
     UNKNOWN_DIM,
     "E0209",
     "an unknown dimension",
-    "Only the types of parameters bind names of dims; everywhere else a dim is made of names that are known.",
+    "A new name in the brackets of an input's type introduces a dimension whose size comes from the data. Anywhere else a dimension is made of numbers and of names that exist.",
     "fn f(x: real) -> real[n] {\n  return [x]\n}",
     "fn f(x: real[n]) -> real[n] {\n  return x\n}"
 );
@@ -204,8 +204,11 @@ pub fn malformed_type(span: Span, expected: &str) -> Diagnostic {
 /// A dim made of a name that is not known.
 pub fn unknown_dim<'a>(span: Span, name: &str, names: impl IntoIterator<Item = &'a str>) -> Diagnostic {
     Diagnostic::error(&UNKNOWN_DIM, span, format!("unknown dimension `{name}`"))
-        .label("only the types of parameters bind names of dims")
+        .label("nothing declares this name")
         .suggest(name, names)
+        .help(format!(
+            "an input introduces a dimension by its type, `x: real[{name}]`; `const {name} = 3` gives it a size"
+        ))
 }
 
 /// A form that belongs elsewhere.

@@ -258,6 +258,9 @@ pub fn not_a_position(span: Span, found: &str) -> Diagnostic {
             .note("no function makes an integer of a real")
             .help("write the position of each row into a column of the data, `g: index(k)`, and select with `[g]`")
             .help("or make the position by comparisons: `[if z < 0.5 { 0 } else { 1 }]`"),
+        false if found.contains("layer") => {
+            diagnostic.help("a layer becomes a value when it is called: `name(x)`; its size is the number that it is made with")
+        }
         false => diagnostic,
     }
 }

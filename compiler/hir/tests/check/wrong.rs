@@ -80,7 +80,7 @@ E0207 4:3 `forgotten` is never used | help: remove it, or write `_forgotten` if 
 
     an_unbound_dim: r#"fn f(x: real) -> real[n] {
   return [x]
-}"# => r#"E0209 1:23 unknown dimension `n` | only the types of parameters bind names of dims"#;
+}"# => r#"E0209 1:23 unknown dimension `n` | nothing declares this name | help: an input introduces a dimension by its type, `x: real[n]`; `const n = 3` gives it a size"#;
 
     a_vector_against_a_column: r#"fn f(x: real[n], y: real[n, 1]) -> real[n] {
   return x - y
