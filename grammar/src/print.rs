@@ -1,7 +1,8 @@
 //! The formatter: from the tree and its comments back to text in the one canonical style.
 //!
 //! Two blanks per level, lines of at most 110 characters, blank lines kept up to one, `=` and `~` aligned in runs of
-//! lines of the same kind. A comment inside an expression moves to the line above.
+//! lines of the same kind. A blank line stands around each item of several lines, and between items of different kinds.
+//! A comment inside an expression moves to the line above.
 
 use crate::ast::{Expr, Module, Setting};
 use crate::layout::{self, Flat, STEP, WIDTH};
@@ -29,13 +30,14 @@ pub fn print(module: &Module, source: &Source) -> String {
         indent: 0,
         last: 0,
         fresh: true,
+        apart: false,
     };
     let items: Vec<Row<'_>> = module
         .items
         .iter()
         .map(|item| rows::item(item, &source.text))
         .collect();
-    printer.rows(&items);
+    printer.items(&items);
     printer.comments(module.comments.len());
     printer.out
 }
@@ -56,16 +58,18 @@ struct Printer<'a> {
     last: usize,
     /// Whether nothing was printed yet in this block, so that no blank line comes first.
     fresh: bool,
+    /// Whether a blank line comes next, whatever the source has.
+    apart: bool,
 }
 
 impl<'a> Printer<'a> {
     /// Begins a line for what stands at `start` in the source, after a blank line if one stood there.
     fn begin_line(&mut self, start: usize) {
         let between = self.text.get(self.last..start).unwrap_or("");
-        if !self.fresh && between.matches('\n').count() > 1 {
+        if !self.fresh && (self.apart || between.matches('\n').count() > 1) {
             self.out.push('\n');
         }
-        self.fresh = false;
+        (self.fresh, self.apart) = (false, false);
         self.pad();
     }
 
@@ -134,28 +138,68 @@ impl<'a> Printer<'a> {
         self.out.push('\n');
     }
 
-    /// Prints rows below each other, their operators aligned in runs.
-    fn rows(&mut self, rows: &[Row<'a>]) {
-        for (row, width) in rows.iter().zip(self.widths(rows)) {
-            self.comments_of(row);
-            self.begin_line(row.start);
-            self.row(row, width);
-            self.end_line(row.end);
+    /// Prints the items of a file. Items of one line and one kind may follow each other without a blank line, as constants do.
+    fn items(&mut self, rows: &[Row<'a>]) {
+        let mut blocks: Vec<bool> = rows
+            .iter()
+            .map(|row| self.is_block(row, row.left.len()))
+            .collect();
+        let (apart, widths) = loop {
+            let is_apart =
+                |at: usize| at > 0 && (blocks[at - 1] || blocks[at] || !rows[at - 1].is_like(&rows[at]));
+            let apart: Vec<bool> = (0..rows.len()).map(is_apart).collect();
+            let widths = self.widths(rows, &apart);
+            // A row that is broken because those around it are long stands apart from them.
+            let wide = rows.iter().zip(&widths);
+            let now: Vec<bool> = wide.map(|(row, width)| self.is_block(row, *width)).collect();
+            let all: Vec<bool> = blocks.iter().zip(now).map(|(was, is)| *was || is).collect();
+            if all == blocks {
+                break (apart, widths);
+            }
+            blocks = all;
+        };
+        for (row, (apart, width)) in rows.iter().zip(apart.into_iter().zip(widths)) {
+            self.apart = apart;
+            self.print(row, width);
         }
     }
 
-    /// For each row the width of its run: rows of one class without a blank line or a comment between them.
-    fn widths(&self, rows: &[Row<'a>]) -> Vec<usize> {
+    /// Whether a row takes several lines.
+    fn is_block(&mut self, row: &Row<'a>, width: usize) -> bool {
+        let (next, last, fresh, start) = (self.next, self.last, self.fresh, self.out.len());
+        self.next = self.comments_until(row.start);
+        self.row(row, width);
+        let is_block = self.out[start..].contains('\n');
+        self.out.truncate(start);
+        (self.next, self.last, self.fresh) = (next, last, fresh);
+        is_block
+    }
+
+    fn print(&mut self, row: &Row<'a>, width: usize) {
+        self.comments_of(row);
+        self.begin_line(row.start);
+        self.row(row, width);
+        self.end_line(row.end);
+    }
+
+    /// Prints rows below each other, their operators aligned in runs.
+    fn rows(&mut self, rows: &[Row<'a>]) {
+        for (row, width) in rows.iter().zip(self.widths(rows, &[])) {
+            self.print(row, width);
+        }
+    }
+
+    /// For each row the width of its run: rows of one class without a blank line or a comment between them. `apart` are those that get a blank line.
+    fn widths(&self, rows: &[Row<'a>], apart: &[bool]) -> Vec<usize> {
         let mut widths = Vec::with_capacity(rows.len());
-        let mut rest = rows;
-        while !rest.is_empty() {
-            let breaks = rest
-                .windows(2)
-                .position(|pair| !self.continues_run(&pair[0], &pair[1]));
-            let (run, after) = rest.split_at(breaks.map_or(rest.len(), |at| at + 1));
+        while widths.len() < rows.len() {
+            let start = widths.len();
+            let ends = (start + 1..rows.len()).find(|at| {
+                apart.get(*at).copied().unwrap_or(false) || !self.continues_run(&rows[at - 1], &rows[*at])
+            });
+            let run = &rows[start..ends.unwrap_or(rows.len())];
             let width = run.iter().map(|row| row.left.len()).max().unwrap_or(0);
             widths.extend(std::iter::repeat_n(width, run.len()));
-            rest = after;
         }
         widths
     }

@@ -61,6 +61,11 @@ impl<'a> Row<'a> {
     }
 
     /// Whether comments that stand inside of it can be printed inside of it.
+    /// Whether both begin with the same word, as two constants do.
+    pub fn is_like(&self, other: &Row<'_>) -> bool {
+        self.left.split(' ').next() == other.left.split(' ').next()
+    }
+
     pub fn holds_comments(&self) -> bool {
         match &self.body {
             Body::Text => false,

@@ -71,6 +71,7 @@ fn comments_stay() {
 
     // not a doc
     const c = [1, 2]
+
     infer i = vi(M, d) {
       a = 1 // one
       b = 2
@@ -84,9 +85,11 @@ fn option_blocks_stay_as_they_were_if_they_fit() {
     let text = "data a = csv(\"a\") { target = x, if = model }\ndata b = csv(\"b\") {\n target = x }\ninfer c = vi(a, b) {}\n";
     insta::assert_snapshot!(format(text), @r#"
     data a = csv("a") { target = x, if = model }
+
     data b = csv("b") {
       target = x
     }
+
     infer c = vi(a, b)
     "#);
 }
@@ -115,6 +118,7 @@ fn long_lines_break_at_their_outermost_brackets() {
         a_rather_long_name_for_a_quantity + 1
       }
     }
+
     fn g(
       a_rather_long_name_for_a_quantity: real,
       a_rather_long_name_for_a_quantity_2: real,
@@ -129,4 +133,35 @@ fn long_lines_break_at_their_outermost_brackets() {
 fn faulty_programs_are_not_formatted() {
     let source = SourceMap::default().add("text", "const a = ;\n");
     assert!(print::format(&source).is_err());
+}
+
+#[test]
+fn items_of_several_lines_and_of_other_kinds_stand_apart() {
+    let text = "const A = 1\nconst LONG = 2\n// of the next\nconst B = 3\nfn f(x: real) -> real {\n  return x\n}\n/// Documented.\nfn g(x: real) -> real {\n  return x\n}\ndata d = csv(\"d\")\n\
+                infer a = map(M, d)\ninfer long = map(M, d) { start = a,\n steps = 10 }\ninfer b = map(M, d)\ninfer bc = map(M, d)\ncompare a, b by rmse\n// the end\n";
+    insta::assert_snapshot!(format(text), @r#"
+    const A    = 1
+    const LONG = 2
+    // of the next
+    const B = 3
+
+    fn f(x: real) -> real {
+      return x
+    }
+
+    /// Documented.
+    fn g(x: real) -> real {
+      return x
+    }
+
+    data d = csv("d")
+
+    infer a    = map(M, d)
+    infer long = map(M, d) { start = a, steps = 10 }
+    infer b    = map(M, d)
+    infer bc   = map(M, d)
+
+    compare a, b by rmse
+    // the end
+    "#);
 }
