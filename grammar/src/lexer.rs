@@ -58,6 +58,7 @@ pub fn lex(source: &Source) -> Lexed<'_> {
         });
     }
     lexed.drop_let(source);
+    name_optimisers(&mut lexed.tokens, &source.text);
     name_words(&mut lexed.tokens, &source.text);
     lexed
 }
@@ -137,6 +138,30 @@ pub(crate) fn begins_item(tokens: &[Spanned<'_>], at: usize, text: &str) -> bool
         && follows
         && begins_line(tokens, at, text)
         && !begins_line(tokens, at + 1, text)
+}
+
+/// The American spelling of the keyword `optimiser`. Where no item begins it is a name like others.
+pub(crate) const OTHER_OPTIMISER: &str = "optimizer";
+
+/// Turns the American spelling of `optimiser` into the keyword where it begins an item: it is first on its line, and a name follows.
+fn name_optimisers(tokens: &mut [Spanned<'_>], text: &str) {
+    let mut depth = 0usize;
+    for at in 0..tokens.len() {
+        let token = tokens[at].1;
+        let follows = tokens.get(at + 1).is_some_and(|(_, next, _)| next.is_name());
+        if token.is_opener() {
+            depth += 1;
+        } else if token.is_closer() {
+            depth = depth.saturating_sub(1);
+        } else if token == Token::Name(OTHER_OPTIMISER)
+            && depth == 0
+            && follows
+            && begins_line(tokens, at, text)
+            && !begins_line(tokens, at + 1, text)
+        {
+            tokens[at].1 = Token::Optimiser;
+        }
+    }
 }
 
 /// Turns the keywords inside the option blocks of `data` and `infer` items into names. The words of expressions

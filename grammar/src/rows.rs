@@ -5,6 +5,7 @@ use crate::ast::{
     Setting, Stmt, StmtKind, Type,
 };
 use crate::layout::{Commas, Flat, STEP, WIDTH};
+use crate::lexer::OTHER_OPTIMISER;
 use bnnc_base::source::Span;
 use std::borrow::Cow;
 
@@ -60,12 +61,12 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// Whether comments that stand inside of it can be printed inside of it.
     /// Whether both begin with the same word, as two constants do.
     pub fn is_like(&self, other: &Row<'_>) -> bool {
         self.left.split(' ').next() == other.left.split(' ').next()
     }
 
+    /// Whether comments that stand inside of it can be printed inside of it.
     pub fn holds_comments(&self) -> bool {
         match &self.body {
             Body::Text => false,
@@ -116,7 +117,7 @@ pub fn item<'a>(item: &'a Item, text: &str) -> Row<'a> {
             )
         }
         ItemKind::Optimiser(node) => (
-            named("optimiser", &node.name),
+            named(optimiser(item.span, text), &node.name),
             None,
             definitions(&node.params, String::new(), &node.body),
         ),
@@ -146,6 +147,15 @@ pub fn item<'a>(item: &'a Item, text: &str) -> Row<'a> {
 
 fn named(keyword: &str, name: &Ident) -> String {
     format!("{keyword} {}", name.name)
+}
+
+/// The keyword of an optimiser in the spelling of the source.
+fn optimiser(span: Span, text: &str) -> &'static str {
+    let written = text.get(span.start as usize..).unwrap_or("");
+    match written.starts_with(OTHER_OPTIMISER) {
+        true => OTHER_OPTIMISER,
+        false => "optimiser",
+    }
 }
 
 fn verbatim(span: Span, text: &str) -> String {

@@ -684,7 +684,7 @@ fn iterates_that_cannot_be_taken() {
   w ~ Normal(0, tau)
   y ~ Normal(w * x[0], 0.5)
 }
-infer s = nuts(M, d) { chains = 1, noncentre = [w] }
+infer s = nuts(M, d) { chains = 1, non_centered = [w] }
 infer c = collapsed(M, d) { over = [w], iterates = s }
 ";
     refused("noise", text, "draws `w` as the noise of its prior");

@@ -727,7 +727,7 @@ infer fit = vi(Q, d) {{ epochs = 1, {start} }}\n"
     let diagnostic = refused("family", &family);
     assert_eq!(diagnostic.code.id, "E0620");
     assert!(diagnostic.message.contains("`Normal`"), "{}", diagnostic.message);
-    let noise = format!("{LINE}infer fit = nuts(Line, d) {{ noncentre = [out.w], {start} }}\n");
+    let noise = format!("{LINE}infer fit = nuts(Line, d) {{ non_centered = [out.w], {start} }}\n");
     assert_eq!(refused("noise", &noise).code.id, "E0620");
 }
 

@@ -1,4 +1,4 @@
-//! `noncentre` over the distributions of the library: which of them have a noise, and that its density is that of the standard
+//! `non_centered` over the distributions of the library: which of them have a noise, and that its density is that of the standard
 //! distribution whatever the location and the scale are.
 #![allow(clippy::unwrap_used)]
 

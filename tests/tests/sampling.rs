@@ -292,7 +292,7 @@ model M(x: real) -> y: real {
   theta ~ Normal(mu, 0.5)
   y ~ Normal(theta + 0 * x, 1)
 }
-infer noise = nuts(M, rows) { noncentre = [theta], draws = 500, report = [theta] }
+infer noise = nuts(M, rows) { non_centered = [theta], draws = 500, report = [theta] }
 posterior Given of M { theta = noise.theta }
 infer given = nuts(Given, rows) { draws = 2000 }
 ";

@@ -170,10 +170,10 @@ estimate is then a mean over draws without bias), or choose another prior.",
 pub static NO_NOISE: Code = Code {
     id: "E0312",
     title: "site without a noise of its own",
-    explain: "`noncentre = [site]` samples the noise of a site in place of its value: with `theta ~ Normal(mu, tau)` the sampler \
+    explain: "`non_centered = [site]` samples the noise of a site in place of its value: with `theta ~ Normal(mu, tau)` the sampler \
 moves `z` and `theta` is `mu + tau * z`. That needs a site on all reals that moves and whose prior draws `loc + scale * noise`, \
 element by element: `Normal`, `StudentT`, `Cauchy`, `Laplace`, `Logistic` and every other distribution with such a `draw`.\n\n\
-Wrong: `noncentre = [tau]` for `tau ~ HalfNormal(1)`, whose noise is positive.\n\nRight: `noncentre = [theta]`, or the noise as a \
+Wrong: `non_centered = [tau]` for `tau ~ HalfNormal(1)`, whose noise is positive.\n\nRight: `non_centered = [theta]`, or the noise as a \
 site of its own, `eta ~ Normal(0, 1)` and `theta = mu + tau * eta`.",
 };
 

@@ -7,6 +7,7 @@ mod value;
 
 use crate::sampling::Sampler;
 use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::spellings;
 use declare::OptionGroup;
 pub use options::MOST;
 pub use records::ALL;
@@ -139,8 +140,9 @@ pub struct MethodDef {
 }
 
 impl MethodDef {
-    /// The record of an option.
+    /// The record of an option, in any of its spellings.
     pub fn option(&self, name: &str) -> Option<&'static OptionDef> {
+        let name = spellings::word(name);
         self.options.iter().find(|option| option.name == name)
     }
 

@@ -12,6 +12,7 @@ pub mod nearest;
 pub mod render;
 pub mod shape;
 pub mod source;
+pub mod spellings;
 pub mod support;
 pub mod synonyms;
 pub mod text;

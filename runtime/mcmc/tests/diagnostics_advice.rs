@@ -185,7 +185,7 @@ fn divergences() {
             "12 of 4000",
             "(0.30 %)",
             "from 0.8 towards 0.99",
-            "`noncentre = [theta]`",
+            "`non_centered = [theta]`",
             "give scales a prior",
         ],
     );
@@ -197,7 +197,10 @@ fn divergences() {
         },
         "E0520",
     );
-    assert!(!text.contains("noncentre") && !text.contains("scales"), "{text}");
+    assert!(
+        !text.contains("non_centered") && !text.contains("scales"),
+        "{text}"
+    );
     let given = Transition::Hmc(HmcOptions {
         steps: 8,
         adaptation: Adaptation {
@@ -254,8 +257,8 @@ fn a_site_that_is_noncentred_is_not_advised_to_be() {
         ..good(&NUTS, &quantities)
     };
     let text = only(&facts, "E0520");
-    assert_says(&text, &["`theta` is in `noncentre`"]);
-    assert!(!text.contains("noncentre = ["), "{text}");
+    assert_says(&text, &["`theta` is in `non_centered`"]);
+    assert!(!text.contains("non_centered = ["), "{text}");
 }
 
 #[test]
@@ -272,7 +275,7 @@ fn a_likelihood_that_jumps_is_named_as_the_cause() {
         &text,
         &["compares or rounds `tau`", "`sigmoid((t - tau) / width)`"],
     );
-    assert!(!text.contains("noncentre"), "{text}");
+    assert!(!text.contains("non_centered"), "{text}");
     let apart = quantities(|tau| tau.rhat = 1.2);
     let facts = Facts {
         jumps: &jumps,

@@ -265,3 +265,51 @@ fn predictions_have_the_digits_of_their_precision() {
     }
     assert!(wide.iter().any(|cell| cell.len() > 14), "{wide:?}");
 }
+
+#[test]
+fn other_spellings_are_words_of_the_language() {
+    let words = |[optimiser, option, standardise, centred]: [&str; 4]| {
+        format!(
+            "{optimiser} Plain(rate: positive = 0.01) {{
+  step = -rate * gradient
+}}
+
+data d = csv(\"d.csv\") {{ target = y, inputs = [x], {standardise} = [inputs] }}
+
+model M(x: real) -> y: real {{
+  mu ~ Normal(0, 1)
+  a ~ Normal(mu, 0.5)
+  y ~ Normal(a * x, 1)
+}}
+
+infer point = map(M, d) {{ steps = 50, {option} = Plain(0.01) }}
+infer fit = nuts(M, d) {{ {centred} = [a], chains = 2, warmup = 50, draws = 50 }}
+"
+        )
+    };
+    let result = |program: &str| {
+        let trial = Trial::new().file("d.csv", cars()).program(program);
+        let result = trial.result(&["--seed", "3"]);
+        result["infer"]["fit"]["parameters"]["a"]["mean"]
+            .as_f64()
+            .unwrap()
+    };
+    let ours = ["optimiser", "optimiser", "standardise", "non_centered"];
+    let expected = result(&words(ours));
+    let centred = words(ours).replace("non_centered = [a], ", "");
+    assert_ne!(result(&centred), expected);
+    for others in [
+        ["optimizer", "optimizer", "standardize", "non_centred"],
+        ["optimizer", "optimiser", "standardize", "noncentre"],
+    ] {
+        let program = words(others);
+        assert_eq!(result(&program), expected);
+        let trial = Trial::new().program(&program);
+        let output = trial.bnnc("fmt", &[]);
+        assert_eq!(output.status, 0, "{}", output.stderr);
+        let written = std::fs::read_to_string(trial.path("program.bnn")).unwrap();
+        for word in others {
+            assert!(written.contains(word), "{written}");
+        }
+    }
+}

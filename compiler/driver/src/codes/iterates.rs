@@ -34,7 +34,7 @@ pub fn iterates_of_noise(infer: &InferItem, from: &str, state: &str) -> Diagnost
         infer.name
     );
     Diagnostic::error(&NO_ITERATES, span_of(infer, IterateOptions::iterates()), text)
-        .help(format!("leave `{site}` out of `noncentre` of `{from}`"))
+        .help(format!("leave `{site}` out of `non_centered` of `{from}`"))
 }
 
 /// Iterates of another model: a state is missing or has another size.

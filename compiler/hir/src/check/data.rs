@@ -10,6 +10,7 @@ use crate::report::infer as report;
 use crate::tree::{DataId, DataItem};
 use bnnc_abi::data::{DataSpec, Divisor, Format, Test};
 use bnnc_base::source::Span;
+use bnnc_base::spellings;
 use bnnc_grammar::ast;
 use columns::{column, entry};
 use std::collections::HashMap;
@@ -130,7 +131,8 @@ pub fn check(session: &mut Session<'_>, id: DataId, item: &ast::Data) {
     let mut split: Option<(Split, Span)> = None;
     let mut seen: HashMap<Arc<str>, Span> = HashMap::new();
     for setting in &item.options {
-        if let Some(first) = seen.insert(setting.name.name.clone(), setting.name.span) {
+        let word = spellings::word(&setting.name.name);
+        if let Some(first) = seen.insert(word.into(), setting.name.span) {
             session
                 .diagnostics
                 .push(report::option_twice(&setting.name.name, first, setting.name.span));
@@ -257,7 +259,8 @@ fn set(
     written: &ast::Expr,
     (spec, split): (&mut DataSpec, &mut Option<(Split, Span)>),
 ) {
-    let Some(option) = OPTIONS.iter().find(|option| option.name == name) else {
+    let word = spellings::word(name);
+    let Some(option) = OPTIONS.iter().find(|option| option.name == word) else {
         let names = OPTIONS.iter().map(|option| option.name);
         let diagnostic = report::unknown_option(span, "data", name, names);
         session.diagnostics.push(diagnostic);

@@ -13,6 +13,7 @@ use crate::tree::{Expr, Setting, SettingValue};
 use crate::types::Ty;
 use bnnc_abi::method::{Form, MethodDef, OptionDef, OptionKind};
 use bnnc_base::source::Span;
+use bnnc_base::spellings;
 use bnnc_grammar::ast;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -27,7 +28,8 @@ pub fn check(
     let mut settings: Vec<Setting> = Vec::new();
     let mut seen: HashMap<Arc<str>, Span> = HashMap::new();
     for setting in written {
-        if let Some(first) = seen.insert(setting.name.name.clone(), setting.name.span) {
+        let word = spellings::word(&setting.name.name);
+        if let Some(first) = seen.insert(word.into(), setting.name.span) {
             session
                 .diagnostics
                 .push(report::option_twice(&setting.name.name, first, setting.name.span));
@@ -64,15 +66,15 @@ fn option(
     span: Span,
     written: &ast::Expr,
 ) -> Option<Setting> {
-    let setting = |value: SettingValue| Setting {
-        name: name.clone(),
-        value,
-        span: written.span,
-    };
     let Some(def) = method.option(name) else {
         let unknown = report::unknown_option_of(span, method, name);
         session.diagnostics.push(unknown);
         return None;
+    };
+    let setting = |value: SettingValue| Setting {
+        name: def.name.into(),
+        value,
+        span: written.span,
     };
     value(session, (def, infer), written).map(setting)
 }
@@ -99,7 +101,9 @@ fn value(
             _ => wrong(session, "`true` or `false`"),
         },
         OptionKind::Word(words) => match &*strip(written).kind {
-            ast::ExprKind::Name(word) if words.contains(&&**word) => Some(SettingValue::Word(word.clone())),
+            ast::ExprKind::Name(word) if words.contains(&spellings::word(word)) => {
+                Some(SettingValue::Word(spellings::word(word).into()))
+            }
             ast::ExprKind::Name(word) => {
                 session
                     .diagnostics

@@ -1,4 +1,4 @@
-//! `noncentre`: a site with a location-scale prior is sampled as its noise.
+//! `non_centered`: a site with a location-scale prior is sampled as its noise.
 //!
 //! Note \[Noise of a prior\]. The sampler of the prior says what its noise is: a draw of the form `loc + scale * noise`, element by
 //! element, where neither `loc` nor `scale` is reached by noise. Whatever else of the draw depends on parameters (the degrees of
@@ -61,7 +61,7 @@ pub fn refusal(site: &Site, prior: &Prior, moves: bool) -> Option<Diagnostic> {
 
 /// A name that is no site.
 pub fn unknown<'a>(name: &str, sites: impl Iterator<Item = &'a str>) -> Diagnostic {
-    let text = format!("`noncentre` names `{name}`, which is no site of the model");
+    let text = format!("`non_centered` names `{name}`, which is no site of the model");
     let diagnostic = report::error(&report::NO_NOISE, text).label("names no site");
     diagnostic.suggest(name, sites)
 }
@@ -96,9 +96,9 @@ impl Why {
 
     fn help(self, site: &str) -> String {
         match self {
-            Why::Fixed => format!("leave `{site}` out of `noncentre`"),
+            Why::Fixed => format!("leave `{site}` out of `non_centered`"),
             Why::Support | Why::NoSampler | Why::Joint | Why::Form => format!(
-                "leave `{site}` out of `noncentre`, or declare its noise as a site and compute `{site}` from it with `=`"
+                "leave `{site}` out of `non_centered`, or declare its noise as a site and compute `{site}` from it with `=`"
             ),
         }
     }

@@ -91,7 +91,7 @@ pub fn loadable(
         };
         if noncentred.contains(&site.name) {
             return Err(format!(
-                "a file holds the value of `{}`, but `noncentre` samples it as the noise of its prior",
+                "a file holds the value of `{}`, but `non_centered` samples it as the noise of its prior",
                 site.name
             ));
         }

@@ -34,8 +34,8 @@ options! {
         leave_one_out as "loo": LeaveOneOut { "auto", LeaveOneOut::KIND, Phase::Run };
         /// Where draws are kept until the end: in `memory`, or on `disk` alone, from where the draws of one site at a time are read.
         store: Store { "memory", Store::KIND, Phase::Run };
-        /// Sites that are sampled as their noise: the position is `(value - loc) / scale`.
-        noncentre: Vec<Arc<str>> { "", OptionKind::Names, Phase::Compile };
+        /// Parameters in the non-centred parameterisation: the chains move `(value - loc) / scale`.
+        noncentre as "non_centered": Vec<Arc<str>> { "", OptionKind::Names, Phase::Compile };
         /// The width of reals.
         precision: Precision { "f64", OptionKind::Word(PRECISIONS), Phase::Compile };
     }

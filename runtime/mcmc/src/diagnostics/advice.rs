@@ -220,7 +220,7 @@ fn divergences(facts: &Facts<'_>) -> Option<Diagnostic> {
     let diagnostic = match facts.noncentred {
         [] => diagnostic,
         names => diagnostic.help(format!(
-            "{} in `noncentre`: leave out what many rows inform",
+            "{} in `non_centered`: leave out what many rows inform",
             match names {
                 [_] => format!("{} is", named(names)),
                 _ => format!("{} are", named(names)),
@@ -245,7 +245,7 @@ fn as_noise(diagnostic: Diagnostic, facts: &Facts<'_>) -> Diagnostic {
         .map(String::as_str)
         .collect();
     diagnostic.help(format!(
-        "sample {} as the noise of its prior, whose scale is unknown: `noncentre = [{}]`",
+        "sample {} as the noise of its prior, whose scale is unknown: `non_centered = [{}]`",
         named(facts.centred),
         all.join(", ")
     ))

@@ -26,7 +26,7 @@ pub(super) static DIVERGENCES: Code = Code {
               Typical is the neck of a hierarchical model, where a small scale squeezes the sites below it. A parameter that is compared in the model, such as \
               a change point in `if t < tau`, is another cause: the density jumps there, and its gradient does not say so.\n\n\
               Wrong: `infer fit = nuts(Schools, d)` with `theta ~ Normal(mu, tau)`.\n\n\
-              Right: `infer fit = nuts(Schools, d) { noncentre = [theta], target_acceptance = 0.95 }`.",
+              Right: `infer fit = nuts(Schools, d) { non_centered = [theta], target_acceptance = 0.95 }`.",
 };
 
 pub(super) static CHAINS_DISAGREE: Code = Code {
@@ -60,7 +60,7 @@ pub(super) static ENERGY_MOVES_SLOWLY: Code = Code {
     explain: "The fraction of missing information (E-BFMI) compares how far the energy moves in one iteration with how far it spreads \
               over all. Below 0.3 new momenta change it too little to reach the tails: chains walk where they should jump.\n\n\
               The causes are heavy tails and funnels, which longer chains cure slowly and another form of the model at once.\n\n\
-              Wrong: `w ~ Cauchy(0, tau)`.\n\nRight: `w ~ StudentT(4, 0, tau)`, or `noncentre = [w]`.",
+              Wrong: `w ~ Cauchy(0, tau)`.\n\nRight: `w ~ StudentT(4, 0, tau)`, or `non_centered = [w]`.",
 };
 
 pub(super) static TRAJECTORIES_CUT: Code = Code {
