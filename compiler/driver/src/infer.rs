@@ -454,7 +454,12 @@ impl<'a> Compilation<'a> {
         crate::intercepts::mark(&mut bindings, &elaborated.model.function);
         let mut outputs = elaborated.bound.outputs;
         for output in &mut outputs {
-            relate(output, &densities, &elaborated.model, (self.model(), &self.program.module));
+            relate(
+                output,
+                &densities,
+                &elaborated.model,
+                (self.model(), &self.program.module),
+            );
         }
         let infer = Infer {
             name: self.item.name.to_string(),

@@ -141,6 +141,7 @@ fn built(seed: u64) -> Built {
             series: false,
             joint: false,
             infinite_variance: false,
+            infinite_below: None,
             mean_range: None,
         }],
         names: Names {

@@ -1,14 +1,14 @@
 //! Gaussians around a maximum whose predictions are worse than those of the maximum alone.
 
+use bnnc_abi::manifest::{Infer, OutputKind};
+use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::codes::laplace as codes;
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::feed::examples;
 use bnnc_core::forecast::Forecaster;
 use bnnc_core::predict::Predictor;
-use bnnc_inference::outcome::Outcome;
-use bnnc_abi::manifest::{Infer, OutputKind};
-use bnnc_base::diagnostic::Diagnostic;
 use bnnc_data::metrics::{Draws, log_mean_exp};
+use bnnc_inference::outcome::Outcome;
 
 /// The loss per row that counts: ten times that of approximations in the book which are right.
 const MATERIAL: f64 = 0.05;

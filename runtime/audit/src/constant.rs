@@ -1,16 +1,16 @@
 //! Maxima at which a network predicts the same for every row.
 
+use bnnc_abi::manifest::{Infer, Output, OutputKind, SiteReport};
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::support::Support;
 use bnnc_core::codes::found as codes;
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::feed::examples;
 use bnnc_core::predict::Predictor;
 use bnnc_core::score;
 use bnnc_core::states::Values;
-use bnnc_inference::posterior::Posterior;
-use bnnc_abi::manifest::{Infer, Output, OutputKind, SiteReport};
-use bnnc_base::diagnostic::Diagnostic;
-use bnnc_base::support::Support;
 use bnnc_data::Dataset;
+use bnnc_inference::posterior::Posterior;
 
 /// Elements of a parameter above which the mean of its prior is far from where its mass is: of 10 normal numbers, all are within a hundredth of a standard deviation with a
 /// probability below 1e-20.

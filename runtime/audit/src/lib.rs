@@ -2,6 +2,7 @@
 //!
 //! Every check is exact or has a wide margin, so that sound data pass it, and takes one pass over the rows.
 
+mod centre;
 mod collinear;
 mod columns;
 mod constant;

@@ -1,12 +1,12 @@
 //! Whether the inputs of a model are of a scale that priors, starts and steps of size one fit.
 
-use bnnc_core::codes;
-use bnnc_core::feed;
-use bnnc_inference::outcome::Outcome;
 use bnnc_abi::data::Elements;
 use bnnc_abi::manifest::{Binding, DataSource, Infer, OutputKind};
 use bnnc_base::diagnostic::Diagnostic;
+use bnnc_core::codes;
+use bnnc_core::feed;
 use bnnc_data::Dataset;
+use bnnc_inference::outcome::Outcome;
 use std::borrow::Cow;
 
 /// Standard deviations of inputs may differ by this factor, and an input may be this large.

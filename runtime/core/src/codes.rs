@@ -6,7 +6,7 @@ pub mod compare;
 mod folder;
 pub mod found;
 pub mod iterates;
-pub(crate) mod laplace;
+pub mod laplace;
 mod size;
 pub mod training;
 

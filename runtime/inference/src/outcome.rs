@@ -1,7 +1,5 @@
 //! The results of a run: of each inference, and of each split.
 
-use bnnc_core::context::Stop;
-use bnnc_core::tally::Tally;
 use crate::chains::Diagnosis;
 use crate::chains::Quantity;
 use crate::leave_one_out::LeftOut;
@@ -10,6 +8,8 @@ use crate::prune::{self, Pruned};
 use crate::summary::SiteSummary;
 use bnnc_abi::manifest::Infer;
 use bnnc_base::diagnostic::Diagnostic;
+use bnnc_core::context::Stop;
+use bnnc_core::tally::Tally;
 use bnnc_data::Dataset;
 use bnnc_data::metrics::{MetricSet, Summary, over_splits};
 use bnnc_data::write::ResultColumn;

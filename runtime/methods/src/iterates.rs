@@ -4,7 +4,13 @@ pub mod method;
 
 use bnnc_abi::iterates::Ensemble;
 use bnnc_abi::manifest::Infer;
+use bnnc_core::context::{Context, Stop};
+use bnnc_core::states::Values;
 use bnnc_kernels::pool::Pool;
+use bnnc_training::history::{Curve, History};
+use bnnc_training::iterates::{Collected, Trained, moved};
+use bnnc_training::start::Starts;
+use bnnc_training::{Fitted, Task, maximum, restarts, train};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 

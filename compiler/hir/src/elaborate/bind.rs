@@ -275,6 +275,7 @@ impl<'a> Binder<'a> {
             series: false,
             joint: false,
             infinite_variance: false,
+            infinite_below: None,
             mean_range: None,
         });
         self.field(binding, field);

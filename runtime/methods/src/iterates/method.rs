@@ -1,6 +1,11 @@
 //! `swag` and `ensemble` as methods.
 
 use super::{at_once, members};
+use bnnc_abi::code::Artifact;
+use bnnc_abi::iterates::{Ensemble, Swag};
+use bnnc_abi::manifest::Infer;
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::shape::Sizes;
 use bnnc_core::codes;
 use bnnc_core::context::Stop;
 use bnnc_core::predict::{held, predictive_draws};
@@ -9,12 +14,6 @@ use bnnc_inference::method::{Extent, Given, Method, Saved, few_draws, predicting
 use bnnc_inference::posterior::Found;
 use bnnc_training::iterates::{Collected, draws_of, iterated, memory};
 use bnnc_training::memory::{at_a_time, training};
-use bnnc_abi::code::Artifact;
-use bnnc_abi::iterates::{Ensemble, Swag};
-use bnnc_abi::manifest::Infer;
-use bnnc_base::diagnostic::Diagnostic;
-use bnnc_base::shape::Sizes;
-use bnnc_training::memory::training;
 use std::sync::Arc;
 
 /// The method of an inference whose posterior is made of iterates.
