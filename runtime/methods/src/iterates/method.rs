@@ -143,7 +143,9 @@ impl Method for Ensembles<'_> {
             // Members run at a time, and the restarts of each in turn.
             _ => at_a_time(trains, extent.schema, extent.rows, at_once(ensemble)),
         };
-        let meanwhile = memory::numbers(infer, &ensemble.moved, ensemble.options.members);
+        // Those that run count their own results.
+        let ended = ensemble.options.members.saturating_sub(at_once(ensemble));
+        let meanwhile = memory::numbers(infer, &ensemble.moved, ended);
         meanwhile + training.max(self.held(extent.rows, extent.planned))
     }
 
