@@ -326,7 +326,7 @@ impl<'a, 'w> Trainer<'a, 'w> {
         self.validate()
     }
 
-    /// Why a training ends whose loss is this, with the first row that has no likelihood at the last parameters that are known to have a loss, or at the start.
+    /// The diagnostic of a training whose loss is not finite, with the first row that has no likelihood at the start or at the last parameters that are kept.
     fn diverged(&self, loss: f64) -> Stop {
         let Task {
             infer,

@@ -41,7 +41,7 @@ impl Samples<'_> {
     }
 }
 
-/// The warning about chains that have nothing between their starts.
+/// The warning about several chains that share their start.
 fn one_start(infer: &Infer, sampling: &Sampling) -> Option<Diagnostic> {
     let options = &sampling.options;
     let from = match infer.start.as_ref()? {
