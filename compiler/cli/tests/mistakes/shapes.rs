@@ -138,6 +138,20 @@ fn shapes_with_a_reason_are_not_named() {
           y ~ Normal(o(relu(b))[0], 1)
         }
         infer fit = map(M, d)";
+    let blocks = "
+        layer Skip(size: int)(x: real[size]) -> real[size] {
+          w: real[size, size] ~ Normal(0, 0.3)
+          return x + w @ tanh(w @ x)
+        }
+        data d = csv(\"d.csv\") { inputs = [x, oslo, rome], standardise = [inputs] }
+        model M(x: real[d]) -> y: real {
+          first = Dense(8)
+          blocks = [Residual(activation = tanh) for l in 0..2]
+          skip = Skip(8)
+          o = Dense(1)
+          y ~ Normal(o(skip(blocks[1](blocks[0](first(x)))))[0], 1)
+        }
+        infer fit = map(M, d)";
     let positive = "
         data d = csv(\"d.csv\") { inputs = [x], target = exp(y) }
         model M(x: real) -> y: real {
@@ -156,7 +170,7 @@ fn shapes_with_a_reason_are_not_named() {
           y ~ Normal(a + w[0] * x + w[1] * rome + w[2] * bonn, s)
         }
         infer fit = map(M, d)";
-    for program in [narrow, residual, positive, reference] {
+    for program in [narrow, residual, blocks, positive, reference] {
         let (status, text) = Folder::of(&[("d.csv", indicators())], program).bnnc(&["run", "program.bnn"]);
         assert_eq!(status, Some(0), "{text}");
         for code in ["E0275", "E0276", "E0642", "E0655"] {

@@ -28,6 +28,8 @@ enum Form {
 struct Summary {
     /// Whether parameters multiply its input before anything else does.
     multiplies: bool,
+    /// Whether its input is used in other ways too, as a residual layer does.
+    escapes: bool,
     /// Its result.
     result: Form,
 }
@@ -38,6 +40,10 @@ struct Walk<'m> {
     forms: HashMap<LocalId, Form>,
     /// Whether parameters multiply the input of the item at hand.
     multiplies: bool,
+    /// Whether it is used in other ways.
+    escapes: bool,
+    /// Products that are used in other ways than by a second one, which determines their parameters.
+    escaped: Vec<Span>,
     /// The place of each second product, with that of the first.
     found: Vec<(Span, Span)>,
 }
@@ -53,10 +59,17 @@ impl Body<'_> {
             layers: HashMap::new(),
             forms: inputs.iter().map(|input| (*input, Form::Input)).collect(),
             multiplies: false,
+            escapes: false,
+            escaped: Vec::new(),
             found: Vec::new(),
         };
         walk.block(statements);
-        for (second, first) in walk.found {
+        let escaped = walk.escaped;
+        for (second, first) in walk
+            .found
+            .into_iter()
+            .filter(|(_, first)| !escaped.contains(first))
+        {
             self.report(report::no_activation(second, first));
         }
     }
@@ -91,7 +104,17 @@ impl Walk<'_> {
 
     fn parts(&mut self, expr: &Expr) {
         for part in walk::children(expr) {
-            self.form(part);
+            let form = self.form(part);
+            self.escape(form);
+        }
+    }
+
+    /// A value is used in a way that is not followed.
+    fn escape(&mut self, form: Form) {
+        match form {
+            Form::Input => self.escapes = true,
+            Form::Linear { at, .. } => self.escaped.push(at),
+            Form::Fixed { .. } | Form::Other => {}
         }
     }
 
@@ -123,7 +146,10 @@ impl Walk<'_> {
                 let form = self.form(base);
                 match indices.iter().all(|index| self.is_fixed(index)) {
                     true => form,
-                    false => Form::Other,
+                    false => {
+                        self.escape(form);
+                        Form::Other
+                    }
                 }
             }
             ExprKind::List(elements) => self.joint(elements),
@@ -143,7 +169,10 @@ impl Walk<'_> {
             true => Form::Fixed {
                 random: forms.contains(&Form::Fixed { random: true }),
             },
-            false => Form::Other,
+            false => {
+                forms.into_iter().for_each(|form| self.escape(form));
+                Form::Other
+            }
         }
     }
 
@@ -170,7 +199,10 @@ impl Walk<'_> {
             (BinaryOp::Add | BinaryOp::Sub, [Form::Linear { at, .. }, Form::Linear { .. }]) => {
                 Form::Linear { at, inputs: None }
             }
-            _ => Form::Other,
+            _ => {
+                forms.into_iter().for_each(|form| self.escape(form));
+                Form::Other
+            }
         }
     }
 
@@ -180,7 +212,10 @@ impl Walk<'_> {
             [Form::Fixed { random: a }, Form::Fixed { random: b }] => return Form::Fixed { random: a || b },
             [Form::Fixed { random }, form] => (random, form, right),
             [form, Form::Fixed { random }] => (random, form, left),
-            _ => return Form::Other,
+            _ => {
+                forms.into_iter().for_each(|form| self.escape(form));
+                return Form::Other;
+            }
         };
         match (random, form) {
             (false, _) => form,
@@ -216,8 +251,12 @@ impl Walk<'_> {
         let summary = self.summary(id);
         let forms: Vec<Form> = args.iter().map(|arg| self.form(arg)).collect();
         let ([arg], [form]) = (args, &forms[..]) else {
+            forms.into_iter().for_each(|form| self.escape(form));
             return Form::Other;
         };
+        if summary.escapes {
+            self.escape(*form);
+        }
         let result = match (summary.result, form) {
             (Form::Input, form) => *form,
             // A layer of weights makes a random function of fixed values too.
@@ -240,6 +279,7 @@ impl Walk<'_> {
         }
         let unknown = Summary {
             multiplies: false,
+            escapes: true,
             result: Form::Other,
         };
         // A layer that calls itself is reported elsewhere.
@@ -248,13 +288,18 @@ impl Walk<'_> {
         let item = &module.layers[id];
         let inputs = item.inputs.iter().map(|input| (input.local, Form::Input));
         let outer = std::mem::replace(&mut self.forms, inputs.collect());
-        let (before, found) = (std::mem::take(&mut self.multiplies), self.found.len());
+        let before = [&mut self.multiplies, &mut self.escapes].map(std::mem::take);
+        let found = self.found.len();
         let result = self.block(&item.body);
         // They are reported with the layer itself.
         self.found.truncate(found);
         self.forms = outer;
-        let multiplies = std::mem::replace(&mut self.multiplies, before);
-        let summary = Summary { multiplies, result };
+        let summary = Summary {
+            multiplies: self.multiplies,
+            escapes: self.escapes,
+            result,
+        };
+        [self.multiplies, self.escapes] = before;
         self.layers.insert(id, summary);
         summary
     }
