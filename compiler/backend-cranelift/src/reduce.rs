@@ -6,7 +6,7 @@ use crate::stmt::Span;
 use bnnc_abi::plan::{Combine, Storage};
 use bnnc_base::dtype::DType;
 use bnnc_loops::analysis::motion::{Motion, motion};
-use bnnc_loops::ir::Output;
+use bnnc_loops::ir::KernelOutput;
 use cranelift_codegen::ir::{InstBuilder, Value};
 
 /// An output whose address stands still along the innermost axis.
@@ -44,7 +44,7 @@ impl Emitter<'_, '_> {
     }
 
     /// The type of an output's elements in memory.
-    pub fn stored_type(&self, output: &Output) -> DType {
+    pub fn stored_type(&self, output: &KernelOutput) -> DType {
         match self.source.kernel.slots[output.access.slot as usize] {
             Storage::Real => DType::Real,
             Storage::Int => DType::Int,

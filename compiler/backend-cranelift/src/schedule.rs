@@ -6,7 +6,9 @@ use bnnc_abi::plan::Storage;
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::{DType, Precision};
 use bnnc_loops::analysis::motion::{Motion, depths, innermost_size, live, motion};
-use bnnc_loops::analysis::staging::{self, BLOCK, Stage, Staging, is_array_noise, operands, row_length};
+use bnnc_loops::analysis::staging::{
+    self, BLOCK, BlockStage, BlockStaging, is_array_noise, operands, row_length,
+};
 use bnnc_loops::analysis::sweep;
 use bnnc_loops::ir::{Access, InstId, InstOp, Kernel};
 
@@ -21,7 +23,7 @@ pub(crate) struct Schedule {
     /// How many vectors one iteration handles.
     pub unroll: usize,
     /// The stages of the innermost loop.
-    pub stages: Vec<Stage>,
+    pub stages: Vec<BlockStage>,
     /// Per instruction: the scratch slot that holds a block of its values. Operands of calls that have none are loads
     /// whose elements the call reads where they lie.
     pub home: Vec<Option<usize>>,
@@ -43,7 +45,7 @@ impl Schedule {
         let depth = depths(kernel);
         let live = live(kernel);
         let vector = is_vectorisable(kernel, (&depth, &live), precision);
-        let plan = Staging::of(kernel, (&depth, &live), precision, is_called);
+        let plan = BlockStaging::of(kernel, (&depth, &live), precision, is_called);
         let (stages, home, homes) = plan.finish();
         let longest = stages.iter().map(|stage| stage.body.len()).max().unwrap_or(0);
         let unroll = match longest {
@@ -95,7 +97,7 @@ impl Schedule {
     }
 }
 
-fn splats(kernel: &Kernel, stages: &[Stage]) -> Vec<bool> {
+fn splats(kernel: &Kernel, stages: &[BlockStage]) -> Vec<bool> {
     let mut wanted = vec![false; kernel.body.len()];
     let operands = stages
         .iter()

@@ -6,7 +6,7 @@ use crate::reduce::Reduction;
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::DType;
 use bnnc_loops::analysis::motion::{Motion, element_bytes, motion};
-use bnnc_loops::analysis::staging::Stage;
+use bnnc_loops::analysis::staging::BlockStage;
 use bnnc_loops::ir::{Access, InstId, InstOp, Size};
 use cranelift_codegen::ir::{ConstantData, InstBuilder, Value, types};
 
@@ -27,7 +27,7 @@ pub(crate) struct Span {
 /// A loop over a span, or over what a faster loop has left of it.
 #[derive(Clone, Copy)]
 struct Pass<'s> {
-    stage: &'s Stage,
+    stage: &'s BlockStage,
     span: &'s Span,
     /// What one value holds.
     lanes: Lanes,
@@ -185,7 +185,7 @@ impl<'a> Emitter<'a, '_> {
     }
 
     /// The loops of one stage over a span; what its reductions come to.
-    fn stage(&mut self, stage: &Stage, reductions: Option<&[Reduction]>, span: &Span) -> Vec<Value> {
+    fn stage(&mut self, stage: &BlockStage, reductions: Option<&[Reduction]>, span: &Span) -> Vec<Value> {
         let precision = self.source.precision;
         let bytes = precision.bytes() as i64;
         let total = match span.known {

@@ -5,9 +5,9 @@ use bnnc_abi::symbols::CALLED;
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::Precision;
 use bnnc_loops::analysis::motion::{depths, live};
-use bnnc_loops::analysis::staging::{self, BLOCK, Stage, Staging, row_length};
+use bnnc_loops::analysis::staging::{self, BLOCK, BlockStage, BlockStaging, row_length};
 use bnnc_loops::analysis::sweep::{is_swept, sums};
-use bnnc_loops::ir::{Inst, InstId, InstOp, Kernel, Output, Size};
+use bnnc_loops::ir::{Inst, InstId, InstOp, Kernel, KernelOutput, Size};
 
 /// Decisions for one kernel.
 pub(crate) struct Schedule {
@@ -16,7 +16,7 @@ pub(crate) struct Schedule {
     /// Per instruction: whether an output needs it.
     pub live: Vec<bool>,
     /// The stages of the innermost loop.
-    pub stages: Vec<Stage>,
+    pub stages: Vec<BlockStage>,
     /// Per instruction: the scratch slot that holds a block of its values.
     pub home: Vec<Option<usize>>,
     /// The number of scratch slots.
@@ -35,7 +35,7 @@ impl Schedule {
     /// Plans a kernel.
     pub fn of(kernel: &Kernel, precision: Precision) -> Schedule {
         let (depth, live) = (depths(kernel), live(kernel));
-        let plan = Staging::of(kernel, (&depth, &live), precision, is_called);
+        let plan = BlockStaging::of(kernel, (&depth, &live), precision, is_called);
         let (stages, home, homes) = plan.finish();
         let tile = row_length(kernel)
             .filter(|_| stages.len() > 1)
@@ -101,7 +101,7 @@ pub(crate) fn is_called(inst: &Inst) -> bool {
 }
 
 /// The outermost axis from which on a reducing output stays where it is, if any, and nothing else looks at it.
-fn carried(kernel: &Kernel, depth: &[usize], output: &Output) -> Option<usize> {
+fn carried(kernel: &Kernel, depth: &[usize], output: &KernelOutput) -> Option<usize> {
     output.combine?;
     let slot = output.access.slot;
     let loaded = kernel

@@ -16,7 +16,7 @@ use bnnc_abi::variational::ViOptions;
 use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_base::source::Span;
 use bnnc_hir::tree::{DataItem, InferItem, Setting};
-use bnnc_rewrite::methods::laplace::likelihood::Flat;
+use bnnc_rewrite::methods::laplace::likelihood::ZeroDerivative;
 pub use iterates::{NO_ITERATES, fewer_splits, iterates_of_noise, no_iterates, other_iterates};
 pub use stages::{NO_STAGE, bad_text, earlier_stage, no_clif, no_pass, no_stage};
 use std::sync::Arc;
@@ -344,11 +344,11 @@ pub fn options_apart(infer: &InferItem, option: OptionName, message: &str, help:
 pub fn no_second_derivative(
     infer: &InferItem,
     (distribution, argument): (&str, &str),
-    flat: Flat,
+    flat: ZeroDerivative,
 ) -> Diagnostic {
     let (order, help) = match flat {
-        Flat::First => ("first", "take `vi` or `nuts`, which need no curvature"),
-        Flat::Second => (
+        ZeroDerivative::First => ("first", "take `vi` or `nuts`, which need no curvature"),
+        ZeroDerivative::Second => (
             "second",
             "take `curvature = fisher`, which is made of first derivatives, or a likelihood that is curved, such as `StudentT`",
         ),

@@ -20,7 +20,7 @@ use bnnc_graph::function::Function;
 use bnnc_math::triangle::ALPHA_L2;
 use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::collapse::{Collapse, collapse};
-use bnnc_rewrite::methods::laplace::choice::Over;
+use bnnc_rewrite::methods::laplace::choice::OverWeights;
 use bnnc_rewrite::methods::likelihood::choice::covers;
 
 /// The radius of the triangle in the published code.
@@ -127,9 +127,9 @@ impl Compilation<'_> {
         asked: &CollapsedOptions,
     ) -> Result<Collapse, Failure> {
         let over = match &asked.over {
-            laplace::Over::All => Over::All,
-            laplace::Over::LastLayer => Over::LastLayer,
-            laplace::Over::Names(names) => Over::Names(names),
+            laplace::Over::All => OverWeights::All,
+            laplace::Over::LastLayer => OverWeights::LastLayer,
+            laplace::Over::Names(names) => OverWeights::Names(names),
             laplace::Over::Subnetwork { .. } => {
                 let message = "a collapsed network has no `subnetwork`";
                 let help = "write `weights = K` for the K weights that move a prediction most";

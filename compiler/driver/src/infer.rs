@@ -21,7 +21,7 @@ use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
 use bnnc_base::source::Span;
 use bnnc_graph::function::Function;
-use bnnc_graph::model::{Model, Optimiser, Posterior};
+use bnnc_graph::model::{ElaboratedOptimiser, Model, Posterior};
 use bnnc_hir::elaborate;
 use bnnc_hir::elaborate::bind::{Bound, bind};
 use bnnc_hir::elaborate::posterior::Rest;
@@ -31,7 +31,7 @@ use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::kl;
 use bnnc_rewrite::methods::divergence::{Divergence, divergence};
 use bnnc_rewrite::methods::likelihood::choice::Layers;
-use bnnc_rewrite::methods::train::{Objective, Refusal, Settings, objective};
+use bnnc_rewrite::methods::train::{Objective, Refusal, TrainingSettings, objective};
 use bnnc_rewrite::pass::Context;
 use bnnc_rewrite::report::options_of;
 use std::time::Instant;
@@ -87,7 +87,7 @@ pub struct Elaborated {
     /// Its approximation.
     pub posterior: Posterior,
     /// What moves the parameters.
-    pub optimiser: Optimiser,
+    pub optimiser: ElaboratedOptimiser,
     /// How data reach the model.
     pub bound: Bound,
     /// The options of variational inference, where the method is that.
@@ -197,7 +197,7 @@ impl<'a> Compilation<'a> {
         Err(Failure::Program(vec![diagnostic]))
     }
 
-    fn optimiser(&self) -> Result<Optimiser, Failure> {
+    fn optimiser(&self) -> Result<ElaboratedOptimiser, Failure> {
         let module = &self.program.module;
         if let Some(SettingValue::Optimiser(id, args)) = self.setting(Training::optimiser()) {
             return Ok(elaborate::optimiser::elaborate(
@@ -284,7 +284,7 @@ impl<'a> Compilation<'a> {
             .as_ref()
             .map_or(densities, |(dropped, _)| &dropped.densities);
         let scaled = self.scaled_prior(elaborated, densities)?;
-        let settings = Settings {
+        let settings = TrainingSettings {
             scaled: scaled.as_ref(),
             ..self.settings(elaborated)
         };
@@ -325,7 +325,7 @@ impl<'a> Compilation<'a> {
     }
 
     /// What the infer's options say about its programs.
-    pub fn settings<'e>(&self, elaborated: &'e Elaborated) -> Settings<'e> {
+    pub fn settings<'e>(&self, elaborated: &'e Elaborated) -> TrainingSettings<'e> {
         let (samples, kl_draws, kl, layers) = match &elaborated.vi {
             None => (1, 0, kl::Options::default(), Layers::default()),
             Some(vi) => {
@@ -343,7 +343,7 @@ impl<'a> Compilation<'a> {
                 (vi.samples, vi.draws, kl, layers)
             }
         };
-        Settings {
+        TrainingSettings {
             optimiser: &elaborated.optimiser,
             samples,
             kl_draws,

@@ -10,7 +10,7 @@ use bnnc_abi::manifest::{SiteReport, Train, Work};
 use bnnc_abi::method::MethodDef;
 use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::dropout::{Dropped, Masks, dropped};
-use bnnc_rewrite::methods::sample::{self, Positions};
+use bnnc_rewrite::methods::sample::{self, PositionPrograms};
 use bnnc_rewrite::methods::train::Objective;
 use bnnc_rewrite::{pipeline, pipelines};
 
@@ -117,7 +117,11 @@ impl Compilation<'_> {
     }
 
     /// What the infer asks of its model at many positions.
-    fn positions(&mut self, elaborated: &Elaborated, densities: &Densities) -> Result<Positions, Failure> {
+    fn positions(
+        &mut self,
+        elaborated: &Elaborated,
+        densities: &Densities,
+    ) -> Result<PositionPrograms, Failure> {
         let (model, posterior) = (&elaborated.model, &elaborated.posterior);
         let result = self.timed("rewrite", |this| {
             sample::positions(densities, model, posterior, &mut this.context)

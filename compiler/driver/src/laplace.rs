@@ -22,7 +22,7 @@ use bnnc_graph::function::Function;
 use bnnc_hir::tree::SettingValue;
 use bnnc_loops::backend::Backend;
 use bnnc_rewrite::density::Densities;
-use bnnc_rewrite::methods::laplace::likelihood::Flat;
+use bnnc_rewrite::methods::laplace::likelihood::ZeroDerivative;
 use bnnc_rewrite::methods::laplace::{self, Approximation, Wanted, choice};
 use std::sync::Arc;
 
@@ -169,7 +169,7 @@ impl Compilation<'_> {
     /// Plans of what would take less memory.
     fn smaller(
         &mut self,
-        found: Option<laplace::Smaller>,
+        found: Option<laplace::SmallerPrograms>,
         backend: &dyn Backend,
     ) -> Result<Option<Box<plain::Smaller>>, Fault> {
         let Some(found) = found else { return Ok(None) };
@@ -233,7 +233,7 @@ impl Compilation<'_> {
     /// The likelihood has the derivatives that the curvature of the weights is made of: in the arguments that they move.
     fn curved(&self, options: &Options, densities: &Densities, found: &Approximation) -> Result<(), Failure> {
         let is_fisher = options.curvature == Curvature::Fisher;
-        let lacks = |flat: Flat| flat == Flat::First || !is_fisher;
+        let lacks = |flat: ZeroDerivative| flat == ZeroDerivative::First || !is_fisher;
         let flat = |name: &str| {
             let known = found.flat.iter().find(|(own, _)| **own == *name);
             known.map(|(_, flat)| *flat).filter(|flat| lacks(*flat))
@@ -347,11 +347,11 @@ fn unvalidated(options: &Options, schema: &Schema) -> Option<Apart> {
 }
 
 /// The weights among which those that are random are chosen.
-fn candidates(over: &Over) -> choice::Over<'_> {
+fn candidates(over: &Over) -> choice::OverWeights<'_> {
     match over {
-        Over::All | Over::Subnetwork { .. } => choice::Over::All,
-        Over::LastLayer => choice::Over::LastLayer,
-        Over::Names(names) => choice::Over::Names(names),
+        Over::All | Over::Subnetwork { .. } => choice::OverWeights::All,
+        Over::LastLayer => choice::OverWeights::LastLayer,
+        Over::Names(names) => choice::OverWeights::Names(names),
     }
 }
 

@@ -18,7 +18,7 @@ use bnnc_hir::elaborate::bind::{Bound, bind};
 use bnnc_hir::elaborate::model::elaborate;
 use bnnc_hir::tree::ModelItem;
 use bnnc_hir::types::{Elem, Ty};
-use bnnc_rewrite::methods::prior::{self, Origin};
+use bnnc_rewrite::methods::prior::{self, ValueOrigin};
 use bnnc_rewrite::{pipeline, pipelines};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -132,8 +132,8 @@ impl Compilation<'_> {
         let densities = self.density(grown)?;
         let positions = self.row_positions(&densities, grown, backend)?;
         let origin = |site: &Site| match trained.sites.iter().find(|old| old.name == site.name) {
-            Some(old) if old.ty.shape != site.ty.shape => Origin::GivenBelow(old.ty.shape.clone()),
-            _ => Origin::Given,
+            Some(old) if old.ty.shape != site.ty.shape => ValueOrigin::GivenBelow(old.ty.shape.clone()),
+            _ => ValueOrigin::Given,
         };
         let predict = prior::predict(&densities, grown, &origin)
             .map_err(|why| Failure::Program(vec![no_new_levels(self.item, &why)]))?;

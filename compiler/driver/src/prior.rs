@@ -7,7 +7,7 @@ use bnnc_graph::model::Model;
 use bnnc_hir::elaborate::bind::Bound;
 use bnnc_loops::backend::Backend;
 use bnnc_rewrite::density::Densities;
-use bnnc_rewrite::methods::prior::{self, Origin};
+use bnnc_rewrite::methods::prior::{self, ValueOrigin};
 use bnnc_rewrite::{pipeline, pipelines};
 
 /// Takes values that all rows share out of the inputs of an example, wherever the model lists them.
@@ -27,7 +27,7 @@ impl Compilation<'_> {
         model: &Model,
         backend: &dyn Backend,
     ) -> Result<Result<Artifact, String>, Fault> {
-        let function = match prior::predict(densities, model, &|_| Origin::Prior) {
+        let function = match prior::predict(densities, model, &|_| ValueOrigin::Prior) {
             Ok(function) => function,
             Err(why) => return Ok(Err(why)),
         };

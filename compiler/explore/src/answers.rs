@@ -3,11 +3,11 @@
 use super::http::{Request, Response};
 use super::limits;
 use super::measure::{Measured, measure};
-use crate::chosen::{Argument, Chosen, Role};
-use crate::drawing::{Drawing, Kind};
+use crate::chosen::{ChosenArgument, ChosenDistribution, DistributionRole};
+use crate::drawing::{Drawing, DrawnKind};
 use crate::exact::exact;
-use crate::families::{Family, Parameter, families};
-use crate::{Compiled, Question, Way, compile, program};
+use crate::families::{DistributionParameter, Family, families};
+use crate::{CompiledDivergence, Question, Way, compile, program};
 use bnnc_kernels::pool::Pool;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -31,15 +31,15 @@ const PAGE: &str = concat!(
 );
 
 /// What answers need.
-pub struct Answers {
+pub struct ServedAnswers {
     families: Vec<Family>,
     pool: Arc<Pool>,
 }
 
-impl Answers {
+impl ServedAnswers {
     /// For the library, on so many threads.
-    pub fn new(threads: usize) -> Answers {
-        Answers {
+    pub fn new(threads: usize) -> ServedAnswers {
+        ServedAnswers {
             families: families(&program::library()),
             pool: Arc::new(Pool::new(threads)),
         }
@@ -83,14 +83,14 @@ impl Answers {
     }
 
     fn asked(&self, request: &Request) -> Result<Question, String> {
-        let chosen = |key: &str, role: Role| {
+        let chosen = |key: &str, role: DistributionRole| {
             let text = request.value(key).ok_or_else(|| format!("`{key}` is missing"))?;
-            Chosen::read(text, role, &self.families)
+            ChosenDistribution::read(text, role, &self.families)
         };
         let seed = request.value("seed").unwrap_or("0");
         Ok(Question {
-            posterior: chosen("q", Role::Posterior)?,
-            prior: chosen("p", Role::Prior)?,
+            posterior: chosen("q", DistributionRole::Posterior)?,
+            prior: chosen("p", DistributionRole::Prior)?,
             weights: integer(request, "n", (1, limits::WEIGHTS), 1)?,
             draws: integer(request, "m", (1, limits::DRAWS), 1)?,
             taylor: integer(request, "taylor", (0, limits::TAYLOR), 0)?,
@@ -124,7 +124,7 @@ impl Answers {
         }))
     }
 
-    fn compiled(&self, compiled: &Compiled, question: &Question) -> Value {
+    fn compiled(&self, compiled: &CompiledDivergence, question: &Question) -> Value {
         // A value without draws is the same however often it is computed.
         let examined = &compiled.examined;
         let value = match examined.sampled {
@@ -191,7 +191,7 @@ fn family(family: &Family) -> Value {
     })
 }
 
-fn parameter(parameter: &Parameter) -> Value {
+fn parameter(parameter: &DistributionParameter) -> Value {
     let finite = |end: f64| end.is_finite().then_some(end);
     json!({
         "name": parameter.name, "type": parameter.ty, "whole": parameter.whole,
@@ -201,10 +201,10 @@ fn parameter(parameter: &Parameter) -> Value {
     })
 }
 
-fn argument(argument: &Argument) -> Value {
+fn argument(argument: &ChosenArgument) -> Value {
     match argument {
-        Argument::Number { value, .. } => json!(value),
-        Argument::Family(chosen) => {
+        ChosenArgument::Number { value, .. } => json!(value),
+        ChosenArgument::Family(chosen) => {
             let arguments = chosen.arguments.iter();
             let arguments: Vec<Value> = arguments.map(|(_, value)| self::argument(value)).collect();
             json!({ "family": chosen.family, "arguments": arguments })
@@ -221,10 +221,10 @@ fn graph(drawing: &Drawing, draws: usize) -> Value {
         .iter()
         .map(|node| {
             let kind = match node.kind {
-                Kind::State => "state",
-                Kind::Input => "input",
-                Kind::Op => "op",
-                Kind::Result => "result",
+                DrawnKind::State => "state",
+                DrawnKind::Input => "input",
+                DrawnKind::Op => "op",
+                DrawnKind::Result => "result",
             };
             json!({
                 "name": node.name, "type": node.ty, "kind": kind, "from": node.operands,

@@ -2,23 +2,23 @@
 //!
 //! Only this much of the language is read here: names of the library, numbers, and distributions inside distributions.
 
-use super::families::{Family, Parameter};
+use super::families::{DistributionParameter, Family};
 use bnnc_base::source::SourceMap;
 use bnnc_grammar::ast::{Arg, Expr, ExprKind, UnaryOp};
 use std::fmt;
 
 /// A distribution that was chosen.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Chosen {
+pub struct ChosenDistribution {
     /// Its name.
     pub family: String,
     /// Every parameter in order.
-    pub arguments: Vec<(String, Argument)>,
+    pub arguments: Vec<(String, ChosenArgument)>,
 }
 
 /// What stands for a parameter.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Argument {
+pub enum ChosenArgument {
     /// A number.
     Number {
         /// The number.
@@ -27,24 +27,24 @@ pub enum Argument {
         fixed: bool,
     },
     /// A distribution.
-    Family(Chosen),
+    Family(ChosenDistribution),
 }
 
-impl Argument {
+impl ChosenArgument {
     /// Returns whether it is a number.
     pub fn is_number(&self) -> bool {
-        matches!(self, Argument::Number { .. })
+        matches!(self, ChosenArgument::Number { .. })
     }
 }
 
-impl fmt::Display for Argument {
+impl fmt::Display for ChosenArgument {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Argument::Number { value, fixed } if value.fract() == 0.0 && value.abs() < 1e15 => {
+            ChosenArgument::Number { value, fixed } if value.fract() == 0.0 && value.abs() < 1e15 => {
                 wrapped(f, &(*value as i64), *fixed)
             }
-            Argument::Number { value, fixed } => wrapped(f, &format_args!("{value:?}"), *fixed),
-            Argument::Family(chosen) => chosen.fmt(f),
+            ChosenArgument::Number { value, fixed } => wrapped(f, &format_args!("{value:?}"), *fixed),
+            ChosenArgument::Family(chosen) => chosen.fmt(f),
         }
     }
 }
@@ -57,7 +57,7 @@ fn wrapped(f: &mut fmt::Formatter<'_>, value: &dyn fmt::Display, fixed: bool) ->
     }
 }
 
-impl fmt::Display for Chosen {
+impl fmt::Display for ChosenDistribution {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}(", self.family)?;
         for (at, (name, argument)) in self.arguments.iter().enumerate() {
@@ -70,7 +70,7 @@ impl fmt::Display for Chosen {
 
 /// What a distribution is chosen as.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
+pub enum DistributionRole {
     /// The approximation; only its parameters may be `fixed(..)`.
     Posterior,
     /// The prior, or a part of it.
@@ -83,11 +83,11 @@ const DEEPEST: usize = 3;
 /// The longest text that is read.
 const LONGEST: usize = 1000;
 
-impl Chosen {
+impl ChosenDistribution {
     /// A family with its defaults.
-    pub fn of(family: &Family) -> Chosen {
-        let default = |parameter: &Parameter| (parameter.name.clone(), parameter.default.clone());
-        Chosen {
+    pub fn of(family: &Family) -> ChosenDistribution {
+        let default = |parameter: &DistributionParameter| (parameter.name.clone(), parameter.default.clone());
+        ChosenDistribution {
             family: family.name.clone(),
             arguments: family.parameters.iter().map(default).collect(),
         }
@@ -97,7 +97,11 @@ impl Chosen {
     ///
     /// # Errors
     /// What keeps it from being one of `families` in this role.
-    pub fn read(text: &str, role: Role, families: &[Family]) -> Result<Chosen, String> {
+    pub fn read(
+        text: &str,
+        role: DistributionRole,
+        families: &[Family],
+    ) -> Result<ChosenDistribution, String> {
         if text.len() > LONGEST {
             return Err(format!("a distribution has at most {LONGEST} characters"));
         }
@@ -110,7 +114,12 @@ impl Chosen {
     }
 }
 
-fn chosen(expr: &Expr, role: Role, families: &[Family], depth: usize) -> Result<Chosen, String> {
+fn chosen(
+    expr: &Expr,
+    role: DistributionRole,
+    families: &[Family],
+    depth: usize,
+) -> Result<ChosenDistribution, String> {
     let shape = || "expected a distribution such as `Normal(loc = 0.3, scale = 0.5)`".to_owned();
     let ExprKind::Call(callee, arguments) = &*expr.kind else {
         return Err(shape());
@@ -119,8 +128,8 @@ fn chosen(expr: &Expr, role: Role, families: &[Family], depth: usize) -> Result<
         return Err(shape());
     };
     let serves = |family: &&Family| match role {
-        Role::Posterior => family.approximates,
-        Role::Prior => family.is_prior,
+        DistributionRole::Posterior => family.approximates,
+        DistributionRole::Prior => family.is_prior,
     };
     let family = families
         .iter()
@@ -128,12 +137,12 @@ fn chosen(expr: &Expr, role: Role, families: &[Family], depth: usize) -> Result<
         .find(|family| family.name == **name);
     let (Some(family), Some(depth)) = (family, depth.checked_sub(1)) else {
         let role = match role {
-            Role::Posterior => "posterior family",
-            Role::Prior => "prior",
+            DistributionRole::Posterior => "posterior family",
+            DistributionRole::Prior => "prior",
         };
         return Err(format!("there is no {role} `{name}` here"));
     };
-    let mut result = Chosen::of(family);
+    let mut result = ChosenDistribution::of(family);
     for (at, given) in arguments.iter().enumerate() {
         let (parameter, slot) = place(family, &mut result, at, given)?;
         *slot = argument(&given.value, parameter, role, families, depth)?;
@@ -143,10 +152,10 @@ fn chosen(expr: &Expr, role: Role, families: &[Family], depth: usize) -> Result<
 
 fn place<'a>(
     family: &'a Family,
-    chosen: &'a mut Chosen,
+    chosen: &'a mut ChosenDistribution,
     at: usize,
     given: &Arg,
-) -> Result<(&'a Parameter, &'a mut Argument), String> {
+) -> Result<(&'a DistributionParameter, &'a mut ChosenArgument), String> {
     let at = match &given.name {
         None => Some(at),
         Some(name) => family
@@ -169,17 +178,19 @@ fn place<'a>(
 
 fn argument(
     expr: &Expr,
-    parameter: &Parameter,
-    role: Role,
+    parameter: &DistributionParameter,
+    role: DistributionRole,
     families: &[Family],
     depth: usize,
-) -> Result<Argument, String> {
+) -> Result<ChosenArgument, String> {
     if parameter.takes_family() {
-        return chosen(expr, Role::Prior, families, depth).map(Argument::Family);
+        return chosen(expr, DistributionRole::Prior, families, depth).map(ChosenArgument::Family);
     }
     let name = &parameter.name;
     let (inner, fixed) = match &*expr.kind {
-        ExprKind::Call(callee, arguments) if role == Role::Posterior && is_fixed(callee, arguments) => {
+        ExprKind::Call(callee, arguments)
+            if role == DistributionRole::Posterior && is_fixed(callee, arguments) =>
+        {
             (&arguments[0].value, true)
         }
         _ => (expr, false),
@@ -193,7 +204,7 @@ fn argument(
     if parameter.whole && value.fract() != 0.0 {
         return Err(format!("`{name}` must be an integer, found {value}"));
     }
-    Ok(Argument::Number { value, fixed })
+    Ok(ChosenArgument::Number { value, fixed })
 }
 
 fn is_fixed(callee: &Expr, arguments: &[Arg]) -> bool {

@@ -13,18 +13,18 @@ use std::collections::HashSet;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Drawing {
     /// The nodes, operands before their users.
-    pub nodes: Vec<Node>,
+    pub nodes: Vec<DrawnNode>,
 }
 
 /// A node of it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Node {
+pub struct DrawnNode {
     /// What it does: the name of the op, of the parameter.
     pub name: String,
     /// The type of its value: `real[kl_draws, 3]`.
     pub ty: String,
     /// What it is.
-    pub kind: Kind,
+    pub kind: DrawnKind,
     /// Its operands, as positions in the drawing.
     pub operands: Vec<usize>,
     /// Whether a gradient flows through it.
@@ -33,7 +33,7 @@ pub struct Node {
     pub count: (usize, usize),
 }
 
-impl Node {
+impl DrawnNode {
     fn numbers(&self, draws: usize) -> usize {
         let further = self.count.1.saturating_mul(draws.saturating_sub(1));
         self.count.0.saturating_add(further)
@@ -42,7 +42,7 @@ impl Node {
 
 /// What a node is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum DrawnKind {
     /// A parameter that is optimised.
     State,
     /// Another input.
@@ -58,7 +58,7 @@ impl Drawing {
     pub fn gradient_nodes(&self) -> usize {
         self.nodes
             .iter()
-            .filter(|node| node.gradient && matches!(node.kind, Kind::Op | Kind::Result))
+            .filter(|node| node.gradient && matches!(node.kind, DrawnKind::Op | DrawnKind::Result))
             .count()
     }
 
@@ -66,7 +66,7 @@ impl Drawing {
     pub fn gradient_numbers(&self, draws: usize) -> usize {
         self.nodes
             .iter()
-            .filter(|node| node.gradient && matches!(node.kind, Kind::Op | Kind::Result))
+            .filter(|node| node.gradient && matches!(node.kind, DrawnKind::Op | DrawnKind::Result))
             .map(|node| node.numbers(draws))
             .fold(0, usize::saturating_add)
     }
@@ -103,7 +103,7 @@ pub fn draw(divergence: &Divergence) -> Drawing {
     }
     let moved = moved(divergence);
     let flows = flows(function, &moved);
-    let node = |value: &Value| Node {
+    let node = |value: &Value| DrawnNode {
         name: name(function, *value),
         ty: function.ty(*value).to_string(),
         kind: kind(function, *value, moved.contains(value)),
@@ -162,15 +162,15 @@ fn name(function: &Function, value: Value) -> String {
     }
 }
 
-fn kind(function: &Function, value: Value, is_state: bool) -> Kind {
+fn kind(function: &Function, value: Value, is_state: bool) -> DrawnKind {
     if is_state {
-        Kind::State
+        DrawnKind::State
     } else if function.param_name(value).is_some() {
-        Kind::Input
+        DrawnKind::Input
     } else if function.results.iter().any(|(_, result)| *result == value) {
-        Kind::Result
+        DrawnKind::Result
     } else {
-        Kind::Op
+        DrawnKind::Op
     }
 }
 

@@ -1,6 +1,6 @@
 //! The divergence for one weight by quadrature, which knows nothing of how the compiler computes it.
 
-use super::quadrature::{Range, integrate, marks};
+use super::quadrature::{IntegralRange, integrate, marks};
 use super::{Prepared, Question, Way, prepare, program, told};
 use bnnc_abi::manifest::Init;
 use bnnc_base::fault::Fault;
@@ -11,7 +11,7 @@ use bnnc_graph::builder::Builder;
 use bnnc_graph::dist::{Instance, Support};
 use bnnc_graph::eval::evaluate;
 use bnnc_graph::function::{Function, Value};
-use bnnc_graph::model::{FamilyParam, Start};
+use bnnc_graph::model::{FamilyParam, FamilyStart};
 use bnnc_graph::tensor::Tensor;
 use bnnc_rewrite::batch::batch;
 use bnnc_rewrite::constrain::constrain;
@@ -101,9 +101,9 @@ fn grid(shares: &[f64], support: Support) -> Vec<f64> {
 fn start(param: &FamilyParam) -> Tensor {
     let sizes = param.ty.shape.resolve(&Sizes::default());
     let values = match &param.start {
-        Start::Optimise(Init::Constant(value)) => vec![*value],
-        Start::Fixed(values) | Start::Optimise(Init::Values(values)) => values.clone(),
-        Start::Optimise(Init::Uniform(..) | Init::Normal(..)) | Start::From(..) => vec![f64::NAN],
+        FamilyStart::Optimise(Init::Constant(value)) => vec![*value],
+        FamilyStart::Fixed(values) | FamilyStart::Optimise(Init::Values(values)) => values.clone(),
+        FamilyStart::Optimise(Init::Uniform(..) | Init::Normal(..)) | FamilyStart::From(..) => vec![f64::NAN],
     };
     Tensor::from_fn(sizes, |_| values[0])
 }
@@ -162,7 +162,7 @@ fn contribution((log_q, log_p): (f64, f64)) -> f64 {
 
 /// Where an approximation has its mass.
 struct Mass {
-    range: Range,
+    range: IntegralRange,
     /// Quantiles of draws.
     shares: Vec<f64>,
     /// Points between which its density is not narrow.
@@ -190,10 +190,12 @@ fn mass(family: &Concrete) -> Mass {
         }
     };
     let range = match family.instance.support {
-        Support::Interval(low, high) if low.is_finite() && high.is_finite() => Range::Segment(low, high),
-        Support::Interval(low, _) if low.is_finite() => Range::Ray(low, width(low)),
-        Support::Interval(_, high) if high.is_finite() => Range::Ray(high, -width(high)),
-        _ => Range::Line(middle, spread),
+        Support::Interval(low, high) if low.is_finite() && high.is_finite() => {
+            IntegralRange::Segment(low, high)
+        }
+        Support::Interval(low, _) if low.is_finite() => IntegralRange::Ray(low, width(low)),
+        Support::Interval(_, high) if high.is_finite() => IntegralRange::Ray(high, -width(high)),
+        _ => IntegralRange::Line(middle, spread),
     };
     let mut marks = marks(middle, spread);
     marks.extend(&shares);

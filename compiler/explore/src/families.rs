@@ -1,6 +1,6 @@
 //! What can be chosen: the distributions of the library over one real, with their parameters as they are declared.
 
-use super::chosen::{Argument, Chosen};
+use super::chosen::{ChosenArgument, ChosenDistribution};
 use bnnc_graph::dist::Support;
 use bnnc_hir::elaborate::dist::support;
 use bnnc_hir::tree::{Binding, DistItem, ExprKind, Module};
@@ -16,7 +16,7 @@ pub struct Family {
     /// The type of a value, as written: `positive`.
     pub on: String,
     /// Its parameters in order.
-    pub parameters: Vec<Parameter>,
+    pub parameters: Vec<DistributionParameter>,
     /// Whether it can approximate: it has a sampler, and a density or an entropy.
     pub approximates: bool,
     /// Whether it can be a prior: it has a density.
@@ -25,7 +25,7 @@ pub struct Family {
 
 /// A parameter of a distribution.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Parameter {
+pub struct DistributionParameter {
     /// Its name.
     pub name: String,
     /// Its declared type, as written: `positive`, `dist`.
@@ -35,13 +35,13 @@ pub struct Parameter {
     /// Whether only integers may stand.
     pub whole: bool,
     /// What stands if nothing is said.
-    pub default: Argument,
+    pub default: ChosenArgument,
 }
 
-impl Parameter {
+impl DistributionParameter {
     /// Returns whether a distribution stands here.
     pub fn takes_family(&self) -> bool {
-        matches!(self.default, Argument::Family(_))
+        matches!(self.default, ChosenArgument::Family(_))
     }
 }
 
@@ -49,10 +49,11 @@ impl Parameter {
 pub fn families(module: &Module) -> Vec<Family> {
     let mut families: Vec<Family> = module.dists.iter().filter_map(family).collect();
     families.sort_by(|a, b| a.name.cmp(&b.name));
-    let known: Vec<Chosen> = families.iter().map(Chosen::of).collect();
+    let known: Vec<ChosenDistribution> = families.iter().map(ChosenDistribution::of).collect();
     // A parameter that is a distribution starts as one that needs none itself.
     let stands = known.iter().find(|chosen| chosen.family == "Normal").or_else(|| {
-        let plain = |chosen: &&Chosen| chosen.arguments.iter().all(|(_, argument)| argument.is_number());
+        let plain =
+            |chosen: &&ChosenDistribution| chosen.arguments.iter().all(|(_, argument)| argument.is_number());
         known.iter().find(plain)
     });
     if let Some(stands) = stands.cloned() {
@@ -70,14 +71,14 @@ fn family(item: &DistItem) -> Option<Family> {
     }
     let has_value = |name: &str| item.values.iter().any(|(known, _)| &**known == name);
     let has_density = item.functions.iter().any(|(name, ..)| &**name == "log_density");
-    let parameters: Option<Vec<Parameter>> = item
+    let parameters: Option<Vec<DistributionParameter>> = item
         .params
         .iter()
         .enumerate()
         .map(|(at, binding)| parameter(item, at, binding))
         .collect();
     let parameters = parameters?;
-    let takes_family = parameters.iter().any(Parameter::takes_family);
+    let takes_family = parameters.iter().any(DistributionParameter::takes_family);
     let family = Family {
         name: item.name.to_string(),
         about: item.doc.trim().to_owned(),
@@ -89,7 +90,7 @@ fn family(item: &DistItem) -> Option<Family> {
     (family.approximates || family.is_prior).then_some(family)
 }
 
-fn parameter(item: &DistItem, at: usize, binding: &Binding) -> Option<Parameter> {
+fn parameter(item: &DistItem, at: usize, binding: &Binding) -> Option<DistributionParameter> {
     let name = binding.param.name.to_string();
     let ty = bnnc_hir::show::ty(&binding.param.ty, &item.locals);
     let (ends, whole) = match &binding.param.ty {
@@ -100,12 +101,12 @@ fn parameter(item: &DistItem, at: usize, binding: &Binding) -> Option<Parameter>
             Support::Simplex | Support::Ordered | Support::Integers(_) => return None,
         },
         Ty::Dist(_) => {
-            let nothing = Chosen {
+            let nothing = ChosenDistribution {
                 family: String::new(),
                 arguments: Vec::new(),
             };
-            let default = Argument::Family(nothing);
-            return Some(Parameter {
+            let default = ChosenArgument::Family(nothing);
+            return Some(DistributionParameter {
                 name,
                 ty,
                 ends: None,
@@ -116,12 +117,12 @@ fn parameter(item: &DistItem, at: usize, binding: &Binding) -> Option<Parameter>
         _ => return None,
     };
     let value = declared(binding).unwrap_or_else(|| start(&name, at, ends));
-    Some(Parameter {
+    Some(DistributionParameter {
         name,
         ty,
         ends,
         whole,
-        default: Argument::Number { value, fixed: false },
+        default: ChosenArgument::Number { value, fixed: false },
     })
 }
 
@@ -148,19 +149,19 @@ fn start(name: &str, at: usize, ends: Option<(f64, f64)>) -> f64 {
 
 impl Family {
     /// Puts `stands` where a distribution stands, each narrower than the one before.
-    fn fill(&mut self, stands: &Chosen) {
+    fn fill(&mut self, stands: &ChosenDistribution) {
         let places = self
             .parameters
             .iter_mut()
             .filter(|parameter| parameter.takes_family());
         for (at, parameter) in places.enumerate() {
             let mut own = stands.clone();
-            if let Some((_, Argument::Number { value, .. })) =
+            if let Some((_, ChosenArgument::Number { value, .. })) =
                 own.arguments.iter_mut().find(|(name, _)| name == "scale")
             {
                 *value *= 0.1f64.powi(at as i32);
             }
-            parameter.default = Argument::Family(own);
+            parameter.default = ChosenArgument::Family(own);
         }
     }
 }

@@ -27,7 +27,7 @@ use bnnc_driver::{backends, render};
 use bnnc_loops::backend;
 use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::divergence::Divergence;
-use chosen::Chosen;
+use chosen::ChosenDistribution;
 use drawing::Drawing;
 use std::sync::Arc;
 
@@ -35,9 +35,9 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Question {
     /// The family, with what its parameters are.
-    pub posterior: Chosen,
+    pub posterior: ChosenDistribution,
     /// The prior.
-    pub prior: Chosen,
+    pub prior: ChosenDistribution,
     /// The number of weights.
     pub weights: usize,
     /// The order of the Taylor series of what does not separate; 0 takes none.
@@ -105,7 +105,7 @@ pub struct Examined {
 }
 
 /// A divergence that can be run.
-pub struct Compiled {
+pub struct CompiledDivergence {
     /// What is known of it.
     pub examined: Examined,
     /// `(states.., step) -> kl`, and its derivatives as `gradient/STATE`, in double precision.
@@ -139,7 +139,7 @@ pub fn examine(question: &Question, way: Way) -> Result<Examined, String> {
 ///
 /// # Errors
 /// As [`examine`].
-pub fn compile(question: &Question, way: Way, symbols: &[Address]) -> Result<Compiled, String> {
+pub fn compile(question: &Question, way: Way, symbols: &[Address]) -> Result<CompiledDivergence, String> {
     let clock = std::time::Instant::now();
     let program = program::load(question, way)?;
     let options = program::options(question, symbols);
@@ -149,7 +149,7 @@ pub fn compile(question: &Question, way: Way, symbols: &[Address]) -> Result<Com
         Ok((divergence, artifact))
     });
     let (divergence, artifact) = compiled.map_err(|failure| told(&failure, &program))?;
-    Ok(Compiled {
+    Ok(CompiledDivergence {
         examined: examined(&divergence, &program),
         artifact,
         states: divergence.states,

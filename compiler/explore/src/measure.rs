@@ -1,6 +1,6 @@
 //! Evaluations of a compiled divergence, with different noise each time.
 
-use crate::Compiled;
+use crate::CompiledDivergence;
 use bnnc_abi::manifest::State;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
@@ -28,7 +28,7 @@ pub struct Measured {
 /// # Errors
 /// Where there is not enough memory.
 pub fn measure(
-    compiled: &Compiled,
+    compiled: &CompiledDivergence,
     draws: usize,
     repetitions: usize,
     pool: &Arc<Pool>,

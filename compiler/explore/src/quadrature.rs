@@ -54,7 +54,7 @@ const TOLERANCE: f64 = 1e-12;
 
 /// How the reals are laid onto the range of an integral.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Range {
+pub enum IntegralRange {
     /// All reals, with the middle and the width of what matters.
     Line(f64, f64),
     /// From an end upwards (or downwards, where the width is negative).
@@ -63,14 +63,14 @@ pub enum Range {
     Segment(f64, f64),
 }
 
-impl Range {
+impl IntegralRange {
     /// The point at a coordinate, and its slope there.
     fn point(self, t: f64) -> (f64, f64) {
         let (u, slope) = (FRAC_PI_2 * t.sinh(), FRAC_PI_2 * t.cosh());
         match self {
-            Range::Line(middle, width) => (middle + width * u.sinh(), width * u.cosh() * slope),
-            Range::Ray(end, width) => (end + width * u.exp(), width.abs() * u.exp() * slope),
-            Range::Segment(low, high) => {
+            IntegralRange::Line(middle, width) => (middle + width * u.sinh(), width * u.cosh() * slope),
+            IntegralRange::Ray(end, width) => (end + width * u.exp(), width.abs() * u.exp() * slope),
+            IntegralRange::Segment(low, high) => {
                 let share = 1.0 / (1.0 + (-2.0 * u).exp());
                 let rest = 1.0 / (1.0 + (2.0 * u).exp());
                 (
@@ -84,9 +84,9 @@ impl Range {
     /// The coordinate of a point.
     fn coordinate(self, x: f64) -> f64 {
         let u = match self {
-            Range::Line(middle, width) => ((x - middle) / width).asinh(),
-            Range::Ray(end, width) => ((x - end) / width).ln(),
-            Range::Segment(low, high) => (2.0 * (x - low) / (high - low) - 1.0).atanh(),
+            IntegralRange::Line(middle, width) => ((x - middle) / width).asinh(),
+            IntegralRange::Ray(end, width) => ((x - end) / width).ln(),
+            IntegralRange::Segment(low, high) => (2.0 * (x - low) / (high - low) - 1.0).atanh(),
         };
         (u / FRAC_PI_2).asinh()
     }
@@ -94,7 +94,7 @@ impl Range {
 
 /// An integral with a bound on its error.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Integral {
+pub struct BoundedIntegral {
     /// The value.
     pub value: f64,
     /// How far the two rules are apart.
@@ -120,10 +120,10 @@ pub fn marks(middle: f64, width: f64) -> Vec<f64> {
 /// The integral of a function over a range. `values` takes many points at once; between neighbouring `marks` the function
 /// must not be narrow. `None` where it is infinite or does not converge.
 pub fn integrate(
-    range: Range,
+    range: IntegralRange,
     marks: &[f64],
     values: &mut dyn FnMut(&[f64]) -> Vec<f64>,
-) -> Option<Integral> {
+) -> Option<BoundedIntegral> {
     let mut ends: Vec<f64> = marks.iter().map(|x| range.coordinate(*x)).collect();
     ends.extend((0..=INTERVALS).map(|at| REACH * (2.0 * at as f64 / INTERVALS as f64 - 1.0)));
     ends.retain(|t| t.abs() <= REACH);
@@ -158,7 +158,7 @@ pub fn integrate(
 }
 
 /// A sum that has not settled, or that still grows far out, is not the value of an integral.
-fn finished(intervals: &[Interval]) -> Option<Integral> {
+fn finished(intervals: &[Interval]) -> Option<BoundedIntegral> {
     let value: f64 = intervals.iter().map(|interval| interval.value).sum();
     let error: f64 = intervals.iter().map(|interval| interval.error).sum();
     let is_far = |interval: &&Interval| interval.low.abs().min(interval.high.abs()) > FAR - 1e-9;
@@ -168,12 +168,12 @@ fn finished(intervals: &[Interval]) -> Option<Integral> {
         .map(|interval| interval.value.abs())
         .sum();
     let small = 1e-7 * (1.0 + value.abs());
-    (value.is_finite() && error <= small && tails <= small).then_some(Integral { value, error })
+    (value.is_finite() && error <= small && tails <= small).then_some(BoundedIntegral { value, error })
 }
 
 /// Both rules on each interval; `None` where the function is infinite or no number.
 fn measured(
-    range: Range,
+    range: IntegralRange,
     intervals: &[(f64, f64)],
     values: &mut dyn FnMut(&[f64]) -> Vec<f64>,
 ) -> Option<Vec<Interval>> {
@@ -225,7 +225,7 @@ fn measured(
 mod tests {
     use super::*;
 
-    fn close(range: Range, marks: &[f64], f: impl Fn(f64) -> f64, want: f64) {
+    fn close(range: IntegralRange, marks: &[f64], f: impl Fn(f64) -> f64, want: f64) {
         let found = integrate(range, marks, &mut |points| points.iter().map(|x| f(*x)).collect());
         let found = found.expect("the integral exists").value;
         assert!(
@@ -237,31 +237,31 @@ mod tests {
     #[test]
     fn known_integrals() {
         let root = (2.0 * std::f64::consts::PI).sqrt();
-        close(Range::Line(0.0, 1.0), &[], |x| (-0.5 * x * x).exp(), root);
+        close(IntegralRange::Line(0.0, 1.0), &[], |x| (-0.5 * x * x).exp(), root);
         // Far from where the range expects it, and narrow.
         close(
-            Range::Line(0.0, 1.0),
+            IntegralRange::Line(0.0, 1.0),
             &marks(5.0, 1e-3),
             |x| (-0.5 * ((x - 5.0) / 1e-3).powi(2)).exp(),
             1e-3 * root,
         );
         // A kink, a jump, a tail that falls like a power, a peak at an end.
-        close(Range::Line(0.3, 0.7), &[], |x| (-x.abs()).exp(), 2.0);
+        close(IntegralRange::Line(0.3, 0.7), &[], |x| (-x.abs()).exp(), 2.0);
         close(
-            Range::Line(0.0, 1.0),
+            IntegralRange::Line(0.0, 1.0),
             &[],
             |x| if (0.2..0.7).contains(&x) { 1.0 } else { 0.0 },
             0.5,
         );
-        close(Range::Ray(0.0, 1.0), &[], |x| (1.0 + x).powf(-1.5), 2.0);
-        close(Range::Segment(0.0, 4.0), &[], |x| 0.5 / x.sqrt(), 2.0);
-        close(Range::Ray(1.0, -2.0), &[], |x| (x - 1.0).exp(), 1.0);
+        close(IntegralRange::Ray(0.0, 1.0), &[], |x| (1.0 + x).powf(-1.5), 2.0);
+        close(IntegralRange::Segment(0.0, 4.0), &[], |x| 0.5 / x.sqrt(), 2.0);
+        close(IntegralRange::Ray(1.0, -2.0), &[], |x| (x - 1.0).exp(), 1.0);
     }
 
     /// The first moment of a Cauchy density grows without bound, as slowly as a logarithm.
     #[test]
     fn what_diverges_has_no_value() {
         let mut f = |points: &[f64]| points.iter().map(|x| x.abs() / (1.0 + x * x)).collect();
-        assert_eq!(integrate(Range::Line(0.0, 1.0), &[], &mut f), None);
+        assert_eq!(integrate(IntegralRange::Line(0.0, 1.0), &[], &mut f), None);
     }
 }

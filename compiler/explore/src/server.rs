@@ -1,6 +1,6 @@
 //! Connections on loopback, and the one queue to the compiler.
 
-use super::answers::Answers;
+use super::answers::ServedAnswers;
 use super::http::{self, Request, Response};
 use super::limits;
 use std::net::{TcpListener, TcpStream};
@@ -20,7 +20,7 @@ struct Job {
 ///
 /// # Errors
 /// Where threads cannot be started.
-pub fn serve(listener: &TcpListener, answers: Answers) -> std::io::Result<()> {
+pub fn serve(listener: &TcpListener, answers: ServedAnswers) -> std::io::Result<()> {
     let port = listener.local_addr()?.port();
     let answers = Arc::new(answers);
     let (queue, jobs) = sync_channel(limits::WAITING);
@@ -62,7 +62,7 @@ fn busy() -> Response {
 }
 
 /// Answers at once or hands the request on.
-fn receive(mut stream: TcpStream, port: u16, answers: &Answers, queue: &SyncSender<Job>) {
+fn receive(mut stream: TcpStream, port: u16, answers: &ServedAnswers, queue: &SyncSender<Job>) {
     let request = match http::read(&mut stream, port) {
         Ok(Some(request)) => request,
         Ok(None) => return,
@@ -84,7 +84,7 @@ fn receive(mut stream: TcpStream, port: u16, answers: &Answers, queue: &SyncSend
 }
 
 /// One request at a time, so that timings are not those of a crowd.
-fn work(jobs: &Receiver<Job>, answers: &Answers) {
+fn work(jobs: &Receiver<Job>, answers: &ServedAnswers) {
     for mut job in jobs {
         if has_gone(&job.stream) {
             continue;

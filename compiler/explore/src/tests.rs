@@ -1,6 +1,6 @@
 //! Values of the explorer beside closed forms and figures from elsewhere.
 
-use super::chosen::{Chosen, Role};
+use super::chosen::{ChosenDistribution, DistributionRole};
 use super::exact::exact;
 use super::families::{Family, families};
 use super::{Question, Way, examine, program};
@@ -12,8 +12,8 @@ fn all() -> Vec<Family> {
 fn question(posterior: &str, prior: &str) -> Question {
     let all = all();
     Question {
-        posterior: Chosen::read(posterior, Role::Posterior, &all).expect("a family"),
-        prior: Chosen::read(prior, Role::Prior, &all).expect("a prior"),
+        posterior: ChosenDistribution::read(posterior, DistributionRole::Posterior, &all).expect("a family"),
+        prior: ChosenDistribution::read(prior, DistributionRole::Prior, &all).expect("a prior"),
         weights: 1,
         taylor: 0,
         draws: 2,
@@ -21,8 +21,8 @@ fn question(posterior: &str, prior: &str) -> Question {
     }
 }
 
-fn refused(text: &str, role: Role) -> String {
-    Chosen::read(text, role, &all()).expect_err("it is refused")
+fn refused(text: &str, role: DistributionRole) -> String {
+    ChosenDistribution::read(text, role, &all()).expect_err("it is refused")
 }
 
 /// Closed forms: normals, the Laplace by the folded normal's mean, the rest from an independent quadrature.
@@ -74,10 +74,10 @@ fn every_family_is_offered_with_what_it_needs() {
         assert_eq!(named(joint), None, "{joint}");
     }
     for family in &all {
-        let written = Chosen::of(family).to_string();
+        let written = ChosenDistribution::of(family).to_string();
         assert_eq!(
-            Chosen::read(&written, Role::Prior, &all).as_ref(),
-            Ok(&Chosen::of(family))
+            ChosenDistribution::read(&written, DistributionRole::Prior, &all).as_ref(),
+            Ok(&ChosenDistribution::of(family))
         );
     }
 }
@@ -86,7 +86,7 @@ fn every_family_is_offered_with_what_it_needs() {
 fn every_default_of_a_family_compiles_or_says_why_not() {
     let all = all();
     for family in all.iter().filter(|family| family.approximates) {
-        let written = Chosen::of(family).to_string();
+        let written = ChosenDistribution::of(family).to_string();
         match examine(&question(&written, "Normal(0, 1)"), Way::Direct) {
             Ok(examined) => assert!(examined.drawing.gradient_nodes() > 0, "{written}"),
             Err(text) => assert!(text.contains("error"), "{written}: {text}"),
@@ -105,18 +105,22 @@ fn what_is_not_a_distribution_of_the_library_is_refused() {
         "Nobody(1)",
         "f.g(1)",
     ] {
-        assert!(!refused(text, Role::Prior).is_empty(), "{text}");
+        assert!(!refused(text, DistributionRole::Prior).is_empty(), "{text}");
     }
-    assert!(refused("Normal(wide = 1)", Role::Prior).contains("loc, scale"));
-    assert!(refused("Normal(0, 1, 2)", Role::Prior).contains("loc, scale"));
-    assert!(refused("Normal(0, -1)", Role::Prior).contains("`scale: positive` cannot be -1"));
-    assert!(!refused("Normal(0, 1e999)", Role::Prior).is_empty());
-    assert!(refused("Normal(0, fixed(1))", Role::Prior).contains("must be a number"));
-    assert!(refused("Mixture(0.5, Normal(0, 1), 3)", Role::Prior).contains("expected a distribution"));
-    assert!(refused("Mixture()", Role::Posterior).contains("no posterior family"));
+    assert!(refused("Normal(wide = 1)", DistributionRole::Prior).contains("loc, scale"));
+    assert!(refused("Normal(0, 1, 2)", DistributionRole::Prior).contains("loc, scale"));
+    assert!(refused("Normal(0, -1)", DistributionRole::Prior).contains("`scale: positive` cannot be -1"));
+    assert!(!refused("Normal(0, 1e999)", DistributionRole::Prior).is_empty());
+    assert!(refused("Normal(0, fixed(1))", DistributionRole::Prior).contains("must be a number"));
+    assert!(
+        refused("Mixture(0.5, Normal(0, 1), 3)", DistributionRole::Prior).contains("expected a distribution")
+    );
+    assert!(refused("Mixture()", DistributionRole::Posterior).contains("no posterior family"));
     let deep = "Mixture(0.5, Mixture(0.5, Mixture(0.5, Mixture(), Normal()), Normal()), Normal())";
-    assert!(refused(deep, Role::Prior).contains("there is no prior"));
-    assert!(refused(&format!("Normal({})", "0".repeat(2000)), Role::Prior).contains("characters"));
+    assert!(refused(deep, DistributionRole::Prior).contains("there is no prior"));
+    assert!(
+        refused(&format!("Normal({})", "0".repeat(2000)), DistributionRole::Prior).contains("characters")
+    );
 }
 
 #[test]

@@ -86,7 +86,7 @@ impl TailKind {
 
 /// How a density falls, with the numbers that decide it as functions of the parameters.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Tail {
+pub struct DeclaredTail {
     /// In which way.
     pub kind: TailKind,
     /// `(params..) -> ` each of [`TailKind::numbers`], for all elements or for each.
@@ -95,11 +95,11 @@ pub struct Tail {
 
 /// One end of the values that have probability.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct End {
+pub struct DeclaredEnd {
     /// `(params..) -> ` where it is, where that is not the end of the support.
     pub at: Option<Arc<Function>>,
     /// How the density falls there; `None` where the distribution does not declare it.
-    pub tail: Option<Tail>,
+    pub tail: Option<DeclaredTail>,
 }
 
 /// Where a distribution has probability and how its density falls there, for each element by itself.
@@ -108,15 +108,15 @@ pub struct Reach {
     /// Where values lie before they are restricted to a declared type.
     pub support: Support,
     /// The lower and the upper end.
-    pub ends: [End; 2],
+    pub ends: [DeclaredEnd; 2],
 }
 
 impl Reach {
     /// The same with every function replaced.
     pub fn map(&self, mut replace: impl FnMut(&Arc<Function>) -> Arc<Function>) -> Reach {
-        let ends = self.ends.each_ref().map(|end| End {
+        let ends = self.ends.each_ref().map(|end| DeclaredEnd {
             at: end.at.as_ref().map(&mut replace),
-            tail: end.tail.as_ref().map(|tail| Tail {
+            tail: end.tail.as_ref().map(|tail| DeclaredTail {
                 kind: tail.kind,
                 numbers: tail.numbers.iter().map(&mut replace).collect(),
             }),

@@ -26,9 +26,9 @@ pub struct Application<'a> {
 
 /// The images of the nodes of a function, by node.
 #[derive(Clone, Debug)]
-pub struct Images<T>(Vec<Option<T>>);
+pub struct NodeImages<T>(Vec<Option<T>>);
 
-impl<T> Index<Value> for Images<T> {
+impl<T> Index<Value> for NodeImages<T> {
     type Output = T;
     fn index(&self, value: Value) -> &T {
         let image = self.0[value.index()].as_ref();
@@ -36,7 +36,7 @@ impl<T> Index<Value> for Images<T> {
     }
 }
 
-impl<T: Clone> Images<T> {
+impl<T: Clone> NodeImages<T> {
     /// The images of several nodes.
     pub fn of(&self, values: &[Value]) -> Vec<T> {
         values.iter().map(|value| self[*value].clone()).collect()
@@ -49,8 +49,8 @@ impl Function {
     pub fn map_nodes<T>(
         &self,
         params: impl IntoIterator<Item = T>,
-        mut map: impl FnMut(Application<'_>, &Images<T>) -> T,
-    ) -> Images<T> {
+        mut map: impl FnMut(Application<'_>, &NodeImages<T>) -> T,
+    ) -> NodeImages<T> {
         let Ok(images) = self.try_map_nodes(params, |call, images| Ok::<T, Infallible>(map(call, images)));
         images
     }
@@ -62,9 +62,9 @@ impl Function {
     pub fn try_map_nodes<T, E>(
         &self,
         params: impl IntoIterator<Item = T>,
-        mut map: impl FnMut(Application<'_>, &Images<T>) -> Result<T, E>,
-    ) -> Result<Images<T>, E> {
-        let mut images = Images(self.nodes.ids().map(|_| None).collect());
+        mut map: impl FnMut(Application<'_>, &NodeImages<T>) -> Result<T, E>,
+    ) -> Result<NodeImages<T>, E> {
+        let mut images = NodeImages(self.nodes.ids().map(|_| None).collect());
         for (param, image) in self.params.iter().zip(params) {
             images.0[param.index()] = Some(image);
         }
@@ -104,7 +104,7 @@ impl Function {
     }
 
     /// The results under their names, as a map has them.
-    pub fn results_in(&self, copies: &Images<Value>) -> Vec<(Arc<str>, Value)> {
+    pub fn results_in(&self, copies: &NodeImages<Value>) -> Vec<(Arc<str>, Value)> {
         let copy = |(name, value): &(Arc<str>, Value)| (name.clone(), copies[*value]);
         self.results.iter().map(copy).collect()
     }

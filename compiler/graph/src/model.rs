@@ -79,12 +79,12 @@ pub struct FamilyParam {
     /// Where it may lie: a positive scale is optimised through a softplus.
     pub support: Support,
     /// Where it starts, on the declared (constrained) scale.
-    pub start: Start,
+    pub start: FamilyStart,
 }
 
 /// Where a parameter of a family starts.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Start {
+pub enum FamilyStart {
     /// It is optimised from here.
     Optimise(Init),
     /// It stays here.
@@ -107,7 +107,7 @@ pub struct Posterior {
 /// `update`: parameters `gradient`, `parameter` (its value before the step), one per state (by name), `iteration` (real, from 1), `rate` (real); results: `step`
 /// (added to the parameter), then one per state (its next value). All tensors have the same shape.
 #[derive(Clone, Debug)]
-pub struct Optimiser {
+pub struct ElaboratedOptimiser {
     /// Its name.
     pub name: String,
     /// State names and their starts.

@@ -1,6 +1,6 @@
 //! The reference interpreter of one kernel: real elements are `f64`, integers `i32`, nothing is clever.
 
-use crate::ir::{Access, Inst, InstId, InstOp, Kernel, Output, Size};
+use crate::ir::{Access, Inst, InstId, InstOp, Kernel, KernelOutput, Size};
 use bnnc_abi::code::KernelArgs;
 use bnnc_abi::plan::{Combine, Storage};
 use bnnc_abi::symbols::NoiseKind;
@@ -154,7 +154,7 @@ impl Frame<'_> {
         }
     }
 
-    unsafe fn output(&self, output: &Output) {
+    unsafe fn output(&self, output: &KernelOutput) {
         let slot = output.access.slot as usize;
         let value = self.value(output.value);
         // SAFETY: the caller promises that the slot's buffer holds this element.

@@ -48,7 +48,7 @@ pub struct Kernel {
     /// The body in evaluation order.
     pub body: Arena<InstId, Inst>,
     /// What leaves it.
-    pub outputs: Vec<Output>,
+    pub outputs: Vec<KernelOutput>,
 }
 
 /// An element address: `buffer[offset + sum strides[i] * index[i] + sum dynamic]`, in elements.
@@ -114,7 +114,7 @@ pub enum InstOp {
 
 /// A value that leaves the body.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Output {
+pub struct KernelOutput {
     /// Where to. Reduced axes have stride 0.
     pub access: Access,
     /// The value.

@@ -1,6 +1,6 @@
 //! Reads the text form that [`crate::print`] writes.
 
-use crate::ir::{Access, Dynamic, Inst, InstId, InstOp, Kernel, Output, Program, Size};
+use crate::ir::{Access, Dynamic, Inst, InstId, InstOp, Kernel, KernelOutput, Program, Size};
 use bnnc_abi::plan::{
     Amount, Buffer, BufferId, Call, Combine, Extent, Launch, Plan, Reduce, Role, Step, Storage,
 };
@@ -280,14 +280,14 @@ fn access(reader: &mut Reader<'_>) -> Read<Access> {
     })
 }
 
-fn output(reader: &mut Reader<'_>) -> Read<Output> {
+fn output(reader: &mut Reader<'_>) -> Read<KernelOutput> {
     let combine = match reader.eat("store") {
         true => None,
         false => Some(choose(reader, "an output", combine_from)?),
     };
     let value = inst_id(reader)?;
     reader.expect("->")?;
-    Ok(Output {
+    Ok(KernelOutput {
         access: access(reader)?,
         value,
         combine,

@@ -1,6 +1,6 @@
 //! The text form of a program; [`crate::parse::parse`] reads it back exactly.
 
-use crate::ir::{Access, Inst, InstOp, Kernel, Output, Program, Size};
+use crate::ir::{Access, Inst, InstOp, Kernel, KernelOutput, Program, Size};
 use bnnc_abi::plan::{Amount, BufferId, Call, Launch, Plan, Reduce, Role, Step, Storage};
 use std::fmt::{self, Display, Formatter};
 
@@ -82,7 +82,7 @@ impl Display for Access {
     }
 }
 
-impl Display for Output {
+impl Display for KernelOutput {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let verb = self.combine.map_or("store", |combine| combine.name());
         write!(f, "{verb} {} -> {}", self.value, self.access)

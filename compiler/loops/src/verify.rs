@@ -1,6 +1,6 @@
 //! What holds of every program a backend is given; a program that breaks it is a bug of ours.
 
-use crate::ir::{Access, Inst, InstId, InstOp, Kernel, Output, Program, Size};
+use crate::ir::{Access, Inst, InstId, InstOp, Kernel, KernelOutput, Program, Size};
 use crate::verify_plan::verify_plan;
 use bnnc_abi::plan::Storage;
 use bnnc_base::arena::Id;
@@ -186,7 +186,7 @@ fn verify_strides(kernel: &Kernel, strides: &[Size]) -> Verdict {
     ensure(found == wanted, || format!("{found} strides for {wanted} axes"))
 }
 
-fn verify_output(kernel: &Kernel, output: &Output) -> Verdict {
+fn verify_output(kernel: &Kernel, output: &KernelOutput) -> Verdict {
     verify_access(kernel, &output.access, kernel.body.len())?;
     let dtype = operand_type(kernel, output.value, kernel.body.len())?;
     let slot = output.access.slot;

@@ -1,6 +1,6 @@
 //! What holds of a plan and its launches.
 
-use crate::ir::{Access, InstOp, Kernel, Output, Program, Size};
+use crate::ir::{Access, InstOp, Kernel, KernelOutput, Program, Size};
 use crate::verify::{Verdict, ensure};
 use bnnc_abi::plan::{Amount, BufferId, Launch, Plan, Reduce, Role, Step, Storage};
 use bnnc_base::shape::{Sizes, Symbol};
@@ -146,7 +146,7 @@ fn verify_reduces(kernel: &Kernel, launch: &Launch) -> Verdict {
 }
 
 /// Whether different iterations of the outermost axis may write the same element.
-fn collides(kernel: &Kernel, output: &Output) -> bool {
+fn collides(kernel: &Kernel, output: &KernelOutput) -> bool {
     let still = output.access.strides[0] == Size::Fixed(0) && kernel.dims[0] != Size::Fixed(1);
     let computed = output.combine.is_some() && !output.access.dynamic.is_empty();
     still || computed

@@ -1,6 +1,6 @@
 //! Evaluates tensors at a point of a kernel's domain: index maps are composed down to loads, equal instructions are one.
 
-use crate::polynomial::{Polynomial, row_major};
+use crate::polynomial::{SizePolynomial, row_major};
 use crate::tensor::{Coordinate, Kind, TensorId, Tensors};
 use bnnc_abi::symbols::NoiseKind;
 use bnnc_base::arena::Id;
@@ -16,18 +16,18 @@ use std::rc::Rc;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Place {
     /// Where the domain's origin is.
-    pub offset: Polynomial,
+    pub offset: SizePolynomial,
     /// One stride per domain axis.
-    pub strides: Vec<Polynomial>,
+    pub strides: Vec<SizePolynomial>,
     /// Computed positions: the instruction, its stride and its limit.
-    pub dynamic: Vec<(InstId, Polynomial, Polynomial)>,
+    pub dynamic: Vec<(InstId, SizePolynomial, SizePolynomial)>,
 }
 
 impl Place {
     /// The origin.
     pub fn zero(rank: usize) -> Place {
         Place {
-            strides: vec![Polynomial::default(); rank],
+            strides: vec![SizePolynomial::default(); rank],
             ..Place::default()
         }
     }
@@ -35,12 +35,12 @@ impl Place {
     /// The index along a domain axis.
     pub fn axis(axis: usize, rank: usize) -> Place {
         let mut place = Place::zero(rank);
-        place.strides[axis] = Polynomial::fixed(1);
+        place.strides[axis] = SizePolynomial::fixed(1);
         place
     }
 
     /// Adds `factor` times another place.
-    pub fn add(&mut self, other: &Place, factor: &Polynomial) {
+    pub fn add(&mut self, other: &Place, factor: &SizePolynomial) {
         if factor.is_zero() {
             return;
         }
@@ -50,7 +50,7 @@ impl Place {
                 *stride = stride.plus(&more.times(factor));
             }
         }
-        let scaled = |(inst, stride, limit): &(InstId, Polynomial, Polynomial)| {
+        let scaled = |(inst, stride, limit): &(InstId, SizePolynomial, SizePolynomial)| {
             (*inst, stride.times(factor), limit.clone())
         };
         self.dynamic.extend(other.dynamic.iter().map(scaled));
@@ -58,13 +58,13 @@ impl Place {
 
     /// Whether it moves with no axis of the domain.
     pub fn is_fixed(&self) -> bool {
-        self.dynamic.is_empty() && self.strides.iter().all(Polynomial::is_zero)
+        self.dynamic.is_empty() && self.strides.iter().all(SizePolynomial::is_zero)
     }
 }
 
 /// An instruction before the domain's axes are collapsed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Op {
+pub enum BodyOp {
     /// The bits of a number.
     Const(u64),
     /// A domain axis.
@@ -106,10 +106,10 @@ pub struct Body<'a> {
     stored: &'a [bool],
     rank: usize,
     /// The instructions in evaluation order.
-    pub insts: Vec<(Op, DType)>,
+    pub insts: Vec<(BodyOp, DType)>,
     /// Tensors that were evaluated here rather than loaded.
     pub inlined: Vec<TensorId>,
-    interned: HashMap<(Op, DType), InstId>,
+    interned: HashMap<(BodyOp, DType), InstId>,
     points: Vec<Rc<[Place]>>,
     numbers: HashMap<Rc<[Place]>, Point>,
     memo: HashMap<(TensorId, Point), InstId>,
@@ -149,7 +149,7 @@ impl<'a> Body<'a> {
         self.registers.insert((tensor, address), inst);
     }
 
-    fn push(&mut self, op: Op, dtype: DType) -> InstId {
+    fn push(&mut self, op: BodyOp, dtype: DType) -> InstId {
         let op = self.folded(op, dtype);
         let next = InstId(self.insts.len() as u32);
         let inst = *self.interned.entry((op.clone(), dtype)).or_insert(next);
@@ -160,15 +160,17 @@ impl<'a> Body<'a> {
     }
 
     /// A scalar operation on real numbers is a number.
-    fn folded(&self, op: Op, dtype: DType) -> Op {
-        let Op::Apply(scalar, args) = &op else { return op };
+    fn folded(&self, op: BodyOp, dtype: DType) -> BodyOp {
+        let BodyOp::Apply(scalar, args) = &op else {
+            return op;
+        };
         let number = |arg: &InstId| match self.insts[arg.0 as usize] {
-            (Op::Const(bits), DType::Real) => Some(f64::from_bits(bits)),
+            (BodyOp::Const(bits), DType::Real) => Some(f64::from_bits(bits)),
             _ => None,
         };
         let numbers: Option<Vec<f64>> = args.iter().map(number).collect();
         match numbers {
-            Some(numbers) if dtype == DType::Real => Op::Const(scalar.eval(&numbers).to_bits()),
+            Some(numbers) if dtype == DType::Real => BodyOp::Const(scalar.eval(&numbers).to_bits()),
             _ => op,
         }
     }
@@ -179,7 +181,7 @@ impl<'a> Body<'a> {
         let tensor = &tensors[id];
         let places = self.points[point.0 as usize].clone();
         let inst = match &tensor.kind {
-            Kind::Const(number) => return Ok(self.push(Op::Const(number.to_bits()), tensor.dtype)),
+            Kind::Const(number) => return Ok(self.push(BodyOp::Const(number.to_bits()), tensor.dtype)),
             Kind::Index(axis) => self.linear(&places[*axis])?,
             Kind::Noise {
                 kind,
@@ -206,12 +208,12 @@ impl<'a> Body<'a> {
                     Some(shape) => Some(self.value(*shape, point)?),
                     None => None,
                 };
-                self.push(Op::Noise(*kind, *key, numbers, shape, element), tensor.dtype)
+                self.push(BodyOp::Noise(*kind, *key, numbers, shape, element), tensor.dtype)
             }
             Kind::Apply(scalar, args) => {
                 let args: Result<Vec<InstId>, Fault> =
                     args.iter().map(|arg| self.value(*arg, point)).collect();
-                self.push(Op::Apply(*scalar, args?), tensor.dtype)
+                self.push(BodyOp::Apply(*scalar, args?), tensor.dtype)
             }
             Kind::View(arg, at) => {
                 let places = self.compose(*arg, at, point)?;
@@ -249,7 +251,7 @@ impl<'a> Body<'a> {
         let key = (id, address);
         match self.registers.get(&key) {
             Some(inst) => *inst,
-            None => self.push(Op::Load(id, key.1), self.tensors[id].dtype),
+            None => self.push(BodyOp::Load(id, key.1), self.tensors[id].dtype),
         }
     }
 
@@ -271,7 +273,7 @@ impl<'a> Body<'a> {
                     let index = self.value(index, point)?;
                     place
                         .dynamic
-                        .push((index, Polynomial::fixed(1), Polynomial::of(*dim)));
+                        .push((index, SizePolynomial::fixed(1), SizePolynomial::of(*dim)));
                 }
             }
             composed.push(place);
@@ -281,7 +283,7 @@ impl<'a> Body<'a> {
 
     /// A position as an integer instruction.
     fn linear(&mut self, place: &Place) -> Result<InstId, Fault> {
-        let number = |polynomial: &Polynomial| {
+        let number = |polynomial: &SizePolynomial| {
             let limit = || Fault::Limit("a position with a symbolic stride is used as a number".to_owned());
             polynomial.as_fixed().ok_or_else(limit)
         };
@@ -297,16 +299,16 @@ impl<'a> Body<'a> {
             .enumerate()
             .filter(|(_, stride)| !stride.is_zero())
         {
-            let index = self.push(Op::Index(axis), DType::Int);
+            let index = self.push(BodyOp::Index(axis), DType::Int);
             let term = match number(stride)? {
                 1 => index,
                 stride => {
-                    let stride = self.push(Op::Const((stride as f64).to_bits()), DType::Int);
-                    self.push(Op::Apply(Scalar::Mul, vec![index, stride]), DType::Int)
+                    let stride = self.push(BodyOp::Const((stride as f64).to_bits()), DType::Int);
+                    self.push(BodyOp::Apply(Scalar::Mul, vec![index, stride]), DType::Int)
                 }
             };
             sum = Some(match sum {
-                Some(sum) => self.push(Op::Apply(Scalar::Add, vec![sum, term]), DType::Int),
+                Some(sum) => self.push(BodyOp::Apply(Scalar::Add, vec![sum, term]), DType::Int),
                 None => term,
             });
         }
@@ -314,8 +316,8 @@ impl<'a> Body<'a> {
         match sum {
             Some(sum) if offset == 0 => Ok(sum),
             sum => {
-                let offset = self.push(Op::Const((offset as f64).to_bits()), DType::Int);
-                let add = |sum| self.push(Op::Apply(Scalar::Add, vec![sum, offset]), DType::Int);
+                let offset = self.push(BodyOp::Const((offset as f64).to_bits()), DType::Int);
+                let add = |sum| self.push(BodyOp::Apply(Scalar::Add, vec![sum, offset]), DType::Int);
                 Ok(sum.map_or(offset, add))
             }
         }

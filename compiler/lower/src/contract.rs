@@ -8,7 +8,7 @@
 //! they are contiguous in every operand that has them; other `m` and `n` axes become batch axes, and for other `k` axes an
 //! operand is copied.
 
-use crate::polynomial::{Polynomial, row_major};
+use crate::polynomial::{SizePolynomial, row_major};
 use crate::tensor::{Kind, TensorId, Tensors};
 use bnnc_base::shape::Dim;
 
@@ -83,11 +83,11 @@ pub fn strided_base(tensors: &Tensors, id: TensorId) -> TensorId {
 }
 
 /// The strides of an operand in the memory of its [`strided_base`]; axes of size 1 get 0.
-pub fn strides(tensors: &Tensors, id: TensorId) -> Vec<Polynomial> {
+pub fn strides(tensors: &Tensors, id: TensorId) -> Vec<SizePolynomial> {
     let tensor = &tensors[id];
     match &tensor.kind {
         Kind::View(arg, at) if at.iter().all(|to| to.dynamic.is_none() && to.offset.is_zero()) => {
-            let mut strides = vec![Polynomial::default(); tensor.dims.len()];
+            let mut strides = vec![SizePolynomial::default(); tensor.dims.len()];
             for (to, inner) in at.iter().zip(self::strides(tensors, *arg)) {
                 for (axis, factor) in &to.terms {
                     if tensor.dims[*axis] != Dim::Fixed(1) {
@@ -115,8 +115,8 @@ pub fn base(tensors: &Tensors, user: TensorId, arg: TensorId) -> TensorId {
 /// One loop of a matrix product: its size, and its stride in each operand and the result.
 #[derive(Clone, Debug)]
 struct Axis {
-    size: Polynomial,
-    strides: [Polynomial; 3],
+    size: SizePolynomial,
+    strides: [SizePolynomial; 3],
     letters: Vec<char>,
 }
 
@@ -138,7 +138,7 @@ impl Axis {
 struct Operands {
     letters: Letters,
     args: [TensorId; 2],
-    strides: [Vec<Polynomial>; 3],
+    strides: [Vec<SizePolynomial>; 3],
     sizes: Vec<(char, Dim)>,
 }
 
@@ -177,10 +177,10 @@ impl Operands {
         let lists = [&self.letters.left, &self.letters.right, &self.letters.result];
         let stride = |operand: usize| {
             let at = lists[operand].iter().position(|l| *l == letter);
-            at.map_or(Polynomial::default(), |at| self.strides[operand][at].clone())
+            at.map_or(SizePolynomial::default(), |at| self.strides[operand][at].clone())
         };
         Axis {
-            size: Polynomial::of(self.size(letter)),
+            size: SizePolynomial::of(self.size(letter)),
             strides: [stride(0), stride(1), stride(2)],
             letters: vec![letter],
         }
@@ -256,7 +256,7 @@ pub fn product(
     letters: &Letters,
     args: [TensorId; 2],
     result: &[Dim],
-) -> ([TensorId; 2], Vec<Polynomial>) {
+) -> ([TensorId; 2], Vec<SizePolynomial>) {
     let mut operands = Operands::new(tensors, letters, args, result);
     // The innermost axis of the result should be the columns of the product.
     let innermost = letters
@@ -273,7 +273,7 @@ pub fn product(
         let last = axes.pop();
         batch.append(&mut axes);
         last.unwrap_or(Axis {
-            size: Polynomial::fixed(1),
+            size: SizePolynomial::fixed(1),
             strides: Default::default(),
             letters: Vec::new(),
         })

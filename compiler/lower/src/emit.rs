@@ -6,7 +6,7 @@ use crate::fuse::fuse;
 use crate::group::Groups;
 use crate::import::{self, Import};
 use crate::kernel::{RawKernel, RawOutput};
-use crate::polynomial::Polynomial;
+use crate::polynomial::SizePolynomial;
 use crate::task::{self, Work};
 use crate::tensor::{Call, CallInts, Coordinate, Kind, Loop, Part, TensorId, Tensors};
 use bnnc_abi::plan::{self, Buffer, BufferId, Role, Step};
@@ -65,7 +65,7 @@ impl Emitter {
     }
 
     /// Ports keep their tensors, every other written tensor gets a buffer.
-    fn memory(&mut self, tensors: &Tensors, storage: &task::Storage, groups: &Groups) -> Memory {
+    fn memory(&mut self, tensors: &Tensors, storage: &task::TensorStorage, groups: &Groups) -> Memory {
         let mut memory = Memory::new();
         for id in tensors.ids() {
             if let Kind::Buffer(buffer) = tensors[id].kind {
@@ -95,7 +95,7 @@ impl Emitter {
     fn kernel(
         &mut self,
         tensors: &Tensors,
-        storage: &task::Storage,
+        storage: &task::TensorStorage,
         groups: &Groups,
         members: &[usize],
         memory: &Memory,
@@ -203,7 +203,7 @@ impl Emitter {
         let rows = import.push(kind, &tensors[id].dims, tensors[id].dtype);
         let inner = import.tensors;
         let body = self.steps(&inner, &[(next, carry), (rows, memory[&id])])?;
-        let count = Polynomial::of(looped.count).to_amount();
+        let count = SizePolynomial::of(looped.count).to_amount();
         steps.push(Step::Repeat { count, counter, body });
         Ok(())
     }
@@ -238,7 +238,7 @@ fn library_call(tensors: &Tensors, memory: &Memory, id: TensorId, call: &Call) -
     };
     let mut buffers: Vec<BufferId> = args.iter().map(|arg| memory[arg]).collect();
     buffers.push(memory[&id]);
-    let ints = ints.iter().map(Polynomial::to_amount).collect();
+    let ints = ints.iter().map(SizePolynomial::to_amount).collect();
     Step::Call(plan::Call {
         primitive: call.primitive,
         buffers,

@@ -13,7 +13,7 @@
 
 use crate::contract;
 use crate::group::{self, Grouped, Groups};
-use crate::task::{Storage, Work};
+use crate::task::{TensorStorage, Work};
 use crate::tensor::{CallInts, Coordinate, Kind, TensorId, Tensors};
 use bnnc_abi::plan::BufferId;
 use bnnc_abi::symbols::{NOISE_WEIGHT, weight};
@@ -32,7 +32,7 @@ const DEEP: usize = 300;
 const FEW_LOADS: usize = 2;
 
 /// Decides what is stored and in which kernels; `ports` are the results, in order, with the buffers that take them.
-pub fn fuse(tensors: &Tensors, ports: &[(TensorId, BufferId)]) -> Result<(Storage, Groups), Fault> {
+pub fn fuse(tensors: &Tensors, ports: &[(TensorId, BufferId)]) -> Result<(TensorStorage, Groups), Fault> {
     let live = live(tensors, ports);
     let mut storage = forced(tensors, &live, ports);
     cut_chains(tensors, &live, &mut storage.stored);
@@ -55,7 +55,7 @@ pub fn fuse(tensors: &Tensors, ports: &[(TensorId, BufferId)]) -> Result<(Storag
 }
 
 /// What only its own kernel reads, after all, needs no memory.
-fn forget(storage: &mut Storage, groups: &mut Groups, needed: &[bool]) {
+fn forget(storage: &mut TensorStorage, groups: &mut Groups, needed: &[bool]) {
     for task in 0..groups.tasks.len() {
         let Some(id) = groups.tasks[task].writes.filter(|id| !needed[id.index()]) else {
             continue;
@@ -67,7 +67,7 @@ fn forget(storage: &mut Storage, groups: &mut Groups, needed: &[bool]) {
     }
 }
 
-fn write_elsewhere(storage: &mut Storage, task: &crate::task::Task) {
+fn write_elsewhere(storage: &mut TensorStorage, task: &crate::task::FusedTask) {
     let (Some(id), Some(port)) = (task.writes, task.port) else {
         return;
     };
@@ -87,8 +87,8 @@ fn live(tensors: &Tensors, ports: &[(TensorId, BufferId)]) -> Vec<bool> {
 }
 
 /// What is stored whatever it costs.
-fn forced(tensors: &Tensors, live: &[bool], ports: &[(TensorId, BufferId)]) -> Storage {
-    let mut storage = Storage {
+fn forced(tensors: &Tensors, live: &[bool], ports: &[(TensorId, BufferId)]) -> TensorStorage {
+    let mut storage = TensorStorage {
         stored: vec![false; tensors.len()],
         homes: vec![None; tensors.len()],
         copies: Vec::new(),
@@ -170,7 +170,7 @@ fn repeats(dims: &[Dim], inner: &[Dim], at: &[Coordinate]) -> bool {
 }
 
 /// The tensors that are to be stored although nothing forces it.
-fn dear(tensors: &Tensors, live: &[bool], storage: &Storage, groups: &Groups) -> Vec<TensorId> {
+fn dear(tensors: &Tensors, live: &[bool], storage: &TensorStorage, groups: &Groups) -> Vec<TensorId> {
     let users = users(tensors, live);
     let evaluated = evaluated(groups);
     let anew = made_anew(tensors, storage, &users);
@@ -228,7 +228,7 @@ fn dear(tensors: &Tensors, live: &[bool], storage: &Storage, groups: &Groups) ->
 }
 
 /// Which tensors are not stored although they are dear. See Note [Draws in memory].
-fn made_anew(tensors: &Tensors, storage: &Storage, users: &[Vec<TensorId>]) -> Vec<bool> {
+fn made_anew(tensors: &Tensors, storage: &TensorStorage, users: &[Vec<TensorId>]) -> Vec<bool> {
     let mut anew = vec![false; tensors.len()];
     let ids: Vec<TensorId> = tensors.ids().collect();
     for id in ids.into_iter().rev() {
@@ -253,7 +253,7 @@ fn is_per_draw(dims: &[Dim], draws: Symbol) -> bool {
 }
 
 /// Whether the only user of a tensor is evaluated wherever the tensor is, so that storing the user is as good.
-fn passes_on(tensors: &Tensors, storage: &Storage, users: &[TensorId]) -> bool {
+fn passes_on(tensors: &Tensors, storage: &TensorStorage, users: &[TensorId]) -> bool {
     let [user] = users else { return false };
     let same_points = match &tensors[*user].kind {
         Kind::Apply(..) => true,

@@ -11,9 +11,9 @@
 //! pairs cannot merge because a path leads from one to the other. So a task looks at the [`NEAR`] groups that come up last before it.
 
 use crate::partition::Partition;
-use crate::task::{self, Common, Storage, Task};
+use crate::task::{self, Common, FusedTask, TensorStorage};
 use crate::tensor::Tensors;
-use crate::uses::{Cell, Own, Uses};
+use crate::uses::{MemoryCell, Own, Uses};
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::Dim;
 use std::collections::{BTreeSet, HashMap};
@@ -28,7 +28,7 @@ const MOST: usize = 64;
 /// Tasks, and their partition into kernels and calls.
 pub struct Groups {
     /// The tasks.
-    pub tasks: Vec<Task>,
+    pub tasks: Vec<FusedTask>,
     /// The groups of tasks, and their order.
     pub partition: Partition,
     /// For each task, whether its result is only used inside its group, and not written.
@@ -46,7 +46,7 @@ pub enum Grouped {
     /// Groups.
     Done(Box<Groups>),
     /// This task cannot write its port in place: it must write elsewhere, with a copy at the end.
-    Copy(usize, Vec<Task>),
+    Copy(usize, Vec<FusedTask>),
 }
 
 /// The first and the last task of a group that have something in common with others.
@@ -57,7 +57,7 @@ struct Span {
 }
 
 /// Groups the tasks of `storage`.
-pub fn group(tensors: &Tensors, live: &[bool], storage: &Storage) -> Result<Grouped, Fault> {
+pub fn group(tensors: &Tensors, live: &[bool], storage: &TensorStorage) -> Result<Grouped, Fault> {
     let tasks = task::tasks(tensors, live, storage)?;
     if let Some(bad) = (0..tasks.len()).find(|at| !task::compatible(tensors, &tasks[*at], &tasks[*at])) {
         return Ok(Grouped::Copy(bad, tasks));
@@ -134,7 +134,7 @@ impl Groups {
             let mut writers = own.writers.get(cell).into_iter().flatten();
             writers.all(|writer| self.tasks[*writer].stores_at(place.as_ref()))
         });
-        let mut writes_fit = Cell::written(&self.tasks[task]).map(|cell| {
+        let mut writes_fit = MemoryCell::written(&self.tasks[task]).map(|cell| {
             let mut readers = own.readers.get(&cell).into_iter().flatten();
             readers.all(|reader| self.reads_what_is_stored(*reader, cell, task))
         });
@@ -142,7 +142,7 @@ impl Groups {
     }
 
     /// Returns whether all that one task reads of a memory is the very element that another writes at the same point.
-    fn reads_what_is_stored(&self, reader: usize, cell: Cell, writer: usize) -> bool {
+    fn reads_what_is_stored(&self, reader: usize, cell: MemoryCell, writer: usize) -> bool {
         let reads = self.uses.reads[reader].iter().zip(&self.tasks[reader].reads);
         let mut same = reads.filter(|(read, _)| **read == cell);
         same.all(|(_, (_, place))| self.tasks[writer].stores_at(place.as_ref()))
@@ -173,7 +173,7 @@ impl Groups {
             cycle.iter().for_each(|task| cycle_of[*task] = Some(number));
         }
         let overwrites = |task: &usize| {
-            let port = self.tasks[*task].port.map(Cell::Port);
+            let port = self.tasks[*task].port.map(MemoryCell::Port);
             cycle_of[*task].is_some() && port.is_some_and(|port| !self.uses.readers(port).is_empty())
         };
         let mut writers: Vec<usize> = (0..self.tasks.len()).filter(overwrites).collect();
@@ -199,7 +199,7 @@ impl Groups {
     fn join_producers(&mut self) {
         for consumer in 0..self.tasks.len() {
             for read in 0..self.tasks[consumer].reads.len() {
-                let cell = Cell::Tensor(self.tasks[consumer].reads[read].0);
+                let cell = MemoryCell::Tensor(self.tasks[consumer].reads[read].0);
                 for at in 0..self.uses.writers(cell).len() {
                     let producer = self.uses.writers(cell)[at];
                     self.try_merge(self.partition.of(producer), self.partition.of(consumer));
@@ -209,7 +209,7 @@ impl Groups {
     }
 
     /// Kernels of one domain become one where two of their tasks have something in common, which makes it worth it. See Note [Compile time].
-    fn join_alike(&mut self, common: impl Fn(&Task) -> Vec<Common>) {
+    fn join_alike(&mut self, common: impl Fn(&FusedTask) -> Vec<Common>) {
         let mut near: HashMap<(Vec<Dim>, Common), Vec<Span>> = HashMap::new();
         for right in 0..self.tasks.len() {
             let domain = &self.tasks[right].domain;
@@ -268,7 +268,7 @@ impl Groups {
     /// Whether a task outside the group of `task` reads what it writes.
     pub fn is_read_outside(&self, task: usize) -> bool {
         let group = self.partition.of(task);
-        let cell = self.tasks[task].writes.map(Cell::Tensor);
+        let cell = self.tasks[task].writes.map(MemoryCell::Tensor);
         let mut readers = cell.into_iter().flat_map(|cell| self.uses.readers(cell));
         readers.any(|reader| self.partition.of(*reader) != group)
     }

@@ -5,8 +5,8 @@ mod flatten;
 mod movement;
 mod windows;
 
-use crate::polynomial::{Polynomial, row_major};
-use crate::tensor::{Call, CallInts, Coordinate, Kind, Loop, Tensor, TensorId, Tensors};
+use crate::polynomial::{SizePolynomial, row_major};
+use crate::tensor::{Call, CallInts, Coordinate, Kind, Loop, TensorExpr, TensorId, Tensors};
 use bnnc_abi::plan::{Buffer, BufferId, Combine, Role, Storage};
 use bnnc_abi::primitive::{self, Primitive};
 use bnnc_abi::symbols::NoiseKind;
@@ -58,7 +58,7 @@ impl<'a> Import<'a> {
 
     /// Adds a tensor.
     pub fn push(&mut self, kind: Kind, dims: &[Dim], dtype: DType) -> TensorId {
-        self.tensors.push(Tensor {
+        self.tensors.push(TensorExpr {
             kind,
             dims: dims.to_vec(),
             dtype,
@@ -193,8 +193,8 @@ impl<'a> Import<'a> {
             }
             KernelKind::TriangularSolve => {
                 let (batch, n) = stacked(&self.dims(site.args[0]));
-                let columns = Polynomial::of(dims[dims.len() - 1]);
-                let transposed = Polynomial::fixed(ops::triangular_solve::transposed(site.attrs));
+                let columns = SizePolynomial::of(dims[dims.len() - 1]);
+                let transposed = SizePolynomial::fixed(ops::triangular_solve::transposed(site.attrs));
                 self.call(
                     &primitive::TRIANGULAR_SOLVE,
                     site,
@@ -208,7 +208,7 @@ impl<'a> Import<'a> {
         &mut self,
         def: &'static primitive::PrimitiveDef,
         site: &Site,
-        ints: Vec<Polynomial>,
+        ints: Vec<SizePolynomial>,
     ) -> TensorId {
         let call = Call {
             primitive: Primitive(def),
@@ -220,9 +220,9 @@ impl<'a> Import<'a> {
 
     fn cumsum(&mut self, site: &Site) -> TensorId {
         let (axis, dims) = (ops::cumsum::axis(site.attrs) as usize, site.ty.dims());
-        let sizes = [&dims[..axis], &dims[axis..=axis], &dims[axis + 1..]].map(Polynomial::product);
+        let sizes = [&dims[..axis], &dims[axis..=axis], &dims[axis + 1..]].map(SizePolynomial::product);
         let mut ints = sizes.to_vec();
-        ints.push(Polynomial::fixed(ops::cumsum::reverse(site.attrs)));
+        ints.push(SizePolynomial::fixed(ops::cumsum::reverse(site.attrs)));
         self.call(&primitive::CUMSUM, site, ints)
     }
 
@@ -262,7 +262,7 @@ impl<'a> Import<'a> {
     fn stream(&mut self, site: &Site, (kind, path): (NoiseKind, &str), shape: Option<TensorId>) -> TensorId {
         let dims = site.ty.dims();
         let leading = self.dims(site.args[0]).len();
-        let mut strides = vec![Polynomial::default(); leading];
+        let mut strides = vec![SizePolynomial::default(); leading];
         strides.extend(row_major(&dims[leading..]));
         let spread = |import: &mut Self, at: usize| {
             import.view(site.args[at], (0..leading).map(Coordinate::axis).collect(), dims)
@@ -284,11 +284,11 @@ impl<'a> Import<'a> {
 }
 
 /// The number of matrices, and their rows, of stacked square matrices.
-fn stacked(dims: &[Dim]) -> (Polynomial, Polynomial) {
+fn stacked(dims: &[Dim]) -> (SizePolynomial, SizePolynomial) {
     let rank = dims.len();
     (
-        Polynomial::product(&dims[..rank - 2]),
-        Polynomial::of(dims[rank - 1]),
+        SizePolynomial::product(&dims[..rank - 2]),
+        SizePolynomial::of(dims[rank - 1]),
     )
 }
 

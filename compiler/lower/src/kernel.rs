@@ -3,14 +3,14 @@
 //! Note [Sums over draws]. A kernel that makes noise for many elements and sums over draws has its draws innermost: chunks are
 //! then of elements, and none needs a copy of a result. A backend is free to take some elements through all draws at a time.
 
-use crate::body::{Op, Place};
-use crate::polynomial::Polynomial;
+use crate::body::{BodyOp, Place};
+use crate::polynomial::SizePolynomial;
 use bnnc_abi::plan::{Amount, BufferId, Combine, Extent, Launch, Reduce, Storage};
 use bnnc_abi::symbols::{NOISE_WEIGHT, weight};
 use bnnc_base::arena::{Arena, Id};
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::Dim;
-use bnnc_loops::ir::{Access, Dynamic, Inst, InstId, InstOp, Kernel, Output, Size};
+use bnnc_loops::ir::{Access, Dynamic, Inst, InstId, InstOp, Kernel, KernelOutput, Size};
 
 /// Fewer iterations of the outermost axis than this are too few to split between threads.
 const FEW: i64 = 8;
@@ -34,18 +34,18 @@ pub struct RawOutput {
 #[derive(Clone)]
 pub struct RawKernel {
     /// Trip counts.
-    pub dims: Vec<Polynomial>,
+    pub dims: Vec<SizePolynomial>,
     /// The body; loads name tensors.
-    pub insts: Vec<(Op, DType)>,
+    pub insts: Vec<(BodyOp, DType)>,
     /// The outputs.
     pub outputs: Vec<RawOutput>,
 }
 
 impl RawKernel {
     /// A kernel over a domain.
-    pub fn new(domain: &[Dim], insts: Vec<(Op, DType)>, outputs: Vec<RawOutput>) -> RawKernel {
+    pub fn new(domain: &[Dim], insts: Vec<(BodyOp, DType)>, outputs: Vec<RawOutput>) -> RawKernel {
         RawKernel {
-            dims: domain.iter().map(|dim| Polynomial::of(*dim)).collect(),
+            dims: domain.iter().map(|dim| SizePolynomial::of(*dim)).collect(),
             insts,
             outputs,
         }
@@ -53,8 +53,8 @@ impl RawKernel {
 
     fn places(&mut self) -> impl Iterator<Item = &mut Place> {
         let in_body = self.insts.iter_mut().filter_map(|(op, _)| match op {
-            Op::Load(_, place) | Op::Noise(.., place) => Some(place),
-            Op::Const(_) | Op::Index(_) | Op::Apply(..) => None,
+            BodyOp::Load(_, place) | BodyOp::Noise(.., place) => Some(place),
+            BodyOp::Const(_) | BodyOp::Index(_) | BodyOp::Apply(..) => None,
         });
         in_body.chain(self.outputs.iter_mut().map(|output| &mut output.address))
     }
@@ -144,8 +144,8 @@ impl RawKernel {
         };
         let many = elements.as_fixed().is_none_or(|size| size >= MANY);
         let makes_noise = self.insts.iter().any(|(op, _)| match op {
-            Op::Noise(.., place) => place.strides[0].is_zero() && place.strides[1].as_fixed() == Some(1),
-            Op::Const(_) | Op::Index(_) | Op::Load(..) | Op::Apply(..) => false,
+            BodyOp::Noise(.., place) => place.strides[0].is_zero() && place.strides[1].as_fixed() == Some(1),
+            BodyOp::Const(_) | BodyOp::Index(_) | BodyOp::Load(..) | BodyOp::Apply(..) => false,
         });
         let sums = |output: &RawOutput| output.combine.is_some() && output.address.strides[0].is_zero();
         draws.is_about_draws() && many && makes_noise && self.outputs.iter().any(sums)
@@ -157,7 +157,7 @@ impl RawKernel {
         self.places()
             .for_each(|place| place.strides[..=axis].rotate_right(1));
         for (op, _) in &mut self.insts {
-            if let Op::Index(index) = op
+            if let BodyOp::Index(index) = op
                 && *index <= axis
             {
                 *index = if *index == axis { 0 } else { *index + 1 };
@@ -172,7 +172,7 @@ impl RawKernel {
             axis -= 1;
             let size = self.dims[axis + 1].clone();
             let counted =
-                |(op, _): &(Op, DType)| matches!(op, Op::Index(at) if *at == axis || *at == axis + 1);
+                |(op, _): &(BodyOp, DType)| matches!(op, BodyOp::Index(at) if *at == axis || *at == axis + 1);
             if self.insts.iter().any(counted)
                 || !self
                     .places()
@@ -184,7 +184,7 @@ impl RawKernel {
             self.dims.remove(axis + 1);
             self.places().for_each(|place| drop(place.strides.remove(axis)));
             for (op, _) in &mut self.insts {
-                if let Op::Index(index) = op
+                if let BodyOp::Index(index) = op
                     && *index > axis
                 {
                     *index -= 1;
@@ -192,24 +192,26 @@ impl RawKernel {
             }
         }
         if self.dims.is_empty() {
-            self.dims.push(Polynomial::fixed(1));
+            self.dims.push(SizePolynomial::fixed(1));
             self.places()
-                .for_each(|place| place.strides.push(Polynomial::default()));
+                .for_each(|place| place.strides.push(SizePolynomial::default()));
         }
     }
 
     /// Scalar operations per iteration of the outermost axis.
-    fn work(&self) -> Polynomial {
-        let cost = |(op, _): &(Op, DType)| match op {
-            Op::Apply(scalar, _) => weight(*scalar),
-            Op::Noise(..) => NOISE_WEIGHT,
-            Op::Load(..) => 1,
-            Op::Const(_) | Op::Index(_) => 0,
+    fn work(&self) -> SizePolynomial {
+        let cost = |(op, _): &(BodyOp, DType)| match op {
+            BodyOp::Apply(scalar, _) => weight(*scalar),
+            BodyOp::Noise(..) => NOISE_WEIGHT,
+            BodyOp::Load(..) => 1,
+            BodyOp::Const(_) | BodyOp::Index(_) => 0,
         };
         let body = self.insts.iter().map(cost).sum::<u32>() + self.outputs.len() as u32;
         self.dims[1..]
             .iter()
-            .fold(Polynomial::fixed(i64::from(body)), |work, dim| work.times(dim))
+            .fold(SizePolynomial::fixed(i64::from(body)), |work, dim| {
+                work.times(dim)
+            })
     }
 
     /// The kernel and its launch, but for the kernel's number; `memory` gives the buffers of loaded tensors.
@@ -224,11 +226,11 @@ impl RawKernel {
         let dims = self.dims.iter().map(|dim| slots.size(dim)).collect();
         for (op, dtype) in &self.insts {
             let op = match op {
-                Op::Const(bits) => InstOp::Const(f64::from_bits(*bits)),
-                Op::Index(axis) => InstOp::Index(*axis as u32),
-                Op::Load(tensor, place) => InstOp::Load(slots.access(memory(*tensor), place)),
-                Op::Apply(scalar, args) => InstOp::Apply(*scalar, args.clone()),
-                Op::Noise(kind, key, coordinates, shape, place) => InstOp::Noise {
+                BodyOp::Const(bits) => InstOp::Const(f64::from_bits(*bits)),
+                BodyOp::Index(axis) => InstOp::Index(*axis as u32),
+                BodyOp::Load(tensor, place) => InstOp::Load(slots.access(memory(*tensor), place)),
+                BodyOp::Apply(scalar, args) => InstOp::Apply(*scalar, args.clone()),
+                BodyOp::Noise(kind, key, coordinates, shape, place) => InstOp::Noise {
                     kind: *kind,
                     key: slots.slot(Amount::one(Extent::fixed(*key))),
                     coordinates: *coordinates,
@@ -251,7 +253,7 @@ impl RawKernel {
                     partial,
                 });
             }
-            outputs.push(Output {
+            outputs.push(KernelOutput {
                 access,
                 value: output.value,
                 combine: output.combine,
@@ -280,12 +282,12 @@ impl RawKernel {
 }
 
 /// The instructions that one takes.
-fn operands(op: &mut Op) -> Vec<&mut InstId> {
+fn operands(op: &mut BodyOp) -> Vec<&mut InstId> {
     match op {
-        Op::Const(_) | Op::Index(_) => Vec::new(),
-        Op::Load(_, place) => place.dynamic.iter_mut().map(|(index, ..)| index).collect(),
-        Op::Apply(_, args) => args.iter_mut().collect(),
-        Op::Noise(_, _, coordinates, shape, place) => coordinates
+        BodyOp::Const(_) | BodyOp::Index(_) => Vec::new(),
+        BodyOp::Load(_, place) => place.dynamic.iter_mut().map(|(index, ..)| index).collect(),
+        BodyOp::Apply(_, args) => args.iter_mut().collect(),
+        BodyOp::Noise(_, _, coordinates, shape, place) => coordinates
             .iter_mut()
             .chain(shape)
             .chain(place.dynamic.iter_mut().map(|(index, ..)| index))
@@ -301,7 +303,7 @@ struct Slots {
 }
 
 impl Slots {
-    fn size(&mut self, polynomial: &Polynomial) -> Size {
+    fn size(&mut self, polynomial: &SizePolynomial) -> Size {
         match polynomial.as_fixed() {
             Some(number) => Size::Fixed(number),
             None => self.slot(polynomial.to_amount()),
@@ -323,7 +325,7 @@ impl Slots {
             self.buffers.push(buffer);
             self.buffers.len() - 1
         });
-        let dynamic = |(index, stride, limit): &(InstId, Polynomial, Polynomial)| {
+        let dynamic = |(index, stride, limit): &(InstId, SizePolynomial, SizePolynomial)| {
             (*index, stride.clone(), limit.clone())
         };
         let dynamic: Vec<_> = place.dynamic.iter().map(dynamic).collect();

@@ -5,46 +5,46 @@ use bnnc_base::shape::{Dim, Symbol};
 
 /// A polynomial in the symbolic sizes with integer coefficients; equal polynomials are equal values.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Polynomial {
+pub struct SizePolynomial {
     /// Sorted by symbols; no coefficient is zero.
     terms: Vec<(Vec<Symbol>, i64)>,
 }
 
-impl Polynomial {
+impl SizePolynomial {
     /// A number.
-    pub fn fixed(number: i64) -> Polynomial {
+    pub fn fixed(number: i64) -> SizePolynomial {
         match number {
-            0 => Polynomial::default(),
-            number => Polynomial {
+            0 => SizePolynomial::default(),
+            number => SizePolynomial {
                 terms: vec![(Vec::new(), number)],
             },
         }
     }
 
     /// The size of an axis.
-    pub fn of(dim: Dim) -> Polynomial {
+    pub fn of(dim: Dim) -> SizePolynomial {
         match dim {
-            Dim::Fixed(size) => Polynomial::fixed(size as i64),
-            Dim::Symbol(symbol) => Polynomial {
+            Dim::Fixed(size) => SizePolynomial::fixed(size as i64),
+            Dim::Symbol(symbol) => SizePolynomial {
                 terms: vec![(vec![symbol], 1)],
             },
         }
     }
 
     /// The product of axes.
-    pub fn product(dims: &[Dim]) -> Polynomial {
-        dims.iter().fold(Polynomial::fixed(1), |product, dim| {
-            product.times(&Polynomial::of(*dim))
+    pub fn product(dims: &[Dim]) -> SizePolynomial {
+        dims.iter().fold(SizePolynomial::fixed(1), |product, dim| {
+            product.times(&SizePolynomial::of(*dim))
         })
     }
 
     /// The sum.
-    pub fn plus(&self, other: &Polynomial) -> Polynomial {
-        Polynomial::normal(self.terms.iter().chain(&other.terms).cloned().collect())
+    pub fn plus(&self, other: &SizePolynomial) -> SizePolynomial {
+        SizePolynomial::normal(self.terms.iter().chain(&other.terms).cloned().collect())
     }
 
     /// The product.
-    pub fn times(&self, other: &Polynomial) -> Polynomial {
+    pub fn times(&self, other: &SizePolynomial) -> SizePolynomial {
         if let Some(number) = other.as_fixed() {
             return self.scaled(number);
         }
@@ -56,15 +56,15 @@ impl Polynomial {
                 terms.push((symbols, x * y));
             }
         }
-        Polynomial::normal(terms)
+        SizePolynomial::normal(terms)
     }
 
     /// The product with a number.
-    pub fn scaled(&self, number: i64) -> Polynomial {
+    pub fn scaled(&self, number: i64) -> SizePolynomial {
         if number == 0 {
-            return Polynomial::default();
+            return SizePolynomial::default();
         }
-        Polynomial {
+        SizePolynomial {
             terms: self
                 .terms
                 .iter()
@@ -73,7 +73,7 @@ impl Polynomial {
         }
     }
 
-    fn normal(mut terms: Vec<(Vec<Symbol>, i64)>) -> Polynomial {
+    fn normal(mut terms: Vec<(Vec<Symbol>, i64)>) -> SizePolynomial {
         terms.sort_by(|left, right| left.0.cmp(&right.0));
         terms.dedup_by(|next, kept| {
             let same = next.0 == kept.0;
@@ -83,7 +83,7 @@ impl Polynomial {
             same
         });
         terms.retain(|(_, coefficient)| *coefficient != 0);
-        Polynomial { terms }
+        SizePolynomial { terms }
     }
 
     /// Whether it is the number 0.
@@ -123,14 +123,14 @@ impl Polynomial {
 }
 
 /// Strides of a row-major tensor; axes of size 1 get 0.
-pub fn row_major(dims: &[Dim]) -> Vec<Polynomial> {
-    let mut strides = vec![Polynomial::default(); dims.len()];
-    let mut stride = Polynomial::fixed(1);
+pub fn row_major(dims: &[Dim]) -> Vec<SizePolynomial> {
+    let mut strides = vec![SizePolynomial::default(); dims.len()];
+    let mut stride = SizePolynomial::fixed(1);
     for (at, dim) in dims.iter().enumerate().rev() {
         if *dim != Dim::Fixed(1) {
             strides[at] = stride.clone();
         }
-        stride = stride.times(&Polynomial::of(*dim));
+        stride = stride.times(&SizePolynomial::of(*dim));
     }
     strides
 }
@@ -142,8 +142,8 @@ mod tests {
 
     #[test]
     fn equal_polynomials_are_equal_values() {
-        let batch = Polynomial::of(Dim::Symbol(Symbol::Batch));
-        let draws = Polynomial::of(Dim::Symbol(Symbol::Draws));
+        let batch = SizePolynomial::of(Dim::Symbol(Symbol::Batch));
+        let draws = SizePolynomial::of(Dim::Symbol(Symbol::Draws));
         let left = batch.plus(&draws).times(&batch);
         let right = draws.times(&batch).plus(&batch.times(&batch));
         assert_eq!(left, right);

@@ -1,6 +1,6 @@
 //! Tasks: what must happen to fill the stored tensors, with what each reads and writes.
 
-use crate::body::{self, Body, Op, Place};
+use crate::body::{self, Body, BodyOp, Place};
 use crate::tensor::{Coordinate, Kind, Part, TensorId, Tensors};
 use bnnc_abi::plan::{BufferId, Combine};
 use bnnc_base::arena::Id;
@@ -14,7 +14,7 @@ const SMALL_ROW: usize = 32;
 
 /// Which tensors have memory, and which of them in a port of the plan.
 #[derive(Clone, Debug)]
-pub struct Storage {
+pub struct TensorStorage {
     /// Whether a tensor is loaded rather than evaluated in place.
     pub stored: Vec<bool>,
     /// Ports that hold a tensor.
@@ -49,7 +49,7 @@ pub enum Work {
 
 /// One task with what it touches.
 #[derive(Clone, Debug)]
-pub struct Task {
+pub struct FusedTask {
     /// What it is.
     pub work: Work,
     /// The stored tensors that it reads; the address is known where a kernel reads a static one.
@@ -66,7 +66,7 @@ pub struct Task {
     pub domain: Vec<Dim>,
 }
 
-impl Task {
+impl FusedTask {
     /// Whether it is an output of a kernel.
     pub fn is_kernel(&self) -> bool {
         matches!(self.work, Work::Root(_))
@@ -79,7 +79,7 @@ impl Task {
 }
 
 /// The tasks that fill the live stored tensors, in an order in which true dependencies go forward.
-pub fn tasks(tensors: &Tensors, live: &[bool], storage: &Storage) -> Result<Vec<Task>, Fault> {
+pub fn tasks(tensors: &Tensors, live: &[bool], storage: &TensorStorage) -> Result<Vec<FusedTask>, Fault> {
     let mut tasks = Vec::new();
     for id in tensors.ids() {
         if live[id.index()] && storage.stored[id.index()] {
@@ -118,7 +118,7 @@ fn pointwise(tensors: &Tensors, id: TensorId, copy: Option<BufferId>) -> Root {
 }
 
 /// A part, with permutations of its operand taken into the domain: rows are then read in the order they are stored in.
-fn assembled(tensors: &Tensors, storage: &Storage, id: TensorId, part: &Part) -> Root {
+fn assembled(tensors: &Tensors, storage: &TensorStorage, id: TensorId, part: &Part) -> Root {
     let mut root = Root {
         value: part.value,
         tensor: id,
@@ -164,9 +164,9 @@ fn permutation(at: &[Coordinate], rank: usize) -> Option<Vec<usize>> {
 }
 
 /// A call or a loop reads its operands whole.
-fn opaque(tensors: &Tensors, storage: &Storage, id: TensorId) -> Task {
+fn opaque(tensors: &Tensors, storage: &TensorStorage, id: TensorId) -> FusedTask {
     let base = |arg: TensorId| (crate::contract::base(tensors, id, arg), None);
-    Task {
+    FusedTask {
         work: Work::Opaque(id),
         reads: tensors[id].operands().into_iter().map(base).collect(),
         writes: Some(id),
@@ -195,16 +195,16 @@ pub fn evaluate(
     Ok((inst, body::address(&tensors[root.tensor].dims, &to, rank)))
 }
 
-fn kernel(tensors: &Tensors, storage: &Storage, root: Root) -> Result<Task, Fault> {
+fn kernel(tensors: &Tensors, storage: &TensorStorage, root: Root) -> Result<FusedTask, Fault> {
     let domain = body::domain(&tensors[root.value].dims);
     let mut body = Body::new(tensors, &storage.stored, domain.len());
     let (_, address) = evaluate(tensors, &mut body, &root)?;
-    let read = |(op, _): &(Op, _)| match op {
-        Op::Load(id, place) => Some((*id, place.dynamic.is_empty().then(|| place.clone()))),
-        Op::Const(_) | Op::Index(_) | Op::Apply(..) | Op::Noise(..) => None,
+    let read = |(op, _): &(BodyOp, _)| match op {
+        BodyOp::Load(id, place) => Some((*id, place.dynamic.is_empty().then(|| place.clone()))),
+        BodyOp::Const(_) | BodyOp::Index(_) | BodyOp::Apply(..) | BodyOp::Noise(..) => None,
     };
     let plain = root.combine.is_none() && address.dynamic.is_empty();
-    Ok(Task {
+    Ok(FusedTask {
         reads: body.insts.iter().filter_map(read).collect(),
         writes: root.copy.is_none().then_some(root.tensor),
         port: root.copy.or(storage.homes[root.tensor.index()]),
@@ -217,7 +217,7 @@ fn kernel(tensors: &Tensors, storage: &Storage, root: Root) -> Result<Task, Faul
 
 /// Whether `reader` may be in the kernel of `writer` (or is it): what it reads of the written memory is the very element
 /// that the same point writes.
-pub fn compatible(tensors: &Tensors, writer: &Task, reader: &Task) -> bool {
+pub fn compatible(tensors: &Tensors, writer: &FusedTask, reader: &FusedTask) -> bool {
     reader.reads.iter().all(|(id, place)| {
         let held = match tensors[*id].kind {
             Kind::Buffer(buffer) => writer.port == Some(buffer),
@@ -241,7 +241,7 @@ pub enum Common {
 }
 
 /// The properties that a kernel may share with others of its domain: the elements that it reads and the noise that it makes.
-pub fn common_reads(tensors: &Tensors, task: &Task) -> Vec<Common> {
+pub fn common_reads(tensors: &Tensors, task: &FusedTask) -> Vec<Common> {
     if !task.is_kernel() {
         return Vec::new();
     }
@@ -259,12 +259,12 @@ pub fn common_reads(tensors: &Tensors, task: &Task) -> Vec<Common> {
 }
 
 /// Returns the property of being small, where a kernel is.
-pub fn common_cost(task: &Task) -> Option<Common> {
+pub fn common_cost(task: &FusedTask) -> Option<Common> {
     is_small(task).then_some(Common::Small)
 }
 
 /// Whether a kernel's own cost is about that of launching it, so that it may join any other of its domain.
-fn is_small(task: &Task) -> bool {
+fn is_small(task: &FusedTask) -> bool {
     let limit = if task.domain.iter().all(|dim| dim.fixed().is_some()) {
         SMALL
     } else {

@@ -1,6 +1,6 @@
 //! What fusion works on: every graph op as a scalar operation, an index map, a reduction, or a call.
 
-use crate::polynomial::Polynomial;
+use crate::polynomial::SizePolynomial;
 use bnnc_abi::plan::{BufferId, Combine};
 use bnnc_abi::symbols::NoiseKind;
 use bnnc_base::arena::Arena;
@@ -15,11 +15,11 @@ bnnc_base::id!(
 );
 
 /// All expressions of a function.
-pub type Tensors = Arena<TensorId, Tensor>;
+pub type Tensors = Arena<TensorId, TensorExpr>;
 
 /// One tensor-valued expression.
 #[derive(Clone, Debug)]
-pub struct Tensor {
+pub struct TensorExpr {
     /// What makes it.
     pub kind: Kind,
     /// Its axes.
@@ -34,9 +34,9 @@ pub struct Tensor {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Coordinate {
     /// Elements to skip.
-    pub offset: Polynomial,
+    pub offset: SizePolynomial,
     /// Axes of the result and their strides.
-    pub terms: Vec<(usize, Polynomial)>,
+    pub terms: Vec<(usize, SizePolynomial)>,
     /// A computed position: an integer tensor of the result's shape.
     pub dynamic: Option<TensorId>,
 }
@@ -45,7 +45,7 @@ impl Coordinate {
     /// The index along `axis` of the result.
     pub fn axis(axis: usize) -> Coordinate {
         Coordinate {
-            terms: vec![(axis, Polynomial::fixed(1))],
+            terms: vec![(axis, SizePolynomial::fixed(1))],
             ..Coordinate::default()
         }
     }
@@ -71,7 +71,7 @@ pub enum Kind {
         /// The shapes of their law, where it has any: of the same shape too.
         shape: Option<TensorId>,
         /// The number of an element: one stride per axis.
-        strides: Vec<Polynomial>,
+        strides: Vec<SizePolynomial>,
     },
     /// A scalar operation on operands of the same shape.
     Apply(Scalar, Vec<TensorId>),
@@ -118,7 +118,7 @@ pub struct Call {
 #[derive(Clone, Debug)]
 pub enum CallInts {
     /// These.
-    Given(Vec<Polynomial>),
+    Given(Vec<SizePolynomial>),
     /// Those of a contraction with these letters for the operands and the result.
     Contraction(crate::contract::Letters),
 }
@@ -136,7 +136,7 @@ pub struct Loop {
     pub sliced: usize,
 }
 
-impl Tensor {
+impl TensorExpr {
     /// The direct operands.
     pub fn operands(&self) -> Vec<TensorId> {
         let dynamic = |to: &[Coordinate]| to.iter().filter_map(|c| c.dynamic).collect::<Vec<_>>();

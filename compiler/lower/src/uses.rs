@@ -1,56 +1,56 @@
 //! Which tasks write and read which memory.
 
-use crate::task::Task;
+use crate::task::FusedTask;
 use crate::tensor::{Kind, TensorId, Tensors};
 use bnnc_abi::plan::BufferId;
 use std::collections::HashMap;
 
 /// Memory that tasks read and write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Cell {
+pub enum MemoryCell {
     /// A port of the plan.
     Port(BufferId),
     /// The memory of a tensor.
     Tensor(TensorId),
 }
 
-impl Cell {
+impl MemoryCell {
     /// The memory that a read of a tensor reads.
-    pub fn read(tensors: &Tensors, id: TensorId) -> Cell {
+    pub fn read(tensors: &Tensors, id: TensorId) -> MemoryCell {
         match tensors[id].kind {
-            Kind::Buffer(buffer) => Cell::Port(buffer),
-            _ => Cell::Tensor(id),
+            Kind::Buffer(buffer) => MemoryCell::Port(buffer),
+            _ => MemoryCell::Tensor(id),
         }
     }
 
     /// The memory that a task writes.
-    pub fn written(task: &Task) -> impl Iterator<Item = Cell> {
-        let port = task.port.map(Cell::Port);
-        port.into_iter().chain(task.writes.map(Cell::Tensor))
+    pub fn written(task: &FusedTask) -> impl Iterator<Item = MemoryCell> {
+        let port = task.port.map(MemoryCell::Port);
+        port.into_iter().chain(task.writes.map(MemoryCell::Tensor))
     }
 }
 
 /// The tasks that write and that read each memory, in order.
 pub struct Uses {
-    writers: HashMap<Cell, Vec<usize>>,
-    readers: HashMap<Cell, Vec<usize>>,
+    writers: HashMap<MemoryCell, Vec<usize>>,
+    readers: HashMap<MemoryCell, Vec<usize>>,
     /// For each task, the memory that each of its reads reads.
-    pub reads: Vec<Vec<Cell>>,
+    pub reads: Vec<Vec<MemoryCell>>,
 }
 
 impl Uses {
     /// Those of all tasks.
-    pub fn new(tensors: &Tensors, tasks: &[Task]) -> Uses {
-        let cells = |task: &Task| {
+    pub fn new(tensors: &Tensors, tasks: &[FusedTask]) -> Uses {
+        let cells = |task: &FusedTask| {
             task.reads
                 .iter()
-                .map(|(id, _)| Cell::read(tensors, *id))
+                .map(|(id, _)| MemoryCell::read(tensors, *id))
                 .collect()
         };
-        let reads: Vec<Vec<Cell>> = tasks.iter().map(cells).collect();
+        let reads: Vec<Vec<MemoryCell>> = tasks.iter().map(cells).collect();
         let (mut writers, mut readers) = (HashMap::new(), HashMap::new());
         for (at, task) in tasks.iter().enumerate() {
-            Cell::written(task).for_each(|cell| enter(&mut writers, cell, at));
+            MemoryCell::written(task).for_each(|cell| enter(&mut writers, cell, at));
             reads[at].iter().for_each(|cell| enter(&mut readers, *cell, at));
         }
         Uses {
@@ -61,20 +61,20 @@ impl Uses {
     }
 
     /// The tasks that write a memory.
-    pub fn writers(&self, cell: Cell) -> &[usize] {
+    pub fn writers(&self, cell: MemoryCell) -> &[usize] {
         self.writers.get(&cell).map_or(&[], Vec::as_slice)
     }
 
     /// The tasks that read a memory.
-    pub fn readers(&self, cell: Cell) -> &[usize] {
+    pub fn readers(&self, cell: MemoryCell) -> &[usize] {
         self.readers.get(&cell).map_or(&[], Vec::as_slice)
     }
 
     /// For each task, what a group of it alone touches.
-    pub fn of_each(&self, tasks: &[Task]) -> Vec<Own> {
-        let one = |(at, task): (usize, &Task)| {
+    pub fn of_each(&self, tasks: &[FusedTask]) -> Vec<Own> {
+        let one = |(at, task): (usize, &FusedTask)| {
             let mut own = Own::default();
-            Cell::written(task).for_each(|cell| enter(&mut own.writers, cell, at));
+            MemoryCell::written(task).for_each(|cell| enter(&mut own.writers, cell, at));
             self.reads[at]
                 .iter()
                 .for_each(|cell| enter(&mut own.readers, *cell, at));
@@ -89,11 +89,11 @@ impl Uses {
         for (at, reads) in self.reads.iter().enumerate() {
             for cell in reads {
                 match cell {
-                    Cell::Port(_) => {
+                    MemoryCell::Port(_) => {
                         let overwriters = self.writers(*cell).iter();
                         after[at].extend(overwriters.filter(|writer| **writer != at));
                     }
-                    Cell::Tensor(_) => self
+                    MemoryCell::Tensor(_) => self
                         .writers(*cell)
                         .iter()
                         .for_each(|writer| after[*writer].push(at)),
@@ -101,7 +101,7 @@ impl Uses {
             }
         }
         for (cell, list) in &self.writers {
-            let Cell::Tensor(id) = cell else { continue };
+            let MemoryCell::Tensor(id) = cell else { continue };
             if matches!(tensors[*id].kind, Kind::Assembled { ordered: true, .. }) {
                 list.windows(2).for_each(|pair| after[pair[0]].push(pair[1]));
             }
@@ -118,9 +118,9 @@ impl Uses {
 #[derive(Default)]
 pub struct Own {
     /// Those that write.
-    pub writers: HashMap<Cell, Vec<usize>>,
+    pub writers: HashMap<MemoryCell, Vec<usize>>,
     /// Those that read.
-    pub readers: HashMap<Cell, Vec<usize>>,
+    pub readers: HashMap<MemoryCell, Vec<usize>>,
 }
 
 impl Own {

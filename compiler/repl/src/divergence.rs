@@ -7,9 +7,9 @@ use bnnc_graph::builder::Builder;
 use bnnc_graph::dist::{Measure, Support};
 use bnnc_graph::eval::evaluate;
 use bnnc_graph::function::Function;
-use bnnc_graph::model::{FamilyParam, Site, SitePosterior, Start};
+use bnnc_graph::model::{FamilyParam, FamilyStart, Site, SitePosterior};
 use bnnc_graph::tensor::Tensor;
-use bnnc_rewrite::density::Prior;
+use bnnc_rewrite::density::SitePrior;
 use bnnc_rewrite::kl::finite::Finiteness;
 use bnnc_rewrite::kl::{self, Placement};
 use std::sync::Arc;
@@ -94,13 +94,13 @@ fn held(concrete: &Concrete) -> Vec<FamilyParam> {
             name: name.clone(),
             ty: ty.clone(),
             support: Support::Real,
-            start: Start::Fixed(value.data.clone()),
+            start: FamilyStart::Fixed(value.data.clone()),
         })
         .collect()
 }
 
 /// A distribution as the prior of a site.
-fn prior(concrete: &Concrete) -> Prior {
+fn prior(concrete: &Concrete) -> SitePrior {
     let mut builder = Builder::new("arguments");
     let named = concrete.instance.params.iter().zip(&concrete.params);
     let results = named
@@ -114,7 +114,7 @@ fn prior(concrete: &Concrete) -> Prior {
             (name.clone(), argument)
         })
         .collect();
-    Prior {
+    SitePrior {
         members: Vec::new(),
         site: "x".into(),
         distribution: Arc::new(concrete.instance.clone()),

@@ -4,7 +4,7 @@ mod reach;
 mod split;
 mod variance;
 
-use crate::pipeline::Functions;
+use crate::pipeline::StageFunctions;
 use crate::report;
 use bnnc_base::arena::Id;
 use bnnc_base::diagnostic::Diagnostic;
@@ -26,7 +26,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct Densities {
     /// The prior of each site, in the model's order.
-    pub priors: Vec<Prior>,
+    pub priors: Vec<SitePrior>,
     /// `(sites.., shared..) -> one real[] per site`: the log prior of each site, by its name.
     pub log_priors: Function,
     /// `(sites.., shared..) -> real[]`: the sum of the log priors.
@@ -62,7 +62,7 @@ pub struct Prediction {
     pub function: Function,
 }
 
-impl Functions for Densities {
+impl StageFunctions for Densities {
     fn functions(&self) -> Vec<&Function> {
         let whole = [
             &self.log_prior,
@@ -91,7 +91,7 @@ impl Densities {
 
 /// The prior of one site.
 #[derive(Clone, Debug)]
-pub struct Prior {
+pub struct SitePrior {
     /// The site.
     pub site: Arc<str>,
     /// Its distribution.
@@ -101,7 +101,7 @@ pub struct Prior {
     /// A site that its parameters depend on.
     pub depends_on: Option<Arc<str>>,
     /// The sites that share it with their own priors, where it is that of a group.
-    pub members: Vec<(Site, Prior)>,
+    pub members: Vec<(Site, SitePrior)>,
 }
 
 /// Splits `model`, or says why it cannot be split.

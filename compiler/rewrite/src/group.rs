@@ -6,9 +6,9 @@
 //! computed inside it, so a scale and the weights that it scales may share a family.
 
 use crate::constrain::constrain;
-use crate::density::{Densities, Prediction, Prior};
+use crate::density::{Densities, Prediction, SitePrior};
 use crate::nodes::{self, Scope};
-use crate::pipeline::Functions;
+use crate::pipeline::StageFunctions;
 use bnnc_base::shape::Shape;
 use bnnc_graph::builder::{Builder, Window};
 use bnnc_graph::dist::{Instance, Measure, Support, unconstrained};
@@ -17,7 +17,7 @@ use bnnc_graph::model::{Model, Posterior, Site, SitePosterior};
 use bnnc_graph::types::Type;
 use std::sync::Arc;
 
-impl Functions for (Densities, Model) {
+impl StageFunctions for (Densities, Model) {
     fn functions(&self) -> Vec<&Function> {
         self.0.functions()
     }
@@ -148,12 +148,12 @@ fn of_groups(function: &Function, groups: &[&SitePosterior]) -> Function {
 }
 
 /// The priors, with one for each group in place of those of its members.
-fn priors(priors: &[Prior], model: &Model, groups: &[&SitePosterior]) -> Vec<Prior> {
-    let mut found: Vec<Prior> = Vec::new();
+fn priors(priors: &[SitePrior], model: &Model, groups: &[&SitePosterior]) -> Vec<SitePrior> {
+    let mut found: Vec<SitePrior> = Vec::new();
     for prior in priors {
         match groups.iter().find(|group| is_member(group, &prior.site)) {
             // What the parameters of a prior depend on may be in a group itself.
-            None => found.push(Prior {
+            None => found.push(SitePrior {
                 arguments: of_groups(&prior.arguments, groups),
                 depends_on: prior.depends_on.as_ref().map(|site| {
                     let group = groups.iter().find(|group| is_member(group, site));
@@ -170,8 +170,13 @@ fn priors(priors: &[Prior], model: &Model, groups: &[&SitePosterior]) -> Vec<Pri
 
 /// The prior of a group: the product of those of its members. Its parameters are the other sites and the shared inputs that
 /// theirs are computed from.
-fn prior_of(group: &SitePosterior, priors: &[Prior], model: &Model, groups: &[&SitePosterior]) -> Prior {
-    let own: Vec<&Prior> = group
+fn prior_of(
+    group: &SitePosterior,
+    priors: &[SitePrior],
+    model: &Model,
+    groups: &[&SitePosterior],
+) -> SitePrior {
+    let own: Vec<&SitePrior> = group
         .members
         .iter()
         .filter_map(|site| priors.iter().find(|prior| prior.site == site.name))
@@ -199,13 +204,13 @@ fn prior_of(group: &SitePosterior, priors: &[Prior], model: &Model, groups: &[&S
     };
     let members = group.members.iter().zip(&own).zip(&arguments);
     let members = members.map(|((site, prior), arguments)| {
-        let prior = Prior {
+        let prior = SitePrior {
             arguments: arguments.clone(),
             ..(*prior).clone()
         };
         (site.clone(), prior)
     });
-    Prior {
+    SitePrior {
         members: members.collect(),
         site: group.site.clone(),
         depends_on: needed
@@ -234,7 +239,7 @@ fn as_they_are(group: &SitePosterior, needed: &[(Arc<str>, Type)]) -> Function {
 /// The product of the priors of the members.
 fn product(
     group: &SitePosterior,
-    own: &[&Prior],
+    own: &[&SitePrior],
     arguments: &[Function],
     needed: Vec<(Arc<str>, Type)>,
 ) -> Instance {

@@ -13,7 +13,7 @@ pub mod law;
 pub mod start;
 pub mod taylor;
 
-use crate::density::Prior;
+use crate::density::SitePrior;
 use crate::report;
 pub use bnnc_abi::variational::{KlEstimator as Estimator, KlStatistics as Statistics};
 use bnnc_base::diagnostic::Diagnostic;
@@ -33,7 +33,7 @@ pub struct Options {
 
 /// Whether the divergence of a site needs draws.
 #[derive(Clone, Debug)]
-pub enum Way {
+pub enum NeedsDraws {
     /// No; at most those of the sites that the prior depends on.
     Closed(closed::Closed),
     /// Yes, with the reason.
@@ -44,13 +44,13 @@ pub enum Way {
 
 /// How the divergence of one site is computed in the end, with the reason.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Choice {
+pub enum KlChoice {
     /// Without draws.
     Exact(String),
     /// By means of noise alone.
     Separated(Separation),
     /// By means of noise, with the prior replaced by a polynomial.
-    Series(Approximation),
+    Series(TaylorApproximation),
     /// By draws through which gradients flow, with the reason.
     Direct(String),
     /// The approximation is one point: minus the log prior there.
@@ -70,22 +70,22 @@ pub struct Separation {
     pub by_law: bool,
 }
 
-impl Choice {
+impl KlChoice {
     /// The sentence of the report.
     pub fn sentence(&self) -> String {
         match self {
-            Choice::Exact(why) => format!("exact: {why}"),
-            Choice::Separated(separation) => separation.sentence(),
-            Choice::Series(approximation) => approximation.sentence(),
-            Choice::Direct(why) => format!("direct: {why}"),
-            Choice::Point => "point: minus the log prior at the point".to_owned(),
+            KlChoice::Exact(why) => format!("exact: {why}"),
+            KlChoice::Separated(separation) => separation.sentence(),
+            KlChoice::Series(approximation) => approximation.sentence(),
+            KlChoice::Direct(why) => format!("direct: {why}"),
+            KlChoice::Point => "point: minus the log prior at the point".to_owned(),
         }
     }
 }
 
 /// A Taylor polynomial in place of a log density.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Approximation {
+pub struct TaylorApproximation {
     /// The degree.
     pub order: usize,
     /// Around which value of the site.
@@ -96,7 +96,7 @@ pub struct Approximation {
     pub separation: Separation,
 }
 
-impl Approximation {
+impl TaylorApproximation {
     fn sentence(&self) -> String {
         let number = |x: f64| {
             format!("{:.4}", x)
@@ -208,7 +208,7 @@ fn describe(support: Support) -> String {
 pub fn exact(
     posterior: &SitePosterior,
     placement: Placement,
-    prior: &Prior,
+    prior: &SitePrior,
 ) -> Result<closed::Closed, String> {
     match placement {
         Placement::Inside => closed::closed(posterior, prior),

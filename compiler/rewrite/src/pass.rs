@@ -19,12 +19,12 @@ pub struct Pass {
     /// Whether later passes rely on it, so that it cannot be switched off.
     pub required: bool,
     /// How it runs.
-    pub run: Run,
+    pub run: PassRun,
 }
 
 /// How a pass runs.
 #[derive(Debug)]
-pub enum Run {
+pub enum PassRun {
     /// It rewrites any function.
     Function(fn(&Function, &mut Context) -> Function),
     /// It needs the model and the options of the method, which runs it: see [`crate::pipeline::step`].

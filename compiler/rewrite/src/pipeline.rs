@@ -1,6 +1,6 @@
 //! Runs passes one after another: times them, skips those that are switched off, and verifies what each leaves.
 
-use crate::pass::{Context, Pass, Run, Timing};
+use crate::pass::{Context, Pass, PassRun, Timing};
 use bnnc_base::fault::Fault;
 use bnnc_graph::function::Function;
 use bnnc_graph::spec::Spec;
@@ -8,24 +8,24 @@ use bnnc_graph::verify::verify;
 use std::time::Instant;
 
 /// What a pass leaves, as functions that can be verified and printed.
-pub trait Functions {
+pub trait StageFunctions {
     /// The functions, in the order in which they are printed.
     fn functions(&self) -> Vec<&Function>;
 }
 
-impl Functions for Function {
+impl StageFunctions for Function {
     fn functions(&self) -> Vec<&Function> {
         vec![self]
     }
 }
 
-impl<T: Functions> Functions for Option<T> {
+impl<T: StageFunctions> StageFunctions for Option<T> {
     fn functions(&self) -> Vec<&Function> {
-        self.iter().flat_map(Functions::functions).collect()
+        self.iter().flat_map(StageFunctions::functions).collect()
     }
 }
 
-impl<A: Functions, B: Functions> Functions for (A, B) {
+impl<A: StageFunctions, B: StageFunctions> StageFunctions for (A, B) {
     fn functions(&self) -> Vec<&Function> {
         [self.0.functions(), self.1.functions()].concat()
     }
@@ -35,7 +35,7 @@ impl<A: Functions, B: Functions> Functions for (A, B) {
 pub fn run(function: &Function, passes: &[&'static Pass], context: &mut Context) -> Result<Function, Fault> {
     let mut current = function.clone();
     for pass in passes {
-        let Run::Function(run) = pass.run else {
+        let PassRun::Function(run) = pass.run else {
             return Err(Fault::Bug(format!(
                 "`{}` does not run on one function",
                 pass.name
@@ -56,7 +56,7 @@ pub fn run(function: &Function, passes: &[&'static Pass], context: &mut Context)
 ///
 /// # Errors
 /// As `run`; a bug of the pass.
-pub fn step<T: Functions, E: From<Fault>>(
+pub fn step<T: StageFunctions, E: From<Fault>>(
     pass: &'static Pass,
     context: &mut Context,
     run: impl FnOnce(&mut Context) -> Result<T, E>,

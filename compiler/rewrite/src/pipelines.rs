@@ -1,6 +1,6 @@
 //! The passes, and the lists in which they run, with the reason for the order.
 
-use crate::pass::{Pass, Run};
+use crate::pass::{Pass, PassRun};
 use crate::rules;
 use crate::simplify;
 use crate::unroll;
@@ -13,7 +13,7 @@ pub static EXPAND_MAPS: Pass = Pass {
     from: DENSITY,
     to: DENSITY,
     required: true,
-    run: Run::Function(|function, _| unroll::expand_maps(function)),
+    run: PassRun::Function(|function, _| unroll::expand_maps(function)),
 };
 
 /// `expect` becomes a batch and a mean.
@@ -23,7 +23,7 @@ pub static EXPAND_EXPECTATIONS: Pass = Pass {
     from: DENSITY,
     to: DENSITY,
     required: true,
-    run: Run::Function(|function, _| unroll::expand_expectations(function)),
+    run: PassRun::Function(|function, _| unroll::expand_expectations(function)),
 };
 
 /// All rules until none fires.
@@ -33,7 +33,7 @@ pub static SIMPLIFY: Pass = Pass {
     from: DENSITY,
     to: DENSITY,
     required: false,
-    run: Run::Function(|function, context| {
+    run: PassRun::Function(|function, context| {
         let without = context.without.clone();
         simplify::simplify_with(function, &without, context.trace.as_mut())
     }),
@@ -46,7 +46,7 @@ pub static EXPAND: Pass = Pass {
     from: DENSITY,
     to: LOWERED,
     required: true,
-    run: Run::Function(|function, _| simplify::expand(function)),
+    run: PassRun::Function(|function, _| simplify::expand(function)),
 };
 
 /// Rules again, on kernels.
@@ -56,7 +56,7 @@ pub static SIMPLIFY_KERNELS: Pass = Pass {
     from: LOWERED,
     to: LOWERED,
     required: false,
-    run: Run::Function(|function, context| {
+    run: PassRun::Function(|function, context| {
         let without = context.without.clone();
         simplify::simplify_with(function, &without, context.trace.as_mut())
     }),
@@ -69,7 +69,7 @@ pub static SPLIT: Pass = Pass {
     from: PROBABILISTIC,
     to: DENSITY,
     required: true,
-    run: Run::Method,
+    run: PassRun::Method,
 };
 
 /// Joint families.
@@ -79,7 +79,7 @@ pub static GROUP: Pass = Pass {
     from: DENSITY,
     to: DENSITY,
     required: true,
-    run: Run::Method,
+    run: PassRun::Method,
 };
 
 /// Checks of indices.
@@ -89,7 +89,7 @@ pub static POSITIONS: Pass = Pass {
     from: DENSITY,
     to: DENSITY,
     required: true,
-    run: Run::Method,
+    run: PassRun::Method,
 };
 
 /// Predictions before any data.
@@ -99,7 +99,7 @@ pub static PRIOR: Pass = Pass {
     from: DENSITY,
     to: DENSITY,
     required: true,
-    run: Run::Method,
+    run: PassRun::Method,
 };
 
 /// Masks.
@@ -109,7 +109,7 @@ pub static DROPOUT: Pass = Pass {
     from: DENSITY,
     to: DENSITY,
     required: true,
-    run: Run::Method,
+    run: PassRun::Method,
 };
 
 /// Gradient estimators.
@@ -119,7 +119,7 @@ pub static ESTIMATORS: Pass = Pass {
     from: DENSITY,
     to: DENSITY,
     required: true,
-    run: Run::Method,
+    run: PassRun::Method,
 };
 
 /// KL divergences; `kl = monte_carlo` declines closed forms for one inference.
@@ -129,7 +129,7 @@ pub static EXACT_KL: Pass = Pass {
     from: DENSITY,
     to: DENSITY,
     required: false,
-    run: Run::Method,
+    run: PassRun::Method,
 };
 
 /// The KL divergence of a posterior.
@@ -139,7 +139,7 @@ pub static KL: Pass = Pass {
     from: DENSITY,
     to: DENSITY,
     required: true,
-    run: Run::Method,
+    run: PassRun::Method,
 };
 
 /// The loss of a training.
@@ -149,7 +149,7 @@ pub static LOSS: Pass = Pass {
     from: DENSITY,
     to: DENSITY,
     required: true,
-    run: Run::Method,
+    run: PassRun::Method,
 };
 
 /// Non-centred parameters, where the inference asks for them.
@@ -159,7 +159,7 @@ pub static NONCENTRE: Pass = Pass {
     from: DENSITY,
     to: DENSITY,
     required: false,
-    run: Run::Method,
+    run: PassRun::Method,
 };
 
 /// The log density that samplers move on.
@@ -169,7 +169,7 @@ pub static LOG_DENSITY: Pass = Pass {
     from: DENSITY,
     to: DENSITY,
     required: true,
-    run: Run::Method,
+    run: PassRun::Method,
 };
 
 /// Computing once what does not change.
@@ -179,7 +179,7 @@ pub static HOIST: Pass = Pass {
     from: DENSITY,
     to: DENSITY,
     required: false,
-    run: Run::Method,
+    run: PassRun::Method,
 };
 
 /// Derivatives.
@@ -189,7 +189,7 @@ pub static GRADIENT: Pass = Pass {
     from: DENSITY,
     to: DENSITY,
     required: true,
-    run: Run::Method,
+    run: PassRun::Method,
 };
 
 /// A step of an optimiser.
@@ -199,7 +199,7 @@ pub static UPDATE: Pass = Pass {
     from: DENSITY,
     to: DENSITY,
     required: true,
-    run: Run::Method,
+    run: PassRun::Method,
 };
 
 /// The pieces of a location.
@@ -209,7 +209,7 @@ pub static KINKS: Pass = Pass {
     from: DENSITY,
     to: DENSITY,
     required: true,
-    run: Run::Method,
+    run: PassRun::Method,
 };
 
 /// Programs of the Laplace approximation.
@@ -219,7 +219,7 @@ pub static CURVATURE: Pass = Pass {
     from: DENSITY,
     to: DENSITY,
     required: true,
-    run: Run::Method,
+    run: PassRun::Method,
 };
 
 /// Programs of a pruning table.
@@ -229,7 +229,7 @@ pub static PRUNE: Pass = Pass {
     from: DENSITY,
     to: DENSITY,
     required: true,
-    run: Run::Method,
+    run: PassRun::Method,
 };
 
 /// Predictions.
@@ -239,7 +239,7 @@ pub static PREDICT: Pass = Pass {
     from: DENSITY,
     to: DENSITY,
     required: true,
-    run: Run::Method,
+    run: PassRun::Method,
 };
 
 /// Parameters on the declared scale.
@@ -249,7 +249,7 @@ pub static SITES: Pass = Pass {
     from: DENSITY,
     to: DENSITY,
     required: true,
-    run: Run::Method,
+    run: PassRun::Method,
 };
 
 /// Every pass: those of one function, then those of methods, in about the order in which they run.

@@ -2,8 +2,8 @@
 //! TF32).
 
 use crate::device::Device;
-use crate::driver::{Status, Stream, library};
-use crate::products::{Operand, Product};
+use crate::driver::{DriverStatus, Stream, library};
+use crate::products::{BatchedProduct, MatrixOperand};
 use crate::systems::System;
 use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
@@ -41,7 +41,7 @@ type Batched<T> = unsafe extern "C" fn(
     c_int,
     i64,
     c_int,
-) -> Status;
+) -> DriverStatus;
 
 /// As [`Batched`], of one product.
 type Single<T> = unsafe extern "C" fn(
@@ -59,7 +59,7 @@ type Single<T> = unsafe extern "C" fn(
     *const T,
     u64,
     c_int,
-) -> Status;
+) -> DriverStatus;
 
 /// `(handle, side, triangle, transpose, unit diagonal, m, n, alpha, a, leading, b, leading)`.
 type Solve<T> = unsafe extern "C" fn(
@@ -75,15 +75,15 @@ type Solve<T> = unsafe extern "C" fn(
     c_int,
     u64,
     c_int,
-) -> Status;
+) -> DriverStatus;
 
 /// The entry points.
 pub struct Blas {
-    create: unsafe extern "C" fn(*mut Handle) -> Status,
-    destroy: unsafe extern "C" fn(Handle) -> Status,
-    set_stream: unsafe extern "C" fn(Handle, Stream) -> Status,
-    set_workspace: unsafe extern "C" fn(Handle, u64, usize) -> Status,
-    text: unsafe extern "C" fn(Status) -> *const c_char,
+    create: unsafe extern "C" fn(*mut Handle) -> DriverStatus,
+    destroy: unsafe extern "C" fn(Handle) -> DriverStatus,
+    set_stream: unsafe extern "C" fn(Handle, Stream) -> DriverStatus,
+    set_workspace: unsafe extern "C" fn(Handle, u64, usize) -> DriverStatus,
+    text: unsafe extern "C" fn(DriverStatus) -> *const c_char,
     single: (Single<f32>, Single<f64>),
     batched: (Batched<f32>, Batched<f64>),
     solve: (Solve<f32>, Solve<f64>),
@@ -107,7 +107,7 @@ impl Blas {
         }
         // SAFETY: the types are those of cuBLAS's headers (version 2 of its interface); the library is kept.
         unsafe {
-            let property: unsafe extern "C" fn(c_int, *mut c_int) -> Status =
+            let property: unsafe extern "C" fn(c_int, *mut c_int) -> DriverStatus =
                 find(&library, "cublasGetProperty")?;
             let mut version = [0; 3];
             for (which, part) in version.iter_mut().enumerate() {
@@ -143,7 +143,7 @@ impl Blas {
         format!("{major}.{minor}.{patch}")
     }
 
-    fn check(&self, call: &str, status: Status) -> Result<(), Fault> {
+    fn check(&self, call: &str, status: DriverStatus) -> Result<(), Fault> {
         if status == 0 {
             return Ok(());
         }
@@ -216,7 +216,7 @@ impl Products {
     /// The operands must hold on the device what the product reaches.
     pub unsafe fn multiply(
         &self,
-        product: &Product,
+        product: &BatchedProduct,
         addresses: &[u64],
         precision: Precision,
     ) -> Result<(), Fault> {
@@ -268,7 +268,13 @@ impl Products {
     }
 
     /// See Note [Systems by columns] in `systems`.
-    unsafe fn solve_each<T>(&self, solve: Solve<T>, system: &System, [l, x]: [u64; 2], one: T) -> Status {
+    unsafe fn solve_each<T>(
+        &self,
+        solve: Solve<T>,
+        system: &System,
+        [l, x]: [u64; 2],
+        one: T,
+    ) -> DriverStatus {
         const RIGHT: c_int = 1;
         const UPPER: c_int = 1;
         const OWN_DIAGONAL: c_int = 0;
@@ -303,11 +309,11 @@ impl Products {
         &self,
         single: Single<T>,
         batched: Batched<T>,
-        product: &Product,
+        product: &BatchedProduct,
         addresses: &[u64],
         factors: [T; 2],
-    ) -> Status {
-        let Product {
+    ) -> DriverStatus {
+        let BatchedProduct {
             a,
             b,
             c,
@@ -315,8 +321,8 @@ impl Products {
             sizes: [m, n, k],
             ..
         } = product;
-        let turn = |operand: &Operand| c_int::from(operand.transposed);
-        let at = |operand: &Operand| {
+        let turn = |operand: &MatrixOperand| c_int::from(operand.transposed);
+        let at = |operand: &MatrixOperand| {
             let bytes = operand.offset * size_of::<T>() as i64;
             addresses[operand.slot].wrapping_add_signed(bytes)
         };

@@ -3,7 +3,7 @@
 use crate::blas;
 use crate::device::Device;
 use crate::driver::Driver;
-use crate::module::{self, Loaded};
+use crate::module::{self, LoadedModule};
 use crate::session::{CudaSession, OnDevice};
 use bnnc_abi::accelerator::{Accelerator, Arena, Session};
 use bnnc_abi::code::{Code, KernelArgs};
@@ -56,16 +56,16 @@ struct Attached {
     device: Arc<Device>,
     code: Arc<dyn Code>,
     /// The module, from the first session on; sessions share it.
-    loaded: Mutex<Option<Arc<Loaded>>>,
+    loaded: Mutex<Option<Arc<LoadedModule>>>,
 }
 
 impl Attached {
-    fn loaded(&self) -> Result<Arc<Loaded>, Fault> {
+    fn loaded(&self) -> Result<Arc<LoadedModule>, Fault> {
         let mut loaded = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(loaded) = &*loaded {
             return Ok(loaded.clone());
         }
-        let fresh = Arc::new(Loaded::new(&self.device, &self.program)?);
+        let fresh = Arc::new(LoadedModule::new(&self.device, &self.program)?);
         *loaded = Some(fresh.clone());
         Ok(fresh)
     }

@@ -2,7 +2,7 @@
 
 use crate::blas::Blas;
 use crate::codes;
-use crate::driver::{Context, Driver, Function, Status, Stream};
+use crate::driver::{Context, Driver, DriverStatus, Function, Stream};
 use bnnc_base::fault::Fault;
 use std::ffi::c_int;
 use std::path::PathBuf;
@@ -130,7 +130,7 @@ impl Device {
         &self.driver
     }
 
-    pub(crate) fn check(&self, call: &str, status: Status) -> Result<(), Fault> {
+    pub(crate) fn check(&self, call: &str, status: DriverStatus) -> Result<(), Fault> {
         self.driver.check(call, status)
     }
 

@@ -15,13 +15,13 @@ use std::sync::Arc;
 pub use symbols::{Context, Function, Graph, GraphExec, Module, NAMES as ENTRY_POINTS, Stream, Symbols};
 
 /// What an entry point returns: 0 for success.
-pub type Status = i32;
+pub type DriverStatus = i32;
 
 /// A compute device of the driver, by number.
 pub type Device = i32;
 
 /// What entry points return, `cuInit` first, where there is a driver but no device.
-const NO_DEVICE: Status = 100;
+const NO_DEVICE: DriverStatus = 100;
 
 /// The names of the driver's library.
 const NAMES: &[&str] = if cfg!(windows) {
@@ -64,14 +64,14 @@ impl Driver {
     ///
     /// # Errors
     /// Whatever is not success.
-    pub fn check(&self, call: &str, status: Status) -> Result<(), Fault> {
+    pub fn check(&self, call: &str, status: DriverStatus) -> Result<(), Fault> {
         match status {
             0 => Ok(()),
             status => Err(self.fault(call, status)),
         }
     }
 
-    fn fault(&self, call: &str, status: Status) -> Fault {
+    fn fault(&self, call: &str, status: DriverStatus) -> Fault {
         let (name, sentence) = (
             self.text(self.symbols.get_error_name, status),
             self.text(self.symbols.get_error_string, status),
@@ -88,8 +88,8 @@ impl Driver {
 
     fn text(
         &self,
-        ask: unsafe extern "C" fn(Status, *mut *const c_char) -> Status,
-        status: Status,
+        ask: unsafe extern "C" fn(DriverStatus, *mut *const c_char) -> DriverStatus,
+        status: DriverStatus,
     ) -> Option<String> {
         let mut text = std::ptr::null();
         // SAFETY: the entry point writes an address, of a text that lives as long as the driver, or null.
@@ -122,6 +122,6 @@ fn open(path: &Path) -> Result<Library, libloading::Error> {
 
 /// Returns whether a status says that code or arguments were wrong: invalid value, context, handle or image; illegal addresses and
 /// instructions; failed launches.
-fn is_ours(status: Status) -> bool {
+fn is_ours(status: DriverStatus) -> bool {
     matches!(status, 1 | 200 | 201 | 218 | 400 | 500 | 700 | 714..=719 | 900..=908)
 }

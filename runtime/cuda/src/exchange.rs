@@ -8,7 +8,7 @@
 
 use crate::capture::Captured;
 use crate::device::OwnStream;
-use crate::memory::Staging;
+use crate::memory::PageLocked;
 use bnnc_abi::accelerator::Traffic;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::Sizes;
@@ -23,7 +23,7 @@ pub struct Exchange {
     sent: Vec<Range<usize>>,
     wanted: Vec<Range<usize>>,
     /// Before the memory that it uses.
-    pub graph: Option<(Captured, Staging)>,
+    pub graph: Option<(Captured, PageLocked)>,
     /// Whether the system refused the memory for a graph.
     pub refused: bool,
     /// Whether a launch was asked for whose end nobody has seen.
@@ -61,7 +61,7 @@ impl Exchange {
     ///
     /// # Safety
     /// As [`Exchange::receive`].
-    pub unsafe fn send(&self, stream: &OwnStream, staging: &Staging, arena: u64) -> Result<(), Fault> {
+    pub unsafe fn send(&self, stream: &OwnStream, staging: &PageLocked, arena: u64) -> Result<(), Fault> {
         laid(&self.sent, 0).try_for_each(|(range, at)| {
             // SAFETY: the caller's promise.
             unsafe { stream.copy_in(arena + range.start as u64, staging.at(at), range.len()) }
@@ -76,7 +76,7 @@ impl Exchange {
     /// # Safety
     /// The ranges must be bytes of the arena at this address, the memory have [`Exchange::bytes`], and both live until the stream is
     /// through.
-    pub unsafe fn receive(&self, stream: &OwnStream, staging: &Staging, arena: u64) -> Result<(), Fault> {
+    pub unsafe fn receive(&self, stream: &OwnStream, staging: &PageLocked, arena: u64) -> Result<(), Fault> {
         let sent = self.sent.iter().map(room).sum();
         laid(&self.wanted, sent).try_for_each(|(range, at)| {
             // SAFETY: the caller's promise.

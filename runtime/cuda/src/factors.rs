@@ -13,7 +13,7 @@
 //! graph, whose later runs would then find the factor of the first. Nor is it documented what it leaves of a matrix that is not positive
 //! definite, and cuSOLVER 11.4.2 did not always tell that it met one.
 
-use crate::products::{Operand, Product};
+use crate::products::{BatchedProduct, MatrixOperand};
 
 /// Rows of a matrix from which on it goes by blocks. Our kernel of one block of threads makes `n^3 / 3` multiply-adds 256 at a time, some
 /// 20 ns each: 0.4 ms for 256 rows, while four columns of blocks are eleven launches of some 40 us. This is an estimate and not measured.
@@ -74,16 +74,16 @@ impl Factor {
 
     /// What columns before this one take away from it: `l[first.., column] -= l[first.., ..first] l[column, ..first]^T`, of the one
     /// operand. By columns, as cuBLAS sees it, both sides are transposed.
-    pub fn update(&self, column: &Column) -> Option<Product> {
+    pub fn update(&self, column: &Column) -> Option<BatchedProduct> {
         let n = i64::from(self.n);
-        let operand = |column_offset: i32, transposed| Operand {
+        let operand = |column_offset: i32, transposed| MatrixOperand {
             slot: 0,
             offset: i64::from(column.first) * n + i64::from(column_offset),
             transposed,
             leading: self.n,
             stride: n * n,
         };
-        (column.first > 0).then(|| Product {
+        (column.first > 0).then(|| BatchedProduct {
             sizes: [column.rows, column.rows + column.below, column.first],
             a: operand(0, true),
             b: operand(0, false),

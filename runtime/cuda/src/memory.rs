@@ -1,13 +1,13 @@
 //! Memory of a device, and memory of the host that it reads without a copy.
 
 use crate::device::Device;
-use crate::driver::Status;
+use crate::driver::DriverStatus;
 use bnnc_base::fault::Fault;
 use std::ffi::c_void;
 use std::sync::Arc;
 
 /// `CUDA_ERROR_OUT_OF_MEMORY`.
-const OUT_OF_MEMORY: Status = 2;
+const OUT_OF_MEMORY: DriverStatus = 2;
 
 /// One allocation on a device.
 pub struct Allocation {
@@ -70,7 +70,7 @@ impl Drop for Allocation {
 }
 
 /// Page-locked memory of the host: copies from and to it need no wait.
-pub struct Staging {
+pub struct PageLocked {
     device: Arc<Device>,
     start: *mut u8,
     bytes: usize,
@@ -79,20 +79,20 @@ pub struct Staging {
 }
 
 // SAFETY: the memory is owned.
-unsafe impl Send for Staging {}
+unsafe impl Send for PageLocked {}
 
-impl Staging {
+impl PageLocked {
     /// Allocates.
     ///
     /// # Errors
     /// Where the system has not so much memory to lock.
-    pub fn new(device: &Arc<Device>, bytes: usize) -> Result<Staging, Fault> {
+    pub fn new(device: &Arc<Device>, bytes: usize) -> Result<PageLocked, Fault> {
         let mut start: *mut c_void = std::ptr::null_mut();
         // SAFETY: the call writes to the place.
         device.check("cuMemHostAlloc", unsafe {
             (device.driver().symbols.host_allocate)(&mut start, bytes, 0)
         })?;
-        Ok(Staging {
+        Ok(PageLocked {
             device: device.clone(),
             start: start.cast(),
             bytes,
@@ -124,7 +124,7 @@ impl Staging {
     }
 }
 
-impl Drop for Staging {
+impl Drop for PageLocked {
     fn drop(&mut self) {
         let _ = self.device.enter();
         // SAFETY: allocated in `new`; its owner has waited for what uses it.

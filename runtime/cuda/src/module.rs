@@ -14,20 +14,20 @@ use std::sync::Arc;
 const LOG_BYTES: usize = 16 << 10;
 
 /// Loaded code with its functions by name.
-pub struct Loaded {
+pub struct LoadedModule {
     device: Arc<Device>,
     modules: Vec<Module>,
     functions: HashMap<String, Function>,
 }
 
-impl Loaded {
+impl LoadedModule {
     /// Loads the image that fits the device.
     ///
     /// # Errors
     /// Where none does, the driver refuses it (with its compiler's words), or it lacks an entry.
-    pub fn new(device: &Arc<Device>, program: &Program) -> Result<Loaded, Fault> {
+    pub fn new(device: &Arc<Device>, program: &Program) -> Result<LoadedModule, Fault> {
         let image = image(device, program)?;
-        let mut loaded = Loaded {
+        let mut loaded = LoadedModule {
             device: device.clone(),
             modules: Vec::new(),
             functions: HashMap::new(),
@@ -68,7 +68,7 @@ impl Loaded {
     }
 }
 
-impl Drop for Loaded {
+impl Drop for LoadedModule {
     fn drop(&mut self) {
         let _ = self.device.enter();
         for module in &self.modules {

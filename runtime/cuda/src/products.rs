@@ -10,15 +10,15 @@ const MOST: i64 = 64;
 
 /// One call of a strided batched product: `c[i] = op(a[i]) op(b[i])`, or `c[i]` less that, by columns.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Product {
+pub struct BatchedProduct {
     /// Rows and columns of `c`, and what is summed over.
     pub sizes: [i32; 3],
     /// The operand that comes first.
-    pub a: Operand,
+    pub a: MatrixOperand,
     /// The operand that comes second.
-    pub b: Operand,
+    pub b: MatrixOperand,
     /// The result, never transposed.
-    pub c: Operand,
+    pub c: MatrixOperand,
     /// The number of products.
     pub batch: i32,
     /// Whether they are taken away from what is there.
@@ -27,7 +27,7 @@ pub struct Product {
 
 /// One matrix of a product, in elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Operand {
+pub struct MatrixOperand {
     /// The operand of the primitive: 0, 1 or 2.
     pub slot: usize,
     /// Its first element.
@@ -70,8 +70,8 @@ impl Matrix {
         i32::try_from(leading).ok().filter(|_| fits)
     }
 
-    fn operand(self) -> Option<Operand> {
-        let operand = |leading, transposed| Operand {
+    fn operand(self) -> Option<MatrixOperand> {
+        let operand = |leading, transposed| MatrixOperand {
             slot: self.slot,
             offset: 0,
             transposed,
@@ -86,7 +86,7 @@ impl Matrix {
 }
 
 /// The products of a call of `matmul` with these integers; `None` where cuBLAS cannot, or not well. See Note [Products by columns].
-pub fn products(ints: &[i64]) -> Option<Vec<Product>> {
+pub fn products(ints: &[i64]) -> Option<Vec<BatchedProduct>> {
     let [m, n, k, a_m, a_k, b_k, b_n, c_m, c_n] = *ints.get(..9)?.as_array()?;
     let axes = axes(&ints[9..]);
     if m <= 0 || n <= 0 || axes.iter().any(|axis| axis[0] == 0) {
@@ -107,14 +107,14 @@ pub fn products(ints: &[i64]) -> Option<Vec<Product>> {
     batched(product, &axes)
 }
 
-fn one([a, b, c]: [Matrix; 3]) -> Option<Product> {
+fn one([a, b, c]: [Matrix; 3]) -> Option<BatchedProduct> {
     let leading = c.leading()?;
     let size = |size: i64| i32::try_from(size).ok();
-    Some(Product {
+    Some(BatchedProduct {
         sizes: [size(c.rows)?, size(c.columns)?, size(a.columns)?],
         a: a.operand()?,
         b: b.operand()?,
-        c: Operand {
+        c: MatrixOperand {
             slot: c.slot,
             offset: 0,
             transposed: false,
@@ -142,14 +142,14 @@ fn axes(ints: &[i64]) -> Vec<[i64; 4]> {
 }
 
 /// The longest axis becomes that of the calls, the others a loop.
-fn batched(product: Product, axes: &[[i64; 4]]) -> Option<Vec<Product>> {
+fn batched(product: BatchedProduct, axes: &[[i64; 4]]) -> Option<Vec<BatchedProduct>> {
     let longest = (0..axes.len()).max_by_key(|at| axes[*at][0]);
     let mut products = vec![product];
     for (at, axis) in axes.iter().enumerate() {
         if axis[3] == 0 {
             return None;
         }
-        let shift = |product: &Product, index: i64| {
+        let shift = |product: &BatchedProduct, index: i64| {
             let mut product = product.clone();
             for operand in [&mut product.a, &mut product.b, &mut product.c] {
                 operand.offset += index * axis[operand.slot + 1];

@@ -4,8 +4,8 @@ use crate::blas::Products;
 use crate::device::Device;
 use crate::driver::{Function, Stream};
 use crate::factors::{Factor, factor};
-use crate::module::Loaded;
-use crate::products::{Product, products};
+use crate::module::LoadedModule;
+use crate::products::{BatchedProduct, products};
 use crate::systems::{System, system};
 use bnnc_abi::device::{Blocked, Bound, Entry, Parameter, Program, Work};
 use bnnc_abi::plan::{Amount, BufferId, Call, Extent, Launch, Plan, Step};
@@ -31,7 +31,7 @@ enum Op {
         bytes: usize,
     },
     Multiply {
-        product: Product,
+        product: BatchedProduct,
         addresses: [u64; 3],
     },
     /// The matrices, and the right sides that become the solutions.
@@ -63,7 +63,7 @@ pub struct Resolver<'a> {
     /// What carries out its kernels.
     pub program: &'a Program,
     /// Their functions.
-    pub loaded: &'a Loaded,
+    pub loaded: &'a LoadedModule,
     /// The device.
     pub device: &'a Arc<Device>,
     /// Where each buffer starts in the arena.
@@ -100,7 +100,7 @@ pub fn scratch_bytes(program: &Program, (plan, steps): (&Plan, &[Step]), sizes: 
 
 /// What cuBLAS does of a call.
 enum ByBlas {
-    Products(Vec<Product>),
+    Products(Vec<BatchedProduct>),
     System(System),
     Factor(Factor),
 }

@@ -9,8 +9,8 @@ use crate::capture::Captured;
 use crate::device::{Device, OwnStream};
 use crate::exchange::Exchange;
 use crate::gather::{self, Need, Tables};
-use crate::memory::{Allocation, Staging};
-use crate::module::Loaded;
+use crate::memory::{Allocation, PageLocked};
+use crate::module::LoadedModule;
 use crate::schedule::{Resolver, Schedule, scratch_bytes, uses_blas};
 use bnnc_abi::accelerator::{Arena, Place, Rows, Session, Traffic, one_by_one};
 use bnnc_abi::device::Program;
@@ -37,7 +37,7 @@ pub struct OnDevice {
     /// Launch descriptions.
     pub program: Arc<Program>,
     /// The functions that they name.
-    pub loaded: Arc<Loaded>,
+    pub loaded: Arc<LoadedModule>,
 }
 
 /// An open session. What is dropped first comes first.
@@ -51,7 +51,7 @@ pub struct CudaSession {
     offsets: Vec<usize>,
     bytes: usize,
     scratch: (u64, usize),
-    staging: Staging,
+    staging: PageLocked,
     stream: OwnStream,
     memory: Allocation,
 }
@@ -81,7 +81,7 @@ impl CudaSession {
         let after = end.checked_next_multiple_of(ALIGN).unwrap_or(usize::MAX);
         let memory = Allocation::new(&device, after.saturating_add(workspace), &plan.name)?;
         let stream = OwnStream::new(&device)?;
-        let staging = Staging::new(&device, STAGING_BYTES)?;
+        let staging = PageLocked::new(&device, STAGING_BYTES)?;
         // SAFETY: the arena is the beginning of the allocation.
         device.check("cuMemsetD8Async", unsafe {
             (device.driver().symbols.fill_bytes)(memory.address, 0, arena.bytes, stream.stream)
@@ -239,7 +239,7 @@ impl CudaSession {
             return Ok(());
         }
         let (exchange, device, arena) = (&self.exchanges[0], &self.on.device, self.memory.address);
-        let Ok(staging) = Staging::new(device, bytes) else {
+        let Ok(staging) = PageLocked::new(device, bytes) else {
             // The plain way needs no more than there is.
             self.exchanges[0].refused = true;
             return Ok(());

@@ -7,7 +7,7 @@ use crate::mirror::Mirror;
 use crate::pool::Pool;
 use crate::ports::Port;
 use crate::reduction::{combine, fill};
-use crate::resolved::{Context, ReadyCall, ReadyLaunch, Resolved};
+use crate::resolved::{ReadyCall, ReadyLaunch, Resolved, ResolvingContext};
 use bnnc_abi::accelerator;
 use bnnc_abi::code::{Artifact, Code, KernelArgs};
 use bnnc_abi::plan::{BufferId, Plan, Role};
@@ -129,7 +129,7 @@ impl Machine {
             .filter(|id| !matches!(plan.buffers[*id].role, Role::Scratch | Role::Constant(_)));
         let mut ports: Vec<_> = named.map(|id| (plan.buffers[id].name.clone(), id)).collect();
         ports.sort();
-        let context = Context {
+        let context = ResolvingContext {
             plan: &plan,
             addresses: &addresses,
             workspace: layout.workspace.len(),
@@ -190,7 +190,7 @@ impl Machine {
             self.resize();
             return Ok(());
         }
-        let context = Context {
+        let context = ResolvingContext {
             plan: &self.plan,
             addresses: &self.addresses,
             workspace: self.layout.workspace.len(),

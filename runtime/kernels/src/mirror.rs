@@ -41,7 +41,7 @@ struct State {
 
 /// The mirror on the host: its first byte, and a range of it.
 #[derive(Clone, Debug)]
-pub struct Span {
+pub struct HostSpan {
     /// Where the arena starts.
     pub start: *mut u8,
     /// Bytes of one buffer.
@@ -86,7 +86,7 @@ impl Mirror {
     ///
     /// # Safety
     /// The span must be that of the machine's memory, and nobody writes to it now.
-    pub unsafe fn write(&mut self, id: BufferId, span: &Span) -> Result<(), Fault> {
+    pub unsafe fn write(&mut self, id: BufferId, span: &HostSpan) -> Result<(), Fault> {
         let (range, unsent) = (&span.range, &self.states[id.index()].unsent);
         let apart = range.start > unsent.end || unsent.start > range.end;
         if !unsent.is_empty() && apart && !self.is_current(id) {
@@ -109,7 +109,7 @@ impl Mirror {
     ///
     /// # Safety
     /// The span must be that of the machine's memory; where the buffer is not current nobody may look at it now.
-    pub unsafe fn read(&mut self, id: BufferId, span: &Span) -> Result<(), Fault> {
+    pub unsafe fn read(&mut self, id: BufferId, span: &HostSpan) -> Result<(), Fault> {
         if self.is_current(id) {
             return Ok(());
         }
@@ -207,7 +207,7 @@ impl Mirror {
     /// The span must be that of the machine's memory, and nobody writes to it now.
     pub unsafe fn gather(
         &mut self,
-        (id, span): (BufferId, &Span),
+        (id, span): (BufferId, &HostSpan),
         rows: &Rows,
         chosen: &[u32],
     ) -> Result<bool, Fault> {
@@ -230,9 +230,9 @@ impl Mirror {
     /// The spans must be those of the machines' memories, as long as each other, and nobody writes to them now.
     pub unsafe fn copy(
         &mut self,
-        (id, to): (BufferId, &Span),
+        (id, to): (BufferId, &HostSpan),
         other: &mut Mirror,
-        (from_id, from): (BufferId, &Span),
+        (from_id, from): (BufferId, &HostSpan),
     ) -> Result<bool, Fault> {
         if to.range.is_empty() {
             return Ok(true);

@@ -14,7 +14,7 @@ use std::thread::{self, JoinHandle, Thread};
 use std::time::{Duration, Instant};
 
 /// The function that runs a piece: `(worker, piece)`.
-pub type Task<'a> = &'a (dyn Fn(usize, usize) + Sync);
+pub type PieceTask<'a> = &'a (dyn Fn(usize, usize) + Sync);
 
 /// How long an idle worker spins before it sleeps.
 const SPIN: Duration = Duration::from_micros(40);
@@ -33,14 +33,14 @@ pub struct Pool {
 
 /// The job of the open section.
 #[derive(Clone, Copy)]
-struct Job {
-    task: Task<'static>,
+struct TileJob {
+    task: PieceTask<'static>,
     count: usize,
 }
 
 struct Shared {
     gate: AtomicU64,
-    job: UnsafeCell<Job>,
+    job: UnsafeCell<TileJob>,
     next: AtomicUsize,
     sleepers: AtomicUsize,
     stop: AtomicBool,
@@ -65,7 +65,7 @@ impl Pool {
     pub fn new(threads: usize) -> Pool {
         let shared = Arc::new(Shared {
             gate: AtomicU64::new(0),
-            job: UnsafeCell::new(Job {
+            job: UnsafeCell::new(TileJob {
                 task: &|_, _| {},
                 count: 0,
             }),
@@ -101,7 +101,7 @@ impl Pool {
     ///
     /// # Panics
     /// Where a piece panics; remaining pieces may then be skipped.
-    pub fn run(&self, count: usize, task: Task<'_>) {
+    pub fn run(&self, count: usize, task: PieceTask<'_>) {
         let (section, worker) = SECTION.get();
         if section == self.address() {
             return (0..count).for_each(|piece| task(worker, piece));
@@ -113,9 +113,9 @@ impl Pool {
         }
         // SAFETY: the reference is used by this thread and by workers inside the section, and this function returns only after
         // all of them have left.
-        let task = unsafe { std::mem::transmute::<Task<'_>, Task<'static>>(task) };
-        self.open(Job { task, count });
-        self.shared.work(0, Job { task, count });
+        let task = unsafe { std::mem::transmute::<PieceTask<'_>, PieceTask<'static>>(task) };
+        self.open(TileJob { task, count });
+        self.shared.work(0, TileJob { task, count });
         self.shared.close();
         let panic = lock(&self.shared.panic).take();
         if let Some(payload) = panic {
@@ -128,7 +128,7 @@ impl Pool {
         Arc::as_ptr(&self.shared) as usize
     }
 
-    fn open(&self, job: Job) {
+    fn open(&self, job: TileJob) {
         // SAFETY: the caller's lock is held, and the gate is closed and empty, so nobody reads the job.
         unsafe { *self.shared.job.get() = job };
         self.shared.next.store(0, Ordering::Relaxed);
@@ -178,7 +178,7 @@ impl Drop for Section {
 
 impl Shared {
     /// Takes pieces until none is left.
-    fn work(&self, worker: usize, job: Job) {
+    fn work(&self, worker: usize, job: TileJob) {
         let pieces = || {
             loop {
                 let piece = self.next.fetch_add(1, Ordering::Relaxed);

@@ -2,7 +2,7 @@
 
 use crate::executor::Machine;
 pub use crate::remote::StampedRows;
-use crate::resolved::Element;
+use crate::resolved::StoredElement;
 use bnnc_abi::plan::BufferId;
 use bnnc_base::arena::Id;
 use bnnc_base::fault::Fault;
@@ -11,19 +11,19 @@ use bnnc_base::shape::{Dim, Symbol};
 /// A Rust type that is the stored form of an element.
 pub trait Stored: Copy {
     /// Which form.
-    const ELEMENT: Element;
+    const ELEMENT: StoredElement;
 }
 
 impl Stored for f32 {
-    const ELEMENT: Element = Element::F32;
+    const ELEMENT: StoredElement = StoredElement::F32;
 }
 
 impl Stored for f64 {
-    const ELEMENT: Element = Element::F64;
+    const ELEMENT: StoredElement = StoredElement::F64;
 }
 
 impl Stored for i32 {
-    const ELEMENT: Element = Element::Int;
+    const ELEMENT: StoredElement = StoredElement::Int;
 }
 
 /// A port of one machine, found once and used in every run.
@@ -175,13 +175,13 @@ impl Machine {
             return Ok(());
         }
         match other.element(from) {
-            Element::F32 => self.store(
+            StoredElement::F32 => self.store(
                 to,
                 0,
                 other.view::<f32>(name)?.iter().map(|value| f64::from(*value)),
             ),
-            Element::F64 => self.store(to, 0, other.view::<f64>(name)?.iter().copied()),
-            Element::Int => self.store(
+            StoredElement::F64 => self.store(to, 0, other.view::<f64>(name)?.iter().copied()),
+            StoredElement::Int => self.store(
                 to,
                 0,
                 other.view::<i32>(name)?.iter().map(|value| f64::from(*value)),
@@ -196,8 +196,8 @@ impl Machine {
             .map_err(|_| Fault::Bug(format!("{} has no port {name}", self.plan.name)))
     }
 
-    pub(crate) fn element(&self, id: BufferId) -> Element {
-        Element::of(self.plan.buffers[id].storage, self.plan.precision)
+    pub(crate) fn element(&self, id: BufferId) -> StoredElement {
+        StoredElement::of(self.plan.buffers[id].storage, self.plan.precision)
     }
 
     pub(crate) fn stored_as<T: Stored>(&self, name: &str) -> Result<BufferId, Fault> {
@@ -256,9 +256,9 @@ impl Machine {
             // SAFETY: `at` is below the buffer's number of elements of this form, and `self` is borrowed alone.
             unsafe {
                 match element {
-                    Element::F32 => address.cast::<f32>().add(at).write(value as f32),
-                    Element::F64 => address.cast::<f64>().add(at).write(value),
-                    Element::Int => address.cast::<i32>().add(at).write(value as i32),
+                    StoredElement::F32 => address.cast::<f32>().add(at).write(value as f32),
+                    StoredElement::F64 => address.cast::<f64>().add(at).write(value),
+                    StoredElement::Int => address.cast::<i32>().add(at).write(value as i32),
                 }
             }
         }
@@ -272,9 +272,9 @@ impl Machine {
             // SAFETY: `at` is below the buffer's number of elements of this form, and nobody writes while `self` is borrowed.
             *value = unsafe {
                 match element {
-                    Element::F32 => f64::from(address.cast::<f32>().add(at).read()),
-                    Element::F64 => address.cast::<f64>().add(at).read(),
-                    Element::Int => f64::from(address.cast::<i32>().add(at).read()),
+                    StoredElement::F32 => f64::from(address.cast::<f32>().add(at).read()),
+                    StoredElement::F64 => address.cast::<f64>().add(at).read(),
+                    StoredElement::Int => f64::from(address.cast::<i32>().add(at).read()),
                 }
             };
         }

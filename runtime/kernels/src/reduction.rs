@@ -1,6 +1,6 @@
 //! Identities and combinations of reducing outputs.
 
-use crate::resolved::{Element, ReadyReduce};
+use crate::resolved::{ReadyReduce, StoredElement};
 use bnnc_abi::plan::Combine;
 use std::ops::Range;
 
@@ -13,10 +13,10 @@ pub unsafe fn fill(address: *mut u8, reduce: &ReadyReduce) {
     // SAFETY: the caller's promise.
     unsafe {
         match reduce.element {
-            Element::F32 => elements::<f32>(address, 0..reduce.count).fill(identity as f32),
-            Element::F64 => elements::<f64>(address, 0..reduce.count).fill(identity),
+            StoredElement::F32 => elements::<f32>(address, 0..reduce.count).fill(identity as f32),
+            StoredElement::F64 => elements::<f64>(address, 0..reduce.count).fill(identity),
             // The conversion saturates: minus infinity becomes the least integer.
-            Element::Int => elements::<i32>(address, 0..reduce.count).fill(identity as i32),
+            StoredElement::Int => elements::<i32>(address, 0..reduce.count).fill(identity as i32),
         }
     }
 }
@@ -29,17 +29,17 @@ pub unsafe fn combine(into: *mut u8, from: *mut u8, range: Range<usize>, reduce:
     // SAFETY: the caller's promise.
     unsafe {
         match (reduce.element, reduce.combine) {
-            (Element::F32, Combine::Sum) => zip::<f32>(into, from, range, |x, y| x + y),
-            (Element::F64, Combine::Sum) => zip::<f64>(into, from, range, |x, y| x + y),
-            (Element::Int, Combine::Sum) => zip::<i32>(into, from, range, i32::wrapping_add),
+            (StoredElement::F32, Combine::Sum) => zip::<f32>(into, from, range, |x, y| x + y),
+            (StoredElement::F64, Combine::Sum) => zip::<f64>(into, from, range, |x, y| x + y),
+            (StoredElement::Int, Combine::Sum) => zip::<i32>(into, from, range, i32::wrapping_add),
             // NaN wins, as in the scalar operation.
-            (Element::F32, Combine::Max) => {
+            (StoredElement::F32, Combine::Max) => {
                 zip::<f32>(into, from, range, |x, y| if x > y || x.is_nan() { x } else { y })
             }
-            (Element::F64, Combine::Max) => {
+            (StoredElement::F64, Combine::Max) => {
                 zip::<f64>(into, from, range, |x, y| if x > y || x.is_nan() { x } else { y })
             }
-            (Element::Int, Combine::Max) => zip::<i32>(into, from, range, i32::max),
+            (StoredElement::Int, Combine::Max) => zip::<i32>(into, from, range, i32::max),
         }
     }
 }

@@ -2,9 +2,9 @@
 
 use crate::arena::element_bytes;
 use crate::executor::Machine;
-use crate::mirror::{Mirror, Span};
+use crate::mirror::{HostSpan, Mirror};
 use crate::ports::{Port, Stored};
-use crate::resolved::Element;
+use crate::resolved::StoredElement;
 use bnnc_abi::accelerator::Rows;
 use bnnc_abi::plan::BufferId;
 use bnnc_base::arena::Id;
@@ -27,11 +27,11 @@ pub struct StampedRows<'a, T> {
 
 impl Machine {
     /// Some elements of a buffer in the mirror.
-    fn span(&self, id: BufferId, first: usize, count: usize) -> Span {
+    fn span(&self, id: BufferId, first: usize, count: usize) -> HostSpan {
         let start = self.start();
         let bytes = element_bytes(&self.plan, self.plan.buffers[id].storage);
         let from = self.addresses[id.index()] as usize - start as usize + first * bytes;
-        Span {
+        HostSpan {
             start,
             range: from..from + count * bytes,
         }
@@ -77,11 +77,11 @@ impl Machine {
             // SAFETY: the caller checked that the buffer has these elements, and nobody writes while `self` is borrowed.
             unsafe {
                 match element {
-                    Element::F32 => {
+                    StoredElement::F32 => {
                         address.cast::<f32>().add(at).read().to_bits() == (value as f32).to_bits()
                     }
-                    Element::F64 => address.cast::<f64>().add(at).read().to_bits() == value.to_bits(),
-                    Element::Int => address.cast::<i32>().add(at).read() == value as i32,
+                    StoredElement::F64 => address.cast::<f64>().add(at).read().to_bits() == value.to_bits(),
+                    StoredElement::Int => address.cast::<i32>().add(at).read() == value as i32,
                 }
             }
         })

@@ -10,7 +10,7 @@ use bnnc_base::dtype::Precision;
 use bnnc_base::shape::Sizes;
 
 /// The data that resolving needs.
-pub struct Context<'a> {
+pub struct ResolvingContext<'a> {
     /// The plan.
     pub plan: &'a Plan,
     /// The address of each buffer.
@@ -62,7 +62,7 @@ pub struct ReadyReduce {
     /// Which slot.
     pub slot: usize,
     /// The type of its elements.
-    pub element: Element,
+    pub element: StoredElement,
     /// How elements combine.
     pub combine: Combine,
     /// Where a chunk's copy starts within its copies; `None` where chunks share the output.
@@ -73,7 +73,7 @@ pub struct ReadyReduce {
 
 /// The stored form of an element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Element {
+pub enum StoredElement {
     /// `f32`.
     F32,
     /// `f64`.
@@ -82,13 +82,13 @@ pub enum Element {
     Int,
 }
 
-impl Element {
+impl StoredElement {
     /// How the plan stores elements.
-    pub fn of(storage: Storage, precision: Precision) -> Element {
+    pub fn of(storage: Storage, precision: Precision) -> StoredElement {
         match (storage, precision) {
-            (Storage::Int, _) => Element::Int,
-            (Storage::Real, Precision::F32) => Element::F32,
-            (Storage::Real, Precision::F64) => Element::F64,
+            (Storage::Int, _) => StoredElement::Int,
+            (Storage::Real, Precision::F32) => StoredElement::F32,
+            (Storage::Real, Precision::F64) => StoredElement::F64,
         }
     }
 }
@@ -107,8 +107,8 @@ pub struct ReadyCall {
     pub ints: Vec<i64>,
 }
 
-impl Context<'_> {
-    /// The steps with everything but numbers resolved; [`Context::update`] does the rest.
+impl ResolvingContext<'_> {
+    /// The steps with everything but numbers resolved; [`ResolvingContext::update`] does the rest.
     pub fn prepare(&self, steps: &[Step]) -> Vec<Resolved> {
         let address = |id: &bnnc_abi::plan::BufferId| self.addresses[id.index()];
         let one = |step: &Step| match step {
@@ -145,7 +145,7 @@ impl Context<'_> {
         let buffer = &self.plan.buffers[launch.buffers[reduce.slot as usize]];
         ReadyReduce {
             slot: reduce.slot as usize,
-            element: Element::of(buffer.storage, self.plan.precision),
+            element: StoredElement::of(buffer.storage, self.plan.precision),
             combine: reduce.combine,
             copy: reduce.partial.then_some(0),
             count: 0,

@@ -8,7 +8,7 @@
 
 use super::bernstein::Piece;
 use super::cumulant::Summands;
-use super::measure::{Atom, Measure};
+use super::measure::{Measure, PointMass};
 use super::quadrature::{nodes_for_degree, rule};
 use super::twofold::Twofold;
 use std::f64::consts::PI;
@@ -57,7 +57,7 @@ pub fn sum(laws: &[Measure], widths: &[f64]) -> Measure {
         .collect();
     let mut law = lines(&masses, origin + Twofold::from(first * step), step, 1.0 - atom);
     if atom > 0.0 {
-        law.atoms.push(Atom {
+        law.atoms.push(PointMass {
             at: origin,
             mass: atom,
         });

@@ -6,7 +6,7 @@ use super::twofold::Twofold;
 
 /// Mass at one position.
 #[derive(Clone, Copy, Debug)]
-pub struct Atom {
+pub struct PointMass {
     /// Where.
     pub at: Twofold,
     /// How much.
@@ -17,7 +17,7 @@ pub struct Atom {
 #[derive(Clone, Debug, Default)]
 pub struct Measure {
     /// Masses at positions.
-    pub atoms: Vec<Atom>,
+    pub atoms: Vec<PointMass>,
     /// Pieces of the density, by their left ends once [`Measure::sorted`].
     pub pieces: Vec<Piece>,
     /// A bound on the relative error that pieces have beyond rounding, of interpolated ones.
@@ -28,7 +28,7 @@ impl Measure {
     /// All mass at one position.
     pub fn point(at: Twofold) -> Measure {
         Measure {
-            atoms: vec![Atom { at, mass: 1.0 }],
+            atoms: vec![PointMass { at, mass: 1.0 }],
             ..Measure::default()
         }
     }
@@ -36,7 +36,7 @@ impl Measure {
     /// Equal masses at positions, one at least.
     pub fn of_points(positions: &[f64]) -> Measure {
         let mass = 1.0 / positions.len().max(1) as f64;
-        let atom = |at: &f64| Atom {
+        let atom = |at: &f64| PointMass {
             at: Twofold::from(*at),
             mass,
         };
@@ -164,7 +164,7 @@ impl Measure {
         let atoms = self
             .atoms
             .iter()
-            .map(|atom| Atom {
+            .map(|atom| PointMass {
                 at: -atom.at,
                 mass: atom.mass,
             })

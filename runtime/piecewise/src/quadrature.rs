@@ -8,7 +8,7 @@ pub const MOST_NODES: usize = 48;
 
 /// A node of a rule and its weight.
 #[derive(Clone, Copy, Debug)]
-pub struct Node {
+pub struct RuleNode {
     /// In `(0, 1)`.
     pub at: f64,
     /// Positive; the weights of a rule sum to 1.
@@ -16,8 +16,8 @@ pub struct Node {
 }
 
 /// The rule of `count` nodes (clamped to `1..=MOST_NODES`): exact for polynomials of degree `2 count - 1`.
-pub fn rule(count: usize) -> &'static [Node] {
-    static RULES: OnceLock<Vec<Vec<Node>>> = OnceLock::new();
+pub fn rule(count: usize) -> &'static [RuleNode] {
+    static RULES: OnceLock<Vec<Vec<RuleNode>>> = OnceLock::new();
     let rules = RULES.get_or_init(|| (1..=MOST_NODES).map(legendre).collect());
     &rules[count.clamp(1, MOST_NODES) - 1]
 }
@@ -28,7 +28,7 @@ pub fn nodes_for_degree(degree: usize) -> usize {
 }
 
 /// Newton's method on the Legendre polynomial from the usual asymptotic guess.
-fn legendre(count: usize) -> Vec<Node> {
+fn legendre(count: usize) -> Vec<RuleNode> {
     let n = count as f64;
     (0..count)
         .map(|index| {
@@ -38,7 +38,7 @@ fn legendre(count: usize) -> Vec<Node> {
                 x -= value / derivative;
             }
             let slope = legendre_at(count, x).1;
-            Node {
+            RuleNode {
                 at: 0.5 * (1.0 - x),
                 weight: 1.0 / ((1.0 - x * x) * slope * slope),
             }

@@ -2,7 +2,7 @@
 //! at the vertices (Curry and Schoenberg, "On Polya frequency functions IV", 1966, theorem 2).
 
 use super::bernstein::Piece;
-use super::measure::{Atom, Measure};
+use super::measure::{Measure, PointMass};
 use super::twofold::Twofold;
 
 /// Adds the law of a function with these values at the vertices, of this mass, to a measure. Values
@@ -11,7 +11,7 @@ pub fn add(values: &mut [f64], mass: f64, measure: &mut Measure) {
     values.sort_by(f64::total_cmp);
     let (first, last) = (values[0], values[values.len() - 1]);
     if last - first <= 4.0 * f64::EPSILON * first.abs().max(last.abs()) {
-        measure.atoms.push(Atom {
+        measure.atoms.push(PointMass {
             at: Twofold::from(0.5 * (first + last)),
             mass,
         });

@@ -2,7 +2,7 @@
 
 use super::bernstein::{Piece, binomials, interpolate, node};
 use super::cumulant::Mass;
-use super::measure::{Atom, Measure};
+use super::measure::{Measure, PointMass};
 use super::quadrature::{nodes_for_degree, rule};
 use super::twofold::Twofold;
 use super::window::merged;
@@ -45,7 +45,7 @@ impl Segment {
         }
         let part = Piece::new(start, end, piece.restrict(&piece.coefficients, start, end));
         if self.slope == 0.0 {
-            image.atoms.push(Atom {
+            image.atoms.push(PointMass {
                 at: Twofold::from(self.offset),
                 mass: part.mass(),
             });
@@ -75,7 +75,7 @@ impl Measure {
                 .iter()
                 .find(|segment| segment.from <= at && at <= segment.to)
             {
-                image.atoms.push(Atom {
+                image.atoms.push(PointMass {
                     at: segment.image(atom.at),
                     mass: atom.mass,
                 });

@@ -1,6 +1,6 @@
 //! The laws of single ReLU units: mass at 0 and what is left of a spline.
 
-use super::measure::{Atom, Measure};
+use super::measure::{Measure, PointMass};
 use super::shape::Shape;
 use super::transform::Segment;
 use super::twofold::Twofold;
@@ -104,7 +104,7 @@ impl Linear {
         let rest = 1.0 - outside[0].1 - outside[1].1;
         let mass = measure.mass();
         measure = measure.scaled(rest / mass);
-        let atoms = outside.map(|(at, mass)| Atom {
+        let atoms = outside.map(|(at, mass)| PointMass {
             at: Twofold::from(at),
             mass,
         });

@@ -18,7 +18,7 @@ use bnnc_loops::backend;
 use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::kl::{Estimator, Statistics};
 use bnnc_rewrite::methods::divergence::{Divergence, divergence};
-use bnnc_rewrite::methods::train::{Refusal, Settings};
+use bnnc_rewrite::methods::train::{Refusal, TrainingSettings};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -172,7 +172,7 @@ impl Subject<'_> {
             statistics,
             taylor: self.taylor,
         };
-        let settings = Settings {
+        let settings = TrainingSettings {
             kl_draws: draws,
             kl,
             ..settings

@@ -7,14 +7,14 @@ use bnnc_base::dtype::Precision;
 use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_graph::tensor::Tensor;
 use bnnc_rewrite::methods::collapse::{Collapse, collapse};
-use bnnc_rewrite::methods::laplace::choice::Over;
+use bnnc_rewrite::methods::laplace::choice::OverWeights;
 use std::collections::HashMap;
 use std::sync::Arc;
 
 const ROWS: usize = 3;
 const SELECTED: usize = 5;
 
-fn collapsed(text: &str, over: Over<'_>) -> Collapse {
+fn collapsed(text: &str, over: OverWeights<'_>) -> Collapse {
     let width = if text.contains("real[3]") { 3 } else { 2 };
     on_model("collapsed", text, width, |densities, elaborated, context| {
         let (model, posterior) = (&elaborated.model, &elaborated.posterior);
@@ -59,7 +59,7 @@ infer fit = map(Net, rows) { epochs = 1 }
 #[test]
 fn the_last_layer_is_affine() {
     let net = network(4, 1, "tanh", "real", "Normal(f[0], sigma)");
-    let found = collapsed(&net, Over::LastLayer);
+    let found = collapsed(&net, OverWeights::LastLayer);
     assert_eq!(sites(&found), ["last.w", "last.b"]);
     assert_eq!(
         (&found.form, found.likelihood),
@@ -67,7 +67,7 @@ fn the_last_layer_is_affine() {
     );
     assert!(!found.held);
     let classes = network(4, 3, "relu", "index(3)", "Categorical(logits = f)");
-    let found = collapsed(&classes, Over::LastLayer);
+    let found = collapsed(&classes, OverWeights::LastLayer);
     assert_eq!((&found.form, found.outputs), (&Form::Affine, 3));
     assert_eq!(found.likelihood, Likelihood::Categorical);
 }
@@ -75,9 +75,9 @@ fn the_last_layer_is_affine() {
 /// The head of the noise is left alone, and the noise is held where the weights move it.
 #[test]
 fn a_head_for_the_noise() {
-    let found = collapsed(TWO_HEADS, Over::LastLayer);
+    let found = collapsed(TWO_HEADS, OverWeights::LastLayer);
     assert_eq!((sites(&found), found.held), (vec!["mean.w", "mean.b"], false));
-    let found = collapsed(TWO_HEADS, Over::Names(&named("hidden")));
+    let found = collapsed(TWO_HEADS, OverWeights::Names(&named("hidden")));
     assert_eq!((sites(&found), found.held), (vec!["hidden.w", "hidden.b"], true));
     let form = Form::Piecewise { kinks: 4, direct: 4 };
     assert_eq!(found.form, form);
@@ -85,7 +85,7 @@ fn a_head_for_the_noise() {
 
 #[test]
 fn kinks_behind_kinks() {
-    let kinks = |name: &str| match collapsed(DEEP, Over::Names(&named(name))).form {
+    let kinks = |name: &str| match collapsed(DEEP, OverWeights::Names(&named(name))).form {
         Form::Piecewise { kinks, direct } => (kinks, direct),
         other => panic!("{other:?}"),
     };
@@ -95,22 +95,22 @@ fn kinks_behind_kinks() {
 
 #[test]
 fn what_has_no_exact_form() {
-    let reason = |text: &str, over: Over<'_>| match collapsed(text, over).form {
+    let reason = |text: &str, over: OverWeights<'_>| match collapsed(text, over).form {
         Form::Sampled(reason) => reason,
         other => panic!("{other:?}"),
     };
     let tanh = network(4, 1, "tanh", "real", "Normal(f[0], sigma)");
     assert_eq!(
-        reason(&tanh, Over::Names(&named("hidden"))),
+        reason(&tanh, OverWeights::Names(&named("hidden"))),
         "the weights pass through `tanh`"
     );
     assert_eq!(
-        reason(DEEP, Over::All),
+        reason(DEEP, OverWeights::All),
         "the weights are multiplied or divided with each other"
     );
     let heavy = network(4, 1, "relu", "real", "StudentT(4, f[0], sigma)");
     assert_eq!(
-        reason(&heavy, Over::LastLayer),
+        reason(&heavy, OverWeights::LastLayer),
         "an observation that is `StudentT` has no exact integral"
     );
 }
@@ -181,7 +181,7 @@ fn slopes_are_those_of_differences() {
         (DEEP.to_owned(), "first"),
     ];
     for (text, layer) in &cases {
-        let found = collapsed(text, Over::Names(&named(layer)));
+        let found = collapsed(text, OverWeights::Names(&named(layer)));
         let function = found.local.as_ref().unwrap();
         let given = picked(&found);
         let base = results(function, &sizes(), &given);
@@ -214,7 +214,7 @@ fn slopes_are_those_of_differences() {
 /// `moves` shift the weights of each row by itself, and neither noise nor target.
 #[test]
 fn rows_have_moves_of_their_own() {
-    let found = collapsed(TWO_HEADS, Over::Names(&named("hidden")));
+    let found = collapsed(TWO_HEADS, OverWeights::Names(&named("hidden")));
     let function = found.local.as_ref().unwrap();
     let mut given = picked(&found);
     given.insert("moves".to_owned(), Tensor::zeros(vec![ROWS, SELECTED]));

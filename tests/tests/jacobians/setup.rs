@@ -43,7 +43,13 @@ pub fn approximated(name: &str, text: &str, width: usize, wanted: Wanted) -> App
 pub fn tried(name: &str, text: &str, width: usize, wanted: Wanted) -> Result<Approximation, Refusal> {
     on_model(name, text, width, |densities, elaborated, context| {
         let (model, posterior) = (&elaborated.model, &elaborated.posterior);
-        laplace::approximation(densities, model, posterior, (choice::Over::All, wanted), context)
+        laplace::approximation(
+            densities,
+            model,
+            posterior,
+            (choice::OverWeights::All, wanted),
+            context,
+        )
     })
 }
 

@@ -4,12 +4,12 @@ use super::probe::{Probe, module, named};
 use super::scalars::{all, ends, near};
 use bnnc_base::shape::Shape;
 use bnnc_graph::builder::Builder;
-use bnnc_graph::dist::{End, Support, TailKind};
+use bnnc_graph::dist::{DeclaredEnd, Support, TailKind};
 use bnnc_graph::function::Function;
-use bnnc_graph::model::{FamilyParam, Site, SitePosterior, Start};
+use bnnc_graph::model::{FamilyParam, FamilyStart, Site, SitePosterior};
 use bnnc_graph::tensor::Tensor;
 use bnnc_graph::types::Type;
-use bnnc_rewrite::density::Prior;
+use bnnc_rewrite::density::SitePrior;
 use bnnc_rewrite::kl::Placement;
 use bnnc_rewrite::kl::finite::{Finiteness, finiteness};
 use std::f64::consts::LN_10;
@@ -23,7 +23,7 @@ fn number(probe: &Probe<'_>, function: &Function) -> f64 {
 }
 
 /// The declared tail is that of the density, `sign` away from zero or from a finite end.
-fn tail(probe: &Probe<'_>, end: &End, (at, sign): (f64, f64)) -> Result<(), String> {
+fn tail(probe: &Probe<'_>, end: &DeclaredEnd, (at, sign): (f64, f64)) -> Result<(), String> {
     let tail = end.tail.as_ref().ok_or("a tail is not declared")?;
     let numbers: Vec<f64> = tail
         .numbers
@@ -245,7 +245,7 @@ fn divergences_are_finite_where_the_moments_exist() {
                 name: name.clone(),
                 ty: ty.clone(),
                 support: Support::Real,
-                start: Start::Fixed(vec![*value]),
+                start: FamilyStart::Fixed(vec![*value]),
             });
         let posterior = SitePosterior {
             site: "x".into(),
@@ -278,7 +278,7 @@ fn divergences_are_finite_where_the_moments_exist() {
 }
 
 /// A prior whose parameters are numbers.
-fn constant(distribution: bnnc_graph::dist::Instance, values: &[f64]) -> Prior {
+fn constant(distribution: bnnc_graph::dist::Instance, values: &[f64]) -> SitePrior {
     let mut builder = Builder::new("arguments");
     let named = distribution.params.iter().zip(values);
     let results = named
@@ -289,7 +289,7 @@ fn constant(distribution: bnnc_graph::dist::Instance, values: &[f64]) -> Prior {
         (name, value)
     });
     let results = results.collect();
-    Prior {
+    SitePrior {
         site: "x".into(),
         distribution: Arc::new(distribution),
         arguments: builder.finish(results),

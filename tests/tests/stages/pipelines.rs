@@ -4,7 +4,7 @@ use super::{files, folder, load, options, schemas};
 use bnnc_driver::backends;
 use bnnc_driver::infer::{Compilation, Failure};
 use bnnc_driver::options::Options;
-use bnnc_rewrite::pass::Run;
+use bnnc_rewrite::pass::PassRun;
 use bnnc_rewrite::pipelines::{self, Pipeline};
 use std::collections::BTreeSet;
 
@@ -34,7 +34,7 @@ fn ran() -> Vec<(&'static str, Vec<&'static str>)> {
             let mut passes = Vec::new();
             for timing in &compilation.context.timings {
                 let pass = pipelines::lookup(timing.pass).unwrap();
-                if matches!(pass.run, Run::Method) && !passes.contains(&pass.name) {
+                if matches!(pass.run, PassRun::Method) && !passes.contains(&pass.name) {
                     passes.push(pass.name);
                 }
             }
@@ -59,7 +59,7 @@ fn passes_run_in_the_order_of_their_pipeline() {
     let run: BTreeSet<&str> = ran.into_iter().flat_map(|(_, passes)| passes).collect();
     let known = pipelines::ALL
         .iter()
-        .filter(|pass| matches!(pass.run, Run::Method));
+        .filter(|pass| matches!(pass.run, PassRun::Method));
     let never: Vec<&str> = known
         .map(|pass| pass.name)
         .filter(|name| !run.contains(name))

@@ -9,7 +9,7 @@
 
 use bnnc_base::arena::Id;
 use bnnc_loops::analysis::staging::operands;
-use bnnc_loops::ir::{Access, InstOp, Kernel, Output, Size};
+use bnnc_loops::ir::{Access, InstOp, Kernel, KernelOutput, Size};
 
 /// Threads of a block.
 pub const THREADS: i64 = 256;
@@ -80,7 +80,7 @@ pub fn parts(kernel: &Kernel, shared: &[(u32, u32)]) -> Vec<Part> {
     parts
 }
 
-fn kept(kernel: &Kernel, output: &Output) -> Vec<bool> {
+fn kept(kernel: &Kernel, output: &KernelOutput) -> Vec<bool> {
     let axes = output.access.strides.iter().zip(&kernel.dims);
     axes.map(|(stride, dim)| *stride != Size::Fixed(0) || *dim == Size::Fixed(1))
         .collect()

@@ -6,7 +6,7 @@ use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::SourceMap;
 use bnnc_command::terminal::{self, OK};
 use bnnc_driver::codes;
-use bnnc_explore::{answers::Answers, server};
+use bnnc_explore::{answers::ServedAnswers, server};
 use std::net::{Ipv4Addr, TcpListener};
 
 /// Runs the command until it is interrupted.
@@ -19,7 +19,7 @@ pub fn run(arguments: &Explore) -> u8 {
     };
     terminal::say(&format!("http://127.0.0.1:{port}/\n"));
     terminal::complain("Ctrl-C ends it");
-    let answers = Answers::new(terminal::threads(arguments.threads));
+    let answers = ServedAnswers::new(terminal::threads(arguments.threads));
     match server::serve(&listener, answers) {
         Ok(()) => OK,
         Err(error) => refused(port, &error),

@@ -5,7 +5,7 @@ use super::frame::{Elaborated, Elaborator, Frame};
 use super::model::limit;
 use crate::tree::{Expr, Module, OptimiserId};
 use bnnc_base::source::Span;
-use bnnc_graph::model::Optimiser;
+use bnnc_graph::model::ElaboratedOptimiser;
 use bnnc_graph::types::Type;
 use std::sync::Arc;
 
@@ -13,7 +13,12 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// An argument or a start that is no constant.
-pub fn elaborate(module: &Module, id: OptimiserId, args: &[Expr], span: Span) -> Elaborated<Optimiser> {
+pub fn elaborate(
+    module: &Module,
+    id: OptimiserId,
+    args: &[Expr],
+    span: Span,
+) -> Elaborated<ElaboratedOptimiser> {
     let item = &module.optimisers[id];
     let constant = |expr: &Expr| {
         crate::constant::constant(module, expr)
@@ -66,7 +71,7 @@ pub fn elaborate(module: &Module, id: OptimiserId, args: &[Expr], span: Span) ->
     let value = elaborator.real(&datum, span)?;
     results.insert(0, ("step".into(), value));
     let update = Arc::new(elaborator.builder.finish(results));
-    Ok(Optimiser {
+    Ok(ElaboratedOptimiser {
         name: item.name.to_string(),
         states,
         rate: start_rate,

@@ -16,7 +16,7 @@ use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_base::shape::Shape;
 use bnnc_base::source::Span;
 use bnnc_graph::dist::{self, Instance, Measure, Support};
-use bnnc_graph::model::{FamilyParam, Model, Posterior, Site, SitePosterior, Start};
+use bnnc_graph::model::{FamilyParam, FamilyStart, Model, Posterior, Site, SitePosterior};
 use bnnc_graph::types::Type;
 use std::sync::Arc;
 
@@ -341,10 +341,12 @@ impl<'a> Line<'a> {
     }
 
     /// Where a parameter starts, for the elements of one site.
-    fn start(&self, name: &str, support: Support, shape: &Shape, site: &Site) -> Elaborated<Start> {
+    fn start(&self, name: &str, support: Support, shape: &Shape, site: &Site) -> Elaborated<FamilyStart> {
         let own = self.value_of(site).shape;
         Ok(match self.given(name) {
-            Some(StartValue::Value(expr)) => Start::Optimise(Init::Constant(number(self.module, expr)?)),
+            Some(StartValue::Value(expr)) => {
+                FamilyStart::Optimise(Init::Constant(number(self.module, expr)?))
+            }
             Some(StartValue::Fixed(expr)) => {
                 let value = number(self.module, expr)?;
                 if self.item().measure == Measure::Point && site.support.is_of_vectors() {
@@ -354,12 +356,12 @@ impl<'a> Line<'a> {
                     );
                     return Err(limit(expr.span, text));
                 }
-                Start::Fixed(vec![value; elements(shape)])
+                FamilyStart::Fixed(vec![value; elements(shape)])
             }
-            Some(StartValue::Draw(expr)) => Start::Optimise(random(self.module, expr)?),
-            None if self.is_bounded() && support == POSITIVE => Start::Optimise(Init::Constant(1.0)),
-            None if self.is_square(name) => Start::Optimise(Init::Constant(0.0)),
-            None => Start::Optimise(default_start(support, shape, &own)),
+            Some(StartValue::Draw(expr)) => FamilyStart::Optimise(random(self.module, expr)?),
+            None if self.is_bounded() && support == POSITIVE => FamilyStart::Optimise(Init::Constant(1.0)),
+            None if self.is_square(name) => FamilyStart::Optimise(Init::Constant(0.0)),
+            None => FamilyStart::Optimise(default_start(support, shape, &own)),
         })
     }
 
@@ -488,7 +490,7 @@ fn from(
         None => path.to_owned(),
     };
     for param in &mut posterior.params {
-        param.start = Start::From(module.infers[infer].name.clone(), source.as_str().into());
+        param.start = FamilyStart::From(module.infers[infer].name.clone(), source.as_str().into());
     }
     Ok(posterior)
 }

@@ -16,7 +16,7 @@ pub const BLOCK: i64 = 256;
 
 /// One loop over a block, and the calls after it.
 #[derive(Default)]
-pub struct Stage {
+pub struct BlockStage {
     /// What the loop computes, in order.
     pub body: Vec<InstId>,
     /// What it stores to scratch afterwards.
@@ -86,7 +86,7 @@ pub fn closure(kernel: &Kernel, depth: &[usize], roots: &[InstId]) -> Vec<bool> 
 pub fn needs(
     kernel: &Kernel,
     (depth, live): (&[usize], &[bool]),
-    stages: &[Stage],
+    stages: &[BlockStage],
     stage: usize,
 ) -> Vec<bool> {
     let mut roots = stages[stage].body.clone();
@@ -105,7 +105,7 @@ pub fn needs(
 }
 
 /// See Note \[Stages\]. Times count loops and calls alternately: loop `s` is `2 s`, the calls after it `2 s + 1`.
-pub struct Staging<'a> {
+pub struct BlockStaging<'a> {
     kernel: &'a Kernel,
     precision: Precision,
     varies: Vec<bool>,
@@ -119,7 +119,7 @@ pub struct Staging<'a> {
     last: usize,
 }
 
-impl<'a> Staging<'a> {
+impl<'a> BlockStaging<'a> {
     /// Plans a kernel, given the depth of each instruction, whether an output needs it, and whether it is a call of a
     /// runtime primitive.
     pub fn of(
@@ -127,7 +127,7 @@ impl<'a> Staging<'a> {
         (depth, live): (&[usize], &[bool]),
         precision: Precision,
         is_called: impl Fn(&Inst) -> bool,
-    ) -> Staging<'a> {
+    ) -> BlockStaging<'a> {
         let count = kernel.body.len();
         let varies: Vec<bool> = (0..count)
             .map(|at| live[at] && depth[at] == kernel.dims.len())
@@ -141,7 +141,7 @@ impl<'a> Staging<'a> {
         let called = kernel.body.ids().map(called).collect();
         let (late, repeated) = (vec![usize::MAX; count], vec![Vec::new(); count]);
         let held = vec![None; count];
-        let mut staging = Staging {
+        let mut staging = BlockStaging {
             kernel,
             precision,
             varies,
@@ -269,8 +269,8 @@ impl<'a> Staging<'a> {
     }
 
     /// The stages, the scratch slot of each value that has one, and the number of slots.
-    pub fn finish(self) -> (Vec<Stage>, Vec<Option<usize>>, usize) {
-        let mut stages: Vec<Stage> = (0..=self.last).map(|_| Stage::default()).collect();
+    pub fn finish(self) -> (Vec<BlockStage>, Vec<Option<usize>>, usize) {
+        let mut stages: Vec<BlockStage> = (0..=self.last).map(|_| BlockStage::default()).collect();
         for id in self.kernel.body.ids() {
             let at = id.index();
             let stage = self.late[at];

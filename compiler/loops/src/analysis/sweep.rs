@@ -1,7 +1,7 @@
 //! Which kernels sum functions of noise over draws, with the axes in the order that suits them.
 
 use super::staging::row_length;
-use crate::ir::{InstOp, Kernel, Output, Size};
+use crate::ir::{InstOp, Kernel, KernelOutput, Size};
 use bnnc_abi::plan::{Combine, Storage};
 
 /// The kernel with draws before elements where it is swept, and the axis of which launches give a part.
@@ -29,7 +29,7 @@ pub fn is_swept(kernel: &Kernel) -> bool {
 }
 
 /// Whether an output is a sum over the last axis but one that scratch memory can hold.
-fn is_sum(kernel: &Kernel, output: &Output) -> bool {
+fn is_sum(kernel: &Kernel, output: &KernelOutput) -> bool {
     let still = matches!(
         output.access.strides.as_slice(),
         [.., Size::Fixed(0), Size::Fixed(0 | 1)]

@@ -5,7 +5,7 @@ use bnnc_abi::symbols::NoiseKind;
 use bnnc_base::arena::Arena;
 use bnnc_base::dtype::{DType, Precision};
 use bnnc_base::shape::Shape;
-use bnnc_loops::ir::{Access, Dynamic, Inst, InstId, InstOp, Kernel, Output, Program, Size};
+use bnnc_loops::ir::{Access, Dynamic, Inst, InstId, InstOp, Kernel, KernelOutput, Program, Size};
 use bnnc_math::scalar::Scalar;
 
 /// A small generator of random numbers (SplitMix64).
@@ -383,7 +383,7 @@ impl Maker {
             });
         }
         let offset = self.size(offset);
-        self.kernel.outputs.push(Output {
+        self.kernel.outputs.push(KernelOutput {
             access: Access {
                 slot,
                 offset,

@@ -5,7 +5,7 @@
 //! elements for every draw of a divergence, which must not be stored, is made over the merged axes instead.
 
 use super::Import;
-use crate::polynomial::Polynomial;
+use crate::polynomial::SizePolynomial;
 use crate::tensor::{Coordinate, Kind, TensorId};
 use bnnc_base::shape::{Dim, Symbol};
 use std::collections::HashMap;
@@ -128,9 +128,9 @@ fn merge(inner: &[Dim], dims: &[Dim]) -> Option<Merge> {
     let mut into = Vec::new();
     let mut axis = 0;
     for (at, dim) in dims.iter().enumerate().filter(|(_, dim)| **dim != one) {
-        let mut product = Polynomial::fixed(1);
-        while product != Polynomial::of(*dim) {
-            product = product.times(&Polynomial::of(*inner.get(axis)?));
+        let mut product = SizePolynomial::fixed(1);
+        while product != SizePolynomial::of(*dim) {
+            product = product.times(&SizePolynomial::of(*inner.get(axis)?));
             into.push(at);
             axis += 1;
         }
@@ -160,12 +160,12 @@ impl Merge {
     }
 
     /// The stride along each axis, where these walk through the merged axes as one.
-    fn strides(&self, dims: &[Dim], strides: &[Polynomial]) -> Option<Vec<Polynomial>> {
+    fn strides(&self, dims: &[Dim], strides: &[SizePolynomial]) -> Option<Vec<SizePolynomial>> {
         let along = |into: usize| {
             let members: Vec<usize> = self.members(dims, into).collect();
             let as_one = members
                 .windows(2)
-                .all(|pair| strides[pair[0]] == strides[pair[1]].times(&Polynomial::of(dims[pair[1]])));
+                .all(|pair| strides[pair[0]] == strides[pair[1]].times(&SizePolynomial::of(dims[pair[1]])));
             let stride = members.last().map(|last| strides[*last].clone());
             as_one.then(|| stride.unwrap_or_default())
         };
@@ -174,7 +174,7 @@ impl Merge {
 
     /// A coordinate over the axes; its computed position is not looked at.
     fn coordinate(&self, dims: &[Dim], coordinate: &Coordinate) -> Option<Coordinate> {
-        let mut strides = vec![Polynomial::default(); dims.len()];
+        let mut strides = vec![SizePolynomial::default(); dims.len()];
         for (axis, stride) in &coordinate.terms {
             strides[*axis] = strides[*axis].plus(stride);
         }

@@ -1,7 +1,7 @@
 //! Ops that move elements: index maps where possible, else parts of an assembled tensor.
 
 use super::{Import, Site};
-use crate::polynomial::{Polynomial, row_major};
+use crate::polynomial::{SizePolynomial, row_major};
 use crate::tensor::{Coordinate, Kind, Part, TensorId};
 use bnnc_abi::plan::Combine;
 use bnnc_base::shape::Dim;
@@ -14,7 +14,7 @@ impl Import<'_> {
         let mut parts = Vec::new();
         for arg in &site.args {
             let mut to: Vec<Coordinate> = (0..site.ty.rank()).map(Coordinate::axis).collect();
-            to[axis].offset = Polynomial::fixed(start);
+            to[axis].offset = SizePolynomial::fixed(start);
             parts.push(Part {
                 value: *arg,
                 to,
@@ -138,8 +138,8 @@ impl Import<'_> {
 /// Positions `start, start + stride, ..` along an axis.
 pub(super) fn strided(axis: usize, start: i64, stride: i64) -> Coordinate {
     Coordinate {
-        offset: Polynomial::fixed(start),
-        terms: vec![(axis, Polynomial::fixed(stride))],
+        offset: SizePolynomial::fixed(start),
+        terms: vec![(axis, SizePolynomial::fixed(stride))],
         dynamic: None,
     }
 }
@@ -155,9 +155,9 @@ fn split(inner: &[Dim], outer: &[Dim]) -> Option<Vec<Coordinate>> {
             continue;
         }
         let start = next;
-        let mut product = Polynomial::fixed(1);
-        while product != Polynomial::of(*dim) {
-            product = product.times(&Polynomial::of(*outer.get(next)?));
+        let mut product = SizePolynomial::fixed(1);
+        while product != SizePolynomial::of(*dim) {
+            product = product.times(&SizePolynomial::of(*outer.get(next)?));
             next += 1;
         }
         let strides = row_major(&outer[start..next]);

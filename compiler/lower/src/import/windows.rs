@@ -6,7 +6,7 @@
 //! of the result is made by one kernel in one order, however that is split between threads.
 
 use super::{Import, Site, movement};
-use crate::polynomial::Polynomial;
+use crate::polynomial::SizePolynomial;
 use crate::tensor::{Coordinate, Kind, Part, TensorId};
 use bnnc_abi::plan::Combine;
 use bnnc_base::shape::{Dim, Shape};
@@ -64,10 +64,10 @@ impl Import<'_> {
         for (axis, window) in windows.iter().enumerate().skip(first).take(count) {
             let size = window.fixed().unwrap_or(1) as i64;
             at.push(Coordinate {
-                offset: Polynomial::fixed(size - 1),
+                offset: SizePolynomial::fixed(size - 1),
                 terms: vec![
-                    (axis + count, Polynomial::fixed(1)),
-                    (axis, Polynomial::fixed(-1)),
+                    (axis + count, SizePolynomial::fixed(1)),
+                    (axis, SizePolynomial::fixed(-1)),
                 ],
                 dynamic: None,
             });
@@ -84,7 +84,7 @@ impl Import<'_> {
             to,
             combine: None,
         };
-        if Polynomial::product(&self.dims(arg)) == Polynomial::product(ty.dims()) {
+        if SizePolynomial::product(&self.dims(arg)) == SizePolynomial::product(ty.dims()) {
             let parts = vec![part(arg, to)];
             return self.push(
                 Kind::Assembled {
@@ -107,8 +107,8 @@ fn window(first: usize, strides: &[i64]) -> impl Iterator<Item = Coordinate> {
     let count = strides.len();
     strides.iter().enumerate().map(move |(at, stride)| Coordinate {
         terms: vec![
-            (first + at, Polynomial::fixed(1)),
-            (first + count + at, Polynomial::fixed(*stride)),
+            (first + at, SizePolynomial::fixed(1)),
+            (first + count + at, SizePolynomial::fixed(*stride)),
         ],
         ..Coordinate::default()
     })

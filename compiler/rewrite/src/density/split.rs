@@ -2,7 +2,7 @@
 
 mod output;
 
-use super::{Densities, Prior, dependences, is_random};
+use super::{Densities, SitePrior, dependences, is_random};
 use crate::nodes::{self, Scope};
 use crate::rule;
 use crate::unroll;
@@ -169,7 +169,7 @@ impl Split {
         builder
     }
 
-    fn priors(&self, model: &Model) -> Vec<Prior> {
+    fn priors(&self, model: &Model) -> Vec<SitePrior> {
         let sites: HashSet<&str> = model.sites.iter().map(|site| &*site.name).collect();
         let of = |prior: &Random| {
             let results = prior.named_params(&prior.name);
@@ -178,7 +178,7 @@ impl Split {
                 .params
                 .iter()
                 .filter_map(|param| arguments.param_name(*param));
-            Prior {
+            SitePrior {
                 members: Vec::new(),
                 site: prior.name.clone(),
                 distribution: prior.distribution.clone(),

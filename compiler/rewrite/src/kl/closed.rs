@@ -2,21 +2,21 @@
 
 use super::algebra::{Algebra, Form, Monomial, Term};
 use super::expand::interpret;
-use crate::density::Prior;
+use crate::density::SitePrior;
 use crate::nodes;
 use crate::simplify::simplify;
 use crate::unroll::expand_maps;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::dist::{Instance, Support};
 use bnnc_graph::function::{Function, NodeKind, Value};
-use bnnc_graph::model::{FamilyParam, SitePosterior, Start};
+use bnnc_graph::model::{FamilyParam, FamilyStart, SitePosterior};
 use bnnc_graph::op::Interval;
 use bnnc_graph::ops;
 
 /// A divergence without draws.
 #[derive(Clone, Debug)]
 pub struct Closed {
-    /// `(parameters of the family.., parameters of Prior::arguments..) -> kl`.
+    /// `(parameters of the family.., parameters of SitePrior::arguments..) -> kl`.
     pub function: Function,
     /// Why there is one.
     pub because: String,
@@ -36,11 +36,11 @@ pub fn bounds(support: Support) -> Interval {
 /// A parameter of a family that is held at one number is that number.
 pub fn held_at(param: &FamilyParam) -> Option<f64> {
     match &param.start {
-        Start::Fixed(values) => {
+        FamilyStart::Fixed(values) => {
             let first = *values.first()?;
             values.iter().all(|value| *value == first).then_some(first)
         }
-        Start::Optimise(_) | Start::From(..) => None,
+        FamilyStart::Optimise(_) | FamilyStart::From(..) => None,
     }
 }
 
@@ -55,8 +55,8 @@ pub fn log_density(distribution: &Instance) -> Function {
     prepared(elements.unwrap_or(&distribution.log_density))
 }
 
-/// `(parameters of Prior::arguments.., x) -> log density`: numbers among the parameters of the prior are folded in.
-pub fn log_prior(prior: &Prior) -> Function {
+/// `(parameters of SitePrior::arguments.., x) -> log density`: numbers among the parameters of the prior are folded in.
+pub fn log_prior(prior: &SitePrior) -> Function {
     let mut builder = Builder::new("log_prior");
     let free = nodes::params_of(&mut builder, &prior.arguments);
     let mut args = builder.inline(&prior.arguments, &free);
@@ -72,11 +72,11 @@ const SITE: &str = "value of the site";
 ///
 /// The value is taken as its mean and what is left around it, where that is enough: `E[(w - m)^2]` is then `(E[w] - m)^2 + Var[w]`,
 /// which does not cancel. Other powers are means of the value itself.
-pub fn closed(posterior: &SitePosterior, prior: &Prior) -> Result<Closed, String> {
+pub fn closed(posterior: &SitePosterior, prior: &SitePrior) -> Result<Closed, String> {
     attempt(posterior, prior, true).or_else(|_| attempt(posterior, prior, false))
 }
 
-fn attempt(posterior: &SitePosterior, prior: &Prior, is_centred: bool) -> Result<Closed, String> {
+fn attempt(posterior: &SitePosterior, prior: &SitePrior, is_centred: bool) -> Result<Closed, String> {
     let family = &*posterior.family;
     let Some(entropy) = &family.entropy else {
         return Err(format!("`{}` states no entropy", family.name));

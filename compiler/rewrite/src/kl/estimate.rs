@@ -4,7 +4,7 @@ use super::algebra::{Algebra, Form, Monomial, Term};
 use super::closed::{held_at, prepared};
 use super::expand::interpret;
 use crate::constrain;
-use crate::density::{Prior, prefix_noise};
+use crate::density::{SitePrior, prefix_noise};
 use crate::nodes::{self, Scope};
 use bnnc_graph::builder::Builder;
 use bnnc_graph::dist::Support;
@@ -14,7 +14,7 @@ use bnnc_graph::types::Type;
 
 /// A mean of noise times a function of parameters.
 #[derive(Clone, Debug)]
-pub struct Product {
+pub struct NoiseProduct {
     /// It does not vary with the draw.
     pub coefficient: Value,
     /// What is averaged over draws, as powers of atoms.
@@ -29,7 +29,7 @@ pub struct Estimate {
     /// What does not vary, as a scalar.
     pub fixed: Option<Value>,
     /// The sum over elements of each product belongs to the divergence.
-    pub products: Vec<Product>,
+    pub products: Vec<NoiseProduct>,
     /// Whether signs or choices were detached.
     pub detached: bool,
 }
@@ -49,7 +49,7 @@ pub fn estimate(algebra: &mut Algebra<'_>, form: &Form) -> Result<Estimate, Stri
             return Err(format!("`{}`", what.map_or("a parameter", |op| op.name)));
         } else {
             let noise = algebra.monomial_value(&term.monomial);
-            estimate.products.push(Product {
+            estimate.products.push(NoiseProduct {
                 coefficient: term.coefficient,
                 monomial: term.monomial.clone(),
                 noise,
@@ -144,7 +144,12 @@ fn bijection(support: Support, ty: &Type) -> Option<Function> {
 }
 
 /// The log density of the prior at a draw as a scalar form.
-pub fn log_prior(algebra: &mut Algebra<'_>, prior: &Prior, drawn: &DrawnForm, arguments: &[Form]) -> Form {
+pub fn log_prior(
+    algebra: &mut Algebra<'_>,
+    prior: &SitePrior,
+    drawn: &DrawnForm,
+    arguments: &[Form],
+) -> Form {
     log_prior_by(algebra, &super::closed::log_prior(prior), drawn, arguments)
 }
 
@@ -160,11 +165,11 @@ fn log_prior_by(
 }
 
 /// `log q - log p` at a draw as a form, without the entropy where the family states one. `arguments` are the parameters of the
-/// prior's own parameters (`Prior::arguments`), as forms.
+/// prior's own parameters (`SitePrior::arguments`), as forms.
 pub fn integrand(
     algebra: &mut Algebra<'_>,
     posterior: &SitePosterior,
-    prior: &Prior,
+    prior: &SitePrior,
     drawn: &DrawnForm,
     arguments: &[Form],
 ) -> Form {
@@ -177,7 +182,7 @@ pub fn integrand(
     )
 }
 
-/// As [`integrand`] with any `(parameters of Prior::arguments.., x) -> log density` for the prior.
+/// As [`integrand`] with any `(parameters of SitePrior::arguments.., x) -> log density` for the prior.
 pub fn integrand_with(
     algebra: &mut Algebra<'_>,
     posterior: &SitePosterior,

@@ -13,7 +13,7 @@ mod ends;
 
 use super::Placement;
 use super::start;
-use crate::density::Prior;
+use crate::density::SitePrior;
 use crate::nodes;
 use crate::report;
 use crate::rule::remove_dead;
@@ -24,7 +24,7 @@ use bnnc_graph::analysis::dataflow::needed_by;
 use bnnc_graph::dist::Support;
 use bnnc_graph::eval::evaluate;
 use bnnc_graph::function::Function;
-use bnnc_graph::model::{FamilyParam, Site, SitePosterior, Start};
+use bnnc_graph::model::{FamilyParam, FamilyStart, Site, SitePosterior};
 use bnnc_graph::tensor::Tensor;
 use ends::{Known, Part};
 use std::collections::HashSet;
@@ -59,7 +59,7 @@ pub fn check(
     site: &Site,
     posterior: &SitePosterior,
     placement: Placement,
-    prior: &Prior,
+    prior: &SitePrior,
 ) -> Result<Option<String>, Box<Diagnostic>> {
     let why = match finiteness(site, posterior, placement, prior) {
         Finiteness::Finite => return Ok(None),
@@ -76,7 +76,12 @@ pub fn check(
 }
 
 /// Returns whether the divergence of a site is finite.
-pub fn finiteness(site: &Site, posterior: &SitePosterior, placement: Placement, prior: &Prior) -> Finiteness {
+pub fn finiteness(
+    site: &Site,
+    posterior: &SitePosterior,
+    placement: Placement,
+    prior: &SitePrior,
+) -> Finiteness {
     let family = &posterior.family;
     let starts: Vec<Option<Known>> = posterior.params.iter().map(started).collect();
     let q = ends::elements(family, &starts);
@@ -100,7 +105,7 @@ fn against(
     family: &str,
     q: &[Vec<Part>],
     (support, placement): (Support, Placement),
-    prior: &Prior,
+    prior: &SitePrior,
 ) -> Finiteness {
     let distribution = &prior.distribution;
     let arguments: Vec<Option<Known>> = (0..prior.arguments.results.len())
@@ -147,7 +152,7 @@ fn against(
 fn started(param: &FamilyParam) -> Option<Known> {
     let sizes = param.ty.shape.resolve(&Sizes::default());
     match &param.start {
-        Start::Optimise(Init::Values(values)) | Start::Fixed(values)
+        FamilyStart::Optimise(Init::Values(values)) | FamilyStart::Fixed(values)
             if values.len() > 1 && values.len() == sizes.iter().product::<usize>() =>
         {
             Some(Known::Elements(Tensor::new(sizes, values.clone())))

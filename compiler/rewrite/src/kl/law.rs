@@ -7,7 +7,7 @@
 //! such as (log, value) have no law that is easier to draw than the sums themselves.
 
 use super::algebra::Monomial;
-use super::estimate::Product;
+use super::estimate::NoiseProduct;
 use bnnc_abi::symbols::NoiseKind;
 use bnnc_base::shape::Shape;
 use bnnc_graph::analysis::dataflow::needed_by;
@@ -33,7 +33,7 @@ enum Variate {
 
 /// A mean of noise with a known law: of the power `power` of a variate of the stream `site`.
 #[derive(Clone, Debug)]
-pub struct Law {
+pub struct NoiseMean {
     variate: Variate,
     power: f64,
     site: Arc<str>,
@@ -44,8 +44,8 @@ pub struct Law {
 
 /// The laws of the means of `products`, where they are known. `others` are values that are averaged with gradients: noise that
 /// reaches them has to be drawn.
-pub fn laws(builder: &Builder, products: &[Product], others: &[Value]) -> Vec<Option<Law>> {
-    let found: Vec<Option<(Value, Law)>> = products
+pub fn laws(builder: &Builder, products: &[NoiseProduct], others: &[Value]) -> Vec<Option<NoiseMean>> {
+    let found: Vec<Option<(Value, NoiseMean)>> = products
         .iter()
         .map(|product| law(builder, &product.monomial))
         .collect();
@@ -77,7 +77,7 @@ pub fn laws(builder: &Builder, products: &[Product], others: &[Value]) -> Vec<Op
         .flatten()
         .filter(|(stream, law)| uses[stream] > 1 && law.variate != Variate::Normal);
     taken.extend(alone.map(|(stream, _)| *stream));
-    let whole = |(stream, law): &(Value, Law)| {
+    let whole = |(stream, law): &(Value, NoiseMean)| {
         let mut law = law.clone();
         law.joint = uses[stream] > 1;
         (!taken.contains(stream)).then_some(law)
@@ -86,7 +86,7 @@ pub fn laws(builder: &Builder, products: &[Product], others: &[Value]) -> Vec<Op
 }
 
 /// The law of the mean of one monomial, with the noise node that it is made from.
-fn law(builder: &Builder, monomial: &Monomial) -> Option<(Value, Law)> {
+fn law(builder: &Builder, monomial: &Monomial) -> Option<(Value, NoiseMean)> {
     let [(atom, power)] = monomial.0[..] else {
         return None;
     };
@@ -105,7 +105,7 @@ fn law(builder: &Builder, monomial: &Monomial) -> Option<(Value, Law)> {
         ops::gamma_noise::site(attrs)
     };
     is_known.then(|| {
-        let law = Law {
+        let law = NoiseMean {
             variate,
             power,
             site: site.clone(),
@@ -154,7 +154,7 @@ fn is_kind(attrs: &[Attr], kind: NoiseKind) -> bool {
     NoiseKind::from_name(ops::noise::kind(attrs)) == Some(kind)
 }
 
-impl Law {
+impl NoiseMean {
     /// One mean over `draws` draws, at a step.
     pub fn mean(&self, builder: &mut Builder, draws: usize, step: Value) -> Value {
         let count = draws as f64;

@@ -7,7 +7,7 @@ use bnnc_base::shape::{Shape, Sizes};
 use bnnc_graph::builder::Builder;
 use bnnc_graph::eval::evaluate;
 use bnnc_graph::function::{Function, Value};
-use bnnc_graph::model::{FamilyParam, SitePosterior, Start};
+use bnnc_graph::model::{FamilyParam, FamilyStart, SitePosterior};
 use bnnc_graph::ops;
 use bnnc_graph::tensor::Tensor;
 use bnnc_graph::types::Type;
@@ -16,11 +16,11 @@ use std::sync::Arc;
 /// Where a parameter starts, or its typical start.
 pub(super) fn start(param: &FamilyParam) -> Option<f64> {
     match &param.start {
-        Start::Optimise(Init::Constant(value)) => Some(*value),
-        Start::Optimise(Init::Uniform(lo, hi)) => Some(0.5 * (lo + hi)),
-        Start::Optimise(Init::Normal(mean, _)) => Some(*mean),
-        Start::Optimise(Init::Values(values)) | Start::Fixed(values) => values.first().copied(),
-        Start::From(..) => None,
+        FamilyStart::Optimise(Init::Constant(value)) => Some(*value),
+        FamilyStart::Optimise(Init::Uniform(lo, hi)) => Some(0.5 * (lo + hi)),
+        FamilyStart::Optimise(Init::Normal(mean, _)) => Some(*mean),
+        FamilyStart::Optimise(Init::Values(values)) | FamilyStart::Fixed(values) => values.first().copied(),
+        FamilyStart::From(..) => None,
     }
 }
 

@@ -233,7 +233,7 @@ fn composed(builder: &mut Builder, op: Op, operands: &[Jet], order: usize) -> Op
 
 /// A series that stands for a log density.
 #[derive(Clone, Debug)]
-pub struct Series {
+pub struct DensitySeries {
     /// `(parameters.., x) -> polynomial`, per element.
     pub polynomial: Function,
     /// Around which value.
@@ -247,7 +247,7 @@ const LOOKED_AT: usize = 24;
 
 /// The Taylor polynomial of `log_density(parameters.., x)` of degree `order` around `centre`. Where the log density has
 /// parameters that are not numbers its radius is not known, and infinite here.
-pub fn series(log_density: &Function, centre: f64, order: usize) -> Option<Series> {
+pub fn series(log_density: &Function, centre: f64, order: usize) -> Option<DensitySeries> {
     let known = coefficients(log_density, centre, order)?;
     let mut builder = Builder::new("series");
     let params = nodes::params_of(&mut builder, log_density);
@@ -267,7 +267,7 @@ pub fn series(log_density: &Function, centre: f64, order: usize) -> Option<Serie
     } else {
         f64::INFINITY
     };
-    Some(Series {
+    Some(DensitySeries {
         polynomial: builder.finish(vec![("series".into(), sum)]),
         centre,
         radius,

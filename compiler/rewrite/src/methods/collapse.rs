@@ -7,16 +7,16 @@ mod local;
 mod maxima;
 pub(crate) mod pieces;
 
-use super::laplace::choice::{self, Over};
-use super::laplace::outputs::Parts;
+use super::laplace::choice::{self, OverWeights};
+use super::laplace::outputs::LaplaceParts;
 use super::laplace::{elements, known, state, weights};
-use super::plan::{self, Plan};
+use super::plan::{self, SitePlan};
 use super::train::Refusal;
 use super::{sample, states};
 use crate::density::{Densities, dependences};
 use crate::nodes;
 use crate::pass::Context;
-use crate::pipeline::Functions;
+use crate::pipeline::StageFunctions;
 use crate::{kl, pipeline, pipelines, rule};
 use bnnc_abi::collapsed::Form;
 use bnnc_abi::laplace::{Likelihood, Weights};
@@ -62,7 +62,7 @@ struct Observed<'a> {
     normal: Option<(Arc<str>, &'a Input)>,
 }
 
-impl Functions for Result<Found, String> {
+impl StageFunctions for Result<Found, String> {
     fn functions(&self) -> Vec<&Function> {
         self.iter().map(|found| &found.all).collect()
     }
@@ -76,17 +76,17 @@ pub fn collapse(
     densities: &Densities,
     model: &Model,
     posterior: &Posterior,
-    over: Over<'_>,
+    over: OverWeights<'_>,
     context: &mut Context,
 ) -> Result<Collapse, Refusal> {
     let plans = plan::plans(densities, model, posterior, kl::Options::default(), context)?;
-    let all = Parts::new(densities, model, &plans)?;
+    let all = LaplaceParts::new(densities, model, &plans)?;
     let moved: Vec<Arc<str>> = states::optimised(&plans)
         .into_iter()
         .map(|(name, _)| name)
         .collect();
     let (predict, sites) = sample::at_draws(densities, model, &plans, &moved, context)?;
-    let sampled = |weights: &[&Plan<'_>], outputs: usize, reason: String| Collapse {
+    let sampled = |weights: &[&SitePlan<'_>], outputs: usize, reason: String| Collapse {
         weights: weights.iter().map(|plan| self::weights(plan)).collect(),
         outputs,
         likelihood: Likelihood::Other,
@@ -120,7 +120,7 @@ pub fn collapse(
             direct: found.direct,
         },
     };
-    let parts = Parts {
+    let parts = LaplaceParts {
         weights: chosen,
         ..parts
     };
@@ -148,7 +148,7 @@ pub fn collapse(
 }
 
 /// The observation of a model that has one with a known location, or why there is none.
-fn observed<'a>(all: &Parts<'a>) -> Result<Observed<'a>, String> {
+fn observed<'a>(all: &LaplaceParts<'a>) -> Result<Observed<'a>, String> {
     let [observation] = &all.densities.observations[..] else {
         return Err("there are several observations".to_owned());
     };
@@ -203,17 +203,17 @@ fn location(arguments: &Function, name: &str, size: usize) -> Function {
 
 /// The parts of a model with the location alone for outputs, and the weights that move it. The last layer is that of weights which move nothing
 /// else, where there are any: a network with a head for its noise has two last layers.
-fn located<'a>(all: &Parts<'a>, observed: &Observed<'_>, over: Over<'_>) -> Parts<'a> {
+fn located<'a>(all: &LaplaceParts<'a>, observed: &Observed<'_>, over: OverWeights<'_>) -> LaplaceParts<'a> {
     let moving = dependences(&observed.location, "outputs");
-    let moves = |plan: &&&Plan<'_>| moving.iter().any(|name| **name == *state(plan));
-    let movers: Vec<&Plan<'_>> = all.weights.iter().filter(moves).copied().collect();
-    let alone = |plan: &&&Plan<'_>| !moves_scale(all, observed, plan);
-    let alone: Vec<&Plan<'_>> = movers.iter().filter(alone).copied().collect();
+    let moves = |plan: &&&SitePlan<'_>| moving.iter().any(|name| **name == *state(plan));
+    let movers: Vec<&SitePlan<'_>> = all.weights.iter().filter(moves).copied().collect();
+    let alone = |plan: &&&SitePlan<'_>| !moves_scale(all, observed, plan);
+    let alone: Vec<&SitePlan<'_>> = movers.iter().filter(alone).copied().collect();
     let weights = match over {
-        Over::LastLayer if !alone.is_empty() => alone,
-        Over::LastLayer | Over::All | Over::Names(_) => movers,
+        OverWeights::LastLayer if !alone.is_empty() => alone,
+        OverWeights::LastLayer | OverWeights::All | OverWeights::Names(_) => movers,
     };
-    Parts {
+    LaplaceParts {
         densities: all.densities,
         model: all.model,
         plans: all.plans,
@@ -226,7 +226,7 @@ fn located<'a>(all: &Parts<'a>, observed: &Observed<'_>, over: Over<'_>) -> Part
 }
 
 /// Whether a site moves the scale of a Normal.
-fn moves_scale(all: &Parts<'_>, observed: &Observed<'_>, plan: &Plan<'_>) -> bool {
+fn moves_scale(all: &LaplaceParts<'_>, observed: &Observed<'_>, plan: &SitePlan<'_>) -> bool {
     observed.normal.as_ref().is_some_and(|(scale, _)| {
         let moving = dependences(&all.arguments, scale);
         moving.iter().any(|name| **name == *state(plan))
@@ -234,7 +234,7 @@ fn moves_scale(all: &Parts<'_>, observed: &Observed<'_>, plan: &Plan<'_>) -> boo
 }
 
 /// The elements of the sites that may be collapsed.
-fn columns(parts: &Parts<'_>) -> Vec<(String, usize)> {
+fn columns(parts: &LaplaceParts<'_>) -> Vec<(String, usize)> {
     let weights = parts.weights.iter();
     weights.map(|plan| (state(plan), elements(plan))).collect()
 }

@@ -1,18 +1,20 @@
 //! `divergence`: the KL from the posterior to the priors, alone or as a term of the loss.
 
-use super::plan::{self, Plan};
+use super::plan::{self, SitePlan};
 use super::states;
-use super::train::{Refusal, Settings, Task, bind_scalars, bind_shared, gradient_nodes};
+use super::train::{Refusal, Task, TrainingSettings, bind_scalars, bind_shared, gradient_nodes};
 use crate::density::Densities;
 use crate::differentiate::differentiate;
 use crate::kl::algebra::{Algebra, Form};
-use crate::kl::estimate::{self, DrawnForm, Estimate, Product};
-use crate::kl::law::{self, Law};
-use crate::kl::taylor::{self, Series};
-use crate::kl::{Approximation, Choice, Estimator, Placement, Separation, Statistics, Way, closed, start};
+use crate::kl::estimate::{self, DrawnForm, Estimate, NoiseProduct};
+use crate::kl::law::{self, NoiseMean};
+use crate::kl::taylor::{self, DensitySeries};
+use crate::kl::{
+    Estimator, KlChoice, NeedsDraws, Placement, Separation, Statistics, TaylorApproximation, closed, start,
+};
 use crate::nodes::Scope;
 use crate::pass::Context;
-use crate::pipeline::Functions;
+use crate::pipeline::StageFunctions;
 use crate::rule::Firing;
 use crate::simplify::simplify;
 use crate::{pipeline, pipelines, report};
@@ -28,13 +30,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// The divergence of a posterior, ready to be lowered. Where means of noise are drawn by their law the number of draws,
-/// `Settings::kl_draws`, is part of the functions, so the symbolic size must be the same.
+/// `TrainingSettings::kl_draws`, is part of the functions, so the symbolic size must be the same.
 #[derive(Clone, Debug)]
 pub struct Divergence {
     /// `(states.., shared inputs.., step: int) -> kl` before it is lowered, for people.
     pub density: Function,
     /// `(states.., shared inputs.., step: int) -> kl`. Draws lie along `Symbol::KlDraws`, or along `Symbol::Draws` where
-    /// `Settings::kl_draws` is 0.
+    /// `TrainingSettings::kl_draws` is 0.
     pub value: Function,
     /// The same parameters; results `kl`, then the gradient in each state that moves, under its name.
     pub gradient: Function,
@@ -54,7 +56,7 @@ pub fn divergence(
     densities: &Densities,
     model: &Model,
     posterior: &Posterior,
-    settings: Settings<'_>,
+    settings: TrainingSettings<'_>,
     context: &mut Context,
 ) -> Result<Divergence, Refusal> {
     let plans = plan::plans(densities, model, posterior, settings.kl, context)?;
@@ -82,7 +84,7 @@ pub fn divergence(
 }
 
 /// Hands on the warnings, and the choices to whoever watches the rewrites.
-fn announce(plans: &[Plan<'_>], per_draw: &PerDraw, context: &mut Context) {
+fn announce(plans: &[SitePlan<'_>], per_draw: &PerDraw, context: &mut Context) {
     context.warnings.extend(per_draw.warnings.iter().cloned());
     let Some(trace) = &mut context.trace else {
         return;
@@ -97,7 +99,7 @@ fn announce(plans: &[Plan<'_>], per_draw: &PerDraw, context: &mut Context) {
     }));
 }
 
-impl Functions for PerDraw {
+impl StageFunctions for PerDraw {
     fn functions(&self) -> Vec<&Function> {
         vec![&self.function]
     }
@@ -239,7 +241,7 @@ impl Task<'_> {
         };
         let all_examples = algebra.builder.int(0);
         let coordinates = [scope.get("draw"), all_examples, scope.get("step")];
-        let of = |(plan, params): (&Plan<'_>, &Vec<Value>)| {
+        let of = |(plan, params): (&SitePlan<'_>, &Vec<Value>)| {
             let path = format!("{prefix}{}", plan.site.name);
             let carried = (plan.placement == Placement::Carried).then_some(plan.site.support);
             estimate::draw(algebra, plan.posterior, params, coordinates, (&path, carried))
@@ -251,22 +253,22 @@ impl Task<'_> {
     fn add_site(&self, algebra: &mut Algebra<'_>, scope: &Scope, parts: &mut Parts, site: &SiteDraw<'_>) {
         let plan = site.plan;
         let choice = match &plan.way {
-            Way::Closed(closed) => {
+            NeedsDraws::Closed(closed) => {
                 if plan.prior.depends_on.is_some() {
                     let kl = plan.closed_divergence(algebra.builder, scope, closed);
                     estimate::add_to(algebra.builder, &mut parts.direct, kl);
                 }
                 let given = plan.prior.depends_on.as_ref();
                 let given = given.map_or_else(String::new, |other| format!(", given each draw of `{other}`"));
-                Choice::Exact(format!("{}{given}", closed.because))
+                KlChoice::Exact(format!("{}{given}", closed.because))
             }
-            Way::Point => {
+            NeedsDraws::Point => {
                 let log_prior = estimate::log_prior(algebra, plan.prior, site.drawn, site.arguments);
                 let term = algebra.builder.neg(log_prior.value);
                 estimate::add_to(algebra.builder, &mut parts.direct, term);
-                Choice::Point
+                KlChoice::Point
             }
-            Way::Draws(because) => self.sampled(algebra, parts, site, because),
+            NeedsDraws::Draws(because) => self.sampled(algebra, parts, site, because),
         };
         parts.choices.push(choice);
         let before = parts.products_of.last().map_or(0, |products| products.end);
@@ -281,7 +283,7 @@ impl Task<'_> {
         parts: &mut Parts,
         site: &SiteDraw<'_>,
         because: &str,
-    ) -> Choice {
+    ) -> KlChoice {
         let plan = site.plan;
         algebra.detached = site.drawn.detached;
         let form = estimate::integrand(algebra, plan.posterior, plan.prior, site.drawn, site.arguments);
@@ -306,7 +308,7 @@ impl Task<'_> {
             }
         };
         estimate::add_to(algebra.builder, &mut parts.direct, form.value);
-        Choice::Direct(why)
+        KlChoice::Direct(why)
     }
 
     /// The same with a Taylor polynomial in place of the log density of the prior, if that was asked for and separates.
@@ -356,9 +358,9 @@ impl Task<'_> {
         for (choice, products) in parts.choices.iter_mut().zip(&parts.products_of) {
             let by_law = laws[products.clone()].iter().all(Option::is_some);
             match choice {
-                Choice::Separated(separation) => separation.by_law = by_law,
-                Choice::Series(approximation) => approximation.separation.by_law = by_law,
-                Choice::Exact(_) | Choice::Direct(_) | Choice::Point => {}
+                KlChoice::Separated(separation) => separation.by_law = by_law,
+                KlChoice::Series(approximation) => approximation.separation.by_law = by_law,
+                KlChoice::Exact(_) | KlChoice::Direct(_) | KlChoice::Point => {}
             }
         }
         let mut results: Vec<(Arc<str>, Value)> = Vec::new();
@@ -413,16 +415,16 @@ pub(super) struct PerDraw {
     /// `(states.., shared.., draw, step) -> fixed, direct, coefficient/i, noise/i`, as far as there are such.
     function: Function,
     /// One per product: the law of the mean of its noise, if that is drawn by it.
-    laws: Vec<Option<Law>>,
+    laws: Vec<Option<NoiseMean>>,
     /// One per plan.
-    pub(super) choices: Vec<Choice>,
+    pub(super) choices: Vec<KlChoice>,
     /// What the user should know.
     pub(super) warnings: Vec<Diagnostic>,
 }
 
 /// One site at one draw.
 struct SiteDraw<'a> {
-    plan: &'a Plan<'a>,
+    plan: &'a SitePlan<'a>,
     drawn: &'a DrawnForm,
     /// Of `Prior::arguments`.
     arguments: &'a [Form],
@@ -433,8 +435,8 @@ struct SiteDraw<'a> {
 struct Parts {
     fixed: Option<Value>,
     direct: Option<Value>,
-    products: Vec<Product>,
-    choices: Vec<Choice>,
+    products: Vec<NoiseProduct>,
+    choices: Vec<KlChoice>,
     /// The products of each choice.
     products_of: Vec<Range<usize>>,
     warnings: Vec<Diagnostic>,
@@ -443,7 +445,7 @@ struct Parts {
 /// A series that separates.
 struct Found {
     order: usize,
-    series: Series,
+    series: DensitySeries,
     warning: Option<Diagnostic>,
 }
 
@@ -454,10 +456,10 @@ impl Parts {
         estimate: Estimate,
         found: &Found,
         because: &str,
-    ) -> Choice {
+    ) -> KlChoice {
         self.warnings.extend(found.warning.clone());
         match self.add(algebra, estimate, because) {
-            Choice::Separated(separation) => Choice::Series(Approximation {
+            KlChoice::Separated(separation) => KlChoice::Series(TaylorApproximation {
                 order: found.order,
                 centre: found.series.centre,
                 radius: found.series.radius,
@@ -468,16 +470,16 @@ impl Parts {
     }
 
     /// Adds what separates.
-    fn add(&mut self, algebra: &mut Algebra<'_>, estimate: Estimate, because: &str) -> Choice {
+    fn add(&mut self, algebra: &mut Algebra<'_>, estimate: Estimate, because: &str) -> KlChoice {
         if let Some(fixed) = estimate.fixed {
             estimate::add_to(algebra.builder, &mut self.fixed, fixed);
         }
         let means = estimate.products.len();
         self.products.extend(estimate.products);
         if means == 0 {
-            return Choice::Exact("no part of the log density varies with the draw".to_owned());
+            return KlChoice::Exact("no part of the log density varies with the draw".to_owned());
         }
-        Choice::Separated(Separation {
+        KlChoice::Separated(Separation {
             means,
             detached: estimate.detached,
             because: because.to_owned(),

@@ -9,7 +9,7 @@ use super::train::Refusal;
 use crate::density::{Densities, coordinates};
 use crate::nodes;
 use crate::pass::Context;
-use crate::pipeline::Functions;
+use crate::pipeline::StageFunctions;
 use crate::{pipeline, pipelines, report};
 use bnnc_abi::symbols::NoiseKind;
 use bnnc_base::diagnostic::Diagnostic;
@@ -17,7 +17,7 @@ use bnnc_graph::analysis::dataflow;
 use bnnc_graph::attr::Attr;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, NodeKind, Value};
-use bnnc_graph::map::Images;
+use bnnc_graph::map::NodeImages;
 use bnnc_graph::model::Model;
 use bnnc_graph::op::OpDef;
 use bnnc_graph::ops;
@@ -42,7 +42,7 @@ pub struct Dropped {
     pub sites: BTreeSet<Arc<str>>,
 }
 
-impl Functions for Dropped {
+impl StageFunctions for Dropped {
     fn functions(&self) -> Vec<&Function> {
         self.densities.functions()
     }
@@ -266,7 +266,7 @@ impl<'a> Masker<'a> {
     }
 
     /// The operand of a product with its source under the mask of the layer.
-    fn dropped(&mut self, copies: &Images<Value>, product: &Product, operand: Value) -> Value {
+    fn dropped(&mut self, copies: &NodeImages<Value>, product: &Product, operand: Value) -> Value {
         let layer = product.sites.first().map_or("", |site| layer(site)).to_owned();
         let source = product.source;
         let key = (layer.clone(), source);
@@ -288,7 +288,7 @@ impl<'a> Masker<'a> {
     }
 
     /// The operand again, made of `masked` in place of `source`.
-    fn moved(&mut self, copies: &Images<Value>, operand: Value, source: Value, masked: Value) -> Value {
+    fn moved(&mut self, copies: &NodeImages<Value>, operand: Value, source: Value, masked: Value) -> Value {
         if operand == source {
             return masked;
         }

@@ -7,7 +7,7 @@
 use crate::batch::expansion_of;
 use crate::nodes;
 use crate::pass::Context;
-use crate::pipeline::Functions;
+use crate::pipeline::StageFunctions;
 use crate::pipelines;
 use crate::rule::{Firing, remove_dead};
 use bnnc_abi::symbols::{NOISE_WEIGHT, weight};
@@ -17,7 +17,7 @@ use bnnc_graph::analysis::dataflow::{dependents, needed_by};
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, NodeKind, Value};
 use bnnc_graph::labels::Labels;
-use bnnc_graph::map::Images;
+use bnnc_graph::map::NodeImages;
 use bnnc_graph::op::{KernelKind, Lower};
 use bnnc_graph::ops;
 use bnnc_graph::types::Type;
@@ -42,7 +42,7 @@ pub struct Hoisted {
     pub rest: Function,
 }
 
-impl Functions for Hoisted {
+impl StageFunctions for Hoisted {
     fn functions(&self) -> Vec<&Function> {
         vec![&self.prepare, &self.rest]
     }
@@ -285,7 +285,7 @@ fn copy(
     function: &Function,
     is_needed: impl Fn(Value) -> bool,
     replaced: &[Value],
-) -> Images<Option<Value>> {
+) -> NodeImages<Option<Value>> {
     let params: Vec<Option<Value>> = (function.params.iter())
         .map(|param| is_needed(*param).then(|| builder.param_like(function, *param)))
         .collect();

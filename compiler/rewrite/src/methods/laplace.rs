@@ -18,7 +18,7 @@ mod prior;
 mod products;
 mod turned;
 
-use super::plan::{self, Plan, state_name, state_type};
+use super::plan::{self, SitePlan, state_name, state_type};
 use super::sample;
 use super::train::Refusal;
 use crate::density::Densities;
@@ -30,9 +30,9 @@ use bnnc_graph::dist::Support;
 use bnnc_graph::function::Function;
 use bnnc_graph::model::{Model, Posterior};
 use bnnc_graph::types::Type;
-use choice::Over;
-use likelihood::Flat;
-use outputs::Parts;
+use choice::OverWeights;
+use likelihood::ZeroDerivative;
+use outputs::LaplaceParts;
 use std::sync::Arc;
 
 /// The axis of rows.
@@ -62,7 +62,7 @@ pub struct Wanted {
 
 /// Programs that keep no whole Jacobian: of a subnetwork, which is chosen among all weights, and of a diagonal precision of those that are approximated.
 #[derive(Clone, Debug)]
-pub struct Smaller {
+pub struct SmallerPrograms {
     /// All that move `f`.
     pub weights: Vec<Weights>,
     /// Jacobians of selected weights.
@@ -99,7 +99,7 @@ pub struct Approximation {
     /// What is known of the likelihood.
     pub likelihood: Likelihood,
     /// The arguments of the observed distributions (`0/loc`: of the first, its `loc`) in which a derivative of the log likelihood is zero.
-    pub flat: Vec<(Arc<str>, Flat)>,
+    pub flat: Vec<(Arc<str>, ZeroDerivative)>,
     /// Whether the elements of the weights are independent under the prior.
     pub independent: bool,
     /// The blocks of `factors`.
@@ -135,7 +135,7 @@ pub struct Approximation {
     /// The sites at draws of the weights.
     pub sites: Function,
     /// What less memory would run.
-    pub smaller: Option<Smaller>,
+    pub smaller: Option<SmallerPrograms>,
 }
 
 /// The functions of approximating the posterior of `model`, whose sites are points in `posterior`: moved by an optimiser or fixed.
@@ -146,16 +146,16 @@ pub fn approximation(
     densities: &Densities,
     model: &Model,
     posterior: &Posterior,
-    (over, wanted): (Over<'_>, Wanted),
+    (over, wanted): (OverWeights<'_>, Wanted),
     context: &mut Context,
 ) -> Result<Approximation, Refusal> {
     let plans = plan::plans(densities, model, posterior, kl::Options::default(), context)?;
-    let all = Parts::new(densities, model, &plans)?;
+    let all = LaplaceParts::new(densities, model, &plans)?;
     let parameters = all.weights.iter().map(|plan| elements(plan)).sum();
     let chosen = choice::chosen(&all, over)?;
     let flat = likelihood::flat(&all, context)?;
     let noise = likelihood::noise(&all);
-    let parts = Parts {
+    let parts = LaplaceParts {
         weights: chosen,
         ..all.clone()
     };
@@ -227,26 +227,26 @@ pub fn log_prior(
     densities: &Densities,
     model: &Model,
     posterior: &Posterior,
-    over: Over<'_>,
+    over: OverWeights<'_>,
     context: &mut Context,
 ) -> Result<Function, Refusal> {
     let plans = plan::plans(densities, model, posterior, kl::Options::default(), context)?;
-    let all = Parts::new(densities, model, &plans)?;
+    let all = LaplaceParts::new(densities, model, &plans)?;
     let weights = choice::chosen(&all, over)?;
-    Ok(prior::log_prior(&Parts { weights, ..all }))
+    Ok(prior::log_prior(&LaplaceParts { weights, ..all }))
 }
 
 /// The same with the gradient of no row in memory, of all weights and of those that are approximated.
 fn smaller(
     densities: &Densities,
-    (all, chosen): (&Parts<'_>, &Parts<'_>),
+    (all, chosen): (&LaplaceParts<'_>, &LaplaceParts<'_>),
     wanted: Wanted,
     context: &mut Context,
-) -> Result<Smaller, Refusal> {
+) -> Result<SmallerPrograms, Refusal> {
     let drawn: Vec<Arc<str>> = all.weights.iter().map(|plan| state(plan).into()).collect();
     let (predict, sites) = sample::at_draws(densities, all.model, all.plans, &drawn, context)?;
     let mut lowered = |function: Derived<'_>| lowered(function, context);
-    Ok(Smaller {
+    Ok(SmallerPrograms {
         weights: all.weights.iter().map(|plan| weights(plan)).collect(),
         selected: lowered(&|| columns::selected(all))?,
         squares: lowered(&|| columns::squares(all))?,
@@ -261,22 +261,22 @@ fn smaller(
 }
 
 /// The state that holds the position of a site.
-pub(super) fn state(plan: &Plan<'_>) -> String {
+pub(super) fn state(plan: &SitePlan<'_>) -> String {
     let param = plan.posterior.params.first();
     param.map(|param| state_name(plan, param)).unwrap_or_default()
 }
 
 /// The type of that state.
-pub(super) fn position_type(plan: &Plan<'_>) -> Type {
+pub(super) fn position_type(plan: &SitePlan<'_>) -> Type {
     let param = plan.posterior.params.first();
     param.map_or_else(Type::scalar, |param| state_type(plan, param))
 }
 
-pub(super) fn elements(plan: &Plan<'_>) -> usize {
+pub(super) fn elements(plan: &SitePlan<'_>) -> usize {
     position_type(plan).shape.count(&Sizes::default())
 }
 
-pub(super) fn weights(plan: &Plan<'_>) -> Weights {
+pub(super) fn weights(plan: &SitePlan<'_>) -> Weights {
     Weights {
         state: state(plan),
         site: plan.site.name.to_string(),

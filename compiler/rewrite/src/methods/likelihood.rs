@@ -7,18 +7,18 @@ pub mod per_example;
 pub mod symmetry;
 mod usage;
 
-use super::plan::Plan;
+use super::plan::SitePlan;
 use super::train::{Refusal, Task, bind_data, is_of_row};
 use crate::batch::batch;
 use crate::density::{Densities, prefix_noise};
 use crate::nodes::{self, Scope};
 use crate::pass::Context;
-use crate::pipeline::Functions;
+use crate::pipeline::StageFunctions;
 use crate::{pipeline, pipelines};
 use bnnc_base::shape::{Dim, Symbol};
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, Value};
-use choice::{Layers, Way};
+use choice::{Expectation, Layers};
 use std::sync::Arc;
 
 /// The log likelihood of one row, with the treatment of each site.
@@ -28,12 +28,12 @@ pub(super) struct Likelihood {
     /// `draw`, `example` and `step` number the noise.
     row: Function,
     /// One per plan.
-    ways: Vec<Way>,
+    ways: Vec<Expectation>,
     /// One sentence per plan.
     pub(super) sentences: Vec<String>,
 }
 
-impl Functions for Likelihood {
+impl StageFunctions for Likelihood {
     fn functions(&self) -> Vec<&Function> {
         vec![&self.row]
     }
@@ -45,7 +45,7 @@ impl Functions for Likelihood {
 /// Names without layers, and layers that cannot be treated as asked.
 pub(super) fn likelihood(
     densities: &Densities,
-    plans: &[Plan<'_>],
+    plans: &[SitePlan<'_>],
     layers: Layers<'_>,
     context: &mut Context,
 ) -> Result<Likelihood, Refusal> {
@@ -57,20 +57,23 @@ pub(super) fn likelihood(
         pipelines::BEFORE_DERIVATIVE,
         context,
     )?;
-    let of = |wanted: &[Way]| -> Vec<(Arc<str>, Way)> {
+    let of = |wanted: &[Expectation]| -> Vec<(Arc<str>, Expectation)> {
         let all = plans.iter().zip(&ways);
         let found = all.filter(|(_, way)| wanted.contains(way));
         found.map(|(plan, way)| (plan.site.name.clone(), *way)).collect()
     };
     let mut sentences = vec!["shared draw".to_owned(); plans.len()];
-    let noisy = of(&[Way::Local, Way::Flipout]);
+    let noisy = of(&[Expectation::Local, Expectation::Flipout]);
     let mut row = row;
     if !noisy.is_empty() {
         let rewritten = per_example::rewrite(&row, &noisy)?;
         row = pipeline::run(&rewritten.row, pipelines::BEFORE_DERIVATIVE, context)?;
         note(plans, &mut sentences, rewritten.sentences);
     }
-    let integrated: Vec<Arc<str>> = of(&[Way::Integrated]).into_iter().map(|(name, _)| name).collect();
+    let integrated: Vec<Arc<str>> = of(&[Expectation::Integrated])
+        .into_iter()
+        .map(|(name, _)| name)
+        .collect();
     if !integrated.is_empty() {
         let rewritten = integrate::rewrite(&row, &integrated, layers.series)?;
         row = pipeline::run(&rewritten.row, pipelines::BEFORE_DERIVATIVE, context)?;
@@ -79,7 +82,7 @@ pub(super) fn likelihood(
     Ok(Likelihood { row, ways, sentences })
 }
 
-fn note(plans: &[Plan<'_>], sentences: &mut [String], found: Vec<(Arc<str>, String)>) {
+fn note(plans: &[SitePlan<'_>], sentences: &mut [String], found: Vec<(Arc<str>, String)>) {
     for (name, sentence) in found {
         let at = plans.iter().position(|plan| plan.site.name == name);
         if let Some(slot) = at.and_then(|at| sentences.get_mut(at)) {
@@ -114,9 +117,20 @@ impl Task<'_> {
 }
 
 /// Binds a draw of a site, or what its draws are made of.
-fn bind_site(builder: &mut Builder, scope: &mut Scope, plan: &Plan<'_>, way: Way, coordinates: [Value; 3]) {
+fn bind_site(
+    builder: &mut Builder,
+    scope: &mut Scope,
+    plan: &SitePlan<'_>,
+    way: Expectation,
+    coordinates: [Value; 3],
+) {
     let site = &plan.site.name;
-    let sampler = plan.posterior.family.draw.as_ref().filter(|_| way != Way::Shared);
+    let sampler = plan
+        .posterior
+        .family
+        .draw
+        .as_ref()
+        .filter(|_| way != Expectation::Shared);
     let Some(sampler) = sampler else {
         let drawn = plan.draw(builder, scope, coordinates, "");
         scope.set(site, drawn.value);
@@ -132,8 +146,10 @@ fn bind_site(builder: &mut Builder, scope: &mut Scope, plan: &Plan<'_>, way: Way
         unreachable!("the choice of `{site}` looked at its sampler")
     };
     let spread = match way {
-        Way::Flipout => parts.odd,
-        Way::Local | Way::Shared | Way::Integrated => parts.deviation.unwrap_or(parts.odd),
+        Expectation::Flipout => parts.odd,
+        Expectation::Local | Expectation::Shared | Expectation::Integrated => {
+            parts.deviation.unwrap_or(parts.odd)
+        }
     };
     let centre = parts.even.unwrap_or_else(|| builder.zeros_like(spread));
     scope.set(&per_example::centre(site), centre);

@@ -6,7 +6,7 @@
 //! prior at `loc + scale z` times `|scale|`, whatever the prior is, so nothing but the usefulness of the position relies on
 //! what is read here; and no family is named.
 
-use crate::density::Prior;
+use crate::density::SitePrior;
 use crate::nodes::Scope;
 use crate::report;
 use crate::unroll::expand_maps;
@@ -23,7 +23,7 @@ use bnnc_graph::ops;
 
 /// The value `loc + scale z` of a site and its log-Jacobian, the sum over elements of `log |scale|`; `None` where the prior has no
 /// such form. `z` has the type of the site; `scope` holds the values of the sites before and the shared inputs.
-pub fn value(builder: &mut Builder, prior: &Prior, scope: &Scope, z: Value) -> Option<(Value, Value)> {
+pub fn value(builder: &mut Builder, prior: &SitePrior, scope: &Scope, z: Value) -> Option<(Value, Value)> {
     let named = scope.call(builder, &prior.arguments);
     let arguments: Vec<Value> = named.into_iter().map(|(_, value)| value).collect();
     let Affine { loc, scale } = affine(builder, &prior.distribution, &arguments).ok()?;
@@ -45,7 +45,7 @@ fn log_size(builder: &mut Builder, scale: Value) -> Value {
 }
 
 /// Why a site cannot be sampled as its noise, if it cannot. A site that does not move keeps its value.
-pub fn refusal(site: &Site, prior: &Prior, moves: bool) -> Option<Diagnostic> {
+pub fn refusal(site: &Site, prior: &SitePrior, moves: bool) -> Option<Diagnostic> {
     let why = match (moves, site.support) {
         (false, _) => Why::Fixed,
         (true, Support::Real) => why_not(&prior.distribution)?,

@@ -1,9 +1,9 @@
 //! How each site of a model is approximated: where its draws come from and how its divergence is computed.
 
 use crate::constrain::{self, Scale};
-use crate::density::{Densities, Prior, dependences, prefix_noise};
+use crate::density::{Densities, SitePrior, dependences, prefix_noise};
 use crate::kl::closed::Closed;
-use crate::kl::{self, Placement, Way};
+use crate::kl::{self, NeedsDraws, Placement};
 use crate::nodes::{self, Scope};
 use crate::pass::Context;
 use crate::{pipelines, report};
@@ -17,22 +17,22 @@ use std::sync::Arc;
 
 /// How one site is approximated.
 #[derive(Clone, Debug)]
-pub struct Plan<'a> {
+pub struct SitePlan<'a> {
     /// The site.
     pub site: &'a Site,
     /// Its approximation.
     pub posterior: &'a SitePosterior,
     /// Its prior.
-    pub prior: &'a Prior,
+    pub prior: &'a SitePrior,
     /// Whether draws are carried onto the support.
     pub placement: Placement,
     /// Whether the divergence needs draws.
-    pub way: Way,
+    pub way: NeedsDraws,
     /// Why the divergence is not known to be finite, where it is not.
     pub doubt: Option<String>,
 }
 
-impl Plan<'_> {
+impl SitePlan<'_> {
     /// A warning where the divergence is not known to be finite.
     pub fn warning(&self) -> Option<Diagnostic> {
         let why = self.doubt.as_ref()?;
@@ -61,7 +61,7 @@ pub fn plans<'a>(
     posterior: &'a Posterior,
     options: kl::Options,
     context: &Context,
-) -> Result<Vec<Plan<'a>>, Vec<Diagnostic>> {
+) -> Result<Vec<SitePlan<'a>>, Vec<Diagnostic>> {
     let declined = context.declines(&pipelines::EXACT_KL);
     let sampled = declined || options.estimator != kl::Estimator::Best;
     let mut found = Vec::new();
@@ -80,7 +80,7 @@ fn plan<'a>(
     site: &'a Site,
     posterior: &'a Posterior,
     sampled: bool,
-) -> Result<Plan<'a>, Box<Diagnostic>> {
+) -> Result<SitePlan<'a>, Box<Diagnostic>> {
     let approximation = posterior
         .sites
         .iter()
@@ -106,20 +106,20 @@ fn plan<'a>(
         false => kl::finite::check(site, posterior, placement, prior)?,
     };
     let way = if kl::is_point(posterior) {
-        Way::Point
+        NeedsDraws::Point
     } else if sampled {
-        Way::Draws("draws were asked for".to_owned())
+        NeedsDraws::Draws("draws were asked for".to_owned())
     } else {
-        kl::exact(posterior, placement, prior).map_or_else(Way::Draws, Way::Closed)
+        kl::exact(posterior, placement, prior).map_or_else(NeedsDraws::Draws, NeedsDraws::Closed)
     };
-    if matches!(way, Way::Draws(_)) && !has_density(posterior) {
+    if matches!(way, NeedsDraws::Draws(_)) && !has_density(posterior) {
         let message = format!(
             "expected a family with an entropy or a density for `{}`, but `{}` states neither",
             site.name, posterior.family.name
         );
         return Err(Box::new(report::error(&report::NO_DENSITY, message)));
     }
-    Ok(Plan {
+    Ok(SitePlan {
         site,
         posterior,
         prior,
@@ -146,7 +146,7 @@ fn has_density(posterior: &SitePosterior) -> bool {
 }
 
 /// How the state of a parameter stands for it. The only parameter of a point is the value of the site itself.
-pub fn scale_of(plan: &Plan<'_>, param: &FamilyParam) -> Scale {
+pub fn scale_of(plan: &SitePlan<'_>, param: &FamilyParam) -> Scale {
     match (kl::is_point(plan.posterior), param.support) {
         (true, Support::Real) => Scale::Site(plan.site.support),
         (true, support) => Scale::Site(support),
@@ -155,7 +155,7 @@ pub fn scale_of(plan: &Plan<'_>, param: &FamilyParam) -> Scale {
 }
 
 /// The name of the state that holds a parameter: `hidden.w/scale`.
-pub fn state_name(plan: &Plan<'_>, param: &FamilyParam) -> String {
+pub fn state_name(plan: &SitePlan<'_>, param: &FamilyParam) -> String {
     match param.name.contains('/') {
         // What a member of a group has of a parameter is named by the member.
         true => param.name.to_string(),
@@ -164,12 +164,12 @@ pub fn state_name(plan: &Plan<'_>, param: &FamilyParam) -> String {
 }
 
 /// The type of the state that holds a parameter.
-pub fn state_type(plan: &Plan<'_>, param: &FamilyParam) -> Type {
+pub fn state_type(plan: &SitePlan<'_>, param: &FamilyParam) -> Type {
     unconstrained(scale_of(plan, param).support(), &param.ty)
 }
 
 /// Adds one parameter per state of the plans and binds it by name.
-pub fn bind_states(builder: &mut Builder, plans: &[Plan<'_>], scope: &mut Scope) {
+pub fn bind_states(builder: &mut Builder, plans: &[SitePlan<'_>], scope: &mut Scope) {
     for plan in plans {
         for param in &plan.posterior.params {
             let name = state_name(plan, param);
@@ -179,7 +179,7 @@ pub fn bind_states(builder: &mut Builder, plans: &[Plan<'_>], scope: &mut Scope)
     }
 }
 
-impl Plan<'_> {
+impl SitePlan<'_> {
     /// The parameters of the family on their declared scale.
     pub fn family_params(&self, builder: &mut Builder, scope: &Scope) -> Vec<Value> {
         let params = self.posterior.params.iter();
@@ -224,16 +224,16 @@ impl Plan<'_> {
     /// The part of the divergence that needs no draw, if there is one. `scope` holds the states and shared inputs.
     pub fn fixed_divergence(&self, builder: &mut Builder, scope: &Scope) -> Option<Value> {
         match &self.way {
-            Way::Closed(closed) if self.prior.depends_on.is_none() => {
+            NeedsDraws::Closed(closed) if self.prior.depends_on.is_none() => {
                 Some(self.closed_divergence(builder, scope, closed))
             }
-            Way::Draws(_) => {
+            NeedsDraws::Draws(_) => {
                 let entropy = self.posterior.family.entropy.as_ref()?;
                 let params = self.family_params(builder, scope);
                 let entropy = builder.inline(entropy, &params)[0];
                 Some(builder.neg(entropy))
             }
-            Way::Closed(_) | Way::Point => None,
+            NeedsDraws::Closed(_) | NeedsDraws::Point => None,
         }
     }
 

@@ -1,6 +1,6 @@
 //! The values that a prior makes plausible: what a posterior is compared with.
 
-use crate::density::Prior;
+use crate::density::SitePrior;
 use bnnc_abi::manifest::PriorReport;
 use bnnc_base::shape::Sizes;
 use bnnc_graph::dist::{Instance, Measure};
@@ -20,7 +20,7 @@ const DROP: f64 = 12.0;
 const HALVINGS: usize = 20;
 
 /// Returns what the runtime judges the posterior of a site by.
-pub(super) fn report(site: &Site, prior: &Prior) -> PriorReport {
+pub(super) fn report(site: &Site, prior: &SitePrior) -> PriorReport {
     let distribution = &prior.distribution;
     PriorReport {
         support: site.support,
@@ -30,7 +30,7 @@ pub(super) fn report(site: &Site, prior: &Prior) -> PriorReport {
 }
 
 /// The least and the largest plausible value of each element, one for all where they are the same.
-fn plausible(prior: &Prior, distribution: &Instance) -> Option<Vec<(f64, f64)>> {
+fn plausible(prior: &SitePrior, distribution: &Instance) -> Option<Vec<(f64, f64)>> {
     let size = distribution.value.shape.static_sizes()?.iter().product::<usize>();
     if size == 0 || size > ELEMENTS || !prior.arguments.params.is_empty() {
         return None;

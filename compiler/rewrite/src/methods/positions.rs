@@ -28,7 +28,7 @@ const ROWS: Dim = Dim::Symbol(Symbol::Batch);
 
 /// The positions of each row.
 #[derive(Clone, Debug)]
-pub struct Positions {
+pub struct RowPositions {
     /// `(..) -> position/0, position/1, ..`, and `row/k` where the elements of `position/k` come from elements of whole columns: the positions of
     /// these along their first axis.
     pub function: Function,
@@ -46,16 +46,16 @@ enum By {
 }
 
 /// Positions of a row that data select and that may lie outside their axes, for a batch of rows; none where all are inside for certain.
-pub fn positions(row: &Function, model: &Model) -> Option<Positions> {
+pub fn positions(row: &Function, model: &Model) -> Option<RowPositions> {
     let found = outside(row, model, By::Data)?;
-    Some(Positions {
+    Some(RowPositions {
         function: of_rows(&found.function, model),
         ..found
     })
 }
 
 /// Positions in the density of one row and in the priors that depend on parameters and may lie outside their axes.
-pub fn reached(densities: &Densities, model: &Model) -> Option<Positions> {
+pub fn reached(densities: &Densities, model: &Model) -> Option<RowPositions> {
     let mut builder = Builder::new("density");
     let mut scope = Scope::default();
     let sites = model.sites.iter().map(|site| (&site.name, &site.ty));
@@ -76,7 +76,7 @@ pub fn reached(densities: &Densities, model: &Model) -> Option<Positions> {
 }
 
 /// The positions of `function` that may lie outside and that are decided by what is wanted.
-fn outside(function: &Function, model: &Model, by: By) -> Option<Positions> {
+fn outside(function: &Function, model: &Model, by: By) -> Option<RowPositions> {
     let known = known(model);
     let (found, sizes) = find::positions(&remove_dead(function));
     let name = |param: Value| nodes::param_name(&found, param);
@@ -118,7 +118,7 @@ fn outside(function: &Function, model: &Model, by: By) -> Option<Positions> {
         shared.any(|input| *input.name == *name(param))
     };
     let function = find::with_rows(&function, &is_column);
-    Some(Positions {
+    Some(RowPositions {
         function: nodes::with_params(&remove_dead(&function), &HashSet::new()),
         checks,
     })

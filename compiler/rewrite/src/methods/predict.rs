@@ -1,6 +1,6 @@
 //! What the posterior says: draws of the sites, and predictions for rows.
 
-use super::plan::{self, Plan};
+use super::plan::{self, SitePlan};
 use super::positions;
 use super::train::{bind_data, bind_scalars, is_of_row};
 use crate::batch::batch;
@@ -19,7 +19,7 @@ const ROWS: Dim = Dim::Symbol(Symbol::Batch);
 const DRAWS: Dim = Dim::Symbol(Symbol::Draws);
 
 /// `(states.., draw0, step) -> one [draws, ..] per site`, on the declared scale.
-pub fn sites(plans: &[Plan<'_>]) -> Function {
+pub fn sites(plans: &[SitePlan<'_>]) -> Function {
     let mut builder = Builder::new("site_draws");
     let mut scope = Scope::default();
     plan::bind_states(&mut builder, plans, &mut scope);
@@ -45,7 +45,7 @@ pub fn sites(plans: &[Plan<'_>]) -> Function {
 /// `(states.., data.., draw0, row0, step) -> log_likelihood, mean, draw, probabilities`, each `[draws, batch, ..]`; of several outputs the
 /// log likelihood of all, then `NAME.log_likelihood` and so on of each. Positions that parameters select are results besides
 /// ([`positions::reached`]).
-pub fn predict(densities: &Densities, model: &Model, plans: &[Plan<'_>]) -> Function {
+pub fn predict(densities: &Densities, model: &Model, plans: &[SitePlan<'_>]) -> Function {
     predict_masked(densities, model, plans, &[])
 }
 
@@ -53,7 +53,7 @@ pub fn predict(densities: &Densities, model: &Model, plans: &[Plan<'_>]) -> Func
 pub fn predict_masked(
     densities: &Densities,
     model: &Model,
-    plans: &[Plan<'_>],
+    plans: &[SitePlan<'_>],
     masked: &[Arc<str>],
 ) -> Function {
     let bind = |builder: &mut Builder, scope: &mut Scope| {
@@ -73,7 +73,7 @@ pub fn predict_masked(
 pub fn per_draw(
     densities: &Densities,
     model: &Model,
-    plans: &[Plan<'_>],
+    plans: &[SitePlan<'_>],
     bind: &dyn Fn(&mut Builder, &mut Scope),
 ) -> Function {
     let mut builder = Builder::new("predict_draw");
@@ -132,7 +132,7 @@ fn row(densities: &Densities, model: &Model) -> Function {
     builder.finish(results)
 }
 
-fn draw_sites(builder: &mut Builder, plans: &[Plan<'_>], scope: &mut Scope) {
+fn draw_sites(builder: &mut Builder, plans: &[SitePlan<'_>], scope: &mut Scope) {
     let all_examples = builder.int(0);
     let coordinates = [scope.get("draw"), all_examples, scope.get("step")];
     for plan in plans {

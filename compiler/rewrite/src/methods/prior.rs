@@ -4,7 +4,7 @@ mod uniform;
 
 use super::predict::{over_draws, per_draw};
 use crate::batch::batch;
-use crate::density::{Densities, Prior, prefix_noise};
+use crate::density::{Densities, SitePrior, prefix_noise};
 use crate::nodes::Scope;
 use bnnc_base::shape::{Dim, Shape, Sizes};
 use bnnc_graph::builder::Builder;
@@ -16,12 +16,12 @@ pub use uniform::{Selects, uniform};
 
 /// Where the values of a site come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Origin {
+pub enum ValueOrigin {
     /// All from the prior.
     Prior,
     /// All from a parameter of the program, one value per draw.
     Given,
-    /// As [`Origin::Given`] at positions below this shape, from the prior at the others.
+    /// As [`ValueOrigin::Given`] at positions below this shape, from the prior at the others.
     GivenBelow(Shape),
 }
 
@@ -33,9 +33,9 @@ pub enum Origin {
 pub fn predict(
     densities: &Densities,
     model: &Model,
-    origin: &dyn Fn(&Site) -> Origin,
+    origin: &dyn Fn(&Site) -> ValueOrigin,
 ) -> Result<Function, String> {
-    let origins: Vec<Origin> = model.sites.iter().map(origin).collect();
+    let origins: Vec<ValueOrigin> = model.sites.iter().map(origin).collect();
     for (prior, origin) in densities.priors.iter().zip(&origins) {
         drawable(prior, origin)?;
     }
@@ -44,9 +44,9 @@ pub fn predict(
         let coordinates = [scope.get("draw"), all_examples, scope.get("step")];
         for ((site, prior), origin) in model.sites.iter().zip(&densities.priors).zip(&origins) {
             let value = match origin {
-                Origin::Given => builder.param(&site.name, site.ty.clone()),
-                Origin::Prior => drawn(builder, scope, prior, coordinates),
-                Origin::GivenBelow(below) => {
+                ValueOrigin::Given => builder.param(&site.name, site.ty.clone()),
+                ValueOrigin::Prior => drawn(builder, scope, prior, coordinates),
+                ValueOrigin::GivenBelow(below) => {
                     let given = builder.param(&site.name, site.ty.clone());
                     let drawn = drawn(builder, scope, prior, coordinates);
                     below_or(builder, below, given, drawn)
@@ -55,7 +55,7 @@ pub fn predict(
             scope.set(&site.name, value);
         }
     };
-    let is_given = |(_, origin): &(&Site, &Origin)| **origin != Origin::Prior;
+    let is_given = |(_, origin): &(&Site, &ValueOrigin)| **origin != ValueOrigin::Prior;
     let given = model.sites.iter().zip(&origins).filter(is_given);
     let given: Vec<Arc<str>> = given.map(|(site, _)| site.name.clone()).collect();
     Ok(over_draws(
@@ -66,19 +66,19 @@ pub fn predict(
 }
 
 /// Returns whether values can be drawn that a site needs.
-fn drawable(prior: &Prior, origin: &Origin) -> Result<(), String> {
+fn drawable(prior: &SitePrior, origin: &ValueOrigin) -> Result<(), String> {
     let (site, distribution) = (&prior.site, &prior.distribution);
     let why = match origin {
-        Origin::Given => return Ok(()),
+        ValueOrigin::Given => return Ok(()),
         _ if distribution.measure == Measure::Improper => "is improper",
-        Origin::GivenBelow(_) if !distribution.elementwise => {
+        ValueOrigin::GivenBelow(_) if !distribution.elementwise => {
             "is joint over all its elements, so that a new element has no prior of its own"
         }
         _ if distribution.draw.is_none() && distribution.wider_draw.is_none() => "has no sampler",
         _ if distribution.draw.is_none() && distribution.value.shape.count(&Sizes::default()) > TRIED => {
             "is truncated, and has too many elements for draws by rejection"
         }
-        Origin::Prior | Origin::GivenBelow(_) => return Ok(()),
+        ValueOrigin::Prior | ValueOrigin::GivenBelow(_) => return Ok(()),
     };
     Err(format!("the prior of `{site}`, `{}`, {why}", distribution.name))
 }
@@ -90,7 +90,7 @@ const TRIES: usize = 256;
 /// Elements that are drawn so, at most: their tries are in memory together.
 const TRIED: usize = 1 << 14;
 
-fn drawn(builder: &mut Builder, scope: &Scope, prior: &Prior, coordinates: [Value; 3]) -> Value {
+fn drawn(builder: &mut Builder, scope: &Scope, prior: &SitePrior, coordinates: [Value; 3]) -> Value {
     let distribution = &prior.distribution;
     let arguments = scope.call(builder, &prior.arguments);
     let arguments: Vec<Value> = arguments.into_iter().map(|(_, value)| value).collect();

@@ -1,8 +1,8 @@
 //! `pruning`: what ranks the weights of a posterior by signal to noise, and predictions without some of them.
 
-use super::plan::{self, Plan};
+use super::plan::{self, SitePlan};
 use super::predict;
-use super::train::{Refusal, Settings};
+use super::train::{Refusal, TrainingSettings};
 use crate::density::Densities;
 use crate::kl;
 use crate::nodes::Scope;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 /// The functions behind a pruning table, ready to be lowered.
 #[derive(Clone, Debug)]
-pub struct Pruning {
+pub struct PruningFunctions {
     /// The sites whose elements may be removed.
     pub sites: Vec<Arc<str>>,
     /// The sites that stay as they are, each with the reason.
@@ -36,9 +36,9 @@ pub fn pruning(
     densities: &Densities,
     model: &Model,
     posterior: &Posterior,
-    settings: Settings<'_>,
+    settings: TrainingSettings<'_>,
     context: &mut Context,
-) -> Result<Pruning, Refusal> {
+) -> Result<PruningFunctions, Refusal> {
     let plans = plan::plans(densities, model, posterior, settings.kl, context)?;
     let (mut weights, mut untouched) = (Vec::new(), Vec::new());
     for plan in &plans {
@@ -51,7 +51,7 @@ pub fn pruning(
         let predict = predict::predict_masked(densities, model, &plans, &weights);
         Ok::<_, Fault>((moments(&plans, &weights), predict))
     })?;
-    Ok(Pruning {
+    Ok(PruningFunctions {
         sites: weights,
         untouched,
         moments: pipeline::run(&moments, pipelines::BEFORE_LOWERING, context)?,
@@ -60,7 +60,7 @@ pub fn pruning(
 }
 
 /// Why the elements of a site are no weights, if they are not.
-fn stays(plan: &Plan<'_>) -> Option<String> {
+fn stays(plan: &SitePlan<'_>) -> Option<String> {
     let family = &plan.posterior.family;
     let is_real = |site: &Site| site.support == Support::Real;
     if !is_real(plan.site) || !plan.posterior.members.iter().all(is_real) {
@@ -76,7 +76,7 @@ fn stays(plan: &Plan<'_>) -> Option<String> {
 }
 
 /// `(states..) -> SITE/mean, SITE/variance`.
-fn moments(plans: &[Plan<'_>], sites: &[Arc<str>]) -> Function {
+fn moments(plans: &[SitePlan<'_>], sites: &[Arc<str>]) -> Function {
     let mut builder = Builder::new("moments");
     let mut scope = Scope::default();
     plan::bind_states(&mut builder, plans, &mut scope);

@@ -4,7 +4,7 @@
 //! `log prior + log Jacobian + scale * sum over rows of log p(row)`.
 
 use super::hoist::{self, hoist};
-use super::plan::{self, Plan, state_name, state_type};
+use super::plan::{self, SitePlan, state_name, state_type};
 use super::train::{Refusal, bind_data, gradient_nodes, is_of_row};
 use super::{jumps, noncentre, plausible, predict, states};
 use crate::batch::batch;
@@ -22,7 +22,7 @@ use bnnc_graph::analysis::dataflow;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::dist::Support;
 use bnnc_graph::function::{Function, Value};
-use bnnc_graph::model::{Model, Posterior, Start};
+use bnnc_graph::model::{FamilyStart, Model, Posterior};
 use bnnc_graph::types::Type;
 use std::sync::Arc;
 
@@ -74,7 +74,7 @@ impl Sampled {
 
 /// What is asked of a model at many positions that something else than a sampler finds.
 #[derive(Clone, Debug)]
-pub struct Positions {
+pub struct PositionPrograms {
     /// Predictions for rows at many positions.
     pub predict: Function,
     /// The sites at many positions, on the declared scale.
@@ -94,12 +94,12 @@ pub fn positions(
     model: &Model,
     posterior: &Posterior,
     context: &mut Context,
-) -> Result<Positions, Refusal> {
+) -> Result<PositionPrograms, Refusal> {
     let plans = plan::plans(densities, model, posterior, kl::Options::default(), context)?;
     let moved = states::optimised(&plans);
     let moved: Vec<Arc<str>> = moved.into_iter().map(|(name, _)| name).collect();
     let (predict, sites) = at_draws(densities, model, &plans, &moved, context)?;
-    Ok(Positions {
+    Ok(PositionPrograms {
         predict,
         sites,
         moved,
@@ -186,7 +186,7 @@ pub fn sampled(
 pub fn at_draws(
     densities: &Densities,
     model: &Model,
-    plans: &[Plan<'_>],
+    plans: &[SitePlan<'_>],
     drawn: &[Arc<str>],
     context: &mut Context,
 ) -> Result<(Function, Function), Fault> {
@@ -200,7 +200,7 @@ pub fn at_draws(
 }
 
 /// Every name means a site that moves and that has a noise.
-fn check(plans: &[Plan<'_>], noncentred: &[Arc<str>]) -> Result<(), Vec<Diagnostic>> {
+fn check(plans: &[SitePlan<'_>], noncentred: &[Arc<str>]) -> Result<(), Vec<Diagnostic>> {
     let refusal = |name: &Arc<str>| {
         let plan = plans.iter().find(|plan| *plan.site.name == **name);
         match plan {
@@ -216,10 +216,10 @@ fn check(plans: &[Plan<'_>], noncentred: &[Arc<str>]) -> Result<(), Vec<Diagnost
 }
 
 /// Whether a site could be sampled as its noise, and its prior depends on a constrained site that moves: a scale that is unknown.
-fn is_centred(plan: &Plan<'_>, plans: &[Plan<'_>]) -> bool {
+fn is_centred(plan: &SitePlan<'_>, plans: &[SitePlan<'_>]) -> bool {
     let arguments = &plan.prior.arguments;
     let needed = dataflow::reachable(arguments);
-    let is_scale = |scale: &&Plan<'_>| {
+    let is_scale = |scale: &&SitePlan<'_>| {
         let param = arguments.param(&scale.site.name);
         scale.site.support != Support::Real
             && moves(scale)
@@ -229,11 +229,11 @@ fn is_centred(plan: &Plan<'_>, plans: &[Plan<'_>]) -> bool {
         && plans.iter().any(|scale| is_scale(&scale))
 }
 
-fn moves(plan: &Plan<'_>) -> bool {
+fn moves(plan: &SitePlan<'_>) -> bool {
     let starts = plan.posterior.params.iter().map(|param| &param.start);
     starts
         .into_iter()
-        .any(|start| matches!(start, Start::Optimise(_)))
+        .any(|start| matches!(start, FamilyStart::Optimise(_)))
 }
 
 /// `(states.., data.., scale) -> log_density` from what [`Task::rows`] computes.
@@ -253,12 +253,12 @@ fn density(rows: &Function) -> Function {
 struct Task<'a> {
     densities: &'a Densities,
     model: &'a Model,
-    plans: &'a [Plan<'a>],
+    plans: &'a [SitePlan<'a>],
     noncentred: &'a [Arc<str>],
 }
 
 impl Task<'_> {
-    fn is_noncentred(&self, plan: &Plan<'_>) -> bool {
+    fn is_noncentred(&self, plan: &SitePlan<'_>) -> bool {
         self.noncentred.contains(&plan.site.name)
     }
 
@@ -402,7 +402,7 @@ impl Task<'_> {
         sites.chain(derived.results.iter().map(computed)).collect()
     }
 
-    fn report(&self, plan: &Plan<'_>) -> SiteReport {
+    fn report(&self, plan: &SitePlan<'_>) -> SiteReport {
         let shape = plan
             .posterior
             .params

@@ -1,21 +1,21 @@
 //! The tensors that an optimiser moves or keeps, and how they start.
 
-use super::plan::{Plan, scale_of, state_name, state_type};
+use super::plan::{SitePlan, scale_of, state_name, state_type};
 use super::plausible;
 use crate::constrain::Scale;
-use crate::kl::{Choice, is_point};
+use crate::kl::{KlChoice, is_point};
 use bnnc_abi::laplace::{EVIDENCE_SLOPE, PRIOR_FACTOR};
 use bnnc_abi::manifest::{Init, PriorReport, SiteReport, StartSite, State};
 use bnnc_base::shape::{Dim, Shape};
 use bnnc_graph::dist::{Instance, Support};
 use bnnc_graph::function::{Function, Value};
-use bnnc_graph::model::{Model, Optimiser, Posterior, Site, Start};
+use bnnc_graph::model::{ElaboratedOptimiser, FamilyStart, Model, Posterior, Site};
 use bnnc_graph::ops;
 use std::sync::Arc;
 
 /// One state per parameter of each site's family, followed for those that move by the optimiser's own and, where a search is `online`, by what is
 /// [`tuned`].
-pub fn states(plans: &[Plan<'_>], optimiser: &Optimiser, online: bool) -> Vec<State> {
+pub fn states(plans: &[SitePlan<'_>], optimiser: &ElaboratedOptimiser, online: bool) -> Vec<State> {
     let mut states = parameters(plans);
     for (name, shape) in optimised(plans) {
         let own = optimiser.states.iter();
@@ -43,16 +43,16 @@ pub fn tuned(state: &str) -> [String; 2] {
 }
 
 /// One state per parameter of each site's family.
-pub fn parameters(plans: &[Plan<'_>]) -> Vec<State> {
+pub fn parameters(plans: &[SitePlan<'_>]) -> Vec<State> {
     let mut states = Vec::new();
     for plan in plans {
         for param in &plan.posterior.params {
             let shape = state_type(plan, param).shape;
             let scale = scale_of(plan, param);
             let (init, from) = match &param.start {
-                Start::Optimise(init) => (start(scale, &param.ty.shape, init), None),
-                Start::Fixed(values) => (fixed(scale, &param.ty.shape, values), None),
-                Start::From(infer, site) => {
+                FamilyStart::Optimise(init) => (start(scale, &param.ty.shape, init), None),
+                FamilyStart::Fixed(values) => (fixed(scale, &param.ty.shape, values), None),
+                FamilyStart::From(infer, site) => {
                     let state = format!("{site}/{}", param.name);
                     (Init::Constant(0.0), Some((infer.to_string(), state)))
                 }
@@ -103,20 +103,20 @@ pub fn loadable(
                 Support::Real => site.support,
                 support => support,
             },
-            moves: matches!(param.start, Start::Optimise(_)),
+            moves: matches!(param.start, FamilyStart::Optimise(_)),
         })
     };
     model.sites.iter().map(one).collect()
 }
 
 /// Names and shapes of the states that the optimiser moves.
-pub fn optimised(plans: &[Plan<'_>]) -> Vec<(Arc<str>, Shape)> {
-    let of = |plan: &Plan<'_>| {
+pub fn optimised(plans: &[SitePlan<'_>]) -> Vec<(Arc<str>, Shape)> {
+    let of = |plan: &SitePlan<'_>| {
         let moved = plan
             .posterior
             .params
             .iter()
-            .filter(|param| matches!(param.start, Start::Optimise(_)));
+            .filter(|param| matches!(param.start, FamilyStart::Optimise(_)));
         moved
             .map(|param| (state_name(plan, param).into(), state_type(plan, param).shape))
             .collect::<Vec<(Arc<str>, Shape)>>()
@@ -125,8 +125,8 @@ pub fn optimised(plans: &[Plan<'_>]) -> Vec<(Arc<str>, Shape)> {
 }
 
 /// One report per site, with a sentence about the likelihood for each where there is one.
-pub fn reports(plans: &[Plan<'_>], choices: &[Choice], likelihood: &[String]) -> Vec<SiteReport> {
-    let of = |(at, plan): (usize, &Plan<'_>)| {
+pub fn reports(plans: &[SitePlan<'_>], choices: &[KlChoice], likelihood: &[String]) -> Vec<SiteReport> {
+    let of = |(at, plan): (usize, &SitePlan<'_>)| {
         let members = &plan.posterior.members;
         let names: Vec<String> = members.iter().map(|site| format!("`{}`", site.name)).collect();
         let sites = if members.is_empty() {
@@ -138,7 +138,7 @@ pub fn reports(plans: &[Plan<'_>], choices: &[Choice], likelihood: &[String]) ->
             true => String::new(),
             false => format!("; one family and one divergence for {}", names.join(", ")),
         };
-        let kl = choices.get(at).map(Choice::sentence).unwrap_or_default() + &together;
+        let kl = choices.get(at).map(KlChoice::sentence).unwrap_or_default() + &together;
         let report = |site: &Site| SiteReport {
             name: site.name.to_string(),
             shape: site.ty.shape.clone(),

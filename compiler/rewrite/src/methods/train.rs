@@ -7,7 +7,7 @@ use super::divergence::PerDraw;
 use super::elements::map_elements;
 use super::likelihood::choice::Layers;
 use super::likelihood::{Likelihood, likelihood};
-use super::plan::{self, Plan};
+use super::plan::{self, SitePlan};
 use super::predict;
 use super::states;
 use crate::batch::inline_batched;
@@ -25,16 +25,16 @@ use bnnc_base::shape::{Dim, Shape, Symbol};
 use bnnc_graph::analysis::dataflow;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, Value};
-use bnnc_graph::model::{Model, Optimiser, Posterior};
+use bnnc_graph::model::{ElaboratedOptimiser, Model, Posterior};
 use bnnc_graph::op::Vjp;
 use bnnc_graph::types::Type;
 use std::sync::Arc;
 
 /// What a user chooses about training that changes the compiled program.
 #[derive(Clone, Copy, Debug)]
-pub struct Settings<'a> {
+pub struct TrainingSettings<'a> {
     /// Moves the parameters.
-    pub optimiser: &'a Optimiser,
+    pub optimiser: &'a ElaboratedOptimiser,
     /// Draws of the sites per step.
     pub samples: usize,
     /// Draws of the divergences that need draws; 0 takes those of the likelihood.
@@ -107,11 +107,13 @@ pub fn objective(
     densities: &Densities,
     model: &Model,
     posterior: &Posterior,
-    settings: Settings<'_>,
+    settings: TrainingSettings<'_>,
     context: &mut Context,
 ) -> Result<Objective, Refusal> {
     let plans = plan::plans(densities, model, posterior, settings.kl, context)?;
-    context.warnings.extend(plans.iter().filter_map(Plan::warning));
+    context
+        .warnings
+        .extend(plans.iter().filter_map(SitePlan::warning));
     let task = Task {
         model,
         plans: &plans,
@@ -174,7 +176,7 @@ fn has_noise(loss: &Function) -> bool {
 }
 
 /// How many nodes of the loss lie on a path that a gradient takes to a parameter that moves.
-pub(super) fn gradient_nodes(loss: &Function, plans: &[Plan<'_>]) -> usize {
+pub(super) fn gradient_nodes(loss: &Function, plans: &[SitePlan<'_>]) -> usize {
     let moved: Vec<Value> = states::optimised(plans)
         .iter()
         .filter_map(|(name, _)| loss.param(name))
@@ -239,8 +241,8 @@ pub(super) fn bind_scalars(builder: &mut Builder, scope: &mut Scope, ty: &Type, 
 /// What the parts of an objective are made from.
 pub(super) struct Task<'a> {
     pub(super) model: &'a Model,
-    pub(super) plans: &'a [Plan<'a>],
-    pub(super) settings: Settings<'a>,
+    pub(super) plans: &'a [SitePlan<'a>],
+    pub(super) settings: TrainingSettings<'a>,
 }
 
 impl Task<'_> {
@@ -413,7 +415,7 @@ impl Task<'_> {
 /// The next values of one parameter and of its optimiser states, under their names.
 fn update(
     builder: &mut Builder,
-    optimiser: &Optimiser,
+    optimiser: &ElaboratedOptimiser,
     scope: &Scope,
     (name, shape): (&str, &Shape),
     gradient: Value,

@@ -19,7 +19,7 @@ use bnnc_graph::labels::Labels;
 use bnnc_graph::ops;
 use bnnc_graph::ops::contract::CONTRACT;
 use bnnc_graph::ops::reduce_sum::REDUCE_SUM;
-pub use product::{Product, Sizes};
+pub use product::{LetterSizes, LetteredProduct};
 use std::collections::HashSet;
 
 /// More products than these are not taken apart.
@@ -59,7 +59,7 @@ fn contracted_sum(builder: &mut Builder, call: &Call<'_>, _: &Bindings) -> Optio
     let taken = taken_apart(builder, call.args[0], &letters)?;
     let kept = (0..letters.len()).filter(|axis| !removed.contains(axis));
     let result = kept.map(|axis| letters[axis]).collect::<Vec<char>>();
-    let mut sizes = Sizes::default();
+    let mut sizes = LetterSizes::default();
     sizes.add(&letters, &shape);
     put_together(builder, &taken, &result, &sizes)
         .filter(|value| builder.shape(*value) == without_axes(&shape, &removed))
@@ -73,7 +73,7 @@ fn contracted_factors(builder: &mut Builder, call: &Call<'_>, _: &Bindings) -> O
     let [x, y] = [0, 1].map(|at| call.args[at]);
     let apart = Apart::of(builder, &[x, y]);
     let taken = apart.both((x, &labels.left), (y, &labels.right))?;
-    let mut sizes = Sizes::default();
+    let mut sizes = LetterSizes::default();
     for (letters, arg) in [(&labels.left, x), (&labels.right, y)] {
         sizes.add(letters, &builder.shape(arg));
     }
@@ -93,7 +93,7 @@ pub fn letters_from(first: char, count: usize) -> Option<Vec<char>> {
 }
 
 /// `value` as a sum of products of which each has an outer product in it; `None` where there is none.
-pub fn taken_apart(builder: &Builder, value: Value, letters: &[char]) -> Option<Vec<Product>> {
+pub fn taken_apart(builder: &Builder, value: Value, letters: &[char]) -> Option<Vec<LetteredProduct>> {
     Apart::of(builder, &[value]).taken(value, letters)
 }
 
@@ -119,7 +119,7 @@ impl<'a> Apart<'a> {
     }
 
     /// See [`taken_apart`].
-    fn taken(&self, value: Value, letters: &[char]) -> Option<Vec<Product>> {
+    fn taken(&self, value: Value, letters: &[char]) -> Option<Vec<LetteredProduct>> {
         if !self.outer.contains(&value) {
             return None;
         }
@@ -141,7 +141,7 @@ impl<'a> Apart<'a> {
     }
 
     /// The products of two values of which one at least has an outer product in it.
-    fn both(&self, x: Lettered<'_>, y: Lettered<'_>) -> Option<Vec<Product>> {
+    fn both(&self, x: Lettered<'_>, y: Lettered<'_>) -> Option<Vec<LetteredProduct>> {
         let (left, right) = (self.taken(x.0, x.1), self.taken(y.0, y.1));
         if left.is_none() && right.is_none() {
             return None;
@@ -153,19 +153,19 @@ impl<'a> Apart<'a> {
         )
     }
 
-    fn or_factor(&self, value: Value, letters: &[char]) -> Vec<Product> {
+    fn or_factor(&self, value: Value, letters: &[char]) -> Vec<LetteredProduct> {
         let taken = self.taken(value, letters);
         taken.unwrap_or_else(|| vec![factor(self.builder, value, letters)])
     }
 }
 
 /// The products of each with each, unless they are [`MANY`].
-fn few(left: &[Product], right: &[Product]) -> Option<Vec<Product>> {
+fn few(left: &[LetteredProduct], right: &[LetteredProduct]) -> Option<Vec<LetteredProduct>> {
     (left.len() * right.len() <= MANY).then(|| products(left, right))
 }
 
 /// Finds the products in a value whose axes have such letters.
-pub type Finder<'a> = dyn FnMut(Value, &[char]) -> Option<Vec<Product>> + 'a;
+pub type Finder<'a> = dyn FnMut(Value, &[char]) -> Option<Vec<LetteredProduct>> + 'a;
 
 /// What a sign, a sum or an order of axes makes of the products that `part` finds in its operands; the outer `None` where `value` is none
 /// of these.
@@ -174,8 +174,8 @@ pub fn of_linear(
     value: Value,
     letters: &[char],
     part: &mut Finder<'_>,
-) -> Option<Option<Vec<Product>>> {
-    let times = |terms: Vec<Product>, sign: f64| terms.into_iter().map(move |term| term.scaled(sign));
+) -> Option<Option<Vec<LetteredProduct>>> {
+    let times = |terms: Vec<LetteredProduct>, sign: f64| terms.into_iter().map(move |term| term.scaled(sign));
     if let Some(source) = operand(builder, value, &ops::neg::NEG) {
         return Some(part(source, letters).map(|terms| times(terms, -1.0).collect()));
     }
@@ -234,7 +234,7 @@ fn find_outer(
 }
 
 /// [`taken_apart`] where there is an outer product, else one factor.
-pub fn split_or_factor(builder: &Builder, value: Value, letters: &[char]) -> Vec<Product> {
+pub fn split_or_factor(builder: &Builder, value: Value, letters: &[char]) -> Vec<LetteredProduct> {
     taken_apart(builder, value, letters).unwrap_or_else(|| vec![factor(builder, value, letters)])
 }
 
@@ -258,9 +258,9 @@ fn is_outer(builder: &Builder, args: &[Value], labels: &Labels) -> bool {
 }
 
 /// A tensor as one factor: constants are coefficients, repetitions have fewer letters.
-fn factor(builder: &Builder, value: Value, letters: &[char]) -> Product {
+fn factor(builder: &Builder, value: Value, letters: &[char]) -> LetteredProduct {
     if let Some(number) = constant_of(builder, value) {
-        return Product {
+        return LetteredProduct {
             factors: Vec::new(),
             coefficient: number,
         };
@@ -272,7 +272,7 @@ fn factor(builder: &Builder, value: Value, letters: &[char]) -> Product {
     if let Some((args, attrs)) = application(builder, value, &ops::transpose::TRANSPOSE) {
         return factor(builder, args[0], &permuted(ops::transpose::axes(attrs), letters));
     }
-    Product::of(value, letters)
+    LetteredProduct::of(value, letters)
 }
 
 /// The letters of the operand of a permutation.
@@ -294,7 +294,7 @@ pub fn renamed(letters: &[char], from: &[char], to: &[char]) -> Vec<char> {
 }
 
 /// The products of each with each.
-pub fn products(left: &[Product], right: &[Product]) -> Vec<Product> {
+pub fn products(left: &[LetteredProduct], right: &[LetteredProduct]) -> Vec<LetteredProduct> {
     left.iter()
         .flat_map(|x| right.iter().map(|y| x.times(y)))
         .collect()
@@ -303,9 +303,9 @@ pub fn products(left: &[Product], right: &[Product]) -> Vec<Product> {
 /// The sum of products, each contracted to the letters `result`; `None` where an axis of the result has no letter in them.
 pub fn put_together(
     builder: &mut Builder,
-    terms: &[Product],
+    terms: &[LetteredProduct],
     result: &[char],
-    sizes: &Sizes,
+    sizes: &LetterSizes,
 ) -> Option<Value> {
     let mut sum: Option<Value> = None;
     for term in terms {
@@ -320,7 +320,12 @@ pub fn put_together(
 }
 
 /// A product contracted to the letters `result`.
-pub fn contracted(builder: &mut Builder, product: &Product, result: &[char], sizes: &Sizes) -> Option<Value> {
+pub fn contracted(
+    builder: &mut Builder,
+    product: &LetteredProduct,
+    result: &[char],
+    sizes: &LetterSizes,
+) -> Option<Value> {
     let mut factors = product.factors.clone();
     // Equal products are then equal nodes.
     factors.sort();
@@ -375,7 +380,7 @@ fn summed(builder: &mut Builder, value: Value, letters: &[char], result: &[char]
 }
 
 /// The pair whose contraction is smallest against what it replaces.
-fn best_pair(factors: &[(Value, Vec<char>)], result: &[char], sizes: &Sizes) -> (usize, usize) {
+fn best_pair(factors: &[(Value, Vec<char>)], result: &[char], sizes: &LetterSizes) -> (usize, usize) {
     let mut best = (0, 1);
     let mut least = f64::INFINITY;
     for left in 0..factors.len() {

@@ -7,7 +7,9 @@ use bnnc_graph::attr::Attr;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::dist::{Instance, Measure, Support};
 use bnnc_graph::function::{Function, Value};
-use bnnc_graph::model::{FamilyParam, Input, Model, Optimiser, Posterior, Site, SitePosterior, Start};
+use bnnc_graph::model::{
+    ElaboratedOptimiser, FamilyParam, FamilyStart, Input, Model, Posterior, Site, SitePosterior,
+};
 use bnnc_graph::ops;
 use bnnc_graph::types::Type;
 use std::f64::consts::PI;
@@ -253,14 +255,14 @@ pub fn point(shape: &Shape) -> Instance {
 }
 
 /// `step = -rate * gradient`.
-pub fn sgd(rate: f64) -> Optimiser {
+pub fn sgd(rate: f64) -> ElaboratedOptimiser {
     let update = function(&["gradient", "iteration", "rate"], &Type::scalar(), |b, p| {
         let product = b.mul(p[2], p[0]);
         b.neg(product)
     });
     let mut renamed = (*update).clone();
     renamed.results[0].0 = "step".into();
-    Optimiser {
+    ElaboratedOptimiser {
         name: "Sgd".into(),
         states: Vec::new(),
         rate,
@@ -269,7 +271,7 @@ pub fn sgd(rate: f64) -> Optimiser {
 }
 
 /// Gradient descent with a memory: `next m = 0.9 m + gradient`, `step = -rate * next m / iteration`.
-pub fn momentum() -> Optimiser {
+pub fn momentum() -> ElaboratedOptimiser {
     let mut b = Builder::new("update");
     let [gradient, m, iteration, rate] =
         ["gradient", "m", "iteration", "rate"].map(|name| b.param(name, Type::scalar()));
@@ -279,7 +281,7 @@ pub fn momentum() -> Optimiser {
     let scaled = b.div(product, iteration);
     let step = b.neg(scaled);
     let update = Arc::new(b.finish(vec![("step".into(), step), ("m".into(), next)]));
-    Optimiser {
+    ElaboratedOptimiser {
         name: "Momentum".into(),
         states: vec![("m".into(), 0.0)],
         rate: 0.1,
@@ -364,7 +366,7 @@ pub fn approximation(site: &str, family: Instance, starts: &[f64]) -> SitePoster
         } else {
             Support::Real
         },
-        start: Start::Optimise(Init::Constant(*start)),
+        start: FamilyStart::Optimise(Init::Constant(*start)),
     };
     let params = family.params.iter().zip(starts).map(param).collect();
     SitePosterior {

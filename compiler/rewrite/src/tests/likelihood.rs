@@ -2,9 +2,9 @@
 
 use super::library::{approximation, declared, laplace, normal, posterior, radial, regression, sgd};
 use crate::density::density;
-use crate::methods::likelihood::choice::{Layers, Way};
+use crate::methods::likelihood::choice::{Expectation, Layers};
 use crate::methods::likelihood::{per_example, symmetry};
-use crate::methods::train::{Objective, Refusal, Settings, objective};
+use crate::methods::train::{Objective, Refusal, TrainingSettings, objective};
 use crate::pass::Context;
 use crate::report;
 use bnnc_abi::manifest::Init;
@@ -81,7 +81,7 @@ fn compile(
     layers: Layers<'_>,
 ) -> Result<Objective, Refusal> {
     let optimiser = sgd(1.0);
-    let settings = Settings {
+    let settings = TrainingSettings {
         optimiser: &optimiser,
         samples,
         kl_draws: 0,
@@ -353,7 +353,7 @@ fn gradients_at_zero_variance_are_finite() {
 #[test]
 fn flipout_decorrelates_examples() {
     let row = density(&linear()).unwrap().row_log_likelihood;
-    let treated = [("out.w".into(), Way::Flipout)];
+    let treated = [("out.w".into(), Expectation::Flipout)];
     let row = per_example::rewrite(&row, &treated).unwrap().row;
     // Far from the observation the log likelihood is linear in the output, but for one part in a hundred.
     let output = |draw: f64, example: f64| {

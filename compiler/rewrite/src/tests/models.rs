@@ -5,7 +5,7 @@ use super::library::{
     approximation, declared, exponential, laplace, normal, point, posterior, regression, sgd, spike_and_slab,
 };
 use crate::density::{Densities, density};
-use crate::methods::train::{Objective, Refusal, Settings, objective};
+use crate::methods::train::{Objective, Refusal, TrainingSettings, objective};
 use crate::pass::Context;
 use crate::report;
 use bnnc_base::diagnostic::{Code, Diagnostic};
@@ -213,7 +213,7 @@ fn divergence_of_a_hierarchy_with_a_carried_scale() {
 
 fn compile(model: &Model, posterior: &Posterior, samples: usize) -> Result<Objective, Refusal> {
     let densities = density(model)?;
-    let settings = Settings {
+    let settings = TrainingSettings {
         optimiser: &sgd(0.0),
         samples,
         kl_draws: 0,

@@ -2,7 +2,7 @@
 
 use super::inputs::{assert_close, differences, evaluate};
 use super::library::{declared, exponential, laplace, logistic, normal, radial, regression, spike_and_slab};
-use crate::density::{Densities, Prior, density};
+use crate::density::{Densities, SitePrior, density};
 use crate::differentiate::gradient;
 use crate::methods::noncentre;
 use crate::nodes::{self, Scope};
@@ -54,7 +54,7 @@ fn theta(support: Support) -> Site {
     }
 }
 
-fn prior_of(densities: &Densities) -> &Prior {
+fn prior_of(densities: &Densities) -> &SitePrior {
     let mut priors = densities.priors.iter();
     priors.find(|prior| &*prior.site == "theta").unwrap()
 }

@@ -6,7 +6,7 @@ use super::library::{
     spike_and_slab,
 };
 use crate::density::density;
-use crate::methods::train::{Objective, Settings, objective};
+use crate::methods::train::{Objective, TrainingSettings, objective};
 use crate::pass::Context;
 use bnnc_abi::manifest::Init;
 use bnnc_base::shape::{Shape, Sizes, Symbol};
@@ -14,7 +14,7 @@ use bnnc_graph::builder::Builder;
 use bnnc_graph::dist::Instance;
 use bnnc_graph::eval::evaluate;
 use bnnc_graph::function::{Function, Node, NodeKind, Value};
-use bnnc_graph::model::{Model, Optimiser, Posterior};
+use bnnc_graph::model::{ElaboratedOptimiser, Model, Posterior};
 use bnnc_graph::spec::LOWERED;
 use bnnc_graph::tensor::Tensor;
 use bnnc_graph::types::Type;
@@ -30,13 +30,13 @@ struct Run {
 fn run(
     model: &Model,
     posterior: &Posterior,
-    optimiser: &Optimiser,
+    optimiser: &ElaboratedOptimiser,
     samples: usize,
     kl_draws: usize,
     rows: (&[f64], &[f64]),
 ) -> Run {
     let densities = density(model).unwrap();
-    let settings = Settings {
+    let settings = TrainingSettings {
         optimiser,
         samples,
         kl_draws,

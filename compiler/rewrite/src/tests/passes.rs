@@ -1,7 +1,7 @@
 //! Pipelines: what they run, skip, time and verify.
 
 use super::inputs::{assert_close, evaluate};
-use crate::pass::{Context, Pass, Run};
+use crate::pass::{Context, Pass, PassRun};
 use crate::term::{X, example, exp, log};
 use crate::{pipeline, pipelines, rules};
 use bnnc_base::fault::Fault;
@@ -83,7 +83,7 @@ static IDLE: Pass = Pass {
     from: PROBABILISTIC,
     to: LOWERED,
     required: true,
-    run: Run::Function(|function, _| function.clone()),
+    run: PassRun::Function(|function, _| function.clone()),
 };
 
 #[test]

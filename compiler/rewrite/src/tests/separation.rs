@@ -6,7 +6,7 @@ use super::library::{
 use crate::density::density;
 use crate::kl::{Estimator, Options, Statistics};
 use crate::methods::divergence::{Divergence, divergence};
-use crate::methods::train::Settings;
+use crate::methods::train::TrainingSettings;
 use crate::pass::Context;
 use crate::report;
 use bnnc_abi::manifest::Init;
@@ -65,7 +65,7 @@ fn found(family: Instance, starts: &[f64], prior: Instance, params: &[f64], kl: 
     let posterior = posterior(vec![approximation("w", family, starts)]);
     let densities = density(&model).unwrap();
     let optimiser = sgd(0.0);
-    let settings = Settings {
+    let settings = TrainingSettings {
         optimiser: &optimiser,
         samples: 1,
         kl_draws: 4,

@@ -1,6 +1,6 @@
 //! The entry points of the driver that are used, with their types (CUDA Driver API, 12.0).
 
-use super::{Device, Status};
+use super::{Device, DriverStatus};
 use bnnc_base::fault::Fault;
 use libloading::Library;
 use std::ffi::{c_char, c_int, c_uint, c_void};
@@ -43,7 +43,7 @@ macro_rules! entry_points {
     ($($field:ident $symbol:literal ($($argument:ty),*);)*) => {
         /// The entry points, found by name once.
         pub struct Symbols {
-            $(pub(crate) $field: unsafe extern "C" fn($($argument),*) -> Status,)*
+            $(pub(crate) $field: unsafe extern "C" fn($($argument),*) -> DriverStatus,)*
             /// Keeps the addresses valid.
             _library: Library,
         }
@@ -75,8 +75,8 @@ macro_rules! entry_points {
 entry_points! {
     init "cuInit" (c_uint);
     driver_version "cuDriverGetVersion" (*mut c_int);
-    get_error_name "cuGetErrorName" (Status, *mut *const c_char);
-    get_error_string "cuGetErrorString" (Status, *mut *const c_char);
+    get_error_name "cuGetErrorName" (DriverStatus, *mut *const c_char);
+    get_error_string "cuGetErrorString" (DriverStatus, *mut *const c_char);
     device_count "cuDeviceGetCount" (*mut c_int);
     device_get "cuDeviceGet" (*mut Device, c_int);
     device_name "cuDeviceGetName" (*mut c_char, c_int, Device);

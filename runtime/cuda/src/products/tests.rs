@@ -5,13 +5,13 @@ use bnnc_abi::primitive::MATMUL;
 use bnnc_math::philox;
 
 /// What `cublasDgemmStridedBatched` documents, with alpha 1 and beta 0.
-fn carry_out(product: &Product, buffers: &mut [Vec<f64>]) {
+fn carry_out(product: &BatchedProduct, buffers: &mut [Vec<f64>]) {
     let [m, n, k] = product.sizes.map(i64::from);
-    let least = |operand: &Operand, rows, columns| if operand.transposed { columns } else { rows };
+    let least = |operand: &MatrixOperand, rows, columns| if operand.transposed { columns } else { rows };
     assert!(i64::from(product.a.leading) >= least(&product.a, m, k).max(1));
     assert!(i64::from(product.b.leading) >= least(&product.b, k, n).max(1));
     assert!(i64::from(product.c.leading) >= m && !product.c.transposed);
-    let at = |operand: &Operand, batch: i64, row: i64, column: i64| {
+    let at = |operand: &MatrixOperand, batch: i64, row: i64, column: i64| {
         let (row, column) = if operand.transposed {
             (column, row)
         } else {

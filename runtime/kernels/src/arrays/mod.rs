@@ -132,14 +132,14 @@ pub fn noise_at(level: Level, kind: NoiseKind, precision: Precision) -> Noise {
     match (kind, precision) {
         (NoiseKind::Uniform, Precision::F32) => stream::<law::Uniform, f32>(level),
         (NoiseKind::Uniform, Precision::F64) => stream::<law::Uniform, f64>(level),
-        (NoiseKind::Normal, Precision::F32) => stream::<law::Normal, f32>(level),
-        (NoiseKind::Normal, Precision::F64) => stream::<law::Normal, f64>(level),
+        (NoiseKind::Normal, Precision::F32) => stream::<law::StandardNormal, f32>(level),
+        (NoiseKind::Normal, Precision::F64) => stream::<law::StandardNormal, f64>(level),
         (NoiseKind::Gamma, Precision::F32) => noise::gamma::<f32>,
         (NoiseKind::Gamma, Precision::F64) => noise::gamma::<f64>,
     }
 }
 
-fn stream<N: law::Law, T: Number>(level: Level) -> Noise {
+fn stream<N: law::NoiseLaw, T: Number>(level: Level) -> Noise {
     match level {
         Level::Portable => noise::plain::<N, T>,
         #[cfg(target_arch = "x86_64")]

@@ -2,7 +2,7 @@
 //!
 //! The streams are defined in [`bnnc_math::philox`] and [`bnnc_math::gamma`]; here is the same, sixteen or more words at a time.
 
-use bnnc_math::approx::noise::{self as approx, Law};
+use bnnc_math::approx::noise::{self as approx, NoiseLaw};
 use bnnc_math::approx::{Arch, Fused, Number, Plain};
 use bnnc_math::gamma;
 
@@ -44,7 +44,7 @@ fn philox<const L: usize>(stream: Stream, first: u64) -> Words<L> {
 /// # Safety
 /// `out` must have room for `4 L` elements.
 #[inline(always)]
-unsafe fn blocks<N: Law, A: Arch, T: Number, const L: usize>(out: *mut T, stream: Stream, first: u64) {
+unsafe fn blocks<N: NoiseLaw, A: Arch, T: Number, const L: usize>(out: *mut T, stream: Stream, first: u64) {
     let words = philox::<L>(stream, first);
     let mut values = [[T::ZERO; L]; 4];
     for lane in 0..L {
@@ -64,7 +64,7 @@ unsafe fn blocks<N: Law, A: Arch, T: Number, const L: usize>(out: *mut T, stream
 /// # Safety
 /// `out` must have room for `n` elements.
 #[inline(always)]
-unsafe fn fill<N: Law, A: Arch, T: Number>(out: *mut u8, n: i64, stream: Stream, first: u64) {
+unsafe fn fill<N: NoiseLaw, A: Arch, T: Number>(out: *mut u8, n: i64, stream: Stream, first: u64) {
     let (out, n) = (out.cast::<T>(), n.max(0) as usize);
     let mut at = 0;
     while at < n {
@@ -96,7 +96,7 @@ macro_rules! versions {
         ///
         /// # Safety
         /// As [`bnnc_abi::symbols::Noise`] says, on a processor with the features.
-        pub unsafe extern "C" fn $name<N: Law, T: Number>(
+        pub unsafe extern "C" fn $name<N: NoiseLaw, T: Number>(
             out: *mut u8,
             _shapes: *const u8,
             n: i64,

@@ -6,7 +6,7 @@
 //! on processors that reorder loads over hundreds of instructions.
 
 use super::Extents;
-use super::tile::{Job, Kernel, Kernels, Real, Update};
+use super::tile::{Kernels, Real, TileJob, TileKernel, Update};
 use super::workspace::{self, DEPTH, HEIGHT_BYTES, Workspace};
 
 /// Columns of a sweep along one row, so that the row stays in the first cache.
@@ -16,7 +16,7 @@ const WORTH: usize = 64;
 
 /// How a product is computed, decided on the whole product so that its pieces agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum ProductForm {
     /// Tiles of the result, chains along `k`.
     Tiles,
     /// One row, vectors along it.
@@ -36,7 +36,7 @@ pub struct Addresses<T> {
 }
 
 /// The form of a product, and whether it is that of the transposes.
-pub fn form<T>(kernels: &Kernels<T>, extents: &Extents) -> (Form, bool) {
+pub fn form<T>(kernels: &Kernels<T>, extents: &Extents) -> (ProductForm, bool) {
     let turned = extents.transposed();
     let turn = cost(kernels, &turned) < cost(kernels, extents);
     let extents = if turn { &turned } else { extents };
@@ -46,15 +46,15 @@ pub fn form<T>(kernels: &Kernels<T>, extents: &Extents) -> (Form, bool) {
             n: 1,
             b: [1, _],
             ..
-        } => Form::Dots,
+        } => ProductForm::Dots,
         Extents {
             m: 1,
             b: [_, 1],
             c: [_, 1],
             ..
-        } => Form::Row,
-        Extents { m: 1, b: [1, _], .. } => Form::Dots,
-        _ => Form::Tiles,
+        } => ProductForm::Row,
+        Extents { m: 1, b: [1, _], .. } => ProductForm::Dots,
+        _ => ProductForm::Tiles,
     };
     (form, turn)
 }
@@ -91,7 +91,7 @@ fn cost<T>(kernels: &Kernels<T>, extents: &Extents) -> usize {
 /// The operands must hold the elements that the extents reach; the result overlaps neither.
 pub unsafe fn compute<T: Real>(
     kernels: &Kernels<T>,
-    form: Form,
+    form: ProductForm,
     extents: &Extents,
     at: &Addresses<T>,
     update: Update,
@@ -110,9 +110,9 @@ pub unsafe fn compute<T: Real>(
         // SAFETY: the caller's promise.
         unsafe {
             match form {
-                Form::Tiles => piece.tiles(),
-                Form::Row => piece.row(),
-                Form::Dots => piece.dots(),
+                ProductForm::Tiles => piece.tiles(),
+                ProductForm::Row => piece.row(),
+                ProductForm::Dots => piece.dots(),
             }
         }
     });
@@ -136,11 +136,11 @@ struct Piece<'a, T: 'static> {
 
 /// The columns of one kernel, in a block of rows and a block of the contracted axis.
 struct Strip<T: 'static> {
-    kernels: &'static [Kernel<T>],
+    kernels: &'static [TileKernel<T>],
     rows: usize,
     columns: usize,
     /// The operands at the first row, with the result where the first tile is written.
-    job: Job<T>,
+    job: TileJob<T>,
 }
 
 impl<T: Real> Piece<'_, T> {
@@ -208,7 +208,7 @@ impl<T: Real> Piece<'_, T> {
             .c
             .wrapping_offset(top as isize * c_m + left as isize * c_n);
         let update = self.update(first);
-        let job = Job {
+        let job = TileJob {
             k: depth,
             a,
             a_strides,
@@ -242,7 +242,7 @@ impl<T: Real> Piece<'_, T> {
     }
 
     /// The kernels for the next columns, how many these are, and how many the last vector has.
-    fn kernels_for(&self, rest: usize) -> (&'static [Kernel<T>], usize, usize) {
+    fn kernels_for(&self, rest: usize) -> (&'static [TileKernel<T>], usize, usize) {
         let Kernels { lanes, half, .. } = *self.kernels;
         if rest >= 2 * lanes {
             (self.kernels.double, 2 * lanes, 0)
@@ -313,7 +313,7 @@ impl<T: Real> Piece<'_, T> {
                 (0..columns).for_each(|column| unsafe { c.add(column).write(T::ZERO) });
             }
             for (first, steps) in blocks(k, self.kernels.sweeps.len()).filter(|(_, steps)| *steps > 0) {
-                let job = Job {
+                let job = TileJob {
                     k: steps,
                     a: self.at.a.wrapping_offset(first as isize * a[1]),
                     a_strides: a,
@@ -355,7 +355,7 @@ impl<T: Real> Piece<'_, T> {
                 row = self.space.rows;
             }
             for (column, count) in blocks(n, self.kernels.dots.len()) {
-                let job = Job {
+                let job = TileJob {
                     k: depth,
                     a: self
                         .at
@@ -396,7 +396,7 @@ impl<T: Real> Strip<T> {
     /// # Safety
     /// The operands must hold the rows, and the tile any.
     unsafe fn compute_apart(mut self, most: usize, (tile, stride): (*mut T, usize), c_n: isize) {
-        let Job {
+        let TileJob {
             a,
             c,
             c_stride,

@@ -12,7 +12,7 @@
 use super::transpose::transpose_plain;
 #[cfg(target_arch = "x86_64")]
 use super::transpose::{transpose_f32, transpose_f64};
-use super::vector::{Array, Vector};
+use super::vector::{LaneArray, Vector};
 use crate::arrays::Level;
 use bnnc_math::approx::Number;
 
@@ -46,7 +46,7 @@ impl Update {
 }
 
 /// The operands of one tile: `c[r, j] = sum over k of a[r, k] b[k, j]`, where `b` and `c` have adjacent columns.
-pub struct Job<T> {
+pub struct TileJob<T> {
     /// The contracted size.
     pub k: usize,
     /// The left operand.
@@ -68,7 +68,7 @@ pub struct Job<T> {
 }
 
 /// A kernel for one shape of tile.
-pub type Kernel<T> = unsafe fn(&Job<T>);
+pub type TileKernel<T> = unsafe fn(&TileJob<T>);
 
 /// The kernels of an instruction set, by rows less one.
 pub struct Kernels<T: 'static> {
@@ -79,17 +79,17 @@ pub struct Kernels<T: 'static> {
     /// Elements of the short vector of `half_masked`.
     pub half: usize,
     /// Two whole vectors.
-    pub double: &'static [Kernel<T>],
+    pub double: &'static [TileKernel<T>],
     /// A whole vector and a part of another.
-    pub double_masked: &'static [Kernel<T>],
+    pub double_masked: &'static [TileKernel<T>],
     /// A part of a vector.
-    pub single_masked: &'static [Kernel<T>],
+    pub single_masked: &'static [TileKernel<T>],
     /// A part of a vector of half the length.
-    pub half_masked: &'static [Kernel<T>],
+    pub half_masked: &'static [TileKernel<T>],
     /// Any number of columns of one row, which `tail` holds, by `k` less one.
-    pub sweeps: &'static [Kernel<T>],
+    pub sweeps: &'static [TileKernel<T>],
     /// Sums along `k` where both operands are adjacent along it, by rows less one.
-    pub dots: &'static [Kernel<T>],
+    pub dots: &'static [TileKernel<T>],
     /// Copies a square of [`Kernels::square`] columns: `(from, column stride, to, row stride)`.
     pub transpose: unsafe fn(*const T, isize, *mut T, usize),
     /// The side of that square.
@@ -105,7 +105,7 @@ pub trait Real: Number {
 /// # Safety
 /// The operands of `job` must hold `R` rows and the columns of `C` vectors, of which the last has `job.tail` if `MASKED`.
 #[inline(always)]
-unsafe fn tile<V: Vector, const R: usize, const C: usize, const MASKED: bool>(job: &Job<V::Element>) {
+unsafe fn tile<V: Vector, const R: usize, const C: usize, const MASKED: bool>(job: &TileJob<V::Element>) {
     let [a_row, a_step] = job.a_strides;
     let (mut a, mut b) = (job.a, job.b);
     // SAFETY: the caller's promise; the pointers move past the end only after the last step and are not read there.
@@ -162,7 +162,7 @@ unsafe fn tile<V: Vector, const R: usize, const C: usize, const MASKED: bool>(jo
 /// # Safety
 /// The operands of `job` must hold `K` steps and the columns.
 #[inline(always)]
-unsafe fn sweep<V: Vector, const K: usize>(job: &Job<V::Element>) {
+unsafe fn sweep<V: Vector, const K: usize>(job: &TileJob<V::Element>) {
     // SAFETY: the caller's promise.
     unsafe {
         let factors: [V; K] = std::array::from_fn(|k| {
@@ -207,7 +207,7 @@ unsafe fn sweep<V: Vector, const K: usize>(job: &Job<V::Element>) {
 /// # Safety
 /// The operands of `job` must hold `R` rows and `k` elements along each.
 #[inline(always)]
-unsafe fn dots<V: Vector, const R: usize>(job: &Job<V::Element>) {
+unsafe fn dots<V: Vector, const R: usize>(job: &TileJob<V::Element>) {
     let whole = job.k - job.k % V::LANES;
     // SAFETY: the caller's promise.
     unsafe {
@@ -238,19 +238,19 @@ unsafe fn dots<V: Vector, const R: usize>(job: &Job<V::Element>) {
 macro_rules! compiled {
     ($tile_name:ident $sweep_name:ident $dots_name:ident $(#[$feature:meta])?) => {
         $(#[$feature])?
-        unsafe fn $tile_name<V: Vector, const R: usize, const C: usize, const MASKED: bool>(job: &Job<V::Element>) {
+        unsafe fn $tile_name<V: Vector, const R: usize, const C: usize, const MASKED: bool>(job: &TileJob<V::Element>) {
             // SAFETY: the caller's promise.
             unsafe { tile::<V, R, C, MASKED>(job) }
         }
 
         $(#[$feature])?
-        unsafe fn $sweep_name<V: Vector, const K: usize>(job: &Job<V::Element>) {
+        unsafe fn $sweep_name<V: Vector, const K: usize>(job: &TileJob<V::Element>) {
             // SAFETY: the caller's promise.
             unsafe { sweep::<V, K>(job) }
         }
 
         $(#[$feature])?
-        unsafe fn $dots_name<V: Vector, const R: usize>(job: &Job<V::Element>) {
+        unsafe fn $dots_name<V: Vector, const R: usize>(job: &TileJob<V::Element>) {
             // SAFETY: the caller's promise.
             unsafe { dots::<V, R>(job) }
         }
@@ -289,7 +289,7 @@ macro_rules! real {
             fn kernels(level: Level) -> &'static Kernels<$element> {
                 #[cfg(target_arch = "x86_64")]
                 use std::arch::x86_64::{$half, $whole};
-                type Portable = Array<$element, $lanes>;
+                type Portable = LaneArray<$element, $lanes>;
                 match level {
                     Level::Portable => {
                         kernels!(tile_plain sweep_plain dots_plain transpose_plain, 4, $element, Portable, Portable, [1 2 3 4], [1 2 3 4])

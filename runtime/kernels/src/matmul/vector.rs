@@ -40,16 +40,16 @@ pub trait Vector: Copy {
 
 /// A vector for any processor.
 #[derive(Clone, Copy)]
-pub struct Array<T, const N: usize>([T; N]);
+pub struct LaneArray<T, const N: usize>([T; N]);
 
-impl<T: Number, const N: usize> Array<T, N> {
+impl<T: Number, const N: usize> LaneArray<T, N> {
     #[inline(always)]
     fn from_fn(lane: impl Fn(usize) -> T) -> Self {
-        Array(std::array::from_fn(lane))
+        LaneArray(std::array::from_fn(lane))
     }
 }
 
-impl<T: Number, const N: usize> Vector for Array<T, N> {
+impl<T: Number, const N: usize> Vector for LaneArray<T, N> {
     type Element = T;
     type Mask = usize;
     const LANES: usize = N;
@@ -61,19 +61,19 @@ impl<T: Number, const N: usize> Vector for Array<T, N> {
 
     #[inline(always)]
     unsafe fn zero() -> Self {
-        Array([T::ZERO; N])
+        LaneArray([T::ZERO; N])
     }
 
     #[inline(always)]
     unsafe fn splat(from: *const T) -> Self {
         // SAFETY: the caller's promise.
-        Array([unsafe { from.read() }; N])
+        LaneArray([unsafe { from.read() }; N])
     }
 
     #[inline(always)]
     unsafe fn load(from: *const T) -> Self {
         // SAFETY: the caller's promise.
-        Array(unsafe { from.cast::<[T; N]>().read() })
+        LaneArray(unsafe { from.cast::<[T; N]>().read() })
     }
 
     #[inline(always)]

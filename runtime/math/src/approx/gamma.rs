@@ -6,7 +6,7 @@
 use super::format::Double;
 use super::functions::{exp, expm1, log, log1p};
 use super::lane::{Fused, Lane, horner};
-use super::noise::{Law, Normal, Uniform};
+use super::noise::{NoiseLaw, StandardNormal, Uniform};
 use super::rare::digamma;
 use crate::gamma::{DEPTH, NODES, SERIES};
 
@@ -33,7 +33,7 @@ fn finish<T: Lane<Format = Double>>(shape: T, variate: T) -> T {
 pub fn attempt<T: Lane<Format = Double>>(words: [T::Half; 4], shape: T) -> (T::Mask, T) {
     let [first, second, third, fourth] = words;
     let (d, c) = sizes(shape);
-    let normal: T = Normal::pair::<Fused, T>(first, second).0;
+    let normal: T = StandardNormal::pair::<Fused, T>(first, second).0;
     let (uniform, other): (T, T) = Uniform::pair::<Fused, T>(third, fourth);
     let root = c.fma::<Fused>(normal, T::one());
     let (cube, square) = (root * root * root, normal * normal);

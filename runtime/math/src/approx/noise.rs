@@ -33,7 +33,7 @@ pub fn philox<W: Carrier>(counter: [W; 4], key: [W; 2]) -> [W; 4] {
 }
 
 /// The law of a stream.
-pub trait Law {
+pub trait NoiseLaw {
     /// Elements 0 and 1, or 2 and 3, of a block, from their words.
     fn pair<A: Arch, T: Lane>(first: T::Half, second: T::Half) -> (T, T);
 }
@@ -42,16 +42,16 @@ pub trait Law {
 pub struct Uniform;
 
 /// Standard normal.
-pub struct Normal;
+pub struct StandardNormal;
 
-impl Law for Uniform {
+impl NoiseLaw for Uniform {
     #[inline(always)]
     fn pair<A: Arch, T: Lane>(first: T::Half, second: T::Half) -> (T, T) {
         (unit::<A, T>(first), unit::<A, T>(second))
     }
 }
 
-impl Law for Normal {
+impl NoiseLaw for StandardNormal {
     #[inline(always)]
     fn pair<A: Arch, T: Lane>(first: T::Half, second: T::Half) -> (T, T) {
         let radius = (T::number(-2.0) * log_unit::<A, T>(first)).root();

@@ -12,7 +12,7 @@ use super::format::{Double, Single};
 use super::functions::{self, Cos, Elementwise, Sin};
 use super::gamma;
 use super::lane::{Arch, Fused, Lane, Plain, Word};
-use super::noise::{self, Law};
+use super::noise::{self, NoiseLaw};
 use super::rare;
 use crate::scalar::Scalar;
 use bnnc_base::dtype::Precision;
@@ -227,10 +227,10 @@ pub fn uniform(precision: Precision, fused: bool) -> Recording {
 
 /// Standard normal noise, with the inputs of [`uniform`].
 pub fn normal(precision: Precision, fused: bool) -> Recording {
-    stream::<noise::Normal>(precision, fused)
+    stream::<noise::StandardNormal>(precision, fused)
 }
 
-fn stream<N: Law>(precision: Precision, fused: bool) -> Recording {
+fn stream<N: NoiseLaw>(precision: Precision, fused: bool) -> Recording {
     let recorder = Recorder::default();
     let result = match (precision, fused) {
         (Precision::F32, true) => element::<N, Fused, Single>(&recorder),
@@ -241,7 +241,7 @@ fn stream<N: Law>(precision: Precision, fused: bool) -> Recording {
     recorder.finish(vec![Kind::Bits32; 7], result)
 }
 
-fn element<N: Law, A: Arch, F: Real>(recorder: &Recorder) -> Operand {
+fn element<N: NoiseLaw, A: Arch, F: Real>(recorder: &Recorder) -> Operand {
     let word = |at| recorder.input::<Bits32>(at);
     let words = noise::philox([word(2), word(3), word(4), word(5)], [word(0), word(1)]);
     let late = word(6).has(1);

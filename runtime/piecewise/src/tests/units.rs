@@ -160,9 +160,9 @@ fn a_narrow_unit_far_out() {
 /// A point of hardly any mass is the nearest: what is beyond counts by its mass.
 #[test]
 fn a_light_atom_is_nearest() {
-    use crate::measure::{Atom, Measure};
+    use crate::measure::{Measure, PointMass};
     use crate::twofold::Twofold;
-    let at = |at: f64, mass: f64| Atom {
+    let at = |at: f64, mass: f64| PointMass {
         at: Twofold::from(at),
         mass,
     };

@@ -122,6 +122,19 @@ fn tile(text: &mut Text, precision: Precision, entry: &Entry) {
         },
     );
     let result = element(text, 2);
+    store(text, ints, result, (row, column), (down, across), sums);
+}
+
+/// Writes the elements of one thread, whose first is at `(down, across)` of a tile that begins at `(row, column)`.
+fn store(
+    text: &mut Text,
+    ints: &[Value],
+    result: Value,
+    (row, column): (Value, Value),
+    (down, across): (Value, Value),
+    sums: Vec<Value>,
+) {
+    let (m, n) = (ints[0], ints[1]);
     for (number, sum) in (0..OWN * OWN).zip(sums) {
         let (i, j) = (
             with(text, "addi", down, number / OWN),

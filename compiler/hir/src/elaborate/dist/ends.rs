@@ -6,7 +6,7 @@ use crate::elaborate::frame::{Elaborated, Frame};
 use crate::elaborate::model::limit;
 use crate::tree::{DistItem, Expr};
 use crate::types::Ty;
-use bnnc_graph::dist::{End, Reach, Support, Tail};
+use bnnc_graph::dist::{DeclaredEnd, DeclaredTail, Reach, Support};
 use bnnc_graph::function::Function;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             }
             return Ok(());
         }
-        let mut ends = [End::default(), End::default()];
+        let mut ends = [DeclaredEnd::default(), DeclaredEnd::default()];
         for (end, declared) in ends.iter_mut().zip(&item.ends) {
             end.at = match &declared.at {
                 Some(at) => Some(self.number(item, at, path)?),
@@ -50,7 +50,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             for value in numbers {
                 functions.push(self.number(item, value, path)?);
             }
-            end.tail = Some(Tail {
+            end.tail = Some(DeclaredTail {
                 kind: *kind,
                 numbers: functions,
             });

@@ -1,7 +1,7 @@
 //! Whether the divergence between two elements is finite.
 
 use super::Finiteness;
-use super::ends::{End, Part, Tail};
+use super::ends::{DensityEnd, DensityTail, Part};
 use crate::kl::start::rounded;
 
 /// The names of the two in messages.
@@ -20,7 +20,7 @@ enum Side {
 }
 
 impl Side {
-    fn of(self, part: &Part) -> End {
+    fn of(self, part: &Part) -> DensityEnd {
         match self {
             Side::Low => part.low,
             Side::High => part.high,
@@ -69,9 +69,9 @@ fn covered(q: &Part, p: &[Part], names: &Names<'_>) -> Finiteness {
             let inside = p
                 .iter()
                 .any(|part| part.low.at < reached && reached < part.high.at);
-            let end = End {
+            let end = DensityEnd {
                 at: reached,
-                tail: Some(Tail::Power(1.0)),
+                tail: Some(DensityTail::Power(1.0)),
             };
             let junction = match inside {
                 true => Finiteness::Finite,
@@ -103,7 +103,7 @@ fn between(low: f64, high: f64) -> f64 {
 }
 
 /// Returns whether the mean of the log density of the prior exists near an end of the family.
-fn at_end(side: Side, q: End, p: &[Part], names: &Names<'_>) -> Finiteness {
+fn at_end(side: Side, q: DensityEnd, p: &[Part], names: &Names<'_>) -> Finiteness {
     let contains = |part: &Part| part.low.at < q.at && q.at < part.high.at;
     if p.iter().any(contains) || (q.at.is_nan() && p.iter().any(Part::is_line)) {
         return Finiteness::Finite;
@@ -122,7 +122,7 @@ fn at_end(side: Side, q: End, p: &[Part], names: &Names<'_>) -> Finiteness {
 }
 
 /// Returns whether the log density of the prior has a mean where both have their end.
-fn falls(q: End, p: End, names: &Names<'_>) -> Finiteness {
+fn falls(q: DensityEnd, p: DensityEnd, names: &Names<'_>) -> Finiteness {
     let Some(of_p) = p.tail else {
         return undeclared(names.prior);
     };
@@ -142,10 +142,10 @@ fn falls(q: End, p: End, names: &Names<'_>) -> Finiteness {
     };
     let grows = if p.at.is_finite() { " of 1 / distance" } else { "" };
     match of_p {
-        Tail::Power(_) | Tail::LogNormal => Finiteness::Finite,
-        Tail::Exponential { order, .. } => match of_q {
-            Tail::Power(index) if order < index => Finiteness::Finite,
-            Tail::Power(index) if order >= index => {
+        DensityTail::Power(_) | DensityTail::LogNormal => Finiteness::Finite,
+        DensityTail::Exponential { order, .. } => match of_q {
+            DensityTail::Power(index) if order < index => Finiteness::Finite,
+            DensityTail::Power(index) if order >= index => {
                 let (order, index) = (rounded(order), rounded(index));
                 let power = |number: &str| match p.at.is_finite() {
                     true => format!("1 / |w|^{number}"),
@@ -158,19 +158,21 @@ fn falls(q: End, p: End, names: &Names<'_>) -> Finiteness {
                     power("k"),
                 ))
             }
-            Tail::Power(_) => doubtful(),
-            Tail::LogNormal | Tail::Exponential { .. } | Tail::DoubleExponential(_) => Finiteness::Finite,
+            DensityTail::Power(_) => doubtful(),
+            DensityTail::LogNormal | DensityTail::Exponential { .. } | DensityTail::DoubleExponential(_) => {
+                Finiteness::Finite
+            }
         },
-        Tail::DoubleExponential(rate) => {
+        DensityTail::DoubleExponential(rate) => {
             let exists = match of_q {
-                Tail::Power(_) | Tail::LogNormal => Some(false),
-                Tail::Exponential { order, rate: of_q } => match (order, of_q) {
+                DensityTail::Power(_) | DensityTail::LogNormal => Some(false),
+                DensityTail::Exponential { order, rate: of_q } => match (order, of_q) {
                     (order, _) if order.is_nan() => None,
                     (order, _) if order != 1.0 => Some(order > 1.0 && rate.is_finite()),
                     (_, of_q) if of_q.is_nan() || rate.is_nan() => None,
                     (_, of_q) => Some(rate < of_q),
                 },
-                Tail::DoubleExponential(_) => rate.is_finite().then_some(true),
+                DensityTail::DoubleExponential(_) => rate.is_finite().then_some(true),
             };
             match exists {
                 Some(true) => Finiteness::Finite,

@@ -12,7 +12,7 @@ use bnnc_graph::tensor::Tensor;
 /// How a density falls at an end, in the distance from zero where the end is infinite, and in the inverse of the distance from the end elsewhere.
 /// Numbers that depend on something that is not known are NaN.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Tail {
+pub enum DensityTail {
     /// The probability beyond a distance `t` falls like `t ^ -index`.
     Power(f64),
     /// The log density falls like the square of the logarithm.
@@ -25,20 +25,20 @@ pub enum Tail {
 
 /// One end of the values that have probability.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct End {
+pub struct DensityEnd {
     /// Where it is.
     pub at: f64,
     /// `None` where the distribution does not declare it.
-    pub tail: Option<Tail>,
+    pub tail: Option<DensityTail>,
 }
 
 /// The values of one element that have probability, or those of one component of a mixture.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Part {
     /// The lower end.
-    pub low: End,
+    pub low: DensityEnd,
     /// The upper end.
-    pub high: End,
+    pub high: DensityEnd,
 }
 
 impl Part {
@@ -49,16 +49,16 @@ impl Part {
 
     /// The part of some element: numbers that decide by themselves are not known.
     pub fn without_numbers(&self) -> Part {
-        let of = |end: End| End {
+        let of = |end: DensityEnd| DensityEnd {
             at: if end.at.is_finite() { f64::NAN } else { end.at },
             tail: end.tail.map(|tail| match tail {
-                Tail::Power(_) => Tail::Power(f64::NAN),
-                Tail::LogNormal => Tail::LogNormal,
-                Tail::Exponential { order, .. } => Tail::Exponential {
+                DensityTail::Power(_) => DensityTail::Power(f64::NAN),
+                DensityTail::LogNormal => DensityTail::LogNormal,
+                DensityTail::Exponential { order, .. } => DensityTail::Exponential {
                     rate: f64::NAN,
                     order,
                 },
-                Tail::DoubleExponential(_) => Tail::DoubleExponential(f64::NAN),
+                DensityTail::DoubleExponential(_) => DensityTail::DoubleExponential(f64::NAN),
             }),
         };
         Part {
@@ -129,8 +129,8 @@ pub fn elements(instance: &Instance, values: &[Option<Known>]) -> Vec<Vec<Part>>
 fn of_reach(reach: &Reach, values: &[Option<Known>]) -> Numbers {
     let own = bounds(reach.support);
     let of = |function: &Function| numbers(function, values);
-    let at = |end: &dist::End, own: f64| end.at.as_deref().map_or_else(|| vec![own], of);
-    let tail = |end: &dist::End| {
+    let at = |end: &dist::DeclaredEnd, own: f64| end.at.as_deref().map_or_else(|| vec![own], of);
+    let tail = |end: &dist::DeclaredEnd| {
         let tail = end.tail.as_ref()?;
         Some((tail.kind, tail.numbers.iter().map(|number| of(number)).collect()))
     };
@@ -179,24 +179,24 @@ fn part(numbers: &Numbers, element: usize, inside: [f64; 2]) -> Part {
         };
         if is_cut {
             // Where the density is not zero, the probability near a cut is in proportion to the distance.
-            return End {
+            return DensityEnd {
                 at: inside[side],
-                tail: Some(Tail::Power(1.0)),
+                tail: Some(DensityTail::Power(1.0)),
             };
         }
         let tail = numbers.tails[side].as_ref().map(|(kind, arguments)| {
             let number = |at: usize| arguments.get(at).map_or(f64::NAN, |numbers| pick(numbers));
             match kind {
-                dist::TailKind::Power => Tail::Power(number(0)),
-                dist::TailKind::LogNormal => Tail::LogNormal,
-                dist::TailKind::Exponential => Tail::Exponential {
+                dist::TailKind::Power => DensityTail::Power(number(0)),
+                dist::TailKind::LogNormal => DensityTail::LogNormal,
+                dist::TailKind::Exponential => DensityTail::Exponential {
                     rate: number(0),
                     order: number(1),
                 },
-                dist::TailKind::DoubleExponential => Tail::DoubleExponential(number(0)),
+                dist::TailKind::DoubleExponential => DensityTail::DoubleExponential(number(0)),
             }
         });
-        End { at, tail }
+        DensityEnd { at, tail }
     };
     Part {
         low: end(0),
@@ -206,12 +206,12 @@ fn part(numbers: &Numbers, element: usize, inside: [f64; 2]) -> Part {
 
 /// The same on the reals that a bijection carries onto a support.
 pub fn free(part: Part, support: Support) -> Part {
-    let line = |low: Option<Tail>, high: Option<Tail>| Part {
-        low: End {
+    let line = |low: Option<DensityTail>, high: Option<DensityTail>| Part {
+        low: DensityEnd {
             at: f64::NEG_INFINITY,
             tail: low,
         },
-        high: End {
+        high: DensityEnd {
             at: f64::INFINITY,
             tail: high,
         },
@@ -221,14 +221,14 @@ pub fn free(part: Part, support: Support) -> Part {
         Support::Simplex => line(part.low.tail.map(carried), part.low.tail.map(carried)),
         // The first element is free, the others are sums of exponentials.
         Support::Ordered => line(
-            Some(Tail::Exponential {
+            Some(DensityTail::Exponential {
                 rate: f64::NAN,
                 order: 1.0,
             }),
             part.high.tail.map(carried),
         ),
         Support::Interval(lo, hi) => {
-            let of = |end: End| End {
+            let of = |end: DensityEnd| DensityEnd {
                 at: match (lo.is_finite(), hi.is_finite()) {
                     (true, false) => (end.at - lo).ln(),
                     (false, _) => (hi - end.at).ln(),
@@ -254,17 +254,17 @@ pub fn free(part: Part, support: Support) -> Part {
 }
 
 /// How a density falls in the logarithm of a distance, with the slope of the bijection.
-fn carried(tail: Tail) -> Tail {
+fn carried(tail: DensityTail) -> DensityTail {
     match tail {
-        Tail::Power(index) => Tail::Exponential {
+        DensityTail::Power(index) => DensityTail::Exponential {
             rate: index,
             order: 1.0,
         },
-        Tail::LogNormal => Tail::Exponential {
+        DensityTail::LogNormal => DensityTail::Exponential {
             rate: f64::NAN,
             order: 2.0,
         },
-        Tail::Exponential { order, .. } => Tail::DoubleExponential(order),
-        Tail::DoubleExponential(_) => Tail::DoubleExponential(f64::INFINITY),
+        DensityTail::Exponential { order, .. } => DensityTail::DoubleExponential(order),
+        DensityTail::DoubleExponential(_) => DensityTail::DoubleExponential(f64::INFINITY),
     }
 }

@@ -1,6 +1,6 @@
 //! The program that gives the location of each row with its derivatives in the collapsed weights.
 
-use super::super::laplace::outputs::{Parts, bind_row};
+use super::super::laplace::outputs::{LaplaceParts, bind_row};
 use super::super::train::{Refusal, is_of_row};
 use super::{Found, Observed, columns};
 use crate::batch::{batch, inline_batched};
@@ -21,7 +21,7 @@ const SELECTED: Dim = Dim::Symbol(Symbol::Selected);
 ///
 /// # Errors
 /// A path without a derivative.
-pub fn local(parts: &Parts<'_>, observed: &Observed<'_>, found: &Found) -> Result<Function, Refusal> {
+pub fn local(parts: &LaplaceParts<'_>, observed: &Observed<'_>, found: &Found) -> Result<Function, Refusal> {
     let row = row(parts, observed, found)?;
     let of_row = |param: &Value| {
         let name = nodes::param_name(&row, *param);
@@ -41,7 +41,7 @@ pub fn plain(local: &Function) -> Function {
 }
 
 /// The program of one row.
-fn row(parts: &Parts<'_>, observed: &Observed<'_>, found: &Found) -> Result<Function, Fault> {
+fn row(parts: &LaplaceParts<'_>, observed: &Observed<'_>, found: &Found) -> Result<Function, Fault> {
     let slopes = slopes(parts, found)?;
     let mut builder = Builder::new("local");
     let mut scope = Scope::default();
@@ -111,7 +111,7 @@ fn row(parts: &Parts<'_>, observed: &Observed<'_>, found: &Found) -> Result<Func
 }
 
 /// `(row.., STATE/index.., STATE/chosen.., [moves,] cotangents) -> outputs, slope [selected]` of one cotangent.
-fn slopes(parts: &Parts<'_>, found: &Found) -> Result<Function, Fault> {
+fn slopes(parts: &LaplaceParts<'_>, found: &Found) -> Result<Function, Fault> {
     let mut builder = Builder::new("slopes");
     let mut scope = Scope::default();
     for param in &found.all.params {

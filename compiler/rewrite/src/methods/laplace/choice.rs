@@ -1,9 +1,9 @@
 //! Which of the sites that move the outputs are random.
 
 use super::super::likelihood::choice::covers;
-use super::super::plan::Plan;
+use super::super::plan::SitePlan;
 use super::super::train::is_of_row;
-use super::outputs::Parts;
+use super::outputs::LaplaceParts;
 use crate::{nodes, report};
 use bnnc_base::arena::Id;
 use bnnc_base::diagnostic::Diagnostic;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 /// What the user says of it.
 #[derive(Clone, Copy, Debug)]
-pub enum Over<'a> {
+pub enum OverWeights<'a> {
     /// All.
     All,
     /// Those of the last layer.
@@ -24,15 +24,18 @@ pub enum Over<'a> {
 }
 
 /// The chosen ones.
-pub fn chosen<'a>(parts: &Parts<'a>, over: Over<'_>) -> Result<Vec<&'a Plan<'a>>, Vec<Diagnostic>> {
+pub fn chosen<'a>(
+    parts: &LaplaceParts<'a>,
+    over: OverWeights<'_>,
+) -> Result<Vec<&'a SitePlan<'a>>, Vec<Diagnostic>> {
     match over {
-        Over::All => Ok(parts.weights.clone()),
-        Over::LastLayer => last_layer(parts),
-        Over::Names(names) => named(parts, names),
+        OverWeights::All => Ok(parts.weights.clone()),
+        OverWeights::LastLayer => last_layer(parts),
+        OverWeights::Names(names) => named(parts, names),
     }
 }
 
-fn named<'a>(parts: &Parts<'a>, names: &[Arc<str>]) -> Result<Vec<&'a Plan<'a>>, Vec<Diagnostic>> {
+fn named<'a>(parts: &LaplaceParts<'a>, names: &[Arc<str>]) -> Result<Vec<&'a SitePlan<'a>>, Vec<Diagnostic>> {
     let unknown = |name: &&Arc<str>| !parts.weights.iter().any(|plan| covers(name, &plan.site.name));
     let faults: Vec<Diagnostic> = names
         .iter()
@@ -42,11 +45,11 @@ fn named<'a>(parts: &Parts<'a>, names: &[Arc<str>]) -> Result<Vec<&'a Plan<'a>>,
     if !faults.is_empty() {
         return Err(faults);
     }
-    let is_named = |plan: &&&Plan<'_>| names.iter().any(|name| covers(name, &plan.site.name));
+    let is_named = |plan: &&&SitePlan<'_>| names.iter().any(|name| covers(name, &plan.site.name));
     Ok(parts.weights.iter().filter(is_named).copied().collect())
 }
 
-fn no_weights(parts: &Parts<'_>, name: &str) -> Diagnostic {
+fn no_weights(parts: &LaplaceParts<'_>, name: &str) -> Diagnostic {
     let sites = parts.weights.iter().map(|plan| &*plan.site.name);
     let layers = sites.clone().filter_map(|site| Some(site.rsplit_once('.')?.0));
     let lists = layers.clone().filter_map(|layer| Some(layer.rsplit_once('[')?.0));
@@ -67,10 +70,10 @@ fn no_weights(parts: &Parts<'_>, name: &str) -> Diagnostic {
 }
 
 /// The sites of the layer whose weights are the last to meet what a row brings.
-fn last_layer<'a>(parts: &Parts<'a>) -> Result<Vec<&'a Plan<'a>>, Vec<Diagnostic>> {
+fn last_layer<'a>(parts: &LaplaceParts<'a>) -> Result<Vec<&'a SitePlan<'a>>, Vec<Diagnostic>> {
     let of_row = |name: &str| is_of_row(parts.model, name);
     let rows = reached(&parts.outputs, of_row);
-    let entry = |plan: &&&Plan<'_>| {
+    let entry = |plan: &&&SitePlan<'_>| {
         let state = super::state(plan);
         entry(&parts.outputs, &rows, &state)
     };
@@ -84,7 +87,7 @@ fn last_layer<'a>(parts: &Parts<'a>) -> Result<Vec<&'a Plan<'a>>, Vec<Diagnostic
         let help = format!("name the sites: `over = [{}]`", names.join(", "));
         return Err(vec![report::error(&report::NO_WEIGHTS, message).help(help)]);
     };
-    let of_layer = |plan: &&&Plan<'_>| {
+    let of_layer = |plan: &&&SitePlan<'_>| {
         plan.site
             .name
             .rsplit_once('.')

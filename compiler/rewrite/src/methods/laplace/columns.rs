@@ -5,7 +5,7 @@
 
 use super::super::train::Refusal;
 use super::jacobian::{over_columns, over_rows, pulled};
-use super::outputs::Parts;
+use super::outputs::LaplaceParts;
 use super::{COLUMNS, ROWS};
 use crate::nodes;
 use bnnc_base::fault::Fault;
@@ -20,7 +20,7 @@ const SELECTED: Dim = Dim::Symbol(Symbol::Selected);
 ///
 /// # Errors
 /// A path without a derivative.
-pub fn selected(parts: &Parts<'_>) -> Result<Function, Refusal> {
+pub fn selected(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     let mut builder = Builder::new("selected");
     let gradients = gradients(parts, &mut builder)?;
     let chosen_shape = Shape(vec![SELECTED]);
@@ -44,7 +44,7 @@ pub fn selected(parts: &Parts<'_>) -> Result<Function, Refusal> {
 ///
 /// # Errors
 /// A path without a derivative.
-pub fn squares(parts: &Parts<'_>) -> Result<Function, Refusal> {
+pub fn squares(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     let mut builder = Builder::new("squares");
     let gradients = gradients(parts, &mut builder)?;
     let mut results = Vec::new();
@@ -61,7 +61,7 @@ pub fn squares(parts: &Parts<'_>) -> Result<Function, Refusal> {
 ///
 /// # Errors
 /// A path without a derivative.
-pub fn spread(parts: &Parts<'_>) -> Result<Function, Refusal> {
+pub fn spread(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     let mut builder = Builder::new("spread");
     let gradients = gradients(parts, &mut builder)?;
     let mut terms = Vec::new();
@@ -79,7 +79,7 @@ pub fn spread(parts: &Parts<'_>) -> Result<Function, Refusal> {
 }
 
 /// Adds the parameters for all rows and columns; gives the gradient of each of the weights, `[batch, columns, ..]`.
-pub fn gradients(parts: &Parts<'_>, builder: &mut Builder) -> Result<Vec<Value>, Fault> {
+pub fn gradients(parts: &LaplaceParts<'_>, builder: &mut Builder) -> Result<Vec<Value>, Fault> {
     let function = over_rows(parts, &over_columns(&pulled(parts)?));
     let params = nodes::params_of(builder, &function);
     Ok(builder.inline(&function, &params))

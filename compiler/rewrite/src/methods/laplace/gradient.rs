@@ -3,7 +3,7 @@
 use super::super::plan;
 use super::super::train::{Refusal, bind_data, is_of_row};
 use super::jacobian::over;
-use super::outputs::{Parts, bind_sites};
+use super::outputs::{LaplaceParts, bind_sites};
 use super::prior;
 use crate::differentiate::differentiate;
 use crate::nodes::{self, Scope};
@@ -13,7 +13,7 @@ use bnnc_graph::function::{Function, Value};
 use std::sync::Arc;
 
 /// `(states.., data..) -> log_likelihood` of the rows, their sum.
-pub fn total(parts: &Parts<'_>) -> Function {
+pub fn total(parts: &LaplaceParts<'_>) -> Function {
     let mut builder = Builder::new("log_likelihood");
     let mut scope = Scope::default();
     plan::bind_states(&mut builder, parts.plans, &mut scope);
@@ -27,7 +27,7 @@ pub fn total(parts: &Parts<'_>) -> Function {
 }
 
 /// `(states.., data..) -> log_likelihood, STATE/gradient..`, for the weights and then for the other states that move.
-pub fn gradient(parts: &Parts<'_>) -> Result<Function, Refusal> {
+pub fn gradient(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     let total = total(parts);
     let mut builder = Builder::new("gradient");
     let params = nodes::params_of(&mut builder, &total);

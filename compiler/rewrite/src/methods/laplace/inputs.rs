@@ -2,7 +2,7 @@
 
 use super::super::train::{Refusal, is_of_row};
 use super::jacobian;
-use super::outputs::Parts;
+use super::outputs::LaplaceParts;
 use crate::differentiate::{differentiate, pull_back};
 use crate::nodes::{self, Scope};
 use bnnc_base::dtype::DType;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// `(.., cotangents [batch, columns, outputs], STATE/vector.. [batch, columns, ..]) -> INPUT/slope, INPUT/bend [batch, columns, ..]` for each real
 /// input of a row: the derivatives of `cotangent . f` and of `cotangent . df/dw . vector`. The derivative of the variance `c J P^-1 J' c'` is
 /// twice the second one at the vector `P^-1 J' c'`.
-pub fn inputs(parts: &Parts<'_>) -> Result<Function, Refusal> {
+pub fn inputs(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     let of_one = of_one(parts)?;
     let has_columns = |name: &str| name == "cotangents" || name.ends_with("/vector");
     let columns = jacobian::over(&of_one, Symbol::Columns, has_columns);
@@ -24,7 +24,7 @@ pub fn inputs(parts: &Parts<'_>) -> Result<Function, Refusal> {
 }
 
 /// The same of one row and one cotangent.
-fn of_one(parts: &Parts<'_>) -> Result<Function, Fault> {
+fn of_one(parts: &LaplaceParts<'_>) -> Result<Function, Fault> {
     let pulled = jacobian::pulled(parts)?;
     let mut builder = Builder::new("inputs");
     let params = nodes::params_of(&mut builder, &pulled);
@@ -55,7 +55,7 @@ fn of_one(parts: &Parts<'_>) -> Result<Function, Fault> {
 }
 
 /// The real inputs of a row that the outputs depend on.
-fn reals(parts: &Parts<'_>) -> Vec<Arc<str>> {
+fn reals(parts: &LaplaceParts<'_>) -> Vec<Arc<str>> {
     let inputs = parts.model.inputs.iter();
     let is_used = |name: &Arc<str>| parts.outputs.param(name).is_some();
     inputs

@@ -1,7 +1,7 @@
 //! Jacobians of the outputs in the weights, as cotangents that are pulled back.
 
 use super::super::train::{Refusal, is_of_row};
-use super::outputs::Parts;
+use super::outputs::LaplaceParts;
 use super::prior;
 use crate::batch::batch;
 use crate::differentiate::pull_back;
@@ -13,7 +13,7 @@ use bnnc_graph::function::Function;
 use std::sync::Arc;
 
 /// `(states.., shared.., inputs.., outputs.., cotangents [outputs]) -> STATE/jacobian` for each weight: of one row and one cotangent.
-pub fn pulled(parts: &Parts<'_>) -> Result<Function, Fault> {
+pub fn pulled(parts: &LaplaceParts<'_>) -> Result<Function, Fault> {
     let mut builder = Builder::new("jacobian");
     let params = nodes::params_of(&mut builder, &parts.outputs);
     let f = builder.inline(&parts.outputs, &params)[0];
@@ -30,7 +30,7 @@ pub fn pulled(parts: &Parts<'_>) -> Result<Function, Fault> {
 }
 
 /// `(.., cotangents [batch, columns, outputs]) -> STATE/jacobian [batch, columns, ..]`.
-pub fn jacobian(parts: &Parts<'_>) -> Result<Function, Refusal> {
+pub fn jacobian(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     Ok(over_rows(parts, &over_columns(&pulled(parts)?)))
 }
 
@@ -40,7 +40,7 @@ pub fn over_columns(function: &Function) -> Function {
 }
 
 /// A function of one row as one of many.
-pub fn over_rows(parts: &Parts<'_>, function: &Function) -> Function {
+pub fn over_rows(parts: &LaplaceParts<'_>, function: &Function) -> Function {
     over(function, Symbol::Batch, |name| {
         name == "cotangents" || is_of_row(parts.model, name)
     })

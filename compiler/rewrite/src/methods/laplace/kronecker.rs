@@ -10,10 +10,10 @@
 use super::super::train::Refusal;
 use super::jacobian::{over_columns, over_rows, pulled};
 use super::lookups;
-use super::outputs::Parts;
+use super::outputs::LaplaceParts;
 use crate::nodes::{self, Scope, application};
 use crate::rules::outer::{
-    Product, Sizes, contracted, letters_from, of_linear, products, renamed, split_or_factor,
+    LetterSizes, LetteredProduct, contracted, letters_from, of_linear, products, renamed, split_or_factor,
 };
 use crate::{report, rule, simplify, unroll};
 use bnnc_abi::laplace::Block;
@@ -35,7 +35,7 @@ const COTANGENTS: &str = "cotangents";
 ///
 /// # Errors
 /// Weights that are too many for one block and whose gradient is no outer product, a path without a derivative.
-pub fn factors(parts: &Parts<'_>) -> Result<(Vec<Block>, Function), Refusal> {
+pub fn factors(parts: &LaplaceParts<'_>) -> Result<(Vec<Block>, Function), Refusal> {
     let gradients = simplified(&pulled(parts)?);
     let mut builder = Builder::new("factors");
     let params = nodes::params_of(&mut builder, &gradients);
@@ -163,14 +163,14 @@ fn size(dims: &[Dim]) -> usize {
 fn outer(builder: &mut Builder, value: Value, moves: &HashSet<Value>) -> Option<Form> {
     let shape = builder.shape(value);
     let letters = letters_from('a', shape.rank())?;
-    let mut sizes = Sizes::default();
+    let mut sizes = LetterSizes::default();
     sizes.add(&letters, &shape);
     let terms = terms(builder, value, &letters, &mut sizes)?;
     let mut uses = Vec::new();
     let mut orders = Vec::new();
     for term in terms {
         let (left, right) = halves(&term, &letters, moves)?;
-        let own = |product: &Product| {
+        let own = |product: &LetteredProduct| {
             letters
                 .iter()
                 .filter(|l| product.has(**l))
@@ -203,7 +203,12 @@ fn outer(builder: &mut Builder, value: Value, moves: &HashSet<Value>) -> Option<
 }
 
 /// A gradient as a sum of products; letters that are summed in one of them are added to `sizes`.
-fn terms(builder: &Builder, value: Value, letters: &[char], sizes: &mut Sizes) -> Option<Vec<Product>> {
+fn terms(
+    builder: &Builder,
+    value: Value,
+    letters: &[char],
+    sizes: &mut LetterSizes,
+) -> Option<Vec<LetteredProduct>> {
     let mut part = |value: Value, letters: &[char]| terms(builder, value, letters, sizes);
     if let Some(found) = of_linear(builder, value, letters, &mut part) {
         return found;
@@ -241,7 +246,12 @@ fn terms(builder: &Builder, value: Value, letters: &[char], sizes: &mut Sizes) -
 }
 
 /// Products of which those of the letters `all` are summed that are not kept.
-fn summed(terms: Vec<Product>, all: &[char], kept: &[char], sizes: &Sizes) -> Option<Vec<Product>> {
+fn summed(
+    terms: Vec<LetteredProduct>,
+    all: &[char],
+    kept: &[char],
+    sizes: &LetterSizes,
+) -> Option<Vec<LetteredProduct>> {
     let removed = || all.iter().filter(|letter| !kept.contains(letter));
     terms
         .into_iter()
@@ -250,7 +260,11 @@ fn summed(terms: Vec<Product>, all: &[char], kept: &[char], sizes: &Sizes) -> Op
 }
 
 /// The part of a product that depends on the row alone, and the part that depends on the cotangent, with what shares axes of the weight with it.
-fn halves(product: &Product, letters: &[char], moves: &HashSet<Value>) -> Option<(Product, Product)> {
+fn halves(
+    product: &LetteredProduct,
+    letters: &[char],
+    moves: &HashSet<Value>,
+) -> Option<(LetteredProduct, LetteredProduct)> {
     let factors = product.factors.iter();
     let mut right: Vec<bool> = factors.map(|(value, _)| moves.contains(value)).collect();
     loop {
@@ -264,7 +278,7 @@ fn halves(product: &Product, letters: &[char], moves: &HashSet<Value>) -> Option
             None => break,
         }
     }
-    let part = |wanted: bool, coefficient: f64| Product {
+    let part = |wanted: bool, coefficient: f64| LetteredProduct {
         factors: (0..right.len())
             .filter(|at| right[*at] == wanted)
             .map(|at| product.factors[at].clone())

@@ -5,7 +5,7 @@ use super::super::predict;
 use super::super::train::{Refusal, bind_data, bind_scalars, is_of_row};
 use super::ROWS;
 use super::jacobian::over;
-use super::outputs::{Parts, Piece, bind_row};
+use super::outputs::{LaplaceParts, OutputPiece, bind_row};
 use crate::batch::inline_batched;
 use crate::density::{coordinates, dependences};
 use crate::differentiate::{differentiate, pull_back};
@@ -21,13 +21,13 @@ use bnnc_graph::types::Type;
 use std::sync::Arc;
 
 /// `(states.., data..) -> outputs, log_likelihood, slope, curvature`, each with the axis of rows.
-pub fn rows(parts: &Parts<'_>) -> Result<Function, Refusal> {
+pub fn rows(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     let row = row(parts)?;
     Ok(over(&row, Symbol::Batch, |name| is_of_row(parts.model, name)))
 }
 
 /// The same of one row.
-fn row(parts: &Parts<'_>) -> Result<Function, Fault> {
+fn row(parts: &LaplaceParts<'_>) -> Result<Function, Fault> {
     let derivatives = derivatives(parts)?;
     let mut builder = Builder::new("rows");
     let mut scope = Scope::default();
@@ -40,7 +40,7 @@ fn row(parts: &Parts<'_>) -> Result<Function, Fault> {
 }
 
 /// `(outputs, states.., shared.., inputs.., outputs of the row..) -> log_likelihood`.
-pub fn log_likelihood(parts: &Parts<'_>) -> Function {
+pub fn log_likelihood(parts: &LaplaceParts<'_>) -> Function {
     let mut builder = Builder::new("log_likelihood");
     let scope = arguments(parts, &mut builder);
     let results = scope.call(&mut builder, &parts.densities.log_likelihood);
@@ -48,14 +48,14 @@ pub fn log_likelihood(parts: &Parts<'_>) -> Function {
 }
 
 /// Adds `outputs` and what a row has, and binds the arguments of the likelihood: those in `f` by it, the others as they are.
-fn arguments(parts: &Parts<'_>, builder: &mut Builder) -> Scope {
+fn arguments(parts: &LaplaceParts<'_>, builder: &mut Builder) -> Scope {
     let f = builder.param("outputs", Type::real(Shape::fixed(&[parts.size])));
     let of_f = parts.split(builder, f);
     bound(parts, builder, of_f)
 }
 
 /// Adds what a row has, and binds the arguments of the likelihood, of which those in `f` are given.
-fn bound(parts: &Parts<'_>, builder: &mut Builder, of_f: Vec<(Arc<str>, Value)>) -> Scope {
+fn bound(parts: &LaplaceParts<'_>, builder: &mut Builder, of_f: Vec<(Arc<str>, Value)>) -> Scope {
     let mut scope = Scope::default();
     bind_row(builder, parts.model, parts.plans, &mut scope);
     let all = scope.call(builder, &parts.arguments);
@@ -65,7 +65,7 @@ fn bound(parts: &Parts<'_>, builder: &mut Builder, of_f: Vec<(Arc<str>, Value)>)
 }
 
 /// `(outputs, ..) -> log_likelihood, slope, curvature`.
-fn derivatives(parts: &Parts<'_>) -> Result<Function, Fault> {
+fn derivatives(parts: &LaplaceParts<'_>) -> Result<Function, Fault> {
     let slope = slope(&log_likelihood(parts))?;
     let second = second(&slope)?;
     let mut builder = Builder::new("derivatives");
@@ -113,7 +113,7 @@ fn second(slope: &Function) -> Result<Function, Fault> {
 }
 
 /// The states that move and have no say in `f`, but in how likely a row is given it.
-pub fn noise(parts: &Parts<'_>) -> Vec<String> {
+pub fn noise(parts: &LaplaceParts<'_>) -> Vec<String> {
     let on = dependences(&log_likelihood(parts), "log_likelihood");
     let others = parts.others().into_iter().map(super::state);
     others
@@ -123,7 +123,7 @@ pub fn noise(parts: &Parts<'_>) -> Vec<String> {
 
 /// What the differentiation finds to be zero in an argument of an observed distribution that is a part of `f`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Flat {
+pub enum ZeroDerivative {
     /// The first derivative: the argument changes nothing but where the support ends.
     First,
     /// The second derivatives, also those in it and another: straight pieces, as of `abs`, are all that there is.
@@ -135,9 +135,12 @@ pub enum Flat {
 ///
 /// # Errors
 /// A path without a derivative.
-pub fn flat(parts: &Parts<'_>, context: &mut Context) -> Result<Vec<(Arc<str>, Flat)>, Refusal> {
+pub fn flat(
+    parts: &LaplaceParts<'_>,
+    context: &mut Context,
+) -> Result<Vec<(Arc<str>, ZeroDerivative)>, Refusal> {
     let mut builder = Builder::new("flat");
-    let param = |piece: &Piece| builder.param(&format!("free/{}", piece.name), piece.free.clone());
+    let param = |piece: &OutputPiece| builder.param(&format!("free/{}", piece.name), piece.free.clone());
     let free: Vec<Value> = parts.pieces.iter().map(param).collect();
     let pairs = parts.pieces.iter().zip(&free);
     let carried = pairs.map(|(piece, free)| piece.carried(&mut builder, *free));
@@ -158,14 +161,14 @@ pub fn flat(parts: &Parts<'_>, context: &mut Context) -> Result<Vec<(Arc<str>, F
     }
     let flows = rule::remove_dead(&builder.finish(results));
     let flows = pipeline::run(&flows, pipelines::BEFORE_LOWERING, context)?;
-    let is_zero = |order: &str, piece: &Piece| {
+    let is_zero = |order: &str, piece: &OutputPiece| {
         let on = dependences(&flows, &format!("{order}/{}", piece.name));
         !on.iter().any(|name| name.starts_with(order))
     };
-    let of_piece = |piece: &Piece| {
+    let of_piece = |piece: &OutputPiece| {
         let flat = match (is_zero("first", piece), is_zero("second", piece)) {
-            (true, _) => Flat::First,
-            (false, true) => Flat::Second,
+            (true, _) => ZeroDerivative::First,
+            (false, true) => ZeroDerivative::Second,
             (false, false) => return None,
         };
         Some((piece.name.clone(), flat))
@@ -192,7 +195,7 @@ fn output_at(function: &Function) -> Option<usize> {
 
 /// `(outputs [draws, batch, ..], states.., data.., draw0, row0, step) -> log_likelihood, mean, variance, draw, probabilities`.
 /// Only the first where no observation alone is of a whole output.
-pub fn functions(parts: &Parts<'_>) -> Function {
+pub fn functions(parts: &LaplaceParts<'_>) -> Function {
     let row = predicted_row(parts);
     let mut builder = Builder::new("functions_draw");
     let mut scope = Scope::default();
@@ -215,7 +218,7 @@ pub fn functions(parts: &Parts<'_>) -> Function {
 }
 
 /// Everything about one row from its outputs.
-fn predicted_row(parts: &Parts<'_>) -> Function {
+fn predicted_row(parts: &LaplaceParts<'_>) -> Function {
     let mut builder = Builder::new("row");
     let mut scope = arguments(parts, &mut builder);
     let [draw, example, step] = coordinates(&mut builder);

@@ -1,6 +1,6 @@
 //! The outputs `f` of a row as a function of the states, and the weights that move them.
 
-use super::super::plan::{self, Plan, state_name};
+use super::super::plan::{self, SitePlan, state_name};
 use super::super::states;
 use super::super::train::bind_shared;
 use super::known;
@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 /// An argument of an observed distribution that is a part of `f`.
 #[derive(Clone, Debug)]
-pub struct Piece {
+pub struct OutputPiece {
     /// Its name among the likelihood's arguments: `0/loc`.
     pub name: Arc<str>,
     /// Where it lies.
@@ -31,7 +31,7 @@ pub struct Piece {
     at: usize,
 }
 
-impl Piece {
+impl OutputPiece {
     /// Its elements in `f`.
     pub fn len(&self) -> usize {
         self.free.shape.count(&Sizes::default())
@@ -46,32 +46,32 @@ impl Piece {
 
 /// What the programs of an approximation are made from.
 #[derive(Clone)]
-pub struct Parts<'a> {
+pub struct LaplaceParts<'a> {
     /// The functions of the model.
     pub densities: &'a Densities,
     /// The model.
     pub model: &'a Model,
     /// One per site.
-    pub plans: &'a [Plan<'a>],
+    pub plans: &'a [SitePlan<'a>],
     /// Those of the sites that are approximated.
-    pub weights: Vec<&'a Plan<'a>>,
+    pub weights: Vec<&'a SitePlan<'a>>,
     /// `(states.., shared.., inputs.., outputs..) -> arguments..` of one row.
     pub arguments: Function,
     /// The arguments that are in `f`, in order.
-    pub pieces: Vec<Piece>,
+    pub pieces: Vec<OutputPiece>,
     /// Elements of `f`.
     pub size: usize,
     /// `(states.., shared.., inputs.., outputs..) -> outputs`: `f` of one row.
     pub outputs: Function,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> LaplaceParts<'a> {
     /// Finds `f` and what moves it.
     pub fn new(
         densities: &'a Densities,
         model: &'a Model,
-        plans: &'a [Plan<'a>],
-    ) -> Result<Parts<'a>, Vec<Diagnostic>> {
+        plans: &'a [SitePlan<'a>],
+    ) -> Result<LaplaceParts<'a>, Vec<Diagnostic>> {
         let arguments = arguments(densities, model, plans);
         let chosen = chosen(&arguments, model, plans);
         let looped = chosen.iter().any(|name| name.starts_with("looped/"));
@@ -93,11 +93,11 @@ impl<'a> Parts<'a> {
         let outputs = outputs(&arguments, &pieces);
         let moves: Vec<Arc<str>> = dependences(&outputs, "outputs");
         let moved = moved(plans);
-        let is_weight = |plan: &&Plan<'_>| {
+        let is_weight = |plan: &&SitePlan<'_>| {
             let state = super::state(plan);
             moved.iter().any(|name| **name == *state) && moves.iter().any(|name| **name == *state)
         };
-        let weights: Vec<&Plan<'_>> = plans.iter().filter(is_weight).collect();
+        let weights: Vec<&SitePlan<'_>> = plans.iter().filter(is_weight).collect();
         if weights.is_empty() {
             let message = format!(
                 "no site that is free to move has a say in what `{}` observes",
@@ -105,7 +105,7 @@ impl<'a> Parts<'a> {
             );
             return Err(vec![report::error(&report::NO_OUTPUT, message)]);
         }
-        Ok(Parts {
+        Ok(LaplaceParts {
             densities,
             model,
             plans,
@@ -118,9 +118,9 @@ impl<'a> Parts<'a> {
     }
 
     /// The sites that move and are none of the weights.
-    pub fn others(&self) -> Vec<&'a Plan<'a>> {
+    pub fn others(&self) -> Vec<&'a SitePlan<'a>> {
         let moved = moved(self.plans);
-        let is_other = |plan: &&Plan<'_>| {
+        let is_other = |plan: &&SitePlan<'_>| {
             let state = super::state(plan);
             let is_weight = self.weights.iter().any(|weight| super::state(weight) == state);
             moved.iter().any(|name| **name == *state) && !is_weight
@@ -129,7 +129,7 @@ impl<'a> Parts<'a> {
     }
 
     /// The names of the arguments in `f` that a weight moves.
-    pub fn moved_by(&self, weight: &Plan<'_>) -> Vec<Arc<str>> {
+    pub fn moved_by(&self, weight: &SitePlan<'_>) -> Vec<Arc<str>> {
         let state = super::state(weight);
         let names = self.pieces.iter().map(|piece| &piece.name);
         let is_moved = |name: &&Arc<str>| {
@@ -159,7 +159,7 @@ impl<'a> Parts<'a> {
 
     /// The arguments on their declared scales, from `f`.
     pub fn split(&self, builder: &mut Builder, f: Value) -> Vec<(Arc<str>, Value)> {
-        let one = |piece: &Piece| {
+        let one = |piece: &OutputPiece| {
             let window = Window::full(1).with(0, piece.at, piece.at + piece.len());
             let part = builder.slice(f, window);
             let part = builder.reshape(part, &piece.free.shape);
@@ -170,7 +170,7 @@ impl<'a> Parts<'a> {
 }
 
 /// Names of the states that an optimiser moves.
-pub fn moved(plans: &[Plan<'_>]) -> Vec<Arc<str>> {
+pub fn moved(plans: &[SitePlan<'_>]) -> Vec<Arc<str>> {
     states::optimised(plans)
         .into_iter()
         .map(|(name, _)| name)
@@ -178,7 +178,7 @@ pub fn moved(plans: &[Plan<'_>]) -> Vec<Arc<str>> {
 }
 
 /// Binds every site to its value on the declared scale; returns the log-Jacobian of each.
-pub fn bind_sites(builder: &mut Builder, plans: &[Plan<'_>], scope: &mut Scope) -> Vec<Value> {
+pub fn bind_sites(builder: &mut Builder, plans: &[SitePlan<'_>], scope: &mut Scope) -> Vec<Value> {
     let mut jacobians = Vec::new();
     for plan in plans {
         let position = plan.posterior.params.first().map(|param| state_name(plan, param));
@@ -194,7 +194,7 @@ pub fn bind_sites(builder: &mut Builder, plans: &[Plan<'_>], scope: &mut Scope) 
 }
 
 /// Adds states, shared inputs and the inputs and outputs of one row, and binds them and the sites.
-pub fn bind_row(builder: &mut Builder, model: &Model, plans: &[Plan<'_>], scope: &mut Scope) {
+pub fn bind_row(builder: &mut Builder, model: &Model, plans: &[SitePlan<'_>], scope: &mut Scope) {
     plan::bind_states(builder, plans, scope);
     bind_shared(builder, model, scope);
     for input in model.inputs.iter().chain(&model.outputs) {
@@ -204,7 +204,7 @@ pub fn bind_row(builder: &mut Builder, model: &Model, plans: &[Plan<'_>], scope:
     bind_sites(builder, plans, scope);
 }
 
-fn arguments(densities: &Densities, model: &Model, plans: &[Plan<'_>]) -> Function {
+fn arguments(densities: &Densities, model: &Model, plans: &[SitePlan<'_>]) -> Function {
     let mut builder = Builder::new("arguments");
     let mut scope = Scope::default();
     bind_row(&mut builder, model, plans, &mut scope);
@@ -215,7 +215,7 @@ fn arguments(densities: &Densities, model: &Model, plans: &[Plan<'_>]) -> Functi
 }
 
 /// The names of the arguments that are in `f`.
-fn chosen(arguments: &Function, model: &Model, plans: &[Plan<'_>]) -> Vec<Arc<str>> {
+fn chosen(arguments: &Function, model: &Model, plans: &[SitePlan<'_>]) -> Vec<Arc<str>> {
     let moved = moved(plans);
     let is_moved = |name: &&Arc<str>| dependences(arguments, name).iter().any(|on| moved.contains(on));
     let of_row = |name: &&Arc<str>| {
@@ -235,7 +235,7 @@ fn piece(
     arguments: &Function,
     name: Arc<str>,
     at: usize,
-) -> Result<Piece, Vec<Diagnostic>> {
+) -> Result<OutputPiece, Vec<Diagnostic>> {
     let support = name.split_once('/').and_then(|(number, param)| {
         let observation = densities.observations.get(number.parse::<usize>().ok()?)?;
         let place = observation
@@ -256,7 +256,7 @@ fn piece(
         }
     };
     let free = unconstrained(support, &ty);
-    Ok(Piece {
+    Ok(OutputPiece {
         name,
         support,
         free,
@@ -264,7 +264,7 @@ fn piece(
     })
 }
 
-fn outputs(arguments: &Function, pieces: &[Piece]) -> Function {
+fn outputs(arguments: &Function, pieces: &[OutputPiece]) -> Function {
     let mut builder = Builder::new("outputs");
     let params = crate::nodes::params_of(&mut builder, arguments);
     let results = builder.inline(arguments, &params);

@@ -2,7 +2,7 @@
 
 use super::super::plan;
 use super::super::train::{Refusal, bind_shared};
-use super::outputs::{Parts, bind_sites};
+use super::outputs::{LaplaceParts, bind_sites};
 use crate::density::dependences;
 use crate::differentiate::{differentiate, pull_back};
 use crate::nodes::{self, Scope};
@@ -13,7 +13,7 @@ use bnnc_graph::function::{Function, Value};
 use std::sync::Arc;
 
 /// `(states.., shared..) -> log_prior` of the weights, with their log-Jacobians.
-pub fn log_prior(parts: &Parts<'_>) -> Function {
+pub fn log_prior(parts: &LaplaceParts<'_>) -> Function {
     let mut builder = Builder::new("log_prior");
     let mut scope = Scope::default();
     plan::bind_states(&mut builder, parts.plans, &mut scope);
@@ -39,7 +39,7 @@ pub fn log_prior(parts: &Parts<'_>) -> Function {
 
 /// `(states.., shared..) -> log_prior, STATE/slope.., STATE/precision..`: the gradient, and minus the second derivative times ones. Other states
 /// that move have the slope of the log prior of all sites, which is `log_prior_of_all`.
-pub fn prior(parts: &Parts<'_>) -> Result<Function, Refusal> {
+pub fn prior(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     let slope = slope(parts)?;
     let mut builder = Builder::new("prior");
     let params = nodes::params_of(&mut builder, &slope);
@@ -68,7 +68,7 @@ pub fn prior(parts: &Parts<'_>) -> Result<Function, Refusal> {
 }
 
 /// `(states.., shared..) -> log_prior, STATE/slope..`.
-pub fn slope(parts: &Parts<'_>) -> Result<Function, Fault> {
+pub fn slope(parts: &LaplaceParts<'_>) -> Result<Function, Fault> {
     let log_prior = log_prior(parts);
     let mut builder = Builder::new("slope");
     let params = nodes::params_of(&mut builder, &log_prior);
@@ -85,7 +85,7 @@ pub fn slope(parts: &Parts<'_>) -> Result<Function, Fault> {
 /// The parameters of a function, copied to `params`, that hold the weights.
 pub fn weights(
     builder: &mut Builder,
-    parts: &Parts<'_>,
+    parts: &LaplaceParts<'_>,
     function: &Function,
     params: &[Value],
 ) -> Vec<Value> {
@@ -95,11 +95,11 @@ pub fn weights(
 /// The parameters of a function, copied to `params`, that hold the positions of some sites.
 pub fn states(
     builder: &mut Builder,
-    plans: &[&plan::Plan<'_>],
+    plans: &[&plan::SitePlan<'_>],
     function: &Function,
     params: &[Value],
 ) -> Vec<Value> {
-    let mut of = |plan: &&plan::Plan<'_>| {
+    let mut of = |plan: &&plan::SitePlan<'_>| {
         let ty = || super::position_type(plan);
         nodes::param_or_new(builder, (function, params), &super::state(plan), ty)
     };
@@ -108,7 +108,7 @@ pub fn states(
 
 /// `(states.., shared..) -> log_prior_of_all, STATE/slope..`: the log prior of all sites, and its derivative by the states that move and are none of
 /// the weights.
-fn others(parts: &Parts<'_>) -> Result<Function, Fault> {
+fn others(parts: &LaplaceParts<'_>) -> Result<Function, Fault> {
     let mut builder = Builder::new("others");
     let mut scope = Scope::default();
     plan::bind_states(&mut builder, parts.plans, &mut scope);
@@ -128,13 +128,13 @@ fn others(parts: &Parts<'_>) -> Result<Function, Fault> {
 }
 
 /// A site that moves, is none of the weights, and is tied to one of them by a prior: that of the weight depends on it, or its own on the weight.
-pub fn tied(parts: &Parts<'_>) -> Option<Arc<str>> {
-    let depends = |plan: &plan::Plan<'_>, on: &plan::Plan<'_>| {
+pub fn tied(parts: &LaplaceParts<'_>) -> Option<Arc<str>> {
+    let depends = |plan: &plan::SitePlan<'_>, on: &plan::SitePlan<'_>| {
         let arguments = &plan.prior.arguments;
         let mut names = arguments.results.iter().map(|(name, _)| name);
         names.any(|name| dependences(arguments, name).contains(&on.site.name))
     };
-    let is_tied = |other: &&plan::Plan<'_>| {
+    let is_tied = |other: &&plan::SitePlan<'_>| {
         let mut weights = parts.weights.iter();
         weights.any(|weight| depends(weight, other) || depends(other, weight))
     };
@@ -143,7 +143,7 @@ pub fn tied(parts: &Parts<'_>) -> Option<Arc<str>> {
 }
 
 /// Whether the elements of the weights are independent under the prior, given the other sites.
-pub fn independent(parts: &Parts<'_>) -> bool {
+pub fn independent(parts: &LaplaceParts<'_>) -> bool {
     let names: Vec<&Arc<str>> = parts.weights.iter().map(|weight| &weight.site.name).collect();
     parts.weights.iter().all(|weight| {
         let arguments = &weight.prior.arguments;

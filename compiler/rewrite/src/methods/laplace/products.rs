@@ -2,7 +2,7 @@
 
 use super::super::train::Refusal;
 use super::jacobian::over;
-use super::outputs::Parts;
+use super::outputs::LaplaceParts;
 use super::{gradient, prior};
 use crate::differentiate::differentiate;
 use crate::nodes;
@@ -18,7 +18,7 @@ use bnnc_graph::types::Type;
 ///
 /// # Errors
 /// A path without a derivative.
-pub fn products(parts: &Parts<'_>) -> Result<Function, Refusal> {
+pub fn products(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     Ok(over_vectors(parts, &product(parts, &gradient::total(parts))?))
 }
 
@@ -26,12 +26,12 @@ pub fn products(parts: &Parts<'_>) -> Result<Function, Refusal> {
 ///
 /// # Errors
 /// A path without a derivative.
-pub fn prior_products(parts: &Parts<'_>) -> Result<Function, Refusal> {
+pub fn prior_products(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     Ok(over_vectors(parts, &product(parts, &prior::log_prior(parts))?))
 }
 
 /// The product with one vector, `[elements]`, from a function to a scalar.
-fn product(parts: &Parts<'_>, function: &Function) -> Result<Function, Fault> {
+fn product(parts: &LaplaceParts<'_>, function: &Function) -> Result<Function, Fault> {
     let mut builder = Builder::new("products");
     let params = nodes::params_of(&mut builder, function);
     let value = builder.inline(function, &params)[0];
@@ -61,7 +61,7 @@ fn vector(state: &str) -> String {
     format!("{state}/vector")
 }
 
-fn over_vectors(parts: &Parts<'_>, function: &Function) -> Function {
+fn over_vectors(parts: &LaplaceParts<'_>, function: &Function) -> Function {
     let vectors: Vec<String> = parts
         .weights
         .iter()

@@ -4,7 +4,7 @@
 
 use super::super::train::Refusal;
 use super::columns::{gradients, sum_of};
-use super::outputs::Parts;
+use super::outputs::LaplaceParts;
 use super::{COLUMNS, ROWS};
 use bnnc_abi::laplace::Block;
 use bnnc_base::shape::{Dim, Shape};
@@ -17,7 +17,7 @@ use bnnc_graph::types::Type;
 ///
 /// # Errors
 /// A path without a derivative.
-pub fn turned(parts: &Parts<'_>, blocks: &[Block]) -> Result<Function, Refusal> {
+pub fn turned(parts: &LaplaceParts<'_>, blocks: &[Block]) -> Result<Function, Refusal> {
     let mut builder = Builder::new("turned");
     let gradients = gradients(parts, &mut builder)?;
     let mut terms = Vec::new();

@@ -2,7 +2,7 @@
 
 use super::symmetry;
 use crate::kl::{self, Placement};
-use crate::methods::plan::Plan;
+use crate::methods::plan::SitePlan;
 use crate::report;
 use bnnc_abi::variational::ViOptions;
 use bnnc_base::diagnostic::Diagnostic;
@@ -34,7 +34,7 @@ impl Default for Layers<'_> {
 
 /// How the likelihood takes the expectation over one site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum Expectation {
     /// One draw for all examples.
     Shared,
     /// Draws of the outputs of the layer, apart for every example.
@@ -45,26 +45,26 @@ pub enum Way {
     Integrated,
 }
 
-impl Way {
+impl Expectation {
     /// The option that asks for it, as it is written.
     pub fn option(self) -> &'static str {
         match self {
-            Way::Shared => "",
-            Way::Local => ViOptions::local().as_str(),
-            Way::Flipout => ViOptions::flipout().as_str(),
-            Way::Integrated => ViOptions::integrate().as_str(),
+            Expectation::Shared => "",
+            Expectation::Local => ViOptions::local().as_str(),
+            Expectation::Flipout => ViOptions::flipout().as_str(),
+            Expectation::Integrated => ViOptions::integrate().as_str(),
         }
     }
 }
 
 /// One way per plan, or what stands against it.
-pub fn ways(plans: &[Plan<'_>], layers: &Layers<'_>) -> Result<Vec<Way>, Vec<Diagnostic>> {
-    let mut ways = vec![Way::Shared; plans.len()];
+pub fn ways(plans: &[SitePlan<'_>], layers: &Layers<'_>) -> Result<Vec<Expectation>, Vec<Diagnostic>> {
+    let mut ways = vec![Expectation::Shared; plans.len()];
     let mut faults = Vec::new();
     let lists = [
-        (Way::Local, layers.local),
-        (Way::Flipout, layers.flipout),
-        (Way::Integrated, layers.integrate),
+        (Expectation::Local, layers.local),
+        (Expectation::Flipout, layers.flipout),
+        (Expectation::Integrated, layers.integrate),
     ];
     for (way, name) in lists
         .iter()
@@ -87,8 +87,8 @@ pub fn ways(plans: &[Plan<'_>], layers: &Layers<'_>) -> Result<Vec<Way>, Vec<Dia
                 continue;
             }
             match (*slot, unfit(plan, way)) {
-                (Way::Shared, None) => *slot = way,
-                (Way::Shared, Some(why)) => faults.push(refusal(way, &named.name, &why)),
+                (Expectation::Shared, None) => *slot = way,
+                (Expectation::Shared, Some(why)) => faults.push(refusal(way, &named.name, &why)),
                 (other, _) => {
                     let why = format!("`{}` names it too", other.option());
                     faults.push(refusal(way, &named.name, &why));
@@ -110,7 +110,7 @@ pub fn covers(name: &str, site: &str) -> bool {
 }
 
 /// What of the approximation stands against a way.
-fn unfit(plan: &Plan<'_>, way: Way) -> Option<String> {
+fn unfit(plan: &SitePlan<'_>, way: Expectation) -> Option<String> {
     let family = &plan.posterior.family;
     if plan.placement == Placement::Carried {
         return Some(format!(
@@ -123,20 +123,20 @@ fn unfit(plan: &Plan<'_>, way: Way) -> Option<String> {
         .as_ref()
         .map_or((false, false), |sampler| symmetry::kind(sampler));
     match way {
-        Way::Flipout if !symmetric => Some(format!(
+        Expectation::Flipout if !symmetric => Some(format!(
             "draws of `{}` do not show that they are symmetric around a centre, element by element",
             family.name
         )),
-        Way::Local | Way::Integrated if !normal => Some(format!(
+        Expectation::Local | Expectation::Integrated if !normal => Some(format!(
             "the elements of draws of `{}` are not independent normal variates",
             family.name
         )),
-        Way::Shared | Way::Local | Way::Flipout | Way::Integrated => None,
+        Expectation::Shared | Expectation::Local | Expectation::Flipout | Expectation::Integrated => None,
     }
 }
 
 /// A layer that cannot be treated as asked.
-pub fn refusal(way: Way, site: &str, why: &str) -> Diagnostic {
+pub fn refusal(way: Expectation, site: &str, why: &str) -> Diagnostic {
     let message = format!("`{}` cannot treat `{site}`: {why}", way.option());
     let help = format!(
         "leave `{site}` out of `{}`: it then has one draw for all examples",
@@ -145,7 +145,7 @@ pub fn refusal(way: Way, site: &str, why: &str) -> Diagnostic {
     report::error(&report::LAYER_FORM, message).help(help)
 }
 
-fn unknown(way: Way, name: &str, plans: &[Plan<'_>]) -> Diagnostic {
+fn unknown(way: Expectation, name: &str, plans: &[SitePlan<'_>]) -> Diagnostic {
     let message = format!(
         "`{}` names `{name}`, but the model has no such layer or site",
         way.option()

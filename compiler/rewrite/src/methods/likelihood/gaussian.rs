@@ -27,7 +27,7 @@ pub struct Variates {
 
 /// A polynomial in the variate of each element; an absent coefficient is zero.
 #[derive(Clone, Debug)]
-pub struct Polynomial {
+pub struct VariatePolynomial {
     /// The variates.
     pub of: Variates,
     /// The coefficients, from the constant on.
@@ -48,11 +48,11 @@ impl Numbering {
     }
 }
 
-impl Polynomial {
+impl VariatePolynomial {
     /// `mean + d`.
-    pub fn variate(builder: &mut Builder, mean: Value, of: Variates) -> Polynomial {
+    pub fn variate(builder: &mut Builder, mean: Value, of: Variates) -> VariatePolynomial {
         let one = builder.like(1.0, mean);
-        Polynomial {
+        VariatePolynomial {
             of,
             coefficients: vec![Some(mean), Some(one)],
         }
@@ -68,9 +68,9 @@ impl Polynomial {
     }
 
     /// The coefficients with `f` applied to each.
-    pub fn each(&self, mut f: impl FnMut(Value) -> Value) -> Polynomial {
+    pub fn each(&self, mut f: impl FnMut(Value) -> Value) -> VariatePolynomial {
         let one = |coefficient: &Option<Value>| coefficient.map(&mut f);
-        Polynomial {
+        VariatePolynomial {
             of: self.of.clone(),
             coefficients: self.coefficients.iter().map(one).collect(),
         }
@@ -79,19 +79,19 @@ impl Polynomial {
     /// The coefficients of two polynomials in the same variates, combined by power.
     pub fn zip(
         &self,
-        other: &Polynomial,
+        other: &VariatePolynomial,
         mut f: impl FnMut(Option<Value>, Option<Value>) -> Option<Value>,
-    ) -> Polynomial {
+    ) -> VariatePolynomial {
         let powers = 0..self.coefficients.len().max(other.coefficients.len());
         let coefficients = powers.map(|power| f(self.coefficient(power), other.coefficient(power)));
-        Polynomial {
+        VariatePolynomial {
             of: self.of.clone(),
             coefficients: coefficients.collect(),
         }
     }
 
     /// The sum with a value that no variate reaches.
-    pub fn shifted(&self, builder: &mut Builder, value: Value) -> Polynomial {
+    pub fn shifted(&self, builder: &mut Builder, value: Value) -> VariatePolynomial {
         let mut shifted = self.clone();
         if let Some(first) = shifted.coefficients.first_mut() {
             *first = sum(builder, *first, Some(value));
@@ -100,7 +100,7 @@ impl Polynomial {
     }
 
     /// The product of two polynomials in the same variates; `None` above [`MOST`].
-    pub fn times(&self, builder: &mut Builder, other: &Polynomial) -> Option<Polynomial> {
+    pub fn times(&self, builder: &mut Builder, other: &VariatePolynomial) -> Option<VariatePolynomial> {
         let most = self.degree() + other.degree();
         if most > MOST {
             return None;
@@ -113,7 +113,7 @@ impl Polynomial {
                 coefficients[i + j] = sum(builder, coefficients[i + j], Some(term));
             }
         }
-        Some(Polynomial {
+        Some(VariatePolynomial {
             of: self.of.clone(),
             coefficients,
         })
@@ -127,7 +127,7 @@ impl Polynomial {
         op: &'static OpDef,
         attrs: &[Attr],
         repeats: bool,
-    ) -> Polynomial {
+    ) -> VariatePolynomial {
         let mut moved = self.each(|value| builder.apply(op, &[value], attrs.to_vec()));
         moved.of = Variates {
             id: numbering.of(format!("{} of {}, {attrs:?}", op.name, self.of.id)),
@@ -156,18 +156,23 @@ impl Polynomial {
     }
 
     /// The sum of two polynomials of degree one in independent variates.
-    pub fn joined(&self, builder: &mut Builder, numbering: &mut Numbering, other: &Polynomial) -> Polynomial {
+    pub fn joined(
+        &self,
+        builder: &mut Builder,
+        numbering: &mut Numbering,
+        other: &VariatePolynomial,
+    ) -> VariatePolynomial {
         let (mean, more) = (self.mean(builder), other.mean(builder));
         let mean = builder.add(mean, more);
         let (variance, more) = (self.variance(builder), other.variance(builder));
-        let description = |x: &Polynomial| format!("{} times {:?}", x.of.id, x.coefficient(1));
+        let description = |x: &VariatePolynomial| format!("{} times {:?}", x.of.id, x.coefficient(1));
         let of = Variates {
             id: numbering.of(format!("{} plus {}", description(self), description(other))),
             variance: builder.add(variance, more),
             sources: &self.of.sources | &other.of.sources,
             independent: self.of.independent && other.of.independent,
         };
-        Polynomial::variate(builder, mean, of)
+        VariatePolynomial::variate(builder, mean, of)
     }
 
     /// The expectation of each element: `E d^2k = (2k - 1)!! v^k`, and odd powers vanish.

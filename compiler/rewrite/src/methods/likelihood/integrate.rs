@@ -5,8 +5,8 @@
 //! expectation of something, or as free of them; an operation on a polynomial that is neither elementwise nor linear ends
 //! the attempt, and so does a product of two things that share weights in different ways.
 
-use super::choice::{Way, refusal};
-use super::gaussian::{Numbering, Polynomial, Variates, log_sigmoid_series, sum};
+use super::choice::{Expectation, refusal};
+use super::gaussian::{Numbering, VariatePolynomial, Variates, log_sigmoid_series, sum};
 use super::per_example::{Rewritten, centre, spread};
 use crate::nodes;
 use bnnc_base::arena::Id;
@@ -55,7 +55,9 @@ pub fn rewrite(row: &Function, integrated: &[Arc<str>], series: usize) -> Result
 
 fn faults(integrated: &[Arc<str>], sources: &BTreeSet<usize>, why: &str) -> Vec<Diagnostic> {
     let names = sources.iter().filter_map(|at| integrated.get(*at));
-    names.map(|name| refusal(Way::Integrated, name, why)).collect()
+    names
+        .map(|name| refusal(Expectation::Integrated, name, why))
+        .collect()
 }
 
 /// What a node is, given everything that is not integrated.
@@ -64,7 +66,7 @@ enum State {
     /// No integrated site reaches it.
     Free(Value),
     /// A polynomial in normal variates.
-    Polynomial(Polynomial),
+    Polynomial(VariatePolynomial),
     /// Its expectation, and the sites that reach it.
     Expected(Value, BTreeSet<usize>),
 }
@@ -139,7 +141,7 @@ impl<'a> Walk<'a> {
             sources: BTreeSet::from([at]),
             independent: true,
         };
-        State::Polynomial(Polynomial::variate(&mut self.builder, mean, of))
+        State::Polynomial(VariatePolynomial::variate(&mut self.builder, mean, of))
     }
 
     fn apply(&mut self, op: &'static OpDef, args: &[Value], attrs: &[Attr]) -> Result<State, Obstacle> {
@@ -294,7 +296,7 @@ impl<'a> Walk<'a> {
         let coefficients = log_sigmoid_series(self.series);
         let kept = &coefficients[..coefficients.len().checked_sub(1)?];
         let square = z.times(&mut self.builder, z)?;
-        let mut result: Option<Polynomial> = None;
+        let mut result: Option<VariatePolynomial> = None;
         for coefficient in kept.iter().rev() {
             let constant = self.builder.like(*coefficient, z.of.variance);
             let inner = match result {
@@ -358,7 +360,7 @@ impl<'a> Walk<'a> {
                     sources: p.of.sources.clone(),
                     independent: labels.result.iter().all(of_weights),
                 };
-                Some(State::Polynomial(Polynomial::variate(builder, mean, of)))
+                Some(State::Polynomial(VariatePolynomial::variate(builder, mean, of)))
             }
             _ => {
                 let value = x.expectation(builder);
@@ -387,7 +389,7 @@ impl<'a> Walk<'a> {
                     sources: p.of.sources.clone(),
                     independent: true,
                 };
-                Some(State::Polynomial(Polynomial::variate(builder, mean, of)))
+                Some(State::Polynomial(VariatePolynomial::variate(builder, mean, of)))
             }
             _ => {
                 let value = x.expectation(builder);

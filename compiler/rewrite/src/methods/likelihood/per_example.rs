@@ -4,8 +4,8 @@
 //! given `h`, so each example draws the product: `m h + sqrt(s^2 h^2) z`. Flipout (Wen et al. 2018): each example flips
 //! the signs of one draw, `(m + r t^T (s e)) h = m h + r ((s e) (t h))`.
 
-use super::choice::{Way, refusal};
-use super::usage::{Product, Site, Usage, folds, usage};
+use super::choice::{Expectation, refusal};
+use super::usage::{Usage, VaryingSite, WeightProduct, folds, usage};
 use crate::nodes;
 use bnnc_abi::symbols::NoiseKind;
 use bnnc_base::diagnostic::Diagnostic;
@@ -13,7 +13,7 @@ use bnnc_base::shape::Shape;
 use bnnc_graph::analysis::dataflow;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, Value};
-use bnnc_graph::map::Images;
+use bnnc_graph::map::NodeImages;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -43,9 +43,9 @@ pub fn spread(site: &str) -> String {
 ///
 /// # Errors
 /// Sites whose use does not allow it.
-pub fn rewrite(row: &Function, treated: &[(Arc<str>, Way)]) -> Result<Rewritten, Vec<Diagnostic>> {
+pub fn rewrite(row: &Function, treated: &[(Arc<str>, Expectation)]) -> Result<Rewritten, Vec<Diagnostic>> {
     let users = dataflow::users(row);
-    let mut sites: HashMap<Value, Site> = HashMap::new();
+    let mut sites: HashMap<Value, VaryingSite> = HashMap::new();
     let mut faults = Vec::new();
     let params: Vec<Value> = treated.iter().filter_map(|(name, _)| row.param(name)).collect();
     for (name, way) in treated {
@@ -56,7 +56,7 @@ pub fn rewrite(row: &Function, treated: &[(Arc<str>, Way)]) -> Result<Rewritten,
                 let (name, way) = (name.clone(), *way);
                 sites.insert(
                     param,
-                    Site {
+                    VaryingSite {
                         name,
                         way,
                         usage,
@@ -84,7 +84,7 @@ struct Weights {
 struct Rewriter<'a> {
     row: &'a Function,
     builder: Builder,
-    sites: HashMap<Value, Site>,
+    sites: HashMap<Value, VaryingSite>,
     weights: HashMap<Value, Weights>,
     folds: HashMap<Value, (Value, Value)>,
     coordinates: [Value; 3],
@@ -93,7 +93,7 @@ struct Rewriter<'a> {
 impl<'a> Rewriter<'a> {
     fn new(
         row: &'a Function,
-        sites: HashMap<Value, Site>,
+        sites: HashMap<Value, VaryingSite>,
         folds: HashMap<Value, (Value, Value)>,
     ) -> Rewriter<'a> {
         let mut builder = Builder::new(&row.name);
@@ -108,7 +108,7 @@ impl<'a> Rewriter<'a> {
         }
     }
 
-    fn run(mut self, treated: &[(Arc<str>, Way)]) -> Rewritten {
+    fn run(mut self, treated: &[(Arc<str>, Expectation)]) -> Rewritten {
         let row = self.row;
         let params: Vec<Value> = row.params.iter().map(|param| self.param(*param)).collect();
         let copies = row.map_nodes(params, |call, copies| {
@@ -118,7 +118,7 @@ impl<'a> Rewriter<'a> {
             self.builder.label_as(copy, call.label);
             copy
         });
-        let sentence = |(name, way): &(Arc<str>, Way)| {
+        let sentence = |(name, way): &(Arc<str>, Expectation)| {
             let site = row.param(name).and_then(|param| self.sites.get(&param));
             (
                 name.clone(),
@@ -145,12 +145,12 @@ impl<'a> Rewriter<'a> {
         self.weights.insert(value, weights);
         match (stands_alone, way) {
             (false, _) => weights.centre,
-            (true, Way::Flipout) => {
+            (true, Expectation::Flipout) => {
                 let signs = self.signs(&format!("{name}/flipout"), &ty.shape);
                 let flipped = self.builder.mul(signs, weights.spread);
                 self.builder.add(weights.centre, flipped)
             }
-            (true, Way::Local | Way::Shared | Way::Integrated) => {
+            (true, Expectation::Local | Expectation::Shared | Expectation::Integrated) => {
                 let noise = self.normal(name, &ty.shape);
                 let spread = self.builder.mul(weights.spread, noise);
                 self.builder.add(weights.centre, spread)
@@ -159,7 +159,7 @@ impl<'a> Rewriter<'a> {
     }
 
     /// What stands for a product with treated weights, or for a sum that bears the noise of both its operands.
-    fn replaced(&mut self, copies: &Images<Value>, node: Value) -> Option<Value> {
+    fn replaced(&mut self, copies: &NodeImages<Value>, node: Value) -> Option<Value> {
         let args = self.row.args(node);
         if let Some((product, bias)) = self.folds.get(&node).copied() {
             let bias = self.weights[&bias];
@@ -173,28 +173,30 @@ impl<'a> Rewriter<'a> {
         }
     }
 
-    fn product(&mut self, copies: &Images<Value>, node: Value, bias: Option<Weights>) -> Option<Value> {
+    fn product(&mut self, copies: &NodeImages<Value>, node: Value, bias: Option<Weights>) -> Option<Value> {
         let is_product = |arg: &&Value| {
             self.sites
                 .get(arg)
                 .is_some_and(|site| matches!(site.usage, Usage::Products(_)))
         };
         let param = *self.row.args(node).iter().find(is_product)?;
-        let product = Product::of(self.row, node, param)?;
+        let product = WeightProduct::of(self.row, node, param)?;
         let site = &self.sites[&param];
         let (name, way) = (site.name.clone(), site.way);
         let other = copies[product.other];
         let weights = self.weights[&param];
         Some(match way {
-            Way::Flipout => self.flipped(&name, &product, weights, other),
-            Way::Local | Way::Shared | Way::Integrated => self.local(&name, &product, weights, other, bias),
+            Expectation::Flipout => self.flipped(&name, &product, weights, other),
+            Expectation::Local | Expectation::Shared | Expectation::Integrated => {
+                self.local(&name, &product, weights, other, bias)
+            }
         })
     }
 
     fn local(
         &mut self,
         name: &str,
-        product: &Product,
+        product: &WeightProduct,
         weights: Weights,
         other: Value,
         bias: Option<Weights>,
@@ -217,7 +219,7 @@ impl<'a> Rewriter<'a> {
         self.builder.add(mean, spread)
     }
 
-    fn flipped(&mut self, name: &str, product: &Product, weights: Weights, other: Value) -> Value {
+    fn flipped(&mut self, name: &str, product: &WeightProduct, weights: Weights, other: Value) -> Value {
         let dims = self.builder.ty(weights.centre).dims().to_vec();
         let of = |letters: &[char]| {
             let dim = |letter: &char| {

@@ -14,7 +14,7 @@ use bnnc_graph::ops;
 /// A draw as a sum: flipping the sign of one element of the noise flips that element of `odd` and leaves `even` as it is.
 /// The noise is symmetric, so `even + signs * odd` has the law of the draw for any signs that do not depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Parts {
+pub struct SignParts {
     /// What does not change; `None` is zero.
     pub even: Option<Value>,
     /// What changes its sign.
@@ -25,7 +25,7 @@ pub struct Parts {
 
 /// The parts of the draw that `sampler` makes, with `args` for its parameters; `None` where no part changes sign with the
 /// noise element by element.
-pub fn parts(builder: &mut Builder, sampler: &Function, args: &[Value]) -> Option<Parts> {
+pub fn parts(builder: &mut Builder, sampler: &Function, args: &[Value]) -> Option<SignParts> {
     let sampler = simplify(&expand_maps(sampler));
     let (_, result) = sampler.results.first()?;
     let elements = count(&sampler.ty(*result).shape);
@@ -41,7 +41,7 @@ pub fn parts(builder: &mut Builder, sampler: &Function, args: &[Value]) -> Optio
     });
     let split = known.ok()?[*result];
     let odd = split.odd?;
-    Some(Parts {
+    Some(SignParts {
         even: split.even,
         odd: odd.value,
         deviation: odd.factor.map(|(_, factor)| factor).filter(|_| !split.noisy),

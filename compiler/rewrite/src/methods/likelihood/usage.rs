@@ -1,6 +1,6 @@
 //! How the likelihood uses the sites whose draws differ between examples.
 
-use super::choice::Way;
+use super::choice::Expectation;
 use bnnc_base::arena::Id;
 use bnnc_graph::function::{Function, NodeKind, Value};
 use bnnc_graph::labels::Labels;
@@ -18,23 +18,23 @@ pub enum Usage {
 }
 
 /// A site whose draws differ between examples.
-pub struct Site {
+pub struct VaryingSite {
     /// Its path.
     pub name: Arc<str>,
     /// How they differ.
-    pub way: Way,
+    pub way: Expectation,
     /// How it is used.
     pub usage: Usage,
     /// The weights whose noise bears that of this site too.
     pub with: Option<Arc<str>>,
 }
 
-impl Site {
+impl VaryingSite {
     /// What the report says.
-    pub fn sentence(&self, way: Way) -> String {
+    pub fn sentence(&self, way: Expectation) -> String {
         match (way, &self.usage, &self.with) {
-            (Way::Flipout, Usage::Products(_), _) => "flipout".to_owned(),
-            (Way::Flipout, Usage::Small, _) => {
+            (Expectation::Flipout, Usage::Products(_), _) => "flipout".to_owned(),
+            (Expectation::Flipout, Usage::Small, _) => {
                 "flipout: a sign of its own for every example and element".to_owned()
             }
             (_, _, Some(weights)) => format!("local reparameterisation, in one draw with `{weights}`"),
@@ -55,7 +55,7 @@ pub fn usage(
     users: &[Vec<Value>],
     treated: &[Value],
     param: Value,
-    way: Way,
+    way: Expectation,
 ) -> Result<Usage, String> {
     let products = products(row, &users[param.index()], treated, param, way);
     match products {
@@ -82,11 +82,11 @@ fn products(
     users: &[Value],
     treated: &[Value],
     param: Value,
-    way: Way,
+    way: Expectation,
 ) -> Result<Vec<usize>, String> {
     let mut found: Option<Vec<usize>> = None;
     for user in users {
-        let Some(product) = Product::of(row, *user, param) else {
+        let Some(product) = WeightProduct::of(row, *user, param) else {
             let op = row.op(*user).map_or("", |op| op.0.name);
             return Err(format!(
                 "it is used by `{op}`, not only as the weights of a product"
@@ -97,13 +97,13 @@ fn products(
             return Err("it is multiplied with other weights that are treated so".to_owned());
         }
         match way {
-            Way::Local => product.independent()?,
-            Way::Flipout => product.signed()?,
-            Way::Shared | Way::Integrated => {}
+            Expectation::Local => product.independent()?,
+            Expectation::Flipout => product.signed()?,
+            Expectation::Shared | Expectation::Integrated => {}
         }
         let axes = product.summed_axes();
         match &found {
-            Some(_) if way == Way::Local => {
+            Some(_) if way == Expectation::Local => {
                 return Err(
                     "one example uses it several times, so what it is multiplied with shares its noise"
                         .to_owned(),
@@ -119,7 +119,7 @@ fn products(
 }
 
 /// `contract(weights, other)`, whichever comes first.
-pub struct Product {
+pub struct WeightProduct {
     /// What the weights are multiplied with.
     pub other: Value,
     /// The letters of the weights.
@@ -130,9 +130,9 @@ pub struct Product {
     pub result: Vec<char>,
 }
 
-impl Product {
+impl WeightProduct {
     /// The product at `node`, if it is one of `param` with something else.
-    pub fn of(row: &Function, node: Value, param: Value) -> Option<Product> {
+    pub fn of(row: &Function, node: Value, param: Value) -> Option<WeightProduct> {
         let NodeKind::Apply { op, args, attrs } = &row.nodes[node].kind else {
             return None;
         };
@@ -144,7 +144,7 @@ impl Product {
             true => (left, right, args[1]),
             false => (right, left, args[0]),
         };
-        Some(Product {
+        Some(WeightProduct {
             other,
             weights,
             against,
@@ -201,7 +201,7 @@ impl Product {
 pub fn folds(
     row: &Function,
     users: &[Vec<Value>],
-    sites: &mut HashMap<Value, Site>,
+    sites: &mut HashMap<Value, VaryingSite>,
 ) -> HashMap<Value, (Value, Value)> {
     let mut folds = HashMap::new();
     for sum in row.nodes.ids() {
@@ -215,13 +215,13 @@ pub fn folds(
             let only_here = |value: Value| users[value.index()] == [sum];
             let is_bias = sites
                 .get(&bias)
-                .is_some_and(|site| site.way == Way::Local && site.usage == Usage::Small);
+                .is_some_and(|site| site.way == Expectation::Local && site.usage == Usage::Small);
             let weights = row
                 .args(product)
                 .iter()
                 .find_map(|arg| sites.get(arg))
                 .filter(|site| {
-                    site.way == Way::Local
+                    site.way == Expectation::Local
                         && matches!(site.usage, Usage::Products(_))
                         && row.op(product).is_some()
                 });

@@ -5,17 +5,17 @@ use bnnc_graph::function::Value;
 
 /// A product of tensors whose axes have letters.
 #[derive(Clone, Debug)]
-pub struct Product {
+pub struct LetteredProduct {
     /// The tensors.
     pub factors: Vec<(Value, Vec<char>)>,
     /// What multiplies them.
     pub coefficient: f64,
 }
 
-impl Product {
+impl LetteredProduct {
     /// One factor.
-    pub fn of(value: Value, letters: &[char]) -> Product {
-        Product {
+    pub fn of(value: Value, letters: &[char]) -> LetteredProduct {
+        LetteredProduct {
             factors: vec![(value, letters.to_vec())],
             coefficient: 1.0,
         }
@@ -27,7 +27,11 @@ impl Product {
     }
 
     /// The product summed over those of the letters that no factor has; `None` where one of them has no known size.
-    pub fn repeated<'a>(self, letters: impl Iterator<Item = &'a char>, sizes: &Sizes) -> Option<Product> {
+    pub fn repeated<'a>(
+        self,
+        letters: impl Iterator<Item = &'a char>,
+        sizes: &LetterSizes,
+    ) -> Option<LetteredProduct> {
         let mut count = 1.0;
         for letter in letters.filter(|letter| !self.has(**letter)) {
             count *= sizes.of(*letter).fixed()? as f64;
@@ -36,14 +40,14 @@ impl Product {
     }
 
     /// A multiple.
-    pub fn scaled(mut self, factor: f64) -> Product {
+    pub fn scaled(mut self, factor: f64) -> LetteredProduct {
         self.coefficient *= factor;
         self
     }
 
     /// The product of two.
-    pub fn times(&self, other: &Product) -> Product {
-        Product {
+    pub fn times(&self, other: &LetteredProduct) -> LetteredProduct {
+        LetteredProduct {
             factors: [self.factors.as_slice(), &other.factors].concat(),
             coefficient: self.coefficient * other.coefficient,
         }
@@ -52,9 +56,9 @@ impl Product {
 
 /// The sizes of letters.
 #[derive(Clone, Debug, Default)]
-pub struct Sizes(Vec<(char, Dim)>);
+pub struct LetterSizes(Vec<(char, Dim)>);
 
-impl Sizes {
+impl LetterSizes {
     /// Adds the letters of a tensor.
     pub fn add(&mut self, letters: &[char], shape: &Shape) {
         for (letter, dim) in letters.iter().zip(shape.dims()) {
