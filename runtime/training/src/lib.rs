@@ -2,8 +2,9 @@
 //!
 //! `trainer` runs one training, which can be interrupted after every step and continued to the same bytes; `windows` keeps the best parameters, `history` the
 //! losses, `convergence` judges them, `maximum` looks for lower ones by a
-//! `descent` on their `surface`, `gap` does so under noise, `restarts` compares several trainings.
+//! `descent` on their `surface`, `gap` does so under noise with a `continuation`, `restarts` compares several trainings.
 
+pub mod continuation;
 pub mod convergence;
 pub mod descent;
 pub mod gap;

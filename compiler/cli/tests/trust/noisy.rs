@@ -202,6 +202,24 @@ fn a_training_under_noise_that_has_converged_is_silent() {
     }
 }
 
+/// Under a rate that falls to zero the losses are flat at the end of any training. That 1000 and 3000 steps are too few is shown by 20,000, which gain 0.3 nats per row and more.
+#[test]
+fn a_network_that_a_falling_rate_stopped_is_reported() {
+    let network = network();
+    let run = |steps: usize| {
+        let options = format!("steps = {steps}, batch = 32, optimiser = Adam(1e-2), schedule = cosine");
+        let trial = network.trial("vi", &options);
+        let elbo = &trial.result(&[])["infer"]["fit"]["diagnostics"]["elbo_per_row"];
+        (warns(&trial, 0), elbo.as_f64().expect("a number"))
+    };
+    let (warns, long) = run(20_000);
+    assert!(!warns);
+    for steps in [1000, 3000] {
+        let (warns, short) = run(steps);
+        assert!(warns && long - short > 0.3, "{steps}: {warns}, {short} {long}");
+    }
+}
+
 /// Short trainings of five models and ten seeds, which have to be reported, and long ones, which must not be.
 #[test]
 #[ignore = "400 trainings, some minutes"]

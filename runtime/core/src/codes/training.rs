@@ -14,7 +14,8 @@ pub(super) static NOT_CONVERGED: Code = Code {
               training of the same length. Falls below one nat, or below 0.02 per row, are not reported. Where the loss has no noise, as that of `map`, and where it is cheap \
               enough, a descent goes on from the end of the training in double precision: the warning then names how far it got, if that is more than 0.1 nats for each \
               weight and 0.001 per row. This shows plateaus too. The loss of `vi` and `dropout` has noise: there the descent is on the mean over fixed draws of \
-              the noise, and its gain is measured over other draws and counts where it is above that by three standard errors.\n\nWrong: `infer fit = vi(Q, data) { steps = 200, \
+              the noise, and its gain is measured over other draws and counts where it is above that by three standard errors. Where it finds nothing, some hundred steps at a rate that rises again and falls \
+              to zero continue the training; as they recover a part of what is left, half of that counts.\n\nWrong: `infer fit = vi(Q, data) { steps = 200, \
               optimiser = Adam(1e-3) }`, which moves no parameter by more than 0.2.\n\nRight: `infer fit = vi(Q, data)` with its default length; more \
               `steps` or `epochs`; a larger rate such as `optimiser = Adam(1e-2)`; inputs and a target that are standardised, so that parameters of size 1 \
               are right.",
