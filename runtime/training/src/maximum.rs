@@ -205,7 +205,7 @@ fn narrowest(
         let deviations = squares.iter_mut().zip(draw.iter().zip(centre));
         deviations.for_each(|(sum, (draw, centre))| *sum += (draw - centre).powi(2));
     }
-    let sd = |at: usize| (squares[at] / count.min(SQUARES).max(1) as f64).sqrt();
+    let sd = |at: usize| (squares[at] / count.clamp(1, SQUARES) as f64).sqrt();
     // A unit of a layer that is never active has weights that no row informs: single weights are not looked at.
     let is_layer = |site: &str| site.contains('.');
     let own: usize = places
