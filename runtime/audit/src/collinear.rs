@@ -18,8 +18,8 @@ struct Rest {
 
 /// Returns the names of columns of which one is a combination of the others and a constant, the last one first. Columns that do not vary are left out, and
 /// so are pairs, which are reported as such.
-pub(super) fn combination(columns: &[Column]) -> Option<Vec<&str>> {
-    let rows = columns.first()?.train.len();
+pub(super) fn combination<'c>(columns: &[&'c Column]) -> Option<Vec<&'c str>> {
+    let rows = common_rows(columns)?;
     let step = rows.div_ceil(SOUGHT).max(1);
     let sampled: Vec<usize> = (0..rows).step_by(step).collect();
     // With as few rows as columns each is a combination of the others.
@@ -62,14 +62,14 @@ impl Rest {
 }
 
 /// The names of the columns of a combination that is zero in all rows.
-fn exact<'c>(columns: &'c [Column], last: usize, factors: &[f64]) -> Option<Vec<&'c str>> {
+fn exact<'c>(columns: &[&'c Column], last: usize, factors: &[f64]) -> Option<Vec<&'c str>> {
     let largest = |column: &Column| {
         column
             .train
             .iter()
             .fold(0.0, |most: f64, value| most.max(value.abs()))
     };
-    let sizes: Vec<f64> = columns.iter().map(largest).collect();
+    let sizes: Vec<f64> = columns.iter().map(|column| largest(column)).collect();
     let own = sizes[last];
     let takes_part = |at: &usize| (factors[at + 1] * sizes[*at]).abs() > 1e-6 * own;
     let parts: Vec<usize> = (0..columns.len()).filter(takes_part).collect();
@@ -77,8 +77,13 @@ fn exact<'c>(columns: &'c [Column], last: usize, factors: &[f64]) -> Option<Vec<
         let terms = parts.iter().map(|at| factors[at + 1] * columns[*at].train[row]);
         (factors[0] + terms.sum::<f64>()).abs() <= 1e3 * ROUNDING * own
     };
-    let is_exact = own > 0.0 && parts.len() > 2 && (0..columns[last].train.len()).all(is_zero);
+    let is_exact = own > 0.0 && parts.len() > 2 && (0..common_rows(columns)?).all(is_zero);
     is_exact.then(|| parts.iter().rev().map(|at| columns[*at].name.as_str()).collect())
+}
+
+/// The rows that all columns have.
+fn common_rows(columns: &[&Column]) -> Option<usize> {
+    columns.iter().map(|column| column.train.len()).min()
 }
 
 fn dot(a: &[f64], b: &[f64]) -> f64 {
@@ -112,6 +117,7 @@ mod tests {
     #[test]
     fn indicators_of_all_levels_add_up_to_a_constant() {
         let columns = [wave("x", 1.0), level("a", 0), level("b", 1), level("c", 2)];
+        let columns: Vec<&Column> = columns.iter().collect();
         assert_eq!(combination(&columns), Some(vec!["c", "b", "a"]));
         assert_eq!(combination(&columns[..3]), None);
     }
@@ -125,7 +131,7 @@ mod tests {
                 3.0 * a[row] + b[row] + error * (row as f64 * 3.0).cos()
             })
         };
-        let with = |total| combination(&[wave("a", 1.0), wave("b", 2.0), total]).map(|names| names.len());
+        let with = |total| combination(&[&a, &b, &total]).map(|names| names.len());
         assert_eq!(with(total(0.0)), Some(3));
         assert_eq!(with(total(1e-3)), None);
     }

@@ -60,7 +60,7 @@ pub(super) fn beside(intercept: &str, columns: impl ExactSizeIterator<Item = Col
 }
 
 /// Returns the inputs of which one is a combination of the others and the intercept, as indicators of all levels are.
-pub(super) fn combined(intercept: &str, columns: &[Column]) -> Option<Diagnostic> {
+pub(super) fn combined(intercept: &str, columns: &[&Column]) -> Option<Diagnostic> {
     if columns.len() > PAIRED {
         return None;
     }

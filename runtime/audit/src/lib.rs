@@ -21,7 +21,7 @@ use bnnc_data::{Dataset, Rows};
 pub use centre::worse_than_centre;
 pub use constant::ignored_inputs;
 pub use found::{conflicts, unbounded};
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// Cells of inputs above which columns are not examined: images and the like, where a column means little by itself.
 const CELLS: usize = 20_000_000;
@@ -88,7 +88,11 @@ pub fn warnings(infer: &Infer, spec: &DataSpec, dataset: &Dataset) -> Vec<Diagno
     found.extend(measured.clone().filter_map(missing_as_number));
     found.extend(measured.filter_map(columns::dates));
     found.extend(columns::redundant(&columns));
-    found.extend(beside_intercepts(infer, spec, dataset));
+    let beside = beside_intercepts(infer, spec, dataset);
+    if beside.is_empty() {
+        found.extend(combined(infer, &columns, (spec, dataset)));
+    }
+    found.extend(beside);
     found.extend(columns::repeated(&columns, &reals));
     found.extend(columns::same_levels(&fields(infer), dataset));
     found.extend(columns::missing_levels(&fields(infer), dataset));
@@ -252,27 +256,25 @@ fn beside_intercepts(infer: &Infer, spec: &DataSpec, dataset: &Dataset) -> Vec<D
         Some(columns::beside(intercept, columns_of(binding, spec, dataset)))
     };
     let found = inputs_of(infer, dataset).filter_map(of_binding);
-    let found: Vec<Diagnostic> = found.flatten().collect();
-    match found.is_empty() {
-        true => combined(infer, spec, dataset),
-        false => found,
-    }
+    found.flatten().collect()
 }
 
-/// The inputs whose weights the model adds to one parameter, and that are not independent with it. The weights of a network are not looked at one by one.
-fn combined(infer: &Infer, spec: &DataSpec, dataset: &Dataset) -> Vec<Diagnostic> {
-    let intercept_of = |binding: &'_ Binding| binding.intercept.clone().filter(|site| !site.contains('.'));
-    let intercepts: BTreeSet<String> = inputs_of(infer, dataset).filter_map(intercept_of).collect();
-    let of_intercept = |intercept: String| {
-        let beside =
-            inputs_of(infer, dataset).filter(|binding| binding.intercept.as_deref() == Some(&*intercept));
-        let columns: Vec<Column> = beside
-            .filter(|binding| !matches!(binding.elements, Elements::Index(_)))
-            .flat_map(|binding| columns_of(binding, spec, dataset))
-            .collect();
-        columns::combined(&intercept, &columns)
-    };
-    intercepts.into_iter().filter_map(of_intercept).collect()
+/// The inputs whose weights the model adds to one parameter, and that are not independent with it; `columns` are all inputs. The weights of a network
+/// are not looked at one by one.
+fn combined(infer: &Infer, columns: &[Column], (spec, dataset): (&DataSpec, &Dataset)) -> Vec<Diagnostic> {
+    let mut beside: BTreeMap<&str, Vec<&Column>> = BTreeMap::new();
+    let mut rest = columns;
+    for binding in inputs_of(infer, dataset) {
+        let (own, others) = rest.split_at(columns_of(binding, spec, dataset).len().min(rest.len()));
+        rest = others;
+        let intercept = binding.intercept.as_deref().filter(|site| !site.contains('.'));
+        let is_measure = !matches!(binding.elements, Elements::Index(_));
+        if let Some(intercept) = intercept.filter(|_| is_measure) {
+            beside.entry(intercept).or_default().extend(own);
+        }
+    }
+    let of_intercept = |(intercept, columns): (&str, Vec<&Column>)| columns::combined(intercept, &columns);
+    beside.into_iter().filter_map(of_intercept).collect()
 }
 
 /// One of the inputs of the data item, in its own units.

@@ -22,11 +22,6 @@ pub fn word(written: &str) -> &str {
     at.map_or(written, |at| TABLE[at].1)
 }
 
-/// All spellings, each with its word.
-pub fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
-    TABLE.iter().copied()
-}
-
 #[cfg(test)]
 mod tests {
     use super::TABLE;
