@@ -16,7 +16,6 @@ use bnnc_base::source::Span;
 use bnnc_base::support::Support;
 pub use bound::Bound;
 use levels::Selector;
-use report::ColumnNames;
 pub use report::{NO_COLUMN, SEVERAL_ENTRIES, UNUSED_POSITION, WHOLE_COLUMNS, WRONG_COLUMN};
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -306,21 +305,14 @@ impl<'a> Binder<'a> {
         };
         let of_rows = field.per_example && field.shape.len() + 1 == rank;
         let takes_rows = self.bound.ports.iter().any(|port| !port.from.is_shared());
-        let is_output = self
-            .bound
-            .outputs
-            .iter()
-            .any(|output| *output.name == *binding.param.name);
+        let mut outputs = self.bound.outputs.iter();
+        let is_output = outputs.any(|output| *output.name == *binding.param.name);
         if !field.per_example || (of_rows && is_output && !takes_rows) {
             return self.whole(binding, field);
         }
         if of_rows && !is_output {
-            let names = ColumnNames {
-                input: &binding.param.name,
-                column: &field.name,
-                model: &self.model.name,
-            };
-            let diagnostic = report::whole_column(self.span(binding), &names, self.schema);
+            let names = (&*binding.param.name, &*field.name);
+            let diagnostic = report::whole_column(self.span(binding), names, &self.model.name, self.schema);
             return self.diagnostics.push(diagnostic);
         }
         self.fit(binding, field, &field.shape);

@@ -132,19 +132,8 @@ pub fn no_inputs(span: Span, input: &str, schema: &Schema) -> Diagnostic {
     }
 }
 
-/// An input, the column that it takes, and its model.
-pub struct ColumnNames<'a> {
-    /// The input.
-    pub input: &'a str,
-    /// The column.
-    pub column: &'a str,
-    /// The model.
-    pub model: &'a str,
-}
-
 /// An input of one row that is declared as a whole column.
-pub fn whole_column(span: Span, names: &ColumnNames<'_>, schema: &Schema) -> Diagnostic {
-    let ColumnNames { input, column, model } = *names;
+pub fn whole_column(span: Span, (input, column): (&str, &str), model: &str, schema: &Schema) -> Diagnostic {
     let text = format!("`{input}` is declared as an array, but a row has one value of `{column}`");
     wrong(span, text, schema)
         .label("an input of one row")
