@@ -181,7 +181,7 @@ pub fn breadth(
         } else {
             f64::INFINITY
         },
-        narrowest: narrowest(task.infer, &mut surface, &centre, (draws, limit))?,
+        narrowest: narrowest(task.infer, &mut surface, &centre, draws, limit)?,
     }))
 }
 
@@ -193,7 +193,8 @@ fn narrowest(
     infer: &Infer,
     surface: &mut Surface,
     centre: &[f64],
-    (draws, (count, pairs)): (&Values, (usize, usize)),
+    draws: &Values,
+    (count, pairs): (usize, usize),
 ) -> Result<Option<(String, f64)>, Stop> {
     let arguments = surface.arguments.iter();
     let places: Vec<(String, Range<usize>)> = arguments
