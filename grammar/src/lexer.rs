@@ -141,7 +141,7 @@ pub(crate) fn begins_item(tokens: &[Spanned<'_>], at: usize, text: &str) -> bool
 }
 
 /// The American spelling of the keyword `optimiser`. Where no item begins it is a name like others.
-pub(crate) const OTHER_OPTIMISER: &str = "optimizer";
+const OTHER_OPTIMISER: &str = "optimizer";
 
 /// Turns the American spelling of `optimiser` into the keyword where it begins an item: it is first on its line, and a name follows.
 fn name_optimisers(tokens: &mut [Spanned<'_>], text: &str) {

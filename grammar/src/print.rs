@@ -58,7 +58,7 @@ struct Printer<'a> {
     last: usize,
     /// Whether nothing was printed yet in this block, so that no blank line comes first.
     fresh: bool,
-    /// Whether a blank line comes next, whatever the source has.
+    /// True if a blank line comes next, whatever the source has.
     apart: bool,
 }
 
@@ -164,7 +164,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// Whether a row takes several lines.
+    /// Returns whether a row takes several lines.
     fn is_block(&mut self, row: &Row<'a>, width: usize) -> bool {
         let (next, last, fresh, start) = (self.next, self.last, self.fresh, self.out.len());
         self.next = self.comments_until(row.start);

@@ -5,8 +5,8 @@ use crate::ast::{
     Setting, Stmt, StmtKind, Type,
 };
 use crate::layout::{Commas, Flat, STEP, WIDTH};
-use crate::lexer::OTHER_OPTIMISER;
 use bnnc_base::source::Span;
+use bnnc_base::spellings;
 use std::borrow::Cow;
 
 /// Something that begins a line of its own.
@@ -61,7 +61,7 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// Whether both begin with the same word, as two constants do.
+    /// Returns whether both begin with the same word, as two constants do.
     pub fn is_like(&self, other: &Row<'_>) -> bool {
         self.left.split(' ').next() == other.left.split(' ').next()
     }
@@ -117,7 +117,7 @@ pub fn item<'a>(item: &'a Item, text: &str) -> Row<'a> {
             )
         }
         ItemKind::Optimiser(node) => (
-            named(optimiser(item.span, text), &node.name),
+            named("optimiser", &node.name),
             None,
             definitions(&node.params, String::new(), &node.body),
         ),
@@ -147,15 +147,6 @@ pub fn item<'a>(item: &'a Item, text: &str) -> Row<'a> {
 
 fn named(keyword: &str, name: &Ident) -> String {
     format!("{keyword} {}", name.name)
-}
-
-/// The keyword of an optimiser in the spelling of the source.
-fn optimiser(span: Span, text: &str) -> &'static str {
-    let written = text.get(span.start as usize..).unwrap_or("");
-    match written.starts_with(OTHER_OPTIMISER) {
-        true => OTHER_OPTIMISER,
-        false => "optimiser",
-    }
 }
 
 fn verbatim(span: Span, text: &str) -> String {
@@ -294,9 +285,9 @@ fn definition(node: &Definition) -> Row<'_> {
     Row::new(node.span, left, Some("="), value("=", &node.value))
 }
 
-/// A line of an option block.
+/// A line of an option block; an option with several spellings is written as the language does.
 pub fn setting(node: &Setting) -> Row<'_> {
-    let left = node.name.name.to_string();
+    let left = spellings::word(&node.name.name).to_owned();
     Row::new(
         node.name.span.to(node.value.span),
         left,
@@ -309,7 +300,13 @@ pub fn setting(node: &Setting) -> Row<'_> {
 pub fn settings_on_a_line(settings: &[Setting]) -> String {
     let settings: Vec<String> = settings
         .iter()
-        .map(|setting| format!("{} = {}", setting.name.name, Flat(&setting.value)))
+        .map(|setting| {
+            format!(
+                "{} = {}",
+                spellings::word(&setting.name.name),
+                Flat(&setting.value)
+            )
+        })
         .collect();
     format!("{{ {} }}", settings.join(", "))
 }

@@ -7,7 +7,7 @@ use std::ops::Range;
 /// A token and the bytes it covers.
 pub type Spanned<'s> = (usize, Token<'s>, usize);
 
-/// Whether a word is a keyword, so that nothing can have it for a name.
+/// Returns whether a word is a keyword, which no item can have as its name.
 ///
 /// ```
 /// assert!(bnnc_grammar::is_keyword("model"));

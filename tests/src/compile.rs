@@ -131,7 +131,7 @@ pub fn examples() -> Vec<PathBuf> {
     here.map(|file| root().join(&file.path)).collect()
 }
 
-/// The faults that a check finds in the examples, of which two are checked at a time: a check runs on one thread for most of its time.
+/// The failures that a check finds in the examples, of which two are checked at a time: a check runs on one thread for most of its time.
 pub fn faults_of_examples(check: impl Fn(&Path) -> Vec<String> + Sync) -> Vec<String> {
     let left = Mutex::new(examples().into_iter());
     let found = Mutex::new(Vec::new());

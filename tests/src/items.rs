@@ -85,7 +85,7 @@ fn closing(text: &str) -> Option<usize> {
     None
 }
 
-/// What stands between commas until the bracket closes that is open before a text.
+/// The parts between commas, up to the bracket that closes the one open before a text.
 fn parts(text: &str) -> Vec<&str> {
     let Some(end) = closing(text) else {
         return Vec::new();
@@ -96,7 +96,7 @@ fn parts(text: &str) -> Vec<&str> {
         let comma = rest
             .match_indices(',')
             .map(|(at, _)| at)
-            // What an open bracket stands before is inside it.
+            // A comma inside brackets separates nothing here.
             .find(|at| is_balanced(&rest[..*at]));
         let (part, after) = comma.map_or((rest, ""), |at| (&rest[..at], &rest[at + 1..]));
         found.push(part.trim());

@@ -149,7 +149,7 @@ pub struct Output {
     pub given: bool,
     /// Whether its elements depend on each other: the program reads it where it says how it is distributed.
     pub series: bool,
-    /// Whether its elements have one distribution together, such as `MultivariateNormal`: given the parameters they depend on each other.
+    /// True if its elements have one joint distribution, such as `MultivariateNormal`: given the parameters they depend on each other.
     #[serde(default)]
     pub joint: bool,
     /// Whether its distribution has an infinite variance, whatever the parameters: draws have a standard deviation that says nothing.

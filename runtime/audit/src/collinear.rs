@@ -5,7 +5,7 @@ use super::Column;
 /// Rows that combinations are sought in; what is found there is held against all rows.
 const SOUGHT: usize = 1000;
 
-/// What a combination of other columns may leave of a column, relative to its size, if it is exact up to rounding.
+/// The largest residual of an exact linear combination of columns, relative to the size of the column: rounding errors.
 const ROUNDING: f64 = 1e-9;
 
 /// A column, or what others leave of it.

@@ -75,7 +75,7 @@ pub fn ignored_inputs(
     Ok(is_same.then(|| codes::ignored_inputs(names, rows, &weights, infer.cost.parameters)))
 }
 
-/// Whether all elements of a parameter are at the mean of a prior that is symmetric about it.
+/// Returns whether all elements of a parameter are at the mean of a prior that is symmetric about it.
 fn is_at_mean(report: &SiteReport, point: &Values) -> bool {
     let values = point.get(&format!("{}/loc", report.name));
     let (Some(values), Support::Real) = (values, report.prior.support) else {

@@ -154,7 +154,7 @@ impl Checkpoint {
         self.folder.is_some()
     }
 
-    /// Whether `out` holds a checkpoint that could be continued.
+    /// Returns whether `out` holds a checkpoint that could be continued.
     pub fn is_in(out: &Path) -> bool {
         out.join("checkpoint").join("run.json").exists()
     }

@@ -36,7 +36,7 @@ impl Interrupt {
         raised
     }
 
-    /// Whether the work has been asked to stop long enough ago that predictions end too.
+    /// Returns whether the work was interrupted so long ago that predictions end too.
     pub fn is_overdue(&self) -> bool {
         self.is_raised() && self.seen.get().is_some_and(|seen| seen.elapsed() >= GRACE)
     }

@@ -74,7 +74,7 @@ impl Outcome {
         prune::over(&tables)
     }
 
-    /// Makes the standard deviations of predictions infinite where at least 5 % of the posterior have a parameter under which the variance is: those of draws say nothing then.
+    /// Makes the standard deviations of predictions infinite where at least 5 % of the posterior have a parameter under which the variance is: those of draws are then meaningless.
     pub fn mark_infinite(&mut self, infer: &Infer) {
         for output in &infer.outputs {
             let Some((parameter, threshold)) = &output.infinite_below else {

@@ -199,7 +199,7 @@ struct TriangularSystem {
     n: usize,
     /// Right sides.
     columns: usize,
-    /// Whether the matrix is transposed.
+    /// True if the matrix is transposed.
     transposed: bool,
 }
 

@@ -38,7 +38,7 @@ pub struct Static {
     end: Slot,
     /// The energy error that is largest by size.
     worst: f64,
-    /// Whether an error was a divergence.
+    /// True if an error was a divergence.
     diverged: bool,
 }
 

@@ -64,7 +64,7 @@ pub struct Metropolis {
     stats: [f64; STATS.len()],
 }
 
-/// What later iterations depend on.
+/// The state that later iterations depend on.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 struct State {
     /// Iterations that are complete.

@@ -44,7 +44,7 @@ pub struct StochasticGradient {
     dynamics: Dynamics,
     schedule: Schedule,
     rows: GradientRows,
-    /// What the sum over the rows of a batch is multiplied by.
+    /// The factor of the sum over the rows of a batch.
     scale: f64,
     warmup: u64,
     noise: Noise,

@@ -133,7 +133,7 @@ fn pair(across: &Element, up: &Element) -> String {
     plot.render()
 }
 
-/// What was observed minus the predictive mean, against that mean.
+/// The residuals, observed value minus predictive mean, against that mean.
 pub fn residuals(forecast: &Forecast, target: &str, rows: &str) -> Option<String> {
     let pairs = || {
         forecast

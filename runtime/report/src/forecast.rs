@@ -25,7 +25,7 @@ const WEIGHTS: usize = 1 << 26;
 /// Predictions for some rows, in original units.
 #[derive(Clone, Debug, Default)]
 pub struct Forecast {
-    /// Whether the quantiles are those of the mean, because the model's distribution has no sampler.
+    /// True if the quantiles are those of the mean, because the model's distribution has no sampler.
     pub of_mean: bool,
     /// Predictive means.
     pub mean: Vec<f64>,

@@ -4,8 +4,8 @@
 //! begin at a rate that moves the parameters and end where the noise of the steps has died away, so that the end is lower than the start only where the training was short.
 //!
 //! On 40 trainings by `vi` of four networks (yacht, energy, concrete and wine; 1000 to 40,000 steps under `schedule = cosine`, two seeds) those of yacht and energy with 1000 and 3000
-//! steps gained 0.07 to 1.2 nats per row, an eighth to a half of what longer trainings gained, and are reported, as those of wine with 1000. Those of 10,000 steps and more lost 0.01 to
-//! 0.05 nats per row and are not. Of concrete too few steps can be afforded. A tenth of the steps does not distinguish 3000 steps from 20,000.
+//! steps gained 0.07 to 1.2 nats per row, an eighth to a half of what longer trainings gained, and are reported, as those of wine with 1000. None of 10,000 steps and more is: those of
+//! yacht and energy lost 0.01 to 0.05 nats per row. Of concrete too few steps can be afforded. A tenth of the steps does not distinguish 3000 steps from 20,000.
 
 use super::surface::Surface;
 use bnnc_core::context::Stop;

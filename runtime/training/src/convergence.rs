@@ -43,7 +43,7 @@ const LAST: f64 = 0.2;
 const LAST_OF_FEW: f64 = 0.5;
 const FEW: usize = 150;
 
-/// What keeps a training from counting as converged.
+/// The reason for which a training does not count as converged.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Unfinished {
     /// Another training of the same length would lower the loss by about this.
@@ -227,7 +227,7 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// What is left of a vector beside an orthonormal basis.
+/// The part of a vector that is orthogonal to an orthonormal basis.
 fn beside(vector: &[f64], basis: &[Vec<f64>]) -> Vec<f64> {
     let mut left = vector.to_vec();
     for axis in basis {

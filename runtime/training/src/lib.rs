@@ -57,7 +57,7 @@ pub struct Fitted {
     pub bytes: u64,
     /// Steps that were run.
     pub steps: u64,
-    /// Whether the user stopped it before its end.
+    /// True if the user stopped it before its end.
     pub interrupted: bool,
     /// Why the parameters are not the last ones, where the loss had been lower.
     pub worsened: Option<Worsened>,

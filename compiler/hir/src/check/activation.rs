@@ -26,9 +26,9 @@ enum Form {
 /// A layer as its callers see it.
 #[derive(Clone, Copy, Debug)]
 struct Summary {
-    /// Whether parameters multiply its input before anything else does.
+    /// True if parameters multiply its input before anything else does.
     multiplies: bool,
-    /// Whether its input is used in other ways too, as a residual layer does.
+    /// True if its input is also used in other ways, as a residual layer does.
     escapes: bool,
     /// Its result.
     result: Form,
@@ -38,9 +38,9 @@ struct Walk<'m> {
     module: &'m Module,
     layers: HashMap<LayerId, Summary>,
     forms: HashMap<LocalId, Form>,
-    /// Whether parameters multiply the input of the item at hand.
+    /// True if parameters multiply the input of the current item.
     multiplies: bool,
-    /// Whether it is used in other ways.
+    /// True if it is also used in other ways.
     escapes: bool,
     /// Products that are used in other ways than by a second one, which determines their parameters.
     escaped: Vec<Span>,

@@ -249,7 +249,7 @@ pub fn stuck_by_input(infer: &str, data: &str, column: &str, size: f64) -> Diagn
         short(size)
     );
     warning(&INPUT_SCALES, text)
-        .note("chains start where parameters are of size one, far from the parameters that such an input asks for")
+        .note("chains start where parameters are of size one, far from the parameters that such an input needs")
         .help(standardise(data))
         .help("or start from a point estimate: `infer best = map(..)` and `start = best, jitter = 0.1`")
 }
@@ -260,7 +260,7 @@ pub fn stuck_by_output(infer: &str, data: &str, output: &str, size: f64) -> Diag
         "the chains of `{infer}` are stuck, and the output `{output}` of `{data}` is large: its root mean square is {size:.3e}"
     );
     warning(&INPUT_SCALES, text)
-        .note("chains start where parameters are of size one, far from the parameters that such an output asks for")
+        .note("chains start where parameters are of size one, far from the parameters that such an output needs")
         .help(format!("write `standardise = [inputs, target]` in the options of `{data}`"))
 }
 

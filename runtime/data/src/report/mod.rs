@@ -204,7 +204,7 @@ pub fn missing_mark(at: At<'_>, name: &str, text: &str) -> Diagnostic {
     .help("drop the row or fill in a value; missing data are not supported")
 }
 
-/// Whether a cell holds no value.
+/// Returns whether a cell is empty.
 pub fn is_missing_value(fault: &Diagnostic) -> bool {
     std::ptr::eq(fault.code, &codes::MISSING_VALUE)
 }
@@ -219,7 +219,7 @@ pub fn missing_values(fault: Diagnostic, first: &[usize], (count, read): (usize,
     Diagnostic { message, ..fault }
 }
 
-/// The row and the column of a fault, for sorting.
+/// The row and the column of an error, for sorting.
 pub fn place_in_file(fault: &Diagnostic) -> (usize, usize) {
     match &fault.at {
         Place::File { row, column, .. } => (*row, *column),

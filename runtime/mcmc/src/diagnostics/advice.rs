@@ -59,7 +59,7 @@ pub struct Facts<'a> {
 pub struct Swapped {
     /// The vector, or the numbers.
     pub names: Vec<String>,
-    /// How many values there are.
+    /// The number of values.
     pub count: usize,
 }
 

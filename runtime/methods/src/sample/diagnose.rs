@@ -127,7 +127,7 @@ fn swapped(infer: &Infer, quantities: &[Quantity]) -> Option<Swapped> {
     })
 }
 
-/// Whether the chains agree about quantities when each draw of them is sorted.
+/// Returns whether the chains agree about quantities when each draw of them is sorted.
 fn agree_in_order(quantities: &[&Quantity]) -> bool {
     let mut sorted: Vec<Vec<Vec<f64>>> = quantities
         .iter()

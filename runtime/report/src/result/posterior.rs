@@ -11,7 +11,7 @@ use bnnc_inference::summary::SiteSummary;
 /// Elements of a parameter of the program that have a line each; more, and those of layers, are one line with ranges.
 const LINES: usize = 16;
 
-/// Whether a parameter has a place in the table: all do where `report` names none.
+/// Returns whether a parameter has a place in the table: all do where `report` names none.
 fn is_wanted(infer: &Infer, site: &str) -> bool {
     match infer.sampling().map(|sampling| &sampling.options.report) {
         Some(Report::Sites(names)) => names.iter().any(|name| name == site),

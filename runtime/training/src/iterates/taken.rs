@@ -16,7 +16,7 @@ pub struct Taken {
     moments: Iterates,
 }
 
-/// What so many iterates are.
+/// A number of iterates, in words.
 #[derive(Clone, Debug)]
 pub struct Iterated {
     /// Their moments.
