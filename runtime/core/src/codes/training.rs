@@ -249,7 +249,9 @@ pub fn stuck_by_input(infer: &str, data: &str, column: &str, size: f64) -> Diagn
         short(size)
     );
     warning(&INPUT_SCALES, text)
-        .note("chains start where parameters are of size one, far from the parameters that such an input needs")
+        .note(
+            "chains start where parameters are of size one, far from the parameters that such an input needs",
+        )
         .help(standardise(data))
         .help("or start from a point estimate: `infer best = map(..)` and `start = best, jitter = 0.1`")
 }

@@ -16,7 +16,7 @@ pub struct Taken {
     moments: Iterates,
 }
 
-/// A number of iterates, in words.
+/// The iterates of a training, summarised.
 #[derive(Clone, Debug)]
 pub struct Iterated {
     /// Their moments.
