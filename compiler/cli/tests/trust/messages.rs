@@ -278,12 +278,12 @@ data d = csv(\"d.csv\") {{ target = y, inputs = [x], {standardise} = [inputs] }}
 
 model M(x: real) -> y: real {{
   mu ~ Normal(0, 1)
-  a ~ Normal(mu, 0.5)
-  y ~ Normal(a * x, 1)
+  a  ~ Normal(mu, 0.5)
+  y  ~ Normal(a * x, 1)
 }}
 
 infer point = map(M, d) {{ steps = 50, {option} = Plain(0.01) }}
-infer fit = nuts(M, d) {{ {centred} = [a], chains = 2, warmup = 50, draws = 50 }}
+infer fit   = nuts(M, d) {{ {centred} = [a], chains = 2, warmup = 50, draws = 50 }}
 "
         )
     };
