@@ -279,3 +279,54 @@ infer fit = map(Line, rows)
         &["1 of 30 rows", "row 9 of", "rows.csv", "`y` is 120000000000000"],
     );
 }
+
+/// Under a prior that is flat beside the data, the mean of a normal distribution has the mean of its observations, and a standard deviation of one over
+/// the root of their number. The element of a series outside `for` used to stand for all of them.
+#[test]
+fn an_element_of_a_series_is_observed_alone() {
+    let fit = |lines: &str| {
+        let trial = Trial::new().file("d.csv", "y\n1\n2\n3\n4\n").program(&format!(
+            "data d = csv(\"d.csv\") {{ target = y }}
+model M() -> y: real[n] {{
+  b ~ Normal(0, 1000)
+{lines}
+}}
+infer fit = nuts(M, d)
+"
+        ));
+        let b = trial.result(&["--seed", "1"])["infer"]["fit"]["parameters"]["b"].clone();
+        [number(&b["mean"]), number(&b["sd"])]
+    };
+    // 4000 draws hold about 1700 independent ones: a mean is known to 0.025 of its sd, an sd to 0.018, of which five are allowed.
+    for (lines, mean, sd) in [
+        ("  y[3] ~ Normal(b, 1)", 4.0, 1.0),
+        ("  y[0] ~ Normal(b, 1)\n  y[1] ~ Normal(b, 1)", 1.5, 0.5f64.sqrt()),
+        (
+            "  y[0] ~ Normal(b, 1)\n  for t in 1..n { y[t] ~ Normal(y[t - 1], 1) }",
+            1.0,
+            1.0,
+        ),
+    ] {
+        let found = fit(lines);
+        assert!((found[0] - mean).abs() < 0.125 * sd, "{lines}: {found:?}");
+        assert!((found[1] / sd - 1.0).abs() < 0.09, "{lines}: {found:?}");
+    }
+    let beyond = Trial::new()
+        .file("d.csv", "y\n1\n2\n")
+        .program(
+            "data d = csv(\"d.csv\") { target = y }
+model M() -> y: real[n] {
+  b ~ Normal(0, 1)
+  y[2] ~ Normal(b, 1)
+}
+infer fit = nuts(M, d)
+",
+        )
+        .bnnc("run", &[]);
+    assert_eq!(beyond.status, 1, "{}", beyond.stderr);
+    assert!(
+        beyond.stderr.contains("2..3 is outside an axis of 2"),
+        "{}",
+        beyond.stderr
+    );
+}

@@ -97,6 +97,8 @@ pub struct Elaborator<'a> {
     pub site_values: HashMap<String, Value>,
     /// Observations so far.
     pub observed: Vec<Value>,
+    /// The elements of outputs that have a distribution so far.
+    pub observed_ranges: Vec<super::repeat::ObservedRange>,
     /// Depth of calls, bounded so that recursion ends with a message.
     pub depth: usize,
     /// Calls carried out, bounded because calls of calls multiply.
@@ -119,6 +121,7 @@ impl<'a> Elaborator<'a> {
             sites: Vec::new(),
             site_values: HashMap::new(),
             observed: Vec::new(),
+            observed_ranges: Vec::new(),
             depth: 0,
             calls: 0,
             ranges: HashMap::new(),

@@ -176,6 +176,9 @@ impl<'a> Elaborator<'a> {
 
     /// A `~` statement.
     pub fn sample(&mut self, sample: &Sample, frame: &mut Frame<'a>) -> Elaborated<()> {
+        if let (true, Some(index)) = (sample.observed, &sample.index) {
+            return self.element(sample, index, frame);
+        }
         let Datum::Dist(dist) = self.expr(&sample.dist, frame)? else {
             return Err(limit(
                 sample.span,

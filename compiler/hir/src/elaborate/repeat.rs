@@ -9,7 +9,8 @@ use super::frame::{Elaborated, Elaborator, Frame, NoiseContext};
 use super::linear::Linear;
 use super::model::{declared, limit};
 use crate::builtin::{Builtin, Reduction};
-use crate::tree::{Comprehension, Expr, ExprKind, LocalId, Stmt};
+use crate::report::model as report;
+use crate::tree::{Comprehension, Expr, ExprKind, LocalId, Sample, Stmt};
 use crate::types::Ty;
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::{Dim, Shape};
@@ -109,10 +110,10 @@ impl<'a> Elaborator<'a> {
         ))
     }
 
-    /// Elaborates `body` once as the function of a `map` over `from..to`, and returns its mapped results.
+    /// Elaborates `body` once as the function of a `map` over `from..to`, and returns its mapped results. A range of one position may have no counter.
     pub fn map(
         &mut self,
-        counter: LocalId,
+        counter: impl Into<Option<LocalId>>,
         [from, to]: [i64; 2],
         frame: &mut Frame<'a>,
         span: Span,
@@ -150,7 +151,10 @@ impl<'a> Elaborator<'a> {
             });
             inner.values.insert(local, datum);
         }
-        inner.values.insert(counter, Datum::Tensor(position));
+        let counter = counter.into();
+        if let Some(counter) = counter {
+            inner.values.insert(counter, Datum::Tensor(position));
+        }
         let known = inner_of
             .iter()
             .filter_map(|(outer, inner)| Some((*inner, *outer_ranges.get(outer)?)));
@@ -159,9 +163,11 @@ impl<'a> Elaborator<'a> {
             .iter()
             .filter_map(|(outer, inner)| Some((*inner, outer_forms.get(outer)?.clone())));
         self.forms.set_values(known.collect());
-        let name = &frame.locals[counter].name;
-        self.forms
-            .count((position, name), [from, to - 1].map(Linear::number));
+        if let Some(counter) = counter {
+            let name = &frame.locals[counter].name;
+            self.forms
+                .count((position, name), [from, to - 1].map(Linear::number));
+        }
         let outer_noise = self.noise.clone();
         if let Some(noise) = &mut self.noise {
             let [draw, example, step] = noise.coordinates.map(|value| {
@@ -221,45 +227,110 @@ impl<'a> Elaborator<'a> {
                     "inside `for`, only elements of an output at the counter can be observed".to_owned();
                 return Err(limit(sample.span, text));
             }
-            let mut found = None;
             self.forms.write_end(written(range[1], frame));
-            let parameters = self.map(counter, [from, to], frame, span, |this, inner| {
-                for stmt in &lets {
-                    if let Stmt::Let(local, value) = stmt {
-                        let datum = this.expr(value, inner)?;
-                        inner.values.insert(*local, datum);
-                    }
-                }
-                let Datum::Dist(dist) = this.expr(&sample.dist, inner)? else {
-                    return Err(limit(sample.span, "a distribution is needed here".to_owned()));
-                };
-                let arguments = this.arguments(&dist, sample.span)?;
-                let values = arguments.values.iter().map(|(_, value)| *value).collect();
-                let types = arguments.values.iter();
-                let types = types
-                    .map(|(name, value)| (name.clone(), this.ty(*value)))
-                    .collect();
-                found = Some((arguments.dist, types));
-                Ok(values)
-            })?;
-            let Some((dist, params)) = found else { continue };
-            let output = self.expr(&local_expr(sample), frame)?;
-            let output = self.tensor(&output, sample.span)?;
-            let elements = self.slice(output, 0, from, to, sample.span)?;
-            let name = frame.locals[sample.local].name.to_string();
-            let whole = self.ty(elements);
-            let each = Each {
-                dist,
-                params,
-                value: Type::new(whole.dtype, Shape(whole.dims()[1..].to_vec())),
-                count: usize::try_from(to.saturating_sub(from)).unwrap_or(0),
+            let elements = Elements {
+                counter: Some(counter),
+                from,
+                to,
+                lets: &lets,
+                span,
             };
-            let instance = self.instance_of_each(each, declared(&sample.ty), sample.span)?;
-            let args = parameters.into_iter().chain([elements]).collect();
-            self.observed_by(instance, args, &name, sample.span)?;
+            self.elements(sample, elements, frame)?;
         }
         Ok(())
     }
+
+    /// `y[k] ~ D(..)` outside `for`, as a range of one element.
+    pub fn element(&mut self, sample: &Sample, index: &Expr, frame: &mut Frame<'a>) -> Elaborated<()> {
+        let from = self.static_integer(index, frame)?;
+        let elements = Elements {
+            counter: None,
+            from,
+            to: from + 1,
+            lets: &[],
+            span: sample.span,
+        };
+        self.elements(sample, elements, frame)
+    }
+
+    /// Observes some elements of an output, each by the distribution of its position.
+    fn elements(&mut self, sample: &Sample, elements: Elements<'_>, frame: &mut Frame<'a>) -> Elaborated<()> {
+        let Elements {
+            counter,
+            from,
+            to,
+            lets,
+            span,
+        } = elements;
+        let mut found = None;
+        let parameters = self.map(counter, [from, to], frame, span, |this, inner| {
+            for stmt in lets {
+                if let Stmt::Let(local, value) = stmt {
+                    let datum = this.expr(value, inner)?;
+                    inner.values.insert(*local, datum);
+                }
+            }
+            let Datum::Dist(dist) = this.expr(&sample.dist, inner)? else {
+                return Err(limit(sample.span, "a distribution is needed here".to_owned()));
+            };
+            let arguments = this.arguments(&dist, sample.span)?;
+            let values = arguments.values.iter().map(|(_, value)| *value).collect();
+            let types = arguments.values.iter();
+            let types = types
+                .map(|(name, value)| (name.clone(), this.ty(*value)))
+                .collect();
+            found = Some((arguments.dist, types));
+            Ok(values)
+        })?;
+        let Some((dist, params)) = found else {
+            return Ok(());
+        };
+        let output = self.expr(&local_expr(sample), frame)?;
+        let output = self.tensor(&output, sample.span)?;
+        let observed = self.slice(output, 0, from, to, sample.span)?;
+        let name = frame.locals[sample.local].name.to_string();
+        let overlaps = |other: &&ObservedRange| other.output == output && other.from < to && from < other.to;
+        if let Some(first) = self.observed_ranges.iter().find(overlaps) {
+            return Err(report::observed_twice(&name, first.span, sample.span).into());
+        }
+        self.observed_ranges.push(ObservedRange {
+            output,
+            from,
+            to,
+            span: sample.span,
+        });
+        let whole = self.ty(observed);
+        let each = Each {
+            dist,
+            params,
+            value: Type::new(whole.dtype, Shape(whole.dims()[1..].to_vec())),
+            count: usize::try_from(to.saturating_sub(from)).unwrap_or(0),
+        };
+        let instance = self.instance_of_each(each, declared(&sample.ty), sample.span)?;
+        let args = parameters.into_iter().chain([observed]).collect();
+        self.observed_by(instance, args, &name, sample.span)
+    }
+}
+
+/// The elements of an output that a statement observes: those of a range, whose counter the definitions before it may use.
+#[derive(Clone, Copy)]
+struct Elements<'s> {
+    counter: Option<LocalId>,
+    from: i64,
+    to: i64,
+    lets: &'s [&'s Stmt],
+    /// The range as it is written.
+    span: Span,
+}
+
+/// Elements of an output that have a distribution.
+#[derive(Clone, Copy, Debug)]
+pub struct ObservedRange {
+    output: Value,
+    from: i64,
+    to: i64,
+    /// The statement that gives it to them.
+    span: Span,
 }
 
 /// The end of a range as it is written, where it is a name.
