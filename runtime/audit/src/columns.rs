@@ -26,15 +26,18 @@ fn distinct(values: &[f64]) -> usize {
     different(values.iter().map(|value| value.to_bits()).collect())
 }
 
-/// Returns the inputs that an earlier input determines, or nearly so: each is reported once.
-pub(super) fn redundant(columns: &[Column]) -> Vec<Diagnostic> {
+/// Returns the inputs that an earlier input determines, or nearly so: each is reported once. Without an intercept a column and its complement have
+/// coefficients that the data determine; only multiples do not.
+pub(super) fn redundant(columns: &[Column], has_intercept: bool) -> Vec<Diagnostic> {
     if columns.len() > PAIRED {
         return Vec::new();
     }
     let pair = |(at, column): (usize, &Column)| {
         columns[..at].iter().find_map(|earlier| {
             let rest = relation::unexplained(&earlier.train, &column.train)?;
-            (rest < relation::NEARLY).then(|| codes::redundant(&earlier.name, &column.name, rest))
+            let is_redundant = rest < relation::NEARLY
+                && (has_intercept || relation::is_multiple(&earlier.train, &column.train));
+            is_redundant.then(|| codes::redundant(&earlier.name, &column.name, rest))
         })
     };
     columns.iter().enumerate().filter_map(pair).collect()

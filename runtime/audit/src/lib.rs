@@ -87,7 +87,7 @@ pub fn warnings(infer: &Infer, spec: &DataSpec, dataset: &Dataset) -> Vec<Diagno
     let measured = columns.iter().chain(reals.iter().copied());
     found.extend(measured.clone().filter_map(missing_as_number));
     found.extend(measured.filter_map(columns::dates));
-    found.extend(columns::redundant(&columns));
+    found.extend(columns::redundant(&columns, has_intercept(infer, dataset)));
     let beside = beside_intercepts(infer, spec, dataset);
     if beside.is_empty() {
         found.extend(combined(infer, &columns, (spec, dataset)));
@@ -257,6 +257,15 @@ fn beside_intercepts(infer: &Infer, spec: &DataSpec, dataset: &Dataset) -> Vec<D
     };
     let found = inputs_of(infer, dataset).filter_map(of_binding);
     found.flatten().collect()
+}
+
+/// Returns whether a parameter is added to weighted inputs, or the inputs have their means subtracted, which does as much.
+fn has_intercept(infer: &Infer, dataset: &Dataset) -> bool {
+    let mut inputs = inputs_of(infer, dataset);
+    let is_raw = |map: &bnnc_data::Standardisation| *map == bnnc_data::Standardisation::IDENTITY;
+    let preparation = &dataset.preparation;
+    let is_centred = !preparation.zscores.is_empty() || !preparation.inputs.iter().all(is_raw);
+    is_centred || inputs.any(|binding| binding.intercept.is_some())
 }
 
 /// The inputs whose weights the model adds to one parameter, and that are not independent with it; `columns` are all inputs. The weights of a network

@@ -55,6 +55,13 @@ pub fn unexplained(x: &[f64], y: &[f64]) -> Option<f64> {
     is_near.then(|| rest(x, y))?
 }
 
+/// Returns whether one column is nearly a multiple of another, so that their coefficients are not told apart without an intercept either.
+pub fn is_multiple(x: &[f64], y: &[f64]) -> bool {
+    let sum = |a: &[f64], b: &[f64]| -> f64 { a.iter().zip(b).map(|(a, b)| a * b).sum() };
+    let (xx, yy, xy) = (sum(x, x), sum(y, y), sum(x, y));
+    1.0 - xy * xy / (xx * yy) < NEARLY
+}
+
 /// The logarithms of positive values.
 fn log(values: &[f64]) -> Option<Vec<f64>> {
     let positive = values.iter().all(|value| *value > 0.0);
@@ -89,6 +96,16 @@ mod tests {
         assert!(between(&x, &of(f64::exp)).is_some());
         assert!(between(&x, &of(f64::ln)).is_some());
         assert!(between(&x, &of(|x| 3.0 * x.powi(3))).is_some());
+    }
+
+    #[test]
+    fn complements_are_no_multiples() {
+        let male: Vec<f64> = (0..20).map(|row| f64::from(row % 2)).collect();
+        let female: Vec<f64> = male.iter().map(|x| 1.0 - x).collect();
+        let double: Vec<f64> = male.iter().map(|x| 2.0 * x).collect();
+        assert!(unexplained(&male, &female).is_some_and(|rest| rest.abs() < 1e-12));
+        assert!(!is_multiple(&male, &female));
+        assert!(is_multiple(&male, &double));
     }
 
     #[test]

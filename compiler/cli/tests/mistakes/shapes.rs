@@ -113,6 +113,27 @@ mistakes! {
           }
         }
         infer fit = nuts(M, d) { chains = 2, warmup = 200, draws = 300 }";
+
+    elements_that_two_ranges_hold: ["E0244"], [("d.csv", series())], "
+        data d = csv(\"d.csv\") { target = y }
+        model M() -> y: real[T] {
+          a ~ Normal(0, 1)
+          for t in 0..T { y[t] ~ Normal(a, 1) }
+          for t in 1..T { y[t] ~ Normal(a, 1) }
+        }
+        infer fit = nuts(M, d) { chains = 2, warmup = 200, draws = 300 }";
+
+    an_element_that_a_range_holds: ["E0244"], [("d.csv", series())], "
+        data d = csv(\"d.csv\") { target = y }
+        model M() -> y: real[T] {
+          a ~ Normal(0, 1)
+          y[0] ~ Normal(0, 1)
+          for t in 0..T { y[t] ~ Normal(a, 1) }
+        }
+        infer fit = nuts(M, d) { chains = 2, warmup = 200, draws = 300 }";
+
+    heads_on_a_layer_without_an_activation: ["E0275"], [("d.csv", line(60, 0.5))], &network(STANDARDISED,
+        "h = Dense(10)\n o = Dense(1)\n r = Dense(1)\n a = h(x)", "o(a)[0] + 0 * tanh(r(a)[0])");
 }
 
 /// Models of the same kinds that are sound.
@@ -170,8 +191,36 @@ fn shapes_with_a_reason_are_not_named() {
           y ~ Normal(a + w[0] * x + w[1] * rome + w[2] * bonn, s)
         }
         infer fit = map(M, d)";
-    for program in [narrow, residual, blocks, positive, reference] {
-        let (status, text) = Folder::of(&[("d.csv", indicators())], program).bnnc(&["run", "program.bnn"]);
+    // A rank of two for three outputs, and levels without an intercept.
+    let heads = "
+        data d = csv(\"d.csv\") { inputs = [x, oslo, rome], standardise = [inputs] }
+        model M(x: real[d]) -> y: real {
+          down = Linear(2)
+          first = Dense(1)
+          second = Dense(1)
+          third = Dense(1)
+          a = down(x)
+          y ~ Normal(first(a)[0] + tanh(second(a)[0]) + tanh(third(a)[0]), 1)
+        }
+        infer fit = map(M, d)";
+    let levels = "
+        data d = csv(\"d.csv\")
+        model M(oslo: real, other: real) -> y: real {
+          w: real[2] ~ Normal(0, 10)
+          s: positive ~ HalfNormal(1)
+          y ~ Normal(w[0] * oslo + w[1] * other, s)
+        }
+        infer fit = map(M, d)";
+    let complements = || {
+        let (oslo, e) = (each(90, |row| (row % 2) as f64), normal(6, 90));
+        let other = each(90, |row| 1.0 - oslo[row]);
+        let y = each(90, |row| 4.0 * oslo[row] + 2.0 * other[row] + 0.3 * e[row]);
+        csv(&[("oslo", oslo), ("other", other), ("y", y)])
+    };
+    let of_indicators = [narrow, residual, blocks, positive, reference, heads];
+    let programs = of_indicators.map(|program| (indicators(), program));
+    for (table, program) in programs.into_iter().chain([(complements(), levels)]) {
+        let (status, text) = Folder::of(&[("d.csv", table)], program).bnnc(&["run", "program.bnn"]);
         assert_eq!(status, Some(0), "{text}");
         for code in ["E0275", "E0276", "E0642", "E0655"] {
             assert!(!text.contains(code), "{text}");

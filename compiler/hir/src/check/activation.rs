@@ -34,6 +34,33 @@ struct Summary {
     result: Form,
 }
 
+/// A product of parameters with a product of parameters.
+#[derive(Clone, Copy, Debug)]
+struct Second {
+    at: Span,
+    /// The place of the other product.
+    first: Span,
+    /// Elements of the input of the first, between both, and of the result, where they are known.
+    inputs: Option<i64>,
+    between: Option<i64>,
+    outputs: Option<i64>,
+}
+
+/// Returns whether fewer elements are between two products than on either side, so that together they have a rank that one matrix would not have.
+/// The results of several second products count together, as the heads of several outputs do.
+fn is_bottleneck(seconds: &[Second]) -> bool {
+    let is_below = |between: Option<i64>, outer: Option<i64>| match (between, outer) {
+        (Some(between), Some(outer)) => between < outer,
+        (Some(_), None) => true,
+        (None, _) => false,
+    };
+    let outputs = seconds
+        .iter()
+        .try_fold(0i64, |sum, second| sum.checked_add(second.outputs?));
+    let mut all = seconds.iter();
+    all.all(|second| is_below(second.between, second.inputs) && is_below(second.between, outputs))
+}
+
 struct Walk<'m> {
     module: &'m Module,
     layers: HashMap<LayerId, Summary>,
@@ -44,8 +71,8 @@ struct Walk<'m> {
     escapes: bool,
     /// Products that are used in other ways than by a second one, which determines their parameters.
     escaped: Vec<Span>,
-    /// The place of each second product, with that of the first.
-    found: Vec<(Span, Span)>,
+    /// The second products.
+    found: Vec<Second>,
 }
 
 impl Body<'_> {
@@ -64,13 +91,15 @@ impl Body<'_> {
             found: Vec::new(),
         };
         walk.block(statements);
-        let escaped = walk.escaped;
-        for (second, first) in walk
-            .found
-            .into_iter()
-            .filter(|(_, first)| !escaped.contains(first))
-        {
-            self.report(report::no_activation(second, first));
+        let of_first = |first: Span| -> Vec<Second> {
+            let all = walk.found.iter().copied();
+            all.filter(|second| second.first == first).collect()
+        };
+        for second in &walk.found {
+            let first = second.first;
+            if !walk.escaped.contains(&first) && !is_bottleneck(&of_first(first)) {
+                self.report(report::no_activation(second.at, first));
+            }
         }
     }
 }
@@ -228,17 +257,13 @@ impl Walk<'_> {
         let between = elements(&factor.ty);
         match form {
             Form::Input => self.multiplies = true,
-            Form::Linear { at: first, inputs } => {
-                // With fewer elements between than on either side, the product has a rank that one matrix would not have.
-                let is_below = |outer: Option<i64>| match (between, outer) {
-                    (Some(between), Some(outer)) => between < outer,
-                    (Some(_), None) => true,
-                    (None, _) => false,
-                };
-                if !(is_below(inputs) && is_below(elements(&whole.ty))) {
-                    self.found.push((whole.span, first));
-                }
-            }
+            Form::Linear { at: first, inputs } => self.found.push(Second {
+                at: whole.span,
+                first,
+                inputs,
+                between,
+                outputs: elements(&whole.ty),
+            }),
             Form::Fixed { .. } | Form::Other => {}
         }
         Form::Linear {
