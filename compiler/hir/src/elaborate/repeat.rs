@@ -119,16 +119,7 @@ impl<'a> Elaborator<'a> {
         span: Span,
         body: impl FnOnce(&mut Self, &mut Frame<'a>) -> Elaborated<Vec<Value>>,
     ) -> Elaborated<Vec<Value>> {
-        let count = usize::try_from(to.saturating_sub(from)).unwrap_or(0);
-        if count == 0 {
-            return Err(limit(span, format!("the range {from}..{to} is empty")));
-        }
-        if count > MOST_POSITIONS {
-            return Err(limit(
-                span,
-                format!("the range {from}..{to} has more than {MOST_POSITIONS} positions"),
-            ));
-        }
+        let count = positions(from, to, span)?;
         let outer = std::mem::replace(&mut self.builder, Builder::new("body"));
         let outer_ranges = std::mem::take(&mut self.ranges);
         let outer_forms = self.forms.take_values();
@@ -331,6 +322,21 @@ pub struct ObservedRange {
     to: i64,
     /// The statement that gives it to them.
     span: Span,
+}
+
+/// The number of positions of a range.
+fn positions(from: i64, to: i64, span: Span) -> Elaborated<usize> {
+    let count = usize::try_from(to.saturating_sub(from)).unwrap_or(0);
+    if count == 0 {
+        return Err(limit(span, format!("the range {from}..{to} is empty")));
+    }
+    if count > MOST_POSITIONS {
+        return Err(limit(
+            span,
+            format!("the range {from}..{to} has more than {MOST_POSITIONS} positions"),
+        ));
+    }
+    Ok(count)
 }
 
 /// The end of a range as it is written, where it is a name.
