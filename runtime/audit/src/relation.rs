@@ -55,7 +55,7 @@ pub fn unexplained(x: &[f64], y: &[f64]) -> Option<f64> {
     is_near.then(|| rest(x, y))?
 }
 
-/// Returns whether one column is nearly a multiple of another, so that their coefficients are not told apart without an intercept either.
+/// Returns whether one column is nearly a multiple of another, so that the data do not distinguish their coefficients without an intercept either.
 pub fn is_multiple(x: &[f64], y: &[f64]) -> bool {
     let sum = |a: &[f64], b: &[f64]| -> f64 { a.iter().zip(b).map(|(a, b)| a * b).sum() };
     let (xx, yy, xy) = (sum(x, x), sum(y, y), sum(x, y));
