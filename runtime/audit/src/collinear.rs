@@ -86,7 +86,8 @@ fn common_rows(columns: &[&Column]) -> Option<usize> {
     columns.iter().map(|column| column.train.len()).min()
 }
 
-fn dot(a: &[f64], b: &[f64]) -> f64 {
+/// The sum of products of elements.
+pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 

@@ -1,5 +1,7 @@
 //! Exact relations between two columns.
 
+use super::collinear::dot;
+
 /// Rows that a relation must hold in: with fewer, two parameters fit by chance.
 const LEAST: usize = 8;
 /// The share of the variance of a column that another one leaves unexplained, below which their coefficients are not told apart: the standard
@@ -57,8 +59,7 @@ pub fn unexplained(x: &[f64], y: &[f64]) -> Option<f64> {
 
 /// Returns whether one column is nearly a multiple of another, so that the data do not distinguish their coefficients without an intercept either.
 pub fn is_multiple(x: &[f64], y: &[f64]) -> bool {
-    let sum = |a: &[f64], b: &[f64]| -> f64 { a.iter().zip(b).map(|(a, b)| a * b).sum() };
-    let (xx, yy, xy) = (sum(x, x), sum(y, y), sum(x, y));
+    let (xx, yy, xy) = (dot(x, x), dot(y, y), dot(x, y));
     1.0 - xy * xy / (xx * yy) < NEARLY
 }
 
