@@ -167,7 +167,7 @@ impl Count {
         }
     }
 
-    /// Returns whether every slot that it names is one of so many.
+    /// Returns whether every slot that it names exists, given the number of buffers and of integers.
     fn is_bound(&self, buffers: usize, ints: usize) -> bool {
         match self {
             Count::Fixed(_) | Count::Outer => true,

@@ -4,7 +4,7 @@ use crate::sampling::{Correction, Loss, Penalty, Proposal};
 use crate::steering::Refusal;
 
 impl Penalty {
-    /// Returns whether a batch holds all `rows` rows: then losses are exact and there is no penalty.
+    /// Returns whether a batch holds all `rows` rows, so that its losses are exact and need no penalty.
     pub fn takes_all(&self, rows: usize) -> bool {
         self.batch == 0 || self.batch >= rows
     }
