@@ -26,7 +26,7 @@ use crate::store::{self, ChainStore, Layout};
 use bnnc_abi::sampling::Store;
 use bnnc_base::checksum::Checksum;
 use bnnc_base::diagnostic::Diagnostic;
-use bnnc_data::write;
+use bnnc_data::{file, write};
 use own::{clear, lock, not_a_link};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -428,7 +428,7 @@ fn unsaved(id: ChainId<'_>, layout: Layout, in_memory: bool) -> Result<ChainStor
 /// Reads the fingerprint of a checkpoint; `None` where there is none.
 fn read_print(path: &Path) -> Result<Option<Fingerprint>, Diagnostic> {
     let damaged = |why: String| codes::checkpoint_damaged(path, &why);
-    match fs::read_to_string(path) {
+    match file::text(path) {
         Ok(text) => serde_json::from_str(&text).map_err(|error| damaged(error.to_string())),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(damaged(error.to_string())),
@@ -451,7 +451,7 @@ fn seal<T: Serialize>(path: &Path, mut of: Checksum, value: &T) -> Result<(), Di
 
 /// Reads what [`seal`] wrote; `None` where the file is something else, of something else, or not whole.
 fn unseal<T: DeserializeOwned>(path: &Path, mut of: Checksum) -> io::Result<Option<T>> {
-    let bytes = fs::read(path)?;
+    let bytes = file::whole(path)?;
     let mut opened = || {
         let (checksum, payload) = bytes.strip_prefix(&MAGIC)?.split_first_chunk::<8>()?;
         of.add(payload);

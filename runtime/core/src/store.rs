@@ -8,6 +8,7 @@
 use crate::codes;
 use bnnc_base::checksum::Checksum;
 use bnnc_base::diagnostic::Diagnostic;
+use bnnc_data::file;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
@@ -389,7 +390,7 @@ impl Records {
 /// A file that cannot be read, or that holds no records of this layout, or those of another.
 pub fn records_of(path: &Path, layout: Layout, of: Checksum) -> Result<usize, Diagnostic> {
     let mut header = Vec::new();
-    let read = File::open(path).and_then(|file| {
+    let read = file::regular(path).and_then(|file| {
         (&file).take(HEADER).read_to_end(&mut header)?;
         file.metadata()
     });

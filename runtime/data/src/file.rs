@@ -38,17 +38,33 @@ fn open_pipe(path: &Path) -> Result<File> {
     })
 }
 
-/// Reads a file of the size that the system states: devices have none, and no end.
+/// Opens a regular file. Pipes and devices are refused before they are opened: a pipe may never be written into, and a device has no end.
 ///
 /// # Errors
-/// As the system says, and what is not a file.
-pub fn whole(path: &Path) -> Result<Vec<u8>> {
-    let file = open(path)?;
-    let about = file.metadata()?;
-    if !about.is_file() {
-        return Err(Error::new(ErrorKind::InvalidInput, "it is not a regular file"));
+/// Those of the system, and a path that is not a regular file.
+pub fn regular(path: &Path) -> Result<File> {
+    match std::fs::metadata(path)?.is_file() {
+        true => File::open(path),
+        false => Err(Error::new(ErrorKind::InvalidInput, "it is not a regular file")),
     }
+}
+
+/// Reads a regular file, up to the size that it had when it was opened.
+///
+/// # Errors
+/// Those of [`regular`].
+pub fn whole(path: &Path) -> Result<Vec<u8>> {
+    let file = regular(path)?;
+    let size = file.metadata()?.len();
     let mut bytes = Vec::new();
-    file.take(about.len()).read_to_end(&mut bytes)?;
+    file.take(size).read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+/// Reads a regular file as text.
+///
+/// # Errors
+/// Those of [`regular`], and bytes that are not UTF-8.
+pub fn text(path: &Path) -> Result<String> {
+    String::from_utf8(whole(path)?).map_err(|error| Error::new(ErrorKind::InvalidData, error.utf8_error()))
 }

@@ -14,7 +14,7 @@
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::codes;
 use bnnc_core::fingerprint::Fingerprint;
-use bnnc_data::write;
+use bnnc_data::{file, write};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -65,7 +65,7 @@ impl Inventory {
     /// An inventory that is not as a run wrote it.
     pub fn read(folder: &Path) -> Result<Option<Inventory>, Diagnostic> {
         let path = folder.join(INVENTORY);
-        let text = match fs::read_to_string(&path) {
+        let text = match file::text(&path) {
             Ok(text) => text,
             Err(error) if is_absent(&error) => return Ok(None),
             Err(error) => return Err(codes::damaged_part(&path, &error.to_string())),
@@ -121,7 +121,7 @@ pub fn part(folder: &Path, name: &str) -> Result<Vec<u8>, Diagnostic> {
         return Err(codes::half_replaced(folder));
     }
     let path = folder.join(name);
-    let bytes = fs::read(&path).map_err(|error| codes::damaged_part(&path, &error.to_string()))?;
+    let bytes = file::whole(&path).map_err(|error| codes::damaged_part(&path, &error.to_string()))?;
     match inventory.parts.get(name) {
         Some(known) if *known == crc(&bytes) => Ok(bytes),
         Some(_) | None => Err(codes::damaged_part(&path, "its checksum is another")),
@@ -229,7 +229,7 @@ impl Staging {
         let mut parts = BTreeMap::new();
         for name in PARTS {
             let path = self.stage.join(name);
-            let bytes = fs::read(&path).map_err(|error| unread(&path, error))?;
+            let bytes = file::whole(&path).map_err(|error| unread(&path, error))?;
             parts.insert(name.to_owned(), crc(&bytes));
         }
         Ok(Inventory {

@@ -244,6 +244,10 @@ fn a_damaged_folder_is_rejected() {
         }
         fs::remove_file(&path).unwrap();
         assert_eq!(predict(&trial, "out", "new.csv").status, 3);
+        // Reading a pipe that nobody writes into would never end.
+        assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+        predict(&trial, "out", "new.csv").assert_error("E0516", 3, &[name, "not a regular file"]);
+        fs::remove_file(&path).unwrap();
         fs::write(&path, whole).unwrap();
     }
     assert_eq!(predict(&trial, "out", "new.csv").stdout, good.stdout);
