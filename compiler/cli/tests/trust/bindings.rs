@@ -258,6 +258,11 @@ fn positions_of_a_given_size_warn_where_the_first_is_unused() {
         .file("d.csv", groups(&[0, 1, 2]))
         .program(&groups_program("csv(\"d.csv\")", "3", "3"));
     from_zero.bnnc("check", &[]).assert_silent();
+    let gap = Trial::new()
+        .file("d.csv", groups(&[0, 1, 3]))
+        .program(&groups_program("csv(\"d.csv\")", "4", "4"));
+    let found = gap.bnnc("check", &[]);
+    found.assert_warning("E0265", &["no row has the value 2 of `g`", "`g: index(J)`"]);
     let beyond = Trial::new()
         .file("d.csv", groups(&[1, 2, 3]))
         .program(&groups_program("csv(\"d.csv\")", "3", "3"));

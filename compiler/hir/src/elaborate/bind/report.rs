@@ -160,7 +160,10 @@ pub fn unused_position(
     Diagnostic::warning(&UNUSED_POSITION, span, text)
         .label(format!("has the positions 0 to {}", size.saturating_sub(1)))
         .note(format!("in the data `{}`", schema.name))
-        .help("subtract the smallest value in the file, or write the labels as text")
+        .help(match position {
+            0 => "subtract the smallest value in the file, or write the labels as text".to_owned(),
+            _ => format!("`{column}: index(J)` has one position per value that occurs; with text for labels, so has each axis"),
+        })
 }
 
 /// An input or output without a column.
