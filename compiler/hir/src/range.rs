@@ -2,7 +2,7 @@
 
 use crate::builtin::{Along, Builtin, Reduction, Rule};
 use crate::constant::constant;
-use crate::tree::{Expr, ExprKind, FnId, LocalId, Module, Stmt};
+use crate::tree::{Binding, Expr, ExprKind, Index, LocalId, Module, Stmt};
 use crate::types::{Elem, Ty};
 use bnnc_grammar::ast::{BinaryOp, UnaryOp};
 use bnnc_graph::dist::Support;
@@ -47,7 +47,10 @@ impl Ranges<'_> {
         let found = match &expr.kind {
             ExprKind::Local(local) => known.get(local).copied().unwrap_or(ALL),
             ExprKind::Builtin(builtin, args) => self.builtin(builtin, args, known),
-            ExprKind::CallFn(id, args) => self.call(*id, args, known),
+            ExprKind::CallFn(id, args) => {
+                let item = &self.module.fns[*id];
+                self.body(&item.params, &item.body, args, known)
+            }
             ExprKind::Unary(UnaryOp::Neg, operand) => {
                 let (low, high) = recur(operand);
                 (-high, -low)
@@ -57,6 +60,11 @@ impl Ranges<'_> {
             ExprKind::List(elements) => elements.iter().map(recur).reduce(union).unwrap_or(ALL),
             ExprKind::Index(base, _) => recur(base),
             ExprKind::Comprehension(inner) => recur(&inner.element),
+            ExprKind::DistPart(_, part, _) if matches!(&**part, "cdf" | "survival") => (0.0, 1.0),
+            ExprKind::CallLayer(_, id, args) => {
+                let item = &self.module.layers[*id];
+                self.body(&item.inputs, &item.body, args, known)
+            }
             ExprKind::Reduce(builtin, inner) => {
                 let reduction = builtin.reduction();
                 reduction.map_or(ALL, |reduction| reduced(reduction, recur(&inner.element)))
@@ -100,31 +108,89 @@ impl Ranges<'_> {
             BinaryOp::Add => pair(a, b, |a, b| a + b),
             BinaryOp::Sub => (a.0 - b.1, a.1 - b.0),
             BinaryOp::Mul => product(a, b),
-            BinaryOp::Div if a.0 >= 0.0 && b.0 >= 0.0 => (0.0, f64::INFINITY),
+            BinaryOp::Div if a.0 >= 0.0 && b.0 >= 0.0 => {
+                let high = ratio(a.1, b.0, f64::INFINITY);
+                let is_share = self.is_share(left, right, known);
+                (ratio(a.0, b.1, 0.0), if is_share { high.min(1.0) } else { high })
+            }
             BinaryOp::Pow if a.0 >= 0.0 => (0.0, f64::INFINITY),
             BinaryOp::Pow if b.0 == b.1 && b.0 % 2.0 == 0.0 => (0.0, f64::INFINITY),
             _ => ALL,
         }
     }
 
-    /// The result of a function whose body is followed with the ranges of its arguments.
-    fn call(&self, id: FnId, args: &[Expr], known: &HashMap<LocalId, Range>) -> Range {
-        let item = &self.module.fns[id];
-        let params = item.params.iter().map(|param| param.local);
+    /// Whether a value of at least zero is among the terms of a sum of values of at least zero, so that its share is at most one: `e / (1 + e)`,
+    /// `e / sum(e)`.
+    fn is_share(&self, part: &Expr, whole: &Expr, known: &HashMap<LocalId, Range>) -> bool {
+        let is_share =
+            |term: &Expr, other: &Expr| self.is_share(part, term, known) && self.of(other, known).0 >= 0.0;
+        match &whole.kind {
+            ExprKind::Binary(BinaryOp::Add, left, right) => is_share(left, right) || is_share(right, left),
+            ExprKind::Builtin(builtin, args) if matches!(builtin.rule, Rule::Reduce(Reduction::Sum)) => {
+                args.first().is_some_and(|terms| is_same(terms, part))
+            }
+            _ => is_same(whole, part),
+        }
+    }
+
+    /// The result of a function or layer whose body is followed with the ranges of its arguments.
+    fn body(
+        &self,
+        params: &[Binding],
+        body: &[Stmt],
+        args: &[Expr],
+        known: &HashMap<LocalId, Range>,
+    ) -> Range {
+        let params = params.iter().map(|param| param.local);
         let mut inner: HashMap<LocalId, Range> =
             params.zip(args.iter().map(|arg| self.of(arg, known))).collect();
-        for stmt in &item.body {
+        for stmt in body {
             match stmt {
                 Stmt::Let(local, value) => {
                     let range = self.of(value, &inner);
                     inner.insert(*local, range);
                 }
                 Stmt::Return(value) => return self.of(value, &inner),
-                Stmt::Sample(_) | Stmt::For { .. } => return ALL,
+                // A site lies where its type does; assignments inside a loop are not seen outside.
+                Stmt::Sample(_) | Stmt::For { .. } => (),
             }
         }
         ALL
     }
+}
+
+/// Whether two expressions are the same operations on the same variables. `false` where that is not known.
+fn is_same(a: &Expr, b: &Expr) -> bool {
+    let all = |a: &[Expr], b: &[Expr]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_same(a, b));
+    match (&a.kind, &b.kind) {
+        (ExprKind::Local(a), ExprKind::Local(b)) => a == b,
+        (ExprKind::Const(a), ExprKind::Const(b)) => a == b,
+        (ExprKind::Int(a), ExprKind::Int(b)) => a == b,
+        (ExprKind::Real(a), ExprKind::Real(b)) => a.to_bits() == b.to_bits(),
+        (ExprKind::Builtin(a, args), ExprKind::Builtin(b, others)) => a.name == b.name && all(args, others),
+        (ExprKind::CallFn(a, args), ExprKind::CallFn(b, others)) => a == b && all(args, others),
+        (ExprKind::Unary(a, x), ExprKind::Unary(b, y)) => a == b && is_same(x, y),
+        (ExprKind::Binary(a, left, right), ExprKind::Binary(b, other_left, other_right)) => {
+            a == b && is_same(left, other_left) && is_same(right, other_right)
+        }
+        (ExprKind::Index(base, places), ExprKind::Index(other, others)) => {
+            let same = |(a, b): (&Index, &Index)| match (a, b) {
+                (Index::At(a), Index::At(b)) => is_same(a, b),
+                (Index::Range(from, to), Index::Range(other_from, other_to)) => {
+                    is_same(from, other_from) && is_same(to, other_to)
+                }
+                (Index::At(_), Index::Range(..)) | (Index::Range(..), Index::At(_)) => false,
+            };
+            is_same(base, other) && places.len() == others.len() && places.iter().zip(others).all(same)
+        }
+        _ => false,
+    }
+}
+
+/// The end of a quotient of values of at least zero; `unknown` where it has no limit.
+fn ratio(numerator: f64, denominator: f64, unknown: f64) -> f64 {
+    let quotient = numerator / denominator;
+    if quotient.is_nan() { unknown } else { quotient }
 }
 
 type Map = fn(Range) -> Range;

@@ -457,6 +457,30 @@ fn a_link_that_is_applied_twice_is_a_warning() {
             "`Binomial` takes `logit`",
             "`Binomial(p = ..)`",
         ),
+        (
+            "bool",
+            "Bernoulli(1 / (1 + exp(-(a + b * x + sum(w)))))",
+            "between 0 and 1",
+            "`Bernoulli(p = ..)`",
+        ),
+        (
+            "bool",
+            "Bernoulli(exp(a + b * x + sum(w)) / (1 + exp(a + b * x + sum(w))))",
+            "between 0 and 1",
+            "`Bernoulli(p = ..)`",
+        ),
+        (
+            "bool",
+            "Bernoulli(logit = Normal(0, 1).cdf(a + b * x + sum(w)))",
+            "between 0 and 1",
+            "`Bernoulli(p = ..)`",
+        ),
+        (
+            "index(3)",
+            "Categorical(exp(a * b * x * w) / sum(exp(a * b * x * w)))",
+            "`Categorical` takes `logits`",
+            "`Categorical(probabilities = ..)`",
+        ),
     ];
     for (output, call, message, help) in cases {
         let output = likelihood(output, call).bnnc("check", &[]);
@@ -471,6 +495,26 @@ fn a_link_through_a_name_is_seen() {
     trial(text)
         .bnnc("check", &[])
         .assert_warning("E0270", &["between 0 and 1"]);
+}
+
+#[test]
+fn a_link_in_a_function_or_layer_is_seen() {
+    let function = "fn inverse_logit(t: real) -> real {\n  e = exp(-t)\n  return 1 / (1 + e)\n}\n";
+    let layer =
+        "layer Net()(x: real) -> real {\n  w ~ Normal(0, 1)\n  e = exp(w * x)\n  return e / (e + 1)\n}\n";
+    for (item, call) in [(function, "inverse_logit(b * x)"), (layer, "net(b * x)")] {
+        let made = if call.starts_with("net") {
+            "  net = Net()\n"
+        } else {
+            ""
+        };
+        let model = format!(
+            "{item}model M(x: real) -> y: bool {{\n  b ~ Normal(0, 1)\n{made}  y ~ Bernoulli({call})\n}}\n"
+        );
+        trial(&model)
+            .bnnc("check", &[])
+            .assert_warning("E0270", &["between 0 and 1"]);
+    }
 }
 
 #[test]
