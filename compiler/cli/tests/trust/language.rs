@@ -282,6 +282,21 @@ fn a_sum_may_end_at_a_counter() {
 }
 
 #[test]
+fn ranges_of_a_counter_that_run_backwards_are_rejected() {
+    for backwards in [
+        "sum(y[s] for s in t..0)",
+        "sum(y[t..0])",
+        "prod(y[s] for s in t + 1..t)",
+    ] {
+        let model = format!(
+            "model M() -> y: real[n] {{\n  a ~ Normal(0, 1)\n  for t in 1..n {{\n    y[t] ~ Normal(a * {backwards}, 1)\n  }}\n}}\n"
+        );
+        let output = trial(&format!("{JSON}{model}infer f = map(M, d)\n")).bnnc("check", &[]);
+        output.assert_error("E0214", 1, &["the end of a range", "this is below it"]);
+    }
+}
+
+#[test]
 fn slices_and_lists_that_end_at_a_counter_are_reduced() {
     let model = |last: &str| {
         format!(

@@ -8,6 +8,7 @@ use super::frame::{Elaborated, Elaborator, Frame};
 use super::linear::Linear;
 use super::model::limit;
 use crate::builtin::{Builtin, Reduction};
+use crate::report::types::support;
 use crate::tree::{Comprehension, Expr, ExprKind, Index};
 use crate::types::Ty;
 use bnnc_base::diagnostic::{Code, Diagnostic};
@@ -99,6 +100,7 @@ impl<'a> Elaborator<'a> {
         if self.ty(value).rank() != 1 {
             return Err(open_array(span));
         }
+        self.forwards(&ends, span)?;
         self.within(&ends, size, span)?;
         let shape = Shape::fixed(&[size]);
         let position = self.apply(Operation::iota(Dim::Fixed(size)), span)?;
@@ -122,6 +124,26 @@ impl<'a> Elaborator<'a> {
         let after = self.apply(Operation::new(&ops::le::LE, [from, position]), span)?;
         let before = self.apply(Operation::new(&ops::lt::LT, [position, to]), span)?;
         self.apply(Operation::new(&ops::and::AND, [after, before]), span)
+    }
+
+    /// Rejects a range whose end is below its start whatever the counters are. One that is empty or longer for some of them has elements there only.
+    fn forwards(&self, [from, to]: &[Datum; 2], span: Span) -> Elaborated<()> {
+        let boxes = self.range_of_integer(from).zip(self.range_of_integer(to));
+        let is_apart = boxes.is_some_and(|((first, _), (_, last))| last < first);
+        let length = self.linear(from).zip(self.linear(to));
+        let length = length.and_then(|(from, to)| self.forms.ends(&to.plus(&from, -1)?));
+        match is_apart || length.is_some_and(|(_, longest)| longest < 0) {
+            true => {
+                let (what, wanted) = ("the end of a range", "at least its start");
+                Err(Box::new(support(
+                    span,
+                    what,
+                    wanted,
+                    "below it for every position",
+                )))
+            }
+            false => Ok(()),
+        }
     }
 
     /// A slice must stay inside its axis for every count.
@@ -173,6 +195,9 @@ impl<'a> Elaborator<'a> {
             let text = "the ends of this range are not made of numbers, dims and counters".to_owned();
             return Err(limit(c.from.span.to(c.to.span), text));
         };
+        let ends = [from, to];
+        self.forwards(&ends, c.to.span)?;
+        let [from, to] = ends;
         let neutral = neutral(builtin);
         if first >= last {
             return Ok(Datum::Tensor(self.constant(neutral, DType::Real)));
