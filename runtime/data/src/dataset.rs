@@ -8,8 +8,8 @@ use crate::rows::{RowField, Rows};
 use crate::source::{Input, Source, known_target, scaled_bytes};
 use crate::split::{Parts, stream};
 use crate::standardise::Standardisation;
-use crate::table::{Array, Table, Values};
-use bnnc_abi::data::{DataSpec, Schema};
+use crate::table::{self, Array, Table, Values};
+use bnnc_abi::data::{DataSpec, FieldKind, Schema};
 use bnnc_base::diagnostic::Diagnostic;
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
@@ -334,35 +334,50 @@ fn whole(source: &Source) -> Vec<Array> {
     arrays.filter(|array| !array.per_example).cloned().collect()
 }
 
+/// A file of rows to predict for.
+#[derive(Clone, Copy, Debug)]
+pub struct NewRows<'a> {
+    /// The file.
+    pub file: &'a Path,
+    /// Columns that may have levels that training rows do not have, which follow theirs.
+    pub open: &'a [&'a str],
+    /// Columns that need not be there, nor have a value in every row: what is predicted.
+    pub outcomes: &'a [&'a str],
+    /// As many bytes of memory may be taken.
+    pub most: Option<u64>,
+}
+
 impl Preparation {
-    /// Rows of a new file to predict for, read with at most this many bytes of memory. The target may be absent. The columns in `open` may have levels that
-    /// training rows do not have, which follow theirs.
-    pub fn rows(
-        &self,
-        spec: &DataSpec,
-        file: &Path,
-        open: &[&str],
-        most: Option<u64>,
-    ) -> Result<Rows, Faults> {
-        let table = crate::read::read_inputs(
-            spec.format,
-            file,
-            known_target(spec).as_deref(),
-            &Reading::within(most).with_texts(self.levels.iter().map(|(name, _)| name)),
-        )?;
-        self.rows_of(spec, table, open)
+    /// Rows to predict for.
+    pub fn rows(&self, spec: &DataSpec, new: NewRows<'_>) -> Result<Rows, Faults> {
+        let target = known_target(spec);
+        let outcomes = new.outcomes.iter().map(|name| (*name).to_owned());
+        let reading = Reading::within(new.most)
+            .with_texts(self.levels.iter().map(|(name, _)| name))
+            .with_optional(outcomes.chain(target.clone()).collect());
+        let table = crate::read::read_inputs(spec.format, new.file, target.as_deref(), &reading)?;
+        self.rows_of(spec, table, new.open)
     }
 
     /// The rows of a table that was read.
     fn rows_of(&self, spec: &DataSpec, mut table: Table, open: &[&str]) -> Result<Rows, Faults> {
-        let (file, first_row) = (table.path(), table.first_row);
+        let file = table.path();
+        let named = self.named.iter().map(|(name, _)| name.as_str());
+        let numbers = self.columns.iter().map(String::as_str).chain(named);
+        let numbers = numbers.filter(|name| self.levels.iter().all(|(other, _)| other != name));
+        if let Some(fault) =
+            text_among_numbers(&table, numbers, "the column holds numbers in the training data")
+        {
+            return Err(vec![fault]);
+        }
         for array in &mut table.arrays {
             if let Some((_, levels)) = self.levels.iter().find(|(name, _)| *name == array.name) {
+                let place = |row: usize| table::place_of(&table.shards, table.first_row, row);
                 let levels = match open.contains(&array.name.as_str()) {
                     true => &array.values.levels_after(levels),
                     false => levels,
                 };
-                relevel((&file, first_row), array, levels).map_err(|fault| vec![fault])?;
+                relevel(&file, place, array, levels).map_err(|fault| vec![fault])?;
             }
         }
         let source = Source::of_new_rows(spec, table, self)?;
@@ -379,7 +394,12 @@ impl Preparation {
 }
 
 /// Gives the strings of a column the codes they had in training.
-fn relevel((file, first_row): (&Path, usize), array: &mut Array, known: &[String]) -> Result<(), Diagnostic> {
+fn relevel<'a>(
+    file: &Path,
+    place: impl Fn(usize) -> (&'a Path, usize),
+    array: &mut Array,
+    known: &[String],
+) -> Result<(), Diagnostic> {
     let width = array.width().max(1);
     let Values::Level { codes, levels } = &mut array.values else {
         return Err(report::column_differs(
@@ -398,13 +418,9 @@ fn relevel((file, first_row): (&Path, usize), array: &mut Array, known: &[String
         match map[*code as usize] {
             Some(known) => *code = known,
             None => {
-                let row = first_row + at / width;
+                let (path, row) = place(at / width);
                 return Err(report::unseen_level(
-                    At {
-                        path: file,
-                        row,
-                        column: 0,
-                    },
+                    At { path, row, column: 0 },
                     &array.name,
                     &levels[*code as usize],
                     "new",
@@ -419,6 +435,15 @@ fn relevel((file, first_row): (&Path, usize), array: &mut Array, known: &[String
 /// Whether data still fit the schema that a program was compiled for; rows may have changed.
 pub(crate) fn check_unchanged(source: &Source, compiled: &Schema) -> Result<(), Faults> {
     let found = source.schema();
+    let numbers = compiled
+        .fields
+        .iter()
+        .filter(|field| !matches!(field.kind, FieldKind::Levels(_)));
+    let numbers = numbers.map(|field| field.name.as_str());
+    let why = "the column held numbers when the program was compiled";
+    if let Some(fault) = text_among_numbers(&source.table, numbers, why) {
+        return Err(vec![fault]);
+    }
     let what = if found.inputs != compiled.inputs {
         format!(
             "expected {} input columns, found {}",
@@ -430,7 +455,7 @@ pub(crate) fn check_unchanged(source: &Source, compiled: &Schema) -> Result<(), 
         let wanted = compiled.fields.iter().chain(&compiled.shared);
         let fits = |field: &&bnnc_abi::data::Field| {
             found.fields.iter().chain(&found.shared).any(|other| {
-                use bnnc_abi::data::FieldKind::Levels;
+                use FieldKind::Levels;
                 let levels = match (&field.kind, &other.kind) {
                     (Levels(mine), Levels(theirs)) => mine == theirs,
                     (mine, theirs) => matches!(mine, Levels(_)) == matches!(theirs, Levels(_)),
@@ -448,4 +473,19 @@ pub(crate) fn check_unchanged(source: &Source, compiled: &Schema) -> Result<(), 
         }
     };
     Err(vec![report::changed(&source.table.path(), &what)])
+}
+
+/// The first text in columns of numbers.
+fn text_among_numbers<'a>(
+    table: &Table,
+    mut names: impl Iterator<Item = &'a str>,
+    why: &str,
+) -> Option<Diagnostic> {
+    names.find_map(|name| {
+        let (_, array) = table.find(name)?;
+        let (row, text) = table.first_text(array)?;
+        let (path, row) = table.place(row);
+        let at = At { path, row, column: 0 };
+        Some(report::not_a_number(at, name, text).help(why))
+    })
 }

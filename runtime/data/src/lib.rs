@@ -24,7 +24,7 @@ pub mod standardise;
 pub mod table;
 pub mod write;
 
-pub use dataset::{Dataset, Preparation};
+pub use dataset::{Dataset, NewRows, Preparation};
 pub use images::Images;
 pub use report::CODES;
 pub use rows::{RowField, Rows};

@@ -85,6 +85,7 @@ impl Rows {
             path: PathBuf::new(),
             start: 0,
             end: count,
+            jumps: Vec::new(),
         };
         Rows {
             count,
@@ -142,14 +143,8 @@ impl Rows {
         let convert = |i: usize| {
             let (path, row) = self.place(i / width);
             let at = At { path, row, column: 0 };
-            let whole = |real: f64| (real.fract() == 0.0 && real.abs() < 2e9).then_some(real as i64);
-            let value = match field.values.int(i) {
-                Some(value) => value,
-                None => {
-                    let real = field.values.real(i);
-                    whole(real).ok_or_else(|| report::not_an_integer(at, name, real))?
-                }
-            };
+            let value = integer(&field.values, i)
+                .ok_or_else(|| report::not_an_integer(at, name, field.values.real(i)))?;
             i32::try_from(value).map_err(|_| report::large_integer(at, name, value))
         };
         (0..field.values.len()).map(convert).collect()
@@ -180,7 +175,7 @@ impl Rows {
             .iter()
             .map(|level| texts.get(level.as_str()).copied())
             .collect();
-        let position = |i: usize| match (codes, field.values.int(i)) {
+        let position = |i: usize| match (codes, integer(&field.values, i)) {
             (_, None) => Err(report::not_an_integer(at(i), name, field.values.real(i))),
             (Codes::Positions, Some(value)) => {
                 let inside = usize::try_from(value).is_ok_and(|value| value < size);
@@ -197,7 +192,13 @@ impl Rows {
             }
             (Codes::Texts(_), Some(code)) => {
                 let known = of_levels.get(code as usize).copied().flatten();
-                known.ok_or_else(|| report::unseen_level(at(i), name, &levels[code as usize], "new"))
+                let text = || {
+                    levels
+                        .get(code as usize)
+                        .cloned()
+                        .unwrap_or_else(|| code.to_string())
+                };
+                known.ok_or_else(|| report::unseen_level(at(i), name, &text(), "new"))
             }
         };
         (0..field.values.len()).map(position).collect()
@@ -232,4 +233,10 @@ impl Rows {
     pub fn place(&self, i: usize) -> (&Path, usize) {
         table::place_of(&self.shards, self.first_row, self.index[i])
     }
+}
+
+/// An element that is a whole number, as `3` or as `3.0`.
+fn integer(values: &Values, i: usize) -> Option<i64> {
+    let whole = |real: f64| (real.fract() == 0.0 && real.abs() < 2e9).then_some(real as i64);
+    values.int(i).or_else(|| whole(values.real(i)))
 }

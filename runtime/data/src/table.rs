@@ -247,6 +247,26 @@ pub struct Shard {
     pub start: usize,
     /// One past its last row.
     pub end: usize,
+    /// The rows before which lines of the file are no rows of their own: blank lines, and those inside quoted cells.
+    pub jumps: Vec<Jump>,
+}
+
+/// Rows of a file that stand further below than one line per row would put them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Jump {
+    /// The first of the rows, from 0.
+    pub row: usize,
+    /// By how many lines, with those of the jumps before.
+    pub lines: usize,
+}
+
+impl Shard {
+    /// The number of a row of the table in this file, where the first row has the number `first`.
+    fn number(&self, row: usize, first: usize) -> usize {
+        let row = row - self.start;
+        let before = self.jumps.partition_point(|jump| jump.row <= row);
+        row + first + before.checked_sub(1).map_or(0, |last| self.jumps[last].lines)
+    }
 }
 
 /// The file of a row and the row's number there.
@@ -255,7 +275,7 @@ pub(crate) fn place_of(shards: &[Shard], first_row: usize, row: usize) -> (&Path
         .iter()
         .find(|shard| (shard.start..shard.end).contains(&row))
     {
-        Some(shard) => (&shard.path, row - shard.start + first_row),
+        Some(shard) => (&shard.path, shard.number(row, first_row)),
         None => (Path::new(""), 0),
     }
 }
@@ -287,6 +307,7 @@ impl Table {
                 path: path.into(),
                 start: 0,
                 end: rows,
+                jumps: Vec::new(),
             }],
             rows,
             first_row,
@@ -324,6 +345,14 @@ impl Table {
     /// The file of a row and the row's number there, as messages call it.
     pub fn place(&self, row: usize) -> (&Path, usize) {
         place_of(&self.shards, self.first_row, row)
+    }
+
+    /// The same table where lines of its one file are no rows.
+    pub fn with_jumps(mut self, jumps: Vec<Jump>) -> Table {
+        if let [shard] = self.shards.as_mut_slice() {
+            shard.jumps = jumps;
+        }
+        self
     }
 
     /// Appends the rows of `other`, which must have the same columns, in any order.

@@ -520,6 +520,26 @@ fn unseen_levels() {
 }
 
 #[test]
+fn rows_are_numbered_by_their_lines() {
+    let folder = Folder::new();
+    // Row 2 follows a blank line, row 3 a cell of two lines.
+    let text = "x,n,y\n1,a,cat\n\n2,\"b\nc\",dog\n3,d,cow\n\n\n4,e,dog\n";
+    let file = folder.file("t.csv", text);
+    let mut spec = spec(Format::Csv, &[&folder.file("a.csv", "x,n,y\n1,a,cat\n2,b,dog\n")]);
+    spec.test = Test::Files(vec![file.clone()]);
+    assert_eq!(
+        faults(&spec),
+        ["E0428 t.csv:6:0 `cow` occurs in the test rows but not in the training rows"]
+    );
+    spec.files = vec![file];
+    spec.test = Test::None;
+    let data = Source::read(&spec)
+        .and_then(|source| source.dataset(0, 1))
+        .unwrap();
+    assert_eq!(data.train.numbers(), Some(vec![2, 4, 6, 9]));
+}
+
+#[test]
 fn integers_must_be_integers() {
     let folder = Folder::new();
     let file = folder.file("t.csv", "a,b,c\n1.0,3000000000,0.5\n2,1,1\n");

@@ -5,8 +5,9 @@
 mod folder;
 
 use bnnc_abi::data::{Column, DataSpec, FieldKind, Format, Test};
-use bnnc_data::{Dataset, Source, Standardisation, load, schema};
+use bnnc_data::{Dataset, NewRows, Source, Standardisation, load, schema};
 use folder::{Folder, apply, example, name, said, spec};
+use std::path::Path;
 
 fn yacht() -> DataSpec {
     let mut spec = spec(Format::Csv, &[&example("yacht/data/yacht.csv")]);
@@ -330,7 +331,7 @@ fn new_rows_are_prepared_as_in_training() {
     let saved = serde_json::to_string(&preparation).unwrap();
     let preparation: bnnc_data::Preparation = serde_json::from_str(&saved).unwrap();
     let rows = preparation
-        .rows(&spec, &folder.file("new.csv", "w,city,x\n40,b,5\n"), &[], None)
+        .rows(&spec, new(&folder.file("new.csv", "w,city,x\n40,b,5\n")))
         .unwrap();
     // x: (5 - 2) / 1; w: mean 20, sd 10.
     assert_eq!(
@@ -338,25 +339,29 @@ fn new_rows_are_prepared_as_in_training() {
         (&[3.0, 2.0][..], Ok(vec![1]))
     );
     let with_target = preparation
-        .rows(
-            &spec,
-            &folder.file("new.csv", "w,city,x,y\n40,b,5,5\n"),
-            &[],
-            None,
-        )
+        .rows(&spec, new(&folder.file("new.csv", "w,city,x,y\n40,b,5,5\n")))
         .unwrap();
     assert_eq!(with_target.reals("y").unwrap(), [2.0]);
     let unseen = preparation
-        .rows(&spec, &folder.file("new.csv", "w,city,x\n40,c,5\n"), &[], None)
+        .rows(&spec, new(&folder.file("new.csv", "w,city,x\n40,c,5\n")))
         .unwrap_err();
     assert_eq!(
         said(&unseen[0]),
         "E0428 new.csv:2:0 `c` occurs in the new rows but not in the training rows"
     );
     let missing = preparation
-        .rows(&spec, &folder.file("new.csv", "w,city\n40,b\n"), &[], None)
+        .rows(&spec, new(&folder.file("new.csv", "w,city\n40,b\n")))
         .unwrap_err();
     assert_eq!(said(&missing[0]), "E0419 new.csv:1:0 there is no column `x`");
+}
+
+fn new(file: &Path) -> NewRows<'_> {
+    NewRows {
+        file,
+        open: &[],
+        outcomes: &[],
+        most: None,
+    }
 }
 
 #[test]
@@ -366,7 +371,7 @@ fn new_rows_bind_default_inputs_by_name() {
     let spec = spec(Format::Csv, &[&train]);
     let preparation = cut(&spec).preparation;
     let rows = preparation
-        .rows(&spec, &folder.file("new.csv", "b,extra,a\n7,0,8\n"), &[], None)
+        .rows(&spec, new(&folder.file("new.csv", "b,extra,a\n7,0,8\n")))
         .unwrap();
     assert_eq!(rows.inputs, [8.0, 7.0]);
 }

@@ -14,7 +14,7 @@ use bnnc_core::codes;
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::states::Values;
 use bnnc_data::write::ResultColumn;
-use bnnc_data::{Preparation, Rows};
+use bnnc_data::{NewRows, Preparation, Rows};
 use bnnc_driver::codes::no_infer;
 use bnnc_driver::codes::which::which_infer;
 use bnnc_driver::compile::{Compiled, compile};
@@ -64,8 +64,14 @@ fn run_inner(arguments: &Predict) -> Result<(), u8> {
         NewLevels::Prior => new_levels::axes(&program, &infer.name, schema, &options),
         NewLevels::Refuse => Vec::new(),
     };
+    let new = NewRows {
+        file: &arguments.data,
+        open: &columns(infer, &axes),
+        outcomes: &outcomes(infer),
+        most: memory::available(),
+    };
     let rows = preparation
-        .rows(spec, &arguments.data, &columns(infer, &axes), memory::available())
+        .rows(spec, new)
         .map_err(|found| display.show(&found, &program.sources))?;
     if let Some(ranges) = saved.ranges.get(&infer.name) {
         let far = bnnc_run::far(infer, (spec, preparation), rows.clone(), ranges);
@@ -208,12 +214,34 @@ fn recompiled(
 fn columns<'a>(infer: &'a Infer, axes: &[Axis]) -> Vec<&'a str> {
     let selects = |port: &String| axes.iter().any(|axis| axis.ports.contains(port));
     let of_axes = infer.bindings.iter().filter(|binding| selects(&binding.port));
-    of_axes
-        .filter_map(|binding| match &binding.from {
-            DataSource::Field(name) => Some(name.as_str()),
-            _ => None,
-        })
-        .collect()
+    of_axes.filter_map(|binding| field(&binding.from)).collect()
+}
+
+/// The columns of the outputs that are predicted.
+fn outcomes(infer: &Infer) -> Vec<&str> {
+    let is_predicted = |port: &str| {
+        infer
+            .outputs
+            .iter()
+            .any(|output| output.name == port && !output.given)
+    };
+    let of_outputs = infer
+        .bindings
+        .iter()
+        .filter(|binding| is_predicted(&binding.port));
+    of_outputs.filter_map(|binding| field(&binding.from)).collect()
+}
+
+/// The column of a binding to a column.
+fn field(source: &DataSource) -> Option<&str> {
+    match source {
+        DataSource::Field(name) => Some(name),
+        DataSource::Inputs
+        | DataSource::Input(_)
+        | DataSource::Row
+        | DataSource::Whole(_)
+        | DataSource::Shared(_) => None,
+    }
 }
 
 /// The infer of this name, or the only one that the run holds something of.

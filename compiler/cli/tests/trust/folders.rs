@@ -472,6 +472,37 @@ fn predictions_name_the_rows_of_the_file() {
     assert_eq!(numbers, ["2", "3"], "{}", new.stdout);
 }
 
+/// Rows without an outcome are what predictions are made for.
+#[test]
+fn outcomes_of_new_rows_may_be_missing() {
+    let program = groups("g: index(J)");
+    let by_output = program.replace("{\n  target = y\n}", "");
+    for program in [program, by_output] {
+        let trial = Trial::new()
+            .program(&program)
+            .file("train.csv", rows(&["u", "v", "w"]))
+            .file("new.csv", "g,y\nw,NA\nu,3\nv,\n")
+            .file("no.csv", "g,y\n,3\nu,3\n");
+        out(&trial, "out", &[]);
+        near(&means(&predict(&trial, "out", "new.csv")), &[30.0, 10.0, 20.0]);
+        predict(&trial, "out", "no.csv").assert_error("E0408", 3, &["no.csv:2", "`g`"]);
+    }
+}
+
+#[test]
+fn numbers_and_text_of_new_rows_are_told_apart() {
+    let of_ids = |ids: &[&str]| rows(ids);
+    let trial = Trial::new()
+        .program(&groups("g: index(J)"))
+        .file("train.csv", of_ids(&["3", "7", "9"]))
+        .file("real.csv", "g\n7.0\n9e0\n")
+        .file("text.csv", "g\nx\n7\n");
+    out(&trial, "out", &[]);
+    near(&means(&predict(&trial, "out", "real.csv")), &[20.0, 30.0]);
+    let text = predict(&trial, "out", "text.csv");
+    text.assert_error("E0410", 3, &["text.csv:2", "found `x`", "`g`"]);
+}
+
 /// The table was only the numbers of its rows.
 #[test]
 fn outputs_without_a_mean_and_a_sampler_are_reported() {

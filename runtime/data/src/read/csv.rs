@@ -2,11 +2,14 @@
 
 use super::Reading;
 use crate::report::{self, At, Faults};
-use crate::table::{Array, Levels, Values};
+use crate::table::{Array, Jump, Levels, Values};
 use bnnc_base::diagnostic::Diagnostic;
 use csv::{ByteRecord, ReaderBuilder};
 use std::collections::HashSet;
 use std::path::Path;
+
+/// The line of the first row where no blank line stands before it.
+pub(super) const FIRST_ROW: usize = 2;
 
 /// The bytes of a number in memory.
 const CELL: usize = 8;
@@ -30,8 +33,12 @@ const FEW_EMPTY: usize = 3;
 /// Marks for missing values in a column of numbers, or where a column begins, which would make it text.
 const MISSING: &[&str] = &["?", "N/A", "NA", "NULL", "null"];
 
-/// The columns of a file.
-pub(super) fn arrays(path: &Path, bytes: &[u8], reading: &Reading) -> Result<Vec<Array>, Faults> {
+/// The columns of a file, and where its lines are no rows.
+pub(super) fn arrays(
+    path: &Path,
+    bytes: &[u8],
+    reading: &Reading,
+) -> Result<(Vec<Array>, Vec<Jump>), Faults> {
     let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let mut reader = ReaderBuilder::new()
         .has_headers(false)
@@ -51,11 +58,15 @@ pub(super) fn arrays(path: &Path, bytes: &[u8], reading: &Reading) -> Result<Vec
         false => Column::Unknown(rows),
     };
     let mut columns: Vec<Column> = texts.iter().map(column).collect();
-    let mut read = 0;
+    let (mut read, mut jumps) = (0, Vec::new());
     let mut faults = Vec::new();
     let mut empty: Vec<Empty> = names.iter().map(|_| Empty::default()).collect();
     while faults.len() < MOST_FAULTS && next(path, &mut reader, &mut record)? {
         let row = line(text, &record);
+        let lines = row.saturating_sub(FIRST_ROW + read);
+        if jumps.last().map_or(0, |last: &Jump| last.lines) < lines {
+            jumps.push(Jump { row: read, lines });
+        }
         if record.len() != names.len() && names[0].starts_with('#') && faults.is_empty() {
             return Err(vec![report::comment_line(path)]);
         }
@@ -78,6 +89,9 @@ pub(super) fn arrays(path: &Path, bytes: &[u8], reading: &Reading) -> Result<Vec
                 column: i + 1,
             };
             match columns[i].push(at, &names[i], cell) {
+                Err(fault) if report::is_missing_value(&fault) && reading.is_optional(&names[i]) => {
+                    columns[i] = Column::LeftOut;
+                }
                 Err(fault) if report::is_missing_value(&fault) => empty[i].push(row, fault),
                 Err(fault) => faults.push(fault),
                 Ok(()) => {}
@@ -97,11 +111,12 @@ pub(super) fn arrays(path: &Path, bytes: &[u8], reading: &Reading) -> Result<Vec
     if read == 0 {
         return Err(vec![report::no_rows(path, "rows")]);
     }
-    Ok(names
+    let arrays = names
         .into_iter()
         .zip(columns.into_iter().zip(texts))
-        .map(|(name, (column, is_text))| Array::column(name, column.finish(is_text)))
-        .collect())
+        .filter(|(_, (column, _))| !matches!(column, Column::LeftOut))
+        .map(|(name, (column, is_text))| Array::column(name, column.finish(is_text)));
+    Ok((arrays.collect(), jumps))
 }
 
 fn next(path: &Path, reader: &mut csv::Reader<&[u8]>, record: &mut ByteRecord) -> Result<bool, Faults> {
@@ -220,10 +235,15 @@ enum Column {
     Int(Vec<i64>),
     Real(Vec<f64>),
     Text(Levels),
+    /// An optional column with an empty cell.
+    LeftOut,
 }
 
 impl Column {
     fn push(&mut self, at: At<'_>, name: &str, cell: &[u8]) -> Result<(), Diagnostic> {
+        if matches!(self, Column::LeftOut) {
+            return Ok(());
+        }
         let text = std::str::from_utf8(cell)
             .map_err(|_| report::not_utf8(at))?
             .trim();
@@ -244,7 +264,10 @@ impl Column {
                 levels.push(text);
                 *self = Column::Text(levels);
             }
-            (_, Err(_)) => return Err(report::not_a_number(at, name, text)),
+            (_, Err(_)) => {
+                return Err(report::not_a_number(at, name, text)
+                    .help("the first row decides: a column that starts with a number holds only numbers"));
+            }
         }
         Ok(())
     }
@@ -258,7 +281,7 @@ impl Column {
             }
             Column::Int(values) => values.push(value),
             Column::Real(values) => values.push(value as f64),
-            Column::Text(_) => unreachable!("text columns take any cell"),
+            Column::Text(_) | Column::LeftOut => unreachable!("these take any cell"),
         }
     }
 
@@ -272,19 +295,21 @@ impl Column {
                 .collect(),
             Column::Real(values) => std::mem::take(values),
             Column::Unknown(rows) => Vec::with_capacity(*rows),
-            Column::Text(_) => Vec::new(),
+            Column::Text(_) | Column::LeftOut => Vec::new(),
         };
         *self = Column::Real(so_far);
         match self {
             Column::Real(values) => values,
-            Column::Unknown(_) | Column::Int(_) | Column::Text(_) => unreachable!("assigned above"),
+            Column::Unknown(_) | Column::Int(_) | Column::Text(_) | Column::LeftOut => {
+                unreachable!("assigned above")
+            }
         }
     }
 
     /// The values; `true` and `false` alone are numbers, unless the column is known to hold text.
     fn finish(self, is_text: bool) -> Values {
         match self {
-            Column::Unknown(_) => Values::Int(Vec::new()),
+            Column::Unknown(_) | Column::LeftOut => Values::Int(Vec::new()),
             Column::Int(values) => Values::Int(values),
             Column::Real(values) => Values::Real(values),
             Column::Text(levels) if is_text => levels.finish(),

@@ -90,12 +90,14 @@ fn read_group(
 }
 
 fn read_one(format: Format, file: &Path, target: Option<&str>, reading: &Reading) -> Result<Table, Faults> {
+    let mut jumps = Vec::new();
     let (first_row, arrays) = match format {
         Format::Csv => {
             let text = bytes(file, reading)?;
-            let arrays = csv::arrays(file, &text, reading)?;
+            let arrays;
+            (arrays, jumps) = csv::arrays(file, &text, reading)?;
             reading.free(text.len());
-            (2, arrays)
+            (csv::FIRST_ROW, arrays)
         }
         Format::Json => {
             let text = bytes(file, reading)?;
@@ -113,7 +115,7 @@ fn read_one(format: Format, file: &Path, target: Option<&str>, reading: &Reading
         .map(|array| report::bad_name(report::At::file(file), &array.name))
         .collect();
     if faults.is_empty() {
-        Ok(Table::new(file, first_row, arrays))
+        Ok(Table::new(file, first_row, arrays).with_jumps(jumps))
     } else {
         Err(faults)
     }

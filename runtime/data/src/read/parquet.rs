@@ -41,13 +41,10 @@ fn columns(path: &Path, file: File, reading: &Reading) -> Result<Vec<Array>, Dia
             row: 0,
             column: i + 1,
         };
-        let mut builder = Builder::new(at, column, reading)?;
-        for group in 0..reader.num_row_groups() {
-            let group = reader.get_row_group(group).map_err(bad)?;
-            decodable(path, group.metadata().column(i).compression())?;
-            builder.read(group.as_ref(), i)?;
+        match values(&reader, (at, column), reading) {
+            Err(fault) if report::is_missing_value(&fault) && reading.is_optional(column.name()) => {}
+            found => arrays.push(Array::column(column.name(), found?)),
         }
-        arrays.push(Array::column(column.name(), builder.finish()?));
     }
     match arrays.first().map(|first| first.shape[0]) {
         None => Err(report::no_rows(path, "columns")),
@@ -57,6 +54,23 @@ fn columns(path: &Path, file: File, reading: &Reading) -> Result<Vec<Array>, Dia
         }
         Some(_) => Ok(arrays),
     }
+}
+
+/// The values of one column of all row groups.
+fn values(
+    reader: &SerializedFileReader<File>,
+    (at, column): (At<'_>, &ColumnDescriptor),
+    reading: &Reading,
+) -> Result<Values, Diagnostic> {
+    let bad = |error: ParquetError| malformed(at.path, &error.to_string());
+    let place = at.column - 1;
+    let mut builder = Builder::new(at, column, reading)?;
+    for group in 0..reader.num_row_groups() {
+        let group = reader.get_row_group(group).map_err(bad)?;
+        decodable(at.path, group.metadata().column(place).compression())?;
+        builder.read(group.as_ref(), place)?;
+    }
+    builder.finish()
 }
 
 /// Rejects codecs that are not compiled in. The only decoder of Zstandard that the library knows is written in C, and

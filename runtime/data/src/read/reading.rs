@@ -14,6 +14,8 @@ pub struct Reading {
     used: Cell<u64>,
     checksums: RefCell<BTreeMap<PathBuf, Checksum>>,
     texts: RefCell<Vec<String>>,
+    /// Columns that are left out where cells of them are empty.
+    optional: Vec<String>,
 }
 
 impl Reading {
@@ -24,7 +26,21 @@ impl Reading {
             used: Cell::new(0),
             checksums: RefCell::default(),
             texts: RefCell::default(),
+            optional: Vec::new(),
         }
+    }
+
+    /// The same where columns of these names are left out if any of their cells is empty.
+    pub fn with_optional(self, names: Vec<String>) -> Reading {
+        Reading {
+            optional: names,
+            ..self
+        }
+    }
+
+    /// Returns whether a column is left out where a cell is empty.
+    pub(super) fn is_optional(&self, column: &str) -> bool {
+        self.optional.iter().any(|name| name == column)
     }
 
     /// The same for files whose columns of these names are known to hold text, whatever their first row looks like.

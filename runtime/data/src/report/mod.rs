@@ -259,7 +259,6 @@ pub fn not_a_number(at: At<'_>, name: &str, text: &str) -> Diagnostic {
         format!("expected a number, found `{}`", shown(text)),
     )
     .label(format!("column `{name}`"))
-    .help("the first row decides: a column that starts with a number holds only numbers")
 }
 
 /// Bytes that do not follow the format.
