@@ -3,7 +3,7 @@
 use crate::dataset::Preparation;
 use crate::expression;
 use crate::standardise::Standardisation;
-use bnnc_abi::data::{DataSpec, InputEntry};
+use bnnc_abi::data::{Column, DataSpec, InputEntry};
 use bnnc_abi::manifest::DataSource;
 
 /// The columns or expressions that feed a port, one for each of its elements, with the scales that the training rows gave them.
@@ -46,7 +46,7 @@ fn element(at: usize, spec: &DataSpec, entries: &[InputEntry], preparation: &Pre
         let name = preparation.columns.get(at).map_or("", String::as_str);
         return format!("column {name}{scale}");
     };
-    let calls = |column: &bnnc_abi::data::Column| expression::zscores(column);
+    let calls = |column: &Column| expression::zscores(column);
     let first: usize = spec.inputs[..entry].iter().map(calls).sum();
     let count = spec.inputs.get(entry).map_or(0, calls);
     let scores: String = preparation
@@ -57,6 +57,21 @@ fn element(at: usize, spec: &DataSpec, entries: &[InputEntry], preparation: &Pre
         .map(|map| format!(" ({})", moments(*map)))
         .collect();
     format!("{}{scores}{scale}", entries[entry].text)
+}
+
+/// The means and standard deviations of the calls of `zscore` in an input, which has this name in messages.
+pub fn scores<'a>(
+    name: &str,
+    spec: &DataSpec,
+    preparation: &'a Preparation,
+) -> impl Iterator<Item = &'a Standardisation> {
+    let is_named = |column: &Column| expression::text(column) == name;
+    let at = spec.inputs.iter().position(is_named);
+    let (before, own) = at.map_or((0, 0), |at| {
+        let before = spec.inputs[..at].iter().map(expression::zscores).sum();
+        (before, expression::zscores(&spec.inputs[at]))
+    });
+    preparation.zscores.iter().skip(before).take(own)
 }
 
 fn standardised(map: Standardisation) -> String {

@@ -207,9 +207,12 @@ fn overlaid(stage: &str, target: &str, observed: &[f64], replicates: &[Vec<f64>]
     let seen = Histogram::new(observed)?;
     let room = 0.25 * (seen.high() - seen.low);
     let all = sorted(replicates.iter().flatten().copied());
-    let low = (seen.low - room).min(quantile(&all, 0.05));
+    let mut low = (seen.low - room).min(quantile(&all, 0.05));
     let high = (seen.high() + room).max(quantile(&all, 0.95));
     let is_whole = observed.iter().chain(&all).all(|value| value.fract() == 0.0);
+    if is_whole && all.first().is_some_and(|first| *first >= 0.0) {
+        low = low.max(-0.5);
+    }
     let between = |values: &[f64]| match is_whole {
         true => Histogram::of_whole(values, low, high),
         false => Histogram::between(values, low, high),

@@ -83,12 +83,16 @@ pub fn calibration(forecast: &Forecast, of: &str) -> String {
         "" => "Calibration of central intervals".to_owned(),
         _ => format!("Calibration of central intervals of {of}"),
     };
-    let mut plot = Plot::new(
-        &title,
-        SQUARE,
-        axis("nominal coverage"),
-        axis("observed coverage"),
-    );
+    let is_of_counts = forecast
+        .ranks
+        .iter()
+        .any(|[below, not_above]| not_above - below > 0.05);
+    // The metric counts both ends whole, so that intervals of counts hold more than their level.
+    let observed = match is_of_counts {
+        true => "observed coverage, a count at an end in part",
+        false => "observed coverage",
+    };
+    let mut plot = Plot::new(&title, SQUARE, axis("nominal coverage"), axis(observed));
     let count = forecast.ranks.len().max(1) as f64;
     let (low, high) = levels
         .iter()
@@ -108,13 +112,17 @@ pub fn calibration(forecast: &Forecast, of: &str) -> String {
     plot.render()
 }
 
-/// The share of ranks inside the central interval of this level.
-fn coverage(ranks: &[f64], level: f64) -> f64 {
-    let inside = ranks
-        .iter()
-        .filter(|rank| (2.0 * **rank - 1.0).abs() <= level + 1e-12)
-        .count();
-    inside as f64 / ranks.len().max(1) as f64
+/// The share of ranks inside the central interval of this level. A rank that reaches over an end counts with its part inside.
+fn coverage(ranks: &[[f64; 2]], level: f64) -> f64 {
+    let [low, high] = [0.5 - 0.5 * level, 0.5 + 0.5 * level];
+    let inside = |[below, not_above]: &[f64; 2]| {
+        // One draw of a continuous distribution is at most this share of all.
+        match not_above - below < 1e-3 {
+            true => f64::from(u8::from((below + not_above - 1.0).abs() <= level + 1e-12)),
+            false => (not_above.min(high) - below.max(low)).max(0.0) / (not_above - below),
+        }
+    };
+    ranks.iter().map(inside).sum::<f64>() / ranks.len().max(1) as f64
 }
 
 /// Where nine of ten calibrated models of so many rows lie, about.
@@ -261,6 +269,19 @@ fn wilson(share: f64, count: f64) -> (f64, f64) {
     (middle - half, middle + half)
 }
 
+/// An axis for losses by epoch: without those of the first epochs where they fall so far that the rest would be a flat line.
+fn settled<'a>(label: &str, points: impl Iterator<Item = &'a (f64, f64)> + Clone, epochs: f64) -> Axis {
+    let all = Axis::around(label, points.clone().map(|point| point.1));
+    let later = points
+        .filter(|point| point.0 >= 0.03 * epochs)
+        .map(|point| point.1);
+    let later = Axis::around(label, later);
+    match all.high - all.low < 3.0 * (later.high - later.low) {
+        true => all,
+        false => later,
+    }
+}
+
 /// The loss of every epoch, one line per split.
 pub fn loss(infer: &Infer, outcome: &Outcome) -> Option<String> {
     let per_row = |history: &History, rows: usize| {
@@ -283,9 +304,7 @@ pub fn loss(infer: &Infer, outcome: &Outcome) -> Option<String> {
     let epochs = fitted.map(|fitted| fitted.epochs);
     // Nothing was trained where everything was taken from an earlier inference.
     let epochs = epochs.max().filter(|epochs| *epochs > 0)? as f64;
-    // The first epochs fall so far that the rest would be a flat line.
-    let settled = curves.iter().flatten().filter(|point| point.0 >= 0.03 * epochs);
-    let y = Axis::around("loss per training row", settled.map(|point| point.1));
+    let y = settled("loss per training row", curves.iter().flatten(), epochs);
     let mut plot = Plot::new("Training", WIDE, Axis::between("epoch", 0.0, epochs), y);
     let class = if curves.len() > 1 { "thin" } else { "mean" };
     for curve in curves {
@@ -311,12 +330,8 @@ pub fn validation(outcome: &Outcome) -> Option<String> {
         .collect();
     let points = || curves.iter().flatten();
     let epochs = points().map(|point| point.0).fold(0.0, f64::max);
-    // As of the training, the first epochs would make a flat line of the rest.
-    let settled = points()
-        .filter(|point| point.0 >= 0.03 * epochs)
-        .map(|point| point.1);
     points().next()?;
-    let y = Axis::around("loss per validation row", settled);
+    let y = settled("loss per validation row", points(), epochs);
     let mut plot = Plot::new("Validation", WIDE, Axis::between("epoch", 0.0, epochs), y);
     let class = if curves.len() > 1 { "thin" } else { "mean" };
     for curve in curves {
@@ -417,11 +432,30 @@ mod tests {
 
     #[test]
     fn coverage_counts_central_ranks() {
-        let ranks = [0.01, 0.2, 0.5, 0.7, 0.97];
+        let ranks = [0.01, 0.2, 0.5, 0.7, 0.97].map(|rank| [rank, rank]);
         assert_eq!(coverage(&ranks, 0.0), 0.2);
         assert_eq!(coverage(&ranks, 0.5), 0.4);
         assert_eq!(coverage(&ranks, 0.9), 0.6);
         assert_eq!(coverage(&ranks, 1.0), 1.0);
+    }
+
+    /// Ranks of a Poisson variable of mean 1.3, each value as often as it occurs: a calibrated model.
+    #[test]
+    fn counts_of_a_calibrated_model_are_covered_as_often_as_their_level() {
+        let (mut below, mut probability) = (0.0, (-1.3f64).exp());
+        let mut values: Vec<([f64; 2], f64)> = Vec::new();
+        for value in 1..40 {
+            values.push(([below, below + probability], probability));
+            below += probability;
+            probability *= 1.3 / f64::from(value);
+        }
+        for level in [0.05, 0.3, 0.5, 0.9] {
+            let covered = values
+                .iter()
+                .map(|(rank, p)| p * coverage(&[*rank], level))
+                .sum::<f64>();
+            assert!((covered - level).abs() < 2e-3, "{level}: {covered}");
+        }
     }
 
     #[test]

@@ -33,8 +33,9 @@ pub struct Forecast {
     pub quantiles: [Vec<f64>; 4],
     /// The observed targets, where they are known.
     pub observed: Vec<f64>,
-    /// The share of draws below each observed target: uniform where the model is calibrated.
-    pub ranks: Vec<f64>,
+    /// The share of draws below each observed target, and of those not above it. Where the model is calibrated, a point chosen at random between
+    /// both is uniform (Czado, Gneiting and Held 2009, Biometrics 65: 1254).
+    pub ranks: Vec<[f64; 2]>,
 }
 
 /// A forecast over a grid of the only input.
@@ -173,11 +174,9 @@ fn forecast(
                 column.push(quantile(&draws, p));
             }
             if let Some(y) = found.observed.get(row).filter(|_| !found.of_mean) {
-                let (below, not_above) = (
-                    draws.partition_point(|x| x < y),
-                    draws.partition_point(|x| x <= y),
-                );
-                found.ranks.push(0.5 * (below + not_above) as f64 / count);
+                let below = draws.partition_point(|x| x < y) as f64;
+                let not_above = draws.partition_point(|x| x <= y) as f64;
+                found.ranks.push([below / count, not_above / count]);
             }
         }
     })?;

@@ -34,10 +34,10 @@ impl Histogram {
         Histogram::in_bins(values, (low, high), bins(values.len()))
     }
 
-    /// Whole numbers between two ends, with the same number of them in each bin: bins of another width have gaps and peaks that the data have
-    /// not. `None` where there are none.
+    /// Whole numbers between two ends, a bin for each unless they are many, and as many in each bin: bins of another width have gaps and peaks that
+    /// the data have not. `None` where there are none.
     pub fn of_whole(values: &[f64], low: f64, high: f64) -> Option<Histogram> {
-        let width = ((high - low) / bins(values.len()) as f64).ceil().max(1.0);
+        let width = ((high - low) / BINS as f64).ceil().max(1.0);
         let low = low.ceil() - 0.5;
         let bins = ((high - low) / width).ceil().max(1.0);
         Histogram::in_bins(values, (low, low + bins * width), bins as usize)

@@ -7,6 +7,8 @@ use bnnc_abi::manifest::Manifest;
 use bnnc_base::diagnostic::{Diagnostic, Severity};
 use bnnc_core::context::Stop;
 use bnnc_core::number::number;
+use bnnc_data::Standardisation;
+use bnnc_data::describe::scores;
 use bnnc_inference::outcome::RunResult;
 use std::fmt::Write;
 
@@ -92,13 +94,20 @@ pub fn data(body: &mut String, manifest: &Manifest, result: &RunResult) {
             vec![
                 format!("<code>{}</code>", escape(name)),
                 role.to_owned(),
-                match (map.mean, map.sd) {
-                    (0.0, 1.0) => "as in the file".to_owned(),
-                    (mean, sd) => format!("less {}, divided by {}", number(mean), number(sd)),
-                },
+                scale(scores(name, spec, preparation).copied().chain([map])),
             ]
         });
         table(body, "Columns", &["column", "", "scale"], rows.take(COLUMNS));
+    }
+}
+
+/// How the values of a column were moved and scaled.
+fn scale(maps: impl Iterator<Item = Standardisation>) -> String {
+    let maps = maps.filter(|map| *map != Standardisation::IDENTITY);
+    let text = |map: Standardisation| format!("less {}, divided by {}", number(map.mean), number(map.sd));
+    match maps.map(text).collect::<Vec<_>>() {
+        none if none.is_empty() => "as in the file".to_owned(),
+        some => some.join("; then "),
     }
 }
 

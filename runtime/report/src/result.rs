@@ -8,6 +8,7 @@ use bnnc_base::diagnostic::{Diagnostic, Place};
 use bnnc_core::context::Stop;
 use bnnc_core::number::{finite, number};
 use bnnc_data::Standardisation;
+use bnnc_data::describe::scores;
 use bnnc_data::metrics::{Summary, over_splits};
 use bnnc_inference::comparison::comparisons;
 use bnnc_inference::leave_one_out::LeftOut;
@@ -99,7 +100,17 @@ fn data(manifest: &Manifest, result: &RunResult) -> Value {
         let (dataset, preparation) = (&outcome.dataset, &outcome.dataset.preparation);
         let files = spec.files.iter().map(|file| file_name(file));
         let column = |(name, map): (&String, &Standardisation)| json!({ "column": name, "mean": map.mean, "sd": map.sd });
-        let inputs = preparation.columns.iter().zip(&preparation.inputs).map(column);
+        let input = |(name, map): (&String, &Standardisation)| {
+            let mut value = column((name, map));
+            let zscores =
+                scores(name, spec, preparation).map(|map| json!({ "mean": map.mean, "sd": map.sd }));
+            let zscores: Vec<Value> = zscores.collect();
+            if !zscores.is_empty() {
+                value["zscores"] = Value::Array(zscores);
+            }
+            value
+        };
+        let inputs = preparation.columns.iter().zip(&preparation.inputs).map(input);
         let mut target = preparation
             .target_name
             .iter()

@@ -88,13 +88,13 @@ pub fn run(manifest: &Manifest, options: &Options) -> Result<RunResult, Stop> {
         found: HashMap::new(),
         result: RunResult::default(),
     };
-    for infer in &manifest.infers {
+    for (at, infer) in manifest.infers.iter().enumerate() {
         match run.infer(infer) {
             Ok(()) => {}
             Err(Stop::Interrupted) => run.result.interrupted = true,
             Err(stop) => {
                 run.result.failed = Some(infer.name.clone());
-                run.result.stopped = Some(stop);
+                run.result.stopped = Some(with_rest(stop, &manifest.infers[at + 1..]));
             }
         }
         if run.result.interrupted || run.result.stopped.is_some() {
@@ -105,6 +105,20 @@ pub fn run(manifest: &Manifest, options: &Options) -> Result<RunResult, Stop> {
         run.result.warnings.extend(comparison.warnings);
     }
     Ok(run.result)
+}
+
+/// Names the inferences that a failure leaves undone.
+fn with_rest(stop: Stop, rest: &[Infer]) -> Stop {
+    let names: Vec<String> = rest.iter().map(|infer| format!("`{}`", infer.name)).collect();
+    match (stop, names.is_empty()) {
+        (Stop::Diagnostics(mut found), false) => {
+            if let Some(last) = found.pop() {
+                found.push(last.note(format!("not run after it: {}", names.join(", "))));
+            }
+            Stop::Diagnostics(found)
+        }
+        (stop, _) => stop,
+    }
 }
 
 fn check_memory(manifest: &Manifest, limit: Option<u64>) -> Result<(), Stop> {

@@ -400,6 +400,7 @@ fn reports_hold_the_failed_inference_and_every_warning() {
         "infer chain = nuts(M, d) { chains = 1, warmup = 20, draws = 20 }
 infer fit = vi(Q, d) { epochs = 20 }
 infer wild = swag(M, d) { epochs = 10, optimiser = SGD(1e300) }
+infer later = map(M, d) { epochs = 10 }
 compare chain, fit by rmse",
     );
     let out = trial.path("out");
@@ -410,6 +411,11 @@ compare chain, fit by rmse",
         serde_json::from_str(&std::fs::read_to_string(out.join("result.json")).unwrap()).unwrap();
     assert_eq!(result["failed"]["infer"], "wild");
     assert_eq!(result["failed"]["diagnostics"][0]["code"], "E0501");
+    let notes = result["failed"]["diagnostics"][0]["notes"].to_string();
+    assert!(
+        notes.contains("not run after it: `later`") && output.stderr.contains("`later`"),
+        "{notes}"
+    );
     assert!(page.contains("wild <small>failed</small>") && page.contains("error E0501"));
     let codes: Vec<&str> = result["warnings"]
         .as_array()
@@ -449,6 +455,34 @@ compare chain, fit by rmse",
     ] {
         assert!(page.contains(text), "{text}");
     }
+}
+
+/// Ages of 20, 22, .., 58: mean 39, and a sum of squared deviations of 2660, which is divided by n.
+#[test]
+fn reports_hold_what_zscore_used() {
+    let rows: String = (0..20).map(|at| format!("{},{at}\n", 20 + 2 * at)).collect();
+    let trial = Trial::new().file("d.csv", format!("age,y\n{rows}")).program(
+        "data d = csv(\"d.csv\") { inputs = [zscore(age)], target = y }
+model M(x: real[d]) -> y: real {
+  b ~ Normal(0, 1)
+  y ~ Normal(b * x[0], 1)
+}
+infer fit = map(M, d)",
+    );
+    let out = trial.path("out");
+    trial.bnnc("run", &["--out", out.to_str().unwrap()]);
+    let page = std::fs::read_to_string(out.join("report.html")).unwrap();
+    let result: Value =
+        serde_json::from_str(&std::fs::read_to_string(out.join("result.json")).unwrap()).unwrap();
+    let zscore = &result["data"]["d"]["inputs"][0]["zscores"][0];
+    let deviation = (2660.0f64 / 20.0).sqrt();
+    assert_eq!(zscore["mean"], 39.0);
+    assert!(
+        (zscore["sd"].as_f64().unwrap() - deviation).abs() < 1e-12,
+        "{zscore}"
+    );
+    assert!(page.contains("divided by 11.53"));
+    assert_eq!(page.matches("finished 20").count(), 1);
 }
 
 /// Every method writes its draws to the groups that chains have.
