@@ -4,7 +4,7 @@ use bnnc_abi::manifest::Binding;
 use bnnc_graph::function::{Function, NodeKind, Value};
 use bnnc_graph::op::OpDef;
 use bnnc_graph::ops;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// A term of a sum.
@@ -26,13 +26,12 @@ pub fn mark(bindings: &mut [Binding], function: &Function) {
 
 /// The inputs of a model that stand in a sum beside a parameter, each with that parameter.
 fn intercepts(function: &Function) -> HashMap<Arc<str>, Arc<str>> {
+    let sums = || function.nodes.ids().filter(|value| is_sum(function, *value));
+    // A sum inside another has no terms that the other has not.
+    let inner: HashSet<Value> = sums().flat_map(|value| function.args(value)).copied().collect();
     let mut found = HashMap::new();
-    for value in function.nodes.ids() {
-        if !is(function, value, &[&ops::add::ADD, &ops::sub::SUB]) {
-            continue;
-        }
-        let mut terms = Vec::new();
-        collect(function, value, &mut terms);
+    for value in sums().filter(|value| !inner.contains(value)) {
+        let terms = terms(function, value);
         let parameter = terms.iter().find_map(|term| match term {
             Term::Parameter(site) => Some(site),
             Term::Weighted(_) => None,
@@ -49,28 +48,46 @@ fn intercepts(function: &Function) -> HashMap<Arc<str>, Arc<str>> {
     found
 }
 
-/// Adds the terms of a sum that are known.
-fn collect(function: &Function, value: Value, terms: &mut Vec<Term>) {
-    let args = function.args(value);
-    if is(function, value, &[&ops::add::ADD, &ops::sub::SUB, &ops::neg::NEG]) {
-        args.iter().for_each(|arg| collect(function, *arg, terms));
-    } else if is(
-        function,
-        value,
-        &[&ops::broadcast::BROADCAST, &ops::reshape::RESHAPE],
-    ) {
-        collect(function, args[0], terms);
-    } else if is(function, value, &[&ops::contract::CONTRACT, &ops::mul::MUL]) {
-        let (left, right) = (plain(function, args[0]), plain(function, args[1]));
-        let port = match (site(function, left), site(function, right)) {
-            (Some(_), None) => function.param_name(right),
-            (None, Some(_)) => function.param_name(left),
-            _ => None,
-        };
-        terms.extend(port.map(|port| Term::Weighted(port.clone())));
-    } else if let Some(name) = site(function, value) {
-        terms.push(Term::Parameter(name));
+/// Returns whether a value has the terms of its arguments.
+fn is_sum(function: &Function, value: Value) -> bool {
+    let sums: [&'static OpDef; 5] = [
+        &ops::add::ADD,
+        &ops::sub::SUB,
+        &ops::neg::NEG,
+        &ops::broadcast::BROADCAST,
+        &ops::reshape::RESHAPE,
+    ];
+    is(function, value, &sums)
+}
+
+/// The terms of a sum that are known, in their order. A term that is reached in several ways is one.
+fn terms(function: &Function, sum: Value) -> Vec<Term> {
+    let (mut terms, mut seen, mut open) = (Vec::new(), HashSet::new(), vec![sum]);
+    while let Some(value) = open.pop() {
+        if !seen.insert(value) {
+            continue;
+        }
+        if is_sum(function, value) {
+            open.extend(function.args(value).iter().rev());
+        } else {
+            terms.extend(term(function, value));
+        }
     }
+    terms
+}
+
+fn term(function: &Function, value: Value) -> Option<Term> {
+    if !is(function, value, &[&ops::contract::CONTRACT, &ops::mul::MUL]) {
+        return site(function, value).map(Term::Parameter);
+    }
+    let args = function.args(value);
+    let (left, right) = (plain(function, args[0]), plain(function, args[1]));
+    let port = match (site(function, left), site(function, right)) {
+        (Some(_), None) => function.param_name(right),
+        (None, Some(_)) => function.param_name(left),
+        _ => None,
+    };
+    port.map(|port| Term::Weighted(port.clone()))
 }
 
 /// A value without what repeats or reorders its elements.

@@ -5,15 +5,31 @@ use std::path::Path;
 
 /// Returns the bytes that this process can take, where the system reports them: a run that needs more is refused before it starts.
 ///
-/// It is the smallest of the machine's available memory and the limits of the control groups that the process is in, which is how a
-/// container bounds it: beyond them the system kills the process.
+/// It is the smallest of the machine's available memory, the limits of the control groups that the process is in, which is how a
+/// container bounds it, and what `ulimit -v` leaves: beyond the first two the system kills the process, beyond the last an allocation fails.
 pub fn available() -> Option<u64> {
     let machine = read_to_string("/proc/meminfo")
         .ok()
         .and_then(|text| of_machine(&text));
     let groups = read_to_string("/proc/self/cgroup").unwrap_or_default();
     let container = of_groups(&groups, Path::new("/sys/fs/cgroup"));
-    machine.into_iter().chain(container).min()
+    let limits = read_to_string("/proc/self/limits").ok();
+    let status = read_to_string("/proc/self/status").ok();
+    let process = limits
+        .zip(status)
+        .and_then(|(limits, status)| of_process(&limits, &status));
+    machine.into_iter().chain(container).chain(process).min()
+}
+
+/// Reads the texts of `/proc/self/limits` and `/proc/self/status`: the address space that is left below the soft limit.
+fn of_process(limits: &str, status: &str) -> Option<u64> {
+    let line = limits
+        .lines()
+        .find_map(|line| line.strip_prefix("Max address space"))?;
+    let limit: u64 = line.split_whitespace().next()?.parse().ok()?;
+    let used = status.lines().find_map(|line| line.strip_prefix("VmSize:"))?;
+    let used: u64 = used.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(limit.saturating_sub(used * 1024))
 }
 
 /// Reads the text of `/proc/meminfo`.
@@ -78,6 +94,20 @@ mod tests {
         assert_eq!(of_machine(text), Some(2 << 20));
         assert_eq!(of_machine("MemTotal: 16384 kB\n"), None);
         assert_eq!(of_machine("MemAvailable: much kB\n"), None);
+    }
+
+    #[test]
+    fn the_address_space_that_is_left_counts() {
+        let limits = |value: &str| {
+            format!(
+                "Limit                     Soft Limit           Hard Limit           Units\nMax address space         {value}           unlimited            bytes\n"
+            )
+        };
+        let status = "Name:\tbnnc\nVmPeak:\t    2000 kB\nVmSize:\t    1000 kB\n";
+        assert_eq!(of_process(&limits("6144000"), status), Some(5_120_000));
+        assert_eq!(of_process(&limits("500"), status), Some(0));
+        assert_eq!(of_process(&limits("unlimited"), status), None);
+        assert_eq!(of_process("", status), None);
     }
 
     #[test]

@@ -1,41 +1,57 @@
 //! Files that may be pipes or devices: opened without waiting for ever.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{Error, ErrorKind, Read, Result};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::time::Duration;
 
-/// Opens a file. A named pipe that no program opens for writing within five seconds is an error, because opening it would wait for ever.
+/// Opens a file to read. A named pipe that no program opens for writing within five seconds is an error, because opening it would wait for ever.
 ///
 /// # Errors
-/// As the system says.
+/// Those of the system.
 pub fn open(path: &Path) -> Result<File> {
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::FileTypeExt;
-        if std::fs::metadata(path)?.file_type().is_fifo() {
-            return open_pipe(path);
-        }
+    match is_pipe(path)? {
+        true => open_pipe(path, File::open, "it is a pipe, and no program writes into it"),
+        false => File::open(path),
     }
-    File::open(path)
 }
 
-/// Opens a pipe in a thread of its own, which stays behind where nobody writes.
+/// Opens what is there to write into it. A named pipe that no program reads within five seconds is an error.
+///
+/// # Errors
+/// Those of the system.
+pub(crate) fn open_to_write(path: &Path) -> Result<File> {
+    fn to_write(path: PathBuf) -> Result<File> {
+        OpenOptions::new().write(true).open(path)
+    }
+    match is_pipe(path)? {
+        true => open_pipe(path, to_write, "it is a pipe, and no program reads from it"),
+        false => to_write(path.to_path_buf()),
+    }
+}
+
 #[cfg(unix)]
-fn open_pipe(path: &Path) -> Result<File> {
-    use std::sync::mpsc;
-    use std::time::Duration;
+fn is_pipe(path: &Path) -> Result<bool> {
+    use std::os::unix::fs::FileTypeExt;
+    Ok(std::fs::metadata(path)?.file_type().is_fifo())
+}
+
+#[cfg(not(unix))]
+fn is_pipe(_path: &Path) -> Result<bool> {
+    Ok(false)
+}
+
+/// Opens a pipe in a thread of its own, which stays behind where nobody is at the other end.
+fn open_pipe(path: &Path, open: fn(PathBuf) -> Result<File>, why: &'static str) -> Result<File> {
     let (sender, receiver) = mpsc::channel();
     let path = path.to_path_buf();
     std::thread::Builder::new().spawn(move || {
         // Nobody listens any more where it took too long.
-        let _ = sender.send(File::open(path));
+        let _ = sender.send(open(path));
     })?;
-    receiver.recv_timeout(Duration::from_secs(5)).unwrap_or_else(|_| {
-        Err(Error::new(
-            ErrorKind::TimedOut,
-            "it is a pipe, and no program writes into it",
-        ))
-    })
+    let found = receiver.recv_timeout(Duration::from_secs(5));
+    found.unwrap_or_else(|_| Err(Error::new(ErrorKind::TimedOut, why)))
 }
 
 /// Opens a regular file. Pipes and devices are refused before they are opened: a pipe may never be written into, and a device has no end.

@@ -6,6 +6,7 @@ use crate::table::{Array, Table};
 use bnnc_abi::data::{Column, DataSpec, Format, InputEntry};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::Span;
+use std::collections::HashMap;
 use std::ops::Range;
 
 /// Where input columns come from.
@@ -69,7 +70,21 @@ pub(crate) fn resolve_inputs(
             inputs.into_iter().map(Input::Array).collect()
         });
     }
-    let resolved = spec.inputs.iter().map(|column| resolve_input(table, column));
+    // A search through the table for each of, say, 100,000 names would take a minute.
+    let places: HashMap<&str, usize> = table
+        .arrays
+        .iter()
+        .map(|array| array.name.as_str())
+        .zip(0..)
+        .collect();
+    let find = |name: &str, span: Span| match places.get(name) {
+        Some(place) => Ok((*place, &table.arrays[*place])),
+        None => expression::lookup(table, name, Some(span)),
+    };
+    let resolved = spec
+        .inputs
+        .iter()
+        .map(|column| resolve_input(table, column, &find));
     let (inputs, faults): (Vec<_>, Vec<_>) = resolved.partition(Result::is_ok);
     let faults: Faults = faults.into_iter().filter_map(Result::err).collect();
     if faults.is_empty() {
@@ -79,21 +94,22 @@ pub(crate) fn resolve_inputs(
     }
 }
 
-fn resolve_input(table: &Table, column: &Column) -> Result<Input, Diagnostic> {
+/// Finds an array of a table by its name.
+type Find<'f, 't> = &'f dyn Fn(&str, Span) -> Result<(usize, &'t Array), Diagnostic>;
+
+fn resolve_input(table: &Table, column: &Column, find: Find<'_, '_>) -> Result<Input, Diagnostic> {
     let (name, span) = match column {
         Column::Name(name, span) => (name, span),
         Column::Named(_, inner, _) => {
             let of_row = |array: &Array| array.per_example && !array.values.is_text();
             return match &**inner {
-                Column::Name(name, span) if !of_row(expression::lookup(table, name, Some(*span))?.1) => {
-                    Ok(Input::Aside)
-                }
-                inner => resolve_input(table, inner),
+                Column::Name(name, span) if !of_row(find(name, *span)?.1) => Ok(Input::Aside),
+                inner => resolve_input(table, inner, find),
             };
         }
         Column::Number(_) | Column::Apply(..) => return Ok(Input::Computed(column.clone())),
     };
-    let (place, array) = expression::lookup(table, name, Some(*span))?;
+    let (place, array) = find(name, *span)?;
     if array.values.is_text() {
         return Ok(Input::Aside);
     }

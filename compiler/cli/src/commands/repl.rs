@@ -6,10 +6,16 @@ mod terminal;
 
 use crate::arguments::Repl;
 use crate::session::all_codes;
-use bnnc_command::terminal::OK;
+use bnnc_command::terminal::{OK, complain};
 use bnnc_repl::{Reply, Said, Session, World};
-use std::io::{BufRead, IsTerminal, Write};
+use std::io::{BufRead, IsTerminal, Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Bytes of a line, at most: a device has no end.
+const LONGEST: u64 = 1 << 24;
+
+/// The exit status after a line that is longer: that of data that cannot be read.
+const TOO_LONG: u8 = 3;
 
 /// Runs the command.
 pub fn run(arguments: &Repl) -> u8 {
@@ -36,10 +42,20 @@ pub fn run(arguments: &Repl) -> u8 {
 /// Entries from a pipe or a file.
 fn pipe(session: &mut Session) -> u8 {
     let mut entry = String::new();
-    for line in std::io::stdin().lock().lines() {
-        let Ok(line) = line else { break };
-        entry.push_str(&line);
-        entry.push('\n');
+    let mut input = std::io::stdin().lock();
+    loop {
+        let before = entry.len();
+        let read = (&mut input).take(LONGEST + 1).read_line(&mut entry);
+        let is_end = !read.is_ok_and(|read| read > 0);
+        if (entry.len() - before) as u64 > LONGEST {
+            complain(&format!(
+                "error: a line of the input is longer than {LONGEST} bytes"
+            ));
+            return TOO_LONG;
+        }
+        if is_end {
+            break;
+        }
         if Session::is_unfinished(&entry) {
             continue;
         }

@@ -109,3 +109,78 @@ infer fit = map(M, d) { steps = 10 }
     let output = trial.bnnc("run", &["--max-memory", "40M"]);
     output.assert_error("E0435", 3, &["d.csv.gz", "bytes of memory"]);
 }
+
+/// `bnnc repl < /dev/zero` collected one line without an end.
+#[test]
+#[cfg(unix)]
+fn a_prompt_without_an_end_is_left() {
+    let zeros = std::fs::File::open("/dev/zero").expect("the device opens");
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_bnnc"))
+        .arg("repl")
+        .stdin(zeros)
+        .output()
+        .expect("the binary runs");
+    assert_eq!(output.status.code(), Some(3));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("longer than 16777216 bytes"));
+}
+
+/// Predictions into a pipe that no program reads waited without an end.
+#[test]
+#[cfg(unix)]
+fn a_pipe_without_a_reader_is_rejected() {
+    let trial = line("infer fit = map(M, d) { steps = 10 }");
+    let path = |name: &str| trial.path(name).display().to_string();
+    assert_eq!(trial.bnnc("run", &["--out", &path("out")]).status, 0);
+    let made = std::process::Command::new("mkfifo").arg(path("pipe")).status();
+    assert!(made.expect("mkfifo runs").success());
+    let output = run([
+        "predict",
+        &path("out"),
+        "--data",
+        &path("d.csv"),
+        "-o",
+        &path("pipe"),
+    ]);
+    output.assert_error("E0432", 3, &["no program reads from it"]);
+}
+
+/// Each assignment doubles the paths to the first one: 2^59 of them.
+#[test]
+fn assignments_that_double_are_compiled_in_linear_time() {
+    let doubles: String = (1..60)
+        .map(|at| format!("  b{at} = b{} + b{}\n", at - 1, at - 1))
+        .collect();
+    let trial = Trial::new().file("d.csv", "x,y\n1,1\n2,3\n").program(&format!(
+        "data d = csv(\"d.csv\") {{ target = y }}
+model M(x: real) -> y: real {{
+  a ~ Normal(0, 1)
+  b0 = 1e-18 * a * x
+{doubles}  y ~ Normal(b59, 1)
+}}
+infer fit = map(M, d) {{ steps = 2 }}"
+    ));
+    assert_eq!(trial.bnnc("run", &[]).status, 0);
+}
+
+/// The smallest integer divided by -1 is none.
+#[test]
+fn a_quotient_of_integers_that_overflows_is_rejected() {
+    let size = "(-9223372036854775807 - 1) / (-1)";
+    let trial = line("infer fit = map(M, d)");
+    let text = format!("{LINE}infer fit = map(M, d)\n")
+        .replace("a * x, 1", &format!("a * x + sum(zeros({size})), 1"));
+    let trial = trial.program(&text);
+    assert_eq!(trial.bnnc("check", &[]).status, 1);
+}
+
+/// Names of columns count as memory, and are found without a search for each.
+#[test]
+fn very_many_columns_are_bounded() {
+    let commas = ",".repeat(1 << 22);
+    let trial = Trial::new()
+        .file("d.csv", format!("x,y{commas}\n"))
+        .program(&format!("{LINE}infer fit = map(M, d)\n"));
+    trial
+        .bnnc("run", &["--max-memory", "100M"])
+        .assert_error("E0435", 3, &["d.csv"]);
+}

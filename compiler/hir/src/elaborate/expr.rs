@@ -367,7 +367,7 @@ fn static_arithmetic(op: BinaryOp, a: i64, b: i64) -> Option<i64> {
         BinaryOp::Mul => a.checked_mul(b),
         BinaryOp::Pow => u32::try_from(b).ok().and_then(|b| a.checked_pow(b)),
         // `1 / 2` is a half where a real is wanted; dims divide through `Dim`.
-        BinaryOp::Div => (b != 0 && a % b == 0).then(|| a / b),
+        BinaryOp::Div => (a.checked_rem(b) == Some(0)).then(|| a / b),
         BinaryOp::Or | BinaryOp::And | BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le => None,
         BinaryOp::Gt | BinaryOp::Ge | BinaryOp::MatMul => None,
     }

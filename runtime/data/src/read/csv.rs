@@ -48,6 +48,10 @@ pub(super) fn arrays(
     if !next(path, &mut reader, &mut record)? {
         return Err(vec![report::no_rows(path, "columns")]);
     }
+    // A name, its place among the known ones, and a column to fill.
+    let column_bytes = 2 * size_of::<String>() + size_of::<Column>() + size_of::<Empty>();
+    let bytes = record.len().saturating_mul(column_bytes) + record.as_slice().len();
+    reading.take(path, bytes).map_err(|fault| vec![fault])?;
     let names = header(path, &record)?;
     // A cell takes two bytes at least, so that blank lines below many names reserve nothing.
     let lines = text.iter().filter(|byte| **byte == b'\n').count();

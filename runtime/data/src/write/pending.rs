@@ -1,8 +1,9 @@
 //! A file that is written under a temporary name and renamed when it is whole. Links are followed, and what is no regular file, such as a pipe
 //! or a device, is written to as it is.
 
+use crate::file;
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
@@ -23,7 +24,7 @@ impl Pending {
         let target = fs::canonicalize(target).unwrap_or_else(|_| target.to_path_buf());
         let is_special = fs::metadata(&target).is_ok_and(|found| !found.is_file() && !found.is_dir());
         let temporary = (!is_special).then(|| beside(&target, "tmp"));
-        let file = match &temporary {
+        let opened = match &temporary {
             Some(temporary) => {
                 let file = File::create(temporary)?;
                 if let Ok(found) = fs::metadata(&target) {
@@ -32,12 +33,12 @@ impl Pending {
                 }
                 file
             }
-            None => OpenOptions::new().write(true).open(&target)?,
+            None => file::open_to_write(&target)?,
         };
         Ok(Pending {
             target,
             temporary,
-            writer: Some(BufWriter::new(file)),
+            writer: Some(BufWriter::new(opened)),
         })
     }
 
