@@ -231,6 +231,46 @@ fn ids_that_training_did_not_see_are_named_with_their_row() {
     assert!(predicted.stderr.contains("new.csv:3"), "{}", predicted.stderr);
 }
 
+/// Kernels clamp positions: `v[-i]` used to be `v[0]` for every `i`.
+#[test]
+fn positions_made_of_counters_stay_inside_their_axis() {
+    let trial = |position: &str| {
+        Trial::new()
+            .file("d.csv", "x,y\n1,2\n2,3\n3,5\n")
+            .program(&format!(
+                "data d = csv(\"d.csv\") {{ target = y }}
+model M(x: real) -> y: real {{
+  v: real[8] ~ Normal(0, 1)
+  y ~ Normal(x * sum(v[{position}] for t in 1..6), 1)
+}}
+infer fit = map(M, d) {{ steps = 20 }}"
+            ))
+    };
+    for outside in [
+        "-t",
+        "-(t - 1)",
+        "7 / (t - 3)",
+        "t / 3 - 1",
+        "(t - 5) / 100",
+        "t / 0",
+        "9223372036854775807 * t",
+        "2 - t",
+        "9 - t / 5",
+    ] {
+        trial(outside)
+            .bnnc("check", &[])
+            .assert_error("E0290", 1, &["this position"]);
+    }
+    let summed = "sum(s for s in 0..t + 1)";
+    trial(summed)
+        .bnnc("run", &[])
+        .assert_error("E0436", 3, &["outside an axis of size 8"]);
+    for inside in ["-t + 5", "-(t - 6)", "7 - t", "t / 2", "(t + 2) / 2", "6 / t"] {
+        let output = trial(inside).bnnc("run", &[]);
+        assert_eq!(output.status, 0, "{inside}: {}", output.stderr);
+    }
+}
+
 #[test]
 fn positions_beyond_the_groups_are_named_with_their_row() {
     let trial = Trial::new()

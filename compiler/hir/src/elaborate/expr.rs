@@ -172,11 +172,22 @@ impl<'a> Elaborator<'a> {
             return Ok(Datum::Static(number.saturating_neg()));
         }
         let value = self.tensor(&operand, span)?;
-        let op: &OpDef = match op {
-            UnaryOp::Neg => &ops::neg::NEG,
-            UnaryOp::Not => &ops::not::NOT,
-        };
-        self.apply(Operation::new(op, [value]), span).map(Datum::Tensor)
+        if op == UnaryOp::Not {
+            return self
+                .apply(Operation::new(&ops::not::NOT, [value]), span)
+                .map(Datum::Tensor);
+        }
+        let range = self.range_of_integer(&operand);
+        let form = self.linear_of(BinaryOp::Sub, &Datum::Static(0), &operand);
+        let value = self.apply(Operation::new(&ops::neg::NEG, [value]), span)?;
+        if let Some((low, high)) = range {
+            self.ranges
+                .insert(value, (high.saturating_neg(), low.saturating_neg()));
+        }
+        if let Some(form) = form {
+            self.forms.insert(value, form);
+        }
+        Ok(Datum::Tensor(value))
     }
 
     fn binary(&mut self, op: BinaryOp, left: Datum, right: Datum, span: Span) -> Elaborated<Datum> {
@@ -232,20 +243,31 @@ impl<'a> Elaborator<'a> {
         Ok(Datum::Tensor(value))
     }
 
-    /// The range of a sum, difference or product of integers whose ranges are known.
+    /// The range of a sum, difference, product or quotient of integers whose ranges are known: that of all integers where a divisor may be zero. An end that
+    /// overflows is the last integer, which is outside of every axis.
     fn range_of(&self, op: BinaryOp, left: &Datum, right: &Datum) -> Option<(i64, i64)> {
         let ((a, b), (c, d)) = (self.range_of_integer(left)?, self.range_of_integer(right)?);
+        let over = |ends: [i64; 4]| {
+            let (low, high) = (ends.iter().min(), ends.iter().max());
+            low.zip(high).map(|(low, high)| (*low, *high))
+        };
         match op {
-            BinaryOp::Add => Some((a.checked_add(c)?, b.checked_add(d)?)),
-            BinaryOp::Sub => Some((a.checked_sub(d)?, b.checked_sub(c)?)),
-            BinaryOp::Mul => {
-                let ends = [
-                    a.checked_mul(c)?,
-                    a.checked_mul(d)?,
-                    b.checked_mul(c)?,
-                    b.checked_mul(d)?,
-                ];
-                Some((*ends.iter().min()?, *ends.iter().max()?))
+            BinaryOp::Add => Some((a.saturating_add(c), b.saturating_add(d))),
+            BinaryOp::Sub => Some((a.saturating_sub(d), b.saturating_sub(c))),
+            BinaryOp::Mul => over([
+                a.saturating_mul(c),
+                a.saturating_mul(d),
+                b.saturating_mul(c),
+                b.saturating_mul(d),
+            ]),
+            BinaryOp::Div if c <= 0 && d >= 0 => Some(EVERY_INTEGER),
+            BinaryOp::Div => {
+                let ends = [(a, c), (a, d), (b, c), (b, d)];
+                // A quotient keeps its fraction: the integers on both sides of it count.
+                let ceiling = |(x, y): (i64, i64)| floor(x.saturating_neg(), y).saturating_neg();
+                let (low, _) = over(ends.map(|(x, y)| floor(x, y)))?;
+                let (_, high) = over(ends.map(ceiling))?;
+                Some((low, high))
             }
             _ => None,
         }
@@ -355,6 +377,15 @@ impl<'a> Elaborator<'a> {
         self.apply(Operation::contract(a, b, labels), span)
     }
 }
+
+/// The largest integer that is at most a quotient; the divisor is not zero.
+fn floor(x: i64, y: i64) -> i64 {
+    let is_whole = x.checked_rem(y).is_none_or(|rest| rest == 0);
+    x.saturating_div(y) - i64::from(!is_whole && (x < 0) != (y < 0))
+}
+
+/// The range of an integer of which nothing is known.
+pub const EVERY_INTEGER: (i64, i64) = (i64::MIN, i64::MAX);
 
 fn no_value(span: Span, name: &str) -> Box<bnnc_base::diagnostic::Diagnostic> {
     limit(span, format!("`{name}` has no value here"))

@@ -103,9 +103,12 @@ impl<'a> Elaborator<'a> {
         match self.ranges.get(&index) {
             Some((low, high)) if *low < 0 || *high >= size => {
                 let outside = if *low < 0 { low } else { high };
-                let text = format!(
-                    "this position runs from {low} to {high}, and {outside} is outside an axis of size {size}"
-                );
+                let text = match *low == i64::MIN || *high == i64::MAX {
+                    true => "this position overflows, or has a divisor that can be zero".to_owned(),
+                    false => format!(
+                        "this position runs from {low} to {high}, and {outside} is outside an axis of size {size}"
+                    ),
+                };
                 let diagnostic = limit(span, text).note(FROM_ZERO);
                 Err(Box::new(match self.forms.range_inside(index, size) {
                     Some(range) => {

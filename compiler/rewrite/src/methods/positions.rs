@@ -100,7 +100,7 @@ fn outside(function: &Function, model: &Model, by: By) -> Option<RowPositions> {
             By::Data => !inputs.iter().any(|input| is_site(input)),
             By::Parameters => inputs.iter().any(|input| is_site(input)),
         };
-        if inputs.is_empty() || !is_wanted {
+        if !is_wanted {
             continue;
         }
         results.push((Arc::from(format!("position/{}", checks.len())), *value));

@@ -294,10 +294,11 @@ pub fn reached(at: Option<At<'_>>, names: &[&str], position: f64, size: usize) -
 
 fn gives(names: &[&str], position: f64, size: usize) -> String {
     let names: Vec<String> = names.iter().map(|name| format!("`{}`", shown(name))).collect();
-    format!(
-        "{} gives the position {position}, which is outside an axis of size {size}",
-        names.join(" with ")
-    )
+    let what = match names.is_empty() {
+        true => "a counter".to_owned(),
+        false => names.join(" with "),
+    };
+    format!("{what} gives the position {position}, which is outside an axis of size {size}")
 }
 
 /// A position outside its axis.
