@@ -91,6 +91,7 @@ pub static CODES: &[&Code] = &[
     &audit::SAME_LEVELS,
     &compare::NOT_COMPUTED,
     &compare::OTHER_OBSERVATIONS,
+    &compare::OTHER_ROWS,
     &compare::HELD,
     &compare::NO_SPREAD,
     &iterates::STILL_ITERATES,

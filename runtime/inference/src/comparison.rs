@@ -8,6 +8,7 @@ use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::codes::compare as codes;
 use bnnc_core::number::{finite, number};
 use bnnc_core::score;
+use bnnc_data::Rows;
 use bnnc_data::metrics::over_splits;
 use bnnc_mcmc::loo::{Estimate, difference};
 use serde_json::{Map, Value, json};
@@ -119,10 +120,60 @@ fn compared(compare: &Compare, manifest: &Manifest, result: &RunResult) -> Compa
             left_out: None,
         });
     }
+    if let Some((first, others)) = found.split_first()
+        && measures
+            .iter()
+            .any(|measure| measure.basis() != Some(Basis::Time))
+    {
+        table
+            .warnings
+            .extend(others.iter().filter_map(|other| other_rows(*other, *first)));
+    }
     if table.leaves_out {
         leave_out(&mut table, &found);
     }
     table
+}
+
+/// The warning that two inferences are scored on different observations.
+fn other_rows(one: (&Infer, &Outcome), first: (&Infer, &Outcome)) -> Option<Diagnostic> {
+    if one.1.tested != first.1.tested {
+        // The table says it: it has a column with the rows of each line.
+        return None;
+    }
+    let [own, reference] = [one, first].map(|(_, outcome)| match outcome.tested {
+        true => &outcome.dataset.test,
+        false => &outcome.dataset.train,
+    });
+    let warning = |of: &str| Some(codes::other_rows(&one.0.name, &first.0.name, of));
+    match alike(&observed(one, own), &observed(first, reference)) {
+        true => None,
+        false if own.count != reference.count => {
+            warning(&format!("different rows, {} and {}", own.count, reference.count))
+        }
+        false if (0..own.count).any(|row| own.place(row) != reference.place(row)) => {
+            warning("different rows")
+        }
+        false => warning("different targets"),
+    }
+}
+
+/// The values of each output in some rows.
+fn observed((infer, outcome): (&Infer, &Outcome), rows: &Rows) -> Vec<Option<Vec<f64>>> {
+    let of = |output| score::targets(rows, &outcome.dataset, infer.column(output)).ok();
+    infer.outputs.iter().map(of).collect()
+}
+
+/// Whether values are the same up to the rounding of a standardisation that was undone.
+fn alike(one: &[Option<Vec<f64>>], other: &[Option<Vec<f64>>]) -> bool {
+    let near =
+        |(a, b): (&f64, &f64)| (a - b).abs() <= 1e-9 * (a.abs() + b.abs()) || a.to_bits() == b.to_bits();
+    let same = |pair: (&Option<Vec<f64>>, &Option<Vec<f64>>)| match pair {
+        (Some(one), Some(other)) => one.len() == other.len() && one.iter().zip(other).all(near),
+        (None, None) => true,
+        (Some(_), None) | (None, Some(_)) => false,
+    };
+    one.len() == other.len() && one.iter().zip(other).all(same)
 }
 
 /// Why rows are not left out of an inference.
@@ -222,13 +273,9 @@ fn doubts((infer, outcome): (&Infer, &Outcome), left_out: &LeftOut) -> Vec<Diagn
 }
 
 /// Whether two inferences observed the same values, row by row.
-fn same_observations((infer, outcome): (&Infer, &Outcome), (other, reference): (&Infer, &Outcome)) -> bool {
-    let values = |infer: &Infer, outcome: &Outcome| {
-        let (rows, dataset) = (&outcome.dataset.train, &outcome.dataset);
-        let of = |output| score::targets(rows, dataset, infer.column(output)).ok();
-        infer.outputs.iter().map(of).collect::<Vec<_>>()
-    };
-    values(infer, outcome) == values(other, reference)
+fn same_observations(one: (&Infer, &Outcome), other: (&Infer, &Outcome)) -> bool {
+    let [own, reference] = [one, other].map(|pair| observed(pair, &pair.1.dataset.train));
+    alike(&own, &reference)
 }
 
 impl Comparison {

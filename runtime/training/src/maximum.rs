@@ -12,6 +12,7 @@
 //! the slope alone. Of the 301 that were not, 2 have one, 8 by the slope alone.
 
 use super::descent::{self, End, descend};
+use super::report::is_cut_off;
 use super::surface::{self, Surface};
 use super::{Fitted, Task, gap};
 use crate::step::training;
@@ -88,16 +89,17 @@ pub struct Descent {
     pub runaways: Vec<Runaway>,
 }
 
-/// Descends from the parameters of a finished training. Nothing where its objective has many weights, where the user or the validation rows
-/// ended it, and where too few values of its loss can be afforded.
+/// Descends from the parameters of a finished training. Nothing where its objective has many weights, where the user ended it or
+/// the validation rows did in time, and where too few values of its loss can be afforded.
 ///
 /// # Errors
 /// As training.
 pub fn descent(task: &Task<'_>, fitted: &Fitted) -> Result<Option<Descent>, Stop> {
     let train = training(task.infer)?;
-    let options = &train.options;
-    let is_whole = !fitted.interrupted && fitted.epochs == fitted.planned && options.patience == 0;
-    let (Some(gradient), true) = (&train.gradient, is_whole) else {
+    let rows = examples(&task.infer.bindings, &task.dataset.train);
+    let is_whole = !fitted.interrupted && fitted.epochs == fitted.planned;
+    let is_judged = is_whole || is_cut_off(task.infer, fitted, rows);
+    let (Some(gradient), true) = (&train.gradient, is_judged) else {
         return Ok(None);
     };
     if train.has_noise {
@@ -106,7 +108,6 @@ pub fn descent(task: &Task<'_>, fitted: &Fitted) -> Result<Option<Descent>, Stop
     if train.kl_weight() != KlWeight::Exact {
         return Ok(None);
     }
-    let rows = examples(&task.infer.bindings, &task.dataset.train);
     let evaluations = affordable(task.infer, train, rows);
     if evaluations < FEWEST {
         return Ok(None);

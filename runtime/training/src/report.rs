@@ -13,8 +13,22 @@ use bnnc_core::number::{finite, number};
 use bnnc_data::Dataset;
 use serde_json::{Value, json};
 
+/// Rows for each weight from which on a maximum is not overfitted, so that validation rows have nothing to prevent.
+const ROWS_PER_WEIGHT: usize = 10;
+
+/// Whether the validation rows ended a training that was to reach its optimum: an approximation, whose standard deviations are else those of its start,
+/// or a maximum of few parameters.
+pub(super) fn is_cut_off(infer: &Infer, fitted: &Fitted, rows: usize) -> bool {
+    let is_stopped = fitted.epochs < fitted.planned && !fitted.interrupted;
+    let is_small = ROWS_PER_WEIGHT.saturating_mul(weights(infer)) <= rows;
+    is_stopped && (infer.maximises_bound() || is_small)
+}
+
 /// The help of a training that is too short: the option of its length and another value.
-fn longer(options: &Training) -> String {
+fn longer(options: &Training, is_cut_off: bool) -> String {
+    if is_cut_off {
+        return format!("patience = {}", options.patience.saturating_mul(4));
+    }
     match options.length() {
         Length::Epochs(epochs) => format!("epochs = {}", epochs.saturating_mul(2)),
         Length::Steps(steps) => format!("steps = {}", steps.saturating_mul(2)),
@@ -89,8 +103,8 @@ pub fn doubt<'a>(infer: &Infer, fitted: &'a Fitted, rows: usize) -> Option<Doubt
     if let Some(worsened) = &fitted.worsened {
         return Some(Doubt::Worsened(worsened));
     }
-    let is_whole = fitted.epochs == fitted.planned && !fitted.interrupted && fitted.loss.is_finite();
-    if !is_whole {
+    let is_whole = fitted.epochs == fitted.planned && !fitted.interrupted;
+    if !(is_whole || is_cut_off(infer, fitted, rows)) || !fitted.loss.is_finite() {
         return None;
     }
     match fitted.descent.as_ref().filter(|_| is_point) {
@@ -128,7 +142,7 @@ pub fn warnings(infer: &Infer, fitted: &Fitted, dataset: &Dataset) -> Vec<Diagno
         return Vec::new();
     };
     let rows = examples(&infer.bindings, &dataset.train);
-    let longer = longer(&train.options);
+    let longer = longer(&train.options, is_cut_off(infer, fitted, rows));
     let trained = Trained {
         infer: &infer.name,
         longer: &longer,

@@ -221,6 +221,32 @@ mistakes! {
         }
         infer fit = nuts(M, d) { patience = 10 }";
 
+    metrics_compared_on_other_test_rows: ["E0577"], [("d.csv", line(60, 0.5))], "
+        data d = csv(\"d.csv\") { test = fraction(0.3) }
+        data e = csv(\"d.csv\") { test = fraction(0.2) }
+        model M(x: real) -> y: real {
+          a ~ Normal(0, 10)
+          y ~ Normal(a * x, 1)
+        }
+        infer one = laplace(M, d)
+        infer two = laplace(M, e)
+        compare one, two by rmse";
+
+    metrics_compared_of_other_targets: ["E0577"], [("d.csv", "x,y,z\n1,2,20\n2,4,40\n3,5,50\n4,9,90\n5,9,90\n6,13,130\n".to_owned())], "
+        data d = csv(\"d.csv\") { inputs = [x], target = y }
+        data e = csv(\"d.csv\") { inputs = [x], target = z }
+        model M(x: real) -> y: real {
+          a ~ Normal(0, 10)
+          y ~ Normal(a * x, 1)
+        }
+        model N(x: real) -> z: real {
+          a ~ Normal(0, 10)
+          z ~ Normal(a * x, 1)
+        }
+        infer one = laplace(M, d)
+        infer two = laplace(N, e)
+        compare one, two by rmse";
+
     models_compared_on_other_rows: ["E0568"], [("d.csv", line(60, 0.5)), ("e.csv", line(50, 0.7))], "
         data d = csv(\"d.csv\")
         data e = csv(\"e.csv\")

@@ -22,6 +22,18 @@ pub static OTHER_OBSERVATIONS: Code = Code {
               Right: one data item for both.",
 };
 
+/// Metrics of different rows or of different targets in one table.
+pub static OTHER_ROWS: Code = Code {
+    id: "E0577",
+    title: "metrics of different observations",
+    explain: "Metrics are compared where the same values were predicted in the same rows. `rmse` of `y` and of `log(y)` have different units, the mean \
+              `log_likelihood` per row differs by the mean of `log(y)`, and some test rows are easier than others. The test rows of `fraction(0.3)` are drawn for each data \
+              item, so that two items of one file have different ones.\n\n\
+              Wrong: `compare a, b by rmse` with `test = fraction(0.3)` in the data items of both.\n\n\
+              Right: one data item, with inputs that each model chooses by their names (`model A(age: real)`, `model B(age: real, city: index(J))`); or \
+              `test = splits(\"splits.json\")` in both.",
+};
+
 /// Parameters without a posterior, of an inference whose rows are left out.
 pub static HELD: Code = Code {
     id: "E0571",
@@ -69,6 +81,15 @@ pub fn not_computed(measure: &Measure, infer: &str) -> Diagnostic {
     let text = format!("`{}` of `{infer}` was not computed", measure.label());
     Diagnostic::warning(&NOT_COMPUTED, measure.span, text)
         .help("compare by another metric, see `bnnc explain E0567`")
+}
+
+/// Inferences whose metrics are of other rows or targets than those of the first.
+pub fn other_rows(infer: &str, first: &str, of: &str) -> Diagnostic {
+    super::warning(
+        &OTHER_ROWS,
+        format!("the metrics of `{infer}` and `{first}` are of {of}"),
+    )
+    .help("use one data item for both, or list the test rows in a file: `test = splits(\"splits.json\")`")
 }
 
 /// Inferences whose `elpd_loo` cannot be compared.
