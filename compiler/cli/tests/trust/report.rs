@@ -360,6 +360,25 @@ infer fit = map(M, d)",
     assert!(at("16 values: ") > 0 && !output.stdout.contains("hidden.b["));
 }
 
+/// Parameters of layers are one line unless `report` asks for them.
+#[test]
+fn parameters_that_report_names_have_a_line_for_each_element() {
+    let trial = Trial::new().file("d.csv", CITIES).program(
+        "data d = csv(\"d.csv\") { inputs = [age], target = y }
+model M(x: real[d]) -> y: real {
+  out = Dense(2)
+  o = out(x)
+  y ~ Normal(o[0] + o[1], 1)
+}
+infer fit = nuts(M, d) { chains = 2, warmup = 100, draws = 50, report = [out.w] }",
+    );
+    let output = trial.bnnc("run", &[]);
+    for element in ["out.w[0,age]", "out.w[1,age]"] {
+        assert!(output.stdout.contains(element), "{element}: {}", output.stdout);
+    }
+    assert!(!output.stdout.contains("\n  out.b"), "{}", output.stdout);
+}
+
 #[test]
 fn parameters_without_a_summary_are_listed() {
     let rows: String = (0..80).map(|at| format!("{},g{at}\n", at % 7)).collect();

@@ -11,12 +11,24 @@ use bnnc_inference::summary::SiteSummary;
 /// Elements of a parameter of the program that have a line each; more, and those of layers, are one line with ranges.
 const LINES: usize = 16;
 
-/// Returns whether a parameter has a place in the table: all do where `report` names none.
-fn is_wanted(infer: &Infer, site: &str) -> bool {
+/// Elements of a parameter that `report` names which have a line each.
+const NAMED_LINES: usize = 100;
+
+/// Returns whether `report` names a parameter.
+fn is_named(infer: &Infer, site: &str) -> bool {
     match infer.sampling().map(|sampling| &sampling.options.report) {
         Some(Report::Sites(names)) => names.iter().any(|name| name == site),
-        Some(Report::Automatic) | None => true,
+        Some(Report::Automatic) | None => false,
     }
+}
+
+/// Returns whether a parameter has a place in the table: all do where `report` names none.
+fn is_wanted(infer: &Infer, site: &str) -> bool {
+    let names_some = matches!(
+        infer.sampling().map(|sampling| &sampling.options.report),
+        Some(Report::Sites(_))
+    );
+    !names_some || is_named(infer, site)
 }
 
 /// The table; empty where nothing is inferred.
@@ -24,7 +36,14 @@ pub fn table(infer: &Infer, outcome: &Outcome) -> String {
     let sites = outcome.sites.iter();
     let mut sites: Vec<&SiteSummary> = sites.filter(|site| is_wanted(infer, &site.name)).collect();
     sites.sort_by_key(|site| !site.own);
-    let is_range = |site: &SiteSummary| site.elements.len() > if site.own { LINES } else { 1 };
+    let is_range = |site: &SiteSummary| {
+        let most = match (is_named(infer, &site.name), site.own) {
+            (true, _) => NAMED_LINES,
+            (false, true) => LINES,
+            (false, false) => 1,
+        };
+        site.elements.len() > most
+    };
     let (ranges, single): (Vec<&SiteSummary>, Vec<&SiteSummary>) =
         sites.into_iter().partition(|site| is_range(site));
     let names = single
