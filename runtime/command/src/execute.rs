@@ -11,7 +11,7 @@ use bnnc_base::source::SourceMap;
 use bnnc_core::checkpoint::{Checkpoint, Opening};
 use bnnc_core::codes;
 use bnnc_core::context::Stop;
-use bnnc_core::fingerprint::Fingerprint;
+use bnnc_core::fingerprint::{Fingerprint, files};
 use bnnc_core::interrupt::Interrupt;
 use bnnc_run::folder;
 use bnnc_run::out::SavedRun;
@@ -20,7 +20,7 @@ use signal_hook::consts::signal::{SIGINT, SIGTERM};
 use signal_hook::flag;
 use std::collections::BTreeMap;
 use std::io::IsTerminal;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What is run.
 pub struct Job<'a> {
@@ -122,9 +122,12 @@ impl Job<'_> {
             (false, true) => Opening::Overwrite,
             (false, false) => Opening::New,
         };
+        let names = bnnc_run::out::names(self.manifest);
+        let data = self.manifest.data.iter().flat_map(files).map(PathBuf::as_path);
+        folder::check_sources(folder, data.chain([&*self.origin.file]), &names)?;
         // A run that was begun with `--overwrite` is resumed in a folder that holds the results of another one.
         if how == Opening::New || (resumes && !is_begun) {
-            folder::check_free(folder, &fingerprint, &bnnc_run::out::names(self.manifest))?;
+            folder::check_free(folder, &fingerprint, &names)?;
         }
         let checkpoint = Checkpoint::open(folder, &fingerprint, how)?;
         Ok((fingerprint, checkpoint))

@@ -192,7 +192,7 @@ fn given(value: Option<&String>) -> &str {
 }
 
 /// Every file that a data item reads.
-fn files(spec: &DataSpec) -> impl Iterator<Item = &PathBuf> {
+pub fn files(spec: &DataSpec) -> impl Iterator<Item = &PathBuf> {
     let test: &[PathBuf] = match &spec.test {
         Test::None | Test::Fraction(_) => &[],
         Test::Files(files) => files,

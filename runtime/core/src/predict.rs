@@ -372,7 +372,7 @@ impl Predictor {
     /// A bug of the machine.
     pub fn log_likelihood(&mut self) -> Result<f64, Fault> {
         let mut sum = 0.0;
-        self.each(1, |_, block| {
+        self.each(1, &|| Ok::<(), Fault>(()), |_, block| {
             let draws = Draws::new(&block.log_likelihood, block.rows);
             sum += (0..block.rows)
                 .map(|row| log_mean_exp(draws.of_row(row)))
@@ -405,12 +405,13 @@ impl Predictor {
         mut take: impl FnMut(Range<usize>, &mut Predictive),
     ) -> Result<(), Stop> {
         let interrupt = self.interrupt.clone();
-        self.each(count, |range, block| {
+        let go_on = || match interrupt.is_overdue() {
+            true => Err(Stop::Interrupted),
+            false => Ok(()),
+        };
+        self.each(count, &go_on, |range, block| {
             take(range, block);
-            match interrupt.is_overdue() {
-                true => Err(Stop::Interrupted),
-                false => Ok(()),
-            }
+            go_on()
         })
     }
 
@@ -431,10 +432,11 @@ impl Predictor {
         Ok(())
     }
 
-    /// The first so many of what there is to say.
+    /// The first so many of what there is to say, as long as it may go on, which is asked after each call of the program.
     fn each<E: From<Fault>>(
         &mut self,
         count: usize,
+        go_on: &impl Fn() -> Result<(), E>,
         mut take: impl FnMut(Range<usize>, &mut Predictive) -> Result<(), E>,
     ) -> Result<(), E> {
         let all = self.said[..count].to_vec();
@@ -451,6 +453,7 @@ impl Predictor {
                     block.collect(said, &self.machine, (draw, count))?;
                 }
                 draw += count;
+                go_on()?;
             }
             take(first_row..first_row + chunk.len(), &mut block)?;
         }

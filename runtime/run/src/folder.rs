@@ -158,6 +158,36 @@ pub fn check_free(folder: &Path, fingerprint: &Fingerprint, names: &[String]) ->
     }
 }
 
+/// Checks that the results, whose names in the folder are `names`, replace none of the files that the run itself reads, nor results of the folder that it
+/// reads.
+///
+/// # Errors
+/// The file.
+pub fn check_sources<'a>(
+    folder: &Path,
+    mut sources: impl Iterator<Item = &'a Path>,
+    names: &[String],
+) -> Result<(), Diagnostic> {
+    let Ok(home) = fs::canonicalize(folder) else {
+        return Ok(());
+    };
+    let inventory = Inventory::read(folder).ok().flatten().unwrap_or_default();
+    let is_replaced = |source: &&Path| {
+        let whole = fs::canonicalize(source).unwrap_or_else(|_| source.to_path_buf());
+        let Ok(inside) = whole.strip_prefix(&home) else {
+            return false;
+        };
+        let path = inside.components().map(|part| part.as_os_str().to_string_lossy());
+        let path = path.collect::<Vec<_>>().join("/");
+        let first = path.split('/').next().unwrap_or_default();
+        first == INVENTORY || inventory.files.contains(&path) || names.iter().any(|name| name == first)
+    };
+    match sources.find(is_replaced) {
+        Some(source) => Err(codes::reads_its_results(folder, source)),
+        None => Ok(()),
+    }
+}
+
 /// Whether a folder has an inventory of a run that found something, whichever run it is, or an inventory that cannot be read.
 pub fn has_results(folder: &Path) -> bool {
     Inventory::read(folder).map_or(true, |read| read.is_some_and(|inventory| !inventory.failed))

@@ -472,6 +472,23 @@ fn predictions_name_the_rows_of_the_file() {
     assert_eq!(numbers, ["2", "3"], "{}", new.stdout);
 }
 
+/// `--overwrite` replaced the data of the run itself.
+#[test]
+fn results_do_not_replace_what_the_run_reads() {
+    let trial = Trial::new()
+        .program(&groups("g: index(J)"))
+        .file("train.csv", rows(&["u", "v", "w"]));
+    out(&trial, "out", &[]);
+    let table = trial.path("out/predictions.csv");
+    fs::write(&table, rows(&["u", "v", "w"])).unwrap();
+    let held = fs::read_to_string(&table).unwrap();
+    let trial = trial.program(&groups("g: index(J)").replace("train.csv", "out/predictions.csv"));
+    let path = trial.path("out");
+    let output = trial.bnnc("run", &["--out", path.to_str().unwrap(), "--overwrite"]);
+    output.assert_error("E0515", 2, &["the run reads", "predictions.csv"]);
+    assert_eq!(fs::read_to_string(&table).unwrap(), held);
+}
+
 /// Rows without an outcome are what predictions are made for.
 #[test]
 fn outcomes_of_new_rows_may_be_missing() {

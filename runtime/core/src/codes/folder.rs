@@ -80,6 +80,17 @@ pub fn foreign_files(folder: &Path, names: &[&str]) -> Diagnostic {
     ))
 }
 
+/// A file that the run reads where it will write.
+pub fn reads_its_results(folder: &Path, file: &Path) -> Diagnostic {
+    let text = format!(
+        "the run reads `{}`, which its results in `{}` would replace",
+        file.display(),
+        folder.display()
+    );
+    error(&FOREIGN_FILES, Fault::Usage, text)
+        .help("write into another folder, or copy the file out of this one first")
+}
+
 /// A link where a run's own folder or file should be.
 pub fn is_a_link(path: &Path) -> Diagnostic {
     let text = format!("`{}` is a link, which a run does not follow", path.display());
