@@ -519,6 +519,32 @@ fn unseen_levels() {
     assert_eq!(data.test.ints("y").unwrap_err().code.id, "E0428");
 }
 
+/// All rows below would be one cell of text.
+#[test]
+fn a_quote_that_is_never_closed() {
+    let folder = Folder::new();
+    for (text, row) in [
+        ("x,y\n1,a\n2,\"b\n3,c\n4,a\n", 3),
+        ("x,y\n1,a\n2,\"b", 3),
+        ("x,y\n1,a\n2,\"b\n\n\n", 3),
+    ] {
+        let file = folder.file("t.csv", text);
+        let expected = format!(
+            "E0411 t.csv:{row}:0 not a valid csv file: a quote that is opened in this row is never closed"
+        );
+        assert_eq!(faults(&spec(Format::Csv, &[&file])), [expected]);
+    }
+    // Quotes that are closed, and one inside a cell without quotes.
+    for text in [
+        "x,y\n1,a\n2,\"b\nc\"",
+        "x,y\n1,a\n2,\"b\"\n",
+        "x,y\n1,a\n2,5\" pipe\n",
+    ] {
+        let file = folder.file("t.csv", text);
+        assert!(Source::read(&spec(Format::Csv, &[&file])).is_ok(), "{text}");
+    }
+}
+
 #[test]
 fn rows_are_numbered_by_their_lines() {
     let folder = Folder::new();

@@ -45,6 +45,7 @@ pub(super) fn arrays(
         .flexible(true)
         .from_reader(text);
     let mut record = ByteRecord::new();
+    let mut last = None;
     if !next(path, &mut reader, &mut record)? {
         return Err(vec![report::no_rows(path, "columns")]);
     }
@@ -67,6 +68,7 @@ pub(super) fn arrays(
     let mut empty: Vec<Empty> = names.iter().map(|_| Empty::default()).collect();
     while faults.len() < MOST_FAULTS && next(path, &mut reader, &mut record)? {
         let row = line(text, &record);
+        last = record.position().map(|position| (position.byte() as usize, row));
         let lines = row.saturating_sub(FIRST_ROW + read);
         if jumps.last().map_or(0, |last: &Jump| last.lines) < lines {
             jumps.push(Jump { row: read, lines });
@@ -102,6 +104,7 @@ pub(super) fn arrays(
             }
         }
     }
+    faults.extend(last.and_then(|last| unclosed(path, text, last)));
     if faults.len() >= MOST_FAULTS
         && let Some(last) = faults.pop()
     {
@@ -139,6 +142,19 @@ fn line(text: &[u8], record: &ByteRecord) -> usize {
         .iter()
         .take_while(|byte| matches!(byte, b'\n' | b'\r'));
     position.line() as usize + blank.filter(|&&byte| byte == b'\n').count()
+}
+
+/// Reports a quote that is never closed, which makes one cell of all rows below it. Only the last record, given with its first byte and its line, can have
+/// it: a line after it is another record unless a quote is open.
+fn unclosed(path: &Path, text: &[u8], (start, row): (usize, usize)) -> Option<Diagnostic> {
+    let longer = [text.get(start..)?, b"\n0\n"].concat();
+    let mut reader = ReaderBuilder::new()
+        .has_headers(false)
+        .flexible(true)
+        .from_reader(&*longer);
+    let is_open = reader.byte_records().count() == 1;
+    let detail = "a quote that is opened in this row is never closed";
+    is_open.then(|| report::malformed(At { path, row, column: 0 }, "csv", detail))
 }
 
 fn header(path: &Path, record: &ByteRecord) -> Result<Vec<String>, Faults> {
