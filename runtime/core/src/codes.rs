@@ -15,7 +15,7 @@ use bnnc_base::diagnostic::{Code, Diagnostic, Fault, Place, Severity};
 pub use collapsed::{DrawnRows, looks_ahead, others_held, point, shared_outputs, too_many_pieces};
 pub use folder::{
     damaged_part, foreign_files, half_replaced, holds_another_run, is_a_link, no_predictions, other_library,
-    reads_its_results, unpredicted_output,
+    reads_its_results, replaces_its_source, unpredicted_output,
 };
 pub use laplace::{
     dependent_prior, factor_at_end, factors_not_found, no_covariance, no_curvature, no_joint, no_link,

@@ -168,24 +168,32 @@ pub fn check_sources<'a>(
     mut sources: impl Iterator<Item = &'a Path>,
     names: &[String],
 ) -> Result<(), Diagnostic> {
-    let Ok(home) = fs::canonicalize(folder) else {
-        return Ok(());
-    };
-    let inventory = Inventory::read(folder).ok().flatten().unwrap_or_default();
     let is_replaced = |source: &&Path| {
-        let whole = fs::canonicalize(source).unwrap_or_else(|_| source.to_path_buf());
-        let Ok(inside) = whole.strip_prefix(&home) else {
-            return false;
+        let first = |path: String| {
+            path.split('/')
+                .next()
+                .is_some_and(|first| names.iter().any(|name| name == first))
         };
-        let path = inside.components().map(|part| part.as_os_str().to_string_lossy());
-        let path = path.collect::<Vec<_>>().join("/");
-        let first = path.split('/').next().unwrap_or_default();
-        first == INVENTORY || inventory.files.contains(&path) || names.iter().any(|name| name == first)
+        holds(folder, source) || name_in(folder, source).is_some_and(first)
     };
     match sources.find(is_replaced) {
         Some(source) => Err(codes::reads_its_results(folder, source)),
         None => Ok(()),
     }
+}
+
+/// Whether a file is one of the results in the folder of a run.
+pub fn holds(folder: &Path, file: &Path) -> bool {
+    let inventory = Inventory::read(folder).ok().flatten().unwrap_or_default();
+    name_in(folder, file).is_some_and(|name| name == INVENTORY || inventory.files.contains(&name))
+}
+
+/// The name of a file in a folder, with `/` between the parts; `None` where it is elsewhere.
+fn name_in(folder: &Path, file: &Path) -> Option<String> {
+    let [home, file] = [folder, file].map(fs::canonicalize);
+    let inside = file.ok()?.strip_prefix(home.ok()?).ok()?.to_path_buf();
+    let parts = inside.components().map(|part| part.as_os_str().to_string_lossy());
+    Some(parts.collect::<Vec<_>>().join("/"))
 }
 
 /// Whether a folder has an inventory of a run that found something, whichever run it is, or an inventory that cannot be read.

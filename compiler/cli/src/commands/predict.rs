@@ -21,9 +21,11 @@ use bnnc_driver::compile::{Compiled, compile};
 use bnnc_driver::new_levels::{self, Axis};
 use bnnc_driver::options::Options;
 use bnnc_driver::program::Program;
+use bnnc_run::folder;
 use bnnc_run::new_levels as of_rows;
 use bnnc_run::out::{self, SavedRun};
 use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Runs the command.
@@ -40,6 +42,7 @@ fn run_inner(arguments: &Predict) -> Result<(), u8> {
     let interrupt = interrupt();
     let read = out::read(&arguments.run);
     let (saved, values) = read.map_err(|diagnostic| display.show(&[diagnostic], &nowhere))?;
+    check_targets(arguments).map_err(|found| display.show(&[found], &nowhere))?;
     let options = options(arguments, &saved, display)?;
     let (program, compiled) = recompiled(arguments, &saved, &options, display)?;
     let refuse = |why: &str| display.show(&[codes::not_a_run(&arguments.run, why)], &program.sources);
@@ -215,6 +218,23 @@ fn columns<'a>(infer: &'a Infer, axes: &[Axis]) -> Vec<&'a str> {
     let selects = |port: &String| axes.iter().any(|axis| axis.ports.contains(port));
     let of_axes = infer.bindings.iter().filter(|binding| selects(&binding.port));
     of_axes.filter_map(|binding| field(&binding.from)).collect()
+}
+
+/// Checks that nothing is written in the place of the run or of the new rows.
+///
+/// # Errors
+/// The file.
+fn check_targets(arguments: &Predict) -> Result<(), Diagnostic> {
+    let whole = |path: &Path| std::fs::canonicalize(path).ok();
+    let is_source = |path: &&Path| {
+        let is_data = whole(path).is_some_and(|path| whole(&arguments.data) == Some(path));
+        (is_data && path.is_file()) || folder::holds(&arguments.run, path)
+    };
+    let targets = [&arguments.output, &arguments.joint, &arguments.slopes];
+    let mut targets = targets.into_iter().flatten().map(PathBuf::as_path);
+    targets
+        .find(is_source)
+        .map_or(Ok(()), |path| Err(codes::replaces_its_source(path)))
 }
 
 /// The columns of the outputs that are predicted.

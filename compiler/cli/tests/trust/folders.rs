@@ -489,6 +489,44 @@ fn results_do_not_replace_what_the_run_reads() {
     assert_eq!(fs::read_to_string(&table).unwrap(), held);
 }
 
+/// `predict -o` replaced its own rows, or a part of the run.
+#[test]
+fn predictions_do_not_replace_what_they_are_made_from() {
+    let trial = Trial::new()
+        .program(&groups("g: index(J)"))
+        .file("train.csv", rows(&["u", "v", "w"]))
+        .file("new.csv", "g\nw\n");
+    out(&trial, "out", &[]);
+    let path = |name: &str| trial.path(name).display().to_string();
+    for target in [
+        "new.csv",
+        "out/posterior.safetensors",
+        "out/manifest.json",
+        "out/predictions.csv",
+    ] {
+        let before = fs::read(path(target)).unwrap();
+        let output = run([
+            "predict",
+            &path("out"),
+            "--data",
+            &path("new.csv"),
+            "-o",
+            &path(target),
+        ]);
+        output.assert_error("E0515", 2, &["which they would replace"]);
+        assert_eq!(fs::read(path(target)).unwrap(), before);
+    }
+    let output = run([
+        "predict",
+        &path("out"),
+        "--data",
+        &path("new.csv"),
+        "-o",
+        &path("out/new.csv"),
+    ]);
+    assert_eq!(output.status, 0, "{}", output.stderr);
+}
+
 /// Rows without an outcome are what predictions are made for.
 #[test]
 fn outcomes_of_new_rows_may_be_missing() {
