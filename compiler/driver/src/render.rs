@@ -43,7 +43,7 @@ fn place(span: Span, sources: &SourceMap) -> Option<(String, std::ops::Range<usi
         source.text.chars().count(),
     );
     Some((
-        source.name.to_string(),
+        render::visible(&source.name),
         start..end.max(start + 1).min(last).max(start),
     ))
 }
@@ -112,7 +112,7 @@ fn framed(diagnostic: &Diagnostic, span: Span, sources: &SourceMap, colour: bool
     }
     let texts = sources
         .iter()
-        .map(|source| (source.name.to_string(), render::visible(&source.text)));
+        .map(|source| (render::visible(&source.name), render::visible(&source.text)));
     let mut bytes = Vec::new();
     report.finish().write(ariadne::sources(texts), &mut bytes).ok()?;
     let text = String::from_utf8_lossy(&bytes);

@@ -109,7 +109,7 @@ fn with_output(status: u8) -> u8 {
 
 /// Writes a line to standard error, read or not.
 pub fn complain(line: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "{line}");
+    let _ = writeln!(std::io::stderr().lock(), "{}", render::visible(line));
 }
 
 /// The number of threads: as asked, else as many as the machine runs at once.

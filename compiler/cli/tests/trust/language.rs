@@ -860,6 +860,18 @@ fn control_characters_of_a_program_do_not_reach_the_terminal() {
         assert!(is_json || !output.stderr.contains(hidden), "{:?}", output.stderr);
         assert!(!output.stderr.contains('\u{1b}'), "{:?}", output.stderr);
     }
+    let explained = crate::support::run(["explain", "\u{1b}[31mE0999"]);
+    assert!(
+        explained.status != 0 && !explained.stderr.contains('\u{1b}'),
+        "{:?}",
+        explained.stderr
+    );
+    let set = trial("const A = 1\n").bnnc("check", &["--set", "m.\u{1b}[31mfoo=1"]);
+    assert!(
+        set.status != 0 && !set.stderr.contains('\u{1b}'),
+        "{:?}",
+        set.stderr
+    );
 }
 
 #[test]

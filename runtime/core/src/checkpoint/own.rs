@@ -13,6 +13,10 @@ const EXTENSIONS: [&str; 5] = ["draws", "chain", "chain.old", "fit", "training"]
 pub(super) fn lock(folder: &Path, out: &Path) -> Result<File, Diagnostic> {
     let path = folder.join("lock");
     not_a_link(&path)?;
+    // A pipe would be waited for.
+    if fs::metadata(&path).is_ok_and(|found| !found.is_file()) {
+        return Err(codes::cannot_write(&path, "it is not a regular file"));
+    }
     // Opened as it is: a file that is there is not cut off.
     let opened = File::options()
         .write(true)
