@@ -452,6 +452,7 @@ impl<'a> Compilation<'a> {
         let names = names(self.model(), &elaborated, schema);
         let mut bindings = elaborated.bound.ports;
         crate::intercepts::mark(&mut bindings, &elaborated.model.function);
+        let design = crate::design::design(&elaborated.model);
         let mut outputs = elaborated.bound.outputs;
         for output in &mut outputs {
             relate(
@@ -475,6 +476,7 @@ impl<'a> Compilation<'a> {
             bindings,
             positions,
             reached: crate::positions::reached(&densities, &elaborated.model),
+            design,
             outputs,
             names,
             start: self.start(&elaborated.model, &elaborated.posterior)?,

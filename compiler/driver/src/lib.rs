@@ -9,6 +9,7 @@ mod compare;
 pub mod compile;
 pub mod concrete;
 mod densities;
+mod design;
 pub mod emit;
 pub mod infer;
 mod intercepts;

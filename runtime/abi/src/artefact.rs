@@ -29,6 +29,7 @@ const TEXTS: &[&str] = &[
     include_str!("collapsed.rs"),
     include_str!("cost.rs"),
     include_str!("data.rs"),
+    include_str!("design.rs"),
     include_str!("device.rs"),
     include_str!("dropout.rs"),
     include_str!("iterates.rs"),

@@ -9,6 +9,7 @@ pub mod code;
 pub mod collapsed;
 pub mod cost;
 pub mod data;
+pub mod design;
 pub mod device;
 pub mod dropout;
 pub mod iterates;

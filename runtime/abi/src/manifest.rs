@@ -7,6 +7,7 @@ use crate::code::Artifact;
 use crate::collapsed::Collapsed;
 use crate::cost::Cost;
 use crate::data::{DataSpec, Schema};
+use crate::design::Design;
 use crate::iterates::{Ensemble, Swag};
 use crate::laplace::Laplace;
 use crate::method::{self, MethodDef, MethodName};
@@ -213,6 +214,8 @@ pub struct Infer {
     pub positions: Option<Positions>,
     /// Positions that depend on parameters, which `predict` computes as `position/0` and so on.
     pub reached: Vec<Check>,
+    /// The parameters in which the model is linear, with the columns that they multiply.
+    pub design: Design,
     /// The model's outputs, in order; at least one.
     pub outputs: Vec<Output>,
     /// The names of the positions along axes, and of classes.

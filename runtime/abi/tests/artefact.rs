@@ -5,6 +5,7 @@ use bnnc_abi::artefact::{Built, Origin, Refusal, appended, carried, decode, enco
 use bnnc_abi::code::{Artifact, Code, Detached, KernelArgs, Object, ObjectKernel};
 use bnnc_abi::cost::Cost;
 use bnnc_abi::data::Elements;
+use bnnc_abi::design::Design;
 use bnnc_abi::device::{Count, Entry, Image, Parameter, Program, Routine, Work};
 use bnnc_abi::manifest::{
     self, Binding, Codes, DataSource, Infer, Init, KlWeight, Manifest, Output, OutputKind, Schedule, State,
@@ -133,6 +134,7 @@ fn built(seed: u64) -> Built {
         }],
         positions: None,
         reached: Vec::new(),
+        design: Design::default(),
         outputs: vec![Output {
             name: "y".to_owned(),
             shape: Shape::scalar(),

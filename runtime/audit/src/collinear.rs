@@ -1,55 +1,328 @@
-//! Inputs that add up to a constant, or to each other, exactly.
+//! Coefficients that the data do not tell apart: columns of the linear part of a model that depend on each other.
 
-use super::Column;
+use super::{COLUMNS, Column, columns_of, relation};
+use bnnc_abi::data::{DataSpec, Elements};
+use bnnc_abi::design::{Design, Formula};
+use bnnc_abi::manifest::{Binding, DataSource, Infer};
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_core::codes::audit::{self as codes, Term};
+use bnnc_core::feed;
+use bnnc_data::Dataset;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 
-/// Rows that combinations are sought in; what is found there is held against all rows.
+/// Values that dependences are sought in; what is found there is held against all rows.
 const SOUGHT: usize = 1000;
+
+/// Coefficients above which their columns are not compared.
+const COMPARED: usize = 60;
+
+/// Values of columns above which they are not examined.
+const CELLS: usize = 20_000_000;
 
 /// The largest residual of an exact linear combination of columns, relative to the size of the column: rounding errors.
 const ROUNDING: f64 = 1e-9;
 
-/// A column, or what others leave of it.
-struct Rest {
-    /// The values in the rows at hand.
-    values: Vec<f64>,
-    /// As a combination of the constant, which is first, and of the columns.
-    factors: Vec<f64>,
+/// The values of a port in all rows.
+struct Source<'a> {
+    values: Cow<'a, [f64]>,
+    /// The elements of a row.
+    width: usize,
+    is_shared: bool,
 }
 
-/// Returns the names of columns of which one is a combination of the others and a constant, the last one first. Columns that do not vary are left out, and
-/// so are pairs, which are reported as such.
-pub(super) fn combination<'c>(columns: &[&'c Column]) -> Option<Vec<&'c str>> {
-    let rows = common_rows(columns)?;
-    let step = rows.div_ceil(SOUGHT).max(1);
-    let sampled: Vec<usize> = (0..rows).step_by(step).collect();
-    // With as few rows as columns each is a combination of the others.
-    if sampled.len() < 2 * (columns.len() + 1) {
-        return None;
+impl Source<'_> {
+    fn element(&self, row: usize, at: usize) -> f64 {
+        let row = if self.is_shared { 0 } else { row };
+        self.values
+            .get(row * self.width + at)
+            .copied()
+            .unwrap_or(f64::NAN)
     }
-    let width = columns.len() + 1;
-    let unit = |at: usize| (0..width).map(|other| f64::from(u8::from(other == at))).collect();
-    let mut basis = vec![Rest {
-        values: vec![1.0; sampled.len()],
-        factors: unit(0),
-    }];
-    for (at, column) in columns.iter().enumerate() {
-        let mut rest = Rest {
-            values: sampled.iter().map(|row| column.train[*row]).collect(),
-            factors: unit(at + 1),
+}
+
+/// The data of a design.
+struct Columns<'a> {
+    infer: &'a Infer,
+    spec: &'a DataSpec,
+    dataset: &'a Dataset,
+    sources: Vec<Source<'a>>,
+    bindings: Vec<&'a Binding>,
+    rows: usize,
+}
+
+/// A coefficient with its column in each sum that it is in.
+#[derive(Clone, PartialEq)]
+struct Coefficient<'a> {
+    name: &'a str,
+    /// By the position of the sum.
+    columns: BTreeMap<usize, &'a Formula>,
+}
+
+impl Coefficient<'_> {
+    /// Returns whether its column is constant.
+    fn is_constant(&self) -> bool {
+        self.columns.values().all(|formula| formula.is_constant())
+    }
+
+    /// The port and the element that its column is, where it is one.
+    fn element(&self) -> Option<(usize, usize)> {
+        let mut columns = self.columns.values();
+        match (columns.next(), columns.next()) {
+            (Some(Formula::Element { port, at }), None) => Some((*port, *at)),
+            _ => None,
+        }
+    }
+}
+
+/// Returns the warnings about coefficients whose columns depend on each other.
+pub(super) fn warnings(infer: &Infer, spec: &DataSpec, dataset: &Dataset) -> Vec<Diagnostic> {
+    let design = &infer.design;
+    let Some(columns) = Columns::new(infer, spec, dataset) else {
+        return Vec::new();
+    };
+    let groups = groups(design).into_iter();
+    groups
+        .flat_map(|(coefficients, sums)| columns.group(&coefficients, &sums))
+        .collect()
+}
+
+/// The coefficients that share sums, in sets, with the sums of each set.
+fn groups(design: &Design) -> Vec<(Vec<Coefficient<'_>>, Vec<usize>)> {
+    let mut parent: Vec<usize> = (0..design.coefficients.len()).collect();
+    fn root(parent: &[usize], mut at: usize) -> usize {
+        while parent[at] != at {
+            at = parent[at];
+        }
+        at
+    }
+    for sum in &design.sums {
+        for pair in sum.terms.windows(2) {
+            let (a, b) = (
+                root(&parent, pair[0].coefficient),
+                root(&parent, pair[1].coefficient),
+            );
+            parent[a.max(b)] = a.min(b);
+        }
+    }
+    let mut coefficients: BTreeMap<usize, BTreeMap<usize, Coefficient>> = BTreeMap::new();
+    let mut sums: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
+    for (at, sum) in design.sums.iter().enumerate() {
+        for term in &sum.terms {
+            let group = root(&parent, term.coefficient);
+            sums.entry(group).or_default().insert(at);
+            let of_group = coefficients.entry(group).or_default();
+            let own = of_group.entry(term.coefficient).or_insert_with(|| Coefficient {
+                name: &design.coefficients[term.coefficient],
+                columns: BTreeMap::new(),
+            });
+            own.columns.insert(at, &term.column);
+        }
+    }
+    let mut groups = Vec::new();
+    for (group, all) in coefficients {
+        let sums = sums.get(&group).into_iter().flatten().copied();
+        groups.push((distinct(all.into_values()), sums.collect()));
+    }
+    groups
+}
+
+/// The coefficients without those whose columns repeat others: a mean and the deviations of groups from it, which a prior keeps small. One whose column is
+/// constant comes first.
+fn distinct<'a>(all: impl Iterator<Item = Coefficient<'a>>) -> Vec<Coefficient<'a>> {
+    let mut kept: Vec<Coefficient> = Vec::new();
+    for one in all {
+        let is_repeated = kept
+            .iter()
+            .any(|known| known.columns == one.columns || (known.is_constant() && one.is_constant()));
+        if !is_repeated {
+            kept.push(one);
+        }
+    }
+    kept.sort_by_key(|one| !one.is_constant());
+    kept
+}
+
+impl<'a> Columns<'a> {
+    /// Reads the ports of the design; none where the data have too many columns.
+    fn new(infer: &'a Infer, spec: &'a DataSpec, dataset: &'a Dataset) -> Option<Columns<'a>> {
+        let rows = &dataset.train;
+        if rows.width > COLUMNS || rows.count == 0 {
+            return None;
+        }
+        let (mut sources, mut bindings) = (Vec::new(), Vec::new());
+        for port in &infer.design.ports {
+            let binding = infer.bindings.iter().find(|binding| binding.port == *port)?;
+            let is_output = infer.outputs.iter().any(|output| output.name == *port);
+            let values = feed::column(binding, is_output, rows, dataset).ok()?;
+            let is_shared = binding.from.is_shared();
+            let width = if is_shared {
+                values.len()
+            } else {
+                values.len() / rows.count
+            };
+            sources.push(Source {
+                values,
+                width,
+                is_shared,
+            });
+            bindings.push(binding);
+        }
+        Some(Columns {
+            infer,
+            spec,
+            dataset,
+            sources,
+            bindings,
+            rows: rows.count,
+        })
+    }
+
+    fn value(&self, formula: &Formula, row: usize) -> f64 {
+        formula.value(&|port, at| self.sources[port].element(row, at))
+    }
+
+    /// The values of a column in every step-th row, for one sum after the other.
+    fn values(&self, coefficient: &Coefficient<'_>, sums: &[usize], step: usize) -> Vec<f64> {
+        let of_row = |row: usize| {
+            sums.iter().map(move |sum| match coefficient.columns.get(sum) {
+                Some(formula) => self.value(formula, row),
+                None => 0.0,
+            })
         };
-        let size = norm(&rest.values);
-        // Twice, because what is left of nearly dependent columns is not orthogonal after once.
-        for other in basis.iter().chain(&basis) {
-            let factor = dot(&rest.values, &other.values) / dot(&other.values, &other.values);
-            rest.subtract(other, factor);
+        (0..self.rows).step_by(step).flat_map(of_row).collect()
+    }
+
+    /// The dependences between the columns of some coefficients.
+    fn group(&self, coefficients: &[Coefficient<'_>], sums: &[usize]) -> Vec<Diagnostic> {
+        let cells = coefficients
+            .len()
+            .saturating_mul(self.rows)
+            .saturating_mul(sums.len());
+        if coefficients.len() < 2 || coefficients.len() > COMPARED || cells > CELLS {
+            return Vec::new();
         }
-        if norm(&rest.values) > ROUNDING * size {
-            basis.push(rest);
-        } else if let Some(names) = exact(columns, at, &rest.factors) {
-            return Some(names);
+        let step = (self.rows * sums.len()).div_ceil(SOUGHT);
+        let values: Vec<Vec<f64>> = coefficients
+            .iter()
+            .map(|one| self.values(one, sums, step))
+            .collect();
+        let all = |at: usize| self.values(&coefficients[at], sums, 1);
+        if values.iter().flatten().any(|value| !value.is_finite()) {
+            return Vec::new();
+        }
+        let intercept = coefficients.first().filter(|one| one.is_constant());
+        let mut found: Vec<Diagnostic> = Vec::new();
+        let mut dependent = BTreeSet::new();
+        for at in 1..coefficients.len() {
+            let constant = intercept.and_then(|intercept| {
+                let (name, value) = self.constant(&coefficients[at])?;
+                Some(codes::constant_input(&name, value, intercept.name))
+            });
+            let pair = || self.pair(coefficients, (&values, &all), at);
+            if let Some(diagnostic) = constant.or_else(pair) {
+                dependent.insert(at);
+                found.push(diagnostic);
+            }
+        }
+        // The weights of a network are not looked at one by one.
+        let is_layer = coefficients.iter().any(|one| one.name.contains('.'));
+        if dependent.is_empty() && !is_layer {
+            found.extend(combination(&values, &all).map(|parts| self.combined(coefficients, &parts)));
+        }
+        found
+    }
+
+    /// The value of an input that is the same in all rows, in its own unit. Of a column of zeros the weight has no effect, which is not that of an intercept.
+    fn constant(&self, coefficient: &Coefficient<'_>) -> Option<(String, f64)> {
+        let (port, at) = coefficient.element()?;
+        let column = self.column(port, at)?;
+        let value = *column.train.first()?;
+        let is_constant = column.train.len() > 1 && column.train.iter().all(|other| *other == value);
+        (is_constant && value != 0.0).then_some((column.name, value))
+    }
+
+    /// A column as the file has it.
+    fn column(&self, port: usize, at: usize) -> Option<Column> {
+        let binding = self.bindings[port];
+        let is_output = self
+            .infer
+            .outputs
+            .iter()
+            .any(|output| output.name == binding.port);
+        let is_measure = !matches!(binding.elements, Elements::Index(_)) && !is_output;
+        let mut columns = is_measure.then(|| columns_of(binding, self.spec, self.dataset))?;
+        columns.nth(at)
+    }
+
+    /// An earlier column that determines this one, or nearly so. A formula of columns is compared exactly: `x` and `x ^ 2` are alike far from zero.
+    fn pair(
+        &self,
+        coefficients: &[Coefficient<'_>],
+        (some, all): (&[Vec<f64>], &dyn Fn(usize) -> Vec<f64>),
+        at: usize,
+    ) -> Option<Diagnostic> {
+        let has_intercept = coefficients[0].is_constant();
+        let is_input = |one: &Coefficient<'_>| one.element().is_some();
+        let earlier = usize::from(has_intercept)..at;
+        earlier.into_iter().find_map(|first| {
+            let both_are_inputs = is_input(&coefficients[first]) && is_input(&coefficients[at]);
+            let most = if both_are_inputs {
+                relation::NEARLY
+            } else {
+                ROUNDING
+            };
+            let rest = |x: &[f64], y: &[f64]| match has_intercept {
+                true => relation::unexplained(x, y),
+                false => relation::not_multiple(x, y),
+            };
+            rest(&some[first], &some[at]).filter(|rest| *rest < 100.0 * most)?;
+            let rest = rest(&all(first), &all(at)).filter(|rest| *rest < most)?;
+            let [first, second] = [first, at].map(|at| self.term(&coefficients[at]));
+            Some(codes::redundant(&first, &second, rest))
+        })
+    }
+
+    /// The warning about columns that add up to zero or to a constant.
+    fn combined(&self, coefficients: &[Coefficient<'_>], parts: &[usize]) -> Diagnostic {
+        let intercept = coefficients[parts[0]].is_constant();
+        let (with, terms) = match parts {
+            [first, rest @ ..] if intercept => (Some(coefficients[*first].name), rest),
+            _ => (None, parts),
+        };
+        let terms: Vec<Term> = terms.iter().map(|at| self.term(&coefficients[*at])).collect();
+        codes::combined_inputs(&terms, with)
+    }
+
+    /// The name of a column.
+    fn term(&self, coefficient: &Coefficient<'_>) -> Term {
+        let name = |port: usize, at: usize| {
+            let binding = self.bindings[port];
+            let columns = &self.dataset.preparation.columns;
+            match &binding.from {
+                DataSource::Inputs => columns.get(at).cloned(),
+                DataSource::Input(at) => columns.get(*at).cloned(),
+                DataSource::Field(name) if self.sources[port].width == 1 => Some(name.clone()),
+                _ if self.sources[port].width > 1 => Some(format!("{}[{at}]", binding.port)),
+                _ => None,
+            }
+            .unwrap_or_else(|| binding.port.clone())
+        };
+        let text = coefficient.columns.values().next();
+        let element = coefficient.element();
+        Term {
+            text: text.map(|formula| formula.text(&name)).unwrap_or_default(),
+            is_input: element.is_some_and(|(port, at)| self.column(port, at).is_some()),
         }
     }
-    None
+}
+
+/// A column, or what others leave of it.
+struct Rest {
+    /// The values at hand.
+    values: Vec<f64>,
+    /// As a combination of the columns.
+    factors: Vec<f64>,
 }
 
 impl Rest {
@@ -61,29 +334,64 @@ impl Rest {
     }
 }
 
-/// The names of the columns of a combination that is zero in all rows.
-fn exact<'c>(columns: &[&'c Column], last: usize, factors: &[f64]) -> Option<Vec<&'c str>> {
-    let largest = |column: &Column| {
-        column
-            .train
-            .iter()
-            .fold(0.0, |most: f64, value| most.max(value.abs()))
+/// Returns the positions of columns of which one is a combination of the others, in ascending order. Pairs are left out, which are reported as such.
+/// `columns` has some rows of them, `all` returns all rows of one.
+fn combination(columns: &[Vec<f64>], all: &dyn Fn(usize) -> Vec<f64>) -> Option<Vec<usize>> {
+    // With as few values as columns each is a combination of the others.
+    if columns.first()?.len() < 2 * columns.len() {
+        return None;
+    }
+    let unit = |at: usize| {
+        (0..columns.len())
+            .map(|other| f64::from(u8::from(other == at)))
+            .collect()
     };
-    let sizes: Vec<f64> = columns.iter().map(|column| largest(column)).collect();
-    let own = sizes[last];
-    let takes_part = |at: &usize| (factors[at + 1] * sizes[*at]).abs() > 1e-6 * own;
-    let parts: Vec<usize> = (0..columns.len()).filter(takes_part).collect();
-    let is_zero = |row: usize| {
-        let terms = parts.iter().map(|at| factors[at + 1] * columns[*at].train[row]);
-        (factors[0] + terms.sum::<f64>()).abs() <= 1e3 * ROUNDING * own
-    };
-    let is_exact = own > 0.0 && parts.len() > 2 && (0..common_rows(columns)?).all(is_zero);
-    is_exact.then(|| parts.iter().rev().map(|at| columns[*at].name.as_str()).collect())
+    let mut basis: Vec<Rest> = Vec::new();
+    for (at, column) in columns.iter().enumerate() {
+        let mut rest = Rest {
+            values: column.clone(),
+            factors: unit(at),
+        };
+        let size = norm(&rest.values);
+        // Twice, because what is left of nearly dependent columns is not orthogonal after once.
+        for other in basis.iter().chain(&basis) {
+            let factor = dot(&rest.values, &other.values) / dot(&other.values, &other.values);
+            rest.subtract(other, factor);
+        }
+        if norm(&rest.values) > ROUNDING * size {
+            basis.push(rest);
+        } else if let Some(parts) = exact((columns, all), at, &rest.factors) {
+            return Some(parts);
+        }
+    }
+    None
 }
 
-/// The rows that all columns have.
-fn common_rows(columns: &[&Column]) -> Option<usize> {
-    columns.iter().map(|column| column.train.len()).min()
+/// The columns of a combination that is zero in all rows.
+fn exact(
+    (columns, all): (&[Vec<f64>], &dyn Fn(usize) -> Vec<f64>),
+    last: usize,
+    factors: &[f64],
+) -> Option<Vec<usize>> {
+    let largest = |column: &Vec<f64>| column.iter().fold(0.0, |most: f64, value| most.max(value.abs()));
+    let sizes: Vec<f64> = columns.iter().map(largest).collect();
+    let own = sizes[last];
+    let takes_part = |at: &usize| (factors[*at] * sizes[*at]).abs() > 1e-6 * own;
+    let parts: Vec<usize> = (0..columns.len()).filter(takes_part).collect();
+    if own <= 0.0 || parts.len() < 3 {
+        return None;
+    }
+    let mut sums = vec![0.0; all(last).len()];
+    let mut largest: f64 = 0.0;
+    for at in &parts {
+        for (sum, value) in sums.iter_mut().zip(all(*at)) {
+            let term = factors[*at] * value;
+            *sum += term;
+            largest = largest.max(term.abs());
+        }
+    }
+    let is_zero = |sum: &f64| sum.abs() <= 1e3 * ROUNDING * largest;
+    sums.iter().all(is_zero).then_some(parts)
 }
 
 /// The sum of products of elements.
@@ -99,41 +407,45 @@ fn norm(values: &[f64]) -> f64 {
 mod tests {
     use super::*;
 
-    fn column(name: &str, of: impl Fn(usize) -> f64) -> Column {
-        Column {
-            name: name.to_owned(),
-            train: (0..60).map(of).collect(),
-            test: Vec::new(),
-        }
+    fn column(of: impl Fn(usize) -> f64) -> Vec<f64> {
+        (0..60).map(of).collect()
     }
 
-    fn level(name: &str, level: usize) -> Column {
-        column(name, move |row| f64::from(u8::from(row * row % 7 % 3 == level)))
+    fn level(level: usize) -> Vec<f64> {
+        column(move |row| f64::from(u8::from(row * row % 7 % 3 == level)))
     }
 
-    fn wave(name: &str, at: f64) -> Column {
-        column(name, move |row| (at * row as f64).sin())
+    fn wave(at: f64) -> Vec<f64> {
+        column(move |row| (at * row as f64).sin())
+    }
+
+    fn parts(columns: &[Vec<f64>]) -> Option<Vec<usize>> {
+        combination(columns, &|at| columns[at].clone())
     }
 
     #[test]
     fn indicators_of_all_levels_add_up_to_a_constant() {
-        let columns = [wave("x", 1.0), level("a", 0), level("b", 1), level("c", 2)];
-        let columns: Vec<&Column> = columns.iter().collect();
-        assert_eq!(combination(&columns), Some(vec!["c", "b", "a"]));
-        assert_eq!(combination(&columns[..3]), None);
+        let columns = [column(|_| 1.0), wave(1.0), level(0), level(1), level(2)];
+        assert_eq!(parts(&columns), Some(vec![0, 2, 3, 4]));
+        assert_eq!(parts(&columns[..4]), None);
+        assert_eq!(parts(&columns[1..]), None);
     }
 
     #[test]
     fn a_total_beside_its_parts_is_found_and_nearly_one_is_not() {
-        let (a, b) = (wave("a", 1.0), wave("b", 2.0));
-        let total = |error: f64| {
-            let (a, b) = (a.train.clone(), b.train.clone());
-            column("total", move |row| {
-                3.0 * a[row] + b[row] + error * (row as f64 * 3.0).cos()
-            })
-        };
-        let with = |total| combination(&[&a, &b, &total]).map(|names| names.len());
+        let (a, b) = (wave(1.0), wave(2.0));
+        let total = |error: f64| column(|row| 3.0 * a[row] + b[row] + error * (row as f64 * 3.0).cos());
+        let with = |total| parts(&[a.clone(), b.clone(), total]).map(|parts| parts.len());
         assert_eq!(with(total(0.0)), Some(3));
         assert_eq!(with(total(1e-3)), None);
+    }
+
+    #[test]
+    fn columns_of_levels_depend_on_the_column_that_they_share_out() {
+        // `x`, and `x` times each of two levels.
+        let x = wave(1.0);
+        let of = |level: usize| column(|row| x[row] * f64::from(u8::from(row % 2 == level)));
+        assert_eq!(parts(&[x.clone(), of(0), of(1)]), Some(vec![0, 1, 2]));
+        assert_eq!(parts(&[column(|_| 1.0), of(0), of(1)]), None);
     }
 }

@@ -1,16 +1,11 @@
 //! Columns that are not measurements, or that repeat others.
 
 use super::Column;
-use super::collinear;
-use super::relation;
 use bnnc_base::checksum::Checksum;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::codes::audit as codes;
 use bnnc_data::Dataset;
 use std::collections::BTreeMap;
-
-/// Columns above which pairs of them are not compared.
-const PAIRED: usize = 60;
 
 /// Rows below which a pattern of whole numbers may be chance.
 const LEAST: usize = 20;
@@ -24,51 +19,6 @@ fn different(mut keys: Vec<u64>) -> usize {
 
 fn distinct(values: &[f64]) -> usize {
     different(values.iter().map(|value| value.to_bits()).collect())
-}
-
-/// Returns the inputs that an earlier input determines, or nearly so: each is reported once. Without an intercept a column and its complement have
-/// coefficients that the data determine; only multiples do not.
-pub(super) fn redundant(columns: &[Column], has_intercept: bool) -> Vec<Diagnostic> {
-    if columns.len() > PAIRED {
-        return Vec::new();
-    }
-    let pair = |(at, column): (usize, &Column)| {
-        columns[..at].iter().find_map(|earlier| {
-            let rest = relation::unexplained(&earlier.train, &column.train)?;
-            let is_redundant = rest < relation::NEARLY
-                && (has_intercept || relation::is_multiple(&earlier.train, &column.train));
-            is_redundant.then(|| codes::redundant(&earlier.name, &column.name, rest))
-        })
-    };
-    columns.iter().enumerate().filter_map(pair).collect()
-}
-
-/// Returns the value that a column has in all of several rows. Of a column of zeros the weight has no effect, which is not that of an intercept.
-fn constant(column: &Column) -> Option<f64> {
-    let value = *column.train.first()?;
-    let is_constant = column.train.len() > 1 && column.train.iter().all(|other| *other == value);
-    (is_constant && value != 0.0).then_some(value)
-}
-
-/// Returns the inputs that are the same in all rows, beside a parameter that the model adds to their weighted sum.
-pub(super) fn beside(intercept: &str, columns: impl ExactSizeIterator<Item = Column>) -> Vec<Diagnostic> {
-    if columns.len() > PAIRED {
-        return Vec::new();
-    }
-    let of_column = |column: Column| {
-        let value = constant(&column)?;
-        Some(codes::constant_input(&column.name, value, intercept))
-    };
-    columns.filter_map(of_column).collect()
-}
-
-/// Returns the inputs of which one is a combination of the others and the intercept, as indicators of all levels are.
-pub(super) fn combined(intercept: &str, columns: &[&Column]) -> Option<Diagnostic> {
-    if columns.len() > PAIRED {
-        return None;
-    }
-    let names = collinear::combination(columns)?;
-    Some(codes::combined_inputs(&names, intercept))
 }
 
 /// Returns whether a column holds dates that are written as whole numbers, such as 20240131.

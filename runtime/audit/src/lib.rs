@@ -21,7 +21,7 @@ use bnnc_data::{Dataset, Rows};
 pub use centre::worse_than_centre;
 pub use constant::ignored_inputs;
 pub use found::{conflicts, unbounded};
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// Cells of inputs above which columns are not examined: images and the like, where a column means little by itself.
 const CELLS: usize = 20_000_000;
@@ -87,12 +87,7 @@ pub fn warnings(infer: &Infer, spec: &DataSpec, dataset: &Dataset) -> Vec<Diagno
     let measured = columns.iter().chain(reals.iter().copied());
     found.extend(measured.clone().filter_map(missing_as_number));
     found.extend(measured.filter_map(columns::dates));
-    found.extend(columns::redundant(&columns, has_intercept(infer, dataset)));
-    let beside = beside_intercepts(infer, spec, dataset);
-    if beside.is_empty() {
-        found.extend(combined(infer, &columns, (spec, dataset)));
-    }
-    found.extend(beside);
+    found.extend(collinear::warnings(infer, spec, dataset));
     found.extend(columns::repeated(&columns, &reals));
     found.extend(columns::same_levels(&fields(infer), dataset));
     found.extend(columns::missing_levels(&fields(infer), dataset));
@@ -247,43 +242,6 @@ fn columns_of<'a>(
         DataSource::Field(name) => Box::new(field(name, dataset).into_iter()),
         DataSource::Row | DataSource::Whole(_) | DataSource::Shared(_) => Box::new([].into_iter()),
     }
-}
-
-/// The inputs that are the same in all rows and whose weights the model adds to a parameter.
-fn beside_intercepts(infer: &Infer, spec: &DataSpec, dataset: &Dataset) -> Vec<Diagnostic> {
-    let of_binding = |binding: &'_ Binding| {
-        let intercept = binding.intercept.as_deref()?;
-        Some(columns::beside(intercept, columns_of(binding, spec, dataset)))
-    };
-    let found = inputs_of(infer, dataset).filter_map(of_binding);
-    found.flatten().collect()
-}
-
-/// Returns whether a parameter is added to weighted inputs, or the inputs have their means subtracted, which does as much.
-fn has_intercept(infer: &Infer, dataset: &Dataset) -> bool {
-    let mut inputs = inputs_of(infer, dataset);
-    let is_raw = |map: &bnnc_data::Standardisation| *map == bnnc_data::Standardisation::IDENTITY;
-    let preparation = &dataset.preparation;
-    let is_centred = !preparation.zscores.is_empty() || !preparation.inputs.iter().all(is_raw);
-    is_centred || inputs.any(|binding| binding.intercept.is_some())
-}
-
-/// The inputs whose weights the model adds to one parameter, and that are not independent with it; `columns` are all inputs. The weights of a network
-/// are not looked at one by one.
-fn combined(infer: &Infer, columns: &[Column], (spec, dataset): (&DataSpec, &Dataset)) -> Vec<Diagnostic> {
-    let mut beside: BTreeMap<&str, Vec<&Column>> = BTreeMap::new();
-    let mut rest = columns;
-    for binding in inputs_of(infer, dataset) {
-        let (own, others) = rest.split_at(columns_of(binding, spec, dataset).len().min(rest.len()));
-        rest = others;
-        let intercept = binding.intercept.as_deref().filter(|site| !site.contains('.'));
-        let is_measure = !matches!(binding.elements, Elements::Index(_));
-        if let Some(intercept) = intercept.filter(|_| is_measure) {
-            beside.entry(intercept).or_default().extend(own);
-        }
-    }
-    let of_intercept = |(intercept, columns): (&str, Vec<&Column>)| columns::combined(intercept, &columns);
-    beside.into_iter().filter_map(of_intercept).collect()
 }
 
 /// One of the inputs of the data item, in its own units.

@@ -57,10 +57,12 @@ pub fn unexplained(x: &[f64], y: &[f64]) -> Option<f64> {
     is_near.then(|| rest(x, y))?
 }
 
-/// Returns whether one column is nearly a multiple of another, so that the data do not distinguish their coefficients without an intercept either.
-pub fn is_multiple(x: &[f64], y: &[f64]) -> bool {
+/// Returns the share of the square of one column that a multiple of another leaves; `None` where one of them is zero. Without an intercept the data tell the
+/// coefficients of a column and its complement apart, not those of multiples.
+pub fn not_multiple(x: &[f64], y: &[f64]) -> Option<f64> {
     let (xx, yy, xy) = (dot(x, x), dot(y, y), dot(x, y));
-    1.0 - xy * xy / (xx * yy) < NEARLY
+    let is_known = x.len() == y.len() && x.len() >= LEAST && xx > 0.0 && yy > 0.0;
+    is_known.then(|| 1.0 - xy * xy / (xx * yy))
 }
 
 /// The logarithms of positive values.
@@ -105,8 +107,9 @@ mod tests {
         let female: Vec<f64> = male.iter().map(|x| 1.0 - x).collect();
         let double: Vec<f64> = male.iter().map(|x| 2.0 * x).collect();
         assert!(unexplained(&male, &female).is_some_and(|rest| rest.abs() < 1e-12));
-        assert!(!is_multiple(&male, &female));
-        assert!(is_multiple(&male, &double));
+        assert_eq!(not_multiple(&male, &female), Some(1.0));
+        assert!(not_multiple(&male, &double).is_some_and(|rest| rest.abs() < 1e-12));
+        assert_eq!(not_multiple(&male, &[0.0; 20]), None);
     }
 
     #[test]

@@ -33,6 +33,20 @@ fn indicators() -> String {
     ])
 }
 
+/// A length in two units, groups, and a target.
+fn units() -> String {
+    let (x, e) = (normal(1, 90), normal(2, 90));
+    let y = each(90, |row| 2.0 * x[row] + 0.3 * e[row]);
+    csv(&[
+        ("metres", each(90, |row| 2.0 + x[row])),
+        ("feet", each(90, |row| (2.0 + x[row]) / 0.3048)),
+        ("g", each(90, |row| (row % 3) as f64)),
+        ("even", each(90, |row| (row % 2) as f64)),
+        ("odd", each(90, |row| (1 - row % 2) as f64)),
+        ("y", y),
+    ])
+}
+
 fn series() -> String {
     let e = normal(3, 60);
     let mut y = vec![0.0; 60];
@@ -100,6 +114,39 @@ mistakes! {
           w: real[3] ~ Normal(0, 10)
           s: positive ~ HalfNormal(1)
           y ~ Normal(a + w[0] * oslo + w[1] * rome + w[2] * bonn, s)
+        }
+        infer fit = nuts(M, d) { chains = 2, warmup = 200, draws = 300 }";
+
+    slopes_of_all_levels_beside_a_common_slope: ["E0642"], [("d.csv", indicators())], "
+        data d = csv(\"d.csv\")
+        model M(x: real, oslo: real, rome: real, bonn: real) -> y: real {
+          a ~ Normal(0, 10)
+          b ~ Normal(0, 10)
+          w: real[3] ~ Normal(0, 10)
+          s: positive ~ HalfNormal(1)
+          y ~ Normal(a + b * x + w[0] * oslo * x + w[1] * rome * x + w[2] * bonn * x, s)
+        }
+        infer fit = nuts(M, d) { chains = 2, warmup = 200, draws = 300 }";
+
+    the_square_of_an_indicator: ["E0642"], [("d.csv", indicators())], "
+        data d = csv(\"d.csv\")
+        model M(oslo: real) -> y: real {
+          a ~ Normal(0, 10)
+          b ~ Normal(0, 10)
+          c ~ Normal(0, 10)
+          s: positive ~ HalfNormal(1)
+          y ~ Normal(a + b * oslo + c * oslo ^ 2, s)
+        }
+        infer fit = nuts(M, d) { chains = 2, warmup = 200, draws = 300 }";
+
+    a_copy_in_a_slope_of_groups: ["E0642"], [("d.csv", units())], "
+        data d = csv(\"d.csv\")
+        model M(metres: real, feet: real, g: index(J)) -> y: real {
+          a ~ Normal(0, 10)
+          b: real[J] ~ Normal(0, 10)
+          c: real[J] ~ Normal(0, 10)
+          s: positive ~ HalfNormal(1)
+          y ~ Normal(a + b[g] * metres + c[g] * feet, s)
         }
         infer fit = nuts(M, d) { chains = 2, warmup = 200, draws = 300 }";
 
@@ -246,5 +293,38 @@ fn heads_of_a_bottleneck_and_levels_without_intercept_are_not_named() {
         csv(&[("oslo", oslo), ("other", other), ("y", y)])
     };
     is_not_named(indicators(), heads);
+    for program in determined() {
+        is_not_named(units(), &program);
+    }
     is_not_named(complements, levels);
+}
+
+/// Models in which columns depend on each other and coefficients do not.
+fn determined() -> [String; 7] {
+    let of = |parameters: &str, mean: &str| {
+        format!(
+            "data d = csv(\"d.csv\")
+            model M(metres: real, feet: real, g: index(J), even: real, odd: real) -> y: real {{
+              a ~ Normal(0, 10)
+              b ~ Normal(0, 1)
+              {parameters}
+              s: positive ~ HalfNormal(1)
+              y ~ Normal({mean}, s)
+            }}
+            infer fit = map(M, d) {{ steps = 200 }}"
+        )
+    };
+    [
+        of("", "a * metres + exp(0.1 * b * feet)"),
+        of("c ~ Normal(0, 1)", "a * even * metres + b * odd * metres + c"),
+        // The scale determines `b` by itself.
+        of("", "a * metres + b * feet + exp(b)"),
+        of("", "a * metres + a * b * feet"),
+        of(
+            "t: positive ~ HalfNormal(1)\n c: real[J] ~ Normal(0, t)",
+            "a + c[g] + b * metres",
+        ),
+        of("c ~ Normal(0, 1)", "a + b * metres + c * feet ^ 2"),
+        of("", "a * metres / feet + b * even"),
+    ]
 }

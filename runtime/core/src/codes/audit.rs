@@ -136,10 +136,12 @@ pub(super) static TWO_VALUES: Code = Code {
 
 pub(super) static REDUNDANT: Code = Code {
     id: "E0642",
-    title: "an input that another one determines",
-    explain: "Of the variance of one input, a linear function of another leaves less than 0.01 %: a copied column, or the same in another unit. The data do not \
-              tell their coefficients apart; how they share the effect is decided by the priors alone, and samplers are slow. An input that is the same in all rows is determined by no other: its weight and \
-              the intercept that is added to it are not told apart.\n\nWrong: `inputs = [metres, feet]`, or a column of ones in `a + dot(w, x)`.\n\nRight: one of \
+    title: "an input that others determine",
+    explain: "The model adds parameters times columns, and the columns depend on each other: a linear function of one leaves less than 0.01 % of the variance of another (a copied \
+              column, or the same in another unit), or several add up to a constant or to zero exactly, as the indicators of all levels do. An input that is the same in all rows is a \
+              multiple of the intercept. The data do not tell the coefficients of such columns apart; how they share the effect is decided by the priors alone, and samplers \
+              are slow. Columns are compared where the model is linear in their coefficients: `a * metres` beside `exp(b * feet)` is determined, and so are `d1 * x` and `d2 * x` without \
+              `x`.\n\nWrong: `inputs = [metres, feet]`, or a column of ones in `a + dot(w, x)`.\n\nRight: one of \
               them; `dot(w, x)` with the column of ones, or `a + dot(w, x)` without it.",
 };
 
@@ -184,6 +186,15 @@ pub(super) static SORTED_ROWS: Code = Code {
     explain: "`limit` trains on the first rows of a file. Where the file is sorted by the target these have its least or largest values only: the model \
               never sees the others.\n\nWrong: `limit = 100` in a file that is sorted by price.\n\nRight: a file whose rows are in random order.",
 };
+
+/// A column that a coefficient multiplies: an input, or an expression of inputs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Term {
+    /// As the language writes it.
+    pub text: String,
+    /// True for an input by itself.
+    pub is_input: bool,
+}
 
 fn warn(code: &'static Code, text: String) -> Diagnostic {
     Diagnostic {
@@ -319,15 +330,28 @@ pub fn two_values(output: &str, low: f64, high: f64) -> Diagnostic {
     ))
 }
 
-/// Two inputs of which one determines the other; `rest` is the unexplained share of the variance.
-pub fn redundant(first: &str, second: &str, rest: f64) -> Diagnostic {
-    let text = match rest < 1e-9 {
-        true => format!("the inputs `{first}` and `{second}` are linear functions of each other"),
-        false => format!("the inputs `{first}` and `{second}` are nearly linear functions of each other"),
-    };
+/// Two columns of which one determines the other; `rest` is the unexplained share of the variance.
+pub fn redundant(first: &Term, second: &Term, rest: f64) -> Diagnostic {
+    let kind = kind(&[first, second]);
+    let nearly = if rest < 1e-9 { "" } else { "nearly " };
+    let text = format!(
+        "the {kind} `{}` and `{}` are {nearly}linear functions of each other",
+        first.text, second.text
+    );
     warn(&REDUNDANT, text)
         .note("the data do not tell their coefficients apart")
-        .help(format!("leave one out: `inputs = [..]` without `{second}`"))
+        .help(match kind {
+            "inputs" => format!("leave one out: `inputs = [..]` without `{}`", second.text),
+            _ => format!("leave one out of the sum: `{}`", second.text),
+        })
+}
+
+/// The common name of some columns.
+fn kind(terms: &[&Term]) -> &'static str {
+    match terms.iter().all(|term| term.is_input) {
+        true => "inputs",
+        false => "terms",
+    }
 }
 
 /// An input that is the same in all rows, beside an intercept.
@@ -339,18 +363,30 @@ pub fn constant_input(column: &str, value: f64, intercept: &str) -> Diagnostic {
         .help(format!("leave one out: `inputs = [..]` without `{column}`"))
 }
 
-/// Inputs of which one is a combination of the others and the intercept.
-pub fn combined_inputs(names: &[&str], intercept: &str) -> Diagnostic {
-    let quoted: Vec<String> = names.iter().rev().map(|name| format!("`{name}`")).collect();
-    let text = format!(
-        "a sum of multiples of the inputs {} is the same in all training rows, beside the intercept `{intercept}`",
-        quoted.join(", ")
-    );
-    let last = names.first().copied().unwrap_or_default();
+/// Columns of which one is a combination of the others, and of an intercept if there is one in it.
+pub fn combined_inputs(terms: &[Term], intercept: Option<&str>) -> Diagnostic {
+    let kind = kind(&terms.iter().collect::<Vec<&Term>>());
+    let quoted: Vec<String> = terms.iter().map(|term| format!("`{}`", term.text)).collect();
+    let sum = format!("a sum of multiples of the {kind} {}", quoted.join(", "));
+    let text = match intercept {
+        Some(intercept) => {
+            format!("{sum} is the same in all training rows, beside the intercept `{intercept}`")
+        }
+        None => format!("{sum} is zero in all training rows"),
+    };
+    let last = terms.last().map_or("", |term| &*term.text);
+    let without = match kind {
+        "inputs" => format!("leave one out, `inputs = [..]` without `{last}`"),
+        _ => format!("leave one out of the sum, `{last}`"),
+    };
+    let other = match intercept {
+        Some(_) => ", or the intercept",
+        None => "",
+    };
     warn(&REDUNDANT, text)
         .note("the data do not tell their coefficients apart: the priors alone do")
         .help(format!(
-            "leave one out, `inputs = [..]` without `{last}`, or the intercept; levels of one property are better one input, `g: index(k)`"
+            "{without}{other}; levels of one property are better one input, `g: index(k)`"
         ))
 }
 

@@ -1,0 +1,430 @@
+//! The linear part of a model: which parameters it multiplies with which columns of the data.
+//!
+//! Columns that depend on each other leave their coefficients undetermined only where the model is linear in all of them, with no other use of them. The
+//! model is therefore followed element by element: through sums and products with data, from the values that an operation takes otherwise.
+
+mod elements;
+
+use bnnc_abi::design::{Design, Formula, LinearSum, LinearTerm};
+use bnnc_base::arena::Id;
+use bnnc_graph::attr::Attr;
+use bnnc_graph::function::{Function, NodeKind, Value};
+use bnnc_graph::model::Model;
+use bnnc_graph::op::OpDef;
+use bnnc_graph::ops;
+use bnnc_math::scalar::Scalar;
+use elements::{VIEWS, unflat};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+/// Elements of a value above which its parameters are left out.
+const MOST_ELEMENTS: usize = 4096;
+
+/// Terms of a sum above which its parameters are left out: checks of columns compare no more of them.
+const MOST_TERMS: usize = 64;
+
+/// Operations that are followed, for all sums together: some tenths of a second.
+const MOST_STEPS: usize = 400_000;
+
+/// An element of a parameter. Where the data select it, an axis has the selecting value in the place of a position.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Coefficient {
+    site: Arc<str>,
+    selected_by: Option<Value>,
+    index: Vec<usize>,
+}
+
+/// Terms of a sum, by coefficient.
+type Terms = Vec<(Coefficient, Option<Formula>)>;
+
+/// The limit on operations is reached.
+struct TooLong;
+
+/// Returns the sums of a model that are linear in parameters.
+pub fn design(model: &Model) -> Design {
+    let function = &model.function;
+    let mut found = Linear {
+        function,
+        used: used(function),
+        is_random: vec![false; function.nodes.len()],
+        ports: Vec::new(),
+        left_out: BTreeSet::new(),
+        steps: 0,
+    };
+    for value in function.nodes.ids() {
+        let of_args = function.args(value).iter().any(|arg| found.depends(*arg));
+        found.is_random[value.index()] = of_args || found.is(value, &[&ops::sample::SAMPLE]);
+    }
+    // Each example has its own element of these.
+    let local = model.sites.iter().filter(|site| site.local);
+    found.left_out.extend(local.map(|site| site.name.clone()));
+    let mut sums: Vec<Terms> = Vec::new();
+    for root in found.roots() {
+        match found.sums(root) {
+            Ok(of_root) => sums.extend(of_root),
+            Err(TooLong) => found.leave_out(root),
+        }
+    }
+    found.finish(sums)
+}
+
+/// The values that observations need. The parameters of priors are not among them.
+fn used(function: &Function) -> Vec<bool> {
+    let mut used = vec![false; function.nodes.len()];
+    let ids: Vec<Value> = function.nodes.ids().collect();
+    for value in ids.into_iter().rev() {
+        let op = function.op(value);
+        let is_observed = op.is_some_and(|op| op.is(&ops::observe::OBSERVE));
+        used[value.index()] |= is_observed;
+        if used[value.index()] && !op.is_some_and(|op| op.is(&ops::sample::SAMPLE)) {
+            for arg in function.args(value) {
+                used[arg.index()] = true;
+            }
+        }
+    }
+    used
+}
+
+struct Linear<'f> {
+    function: &'f Function,
+    used: Vec<bool>,
+    /// True for values that depend on parameters.
+    is_random: Vec<bool>,
+    ports: Vec<String>,
+    /// Parameters with other uses, which determine them.
+    left_out: BTreeSet<Arc<str>>,
+    steps: usize,
+}
+
+impl Linear<'_> {
+    fn is(&self, value: Value, any: &[&'static OpDef]) -> bool {
+        self.function.op(value).is_some_and(|op| op.is_one_of(any))
+    }
+
+    fn depends(&self, value: Value) -> bool {
+        self.is_random[value.index()]
+    }
+
+    fn attrs(&self, value: Value) -> &[Attr] {
+        match &self.function.nodes[value].kind {
+            NodeKind::Param(_) => &[],
+            NodeKind::Apply { attrs, .. } => attrs,
+        }
+    }
+
+    fn sizes(&self, value: Value) -> Option<Vec<usize>> {
+        self.function.ty(value).shape.static_sizes()
+    }
+
+    /// Returns whether a value is linear in one of its operands, all others being data.
+    fn is_linear_in(&self, user: Value, at: usize) -> bool {
+        let args = self.function.args(user);
+        if self.is(user, &SUMS) || self.is(user, &VIEWS) {
+            true
+        } else if self.is(user, &[&ops::mul::MUL, &ops::contract::CONTRACT]) {
+            !self.depends(args[1 - at])
+        } else if self.is(user, &[&ops::div::DIV]) {
+            at == 0 && !self.depends(args[1])
+        } else {
+            // Of a parameter that the data select from, each row has one element.
+            at == 0
+                && self.is(user, &[&ops::gather::GATHER])
+                && !self.depends(args[1])
+                && self.is(args[0], &[&ops::sample::SAMPLE])
+        }
+    }
+
+    /// The values that some operation takes in another way than linearly.
+    fn roots(&self) -> Vec<Value> {
+        let mut roots = BTreeSet::new();
+        let is_sample = |value: &Value| self.is(*value, &[&ops::sample::SAMPLE]);
+        for user in self.function.nodes.ids() {
+            if !self.used[user.index()] || is_sample(&user) {
+                continue;
+            }
+            let args = self.function.args(user).iter().enumerate();
+            let roots_of = args.filter(|(at, arg)| self.depends(**arg) && !self.is_linear_in(user, *at));
+            roots.extend(roots_of.map(|(_, arg)| *arg));
+        }
+        roots.into_iter().collect()
+    }
+
+    /// Leaves out all parameters that a root is linear in.
+    fn leave_out(&mut self, value: Value) {
+        if self.is(value, &[&ops::sample::SAMPLE]) {
+            self.left_out.insert(ops::sample::site(self.attrs(value)).clone());
+            return;
+        }
+        let args = self.function.args(value).to_vec();
+        for (at, arg) in args.into_iter().enumerate() {
+            if self.depends(arg) && self.is_linear_in(value, at) {
+                self.leave_out(arg);
+            }
+        }
+    }
+
+    /// The sums that the elements of a root are.
+    fn sums(&mut self, root: Value) -> Result<Vec<Terms>, TooLong> {
+        let mut whole = root;
+        while self.is(whole, &VIEWS) && self.function.args(whole).len() == 1 && !self.is(whole, &PARTS) {
+            whole = self.function.args(whole)[0];
+        }
+        let sizes = self.sizes(root).ok_or(TooLong)?;
+        let count = sizes
+            .iter()
+            .try_fold(1_usize, |product, size| product.checked_mul(*size));
+        let count = count.filter(|count| *count <= MOST_ELEMENTS).ok_or(TooLong)?;
+        if self.is(whole, &[&ops::sample::SAMPLE]) {
+            return Err(TooLong);
+        }
+        let mut sums = Vec::new();
+        for at in 0..count {
+            let mut terms = Terms::new();
+            self.collect((root, unflat(at, &sizes)), Some(Formula::Number(1.0)), &mut terms)?;
+            sums.push(terms);
+        }
+        Ok(sums)
+    }
+
+    /// Adds the terms of an element times a factor; none is a factor that has no formula.
+    fn collect(
+        &mut self,
+        (value, index): (Value, Vec<usize>),
+        factor: Option<Formula>,
+        terms: &mut Terms,
+    ) -> Result<(), TooLong> {
+        self.step()?;
+        if !self.depends(value) {
+            return Ok(());
+        }
+        let args = self.function.args(value).to_vec();
+        if self.is(value, &[&ops::sample::SAMPLE]) {
+            return self.term((value, None, index), factor, terms);
+        }
+        if self.is(value, &[&ops::gather::GATHER]) && self.is_linear_in(value, 0) {
+            let axis = ops::gather::axis(self.attrs(value)) as usize;
+            if self.function.ty(args[1]).rank() > 0 {
+                return Err(TooLong);
+            }
+            let mut index = index;
+            index.insert(axis, 0);
+            return self.term((args[0], Some(args[1]), index), factor, terms);
+        }
+        if self.is(value, &SUMS) {
+            return self.collect_sum((value, index), factor, terms);
+        }
+        if self.is(value, &VIEWS) {
+            let element = self.viewed(value, index).ok_or(TooLong)?;
+            return self.collect(element, factor, terms);
+        }
+        if self.is(value, &[&ops::mul::MUL]) && self.depends(args[0]) != self.depends(args[1]) {
+            let (random, data) = if self.depends(args[0]) {
+                (args[0], args[1])
+            } else {
+                (args[1], args[0])
+            };
+            let data = self.formula((data, index.clone()))?;
+            return self.collect((random, index), times(factor, data), terms);
+        }
+        if self.is(value, &[&ops::div::DIV]) && self.is_linear_in(value, 0) {
+            let data = self.formula((args[1], index.clone()))?;
+            let inverse = data.map(|data| Formula::Apply(Scalar::Div, vec![Formula::Number(1.0), data]));
+            return self.collect((args[0], index), times(factor, inverse), terms);
+        }
+        if self.is(value, &[&ops::contract::CONTRACT]) && self.depends(args[0]) != self.depends(args[1]) {
+            return self.collect_products((value, index), &factor, terms);
+        }
+        // The operands of any other operation are roots themselves.
+        Ok(())
+    }
+
+    fn collect_sum(
+        &mut self,
+        (value, index): (Value, Vec<usize>),
+        factor: Option<Formula>,
+        terms: &mut Terms,
+    ) -> Result<(), TooLong> {
+        let args = self.function.args(value).to_vec();
+        let minus = |factor: &Option<Formula>| {
+            let negated = factor.clone();
+            negated.map(|factor| Formula::Number(-1.0).times(factor))
+        };
+        if self.is(value, &[&ops::reduce_sum::REDUCE_SUM]) {
+            let axes = ops::reduce_sum::positions(self.attrs(value));
+            let sizes = self.sizes(args[0]).ok_or(TooLong)?;
+            let summed: Vec<usize> = axes.iter().map(|axis| sizes[*axis]).collect();
+            for at in 0..few(&summed)? {
+                let (mut outer, mut inner) = (index.iter(), unflat(at, &summed).into_iter());
+                let next = |axis: usize| match axes.contains(&axis) {
+                    true => inner.next().unwrap_or(0),
+                    false => outer.next().copied().unwrap_or(0),
+                };
+                let element = (0..sizes.len()).map(next).collect();
+                self.collect((args[0], element), factor.clone(), terms)?;
+            }
+            return Ok(());
+        }
+        for (at, arg) in args.into_iter().enumerate() {
+            let is_negative = match at {
+                0 => self.is(value, &[&ops::neg::NEG]),
+                _ => self.is(value, &[&ops::sub::SUB]),
+            };
+            let factor = if is_negative {
+                minus(&factor)
+            } else {
+                factor.clone()
+            };
+            self.collect((arg, index.clone()), factor, terms)?;
+        }
+        Ok(())
+    }
+
+    /// The products that an element of a contraction sums.
+    fn collect_products(
+        &mut self,
+        (value, index): (Value, Vec<usize>),
+        factor: &Option<Formula>,
+        terms: &mut Terms,
+    ) -> Result<(), TooLong> {
+        let args = self.function.args(value).to_vec();
+        let labels = ops::contract::parsed(self.attrs(value));
+        let [left, right] = [args[0], args[1]].map(|arg| self.sizes(arg));
+        let (left, right) = (left.ok_or(TooLong)?, right.ok_or(TooLong)?);
+        let known = labels
+            .left
+            .iter()
+            .zip(&left)
+            .chain(labels.right.iter().zip(&right));
+        let known: HashMap<char, usize> = known.map(|(letter, size)| (*letter, *size)).collect();
+        let summed = labels.summed();
+        let sizes: Vec<usize> = summed.iter().map(|letter| known[letter]).collect();
+        for at in 0..few(&sizes)? {
+            let inner = unflat(at, &sizes);
+            let place = |letter: &char| {
+                let outer = labels.result.iter().position(|known| known == letter);
+                let own = || summed.iter().position(|known| known == letter);
+                outer
+                    .map(|at| index[at])
+                    .or_else(|| own().map(|at| inner[at]))
+                    .unwrap_or(0)
+            };
+            let elements = [
+                (args[0], labels.left.iter().map(place).collect::<Vec<usize>>()),
+                (args[1], labels.right.iter().map(place).collect()),
+            ];
+            let [first, second] = elements;
+            let (random, data) = if self.depends(args[0]) {
+                (first, second)
+            } else {
+                (second, first)
+            };
+            let data = self.formula(data)?;
+            self.collect(random, times(factor.clone(), data), terms)?;
+        }
+        Ok(())
+    }
+
+    fn step(&mut self) -> Result<(), TooLong> {
+        self.steps += 1;
+        (self.steps <= MOST_STEPS).then_some(()).ok_or(TooLong)
+    }
+
+    /// Adds a term to those of the same coefficient.
+    fn term(
+        &mut self,
+        (sample, selected_by, index): (Value, Option<Value>, Vec<usize>),
+        factor: Option<Formula>,
+        terms: &mut Terms,
+    ) -> Result<(), TooLong> {
+        let site = ops::sample::site(self.attrs(sample)).clone();
+        if factor.is_none() {
+            self.left_out.insert(site.clone());
+        }
+        let coefficient = Coefficient {
+            site,
+            selected_by,
+            index,
+        };
+        match terms.iter_mut().find(|(known, _)| *known == coefficient) {
+            Some((_, known)) => {
+                let both = known.take().zip(factor);
+                *known = both.map(|(a, b)| Formula::Apply(Scalar::Add, vec![a, b]));
+            }
+            None => terms.push((coefficient, factor)),
+        }
+        (terms.len() <= MOST_TERMS).then_some(()).ok_or(TooLong)
+    }
+
+    /// Leaves out what has other uses, and sums that repeat others with coefficients of their own.
+    fn finish(mut self, sums: Vec<Terms>) -> Design {
+        let mut selected: HashMap<&Arc<str>, HashSet<Option<Value>>> = HashMap::new();
+        let all = sums.iter().flatten();
+        all.for_each(|(one, _)| {
+            selected.entry(&one.site).or_default().insert(one.selected_by);
+        });
+        // Elements that two columns select, or that stand by themselves too, are shared between terms in a way that rows decide.
+        let mixed = selected.into_iter().filter(|(_, by)| by.len() > 1);
+        self.left_out.extend(mixed.map(|(site, _)| site.clone()));
+        let mut uses: HashMap<Coefficient, usize> = HashMap::new();
+        let kept: Vec<Vec<(Coefficient, Formula)>> = sums
+            .into_iter()
+            .map(|terms| {
+                let kept = terms
+                    .into_iter()
+                    .filter(|(one, _)| !self.left_out.contains(&one.site));
+                kept.filter_map(|(one, formula)| Some((one, formula?))).collect()
+            })
+            .collect();
+        let all = kept.iter().flatten();
+        all.for_each(|(one, _)| *uses.entry(one.clone()).or_default() += 1);
+        let mut design = Design {
+            ports: self.ports,
+            ..Design::default()
+        };
+        let mut ids: HashMap<Coefficient, usize> = HashMap::new();
+        let mut private: Vec<Vec<Formula>> = Vec::new();
+        for terms in kept {
+            if terms.iter().all(|(one, _)| uses[one] == 1) {
+                let formulas: Vec<Formula> = terms.iter().map(|(_, formula)| formula.clone()).collect();
+                if formulas.len() < 2 || private.contains(&formulas) {
+                    continue;
+                }
+                private.push(formulas);
+            }
+            let terms = terms.into_iter().map(|(one, column)| {
+                let name = one.site.to_string();
+                let coefficient = *ids.entry(one).or_insert_with(|| {
+                    design.coefficients.push(name);
+                    design.coefficients.len() - 1
+                });
+                LinearTerm { coefficient, column }
+            });
+            let terms = terms.collect();
+            design.sums.push(LinearSum { terms });
+        }
+        design
+    }
+}
+
+/// Sums of the same elements of their operands, or of several of one.
+static SUMS: [&OpDef; 4] = [
+    &ops::add::ADD,
+    &ops::sub::SUB,
+    &ops::neg::NEG,
+    &ops::reduce_sum::REDUCE_SUM,
+];
+
+/// The views that leave elements out.
+static PARTS: [&OpDef; 1] = [&ops::slice::SLICE];
+
+fn times(factor: Option<Formula>, data: Option<Formula>) -> Option<Formula> {
+    factor.zip(data).map(|(factor, data)| factor.times(data))
+}
+
+/// The product of sizes, where it is small enough.
+fn few(sizes: &[usize]) -> Result<usize, TooLong> {
+    let count = sizes
+        .iter()
+        .try_fold(1_usize, |product, size| product.checked_mul(*size));
+    count.filter(|count| *count <= MOST_TERMS).ok_or(TooLong)
+}

@@ -1,0 +1,132 @@
+//! Elements of values that depend on data alone, and of values that hold elements of others.
+
+use super::{Linear, TooLong};
+use bnnc_abi::design::Formula;
+use bnnc_graph::function::Value;
+use bnnc_graph::op::{Lower, OpDef};
+use bnnc_graph::ops;
+use bnnc_math::scalar::Scalar;
+
+/// Elements of operands under other positions.
+pub(super) static VIEWS: [&OpDef; 5] = [
+    &ops::broadcast::BROADCAST,
+    &ops::reshape::RESHAPE,
+    &ops::transpose::TRANSPOSE,
+    &ops::slice::SLICE,
+    &ops::concat::CONCAT,
+];
+
+impl Linear<'_> {
+    /// The element of an operand that an element of a view is.
+    pub(super) fn viewed(&self, value: Value, mut index: Vec<usize>) -> Option<(Value, Vec<usize>)> {
+        let (args, attrs) = (self.function.args(value), self.attrs(value));
+        if self.is(value, &[&ops::broadcast::BROADCAST]) {
+            let axes = ops::broadcast::axes(attrs).iter();
+            return Some((args[0], axes.map(|axis| index[*axis as usize]).collect()));
+        }
+        if self.is(value, &[&ops::reshape::RESHAPE]) {
+            let at = flat(&index, &self.sizes(value)?);
+            return Some((args[0], unflat(at, &self.sizes(args[0])?)));
+        }
+        if self.is(value, &[&ops::transpose::TRANSPOSE]) {
+            let mut inner = vec![0; index.len()];
+            for (at, axis) in ops::transpose::axes(attrs).iter().enumerate() {
+                inner[*axis as usize] = index[at];
+            }
+            return Some((args[0], inner));
+        }
+        if self.is(value, &[&ops::slice::SLICE]) {
+            let starts = ops::slice::starts(attrs).iter().zip(ops::slice::strides(attrs));
+            let inner = index
+                .iter()
+                .zip(starts)
+                .map(|(at, (start, stride))| *start as usize + at * *stride as usize);
+            return Some((args[0], inner.collect()));
+        }
+        let axis = ops::concat::axis(attrs) as usize;
+        for arg in args {
+            let size = self.sizes(*arg)?[axis];
+            if index[axis] < size {
+                return Some((*arg, index));
+            }
+            index[axis] -= size;
+        }
+        None
+    }
+
+    /// The formula of an element that depends on data alone, where there is one.
+    pub(super) fn formula(
+        &mut self,
+        (value, index): (Value, Vec<usize>),
+    ) -> Result<Option<Formula>, TooLong> {
+        self.step()?;
+        if let Some(name) = self.function.param_name(value) {
+            let Some(sizes) = self.sizes(value) else {
+                return Ok(None);
+            };
+            let known = self.ports.iter().position(|port| **port == **name);
+            let port = known.unwrap_or_else(|| {
+                self.ports.push(name.to_string());
+                self.ports.len() - 1
+            });
+            let at = flat(&index, &sizes);
+            return Ok(Some(Formula::Element { port, at }));
+        }
+        if self.is(value, &[&ops::constant::CONSTANT]) {
+            return Ok(Some(Formula::Number(ops::constant::value(self.attrs(value)))));
+        }
+        if self.is(value, &[&ops::literal::LITERAL]) {
+            let at = self.sizes(value).map_or(0, |sizes| flat(&index, &sizes));
+            let number = ops::literal::values(self.attrs(value)).get(at).copied();
+            return Ok(number.map(Formula::Number));
+        }
+        if self.is(value, &[&ops::iota::IOTA]) {
+            return Ok(index.first().map(|at| Formula::Number(*at as f64)));
+        }
+        if self.is(value, &VIEWS) {
+            return match self.viewed(value, index) {
+                Some(element) => self.formula(element),
+                None => Ok(None),
+            };
+        }
+        let Some(op) = self.function.op(value) else {
+            return Ok(None);
+        };
+        let Lower::Scalar(scalar) = op.lower else {
+            return Ok(None);
+        };
+        let mut args = Vec::new();
+        for arg in self.function.args(value).to_vec() {
+            match self.formula((arg, index.clone()))? {
+                Some(formula) => args.push(formula),
+                None => return Ok(None),
+            }
+        }
+        // Reals are what elements of ports are read as.
+        let is_cast = scalar == Scalar::ToReal;
+        Ok(match (is_cast, args.pop()) {
+            (true, operand) => operand,
+            (false, last) => {
+                args.extend(last);
+                Some(Formula::Apply(scalar, args))
+            }
+        })
+    }
+}
+
+/// The position of an element among all, the last axis fastest.
+fn flat(index: &[usize], sizes: &[usize]) -> usize {
+    index
+        .iter()
+        .zip(sizes)
+        .fold(0, |flat, (at, size)| flat * size + at)
+}
+
+/// The index of an element from its position.
+pub(super) fn unflat(mut at: usize, sizes: &[usize]) -> Vec<usize> {
+    let mut index = vec![0; sizes.len()];
+    for (place, size) in index.iter_mut().zip(sizes).rev() {
+        (*place, at) = (at % size.max(&1), at / size.max(&1));
+    }
+    index
+}
