@@ -2,6 +2,7 @@
 
 mod columns;
 mod densities;
+mod elements;
 mod inference;
 mod likelihoods;
 mod priors;

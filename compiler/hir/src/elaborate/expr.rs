@@ -97,12 +97,7 @@ impl<'a> Elaborator<'a> {
                 let right = self.expr(right, frame)?;
                 self.binary(*op, left, right, span)
             }
-            ExprKind::If(condition, yes, no) => {
-                let condition = self.expr(condition, frame)?;
-                let yes = self.expr(yes, frame)?;
-                let no = self.expr(no, frame)?;
-                self.select(condition, yes, no, span)
-            }
+            ExprKind::If(condition, yes, no) => self.choice([condition, yes, no], frame, span),
         }
     }
 
@@ -309,27 +304,6 @@ impl<'a> Elaborator<'a> {
         self.apply(Operation::broadcast(value, shape, &[]), span)
     }
 
-    /// `if` over tensors: elementwise choice.
-    pub fn select(&mut self, condition: Datum, yes: Datum, no: Datum, span: Span) -> Elaborated<Datum> {
-        let condition = self.tensor(&condition, span)?;
-        let range = self.joint_range(&yes, &no, |(a, b), (c, d)| (a.min(c), b.max(d)));
-        let (a, b) = self.numbers(&yes, &no, span)?;
-        let shape = self.ty(a).shape;
-        let (condition, a, b) = if shape.rank() == 0 {
-            let target = self.ty(condition).shape;
-            (
-                condition,
-                self.stretch(a, &target, span)?,
-                self.stretch(b, &target, span)?,
-            )
-        } else {
-            (self.stretch(condition, &shape, span)?, a, b)
-        };
-        let value = self.apply(Operation::new(&ops::select::SELECT, [condition, a, b]), span)?;
-        self.ranges.extend(range.map(|range| (value, range)));
-        Ok(Datum::Tensor(value))
-    }
-
     /// Two numbers of one shape and element type: integers where both are, else reals.
     pub fn numbers(&mut self, a: &Datum, b: &Datum, span: Span) -> Elaborated<(Value, Value)> {
         let (x, y) = (self.tensor(a, span)?, self.tensor(b, span)?);
@@ -357,7 +331,7 @@ impl<'a> Elaborator<'a> {
     pub fn range_of_integer(&self, datum: &Datum) -> Option<(i64, i64)> {
         match datum {
             Datum::Static(number) => Some((*number, *number)),
-            Datum::Tensor(value) => self.ranges.get(value).copied(),
+            Datum::Tensor(value) => self.range_here(*value),
             _ => None,
         }
     }

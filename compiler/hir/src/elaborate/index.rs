@@ -100,10 +100,10 @@ impl<'a> Elaborator<'a> {
     /// A position that counts through a range must stay inside the axis for every count.
     fn check_positions(&self, value: Value, axis: usize, index: Value, span: Span) -> Elaborated<()> {
         let size = self.axis_size(value, axis);
-        match self.ranges.get(&index) {
-            Some((low, high)) if *low < 0 || *high >= size => {
-                let outside = if *low < 0 { low } else { high };
-                let text = match *low == i64::MIN || *high == i64::MAX {
+        match self.range_here(index) {
+            Some((low, high)) if low < 0 || high >= size => {
+                let outside = if low < 0 { low } else { high };
+                let text = match low == i64::MIN || high == i64::MAX {
                     true => "this position overflows, or has a divisor that can be zero".to_owned(),
                     false => format!(
                         "this position runs from {low} to {high}, and {outside} is outside an axis of size {size}"

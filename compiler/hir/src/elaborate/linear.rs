@@ -24,6 +24,8 @@ pub struct Forms {
     names: Vec<[String; 2]>,
     /// The end of the next range as it is written.
     written: Option<String>,
+    /// Forms that are not negative in the branch at hand.
+    facts: Vec<Linear>,
 }
 
 impl Linear {
@@ -47,7 +49,8 @@ impl Linear {
         Some(sum)
     }
 
-    fn times(&self, other: &Linear) -> Option<Linear> {
+    /// The product; `None` where it is not linear, or overflows.
+    pub fn times(&self, other: &Linear) -> Option<Linear> {
         match (self.factors.is_empty(), other.factors.is_empty()) {
             (_, true) => Linear::default().plus(self, other.constant),
             (true, _) => Linear::default().plus(other, self.constant),
@@ -128,9 +131,37 @@ impl Forms {
         self.values = values;
     }
 
-    /// The smallest and the largest value of a form.
+    /// Takes forms for not negative until they are forgotten.
+    pub fn assume(&mut self, facts: Vec<Linear>) {
+        self.facts.extend(facts);
+    }
+
+    /// Forgets the last of the assumptions.
+    pub fn forget(&mut self, count: usize) {
+        self.facts.truncate(self.facts.len().saturating_sub(count));
+    }
+
+    /// The smallest and the largest value of a value that is linear in counters.
+    pub fn ends_of(&self, value: Value) -> Option<(i64, i64)> {
+        self.ends(self.values.get(&value)?)
+    }
+
+    /// The smallest and the largest value of a form. With what is not negative taken from it, or added to it, it has ends that it does not pass; two
+    /// assumptions together are tried as well. `None` where no value meets the assumptions.
     pub fn ends(&self, form: &Linear) -> Option<(i64, i64)> {
-        Some((self.extreme(form, false)?, self.extreme(form, true)?))
+        let (mut low, mut high) = (self.extreme(form, false)?, self.extreme(form, true)?);
+        let singles = self.facts.iter().cloned();
+        let pairs = self.facts.iter().enumerate().flat_map(|(at, one)| {
+            let others = self.facts[..at].iter();
+            others.filter_map(|other| one.plus(other, 1))
+        });
+        for fact in singles.chain(pairs) {
+            let below = form.plus(&fact, -1).and_then(|rest| self.extreme(&rest, false));
+            let above = form.plus(&fact, 1).and_then(|rest| self.extreme(&rest, true));
+            low = below.map_or(low, |below| low.max(below));
+            high = above.map_or(high, |above| high.min(above));
+        }
+        (low <= high).then_some((low, high))
     }
 
     /// The smallest or the largest value: a form is so at an end of its innermost counter, and then at ends of the counters around it.

@@ -2,6 +2,7 @@
 
 pub mod bind;
 pub mod call;
+mod choice;
 pub mod datum;
 pub mod dist;
 pub mod expr;

@@ -1,0 +1,165 @@
+//! `if`, whose branches know that the condition holds, or that it does not.
+
+use super::datum::Datum;
+use super::frame::{Elaborated, Elaborator, Frame};
+use super::linear::Linear;
+use crate::tree::{Expr, ExprKind, Number};
+use bnnc_base::source::Span;
+use bnnc_grammar::ast::{BinaryOp, UnaryOp};
+use bnnc_graph::builder::Operation;
+use bnnc_graph::function::Value;
+use bnnc_graph::ops;
+
+impl<'a> Elaborator<'a> {
+    /// `if condition { yes } else { no }`.
+    pub fn choice(
+        &mut self,
+        [condition, yes, no]: [&Expr; 3],
+        frame: &mut Frame<'a>,
+        span: Span,
+    ) -> Elaborated<Datum> {
+        let chosen = self.expr(condition, frame)?;
+        let (yes, of_yes) = self.branch(yes, (condition, true), frame)?;
+        let (no, of_no) = self.branch(no, (condition, false), frame)?;
+        let range = of_yes.zip(of_no);
+        let range = range.map(|((a, b), (c, d))| (a.min(c), b.max(d)));
+        self.select_in(chosen, [yes, no], range, span)
+    }
+
+    /// A branch, with the range of its value where that is an integer.
+    fn branch(
+        &mut self,
+        branch: &Expr,
+        (condition, holds): (&Expr, bool),
+        frame: &mut Frame<'a>,
+    ) -> Elaborated<(Datum, Option<(i64, i64)>)> {
+        let facts = self.facts(condition, holds, frame);
+        if facts.is_empty() {
+            let datum = self.expr(branch, frame)?;
+            let range = self.range_of_integer(&datum);
+            return Ok((datum, range));
+        }
+        // Equal operations are one value, inside of the branch and outside: what is known of it here does not hold there.
+        let outside = self.ranges.clone();
+        let count = facts.len();
+        self.forms.assume(facts);
+        let datum = self.expr(branch, frame);
+        let range = datum.as_ref().ok().and_then(|datum| self.range_of_integer(datum));
+        self.forms.forget(count);
+        self.ranges = outside;
+        Ok((datum?, range))
+    }
+
+    /// The linear forms that are not negative where a condition holds, or where it does not.
+    fn facts(&self, condition: &Expr, holds: bool, frame: &Frame<'a>) -> Vec<Linear> {
+        let (op, left, right) = match &condition.kind {
+            ExprKind::Unary(UnaryOp::Not, operand) => return self.facts(operand, !holds, frame),
+            ExprKind::Binary(op, left, right) => (*op, left, right),
+            _ => return Vec::new(),
+        };
+        if let BinaryOp::And | BinaryOp::Or = op {
+            // Of `a && b` both hold, of `!(a || b)` neither does; otherwise it is not known which.
+            let both = || {
+                [left, right]
+                    .into_iter()
+                    .flat_map(|part| self.facts(part, holds, frame))
+            };
+            return match holds == (op == BinaryOp::And) {
+                true => both().collect(),
+                false => Vec::new(),
+            };
+        }
+        let forms = self.form(left, frame).zip(self.form(right, frame));
+        let Some((left, right)) = forms else {
+            return Vec::new();
+        };
+        let at_least = |a: &Linear, b: &Linear, more: i64| a.plus(b, -1)?.plus(&Linear::number(more), -1);
+        let above = |more| at_least(&left, &right, more).into_iter().collect();
+        let below = |more| at_least(&right, &left, more).into_iter().collect();
+        match (op, holds) {
+            (BinaryOp::Gt, true) | (BinaryOp::Le, false) => above(1),
+            (BinaryOp::Ge, true) | (BinaryOp::Lt, false) => above(0),
+            (BinaryOp::Lt, true) | (BinaryOp::Ge, false) => below(1),
+            (BinaryOp::Le, true) | (BinaryOp::Gt, false) => below(0),
+            (BinaryOp::Eq, true) | (BinaryOp::Ne, false) => {
+                let both = [at_least(&left, &right, 0), at_least(&right, &left, 0)];
+                both.into_iter().flatten().collect()
+            }
+            (BinaryOp::Ne, true) | (BinaryOp::Eq, false) => {
+                // Numbers that differ, of which one is never the smaller one, are in that order.
+                let ends = left.plus(&right, -1).and_then(|form| self.forms.ends(&form));
+                match ends {
+                    Some((0, _)) => above(1),
+                    Some((_, 0)) => below(1),
+                    _ => Vec::new(),
+                }
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// The linear form of an integer expression, without an operation for it.
+    fn form(&self, expr: &Expr, frame: &Frame<'a>) -> Option<Linear> {
+        match &expr.kind {
+            ExprKind::Int(number) => Some(Linear::number(*number)),
+            ExprKind::Const(id) => match self.module.consts[*id].number? {
+                Number::Integer(number) => Some(Linear::number(number)),
+                Number::Real(_) => None,
+            },
+            ExprKind::Local(local) => self.linear(frame.values.get(local)?),
+            ExprKind::Unary(UnaryOp::Neg, operand) => Linear::number(0).plus(&self.form(operand, frame)?, -1),
+            ExprKind::Binary(op, left, right) => {
+                let (left, right) = (self.form(left, frame)?, self.form(right, frame)?);
+                match op {
+                    BinaryOp::Add => left.plus(&right, 1),
+                    BinaryOp::Sub => left.plus(&right, -1),
+                    BinaryOp::Mul => left.times(&right),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+
+    /// `if` over tensors: elementwise choice.
+    pub fn select(&mut self, condition: Datum, yes: Datum, no: Datum, span: Span) -> Elaborated<Datum> {
+        let range = self.joint_range(&yes, &no, |(a, b), (c, d)| (a.min(c), b.max(d)));
+        self.select_in(condition, [yes, no], range, span)
+    }
+
+    /// A choice, whose value is an integer in a range if there is one.
+    fn select_in(
+        &mut self,
+        condition: Datum,
+        [yes, no]: [Datum; 2],
+        range: Option<(i64, i64)>,
+        span: Span,
+    ) -> Elaborated<Datum> {
+        let condition = self.tensor(&condition, span)?;
+        let (a, b) = self.numbers(&yes, &no, span)?;
+        let shape = self.ty(a).shape;
+        let (condition, a, b) = if shape.rank() == 0 {
+            let target = self.ty(condition).shape;
+            (
+                condition,
+                self.stretch(a, &target, span)?,
+                self.stretch(b, &target, span)?,
+            )
+        } else {
+            (self.stretch(condition, &shape, span)?, a, b)
+        };
+        let value = self.apply(Operation::new(&ops::select::SELECT, [condition, a, b]), span)?;
+        self.ranges.extend(range.map(|range| (value, range)));
+        Ok(Datum::Tensor(value))
+    }
+
+    /// The smallest and the largest value of an integer, by its range and by the conditions that hold here.
+    pub fn range_here(&self, value: Value) -> Option<(i64, i64)> {
+        let known = self.ranges.get(&value).copied();
+        let by_form = self.forms.ends_of(value);
+        match (known, by_form) {
+            (Some((a, b)), Some((c, d))) => Some((a.max(c), b.min(d))),
+            (known, by_form) => known.or(by_form),
+        }
+    }
+}
