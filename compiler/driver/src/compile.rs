@@ -147,7 +147,12 @@ pub fn compile(
             Err(Failure::Program(found)) => diagnostics.extend(found),
             Err(failure) => return Err(failure),
         }
-        compiled.warnings.extend(compilation.warnings());
+        // Inferences of one model and one data item find the same in both.
+        for warning in compilation.warnings() {
+            if warning.at == Place::Nowhere || !compiled.warnings.contains(&warning) {
+                compiled.warnings.push(warning);
+            }
+        }
         compiled.timings.push((name.clone(), compilation.timings));
         compiled
             .firings

@@ -4,8 +4,9 @@ use crate::infer::{Compilation, Failure};
 use crate::program::Program;
 use bnnc_abi::data::{DataSpec, InputEntry, Schema};
 use bnnc_abi::manifest::{DataSource, Output, OutputKind};
-use bnnc_base::diagnostic::{Code, Diagnostic};
+use bnnc_base::diagnostic::{Code, Diagnostic, Severity};
 use bnnc_hir::elaborate::bind::{Bound, WRONG_COLUMN, bind};
+use bnnc_hir::elaborate::joint_density;
 use bnnc_hir::tree::{ModelItem, Target};
 use std::collections::{HashMap, HashSet};
 
@@ -84,8 +85,16 @@ impl Compilation<'_> {
     /// Sees that the outputs of the model are what its data take for targets.
     ///
     /// # Errors
-    /// A standardised target that is not real, an output among the inputs.
-    pub(crate) fn observes(&self, bound: &Bound, schema: &Schema) -> Result<(), Failure> {
+    /// A standardised target that is not real, an output among the inputs, an output that depends on itself.
+    pub(crate) fn observes(&mut self, bound: &Bound, schema: &Schema) -> Result<(), Failure> {
+        let module = &self.program.module;
+        let found = joint_density::dependences(module, self.model_id(), &bound.dims);
+        let (errors, warnings): (Vec<Diagnostic>, Vec<Diagnostic>) =
+            found.into_iter().partition(|one| one.severity == Severity::Error);
+        self.context.warnings.extend(warnings);
+        if !errors.is_empty() {
+            return Err(Failure::Program(errors));
+        }
         let spec = &self.program.module.datas[self.item.data].spec;
         let found = self.standardised(bound, (spec, schema));
         match found.or_else(|| self.observed_input(bound, (spec, schema))) {

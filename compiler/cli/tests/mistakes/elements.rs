@@ -1,4 +1,4 @@
-//! Positions that conditions bound.
+//! Elements of outputs that depend on each other, and positions that conditions bound.
 
 use crate::tables::{csv, each, normal};
 use crate::{Folder, mistakes};
@@ -14,15 +14,34 @@ fn values() -> Vec<f64> {
     y
 }
 
-/// Forty elements of a series.
-fn files() -> [(&'static str, String); 1] {
-    [("even.csv", csv(&[("y", values()[..40].to_vec())]))]
+/// A series of an odd length, its first 40 elements, and two series with positions.
+fn files() -> [(&'static str, String); 3] {
+    let y = values();
+    let numbers = |values: &[f64]| format!("{values:?}");
+    let parents = |of: &dyn Fn(usize) -> usize| format!("{:?}", (0..40).map(of).collect::<Vec<usize>>());
+    let json = format!(
+        "{{\"x\": {}, \"y\": {}, \"parent\": {}}}",
+        numbers(&normal(4, 40)),
+        numbers(&y[..40]),
+        parents(&|t| t.saturating_sub(1) / 2)
+    );
+    [
+        ("odd.csv", csv(&[("y", y.clone())])),
+        ("even.csv", csv(&[("y", y[..40].to_vec())])),
+        ("two.json", json),
+    ]
 }
 
 /// A model of one series.
 fn series(file: &str, body: &str) -> String {
     format!(
-        "data d = csv(\"{file}.csv\") {{ target = y }}
+        "fn around(s: real[n], t: int) -> real {{
+          return s[t - 1] + s[t + 1]
+        }}
+        fn before(s: real[n], t: int) -> real {{
+          return s[t - 1] - s[t - 2]
+        }}
+        data d = csv(\"{file}.csv\") {{ target = y }}
         model M() -> y: real[T] {{
           a ~ Normal(0, 1)
           {body}
@@ -31,7 +50,65 @@ fn series(file: &str, body: &str) -> String {
     )
 }
 
+/// A model of two series.
+fn two(body: &str) -> String {
+    let parents = if body.contains("parent") {
+        "parent: index(T)[T])("
+    } else {
+        ""
+    };
+    format!(
+        "data d = json(\"two.json\")
+        model M({parents}) -> x: real[T], y: real[T] {{
+          a ~ Normal(0, 1)
+          {body}
+        }}
+        infer fit = map(M, d) {{ steps = 300, optimiser = Adam(0.05) }}"
+    )
+}
+
 mistakes! {
+    a_series_given_by_its_mirror_image: ["E0276"], files(),
+        &series("even", "for t in 0..T { y[t] ~ Normal(a * y[T - 1 - t], 1) }");
+
+    a_mirror_image_with_a_middle: ["E0273"], files(),
+        &series("odd", "for t in 0..T { y[t] ~ Normal(a * y[T - 1 - t], 1) }");
+
+    elements_in_a_circle: ["E0276"], files(),
+        &series("even", "for t in 0..T { y[t] ~ Normal(a * y[if t > 0 { t - 1 } else { T - 1 }], 1) }");
+
+    neighbours_through_a_function: ["E0276"], files(),
+        &series("even", "for t in 1..T - 1 { y[t] ~ Normal(a * around(y, t), 1) }");
+
+    neighbours_through_a_list: ["E0276"], files(), &series("even", "
+          z = [0.5 * (y[t] + y[t + 2]) for t in 0..T - 2]
+          for t in 1..T - 1 { y[t] ~ Normal(a * z[t - 1], 1) }");
+
+    even_elements_and_odd_ones_given_by_each_other: ["E0276"], files(), &series("even", "
+          for t in 0..20 { y[2 * t] ~ Normal(a * y[2 * t + 1], 1) }
+          for t in 0..19 { y[2 * t + 1] ~ Normal(a * y[2 * t], 1) }");
+
+    a_whole_series_given_by_itself: ["E0273"], files(), &series("even", "y ~ Normal(a * y, 1)");
+
+    two_series_given_by_each_other: ["E0273"], files(), &two("
+          for t in 0..T { x[t] ~ Normal(a * y[t], 1) }
+          for t in 0..T { y[t] ~ Normal(a * x[t], 1) }");
+
+    two_series_through_later_elements: ["E0273"], files(), &two("
+          for t in 0..T - 1 { x[t] ~ Normal(a * y[t + 1], 1) }
+          for t in 1..T { y[t] ~ Normal(a * x[t - 1], 1) }");
+
+    elements_that_data_select: ["E0276"], files(), &two("
+          for t in 0..T { x[t] ~ Normal(0, 1) }
+          for t in 1..T { y[t] ~ Normal(a * y[parent[t]], 1) }");
+
+    a_position_that_is_not_linear: ["E0290"], files(),
+        &series("even", "for t in 0..5 { y[t * t] ~ Normal(a, 1) }");
+
+    elements_that_steps_meet: ["E0244"], files(), &series("even", "
+          for t in 0..10 { y[2 * t] ~ Normal(a, 1) }
+          for t in 0..10 { y[3 * t] ~ Normal(a, 1) }");
+
     a_condition_that_leaves_the_axis: ["E0290"], files(), &series("even", "
           b: real[40] ~ Normal(0, 1)
           for t in 0..T { y[t] ~ Normal(a * b[if t >= 0 { t - 1 } else { 0 }], 1) }");
@@ -58,6 +135,63 @@ fn finds(program: &str, expected: f64) {
         (value - expected).abs() < 2e-3,
         "{value} where {expected} is right: {text}"
     );
+}
+
+#[test]
+fn elements_in_any_order_have_a_joint_density() {
+    let y = values();
+    let odd = (0..19).map(|t| (y[2 * t + 1], y[2 * t] + y[2 * t + 2]));
+    let given = "
+          for t in 0..20 { y[2 * t] ~ Normal(0, 1) }
+          for t in 0..19 { y[2 * t + 1] ~ Normal(a * (y[2 * t] + y[2 * t + 2]), 1) }";
+    finds(&series("even", given), mode(odd));
+    let lag = mode((1..40).map(|t| (y[t], y[t - 1])));
+    let backwards = "for t in 0..T - 1 { y[T - 1 - t] ~ Normal(a * y[T - 2 - t], 1) }";
+    finds(&series("even", backwards), lag);
+    let choice = "for t in 0..T { y[t] ~ Normal(if t > 0 { a * y[t - 1] } else { 0 }, 1) }";
+    finds(&series("even", choice), lag);
+    let inside = "for t in 0..T { y[t] ~ Normal(if t == 0 { 0 } else { a * y[t - 1] }, 1) }";
+    finds(&series("even", inside), lag);
+    let whole = "y ~ Normal(a * concat([0.0], y[0..T - 1]), 1)";
+    finds(&series("even", whole), lag);
+    let later = mode((0..39).map(|t| (y[t], y[t + 1])));
+    finds(
+        &series("even", "for t in 0..T - 1 { y[t] ~ Normal(a * y[t + 1], 1) }"),
+        later,
+    );
+    let change = mode((2..40).map(|t| (y[t], y[t - 1] - y[t - 2])));
+    finds(
+        &series("even", "for t in 2..T { y[t] ~ Normal(a * before(y, t), 1) }"),
+        change,
+    );
+}
+
+#[test]
+fn inferences_of_one_model_warn_once() {
+    let program = series("even", "for t in 0..T { y[t] ~ Normal(a * y[T - 1 - t], 1) }");
+    let program = format!("{program}\ninfer again = map(M, d) {{ steps = 50 }}");
+    let (_, text) = Folder::of(&files(), &program).bnnc(&["run", "program.bnn"]);
+    assert_eq!(text.matches("warning[E0276]").count(), 1, "{text}");
+}
+
+#[test]
+fn two_series_in_an_order_have_a_joint_density() {
+    let (x, y) = (normal(4, 40), values());
+    let of_x = (1..40).map(|t| (x[t], y[t - 1]));
+    let of_y = (1..40).map(|t| (y[t], x[t] + x[t - 1]));
+    let expected = mode(of_x.chain(of_y));
+    let body = "
+          for t in 1..T { x[t] ~ Normal(a * y[t - 1], 1) }
+          for t in 1..T { y[t] ~ Normal(a * (x[t] + x[t - 1]), 1) }";
+    finds(&two(body), expected);
+    // The first half of one series is given by the other, whose second half is given by it.
+    let of_x = (0..20).map(|t| (x[t], y[t]));
+    let of_y = (20..40).map(|t| (y[t], x[t]));
+    let expected = mode(of_x.chain(of_y));
+    let body = "
+          for t in 0..20 { x[t] ~ Normal(a * y[t], 1) }
+          for t in 20..T { y[t] ~ Normal(a * x[t], 1) }";
+    finds(&two(body), expected);
 }
 
 #[test]

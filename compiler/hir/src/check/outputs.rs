@@ -1,4 +1,5 @@
-//! That the distributions of a model's outputs multiply to a joint density: no output depends on itself, directly or through others.
+//! That the distributions of a model's outputs multiply to a joint density: no output depends on itself, directly or through others. What depends on sizes is
+//! decided when these are known, in `elaborate::joint_density`.
 
 use super::body::Body;
 use crate::dims::{Atom, Dim};
@@ -164,40 +165,17 @@ impl Body<'_> {
         matches!(&self.locals[local].ty, Ty::Tensor(_, dims) if dims.is_empty())
     }
 
-    /// Warns of an element whose distribution takes elements of the same output before and after it.
-    fn both_neighbours(&mut self, given: Given<'_>) {
-        let Some(counter) = given.counter else { return };
-        let (mut earlier, mut later) = (None, None);
-        for found in self.uses(given.dist) {
-            let Some([from, to]) = found.elements.filter(|_| found.output == given.output) else {
-                continue;
-            };
-            let distance = |end: &Dim| end.plus(counter, -1).as_number();
-            if distance(&to).is_some_and(|distance| distance <= 0) {
-                earlier = Some(found.span);
-            }
-            if distance(&from).is_some_and(|distance| distance > 0) {
-                later = Some(found.span);
-            }
-        }
-        if let (Some(earlier), Some(later)) = (earlier, later) {
-            let name = self.locals[given.output].name.clone();
-            let element = counter.show(&|local| self.locals[local].name.to_string());
-            self.report(report::both_neighbours(later, earlier, &name, &element));
-        }
-    }
-
     /// Notes which outputs the distribution of an output takes, and rejects one that takes its own value.
     pub fn needs(&mut self, given: Given<'_>) {
-        self.both_neighbours(given);
         for found in self.uses(given.dist) {
             let is_scalar = self.is_scalar(found.output);
             let reads = match (given.counter, &found.elements) {
                 // An array may be given by parts of itself, as a series is by a shifted copy.
                 (None, _) => self.is_scalar(given.output) && is_scalar,
                 (Some(_), _) if is_scalar => true,
-                (Some(counter), Some(elements)) => holds(elements, counter),
-                (Some(_), None) => false,
+                // Elements of other outputs are followed when sizes are known.
+                (Some(counter), Some(elements)) if found.output == given.output => holds(elements, counter),
+                (Some(_), _) => false,
             };
             if !reads {
                 continue;

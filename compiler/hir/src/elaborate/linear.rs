@@ -49,6 +49,19 @@ impl Linear {
         Some(sum)
     }
 
+    /// The number that it is, where it has no counters.
+    pub fn as_number(&self) -> Option<i64> {
+        self.factors.is_empty().then_some(self.constant)
+    }
+
+    /// Its value at zero and its factor, where it depends on this counter alone.
+    pub fn in_counter(&self, counter: &Linear) -> Option<(i64, i64)> {
+        let own = counter.factors.keys().next();
+        let factor = own.and_then(|own| self.factors.get(own)).copied();
+        let others = self.factors.len() - usize::from(factor.is_some());
+        (others == 0).then_some((self.constant, factor.unwrap_or(0)))
+    }
+
     /// The product; `None` where it is not linear, or overflows.
     pub fn times(&self, other: &Linear) -> Option<Linear> {
         match (self.factors.is_empty(), other.factors.is_empty()) {
@@ -71,6 +84,17 @@ impl Forms {
         };
         self.counters.push(ends);
         self.values.insert(counter, form);
+    }
+
+    /// A new counter from the first to the last of its values, which is no value of a graph.
+    pub fn counter(&mut self, ends: [Linear; 2]) -> Linear {
+        let form = Linear {
+            constant: 0,
+            factors: BTreeMap::from([(self.counters.len(), 1)]),
+        };
+        self.counters.push(ends);
+        self.names.push([String::new(), String::new()]);
+        form
     }
 
     /// Notes the end of the range of the next counter as it is written.

@@ -10,6 +10,7 @@ pub mod frame;
 mod images;
 pub mod index;
 mod joint;
+pub mod joint_density;
 mod linear;
 pub mod model;
 pub mod open;

@@ -211,16 +211,13 @@ impl<'a> Elaborator<'a> {
         let lets: Vec<&Stmt> = body.iter().filter(|stmt| matches!(stmt, Stmt::Let(..))).collect();
         for stmt in body {
             let Stmt::Sample(sample) = stmt else { continue };
-            let at_counter =
-                matches!(&sample.index, Some(Expr { kind: ExprKind::Local(local), .. }) if *local == counter);
-            if !sample.observed || !at_counter {
-                let text =
-                    "inside `for`, only elements of an output at the counter can be observed".to_owned();
+            let Some(index) = sample.index.as_ref().filter(|_| sample.observed) else {
+                let text = "inside `for`, only elements of an output can be observed".to_owned();
                 return Err(limit(sample.span, text));
-            }
+            };
             self.forms.write_end(written(range[1], frame));
             let elements = Elements {
-                counter: Some(counter),
+                counter: Some((counter, index)),
                 from,
                 to,
                 lets: &lets,
@@ -253,60 +250,123 @@ impl<'a> Elaborator<'a> {
             lets,
             span,
         } = elements;
-        let mut found = None;
-        let parameters = self.map(counter, [from, to], frame, span, |this, inner| {
-            for stmt in lets {
-                if let Stmt::Let(local, value) = stmt {
-                    let datum = this.expr(value, inner)?;
-                    inner.values.insert(*local, datum);
+        let (mut found, mut place) = (None, (0, 1));
+        let parameters = self.map(
+            counter.map(|(at, _)| at),
+            [from, to],
+            frame,
+            span,
+            |this, inner| {
+                for stmt in lets {
+                    if let Stmt::Let(local, value) = stmt {
+                        let datum = this.expr(value, inner)?;
+                        inner.values.insert(*local, datum);
+                    }
                 }
-            }
-            let Datum::Dist(dist) = this.expr(&sample.dist, inner)? else {
-                return Err(limit(sample.span, "a distribution is needed here".to_owned()));
-            };
-            let arguments = this.arguments(&dist, sample.span)?;
-            let values = arguments.values.iter().map(|(_, value)| *value).collect();
-            let types = arguments.values.iter();
-            let types = types
-                .map(|(name, value)| (name.clone(), this.ty(*value)))
-                .collect();
-            found = Some((arguments.dist, types));
-            Ok(values)
-        })?;
+                if let Some((counter, index)) = counter {
+                    place = this.place(counter, index, inner)?;
+                }
+                let Datum::Dist(dist) = this.expr(&sample.dist, inner)? else {
+                    return Err(limit(sample.span, "a distribution is needed here".to_owned()));
+                };
+                let arguments = this.arguments(&dist, sample.span)?;
+                let values = arguments.values.iter().map(|(_, value)| *value).collect();
+                let types = arguments.values.iter();
+                let types = types
+                    .map(|(name, value)| (name.clone(), this.ty(*value)))
+                    .collect();
+                found = Some((arguments.dist, types));
+                Ok(values)
+            },
+        )?;
         let Some((dist, params)) = found else {
             return Ok(());
         };
         let output = self.expr(&local_expr(sample), frame)?;
         let output = self.tensor(&output, sample.span)?;
-        let observed = self.slice(output, 0, from, to, sample.span)?;
+        let count = to - from;
+        let range = ObservedRange {
+            output,
+            first: place.0.saturating_add(place.1.saturating_mul(from)),
+            step: place.1,
+            count,
+            span: sample.span,
+        };
         let name = frame.locals[sample.local].name.to_string();
-        let overlaps = |other: &&ObservedRange| other.output == output && other.from < to && from < other.to;
-        if let Some(first) = self.observed_ranges.iter().find(overlaps) {
+        if range.step == 0 && count > 1 {
+            return Err(report::observed_twice(&name, sample.span, sample.span).into());
+        }
+        let observed = self.observed_elements(&range)?;
+        if let Some(first) = self.observed_ranges.iter().find(|other| other.overlaps(&range)) {
             return Err(report::observed_twice(&name, first.span, sample.span).into());
         }
-        self.observed_ranges.push(ObservedRange {
-            output,
-            from,
-            to,
-            span: sample.span,
-        });
+        self.observed_ranges.push(range);
         let whole = self.ty(observed);
         let each = Each {
             dist,
             params,
             value: Type::new(whole.dtype, Shape(whole.dims()[1..].to_vec())),
-            count: usize::try_from(to.saturating_sub(from)).unwrap_or(0),
+            count: usize::try_from(count).unwrap_or(0),
         };
         let instance = self.instance_of_each(each, declared(&sample.ty), sample.span)?;
         let args = parameters.into_iter().chain([observed]).collect();
         self.observed_by(instance, args, &name, sample.span)
+    }
+
+    /// The position of the observed element at a counter of zero, and how far it moves with the counter.
+    fn place(&mut self, counter: LocalId, index: &Expr, inner: &mut Frame<'a>) -> Elaborated<(i64, i64)> {
+        let datum = self.expr(index, inner)?;
+        let form = self.linear(&datum);
+        let own = inner
+            .values
+            .get(&counter)
+            .and_then(|counter| self.linear(counter));
+        let place = form.zip(own).and_then(|(form, own)| form.in_counter(&own));
+        place.ok_or_else(|| {
+            let text =
+                "the position of an observed element is not the counter, or a multiple of it plus a number";
+            Box::new(
+                limit(index.span, text.to_owned())
+                    .help("write it so, as in `y[t]`, `y[2 * t + 1]` or `y[n - 1 - t]`"),
+            )
+        })
+    }
+
+    /// The elements of an output that a range observes, in the order of the counter.
+    fn observed_elements(&mut self, range: &ObservedRange) -> Elaborated<Value> {
+        let ObservedRange {
+            output,
+            first,
+            step,
+            count,
+            span,
+        } = *range;
+        let last = first.saturating_add(step.saturating_mul(count - 1));
+        let (low, high) = (first.min(last), first.max(last));
+        if step == 1 || count == 1 {
+            return self.slice(output, 0, low, high.saturating_add(1), span);
+        }
+        // Outside of the axis this is an error, with the range as it stands.
+        self.slice(output, 0, low, high.saturating_add(1), span)?;
+        let size = usize::try_from(count).unwrap_or(0);
+        let steps = self.apply(Operation::iota(Dim::Fixed(size)), span)?;
+        let shape = Shape::fixed(&[size]);
+        let [first, step] = [first, step].map(|number| self.constant(number as f64, DType::Int));
+        let (first, step) = (
+            self.stretch(first, &shape, span)?,
+            self.stretch(step, &shape, span)?,
+        );
+        let steps = self.apply(Operation::new(&ops::mul::MUL, [steps, step]), span)?;
+        let index = self.apply(Operation::new(&ops::add::ADD, [first, steps]), span)?;
+        self.apply(Operation::gather(output, index, 0), span)
     }
 }
 
 /// The elements of an output that a statement observes: those of a range, whose counter the definitions before it may use.
 #[derive(Clone, Copy)]
 struct Elements<'s> {
-    counter: Option<LocalId>,
+    /// The counter, with the position of the element that is observed at it.
+    counter: Option<(LocalId, &'s Expr)>,
     from: i64,
     to: i64,
     lets: &'s [&'s Stmt],
@@ -318,10 +378,29 @@ struct Elements<'s> {
 #[derive(Clone, Copy, Debug)]
 pub struct ObservedRange {
     output: Value,
-    from: i64,
-    to: i64,
+    /// The first of them, the distance from each to the next, and their number.
+    first: i64,
+    step: i64,
+    count: i64,
     /// The statement that gives it to them.
     span: Span,
+}
+
+impl ObservedRange {
+    /// Returns whether an element is in both.
+    fn overlaps(&self, other: &ObservedRange) -> bool {
+        let [short, long] = if self.count < other.count {
+            [self, other]
+        } else {
+            [other, self]
+        };
+        let holds = |position: i64| match position.saturating_sub(long.first) {
+            distance if long.step == 0 => distance == 0,
+            distance => distance % long.step == 0 && (0..long.count).contains(&(distance / long.step)),
+        };
+        self.output == other.output
+            && (0..short.count).any(|at| holds(short.first.saturating_add(short.step.saturating_mul(at))))
+    }
 }
 
 /// The number of positions of a range.

@@ -94,8 +94,8 @@ code!(
 code!(
     BOTH_NEIGHBOURS,
     "E0276",
-    "an element that depends on both of its neighbours",
-    "A warning: conditional distributions multiply to a joint density if each element depends on earlier elements alone, or on later ones alone. With both, their product is not a density of the data, but a pseudo-likelihood: it uses each element several times, and its posterior is too narrow.",
+    "elements that depend on each other",
+    "A warning: conditional distributions multiply to a joint density if no element depends on itself through others: if each depends on earlier elements alone, for instance, or each odd one on the even ones beside it. Where elements depend on each other, as neighbours do that take each other, the product is not a density of the data, but a pseudo-likelihood: it uses each element several times, and its posterior is too narrow. The dependences are followed element by element. Where data select the elements, as in `y[parent[t]]`, they are not known: only a parent that comes earlier gives a density.",
     "model M() -> y: real[n] {\n  b ~ Normal(0, 1)\n  for t in 1..n - 1 {\n    y[t] ~ Normal(b * (y[t - 1] + y[t + 1]), 1)\n  }\n}",
     "model M() -> y: real[n] {\n  b ~ Normal(0, 1)\n  for t in 1..n {\n    y[t] ~ Normal(b * y[t - 1], 1)\n  }\n}"
 );
@@ -110,17 +110,72 @@ pub fn no_activation(second: Span, first: Span) -> Diagnostic {
         .help("or remove one of them: the data determine only the product of their weights")
 }
 
-/// An element whose distribution takes elements before and after it (a warning).
-pub fn both_neighbours(later: Span, earlier: Span, name: &str, element: &str) -> Diagnostic {
-    let text = format!("the distribution of `{name}[{element}]` depends on elements before and after it");
-    Diagnostic::warning(&BOTH_NEIGHBOURS, later, text)
-        .label("a later element")
-        .also(earlier, "an earlier element")
+/// Elements of an output of which each depends on the next, and the last on the first (a warning).
+pub fn elements_on_each_other(output: &str, circle: &[(String, Span)]) -> Diagnostic {
+    let text = on_each_other("distributions", circle);
+    along(Diagnostic::warning(&BOTH_NEIGHBOURS, circle[0].1, text), circle)
         .note("the product of these conditional distributions is not a joint density")
-        .help(format!("use earlier elements alone: `{name}[{element} - 1]`"))
+        .help("let each element depend on earlier elements alone, as on `[t - 1]` at `[t]`")
         .help(format!(
-            "or observe all elements at once: `{name} ~ MultivariateNormal(..)`"
+            "or observe all elements at once: `{output} ~ MultivariateNormal(..)`"
         ))
+}
+
+/// An element whose distribution depends on elements that are not known (a warning).
+pub fn unknown_elements(span: Span, name: &str) -> Diagnostic {
+    let text = format!("the distribution of `{name}` depends on elements that are not known before the run");
+    Diagnostic::warning(&BOTH_NEIGHBOURS, span, text)
+        .label("these elements")
+        .note("the distributions multiply to a joint density only if no element depends on itself, directly or through others")
+        .help("make positions of counters, sizes and numbers, as in `[t - 1]`")
+        .help("or see to it that the data select earlier elements alone")
+}
+
+/// Elements of several outputs of which each depends on the next, and the last on the first.
+pub fn outputs_on_each_other(circle: &[(String, Span)]) -> Diagnostic {
+    let text = on_each_other("distributions", circle);
+    along(Diagnostic::error(&DEPENDS_ON_ITSELF, circle[0].1, text), circle)
+        .help("let one of the outputs depend on inputs, parameters and earlier elements alone")
+}
+
+/// An element of an output whose distribution takes its own value.
+pub fn depends_on_itself_at(span: Span, element: &str) -> Diagnostic {
+    let text = format!("the distribution of `{element}` depends on `{element}` itself");
+    Diagnostic::error(&DEPENDS_ON_ITSELF, span, text)
+        .label(format!(
+            "the value of `{element}` is among those that are used here"
+        ))
+        .help("use earlier elements, as `[t - 1]` or `[0..t]` at `[t]`, or leave this one out of the range")
+}
+
+fn on_each_other(things: &str, circle: &[(String, Span)]) -> String {
+    match circle {
+        [(first, _), (second, _)] => {
+            format!("the {things} of `{first}` and `{second}` depend on each other")
+        }
+        [(first, _), (second, _), .., (last, _)] => format!(
+            "the {things} of {} elements depend on each other, from `{first}` and `{second}` to `{last}`",
+            circle.len()
+        ),
+        _ => format!("the {things} depend on each other"),
+    }
+}
+
+/// Shows the first read and the last one of a circle.
+fn along(diagnostic: Diagnostic, circle: &[(String, Span)]) -> Diagnostic {
+    let (first, last) = (&circle[0], &circle[circle.len() - 1]);
+    let second = &circle[1 % circle.len()];
+    let takes = |one: &str, other: &str| format!("`{one}` takes `{other}`");
+    match first.1 == last.1 {
+        true => diagnostic.label(format!(
+            "{}, and {}",
+            takes(&first.0, &second.0),
+            takes(&last.0, &first.0)
+        )),
+        false => diagnostic
+            .label(takes(&first.0, &second.0))
+            .also(last.1, takes(&last.0, &first.0)),
+    }
 }
 
 /// A global site whose distribution depends on an example.

@@ -1,0 +1,249 @@
+//! That the distributions of the elements of outputs multiply to a joint density: no element depends on itself, directly or through others.
+//!
+//! Sizes are known when a model is elaborated, so that the question is decided exactly. First, reads are followed with counters as symbols: where all
+//! go to earlier elements, or all to later ones, nothing can return. Otherwise the elements are visited one by one.
+
+mod reads;
+mod scope;
+mod visit;
+
+use super::linear::Linear;
+use crate::report::model as report;
+use crate::tree::{Expr, ExprKind, LocalId, LocalKind, ModelId, ModelItem, Module, Sample, Stmt};
+use crate::types::Ty;
+use bnnc_base::diagnostic::Diagnostic;
+use petgraph::graph::{DiGraph, NodeIndex};
+use reads::{Read, Reader, rank};
+use scope::Scope;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+/// Expressions that are visited with counters as symbols.
+const MOST_SYMBOLIC: usize = 1_000_000;
+
+/// Expressions that are visited element by element: about a second.
+const MOST_STEPS: usize = 5_000_000;
+
+/// Elements of outputs that are visited one by one.
+const MOST_ELEMENTS: i64 = 1_000_000;
+
+/// A statement that gives elements of an output their distribution.
+struct Given<'m> {
+    sample: &'m Sample,
+    /// The counter with its first and its last value, and the statements beside this one.
+    repeated: Option<(LocalId, [i64; 2], &'m [Stmt])>,
+}
+
+/// Returns an error where an element of an output, or an output, depends on itself, and warnings where elements of one output depend on each other, or where
+/// that is not known. `dims` gives the sizes of the dim names of the model.
+pub fn dependences(module: &Module, id: ModelId, dims: &HashMap<Arc<str>, usize>) -> Vec<Diagnostic> {
+    let item = &module.models[id];
+    let of_size = |local: LocalId| {
+        let known = dims.get(&item.locals[local].name)?;
+        (item.locals[local].kind == LocalKind::Dim).then_some((local, *known as i64))
+    };
+    let sizes = item.locals.ids().filter_map(of_size).collect();
+    let mut reader = Reader::new(module, item, sizes);
+    let statements = statements(item, &mut reader);
+    reader.most_steps = MOST_SYMBOLIC;
+    let symbolic: Vec<Vec<Step>> = statements
+        .iter()
+        .map(|given| symbolic(given, module, &mut reader))
+        .collect();
+    let mut diagnostics = Vec::new();
+    for outputs in circles(item, &statements, &symbolic) {
+        let is_member = |output: LocalId| outputs.contains(&output);
+        let members: Vec<usize> = (0..statements.len())
+            .filter(|at| is_member(statements[*at].sample.local))
+            .collect();
+        let steps = members.iter().flat_map(|at| &symbolic[*at]);
+        let steps: Vec<&Step> = steps.filter(|step| is_member(step.to)).collect();
+        if !reader.is_exhausted() && is_one_way(&steps) {
+            continue;
+        }
+        let given: Vec<&Given> = members.iter().map(|at| &statements[*at]).collect();
+        diagnostics.extend(visit::circle(item, module, &given, &mut reader));
+    }
+    diagnostics
+}
+
+/// The statements that observe outputs.
+fn statements<'m>(item: &'m ModelItem, reader: &mut Reader<'m>) -> Vec<Given<'m>> {
+    let mut found = Vec::new();
+    let scope = Scope::model();
+    for stmt in &item.body {
+        match stmt {
+            Stmt::Sample(sample) if sample.observed => found.push(Given {
+                sample,
+                repeated: None,
+            }),
+            Stmt::For {
+                counter,
+                from,
+                to,
+                body,
+            } => {
+                let from = reader.integer(from, &scope).and_then(|end| end.as_number());
+                let to = reader.integer(to, &scope).and_then(|end| end.as_number());
+                let Some((from, to)) = from.zip(to).filter(|(from, to)| from < to) else {
+                    continue;
+                };
+                let samples = body.iter().filter_map(|stmt| match stmt {
+                    Stmt::Sample(sample) if sample.observed => Some(sample),
+                    _ => None,
+                });
+                found.extend(samples.map(|sample| Given {
+                    sample,
+                    repeated: Some((*counter, [from, to - 1], body)),
+                }));
+            }
+            Stmt::Sample(_) | Stmt::Let(..) | Stmt::Return(_) => {}
+        }
+    }
+    found
+}
+
+/// A read of an output by elements of an output: how far it goes.
+#[derive(Clone, Copy)]
+struct Step {
+    from: LocalId,
+    to: LocalId,
+    /// The least and the largest distance from the element that reads to those that are read; absent where it is not known.
+    distance: Option<(i64, i64)>,
+}
+
+/// The reads of a statement, with its counter as a symbol.
+fn symbolic<'m>(given: &Given<'m>, module: &'m Module, reader: &mut Reader<'m>) -> Vec<Step> {
+    let scope = Scope::model();
+    let (block, inside);
+    let mut own = &scope;
+    if let Some((counter, [first, last], body)) = given.repeated {
+        let symbol = reader.forms.counter([first, last].map(Linear::number));
+        inside = scope.counter(counter, symbol);
+        block = inside.block(body);
+        own = &block;
+    }
+    let element = element(given, module, own, reader);
+    reader.found.clear();
+    read(given, module, (own, element.as_ref()), reader);
+    let from = given.sample.local;
+    let distance = |read: &Read| {
+        let element = element.as_ref()?;
+        let least = reader.forms.ends(&read.ends[0].plus(element, -1)?)?;
+        let most = reader.forms.ends(&read.ends[1].plus(element, -1)?)?;
+        Some((least.0, most.1))
+    };
+    let steps = reader.found.iter().map(|read| Step {
+        from,
+        to: read.output,
+        distance: distance(read),
+    });
+    steps.collect()
+}
+
+/// The element that a statement gives a distribution. All elements of a joint distribution are the first one.
+fn element<'s, 'm: 's>(
+    given: &Given<'m>,
+    module: &Module,
+    scope: &'s Scope<'s>,
+    reader: &mut Reader<'m>,
+) -> Option<Linear> {
+    match &given.sample.index {
+        Some(index) => reader.integer(index, scope),
+        None if rank(&given.sample.ty) == 0 || is_joint(given.sample, module) => Some(Linear::number(0)),
+        None => {
+            let size = reader.outputs.get(&given.sample.local).copied()?;
+            Some(reader.forms.counter([0, size - 1].map(Linear::number)))
+        }
+    }
+}
+
+/// Adds what the distribution of an element reads.
+fn read<'s, 'm: 's>(
+    given: &Given<'m>,
+    module: &Module,
+    (scope, element): (&'s Scope<'s>, Option<&Linear>),
+    reader: &mut Reader<'m>,
+) {
+    let sample = given.sample;
+    let is_whole = sample.index.is_none() && rank(&sample.ty) > 0;
+    match element.filter(|_| is_whole && !is_joint(sample, module)) {
+        Some(element) => of_element(&sample.dist, element, scope, reader),
+        None => reader.visit(&sample.dist, scope, true),
+    }
+}
+
+/// Adds what one element of an array reads, whose distribution has arrays of the same size for parameters.
+fn of_element<'s, 'm: 's>(dist: &'s Expr, element: &Linear, scope: &'s Scope<'s>, reader: &mut Reader<'m>) {
+    let ends = || Some([element.clone(), element.clone()]);
+    match &dist.kind {
+        ExprKind::MakeDist(_, args) => {
+            for arg in args {
+                match rank(&arg.ty) {
+                    0 => reader.visit(arg, scope, true),
+                    _ => reader.elements(arg, (ends(), arg.span), scope, true),
+                }
+            }
+        }
+        _ => reader.visit(dist, scope, true),
+    }
+}
+
+/// Returns whether all elements of an array have one distribution.
+fn is_joint(sample: &Sample, module: &Module) -> bool {
+    match &sample.dist.kind {
+        ExprKind::MakeDist(dist, _) if sample.index.is_none() => {
+            let on = &module.dists[*dist].on;
+            matches!(on, Ty::Tensor(_, dims) if !dims.is_empty())
+        }
+        _ => false,
+    }
+}
+
+/// The sets of outputs that read each other, or themselves.
+fn circles(item: &ModelItem, statements: &[Given<'_>], steps: &[Vec<Step>]) -> Vec<Vec<LocalId>> {
+    let mut graph: DiGraph<LocalId, ()> = DiGraph::new();
+    let outputs = item.outputs.iter().map(|output| output.local);
+    let nodes: HashMap<LocalId, NodeIndex> = outputs.map(|output| (output, graph.add_node(output))).collect();
+    for step in statements.iter().zip(steps).flat_map(|(_, steps)| steps) {
+        graph.update_edge(nodes[&step.from], nodes[&step.to], ());
+    }
+    let mut found: Vec<Vec<LocalId>> = petgraph::algo::tarjan_scc(&graph)
+        .into_iter()
+        .filter(|set| set.len() > 1 || graph.contains_edge(set[0], set[0]))
+        .map(|set| set.into_iter().map(|node| graph[node]).collect())
+        .collect();
+    found.iter_mut().for_each(|set| set.sort_unstable());
+    found.sort_unstable();
+    found
+}
+
+/// Returns whether all reads go to earlier elements, or all to later ones. Reads of the same element of another output do not return if the outputs have an
+/// order.
+fn is_one_way(steps: &[&Step]) -> bool {
+    let is_before = |sign: i64| {
+        let mut level: HashSet<(LocalId, LocalId)> = HashSet::new();
+        for step in steps {
+            let Some((least, most)) = step.distance else {
+                return false;
+            };
+            let farthest = if sign > 0 { most } else { -least };
+            match farthest {
+                ..0 => {}
+                0 => {
+                    level.insert((step.from, step.to));
+                }
+                1.. => return false,
+            }
+        }
+        let mut graph: DiGraph<LocalId, ()> = DiGraph::new();
+        let mut nodes: HashMap<LocalId, NodeIndex> = HashMap::new();
+        for (from, to) in level {
+            let [from, to] =
+                [from, to].map(|output| *nodes.entry(output).or_insert_with(|| graph.add_node(output)));
+            graph.update_edge(from, to, ());
+        }
+        !petgraph::algo::is_cyclic_directed(&graph)
+    };
+    is_before(1) || is_before(-1)
+}

@@ -1,0 +1,392 @@
+//! The elements of outputs that an expression reads, followed through variables, functions, ranges and choices.
+
+use super::scope::{DEEPEST, Meaning, Scope, lets, result};
+use crate::builtin::{Along, Rule};
+use crate::elaborate::linear::{Forms, Linear};
+use crate::tree::{Comprehension, Expr, ExprKind, Index, LocalId, ModelItem, Module};
+use crate::types::Ty;
+use bnnc_base::source::Span;
+use bnnc_grammar::ast::BinaryOp;
+use std::collections::HashMap;
+
+/// Elements of an output that a distribution reads.
+#[derive(Clone, Debug)]
+pub struct Read {
+    /// The output.
+    pub output: LocalId,
+    /// The first element and the last one.
+    pub ends: [Linear; 2],
+    /// False where data or a function decide which of these elements are read.
+    pub is_certain: bool,
+    /// The place in the program.
+    pub span: Span,
+}
+
+/// Collects what expressions of a model read.
+pub struct Reader<'m> {
+    pub(super) module: &'m Module,
+    /// The number of elements of each output.
+    pub outputs: HashMap<LocalId, i64>,
+    pub(super) sizes: HashMap<LocalId, i64>,
+    pub(super) lets: HashMap<LocalId, &'m Expr>,
+    /// The counters of ranges that are not enumerated.
+    pub forms: Forms,
+    /// True where each position of a range is visited by itself.
+    pub enumerates: bool,
+    /// The expressions visited so far.
+    pub steps: usize,
+    /// Steps after which nothing more is visited.
+    pub most_steps: usize,
+    /// The reads found so far.
+    pub found: Vec<Read>,
+}
+
+impl<'m> Reader<'m> {
+    /// Begins with a model whose dim names have these sizes.
+    pub fn new(module: &'m Module, item: &'m ModelItem, sizes: HashMap<LocalId, i64>) -> Reader<'m> {
+        let mut reader = Reader {
+            module,
+            outputs: HashMap::new(),
+            sizes,
+            lets: lets(&item.body),
+            forms: Forms::default(),
+            enumerates: false,
+            steps: 0,
+            most_steps: usize::MAX,
+            found: Vec::new(),
+        };
+        for output in &item.outputs {
+            let size = match &item.locals[output.local].ty {
+                Ty::Tensor(_, dims) => dims.first().map_or(Some(1), |dim| reader.size(dim)),
+                _ => None,
+            };
+            reader.outputs.extend(size.map(|size| (output.local, size)));
+        }
+        reader
+    }
+
+    /// Returns whether the steps are used up.
+    pub fn is_exhausted(&self) -> bool {
+        self.steps > self.most_steps
+    }
+
+    /// Adds what an expression reads; `is_certain` is false where it may not be evaluated.
+    pub fn visit<'s>(&mut self, expr: &'s Expr, scope: &'s Scope<'s>, is_certain: bool)
+    where
+        'm: 's,
+    {
+        self.steps += 1;
+        if self.is_exhausted() {
+            return;
+        }
+        match &expr.kind {
+            ExprKind::Local(local) => match self.meaning(*local, scope) {
+                Meaning::Output => self.whole(*local, is_certain, expr.span),
+                Meaning::Expression(own, around) => {
+                    let first = self.found.len();
+                    self.visit(own, around.unwrap_or(scope), is_certain);
+                    self.found[first..]
+                        .iter_mut()
+                        .for_each(|read| read.span = expr.span);
+                }
+                Meaning::Integer(_) | Meaning::Other => {}
+            },
+            ExprKind::If(condition, yes, no) => {
+                self.visit(condition, scope, is_certain);
+                let decided = self.decided(condition, scope);
+                if decided != Some(false) {
+                    self.visit(yes, scope, is_certain && decided.is_some());
+                }
+                if decided != Some(true) {
+                    self.visit(no, scope, is_certain && decided.is_some());
+                }
+            }
+            ExprKind::Index(base, indices) => {
+                let ends = self.ends_of(indices, scope, is_certain);
+                self.elements(base, (ends, expr.span), scope, is_certain);
+            }
+            ExprKind::Comprehension(inner) | ExprKind::Reduce(_, inner) => {
+                self.visit(&inner.from, scope, is_certain);
+                self.visit(&inner.to, scope, is_certain);
+                self.range(inner, None, scope, is_certain);
+            }
+            ExprKind::CallFn(id, args) if scope.depth() < DEEPEST => {
+                match (self.call(*id, args, scope), result(&self.module.fns[*id].body)) {
+                    (Some(call), Some(result)) => {
+                        let first = self.found.len();
+                        self.visit(result, &call, is_certain);
+                        // The place in the program that reads, not one in a function of the library.
+                        self.found[first..]
+                            .iter_mut()
+                            .for_each(|read| read.span = expr.span);
+                    }
+                    _ => args.iter().for_each(|arg| self.visit(arg, scope, false)),
+                }
+            }
+            ExprKind::CallFn(_, args) => args.iter().for_each(|arg| self.visit(arg, scope, false)),
+            _ => {
+                let parts = crate::walk::children(expr).into_iter();
+                parts.for_each(|part| self.visit(part, scope, is_certain));
+            }
+        }
+    }
+
+    /// The first position and the last one that brackets select along the first axis.
+    fn ends_of<'s>(
+        &mut self,
+        indices: &'s [Index],
+        scope: &'s Scope<'s>,
+        is_certain: bool,
+    ) -> Option<[Linear; 2]>
+    where
+        'm: 's,
+    {
+        for index in indices {
+            match index {
+                Index::At(at) => self.visit(at, scope, is_certain),
+                Index::Range(from, to) => {
+                    self.visit(from, scope, is_certain);
+                    self.visit(to, scope, is_certain);
+                }
+            }
+        }
+        match indices.first()? {
+            Index::At(at) => {
+                let at = self.integer(at, scope)?;
+                Some([at.clone(), at])
+            }
+            Index::Range(from, to) => {
+                let (from, to) = (self.integer(from, scope)?, self.integer(to, scope)?);
+                Some([from, to.plus(&Linear::number(1), -1)?])
+            }
+        }
+    }
+
+    /// Adds what some elements of an array read; `ends` is absent where they are not known.
+    pub fn elements<'s>(
+        &mut self,
+        base: &'s Expr,
+        (ends, span): (Option<[Linear; 2]>, Span),
+        scope: &'s Scope<'s>,
+        is_certain: bool,
+    ) where
+        'm: 's,
+    {
+        self.steps += 1;
+        if self.is_exhausted() {
+            return;
+        }
+        let Some(ends) = ends else {
+            return self.visit(base, scope, false);
+        };
+        match &base.kind {
+            ExprKind::Local(local) => match self.meaning(*local, scope) {
+                Meaning::Output => self.found.push(Read {
+                    output: *local,
+                    ends,
+                    is_certain,
+                    span,
+                }),
+                Meaning::Expression(own, around) => {
+                    self.elements(own, (Some(ends), span), around.unwrap_or(scope), is_certain);
+                }
+                Meaning::Integer(_) | Meaning::Other => {}
+            },
+            ExprKind::Comprehension(inner) => self.range(inner, Some(ends), scope, is_certain),
+            ExprKind::Index(array, indices) => {
+                let outer = self.ends_of(indices, scope, is_certain);
+                let ends = match (indices.first(), outer) {
+                    (Some(Index::Range(..)), Some([first, _])) => shifted(&ends, &first),
+                    // The first axis is gone: all of the element is read.
+                    (_, outer) => outer,
+                };
+                self.elements(array, (ends, span), scope, is_certain);
+            }
+            ExprKind::If(condition, yes, no) => {
+                self.visit(condition, scope, is_certain);
+                let decided = self.decided(condition, scope);
+                for (part, skipped) in [(yes, Some(false)), (no, Some(true))] {
+                    if decided != skipped {
+                        let certain = is_certain && decided.is_some();
+                        self.elements_of_part(part, (base, &ends, span), scope, certain);
+                    }
+                }
+            }
+            ExprKind::List(parts) => self.listed(parts, &ends, scope, is_certain),
+            ExprKind::CallFn(id, args) if scope.depth() < DEEPEST => {
+                match (self.call(*id, args, scope), result(&self.module.fns[*id].body)) {
+                    (Some(call), Some(result)) => {
+                        self.elements(result, (Some(ends), span), &call, is_certain);
+                    }
+                    _ => self.visit(base, scope, false),
+                }
+            }
+            ExprKind::Builtin(builtin, args) => match (builtin.rule, &args[..]) {
+                (Rule::LastAxis(Along::Cumsum), [arg]) if rank(&arg.ty) == 1 => {
+                    let [_, last] = ends;
+                    let ends = [Linear::number(0), last];
+                    self.elements(arg, (Some(ends), span), scope, is_certain);
+                }
+                (Rule::Concat, [first, second]) => {
+                    self.joined([first, second], (ends, span), scope, is_certain);
+                }
+                (Rule::Elementwise(_) | Rule::Same(_), _) | (Rule::Extremum(..), [_, _]) => {
+                    for arg in args {
+                        self.elements_of_part(arg, (base, &ends, span), scope, is_certain);
+                    }
+                }
+                _ => self.visit(base, scope, false),
+            },
+            ExprKind::Unary(_, operand) => {
+                self.elements_of_part(operand, (base, &ends, span), scope, is_certain);
+            }
+            ExprKind::Binary(op, left, right) if *op != BinaryOp::MatMul => {
+                for part in [left, right] {
+                    self.elements_of_part(part, (base, &ends, span), scope, is_certain);
+                }
+            }
+            _ => self.visit(base, scope, false),
+        }
+    }
+
+    /// Adds what some elements of a list read.
+    fn listed<'s>(&mut self, parts: &'s [Expr], ends: &[Linear; 2], scope: &'s Scope<'s>, is_certain: bool)
+    where
+        'm: 's,
+    {
+        match ends.each_ref().map(Linear::as_number) {
+            [Some(first), Some(last)] if first >= 0 => {
+                let count = usize::try_from(last.saturating_sub(first).saturating_add(1)).unwrap_or(0);
+                let read = parts.iter().skip(first as usize).take(count);
+                read.for_each(|part| self.visit(part, scope, is_certain));
+            }
+            _ => parts.iter().for_each(|part| self.visit(part, scope, false)),
+        }
+    }
+
+    /// Adds what an operand reads for some elements of the result of an operation on elements: a scalar is repeated.
+    fn elements_of_part<'s>(
+        &mut self,
+        part: &'s Expr,
+        (whole, ends, span): (&'s Expr, &[Linear; 2], Span),
+        scope: &'s Scope<'s>,
+        is_certain: bool,
+    ) where
+        'm: 's,
+    {
+        match rank(&part.ty) == rank(&whole.ty) {
+            true => self.elements(part, (Some(ends.clone()), span), scope, is_certain),
+            false => self.visit(part, scope, is_certain),
+        }
+    }
+
+    /// Adds what elements of two joined arrays read.
+    fn joined<'s>(
+        &mut self,
+        [first, second]: [&'s Expr; 2],
+        (ends, span): ([Linear; 2], Span),
+        scope: &'s Scope<'s>,
+        is_certain: bool,
+    ) where
+        'm: 's,
+    {
+        let size = match &first.ty {
+            Ty::Tensor(_, dims) => dims.first().and_then(|dim| self.size(dim)),
+            _ => None,
+        };
+        let Some(size) = size else {
+            return [first, second]
+                .into_iter()
+                .for_each(|part| self.visit(part, scope, false));
+        };
+        let of = |form: &Linear| self.forms.ends(form);
+        let (Some((low, _)), Some((_, high))) = (of(&ends[0]), of(&ends[1])) else {
+            return [first, second]
+                .into_iter()
+                .for_each(|part| self.visit(part, scope, false));
+        };
+        let is_split = low < size && high >= size;
+        if low < size {
+            let end = if is_split {
+                Linear::number(size - 1)
+            } else {
+                ends[1].clone()
+            };
+            let own = Some([ends[0].clone(), end]);
+            self.elements(first, (own, span), scope, is_certain);
+        }
+        if high >= size {
+            let start = if is_split {
+                Linear::number(size)
+            } else {
+                ends[0].clone()
+            };
+            let own = shifted(&[start, ends[1].clone()], &Linear::number(-size));
+            self.elements(second, (own, span), scope, is_certain);
+        }
+    }
+
+    /// Adds what the elements of a comprehension read, or some of them.
+    fn range<'s>(
+        &mut self,
+        inner: &'s Comprehension,
+        part: Option<[Linear; 2]>,
+        scope: &'s Scope<'s>,
+        is_certain: bool,
+    ) where
+        'm: 's,
+    {
+        let from = self.integer(&inner.from, scope);
+        let ends = match part {
+            Some(part) => from.and_then(|from| shifted(&part, &from)),
+            None => from.zip(self.integer(&inner.to, scope)).and_then(|(from, to)| {
+                let last = to.plus(&Linear::number(1), -1)?;
+                Some([from, last])
+            }),
+        };
+        match ends {
+            Some([first, last]) if first == last => {
+                self.visit(&inner.element, &scope.counter(inner.counter, first), is_certain);
+            }
+            Some([first, last]) => match (first.as_number(), last.as_number(), self.enumerates) {
+                (Some(first), Some(last), true) => {
+                    for at in first..=last {
+                        let inside = scope.counter(inner.counter, Linear::number(at));
+                        self.visit(&inner.element, &inside, is_certain);
+                        if self.is_exhausted() {
+                            return;
+                        }
+                    }
+                }
+                _ => {
+                    let counter = self.forms.counter([first, last]);
+                    self.visit(&inner.element, &scope.counter(inner.counter, counter), is_certain);
+                }
+            },
+            None => self.visit(&inner.element, scope, false),
+        }
+    }
+
+    fn whole(&mut self, output: LocalId, is_certain: bool, span: Span) {
+        let size = self.outputs.get(&output).copied().unwrap_or(1);
+        self.found.push(Read {
+            output,
+            ends: [0, size - 1].map(Linear::number),
+            is_certain,
+            span,
+        });
+    }
+}
+
+/// Positions that count from another one.
+fn shifted(ends: &[Linear; 2], from: &Linear) -> Option<[Linear; 2]> {
+    Some([ends[0].plus(from, 1)?, ends[1].plus(from, 1)?])
+}
+
+/// The number of axes.
+pub fn rank(ty: &Ty) -> usize {
+    match ty {
+        Ty::Tensor(_, dims) => dims.len(),
+        _ => 0,
+    }
+}

@@ -1,0 +1,279 @@
+//! The meaning of names and of integers where elements of outputs are read.
+
+use super::reads::Reader;
+use crate::dims::{Atom, Dim};
+use crate::elaborate::linear::Linear;
+use crate::tree::{Expr, ExprKind, FnId, LocalId, Number, Stmt};
+use crate::types::{Elem, Ty};
+use bnnc_grammar::ast::{BinaryOp, UnaryOp};
+use std::collections::HashMap;
+
+/// Functions that call each other are followed no deeper.
+pub const DEEPEST: usize = 32;
+
+/// Names with their meaning, and those around them.
+pub struct Scope<'s> {
+    names: Names<'s>,
+    around: Option<&'s Scope<'s>>,
+}
+
+/// The names of a scope.
+enum Names<'s> {
+    /// The variables of the model.
+    Model,
+    /// A counter with its value.
+    Counter(LocalId, Linear),
+    /// The definitions inside a `for`.
+    Block(HashMap<LocalId, &'s Expr>),
+    /// The parameters of a function, in the scope of the call, and its definitions.
+    Call {
+        args: HashMap<LocalId, &'s Expr>,
+        caller: &'s Scope<'s>,
+        lets: HashMap<LocalId, &'s Expr>,
+    },
+}
+
+/// The meaning of a name.
+pub enum Meaning<'s> {
+    /// An output of the model.
+    Output,
+    /// An integer that counters and sizes decide.
+    Integer(Linear),
+    /// An expression: an argument with the scope of its call, or a definition of the scope at hand.
+    Expression(&'s Expr, Option<&'s Scope<'s>>),
+    /// Data or a parameter.
+    Other,
+}
+
+impl<'s> Scope<'s> {
+    /// The scope of a model.
+    pub fn model() -> Scope<'s> {
+        Scope {
+            names: Names::Model,
+            around: None,
+        }
+    }
+
+    /// A scope with the counter of a range.
+    pub fn counter(&'s self, counter: LocalId, value: Linear) -> Scope<'s> {
+        Scope {
+            names: Names::Counter(counter, value),
+            around: Some(self),
+        }
+    }
+
+    /// A scope with the definitions of a block.
+    pub fn block(&'s self, body: &'s [Stmt]) -> Scope<'s> {
+        Scope {
+            names: Names::Block(lets(body)),
+            around: Some(self),
+        }
+    }
+
+    /// The number of calls around it.
+    pub fn depth(&self) -> usize {
+        match (&self.names, self.around) {
+            (Names::Call { caller, .. }, _) => 1 + caller.depth(),
+            (_, Some(around)) => around.depth(),
+            (_, None) => 0,
+        }
+    }
+}
+
+/// The definitions of some statements.
+pub fn lets(body: &[Stmt]) -> HashMap<LocalId, &Expr> {
+    body.iter()
+        .filter_map(|stmt| match stmt {
+            Stmt::Let(local, value) => Some((*local, value)),
+            Stmt::Sample(_) | Stmt::For { .. } | Stmt::Return(_) => None,
+        })
+        .collect()
+}
+
+impl<'m> Reader<'m> {
+    /// The number of elements that a dim is.
+    pub fn size(&self, dim: &Dim) -> Option<i64> {
+        let mut sum: i64 = 0;
+        for (atoms, factor) in &dim.terms {
+            let mut product = *factor;
+            for atom in atoms {
+                let value = match atom {
+                    Atom::Local(local) => *self.sizes.get(local)?,
+                    Atom::Div(a, b) => self.size(a)?.checked_div(self.size(b)?)?,
+                    Atom::Meta(_) => return None,
+                };
+                product = product.checked_mul(value)?;
+            }
+            sum = sum.checked_add(product)?;
+        }
+        Some(sum)
+    }
+
+    /// The meaning of a name in a scope.
+    pub fn meaning<'s>(&self, local: LocalId, scope: &'s Scope<'s>) -> Meaning<'s>
+    where
+        'm: 's,
+    {
+        let mut at = scope;
+        loop {
+            match &at.names {
+                Names::Counter(counter, value) if *counter == local => {
+                    return Meaning::Integer(value.clone());
+                }
+                Names::Block(lets) if lets.contains_key(&local) => {
+                    return Meaning::Expression(lets[&local], None);
+                }
+                Names::Call { args, caller, lets } => {
+                    let arg = args
+                        .get(&local)
+                        .map(|arg| Meaning::Expression(arg, Some(*caller)));
+                    let own = || lets.get(&local).map(|own| Meaning::Expression(own, None));
+                    return arg.or_else(own).unwrap_or(Meaning::Other);
+                }
+                Names::Model if self.outputs.contains_key(&local) => return Meaning::Output,
+                Names::Model => {
+                    let size = self.sizes.get(&local).copied();
+                    let size = size.map(|size| Meaning::Integer(Linear::number(size)));
+                    let own = self.lets.get(&local).map(|own| Meaning::Expression(own, None));
+                    return size.or(own).unwrap_or(Meaning::Other);
+                }
+                Names::Counter(..) | Names::Block(_) => {}
+            }
+            match at.around {
+                Some(around) => at = around,
+                None => return Meaning::Other,
+            }
+        }
+    }
+
+    /// The value of an integer expression, where counters and sizes decide it.
+    pub fn integer<'s>(&mut self, expr: &'s Expr, scope: &'s Scope<'s>) -> Option<Linear>
+    where
+        'm: 's,
+    {
+        self.steps += 1;
+        match &expr.kind {
+            ExprKind::Int(value) => Some(Linear::number(*value)),
+            ExprKind::Const(id) => match self.module.consts.get(*id)?.number? {
+                Number::Integer(value) => Some(Linear::number(value)),
+                Number::Real(_) => None,
+            },
+            ExprKind::Local(local) => match self.meaning(*local, scope) {
+                Meaning::Integer(value) => Some(value),
+                Meaning::Expression(own, around) if is_integer(&own.ty) => {
+                    self.integer(own, around.unwrap_or(scope))
+                }
+                _ => None,
+            },
+            ExprKind::Unary(UnaryOp::Neg, operand) => {
+                let operand = self.integer(operand, scope)?;
+                Linear::number(0).plus(&operand, -1)
+            }
+            ExprKind::Binary(op, left, right) => {
+                let (left, right) = (self.integer(left, scope)?, self.integer(right, scope)?);
+                match op {
+                    BinaryOp::Add => left.plus(&right, 1),
+                    BinaryOp::Sub => left.plus(&right, -1),
+                    BinaryOp::Mul => left.times(&right),
+                    _ => None,
+                }
+            }
+            ExprKind::If(condition, yes, no) => match self.decided(condition, scope)? {
+                true => self.integer(yes, scope),
+                false => self.integer(no, scope),
+            },
+            ExprKind::Builtin(builtin, args) => {
+                let mut numbers = Vec::new();
+                for arg in args {
+                    numbers.push(self.integer(arg, scope)?.as_number()? as f64);
+                }
+                let value = builtin.number(&numbers)?;
+                (value.fract() == 0.0 && value.abs() < 2f64.powi(53)).then(|| Linear::number(value as i64))
+            }
+            ExprKind::CallFn(id, args) if scope.depth() < DEEPEST => {
+                let call = self.call(*id, args, scope)?;
+                let result = result(&self.module.fns[*id].body)?;
+                self.integer(result, &call)
+            }
+            _ => None,
+        }
+    }
+
+    /// The scope of a call of a function.
+    pub fn call<'s>(&self, id: FnId, args: &'s [Expr], scope: &'s Scope<'s>) -> Option<Scope<'s>>
+    where
+        'm: 's,
+    {
+        let item = &self.module.fns[id];
+        let params = item.params.iter().map(|param| param.local);
+        Some(Scope {
+            names: Names::Call {
+                args: params.zip(args).collect(),
+                caller: scope,
+                lets: lets(&item.body),
+            },
+            around: None,
+        })
+    }
+
+    /// Decides a condition, where counters and sizes do.
+    pub fn decided<'s>(&mut self, condition: &'s Expr, scope: &'s Scope<'s>) -> Option<bool>
+    where
+        'm: 's,
+    {
+        match &condition.kind {
+            ExprKind::Bool(value) => Some(*value),
+            ExprKind::Unary(UnaryOp::Not, operand) => self.decided(operand, scope).map(|value| !value),
+            ExprKind::Binary(op @ (BinaryOp::And | BinaryOp::Or), left, right) => {
+                let ends = [self.decided(left, scope), self.decided(right, scope)];
+                let deciding = *op == BinaryOp::Or;
+                match ends {
+                    [Some(a), _] | [_, Some(a)] if a == deciding => Some(deciding),
+                    [Some(_), Some(_)] => Some(!deciding),
+                    _ => None,
+                }
+            }
+            ExprKind::Binary(op, left, right) => {
+                let (left, right) = (self.integer(left, scope)?, self.integer(right, scope)?);
+                let (low, high) = self.forms.ends(&left.plus(&right, -1)?)?;
+                let negative = match (high < 0, low >= 0) {
+                    (true, _) => Some(true),
+                    (_, true) => Some(false),
+                    _ => None,
+                };
+                let at_most = match (high <= 0, low > 0) {
+                    (true, _) => Some(true),
+                    (_, true) => Some(false),
+                    _ => None,
+                };
+                let zero = match (low == 0 && high == 0, low > 0 || high < 0) {
+                    (true, _) => Some(true),
+                    (_, true) => Some(false),
+                    _ => None,
+                };
+                match op {
+                    BinaryOp::Lt => negative,
+                    BinaryOp::Le => at_most,
+                    BinaryOp::Gt => at_most.map(|value| !value),
+                    BinaryOp::Ge => negative.map(|value| !value),
+                    BinaryOp::Eq => zero,
+                    BinaryOp::Ne => zero.map(|value| !value),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What a function returns.
+pub fn result(body: &[Stmt]) -> Option<&Expr> {
+    match body.last()? {
+        Stmt::Return(value) => Some(value),
+        Stmt::Let(..) | Stmt::Sample(_) | Stmt::For { .. } => None,
+    }
+}
+
+fn is_integer(ty: &Ty) -> bool {
+    matches!(ty, Ty::Tensor(Elem::Int, dims) if dims.is_empty())
+}

@@ -1,0 +1,342 @@
+//! The elements of outputs, one by one: a search for one that depends on itself.
+
+use super::reads::Reader;
+use super::scope::Scope;
+use super::{Given, Linear, MOST_ELEMENTS, MOST_STEPS, element, is_joint, read, report};
+use crate::tree::{LocalId, ModelItem, Module};
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::source::Span;
+use std::collections::{BTreeSet, HashMap};
+
+/// A range of elements that an element reads.
+#[derive(Clone, Copy)]
+struct Edge {
+    first: usize,
+    last: usize,
+    is_certain: bool,
+    span: Span,
+}
+
+/// An element that is being visited, with the reads that are left.
+struct Visit {
+    node: usize,
+    edges: Vec<Edge>,
+    /// The read that led from here to the next element.
+    taken: Option<Span>,
+}
+
+/// The elements of some outputs, as consecutive numbers.
+struct Elements<'a, 'm> {
+    item: &'m ModelItem,
+    module: &'m Module,
+    given: &'a [&'a Given<'m>],
+    /// The number of the first element of each output, the number of elements, and whether they are one.
+    outputs: Vec<(LocalId, usize, usize, bool)>,
+    /// The statement of each element, and the value of its counter.
+    owners: Vec<Option<(usize, i64)>>,
+}
+
+/// What was found.
+enum Found {
+    /// Elements of which each depends on the next and the last on the first, with the places that read.
+    Circle(Vec<(usize, Span)>),
+    /// An element that depends on others that are not known.
+    Unknown(usize, Span),
+}
+
+/// Returns what is wrong with the distributions of outputs that depend on themselves or on each other.
+pub fn circle<'m>(
+    item: &'m ModelItem,
+    module: &'m Module,
+    given: &[&Given<'m>],
+    reader: &mut Reader<'m>,
+) -> Option<Diagnostic> {
+    reader.enumerates = true;
+    (reader.steps, reader.most_steps) = (0, MOST_STEPS);
+    let found = Elements::new(item, module, given, reader).map(|elements| {
+        let certain = elements.search(reader, true);
+        let found = match certain {
+            Err(node) => Some(Found::Unknown(node, elements.span(node))),
+            Ok(Some(circle)) => Some(Found::Circle(circle)),
+            Ok(None) => match elements.search(reader, false) {
+                Err(node) => Some(Found::Unknown(node, elements.span(node))),
+                Ok(circle) => circle.map(|circle| Found::Unknown(circle[0].0, circle[0].1)),
+            },
+        };
+        found.map(|found| elements.diagnostic(found))
+    });
+    reader.enumerates = false;
+    match found {
+        Some(found) => found,
+        None => {
+            let sample = given.first()?.sample;
+            let name = &item.locals[sample.local].name;
+            Some(report::unknown_elements(sample.span, name))
+        }
+    }
+}
+
+impl<'a, 'm> Elements<'a, 'm> {
+    /// Numbers the elements; none where they are too many, or where the sizes are not known.
+    fn new(
+        item: &'m ModelItem,
+        module: &'m Module,
+        given: &'a [&'a Given<'m>],
+        reader: &mut Reader<'m>,
+    ) -> Option<Elements<'a, 'm>> {
+        let mut outputs: Vec<(LocalId, usize, usize, bool)> = Vec::new();
+        let mut total = 0;
+        for one in given {
+            let output = one.sample.local;
+            if outputs.iter().any(|(known, ..)| *known == output) {
+                continue;
+            }
+            let size = *reader.outputs.get(&output)?;
+            if total as i64 + size > MOST_ELEMENTS {
+                return None;
+            }
+            let is_one = is_joint(one.sample, module);
+            let size = usize::try_from(size).ok()?;
+            outputs.push((output, total, size, is_one));
+            total += size;
+        }
+        let mut elements = Elements {
+            item,
+            module,
+            given,
+            outputs,
+            owners: vec![None; total],
+        };
+        for (at, one) in given.iter().enumerate() {
+            let (_, first, size, is_one) = elements.output(one.sample.local)?;
+            let scope = Scope::model();
+            match (one.repeated, one.sample.index.is_some()) {
+                (Some((counter, [from, to], body)), _) => {
+                    for value in from..=to {
+                        let inside = scope.counter(counter, Linear::number(value));
+                        let position = element(one, module, &inside.block(body), reader)?.as_number()?;
+                        let position = usize::try_from(position).ok().filter(|at| *at < size)?;
+                        elements.owners[first + position] = Some((at, value));
+                    }
+                }
+                (None, true) => {
+                    let position = element(one, module, &scope, reader)?.as_number()?;
+                    let position = usize::try_from(position).ok().filter(|at| *at < size)?;
+                    elements.owners[first + position] = Some((at, 0));
+                }
+                (None, false) if is_one => elements.owners[first] = Some((at, 0)),
+                (None, false) => {
+                    for position in 0..size {
+                        elements.owners[first + position] = Some((at, position as i64));
+                    }
+                }
+            }
+        }
+        Some(elements)
+    }
+
+    fn output(&self, output: LocalId) -> Option<(LocalId, usize, usize, bool)> {
+        self.outputs.iter().find(|(known, ..)| *known == output).copied()
+    }
+
+    /// What an element reads of these outputs.
+    fn edges(&self, node: usize, reader: &mut Reader<'m>) -> Vec<Edge> {
+        let Some((at, value)) = self.owners[node] else {
+            return Vec::new();
+        };
+        let given = self.given[at];
+        reader.found.clear();
+        let scope = Scope::model();
+        match given.repeated {
+            Some((counter, _, body)) => {
+                let inside = scope.counter(counter, Linear::number(value));
+                read(given, self.module, (&inside.block(body), None), reader);
+            }
+            None => {
+                let position = Linear::number(value);
+                read(given, self.module, (&scope, Some(&position)), reader);
+            }
+        }
+        let mut edges = Vec::new();
+        for found in &reader.found {
+            let Some((_, first, size, is_one)) = self.output(found.output) else {
+                continue;
+            };
+            let of = |end: &Linear| reader.forms.ends(end);
+            let (low, high) = match (of(&found.ends[0]), of(&found.ends[1])) {
+                (Some((low, _)), Some((_, high))) => (low.max(0), high.min(size as i64 - 1)),
+                _ => (0, size as i64 - 1),
+            };
+            if low > high {
+                continue;
+            }
+            // Parameters of a joint distribution may take elements of it in an order, as those of an autoregression do.
+            let is_own = is_one && found.output == given.sample.local;
+            let place = |at: i64| if is_one { first } else { first + at as usize };
+            edges.push(Edge {
+                first: place(low),
+                last: place(high),
+                is_certain: found.is_certain && !is_own,
+                span: found.span,
+            });
+        }
+        edges
+    }
+
+    /// Seeks a circle, one of a single element or of several outputs where there is one. An error is an element at which the steps are used up.
+    fn search(&self, reader: &mut Reader<'m>, certain: bool) -> Result<Option<Vec<(usize, Span)>>, usize> {
+        let count = self.owners.len();
+        let mut unvisited = Unvisited((0..=count).collect());
+        let mut open: BTreeSet<usize> = BTreeSet::new();
+        let mut best: Option<Vec<(usize, Span)>> = None;
+        for root in 0..count {
+            if unvisited.next(root) != root {
+                continue;
+            }
+            let mut path: Vec<Visit> = Vec::new();
+            let mut next = Some(root);
+            loop {
+                if let Some(node) = next.take() {
+                    unvisited.remove(node);
+                    open.insert(node);
+                    let mut edges = self.edges(node, reader);
+                    if reader.is_exhausted() {
+                        return Err(node);
+                    }
+                    edges.retain(|edge| edge.is_certain || !certain);
+                    path.push(Visit {
+                        node,
+                        edges,
+                        taken: None,
+                    });
+                    if let Some(circle) = returns(&path, &open) {
+                        let rank = self.rank(&circle);
+                        if best.as_ref().is_none_or(|best| rank < self.rank(best)) {
+                            best = Some(circle);
+                        }
+                    }
+                }
+                let Some(visit) = path.last_mut() else { break };
+                match visit.edges.last() {
+                    Some(edge) => match unvisited.next(edge.first) {
+                        found if found <= edge.last => {
+                            visit.taken = Some(edge.span);
+                            next = Some(found);
+                        }
+                        _ => {
+                            visit.edges.pop();
+                        }
+                    },
+                    None => {
+                        open.remove(&visit.node);
+                        path.pop();
+                    }
+                }
+            }
+        }
+        Ok(best)
+    }
+
+    /// Circles of one element come first, then those of several outputs.
+    fn rank(&self, circle: &[(usize, Span)]) -> usize {
+        let output = |at: usize| self.name(circle[at].0).0;
+        match circle.len() {
+            1 => 0,
+            len if (1..len).any(|at| output(at) != output(0)) => 1,
+            _ => 2,
+        }
+    }
+
+    /// The output of an element, and its position; absent where the output is one number or has a joint distribution.
+    fn name(&self, node: usize) -> (LocalId, Option<usize>) {
+        let of =
+            |(_, first, size, _): &&(LocalId, usize, usize, bool)| (*first..first + size).contains(&node);
+        let Some((output, first, _, is_one)) = self.outputs.iter().find(of) else {
+            return (self.given[0].sample.local, None);
+        };
+        let is_array = super::rank(&self.item.locals[*output].ty) > 0;
+        (*output, (is_array && !is_one).then_some(node - first))
+    }
+
+    fn text(&self, node: usize) -> String {
+        let (output, position) = self.name(node);
+        let name = &self.item.locals[output].name;
+        position.map_or_else(|| name.to_string(), |at| format!("{name}[{at}]"))
+    }
+
+    fn span(&self, node: usize) -> Span {
+        let owner = self.owners[node].map_or(0, |(at, _)| at);
+        self.given[owner].sample.span
+    }
+
+    fn diagnostic(&self, found: Found) -> Diagnostic {
+        let circle = match found {
+            Found::Circle(circle) => circle,
+            Found::Unknown(node, span) => return report::unknown_elements(span, &self.text(node)),
+        };
+        let outputs: HashMap<LocalId, ()> = circle.iter().map(|(node, _)| (self.name(*node).0, ())).collect();
+        let texts: Vec<(String, Span)> = circle
+            .iter()
+            .map(|(node, span)| (self.text(*node), *span))
+            .collect();
+        match (&texts[..], outputs.len()) {
+            ([(own, span)], _) => report::depends_on_itself_at(*span, own),
+            (_, 1) => {
+                let output = &self.item.locals[self.name(circle[0].0).0].name;
+                report::elements_on_each_other(output, &texts)
+            }
+            _ => report::outputs_on_each_other(&texts),
+        }
+    }
+}
+
+/// The circle that the last element of a path closes.
+fn returns(path: &[Visit], open: &BTreeSet<usize>) -> Option<Vec<(usize, Span)>> {
+    let (last, before) = path.split_last()?;
+    let parent = before.last().map(|visit| visit.node);
+    let holds = |edge: &Edge, node: usize| (edge.first..=edge.last).contains(&node);
+    let own = last.edges.iter().find(|edge| holds(edge, last.node));
+    if let Some(edge) = own {
+        return Some(vec![(last.node, edge.span)]);
+    }
+    let to_parent = parent.and_then(|parent| {
+        let edge = last.edges.iter().find(|edge| holds(edge, parent))?;
+        Some((parent, edge.span))
+    });
+    let to_open = || {
+        last.edges.iter().find_map(|edge| {
+            let node = open.range(edge.first..=edge.last).next_back()?;
+            Some((*node, edge.span))
+        })
+    };
+    let (target, closing) = to_parent.or_else(to_open)?;
+    let start = before.iter().position(|visit| visit.node == target)?;
+    let steps = before[start..].iter();
+    let mut circle: Vec<(usize, Span)> = steps
+        .filter_map(|visit| Some((visit.node, visit.taken?)))
+        .collect();
+    circle.push((last.node, closing));
+    Some(circle)
+}
+
+/// The numbers that were not visited yet, by links to the next one.
+struct Unvisited(Vec<usize>);
+
+impl Unvisited {
+    /// The first at or after a number.
+    fn next(&mut self, from: usize) -> usize {
+        let mut root = from;
+        while self.0[root] != root {
+            root = self.0[root];
+        }
+        let mut at = from;
+        while self.0[at] != root {
+            at = std::mem::replace(&mut self.0[at], root);
+        }
+        root
+    }
+
+    fn remove(&mut self, at: usize) {
+        self.0[at] = at + 1;
+    }
+}
