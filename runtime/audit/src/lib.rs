@@ -82,7 +82,7 @@ pub fn warnings(infer: &Infer, spec: &DataSpec, dataset: &Dataset) -> Vec<Diagno
     let means = infer
         .outputs
         .iter()
-        .filter_map(|output| bounded(infer, output, dataset));
+        .filter_map(|output| bounded(infer, output, dataset, &columns));
     found.extend(means);
     let measured = columns.iter().chain(reals.iter().copied());
     found.extend(measured.clone().filter_map(missing_as_number));
@@ -209,7 +209,7 @@ fn measures(infer: &Infer, spec: &DataSpec, dataset: &Dataset) -> Vec<Column> {
 }
 
 /// Returns a warning where the mean of a real output cannot reach many of its values.
-fn bounded(infer: &Infer, output: &Output, dataset: &Dataset) -> Option<Diagnostic> {
+fn bounded(infer: &Infer, output: &Output, dataset: &Dataset, inputs: &[Column]) -> Option<Diagnostic> {
     let bounds = output.mean_range.filter(|_| output.kind == OutputKind::Real)?;
     let column = target(infer, output, dataset)?;
     let preparation = &dataset.preparation;
@@ -218,7 +218,10 @@ fn bounded(infer: &Infer, output: &Output, dataset: &Dataset) -> Option<Diagnost
         true => preparation.target.undo(end),
         false => end,
     };
-    targets::out_of_reach(&column, &output.name, (undo(bounds.0), undo(bounds.1)))
+    let is_standardised = is_target && preparation.target != bnnc_data::Standardisation::IDENTITY;
+    let noise = targets::noise(&column, inputs);
+    let bounds = (undo(bounds.0), undo(bounds.1));
+    targets::out_of_reach((&column, &output.name), bounds, noise, is_standardised)
 }
 
 /// The inputs of the model; none where the data have too many columns or cells to examine.

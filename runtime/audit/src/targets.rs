@@ -1,5 +1,6 @@
 //! Targets that are cut off, and rows that were chosen by them.
 
+use super::collinear::dot;
 use super::{Column, range};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::codes::audit as codes;
@@ -67,8 +68,14 @@ const BEYOND: f64 = 0.2;
 /// unless it is as large as the range.
 const EXCESS: f64 = 0.25;
 
-/// Returns a warning where many values of a target lie beyond the bounds of its mean, which no parameters can fit.
-pub(super) fn out_of_reach(target: &Column, output: &str, (low, high): (f64, f64)) -> Option<Diagnostic> {
+/// Returns a warning where many values of a target lie beyond the bounds of its mean, which no parameters can fit, by more than noise of the standard
+/// deviation `noise` around these bounds explains. `is_standardised` tells whether the target is.
+pub(super) fn out_of_reach(
+    (target, output): (&Column, &str),
+    (low, high): (f64, f64),
+    noise: f64,
+    is_standardised: bool,
+) -> Option<Diagnostic> {
     let values = &target.train;
     let count = values.len() as f64;
     if values.len() < LEAST {
@@ -81,7 +88,87 @@ pub(super) fn out_of_reach(target: &Column, output: &str, (low, high): (f64, f64
         |of: &dyn Fn(&f64) -> f64| values.iter().map(|value| of(value).powi(2)).sum::<f64>() / count;
     let (spread, outside) = (square_of(&|value| value - mean).sqrt(), square_of(&excess).sqrt());
     let is_far = beyond as f64 >= BEYOND * count && outside >= EXCESS * spread && spread > 0.0;
-    is_far.then(|| codes::out_of_reach(output, (beyond, values.len()), (low, high)))
+    // Of noise around a mean at the bound itself half the variance is beyond it: 0.71 of the standard deviation, at most.
+    (is_far && outside > noise)
+        .then(|| codes::out_of_reach(output, (beyond, values.len()), (low, high), is_standardised))
+}
+
+/// Rows among which neighbours are sought.
+const NEIGHBOURS: usize = 1000;
+
+/// Inputs above which the noise is not estimated.
+const INPUTS: usize = 60;
+
+/// An estimate of the standard deviation of a target around any function of the inputs: the smaller one of what a linear function leaves, and of the
+/// difference between rows whose inputs are next to each other (Rice 1984), over the square root of two. Without inputs it is that of the target.
+pub(super) fn noise(target: &Column, inputs: &[Column]) -> f64 {
+    let rows = target.train.len();
+    let is_whole = |input: &&Column| input.train.len() == rows;
+    let inputs: Vec<Vec<f64>> = inputs
+        .iter()
+        .filter(is_whole)
+        .filter_map(|input| standardised(&input.train))
+        .collect();
+    let all = deviation(&target.train);
+    if inputs.is_empty() || inputs.len() > INPUTS || rows < 3 * (inputs.len() + 1) {
+        return all;
+    }
+    all.min(linear_rest(&target.train, &inputs))
+        .min(difference(&target.train, &inputs))
+}
+
+/// A column with mean 0 and standard deviation 1; none where it does not vary.
+fn standardised(values: &[f64]) -> Option<Vec<f64>> {
+    let (mean, sd) = (
+        values.iter().sum::<f64>() / values.len() as f64,
+        deviation(values),
+    );
+    (sd > 0.0 && sd.is_finite()).then(|| values.iter().map(|value| (value - mean) / sd).collect())
+}
+
+fn deviation(values: &[f64]) -> f64 {
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / count).sqrt()
+}
+
+/// The standard deviation of what a linear function of centred inputs leaves.
+fn linear_rest(target: &[f64], inputs: &[Vec<f64>]) -> f64 {
+    let count = target.len() as f64;
+    let mean = target.iter().sum::<f64>() / count;
+    let mut rest: Vec<f64> = target.iter().map(|value| value - mean).collect();
+    let mut basis: Vec<Vec<f64>> = Vec::new();
+    let subtract = |from: &mut Vec<f64>, other: &Vec<f64>| {
+        let factor = dot(from, other) / dot(other, other);
+        from.iter_mut()
+            .zip(other)
+            .for_each(|(own, other)| *own -= factor * other);
+    };
+    for input in inputs {
+        let mut direction = input.clone();
+        basis.iter().for_each(|other| subtract(&mut direction, other));
+        // Rounding errors are all that is left of a column that others determine.
+        if dot(&direction, &direction) > 1e-9 * count {
+            subtract(&mut rest, &direction);
+            basis.push(direction);
+        }
+    }
+    (dot(&rest, &rest) / (count - 1.0 - basis.len() as f64)).sqrt()
+}
+
+/// The root mean square of differences between the target in each of some rows and in the row next to it, over the square root of two.
+fn difference(target: &[f64], inputs: &[Vec<f64>]) -> f64 {
+    let rows: Vec<usize> = (0..target.len())
+        .step_by(target.len().div_ceil(NEIGHBOURS))
+        .collect();
+    let distance =
+        |a: usize, b: usize| -> f64 { inputs.iter().map(|input| (input[a] - input[b]).powi(2)).sum() };
+    let square = |row: &usize| {
+        let others = rows.iter().filter(|other| *other != row);
+        let next = others.min_by(|a, b| distance(*row, **a).total_cmp(&distance(*row, **b)));
+        next.map_or(0.0, |next| (target[*row] - target[*next]).powi(2))
+    };
+    (rows.iter().map(square).sum::<f64>() / rows.len() as f64 / 2.0).sqrt()
 }
 
 #[cfg(test)]
@@ -119,6 +206,50 @@ mod tests {
                 .collect(),
         );
         assert!(cut_off(&of(50.0), &[flag]).is_none());
+    }
+
+    /// Numbers that look like draws of the standard normal distribution.
+    fn normal(seed: usize, count: usize) -> Vec<f64> {
+        let uniform = |at: usize| ((at * 48_271 + seed * 7919) % 65_521) as f64 / 65_521.0 + 1e-6;
+        (0..count)
+            .map(|at| {
+                (-2.0 * uniform(2 * at + 1).ln()).sqrt() * (std::f64::consts::TAU * uniform(2 * at + 2)).cos()
+            })
+            .collect()
+    }
+
+    #[test]
+    fn noise_is_what_neighbours_and_lines_leave() {
+        let (x, e) = (normal(1, 400), normal(2, 400));
+        let of = |f: &dyn Fn(f64) -> f64, size: f64| {
+            let y = (0..400).map(|at| f(x[at]) + size * e[at]).collect();
+            noise(&column(y), &[column(x.clone())])
+        };
+        for found in [
+            of(&|x| 3.0 * x, 1.0),
+            of(&|x| (5.0 * x).sin(), 1.0),
+            of(&|x| x.max(0.0), 1.0),
+        ] {
+            assert!((0.8..1.15).contains(&found), "{found}");
+        }
+        let steep = of(&|x| 5.0 * (3.0 * x).sin(), 0.1);
+        assert!(steep < 0.5, "{steep}");
+    }
+
+    #[test]
+    fn noise_around_a_bounded_mean_is_not_out_of_reach() {
+        let (x, e) = (normal(1, 400), normal(2, 400));
+        let found = |f: &dyn Fn(f64) -> f64, size: f64| {
+            let y = column((0..400).map(|at| f(x[at]) + size * e[at]).collect());
+            let noise = noise(&y, &[column(x.clone())]);
+            out_of_reach((&y, "y"), (0.0, f64::INFINITY), noise, false).is_some()
+        };
+        assert!(!found(&|x| x.max(0.0), 1.0));
+        assert!(!found(&|x| x.max(0.0), 3.0));
+        assert!(!found(&|_| 0.0, 1.0));
+        assert!(found(&|x| x, 0.2));
+        assert!(found(&|x| x - 3.0, 1.0));
+        assert!(found(&|x| (2.0 * x).sin(), 0.1));
     }
 
     #[test]

@@ -56,6 +56,20 @@ fn series() -> String {
     csv(&[("y", y)])
 }
 
+/// Targets below zero.
+fn below() -> String {
+    let (x, e) = (uniform(4, 60), normal(5, 60));
+    let y = each(60, |row| -10.0 - 20.0 * x[row] + e[row]);
+    csv(&[("x", x), ("y", y)])
+}
+
+/// Targets around a mean above zero, with noise that is as large.
+fn noisy_above_zero(noise: f64) -> String {
+    let (x, e) = (normal(4, 200), normal(5, 200));
+    let y = each(200, |row| x[row].max(0.0) + noise * e[row]);
+    csv(&[("x", x), ("y", y)])
+}
+
 /// Targets from 20 to 80.
 fn percentages() -> String {
     let x = uniform(4, 60);
@@ -96,6 +110,15 @@ mistakes! {
           y ~ Normal(sigmoid(a + b * x), s)
         }
         infer fit = nuts(M, d) { chains = 2, warmup = 200, draws = 300 }";
+
+    a_mean_that_a_square_bounds: ["E0655"], [("d.csv", below())],
+        &network("data d = csv(\"d.csv\") { standardise = [inputs] }", TWO, "o(tanh(h(x)))[0] ^ 2");
+
+    a_mean_that_a_fourth_power_bounds: ["E0655"], [("d.csv", below())],
+        &network("data d = csv(\"d.csv\") { standardise = [inputs] }", TWO, "2 * sigma * o(tanh(h(x)))[0] ^ 4");
+
+    a_standardised_target_above_zero: ["E0655"], [("d.csv", percentages())],
+        &network(STANDARDISED, TWO, "softplus(o(tanh(h(x)))[0])");
 
     indicators_of_all_levels_beside_an_intercept: ["E0642"], [("d.csv", indicators())], "
         data d = csv(\"d.csv\")
@@ -262,6 +285,40 @@ fn shapes_with_a_reason_are_not_named() {
     let (status, text) = Folder::of(&[("d.csv", series())], later).bnnc(&["run", "program.bnn"]);
     assert_eq!(status, Some(0), "{text}");
     assert!(!text.contains("E0276"), "{text}");
+}
+
+#[test]
+fn noise_beyond_the_bounds_of_a_mean_is_not_named() {
+    for (mean, noise) in [
+        ("relu(a + b * x)", 1.0),
+        ("relu(a + b * x)", 2.0),
+        ("(a + b * x) ^ 2", 1.0),
+    ] {
+        let program = format!(
+            "data d = csv(\"d.csv\")
+            model M(x: real) -> y: real {{
+              a ~ Normal(0, 1)
+              b ~ Normal(0, 1)
+              s: positive ~ HalfNormal(2)
+              y ~ Normal({mean}, s)
+            }}
+            infer fit = nuts(M, d) {{ chains = 2, warmup = 200, draws = 300 }}"
+        );
+        is_not_named(noisy_above_zero(noise), &program);
+    }
+}
+
+#[test]
+fn a_standardised_target_is_to_be_left_in_its_unit() {
+    let of = |item: &str| {
+        let program = network(item, TWO, "softplus(o(tanh(h(x)))[0])");
+        Folder::of(&[("d.csv", percentages())], &program)
+            .bnnc(&["run", "program.bnn"])
+            .1
+    };
+    assert!(of(STANDARDISED).contains("write `standardise = [inputs]`"));
+    let inputs = of("data d = csv(\"d.csv\") { standardise = [inputs] }");
+    assert!(!inputs.contains("E0655"), "{inputs}");
 }
 
 #[test]

@@ -2,10 +2,12 @@
 
 use super::Densities;
 use crate::nodes;
-use bnnc_graph::analysis::ranges::ranges;
+use bnnc_base::arena::Id;
 use bnnc_graph::dist::range;
+use bnnc_graph::function::{Function, NodeKind, Value};
 use bnnc_graph::model::Model;
 use bnnc_graph::op::Interval;
+use bnnc_graph::ops;
 
 impl Densities {
     /// The interval in which the mean of an output lies for all values of parameters and data, as far as the operations bound it: `Normal(tanh(f), s)`
@@ -34,8 +36,78 @@ impl Densities {
         let bounds: Vec<Interval> = params
             .map(|param| of_param(nodes::param_name(function, *param)))
             .collect();
-        let bounds = *ranges(function, &bounds).get(bnnc_base::arena::Id::index(mean))?;
+        let bounds = *ranges_of_powers(function, &bounds).get(mean.index())?;
         let is_bounded = bounds.lo > f64::NEG_INFINITY || bounds.hi < f64::INFINITY;
         (is_bounded && bounds.lo < bounds.hi).then_some((bounds.lo, bounds.hi))
     }
+}
+
+/// Factors of a product that are counted: those of small powers.
+const MOST_FACTORS: usize = 64;
+
+/// The bounds of every value by the rules of the ops, and of products by the powers that they hold: `x * x` is not negative, whatever `x` is.
+fn ranges_of_powers(function: &Function, params: &[Interval]) -> Vec<Interval> {
+    let mut ranges: Vec<Interval> = Vec::with_capacity(function.nodes.len());
+    for value in function.nodes.ids() {
+        let range = match &function.nodes[value].kind {
+            NodeKind::Param(_) => {
+                let at = function.params.iter().position(|param| *param == value);
+                at.and_then(|at| params.get(at))
+                    .copied()
+                    .unwrap_or(Interval::REALS)
+            }
+            NodeKind::Apply { op, args, attrs } => {
+                let operands: Vec<Interval> = args.iter().map(|arg| ranges[arg.index()]).collect();
+                let range = (op.range)(&operands, attrs);
+                if op.is(&ops::mul::MUL) {
+                    range.clip(product(function, value, &ranges))
+                } else if op.is(&ops::contract::CONTRACT) && args[0] == args[1] {
+                    let labels = ops::contract::parsed(attrs);
+                    let is_square = labels.left == labels.right;
+                    range.clip(if is_square {
+                        Interval::NON_NEGATIVE
+                    } else {
+                        Interval::REALS
+                    })
+                } else {
+                    range
+                }
+            }
+        };
+        ranges.push(range);
+    }
+    ranges
+}
+
+/// The bounds of a product by those of the powers of its factors.
+fn product(function: &Function, value: Value, ranges: &[Interval]) -> Interval {
+    let mut factors: Vec<(Value, usize)> = Vec::new();
+    let mut rest = vec![value];
+    let mut count = 0;
+    while let Some(factor) = rest.pop() {
+        count += 1;
+        let is_product = function.op(factor).is_some_and(|op| op.is(&ops::mul::MUL));
+        if is_product && count <= MOST_FACTORS {
+            rest.extend(function.args(factor));
+            continue;
+        }
+        match factors.iter_mut().find(|(known, _)| *known == factor) {
+            Some((_, times)) => *times += 1,
+            None => factors.push((factor, 1)),
+        }
+    }
+    let power = |(factor, times): (Value, usize)| {
+        // A product that is counted no further has no bounds yet.
+        let base = ranges.get(factor.index()).copied().unwrap_or(Interval::REALS);
+        let ends = base.monotone(|end| end.powi(i32::try_from(times).unwrap_or(i32::MAX)));
+        match times % 2 == 0 && base.contains(0.0) {
+            true => Interval::new(0.0, ends.hi),
+            false => ends,
+        }
+    };
+    let one = Interval::point(1.0);
+    factors
+        .into_iter()
+        .map(power)
+        .fold(one, |product, power| product.times(power))
 }

@@ -165,9 +165,11 @@ pub(super) static REPEATED_TRAINING_ROWS: Code = Code {
 pub(super) static OUT_OF_REACH: Code = Code {
     id: "E0655",
     title: "targets that the mean of an output cannot reach",
-    explain: "The last function of the model bounds the mean of an output, and at least a fifth of the training rows have targets beyond the bound: no parameters \
-              fit them, and the noise is estimated as large as what is left.\n\nWrong: `y ~ Normal(tanh(out(h)[0]), sigma)` for targets from 20 to 80, or \
-              `relu(..)` for standardised targets, of which half are negative.\n\nRight: `y ~ Normal(out(h)[0], sigma)`: a regression ends in a linear layer.",
+    explain: "The last function of the model bounds the mean of an output, and at least a fifth of the training rows have targets beyond the bound, by more than \
+              the noise that rows with like inputs show: no parameters fit them, and the noise is estimated as large as what is left.\n\nWrong: `y ~ \
+              Normal(tanh(out(h)[0]), sigma)` for targets from 20 to 80, or `relu(..)` for standardised targets, of which half are \
+              negative.\n\nRight: `y ~ Normal(out(h)[0], sigma)`: a regression ends in a linear layer. With `standardise = [inputs]`, positive targets stay \
+              positive, and `softplus(..)` or `exp(..)` fits them.",
 };
 
 pub(super) static CUT_OFF: Code = Code {
@@ -391,7 +393,12 @@ pub fn combined_inputs(terms: &[Term], intercept: Option<&str>) -> Diagnostic {
 }
 
 /// Targets beyond the bounds of a mean.
-pub fn out_of_reach(output: &str, (beyond, rows): (usize, usize), (low, high): (f64, f64)) -> Diagnostic {
+pub fn out_of_reach(
+    output: &str,
+    (beyond, rows): (usize, usize),
+    (low, high): (f64, f64),
+    is_standardised: bool,
+) -> Diagnostic {
     let end = |value: f64| {
         format!("{:.4}", value)
             .trim_end_matches('0')
@@ -404,9 +411,16 @@ pub fn out_of_reach(output: &str, (beyond, rows): (usize, usize), (low, high): (
         (false, _) => format!("below {}", end(high)),
     };
     let text = format!("the mean of `{output}` is {bounds}, but {beyond} of {rows} training rows are not");
-    warn(&OUT_OF_REACH, text)
-        .note("no parameters fit these rows")
-        .help("leave out the function that bounds the mean, such as `tanh`, `sigmoid` or `relu` after the last layer")
+    let mut diagnostic =
+        warn(&OUT_OF_REACH, text).note("no parameters fit these rows, and noise does not explain them");
+    if is_standardised {
+        diagnostic = diagnostic.help(
+            "write `standardise = [inputs]`: about half of the values of a standardised target are negative",
+        );
+    }
+    diagnostic.help(
+        "leave out the function that bounds the mean, such as `tanh`, `sigmoid`, `relu` or `^ 2` after the last layer",
+    )
 }
 
 /// A number of the row.
