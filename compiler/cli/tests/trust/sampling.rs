@@ -183,7 +183,27 @@ fn chains_that_start_at_one_point_are_reported() {
         "E0651",
         &["the 4 chains of `fit`", "that of `best`", "`jitter = 0.5`"],
     );
-    for options in ["start = best, jitter = 0.5", ""] {
+    for options in ["jitter = 0", "start = best, jitter = 0"] {
+        let output = trial_of(&trial, options);
+        assert!(
+            output.contains("warning[E0651]") && output.contains("start at one point"),
+            "{options}: {output}"
+        );
+    }
+    // The standard deviations of the slopes are about 0.03.
+    for options in ["jitter = 1e-6", "start = best, jitter = 1e-6"] {
+        let output = trial_of(&trial, options);
+        assert!(
+            output.contains("warning[E0651]") && output.contains("within 0.000001 of one point"),
+            "{options}: {output}"
+        );
+    }
+    for options in [
+        "start = best, jitter = 0.5",
+        "",
+        "jitter = 0.001",
+        "jitter = 0, chains = 1",
+    ] {
         let output = trial_of(&trial, options);
         assert!(!output.contains("E0651"), "{options}: {output}");
     }

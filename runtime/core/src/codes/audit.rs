@@ -76,7 +76,8 @@ pub(super) static ONE_START: Code = Code {
     explain: "R-hat shows that chains disagree, and they can only disagree about what they have seen. Chains that all start at the same point, such as the maximum \
               that `map` found, stay together where the posterior has another mode or a part that is hard to reach from there: R-hat is 1 and a part of the posterior is \
               missing. Starts that lie further apart than the posterior is wide show it (Gelman and Rubin 1992). `start` alone starts every chain at that \
-              point; `jitter` moves each by up to its value, on the unconstrained scale.\n\nWrong: `nuts(Model, data) { start = best }`.\n\nRight: `nuts(Model, data) { start = \
+              point, and so does `jitter = 0`; `jitter` moves each by up to its value, on the unconstrained scale. One that is below a thousandth of every posterior standard \
+              deviation does not move them apart.\n\nWrong: `nuts(Model, data) { start = best }`.\n\nRight: `nuts(Model, data) { start = \
               best, jitter = 0.5 }`, or no `start`, which is `jitter = 2` around zero.",
 };
 
@@ -448,9 +449,18 @@ pub fn one_chain(infer: &str) -> Diagnostic {
 /// Chains that start at the same point, `from` an earlier inference or a file.
 pub fn one_start(infer: &str, chains: usize, from: &str) -> Diagnostic {
     let text = format!(
-        "the {chains} chains of `{infer}` start at one point, that of {from}: R-hat cannot show what none of them has reached"
+        "the {chains} chains of `{infer}` start at one point, {from}: R-hat cannot show what none of them has reached"
     );
-    warn(&ONE_START, text).help("start them apart: `jitter = 0.5`, or leave `start` out")
+    warn(&ONE_START, text).help("start them apart: `jitter = 0.5`, or leave `start` and `jitter` out")
+}
+
+/// Chains whose starts are not apart for the width of the posterior: `jitter` against the least of its standard deviations, on the unconstrained scale.
+pub fn close_starts(infer: &str, chains: usize, (jitter, sd): (f64, f64)) -> Diagnostic {
+    let text = format!(
+        "the {chains} chains of `{infer}` start within {jitter} of one point, less than a thousandth of every posterior standard deviation (at least {sd:.3}): \
+         R-hat cannot show what none of them has reached"
+    );
+    warn(&ONE_START, text).help("start them apart: a larger `jitter`, or none, which is 2 without `start`")
 }
 
 /// Quantiles of few draws.

@@ -44,9 +44,10 @@ impl Samples<'_> {
 /// The warning about several chains that share their start.
 fn one_start(infer: &Infer, sampling: &Sampling) -> Option<Diagnostic> {
     let options = &sampling.options;
-    let from = match infer.start.as_ref()? {
-        Start::Infer(name) => format!("`{name}`"),
-        Start::File(_) => "a file".to_owned(),
+    let from = match &infer.start {
+        Some(Start::Infer(name)) => format!("that of `{name}`"),
+        Some(Start::File(_)) => "that of a file".to_owned(),
+        None => "zero on the unconstrained scale".to_owned(),
     };
     let is_one = options.chains > 1 && options.jitter_of_start() == 0.0;
     is_one.then(|| codes::audit::one_start(&infer.name, options.chains, &from))

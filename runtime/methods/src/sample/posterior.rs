@@ -5,10 +5,12 @@ use super::quantities::quantities;
 use super::report;
 use bnnc_abi::manifest::Infer;
 use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::support::Support;
+use bnnc_core::codes;
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::states::Values;
 use bnnc_data::Dataset;
-use bnnc_inference::chains::Sampled;
+use bnnc_inference::chains::{Quantity, Sampled};
 use bnnc_inference::draws::Draws;
 use bnnc_inference::outcome::Outcome;
 use bnnc_inference::posterior::{Parts, Posterior, of_sites};
@@ -71,7 +73,8 @@ impl Posterior for ChainsPosterior {
         let found = quantities(infer, &self.0, &outcome.dataset, context)?;
         let left_out = outcome.left_out.as_ref();
         let diagnosis = diagnose(infer, &self.0, &found, &outcome.dataset, left_out)?;
-        let warnings = diagnosis.warnings.clone();
+        let mut warnings = diagnosis.warnings.clone();
+        warnings.extend(close_starts(infer, &found));
         outcome.sites = of_draws(infer, &found);
         outcome.quantities = found;
         outcome.diagnosis = Some(diagnosis);
@@ -105,4 +108,35 @@ impl Posterior for ChainsPosterior {
     fn parts(&self, _: &Infer, _: &[SiteSummary]) -> Parts {
         Parts::Divergences
     }
+}
+
+/// The part of a posterior standard deviation by which starts must differ at least.
+const APART: f64 = 1e-3;
+
+/// Returns a warning where the program moves the starts by less than counts for the width of the posterior in any direction. Standard deviations on the
+/// unconstrained scale are those of the values times the slope of the map at their mean.
+fn close_starts(infer: &Infer, found: &[Quantity]) -> Option<Diagnostic> {
+    let sampling = infer.sampling()?;
+    let options = &sampling.options;
+    let jitter = options
+        .jitter
+        .filter(|jitter| *jitter > 0.0 && options.chains > 1)?;
+    let sd = |quantity: &Quantity| {
+        let (site, _) = quantity.element?;
+        let (mean, sd) = (quantity.summary.mean, quantity.summary.sd);
+        let sd = match infer.reports.get(site)?.prior.support {
+            // Noise of a standard deviation of one is what moves.
+            _ if sampling.noncentred.contains(&site) => 1.0,
+            Support::Interval(low, high) => match (low.is_finite(), high.is_finite()) {
+                (true, true) => sd * (high - low) / ((mean - low) * (high - mean)),
+                (true, false) => sd / (mean - low),
+                (false, true) => sd / (high - mean),
+                (false, false) => sd,
+            },
+            _ => sd,
+        };
+        sd.is_finite().then_some(sd)
+    };
+    let least = found.iter().filter_map(sd).min_by(f64::total_cmp)?;
+    (jitter < APART * least).then(|| codes::audit::close_starts(&infer.name, options.chains, (jitter, least)))
 }
