@@ -5,10 +5,16 @@ static TABLE: &[(&str, &str)] = &[
     ("bridge_normalized", "bridge_normalised"),
     ("non_centred", "non_centered"),
     ("noncenter", "non_centered"),
+    ("noncentered", "non_centered"),
     ("noncentre", "non_centered"),
     ("optimizer", "optimiser"),
     ("standardize", "standardise"),
 ];
+
+/// Each other spelling with the word, sorted by spelling.
+pub fn all() -> &'static [(&'static str, &'static str)] {
+    TABLE
+}
 
 /// The word of the language that a word stands for, mostly itself.
 ///

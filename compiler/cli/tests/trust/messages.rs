@@ -301,6 +301,7 @@ infer fit   = nuts(M, d) {{ {centred} = [a], chains = 2, warmup = 50, draws = 50
     for others in [
         ["optimizer", "optimizer", "standardize", "non_centred"],
         ["optimizer", "optimiser", "standardize", "noncentre"],
+        ["optimizer", "optimizer", "standardise", "noncentered"],
     ] {
         let program = words(others);
         assert_eq!(result(&program), expected);
