@@ -119,6 +119,25 @@ impl<'s, 'a> Lines<'s, 'a> {
         names.collect()
     }
 
+    /// Whether square brackets hold a token directly.
+    fn is_in_brackets(&self, at: usize) -> bool {
+        self.within[at].is_some_and(|open| self.tokens[open].1 == Token::OpenBracket)
+    }
+
+    /// The range whose ends stand left and right of a colon, `0:2`, where both are single tokens.
+    fn range_around(&self, at: usize) -> String {
+        let end = |at: Option<usize>| {
+            let token = self.tokens.get(at?)?.1;
+            matches!(token, Token::Int(_) | Token::Name(_)).then(|| token.to_string())
+        };
+        match (end(at.checked_sub(1)), end(Some(at + 1))) {
+            (Some(from), Some(to)) => format!("`{from}..{to}`, without its end"),
+            (Some(from), None) => format!("`{from}..n` with the size of the axis for `n`, without its end"),
+            (None, Some(to)) => format!("`0..{to}`, without its end"),
+            (None, None) => "`0..n`, without its end".to_owned(),
+        }
+    }
+
     fn span(&self, at: usize) -> Span {
         let (start, _, end) = self.tokens[at];
         Span::new(self.source.id, start, end)
@@ -271,6 +290,9 @@ fn describe(lines: &Lines<'_, '_>, fault: &Unexpected<'_>, at: usize, unfinished
         Token::Equals if expected.has("==") => report.help("a comparison is written `==`"),
         Token::If if expected.value() => report.help("inside a larger expression `if` needs parentheses"),
         Token::Colon if expected.has("{") => report.help("a body stands in braces: `{ .. }`"),
+        Token::Colon if lines.is_in_brackets(at) && (expected.has("..") || expected.value()) => {
+            report.help(format!("a range is written {}", lines.range_around(at)))
+        }
         Token::Minus if before == Some(Token::Less) => report.help("`=` defines, `~` draws"),
         Token::Less if expected.has("=") => report.help("`=` defines, `~` draws"),
         Token::Greater if before == Some(Token::Equals) => report.help("the arrow is written `->`"),

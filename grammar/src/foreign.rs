@@ -2,7 +2,7 @@
 
 use crate::token::{Spanned, Token};
 use bnnc_base::nearest::nearest;
-use bnnc_base::synonyms::{ANGLE_BOUNDS, instead};
+use bnnc_base::synonyms::{ANGLE_BOUNDS, construct_instead};
 
 /// A token of a construct.
 enum Part {
@@ -53,7 +53,7 @@ pub fn advice(line: &[Spanned<'_>], is_item: bool) -> Option<String> {
         Token::Name(word) => Some(*word),
         _ => None,
     });
-    if let Some(advice) = words.clone().find_map(instead) {
+    if let Some(advice) = words.clone().find_map(construct_instead) {
         return Some(advice.to_owned());
     }
     let found = TABLE

@@ -58,6 +58,7 @@ pub fn lex(source: &Source) -> Lexed<'_> {
         });
     }
     lexed.drop_let(source);
+    lexed.name_logic(source);
     name_optimisers(&mut lexed.tokens, &source.text);
     name_words(&mut lexed.tokens, &source.text);
     lexed
@@ -123,6 +124,38 @@ impl<'s> Lexed<'s> {
                 .push(report::let_keyword(Span::new(source.id, start, end)));
         }
     }
+
+    /// `a and b` means `a && b`, `a or b` means `a || b`. A `not` before a value is dropped: it binds more loosely in other languages than `!` does
+    /// here, so that no one token stands in for it.
+    fn name_logic(&mut self, source: &Source) {
+        let mut kept: Vec<Spanned<'s>> = Vec::with_capacity(self.tokens.len());
+        let tokens = std::mem::take(&mut self.tokens);
+        for (at, (start, token, end)) in tokens.iter().copied().enumerate() {
+            let is_inside = |from: usize, to: usize| !source.text[from..to].contains('\n');
+            let follows_value = kept.last().is_some_and(|(_, before, to)| {
+                let ends = before.ends_value() && !before.is_soft_keyword() && *before != Token::CloseBrace;
+                ends && is_inside(*to, start)
+            });
+            let precedes_value = tokens.get(at + 1).is_some_and(|(from, next, _)| {
+                (matches!(next, Token::Name(_)) || next.is_literal()) && is_inside(end, *from)
+            });
+            let span = Span::new(source.id, start, end);
+            let meant = match token {
+                Token::Name("and") if follows_value => Some(Token::AndAnd),
+                Token::Name("or") if follows_value => Some(Token::OrOr),
+                Token::Name("not") if precedes_value && !follows_value => {
+                    self.diagnostics.push(report::negation(span));
+                    continue;
+                }
+                _ => None,
+            };
+            if let (Some(meant), Token::Name(word)) = (meant, token) {
+                self.diagnostics.push(report::foreign_operator(span, word, meant));
+            }
+            kept.push((start, meant.unwrap_or(token), end));
+        }
+        self.tokens = kept;
+    }
 }
 
 /// Whether the token at `at` is the first of its line.
@@ -173,6 +206,9 @@ fn name_words(tokens: &mut [Spanned<'_>], text: &str) {
         if begins_item(tokens, at, text) || (depth == 0 && token.begins_item()) {
             (depth, inside) = (0, false);
             armed = matches!(token, Token::Data | Token::Infer);
+        } else if depth == 0 && token.is_name() && is_line_of_its_own(tokens, at, text) {
+            // A line that no keyword begins, such as `def f(x) {`: its brace holds no options.
+            armed = false;
         } else if token.is_opener() {
             inside |= armed && depth == 0 && token == Token::OpenBrace;
             depth += 1;
@@ -188,6 +224,14 @@ fn name_words(tokens: &mut [Spanned<'_>], text: &str) {
             }
         }
     }
+}
+
+/// Whether the token begins a line, and no part of the line before: that one could end there.
+fn is_line_of_its_own(tokens: &[Spanned<'_>], at: usize, text: &str) -> bool {
+    begins_line(tokens, at, text)
+        && at
+            .checked_sub(1)
+            .is_none_or(|before| tokens[before].1.ends_value())
 }
 
 /// The same where all tokens are one value of an option block.

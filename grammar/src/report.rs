@@ -4,6 +4,7 @@ use crate::codes;
 use crate::token::Token;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::Span;
+use bnnc_base::synonyms::instead;
 
 pub use crate::codes::CODES;
 
@@ -15,12 +16,13 @@ pub fn unexpected_character(at: Span, slice: &str) -> Diagnostic {
         format!("unexpected character `{slice}`"),
     );
     let first = slice.chars().next().unwrap_or(' ');
-    match ascii(first) {
-        Some(spelling) => report.help(format!("write `{spelling}`")),
-        None if first.is_alphabetic() => {
+    match (ascii(first), instead(first.encode_utf8(&mut [0; 4]))) {
+        (Some(spelling), _) => report.help(format!("write `{spelling}`")),
+        (None, Some(advice)) => report.help(advice),
+        (None, None) if first.is_alphabetic() => {
             report.help("names are made of the letters a to z, digits and `_`: write `sigma`, not `σ`")
         }
-        None => report,
+        (None, None) => report,
     }
 }
 
@@ -47,6 +49,12 @@ pub fn foreign_operator(at: Span, wrong: &str, right: Token<'_>) -> Diagnostic {
         format!("expected `{right}`, found `{wrong}`"),
     )
     .label(format!("write `{right}`"))
+}
+
+/// `not x > 0`.
+pub fn negation(at: Span) -> Diagnostic {
+    Diagnostic::error(&codes::FOREIGN_SPELLING, at, "expected `!`, found `not`")
+        .label("write `!(..)` around the condition")
 }
 
 /// `;`.

@@ -162,7 +162,58 @@ fn greek_letter() {
 
 #[test]
 fn percent() {
-    insta::assert_snapshot!(body("  y = x % 2"), @r"E0101 2:9 `%`: unexpected character `%`");
+    insta::assert_snapshot!(body("  y = x % 2"), @r"
+    E0101 2:9 `%`: unexpected character `%`
+      help: the remainder of `a / b` is `a - b * floor(a / b)`
+    ");
+}
+
+#[test]
+fn words_of_logic() {
+    insta::assert_snapshot!(body("  y = if x > 0 and x < 1 or x > 2 { 1 } else { 0 }"), @r"
+    E0105 2:16 `and`: expected `&&`, found `and`
+      label: write `&&`
+    E0105 2:26 `or`: expected `||`, found `or`
+      label: write `||`
+    ");
+    insta::assert_snapshot!(body("  y = if not x > 0 { 1 } else { 0 }"), @r"
+    E0105 2:10 `not`: expected `!`, found `not`
+      label: write `!(..)` around the condition
+    ");
+    // Where no value stands before them they are names like others.
+    insta::assert_snapshot!(body("  and = 2 * x\n  not = and\n  y = not + and"), @"");
+}
+
+#[test]
+fn ranges_with_colons() {
+    insta::assert_snapshot!(body("  y = sum(x[1:n])"), @r"
+    E0108 2:14 `:`: expected `]`, `,` or `..`, found `:`
+      help: a range is written `1..n`, without its end
+    ");
+    insta::assert_snapshot!(body("  y = sum(x[:2])"), @r"
+    E0108 2:13 `:`: expected a value or `]`, found `:`
+      help: a range is written `0..2`, without its end
+    ");
+    insta::assert_snapshot!(body("  y = sum(x[1:])"), @r"
+    E0108 2:14 `:`: expected `]`, `,` or `..`, found `:`
+      help: a range is written `1..n` with the size of the axis for `n`, without its end
+    ");
+}
+
+#[test]
+fn a_choice_by_a_question_mark() {
+    insta::assert_snapshot!(body("  y = (x > 0 ? 1 : 2)"), @r"
+    E0101 2:14 `?`: unexpected character `?`
+      help: a choice is written `if c { a } else { b }`, in parentheses inside a larger expression
+    ");
+}
+
+#[test]
+fn a_function_of_another_language_after_data() {
+    insta::assert_snapshot!(check("data d = csv(\"d.csv\")\ndef f(x) {\n  return 2 * x\n}\n"), @r"
+    E0109 2:1 `def f`: expected an operator or a new line between `def` and `f`
+      help: a function is an item of its own: `fn f(x: real) -> real { return x + 1 }`
+    ");
 }
 
 #[test]

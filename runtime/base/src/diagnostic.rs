@@ -193,6 +193,25 @@ impl Diagnostic {
         }
     }
 
+    /// Adds advice as [`suggest`](Self::suggest) does, for names of the language: the advice about a word of another tool goes before a name that is
+    /// spelt like it, since `log10` is not `log1p`.
+    pub fn suggest_word<'a>(self, wrong: &str, names: impl IntoIterator<Item = &'a str>) -> Diagnostic {
+        let names: Vec<&str> = names.into_iter().collect();
+        let known = crate::synonyms::synonym(wrong, names.iter().copied());
+        match crate::synonyms::instead(wrong) {
+            Some(advice) if known.is_none() => self.help(advice),
+            _ => self.suggest(wrong, names),
+        }
+    }
+
+    /// Adds `did you mean ..?` for the nearest of names that the user gave, such as those of columns: words of other tools mean nothing among them.
+    pub fn suggest_near<'a>(self, wrong: &str, names: impl IntoIterator<Item = &'a str>) -> Diagnostic {
+        match crate::nearest::nearest(wrong, names) {
+            Some(name) => self.help(format!("did you mean `{name}`?")),
+            None => self,
+        }
+    }
+
     /// Returns whether it stops the run.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error

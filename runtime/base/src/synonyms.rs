@@ -3,12 +3,14 @@
 
 /// A word that users of other tools write.
 struct Synonym {
-    /// The word, in lower case.
+    /// The word, in lower case unless it means something else so; a part of a value begins with its point.
     word: &'static str,
     /// Our names for it, the likeliest first; the first that exists at the place is suggested.
     names: &'static [&'static str],
     /// The advice where no name replaces the word.
     advice: &'static str,
+    /// Whether the word alone explains a line that cannot be read.
+    is_construct: bool,
 }
 
 const fn name(word: &'static str, names: &'static [&'static str]) -> Synonym {
@@ -16,6 +18,16 @@ const fn name(word: &'static str, names: &'static [&'static str]) -> Synonym {
         word,
         names,
         advice: "",
+        is_construct: false,
+    }
+}
+
+const fn either(word: &'static str, names: &'static [&'static str], advice: &'static str) -> Synonym {
+    Synonym {
+        word,
+        names,
+        advice,
+        is_construct: false,
     }
 }
 
@@ -24,6 +36,16 @@ const fn advice(word: &'static str, advice: &'static str) -> Synonym {
         word,
         names: &[],
         advice,
+        is_construct: false,
+    }
+}
+
+const fn construct(word: &'static str, advice: &'static str) -> Synonym {
+    Synonym {
+        word,
+        names: &[],
+        advice,
+        is_construct: true,
     }
 }
 
@@ -37,78 +59,148 @@ const ITEMS: &str =
 const MATRIX: &str = "a matrix product is written `a @ b`";
 const ACTIVATION: &str = "apply it where the layer is called: `relu(h(x))`";
 const LOOP: &str = "a loop is `for i in a..b { .. }`, a sum `sum(.. for i in a..b)`";
+const MODULE: &str = "functions and distributions are written without a module: `exp(x)`, `Normal(0, 1)`";
+const CHOICE: &str = "a choice is written `if c { a } else { b }`, in parentheses inside a larger expression";
+const REMAINDER: &str = "the remainder of `a / b` is `a - b * floor(a / b)`";
+const SEED: &str = "the seed is an option of the command line: `bnnc run FILE --seed 1`";
+const THREADS: &str = "the number of threads is an option of the command line: `bnnc run FILE --threads 4`";
+const SCHEDULES: &str =
+    "a smooth decay is `schedule = cosine`, a drop by a factor `schedule = step(0.5, 0.1)`";
+const DENSITY: &str = "a density is `exp(d.log_density(x))`";
 const LEVELS: &str = "a column of text is `index(k)`: one integer per level";
 
 /// Sorted by word.
 static TABLE: &[Synonym] = &[
-    advice("activation", ACTIVATION),
+    advice("%", REMAINDER),
+    advice(
+        ".shape",
+        "the size of the first axis is `length(x)`; a dim in the type of a parameter has a name, as `k` in `x: real[k]`",
+    ),
+    advice(".t", "a transpose is written `transpose(a)`"),
+    advice("?", CHOICE),
+    advice(
+        "Phi",
+        "the distribution function of the standard normal is `Normal(0, 1).cdf(x)`",
+    ),
+    construct("activation", ACTIVATION),
+    name("advi", &["vi"]),
     name("alpha", &["concentration", "shape", "a"]),
-    advice("array", ARRAYS),
+    construct("array", ARRAYS),
     name("bernoulli_logit", &["Bernoulli"]),
+    name("bfgs", &["map"]),
     name("boolean", &["bool"]),
-    advice("class", ITEMS),
+    construct("class", ITEMS),
     name("conv2d", &["Conv"]),
+    advice("cores", THREADS),
     name("cov", &["cholesky", "scale"]),
-    advice("def", FUNCTION),
+    construct("def", FUNCTION),
     name("degrees_of_freedom", &["df"]),
     name("delta", &["Point"]),
     name("dirac", &["Point"]),
     name("double", &["real"]),
+    construct("elif", "another case is written `else if c { .. } else { .. }`"),
     name("expit", &["sigmoid"]),
+    either("exponential", &["Exponential"], SCHEDULES),
     name("float", &["real"]),
     name("float32", &["real"]),
     name("float64", &["real"]),
-    advice("function", FUNCTION),
+    name("fullrank_advi", &["vi"]),
+    construct("function", FUNCTION),
     name("gaussian", &["Normal"]),
     name("high", &["high", "hi"]),
-    advice("import", ITEMS),
+    name("icdf", &["quantile"]),
+    construct("import", ITEMS),
     name("integer", &["int"]),
     name("inv_logit", &["sigmoid"]),
+    advice("jnp", MODULE),
     name("k", &["trials"]),
     name("lam", &["rate", "log_rate"]),
-    advice("lambda", FUNCTION),
+    construct("lambda", FUNCTION),
+    name("lbfgs", &["map"]),
     name("learning_rate", &["rate"]),
     name("len", &["length"]),
+    name("linear", &["Dense"]),
     name("ln", &["log"]),
     name("location", &["loc"]),
+    advice("log10", "the logarithm to base 10 is `log(x) / log(10)`"),
+    advice("log2", "the logarithm to base 2 is `log(x) / log(2)`"),
+    name("log_prob", &["log_density"]),
     name("log_std", &["scale"]),
+    name("logcdf", &["log_cdf"]),
+    name("logpdf", &["log_density"]),
+    name("logpmf", &["log_density"]),
     name("lower", &["low"]),
+    name("lpdf", &["log_density"]),
+    name("lpmf", &["log_density"]),
     name("lr", &["rate"]),
-    advice("matmul", MATRIX),
-    advice("matrix", ARRAYS),
+    advice("math", MODULE),
+    construct("matmul", MATRIX),
+    construct("matrix", ARRAYS),
+    name("maximum_likelihood", &["map"]),
     name("mcmc", &["nuts"]),
     name("mean", &["loc", "log_mean"]),
-    advice("mm", MATRIX),
+    name("meanfield_advi", &["vi"]),
+    name("metropolis", &["random_walk"]),
+    name("minimize", &["map"]),
+    name("mle", &["map"]),
+    name("mlp", &["Dense"]),
+    construct("mm", MATRIX),
+    advice("mod", REMAINDER),
     name("mu", &["loc", "mean", "log_mean"]),
     name("multinormal", &["MultivariateNormal"]),
     name("mvnormal", &["MultivariateNormal"]),
     name("n", &["trials"]),
+    advice("n_jobs", THREADS),
     name("negbinomial", &["NegativeBinomial"]),
+    advice("nn", MODULE),
+    advice("not", "a condition is negated by `!`: `!(x > 0)`"),
+    advice("np", MODULE),
     name("nu", &["df"]),
     name("num", &["real"]),
+    advice("num_threads", THREADS),
     name("number", &["real"]),
+    advice("numpy", MODULE),
+    name("optimise", &["map"]),
+    name("optimize", &["map"]),
+    name("optimizing", &["map"]),
+    advice("pdf", DENSITY),
     name("phi", &["dispersion"]),
-    advice("pow", "a power is written `x ^ y`"),
-    advice("print", REPORT),
+    advice("pmf", DENSITY),
+    construct("pow", "a power is written `x ^ y`"),
+    name("ppf", &["quantile"]),
+    construct("print", REPORT),
     name("prob", &["p", "probabilities"]),
     name("probs", &["probabilities", "p"]),
-    advice("range", "a range is written `a..b`: `for i in 0..10`"),
+    advice("random_state", SEED),
+    construct("range", "a range is written `a..b`: `for i in 0..10`"),
+    name("rsample", &["draw"]),
+    name("rvs", &["draw"]),
+    name("sample", &["draw", "nuts"]),
+    name("sampling", &["nuts"]),
+    advice("scipy", MODULE),
     name("sd", &["scale"]),
-    advice("shuffle", "the rows are shuffled in every epoch"),
+    advice("seed", SEED),
+    name("sf", &["survival"]),
+    construct("shuffle", "the rows are shuffled in every epoch"),
     name("sigma", &["scale"]),
     name("size", &["trials", "out"]),
+    advice("stats", MODULE),
     name("std", &["scale"]),
     name("stddev", &["scale"]),
     name("stdev", &["scale"]),
-    advice("str", LEVELS),
-    advice("string", LEVELS),
+    construct("str", LEVELS),
+    construct("string", LEVELS),
     name("student", &["StudentT"]),
     name("svi", &["vi"]),
+    advice("tf", MODULE),
+    advice("threads", THREADS),
+    advice("torch", MODULE),
     name("total_count", &["trials"]),
     name("units", &["out"]),
     name("upper", &["high"]),
-    advice("vector", ARRAYS),
-    advice("while", LOOP),
+    name("variational", &["vi"]),
+    construct("vector", ARRAYS),
+    construct("while", LOOP),
 ];
 
 fn find(word: &str) -> Option<&'static Synonym> {
@@ -117,9 +209,33 @@ fn find(word: &str) -> Option<&'static Synonym> {
     if word.len() > LONGEST {
         return None;
     }
-    let word = word.to_lowercase();
-    let at = TABLE.binary_search_by(|synonym| synonym.word.cmp(&word)).ok()?;
+    let at = |word: &str| TABLE.binary_search_by(|synonym| synonym.word.cmp(word)).ok();
+    let at = at(word).or_else(|| at(&word.to_lowercase()))?;
     Some(&TABLE[at])
+}
+
+/// The advice for a word that is part of the syntax of another language, and thus explains a line that cannot be read.
+///
+/// ```
+/// use bnnc_base::synonyms::construct_instead;
+/// assert!(construct_instead("lambda").is_some());
+/// assert_eq!(construct_instead("seed"), None);
+/// ```
+pub fn construct_instead(word: &str) -> Option<&'static str> {
+    find(word)
+        .filter(|found| found.is_construct)
+        .map(|found| found.advice)
+}
+
+/// Returns whether a word is a module of another language, as `np` in `np.exp(x)`.
+///
+/// ```
+/// use bnnc_base::synonyms::is_module;
+/// assert!(is_module("np"));
+/// assert!(!is_module("exp"));
+/// ```
+pub fn is_module(word: &str) -> bool {
+    instead(word) == Some(MODULE)
 }
 
 /// The name among `names` that a word of another tool stands for.

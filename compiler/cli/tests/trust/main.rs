@@ -6,6 +6,7 @@ mod support;
 mod bindings;
 mod checks;
 mod folders;
+mod foreign;
 mod language;
 mod limits;
 mod maxima;

@@ -3,6 +3,7 @@
 use super::names::{Def, Names};
 use super::outputs::{Needs, Use};
 use super::solve::Solver;
+use super::statements::strip;
 use crate::builtin::{self, Rule};
 use crate::constant::constant;
 use crate::dims::{Atom, Dim};
@@ -13,7 +14,8 @@ use crate::types::{Elem, Ty};
 use crate::walk;
 use bnnc_base::diagnostic::{Diagnostic, Severity};
 use bnnc_base::source::Span;
-use bnnc_grammar::ast::{BinaryOp, UnaryOp};
+use bnnc_base::synonyms;
+use bnnc_grammar::ast::{self, BinaryOp, UnaryOp};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -264,9 +266,36 @@ impl<'a> Body<'a> {
             .collect();
         let mut all: Vec<&str> = locals.iter().map(|name| &**name).collect();
         all.sort_unstable();
-        all.extend(self.names.all(Def::is_value));
-        all.extend(builtin::ALL.iter().map(|builtin| builtin.name));
+        all.extend(self.names_of_values());
         let diagnostic = report::unknown_name(span, name, all);
+        self.error(diagnostic, span)
+    }
+
+    /// The names of items and functions that expressions can use.
+    fn names_of_values(&self) -> Vec<&str> {
+        let mut all = self.names.all(Def::is_value);
+        all.extend(builtin::ALL.iter().map(|builtin| builtin.name));
+        all
+    }
+
+    /// The module of another language that an expression names, as `np` in `np.exp` or `np.random.normal`, unless the program declares the name.
+    pub fn foreign_module(&self, base: &ast::Expr) -> Option<(Arc<str>, Span)> {
+        match &*strip(base).kind {
+            ast::ExprKind::Field(base, _) => self.foreign_module(base),
+            ast::ExprKind::Name(name) => {
+                let is_declared = self.peek_local(name).is_some()
+                    || self.later.contains_key(name)
+                    || self.is_unread(name)
+                    || self.names.find(name, self.in_library).is_some();
+                (synonyms::is_module(name) && !is_declared).then(|| (name.clone(), base.span))
+            }
+            _ => None,
+        }
+    }
+
+    /// Reports a name in a module of another language.
+    pub fn in_foreign_module(&mut self, module: &(Arc<str>, Span), name: &str, span: Span) -> Expr {
+        let diagnostic = report::foreign_module(module.1, (&module.0, name), self.names_of_values());
         self.error(diagnostic, span)
     }
 

@@ -376,6 +376,10 @@ impl Body<'_> {
 
     /// `prior.mean`, `prior.log_density(x)`.
     pub fn part(&mut self, base: &ast::Expr, part: &Ident, args: Option<&[ast::Arg]>, span: Span) -> Expr {
+        if let Some(module) = self.foreign_module(base) {
+            self.skip(args.unwrap_or_default(), span);
+            return self.in_foreign_module(&module, &part.name, span);
+        }
         let base = self.expr(base, Want::Any);
         let given: Vec<Expr> = args
             .unwrap_or_default()

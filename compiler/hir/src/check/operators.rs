@@ -330,7 +330,7 @@ impl Body<'_> {
         let number = self
             .dim_of(at)
             .or_else(|| constant(self.module, at).map(|value| Dim::number(value as i64)));
-        let outside = number.is_some_and(|at| {
+        let outside = number.as_ref().is_some_and(|at| {
             at.as_number().is_some_and(|at| at < 0)
                 || at
                     .plus(axis, -1)
@@ -339,8 +339,19 @@ impl Body<'_> {
         });
         if outside {
             let message = format!("this index lies outside an axis of size {size}");
-            let diagnostic = report::index(at.span, message, (array, format!("this axis has size {size}")));
-            self.report(diagnostic.note("indices count from 0"));
+            let diagnostic = report::index(at.span, message, (array, format!("this axis has size {size}")))
+                .note("indices count from 0");
+            let counted_from_end = number
+                .filter(|at| at.as_number().is_some_and(|at| at < 0))
+                .map(|at| axis.plus(&at, 1))
+                .filter(|at| at.as_number().is_none_or(|at| at >= 0));
+            self.report(match counted_from_end {
+                Some(at) => diagnostic.help(format!(
+                    "an index does not count from the end: write `{}`",
+                    show::dim(&at, &self.locals)
+                )),
+                None => diagnostic,
+            });
         }
         !outside
     }

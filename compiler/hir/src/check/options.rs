@@ -285,7 +285,10 @@ fn infer(session: &mut Session<'_>, name: &str, written: &ast::Expr) -> Option<S
         }
         None => {
             let names = session.names.all(|def| matches!(def, Def::Infer(_)));
-            let diagnostic = report_names::unknown_name(written.span, &word, names);
+            let diagnostic = match bnnc_abi::method::lookup(&word) {
+                Some(method) => report::method_for_infer(written.span, name, method.name),
+                None => report_names::unknown_name(written.span, &word, names),
+            };
             session.diagnostics.push(diagnostic);
             None
         }

@@ -15,6 +15,7 @@ use crate::show;
 use crate::tree::{Expr, ExprKind, LocalKind, Sample, Stmt};
 use crate::types::{Elem, Ty};
 use crate::walk;
+use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_base::source::Span;
 use bnnc_grammar::ast::{self, BinaryOp};
 use bnnc_graph::dist::Support;
@@ -87,6 +88,7 @@ impl Body<'_> {
             ..
         } = tilde;
         let declared = ty.map(|ty| (self.ty(ty, false), ty.span));
+        let before = self.diagnostics.len();
         let dist = self.dist_expr(dist);
         let ty = self.sampled_type(name, declared, &dist);
         // Inference needs a gradient; at the prompt nothing is inferred.
@@ -96,6 +98,7 @@ impl Body<'_> {
             let found = show::elem(elem, &self.locals);
             self.report(report_model::discrete_latent(dist.span, name, &found));
         }
+        self.keep_discrete(before);
         if let Some(on) = self.dependence(&dist).filter(|_| !per_example) {
             let on = (self.locals[on].name.clone(), self.locals[on].span);
             let in_layer = self.place == Place::Layer;
@@ -122,6 +125,21 @@ impl Body<'_> {
             per_example,
             span,
         })
+    }
+
+    /// Drops warnings about the arguments of a distribution since a place among the diagnostics if the distribution itself is an error: it is discrete.
+    fn keep_discrete(&mut self, since: usize) {
+        let is_of = |found: &Diagnostic, code: &'static Code| found.code.id == code.id;
+        let recent = &self.diagnostics[since..];
+        if !recent
+            .iter()
+            .any(|found| is_of(found, &report_model::DISCRETE_LATENT))
+        {
+            return;
+        }
+        let mut recent = self.diagnostics.split_off(since);
+        recent.retain(|found| !is_of(found, &report_types::APPLIED_TWICE));
+        self.diagnostics.append(&mut recent);
     }
 
     /// A distribution right of `~`.

@@ -203,6 +203,14 @@ pub fn option_value(span: Span, name: &str, expected: &str) -> Diagnostic {
     Diagnostic::error(&OPTION_VALUE, span, format!("`{name}` must be {expected}"))
 }
 
+/// A method where the name of an inference is wanted, `start = map`.
+pub fn method_for_infer(span: Span, name: &str, method: &str) -> Diagnostic {
+    let expected = format!("the name of an `infer` of this program, but `{method}` is a method");
+    option_value(span, name, &expected).help(format!(
+        "write `infer first = {method}(..)` above, with the model or posterior and the data, and `{name} = first` here"
+    ))
+}
+
 /// A word that its option does not know.
 pub fn option_word(span: Span, name: &str, found: &str, words: &[&str]) -> Diagnostic {
     let message = format!(

@@ -3,6 +3,7 @@
 use super::quoted;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::Span;
+use bnnc_base::synonyms;
 
 code!(
     DUPLICATE_ITEM,
@@ -96,7 +97,27 @@ pub fn duplicate_item(name: &str, first: Span, second: Span) -> Diagnostic {
 pub fn unknown_name<'a>(span: Span, name: &str, names: impl IntoIterator<Item = &'a str>) -> Diagnostic {
     Diagnostic::error(&UNKNOWN_NAME, span, format!("unknown name `{name}`"))
         .label("not declared here")
-        .suggest(name, names)
+        .suggest_word(name, names)
+}
+
+/// A name in a module of another language, `np.exp`.
+pub fn foreign_module<'a>(
+    span: Span,
+    (module, name): (&str, &str),
+    names: impl IntoIterator<Item = &'a str>,
+) -> Diagnostic {
+    let names: Vec<&str> = names.into_iter().collect();
+    let diagnostic = Diagnostic::error(&UNKNOWN_NAME, span, format!("unknown name `{module}`"))
+        .label("modules of other languages are not known here");
+    let is_other = synonyms::synonym(name, names.iter().copied()).is_some();
+    if names.contains(&name) && !is_other {
+        return diagnostic.help(format!("write `{name}` alone"));
+    }
+    let diagnostic = diagnostic.suggest_word(name, names);
+    match diagnostic.help.is_empty() {
+        true => diagnostic.suggest_word(module, []),
+        false => diagnostic,
+    }
 }
 
 /// A variable that is read before its line.

@@ -438,12 +438,11 @@ pub fn unknown_part<'a>(
     names: impl IntoIterator<Item = &'a str> + Clone,
 ) -> Diagnostic {
     let all = quoted(names.clone());
-    let diagnostic =
-        Diagnostic::error(&UNKNOWN_PART, span, format!("{of} has no part `{name}`")).suggest(name, names);
-    if all.is_empty() {
-        diagnostic
-    } else {
-        diagnostic.note(format!("it has {all}"))
+    let diagnostic = Diagnostic::error(&UNKNOWN_PART, span, format!("{of} has no part `{name}`"));
+    match all.is_empty() {
+        // Only distributions have parts: `beta.T` of other languages is a function here.
+        true => diagnostic.suggest_word(&format!(".{name}"), names),
+        false => diagnostic.suggest(name, names).note(format!("it has {all}")),
     }
 }
 

@@ -107,7 +107,8 @@ options! {
     #[derive(Copy)]
     pub struct Adaptation {
         /// The mean acceptance rate to which the step size is adapted.
-        target_acceptance: f64 { "0.8", OptionKind::Real(0.0, 1.0), Phase::Run };
+        target_acceptance: f64 { "0.8", OptionKind::Real(0.0, 1.0), Phase::Run,
+            &["adapt_delta", "delta", "target_accept", "target_accept_prob"] };
         /// The step size; without a value, it is adapted in the warm-up.
         step_size: Option<f64> { "", POSITIVE, Phase::Run, &["learning_rate", "lr"] };
         /// The metric that the warm-up adapts: `diagonal`, or `dense` with correlations, from positions and, in `nuts` and `hmc`, gradients; `windowed` and `windowed_dense` from positions alone, in the windows of Stan; `unit` does not adapt. `automatic` is `dense` for `nuts` and `hmc` of models without layers in at most 50 dimensions, else `diagonal`. A `dense` metric is diagonal until a window has two draws for each dimension, which a warm-up of 1000 has in up to 230 dimensions.
@@ -153,7 +154,7 @@ options! {
     #[derive(Copy)]
     pub struct NutsOptions {
         /// The largest number of doublings of a trajectory.
-        max_depth: usize { "10", OptionKind::Int(1, 30), Phase::Run };
+        max_depth: usize { "10", OptionKind::Int(1, 30), Phase::Run, &["max_tree_depth", "max_treedepth"] };
         ..adaptation: Adaptation;
     }
 }

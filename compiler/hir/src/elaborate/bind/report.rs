@@ -172,7 +172,7 @@ pub fn missing(span: Span, input: &str, names: &[String], schema: &Schema) -> Di
     let listed: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     let diagnostic = Diagnostic::error(&NO_COLUMN, span, text)
         .label("no column of this name")
-        .suggest(input, names.iter().map(String::as_str))
+        .suggest_near(input, names.iter().map(String::as_str))
         .note(format!("its columns are {}", listed.join(", ")));
     // A column whose name is a word of the language has an input of another name.
     let word = input
