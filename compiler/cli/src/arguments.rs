@@ -3,7 +3,6 @@
 use bnnc_command::arguments::Running;
 use bnnc_driver::options::chip;
 use clap::builder::PossibleValuesParser;
-use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -302,28 +301,4 @@ pub fn with_default_command(arguments: impl Iterator<Item = OsString>) -> Vec<Os
         }
     }
     arguments
-}
-
-/// Returns a tip that the argument parser does not give: for options of items, and for programs that do not exist.
-pub fn tip(error: &clap::Error) -> Option<String> {
-    let word = |kind: ContextKind| match error.get(kind) {
-        Some(ContextValue::String(word)) => Some(word.as_str()),
-        _ => None,
-    };
-    match error.kind() {
-        ErrorKind::UnknownArgument => {
-            let option = word(ContextKind::InvalidArg)?.strip_prefix("--")?;
-            let option = option.split('=').next().unwrap_or(option);
-            Some(format!(
-                "\n  tip: an option of an `infer` or `data` item is set by `--set NAME.{option}=VALUE`"
-            ))
-        }
-        ErrorKind::InvalidSubcommand => {
-            let file = word(ContextKind::InvalidSubcommand)?;
-            Some(format!(
-                "\n  tip: there is no file `{file}`; a program is a file `NAME.bnn`"
-            ))
-        }
-        _ => None,
-    }
 }

@@ -4,6 +4,7 @@ mod arguments;
 mod build;
 mod commands;
 mod session;
+mod tips;
 
 use bnnc_command::terminal;
 use clap::Parser;
@@ -12,15 +13,13 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     terminal::begin();
     let arguments = arguments::with_default_command(std::env::args_os());
-    let parsed = match arguments::Arguments::try_parse_from(arguments) {
+    let parsed = match arguments::Arguments::try_parse_from(&arguments) {
         Ok(parsed) => parsed,
-        Err(error) => {
+        Err(mut error) => {
+            tips::add(&mut error, &arguments);
             let status = if error.use_stderr() { 2 } else { 0 };
             // A closed pipe is no reason to fail.
             let _ = error.print();
-            if let Some(tip) = arguments::tip(&error) {
-                terminal::complain(&tip);
-            }
             return ExitCode::from(status);
         }
     };

@@ -14,7 +14,7 @@ use bnnc_driver::options::Options;
 use bnnc_driver::program::{self, Program};
 use bnnc_driver::{codes, render};
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// How diagnostics are shown.
 #[derive(Clone, Copy, Debug)]
@@ -62,6 +62,14 @@ pub fn options(compile: &Compile) -> Result<Options, Vec<Diagnostic>> {
     })
 }
 
+/// The program whose name lacks its ending, `yacht` for `yacht.bnn`.
+pub fn with_ending(file: &Path) -> Option<PathBuf> {
+    let mut name = file.as_os_str().to_owned();
+    name.push(".bnn");
+    let program = PathBuf::from(name);
+    (!file.is_file() && program.is_file()).then_some(program)
+}
+
 /// Reads the text of a program.
 pub fn read(file: &Path) -> Result<String, Box<Diagnostic>> {
     bnnc_driver::program::read(file).map_err(|error| {
@@ -71,7 +79,10 @@ pub fn read(file: &Path) -> Result<String, Box<Diagnostic>> {
         );
         diagnostic.fault = Blame::Data;
         diagnostic.at = Place::Nowhere;
-        Box::new(diagnostic)
+        Box::new(match with_ending(file) {
+            Some(program) => diagnostic.help(format!("did you mean `{}`?", program.display())),
+            None => diagnostic,
+        })
     })
 }
 

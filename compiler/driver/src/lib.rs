@@ -10,6 +10,7 @@ pub mod compile;
 pub mod concrete;
 mod densities;
 mod design;
+pub mod documented;
 pub mod emit;
 pub mod infer;
 mod intercepts;

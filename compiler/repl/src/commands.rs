@@ -7,6 +7,7 @@ use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::nearest::nearest;
 use bnnc_base::source::Source;
 use bnnc_driver::codes::BAD_COMMAND;
+use bnnc_driver::documented::documented;
 use bnnc_hir::elaborate::datum::Datum;
 use bnnc_hir::elaborate::model;
 use std::ops::Range;
@@ -288,9 +289,12 @@ fn explain(session: &mut Session, line: &Line, reply: &mut Reply) -> Result<(), 
         }
         None => {
             let diagnostic = Diagnostic::usage(&BAD_COMMAND, format!("there is no diagnostic `{word}`"));
-            Err(vec![
-                diagnostic.suggest(&wanted, codes.iter().map(|code| code.id)),
-            ])
+            Err(vec![match documented(word) {
+                Some(found) => diagnostic
+                    .note(format!("`{word}` is {}", found.kind))
+                    .help(format!("the book describes it in `docs/src/{}`", found.page)),
+                None => diagnostic.suggest_near(&wanted, codes.iter().map(|code| code.id)),
+            }])
         }
     }
 }

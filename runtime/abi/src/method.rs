@@ -164,7 +164,7 @@ impl MethodDef {
     }
 
     /// The option that a word of another tool stands for.
-    fn synonym(&self, word: &str) -> Option<&'static OptionDef> {
+    pub fn synonym(&self, word: &str) -> Option<&'static OptionDef> {
         let word = word.to_lowercase();
         let mut options = self.options.iter();
         options.find(|option| option.synonyms.contains(&&*word))

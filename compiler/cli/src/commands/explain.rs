@@ -4,6 +4,7 @@ use crate::arguments::Explain;
 use crate::session::all_codes;
 use bnnc_base::nearest::nearest;
 use bnnc_command::terminal::{OK, complain, say};
+use bnnc_driver::documented::documented;
 
 /// Runs the command.
 pub fn run(arguments: &Explain) -> u8 {
@@ -16,8 +17,22 @@ pub fn run(arguments: &Explain) -> u8 {
         }
         None => {
             complain(&format!("error: there is no diagnostic `{}`", arguments.code));
-            if let Some(near) = nearest(&wanted, codes.iter().map(|code| code.id)) {
+            if let Some(found) = documented(&arguments.code) {
+                complain(&format!("   = note: `{}` is {}", arguments.code, found.kind));
+                complain(&format!(
+                    "   = help: the book describes it in `docs/src/{}`",
+                    found.page
+                ));
+                if found.has_declaration {
+                    complain(&format!(
+                        "   = help: `:type {}` shows its declaration in `bnnc repl`",
+                        arguments.code
+                    ));
+                }
+            } else if let Some(near) = nearest(&wanted, codes.iter().map(|code| code.id)) {
                 complain(&format!("   = help: did you mean `{near}`?"));
+            } else {
+                complain("   = help: a code such as `E0202` stands in the brackets of an error or a warning");
             }
             2
         }

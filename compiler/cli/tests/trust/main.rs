@@ -5,6 +5,7 @@ mod support;
 
 mod bindings;
 mod checks;
+mod command_line;
 mod folders;
 mod foreign;
 mod language;
