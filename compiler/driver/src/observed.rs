@@ -5,6 +5,7 @@ use crate::program::Program;
 use bnnc_abi::data::{DataSpec, InputEntry, Schema};
 use bnnc_abi::manifest::{DataSource, Output, OutputKind};
 use bnnc_base::diagnostic::{Code, Diagnostic, Severity};
+use bnnc_base::nearest::nearest;
 use bnnc_hir::elaborate::bind::{Bound, WRONG_COLUMN, bind};
 use bnnc_hir::elaborate::joint_density;
 use bnnc_hir::tree::{ModelItem, Target};
@@ -56,29 +57,56 @@ pub fn unused_transforms(program: &Program, schemas: &HashMap<String, Schema>) -
         let entries = schema.entries.iter().enumerate();
         let unused = entries
             .filter(|(at, entry)| !used.contains(at) && (entry.computed || entry.name.is_some()))
-            .map(|(_, entry)| unused_transform(entry, models.first().copied()));
+            .map(|(_, entry)| unused_transform(entry, schema, models.first().copied()));
         diagnostics.extend(unused);
     }
     diagnostics
 }
 
-fn unused_transform(entry: &InputEntry, model: Option<&ModelItem>) -> Diagnostic {
-    let name = match (&entry.name, entry.columns.as_slice()) {
-        (Some(name), _) => name,
-        (None, [column]) => column,
-        (None, _) => "NAME",
-    };
+fn unused_transform(entry: &InputEntry, schema: &Schema, model: Option<&ModelItem>) -> Diagnostic {
     let text = format!("no model takes `{}`", entry.text);
-    let diagnostic = Diagnostic::error(&UNUSED_TRANSFORM, entry.span, text)
-        .label("feeds no input")
-        .help(format!(
-            "write the name of the input that it is for, such as `{name} = {}`, or remove it",
-            entry.text
-        ));
-    match model {
-        Some(model) => diagnostic.also(model.span, "takes its inputs by name"),
-        None => diagnostic,
-    }
+    let diagnostic = Diagnostic::error(&UNUSED_TRANSFORM, entry.span, text).label("feeds no input");
+    let Some(model) = model else {
+        return diagnostic.help("remove it");
+    };
+    let meant = meant_input(entry, schema, model);
+    let named = entry.name.as_deref();
+    let help = match (meant, named) {
+        (Some(input), _) => format!(
+            "`{}` has an input `{input}`: write `{input} = {}`, or remove it",
+            model.name, entry.text
+        ),
+        (None, Some(name)) => format!("give `{}` an input `{name}: real`, or remove it", model.name),
+        (None, None) => format!(
+            "name it, as in `NAME = {}`, and give `{}` an input `NAME: real`; or remove it",
+            entry.text, model.name
+        ),
+    };
+    diagnostic.help(help).also(model.span, "takes its inputs by name")
+}
+
+/// The input of a model that an entry of another name was meant for: that of its only column, or one that is spelt like it. Inputs that
+/// another entry feeds are not.
+fn meant_input<'m>(entry: &InputEntry, schema: &Schema, model: &'m ModelItem) -> Option<&'m str> {
+    let feeds = |other: &InputEntry, input: &str| match (&other.name, other.columns.as_slice()) {
+        (Some(name), _) => name == input,
+        (None, [column]) => column == input,
+        (None, _) => false,
+    };
+    let free: Vec<&str> = model
+        .inputs
+        .iter()
+        .map(|binding| &*binding.param.name)
+        .filter(|input| !schema.entries.iter().any(|other| feeds(other, input)))
+        .collect();
+    let column = entry.columns.first().filter(|_| entry.columns.len() == 1);
+    let of_column = free
+        .iter()
+        .find(|input| column.is_some_and(|column| column == *input));
+    let wrong = entry.name.as_deref().or(column.map(String::as_str));
+    of_column
+        .copied()
+        .or_else(|| nearest(wrong?, free.iter().copied()))
 }
 
 impl Compilation<'_> {

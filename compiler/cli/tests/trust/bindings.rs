@@ -117,7 +117,24 @@ fn an_expression_that_feeds_nothing_is_an_error() {
             "NAME = log(exposure) * age",
         ],
     );
-    check("x, wage = log(age)").assert_error("E0264", 1, &["`wage = log(age)`"]);
+    // The name is that of the input, whatever the user called it: followed, the program is right.
+    check("x, wage = log(age)").assert_error(
+        "E0264",
+        1,
+        &["`Claims` has an input `age`: write `age = log(age)`"],
+    );
+    check("x, age = log(age)").assert_sound();
+    check("x, zscore(age), log_exposure = log(exposure)").assert_error(
+        "E0264",
+        1,
+        &["write `exposure = log(exposure)`"],
+    );
+    check("x, zscore(age), exposure = log(exposure)").assert_sound();
+    check("x, age, exposure, log_age = log(age)").assert_error(
+        "E0264",
+        1,
+        &["give `Claims` an input `log_age: real`, or remove it"],
+    );
     check("x, age, zscore(age)").assert_error(
         "E0268",
         1,

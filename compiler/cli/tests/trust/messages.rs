@@ -312,3 +312,97 @@ infer fit   = nuts(M, d) {{ {centred} = [a], chains = 2, warmup = 50, draws = 50
         assert_eq!(written, words(ours));
     }
 }
+
+/// Rows of two numbers, of which one has a name with a space, and a group.
+fn engines() -> Trial {
+    let mut text = "age,engine size,make,y\n".to_owned();
+    for row in 0..60 {
+        let make = ["ford", "kia", "bmw"][row % 3];
+        let (age, size) = ((row as f64 * 0.37).sin(), (row as f64 * 0.71).cos());
+        text += &format!(
+            "{age},{size},{make},{}\n",
+            age - size + (row % 3) as f64 + 0.2 * (row as f64 * 1.7).cos()
+        );
+    }
+    Trial::new().file("d.csv", text)
+}
+
+#[test]
+fn a_vector_beside_other_inputs_is_replaced_by_its_elements() {
+    let program = |listed: &str, inputs: &str, vector: &str| {
+        format!(
+            "data d = csv(\"d.csv\") {{ target = y, inputs = [{listed}] }}
+model M({inputs}, make: index(k)) -> y: real {{
+  a: real[k] ~ Normal(0, 2)
+  b: real[2] ~ Normal(0, 1)
+  y ~ Normal(a[make] + dot(b, {vector}), 1)
+}}
+infer fit = map(M, d)
+"
+        )
+    };
+    let check = |listed: &str, inputs: &str, vector: &str| {
+        engines()
+            .program(&program(listed, inputs, vector))
+            .bnnc("check", &[])
+    };
+    let listed = "age, \"engine size\", make";
+    check(listed, "x: real[2]", "x").assert_error(
+        "E0291",
+        1,
+        &[
+            "only where it is the sole input",
+            "declare `age: real, engine_size: real` in its place and write `[age, engine_size]` for `x`",
+            "`inputs = [.., engine_size = \"engine size\", ..]`",
+        ],
+    );
+    let corrected = "age, engine_size = \"engine size\", make";
+    check(corrected, "age: real, engine_size: real", "[age, engine_size]").assert_silent();
+    // An expression feeds the input of its column.
+    check(
+        "zscore(age), engine_size = \"engine size\", make",
+        "x: real[2]",
+        "x",
+    )
+    .assert_error("E0291", 1, &["declare `age: real, engine_size: real`"]);
+    // One input that no column could feed has the columns listed, as before.
+    check(listed, "z: real", "[z, z]").assert_error("E0291", 1, &["its columns are `age`, `engine size`"]);
+}
+
+#[test]
+fn the_last_layer_is_named_where_a_parameter_of_the_model_comes_after_it() {
+    let program = |mean: &str, over: &str| {
+        format!(
+            "data d = csv(\"d.csv\") {{ target = y, inputs = [age, \"engine size\"] }}
+model M(x: real[2]) -> y: real {{
+  alpha ~ Normal(0, 1)
+  h = Dense(3)
+  o = Dense(1)
+  y ~ Normal({mean}, 0.5)
+}}
+infer fit = laplace(M, d) {{ over = {over}, steps = 300 }}
+"
+        )
+    };
+    let check = |mean: &str, over: &str| engines().program(&program(mean, over)).bnnc("check", &[]);
+    let net = "alpha + o(tanh(h(x)))[0]";
+    let found = check(net, "last_layer");
+    found.assert_error(
+        "E0313",
+        1,
+        &["`alpha`, a parameter of the model itself", "`over = [o]`"],
+    );
+    assert!(!found.stderr.contains("sites"), "{}", found.stderr);
+    check(net, "[o]").assert_sound();
+    let lines = |over: &str| {
+        let layers = "  h = Dense(3)\n  o = Dense(1)\n";
+        let text = program("alpha + dot(beta, x)", over).replace(layers, "  beta: real[2] ~ Normal(0, 1)\n");
+        engines().program(&text).bnnc("check", &[])
+    };
+    lines("last_layer").assert_error(
+        "E0313",
+        1,
+        &["no layer of this model has weights", "`over = all`"],
+    );
+    lines("all").assert_sound();
+}

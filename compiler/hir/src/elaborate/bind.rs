@@ -159,7 +159,7 @@ impl<'a> Binder<'a> {
             return self.port(binding, DataSource::Shared(name.to_owned()));
         }
         let Some(field) = self.renamed(name).or_else(|| self.field_of(name)) else {
-            return self.missing(binding, self.names(true));
+            return self.missing(binding, &self.names(true));
         };
         self.whole(binding, field);
     }
@@ -216,7 +216,7 @@ impl<'a> Binder<'a> {
                 let diagnostic = report::no_inputs(self.span(binding), name, self.schema);
                 self.diagnostics.push(diagnostic);
             }
-            None => self.missing(binding, self.names(false)),
+            None => self.missing(binding, &self.names(false)),
         }
     }
 
@@ -264,7 +264,7 @@ impl<'a> Binder<'a> {
             .filter(|_| self.model.outputs.len() == 1);
         let target = target.and_then(|name| self.field_of(name));
         let Some(field) = target.or(named) else {
-            return self.missing(binding, self.names(false));
+            return self.missing(binding, &self.names(false));
         };
         self.bound.outputs.push(Output {
             name: binding.param.name.to_string(),
@@ -479,17 +479,6 @@ impl<'a> Binder<'a> {
         let fields = self.schema.fields.iter();
         let extra = self.schema.shared.iter().filter(|_| shared);
         fields.chain(extra).map(|field| field.name.clone()).collect()
-    }
-
-    fn missing(&mut self, binding: &Binding, names: Vec<String>) {
-        let name = &binding.param.name;
-        let diagnostic = report::missing(self.span(binding), name, &names, self.schema);
-        let is_shared = self.schema.shared.iter().any(|field| *field.name == **name);
-        self.diagnostics
-            .push(match is_shared && !names.iter().any(|known| **known == **name) {
-                true => report::in_shared_table(diagnostic, name, &self.model.name),
-                false => diagnostic,
-            });
     }
 
     fn wrong(&mut self, span: Span, text: String) {

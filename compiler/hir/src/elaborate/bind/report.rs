@@ -202,6 +202,57 @@ pub fn missing(span: Span, input: &str, names: &[String], schema: &Schema) -> Di
     }
 }
 
+/// A column for an element of a vector.
+pub struct ForVector {
+    /// The name of the input that can take it.
+    input: String,
+    /// The entry of `inputs` that gives it this name, where it needs one.
+    entry: Option<String>,
+}
+
+impl ForVector {
+    /// The element that an entry of `inputs` is, under its name or that of its column.
+    pub fn new(name: &str, entry: &InputEntry) -> ForVector {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let mut input = name_of_input(&name.replace(|c| !is_plain(c), "_"));
+        if !input.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+            input.insert(0, '_');
+        }
+        let is_renamed = entry.name.is_none() && input != name;
+        let value = match entry.computed {
+            true => entry.text.clone(),
+            false => format!("\"{name}\""),
+        };
+        let entry = is_renamed.then(|| format!("{input} = {value}"));
+        ForVector { input, entry }
+    }
+}
+
+/// A vector beside other inputs, which no column feeds.
+pub fn vector_among_others(span: Span, input: &str, columns: &[ForVector], schema: &Schema) -> Diagnostic {
+    let text = format!("the data `{}` has no column for `{input}`", schema.name);
+    let names: Vec<&str> = columns.iter().map(|column| &*column.input).collect();
+    let declared: Vec<String> = names.iter().map(|name| format!("{name}: real")).collect();
+    let diagnostic = Diagnostic::error(&NO_COLUMN, span, text)
+        .label("a vector takes all inputs of the data only where it is the sole input")
+        .help(format!(
+            "declare `{}` in its place and write `[{}]` for `{input}`",
+            declared.join(", "),
+            names.join(", ")
+        ));
+    let renamed: Vec<&str> = columns
+        .iter()
+        .filter_map(|column| column.entry.as_deref())
+        .collect();
+    match renamed.is_empty() {
+        true => diagnostic,
+        false => diagnostic.help(format!(
+            "in the data write `inputs = [.., {}, ..]`",
+            renamed.join(", ")
+        )),
+    }
+}
+
 /// Adds how to declare an input whose data have more axes. An array that has not one element for each row is the same for all rows.
 pub fn with_axes(diagnostic: Diagnostic, input: &str, declared: usize, found: usize) -> Diagnostic {
     let axes = vec!["n"; found].join(", ");

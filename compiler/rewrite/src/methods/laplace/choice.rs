@@ -61,7 +61,7 @@ fn no_weights(parts: &LaplaceParts<'_>, name: &str) -> Diagnostic {
             "`over` names `{name}`, which does not move the outputs: they are the mean of the observation or its logits, and a noise level or a \
              hyperparameter keeps its value"
         ),
-        false => format!("`over` names `{name}`, but no site of that name or layer moves the outputs"),
+        false => format!("`over` names `{name}`, but no parameter or layer of that name moves the outputs"),
     };
     let quoted: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
     report::error(&report::NO_WEIGHTS, message)
@@ -82,10 +82,12 @@ fn last_layer<'a>(parts: &LaplaceParts<'a>) -> Result<Vec<&'a SitePlan<'a>>, Vec
         .and_then(|plan| plan.site.name.rsplit_once('.'))
         .map(|(layer, _)| layer);
     let Some(layer) = layer else {
-        let message = "`over = last_layer` needs a layer, but the last weights are sites of the model itself";
-        let names: Vec<&str> = last.iter().map(|plan| &*plan.site.name).collect();
-        let help = format!("name the sites: `over = [{}]`", names.join(", "));
-        return Err(vec![report::error(&report::NO_WEIGHTS, message).help(help)]);
+        let last = last.map_or("", |plan| &*plan.site.name);
+        let layers = parts.weights.iter().filter(|plan| plan.site.name.contains('.'));
+        let layer = layers
+            .max_by_key(entry)
+            .and_then(|plan| plan.site.name.rsplit_once('.'));
+        return Err(vec![no_last_layer(last, layer.map(|(layer, _)| layer))]);
     };
     let of_layer = |plan: &&&SitePlan<'_>| {
         plan.site
@@ -94,6 +96,21 @@ fn last_layer<'a>(parts: &LaplaceParts<'a>) -> Result<Vec<&'a SitePlan<'a>>, Vec
             .is_some_and(|(own, _)| own == layer)
     };
     Ok(parts.weights.iter().filter(of_layer).copied().collect())
+}
+
+/// A model whose last parameter is its own; `layer` is its last layer with weights.
+fn no_last_layer(last: &str, layer: Option<&str>) -> Diagnostic {
+    let (message, help) = match layer {
+        Some(layer) => (
+            format!("`over = last_layer` needs a layer, but `{last}`, a parameter of the model itself, acts after the last one"),
+            format!("name the layer: `over = [{layer}]`"),
+        ),
+        None => (
+            "`over = last_layer` needs a layer, but no layer of this model has weights".to_owned(),
+            "leave `over` out, or write `over = all`: the Gaussian then covers every parameter that moves the outputs".to_owned(),
+        ),
+    };
+    report::error(&report::NO_WEIGHTS, message).help(help)
 }
 
 /// The values that depend on the parameters of such names.

@@ -1,0 +1,43 @@
+//! Inputs and outputs that no column feeds.
+
+use super::{Binder, report};
+use crate::tree::Binding;
+use crate::types::{Elem, Ty};
+use bnnc_abi::data::InputEntry;
+
+/// More columns than this are not listed one by one.
+const LISTED: usize = 6;
+
+impl Binder<'_> {
+    pub(super) fn missing(&mut self, binding: &Binding, names: &[String]) {
+        let name = &binding.param.name;
+        let columns = self.columns_of_vector(binding);
+        let diagnostic = match columns.is_empty() {
+            true => report::missing(self.span(binding), name, names, self.schema),
+            false => report::vector_among_others(self.span(binding), name, &columns, self.schema),
+        };
+        let is_shared = self.schema.shared.iter().any(|field| *field.name == **name);
+        self.diagnostics
+            .push(match is_shared && !names.iter().any(|known| **known == **name) {
+                true => report::in_shared_table(diagnostic, name, &self.model.name),
+                false => diagnostic,
+            });
+    }
+
+    /// The columns that a vector beside other inputs was meant to take: the numbers among the listed inputs that feed no other input.
+    fn columns_of_vector(&self, binding: &Binding) -> Vec<report::ForVector> {
+        let inputs = &self.model.inputs;
+        let is_vector = matches!(&binding.param.ty, Ty::Tensor(Elem::Real(_), dims) if dims.len() == 1);
+        let is_input = inputs.iter().any(|input| input.local == binding.local);
+        if !is_vector || !is_input || inputs.len() < 2 || self.schema.entries.len() > LISTED {
+            return Vec::new();
+        }
+        let is_fed = |name: &str| inputs.iter().any(|input| *input.param.name == *name);
+        let of_entry = |entry: &InputEntry| {
+            let column = entry.columns.first().filter(|_| entry.columns.len() == 1);
+            let name = entry.name.as_ref().or(column)?;
+            (entry.elements == 1 && !is_fed(name)).then(|| report::ForVector::new(name, entry))
+        };
+        self.schema.entries.iter().filter_map(of_entry).collect()
+    }
+}
