@@ -7,7 +7,7 @@ use crate::report::{self, At, Faults};
 use crate::rows::{RowField, Rows};
 use crate::source::{Input, Source, known_target, scaled_bytes};
 use crate::split::{Parts, stream};
-use crate::standardise::Standardisation;
+use crate::standardise::{Fitted, Standardisation};
 use crate::table::{self, Array, Table, Values};
 use bnnc_abi::data::{DataSpec, FieldKind, Schema};
 use bnnc_base::diagnostic::Diagnostic;
@@ -93,7 +93,7 @@ pub(crate) fn cut(source: &Source, parts: Parts, seed: u64) -> Result<Dataset, F
         &mut Scores::Fit(&parts.train, source.spec.divisor, &mut zscores),
     )?;
     let mut warnings = Vec::new();
-    let preparation = fit(source, &columns, &parts.train, zscores, &mut warnings);
+    let preparation = fit(source, &columns, &parts.train, &zscores, &mut warnings);
     let rows = |part: &[usize], kind: &str| {
         let mut rows = assemble(source, &columns, &preparation, part);
         mark_unseen(source, &mut rows, &parts.train, kind);
@@ -189,11 +189,15 @@ fn fit(
     source: &Source,
     columns: &[InputColumn<'_>],
     train: &[usize],
-    zscores: Vec<Standardisation>,
+    zscores: &[Fitted],
     warnings: &mut Vec<Diagnostic>,
 ) -> Preparation {
     let (spec, table) = (&source.spec, &source.table);
-    let (mut constant, mut known) = (Vec::new(), HashSet::new());
+    let scored = spec.inputs.iter().flat_map(expression::scored);
+    let scored = scored.zip(zscores).filter(|(_, fitted)| !fitted.varies);
+    let scored = scored.map(|(column, _)| expression::text(column));
+    let mut known = HashSet::new();
+    let mut constant: Vec<String> = scored.filter(|name| known.insert(name.clone())).collect();
     let mut fitted = |column: &InputColumn<'_>, element: usize, scale: f64, asked: bool| {
         if !asked {
             return Standardisation::IDENTITY;
@@ -244,7 +248,7 @@ fn fit(
         inputs,
         columns: names.concat(),
         named,
-        zscores,
+        zscores: zscores.iter().map(|fitted| fitted.map).collect(),
         target_name,
         target,
         levels: levels.collect(),

@@ -46,7 +46,7 @@ fn element(at: usize, spec: &DataSpec, entries: &[InputEntry], preparation: &Pre
         let name = preparation.columns.get(at).map_or("", String::as_str);
         return format!("column {name}{scale}");
     };
-    let calls = |column: &Column| expression::zscores(column);
+    let calls = |column: &Column| expression::scored(column).len();
     let first: usize = spec.inputs[..entry].iter().map(calls).sum();
     let count = spec.inputs.get(entry).map_or(0, calls);
     let scores: String = preparation
@@ -68,8 +68,8 @@ pub fn scores<'a>(
     let is_named = |column: &Column| expression::text(column) == name;
     let at = spec.inputs.iter().position(is_named);
     let (before, own) = at.map_or((0, 0), |at| {
-        let before = spec.inputs[..at].iter().map(expression::zscores).sum();
-        (before, expression::zscores(&spec.inputs[at]))
+        let calls = |column: &Column| expression::scored(column).len();
+        (spec.inputs[..at].iter().map(calls).sum(), calls(&spec.inputs[at]))
     });
     preparation.zscores.iter().skip(before).take(own)
 }

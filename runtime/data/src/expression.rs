@@ -1,7 +1,7 @@
 //! Column expressions: `log(earn) * male`, evaluated over all rows of a table.
 
 use crate::report::{self, At};
-use crate::standardise::Standardisation;
+use crate::standardise::{Fitted, Standardisation};
 use crate::table::{Array, Table};
 use bnnc_abi::data::{Column, Divisor};
 use bnnc_base::diagnostic::Diagnostic;
@@ -10,7 +10,7 @@ use bnnc_base::source::Span;
 /// What `zscore` uses.
 pub(crate) enum Scores<'a> {
     /// Mean and sd of these rows, appended to the list in the order of evaluation.
-    Fit(&'a [usize], Divisor, &'a mut Vec<Standardisation>),
+    Fit(&'a [usize], Divisor, &'a mut Vec<Fitted>),
     /// The numbers fitted earlier, in the same order.
     Apply(std::slice::Iter<'a, Standardisation>),
 }
@@ -154,14 +154,16 @@ pub(crate) fn uses_zscore(column: &Column) -> bool {
     }
 }
 
-/// The calls of `zscore` in an expression, in the order of evaluation.
-pub(crate) fn zscores(column: &Column) -> usize {
+/// The arguments of the calls of `zscore` in an expression, in the order of evaluation.
+pub(crate) fn scored(column: &Column) -> Vec<&Column> {
     match column {
-        Column::Name(..) | Column::Number(_) => 0,
+        Column::Name(..) | Column::Number(_) => Vec::new(),
         Column::Apply(name, arguments, _) => {
-            usize::from(name == ZSCORE) + arguments.iter().map(zscores).sum::<usize>()
+            let mut all: Vec<&Column> = arguments.iter().flat_map(scored).collect();
+            all.extend(arguments.first().filter(|_| name == ZSCORE));
+            all
         }
-        Column::Named(_, column, _) => zscores(column),
+        Column::Named(_, column, _) => scored(column),
     }
 }
 
@@ -260,9 +262,9 @@ fn call(
 fn zscore(values: &[f64], scores: &mut Scores<'_>) -> Vec<f64> {
     let map = match scores {
         Scores::Fit(rows, divisor, list) => {
-            let map = Standardisation::fit(rows.iter().map(|&row| values[row]), *divisor).map;
-            list.push(map);
-            map
+            let fitted = Standardisation::fit(rows.iter().map(|&row| values[row]), *divisor);
+            list.push(fitted);
+            fitted.map
         }
         Scores::Apply(list) => *list.next().unwrap_or(&Standardisation::IDENTITY),
     };

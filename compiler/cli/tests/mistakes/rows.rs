@@ -92,6 +92,10 @@ mistakes! {
         csv(&[("x", normal(1, 40)), ("one", vec![1.0; 40]), ("y", normal(2, 40))])
     })], &regression("data d = csv(\"d.csv\") { standardise = [inputs] }");
 
+    a_zscore_of_an_input_that_is_constant: ["E0430"], [("d.csv", {
+        csv(&[("x", normal(1, 40)), ("one", vec![7.5; 40]), ("y", normal(2, 40))])
+    })], &regression("data d = csv(\"d.csv\") { inputs = [x, zscore(one)] }");
+
     missing_cells: ["E0408"], [("d.csv", "x,y\n1,2\n,3\n3,4\n".to_owned())],
         &regression("data d = csv(\"d.csv\")");
 
