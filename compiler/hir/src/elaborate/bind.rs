@@ -3,6 +3,7 @@
 mod bound;
 mod entries;
 mod levels;
+mod missing;
 mod report;
 
 use crate::dims::{Atom, Dim};
