@@ -23,7 +23,7 @@ use bnnc_base::source::Span;
 use bnnc_graph::function::Function;
 use bnnc_graph::model::{ElaboratedOptimiser, Model, Posterior};
 use bnnc_hir::elaborate;
-use bnnc_hir::elaborate::bind::{Bound, bind};
+use bnnc_hir::elaborate::bind::{Bound, bind, integers};
 use bnnc_hir::elaborate::posterior::Rest;
 use bnnc_hir::tree::{InferId, InferItem, ModelId, ModelItem, SettingValue, Target};
 use bnnc_loops::{backend::Backend, ir};
@@ -154,6 +154,8 @@ impl<'a> Compilation<'a> {
         self.observes(&bound, schema)?;
         self.watched(schema)?;
         self.context.warnings.extend(bound.warnings.iter().cloned());
+        let unused = integers::unused(module, self.model(), &bound, schema);
+        self.context.warnings.extend(unused);
         let mut model = elaborate::model::elaborate(module, self.model_id(), &bound.dims)?;
         shared_apart(&mut model, &bound);
         let posterior = match self.item.target {

@@ -776,6 +776,90 @@ fn text_among_numbers_is_named_with_its_row() {
     assert_eq!(found.stderr.matches("error[").count(), 1, "{}", found.stderr);
 }
 
+/// Ninety rows of a group and of a second one, by their row.
+fn two_groups(group: impl Fn(i64) -> i64, other: impl Fn(i64) -> i64) -> String {
+    let mut text = "g,h,y\n".to_owned();
+    for row in 0..90 {
+        let _ = writeln!(text, "{},{},{}", group(row), other(row), (row as f64 * 0.7).sin());
+    }
+    text
+}
+
+#[test]
+fn a_position_that_no_integer_selects_is_a_warning() {
+    let check = |data: &str, lines: &str, mean: &str| {
+        let program = format!(
+            "data d = csv(\"d.csv\") {{ target = y }}
+model M(g: int, h: int) -> y: real {{
+{lines}
+  y ~ Normal({mean}, 1)
+}}
+infer fit = map(M, d)
+"
+        );
+        let trial = Trial::new().file("d.csv", data).program(&program);
+        trial.bnnc("check", &[])
+    };
+    let from_one = two_groups(|row| 1 + row % 8, |row| row % 3);
+    let vector = "  a: real[9] ~ Normal(0, 1)";
+    let found = check(&from_one, vector, "a[g] + h");
+    found.assert_warning(
+        "E0265",
+        &[
+            "no row has the value 0 of `g`, so position 0 of `a` keeps its prior",
+            "`g: index(J)`",
+            "`g - 1`",
+        ],
+    );
+    check(&from_one, "  a: real[8] ~ Normal(0, 1)", "a[g - 1] + h").assert_silent();
+    let by_levels = "data d = csv(\"d.csv\") { target = y }
+model M(g: index(J)) -> y: real {
+  a: real[J] ~ Normal(0, 1)
+  y ~ Normal(a[g], 1)
+}
+infer fit = map(M, d)
+";
+    let trial = Trial::new().file("d.csv", &from_one).program(by_levels);
+    trial.bnnc("check", &[]).assert_silent();
+    let layer = "  emb = Embedding(9, 2)";
+    check(&from_one, layer, "sum(emb(g)) + h")
+        .assert_warning("E0265", &["position 0 of `emb` keeps its prior"]);
+    let gap = two_groups(|row| [0, 1, 3][row as usize % 3], |row| row % 3);
+    check(&gap, "  a: real[4] ~ Normal(0, 1)", "a[g] + h").assert_warning("E0265", &["the value 2 of `g`"]);
+    // The second axis.
+    check(&from_one, "  a: real[3, 9] ~ Normal(0, 1)", "a[h, g]")
+        .assert_warning("E0265", &["position 0 of `a`"]);
+}
+
+#[test]
+fn positions_that_something_else_selects_are_left_alone() {
+    let program = |mean: &str| {
+        format!(
+            "data d = csv(\"d.csv\") {{ target = y }}
+model M(g: int, h: int) -> y: real {{
+  a: real[4] ~ Normal(0, 1)
+  y ~ Normal({mean}, 1)
+}}
+infer fit = map(M, d)
+"
+        )
+    };
+    // Together the two columns select every position, as home and away teams do.
+    let both = two_groups(|row| 1 + row % 3, |row| row % 4);
+    let all = two_groups(|row| row % 4, |row| row % 4);
+    for (data, mean) in [
+        (&both, "a[g] - a[h]"),
+        (&both, "a[g] - a[0] + h"),
+        (&both, "a[g] + sum(a) + h"),
+        (&all, "a[g] + h"),
+    ] {
+        let trial = Trial::new().file("d.csv", data).program(&program(mean));
+        let found = trial.bnnc("check", &[]);
+        found.assert_sound();
+        assert!(!found.stderr.contains("E0265"), "{mean}: {}", found.stderr);
+    }
+}
+
 #[test]
 fn a_real_position_is_rejected_with_a_way_to_make_one() {
     let program = |at: &str| {

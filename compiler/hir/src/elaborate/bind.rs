@@ -2,6 +2,7 @@
 
 mod bound;
 mod entries;
+pub mod integers;
 mod levels;
 mod missing;
 mod report;

@@ -31,7 +31,8 @@ pub static UNUSED_POSITION: Code = Code {
               counts from 1: the position 0 then keeps its prior, or is a class that nothing teaches.\n\n\
               ```\nmodel M(x: real) -> grade: index(k) { .. }   // grades are 1, 2, 3: `k` is 4\n\
               model M(x: real) -> grade: index(3) { .. }   // right, with grades 0, 1, 2 in the file\n```\n\n\
-              An input `g: index(J)` whose size nothing else gives has one position per distinct integer instead.",
+              An input `g: index(J)` whose size nothing else gives has one position per distinct integer instead. An input `g: int` selects \
+              positions as it is, in `a[g]` and in `Embedding(k, 2)`.",
 };
 
 /// A column that feeds a model in a way that its rows do not allow.
@@ -164,6 +165,42 @@ pub fn unused_position(
             0 => "subtract the smallest value in the file, or write the labels as text".to_owned(),
             _ => format!("`{column}: index(J)` has one position per value that occurs; with text for labels, so has each axis"),
         })
+}
+
+/// An axis that a column of integers selects from.
+pub struct Selected<'a> {
+    /// The column.
+    pub column: &'a str,
+    /// The input that it feeds.
+    pub input: &'a str,
+    /// The parameter or layer, and where it is declared.
+    pub axis: (&'a str, Span),
+    /// The size of the axis.
+    pub size: i64,
+}
+
+/// A position that no integer of a column selects (a warning).
+pub fn unused_by_integers(span: Span, position: i64, selected: Selected<'_>, schema: &Schema) -> Diagnostic {
+    let Selected {
+        column,
+        input,
+        axis: (axis, at),
+        size,
+    } = selected;
+    let text = format!(
+        "no row has the value {position} of `{column}`, so position {position} of `{axis}` keeps its prior"
+    );
+    let diagnostic = Diagnostic::warning(&UNUSED_POSITION, span, text)
+        .label("selects positions as it is")
+        .also(at, format!("has the positions 0 to {}", size - 1))
+        .note(format!("in the data `{}`", schema.name))
+        .help(format!(
+            "declare `{input}: index(J)` and give the axis the size `J`: one position per value that occurs"
+        ));
+    match position {
+        0 => diagnostic.help(format!("or select by `{input} - 1`, if `{column}` counts from 1")),
+        _ => diagnostic,
+    }
 }
 
 /// An input or output without a column.

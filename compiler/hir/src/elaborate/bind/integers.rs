@@ -1,0 +1,197 @@
+//! Columns of integers that select positions of an axis as they are, without an `index` type: positions that no row selects.
+
+use super::Bound;
+use super::report::{self, Selected};
+use crate::constant::evaluate;
+use crate::dims::{Atom, Dim};
+use crate::tree::{Expr, ExprKind, Index, LocalId, LocalKind, ModelItem, Module, Stmt};
+use crate::types::{Elem, Ty};
+use crate::walk;
+use bnnc_abi::data::{Field, Schema};
+use bnnc_abi::manifest::DataSource;
+use bnnc_base::diagnostic::Diagnostic;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// Returns a warning for each axis of a parameter or a layer that columns of integers select from, and of which a position below the largest is never
+/// selected. An axis that anything else selects from is left alone.
+pub fn unused(module: &Module, model: &ModelItem, bound: &Bound, schema: &Schema) -> Vec<Diagnostic> {
+    let dims = model
+        .locals
+        .ids()
+        .filter_map(|local| Some((local, *bound.dims.get(&model.locals[local].name)? as f64)));
+    let mut search = Search {
+        module,
+        model,
+        bound,
+        schema,
+        known: dims.collect(),
+        axes: BTreeMap::new(),
+        mentions: HashMap::new(),
+    };
+    for expr in model.body.iter().flat_map(walk::expressions) {
+        search.visit(expr);
+    }
+    let axes = std::mem::take(&mut search.axes);
+    axes.iter()
+        .filter_map(|((owner, _), axis)| search.judge(*owner, axis))
+        .collect()
+}
+
+/// An axis, and what selects from it.
+struct Axis<'a> {
+    size: i64,
+    /// The inputs that select, and their columns.
+    columns: Vec<(LocalId, &'a Field)>,
+    /// How often columns select.
+    count: usize,
+}
+
+struct Search<'a> {
+    module: &'a Module,
+    model: &'a ModelItem,
+    bound: &'a Bound,
+    schema: &'a Schema,
+    /// The sizes of dim names.
+    known: HashMap<LocalId, f64>,
+    /// By the parameter or layer and the number of its axis.
+    axes: BTreeMap<(LocalId, usize), Axis<'a>>,
+    /// How often each parameter and layer is mentioned.
+    mentions: HashMap<LocalId, usize>,
+}
+
+impl<'a> Search<'a> {
+    fn visit(&mut self, expr: &Expr) {
+        match &expr.kind {
+            ExprKind::Local(local) => *self.mentions.entry(*local).or_default() += 1,
+            ExprKind::Index(base, indices) => self.index(base, indices),
+            ExprKind::CallLayer(callee, _, args) => self.call(callee, args),
+            _ => {}
+        }
+        for part in walk::children(expr) {
+            self.visit(part);
+        }
+    }
+
+    /// `a[city]` where `a` is a parameter.
+    fn index(&mut self, base: &Expr, indices: &[Index]) {
+        let (ExprKind::Local(owner), Ty::Tensor(_, dims)) = (&base.kind, &base.ty) else {
+            return;
+        };
+        if self.model.locals[*owner].kind != LocalKind::Site {
+            return;
+        }
+        for (at, (index, dim)) in indices.iter().zip(dims).enumerate() {
+            let Index::At(position) = index else { continue };
+            let size = size(dim, &self.known);
+            if let (Some(column), Some(size)) = (self.column(position), size) {
+                self.select((*owner, at), size, column);
+            }
+        }
+    }
+
+    /// `emb(city)` where `emb` is a layer with an input of the type `index`.
+    fn call(&mut self, callee: &Expr, args: &[Expr]) {
+        let ExprKind::Local(owner) = &callee.kind else {
+            return;
+        };
+        let made = self.model.body.iter().find_map(|stmt| match stmt {
+            Stmt::Let(local, value) if local == owner => match &value.kind {
+                ExprKind::MakeLayer(layer, args) => Some((*layer, args)),
+                _ => None,
+            },
+            _ => None,
+        });
+        let Some((layer, made_with)) = made else { return };
+        let item = &self.module.layers[layer];
+        let numbers = item.params.iter().zip(made_with).filter_map(|(param, arg)| {
+            let value = evaluate(self.module, arg, &self.known)?;
+            Some((param.local, value))
+        });
+        let numbers: HashMap<LocalId, f64> = numbers.collect();
+        for (at, (input, arg)) in item.inputs.iter().zip(args).enumerate() {
+            let Ty::Tensor(Elem::Index(dim), _) = &input.param.ty else {
+                continue;
+            };
+            let size = size(dim, &numbers);
+            if let (Some(column), Some(size)) = (self.column(arg), size) {
+                self.select((*owner, at), size, column);
+            }
+        }
+    }
+
+    fn select(&mut self, axis: (LocalId, usize), size: i64, column: (LocalId, &'a Field)) {
+        let axis = self.axes.entry(axis).or_insert(Axis {
+            size,
+            columns: Vec::new(),
+            count: 0,
+        });
+        axis.count += 1;
+        if !axis.columns.iter().any(|known| known.0 == column.0) {
+            axis.columns.push(column);
+        }
+    }
+
+    /// The input of integers that a position is, or whose element it is, with its column.
+    fn column(&self, position: &Expr) -> Option<(LocalId, &'a Field)> {
+        let is_integer = matches!(&position.ty, Ty::Tensor(Elem::Int | Elem::Count, dims) if dims.is_empty());
+        let local = match &position.kind {
+            ExprKind::Local(local) => local,
+            ExprKind::Index(base, _) => match &base.kind {
+                ExprKind::Local(local) => local,
+                _ => return None,
+            },
+            _ => return None,
+        };
+        let mut inputs = self.model.shared.iter().chain(&self.model.inputs);
+        let input = inputs
+            .find(|input| input.local == *local)
+            .filter(|_| is_integer)?;
+        let mut ports = self.bound.ports.iter();
+        let port = ports.find(|port| port.port == *input.param.name)?;
+        let name = match &port.from {
+            DataSource::Field(name) | DataSource::Whole(name) => name,
+            DataSource::Shared(_) | DataSource::Inputs | DataSource::Input(_) | DataSource::Row => {
+                return None;
+            }
+        };
+        let mut fields = self.schema.fields.iter();
+        Some((*local, fields.find(|field| field.name == *name)?))
+    }
+
+    fn judge(&self, owner: LocalId, axis: &Axis<'_>) -> Option<Diagnostic> {
+        if self.mentions.get(&owner) != Some(&axis.count) {
+            return None;
+        }
+        let used: BTreeSet<i64> = axis
+            .columns
+            .iter()
+            .flat_map(|(_, field)| field.integers())
+            .collect();
+        // Positions outside of the axis are errors of their own.
+        let is_inside = used.first()? >= &0 && used.last()? < &axis.size;
+        let mut pairs = (0_i64..).zip(&used).filter(|_| is_inside);
+        let (position, _) = pairs.find(|(position, found)| position != *found)?;
+        let (input, field) = axis.columns.first()?;
+        let owner = &self.model.locals[owner];
+        Some(report::unused_by_integers(
+            self.model.locals[*input].span,
+            position,
+            Selected {
+                column: &field.name,
+                input: &self.model.locals[*input].name,
+                axis: (&owner.name, owner.span),
+                size: axis.size,
+            },
+            self.schema,
+        ))
+    }
+}
+
+/// The size of an axis, where some variables have values.
+fn size(dim: &Dim, known: &HashMap<LocalId, f64>) -> Option<i64> {
+    let lookup = |atom: &Atom| match atom {
+        Atom::Local(local) => known.get(local).map(|size| Dim::number(*size as i64)),
+        Atom::Meta(_) | Atom::Div(..) => None,
+    };
+    dim.substitute(&lookup).as_number()
+}
