@@ -29,8 +29,8 @@ const IMBALANCED: f64 = 0.8;
 /// Flat parameters that are closer to zero are not scaled: it would not move them.
 const MOVED: f64 = 0.1;
 
-/// Returns the warnings about a result: its last split.
-pub fn conflicts(infer: &Infer, outcome: &Outcome) -> Vec<Diagnostic> {
+/// Returns the warnings about a result: its last split. `is_converged` is false where its training has been found to have ended too early.
+pub fn conflicts(infer: &Infer, outcome: &Outcome, is_converged: bool) -> Vec<Diagnostic> {
     let mut found: Vec<Diagnostic> = outcome
         .sites
         .iter()
@@ -43,7 +43,7 @@ pub fn conflicts(infer: &Infer, outcome: &Outcome) -> Vec<Diagnostic> {
     found.extend(unpredicted(infer, outcome));
     for output in &infer.outputs {
         found.extend(intervals(infer, outcome, output, (rows, kind)));
-        found.extend(bias(infer, outcome, output, (rows, kind)));
+        found.extend(bias(infer, outcome, output, (rows, kind), is_converged));
         found.extend(accuracy(infer, outcome, output, (rows, kind)));
     }
     found
@@ -81,6 +81,7 @@ fn bias(
     outcome: &Outcome,
     output: &Output,
     (rows, kind): (&Rows, &str),
+    is_converged: bool,
 ) -> Option<Diagnostic> {
     if !matches!(output.kind, OutputKind::Real | OutputKind::Count) || output.elements() != 1 {
         return None;
@@ -97,7 +98,7 @@ fn bias(
     let errors: Vec<f64> = observed.iter().zip(predicted).map(|(y, mean)| y - mean).collect();
     let (mean, sd) = moments(&errors);
     let is_off = mean.abs() > sd && mean.abs() > 0.1 * moments(&observed).1;
-    is_off.then(|| codes::biased((&infer.name, &output.name), (mean, sd), kind))
+    is_off.then(|| codes::biased((&infer.name, &output.name), (mean, sd), kind, is_converged))
 }
 
 /// Mean and standard deviation.

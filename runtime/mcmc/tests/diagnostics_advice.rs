@@ -123,13 +123,13 @@ fn an_r_hat_above_its_limit_reads_so() {
         let quantities = quantities(|tau| tau.rhat = rhat);
         assert_says(
             &only(&good(&NUTS, &quantities), "E0521"),
-            &[&format!(": {shown} for `tau`")],
+            &[&format!("(worst: `tau`, {shown})")],
         );
     }
     let stuck = quantities(|tau| tau.rhat = f64::INFINITY);
     assert_says(
         &only(&good(&NUTS, &stuck), "E0521"),
-        &["the chains of `tau` never moved"],
+        &["(worst: `tau`, whose chains never moved)"],
     );
 }
 
@@ -152,7 +152,7 @@ fn one_draw_is_no_draws() {
         iterations: 4,
         ..good(&NUTS, &quantities)
     };
-    assert_says(&only(&facts, "E0522"), &["chains with 1 draw\n"]);
+    assert_says(&only(&facts, "E0522"), &["chains with 1 draw are too short"]);
 }
 
 #[test]
@@ -323,12 +323,19 @@ fn chains_that_disagree() {
     let slightly = quantities(|tau| tau.rhat = 1.0101);
     assert_says(
         &only(&good(&NUTS, &slightly), "E0521"),
-        &["above for 1 of 2 quantities", "1.0101 for `tau`", "more `warmup`"],
+        &[
+            "R-hat exceeds 1.01 for 1 of 2 quantities",
+            "`tau`, 1.0101",
+            "more `warmup`",
+        ],
     );
     let apart = quantities(|tau| tau.rhat = f64::INFINITY);
     assert_says(
         &only(&good(&NUTS, &apart), "E0521"),
-        &["above for 1 of 2 quantities", "the chains of `tau` never moved"],
+        &[
+            "exceeds 1.01 for 1 of 2 quantities",
+            "`tau`, whose chains never moved",
+        ],
     );
     let unknown = quantities(|tau| tau.rhat = f64::NAN);
     assert_eq!(advice(&good(&NUTS, &unknown)), []);
@@ -340,15 +347,15 @@ fn few_effective_draws() {
     assert_says(
         &only(&good(&NUTS, &tail), "E0522"),
         &[
-            "400 effective draws",
-            "`tau` has 120 (tail)",
+            "ESS is below 400 (100 per chain) for 1 of 2 quantities",
+            "the lowest is tail ESS 120 for `tau`",
             "4 times as many `draws`",
             "`metric = dense`",
         ],
     );
     let bulk = quantities(|tau| tau.ess_bulk = 3.0);
     let text = only(&good(&NUTS, &bulk), "E0522");
-    assert_says(&text, &["has 3 (bulk)"]);
+    assert_says(&text, &["the lowest is bulk ESS 3 for `tau`"]);
     assert!(!text.contains("times as many"), "nobody waits so long: {text}");
 }
 
@@ -364,7 +371,7 @@ fn chains_that_never_moved() {
     let all = [("mu".to_string(), still), ("lp".to_string(), still)];
     assert_says(
         &only(&good(&NUTS, &all), "E0522"),
-        &["nothing moved in 4000 iterations", "smaller steps"],
+        &["did not move in 4000 iterations", "smaller steps"],
     );
     // A constant among others is no fault.
     let one = [("constant".to_string(), still), ("lp".to_string(), GOOD)];
@@ -378,7 +385,13 @@ fn an_energy_that_moves_slowly() {
         missing_information: &[0.5, 0.12, 0.29, 0.3],
         ..good(&NUTS, &quantities)
     };
-    assert_says(&only(&facts, "E0523"), &["in 2 of 4 chains", "0.12 in chain 2"]);
+    assert_says(
+        &only(&facts, "E0523"),
+        &[
+            "E-BFMI is below 0.3 in 2 of 4 chains",
+            "the lowest is 0.12 in chain 2",
+        ],
+    );
 }
 
 #[test]
@@ -409,7 +422,7 @@ fn acceptance_far_from_its_target() {
     assert_says(
         &only(&low, "E0525"),
         &[
-            "about 0.8",
+            "far from its target of 0.8",
             "in 1 of 4 chains",
             "0.330 in chain 3",
             "longer `warmup`",
@@ -431,7 +444,11 @@ fn acceptance_far_from_its_target() {
     };
     assert_says(
         &only(&stuck, "E0525"),
-        &["at least 0.05", "in 1 of 4 chains", "`step_size` smaller"],
+        &[
+            "fewer than 5 % of the proposals",
+            "in 1 of 4 chains",
+            "`step_size` smaller",
+        ],
     );
 }
 

@@ -215,7 +215,8 @@ impl Run<'_> {
     fn finish(&mut self, infer: &Infer, mut outcome: Outcome) -> Result<(), Stop> {
         let dataset = &outcome.dataset;
         let of = |split: &SplitOutcome| split.found.warnings(infer, split.train, dataset);
-        let found = outcome.splits.iter().flat_map(of);
+        let found: Vec<Diagnostic> = outcome.splits.iter().flat_map(of).collect();
+        let is_converged = !found.iter().any(codes::training::is_not_converged);
         let of_integrals =
             |split: &SplitOutcome| split.found.warnings_of_integrals(infer, split.tally.as_ref());
         let of_boxes = outcome.splits.iter().flat_map(of_integrals);
@@ -244,16 +245,16 @@ impl Run<'_> {
                 self.result.warnings.extend(warning);
             }
         }
-        let judged = self.judged(infer, &outcome);
+        let judged = self.judged(infer, &outcome, is_converged);
         self.result.warnings.extend(judged?);
         self.result.outcomes.push(outcome);
         Ok(())
     }
 
     /// The warnings about a result that contradicts its model.
-    fn judged(&self, infer: &Infer, outcome: &Outcome) -> Result<Vec<Diagnostic>, Stop> {
+    fn judged(&self, infer: &Infer, outcome: &Outcome, is_converged: bool) -> Result<Vec<Diagnostic>, Stop> {
         let mut warnings = scales::stuck(infer, outcome);
-        warnings.extend(bnnc_audit::conflicts(infer, outcome));
+        warnings.extend(bnnc_audit::conflicts(infer, outcome, is_converged));
         if let Some(last) = outcome.splits.last() {
             warnings.extend(bnnc_audit::unbounded(
                 infer,

@@ -406,3 +406,45 @@ infer fit = laplace(M, d) {{ over = {over}, steps = 300 }}
     );
     lines("all").assert_sound();
 }
+
+#[test]
+fn predictions_of_a_training_that_has_not_converged_are_off_for_that_reason() {
+    let rows: String = (0..80)
+        .map(|row| {
+            let x = (f64::from(row) * 0.61).sin();
+            format!("{x},{}\n", 40.0 + x + 0.3 * (f64::from(row) * 1.7).cos())
+        })
+        .collect();
+    let program = |options: &str| {
+        format!(
+            "data d = csv(\"d.csv\") {{ target = y, test = fraction(0.4) }}
+model M(x: real) -> y: real {{
+  a ~ Normal(0, 50)
+  b ~ Normal(0, 1)
+  y ~ Normal(a + b * x, 1)
+}}
+infer fit = map(M, d) {{ {options} }}
+"
+        )
+    };
+    let run = |options: &str| {
+        Trial::new()
+            .file("d.csv", format!("x,y\n{rows}"))
+            .program(&program(options))
+            .bnnc("run", &[])
+    };
+    let found = run("steps = 50");
+    found.assert_warning("E0533", &["`fit` has not converged"]);
+    found.assert_warning(
+        "E0647",
+        &["`fit` has not converged (E0533), which is the likely cause"],
+    );
+    assert!(
+        !found.stderr.contains("like the training rows"),
+        "{}",
+        found.stderr
+    );
+    let longer = run("steps = 4000, optimiser = Adam(0.1)");
+    longer.assert_sound();
+    assert!(!longer.stderr.contains("E0647"), "{}", longer.stderr);
+}

@@ -134,7 +134,14 @@ pub fn wide_intervals((infer, output): (&str, &str), rows: &str) -> Diagnostic {
 }
 
 /// Predictions whose mean error is larger than the scatter of errors.
-pub fn biased((infer, output): (&str, &str), (mean, sd): (f64, f64), rows: &str) -> Diagnostic {
+///
+/// Predictions of a training that has not converged are off for that reason.
+pub fn biased(
+    (infer, output): (&str, &str),
+    (mean, sd): (f64, f64),
+    rows: &str,
+    is_converged: bool,
+) -> Diagnostic {
     let direction = if mean > 0.0 { "below" } else { "above" };
     let text = format!(
         "the predictions of `{output}` in `{infer}` are {} {direction} the {rows} rows on average",
@@ -142,6 +149,9 @@ pub fn biased((infer, output): (&str, &str), (mean, sd): (f64, f64), rows: &str)
     );
     let warning = warn(&BIASED, text).note(format!("the errors scatter by {} only", number(sd)));
     match rows {
+        _ if !is_converged => warning.help(format!(
+            "`{infer}` has not converged (E0533), which is the likely cause: follow the advice of that warning first"
+        )),
         "test" => warning.help("see that the test rows are like the training rows"),
         _ => warning.help("add an intercept, `a + ..`, with a prior as wide as the target, or `standardise = [inputs, target]`"),
     }

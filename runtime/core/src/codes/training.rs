@@ -45,6 +45,11 @@ fn warning(code: &'static Code, message: String) -> Diagnostic {
     warning
 }
 
+/// Returns whether a warning is that of a training that has not converged.
+pub fn is_not_converged(warning: &Diagnostic) -> bool {
+    std::ptr::eq(warning.code, &NOT_CONVERGED)
+}
+
 fn per_row(loss: f64, rows: usize) -> f64 {
     loss / rows.max(1) as f64
 }

@@ -263,10 +263,10 @@ fn chains_disagree(facts: &Facts<'_>) -> Option<Diagnostic> {
         .max_by(|one, other| rhat(one).total_cmp(&rhat(other)))?;
     let (above, all, name) = (high.len(), facts.quantities.len(), &worst.0);
     let worst = match worst.1.rhat.is_finite() {
-        true => format!("{} for `{name}`", above_limit(worst.1.rhat)),
-        false => format!("the chains of `{name}` never moved"),
+        true => format!("`{name}`, {}", above_limit(worst.1.rhat)),
+        false => format!("`{name}`, whose chains never moved"),
     };
-    let text = format!("R-hat must be at most 1.01, it is above for {above} of {all} quantities: {worst}");
+    let text = format!("R-hat exceeds 1.01 for {above} of {all} quantities (worst: {worst})");
     if let Some(Swapped { names, count }) = facts.swapped {
         let help = match names.as_slice() {
             [vector] => format!("keep its elements in order: `{vector}: ordered({count})`"),
@@ -284,12 +284,12 @@ fn chains_disagree(facts: &Facts<'_>) -> Option<Diagnostic> {
         );
     }
     let diagnostic = warning(&CHAINS_DISAGREE, facts, text)
-        .note("the chains have not mixed: no estimate is to be used yet")
+        .note("the chains have not mixed: do not use any of these estimates yet")
         .help("run longer: more `warmup` and more `draws`")
-        .help("where hidden units can be exchanged judge a network by its predictions, not by its weights");
+        .help("judge a network by its predictions, not by its weights: its hidden units can be exchanged");
     // What wanders off for ever does so in straight lines.
     let diagnostic = match facts.cut > 0 {
-        true => diagnostic.help("give a proper prior to every site that the data may not hold back"),
+        true => diagnostic.help("give a proper prior to every parameter that the data may not determine"),
         false => diagnostic,
     };
     // The first warning says it already.
@@ -309,7 +309,7 @@ fn few_effective_draws(facts: &Facts<'_>) -> Option<Diagnostic> {
     let each = facts.iterations / facts.chains.max(1);
     if each < LEAST_DRAWS && !facts.quantities.is_empty() {
         let text = format!(
-            "nothing can be said of chains with {each} {}",
+            "chains with {each} {} are too short to judge",
             if each == 1 { "draw" } else { "draws" }
         );
         let diagnostic = warning(&FEW_EFFECTIVE_DRAWS, facts, text);
@@ -319,12 +319,12 @@ fn few_effective_draws(facts: &Facts<'_>) -> Option<Diagnostic> {
     }
     if nothing_moved(facts) {
         let text = format!(
-            "nothing moved in {} iterations: all draws are the same",
+            "the chains did not move in {} iterations: all draws are the same",
             facts.iterations
         );
         let diagnostic = warning(&FEW_EFFECTIVE_DRAWS, facts, text)
-            .note("no estimate is to be used, nor what is said of left out rows")
-            .help("take smaller steps, or leave the step size to the warm-up");
+            .note("do not use the estimates, nor the leave-one-out scores")
+            .help("take smaller steps, or leave `step_size` out: the warm-up finds one");
         return Some(diagnostic);
     }
     let need = 100.0 * facts.chains as f64;
@@ -343,11 +343,11 @@ fn few_effective_draws(facts: &Facts<'_>) -> Option<Diagnostic> {
         "bulk"
     };
     let text = format!(
-        "{need} effective draws are needed (100 per chain), {} of {} quantities have fewer and `{}` has {:.0} ({kind})",
+        "ESS is below {need} (100 per chain) for {} of {} quantities; the lowest is {kind} ESS {:.0} for `{}`",
         low.len(),
         facts.quantities.len(),
-        worst.0,
-        size(worst)
+        size(worst),
+        worst.0
     );
     let factor = (need / size(worst)).ceil();
     let mut diagnostic = warning(&FEW_EFFECTIVE_DRAWS, facts, text);
@@ -359,9 +359,11 @@ fn few_effective_draws(facts: &Facts<'_>) -> Option<Diagnostic> {
         .adaptation()
         .is_some_and(|adaptation| !adaptation.metric.is_dense())
     {
-        diagnostic = diagnostic.help("where sites are strongly correlated, `metric = dense`");
+        diagnostic = diagnostic.help("for strongly correlated parameters set `metric = dense`");
     }
-    Some(diagnostic.help("standardise inputs and target, or write the model with less dependent sites"))
+    Some(diagnostic.help(
+        "standardise inputs and target, or write the model with parameters that depend less on each other",
+    ))
 }
 
 /// Whether no quantity ever changed, in any chain. One that is constant by its nature is no sign of anything.
@@ -373,7 +375,7 @@ fn nothing_moved(facts: &Facts<'_>) -> bool {
 fn energy_moves_slowly(facts: &Facts<'_>) -> Option<Diagnostic> {
     let (chain, lowest, count) = extreme(facts.missing_information, |value| 0.3 - value)?;
     let text = format!(
-        "the fraction of missing information must be at least 0.3, it is lower in {count} of {} chains and {lowest:.2} in chain {chain}",
+        "E-BFMI is below 0.3 in {count} of {} chains; the lowest is {lowest:.2} in chain {chain}",
         facts.missing_information.len()
     );
     let diagnostic = warning(&ENERGY_MOVES_SLOWLY, facts, text)
@@ -415,9 +417,9 @@ fn trajectories_cut(facts: &Facts<'_>) -> Option<Diagnostic> {
         })
         .help(format!("allow longer ones: `max_depth = {}`", max_depth + 2));
     if !nuts.adaptation.metric.is_dense() {
-        diagnostic = diagnostic.help("where sites are strongly correlated, `metric = dense`");
+        diagnostic = diagnostic.help("for strongly correlated parameters set `metric = dense`");
     }
-    Some(diagnostic.help("standardise inputs and target, and give every site a proper prior"))
+    Some(diagnostic.help("standardise inputs and target, and give every parameter a proper prior"))
 }
 
 /// The odds of acceptance may be this many times above or below those of the target.
@@ -433,16 +435,20 @@ fn acceptance_off(facts: &Facts<'_>) -> Option<Diagnostic> {
         )
     });
     let (chain, rate, count) = extreme(facts.acceptance, |rate| f64::max(low - rate, rate - high))?;
-    let wanted = target.map_or("at least 0.05".to_string(), |target| format!("about {target}"));
-    let text = format!(
-        "the acceptance rate should be {wanted}, it is not in {count} of {} chains and {rate:.3} in chain {chain}",
-        facts.acceptance.len()
-    );
+    let chains = facts.acceptance.len();
+    let text = match target {
+        Some(target) => format!(
+            "the acceptance rate is far from its target of {target} in {count} of {chains} chains: {rate:.3} in chain {chain}"
+        ),
+        None => format!(
+            "fewer than 5 % of the proposals are accepted in {count} of {chains} chains: {rate:.3} of them in chain {chain}"
+        ),
+    };
     let diagnostic = warning(&ACCEPTANCE_OFF, facts, text);
     let diagnostic = match (target, facts.transition) {
         (Some(_), _) => diagnostic
             .help("give the adaptation more iterations: a longer `warmup`")
-            .help("look for a scale that can come close to zero, or a site without a proper prior"),
+            .help("look for a scale that can come close to zero, or a parameter without a proper prior"),
         (None, Transition::Penalty(_)) => diagnostic
             .help("make the step of `proposal` smaller")
             .help("lower the variance of the loss difference: a larger `batch` or more `batches`"),

@@ -31,13 +31,13 @@ pub(super) static DIVERGENCES: Code = Code {
 
 pub(super) static CHAINS_DISAGREE: Code = Code {
     id: "E0521",
-    title: "the chains disagree",
-    explain: "R-hat compares the spread of all draws with the spread within half chains, after ranks have replaced the values; at \
-              1 they agree. Above 1.01 the chains have not forgotten where they started, or are in different modes, and no \
-              estimate from them is to be used.\n\n\
+    title: "R-hat exceeds 1.01",
+    explain: "R-hat compares the spread of all draws with the spread within half chains, after ranks have replaced the values. It is 1 \
+              where the chains agree. Above 1.01 the chains still depend on where they started, or are in different modes: do not use \
+              their estimates.\n\n\
               Longer chains help where they drift slowly. Where every chain stays in a mode of its own, for example because \
-              the hidden units of a network can be exchanged, weights will never agree; predictions may, and are what to look at. Where \
-              neither the prior nor the data hold a site back (`Flat` weights of classes that a line separates), the posterior is \
+              the hidden units of a network can be exchanged, weights never agree; judge such a model by its predictions. Where \
+              neither the prior nor the data determine a parameter (`Flat` weights of classes that a line separates), the posterior is \
               improper and chains wander further off the longer they run. Components of a mixture that can be exchanged swap places between chains (label switching): the chains \
               agree about the values in ascending order, and `ordered(2)` as the type of the vector keeps them in order.\n\n\
               Wrong: `{ warmup = 100, draws = 100 }`.\n\nRight: `{ warmup = 1000, draws = 1000 }`.",
@@ -45,21 +45,21 @@ pub(super) static CHAINS_DISAGREE: Code = Code {
 
 pub(super) static FEW_EFFECTIVE_DRAWS: Code = Code {
     id: "E0522",
-    title: "few effective draws",
+    title: "the effective sample size (ESS) is low",
     explain: "The effective sample size is the number of independent draws that would estimate as exactly as these. Below 100 \
               per chain the estimates of R-hat, of standard errors and of the size itself are not reliable. `ess_bulk` is for means \
               and medians, `ess_tail` for the 5 % and 95 % quantiles.\n\n\
-              More draws help in proportion. A dense metric helps where sites are strongly correlated, standardised inputs \
+              The size grows in proportion to the draws. A dense metric helps where parameters are strongly correlated, standardised inputs \
               (`standardise = [inputs]`) where they have very different scales.\n\n\
               Wrong: `{ draws = 100 }`.\n\nRight: `{ draws = 2000, metric = dense }`.",
 };
 
 pub(super) static ENERGY_MOVES_SLOWLY: Code = Code {
     id: "E0523",
-    title: "the energy moves slowly",
-    explain: "The fraction of missing information (E-BFMI) compares how far the energy moves in one iteration with how far it spreads \
-              over all. Below 0.3 new momenta change it too little to reach the tails: chains walk where they should jump.\n\n\
-              The causes are heavy tails and funnels, which longer chains cure slowly and another form of the model at once.\n\n\
+    title: "E-BFMI is below 0.3",
+    explain: "E-BFMI, the estimated Bayesian fraction of missing information, compares how much the energy changes in one iteration with how much it \
+              varies over all. Below 0.3 a new momentum changes it too little: the chains explore the tails slowly.\n\n\
+              The causes are heavy tails and funnels. Longer chains help little, another parameterisation of the model helps at once.\n\n\
               Wrong: `w ~ Cauchy(0, tau)`.\n\nRight: `w ~ StudentT(4, 0, tau)`, or `non_centered = [w]`.",
 };
 
@@ -74,11 +74,10 @@ pub(super) static TRAJECTORIES_CUT: Code = Code {
 
 pub(super) static ACCEPTANCE_OFF: Code = Code {
     id: "E0525",
-    title: "acceptance far from its target",
-    explain: "The warm-up chooses the step size so that a chosen part of the proposals is accepted. After it the odds of acceptance \
-              of a chain are more than six times above or below their target (or, with a given step size, fewer than 5 % are \
-              accepted): either the warm-up was too short, or the chain has moved to a place where another step size would be \
-              right.\n\nWrong: `{ warmup = 20 }`.\n\nRight: `{ warmup = 1000 }`.",
+    title: "the acceptance rate is far from its target",
+    explain: "The warm-up adapts the step size until the acceptance rate is `target_acceptance`. In the iterations after it the odds of acceptance \
+              of a chain are more than six times above or below their target (or, with a given step size, fewer than 5 % of the proposals are \
+              accepted). Either the warm-up was too short, or the chain has moved to a region that needs another step size.\n\nWrong: `{ warmup = 20 }`.\n\nRight: `{ warmup = 1000 }`.",
 };
 
 pub(super) static ROWS_NOT_LEFT_OUT: Code = Code {
