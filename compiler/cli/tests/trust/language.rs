@@ -297,6 +297,42 @@ fn ranges_of_a_counter_that_run_backwards_are_rejected() {
 }
 
 #[test]
+fn reductions_that_need_an_element_have_one_for_every_counter() {
+    let check = |range: &str, mean: &str| {
+        let model = format!(
+            "model M() -> y: real[n] {{\n  a ~ Normal(0, 1)\n  for t in {range} {{\n    y[t] ~ Normal(a * {mean}, 1)\n  }}\n}}\n"
+        );
+        trial(&format!("{JSON}{model}infer f = map(M, d)\n")).bnnc("check", &[])
+    };
+    for mean in [
+        "mean(y[0..t - 1])",
+        "max(y[0..t - 1])",
+        "min(y[s] for s in 1..t)",
+        "mean([y[s] for s in 1..t])",
+        "(if a > 0 { mean(y[0..t - 1]) } else { 0 })",
+    ] {
+        let name = ["mean", "max", "min"]
+            .into_iter()
+            .find(|name| mean.contains(name))
+            .expect("a name");
+        check("1..n", mean).assert_error(
+            "E0214",
+            1,
+            &[
+                &format!("`{name}` needs an element"),
+                "let the counter begin where",
+                "`if t > 1 {",
+            ],
+        );
+        // Either advice, followed.
+        check("2..n", mean).assert_sound();
+        check("1..n", &format!("(if t > 1 {{ {mean} }} else {{ 0 }})")).assert_sound();
+    }
+    check("1..n", "sum(y[0..t - 1])").assert_sound();
+    check("1..n", "mean(y[0..t])").assert_sound();
+}
+
+#[test]
 fn slices_and_lists_that_end_at_a_counter_are_reduced() {
     let model = |last: &str| {
         format!(

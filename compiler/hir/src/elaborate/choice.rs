@@ -1,6 +1,7 @@
 //! `if`, whose branches know that the condition holds, or that it does not.
 
 use super::datum::Datum;
+use super::expr::compares_integers;
 use super::frame::{Elaborated, Elaborator, Frame};
 use super::linear::Linear;
 use crate::tree::{Expr, ExprKind, Number};
@@ -19,8 +20,15 @@ impl<'a> Elaborator<'a> {
         span: Span,
     ) -> Elaborated<Datum> {
         let chosen = self.expr(condition, frame)?;
-        let (yes, of_yes) = self.branch(yes, (condition, true), frame)?;
-        let (no, of_no) = self.branch(no, (condition, false), frame)?;
+        let of_integers = usize::from(compares_integers(condition));
+        self.choices += of_integers;
+        let branches = [
+            self.branch(yes, (condition, true), frame),
+            self.branch(no, (condition, false), frame),
+        ];
+        self.choices -= of_integers;
+        let [yes, no] = branches;
+        let ((yes, of_yes), (no, of_no)) = (yes?, no?);
         let range = of_yes.zip(of_no);
         let range = range.map(|((a, b), (c, d))| (a.min(c), b.max(d)));
         self.select_in(chosen, [yes, no], range, span)

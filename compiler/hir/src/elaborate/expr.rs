@@ -5,7 +5,8 @@ use super::dist::dtype;
 use super::frame::{Elaborated, Elaborator, Frame};
 use super::model::limit;
 use crate::tree::{ConstId, Expr, ExprKind, Number};
-use crate::types::Ty;
+use crate::types::{Elem, Ty};
+use crate::walk;
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::Shape;
 use bnnc_base::source::Span;
@@ -376,4 +377,12 @@ fn static_arithmetic(op: BinaryOp, a: i64, b: i64) -> Option<i64> {
         BinaryOp::Or | BinaryOp::And | BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le => None,
         BinaryOp::Gt | BinaryOp::Ge | BinaryOp::MatMul => None,
     }
+}
+
+/// Returns whether a condition depends on a variable of integers, such as a counter.
+pub fn compares_integers(condition: &Expr) -> bool {
+    let is_integer = |ty: &Ty| matches!(ty, Ty::Tensor(Elem::Int | Elem::Count | Elem::Index(_), _));
+    walk::any(condition, &mut |part| {
+        matches!(part.kind, ExprKind::Local(_)) && is_integer(&part.ty)
+    })
 }

@@ -109,6 +109,8 @@ pub struct Elaborator<'a> {
     pub forms: Forms,
     /// Bounds of the parameters of the function under construction, where they are known.
     pub inside: HashMap<Value, Interval>,
+    /// The number of choices around an expression that compare integers.
+    pub choices: usize,
 }
 
 impl<'a> Elaborator<'a> {
@@ -127,6 +129,7 @@ impl<'a> Elaborator<'a> {
             ranges: HashMap::new(),
             forms: Forms::default(),
             inside: HashMap::new(),
+            choices: 0,
         }
     }
 

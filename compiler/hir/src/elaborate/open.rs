@@ -8,7 +8,7 @@ use super::frame::{Elaborated, Elaborator, Frame};
 use super::linear::Linear;
 use super::model::limit;
 use crate::builtin::{Builtin, Reduction};
-use crate::report::types::support;
+use crate::report::types::{empty_range, support};
 use crate::tree::{Comprehension, Expr, ExprKind, Index};
 use crate::types::Ty;
 use bnnc_base::diagnostic::{Code, Diagnostic};
@@ -101,6 +101,7 @@ impl<'a> Elaborator<'a> {
             return Err(open_array(span));
         }
         self.forwards(&ends, span)?;
+        self.has_elements(builtin, &ends, span)?;
         self.within(&ends, size, span)?;
         let shape = Shape::fixed(&[size]);
         let position = self.apply(Operation::iota(Dim::Fixed(size)), span)?;
@@ -142,6 +143,20 @@ impl<'a> Elaborator<'a> {
                     "below it for every position",
                 )))
             }
+            false => Ok(()),
+        }
+    }
+
+    /// Rejects a range that is empty for some counters under a reduction that needs an element, unless an `if` on integers stands around it.
+    fn has_elements(&self, builtin: &'static Builtin, [from, to]: &[Datum; 2], span: Span) -> Elaborated<()> {
+        let needs_one = match builtin.reduction() {
+            Some(Reduction::Mean | Reduction::Min | Reduction::Max) => self.choices == 0,
+            Some(Reduction::Sum | Reduction::Prod) | None => false,
+        };
+        let length = self.linear(from).zip(self.linear(to));
+        let length = length.and_then(|(from, to)| self.forms.ends(&to.plus(&from, -1)?));
+        match needs_one && length.is_some_and(|(shortest, _)| shortest <= 0) {
+            true => Err(Box::new(empty_range(span, builtin.name))),
             false => Ok(()),
         }
     }
@@ -197,6 +212,7 @@ impl<'a> Elaborator<'a> {
         };
         let ends = [from, to];
         self.forwards(&ends, c.to.span)?;
+        self.has_elements(builtin, &ends, c.from.span.to(c.to.span))?;
         let [from, to] = ends;
         let neutral = neutral(builtin);
         if first >= last {

@@ -342,6 +342,18 @@ pub fn support(span: Span, what: &str, expected: &str, found: &str) -> Diagnosti
     .label(format!("this is {found}"))
 }
 
+/// A range without elements, for some values of a counter, under a reduction that needs one.
+pub fn empty_range(span: Span, reduction: &str) -> Diagnostic {
+    let message =
+        format!("`{reduction}` needs an element, but this range is empty for some values of its counter");
+    Diagnostic::error(&SUPPORT, span, message)
+        .label("empty for some of them")
+        .help("let the counter begin where the range has an element")
+        .help(format!(
+            "or give a value for the empty range: `if t > 1 {{ {reduction}(..) }} else {{ 0 }}`"
+        ))
+}
+
 /// Too many arguments.
 pub fn too_many(span: Span, callee: &str, expected: usize, found: usize) -> Diagnostic {
     let message = format!("`{callee}` takes {}, found {found}", count(expected, "argument"));
