@@ -1,6 +1,6 @@
 //! Gaussians around a maximum whose predictions are worse than those of the maximum alone.
 
-use bnnc_abi::manifest::{Infer, OutputKind};
+use bnnc_abi::manifest::Infer;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::codes::laplace as codes;
 use bnnc_core::context::{Context, Stop};
@@ -60,11 +60,9 @@ pub fn worse_than_centre(
     };
     let is_worse = mean - expected > MATERIAL.max(ERRORS * sd / (count as f64).sqrt());
     let average = |densities: &[f64]| densities.iter().sum::<f64>() / count as f64;
-    let scores = (average(&centre), average(&spread));
+    let scores = [average(&centre), average(&spread)];
     let kind = if outcome.tested { "test" } else { "training" };
-    let output = infer.only_output();
-    let is_class = output.is_some_and(|output| matches!(output.kind, OutputKind::Classes(_)));
-    Ok(is_worse.then(|| codes::worse_than_centre(&infer.name, scores, kind, (laplace, is_class))))
+    Ok(is_worse.then(|| codes::worse_than_centre(&infer.name, scores, kind, laplace)))
 }
 
 /// The log predictive density of each row.

@@ -18,9 +18,9 @@ pub use folder::{
     reads_its_results, replaces_its_source, unpredicted_output,
 };
 pub use laplace::{
-    dependent_prior, factor_at_end, factors_not_found, no_covariance, no_curvature, no_joint, no_link,
-    no_maximum, no_posterior, no_variances, not_at_maximum, not_positive, nowhere_concave, other_centre,
-    others_not_at_maximum, prior_averaged, prior_not_normal, too_few_weights,
+    Elsewhere, dependent_prior, factor_at_end, factors_not_found, no_covariance, no_curvature, no_joint,
+    no_link, no_maximum, no_posterior, no_variances, not_at_maximum, not_positive, nowhere_concave,
+    other_centre, others_not_at_maximum, prior_averaged, prior_not_normal, too_few_weights,
 };
 pub use size::size;
 use std::path::Path;

@@ -142,18 +142,20 @@ fn warnings(infer: &Infer, laplace: &Laplace, members: &[Gaussian]) -> Vec<Diagn
             .facts
             .rise_of_own
             .filter(|rise| *rise > RISE * weights as f64)?;
-        Some(codes::other_centre(
-            &infer.name,
+        let elsewhere = codes::Elsewhere {
             rise,
-            member.facts.weights,
-            &member.facts.prior_precision,
-            laplace,
-        ))
+            weights,
+            precisions: &member.facts.prior_precision,
+            is_normal: member.facts.is_normal,
+        };
+        // A factor at the end of what was searched has one cause and one warning.
+        let is_inside = member.facts.at_end.is_none();
+        is_inside.then(|| codes::other_centre(&infer.name, &elsewhere, laplace))
     });
     let others = members.iter().filter_map(|member| member.facts.others_rise);
     let others = others.map(|rise| codes::others_not_at_maximum(&infer.name, rise, laplace.search));
     let ends = members.iter().filter_map(|member| member.facts.at_end);
-    let ends = ends.map(|factor| codes::factor_at_end(&infer.name, factor));
+    let ends = ends.map(|factor| codes::factor_at_end(&infer.name, factor, laplace));
     let is_unsettled = members.iter().any(|member| member.facts.unsettled);
     let unsettled = is_unsettled.then(|| codes::factors_not_found(&infer.name));
     let is_averaged = members.iter().any(|member| member.facts.prior_averaged);
@@ -287,6 +289,7 @@ impl Around<'_> {
                 parameters: self.laplace.parameters,
                 prior_scale,
                 clipped,
+                is_normal,
                 ..Facts::default()
             },
             gradient,

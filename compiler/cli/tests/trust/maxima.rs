@@ -232,38 +232,52 @@ fn a_network_whose_maximum_is_a_constant_is_reported() {
 
 /// Classes that lie far apart.
 const CLASSES: &str = r#"
-data rows = csv("train.csv") { target = k, test = csv("test.csv") }
+data rows = csv("train.csv") { target = k, test = csv("test.csv") DATA }
 model Classes(x: real[d]) -> k: index(3) {
   out = Dense(3, prior = Normal(0, 1))
   k ~ Categorical(logits = out(x))
 }
 infer best = map(Classes, rows) { steps = 3000 }
-infer last = laplace(Classes, rows) { start = best, link = LINK }
+infer last = laplace(Classes, rows) { start = best, OPTIONS }
 infer chain = nuts(Classes, rows) { warmup = 300, draws = 300 }
 "#;
 
+/// The columns `x0` to `x11` and the class `k` of rows in `classes` groups.
+fn apart(classes: u32, from: u32, count: u32) -> String {
+    let heads: Vec<String> = (0..12).map(|at| format!("x{at}")).collect();
+    let row = |i: u32| {
+        let class = i % classes;
+        let value = |j: u32| {
+            let noise: f64 = (0..3).map(|k| uniform(1000 * i + 37 * j + 311 * k) - 0.5).sum();
+            let mean = if j % classes == class { 3.0 } else { 0.0 };
+            format!("{:.3},", mean + 2.0 * noise)
+        };
+        let values: String = (0..12).map(value).collect();
+        format!("{values}{class}\n")
+    };
+    let rows: String = (from..from + count).map(row).collect();
+    format!("{},k\n{rows}", heads.join(","))
+}
+
+/// The negative log predictive density of an inference.
+fn nll(result: &serde_json::Value, infer: &str) -> f64 {
+    result["infer"][infer]["metrics"]["nll"]
+        .as_f64()
+        .expect("a number")
+}
+
 #[test]
 fn an_approximation_that_predicts_worse_than_its_centre_is_reported() {
-    let heads: Vec<String> = (0..12).map(|at| format!("x{at}")).collect();
-    let table = |from: u32, count: u32| {
-        let row = |i: u32| {
-            let class = i % 3;
-            let value = |j: u32| {
-                let noise: f64 = (0..3).map(|k| uniform(1000 * i + 37 * j + 311 * k) - 0.5).sum();
-                let mean = if j % 3 == class { 3.0 } else { 0.0 };
-                format!("{:.3},", mean + 2.0 * noise)
-            };
-            let values: String = (0..12).map(value).collect();
-            format!("{values}{class}\n")
-        };
-        let rows: String = (from..from + count).map(row).collect();
-        format!("{},k\n{rows}", heads.join(","))
+    let run = |data: &str, options: &str| {
+        let program = CLASSES.replace("DATA", data).replace("OPTIONS", options);
+        let trial = Trial::new()
+            .file("train.csv", apart(3, 0, 120))
+            .file("test.csv", apart(3, 1000, 90))
+            .program(&program);
+        (trial.bnnc("run", &[]), trial.result(&[]))
     };
-    let trial = Trial::new()
-        .file("train.csv", table(0, 120))
-        .file("test.csv", table(1000, 90));
-    let trial = trial.program(&CLASSES.replace("LINK", "glm"));
-    trial.bnnc("run", &[]).assert_warning(
+    let (glm, result) = run("", "link = glm");
+    glm.assert_warning(
         "E0653",
         &[
             "`last` predicts worse than its own centre",
@@ -271,26 +285,107 @@ fn an_approximation_that_predicts_worse_than_its_centre_is_reported() {
             "`link = bridge`",
         ],
     );
-    let result = trial.result(&[]);
-    let nll = |infer: &str| {
-        result["infer"][infer]["metrics"]["nll"]
-            .as_f64()
-            .expect("a number")
-    };
+    assert!(!glm.stderr.contains("validation"), "{}", glm.stderr);
+    let (chain, best) = (nll(&result, "chain"), nll(&result, "best"));
     // The posterior itself is close to the centre.
-    assert!(
-        nll("chain") < nll("best") + 0.05,
-        "{} {}",
-        nll("chain"),
-        nll("best")
+    assert!(chain < best + 0.05, "{chain} {best}");
+    assert!(nll(&result, "last") > chain + 0.05, "{result}");
+    // Validation rows prefer no spread at all, and a maximum under their factor would be a worse model: the link is the cause there too.
+    let (validation, _) = run(", validation = 0.1", "prior_precision = validation");
+    validation.assert_warning("E0551", &["without spread", "`link = bridge`"]);
+    for absent in ["E0570", "prior_precision = 1`", "steps = 20000"] {
+        assert!(!validation.stderr.contains(absent), "{}", validation.stderr);
+    }
+    for (data, options) in [
+        ("", "link = bridge"),
+        (
+            ", validation = 0.1",
+            "prior_precision = validation, link = bridge",
+        ),
+    ] {
+        let (cured, result) = run(data, options);
+        for code in ["E0653", "E0551", "E0570"] {
+            assert!(!cured.stderr.contains(code), "{}", cured.stderr);
+        }
+        assert!(nll(&result, "last") < nll(&result, "chain") + 0.05, "{result}");
+    }
+}
+
+/// Two groups that lie far apart, under a network whose Gaussian is too wide and whose likelihood has no bridge.
+const GROUPS: &str = r#"
+data rows = csv("train.csv") { target = k, test = csv("test.csv") }
+model Groups(x: real[d]) -> k: bool {
+  hidden = Dense(12, prior = Normal(0, 1))
+  out = Dense(1, prior = Normal(0, 1))
+  k ~ Bernoulli(logit = out(tanh(hidden(x)))[0])
+}
+infer best = map(Groups, rows) { steps = 3000 }
+infer last = laplace(Groups, rows) { start = best, structure = diagonal }
+infer chain = nuts(Groups, rows) { warmup = 300, draws = 300 }
+"#;
+
+#[test]
+fn a_wide_gaussian_of_a_truth_value_is_replaced_by_chains() {
+    let trial = Trial::new()
+        .file("train.csv", apart(2, 0, 80))
+        .file("test.csv", apart(2, 1000, 90))
+        .program(GROUPS);
+    let output = trial.bnnc("run", &["--only", "last"]);
+    output.assert_warning("E0653", &["`last`", "`nuts`", "use the centre alone"]);
+    for absent in ["bridge", "validation"] {
+        assert!(!output.stderr.contains(absent), "{}", output.stderr);
+    }
+    let result = trial.result(&[]);
+    let (chain, best) = (nll(&result, "chain"), nll(&result, "best"));
+    assert!(chain < best + 0.05, "{chain} {best}");
+    assert!(nll(&result, "last") > chain + 0.05, "{result}");
+}
+
+/// A factor that validation rows choose is not one to search a maximum under: where the outputs are normal, the marginal likelihood tunes one meanwhile.
+#[test]
+fn a_factor_of_validation_rows_gives_way_to_the_marginal_likelihood() {
+    // Unlike `uniform`, without a relation between neighbours, so that sums are nearly normal.
+    let scattered = |at: u32| ((f64::from(at) * 12.9898).sin() * 43_758.545_3).rem_euclid(1.0);
+    let row = |i: u32| {
+        let x = [1, 8, 15, 22].map(|j| 4.0 * scattered(100 * i + j) - 2.0);
+        let noise: f64 = (0..12).map(|k| scattered(100_000 + 50 * i + k) - 0.5).sum();
+        let y = 0.5 * f64::sin(x[0]) + 0.5 * x[1] + noise;
+        format!("{:.3},{:.3},{:.3},{:.3},{y:.3}\n", x[0], x[1], x[2], x[3])
+    };
+    let table =
+        |from: u32, count: u32| format!("a,b,c,d,y\n{}", (from..from + count).map(row).collect::<String>());
+    let program = |options: &str| {
+        format!(
+            r#"
+data rows = csv("train.csv") {{ target = y, validation = 0.2, test = csv("test.csv") }}
+model Net(x: real[d]) -> y: real {{
+  first = Dense(20, prior = Normal(0, 1))
+  second = Dense(20, prior = Normal(0, 1))
+  out = Dense(1, prior = Normal(0, 1))
+  y ~ Normal(out(tanh(second(tanh(first(x)))))[0], 1)
+}}
+infer best = map(Net, rows) {{ steps = 3000 }}
+infer fit = laplace(Net, rows) {{ start = best, {options} }}
+"#
+        )
+    };
+    let trial = Trial::new()
+        .file("train.csv", table(0, 60))
+        .file("test.csv", table(1000, 100))
+        .program(&program("prior_precision = validation"));
+    trial.bnnc("run", &[]).assert_warning(
+        "E0570",
+        &["may predict far worse", "`online = true, steps = 20000`"],
     );
-    assert!(
-        nll("last") > nll("chain") + 0.05,
-        "{} {}",
-        nll("last"),
-        nll("chain")
-    );
-    let bridge = trial.program(&CLASSES.replace("LINK", "bridge"));
-    let output = bridge.bnnc("run", &[]);
-    assert!(!output.stderr.contains("E0653"), "{}", output.stderr);
+    let score = |trial: &Trial| {
+        let value = &trial.result(&[])["infer"]["fit"]["metrics"]["log_likelihood"];
+        value.as_f64().expect("a number")
+    };
+    let before = score(&trial);
+    let trial = trial.program(&program("online = true, steps = 20000"));
+    let output = trial.bnnc("run", &[]);
+    for code in ["E0570", "E0546", "E0653", "E0551"] {
+        assert!(!output.stderr.contains(code), "{}", output.stderr);
+    }
+    assert!(score(&trial) > before, "{} {before}", score(&trial));
 }

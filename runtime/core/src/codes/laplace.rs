@@ -2,7 +2,7 @@
 
 use super::{error, warning};
 use crate::number::number;
-use bnnc_abi::laplace::{Laplace, Link, PriorPrecision};
+use bnnc_abi::laplace::{Laplace, Likelihood, Link, PriorPrecision, Structure};
 use bnnc_base::diagnostic::{Code, Diagnostic, Fault, Severity};
 use bnnc_laplace::curvature::NotPositive;
 
@@ -93,8 +93,7 @@ pub(super) static PRIOR_NOT_NORMAL: Code = Code {
     explain: "`prior_precision = marginal_likelihood` and `online = true` maximise the marginal likelihood over a factor on the precision of \
               the prior. What a factor makes of the density is known for Normal priors of all weights: their log density is compared with \
               what its slope and its second derivative make of a Normal one. Others, such as `StudentT`, `Laplace` or those of constrained \
-              weights, have another normaliser.\n\nRight: `prior_precision = validation` with `validation = 0.1` in the options of the data, a \
-              number, or a `Normal` prior.",
+              weights, have another normaliser.\n\nRight: the prior as the model states it, without the option, or a `Normal` prior.",
 };
 
 pub(super) static FACTOR_AT_END: Code = Code {
@@ -102,9 +101,10 @@ pub(super) static FACTOR_AT_END: Code = Code {
     title: "the factor on the prior is at the end of what was searched",
     explain: "Factors on the precision of the prior are searched between 1e-8 and 1e8 by the marginal likelihood and between 1e-4 and 1e4 by \
               validation rows. At an end there is no maximum inside: with a large factor the weights have no spread left, which \
-              validation rows prefer where the noise of the likelihood is too large already, and the marginal likelihood where the weights are \
-              at the mean of their prior; with a small one the prior says nothing. The same holds, as far as known, where the search for several \
-              factors did not come to its end.\n\nRight: a number, such as `prior_precision = 1`; a noise level that is learned; a start that is a maximum.",
+              validation rows prefer where the noise of the likelihood is too large already or the Gaussian is wider than the posterior with every factor, and the marginal likelihood where the weights are \
+              at the mean of their prior; with a small one the prior has no effect. The same holds, as far as known, where the search for several \
+              factors did not come to its end.\n\nWrong: `laplace(Net, images) { start = best, prior_precision = validation }` for classes.\n\nRight: `link = bridge` for classes; \
+              a noise level that is learned; a start that is a maximum; `nuts` or `vi`, which average over the weights.",
 };
 
 pub(super) static PRIOR_AVERAGED: Code = Code {
@@ -124,9 +124,9 @@ pub(super) static OTHER_CENTRE: Code = Code {
               one whose maximum was searched: that of the model. Its spread is that of the new posterior, its centre that of the old one. The log density of the new one \
               could rise by half of `g' P^-1 g`, with its slope `g` and its precision `P`; this is more than a tenth per weight. With a number for `prior_precision` the \
               search maximises the density under that prior, and the centre is right; a factor that is tuned afterwards (`marginal_likelihood`, `validation`), and a \
-              start that is taken for the maximum, leave the centre where it is.\n\nWrong: `infer l = laplace(Model, data) { start = map, prior_precision = 100 }`.\n\n\
+              start that is taken for the maximum, leave the centre where it is. A factor that validation rows choose narrows the Gaussian around this centre: the maximum under it may predict far worse.\n\nWrong: `infer l = laplace(Model, data) { start = map, prior_precision = 100 }`.\n\n\
               Right: `infer l = laplace(Model, data) { start = map, steps = 20000, prior_precision = 100 }`, which searches on from there; a model that \
-              states this prior; `online = true` in the place of `prior_precision = marginal_likelihood`.",
+              states this prior; `online = true, steps = 20000` in the place of `prior_precision = marginal_likelihood`; `link = bridge` for classes in the place of `prior_precision = validation`.",
 };
 
 pub(super) static WORSE_THAN_CENTRE: Code = Code {
@@ -135,48 +135,75 @@ pub(super) static WORSE_THAN_CENTRE: Code = Code {
     explain: "The log predictive density of the scored rows under the approximation is lower than that under its centre alone, by more than 0.05 per row and four standard errors of \
               the paired differences (on training rows, beyond the half of a nat per parameter that a posterior may lose there). The Gaussian is wider than the posterior: with a wide prior and \
               probabilities near 0 and 1 the curvature at the maximum is small, and linearised logits with a large variance give probabilities that are far too even. `link = \
-              bridge` matches a Dirichlet distribution to the logits and suffers least; a factor on the prior that is chosen on validation rows narrows the Gaussian.\n\nWrong: `laplace(Net, images) { start = best, over = last_layer }` with an `nll` of 0.49 \
-              where `best` has 0.19.\n\nRight: `laplace(Net, images) { start = best, over = last_layer, link = bridge }`, or `prior_precision = validation` with `validation = 0.1` in the \
-              options of the data.",
+              bridge` matches a Dirichlet distribution to the logits of a `Categorical` and suffers least, but not where `structure = diagonal` ignores the correlations of the weights. Other likelihoods have no such link: \
+              `nuts` and `vi` average over the weights and do not need the curvature at a maximum. A factor on the prior that validation rows choose only narrows the Gaussian until it is its centre.\n\nWrong: `laplace(Net, images) { start = best, over = last_layer }` with an `nll` of 0.49 \
+              where `best` has 0.19.\n\nRight: `laplace(Net, images) { start = best, over = last_layer, link = bridge }` for classes; `nuts(Net, rows)` for other \
+              likelihoods; or `best` itself.",
 };
 
+/// Returns whether predictions for classes do not go through the Laplace bridge yet.
+fn lacks_bridge(laplace: &Laplace) -> bool {
+    let bridges = matches!(laplace.options.link, Link::Bridge | Link::BridgeNormalised);
+    laplace.likelihood == Likelihood::Categorical && !bridges
+}
+
+/// The options with which a Gaussian of logits predicts as well as its centre, as far as one is known. A diagonal ignores the correlations of the weights,
+/// which makes the variance of the logits several times as large: there the bridge alone is not enough.
+fn milder(laplace: &Laplace) -> Option<&'static str> {
+    let is_diagonal = laplace.options.structure == Structure::Diagonal;
+    let is_subnetwork = laplace.options.over.is_subnetwork();
+    match (is_diagonal, lacks_bridge(laplace), laplace.likelihood) {
+        (true, true, _) if is_subnetwork => Some("`structure = full`, `link = bridge`"),
+        (true, true, _) => Some("`structure = kronecker`, `link = bridge`"),
+        (true, false, Likelihood::Categorical) if is_subnetwork => Some("`structure = full`"),
+        (true, false, Likelihood::Categorical) => Some("`structure = kronecker`"),
+        (false, true, _) => Some("`link = bridge`"),
+        _ => None,
+    }
+}
+
+/// The methods that do without the curvature at a maximum.
+const AVERAGE: &str = "average over the weights by `nuts` or `vi`, which do not take the curvature at the maximum for their width";
+
 /// A warning: mean log predictive densities of rows of a kind, at the centre and of the approximation.
-pub fn worse_than_centre(
-    infer: &str,
-    (centre, own): (f64, f64),
-    kind: &str,
-    (laplace, is_class): (&Laplace, bool),
-) -> Diagnostic {
+pub fn worse_than_centre(infer: &str, [centre, own]: [f64; 2], kind: &str, laplace: &Laplace) -> Diagnostic {
     let text = format!(
         "`{infer}` predicts worse than its own centre: the mean log predictive density of the {kind} rows is {}, that of the centre alone {}",
         number(own),
         number(centre)
     );
-    let bridges = matches!(laplace.options.link, Link::Bridge | Link::BridgeNormalised);
     let warning = warning(&WORSE_THAN_CENTRE, text).note("the Gaussian is wider than the posterior");
-    let warning = match is_class && !bridges {
-        true => warning.help("match the probabilities of classes: `link = bridge`"),
-        false => warning,
+    let warning = match (milder(laplace), laplace.options.link) {
+        (Some(options), _) => warning.help(format!("match the probabilities of classes: {options}")),
+        (None, Link::Weights) if laplace.likelihood == Likelihood::Normal => {
+            warning.help("linearise the predictions: leave `link = weights` out")
+        }
+        (None, _) => warning,
     };
-    match laplace.options.prior_precision {
-        PriorPrecision::Validation => warning.help("use the centre: the inference that it starts from"),
-        PriorPrecision::Given(_) | PriorPrecision::MarginalLikelihood => warning.help(
-            "narrow it: `prior_precision = validation`, with `validation = 0.1` in the options of the data",
-        ),
-    }
+    let centre = match laplace.search {
+        true => "or use the centre alone: `map` with the same options of the search",
+        false => "or use the centre alone: the inference that it starts from",
+    };
+    warning.help(AVERAGE).help(centre)
 }
 
-/// A warning: the centre of a Gaussian over this number of weights is the maximum of another density than its own, which could rise by so much;
-/// `precisions` are the factors on those of the prior, by site.
-pub fn other_centre(
-    infer: &str,
-    rise: f64,
-    weights: usize,
-    precisions: &[(String, f64)],
-    laplace: &Laplace,
-) -> Diagnostic {
+/// The centre of a Gaussian that is the maximum of another density than its own.
+pub struct Elsewhere<'a> {
+    /// The amount by which its own log density could rise.
+    pub rise: f64,
+    /// The number of weights that it covers.
+    pub weights: usize,
+    /// The factors on the precisions of the prior, by site.
+    pub precisions: &'a [(String, f64)],
+    /// True if the prior of all weights is Normal.
+    pub is_normal: bool,
+}
+
+/// A warning: the centre of a Gaussian is the maximum of another density than its own.
+pub fn other_centre(infer: &str, elsewhere: &Elsewhere<'_>, laplace: &Laplace) -> Diagnostic {
+    let Elsewhere { rise, weights, .. } = elsewhere;
     let options = &laplace.options;
-    let factor = match (options.prior_precision, precisions) {
+    let factor = match (options.prior_precision, elsewhere.precisions) {
         (PriorPrecision::Given(1.0), _) => None,
         (_, [(_, only)]) => Some(only),
         _ => None,
@@ -191,13 +218,32 @@ pub fn other_centre(
         "`{infer}`: the centre of the Gaussian is the maximum of the model's own posterior: {what} the log density could rise by {rise:.1} over {weights} weights"
     );
     let warning = warning(&OTHER_CENTRE, text);
+    let online = match laplace.search {
+        true => "`online = true`",
+        false => "`online = true, steps = 20000`",
+    };
     match options.prior_precision {
         _ if is_tempered => warning.help("sample the tempered posterior (`nuts`, `hmc`), or leave `temperature` out"),
-        PriorPrecision::MarginalLikelihood => {
-            warning.help("take `online = true` in the place of `prior_precision = marginal_likelihood`: it tunes while the maximum is searched")
+        PriorPrecision::MarginalLikelihood => warning.help(format!(
+            "write {online} in the place of `prior_precision = marginal_likelihood`: it tunes while the maximum is searched"
+        )),
+        PriorPrecision::Validation => {
+            let by_evidence = laplace.likelihood == Likelihood::Normal
+                && elsewhere.is_normal
+                && options.temperature == 1.0;
+            let warning = warning.note("the factor narrows the Gaussian, and is not a better prior: the maximum under it may predict far worse");
+            match (milder(laplace), by_evidence) {
+                (Some(options), _) => warning.help(format!(
+                    "write {options} in the place of `prior_precision = validation`"
+                )),
+                (None, true) => warning.help(format!(
+                    "write {online} in the place of `prior_precision = validation`: it tunes while the maximum is searched"
+                )),
+                (None, false) => warning.help(AVERAGE),
+            }
         }
-        PriorPrecision::Validation | PriorPrecision::Given(_) => {
-            let factor = factor.map_or_else(String::new, |factor| format!(", `prior_precision = {}`", number(*factor)));
+        PriorPrecision::Given(_) => {
+            let factor = factor.map_or_else(String::new, |factor| format!(", `prior_precision = {factor}`"));
             warning.help(format!("search for the maximum under this prior: `steps = 20000`{factor}"))
         }
     }
@@ -352,21 +398,40 @@ pub fn prior_not_normal(infer: &str, option: &str) -> Diagnostic {
         "`{infer}` tunes a factor on the precision of the prior (`{option}`), but the prior is not Normal"
     );
     error(&PRIOR_NOT_NORMAL, Fault::Program, text)
-        .help("take `prior_precision = validation`, which asks the predictions, or a number")
+        .help("take a `Normal` prior, or leave the option out: the prior of the model holds")
 }
 
 /// A warning: the best factor on the prior is the first or the last of those that were searched, or the search ended early.
-pub fn factor_at_end(infer: &str, factor: f64) -> Diagnostic {
+pub fn factor_at_end(infer: &str, factor: f64, laplace: &Laplace) -> Diagnostic {
     let what = match factor >= 1.0 {
         true => "the data prefer weights without spread",
         false => "the data prefer a prior without bound",
     };
     let text = format!(
-        "`{infer}`: the search for the factor on the prior ended at {factor:.3e}, the end of what is searched: {what}"
+        "`{infer}`: the search for the factor on the prior ended at {}, the end of what is searched: {what}",
+        number(factor)
     );
     let mut warning = error(&FACTOR_AT_END, Fault::Program, text);
     warning.severity = Severity::Warning;
-    warning.help("check the noise of the likelihood and whether the start is a maximum, or give a number: `prior_precision = 1`")
+    if factor < 1.0 {
+        return warning
+            .help("give the weights a wider prior in the model, such as ten times the scale")
+            .help("or leave `prior_precision` out: the prior of the model holds");
+    }
+    if laplace.options.prior_precision != PriorPrecision::Validation {
+        return match laplace.search {
+            true => warning,
+            false => warning.help("search on from the start, which may not be a maximum: `steps = 20000`"),
+        }
+        .help("or leave `prior_precision` out: the prior of the model holds");
+    }
+    let is_fixed = laplace.likelihood == Likelihood::Normal && laplace.noise.is_empty();
+    let warning = match milder(laplace) {
+        Some(options) => warning.help(format!("match the probabilities of classes: {options}")),
+        None if is_fixed => warning.help("estimate the noise: `sigma: positive ~ HalfNormal(..)`"),
+        None => warning,
+    };
+    warning.help(AVERAGE)
 }
 
 /// A warning: the search for several factors on the prior took all its steps.

@@ -80,6 +80,9 @@ pub struct Facts {
     pub at_end: Option<f64>,
     /// Whether the search for factors took all its steps.
     pub unsettled: bool,
+    /// True if the prior of all weights is Normal.
+    #[serde(default)]
+    pub is_normal: bool,
     /// Whether the prior varies within a block of a Kronecker structure, which takes its mean in the block's eigenbasis.
     pub prior_averaged: bool,
 }
