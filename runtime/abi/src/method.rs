@@ -64,7 +64,10 @@ impl OptionKind {
                 }),
             )),
             OptionKind::Real(low, high) => Some((
-                format!("a number between {low} and {high}"),
+                match high.is_finite() {
+                    true => format!("a number between {low} and {high}"),
+                    false => format!("a number above {low}"),
+                },
                 Box::new(move |number| low < number && number < high),
             )),
             OptionKind::AtLeast(least) => Some((

@@ -9,6 +9,7 @@ pub mod dtype;
 pub mod fault;
 pub mod feature;
 pub mod nearest;
+pub mod number;
 pub mod render;
 pub mod shape;
 pub mod source;

@@ -12,6 +12,7 @@ mod prior;
 
 use crate::matrix::Matrix;
 use crate::posterior::Posterior;
+use bnnc_base::number::rounded;
 use bnnc_kernels::pool::Pool;
 pub use gram::{Gram, add_squares};
 pub use kronecker::Block;
@@ -60,13 +61,13 @@ impl fmt::Display for NotPositive {
             None if self.value.is_nan() => write!(to, "an eigenvalue of the precision is not a number"),
             Some(element) => write!(
                 to,
-                "the precision at weight {element} is {:.3e}, not above zero",
-                self.value
+                "the precision at weight {element} is {}, not above zero",
+                rounded(self.value, 4)
             ),
             None => write!(
                 to,
-                "the precision has an eigenvalue of {:.3e}, not above zero",
-                self.value
+                "the precision has an eigenvalue of {}, not above zero",
+                rounded(self.value, 4)
             ),
         }
     }

@@ -9,6 +9,7 @@ use super::statements::strip;
 use crate::report::infer as report;
 use crate::tree::{DataId, DataItem};
 use bnnc_abi::data::{DataSpec, Divisor, Format, Test};
+use bnnc_base::number::exact;
 use bnnc_base::source::Span;
 use bnnc_base::spellings;
 use bnnc_grammar::ast;
@@ -318,7 +319,7 @@ fn integer(session: &mut Session<'_>, name: &str, written: &ast::Expr, least: us
             session.diagnostics.push(report::option_value(
                 written.span,
                 name,
-                &format!("{expected}, found {value}"),
+                &format!("{expected}, found {}", exact(value)),
             ));
             None
         }
@@ -365,7 +366,7 @@ fn test(session: &mut Session<'_>, written: &ast::Expr, format: Format) -> Optio
                 if 0.0 < value && value < 1.0 {
                     return Some(Test::Fraction(value));
                 }
-                let expected = format!("between 0 and 1, found {value}");
+                let expected = format!("between 0 and 1, found {}", exact(value));
                 session
                     .diagnostics
                     .push(report::option_value(arg.value.span, "fraction", &expected));

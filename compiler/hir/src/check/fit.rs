@@ -10,6 +10,7 @@ use crate::show;
 use crate::sign::is_signed;
 use crate::tree::{Expr, ExprKind, LocalKind};
 use crate::types::{Elem, Ty};
+use bnnc_base::number::exact;
 use bnnc_base::source::Span;
 use bnnc_graph::dist::Support;
 
@@ -250,9 +251,9 @@ pub(super) fn range_text(low: f64, high: f64) -> String {
     // No negative zero in messages.
     let (low, high) = (low + 0.0, high + 0.0);
     match (low, high) {
-        (low, high) if low == high => format!("{low}"),
-        (f64::NEG_INFINITY, high) => format!("at most {high}"),
-        (low, f64::INFINITY) => format!("at least {low}"),
-        (low, high) => format!("between {low} and {high}"),
+        (low, high) if low == high => exact(low),
+        (f64::NEG_INFINITY, high) => format!("at most {}", exact(high)),
+        (low, f64::INFINITY) => format!("at least {}", exact(low)),
+        (low, high) => format!("between {} and {}", exact(low), exact(high)),
     }
 }

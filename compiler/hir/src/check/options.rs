@@ -12,6 +12,7 @@ use crate::report::{infer as report, names as report_names};
 use crate::tree::{Expr, Setting, SettingValue};
 use crate::types::Ty;
 use bnnc_abi::method::{Form, MethodDef, OptionDef, OptionKind};
+use bnnc_base::number::exact;
 use bnnc_base::source::Span;
 use bnnc_base::spellings;
 use bnnc_grammar::ast;
@@ -164,7 +165,7 @@ fn within(
     if allows(value) {
         return Some(value);
     }
-    let found = format!("{expected}, found {value}");
+    let found = format!("{expected}, found {}", exact(value));
     session
         .diagnostics
         .push(report::option_value(written.span, def.name, &found));
@@ -200,7 +201,7 @@ fn number_or(
     if (low..=high).contains(&value) {
         return Some(SettingValue::Real(value));
     }
-    let found = format!("{expected}, found {value}");
+    let found = format!("{expected}, found {}", exact(value));
     session
         .diagnostics
         .push(report::option_value(written.span, def.name, &found));

@@ -78,7 +78,8 @@ pub fn too_many_pieces(infer: &str, drawn: &DrawnRows, (why, error): (&str, Opti
     warning.notes.push(format!("one of them {why}"));
     if let Some(error) = error {
         warning.notes.push(format!(
-            "the largest standard error of a log density is {error:.2e}"
+            "the largest standard error of a log density is {}",
+            bnnc_base::number::rounded(error, 3)
         ));
     }
     warning

@@ -69,7 +69,8 @@ pub fn held(infer: &str, names: &str, count: usize) -> Diagnostic {
 /// A warning: an inference whose rows are left out has nearly no effective parameters.
 pub fn no_spread(infer: &str, p: f64, parameters: usize) -> Diagnostic {
     let text = format!(
-        "`elpd_loo` of `{infer}` is that of one point: its effective number of parameters is {p:.1e}, of {parameters}"
+        "`elpd_loo` of `{infer}` is that of one point: its effective number of parameters is {}, of {parameters}",
+        bnnc_base::number::rounded(p, 2)
     );
     super::warning(&NO_SPREAD, text)
         .note("the prior decides everything, or the spread of the approximation is too narrow")

@@ -1,8 +1,8 @@
 //! Diagnostics about iterates and what is made of them.
 
 use super::{error, warning};
-use crate::number::number;
 use bnnc_base::diagnostic::{Code, Diagnostic, Fault};
+use bnnc_base::number::rounded;
 
 /// A training that was stopped before there was enough to make a posterior of.
 pub(super) static TOO_FEW_ITERATES: Code = Code {
@@ -61,7 +61,7 @@ pub fn still_iterates(infer: &str, rows: usize) -> Diagnostic {
 /// A warning: the learning rate falls by this factor while iterates are taken.
 pub fn falling_rate(infer: &str, fall: f64) -> Diagnostic {
     let how = match fall < 1e6 {
-        true => format!("by a factor of {}", number(fall)),
+        true => format!("by a factor of {}", rounded(fall, 4)),
         false => "to zero".to_owned(),
     };
     let text = format!(
@@ -98,7 +98,10 @@ pub fn other_breadth(infer: &str, breadth: f64, scale: f64) -> Diagnostic {
     let right = scale / breadth;
     let other = "or use `laplace`, `vi` or `nuts`, whose intervals do not depend on the optimiser";
     warning(&OTHER_BREADTH, text).help(match right.is_finite() && right > 0.0 {
-        true => format!("multiply the covariance: `scale = {right:.2e}`; {other}"),
+        true => format!(
+            "multiply the covariance: `scale = {}`; {other}",
+            rounded(right, 3)
+        ),
         false => format!("take another learning rate; {other}"),
     })
 }

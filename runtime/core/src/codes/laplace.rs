@@ -1,9 +1,9 @@
 //! Diagnostics of Laplace approximations.
 
 use super::{error, warning};
-use crate::number::number;
 use bnnc_abi::laplace::{Laplace, Likelihood, Link, PriorPrecision, Structure};
 use bnnc_base::diagnostic::{Code, Diagnostic, Fault, Severity};
+use bnnc_base::number::{exact, rounded};
 use bnnc_laplace::curvature::NotPositive;
 
 pub(super) static NO_MAXIMUM: Code = Code {
@@ -169,8 +169,8 @@ const AVERAGE: &str = "average over the weights by `nuts` or `vi`, which do not 
 pub fn worse_than_centre(infer: &str, [centre, own]: [f64; 2], kind: &str, laplace: &Laplace) -> Diagnostic {
     let text = format!(
         "`{infer}` predicts worse than its own centre: the mean log predictive density of the {kind} rows is {}, that of the centre alone {}",
-        number(own),
-        number(centre)
+        rounded(own, 4),
+        rounded(centre, 4)
     );
     let warning = warning(&WORSE_THAN_CENTRE, text).note("the Gaussian is wider than the posterior");
     let warning = match (milder(laplace), laplace.options.link) {
@@ -210,12 +210,13 @@ pub fn other_centre(infer: &str, elsewhere: &Elsewhere<'_>, laplace: &Laplace) -
     };
     let is_tempered = options.temperature != 1.0 && factor.is_none();
     let what = match (is_tempered, factor) {
-        (true, _) => format!("at a temperature of {}", options.temperature),
-        (false, Some(factor)) => format!("under {} times the precision of the prior", number(*factor)),
+        (true, _) => format!("at a temperature of {}", exact(options.temperature)),
+        (false, Some(factor)) => format!("under {} times the precision of the prior", rounded(*factor, 4)),
         (false, None) => "under the tuned precisions of the prior".to_owned(),
     };
     let text = format!(
-        "`{infer}`: the centre of the Gaussian is the maximum of the model's own posterior: {what} the log density could rise by {rise:.1} over {weights} weights"
+        "`{infer}`: the centre of the Gaussian is the maximum of the model's own posterior: {what} the log density could rise by {} over {weights} weights",
+        rounded(*rise, 3)
     );
     let warning = warning(&OTHER_CENTRE, text);
     let online = match laplace.search {
@@ -243,7 +244,7 @@ pub fn other_centre(infer: &str, elsewhere: &Elsewhere<'_>, laplace: &Laplace) -
             }
         }
         PriorPrecision::Given(_) => {
-            let factor = factor.map_or_else(String::new, |factor| format!(", `prior_precision = {factor}`"));
+            let factor = factor.map_or_else(String::new, |factor| format!(", `prior_precision = {}`", exact(*factor)));
             warning.help(format!("search for the maximum under this prior: `steps = 20000`{factor}"))
         }
     }
@@ -345,7 +346,10 @@ pub fn not_at_maximum(infer: &str, rise: f64, weights: usize, searched: bool) ->
     };
     let text = match rise.is_finite() {
         true => {
-            format!("`{infer}`: {what}: the log posterior could rise by {rise:.1} over {weights} weights")
+            format!(
+                "`{infer}`: {what}: the log posterior could rise by {} over {weights} weights",
+                rounded(rise, 3)
+            )
         }
         false => {
             format!("`{infer}`: {what}: the log posterior could rise without bound over {weights} weights")
@@ -366,7 +370,7 @@ pub fn others_not_at_maximum(infer: &str, rise: f64, searched: bool) -> Diagnost
         false => "its start is no maximum of its posterior",
     };
     let by = match rise.is_finite() {
-        true => format!("by {rise:.1}"),
+        true => format!("by {}", rounded(rise, 3)),
         false => "without bound".to_owned(),
     };
     let text = format!(
@@ -409,7 +413,7 @@ pub fn factor_at_end(infer: &str, factor: f64, laplace: &Laplace) -> Diagnostic 
     };
     let text = format!(
         "`{infer}`: the search for the factor on the prior ended at {}, the end of what is searched: {what}",
-        number(factor)
+        rounded(factor, 4)
     );
     let mut warning = error(&FACTOR_AT_END, Fault::Program, text);
     warning.severity = Severity::Warning;

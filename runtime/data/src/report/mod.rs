@@ -14,6 +14,7 @@ pub use item::{
 
 use bnnc_base::diagnostic::{Code, Diagnostic, Place};
 use bnnc_base::nearest::nearest;
+use bnnc_base::number::exact;
 use std::path::Path;
 
 /// Several faults; never empty where it stands for a failure.
@@ -241,9 +242,15 @@ pub fn not_finite(at: At<'_>, name: &str, text: &str) -> Diagnostic {
 /// A number that a program in the precision of a run cannot calculate with, as it is after scale and standardisation.
 pub fn too_large(at: At<'_>, name: &str, value: f64, (precision, is_output): (&str, bool)) -> Diagnostic {
     let text = match is_output {
-        true => format!("a value that is {value:e} for the model is too large for `{precision}`"),
+        true => format!(
+            "a value that is {} for the model is too large for `{precision}`",
+            exact(value)
+        ),
         false => {
-            format!("the square of a value that is {value:e} for the model is too large for `{precision}`")
+            format!(
+                "the square of a value that is {} for the model is too large for `{precision}`",
+                exact(value)
+            )
         }
     };
     fault(&codes::NOT_FINITE, at, text)

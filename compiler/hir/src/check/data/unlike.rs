@@ -6,6 +6,7 @@ use crate::check::session::Session;
 use crate::check::statements::strip;
 use crate::report::infer as report;
 use bnnc_abi::data::{DataSpec, Format, Outliers, Test};
+use bnnc_base::number::exact;
 use bnnc_base::source::Span;
 use bnnc_grammar::ast;
 
@@ -27,7 +28,7 @@ pub fn degrees(session: &mut Session<'_>, written: &ast::Expr) -> Vec<f64> {
             Some(value) => session.diagnostics.push(report::option_value(
                 one.span,
                 "rotate",
-                &format!("{expected}, found {value}"),
+                &format!("{expected}, found {}", exact(value)),
             )),
             None => {}
         }
