@@ -78,7 +78,7 @@ fn declared(model: &ModelItem, schema: &Schema, bound: &Bound) -> Names {
     }
 }
 
-/// Fills in what depends on an output, other outputs and its own elements, whether its variance is infinite, and the bounds of its mean.
+/// Fills in what depends on an output, other outputs and its own elements, its distribution, its variance as far as that is infinite or fixed, and the bounds of its mean.
 pub fn relate(
     output: &mut Output,
     densities: &Densities,
@@ -91,6 +91,8 @@ pub fn relate(
     output.mean_range = densities.mean_range(&output.name, model);
     output.infinite_variance = densities.has_infinite_variance(&output.name);
     output.infinite_below = densities.infinite_below(&output.name);
+    output.fixed_variance = densities.has_fixed_variance(&output.name);
+    output.family = densities.family(&output.name);
 }
 
 /// Returns whether a model gives all elements of an output one distribution: `y ~ MultivariateNormal(..)`.

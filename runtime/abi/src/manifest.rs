@@ -159,6 +159,12 @@ pub struct Output {
     /// A parameter and the value up to which it makes the variance infinite.
     #[serde(default)]
     pub infinite_below: Option<(String, f64)>,
+    /// True if no parameter moves the variance of its distribution, as in `Normal(f, 0.1)`.
+    #[serde(default)]
+    pub fixed_variance: bool,
+    /// The name of its distribution, for messages.
+    #[serde(default)]
+    pub family: Option<String>,
     /// The interval in which its mean lies whatever the parameters and the data, where that has an end.
     #[serde(default)]
     pub mean_range: Option<(f64, f64)>,

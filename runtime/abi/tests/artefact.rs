@@ -144,6 +144,8 @@ fn built(seed: u64) -> Built {
             joint: false,
             infinite_variance: false,
             infinite_below: None,
+            fixed_variance: false,
+            family: None,
             mean_range: None,
         }],
         names: Names {

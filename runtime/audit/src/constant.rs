@@ -42,11 +42,10 @@ pub fn ignored_inputs(
     }
     let is_input = |port: &str| infer.outputs.iter().all(|output| output.name != port);
     let has_inputs = infer.bindings.iter().any(|binding| is_input(&binding.port));
-    let weights: Vec<&str> = infer
+    let weights: Vec<(&str, f64)> = infer
         .reports
         .iter()
-        .filter(|report| is_at_mean(report, found.point()))
-        .map(|report| report.name.as_str())
+        .filter_map(|report| Some((report.name.as_str(), at_mean(report, found.point())?)))
         .collect();
     let output = infer.only_output().filter(|_| has_inputs && weights.len() > 1);
     let Some((output, least)) = output.and_then(|output| Some((output, least(infer, output, dataset)?)))
@@ -75,21 +74,23 @@ pub fn ignored_inputs(
     Ok(is_same.then(|| codes::ignored_inputs(names, rows, &weights, infer.cost.parameters)))
 }
 
-/// Returns whether all elements of a parameter are at the mean of a prior that is symmetric about it.
-fn is_at_mean(report: &SiteReport, point: &Values) -> bool {
-    let values = point.get(&format!("{}/loc", report.name));
-    let (Some(values), Support::Real) = (values, report.prior.support) else {
-        return false;
-    };
+/// The least standard deviation of the prior of a parameter all elements of which are at the mean of the prior, which is symmetric about it; none of another parameter.
+fn at_mean(report: &SiteReport, point: &Values) -> Option<f64> {
+    let values = point.get(&format!("{}/loc", report.name))?;
+    if report.prior.support != Support::Real {
+        return None;
+    }
     let plausible = &report.prior.plausible;
+    let deviation = |(low, high): &(f64, f64)| 0.5 * (high - low) / PLAUSIBLE;
     let is_at_mean = |(at, value): (usize, &f64)| {
         let known = plausible.get(if plausible.len() == 1 { 0 } else { at });
         known.is_some_and(|(low, high)| {
-            let sd = 0.5 * (high - low) / PLAUSIBLE;
-            (value - 0.5 * (low + high)).abs() < AT_MEAN * sd
+            (value - 0.5 * (low + high)).abs() < AT_MEAN * deviation(&(*low, *high))
         })
     };
-    values.len() >= ELEMENTS && values.iter().enumerate().all(is_at_mean)
+    let are_at_mean = values.len() >= ELEMENTS && values.iter().enumerate().all(is_at_mean);
+    let least = plausible.iter().map(deviation).fold(f64::INFINITY, f64::min);
+    are_at_mean.then_some(least)
 }
 
 /// The difference between predictions that counts; none where the target does not vary.

@@ -120,14 +120,15 @@ fn intervals(
     if !matches!(output.kind, OutputKind::Real | OutputKind::Count) || values < LEAST {
         return None;
     }
-    let names = (&*infer.name, &*output.name);
     let held = metric(infer, outcome, output, "coverage_90")?;
     if held < 0.5 {
-        return Some(codes::narrow_intervals(names, held, kind));
+        let is_point = outcome.splits.last().is_some_and(|last| last.found.is_maximum());
+        let fitted = codes::Fitted { rows: kind, is_point };
+        return Some(codes::narrow_intervals(&infer.name, output, held, fitted));
     }
     let held = metric(infer, outcome, output, "coverage_50")?;
     let is_wide = held == 1.0 && values >= MANY && output.kind == OutputKind::Real;
-    is_wide.then(|| codes::wide_intervals(names, kind))
+    is_wide.then(|| codes::wide_intervals(&infer.name, output, kind))
 }
 
 /// Returns whether an accuracy is no higher than that of the most frequent class.

@@ -11,7 +11,9 @@ mod size;
 pub mod training;
 
 pub use audit::no_stan_csv;
+use bnnc_abi::sampling::ChainOptions;
 use bnnc_base::diagnostic::{Code, Diagnostic, Fault, Place, Severity};
+use bnnc_base::number::rounded;
 pub use collapsed::{DrawnRows, looks_ahead, others_held, point, shared_outputs, too_many_pieces};
 pub use folder::{
     damaged_part, foreign_files, half_replaced, holds_another_run, is_a_link, no_predictions, other_library,
@@ -310,16 +312,30 @@ pub fn no_rows(data: &str) -> Diagnostic {
 }
 
 /// No chain can start.
-pub fn no_start(infer: &str, chain: usize, attempts: u64) -> Diagnostic {
-    let text = format!(
-        "chain {} of `{infer}` finds no start with a finite density in {attempts} attempts",
-        chain + 1
-    );
-    error(&NO_START, Fault::Program, text)
-        .help(
+pub fn no_start(infer: &str, chain: usize, attempts: u64, options: &ChainOptions) -> Diagnostic {
+    let jitter = options.jitter_of_start();
+    let text = match options.start.is_some() && jitter == 0.0 {
+        true => format!(
+            "chain {} of `{infer}` cannot begin: the density at its start is not finite",
+            chain + 1
+        ),
+        false => format!(
+            "chain {} of `{infer}` finds no start with a finite density in {attempts} attempts",
+            chain + 1
+        ),
+    };
+    let diagnostic = error(&NO_START, Fault::Program, text);
+    match options.start {
+        None => diagnostic.help(
             "start from a point estimate: add `infer mode = map(..)` to the program, and `start = mode` here",
-        )
-        .help("see that the data lie in the support of the likelihood, and standardise the inputs")
+        ),
+        Some(_) if jitter > 0.0 => diagnostic.help(format!(
+            "stay closer to the start: `jitter = {}`",
+            rounded(0.01 * jitter, 3)
+        )),
+        Some(_) => diagnostic,
+    }
+    .help("see that the data lie in the support of the likelihood, and standardise the inputs")
 }
 
 /// Adds to chains that cannot start which rows have no probability.

@@ -185,9 +185,40 @@ fn divergences() {
             "12 of 4000",
             "(0.30 %)",
             "from 0.8 towards 0.99",
-            "`non_centered = [theta]`",
-            "give scales a prior",
+            "where few rows inform each element",
+            "`non_centered = [theta], target_acceptance = 0.95`",
         ],
+    );
+    // Chains whose energy moves slowly below an unknown scale are in a funnel, where smaller steps do not help.
+    let found = advice(&Facts {
+        missing_information: &[0.9, 0.2, 0.8, 1.0],
+        ..facts
+    });
+    assert_eq!(found[0].code.id, "E0520");
+    let help = &found[0].help;
+    assert!(help[0].starts_with("sample `theta` as the noise"), "{help:?}");
+    assert!(help[1].contains("give scales a prior"), "{help:?}");
+    assert!(help.iter().all(|line| !line.contains("raise")), "{help:?}");
+    // Steps that are small already are not to be made smaller.
+    let target = Transition::Nuts(NutsOptions {
+        max_depth: 10,
+        adaptation: Adaptation {
+            target_acceptance: 0.99,
+            ..ADAPTED
+        },
+    });
+    let text = only(
+        &Facts {
+            transition: &target,
+            acceptance: &[0.99; 4],
+            divergences: 12,
+            ..good(&NUTS, &quantities)
+        },
+        "E0520",
+    );
+    assert!(
+        text.contains("narrow the priors") && !text.contains("step_size"),
+        "{text}"
     );
     // Without a parameter below an unknown scale no noise can be sampled in its place.
     let text = only(

@@ -4,13 +4,14 @@ use super::convergence::{Size, Unfinished, material, unfinished};
 use super::maximum::Runaway;
 use super::windows::{Estimate, Worsened};
 use super::{Fitted, restarts};
-use bnnc_abi::manifest::{Infer, Length, Training};
+use bnnc_abi::manifest::{Infer, Length, OptimiserChoice, Output, OutputKind, Train, Training};
 use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::number::rounded;
 use bnnc_base::shape::Sizes;
 use bnnc_core::codes::training::{self, Trained};
 use bnnc_core::feed::examples;
 use bnnc_core::number::{finite, number};
-use bnnc_data::Dataset;
+use bnnc_data::{Dataset, Standardisation};
 use serde_json::{Value, json};
 
 /// Rows for each weight from which on a maximum is not overfitted, so that validation rows have nothing to prevent.
@@ -33,6 +34,39 @@ fn longer(options: &Training, is_cut_off: bool) -> String {
         Length::Epochs(epochs) => format!("epochs = {}", epochs.saturating_mul(2)),
         Length::Steps(steps) => format!("steps = {}", steps.saturating_mul(2)),
     }
+}
+
+/// The rate from which on a larger one is not recommended: trainings of the book diverge or scatter at a few times this.
+const LARGE: f64 = 1e-2;
+
+/// Advice to take a larger rate, where the rate of a training is small.
+fn faster(train: &Train) -> Option<String> {
+    if train.rate >= LARGE {
+        return None;
+    }
+    Some(match &train.options.optimiser {
+        OptimiserChoice::Default(name, _) => format!("take a larger rate: `optimiser = {name}({LARGE})`"),
+        OptimiserChoice::Given => format!(
+            "take a larger rate in `optimiser` than {}",
+            rounded(train.rate, 4)
+        ),
+    })
+}
+
+/// The parts of the data that could be standardised and are not.
+fn raw(infer: &Infer, dataset: &Dataset) -> Vec<&'static str> {
+    let preparation = &dataset.preparation;
+    let named = preparation.named.iter().flat_map(|(_, maps)| maps);
+    let mut inputs = preparation.inputs.iter().chain(named).peekable();
+    let has_raw = inputs.peek().is_some() && inputs.all(|map| *map == Standardisation::IDENTITY);
+    let is_real = |output: &Output| output.kind == OutputKind::Real;
+    let is_target = infer.only_output().is_some_and(is_real);
+    let has_raw_target = is_target && preparation.target == Standardisation::IDENTITY;
+    let parts = [("inputs", has_raw), ("target", has_raw_target)];
+    parts
+        .into_iter()
+        .filter_map(|(part, is_raw)| is_raw.then_some(part))
+        .collect()
 }
 
 /// Points of a curve of the result object, at most.
@@ -143,10 +177,13 @@ pub fn warnings(infer: &Infer, fitted: &Fitted, dataset: &Dataset) -> Vec<Diagno
     };
     let rows = examples(&infer.bindings, &dataset.train);
     let longer = longer(&train.options, is_cut_off(infer, fitted, rows));
+    let (faster, raw) = (faster(train), raw(infer, dataset));
     let trained = Trained {
         infer: &infer.name,
         longer: &longer,
         schedule: train.options.schedule,
+        faster: faster.as_deref(),
+        raw: &raw,
     };
     let doubt = doubt(infer, fitted, rows).map(|doubt| match doubt {
         Doubt::Unbounded(runaways, rise) => unbounded_density(infer, runaways, rise),

@@ -3,6 +3,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod advice;
 mod bindings;
 mod checks;
 mod command_line;

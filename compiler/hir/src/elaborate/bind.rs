@@ -277,6 +277,8 @@ impl<'a> Binder<'a> {
             joint: false,
             infinite_variance: false,
             infinite_below: None,
+            fixed_variance: false,
+            family: None,
             mean_range: None,
         });
         self.field(binding, field);

@@ -1,4 +1,4 @@
-//! Outputs whose variance is infinite.
+//! Variances of outputs: those that are infinite, and those that no parameter moves.
 
 use super::Densities;
 use crate::nodes;
@@ -19,9 +19,7 @@ const ELEMENTS: usize = 64;
 impl Densities {
     /// Whether an output has an infinite variance by the arguments that the program gives as numbers, as `StudentT(1.5, ..)` has.
     pub fn has_infinite_variance(&self, output: &str) -> bool {
-        let own = format!("{output}.variance");
-        let mut found = ["variance", &*own].into_iter();
-        let variance = found.find_map(|name| self.predictive.result(name));
+        let variance = self.of_output(output, "variance");
         variance.is_some_and(|variance| self.is_infinite(variance))
     }
 
@@ -49,13 +47,49 @@ impl Densities {
         is_decided && inputs.iter().all(is_infinite)
     }
 
+    /// Returns whether an output has a variance that no parameter moves, as `Normal(f, 0.1)` has.
+    pub fn has_fixed_variance(&self, output: &str) -> bool {
+        let Some(variance) = self.of_output(output, "variance") else {
+            return false;
+        };
+        let is_site = |name: &str| self.priors.iter().any(|prior| *prior.site == *name);
+        let is_fixed = |argument: &str| {
+            let value = self.likelihood_arguments.result(argument);
+            value.is_some_and(|value| {
+                let function = only(&self.likelihood_arguments, value);
+                let mut params = function.params.iter();
+                !params.any(|param| is_site(nodes::param_name(&function, *param)))
+            })
+        };
+        let function = only(&self.predictive, variance);
+        let mut params = function.params.iter();
+        params.all(|param| is_fixed(nodes::param_name(&function, *param)))
+    }
+
+    /// The name of the distribution of an output, where one observation covers it and its moments or draws are stated.
+    pub fn family(&self, output: &str) -> Option<String> {
+        let known = ["mean", "draw"].into_iter();
+        let value = known.filter_map(|part| self.of_output(output, part)).next()?;
+        let function = only(&self.predictive, value);
+        let mut params = function.params.iter();
+        params.find_map(|param| {
+            let (number, _) = nodes::param_name(&function, *param).split_once('/')?;
+            let observation = self.observations.get(number.parse::<usize>().ok()?)?;
+            Some(observation.name.to_string())
+        })
+    }
+
+    /// The mean, variance or draw of an output.
+    fn of_output(&self, output: &str, part: &str) -> Option<Value> {
+        let own = format!("{output}.{part}");
+        [part, &*own]
+            .into_iter()
+            .find_map(|name| self.predictive.result(name))
+    }
+
     /// A scalar parameter that is an argument of an output's distribution as it is, and the value up to which the variance is infinite, as the degrees of freedom of `StudentT(nu, ..)` up to 2.
     pub fn infinite_below(&self, output: &str) -> Option<(String, f64)> {
-        let own = format!("{output}.variance");
-        let variance = ["variance", &*own]
-            .into_iter()
-            .find_map(|name| self.predictive.result(name))?;
-        let function = only(&self.predictive, variance);
+        let function = only(&self.predictive, self.of_output(output, "variance")?);
         let parameters = function.params.iter();
         parameters
             .filter_map(|param| {

@@ -1,7 +1,9 @@
 //! Diagnostics of results that contradict what the model assumes.
 
 use super::error;
+use bnnc_abi::manifest::{Output, OutputKind};
 use bnnc_base::diagnostic::{Code, Diagnostic, Fault, Severity};
+use bnnc_base::number::rounded;
 
 pub(super) static AT_BOUND: Code = Code {
     id: "E0582",
@@ -63,33 +65,50 @@ pub(super) static IGNORED_INPUTS: Code = Code {
     explain: "The predictions are the same in all training rows, and all elements of two or more weight matrices are within a hundredth of a standard deviation of the mean \
               of their prior. Under a prior with many weights hardly any of the mass is there, but the density is highest there: where narrow priors of several layers outweigh the rows, the \
               maximum of the posterior is the constant function, and `map`, `dropout`, `ensemble` and `laplace`, which are made around maxima, have learned nothing.\n\nWrong: \
-              `Dense(40, prior = Normal(0, 0.2))` twice, `map`, and 160 rows.\n\nRight: `prior = Normal(0, 1)`; one hidden layer; `nuts`, which averages over the weights in the place of \
-              maximising.",
+              `Dense(40, prior = Normal(0, 0.2))` twice, `map`, and 160 rows.\n\nRight: `prior = Normal(0, 1)`. With a narrow prior fewer units or `nuts` do not help: the posterior itself is \
+              nearly constant there. With a wide one, `nuts` averages over the weights in the place of maximising.",
 };
 
-/// A maximum at which predictions do not depend on the inputs: the weights at the mean of their prior, and how many parameters there are.
+/// A maximum at which predictions do not depend on the inputs: the weights at the mean of their prior, each with the standard deviation of that, and the number of parameters.
 pub fn ignored_inputs(
     (infer, output): (&str, &str),
     rows: usize,
-    weights: &[&str],
+    weights: &[(&str, f64)],
     parameters: usize,
 ) -> Diagnostic {
     let text = format!(
         "`{infer}` ignores the inputs: its prediction of `{output}` is the same in all {rows} training rows"
     );
-    let names: Vec<String> = weights.iter().take(3).map(|name| format!("`{name}`")).collect();
+    let names: Vec<String> = weights
+        .iter()
+        .take(3)
+        .map(|(name, _)| format!("`{name}`"))
+        .collect();
     let more = match weights.len() - names.len() {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    warn(&IGNORED_INPUTS, text)
+    let narrow = weights.iter().filter(|(_, sd)| *sd < WIDE);
+    let narrowest = narrow.min_by(|(_, one), (_, other)| one.total_cmp(other));
+    let warning = warn(&IGNORED_INPUTS, text)
         .note(format!(
             "{}{more} are at the mean of their prior: with {parameters} parameters the density is highest there, although the prior has no mass there",
             names.join(", ")
-        ))
-        .help("widen the priors of the weights, such as `prior = Normal(0, 1)`, or take fewer layers or units")
-        .help("use `nuts`, which averages over the weights in the place of maximising")
+        ));
+    // Under a narrow prior the posterior itself is nearly constant: no method and no smaller network finds another function.
+    match narrowest {
+        Some((name, sd)) => warning.help(format!(
+            "widen the priors of the weights: `prior = Normal(0, {WIDE})`; the standard deviation of `{name}` is {}",
+            rounded(*sd, 3)
+        )),
+        None => warning
+            .help("use `nuts`, which averages over the weights in the place of maximising")
+            .help("or take fewer layers or units"),
+    }
 }
+
+/// The standard deviation of the prior of a weight from which on it is not narrow.
+const WIDE: f64 = 1.0;
 
 fn warn(code: &'static Code, text: String) -> Diagnostic {
     Diagnostic {
@@ -113,24 +132,63 @@ pub fn at_bound(infer: &str, parameter: &str, end: f64) -> Diagnostic {
 }
 
 /// 90 % intervals that hold this share of the rows.
-pub fn narrow_intervals((infer, output): (&str, &str), held: f64, rows: &str) -> Diagnostic {
+pub fn narrow_intervals(infer: &str, output: &Output, held: f64, fitted: Fitted<'_>) -> Diagnostic {
+    let Fitted { rows, is_point } = fitted;
     let text = format!(
-        "the 90 % intervals of `{output}` in `{infer}` hold {} of the {rows} rows",
+        "the 90 % intervals of `{}` in `{infer}` hold {} of the {rows} rows",
+        output.name,
         percent(held)
     );
-    let warning = warn(&INTERVALS, text).help("estimate the noise: `sigma: positive ~ HalfNormal(..)`");
-    match rows {
-        "test" => {
-            warning.help("where they hold more of the training rows: a smaller model, or narrower priors")
+    let warning = warn(&INTERVALS, text);
+    let is_count = output.kind == OutputKind::Count;
+    let warning = match (is_count, output.fixed_variance) {
+        (true, _) => warning,
+        (false, true) => warning.help(ESTIMATE),
+        (false, false) => {
+            warning.help("see that the prior of the noise allows values as large as the errors")
         }
-        _ => warning.help("for outliers `StudentT`, for counts `NegativeBinomial`"),
+    };
+    if rows == "test" {
+        let warning = match is_point {
+            true => warning.help("average over the parameters by `nuts` or `vi`: one value of them is too sure of itself away from the training rows"),
+            false => warning,
+        };
+        return warning
+            .help("where they hold more of the training rows: a smaller model, or narrower priors");
+    }
+    let heavier = match is_count {
+        true => "NegativeBinomial",
+        false => "StudentT",
+    };
+    match (output.family.as_deref() == Some(heavier), is_count) {
+        (true, _) => warning,
+        (false, true) => warning.help("take `NegativeBinomial`, for counts that vary more than their mean"),
+        (false, false) => warning.help("for outliers take `StudentT`"),
     }
 }
 
 /// 50 % intervals that hold all rows.
-pub fn wide_intervals((infer, output): (&str, &str), rows: &str) -> Diagnostic {
-    let text = format!("the 50 % intervals of `{output}` in `{infer}` hold all {rows} rows");
-    warn(&INTERVALS, text).help("estimate the noise: `sigma: positive ~ HalfNormal(..)`")
+pub fn wide_intervals(infer: &str, output: &Output, rows: &str) -> Diagnostic {
+    let text = format!(
+        "the 50 % intervals of `{}` in `{infer}` hold all {rows} rows",
+        output.name
+    );
+    warn(&INTERVALS, text).help(match output.fixed_variance {
+        true => ESTIMATE,
+        false => "see that the prior of the noise allows values as small as the errors",
+    })
+}
+
+/// The cure for a noise that the program gives as a number.
+const ESTIMATE: &str = "estimate the noise: `sigma: positive ~ HalfNormal(..)`";
+
+/// The rows that intervals are about, and the posterior that they are of.
+#[derive(Clone, Copy, Debug)]
+pub struct Fitted<'a> {
+    /// `test` or `training`.
+    pub rows: &'a str,
+    /// True if the posterior is one point.
+    pub is_point: bool,
 }
 
 /// Predictions whose mean error is larger than the scatter of errors.
@@ -185,11 +243,7 @@ pub fn prior_conflict(infer: &str, parameter: &str, mean: f64, (low, high): (f64
 
 /// Four digits.
 fn number(value: f64) -> String {
-    match value.abs() {
-        size if size != 0.0 && !(1e-3..1e7).contains(&size) => format!("{value:.3e}"),
-        size if size >= 1000.0 => format!("{value:.0}"),
-        _ => format!("{value:.4}"),
-    }
+    rounded(value, 4)
 }
 
 /// A likelihood that does not fall along flat priors.

@@ -1,9 +1,9 @@
 //! Diagnostics about trainings.
 
 use super::error;
-use crate::number::number;
 use bnnc_abi::manifest::Schedule;
 use bnnc_base::diagnostic::{Code, Diagnostic, Fault, Severity};
+use bnnc_base::number::rounded;
 
 pub(super) static NOT_CONVERGED: Code = Code {
     id: "E0533",
@@ -54,10 +54,9 @@ fn per_row(loss: f64, rows: usize) -> f64 {
     loss / rows.max(1) as f64
 }
 
-/// Digits that show a number.
+/// Three digits.
 fn short(value: f64) -> String {
-    let digits = (2 - value.abs().max(1e-9).log10().floor() as i32).clamp(0, 6) as usize;
-    format!("{value:.digits$}")
+    rounded(value, 3)
 }
 
 /// The parameters that one warning names.
@@ -72,19 +71,37 @@ pub struct Trained<'a> {
     pub longer: &'a str,
     /// How the rate changes.
     pub schedule: Schedule,
+    /// Advice to take a larger rate, where the present one is small.
+    pub faster: Option<&'a str>,
+    /// The parts of the data that could be standardised and are not: `inputs`, `target`.
+    pub raw: &'a [&'a str],
+}
+
+impl Trained<'_> {
+    /// The words for data that are not standardised yet.
+    fn standardise(&self) -> Option<String> {
+        (!self.raw.is_empty())
+            .then(|| format!("standardise the data: `standardise = [{}]`", self.raw.join(", ")))
+    }
 }
 
 /// A warning: the loss of a training still falls.
 pub fn not_converged(trained: Trained<'_>, fall: f64, rows: usize) -> Diagnostic {
-    let Trained { infer, longer, .. } = trained;
+    let Trained {
+        infer,
+        longer,
+        faster,
+        ..
+    } = trained;
     let text = format!(
         "`{infer}` has not converged: another training of this length would lower its loss by about {} ({} per row)",
         short(fall),
         short(per_row(fall, rows))
     );
-    warning(&NOT_CONVERGED, text)
-        .help(format!("train for longer: `{longer}`"))
-        .help("standardise the inputs and the target, or take a larger rate: `optimiser = Adam(1e-2)`")
+    let warning = warning(&NOT_CONVERGED, text).help(format!("train for longer: `{longer}`"));
+    let faster = faster.map(str::to_owned);
+    let others = faster.into_iter().chain(trained.standardise());
+    others.fold(warning, Diagnostic::help)
 }
 
 /// A warning: a descent from the end of a training lowers its loss by `fall`.
@@ -93,21 +110,21 @@ pub fn not_at_minimum(trained: Trained<'_>, fall: f64, rows: usize) -> Diagnosti
         infer,
         longer,
         schedule,
+        faster,
+        ..
     } = trained;
     let text = format!(
         "`{infer}` has not converged: a descent from where it ended lowers its loss by {} ({} per row)",
         short(fall),
         short(per_row(fall, rows))
     );
-    let rate = match schedule.ends_at_zero() {
-        true => "take a larger rate",
-        false => "let the rate fall to zero (`schedule = cooldown`) or take another one",
+    let rate = match (schedule.ends_at_zero(), faster) {
+        (true, faster) => faster.map(str::to_owned),
+        (false, _) => Some("let the rate fall to zero: `schedule = cooldown`".to_owned()),
     };
-    warning(&NOT_CONVERGED, text)
-        .help(format!("train for longer: `{longer}`"))
-        .help(format!(
-            "{rate} (`optimiser = Adam(1e-2)`); standardise the inputs and the target"
-        ))
+    let warning = warning(&NOT_CONVERGED, text).help(format!("train for longer: `{longer}`"));
+    let others = rate.into_iter().chain(trained.standardise());
+    others.fold(warning, Diagnostic::help)
 }
 
 pub(super) static UNBOUNDED_DENSITY: Code = Code {
@@ -125,7 +142,7 @@ pub(super) static UNBOUNDED_DENSITY: Code = Code {
 pub fn unbounded_density(infer: &str, runaways: &[(&str, f64, f64)], rise: f64) -> Diagnostic {
     let one = |(name, from, to): &(&str, f64, f64)| {
         let verb = if to < from { "falls" } else { "rises" };
-        let [from, to] = [*from, *to].map(number);
+        let [from, to] = [*from, *to].map(short);
         format!("`{name}` {verb} from {from} to {to}")
     };
     let mut lines: Vec<String> = runaways.iter().take(LISTED).map(one).collect();
@@ -243,7 +260,10 @@ pub fn large_input(data: &str, column: &str, size: f64) -> Diagnostic {
 
 /// A warning: an input of a data item has this root mean square.
 pub fn small_input(data: &str, column: &str, size: f64) -> Diagnostic {
-    let text = format!("the input `{column}` of `{data}` is small: its root mean square is {size:.3e}");
+    let text = format!(
+        "the input `{column}` of `{data}` is small: its root mean square is {}",
+        short(size)
+    );
     warning(&INPUT_SCALES, text).help(standardise(data))
 }
 
@@ -264,7 +284,8 @@ pub fn stuck_by_input(infer: &str, data: &str, column: &str, size: f64) -> Diagn
 /// A warning: chains are stuck, and an output of this root mean square is the likely cause.
 pub fn stuck_by_output(infer: &str, data: &str, output: &str, size: f64) -> Diagnostic {
     let text = format!(
-        "the chains of `{infer}` are stuck, and the output `{output}` of `{data}` is large: its root mean square is {size:.3e}"
+        "the chains of `{infer}` are stuck, and the output `{output}` of `{data}` is large: its root mean square is {}",
+        short(size)
     );
     warning(&INPUT_SCALES, text)
         .note("chains start where parameters are of size one, far from the parameters that such an output needs")

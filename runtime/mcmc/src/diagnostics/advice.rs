@@ -1,13 +1,17 @@
 //! Warnings about chains that should not be trusted yet, with what to do.
 
+mod divergences;
+
 use super::Summary;
 use super::codes::{
-    ACCEPTANCE_OFF, CHAINS_DISAGREE, CHAINS_WITHOUT_DRAWS, DIVERGENCES, ENERGY_MOVES_SLOWLY,
-    FEW_EFFECTIVE_DRAWS, NOISY_DIFFERENCES, NOT_FINITE, ROWS_NOT_LEFT_OUT, TRAJECTORIES_CUT,
+    ACCEPTANCE_OFF, CHAINS_DISAGREE, CHAINS_WITHOUT_DRAWS, ENERGY_MOVES_SLOWLY, FEW_EFFECTIVE_DRAWS,
+    NOISY_DIFFERENCES, NOT_FINITE, ROWS_NOT_LEFT_OUT, TRAJECTORIES_CUT,
 };
 use crate::loo::Shapes;
 use bnnc_abi::sampling::Transition;
 use bnnc_base::diagnostic::{Code, Diagnostic, Fault, Place, Severity};
+use bnnc_base::number::rounded;
+use divergences::{as_noise, divergences, smooth};
 
 /// Draws of a chain whose halves can be compared.
 const LEAST_DRAWS: usize = 4;
@@ -157,9 +161,6 @@ fn target(transition: &Transition) -> Option<f64> {
         .then_some(adaptation.target_acceptance)
 }
 
-/// Of agreeing chains, one divergence in this many iterations is not reported.
-const RARE: usize = 10_000;
-
 /// An R-hat above this is that of chains that disagree.
 const LIMIT: f64 = 1.01;
 
@@ -175,80 +176,6 @@ fn agree(facts: &Facts<'_>) -> bool {
 fn named(names: &[String]) -> String {
     let quoted: Vec<String> = names.iter().take(NAMED).map(|name| format!("`{name}`")).collect();
     quoted.join(", ")
-}
-
-/// Adds what to do about a likelihood that jumps, where it may.
-fn smooth(diagnostic: Diagnostic, facts: &Facts<'_>) -> Diagnostic {
-    let Some(first) = facts.jumps.first() else {
-        return diagnostic;
-    };
-    diagnostic
-        .note(format!(
-            "the model compares or rounds {}: where the likelihood jumps there, its gradient does not say so, and this is the likely cause",
-            named(facts.jumps)
-        ))
-        .help(format!("switch smoothly: `sigmoid((t - {first}) / width)` in the place of `if t < {first}`; or use `random_walk`, which takes no gradient"))
-}
-
-fn divergences(facts: &Facts<'_>) -> Option<Diagnostic> {
-    // Where one point is proposed, one without a density is rejected like any other: nothing is missing.
-    let follows = match facts.transition {
-        Transition::Nuts(_) | Transition::Hmc(_) | Transition::Sgld(_) | Transition::Sghmc(_) => true,
-        Transition::Mala(_) | Transition::RandomWalk(_) | Transition::Penalty(_) => false,
-    };
-    let are_few = facts.divergences.saturating_mul(RARE) <= facts.iterations && agree(facts);
-    if facts.divergences == 0 || are_few || !follows {
-        return None;
-    }
-    let percent = 100.0 * facts.divergences as f64 / facts.iterations as f64;
-    let text = format!(
-        "no iteration should diverge, {} of {} did ({percent:.2} %)",
-        facts.divergences, facts.iterations
-    );
-    let smaller = match target(facts.transition) {
-        Some(target) if target < 0.99 => {
-            format!("raise `target_acceptance` from {target} towards 0.99: it makes the steps smaller")
-        }
-        Some(_) | None => "make `step_size` smaller".to_string(),
-    };
-    let diagnostic = warning(&DIVERGENCES, facts, text)
-        .note("where they happen part of the posterior is missing from the draws: estimates may be wrong")
-        .help(smaller);
-    if !facts.jumps.is_empty() {
-        return Some(smooth(diagnostic, facts));
-    }
-    let diagnostic = match facts.noncentred {
-        [] => diagnostic,
-        names => diagnostic.help(format!(
-            "{} in `non_centered`: leave out what many rows inform",
-            match names {
-                [_] => format!("{} is", named(names)),
-                _ => format!("{} are", named(names)),
-            }
-        )),
-    };
-    Some(match facts.centred.is_empty() {
-        true => diagnostic,
-        false => as_noise(diagnostic, facts).help("give scales a prior that keeps them away from zero"),
-    })
-}
-
-/// Advises to sample the parameters below an unknown scale as their noise, where there are any.
-fn as_noise(diagnostic: Diagnostic, facts: &Facts<'_>) -> Diagnostic {
-    if facts.centred.is_empty() {
-        return diagnostic;
-    }
-    let all: Vec<&str> = facts
-        .noncentred
-        .iter()
-        .chain(facts.centred)
-        .map(String::as_str)
-        .collect();
-    diagnostic.help(format!(
-        "sample {} as the noise of its prior, whose scale is unknown: `non_centered = [{}]`",
-        named(facts.centred),
-        all.join(", ")
-    ))
 }
 
 fn chains_disagree(facts: &Facts<'_>) -> Option<Diagnostic> {
@@ -372,8 +299,11 @@ fn nothing_moved(facts: &Facts<'_>) -> bool {
     !facts.quantities.is_empty() && facts.quantities.iter().all(|(_, summary)| still(summary))
 }
 
+/// The fraction of missing information below which the energy moves slowly.
+const SLOW: f64 = 0.3;
+
 fn energy_moves_slowly(facts: &Facts<'_>) -> Option<Diagnostic> {
-    let (chain, lowest, count) = extreme(facts.missing_information, |value| 0.3 - value)?;
+    let (chain, lowest, count) = extreme(facts.missing_information, |value| SLOW - value)?;
     let text = format!(
         "E-BFMI is below 0.3 in {count} of {} chains; the lowest is {lowest:.2} in chain {chain}",
         facts.missing_information.len()
@@ -386,10 +316,7 @@ fn energy_moves_slowly(facts: &Facts<'_>) -> Option<Diagnostic> {
 
 fn noisy_differences(facts: &Facts<'_>) -> Option<Diagnostic> {
     let variance = facts.loss_variance.filter(|variance| *variance > NOISY)?;
-    let size = match variance < 1e6 {
-        true => format!("{variance:.1}"),
-        false => format!("{variance:.1e}"),
-    };
+    let size = rounded(variance, 2);
     let text = format!("the variance of the loss difference must be about 1, it is {size} on average");
     let diagnostic = warning(&NOISY_DIFFERENCES, facts, text)
         .note("the draws spread further than the posterior that they are meant to have")

@@ -25,6 +25,8 @@ pub(super) static DIVERGENCES: Code = Code {
               10,000 of chains that agree is not reported.\n\n\
               Typical is the neck of a hierarchical model, where a small scale squeezes the sites below it. A parameter that is compared in the model, such as \
               a change point in `if t < tau`, is another cause: the density jumps there, and its gradient does not say so.\n\n\
+              Where the chains agree and their energy moves well, smaller steps are the cure: `target_acceptance = 0.95`. A hierarchy whose scale squeezes the sites below it needs another form instead: \
+              there smaller steps only make the divergences rarer.\n\n\
               Wrong: `infer fit = nuts(Schools, d)` with `theta ~ Normal(mu, tau)`.\n\n\
               Right: `infer fit = nuts(Schools, d) { non_centered = [theta], target_acceptance = 0.95 }`.",
 };

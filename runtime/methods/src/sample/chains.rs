@@ -195,6 +195,7 @@ impl Chains<'_> {
                 break;
             }
         }
-        Err(codes::no_start(&self.infer.name, number, ATTEMPTS).into())
+        let options = &self.sampling.options;
+        Err(codes::no_start(&self.infer.name, number, ATTEMPTS, options).into())
     }
 }

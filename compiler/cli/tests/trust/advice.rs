@@ -1,0 +1,300 @@
+//! Advice that is followed: the diagnostic goes away, and the result is right.
+
+use crate::support::trial::Trial;
+use serde_json::Value;
+
+/// Uniform numbers that have no relation to their neighbours.
+fn scattered(at: u32) -> f64 {
+    ((f64::from(at) * 12.9898).sin() * 43_758.545_3).rem_euclid(1.0)
+}
+
+/// A number of nearly normal distribution.
+fn normal(at: u32) -> f64 {
+    (0..12).map(|k| scattered(12 * at + k) - 0.5).sum()
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().expect("a number")
+}
+
+/// The lines of help below the first diagnostic with this code.
+fn help(stderr: &str, code: &str) -> Vec<String> {
+    let lines = stderr
+        .lines()
+        .skip_while(|line| !line.contains(&format!("[{code}]")));
+    let below = lines.skip(1).take_while(|line| line.starts_with([' ', '-']));
+    below
+        .filter_map(|line| line.trim_start().strip_prefix("= help: "))
+        .map(str::to_owned)
+        .collect()
+}
+
+const GROUPS: &str = r#"
+data rows = csv("rows.csv")
+model Groups(group: index(J), s: positive) -> y: real {
+  mu ~ Normal(0, 5)
+  tau: positive ~ HalfCauchy(5)
+  extra: positive ~ Gamma(0.3, 1)
+  theta: real[J] ~ Normal(mu, tau)
+  y ~ Normal(theta[group] + 0 * extra, s)
+}
+infer fit = nuts(Groups, rows) { OPTIONS }
+"#;
+
+/// Eight schools are a funnel: the non-centred form is advised alone, and cures. With forty rows in each group there is none, and the divergences come from another parameter: smaller
+/// steps are advised first, and cure.
+#[test]
+fn the_cure_of_divergences_depends_on_their_cause() {
+    let schools = [28, 8, -3, 7, -1, 1, 18, 12]
+        .into_iter()
+        .zip([15, 10, 16, 11, 9, 11, 10, 18]);
+    let schools: String = schools
+        .enumerate()
+        .map(|(at, (y, s))| format!("s{at},{s},{y}\n"))
+        .collect();
+    let many = (0..320).map(|i| format!("g{},1,{:.3}\n", i / 40, normal(1000 + i / 40) + normal(i)));
+    let many: String = many.collect();
+    for (rows, extra, first, options) in [
+        (
+            schools,
+            false,
+            "non_centered = [theta], target_acceptance = 0.95",
+            "non_centered = [theta], target_acceptance = 0.95",
+        ),
+        (
+            many,
+            true,
+            "raise `target_acceptance` from 0.8",
+            "target_acceptance = 0.95",
+        ),
+    ] {
+        let program = match extra {
+            true => GROUPS.to_owned(),
+            false => GROUPS
+                .replace("  extra: positive ~ Gamma(0.3, 1)\n", "")
+                .replace(" + 0 * extra", ""),
+        };
+        let trial = Trial::new()
+            .file("rows.csv", format!("group,s,y\n{rows}"))
+            .program(&program.replace("OPTIONS", ""));
+        let output = trial.bnnc("run", &[]);
+        output.assert_warning("E0520", &[]);
+        let advice = help(&output.stderr, "E0520");
+        assert!(advice[0].contains(first), "{advice:?}");
+        let trial = trial.program(&program.replace("OPTIONS", options));
+        for seed in ["0", "1", "2"] {
+            let output = trial.bnnc("run", &["--seed", seed]);
+            for code in ["E0520", "E0521", "E0523"] {
+                assert!(!output.stderr.contains(code), "seed {seed}: {}", output.stderr);
+            }
+        }
+    }
+}
+
+const LINE: &str = r#"
+data rows = csv("rows.csv") DATA
+model Line(x: real[d]) -> y: real {
+  a ~ Normal(0, 10)
+  b: real[d] ~ Normal(0, 10)
+  sigma: positive ~ HalfNormal(10)
+  y ~ Normal(a + dot(b, x), sigma)
+}
+infer fit = map(Line, rows) { OPTIONS }
+"#;
+
+fn line() -> Trial {
+    let rows = (0..60).map(|i| {
+        let x = 4.0 * scattered(i) - 2.0;
+        format!("{x:.3},{:.3}\n", 30.0 + 2.0 * x + 0.3 * normal(500 + i))
+    });
+    Trial::new().file("rows.csv", format!("x,y\n{}", rows.collect::<String>()))
+}
+
+/// Neither a rate that is large already nor a standardisation that is there is advised.
+#[test]
+fn a_short_training_is_advised_what_it_lacks() {
+    let own = "optimiser Plain(rate: positive) {\n  step = -rate * gradient\n}\n";
+    for (data, options, wanted) in [
+        (
+            "",
+            "steps = 200",
+            vec![
+                "`steps = 400`",
+                "`optimiser = Adam(0.01)`",
+                "`standardise = [inputs, target]`",
+            ],
+        ),
+        (
+            "{ standardise = [inputs] }",
+            "steps = 200",
+            vec![
+                "`steps = 400`",
+                "`optimiser = Adam(0.01)`",
+                "`standardise = [target]`",
+            ],
+        ),
+        (
+            "",
+            "steps = 200, optimiser = Adam(0.02)",
+            vec!["`steps = 400`", "`standardise = [inputs, target]`"],
+        ),
+        (
+            "",
+            "steps = 200, optimiser = Adam(1e-3)",
+            vec![
+                "`steps = 400`",
+                "in `optimiser` than 0.001",
+                "`standardise = [inputs, target]`",
+            ],
+        ),
+        (
+            "",
+            "steps = 200, optimiser = Plain(1e-6)",
+            vec![
+                "`steps = 400`",
+                "in `optimiser` than 1e-6",
+                "`standardise = [inputs, target]`",
+            ],
+        ),
+    ] {
+        let program = LINE.replace("DATA", data).replace("OPTIONS", options);
+        let trial = line().program(&format!("{own}{program}"));
+        let output = trial.bnnc("run", &[]);
+        output.assert_warning("E0533", &[]);
+        let advice = help(&output.stderr, "E0533");
+        assert_eq!(advice.len(), wanted.len(), "{options}: {advice:?}");
+        for (line, text) in advice.iter().zip(&wanted) {
+            assert!(line.contains(text), "{options}: {advice:?}");
+        }
+    }
+    let program = LINE.replace("DATA", "{ standardise = [inputs, target] }");
+    let trial = line().program(&program.replace("OPTIONS", "steps = 400, optimiser = Adam(0.01)"));
+    let output = trial.bnnc("run", &[]);
+    assert!(
+        !output.stderr.contains("standardise =") && !output.stderr.contains("rate"),
+        "{}",
+        output.stderr
+    );
+    let trial = trial.program(&program.replace("OPTIONS", "steps = 4000, optimiser = Adam(0.01)"));
+    trial.bnnc("run", &[]).assert_silent();
+}
+
+/// Intervals that do not fit: the help names what the model lacks, and the fit with it covers.
+#[test]
+fn intervals_are_cured_by_what_the_model_lacks() {
+    let normals = (0..80).map(|i| f64::from(i % 2) + 5.0 * normal(i));
+    let counts = (0..80).map(|i| {
+        if i % 3 == 0 {
+            40.0 + f64::from(i)
+        } else {
+            f64::from(i % 2)
+        }
+    });
+    let real = |likelihood: &str| format!("-> y: real {{\n  a ~ Normal(0, 10)\n  {likelihood}\n}}");
+    let count = |likelihood: &str| format!("-> y: count {{\n  a ~ Normal(0, 3)\n  {likelihood}\n}}");
+    let normals: Vec<f64> = normals.collect();
+    let counts: Vec<f64> = counts.collect();
+    for (values, wrong, texts, absent, right) in [
+        (
+            normals.clone(),
+            real("y ~ Normal(a + 0 * x, 0.2)"),
+            vec!["estimate the noise", "`StudentT`"],
+            "NegativeBinomial",
+            real("sigma: positive ~ HalfNormal(10)\n  y ~ Normal(a + 0 * x, sigma)"),
+        ),
+        (
+            normals.clone(),
+            real("sigma: positive ~ HalfNormal(0.01)\n  y ~ Normal(a + 0 * x, sigma)"),
+            vec!["the prior of the noise allows values as large", "`StudentT`"],
+            "estimate",
+            real("sigma: positive ~ HalfNormal(10)\n  y ~ Normal(a + 0 * x, sigma)"),
+        ),
+        (
+            normals,
+            real("y ~ StudentT(30, a + 0 * x, 0.2)"),
+            vec!["estimate the noise"],
+            "`StudentT`",
+            real("sigma: positive ~ HalfNormal(10)\n  y ~ StudentT(30, a + 0 * x, sigma)"),
+        ),
+        (
+            counts,
+            count("y ~ Poisson(a + 0 * x)"),
+            vec!["take `NegativeBinomial`"],
+            "estimate",
+            count("r: positive ~ Gamma(2, 1)\n  y ~ NegativeBinomial(r, a + 0 * x)"),
+        ),
+    ] {
+        let rows: String = values.iter().map(|y| format!("1,{y}\n")).collect();
+        let program = |model: &str| {
+            format!(
+                "data rows = csv(\"rows.csv\")\nmodel M(x: real) {model}\n\
+                 infer fit = nuts(M, rows) {{ chains = 2, warmup = 300, draws = 300 }}"
+            )
+        };
+        let trial = Trial::new()
+            .file("rows.csv", format!("x,y\n{rows}"))
+            .program(&program(&wrong));
+        let output = trial.bnnc("run", &[]);
+        output.assert_warning("E0586", &texts);
+        assert!(
+            !help(&output.stderr, "E0586").join("\n").contains(absent),
+            "{}",
+            output.stderr
+        );
+        let trial = trial.program(&program(&right));
+        let output = trial.bnnc("run", &[]);
+        assert!(!output.stderr.contains("E0586"), "{}", output.stderr);
+        let held = number(&trial.result(&[])["infer"]["fit"]["metrics"]["coverage_90"]);
+        assert!(held > 0.75, "{right}: {held}");
+    }
+}
+
+/// A start whose density is not finite is not cured by a start.
+#[test]
+fn a_start_that_is_there_is_not_advised() {
+    let trial = |a: f64, options: &str| {
+        let header = br#"{"a":{"dtype":"F64","shape":[],"data_offsets":[0,8]}}"#;
+        let length = (header.len() as u64).to_le_bytes();
+        let file = [&length[..], &header[..], &a.to_le_bytes()[..]].concat();
+        Trial::new()
+            .file("rows.csv", "x,y\n1,2\n2,3\n")
+            .file("start.safetensors", file)
+            .program(&format!(
+                "data rows = csv(\"rows.csv\")\n\
+                 model M(x: real) -> y: real {{\n  a ~ Normal(0, 1)\n  y ~ Normal(log(a - 3) + x, 1)\n}}\n\
+                 infer fit = nuts(M, rows) {{ {options} }}"
+            ))
+    };
+    let file = "start = safetensors(\"start.safetensors\")";
+    let output = trial(-10.0, "chains = 2").bnnc("run", &[]);
+    output.assert_error("E0506", 1, &["`start = mode` here"]);
+    for (options, text) in [
+        (file.to_owned(), "the density at its start is not finite"),
+        (format!("{file}, jitter = 0.1"), "`jitter = 0.001`"),
+    ] {
+        let output = trial(-10.0, &options).bnnc("run", &[]);
+        output.assert_error("E0506", 1, &[text]);
+        assert!(!output.stderr.contains("start ="), "{}", output.stderr);
+    }
+    // Near the end of the support, a tenth of the jitter or less stays inside.
+    let output = trial(
+        3.001,
+        &format!("{file}, jitter = 0.0001, warmup = 10, draws = 10"),
+    )
+    .bnnc("run", &[]);
+    assert!(!output.stderr.contains("E0506"), "{}", output.stderr);
+}
+
+/// Options out of range print the number as the program wrote it.
+#[test]
+fn numbers_of_messages_have_few_digits() {
+    for (options, code, text) in [
+        ("steps = 1e300", "E0258", "found 1e300\n"),
+        ("steps = -2.5", "E0258", "found -2.5\n"),
+        ("optimiser = Adam(-1e300)", "E0214", "this is -1e300\n"),
+    ] {
+        let program = LINE.replace("DATA", "").replace("OPTIONS", options);
+        let trial = line().program(&program);
+        trial.bnnc("check", &[]).assert_error(code, 1, &[text]);
+    }
+}

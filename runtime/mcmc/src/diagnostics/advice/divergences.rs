@@ -1,0 +1,109 @@
+//! Divergent iterations: their cause, as far as it is known, and its cure.
+
+use super::{Facts, SLOW, agree, named, target, warning};
+use crate::diagnostics::codes::DIVERGENCES;
+use bnnc_abi::sampling::Transition;
+use bnnc_base::diagnostic::Diagnostic;
+
+/// Of agreeing chains, one divergence in this many iterations is not reported.
+const RARE: usize = 10_000;
+
+/// Adds what to do about a likelihood that jumps, where it may.
+pub(super) fn smooth(diagnostic: Diagnostic, facts: &Facts<'_>) -> Diagnostic {
+    let Some(first) = facts.jumps.first() else {
+        return diagnostic;
+    };
+    diagnostic
+        .note(format!(
+            "the model compares or rounds {}: where the likelihood jumps there, its gradient does not say so, and this is the likely cause",
+            named(facts.jumps)
+        ))
+        .help(format!("switch smoothly: `sigmoid((t - {first}) / width)` in the place of `if t < {first}`; or use `random_walk`, which takes no gradient"))
+}
+
+/// Returns the warning about divergent iterations, with the cure for their cause.
+pub(super) fn divergences(facts: &Facts<'_>) -> Option<Diagnostic> {
+    // Where one point is proposed, one without a density is rejected like any other: nothing is missing.
+    let follows = match facts.transition {
+        Transition::Nuts(_) | Transition::Hmc(_) | Transition::Sgld(_) | Transition::Sghmc(_) => true,
+        Transition::Mala(_) | Transition::RandomWalk(_) | Transition::Penalty(_) => false,
+    };
+    let are_few = facts.divergences.saturating_mul(RARE) <= facts.iterations && agree(facts);
+    if facts.divergences == 0 || are_few || !follows {
+        return None;
+    }
+    let percent = 100.0 * facts.divergences as f64 / facts.iterations as f64;
+    let text = format!(
+        "no iteration should diverge, {} of {} did ({percent:.2} %)",
+        facts.divergences, facts.iterations
+    );
+    let diagnostic = warning(&DIVERGENCES, facts, text)
+        .note("where they happen part of the posterior is missing from the draws: estimates may be wrong");
+    if has_funnel(facts) {
+        let diagnostic = as_noise(diagnostic, facts);
+        return Some(diagnostic.help("or give scales a prior that keeps them away from zero"));
+    }
+    let diagnostic = diagnostic.help(match target(facts.transition) {
+        Some(target) if target < LARGEST_TARGET => {
+            format!("raise `target_acceptance` from {target} towards {LARGEST_TARGET}: it makes the steps smaller")
+        }
+        Some(_) => "narrow the priors, or write the model so that no parameter is the scale of others: the steps are small already".to_owned(),
+        None => "make `step_size` smaller, or leave it out: the warm-up finds one".to_owned(),
+    });
+    if !facts.jumps.is_empty() {
+        return Some(smooth(diagnostic, facts));
+    }
+    let diagnostic = match facts.noncentred {
+        [] => diagnostic,
+        names => diagnostic.help(format!(
+            "{} in `non_centered`: leave out what many rows inform",
+            match names {
+                [_] => format!("{} is", named(names)),
+                _ => format!("{} are", named(names)),
+            }
+        )),
+    };
+    Some(match facts.centred.is_empty() {
+        true => diagnostic,
+        false => as_noise(diagnostic, facts),
+    })
+}
+
+/// The largest target that is recommended: beyond it the steps become very small.
+const LARGEST_TARGET: f64 = 0.99;
+
+/// Returns whether chains are squeezed by a scale that parameters have in their prior: smaller steps do not help there, since the energy of a funnel is explored slowly with steps of any
+/// size. Where many rows inform every element there is no funnel, and the centred form is the better one.
+fn has_funnel(facts: &Facts<'_>) -> bool {
+    let is_slow = facts.missing_information.iter().any(|part| *part < SLOW);
+    facts.jumps.is_empty() && !facts.centred.is_empty() && (is_slow || !agree(facts))
+}
+
+/// The target that goes with the non-centred form: eight schools diverge with it at 0.8 and not at 0.95.
+const NON_CENTRED_TARGET: f64 = 0.95;
+
+/// Advises to sample the parameters below an unknown scale as their noise, where there are any.
+pub(super) fn as_noise(diagnostic: Diagnostic, facts: &Facts<'_>) -> Diagnostic {
+    if facts.centred.is_empty() {
+        return diagnostic;
+    }
+    let all: Vec<&str> = facts
+        .noncentred
+        .iter()
+        .chain(facts.centred)
+        .map(String::as_str)
+        .collect();
+    let target = match target(facts.transition) {
+        Some(target) if target < NON_CENTRED_TARGET => format!(", target_acceptance = {NON_CENTRED_TARGET}"),
+        Some(_) | None => String::new(),
+    };
+    let condition = match has_funnel(facts) {
+        true => "",
+        false => "where few rows inform each element, ",
+    };
+    diagnostic.help(format!(
+        "{condition}sample {} as the noise of its prior, whose scale is unknown: `non_centered = [{}]{target}`",
+        named(facts.centred),
+        all.join(", ")
+    ))
+}
