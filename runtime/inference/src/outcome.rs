@@ -74,28 +74,15 @@ impl Outcome {
         prune::over(&tables)
     }
 
-    /// Makes the standard deviations of predictions infinite where at least 5 % of the posterior have a parameter under which the variance is: those of draws are then meaningless.
+    /// Makes the standard deviations of predictions infinite where [`infinite`] names them.
     pub fn mark_infinite(&mut self, infer: &Infer) {
-        for output in &infer.outputs {
-            let Some((parameter, threshold)) = &output.infinite_below else {
-                continue;
-            };
-            let site = self.sites.iter().find(|site| site.name == *parameter);
-            let is_infinite = |summary: &Summary| summary.q05 <= *threshold;
-            if !site.is_some_and(|site| site.elements.iter().any(is_infinite)) {
-                continue;
-            }
-            let name = infer.said_of(output, "sd");
+        let names: Vec<String> = infinite(infer, |parameter| lowest(&self.sites, parameter)).collect();
+        for name in names {
             if let Some(last) = self.splits.last_mut() {
                 let own = last.metrics.iter_mut().filter(|(metric, _)| *metric == name);
                 own.for_each(|(_, sd)| *sd = f64::INFINITY);
             }
-            let own = self.predictions.iter_mut().filter(|(column, _)| *column == name);
-            for (_, column) in own {
-                if let ResultColumn::Real(values) = column {
-                    values.fill(f64::INFINITY);
-                }
-            }
+            fill_infinite(&mut self.predictions, &name);
         }
     }
 
@@ -113,6 +100,33 @@ impl Outcome {
             .map(|split| split.rejection.as_slice())
             .collect();
         lines_over(&tables)
+    }
+}
+
+/// Returns the names of the standard deviations of predictions that are infinite: at least 5 % of the posterior have a parameter under which the variance of the output is, and the
+/// standard deviations of draws are then meaningless. `q05` returns the 5 % quantile of a parameter, the lowest of its elements.
+pub fn infinite(infer: &Infer, q05: impl Fn(&str) -> Option<f64>) -> impl Iterator<Item = String> {
+    infer.outputs.iter().filter_map(move |output| {
+        let (parameter, threshold) = output.infinite_below.as_ref()?;
+        (q05(parameter)? <= *threshold).then(|| infer.said_of(output, "sd"))
+    })
+}
+
+/// The lowest 5 % quantile of the elements of a site.
+pub fn lowest(sites: &[SiteSummary], name: &str) -> Option<f64> {
+    let site = sites.iter().find(|site| site.name == name)?;
+    site.elements
+        .iter()
+        .map(|summary| summary.q05)
+        .min_by(f64::total_cmp)
+}
+
+/// Makes the values of a column infinite.
+pub fn fill_infinite(columns: &mut [(String, ResultColumn)], name: &str) {
+    for (_, column) in columns.iter_mut().filter(|(known, _)| known == name) {
+        if let ResultColumn::Real(values) = column {
+            values.fill(f64::INFINITY);
+        }
     }
 }
 

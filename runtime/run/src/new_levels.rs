@@ -7,10 +7,12 @@ use bnnc_base::shape::{Shape, Sizes};
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::predict::{Predictor, held};
 use bnnc_core::states::Values;
+use bnnc_data::metrics::{Summary, sorted};
 use bnnc_data::table::Values as Column;
 use bnnc_data::write::ResultColumn;
 use bnnc_data::{Preparation, Rows};
 use bnnc_inference::draws::Draws;
+use bnnc_inference::outcome;
 use bnnc_inference::positions;
 use std::collections::HashSet;
 use std::hash::Hash;
@@ -99,7 +101,16 @@ pub fn predict(
     let sites = sites((infer, grown), values, context)?;
     let mut predictor = Predictor::with_target(grown, &dataset.test, &dataset, (draws, false), context)?;
     predictor.set_parameters(&sites)?;
-    table(grown, preparation, &dataset, |take| predictor.run(take))
+    let mut columns = table(grown, preparation, &dataset, |take| predictor.run(take))?;
+    // The parameter is a scalar, which has no levels.
+    let lowest = |parameter: &str| {
+        let values = sites.get(parameter)?;
+        Some(Summary::of_sorted(&sorted(values.iter().copied())).q05)
+    };
+    for name in outcome::infinite(infer, lowest) {
+        outcome::fill_infinite(&mut columns, &name);
+    }
+    Ok(columns)
 }
 
 /// The values of all parameters at each draw, in the shapes that they have in `grown`: 0 at new levels.

@@ -17,6 +17,7 @@ use bnnc_data::report;
 use bnnc_data::write::ResultColumn;
 use bnnc_data::{Dataset, Preparation, Rows};
 use bnnc_inference::method::Saved;
+use bnnc_inference::outcome;
 use bnnc_inference::positions;
 use bnnc_inference::posterior::Found;
 use bnnc_laplace::matrix::Matrix;
@@ -47,7 +48,15 @@ pub fn predict(
     let found = restored(infer, (values, folder))?;
     let draws = (found.predictive_draws(infer), context);
     let mut forecaster = found.forecaster(infer, of_rows, &dataset, draws)?;
-    table(infer, preparation, &dataset, |take| forecaster.run(take))
+    let mut columns = table(infer, preparation, &dataset, |take| forecaster.run(take))?;
+    drop(forecaster);
+    if infer.outputs.iter().any(|output| output.infinite_below.is_some()) {
+        let sites = found.summaries(infer, context)?;
+        for name in outcome::infinite(infer, |parameter| outcome::lowest(&sites, parameter)) {
+            outcome::fill_infinite(&mut columns, &name);
+        }
+    }
+    Ok(columns)
 }
 
 /// How many draws predictions with these values average over: as many as they hold where they hold draws.

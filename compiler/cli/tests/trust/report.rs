@@ -602,5 +602,28 @@ infer fit = {method}(Tail, d)"
             .find(|line| line.contains("train sd"))
             .expect("a line");
         assert_eq!(line.ends_with(" inf"), is_infinite, "{line}");
+        // Predictions of a saved run follow the same rule.
+        let run = trial.path("out");
+        trial
+            .bnnc("run", &["--out", &run.display().to_string()])
+            .assert_sound();
+        let (data, to) = (trial.path("rows.csv"), trial.path("new.csv"));
+        crate::support::run([
+            "predict".as_ref(),
+            run.as_os_str(),
+            "--data".as_ref(),
+            data.as_os_str(),
+            "-o".as_ref(),
+            to.as_os_str(),
+        ])
+        .assert_sound();
+        let written = std::fs::read_to_string(to).expect("the predictions");
+        let mut lines = written.lines().map(|line| line.split(',').collect::<Vec<_>>());
+        let at = lines
+            .next()
+            .and_then(|heads| heads.iter().position(|head| *head == "sd"));
+        let at = at.expect("a column");
+        let is_all = lines.all(|cells| cells[at] == "null");
+        assert_eq!(is_all, is_infinite, "{method} {prior}: {written}");
     }
 }
