@@ -77,12 +77,11 @@ pub fn reliability(infers: &[&str], wish: Wish) -> Result<String, String> {
     plot.line("guide", [(0.0, 0.0), (1.0, 1.0)].into_iter());
     let levels: Vec<f64> = (0..=20).map(|at| f64::from(at) / 20.0).collect();
     for (name, class) in infers.iter().zip(CLASSES.iter().cycle()) {
-        let ranks = of_rows(&done, name)?.ranks;
-        let inside = |level: f64| {
-            let there = ranks.iter().filter(|rank| (*rank - 0.5).abs() * 2.0 <= level);
-            there.count() as f64 / ranks.len().max(1) as f64
-        };
-        plot.line(class, levels.iter().map(|level| (*level, inside(*level))));
+        let forecast = of_rows(&done, name)?;
+        plot.line(
+            class,
+            levels.iter().map(|level| (*level, forecast.coverage(*level))),
+        );
         plot.legend(Swatch::Line, class, name);
     }
     Ok(plot.render())

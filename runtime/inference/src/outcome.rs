@@ -11,7 +11,7 @@ use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::context::Stop;
 use bnnc_core::tally::Tally;
 use bnnc_data::Dataset;
-use bnnc_data::metrics::{MetricSet, Summary, over_splits};
+use bnnc_data::metrics::{MetricSet, over_splits};
 use bnnc_data::write::ResultColumn;
 use std::sync::Arc;
 

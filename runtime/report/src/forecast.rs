@@ -38,6 +38,21 @@ pub struct Forecast {
     pub ranks: Vec<[f64; 2]>,
 }
 
+impl Forecast {
+    /// The share of ranks inside the central interval of this level. A rank that reaches over an end counts with its part inside.
+    pub fn coverage(&self, level: f64) -> f64 {
+        let [low, high] = [0.5 - 0.5 * level, 0.5 + 0.5 * level];
+        let inside = |[below, not_above]: &[f64; 2]| {
+            // One draw of a continuous distribution is at most this share of all.
+            match not_above - below < 1e-3 {
+                true => f64::from(u8::from((below + not_above - 1.0).abs() <= level + 1e-12)),
+                false => (not_above.min(high) - below.max(low)).max(0.0) / (not_above - below),
+            }
+        };
+        self.ranks.iter().map(inside).sum::<f64>() / self.ranks.len().max(1) as f64
+    }
+}
+
 /// A forecast over a grid of the only input.
 #[derive(Clone, Debug)]
 pub struct Curve {
@@ -259,5 +274,45 @@ impl Only {
             }
         }
         rows
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of_ranks(ranks: Vec<[f64; 2]>) -> Forecast {
+        Forecast {
+            ranks,
+            ..Forecast::default()
+        }
+    }
+
+    #[test]
+    fn coverage_counts_central_ranks() {
+        let forecast = of_ranks([0.01, 0.2, 0.5, 0.7, 0.97].map(|rank| [rank, rank]).to_vec());
+        assert_eq!(forecast.coverage(0.0), 0.2);
+        assert_eq!(forecast.coverage(0.5), 0.4);
+        assert_eq!(forecast.coverage(0.9), 0.6);
+        assert_eq!(forecast.coverage(1.0), 1.0);
+    }
+
+    /// Ranks of a Poisson variable of mean 1.3, each value as often as it occurs: a calibrated model.
+    #[test]
+    fn counts_of_a_calibrated_model_are_covered_as_often_as_their_level() {
+        let (mut below, mut probability) = (0.0, (-1.3f64).exp());
+        let mut values: Vec<([f64; 2], f64)> = Vec::new();
+        for value in 1..40 {
+            values.push(([below, below + probability], probability));
+            below += probability;
+            probability *= 1.3 / f64::from(value);
+        }
+        for level in [0.05, 0.3, 0.5, 0.9] {
+            let covered = values
+                .iter()
+                .map(|(rank, p)| p * of_ranks(vec![*rank]).coverage(level))
+                .sum::<f64>();
+            assert!((covered - level).abs() < 2e-3, "{level}: {covered}");
+        }
     }
 }
