@@ -10,6 +10,7 @@ use crate::parse;
 use crate::rows::{self, Body, Row};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::Source;
+use bnnc_base::spellings;
 
 /// The canonical text of a program, or what is wrong with it.
 pub fn format(source: &Source) -> Result<String, Vec<Diagnostic>> {
@@ -278,7 +279,7 @@ impl<'a> Printer<'a> {
     }
 }
 
-/// Whether two trees say the same, wherever they stand in their texts.
+/// Whether two trees are the same, wherever they stand in their texts, and in whichever spelling their options are written.
 pub fn same(left: &Module, right: &Module) -> bool {
     without_spans(left) == without_spans(right)
 }
@@ -290,5 +291,7 @@ fn without_spans(module: &Module) -> String {
     for piece in pieces {
         kept += piece.split_once('}').map_or(piece, |(_, rest)| rest);
     }
-    kept
+    spellings::all().iter().fold(kept, |text, (spelling, word)| {
+        text.replace(&format!("\"{spelling}\""), &format!("\"{word}\""))
+    })
 }

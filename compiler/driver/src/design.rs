@@ -150,16 +150,16 @@ impl Linear<'_> {
     }
 
     /// Leaves out all parameters that a root is linear in.
-    fn leave_out(&mut self, value: Value) {
-        if self.is(value, &[&ops::sample::SAMPLE]) {
-            self.left_out.insert(ops::sample::site(self.attrs(value)).clone());
-            return;
-        }
-        let args = self.function.args(value).to_vec();
-        for (at, arg) in args.into_iter().enumerate() {
-            if self.depends(arg) && self.is_linear_in(value, at) {
-                self.leave_out(arg);
+    fn leave_out(&mut self, root: Value) {
+        let (mut open, mut seen) = (vec![root], HashSet::from([root]));
+        while let Some(value) = open.pop() {
+            if self.is(value, &[&ops::sample::SAMPLE]) {
+                self.left_out.insert(ops::sample::site(self.attrs(value)).clone());
+                continue;
             }
+            let args = self.function.args(value).iter().enumerate();
+            let linear = args.filter(|(at, arg)| self.depends(**arg) && self.is_linear_in(value, *at));
+            open.extend(linear.map(|(_, arg)| *arg).filter(|arg| seen.insert(*arg)));
         }
     }
 

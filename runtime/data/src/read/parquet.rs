@@ -10,12 +10,42 @@ use parquet::data_type::DataType;
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
 use parquet::schema::types::ColumnDescriptor;
+use std::cell::Cell;
 use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 /// Records are asked for in pieces of this size, so that no allocation follows from a number in the file.
 const PIECE: usize = 1 << 16;
+
+/// A file may hold this many bytes of values, or this many times its own size: a run of equal values takes a few bytes whatever its length, so that a
+/// small file can fill any memory.
+const LARGEST: u64 = 2 << 30;
+const LARGEST_RATIO: u64 = 100;
+
+/// How many bytes of values may be read from a file yet.
+struct Room {
+    all: u64,
+    left: Cell<u64>,
+}
+
+impl Room {
+    fn of(file: &File) -> Room {
+        let size = file.metadata().map_or(0, |about| about.len());
+        let all = LARGEST.max(size.saturating_mul(LARGEST_RATIO));
+        Room {
+            all,
+            left: Cell::new(all),
+        }
+    }
+
+    fn take(&self, path: &Path, bytes: u64) -> Result<(), Diagnostic> {
+        let left = self.left.get().checked_sub(bytes);
+        self.left.set(left.unwrap_or(0));
+        left.map(drop)
+            .ok_or_else(|| malformed(path, &format!("its values take more than {} bytes", self.all)))
+    }
+}
 
 /// The columns of a file.
 pub(super) fn arrays(path: &Path, reading: &Reading) -> Result<Vec<Array>, Vec<Diagnostic>> {
@@ -31,6 +61,7 @@ fn malformed(path: &Path, detail: &str) -> Diagnostic {
 }
 
 fn columns(path: &Path, file: File, reading: &Reading) -> Result<Vec<Array>, Diagnostic> {
+    let room = Room::of(&file);
     let bad = |error: ParquetError| malformed(path, &error.to_string());
     let reader = SerializedFileReader::new(file).map_err(bad)?;
     let schema = reader.metadata().file_metadata().schema_descr_ptr();
@@ -41,7 +72,7 @@ fn columns(path: &Path, file: File, reading: &Reading) -> Result<Vec<Array>, Dia
             row: 0,
             column: i + 1,
         };
-        match values(&reader, (at, column), reading) {
+        match values(&reader, (at, column), (reading, &room)) {
             Err(fault) if report::is_missing_value(&fault) && reading.is_optional(column.name()) => {}
             found => arrays.push(Array::column(column.name(), found?)),
         }
@@ -60,11 +91,11 @@ fn columns(path: &Path, file: File, reading: &Reading) -> Result<Vec<Array>, Dia
 fn values(
     reader: &SerializedFileReader<File>,
     (at, column): (At<'_>, &ColumnDescriptor),
-    reading: &Reading,
+    (reading, room): (&Reading, &Room),
 ) -> Result<Values, Diagnostic> {
     let bad = |error: ParquetError| malformed(at.path, &error.to_string());
     let place = at.column - 1;
-    let mut builder = Builder::new(at, column, reading)?;
+    let mut builder = Builder::new(at, column, (reading, room))?;
     for group in 0..reader.num_row_groups() {
         let group = reader.get_row_group(group).map_err(bad)?;
         decodable(at.path, group.metadata().column(place).compression())?;
@@ -100,10 +131,15 @@ struct Builder<'a> {
     text: Levels,
     rows: usize,
     reading: &'a Reading,
+    room: &'a Room,
 }
 
 impl<'a> Builder<'a> {
-    fn new(at: At<'a>, column: &ColumnDescriptor, reading: &'a Reading) -> Result<Builder<'a>, Diagnostic> {
+    fn new(
+        at: At<'a>,
+        column: &ColumnDescriptor,
+        (reading, room): (&'a Reading, &'a Room),
+    ) -> Result<Builder<'a>, Diagnostic> {
         let name = column.name().to_string();
         if column.max_rep_level() > 0 || column.path().parts().len() != 1 {
             return Err(unsupported(at, &format!("the nested column `{name}`")));
@@ -143,6 +179,7 @@ impl<'a> Builder<'a> {
             text,
             rows: 0,
             reading,
+            room,
         })
     }
 
@@ -192,6 +229,7 @@ impl<'a> Builder<'a> {
                 return Ok(());
             }
             self.reading.take(self.at.path, 8 * records)?;
+            self.room.take(self.at.path, 8 * records as u64)?;
             if let Some(null) = levels
                 .iter()
                 .position(|&level| level == 0)
@@ -254,4 +292,22 @@ impl<'a> Builder<'a> {
 
 fn unsupported(at: At<'_>, what: &str) -> Diagnostic {
     report::unsupported(at, what, "flat columns of numbers, truth values or text")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file of 1.7 KB whose runs of equal values filled the memory of the machine was found by fuzzing.
+    #[test]
+    fn a_small_file_holds_bounded_values() -> std::io::Result<()> {
+        let path = std::env::temp_dir().join(format!("bnnc-room-{}", std::process::id()));
+        std::fs::write(&path, b"PAR1")?;
+        let room = Room::of(&File::open(&path)?);
+        std::fs::remove_file(&path)?;
+        assert!(room.take(&path, LARGEST).is_ok());
+        let fault = room.take(&path, 1).err().map(|fault| fault.message);
+        assert!(fault.is_some_and(|text| text.contains("more than 2147483648 bytes")));
+        Ok(())
+    }
 }
