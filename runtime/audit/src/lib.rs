@@ -7,6 +7,7 @@ mod collinear;
 mod columns;
 mod constant;
 mod found;
+mod leak;
 mod order;
 mod relation;
 pub mod scales;
@@ -59,11 +60,7 @@ pub fn warnings(infer: &Infer, spec: &DataSpec, dataset: &Dataset) -> Vec<Diagno
     );
     let columns = inputs(infer, spec, dataset);
     for (output, target) in &targets {
-        let leaks = columns.iter().filter_map(|column| {
-            let relation = relation::between(&column.train, &target.train)?;
-            Some(codes::leak(&column.name, &output.name, relation))
-        });
-        found.extend(leaks);
+        found.extend(leak::warnings(&columns, output, target));
     }
     let reals = targets
         .iter()

@@ -22,7 +22,8 @@ pub(super) static UNTRAINED_LEVEL: Code = Code {
 pub(super) static LEAK: Code = Code {
     id: "E0555",
     title: "an input that determines the target",
-    explain: "One input, or its logarithm, is an exact linear function of the target (or of its logarithm) in every training row. Such a column is \
+    explain: "One input, or its logarithm, is an exact linear function of the target (or of its logarithm) in every training row, or the target is a \
+              linear function of several inputs but for 0.3 % of its standard deviation, as rounding leaves. Such a column is \
               usually the target itself, the target in other units, or something computed from it later. A model that is given it learns nothing \
               else, and has nothing to say where the column is not known yet.\n\nWrong: `inputs = [celsius, fahrenheit], target = celsius`.\n\nRight: \
               `inputs` without the columns that are made from the target.",
@@ -222,10 +223,19 @@ pub fn absent_classes(output: &str, found: usize, classes: usize) -> Diagnostic 
         ))
 }
 
-/// An input that is a function of the target.
-pub fn leak(column: &str, output: &str, relation: &str) -> Diagnostic {
-    let text = format!("the input `{column}` determines `{output}`: {relation}");
-    warn(&LEAK, text).help(format!("leave it out: `inputs = [..]` without `{column}`"))
+/// Inputs that a target is a function of.
+pub fn leak(columns: &[&str], output: &str, relation: &str) -> Diagnostic {
+    let quoted: Vec<String> = columns.iter().map(|column| format!("`{column}`")).collect();
+    let (what, them) = match &quoted[..] {
+        [one] => (format!("the input {one} determines"), "it"),
+        _ => (
+            format!("the inputs {} determine", quoted.join(", ")),
+            "those that are computed from it",
+        ),
+    };
+    let without = quoted.join(", ");
+    warn(&LEAK, format!("{what} `{output}`: {relation}"))
+        .help(format!("leave {them} out: `inputs = [..]` without {without}"))
 }
 
 /// Rows that are in both parts.

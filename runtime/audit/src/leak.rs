@@ -1,0 +1,131 @@
+//! Inputs that determine a target together, or up to rounding.
+
+use super::collinear::dot;
+use super::{Column, relation};
+use bnnc_abi::manifest::{Output, OutputKind};
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_core::codes::audit as codes;
+
+/// Rows that a relation is sought in.
+const SOUGHT: usize = 1000;
+
+/// Columns above which none is sought: each is left out in turn.
+const MOST: usize = 30;
+
+/// Rows for each column, at least: fewer are fitted by chance.
+const ROWS_PER_COLUMN: usize = 10;
+
+/// The share of a target's variance below which it is taken for computed: a deviation of 0.3 % of its own, as rounding leaves. Measurements have more noise.
+const COMPUTED: f64 = 1e-5;
+
+/// Returns the warnings about inputs that determine a target: each by itself exactly, or some together, which a real target is nearly linear in.
+pub(super) fn warnings(columns: &[Column], output: &Output, target: &Column) -> Vec<Diagnostic> {
+    let exact = columns.iter().filter_map(|column| {
+        let relation = relation::between(&column.train, &target.train)?;
+        Some(codes::leak(&[&column.name], &output.name, relation))
+    });
+    let exact: Vec<Diagnostic> = exact.collect();
+    if !exact.is_empty() || output.kind != OutputKind::Real {
+        return exact;
+    }
+    let found = together(columns, &target.train).map(|names| {
+        let relation = match names.len() {
+            1 => "the target is a linear function of it but for 0.3 %",
+            _ => "the target is a linear function of them but for 0.3 %",
+        };
+        codes::leak(&names, &output.name, relation)
+    });
+    found.into_iter().collect()
+}
+
+/// The names of the fewest columns that a target is nearly linear in.
+fn together<'c>(columns: &'c [Column], target: &[f64]) -> Option<Vec<&'c str>> {
+    let whole = |column: &&Column| column.train.len() == target.len();
+    let mut parts: Vec<&Column> = columns.iter().filter(whole).collect();
+    let is_enough = ROWS_PER_COLUMN * (parts.len() + 1) <= target.len();
+    if parts.is_empty() || parts.len() > MOST || !is_enough || unexplained(&parts, target) > COMPUTED {
+        return None;
+    }
+    let mut at = parts.len();
+    while at > 0 {
+        at -= 1;
+        let mut fewer = parts.clone();
+        fewer.remove(at);
+        if unexplained(&fewer, target) <= COMPUTED {
+            parts = fewer;
+        }
+    }
+    Some(parts.iter().map(|column| &*column.name).collect())
+}
+
+/// The share of the variance of a target that no linear function of the columns has; 1 where it does not vary.
+fn unexplained(columns: &[&Column], target: &[f64]) -> f64 {
+    let step = target.len().div_ceil(SOUGHT).max(1);
+    let sampled = |values: &[f64]| -> Vec<f64> {
+        let values: Vec<f64> = values.iter().step_by(step).copied().collect();
+        let mean = values.iter().sum::<f64>() / values.len() as f64;
+        values.iter().map(|value| value - mean).collect()
+    };
+    let mut basis: Vec<Vec<f64>> = Vec::new();
+    for column in columns {
+        let values = sampled(&column.train);
+        let size = square(&values);
+        let rest = without(&basis, without(&basis, values));
+        // What is left of a column that depends on others is rounding.
+        if square(&rest) > 1e-12 * size {
+            basis.push(rest);
+        }
+    }
+    let target = sampled(target);
+    let size = square(&target);
+    match size > 0.0 {
+        true => square(&without(&basis, target)) / size,
+        false => 1.0,
+    }
+}
+
+/// What a basis of orthogonal columns leaves of some values.
+fn without(basis: &[Vec<f64>], mut values: Vec<f64>) -> Vec<f64> {
+    for column in basis {
+        let factor = dot(&values, column) / square(column);
+        values
+            .iter_mut()
+            .zip(column)
+            .for_each(|(value, other)| *value -= factor * other);
+    }
+    values
+}
+
+fn square(values: &[f64]) -> f64 {
+    dot(values, values)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn column(name: &str, of: impl Fn(f64) -> f64) -> Column {
+        Column {
+            name: name.to_owned(),
+            train: (0..200).map(|row| of(f64::from(row))).collect(),
+            test: Vec::new(),
+        }
+    }
+
+    fn noise(row: f64) -> f64 {
+        (row * 12.9898).sin() * 43758.5453 % 1.0
+    }
+
+    #[test]
+    fn parts_that_add_up_to_a_target_are_named() {
+        let [u, v, w] = [1.0, 2.0, 3.0].map(|k| move |row: f64| noise(row * k));
+        let columns = [column("u", u), column("v", v), column("w", w)];
+        let sum = column("y", |row| 3.0 + u(row) + 2.0 * v(row));
+        assert_eq!(together(&columns, &sum.train), Some(vec!["u", "v"]));
+        // Rounded to two digits; with the noise of a measurement.
+        let rounded = column("y", |row| (100.0 * (u(row) + v(row))).round() / 100.0);
+        assert_eq!(together(&columns, &rounded.train), Some(vec!["u", "v"]));
+        let measured = column("y", |row| u(row) + v(row) + 0.05 * noise(row * 7.0));
+        assert_eq!(together(&columns, &measured.train), None);
+    }
+}
