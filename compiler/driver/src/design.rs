@@ -5,7 +5,7 @@
 
 mod elements;
 
-use bnnc_abi::design::{Design, Formula, LinearSum, LinearTerm};
+use bnnc_abi::design::{ColumnFormula, Design, LinearSum, LinearTerm};
 use bnnc_base::arena::Id;
 use bnnc_graph::attr::Attr;
 use bnnc_graph::function::{Function, NodeKind, Value};
@@ -35,7 +35,7 @@ struct Coefficient {
 }
 
 /// Terms of a sum, by coefficient.
-type Terms = Vec<(Coefficient, Option<Formula>)>;
+type Terms = Vec<(Coefficient, Option<ColumnFormula>)>;
 
 /// The limit on operations is reached.
 struct TooLong;
@@ -180,7 +180,11 @@ impl Linear<'_> {
         let mut sums = Vec::new();
         for at in 0..count {
             let mut terms = Terms::new();
-            self.collect((root, unflat(at, &sizes)), Some(Formula::Number(1.0)), &mut terms)?;
+            self.collect(
+                (root, unflat(at, &sizes)),
+                Some(ColumnFormula::Number(1.0)),
+                &mut terms,
+            )?;
             sums.push(terms);
         }
         Ok(sums)
@@ -190,7 +194,7 @@ impl Linear<'_> {
     fn collect(
         &mut self,
         (value, index): (Value, Vec<usize>),
-        factor: Option<Formula>,
+        factor: Option<ColumnFormula>,
         terms: &mut Terms,
     ) -> Result<(), TooLong> {
         self.step()?;
@@ -199,7 +203,7 @@ impl Linear<'_> {
         }
         let args = self.function.args(value).to_vec();
         if self.is(value, &[&ops::sample::SAMPLE]) {
-            return self.term((value, None, index), factor, terms);
+            return self.term(self.coefficient(value, None, index), factor, terms);
         }
         if self.is(value, &[&ops::gather::GATHER]) && self.is_linear_in(value, 0) {
             let axis = ops::gather::axis(self.attrs(value)) as usize;
@@ -208,7 +212,7 @@ impl Linear<'_> {
             }
             let mut index = index;
             index.insert(axis, 0);
-            return self.term((args[0], Some(args[1]), index), factor, terms);
+            return self.term(self.coefficient(args[0], Some(args[1]), index), factor, terms);
         }
         if self.is(value, &SUMS) {
             return self.collect_sum((value, index), factor, terms);
@@ -228,7 +232,8 @@ impl Linear<'_> {
         }
         if self.is(value, &[&ops::div::DIV]) && self.is_linear_in(value, 0) {
             let data = self.formula((args[1], index.clone()))?;
-            let inverse = data.map(|data| Formula::Apply(Scalar::Div, vec![Formula::Number(1.0), data]));
+            let inverse =
+                data.map(|data| ColumnFormula::Apply(Scalar::Div, vec![ColumnFormula::Number(1.0), data]));
             return self.collect((args[0], index), times(factor, inverse), terms);
         }
         if self.is(value, &[&ops::contract::CONTRACT]) && self.depends(args[0]) != self.depends(args[1]) {
@@ -241,13 +246,13 @@ impl Linear<'_> {
     fn collect_sum(
         &mut self,
         (value, index): (Value, Vec<usize>),
-        factor: Option<Formula>,
+        factor: Option<ColumnFormula>,
         terms: &mut Terms,
     ) -> Result<(), TooLong> {
         let args = self.function.args(value).to_vec();
-        let minus = |factor: &Option<Formula>| {
+        let minus = |factor: &Option<ColumnFormula>| {
             let negated = factor.clone();
-            negated.map(|factor| Formula::Number(-1.0).times(factor))
+            negated.map(|factor| ColumnFormula::Number(-1.0).times(factor))
         };
         if self.is(value, &[&ops::reduce_sum::REDUCE_SUM]) {
             let axes = ops::reduce_sum::positions(self.attrs(value));
@@ -283,7 +288,7 @@ impl Linear<'_> {
     fn collect_products(
         &mut self,
         (value, index): (Value, Vec<usize>),
-        factor: &Option<Formula>,
+        factor: &Option<ColumnFormula>,
         terms: &mut Terms,
     ) -> Result<(), TooLong> {
         let args = self.function.args(value).to_vec();
@@ -329,26 +334,28 @@ impl Linear<'_> {
         (self.steps <= MOST_STEPS).then_some(()).ok_or(TooLong)
     }
 
+    fn coefficient(&self, sample: Value, selected_by: Option<Value>, index: Vec<usize>) -> Coefficient {
+        Coefficient {
+            site: ops::sample::site(self.attrs(sample)).clone(),
+            selected_by,
+            index,
+        }
+    }
+
     /// Adds a term to those of the same coefficient.
     fn term(
         &mut self,
-        (sample, selected_by, index): (Value, Option<Value>, Vec<usize>),
-        factor: Option<Formula>,
+        coefficient: Coefficient,
+        factor: Option<ColumnFormula>,
         terms: &mut Terms,
     ) -> Result<(), TooLong> {
-        let site = ops::sample::site(self.attrs(sample)).clone();
         if factor.is_none() {
-            self.left_out.insert(site.clone());
+            self.left_out.insert(coefficient.site.clone());
         }
-        let coefficient = Coefficient {
-            site,
-            selected_by,
-            index,
-        };
         match terms.iter_mut().find(|(known, _)| *known == coefficient) {
             Some((_, known)) => {
                 let both = known.take().zip(factor);
-                *known = both.map(|(a, b)| Formula::Apply(Scalar::Add, vec![a, b]));
+                *known = both.map(|(a, b)| ColumnFormula::Apply(Scalar::Add, vec![a, b]));
             }
             None => terms.push((coefficient, factor)),
         }
@@ -366,7 +373,7 @@ impl Linear<'_> {
         let mixed = selected.into_iter().filter(|(_, by)| by.len() > 1);
         self.left_out.extend(mixed.map(|(site, _)| site.clone()));
         let mut uses: HashMap<Coefficient, usize> = HashMap::new();
-        let kept: Vec<Vec<(Coefficient, Formula)>> = sums
+        let kept: Vec<Vec<(Coefficient, ColumnFormula)>> = sums
             .into_iter()
             .map(|terms| {
                 let kept = terms
@@ -382,10 +389,10 @@ impl Linear<'_> {
             ..Design::default()
         };
         let mut ids: HashMap<Coefficient, usize> = HashMap::new();
-        let mut private: Vec<Vec<Formula>> = Vec::new();
+        let mut private: Vec<Vec<ColumnFormula>> = Vec::new();
         for terms in kept {
             if terms.iter().all(|(one, _)| uses[one] == 1) {
-                let formulas: Vec<Formula> = terms.iter().map(|(_, formula)| formula.clone()).collect();
+                let formulas: Vec<ColumnFormula> = terms.iter().map(|(_, formula)| formula.clone()).collect();
                 if formulas.len() < 2 || private.contains(&formulas) {
                     continue;
                 }
@@ -417,7 +424,7 @@ static SUMS: [&OpDef; 4] = [
 /// The views that leave elements out.
 static PARTS: [&OpDef; 1] = [&ops::slice::SLICE];
 
-fn times(factor: Option<Formula>, data: Option<Formula>) -> Option<Formula> {
+fn times(factor: Option<ColumnFormula>, data: Option<ColumnFormula>) -> Option<ColumnFormula> {
     factor.zip(data).map(|(factor, data)| factor.times(data))
 }
 

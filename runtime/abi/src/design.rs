@@ -30,12 +30,12 @@ pub struct LinearTerm {
     /// The position of the coefficient in [`Design::coefficients`].
     pub coefficient: usize,
     /// The values that multiply it.
-    pub column: Formula,
+    pub column: ColumnFormula,
 }
 
 /// A number that is computed from the data of a row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Formula {
+pub enum ColumnFormula {
     /// A constant.
     Number(f64),
     /// An element of a port.
@@ -48,26 +48,26 @@ pub enum Formula {
     /// A function of other numbers.
     Apply(
         #[serde(serialize_with = "write_scalar", deserialize_with = "read_scalar")] Scalar,
-        Vec<Formula>,
+        Vec<ColumnFormula>,
     ),
 }
 
-impl Formula {
+impl ColumnFormula {
     /// The product with another formula.
     #[must_use]
-    pub fn times(self, other: Formula) -> Formula {
+    pub fn times(self, other: ColumnFormula) -> ColumnFormula {
         match (self, other) {
-            (Formula::Number(1.0), formula) | (formula, Formula::Number(1.0)) => formula,
-            (one, other) => Formula::Apply(Scalar::Mul, vec![one, other]),
+            (ColumnFormula::Number(1.0), formula) | (formula, ColumnFormula::Number(1.0)) => formula,
+            (one, other) => ColumnFormula::Apply(Scalar::Mul, vec![one, other]),
         }
     }
 
     /// Its value where `element` returns the elements of ports.
     pub fn value(&self, element: &dyn Fn(usize, usize) -> f64) -> f64 {
         match self {
-            Formula::Number(number) => *number,
-            Formula::Element { port, at } => element(*port, *at),
-            Formula::Apply(scalar, args) => {
+            ColumnFormula::Number(number) => *number,
+            ColumnFormula::Element { port, at } => element(*port, *at),
+            ColumnFormula::Apply(scalar, args) => {
                 let args: Vec<f64> = args.iter().map(|arg| arg.value(element)).collect();
                 scalar.eval(&args)
             }
@@ -77,9 +77,9 @@ impl Formula {
     /// Returns whether the data do not change its value.
     pub fn is_constant(&self) -> bool {
         match self {
-            Formula::Number(_) => true,
-            Formula::Element { .. } => false,
-            Formula::Apply(_, args) => args.iter().all(Formula::is_constant),
+            ColumnFormula::Number(_) => true,
+            ColumnFormula::Element { .. } => false,
+            ColumnFormula::Apply(_, args) => args.iter().all(ColumnFormula::is_constant),
         }
     }
 
@@ -93,16 +93,16 @@ impl Formula {
             Scalar::Pow => Some("^"),
             _ => None,
         };
-        let part = |formula: &Formula| match formula {
-            Formula::Apply(scalar, _) if infix(scalar).is_some() && *scalar != Scalar::Mul => {
+        let part = |formula: &ColumnFormula| match formula {
+            ColumnFormula::Apply(scalar, _) if infix(scalar).is_some() && *scalar != Scalar::Mul => {
                 format!("({})", formula.text(name))
             }
             _ => formula.text(name),
         };
         match self {
-            Formula::Number(number) => number.to_string(),
-            Formula::Element { port, at } => name(*port, *at),
-            Formula::Apply(scalar, args) => match (infix(scalar), &args[..]) {
+            ColumnFormula::Number(number) => number.to_string(),
+            ColumnFormula::Element { port, at } => name(*port, *at),
+            ColumnFormula::Apply(scalar, args) => match (infix(scalar), &args[..]) {
                 (Some(sign), [left, right]) => format!("{} {sign} {}", part(left), part(right)),
                 _ => {
                     let args: Vec<String> = args.iter().map(|arg| arg.text(name)).collect();

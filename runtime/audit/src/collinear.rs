@@ -2,10 +2,10 @@
 
 use super::{COLUMNS, Column, columns_of, relation};
 use bnnc_abi::data::{DataSpec, Elements};
-use bnnc_abi::design::{Design, Formula};
+use bnnc_abi::design::{ColumnFormula, Design};
 use bnnc_abi::manifest::{Binding, DataSource, Infer};
 use bnnc_base::diagnostic::Diagnostic;
-use bnnc_core::codes::audit::{self as codes, Term};
+use bnnc_core::codes::audit::{self as codes, ColumnTerm};
 use bnnc_core::feed;
 use bnnc_data::Dataset;
 use std::borrow::Cow;
@@ -56,7 +56,7 @@ struct Columns<'a> {
 struct Coefficient<'a> {
     name: &'a str,
     /// By the position of the sum.
-    columns: BTreeMap<usize, &'a Formula>,
+    columns: BTreeMap<usize, &'a ColumnFormula>,
 }
 
 impl Coefficient<'_> {
@@ -69,7 +69,7 @@ impl Coefficient<'_> {
     fn element(&self) -> Option<(usize, usize)> {
         let mut columns = self.columns.values();
         match (columns.next(), columns.next()) {
-            (Some(Formula::Element { port, at }), None) => Some((*port, *at)),
+            (Some(ColumnFormula::Element { port, at }), None) => Some((*port, *at)),
             _ => None,
         }
     }
@@ -178,7 +178,7 @@ impl<'a> Columns<'a> {
         })
     }
 
-    fn value(&self, formula: &Formula, row: usize) -> f64 {
+    fn value(&self, formula: &ColumnFormula, row: usize) -> f64 {
         formula.value(&|port, at| self.sources[port].element(row, at))
     }
 
@@ -290,12 +290,12 @@ impl<'a> Columns<'a> {
             [first, rest @ ..] if intercept => (Some(coefficients[*first].name), rest),
             _ => (None, parts),
         };
-        let terms: Vec<Term> = terms.iter().map(|at| self.term(&coefficients[*at])).collect();
+        let terms: Vec<ColumnTerm> = terms.iter().map(|at| self.term(&coefficients[*at])).collect();
         codes::combined_inputs(&terms, with)
     }
 
     /// The name of a column.
-    fn term(&self, coefficient: &Coefficient<'_>) -> Term {
+    fn term(&self, coefficient: &Coefficient<'_>) -> ColumnTerm {
         let name = |port: usize, at: usize| {
             let binding = self.bindings[port];
             let columns = &self.dataset.preparation.columns;
@@ -310,7 +310,7 @@ impl<'a> Columns<'a> {
         };
         let text = coefficient.columns.values().next();
         let element = coefficient.element();
-        Term {
+        ColumnTerm {
             text: text.map(|formula| formula.text(&name)).unwrap_or_default(),
             is_input: element.is_some_and(|(port, at)| self.column(port, at).is_some()),
         }

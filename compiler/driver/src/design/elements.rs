@@ -1,7 +1,7 @@
 //! Elements of values that depend on data alone, and of values that hold elements of others.
 
 use super::{Linear, TooLong};
-use bnnc_abi::design::Formula;
+use bnnc_abi::design::ColumnFormula;
 use bnnc_graph::function::Value;
 use bnnc_graph::op::{Lower, OpDef};
 use bnnc_graph::ops;
@@ -58,7 +58,7 @@ impl Linear<'_> {
     pub(super) fn formula(
         &mut self,
         (value, index): (Value, Vec<usize>),
-    ) -> Result<Option<Formula>, TooLong> {
+    ) -> Result<Option<ColumnFormula>, TooLong> {
         self.step()?;
         if let Some(name) = self.function.param_name(value) {
             let Some(sizes) = self.sizes(value) else {
@@ -70,18 +70,20 @@ impl Linear<'_> {
                 self.ports.len() - 1
             });
             let at = flat(&index, &sizes);
-            return Ok(Some(Formula::Element { port, at }));
+            return Ok(Some(ColumnFormula::Element { port, at }));
         }
         if self.is(value, &[&ops::constant::CONSTANT]) {
-            return Ok(Some(Formula::Number(ops::constant::value(self.attrs(value)))));
+            return Ok(Some(ColumnFormula::Number(ops::constant::value(
+                self.attrs(value),
+            ))));
         }
         if self.is(value, &[&ops::literal::LITERAL]) {
             let at = self.sizes(value).map_or(0, |sizes| flat(&index, &sizes));
             let number = ops::literal::values(self.attrs(value)).get(at).copied();
-            return Ok(number.map(Formula::Number));
+            return Ok(number.map(ColumnFormula::Number));
         }
         if self.is(value, &[&ops::iota::IOTA]) {
-            return Ok(index.first().map(|at| Formula::Number(*at as f64)));
+            return Ok(index.first().map(|at| ColumnFormula::Number(*at as f64)));
         }
         if self.is(value, &VIEWS) {
             return match self.viewed(value, index) {
@@ -108,7 +110,7 @@ impl Linear<'_> {
             (true, operand) => operand,
             (false, last) => {
                 args.extend(last);
-                Some(Formula::Apply(scalar, args))
+                Some(ColumnFormula::Apply(scalar, args))
             }
         })
     }

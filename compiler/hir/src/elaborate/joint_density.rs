@@ -13,8 +13,8 @@ use crate::tree::{Expr, ExprKind, LocalId, LocalKind, ModelId, ModelItem, Module
 use crate::types::Ty;
 use bnnc_base::diagnostic::Diagnostic;
 use petgraph::graph::{DiGraph, NodeIndex};
-use reads::{Read, Reader, rank};
-use scope::Scope;
+use reads::{ElementReader, Read, rank};
+use scope::ReadScope;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ pub fn dependences(module: &Module, id: ModelId, dims: &HashMap<Arc<str>, usize>
         (item.locals[local].kind == LocalKind::Dim).then_some((local, *known as i64))
     };
     let sizes = item.locals.ids().filter_map(of_size).collect();
-    let mut reader = Reader::new(module, item, sizes);
+    let mut reader = ElementReader::new(module, item, sizes);
     let statements = statements(item, &mut reader);
     reader.most_steps = MOST_SYMBOLIC;
     let symbolic: Vec<Vec<Step>> = statements
@@ -68,9 +68,9 @@ pub fn dependences(module: &Module, id: ModelId, dims: &HashMap<Arc<str>, usize>
 }
 
 /// The statements that observe outputs.
-fn statements<'m>(item: &'m ModelItem, reader: &mut Reader<'m>) -> Vec<Given<'m>> {
+fn statements<'m>(item: &'m ModelItem, reader: &mut ElementReader<'m>) -> Vec<Given<'m>> {
     let mut found = Vec::new();
-    let scope = Scope::model();
+    let scope = ReadScope::model();
     for stmt in &item.body {
         match stmt {
             Stmt::Sample(sample) if sample.observed => found.push(Given {
@@ -113,8 +113,8 @@ struct Step {
 }
 
 /// The reads of a statement, with its counter as a symbol.
-fn symbolic<'m>(given: &Given<'m>, module: &'m Module, reader: &mut Reader<'m>) -> Vec<Step> {
-    let scope = Scope::model();
+fn symbolic<'m>(given: &Given<'m>, module: &'m Module, reader: &mut ElementReader<'m>) -> Vec<Step> {
+    let scope = ReadScope::model();
     let (block, inside);
     let mut own = &scope;
     if let Some((counter, [first, last], body)) = given.repeated {
@@ -145,8 +145,8 @@ fn symbolic<'m>(given: &Given<'m>, module: &'m Module, reader: &mut Reader<'m>) 
 fn element<'s, 'm: 's>(
     given: &Given<'m>,
     module: &Module,
-    scope: &'s Scope<'s>,
-    reader: &mut Reader<'m>,
+    scope: &'s ReadScope<'s>,
+    reader: &mut ElementReader<'m>,
 ) -> Option<Linear> {
     match &given.sample.index {
         Some(index) => reader.integer(index, scope),
@@ -162,8 +162,8 @@ fn element<'s, 'm: 's>(
 fn read<'s, 'm: 's>(
     given: &Given<'m>,
     module: &Module,
-    (scope, element): (&'s Scope<'s>, Option<&Linear>),
-    reader: &mut Reader<'m>,
+    (scope, element): (&'s ReadScope<'s>, Option<&Linear>),
+    reader: &mut ElementReader<'m>,
 ) {
     let sample = given.sample;
     let is_whole = sample.index.is_none() && rank(&sample.ty) > 0;
@@ -174,7 +174,12 @@ fn read<'s, 'm: 's>(
 }
 
 /// Adds what one element of an array reads, whose distribution has arrays of the same size for parameters.
-fn of_element<'s, 'm: 's>(dist: &'s Expr, element: &Linear, scope: &'s Scope<'s>, reader: &mut Reader<'m>) {
+fn of_element<'s, 'm: 's>(
+    dist: &'s Expr,
+    element: &Linear,
+    scope: &'s ReadScope<'s>,
+    reader: &mut ElementReader<'m>,
+) {
     let ends = || Some([element.clone(), element.clone()]);
     match &dist.kind {
         ExprKind::MakeDist(_, args) => {

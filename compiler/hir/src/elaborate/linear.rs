@@ -86,7 +86,7 @@ impl Forms {
         self.values.insert(counter, form);
     }
 
-    /// A new counter from the first to the last of its values, which is no value of a graph.
+    /// A new counter from the first to the last of its values, without a value of a graph.
     pub fn counter(&mut self, ends: [Linear; 2]) -> Linear {
         let form = Linear {
             constant: 0,

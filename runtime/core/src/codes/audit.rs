@@ -193,7 +193,7 @@ pub(super) static SORTED_ROWS: Code = Code {
 
 /// A column that a coefficient multiplies: an input, or an expression of inputs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Term {
+pub struct ColumnTerm {
     /// As the language writes it.
     pub text: String,
     /// True for an input by itself.
@@ -344,7 +344,7 @@ pub fn two_values(output: &str, low: f64, high: f64) -> Diagnostic {
 }
 
 /// Two columns of which one determines the other; `rest` is the unexplained share of the variance.
-pub fn redundant(first: &Term, second: &Term, rest: f64) -> Diagnostic {
+pub fn redundant(first: &ColumnTerm, second: &ColumnTerm, rest: f64) -> Diagnostic {
     let kind = kind(&[first, second]);
     let nearly = if rest < 1e-9 { "" } else { "nearly " };
     let text = format!(
@@ -360,7 +360,7 @@ pub fn redundant(first: &Term, second: &Term, rest: f64) -> Diagnostic {
 }
 
 /// The common name of some columns.
-fn kind(terms: &[&Term]) -> &'static str {
+fn kind(terms: &[&ColumnTerm]) -> &'static str {
     match terms.iter().all(|term| term.is_input) {
         true => "inputs",
         false => "terms",
@@ -377,8 +377,8 @@ pub fn constant_input(column: &str, value: f64, intercept: &str) -> Diagnostic {
 }
 
 /// Columns of which one is a combination of the others, and of an intercept if there is one in it.
-pub fn combined_inputs(terms: &[Term], intercept: Option<&str>) -> Diagnostic {
-    let kind = kind(&terms.iter().collect::<Vec<&Term>>());
+pub fn combined_inputs(terms: &[ColumnTerm], intercept: Option<&str>) -> Diagnostic {
+    let kind = kind(&terms.iter().collect::<Vec<&ColumnTerm>>());
     let quoted: Vec<String> = terms.iter().map(|term| format!("`{}`", term.text)).collect();
     let sum = format!("a sum of multiples of the {kind} {}", quoted.join(", "));
     let text = match intercept {

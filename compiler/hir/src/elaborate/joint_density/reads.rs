@@ -1,6 +1,6 @@
 //! The elements of outputs that an expression reads, followed through variables, functions, ranges and choices.
 
-use super::scope::{DEEPEST, Meaning, Scope, lets, result};
+use super::scope::{DEEPEST, Meaning, ReadScope, lets, result};
 use crate::builtin::{Along, Rule};
 use crate::elaborate::linear::{Forms, Linear};
 use crate::tree::{Comprehension, Expr, ExprKind, Index, LocalId, ModelItem, Module};
@@ -23,7 +23,7 @@ pub struct Read {
 }
 
 /// Collects what expressions of a model read.
-pub struct Reader<'m> {
+pub struct ElementReader<'m> {
     pub(super) module: &'m Module,
     /// The number of elements of each output.
     pub outputs: HashMap<LocalId, i64>,
@@ -41,10 +41,10 @@ pub struct Reader<'m> {
     pub found: Vec<Read>,
 }
 
-impl<'m> Reader<'m> {
+impl<'m> ElementReader<'m> {
     /// Begins with a model whose dim names have these sizes.
-    pub fn new(module: &'m Module, item: &'m ModelItem, sizes: HashMap<LocalId, i64>) -> Reader<'m> {
-        let mut reader = Reader {
+    pub fn new(module: &'m Module, item: &'m ModelItem, sizes: HashMap<LocalId, i64>) -> ElementReader<'m> {
+        let mut reader = ElementReader {
             module,
             outputs: HashMap::new(),
             sizes,
@@ -71,7 +71,7 @@ impl<'m> Reader<'m> {
     }
 
     /// Adds what an expression reads; `is_certain` is false where it may not be evaluated.
-    pub fn visit<'s>(&mut self, expr: &'s Expr, scope: &'s Scope<'s>, is_certain: bool)
+    pub fn visit<'s>(&mut self, expr: &'s Expr, scope: &'s ReadScope<'s>, is_certain: bool)
     where
         'm: 's,
     {
@@ -135,7 +135,7 @@ impl<'m> Reader<'m> {
     fn ends_of<'s>(
         &mut self,
         indices: &'s [Index],
-        scope: &'s Scope<'s>,
+        scope: &'s ReadScope<'s>,
         is_certain: bool,
     ) -> Option<[Linear; 2]>
     where
@@ -167,7 +167,7 @@ impl<'m> Reader<'m> {
         &mut self,
         base: &'s Expr,
         (ends, span): (Option<[Linear; 2]>, Span),
-        scope: &'s Scope<'s>,
+        scope: &'s ReadScope<'s>,
         is_certain: bool,
     ) where
         'm: 's,
@@ -208,7 +208,7 @@ impl<'m> Reader<'m> {
                 for (part, skipped) in [(yes, Some(false)), (no, Some(true))] {
                     if decided != skipped {
                         let certain = is_certain && decided.is_some();
-                        self.elements_of_part(part, (base, &ends, span), scope, certain);
+                        self.elements_of_part(part, (base, (&ends, span)), scope, certain);
                     }
                 }
             }
@@ -232,17 +232,17 @@ impl<'m> Reader<'m> {
                 }
                 (Rule::Elementwise(_) | Rule::Same(_), _) | (Rule::Extremum(..), [_, _]) => {
                     for arg in args {
-                        self.elements_of_part(arg, (base, &ends, span), scope, is_certain);
+                        self.elements_of_part(arg, (base, (&ends, span)), scope, is_certain);
                     }
                 }
                 _ => self.visit(base, scope, false),
             },
             ExprKind::Unary(_, operand) => {
-                self.elements_of_part(operand, (base, &ends, span), scope, is_certain);
+                self.elements_of_part(operand, (base, (&ends, span)), scope, is_certain);
             }
             ExprKind::Binary(op, left, right) if *op != BinaryOp::MatMul => {
                 for part in [left, right] {
-                    self.elements_of_part(part, (base, &ends, span), scope, is_certain);
+                    self.elements_of_part(part, (base, (&ends, span)), scope, is_certain);
                 }
             }
             _ => self.visit(base, scope, false),
@@ -250,8 +250,13 @@ impl<'m> Reader<'m> {
     }
 
     /// Adds what some elements of a list read.
-    fn listed<'s>(&mut self, parts: &'s [Expr], ends: &[Linear; 2], scope: &'s Scope<'s>, is_certain: bool)
-    where
+    fn listed<'s>(
+        &mut self,
+        parts: &'s [Expr],
+        ends: &[Linear; 2],
+        scope: &'s ReadScope<'s>,
+        is_certain: bool,
+    ) where
         'm: 's,
     {
         match ends.each_ref().map(Linear::as_number) {
@@ -268,14 +273,14 @@ impl<'m> Reader<'m> {
     fn elements_of_part<'s>(
         &mut self,
         part: &'s Expr,
-        (whole, ends, span): (&'s Expr, &[Linear; 2], Span),
-        scope: &'s Scope<'s>,
+        (whole, read): (&'s Expr, (&[Linear; 2], Span)),
+        scope: &'s ReadScope<'s>,
         is_certain: bool,
     ) where
         'm: 's,
     {
         match rank(&part.ty) == rank(&whole.ty) {
-            true => self.elements(part, (Some(ends.clone()), span), scope, is_certain),
+            true => self.elements(part, (Some(read.0.clone()), read.1), scope, is_certain),
             false => self.visit(part, scope, is_certain),
         }
     }
@@ -285,7 +290,7 @@ impl<'m> Reader<'m> {
         &mut self,
         [first, second]: [&'s Expr; 2],
         (ends, span): ([Linear; 2], Span),
-        scope: &'s Scope<'s>,
+        scope: &'s ReadScope<'s>,
         is_certain: bool,
     ) where
         'm: 's,
@@ -331,7 +336,7 @@ impl<'m> Reader<'m> {
         &mut self,
         inner: &'s Comprehension,
         part: Option<[Linear; 2]>,
-        scope: &'s Scope<'s>,
+        scope: &'s ReadScope<'s>,
         is_certain: bool,
     ) where
         'm: 's,

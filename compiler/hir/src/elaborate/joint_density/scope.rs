@@ -1,6 +1,6 @@
 //! The meaning of names and of integers where elements of outputs are read.
 
-use super::reads::Reader;
+use super::reads::ElementReader;
 use crate::dims::{Atom, Dim};
 use crate::elaborate::linear::Linear;
 use crate::tree::{Expr, ExprKind, FnId, LocalId, Number, Stmt};
@@ -12,9 +12,9 @@ use std::collections::HashMap;
 pub const DEEPEST: usize = 32;
 
 /// Names with their meaning, and those around them.
-pub struct Scope<'s> {
+pub struct ReadScope<'s> {
     names: Names<'s>,
-    around: Option<&'s Scope<'s>>,
+    around: Option<&'s ReadScope<'s>>,
 }
 
 /// The names of a scope.
@@ -28,7 +28,7 @@ enum Names<'s> {
     /// The parameters of a function, in the scope of the call, and its definitions.
     Call {
         args: HashMap<LocalId, &'s Expr>,
-        caller: &'s Scope<'s>,
+        caller: &'s ReadScope<'s>,
         lets: HashMap<LocalId, &'s Expr>,
     },
 }
@@ -40,31 +40,31 @@ pub enum Meaning<'s> {
     /// An integer that counters and sizes decide.
     Integer(Linear),
     /// An expression: an argument with the scope of its call, or a definition of the scope at hand.
-    Expression(&'s Expr, Option<&'s Scope<'s>>),
+    Expression(&'s Expr, Option<&'s ReadScope<'s>>),
     /// Data or a parameter.
     Other,
 }
 
-impl<'s> Scope<'s> {
+impl<'s> ReadScope<'s> {
     /// The scope of a model.
-    pub fn model() -> Scope<'s> {
-        Scope {
+    pub fn model() -> ReadScope<'s> {
+        ReadScope {
             names: Names::Model,
             around: None,
         }
     }
 
     /// A scope with the counter of a range.
-    pub fn counter(&'s self, counter: LocalId, value: Linear) -> Scope<'s> {
-        Scope {
+    pub fn counter(&'s self, counter: LocalId, value: Linear) -> ReadScope<'s> {
+        ReadScope {
             names: Names::Counter(counter, value),
             around: Some(self),
         }
     }
 
     /// A scope with the definitions of a block.
-    pub fn block(&'s self, body: &'s [Stmt]) -> Scope<'s> {
-        Scope {
+    pub fn block(&'s self, body: &'s [Stmt]) -> ReadScope<'s> {
+        ReadScope {
             names: Names::Block(lets(body)),
             around: Some(self),
         }
@@ -90,7 +90,7 @@ pub fn lets(body: &[Stmt]) -> HashMap<LocalId, &Expr> {
         .collect()
 }
 
-impl<'m> Reader<'m> {
+impl<'m> ElementReader<'m> {
     /// The number of elements that a dim is.
     pub fn size(&self, dim: &Dim) -> Option<i64> {
         let mut sum: i64 = 0;
@@ -110,7 +110,7 @@ impl<'m> Reader<'m> {
     }
 
     /// The meaning of a name in a scope.
-    pub fn meaning<'s>(&self, local: LocalId, scope: &'s Scope<'s>) -> Meaning<'s>
+    pub fn meaning<'s>(&self, local: LocalId, scope: &'s ReadScope<'s>) -> Meaning<'s>
     where
         'm: 's,
     {
@@ -147,7 +147,7 @@ impl<'m> Reader<'m> {
     }
 
     /// The value of an integer expression, where counters and sizes decide it.
-    pub fn integer<'s>(&mut self, expr: &'s Expr, scope: &'s Scope<'s>) -> Option<Linear>
+    pub fn integer<'s>(&mut self, expr: &'s Expr, scope: &'s ReadScope<'s>) -> Option<Linear>
     where
         'm: 's,
     {
@@ -200,13 +200,13 @@ impl<'m> Reader<'m> {
     }
 
     /// The scope of a call of a function.
-    pub fn call<'s>(&self, id: FnId, args: &'s [Expr], scope: &'s Scope<'s>) -> Option<Scope<'s>>
+    pub fn call<'s>(&self, id: FnId, args: &'s [Expr], scope: &'s ReadScope<'s>) -> Option<ReadScope<'s>>
     where
         'm: 's,
     {
         let item = &self.module.fns[id];
         let params = item.params.iter().map(|param| param.local);
-        Some(Scope {
+        Some(ReadScope {
             names: Names::Call {
                 args: params.zip(args).collect(),
                 caller: scope,
@@ -217,7 +217,7 @@ impl<'m> Reader<'m> {
     }
 
     /// Decides a condition, where counters and sizes do.
-    pub fn decided<'s>(&mut self, condition: &'s Expr, scope: &'s Scope<'s>) -> Option<bool>
+    pub fn decided<'s>(&mut self, condition: &'s Expr, scope: &'s ReadScope<'s>) -> Option<bool>
     where
         'm: 's,
     {
@@ -266,7 +266,7 @@ impl<'m> Reader<'m> {
     }
 }
 
-/// What a function returns.
+/// The result of a function.
 pub fn result(body: &[Stmt]) -> Option<&Expr> {
     match body.last()? {
         Stmt::Return(value) => Some(value),

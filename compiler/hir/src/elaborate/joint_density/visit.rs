@@ -1,7 +1,7 @@
 //! The elements of outputs, one by one: a search for one that depends on itself.
 
-use super::reads::Reader;
-use super::scope::Scope;
+use super::reads::ElementReader;
+use super::scope::ReadScope;
 use super::{Given, Linear, MOST_ELEMENTS, MOST_STEPS, element, is_joint, read, report};
 use crate::tree::{LocalId, ModelItem, Module};
 use bnnc_base::diagnostic::Diagnostic;
@@ -36,7 +36,7 @@ struct Elements<'a, 'm> {
     owners: Vec<Option<(usize, i64)>>,
 }
 
-/// What was found.
+/// The result of a search.
 enum Found {
     /// Elements of which each depends on the next and the last on the first, with the places that read.
     Circle(Vec<(usize, Span)>),
@@ -49,7 +49,7 @@ pub fn circle<'m>(
     item: &'m ModelItem,
     module: &'m Module,
     given: &[&Given<'m>],
-    reader: &mut Reader<'m>,
+    reader: &mut ElementReader<'m>,
 ) -> Option<Diagnostic> {
     reader.enumerates = true;
     (reader.steps, reader.most_steps) = (0, MOST_STEPS);
@@ -82,7 +82,7 @@ impl<'a, 'm> Elements<'a, 'm> {
         item: &'m ModelItem,
         module: &'m Module,
         given: &'a [&'a Given<'m>],
-        reader: &mut Reader<'m>,
+        reader: &mut ElementReader<'m>,
     ) -> Option<Elements<'a, 'm>> {
         let mut outputs: Vec<(LocalId, usize, usize, bool)> = Vec::new();
         let mut total = 0;
@@ -109,7 +109,7 @@ impl<'a, 'm> Elements<'a, 'm> {
         };
         for (at, one) in given.iter().enumerate() {
             let (_, first, size, is_one) = elements.output(one.sample.local)?;
-            let scope = Scope::model();
+            let scope = ReadScope::model();
             match (one.repeated, one.sample.index.is_some()) {
                 (Some((counter, [from, to], body)), _) => {
                     for value in from..=to {
@@ -139,14 +139,14 @@ impl<'a, 'm> Elements<'a, 'm> {
         self.outputs.iter().find(|(known, ..)| *known == output).copied()
     }
 
-    /// What an element reads of these outputs.
-    fn edges(&self, node: usize, reader: &mut Reader<'m>) -> Vec<Edge> {
+    /// The elements of these outputs that an element reads.
+    fn edges(&self, node: usize, reader: &mut ElementReader<'m>) -> Vec<Edge> {
         let Some((at, value)) = self.owners[node] else {
             return Vec::new();
         };
         let given = self.given[at];
         reader.found.clear();
-        let scope = Scope::model();
+        let scope = ReadScope::model();
         match given.repeated {
             Some((counter, _, body)) => {
                 let inside = scope.counter(counter, Linear::number(value));
@@ -184,7 +184,11 @@ impl<'a, 'm> Elements<'a, 'm> {
     }
 
     /// Seeks a circle, one of a single element or of several outputs where there is one. An error is an element at which the steps are used up.
-    fn search(&self, reader: &mut Reader<'m>, certain: bool) -> Result<Option<Vec<(usize, Span)>>, usize> {
+    fn search(
+        &self,
+        reader: &mut ElementReader<'m>,
+        certain: bool,
+    ) -> Result<Option<Vec<(usize, Span)>>, usize> {
         let count = self.owners.len();
         let mut unvisited = Unvisited((0..=count).collect());
         let mut open: BTreeSet<usize> = BTreeSet::new();
