@@ -3,6 +3,7 @@
 //! Every check is exact or has a wide margin, so that sound data pass it, and takes one pass over the rows.
 
 mod centre;
+mod collapse;
 mod collinear;
 mod columns;
 mod constant;
@@ -20,6 +21,7 @@ use bnnc_core::codes::audit as codes;
 use bnnc_core::feed::examples;
 use bnnc_data::{Dataset, Rows};
 pub use centre::worse_than_centre;
+pub use collapse::collapsed;
 pub use constant::ignored_inputs;
 pub use found::{conflicts, unbounded};
 use std::collections::{BTreeSet, HashMap, HashSet};

@@ -112,6 +112,7 @@ pub static CODES: &[&Code] = &[
     &found::IGNORED_INPUTS,
     &laplace::WORSE_THAN_CENTRE,
     &audit::OUT_OF_REACH,
+    &found::COLLAPSED,
 ];
 
 static TRAINING_DIVERGED: Code = Code {

@@ -264,6 +264,7 @@ impl Run<'_> {
             )?);
             let what = (&*outcome.dataset, &self.context);
             warnings.extend(bnnc_audit::ignored_inputs(infer, &*last.found, what)?);
+            warnings.extend(bnnc_audit::collapsed(infer, &*last.found, what)?);
             warnings.extend(bnnc_audit::worse_than_centre(infer, outcome, &self.context)?);
         }
         Ok(warnings)

@@ -298,3 +298,68 @@ fn numbers_of_messages_have_few_digits() {
         trial.bnnc("check", &[]).assert_error(code, 1, &[text]);
     }
 }
+
+const WAVE: &str = r#"
+data rows = csv("rows.csv") { standardise = [inputs, target] }
+model Net(x: real[d]) -> y: real {
+  first  = Dense(UNITS, prior = Normal(0, 1))
+  second = Dense(UNITS, prior = Normal(0, 1))
+  out    = Dense(1, prior = Normal(0, 1))
+  sigma: positive ~ HalfNormal(1)
+  y ~ Normal(out(tanh(second(tanh(first(x)))))[0], sigma)
+}
+posterior Field of Net {
+  first.*, second.*, out.* ~ Normal(scale = START)
+  sigma ~ LogNormal(loc = -1, scale = 0.1)
+}
+infer best = map(Net, rows) { steps = 4000 }
+infer fit = METHOD
+"#;
+
+/// A wide network, and a narrow one from a wide start, end as constants under `vi`. Laplace's approximation and a narrow network from a narrow start follow the wave, whose noise has a
+/// standard deviation of 0.09.
+#[test]
+fn a_variational_posterior_that_fell_back_to_the_prior_is_reported() {
+    let run = |units: &str, start: &str, method: &str, of: &dyn Fn(f64) -> f64| {
+        let rows = (0..160).map(|i| {
+            let x = 6.0 * scattered(i) - 3.0;
+            format!("{x:.4},{:.4}\n", of(x) + 0.3 * (scattered(9000 + i) - 0.5))
+        });
+        let program = WAVE
+            .replace("UNITS", units)
+            .replace("START", start)
+            .replace("METHOD", method);
+        let trial = Trial::new()
+            .file("rows.csv", format!("x,y\n{}", rows.collect::<String>()))
+            .program(&program);
+        let rmse = number(&trial.result(&[])["infer"]["fit"]["metrics"]["rmse"]);
+        (trial.bnnc("run", &[]), rmse)
+    };
+    let wave = |x: f64| (2.0 * x).sin();
+    for (units, start) in [("40", "0.05"), ("15", "1")] {
+        let (output, rmse) = run(units, start, "vi(Field, rows)", &wave);
+        output.assert_warning(
+            "E0657",
+            &[
+                "`fit` fell back to the prior",
+                "the target has 0.7",
+                "`laplace`",
+                "`Normal(scale = 0.05)`",
+            ],
+        );
+        assert!(rmse > 0.6, "{units} {start}: {rmse}");
+    }
+    for (units, start, method) in [
+        ("40", "0.05", "laplace(Net, rows) { start = best }"),
+        ("10", "0.05", "vi(Field, rows) { restarts = 4 }"),
+    ] {
+        let (output, rmse) = run(units, start, method, &wave);
+        assert!(!output.stderr.contains("E0657"), "{}", output.stderr);
+        assert!(rmse < 0.25, "{units} {method}: {rmse}");
+    }
+    // A target that the inputs do not inform has a constant function.
+    let (output, _) = run("40", "0.05", "vi(Field, rows)", &|x| {
+        3.0 * (scattered((x * 1e4).abs() as u32) - 0.5)
+    });
+    assert!(!output.stderr.contains("E0657"), "{}", output.stderr);
+}

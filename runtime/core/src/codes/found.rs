@@ -69,6 +69,55 @@ pub(super) static IGNORED_INPUTS: Code = Code {
               nearly constant there. With a wide one, `nuts` averages over the weights in the place of maximising.",
 };
 
+pub(super) static COLLAPSED: Code = Code {
+    id: "E0657",
+    title: "a variational posterior that fell back to the prior",
+    explain: "`vi` has left most weights of a network at their prior, and the mean prediction is the same in all training rows, although rows with similar inputs have similar targets. With an \
+              independent distribution for every weight, the noise of many hidden units costs more likelihood than a function of the inputs gains, so that the evidence bound of a wide network is \
+              highest, or has a local maximum, where the function is constant (Trippe and Turner 2018; Coker et al. 2022). A longer training does not leave it.\n\nWrong: two layers \
+              `Dense(40)` and `vi` for 160 rows; `Normal(scale = 1)` as the start of the posterior.\n\nRight: `laplace` around a `map`, or `nuts`; fewer units, such as `Dense(10)`, from a narrow \
+              start, `Normal(scale = 0.05)`, with `restarts = 4`, since narrow networks have several optima.",
+};
+
+/// The facts about a posterior that fell back to the prior.
+pub struct Collapse<'a> {
+    /// The output.
+    pub output: &'a str,
+    /// The share of the weights whose posterior is their prior.
+    pub at_prior: f64,
+    /// The standard deviation of its mean prediction, or of a probability, over the training rows.
+    pub variation: f64,
+    /// The standard deviation of the target; none for classes.
+    pub target: Option<f64>,
+    /// The difference of targets of neighbouring rows relative to that of random ones.
+    pub likeness: f64,
+}
+
+/// A warning: a variational posterior whose function is constant.
+pub fn collapsed(infer: &str, collapse: &Collapse<'_>) -> Diagnostic {
+    let variation = rounded(collapse.variation, 2);
+    let what = match collapse.target {
+        Some(target) => format!(
+            "its mean prediction of `{}` has a standard deviation of {variation} over the training rows, the target has {}",
+            collapse.output,
+            rounded(target, 2)
+        ),
+        None => format!(
+            "its probabilities of `{}` have a standard deviation of at most {variation} over the training rows",
+            collapse.output
+        ),
+    };
+    let text = format!("`{infer}` fell back to the prior: {what}");
+    warn(&COLLAPSED, text)
+        .note(format!(
+            "{} of the weights have their prior as posterior, although the targets of rows with similar inputs differ by only {} of what random rows do",
+            percent(collapse.at_prior),
+            percent(collapse.likeness)
+        ))
+        .help("use `laplace` around a `map`, or `nuts`, which do not take the weights as independent")
+        .help("or take fewer units, such as `Dense(10)`, with a narrow start, `Normal(scale = 0.05)`, and `restarts = 4`")
+}
+
 /// A maximum at which predictions do not depend on the inputs: the weights at the mean of their prior, each with the standard deviation of that, and the number of parameters.
 pub fn ignored_inputs(
     (infer, output): (&str, &str),

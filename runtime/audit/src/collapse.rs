@@ -1,0 +1,269 @@
+//! Variational posteriors of networks that have fallen back to the prior.
+//!
+//! Under a factorised family the evidence bound of a wide network can be highest, or a local maximum, where nearly all weights have their prior as posterior and the function is constant
+//! (Trippe and Turner 2018, "Overpruning in variational Bayesian neural networks"; Coker et al. 2022, "Wide mean-field Bayesian neural networks ignore the data").
+
+use super::found::moments;
+use bnnc_abi::manifest::{DataSource, Infer, Output, OutputKind, SiteReport};
+use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::support::Support;
+use bnnc_core::codes::found as codes;
+use bnnc_core::context::{Context, Stop};
+use bnnc_core::feed::examples;
+use bnnc_core::score;
+use bnnc_core::states::Values;
+use bnnc_data::{Dataset, Rows};
+use bnnc_inference::posterior::Posterior;
+
+/// Elements of a parameter from which on it counts as an array of weights.
+const ELEMENTS: usize = 10;
+
+/// Half the width of the plausible values of a normal prior in standard deviations, see [`bnnc_abi::manifest::PriorReport`].
+const PLAUSIBLE: f64 = 4.9;
+
+/// The distance of a posterior mean from the prior mean, in standard deviations of the prior, and the ratio of their standard deviations less one, up to which a weight counts as having
+/// its prior.
+const NEAR: f64 = 0.3;
+
+/// The share of the weights that have their prior in a posterior that has collapsed.
+const MOST: f64 = 0.5;
+
+/// The standard deviation of predictions over rows, in that of the target, and of probabilities, below which a function counts as constant: less than 4 % of the variance.
+const CONSTANT: f64 = 0.2;
+const CONSTANT_PROBABILITY: f64 = 0.05;
+
+/// Training rows above which nothing is computed: one more pass over them would be felt, and posteriors of so many rows do not collapse.
+const ROWS: usize = 20_000;
+
+/// Rows whose nearest neighbours are sought, which takes the square of their number, and the fewest.
+const COMPARED: usize = 500;
+const LEAST: usize = 30;
+
+/// Returns a warning where `vi` has left most weights of a network at their prior and its mean function is the same in all training rows, although rows with similar inputs have similar
+/// targets.
+///
+/// # Errors
+/// A limit of the machine, or the user's wish to stop.
+pub fn collapsed(
+    infer: &Infer,
+    found: &dyn Posterior,
+    (dataset, context): (&Dataset, &Context),
+) -> Result<Option<Diagnostic>, Stop> {
+    let is_vi = infer.training().is_some_and(|train| train.vi.is_some());
+    let rows = examples(&infer.bindings, &dataset.train);
+    let is_usual = rows == dataset.train.count && (LEAST..=ROWS).contains(&rows);
+    let output = infer.only_output().filter(|output| output.elements() == 1);
+    let (true, true, false, Some(output)) = (is_vi, is_usual, found.is_interrupted(), output) else {
+        return Ok(None);
+    };
+    let (arrays, at_prior) = at_prior(infer, found.point());
+    if arrays < 2 || at_prior < MOST {
+        return Ok(None);
+    }
+    let Some(targets) = Targets::of(infer, output, dataset) else {
+        return Ok(None);
+    };
+    let likeness = targets.likeness(&columns(infer, &dataset.train));
+    let Some(likeness) = likeness.filter(|_| targets.sd > 0.0) else {
+        return Ok(None);
+    };
+    let variation = variation(infer, found, (dataset, context))?;
+    let is_constant = match targets.are_classes {
+        true => variation < CONSTANT_PROBABILITY,
+        false => variation < CONSTANT * targets.sd,
+    };
+    Ok(is_constant.then(|| {
+        let collapse = codes::Collapse {
+            output: &output.name,
+            at_prior,
+            variation,
+            target: (!targets.are_classes).then_some(targets.sd),
+            likeness,
+        };
+        codes::collapsed(&infer.name, &collapse)
+    }))
+}
+
+/// The number of arrays of weights whose prior is known, and the share of their elements whose posterior is their prior.
+fn at_prior(infer: &Infer, values: &Values) -> (usize, f64) {
+    let (mut arrays, mut all, mut same) = (0, 0, 0);
+    for report in &infer.reports {
+        let Some((elements, at_prior)) = of_site(report, values) else {
+            continue;
+        };
+        arrays += 1;
+        all += elements;
+        same += at_prior;
+    }
+    (arrays, same as f64 / all.max(1) as f64)
+}
+
+/// The number of elements of an array of weights under a normal family, and of those whose posterior is their prior.
+fn of_site(report: &SiteReport, values: &Values) -> Option<(usize, usize)> {
+    let means = values.get(&format!("{}/loc", report.name))?;
+    let scales = values.get(&format!("{}/scale", report.name))?;
+    let is_weights = report.has_deviation && report.prior.support == Support::Real;
+    if !is_weights || means.len() < ELEMENTS || means.len() != scales.len() {
+        return None;
+    }
+    // Of large parameters the plausible values are not known: those of the others show a collapse as well.
+    let plausible = &report.prior.plausible;
+    if plausible.is_empty() {
+        return None;
+    }
+    let is_same = |at: usize| {
+        let known = plausible.get(if plausible.len() == 1 { 0 } else { at });
+        known.is_some_and(|(low, high)| {
+            let (mean, sd) = (0.5 * (low + high), 0.5 * (high - low) / PLAUSIBLE);
+            let scale = scales[at].exp().ln_1p().max(scales[at]);
+            (means[at] - mean).abs() < NEAR * sd && (scale / sd - 1.0).abs() < NEAR
+        })
+    };
+    Some((means.len(), (0..means.len()).filter(|at| is_same(*at)).count()))
+}
+
+/// The largest standard deviation over rows of a mean prediction or a probability.
+fn variation(
+    infer: &Infer,
+    found: &dyn Posterior,
+    (dataset, context): (&Dataset, &Context),
+) -> Result<f64, Stop> {
+    let draws = (found.predictive_draws(infer), context);
+    let mut forecaster = found.forecaster(infer, (&dataset.train, true), dataset, draws)?;
+    let mut columns: Vec<Vec<f64>> = Vec::new();
+    forecaster.run(&mut |_, block| {
+        block.undo(infer, &dataset.preparation);
+        let values = match block.probabilities.is_empty() {
+            true => &block.mean,
+            false => &block.probabilities,
+        };
+        let width = values.len() / (block.rows * block.draws).max(1);
+        columns.resize(width, Vec::new());
+        let stride = block.rows * width;
+        for row in 0..block.rows {
+            for (at, column) in columns.iter_mut().enumerate() {
+                let of_draws = values.iter().skip(row * width + at).step_by(stride);
+                column.push(of_draws.sum::<f64>() / block.draws as f64);
+            }
+        }
+    })?;
+    let deviations = columns.iter().map(|column| moments(column).1);
+    let largest = deviations.fold(f64::NAN, f64::max);
+    Ok(if largest.is_nan() { f64::INFINITY } else { largest })
+}
+
+/// The inputs of training rows that are single numbers, each with a standard deviation of one.
+fn columns(infer: &Infer, rows: &Rows) -> Vec<Vec<f64>> {
+    let is_input = |port: &str| infer.outputs.iter().all(|output| output.name != port);
+    let mut found: Vec<Vec<f64>> = Vec::new();
+    let element = |at: usize| (0..rows.count).map(|row| rows.input(row)[at]).collect();
+    for binding in infer.bindings.iter().filter(|binding| is_input(&binding.port)) {
+        match &binding.from {
+            DataSource::Inputs => found.extend((0..rows.width).map(element)),
+            DataSource::Input(at) => found.push(element(*at)),
+            DataSource::Field(name) => {
+                let reals = rows.reals(name).ok();
+                found.extend(reals.filter(|values| values.len() == rows.count));
+            }
+            DataSource::Row | DataSource::Whole(_) | DataSource::Shared(_) => {}
+        }
+    }
+    found.retain_mut(|column| {
+        let sd = moments(column).1;
+        column.iter_mut().for_each(|value| *value /= sd);
+        sd > 0.0 && sd.is_finite()
+    });
+    found
+}
+
+/// The targets of training rows.
+struct Targets {
+    values: Vec<f64>,
+    sd: f64,
+    are_classes: bool,
+}
+
+impl Targets {
+    fn of(infer: &Infer, output: &Output, dataset: &Dataset) -> Option<Targets> {
+        let column = infer.column(output);
+        let (values, are_classes) = match output.kind {
+            OutputKind::Real | OutputKind::Count => {
+                (score::targets(&dataset.train, dataset, column).ok()?, false)
+            }
+            OutputKind::Bool | OutputKind::Classes(_) => {
+                let classes = dataset.train.ints(column).ok()?;
+                (classes.into_iter().map(f64::from).collect(), true)
+            }
+        };
+        let sd = moments(&values).1;
+        Some(Targets {
+            values,
+            sd,
+            are_classes,
+        })
+    }
+
+    /// The mean difference of the targets of rows and of their nearest neighbours, relative to that of rows at random; `None` where it is not below one beyond chance.
+    fn likeness(&self, columns: &[Vec<f64>]) -> Option<f64> {
+        let step = self.values.len().div_ceil(COMPARED).max(1);
+        let rows: Vec<usize> = (0..self.values.len()).step_by(step).collect();
+        let distance = |one: usize, other: usize| -> f64 {
+            let differences = columns.iter().map(|column| column[one] - column[other]);
+            differences.map(|difference| difference * difference).sum()
+        };
+        let apart = |one: usize, other: usize| -> f64 {
+            let difference = self.values[one] - self.values[other];
+            match self.are_classes {
+                true => f64::from(u8::from(difference != 0.0)),
+                false => difference * difference,
+            }
+        };
+        let (mut near, mut random) = (0.0, 0.0);
+        for (at, row) in rows.iter().enumerate() {
+            let others = rows.iter().filter(|other| *other != row);
+            let nearest =
+                others.min_by(|one, other| distance(*row, **one).total_cmp(&distance(*row, **other)))?;
+            near += apart(*row, *nearest);
+            random += apart(*row, rows[(at + rows.len() / 2) % rows.len()]);
+        }
+        let likeness = near / random;
+        let count = rows.len() as f64;
+        // Squared differences of normal targets scatter by about twice their mean; of both sums, six standard errors or more.
+        let most = (1.0 - 6.0 / count.sqrt()).min(0.7);
+        (!columns.is_empty() && likeness < most).then_some(likeness)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn targets(value: impl Fn(f64) -> f64, are_classes: bool) -> (Targets, Vec<f64>) {
+        let golden = |at: usize, by: f64| (at as f64 * by).fract();
+        let inputs: Vec<f64> = (0..200).map(|at| golden(at, 0.618_033_988_75)).collect();
+        let values: Vec<f64> = inputs.iter().map(|x| value(*x)).collect();
+        let sd = moments(&values).1;
+        let targets = Targets {
+            values,
+            sd,
+            are_classes,
+        };
+        (targets, inputs)
+    }
+
+    #[test]
+    fn targets_that_follow_inputs_are_alike_nearby() {
+        let (waves, inputs) = targets(|x| (12.0 * x).sin(), false);
+        assert!(waves.likeness(&[inputs]).is_some_and(|likeness| likeness < 0.1));
+        let (classes, inputs) = targets(|x| f64::from(u8::from((6.0 * x).fract() < 0.5)), true);
+        assert!(classes.likeness(&[inputs]).is_some_and(|likeness| likeness < 0.3));
+    }
+
+    #[test]
+    fn targets_without_a_relation_to_inputs_are_not() {
+        let (scattered, inputs) = targets(|x| (x * 12.989_8e5).sin(), false);
+        assert_eq!(scattered.likeness(&[inputs]), None);
+        let (waves, _) = targets(|x| (12.0 * x).sin(), false);
+        assert_eq!(waves.likeness(&[]), None);
+    }
+}
