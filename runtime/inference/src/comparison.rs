@@ -2,6 +2,7 @@
 
 use crate::leave_one_out::LeftOut;
 use crate::outcome::{Outcome, RunResult};
+use crate::summary::SiteSummary;
 use bnnc_abi::manifest::{Compare, Infer, Manifest};
 use bnnc_abi::metrics::{Basis, Measure};
 use bnnc_base::diagnostic::Diagnostic;
@@ -255,16 +256,50 @@ fn leave_out(table: &mut Comparison, found: &[(&Infer, &Outcome)]) {
     );
 }
 
-/// Fewer effective parameters than these are those of a point.
+/// Fewer effective parameters than this part of those that the rows inform are those of a point: the posterior is too narrow by a factor of more than four.
 const LEAST_P: f64 = 0.05;
+
+/// Half the width of the plausible values of a normal prior in standard deviations, see [`bnnc_abi::manifest::PriorReport`].
+const PLAUSIBLE: f64 = 4.9;
+
+/// The number of parameters that the rows inform, by how much narrower their posteriors are than their priors. For a linear model under independent normal priors this sum of `1 - posterior variance
+/// / prior variance` is the effective number of parameters. Parameters without a known prior are left out; where none has one, the number is 1.
+fn informed(infer: &Infer, sites: &[SiteSummary]) -> f64 {
+    let mut known = false;
+    let mut sum = 0.0;
+    for site in sites {
+        let Some(report) = infer.reports.iter().find(|report| report.name == site.name) else {
+            continue;
+        };
+        let plausible = &report.prior.plausible;
+        for (at, element) in site.elements.iter().enumerate() {
+            let range = plausible.get(if plausible.len() == 1 { 0 } else { at });
+            let share = match (report.prior.is_improper, range) {
+                (true, _) => Some(1.0),
+                (false, Some((low, high))) => {
+                    Some(1.0 - (element.sd / (0.5 * (high - low) / PLAUSIBLE)).powi(2))
+                }
+                (false, None) => None,
+            };
+            // Elements with one value in all draws are reported as held.
+            if let Some(share) = share.filter(|share| share.is_finite() && element.sd > 0.0) {
+                known = true;
+                sum += share.max(0.0);
+            }
+        }
+    }
+    if known { sum } else { 1.0 }
+}
 
 /// Why the estimates of an approximation may be too high.
 fn doubts((infer, outcome): (&Infer, &Outcome), left_out: &LeftOut) -> Vec<Diagnostic> {
     let p = left_out.total.p().sum;
     let found = outcome.splits.last().map(|split| &split.found);
     let is_sampled = found.is_some_and(|found| found.sampled().is_some());
-    let is_point = p < LEAST_P && !is_sampled;
-    let point = is_point.then(|| codes::no_spread(&infer.name, p, infer.cost.parameters));
+    let informed = informed(infer, &outcome.sites);
+    let is_point = p < LEAST_P * informed && !is_sampled;
+    let counts = (informed, infer.cost.parameters);
+    let point = is_point.then(|| codes::no_spread(&infer.name, p, counts));
     let held = found
         .map(|found| found.held(infer))
         .filter(|held| held.count() > 0);

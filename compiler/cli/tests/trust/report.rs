@@ -186,6 +186,36 @@ compare still, gaussian by elpd_loo",
     assert!(!output.stderr.contains("E0571"), "{}", output.stderr);
 }
 
+/// The bound is relative to the number of parameters that the rows inform: 40 means of four rows each, under a prior a hundred times as wide in its variance, are about 40 effective parameters. A Gaussian whose variances are 1/50 of the
+/// posterior's has about 0.8, which is many for one parameter, and few for these.
+#[test]
+fn spread_is_judged_by_what_the_rows_inform() {
+    let scattered = |at: i32| ((f64::from(at) * 12.9898).sin() * 43_758.545_3).rem_euclid(1.0);
+    let row = |i: i32| {
+        let noise: f64 = (1..4).map(|k| scattered(i * 7 + k) - 0.5).sum();
+        format!("k{},{:.3}\n", i / 4, f64::from(3 * (i / 4 % 7)) + 2.0 * noise)
+    };
+    let rows: String = (0..160).map(row).collect();
+    let trial = Trial::new().file("d.csv", format!("g,y\n{rows}")).program(
+        "data d = csv(\"d.csv\") { target = y }
+model Means(g: index(J)) -> y: real {
+  theta: real[J] ~ Normal(0, 10)
+  y ~ Normal(theta[g], 1)
+}
+infer best = map(Means, d)
+infer exact = laplace(Means, d) { start = best }
+infer narrow = laplace(Means, d) { start = best, temperature = 0.02 }
+compare exact, narrow by elpd_loo",
+    );
+    let output = trial.bnnc("run", &[]);
+    output.assert_warning("E0572", &["`elpd_loo` of `narrow`", "inform about 40 parameters"]);
+    assert_eq!(output.stderr.matches("E0572").count(), 1, "{}", output.stderr);
+    let result = trial.result(&[]);
+    let p = |infer: &str| line(&result, infer)["p_loo"].as_f64().unwrap();
+    assert!((0.05..2.0).contains(&p("narrow")), "{}", p("narrow"));
+    assert!((20.0..50.0).contains(&p("exact")), "{}", p("exact"));
+}
+
 #[test]
 fn comparisons_name_the_rows_they_are_of() {
     let untested = location("infer chains = nuts(M, d) { chains = 1, draws = 200 }\ncompare chains by rmse");

@@ -50,7 +50,7 @@ pub static NO_SPREAD: Code = Code {
     id: "E0572",
     title: "leave-one-out estimates from draws without spread",
     explain: "The effective number of parameters, `p_loo`, is how much less likely rows are when they are left out. It is about the number of parameters \
-              that the data inform. Where it is nearly zero, the likelihoods of the rows are the same under every draw: either the prior decides everything, or \
+              that the data inform. Where it is below a twentieth of the number of parameters whose posteriors are narrower than their priors, the likelihoods of the rows are nearly the same under every draw: \
               the approximation is much narrower than the posterior, and `elpd_loo` is the log likelihood of rows that were fitted.\n\n\
               Wrong: `compare a by elpd_loo` where `a` is `swag` with batches of all rows, or with a learning rate that falls to zero.\n\n\
               Right: `nuts`, `laplace` or `vi`; `swag` with small batches at a constant rate.",
@@ -67,13 +67,16 @@ pub fn held(infer: &str, names: &str, count: usize) -> Diagnostic {
 }
 
 /// A warning: an inference whose rows are left out has nearly no effective parameters.
-pub fn no_spread(infer: &str, p: f64, parameters: usize) -> Diagnostic {
+pub fn no_spread(infer: &str, p: f64, (informed, parameters): (f64, usize)) -> Diagnostic {
     let text = format!(
         "`elpd_loo` of `{infer}` is that of one point: its effective number of parameters is {}, of {parameters}",
         bnnc_base::number::rounded(p, 2)
     );
     super::warning(&NO_SPREAD, text)
-        .note("the prior decides everything, or the spread of the approximation is too narrow")
+        .note(format!(
+            "its spread is too narrow: the rows inform about {} parameters, by how much narrower their posteriors are than their priors",
+            bnnc_base::number::rounded(informed, 2)
+        ))
         .help("compare with `nuts`, or judge by test rows: `test = fraction(0.2)`")
 }
 
