@@ -119,7 +119,7 @@ impl<'s, 'a> Lines<'s, 'a> {
         names.collect()
     }
 
-    /// Whether square brackets hold a token directly.
+    /// Returns whether square brackets hold a token directly.
     fn is_in_brackets(&self, at: usize) -> bool {
         self.within[at].is_some_and(|open| self.tokens[open].1 == Token::OpenBracket)
     }

@@ -226,7 +226,7 @@ fn name_words(tokens: &mut [Spanned<'_>], text: &str) {
     }
 }
 
-/// Whether the token begins a line, and no part of the line before: that one could end there.
+/// Returns whether the token begins a line, and no part of the line before: that one could end there.
 fn is_line_of_its_own(tokens: &[Spanned<'_>], at: usize, text: &str) -> bool {
     begins_line(tokens, at, text)
         && at

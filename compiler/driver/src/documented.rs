@@ -14,7 +14,7 @@ pub struct Documented {
     pub kind: String,
     /// The path of its page below the folder of the book's sources.
     pub page: String,
-    /// Whether `:type WORD` shows its declaration at the prompt.
+    /// True if `:type WORD` shows its declaration at the prompt.
     pub has_declaration: bool,
 }
 

@@ -191,9 +191,10 @@ gradient passes through the logarithm of `w`.\n\nRight: `structure = diagonal`, 
 pub static NO_WEIGHTS: Code = Code {
     id: "E0313",
     title: "no such weights",
-    explain: "`over` says which weights are random: `all`, `last_layer`, layers and sites by name, or `subnetwork(size, by = score)`. Only \
-sites that move the outputs can be: those on which the arguments of the observed distribution depend. A noise level or a \
-hyperparameter stays at the maximum.\n\nWrong: `over = [sigma]` under `y ~ Normal(out(x), sigma)`.\n\nRight: `over = [out]`, or \
+    explain: "`over` sets which weights are random: `all`, `last_layer`, layers and parameters by name, or `subnetwork(size, by = score)`. Only \
+parameters that move the outputs can be random: those on which the mean or the logits of the observed distribution depend. A noise level or a \
+hyperparameter stays at the maximum. A parameter that the model adds to its last layer, such as an intercept, is not a layer: name the layer then, \
+`over = [out]`.\n\nWrong: `over = [sigma]` under `y ~ Normal(out(x), sigma)`.\n\nRight: `over = [out]`, or \
 `over = last_layer`.",
 };
 

@@ -9,7 +9,7 @@ struct Synonym {
     names: &'static [&'static str],
     /// The advice where no name replaces the word.
     advice: &'static str,
-    /// Whether the word alone explains a line that cannot be read.
+    /// True if the word alone explains a line that cannot be read.
     is_construct: bool,
 }
 

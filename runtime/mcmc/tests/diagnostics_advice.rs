@@ -139,7 +139,7 @@ fn quantities_that_are_not_finite_are_named() {
         (tau.mean, tau.rhat, tau.ess_bulk, tau.ess_tail) = (f64::NAN, f64::NAN, f64::NAN, f64::NAN);
     });
     let text = only(&good(&NUTS, &wild), "E0529");
-    assert_says(&text, &["they are not for `tau`", "improper", "a proper prior"]);
+    assert_says(&text, &["those of `tau`", "improper", "a proper prior"]);
     let many: Vec<_> = (0..9).map(|at| (format!("w[{at}]"), wild[1].1)).collect();
     let text = only(&good(&NUTS, &many), "E0529");
     assert_says(&text, &["`w[0]`, `w[1]`, `w[2]`, `w[3]`, `w[4]` and 4 more"]);
@@ -404,7 +404,7 @@ fn chains_that_never_moved() {
         &only(&good(&NUTS, &all), "E0522"),
         &["did not move in 4000 iterations", "smaller steps"],
     );
-    // A constant among others is no fault.
+    // A constant among others is not a fault.
     let one = [("constant".to_string(), still), ("lp".to_string(), GOOD)];
     assert_eq!(advice(&good(&NUTS, &one)), []);
 }
@@ -522,11 +522,11 @@ fn noisy_loss_differences() {
     assert!(advice(&of(1.9)).is_empty());
     assert_says(
         &only(&of(9.64), "E0527"),
-        &["it is 9.6 on average", "more `batches`"],
+        &["is 9.6 on average", "more `batches`"],
     );
 }
 
-/// Chains of which nothing can be computed are no chains without faults.
+/// Chains of which nothing can be computed are not good chains.
 #[test]
 fn too_few_draws_to_diagnose() {
     let nothing = Summary {

@@ -303,7 +303,7 @@ impl Body<'_> {
         }
     }
 
-    /// Whether a position fits its axis, as far as that is known.
+    /// Returns whether a position fits its axis, as far as that is known.
     fn position(&mut self, at: &Expr, axis: &Dim, array: Span) -> bool {
         let size = show::dim(axis, &self.locals);
         match &at.ty {

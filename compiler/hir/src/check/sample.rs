@@ -380,7 +380,7 @@ impl Body<'_> {
     }
 }
 
-/// Whether a distribution over `found` can be narrowed to `declared`.
+/// Returns whether a distribution over `found` can be narrowed to `declared`.
 fn covers(found: &Elem, declared: &Elem) -> bool {
     match (found, declared) {
         (Elem::Real(found), Elem::Real(declared)) => match (found, declared) {

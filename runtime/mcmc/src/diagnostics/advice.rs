@@ -135,17 +135,17 @@ fn not_finite(facts: &Facts<'_>) -> Option<Diagnostic> {
     } else {
         String::new()
     };
-    let text = format!("every draw must be finite, they are not for {list}{and_more}");
+    let text = format!("some draws are not finite: those of {list}{and_more}");
     let found = warning(&NOT_FINITE, facts, text);
     Some(found.help(match facts.transition {
         Transition::Sgld(_) | Transition::Sghmc(_) => {
-            "steps that are too long do this (try a tenth of `step_size`), or a site without a proper prior"
+            "take shorter steps (a tenth of `step_size`), and give every parameter a proper prior"
         }
         Transition::Nuts(_)
         | Transition::Hmc(_)
         | Transition::Mala(_)
         | Transition::RandomWalk(_)
-        | Transition::Penalty(_) => "the posterior is improper there: give every site a proper prior",
+        | Transition::Penalty(_) => "the posterior is improper there: give every parameter a proper prior",
     }))
 }
 
@@ -164,7 +164,7 @@ fn target(transition: &Transition) -> Option<f64> {
 /// An R-hat above this is that of chains that disagree.
 const LIMIT: f64 = 1.01;
 
-/// Whether the chains agree about every quantity.
+/// Returns whether the chains agree about every quantity.
 fn agree(facts: &Facts<'_>) -> bool {
     facts
         .quantities
@@ -293,7 +293,7 @@ fn few_effective_draws(facts: &Facts<'_>) -> Option<Diagnostic> {
     ))
 }
 
-/// Whether no quantity ever changed, in any chain. One that is constant by its nature is no sign of anything.
+/// Returns whether no quantity ever changed, in any chain. A single quantity may be constant by its nature.
 fn nothing_moved(facts: &Facts<'_>) -> bool {
     let still = |summary: &Summary| summary.rhat.is_nan() && summary.mean.is_finite();
     !facts.quantities.is_empty() && facts.quantities.iter().all(|(_, summary)| still(summary))
@@ -317,7 +317,7 @@ fn energy_moves_slowly(facts: &Facts<'_>) -> Option<Diagnostic> {
 fn noisy_differences(facts: &Facts<'_>) -> Option<Diagnostic> {
     let variance = facts.loss_variance.filter(|variance| *variance > NOISY)?;
     let size = rounded(variance, 2);
-    let text = format!("the variance of the loss difference must be about 1, it is {size} on average");
+    let text = format!("the variance of the loss differences is {size} on average, and should be about 1");
     let diagnostic = warning(&NOISY_DIFFERENCES, facts, text)
         .note("the draws spread further than the posterior that they are meant to have")
         .help("propose smaller steps: a tenth of the `step` makes the variance about ten times smaller")

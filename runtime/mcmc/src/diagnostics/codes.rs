@@ -110,7 +110,7 @@ pub(super) static NOT_FINITE: Code = Code {
     id: "E0529",
     title: "quantities that are not finite",
     explain: "Some draws of a quantity are infinite or no numbers, so that it has no mean, no R-hat and no effective size. Where proposals \
-              are accepted or refused the posterior is mostly improper there: neither a prior nor the data keep a site from wandering off, \
+              are accepted or rejected the posterior is mostly improper there: neither the prior nor the data determine a parameter, \
               and its density has no finite integral. Where they are not (`sgld`, `sghmc`), steps that are too long throw it off. The draws \
               of the other quantities need not be wrong, but nothing shows that they are right.\n\n\
               Wrong: `b: positive ~ Flat` where no observation depends on `b`.\n\nRight: `b ~ HalfNormal(1)`.",

@@ -42,7 +42,7 @@ struct Axis<'a> {
     size: i64,
     /// The inputs that select, and their columns.
     columns: Vec<(LocalId, &'a Field)>,
-    /// How often columns select.
+    /// The number of times that columns select.
     count: usize,
 }
 
@@ -55,7 +55,7 @@ struct Search<'a> {
     known: HashMap<LocalId, f64>,
     /// By the parameter or layer and the number of its axis.
     axes: BTreeMap<(LocalId, usize), Axis<'a>>,
-    /// How often each parameter and layer is mentioned.
+    /// The number of mentions of each parameter and layer.
     mentions: HashMap<LocalId, usize>,
 }
 
