@@ -6,6 +6,8 @@
 /// use bnnc_base::nearest::nearest;
 /// assert_eq!(nearest("epocs", ["epochs", "batch"]), Some("epochs"));
 /// assert_eq!(nearest("zebra", ["epochs", "batch"]), None);
+/// assert_eq!(nearest("g", ["x", "y"]), None);
+/// assert_eq!(nearest("X", ["x", "y"]), Some("x"));
 /// ```
 pub fn nearest<'a>(wrong: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let length = wrong.chars().count();
@@ -17,7 +19,8 @@ pub fn nearest<'a>(wrong: &str, names: impl IntoIterator<Item = &'a str>) -> Opt
         .into_iter()
         .filter(may_be_near)
         .map(|name| (strsim::osa_distance(&wrong, &name.to_lowercase()), name))
-        .filter(|(distance, _)| *distance <= limit)
+        // One letter for another has nothing in common with it: `g` is not a slip for `x`.
+        .filter(|(distance, name)| *distance <= limit && *distance < length.max(name.chars().count()))
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, name)| name)
 }
