@@ -119,6 +119,19 @@ impl<'s, 'a> Lines<'s, 'a> {
         names.collect()
     }
 
+    /// The rest of a line of text after an `if` without parentheses: the parser takes its braces for those of statements.
+    fn of_choice(&self, fault: &Unexpected<'_>, at: usize) -> BTreeSet<usize> {
+        let is_choice = self
+            .tokens
+            .get(at)
+            .is_some_and(|(_, token, _)| *token == Token::If);
+        let rest = (at + 1..self.tokens.len()).take_while(|other| self.on_same_text_line(at, *other));
+        match is_choice && Expected(&fault.expected).value() {
+            true => rest.map(|other| self.of_token(other)).collect(),
+            false => BTreeSet::new(),
+        }
+    }
+
     /// Returns whether square brackets hold a token directly.
     fn is_in_brackets(&self, at: usize) -> bool {
         self.within[at].is_some_and(|open| self.tokens[open].1 == Token::OpenBracket)
@@ -176,6 +189,7 @@ pub fn report(
         if bad.insert(lines.of_token(at)) {
             let diagnostic = describe(lines, fault, at, unfinished);
             diagnostics.push(with_advice(lines, diagnostic, at));
+            bad.extend(lines.of_choice(fault, at));
         }
     }
     bad

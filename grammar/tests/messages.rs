@@ -185,6 +185,16 @@ fn words_of_logic() {
 }
 
 #[test]
+fn an_if_without_parentheses_is_one_error() {
+    insta::assert_snapshot!(body("  y = 1 + if x > 0 { a } else { b }\n  z = 2 x\n"), @r"
+    E0108 2:11 `if`: expected a value, found `if`
+      help: inside a larger expression `if` needs parentheses
+    E0109 3:7 `2 x`: expected an operator or a new line between `2` and `x`
+      help: a product is `2 * x`
+    ");
+}
+
+#[test]
 fn ranges_with_colons() {
     insta::assert_snapshot!(body("  y = sum(x[1:n])"), @r"
     E0108 2:14 `:`: expected `]`, `,` or `..`, found `:`
