@@ -102,22 +102,6 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    /// Elaborates `if c { a } else { b }`: both branches, of which one is selected.
-    fn choice(
-        &mut self,
-        [condition, yes, no]: [&Expr; 3],
-        frame: &mut Frame<'a>,
-        span: Span,
-    ) -> Elaborated<Datum> {
-        let of_integers = usize::from(compares_integers(condition));
-        let condition = self.expr(condition, frame)?;
-        self.choices += of_integers;
-        let branches = [self.expr(yes, frame), self.expr(no, frame)];
-        self.choices -= of_integers;
-        let [yes, no] = branches;
-        self.select(condition, yes?, no?, span)
-    }
-
     fn named_constant(&mut self, id: ConstId, span: Span) -> Elaborated<Datum> {
         let item = &self.module.consts[id];
         match (item.number, &item.value.ty) {
