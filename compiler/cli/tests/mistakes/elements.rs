@@ -154,6 +154,11 @@ fn elements_in_any_order_have_a_joint_density() {
     finds(&series("even", inside), lag);
     let whole = "y ~ Normal(a * concat([0.0], y[0..T - 1]), 1)";
     finds(&series("even", whole), lag);
+    let doubled: String = (1..60)
+        .map(|at| format!("z{at} = 0.5 * z{} + 0.5 * z{}\n", at - 1, at - 1))
+        .collect();
+    let chain = format!("for t in 1..T {{ z0 = y[t - 1]\n {doubled} y[t] ~ Normal(a * z59, 1) }}");
+    finds(&series("even", &chain), lag);
     let later = mode((0..39).map(|t| (y[t], y[t + 1])));
     finds(
         &series("even", "for t in 0..T - 1 { y[t] ~ Normal(a * y[t + 1], 1) }"),

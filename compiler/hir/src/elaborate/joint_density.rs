@@ -124,7 +124,7 @@ fn symbolic<'m>(given: &Given<'m>, module: &'m Module, reader: &mut ElementReade
         own = &block;
     }
     let element = element(given, module, own, reader);
-    reader.found.clear();
+    reader.begin(own);
     read(given, module, (own, element.as_ref()), reader);
     let from = given.sample.local;
     let distance = |read: &Read| {

@@ -39,6 +39,10 @@ pub struct ElementReader<'m> {
     pub most_steps: usize,
     /// The reads found so far.
     pub found: Vec<Read>,
+    /// The reads of definitions, in the scope at `outer`.
+    known: HashMap<LocalId, Vec<Read>>,
+    /// The address of the scope of the element at hand, which is compared alone.
+    outer: *const ReadScope<'static>,
 }
 
 impl<'m> ElementReader<'m> {
@@ -54,6 +58,8 @@ impl<'m> ElementReader<'m> {
             steps: 0,
             most_steps: usize::MAX,
             found: Vec::new(),
+            known: HashMap::new(),
+            outer: std::ptr::null(),
         };
         for output in &item.outputs {
             let size = match &item.locals[output.local].ty {
@@ -82,6 +88,11 @@ impl<'m> ElementReader<'m> {
         match &expr.kind {
             ExprKind::Local(local) => match self.meaning(*local, scope) {
                 Meaning::Output => self.whole(*local, is_certain, expr.span),
+                Meaning::Expression(own, None)
+                    if std::ptr::eq(std::ptr::from_ref(scope).cast(), self.outer) =>
+                {
+                    self.defined((*local, own), expr.span, scope, is_certain);
+                }
                 Meaning::Expression(own, around) => {
                     let first = self.found.len();
                     self.visit(own, around.unwrap_or(scope), is_certain);
@@ -129,6 +140,47 @@ impl<'m> ElementReader<'m> {
                 parts.for_each(|part| self.visit(part, scope, is_certain));
             }
         }
+    }
+
+    /// Adds what a definition of the outermost scope reads, each once: a chain of definitions may repeat it however often.
+    fn defined<'s>(
+        &mut self,
+        (local, own): (LocalId, &'s Expr),
+        span: Span,
+        scope: &'s ReadScope<'s>,
+        is_certain: bool,
+    ) where
+        'm: 's,
+    {
+        if !self.known.contains_key(&local) {
+            let first = self.found.len();
+            self.visit(own, scope, true);
+            let mut distinct: Vec<Read> = Vec::new();
+            for read in self.found.drain(first..) {
+                let is_same = |known: &Read| {
+                    (known.output, &known.ends, known.is_certain)
+                        == (read.output, &read.ends, read.is_certain)
+                };
+                if !distinct.iter().any(is_same) {
+                    distinct.push(read);
+                }
+            }
+            self.known.insert(local, distinct);
+        }
+        let known = self.known.get(&local).into_iter().flatten();
+        let here = known.map(|read| Read {
+            is_certain: is_certain && read.is_certain,
+            span,
+            ..read.clone()
+        });
+        self.found.extend(here);
+    }
+
+    /// Forgets all reads, and begins with those of another element, whose definitions are in this scope.
+    pub fn begin(&mut self, scope: &ReadScope<'_>) {
+        self.found.clear();
+        self.known.clear();
+        self.outer = std::ptr::from_ref(scope).cast();
     }
 
     /// The first position and the last one that brackets select along the first axis.

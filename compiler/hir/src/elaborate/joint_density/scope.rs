@@ -152,6 +152,9 @@ impl<'m> ElementReader<'m> {
         'm: 's,
     {
         self.steps += 1;
+        if self.is_exhausted() {
+            return None;
+        }
         match &expr.kind {
             ExprKind::Int(value) => Some(Linear::number(*value)),
             ExprKind::Const(id) => match self.module.consts.get(*id)?.number? {

@@ -145,15 +145,17 @@ impl<'a, 'm> Elements<'a, 'm> {
             return Vec::new();
         };
         let given = self.given[at];
-        reader.found.clear();
         let scope = ReadScope::model();
         match given.repeated {
             Some((counter, _, body)) => {
                 let inside = scope.counter(counter, Linear::number(value));
-                read(given, self.module, (&inside.block(body), None), reader);
+                let block = inside.block(body);
+                reader.begin(&block);
+                read(given, self.module, (&block, None), reader);
             }
             None => {
                 let position = Linear::number(value);
+                reader.begin(&scope);
                 read(given, self.module, (&scope, Some(&position)), reader);
             }
         }
