@@ -13,6 +13,7 @@ use bnnc_graph::model::Model;
 use bnnc_graph::op::OpDef;
 use bnnc_graph::ops;
 use bnnc_math::scalar::Scalar;
+use bnnc_rewrite::unroll::expand_maps;
 use elements::{VIEWS, unflat};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
@@ -42,10 +43,11 @@ struct TooLong;
 
 /// Returns the sums of a model that are linear in parameters.
 pub fn design(model: &Model) -> Design {
-    let function = &model.function;
+    let function = &expand_maps(&model.function);
     let mut found = Linear {
         function,
         used: used(function),
+        is_constant: constants(function),
         is_random: vec![false; function.nodes.len()],
         ports: Vec::new(),
         left_out: BTreeSet::new(),
@@ -85,9 +87,21 @@ fn used(function: &Function) -> Vec<bool> {
     used
 }
 
+/// The values that depend neither on data nor on parameters.
+fn constants(function: &Function) -> Vec<bool> {
+    let mut is_constant = vec![false; function.nodes.len()];
+    for value in function.nodes.ids() {
+        let op = function.op(value);
+        is_constant[value.index()] = op.is_some_and(|op| !op.is(&ops::sample::SAMPLE))
+            && function.args(value).iter().all(|arg| is_constant[arg.index()]);
+    }
+    is_constant
+}
+
 struct Linear<'f> {
     function: &'f Function,
     used: Vec<bool>,
+    is_constant: Vec<bool>,
     /// True for values that depend on parameters.
     is_random: Vec<bool>,
     ports: Vec<String>,
@@ -127,10 +141,10 @@ impl Linear<'_> {
             at == 0 && !self.depends(args[1])
         } else {
             // Of a parameter that the data select from, each row has one element.
+            let is_selection = || self.is(args[0], &[&ops::sample::SAMPLE]) && !self.depends(args[1]);
             at == 0
                 && self.is(user, &[&ops::gather::GATHER])
-                && !self.depends(args[1])
-                && self.is(args[0], &[&ops::sample::SAMPLE])
+                && (self.is_constant[args[1].index()] || is_selection())
         }
     }
 
@@ -204,6 +218,10 @@ impl Linear<'_> {
         let args = self.function.args(value).to_vec();
         if self.is(value, &[&ops::sample::SAMPLE]) {
             return self.term(self.coefficient(value, None, index), factor, terms);
+        }
+        if self.is(value, &[&ops::gather::GATHER]) && self.is_constant[args[1].index()] {
+            let element = self.selected((value, index))?.ok_or(TooLong)?;
+            return self.collect(element, factor, terms);
         }
         if self.is(value, &[&ops::gather::GATHER]) && self.is_linear_in(value, 0) {
             let axis = ops::gather::axis(self.attrs(value)) as usize;
@@ -379,7 +397,8 @@ impl Linear<'_> {
                 let kept = terms
                     .into_iter()
                     .filter(|(one, _)| !self.left_out.contains(&one.site));
-                kept.filter_map(|(one, formula)| Some((one, formula?))).collect()
+                kept.filter_map(|(one, formula)| Some((one, unsigned(formula?))))
+                    .collect()
             })
             .collect();
         let all = kept.iter().flatten();
@@ -423,6 +442,22 @@ static SUMS: [&OpDef; 4] = [
 
 /// The views that leave elements out.
 static PARTS: [&OpDef; 1] = [&ops::slice::SLICE];
+
+/// A product without the sign before it, which changes that of the coefficient alone.
+fn unsigned(formula: ColumnFormula) -> ColumnFormula {
+    match formula {
+        ColumnFormula::Apply(Scalar::Mul, mut args) if args.len() == 2 => {
+            let second = args.pop();
+            let first = args.pop().filter(|first| *first != ColumnFormula::Number(-1.0));
+            match (first.map(unsigned), second) {
+                (None, Some(second)) => second,
+                (Some(first), Some(second)) => first.times(second),
+                (first, None) => first.unwrap_or(ColumnFormula::Number(1.0)),
+            }
+        }
+        _ => formula,
+    }
+}
 
 fn times(factor: Option<ColumnFormula>, data: Option<ColumnFormula>) -> Option<ColumnFormula> {
     factor.zip(data).map(|(factor, data)| factor.times(data))

@@ -174,7 +174,7 @@ impl<'a> Columns<'a> {
             dataset,
             sources,
             bindings,
-            rows: rows.count,
+            rows: feed::examples(&infer.bindings, rows),
         })
     }
 

@@ -42,6 +42,7 @@ struct Column {
 pub fn warnings(infer: &Infer, spec: &DataSpec, dataset: &Dataset) -> Vec<Diagnostic> {
     let mut found: Vec<Diagnostic> = order::of_series(infer, dataset).into_iter().collect();
     if examples(&infer.bindings, &dataset.train) != dataset.train.count {
+        found.extend(collinear::warnings(infer, spec, dataset));
         return found;
     }
     let targets: Vec<(&Output, Column)> = infer

@@ -162,6 +162,27 @@ mistakes! {
         }
         infer fit = nuts(M, d) { chains = 2, warmup = 200, draws = 300 }";
 
+    indicators_in_a_sum_over_columns: ["E0642"], [("d.csv", indicators())], "
+        data d = csv(\"d.csv\")
+        model M(x: real[d]) -> y: real {
+          a ~ Normal(0, 10)
+          w: real[d] ~ Normal(0, 10)
+          s: positive ~ HalfNormal(1)
+          y ~ Normal(a - sum(w[j] * x[j] for j in 0..d), s)
+        }
+        infer fit = nuts(M, d) { chains = 2, warmup = 200, draws = 300 }";
+
+    a_copy_in_a_loop_over_rows: ["E0642"], [("d.csv", units())], "
+        data d = csv(\"d.csv\")
+        model M(metres: real[n], feet: real[n])() -> y: real[n] {
+          a ~ Normal(0, 10)
+          b ~ Normal(0, 10)
+          c ~ Normal(0, 10)
+          s: positive ~ HalfNormal(1)
+          for t in 0..n { y[t] ~ Normal(a + b * metres[t] - c * feet[t], s) }
+        }
+        infer fit = nuts(M, d) { chains = 2, warmup = 200, draws = 300 }";
+
     a_copy_in_a_slope_of_groups: ["E0642"], [("d.csv", units())], "
         data d = csv(\"d.csv\")
         model M(metres: real, feet: real, g: index(J)) -> y: real {

@@ -2,6 +2,7 @@
 
 use super::{Linear, TooLong};
 use bnnc_abi::design::ColumnFormula;
+use bnnc_base::arena::Id;
 use bnnc_graph::function::Value;
 use bnnc_graph::op::{Lower, OpDef};
 use bnnc_graph::ops;
@@ -54,6 +55,24 @@ impl Linear<'_> {
         None
     }
 
+    /// The element of an operand that constant positions select.
+    pub(super) fn selected(
+        &mut self,
+        (value, mut index): (Value, Vec<usize>),
+    ) -> Result<Option<(Value, Vec<usize>)>, TooLong> {
+        let args = self.function.args(value).to_vec();
+        let axis = ops::gather::axis(self.attrs(value)) as usize;
+        let axes = axis..axis + self.function.ty(args[1]).rank();
+        let position = self.formula((args[1], index[axes.clone()].to_vec()))?;
+        let size = self.sizes(args[0]).and_then(|sizes| sizes.get(axis).copied());
+        let Some((position, size)) = position.zip(size) else {
+            return Ok(None);
+        };
+        let at = position.value(&|_, _| f64::NAN).max(0.0) as usize;
+        index.splice(axes, [at.min(size.saturating_sub(1))]);
+        Ok(Some((args[0], index)))
+    }
+
     /// The formula of an element that depends on data alone, where there is one.
     pub(super) fn formula(
         &mut self,
@@ -94,6 +113,12 @@ impl Linear<'_> {
         let Some(op) = self.function.op(value) else {
             return Ok(None);
         };
+        if op.is(&ops::gather::GATHER) && self.is_constant[self.function.args(value)[1].index()] {
+            return match self.selected((value, index))? {
+                Some(element) => self.formula(element),
+                None => Ok(None),
+            };
+        }
         let Lower::Scalar(scalar) = op.lower else {
             return Ok(None);
         };
