@@ -11,6 +11,7 @@ use bnnc_tests::compile::{self, options};
 use bnnc_training::fit;
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -51,6 +52,28 @@ fn allocations(infer: &Infer, dataset: &Dataset, epochs: usize, context: &Contex
     after - before
 }
 
+/// Writes a program in which a parameter decides the positions that rows select, which every step counts, with its data. Returns its path.
+fn selecting() -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("bnnc-steady-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("the folder is created");
+    let rows: String = (0..300).map(|row| format!("{},{}\n", row % 2, row % 7)).collect();
+    let program = "data d = csv(\"d.csv\")
+model M(g: int) -> y: real {
+  a: real[3] ~ Normal(0, 1)
+  t ~ Normal(0, 1)
+  y ~ Normal(a[g * (if t > -99 { 2 } else { 9 })] + t, 1)
+}
+infer fit = map(M, d)
+";
+    for (name, text) in [
+        ("d.csv", format!("g,y\n{rows}")),
+        ("program.bnn", program.to_owned()),
+    ] {
+        std::fs::write(folder.join(name), text).expect("the file is written");
+    }
+    folder.join("program.bnn")
+}
+
 /// A fit of nine epochs allocates exactly as often as one of three: whatever it allocates belongs to its start and end.
 ///
 /// The number of training rows is no multiple of the batch, so every epoch has a step with fewer rows. One test, because
@@ -68,7 +91,9 @@ fn more_steps_allocate_no_more() {
         ("examples/radon/radon.bnn", &[]),
         ("examples/eight-schools/eight-schools.bnn", &[]),
     ];
-    for (path, settings) in cases {
+    let selecting = selecting();
+    let path = selecting.to_string_lossy();
+    for (path, settings) in cases.iter().copied().chain([(&*path, &[][..])]) {
         for (precision, threads) in [(Precision::F32, 1), (Precision::F32, 2), (Precision::F64, 2)] {
             let options = Options {
                 settings: settings.iter().map(|setting| setting.to_string()).collect(),
@@ -77,6 +102,7 @@ fn more_steps_allocate_no_more() {
             let compiled = compile::file(&bnnc_tests::root().join(path), &options);
             let context = Context::new(Arc::new(Pool::new(threads)), 1);
             for infer in &compiled.manifest.infers {
+                assert_eq!(infer.reached.is_empty(), !path.ends_with("program.bnn"));
                 let dataset = compiled.dataset(&infer.data);
                 let counts = |_| [3, 9].map(|epochs| allocations(infer, &dataset, epochs, &context));
                 // A thread allocates its workspace at its first piece of work, which may come late.

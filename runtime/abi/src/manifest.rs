@@ -182,7 +182,8 @@ impl Output {
 ///
 /// Programs and their ports (besides data ports and states, by name):
 /// - [`Train::step`]: inputs `iteration` (int, from 1), `step` (int, from 0), `rate` (real), `scale` (real: rows in the data over
-///   rows in this step), `kl_weight` (real: [`KlWeight`]); output `loss` (real: negative elbo of all rows).
+///   rows in this step), `kl_weight` (real: [`KlWeight`]); output `loss` (real: negative elbo of all rows),
+///   and `outside` (real: the number of positions that parameters select outside their axes) where there may be any.
 /// - `predict`: inputs `draw0` (int: number of the first draw), `row0` (int: number of the first row, so that the noise of a
 ///   row does not depend on how rows are grouped), `step` (int); symbols `draws` and `batch`; outputs
 ///   `log_likelihood` `[draws, batch]`, `mean` `[draws, batch, ..]`, `draw` `[draws, batch, ..]`, and

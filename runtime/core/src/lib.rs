@@ -14,6 +14,7 @@ pub mod interrupt;
 pub mod memory;
 pub mod number;
 pub mod ports;
+pub mod positions;
 pub mod predict;
 pub mod progress;
 pub mod rows;

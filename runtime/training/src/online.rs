@@ -1,6 +1,6 @@
 //! Learning from rows as they arrive, with answers in between: what a bandit or an active learner needs.
 
-use crate::step::{Stepper, Terms, training};
+use crate::step::{self, Stepper, Terms, training};
 use bnnc_abi::manifest::{Infer, KlWeight};
 use bnnc_base::fault::Fault;
 use bnnc_core::context::{Context, Stop};
@@ -123,6 +123,9 @@ impl<'a> Online<'a> {
         for _ in 0..steps {
             rows::choose(&mut self.order, batch, self.key, self.stepper.count);
             sum += self.stepper.step(memory, &self.order[..batch], terms)?;
+            if self.stepper.is_outside {
+                return Err(step::outside(self.infer, self.stepper.count).into());
+            }
         }
         Ok(sum / steps as f64)
     }

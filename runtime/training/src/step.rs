@@ -8,7 +8,7 @@ use bnnc_core::context::Context;
 use bnnc_core::feed::Feed;
 use bnnc_core::ports;
 use bnnc_core::states::Values;
-use bnnc_data::{Dataset, Rows};
+use bnnc_data::{Dataset, Rows, report};
 use bnnc_kernels::executor::Machine;
 use bnnc_kernels::ports::Port;
 
@@ -18,7 +18,10 @@ pub struct Stepper<'a> {
     train: &'a Train,
     /// Holds the parameters and the optimiser's state.
     pub machine: Machine,
-    loss: Port,
+    /// The loss, and the number of positions that parameters selected outside their axes, where the program counts them.
+    wanted: Vec<Port>,
+    /// True if parameters selected a position outside its axis in the last step.
+    pub is_outside: bool,
     /// Steps taken.
     pub count: u64,
     /// What is added to the number of a step in its noise: trainings with other numbers have noise of their own.
@@ -32,6 +35,16 @@ pub struct Stepper<'a> {
 pub fn training(infer: &Infer) -> Result<&Train, Fault> {
     let bug = || Fault::Bug(format!("`{}` does not train", infer.name));
     infer.training().ok_or_else(bug)
+}
+
+/// The diagnostic of a step in which parameters selected a position outside its axis, without its row.
+pub fn outside(infer: &Infer, step: u64) -> Diagnostic {
+    let first = infer.reached.first();
+    let names: Vec<&str> = first.map_or_else(Vec::new, |check| {
+        check.inputs.iter().map(String::as_str).collect()
+    });
+    let size = first.map_or(0, |check| check.size);
+    report::reached_in_step(&infer.name, &names, step, size)
 }
 
 /// What a step is told besides its rows.
@@ -66,7 +79,10 @@ impl<'a> Stepper<'a> {
         Ok(Stepper {
             infer,
             train,
-            loss: machine.find("loss").ok_or_else(missing)?,
+            wanted: std::iter::once(machine.find("loss").ok_or_else(missing)?)
+                .chain(machine.find("outside"))
+                .collect(),
+            is_outside: false,
             machine,
             count: 0,
             noise: 0,
@@ -96,11 +112,15 @@ impl<'a> Stepper<'a> {
         ports::real(machine, "rate", &[terms.rate])?;
         ports::real(machine, "scale", &[terms.rows as f64 / batch.len() as f64])?;
         ports::real(machine, "kl_weight", &[terms.kl_weight])?;
-        machine.run_for(&[self.loss])?;
+        machine.run_for(&self.wanted)?;
         self.count += 1;
-        let mut loss = [0.0];
-        machine.take(self.loss, &mut loss)?;
-        Ok(loss[0])
+        let mut values = [0.0; 2];
+        for (port, value) in self.wanted.iter().zip(&mut values) {
+            machine.take(*port, std::slice::from_mut(value))?;
+        }
+        let [loss, outside] = values;
+        self.is_outside = outside > 0.0;
+        Ok(loss)
     }
 
     /// The parameters.

@@ -4,7 +4,7 @@ use super::history::{Curve, History};
 use super::windows::Windows;
 use super::{Fitted, Task, Watch};
 use crate::convergence::material;
-use crate::step::{Stepper, Terms, kl_weight, training};
+use crate::step::{self, Stepper, Terms, kl_weight, training};
 use bnnc_abi::manifest::{KlWeight, Train};
 use bnnc_base::fault::Fault;
 use bnnc_core::checkpoint::TrainingFile;
@@ -13,6 +13,7 @@ use bnnc_core::context::Stop;
 use bnnc_core::feed::{Feed, examples};
 use bnnc_core::impossible;
 use bnnc_core::ports;
+use bnnc_core::positions;
 use bnnc_core::predict::Predictor;
 use bnnc_core::progress::Progress;
 use bnnc_core::rows;
@@ -23,6 +24,9 @@ use std::sync::Arc;
 
 /// The fewest losses of a history: so many that a slope can be told from noise.
 const LEAST_LOSSES: usize = 64;
+
+/// Draws among which one with a position outside its axis is sought, to name its row.
+const LOCATED: usize = 1000;
 
 /// A sum of losses over rows.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
@@ -291,6 +295,10 @@ impl<'a, 'w> Trainer<'a, 'w> {
             kl_weight: kl_weight(train.kl_weight(), (at, self.batches), batch.len(), rows),
         };
         let loss = self.stepper.step(&self.feed, batch, terms)?;
+        if self.stepper.is_outside {
+            self.file.forget()?;
+            return Err(self.outside());
+        }
         let taken = batch.len();
         let position = &mut self.position;
         position.of_epoch.add(loss, taken);
@@ -345,6 +353,26 @@ impl<'a, 'w> Trainer<'a, 'w> {
             Some(Ok(Some(note))) => error.note(note).into(),
             // A row is a help, not the failure.
             Some(Ok(None) | Err(_)) | None => error.into(),
+        }
+    }
+
+    /// The diagnostic of a step in which parameters selected a position outside its axis; with the row where they do so after it too.
+    fn outside(&self) -> Stop {
+        let Task {
+            infer,
+            dataset,
+            context,
+            ..
+        } = *self.task;
+        let values = match self.stepper.parameters() {
+            Ok(values) => values,
+            Err(fault) => return fault.into(),
+        };
+        let of_rows = (&dataset.train, true);
+        let draws = infer.predictive_draws().max(LOCATED);
+        match positions::check_values(infer, (&values, draws), of_rows, (dataset, context)) {
+            Err(stop) => stop,
+            Ok(()) => step::outside(infer, self.stepper.count).into(),
         }
     }
 

@@ -602,6 +602,29 @@ fn positions_that_depend_on_parameters_are_checked_at_the_draws() {
     assert!(!output.stderr.contains("d.csv"), "{}", output.stderr);
 }
 
+/// `t` starts near 0, where row 3 selects the position 4, and ends near 3, where it selects 2: a step on the way is outside, and the result is not.
+#[test]
+fn positions_that_depend_on_parameters_are_checked_in_every_step() {
+    let crossing = "t + a[g * (if t < 1 { 2 } else { 1 })]";
+    let rows = "1,3\n2,3\n1,3\n0,3\n";
+    for method in [
+        "map(M, d)",
+        "vi(Q, d)",
+        "laplace(M, d)",
+        "ensemble(M, d) { members = 2 }",
+        "swag(M, d) { steps = 200 }",
+    ] {
+        let output = selecting(crossing, rows, method).bnnc("run", &[]);
+        output.assert_error("E0438", 1, &["d.csv:3", "`t`", "`g`", "the position 4", "size 3"]);
+    }
+    let inside = selecting(
+        "t + a[min(g * (if t < 1 { 2 } else { 1 }), 2)]",
+        rows,
+        "map(M, d)",
+    );
+    assert_eq!(inside.bnnc("run", &[]).status, 0);
+}
+
 #[test]
 fn positions_that_depend_on_parameters_are_checked_for_new_rows() {
     let doubled = "a[g * (if t > -9 { 2 } else { 1 })]";

@@ -21,12 +21,17 @@ use bnnc_graph::function::{Function, Value};
 use choice::{Expectation, Layers};
 use std::sync::Arc;
 
+/// The result of a training step that counts positions outside their axes.
+pub(super) const OUTSIDE: &str = "outside";
+
 /// The log likelihood of one row, with the treatment of each site.
 #[derive(Clone, Debug)]
 pub(super) struct Likelihood {
     /// As `Densities::row_log_likelihood`; treated sites are [`per_example::centre`] and [`per_example::spread`], and
     /// `draw`, `example` and `step` number the noise.
     row: Function,
+    /// The number of positions of a row that parameters select outside their axes, where there may be any and every site has one draw for all rows.
+    pub(super) outside: Option<Function>,
     /// One per plan.
     ways: Vec<Expectation>,
     /// One sentence per plan.
@@ -39,14 +44,14 @@ impl StageFunctions for Likelihood {
     }
 }
 
-/// The log likelihood of one row with the treatments that `layers` asks for.
+/// The log likelihood of one row with the treatments that `layers` asks for; `outside` counts the positions of a row outside their axes.
 ///
 /// # Errors
 /// Names without layers, and layers that cannot be treated as asked.
 pub(super) fn likelihood(
     densities: &Densities,
     plans: &[SitePlan<'_>],
-    layers: Layers<'_>,
+    (layers, outside): (Layers<'_>, Option<Function>),
     context: &mut Context,
 ) -> Result<Likelihood, Refusal> {
     let ways = choice::ways(plans, &layers)?;
@@ -79,7 +84,13 @@ pub(super) fn likelihood(
         row = pipeline::run(&rewritten.row, pipelines::BEFORE_DERIVATIVE, context)?;
         note(plans, &mut sentences, rewritten.sentences);
     }
-    Ok(Likelihood { row, ways, sentences })
+    let is_shared = ways.iter().all(|way| *way == Expectation::Shared);
+    Ok(Likelihood {
+        row,
+        outside: outside.filter(|_| is_shared),
+        ways,
+        sentences,
+    })
 }
 
 fn note(plans: &[SitePlan<'_>], sentences: &mut [String], found: Vec<(Arc<str>, String)>) {
@@ -92,7 +103,7 @@ fn note(plans: &[SitePlan<'_>], sentences: &mut [String], found: Vec<(Arc<str>, 
 }
 
 impl Task<'_> {
-    /// `(states.., data.., draw, step) -> log_likelihood` of the rows.
+    /// `(states.., data.., draw, step) -> log_likelihood` of the rows, and the number of positions `outside` where they are counted.
     pub(super) fn likelihood_per_draw(&self, likelihood: &Likelihood) -> Function {
         let (mut builder, mut scope) = self.start_draw();
         bind_data(&mut builder, self.model, &mut scope);
@@ -104,15 +115,20 @@ impl Task<'_> {
         let rows = Dim::Symbol(Symbol::Batch);
         let examples = builder.iota(rows);
         scope.set("example", examples);
-        let row = &likelihood.row;
-        let of_row = |param: &Value| {
-            let name = nodes::param_name(row, *param);
-            name == "example" || is_of_row(self.model, name)
+        let mut over_rows = |row: &Function| {
+            let of_row = |param: &Value| {
+                let name = nodes::param_name(row, *param);
+                name == "example" || is_of_row(self.model, name)
+            };
+            let mapped: Vec<bool> = row.params.iter().map(of_row).collect();
+            let terms = scope.call(&mut builder, &batch(row, &mapped, rows))[0].1;
+            builder.reduce_sum(terms, &[0])
         };
-        let mapped: Vec<bool> = row.params.iter().map(of_row).collect();
-        let terms = scope.call(&mut builder, &batch(row, &mapped, rows))[0].1;
-        let sum = builder.reduce_sum(terms, &[0]);
-        builder.finish(vec![("log_likelihood".into(), sum)])
+        let mut results = vec![("log_likelihood".into(), over_rows(&likelihood.row))];
+        if let Some(outside) = &likelihood.outside {
+            results.push((OUTSIDE.into(), over_rows(outside)));
+        }
+        builder.finish(results)
     }
 }
 

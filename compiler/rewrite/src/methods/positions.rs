@@ -13,6 +13,7 @@ use crate::nodes::{self, Scope};
 use crate::rule::remove_dead;
 use bnnc_abi::manifest::Check;
 use bnnc_base::arena::Id;
+use bnnc_base::dtype::DType;
 use bnnc_base::shape::{Dim, Symbol};
 use bnnc_graph::analysis::dataflow::needed_by;
 use bnnc_graph::analysis::ranges::ranges;
@@ -73,6 +74,36 @@ pub fn reached(densities: &Densities, model: &Model) -> Option<RowPositions> {
     let mut results = scope.call(&mut builder, &densities.row_log_likelihood);
     results.extend(scope.call(&mut builder, &densities.log_prior));
     outside(&builder.finish(results), model, By::Parameters)
+}
+
+/// `(sites.., shared.., inputs.., outputs.., draw, example, step) -> outside`: the number of positions of one row that parameters select outside their axes. None where all are inside for certain.
+pub fn outside_of_row(densities: &Densities, model: &Model) -> Option<Function> {
+    let found = reached(densities, model)?;
+    let mut builder = Builder::new("outside");
+    let params = nodes::params_of(&mut builder, &found.function);
+    let values = builder.inline(&found.function, &params);
+    let mut count = builder.real(0.0);
+    for ((name, _), value) in found.function.results.iter().zip(values) {
+        let number = name
+            .strip_prefix("position/")
+            .and_then(|at| at.parse::<usize>().ok());
+        let Some(check) = number.and_then(|at| found.checks.get(at)) else {
+            continue;
+        };
+        let position = match builder.ty(value).dtype {
+            DType::Real => value,
+            DType::Int | DType::Bool => builder.to_real(value),
+        };
+        let first = builder.zeros_like(position);
+        let size = builder.like(check.size as f64, position);
+        let (above, below) = (builder.le(first, position), builder.lt(position, size));
+        let inside = builder.and(above, below);
+        let outside = builder.not(inside);
+        let outside = builder.to_real(outside);
+        let of_check = builder.reduce_sum_all(outside);
+        count = builder.add(count, of_check);
+    }
+    Some(builder.finish(vec![("outside".into(), count)]))
 }
 
 /// The positions of `function` that may lie outside and that are decided by what is wanted.

@@ -6,8 +6,9 @@
 use super::divergence::PerDraw;
 use super::elements::map_elements;
 use super::likelihood::choice::Layers;
-use super::likelihood::{Likelihood, likelihood};
+use super::likelihood::{Likelihood, OUTSIDE, likelihood};
 use super::plan::{self, SitePlan};
+use super::positions;
 use super::predict;
 use super::states;
 use crate::batch::inline_batched;
@@ -29,6 +30,9 @@ use bnnc_graph::model::{ElaboratedOptimiser, Model, Posterior};
 use bnnc_graph::op::Vjp;
 use bnnc_graph::types::Type;
 use std::sync::Arc;
+
+/// The result of a loss whose prior is tuned.
+const DIVERGENCE: &str = "divergence";
 
 /// What a user chooses about training that changes the compiled program.
 #[derive(Clone, Copy, Debug)]
@@ -120,7 +124,8 @@ pub fn objective(
         settings,
     };
     let likelihood = pipeline::step(&pipelines::ESTIMATORS, context, |context| {
-        likelihood(densities, &plans, settings.layers, context)
+        let outside = positions::outside_of_row(densities, model);
+        likelihood(densities, &plans, (settings.layers, outside), context)
     })?;
     let divergence = task.announced_divergence(context)?;
     let loss = pipeline::step(&pipelines::LOSS, context, |_| {
@@ -246,7 +251,7 @@ pub(super) struct Task<'a> {
 }
 
 impl Task<'_> {
-    /// `(states.., data.., step, scale, kl_weight) -> loss`, and where the prior is tuned its `divergence` from it.
+    /// `(states.., data.., step, scale, kl_weight) -> loss`, where the prior is tuned its `divergence` from it, and the number of positions `outside` where they are counted.
     fn loss(&self, likelihood: &Likelihood, divergence: &PerDraw) -> Function {
         let mut builder = Builder::new("loss");
         let mut scope = Scope::default();
@@ -258,6 +263,7 @@ impl Task<'_> {
         let samples = self.settings.samples;
         let terms = self.mean_over(&mut builder, &per_draw, &mut scope, Symbol::Draws, samples);
         let log_likelihood = terms[0].1;
+        let outside = terms.get(1).cloned();
         let mut divergence = self.divergence_term(&mut builder, &mut scope, divergence);
         if self.settings.jacobians {
             divergence = self.less_jacobians(&mut builder, &scope, divergence);
@@ -273,8 +279,9 @@ impl Task<'_> {
         let loss = builder.sub(weighted, scaled);
         let mut results = vec![("loss".into(), loss)];
         if self.settings.online {
-            results.push(("divergence".into(), weighted));
+            results.push((DIVERGENCE.into(), weighted));
         }
+        results.extend(outside);
         builder.finish(results)
     }
 
@@ -391,7 +398,13 @@ impl Task<'_> {
         let value = terms[0].1;
         let wrt: Vec<Value> = moved.iter().map(|(name, _)| scope.get(name)).collect();
         let mut gradients = differentiate(&mut builder, value, &wrt)?;
-        if let [_, (_, divergence)] = terms[..] {
+        let of_name = |name: &str| {
+            terms
+                .iter()
+                .find(|(known, _)| **known == *name)
+                .map(|(_, value)| *value)
+        };
+        if let Some(divergence) = of_name(DIVERGENCE) {
             let of_prior = differentiate(&mut builder, divergence, &wrt)?;
             let names = moved.iter().map(|(name, _)| name);
             for ((name, gradient), own) in names.zip(&mut gradients).zip(of_prior) {
@@ -405,6 +418,7 @@ impl Task<'_> {
             }
         }
         let mut results = vec![("loss".into(), value)];
+        results.extend(of_name(OUTSIDE).map(|outside| (OUTSIDE.into(), outside)));
         for ((name, shape), gradient) in moved.iter().zip(gradients) {
             results.extend(update(&mut builder, optimiser, &scope, (name, shape), gradient));
         }

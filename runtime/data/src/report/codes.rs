@@ -383,8 +383,8 @@ density there is zero or undefined. Correct the row, or declare the type that th
 pub(super) static REACHED: Code = Code {
     id: "E0438",
     title: "a parameter selects a position outside its axis",
-    explain: r#"The position of an element depends on a parameter, so it is known only while the model runs. A draw of the parameter
-selects an element that the array does not have: positions count from 0, and the last is one less than the size. The message names the row
+    explain: r#"The position of an element depends on a parameter, so it is known only while the model runs. In a step of the training, or at a draw of the
+result, the parameter selects an element that the array does not have: positions count from 0, and the last is one less than the size. The message names the row
 where the position depends on one. Choose positions that stay inside for every value of the parameter.
 
     y ~ Normal(a[g * (if t > 0 { 2 } else { 1 })], 1)              # g is 2, and `a` has 3 elements

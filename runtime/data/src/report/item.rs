@@ -292,6 +292,21 @@ pub fn reached(at: Option<At<'_>>, names: &[&str], position: f64, size: usize) -
     }
 }
 
+/// Parameters that selected a position outside an axis in a step of a training, but not after it.
+pub fn reached_in_step(infer: &str, names: &[&str], step: u64, size: usize) -> Diagnostic {
+    let names: Vec<String> = names.iter().map(|name| format!("`{}`", shown(name))).collect();
+    let text = format!(
+        "{} gave a position outside an axis of size {size} in step {step} of `{infer}`",
+        names.join(" with ")
+    );
+    Diagnostic {
+        fault: Fault::Program,
+        at: Place::Nowhere,
+        ..fault(&codes::REACHED, At::file(Path::new("")), text)
+    }
+    .help("positions count from 0: choose one that stays inside for every value of the parameters")
+}
+
 fn gives(names: &[&str], position: f64, size: usize) -> String {
     let names: Vec<String> = names.iter().map(|name| format!("`{}`", shown(name))).collect();
     let what = match names.is_empty() {

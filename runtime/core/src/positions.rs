@@ -1,0 +1,184 @@
+//! Positions along axes, checked because kernels would clamp what lies outside: those that rows select before the rows are used, those that
+//! parameters select at values of these.
+
+use crate::context::{Context, Stop};
+use crate::feed::Feed;
+use crate::predict::Predictor;
+use crate::states::Values;
+use bnnc_abi::manifest::{Check, DataSource, Infer};
+use bnnc_base::fault::Fault;
+use bnnc_base::shape::{Sizes, Symbol};
+use bnnc_data::report::{self, At};
+use bnnc_data::{Dataset, Rows};
+use bnnc_kernels::executor::Machine;
+use bnnc_kernels::pool::Pool;
+use std::sync::Arc;
+
+/// Rows per call.
+const ROWS: usize = 256;
+
+/// Checks the positions of rows; those that depend on outputs only where these are known.
+///
+/// # Errors
+/// A position outside its axis, with its row; columns that do not fit; a limit of the machine.
+pub fn check(
+    infer: &Infer,
+    (rows, has_outputs): (&Rows, bool),
+    dataset: &Dataset,
+    pool: &Arc<Pool>,
+) -> Result<(), Stop> {
+    let Some(positions) = infer.positions.as_ref().filter(|_| rows.count > 0) else {
+        return Ok(());
+    };
+    let feed = Feed::of_plan((infer, &positions.program.plan), rows, dataset, has_outputs)?;
+    let sizes = |rows: usize| Sizes::default().with(Symbol::Batch, rows);
+    let mut machine = Machine::new(&positions.program, sizes(ROWS.min(feed.rows)), pool.clone())?;
+    feed.write_shared(&mut machine)?;
+    let places = Places { infer, rows, dataset };
+    let all: Vec<u32> = (0..feed.rows as u32).collect();
+    for (at, chunk) in all.chunks(ROWS).enumerate() {
+        machine.set_sizes(&sizes(chunk.len()))?;
+        feed.write(&mut machine, chunk)?;
+        machine.run()?;
+        for (number, check) in known(infer, &positions.checks, has_outputs) {
+            let Some(outside) = outside(&machine, number, check.size)? else {
+                continue;
+            };
+            let place = places.of(check, at * ROWS + outside.example, outside.element);
+            let place = place.unwrap_or(At::file(rows.place(0).0));
+            let columns: Vec<&str> = check.inputs.iter().map(|input| column(infer, input)).collect();
+            return Err(report::selected(place, &columns, outside.position, check.size).into());
+        }
+    }
+    Ok(())
+}
+
+/// Checks the positions that parameters select, at this number of draws of these values; those that depend on outputs only where these are known.
+///
+/// # Errors
+/// A position outside its axis, with its row where it depends on one; columns that do not fit; a limit of the machine.
+pub fn check_values(
+    infer: &Infer,
+    (values, draws): (&Values, usize),
+    (rows, has_outputs): (&Rows, bool),
+    (dataset, context): (&Dataset, &Context),
+) -> Result<(), Stop> {
+    if infer.reached.is_empty() || rows.count == 0 || draws == 0 {
+        return Ok(());
+    }
+    let mut predictor = Predictor::with_target(infer, rows, dataset, (draws, has_outputs), context)?;
+    predictor.set_parameters(values)?;
+    let places = Places { infer, rows, dataset };
+    predictor.visit(|machine, first| {
+        for (number, check) in known(infer, &infer.reached, has_outputs) {
+            if let Some(outside) = outside(machine, number, check.size)? {
+                let place = places.of(check, first + outside.example, outside.element);
+                let names: Vec<&str> = check.inputs.iter().map(|input| column(infer, input)).collect();
+                return Err(report::reached(place, &names, outside.position, check.size).into());
+            }
+        }
+        Ok(())
+    })
+}
+
+/// The checks with their numbers, without those that depend on outputs that are unknown.
+fn known<'a>(
+    infer: &'a Infer,
+    checks: &'a [Check],
+    has_outputs: bool,
+) -> impl Iterator<Item = (usize, &'a Check)> {
+    checks.iter().enumerate().filter(move |(_, check)| {
+        let mut outputs = infer.outputs.iter();
+        has_outputs || !outputs.any(|output| check.inputs.contains(&output.name) && !output.given)
+    })
+}
+
+/// A position outside its axis.
+struct Outside {
+    position: f64,
+    /// The number of its example in the call.
+    example: usize,
+    /// The element of whole columns that decides it, where that is known.
+    element: Option<usize>,
+}
+
+/// The first position outside of a check, `[.., batch, ..]`, in what a machine computed.
+fn outside(machine: &Machine, number: usize, size: usize) -> Result<Option<Outside>, Fault> {
+    let port = format!("position/{number}");
+    if !machine.has_port(&port) {
+        return Ok(None);
+    }
+    let positions = machine.read_real(&port)?;
+    let beyond = |position: &f64| !(*position >= 0.0 && *position < size as f64);
+    let Some(at) = positions.iter().position(beyond) else {
+        return Ok(None);
+    };
+    let sizes = machine.sizes();
+    let (examples, draws) = (
+        sizes.get(Symbol::Batch).max(1),
+        match machine.is_per_draw(&port) {
+            true => sizes.get(Symbol::Draws).max(1),
+            false => 1,
+        },
+    );
+    let width = (positions.len() / (examples * draws)).max(1);
+    let rows = format!("row/{number}");
+    let element = match machine.has_port(&rows) {
+        true => machine.read_real(&rows)?.get(at).map(|row| *row as usize),
+        false => None,
+    };
+    Ok(Some(Outside {
+        position: positions[at],
+        example: at / width % examples,
+        element,
+    }))
+}
+
+/// Where positions come from.
+struct Places<'a> {
+    infer: &'a Infer,
+    rows: &'a Rows,
+    dataset: &'a Dataset,
+}
+
+impl<'a> Places<'a> {
+    /// The row that decides a position: that of an example, or that of an element of a whole column. `None` where no data decide it; only the file
+    /// where the row is not known.
+    fn of(&self, check: &Check, example: usize, element: Option<usize>) -> Option<At<'a>> {
+        let sources: Vec<&DataSource> = self
+            .infer
+            .bindings
+            .iter()
+            .filter(|binding| check.inputs.contains(&binding.port))
+            .map(|binding| &binding.from)
+            .collect();
+        let is_column = |source: &&&DataSource| match source {
+            DataSource::Whole(name) => {
+                let array = self.dataset.whole(name);
+                array.is_none_or(|array| array.shape.first() == Some(&self.rows.count))
+            }
+            _ => false,
+        };
+        let row = match sources.iter().any(|source| !source.is_shared()) {
+            true => Some(example),
+            false => element.filter(|_| sources.iter().any(|source| is_column(&source))),
+        };
+        let file = sources.first().map(|_| At::file(self.rows.place(0).0));
+        match row.filter(|row| *row < self.rows.count) {
+            Some(row) => {
+                let (path, row) = self.rows.place(row);
+                Some(At { path, row, column: 0 })
+            }
+            None => file,
+        }
+    }
+}
+
+/// The column that feeds an input; a parameter or an input without one as it is.
+fn column<'a>(infer: &'a Infer, input: &'a str) -> &'a str {
+    let binding = infer.bindings.iter().find(|binding| binding.port == input);
+    match binding.map(|binding| &binding.from) {
+        Some(DataSource::Field(name) | DataSource::Whole(name) | DataSource::Shared(name)) => name,
+        Some(DataSource::Inputs | DataSource::Input(_) | DataSource::Row) | None => input,
+    }
+}
