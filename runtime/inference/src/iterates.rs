@@ -33,7 +33,7 @@ impl Posterior for Collected {
     }
 
     fn warnings(&self, infer: &Infer, rows: usize, dataset: &Dataset) -> Vec<Diagnostic> {
-        let mut warnings = report::warnings(infer, self, rows);
+        let mut warnings = report::warnings(infer, self, (rows, dataset));
         warnings.extend(bnnc_training::report::warnings(infer, &self.fitted, dataset));
         warnings
     }

@@ -54,7 +54,7 @@ fn faster(train: &Train) -> Option<String> {
 }
 
 /// The parts of the data that could be standardised and are not.
-fn raw(infer: &Infer, dataset: &Dataset) -> Vec<&'static str> {
+pub fn raw(infer: &Infer, dataset: &Dataset) -> Vec<&'static str> {
     let preparation = &dataset.preparation;
     let named = preparation.named.iter().flat_map(|(_, maps)| maps);
     let mut inputs = preparation.inputs.iter().chain(named).peekable();

@@ -268,6 +268,14 @@ infer fit = swag(Line, rows) { batch = 100 }
         .assert_warning("E0573", &["too narrow", "in `fit`", "standardise"]);
     let sd = trial.result(&[])["infer"]["fit"]["parameters"]["a"]["sd"].as_f64();
     assert!(sd.expect("a number") < 0.0173 / 5.0, "{sd:?}");
+    // Inputs that are standardised already are not to be standardised.
+    let trial = trial.program(&program.replace("OPTIONS", "{ standardise = [inputs] }"));
+    let output = trial.bnnc("run", &[]);
+    assert!(
+        !output.stderr.contains("standardise = [inputs"),
+        "{}",
+        output.stderr
+    );
 }
 
 #[test]

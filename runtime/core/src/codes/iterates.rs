@@ -106,8 +106,8 @@ pub fn other_breadth(infer: &str, breadth: f64, scale: f64) -> Diagnostic {
     })
 }
 
-/// A warning: the variance of a parameter is at most this factor times that of the posterior.
-pub fn narrow_parameter(infer: &str, parameter: &str, breadth: f64) -> Diagnostic {
+/// A warning: the variance of a parameter is at most this factor times that of the posterior; `raw` are the parts of the data that are not standardised.
+pub fn narrow_parameter(infer: &str, parameter: &str, breadth: f64, raw: &[&str]) -> Diagnostic {
     let factor = breadth.max(0.0).sqrt().recip();
     let text = match factor.is_finite() {
         true => format!(
@@ -115,8 +115,15 @@ pub fn narrow_parameter(infer: &str, parameter: &str, breadth: f64) -> Diagnosti
         ),
         false => format!("the draws of `{parameter}` in `{infer}` are too narrow for the posterior by far"),
     };
-    warning(&OTHER_BREADTH, text)
-        .note("no factor on the covariance is right for all parameters: those of other scale are not as narrow")
-        .help("standardise the data (`standardise = [inputs, target]`), so that one learning rate suits all parameters")
-        .help("use `laplace`, `vi` or `nuts`, whose intervals do not depend on the optimiser")
+    let warning = warning(&OTHER_BREADTH, text).note(
+        "no factor on the covariance is right for all parameters: those of other scale are not as narrow",
+    );
+    let warning = match raw {
+        [] => warning,
+        raw => warning.help(format!(
+            "standardise the data (`standardise = [{}]`), so that one learning rate suits all parameters",
+            raw.join(", ")
+        )),
+    };
+    warning.help("use `laplace`, `vi` or `nuts`, whose intervals do not depend on the optimiser")
 }

@@ -6,6 +6,7 @@ use bnnc_abi::manifest::Infer;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::codes::iterates;
 use bnnc_core::number::finite;
+use bnnc_data::Dataset;
 use bnnc_training::iterates::Collected;
 use bnnc_training::{Fitted, report};
 use serde_json::{Value, json};
@@ -50,8 +51,8 @@ pub fn diagnostics(value: &mut Value, infer: &Infer, found: &Collected, rows: us
 /// A loss of a row that rises by more is no learning.
 const ASTRAY: f64 = 1.0;
 
-/// The warnings about the iterates of an infer, on this number of rows.
-pub fn warnings(infer: &Infer, found: &Collected, rows: usize) -> Vec<Diagnostic> {
+/// The warnings about the iterates of an infer, on this number of rows of a data set.
+pub fn warnings(infer: &Infer, found: &Collected, (rows, dataset): (usize, &Dataset)) -> Vec<Diagnostic> {
     let fitted = &found.fitted;
     let Some(swag) = infer.iterated() else {
         return Vec::new();
@@ -82,7 +83,10 @@ pub fn warnings(infer: &Infer, found: &Collected, rows: usize) -> Vec<Diagnostic
         .narrowest
         .as_ref()
         .filter(|(_, breadth)| !is_told && broad.is_none() && *breadth < 1.0 / BROAD);
-    let narrow = narrow.map(|(name, breadth)| iterates::narrow_parameter(&infer.name, name, *breadth));
+    let narrow = narrow.map(|(name, breadth)| {
+        let raw = report::raw(infer, dataset);
+        iterates::narrow_parameter(&infer.name, name, *breadth, &raw)
+    });
     let broad = broad.map(|breadth| iterates::other_breadth(&infer.name, breadth, swag.gaussian.scale));
     astray
         .into_iter()
