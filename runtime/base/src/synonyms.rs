@@ -66,6 +66,7 @@ const SEED: &str = "the seed is an option of the command line: `bnnc run FILE --
 const THREADS: &str = "the number of threads is an option of the command line: `bnnc run FILE --threads 4`";
 const SCHEDULES: &str =
     "a smooth decay is `schedule = cosine`, a drop by a factor `schedule = step(0.5, 0.1)`";
+const OBSERVED: &str = "what the model predicts is an output, observed by its own line: `-> y: real` and `y ~ Normal(mu, sigma)`";
 const DENSITY: &str = "a density is `exp(d.log_density(x))`";
 const LEVELS: &str = "a column of text is `index(k)`: one integer per level";
 
@@ -96,6 +97,7 @@ static TABLE: &[Synonym] = &[
     construct("def", FUNCTION),
     name("degrees_of_freedom", &["df"]),
     name("delta", &["Point"]),
+    advice("dims", ARRAYS),
     name("dirac", &["Point"]),
     name("double", &["real"]),
     construct("elif", "another case is written `else if c { .. } else { .. }`"),
@@ -160,6 +162,8 @@ static TABLE: &[Synonym] = &[
     advice("num_threads", THREADS),
     name("number", &["real"]),
     advice("numpy", MODULE),
+    advice("obs", OBSERVED),
+    advice("observed", OBSERVED),
     name("optimise", &["map"]),
     name("optimize", &["map"]),
     name("optimizing", &["map"]),
@@ -181,9 +185,10 @@ static TABLE: &[Synonym] = &[
     name("sd", &["scale"]),
     advice("seed", SEED),
     name("sf", &["survival"]),
+    advice("shape", ARRAYS),
     construct("shuffle", "the rows are shuffled in every epoch"),
     name("sigma", &["scale"]),
-    name("size", &["trials", "out"]),
+    either("size", &["trials", "out"], ARRAYS),
     advice("stats", MODULE),
     name("std", &["scale"]),
     name("stddev", &["scale"]),

@@ -193,6 +193,23 @@ fn a_discrete_prior_is_one_error() {
 }
 
 #[test]
+fn arguments_of_distributions_of_other_tools_are_corrected() {
+    let model = |prior: &str, likelihood: &str| {
+        let lines = format!("  b{prior}\n  y ~ Normal(a * x + sum(w) + sum(b), {likelihood})");
+        program("", &lines, "infer fit = map(M, d)")
+    };
+    let right = model(": real[3] ~ Normal(0, 1)", "1");
+    for argument in ["shape", "size", "dims"] {
+        let wrong = model(&format!(" ~ Normal(0, 1, {argument} = 3)"), "1").replace("sum(b)", "b");
+        assert_corrected(&wrong, "E0216", "`beta: real[k]`", &right);
+    }
+    for argument in ["observed", "obs"] {
+        let wrong = model(": real[3] ~ Normal(0, 1)", &format!("1, {argument} = x"));
+        assert_corrected(&wrong, "E0216", "observed by its own line: `-> y: real`", &right);
+    }
+}
+
+#[test]
 fn methods_of_other_tools_are_corrected() {
     let infer = |method: &str| inference(&format!("infer fit = {method}(M, d)"));
     for (wrong, right) in [
