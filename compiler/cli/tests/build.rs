@@ -312,6 +312,9 @@ fn what_a_build_decided_stays_decided() {
     let output = execute(&executable, &["--sead", "1"]);
     assert_eq!(output.status, 2);
     assert!(output.stderr.contains("--seed"), "{}", output.stderr);
+    let output = execute(&executable, &["--epochs", "3"]);
+    assert_eq!(output.status, 2);
+    assert!(!output.stderr.contains("as a value"), "{}", output.stderr);
     let help = execute(&executable, &["--help"]);
     assert_eq!(help.status, 0);
     for word in ["curve.bnn", "mode", "map", "rows.csv", "--resume"] {

@@ -2,6 +2,7 @@
 
 use bnnc_abi::artefact::Built;
 use bnnc_command::arguments::Running;
+use clap::error::{ContextKind, ErrorKind};
 use clap::{Args, CommandFactory, FromArgMatches, Parser};
 use std::ffi::OsString;
 
@@ -68,7 +69,13 @@ pub fn parse(words: Vec<OsString>, built: &Built) -> Result<Arguments, clap::Err
     let infers: String = lines.collect();
     let data: String = built.manifest.data.iter().map(data).collect();
     command = command.after_help(format!("Infers:\n{infers}\nData:\n{data}"));
-    let matches = command.try_get_matches_from_mut(words)?;
+    let matches = command.try_get_matches_from_mut(words).map_err(|mut error| {
+        // "to pass '--epochs' as a value, use '-- --epochs'": it takes no such value.
+        if error.kind() == ErrorKind::UnknownArgument {
+            error.remove(ContextKind::Suggested);
+        }
+        error
+    })?;
     Arguments::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }
 
