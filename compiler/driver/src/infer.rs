@@ -27,13 +27,12 @@ use bnnc_hir::elaborate::bind::{Bound, bind, integers};
 use bnnc_hir::elaborate::posterior::Rest;
 use bnnc_hir::tree::{InferId, InferItem, ModelId, ModelItem, SettingValue, Target};
 use bnnc_loops::{backend::Backend, ir};
-use bnnc_rewrite::density::Densities;
-use bnnc_rewrite::kl;
 use bnnc_rewrite::methods::divergence::{Divergence, divergence};
 use bnnc_rewrite::methods::likelihood::choice::Layers;
 use bnnc_rewrite::methods::train::{Objective, Refusal, TrainingSettings, objective};
 use bnnc_rewrite::pass::Context;
 use bnnc_rewrite::report::options_of;
+use bnnc_rewrite::{density::Densities, kl};
 use std::time::Instant;
 
 /// Why there is no infer.
@@ -153,9 +152,9 @@ impl<'a> Compilation<'a> {
         }
         self.observes(&bound, schema)?;
         self.watched(schema)?;
-        self.context.warnings.extend(bound.warnings.iter().cloned());
         let unused = integers::unused(module, self.model(), &bound, schema);
-        self.context.warnings.extend(unused);
+        let warnings = bound.warnings.iter().cloned().chain(unused);
+        self.context.warnings.extend(warnings);
         let mut model = elaborate::model::elaborate(module, self.model_id(), &bound.dims)?;
         shared_apart(&mut model, &bound);
         let posterior = match self.item.target {

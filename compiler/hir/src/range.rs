@@ -119,7 +119,7 @@ impl Ranges<'_> {
         }
     }
 
-    /// Whether a value of at least zero is among the terms of a sum of values of at least zero, so that its share is at most one: `e / (1 + e)`,
+    /// Returns whether a value of at least zero is among the terms of a sum of values of at least zero, so that its share is at most one: `e / (1 + e)`,
     /// `e / sum(e)`.
     fn is_share(&self, part: &Expr, whole: &Expr, known: &HashMap<LocalId, Range>) -> bool {
         let is_share =
@@ -159,7 +159,7 @@ impl Ranges<'_> {
     }
 }
 
-/// Whether two expressions are the same operations on the same variables. `false` where that is not known.
+/// Returns whether two expressions are the same operations on the same variables. `false` where that is not known.
 fn is_same(a: &Expr, b: &Expr) -> bool {
     let all = |a: &[Expr], b: &[Expr]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_same(a, b));
     match (&a.kind, &b.kind) {

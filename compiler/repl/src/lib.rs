@@ -8,6 +8,7 @@ mod emission;
 mod evaluate;
 mod items;
 mod measures;
+mod pending;
 mod predictive;
 mod show;
 mod variables;
@@ -30,6 +31,7 @@ use describe::Describer;
 use distribution::Wanted;
 use evaluate::{Computed, Scene, Streams};
 use items::Items;
+pub use pending::PendingEntry;
 use std::collections::HashMap;
 use variables::{Held, Variable};
 

@@ -85,32 +85,103 @@ impl ColumnFormula {
 
     /// Its text as the language writes it, where `name` returns the names of elements.
     pub fn text(&self, name: &dyn Fn(usize, usize) -> String) -> String {
-        let infix = |scalar: &Scalar| match scalar {
-            Scalar::Add => Some("+"),
-            Scalar::Sub => Some("-"),
-            Scalar::Mul => Some("*"),
-            Scalar::Div => Some("/"),
-            Scalar::Pow => Some("^"),
-            _ => None,
-        };
-        let part = |formula: &ColumnFormula| match formula {
-            ColumnFormula::Apply(scalar, _) if infix(scalar).is_some() && *scalar != Scalar::Mul => {
-                format!("({})", formula.text(name))
-            }
-            _ => formula.text(name),
-        };
-        match self {
-            ColumnFormula::Number(number) => number.to_string(),
-            ColumnFormula::Element { port, at } => name(*port, *at),
-            ColumnFormula::Apply(scalar, args) => match (infix(scalar), &args[..]) {
-                (Some(sign), [left, right]) => format!("{} {sign} {}", part(left), part(right)),
-                _ => {
-                    let args: Vec<String> = args.iter().map(|arg| arg.text(name)).collect();
-                    format!("{}({})", scalar.name(), args.join(", "))
-                }
-            },
+        self.leveled(name).0
+    }
+
+    /// The text in parentheses where it binds less tightly than a level.
+    fn text_at(&self, level: u8, name: &dyn Fn(usize, usize) -> String) -> String {
+        match self.leveled(name) {
+            (text, own) if own < level => format!("({text})"),
+            (text, _) => text,
         }
     }
+
+    /// The text, and how tightly it binds.
+    fn leveled(&self, name: &dyn Fn(usize, usize) -> String) -> (String, u8) {
+        let (scalar, args) = match self {
+            ColumnFormula::Number(number) if *number < 0.0 => return (number.to_string(), SUM),
+            ColumnFormula::Number(number) => return (number.to_string(), ATOM),
+            ColumnFormula::Element { port, at } => return (name(*port, *at), ATOM),
+            ColumnFormula::Apply(scalar, args) => (*scalar, &args[..]),
+        };
+        let quotient = quotient(scalar, args).and_then(|operands| infix(Scalar::Div, operands, name));
+        if let Some(text) = quotient {
+            return text;
+        }
+        match (scalar, args) {
+            (Scalar::Neg, [operand]) => (format!("-{}", operand.text_at(PRODUCT, name)), SUM),
+            (Scalar::Not, [operand]) => (format!("!{}", operand.text_at(ATOM, name)), ATOM),
+            // The language converts by itself.
+            (Scalar::ToReal | Scalar::ToInt, [operand]) => operand.leveled(name),
+            (Scalar::Select, [condition, yes, no]) => {
+                let [condition, yes, no] = [condition, yes, no].map(|part| part.text(name));
+                (format!("if {condition} {{ {yes} }} else {{ {no} }}"), CHOICE)
+            }
+            (_, [left, right]) => {
+                infix(scalar, [left, right], name).unwrap_or_else(|| (call(scalar, args, name), ATOM))
+            }
+            _ => (call(scalar, args, name), ATOM),
+        }
+    }
+}
+
+/// The dividend and the divisor of a product with the inverse of a number.
+fn quotient(scalar: Scalar, args: &[ColumnFormula]) -> Option<[&ColumnFormula; 2]> {
+    let (Scalar::Mul, [first, second]) = (scalar, args) else {
+        return None;
+    };
+    [(first, second), (second, first)]
+        .into_iter()
+        .find_map(|(dividend, inverse)| match inverse {
+            ColumnFormula::Apply(Scalar::Div, parts) => match &parts[..] {
+                [ColumnFormula::Number(1.0), divisor] => Some([dividend, divisor]),
+                _ => None,
+            },
+            _ => None,
+        })
+}
+
+/// How tightly texts bind, as in the grammar of the language.
+const CHOICE: u8 = 0;
+const EITHER: u8 = 1;
+const BOTH: u8 = 2;
+const COMPARISON: u8 = 3;
+const SUM: u8 = 4;
+const PRODUCT: u8 = 5;
+const POWER: u8 = 6;
+const ATOM: u8 = 7;
+
+/// The text of an operator between two operands, and how tightly it binds.
+fn infix(
+    scalar: Scalar,
+    [left, right]: [&ColumnFormula; 2],
+    name: &dyn Fn(usize, usize) -> String,
+) -> Option<(String, u8)> {
+    let (sign, level) = match scalar {
+        Scalar::Or => ("||", EITHER),
+        Scalar::And => ("&&", BOTH),
+        Scalar::Eq => ("==", COMPARISON),
+        Scalar::Lt => ("<", COMPARISON),
+        Scalar::Le => ("<=", COMPARISON),
+        Scalar::Add => ("+", SUM),
+        Scalar::Sub => ("-", SUM),
+        Scalar::Mul => ("*", PRODUCT),
+        Scalar::Div => ("/", PRODUCT),
+        Scalar::Pow => ("^", POWER),
+        _ => return None,
+    };
+    let before = level + u8::from(matches!(level, COMPARISON | POWER));
+    // `a + (b - c)` and `a * (b / c)` need no parentheses.
+    let is_associative = matches!(scalar, Scalar::Or | Scalar::And | Scalar::Add | Scalar::Mul);
+    let after = level + u8::from(!is_associative);
+    let (left, right) = (left.text_at(before, name), right.text_at(after, name));
+    Some((format!("{left} {sign} {right}"), level))
+}
+
+/// The text of a call.
+fn call(scalar: Scalar, args: &[ColumnFormula], name: &dyn Fn(usize, usize) -> String) -> String {
+    let args: Vec<String> = args.iter().map(|arg| arg.text(name)).collect();
+    format!("{}({})", scalar.name(), args.join(", "))
 }
 
 fn write_scalar<S: Serializer>(scalar: &Scalar, serializer: S) -> Result<S::Ok, S::Error> {
@@ -120,4 +191,67 @@ fn write_scalar<S: Serializer>(scalar: &Scalar, serializer: S) -> Result<S::Ok, 
 fn read_scalar<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Scalar, D::Error> {
     let name = String::deserialize(deserializer)?;
     Scalar::from_name(&name).ok_or_else(|| D::Error::custom(format!("unknown operation `{name}`")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn port(port: usize) -> ColumnFormula {
+        ColumnFormula::Element { port, at: 0 }
+    }
+
+    fn number(number: f64) -> ColumnFormula {
+        ColumnFormula::Number(number)
+    }
+
+    fn of(scalar: Scalar, args: impl IntoIterator<Item = ColumnFormula>) -> ColumnFormula {
+        ColumnFormula::Apply(scalar, args.into_iter().collect())
+    }
+
+    fn text(formula: &ColumnFormula) -> String {
+        formula.text(&|port, _| ["x", "h", "a", "b"][port].to_owned())
+    }
+
+    #[test]
+    fn texts_have_the_parentheses_that_their_meaning_needs() {
+        let [x, h, a, b] = [0, 1, 2, 3].map(port);
+        let pair =
+            |scalar, one: &ColumnFormula, other: &ColumnFormula| of(scalar, [one.clone(), other.clone()]);
+        let square = pair(Scalar::Mul, &h, &h);
+        let inverse = pair(Scalar::Div, &number(1.0), &square);
+        let product = pair(Scalar::Mul, &a, &b);
+        let (sum, difference) = (pair(Scalar::Add, &a, &b), pair(Scalar::Sub, &a, &b));
+        let is_less = pair(Scalar::Lt, &a, &b);
+        let negative = of(Scalar::Neg, [sum.clone()]);
+        let cases = [
+            (pair(Scalar::Mul, &x, &inverse), "x / (h * h)"),
+            (pair(Scalar::Mul, &inverse, &x), "x / (h * h)"),
+            (inverse.clone(), "1 / (h * h)"),
+            (pair(Scalar::Pow, &product, &number(2.0)), "(a * b) ^ 2"),
+            (pair(Scalar::Pow, &number(-2.0), &x), "(-2) ^ x"),
+            (pair(Scalar::Mul, &x, &sum), "x * (a + b)"),
+            (pair(Scalar::Add, &x, &product), "x + a * b"),
+            (pair(Scalar::Sub, &x, &difference), "x - (a - b)"),
+            (pair(Scalar::Sub, &difference, &x), "a - b - x"),
+            (negative.clone(), "-(a + b)"),
+            (pair(Scalar::Sub, &x, &negative), "x - (-(a + b))"),
+            (of(Scalar::ToReal, [is_less.clone()]), "a < b"),
+            (
+                pair(Scalar::Mul, &x, &of(Scalar::ToReal, [is_less.clone()])),
+                "x * (a < b)",
+            ),
+            (of(Scalar::Not, [is_less.clone()]), "!(a < b)"),
+            (pair(Scalar::Le, &sum, &x), "a + b <= x"),
+            (
+                of(Scalar::Select, [is_less, x.clone(), number(0.0)]),
+                "if a < b { x } else { 0 }",
+            ),
+            (of(Scalar::Exp, [sum]), "exp(a + b)"),
+            (pair(Scalar::Max, &x, &product), "max(x, a * b)"),
+        ];
+        for (formula, expected) in cases {
+            assert_eq!(text(&formula), expected);
+        }
+    }
 }

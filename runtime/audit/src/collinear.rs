@@ -52,17 +52,52 @@ struct Columns<'a> {
 }
 
 /// A coefficient with its column in each sum that it is in.
-#[derive(Clone, PartialEq)]
 struct Coefficient<'a> {
     name: &'a str,
     /// By the position of the sum.
     columns: BTreeMap<usize, &'a ColumnFormula>,
+    /// True for one whose column is one number, other than zero, wherever it stands. The values of a trend differ between the sums.
+    is_flat: bool,
+    /// True for a flat one that is in all sums of its group.
+    is_intercept: bool,
+    /// True for one that the data do not change and that is in some sums of its group only.
+    is_deviation: bool,
 }
 
 impl Coefficient<'_> {
-    /// Returns whether its column is constant.
-    fn is_constant(&self) -> bool {
-        self.columns.values().all(|formula| formula.is_constant())
+    /// The number other than zero that the column is wherever it stands, where it is one.
+    fn flat(&self) -> Option<f64> {
+        let mut numbers = self.columns.values().map(|formula| number(formula));
+        let first = numbers.next().flatten().filter(|first| *first != 0.0)?;
+        numbers.all(|other| other == Some(first)).then_some(first)
+    }
+
+    /// Returns whether no sum has both.
+    fn is_apart_from(&self, other: &Coefficient<'_>) -> bool {
+        other.columns.keys().all(|sum| !self.columns.contains_key(sum))
+    }
+
+    /// Returns whether a prior decides between this one and another: their columns are the same, or they are a mean and a deviation from it in some sums, or
+    /// such deviations of one parameter.
+    fn repeats(&self, known: &Coefficient<'_>) -> bool {
+        let is_from_mean = known.is_intercept && self.is_flat;
+        let are_deviations = known.is_deviation && self.is_deviation && known.name == self.name;
+        known.columns == self.columns || is_from_mean || are_deviations
+    }
+
+    /// The text of its column, where `name` returns the names of elements. A trend has its first values.
+    fn text(&self, name: &dyn Fn(usize, usize) -> String) -> String {
+        let numbers = self.columns.values().map(|formula| number(formula));
+        let numbers: Option<Vec<f64>> = numbers.take(4).collect();
+        match numbers.as_deref() {
+            Some([first, second]) => format!("{first}, {second}"),
+            Some([first, second, third]) => format!("{first}, {second}, {third}"),
+            Some([first, second, third, _]) => format!("{first}, {second}, {third}, .."),
+            _ => {
+                let text = self.columns.values().next();
+                text.map(|formula| formula.text(name)).unwrap_or_default()
+            }
+        }
     }
 
     /// The port and the element that its column is, where it is one.
@@ -73,6 +108,11 @@ impl Coefficient<'_> {
             _ => None,
         }
     }
+}
+
+/// The value of a formula that the data do not change.
+fn number(formula: &ColumnFormula) -> Option<f64> {
+    formula.is_constant().then(|| formula.value(&|_, _| f64::NAN))
 }
 
 /// Returns the warnings about coefficients whose columns depend on each other.
@@ -115,31 +155,63 @@ fn groups(design: &Design) -> Vec<(Vec<Coefficient<'_>>, Vec<usize>)> {
             let own = of_group.entry(term.coefficient).or_insert_with(|| Coefficient {
                 name: &design.coefficients[term.coefficient],
                 columns: BTreeMap::new(),
+                is_flat: false,
+                is_intercept: false,
+                is_deviation: false,
             });
             own.columns.insert(at, &term.column);
         }
     }
     let mut groups = Vec::new();
     for (group, all) in coefficients {
-        let sums = sums.get(&group).into_iter().flatten().copied();
-        groups.push((distinct(all.into_values()), sums.collect()));
+        let sums: Vec<usize> = sums.get(&group).into_iter().flatten().copied().collect();
+        let all = joined(all.into_values()).into_iter().map(|one| {
+            let is_flat = one.flat().is_some();
+            let is_everywhere = one.columns.len() == sums.len();
+            let is_number = one.columns.values().all(|formula| formula.is_constant());
+            Coefficient {
+                is_flat,
+                is_intercept: is_flat && is_everywhere,
+                is_deviation: is_number && !is_everywhere,
+                ..one
+            }
+        });
+        groups.push((distinct(all.collect()), sums));
     }
     groups
 }
 
-/// The coefficients without those whose columns repeat others: a mean and the deviations of groups from it, which a prior keeps small. One whose column is
-/// constant comes first.
-fn distinct<'a>(all: impl Iterator<Item = Coefficient<'a>>) -> Vec<Coefficient<'a>> {
-    let mut kept: Vec<Coefficient> = Vec::new();
+/// Joins elements of a parameter that are in different sums with the same number: the `a[j]` of several outputs are an intercept of all of them together.
+fn joined<'a>(all: impl Iterator<Item = Coefficient<'a>>) -> Vec<Coefficient<'a>> {
+    let mut joined: Vec<Coefficient> = Vec::new();
+    let mut flat: BTreeMap<&str, (usize, f64)> = BTreeMap::new();
     for one in all {
-        let is_repeated = kept
-            .iter()
-            .any(|known| known.columns == one.columns || (known.is_constant() && one.is_constant()));
-        if !is_repeated {
-            kept.push(one);
+        let Some(number) = one.flat() else {
+            joined.push(one);
+            continue;
+        };
+        let (at, first) = *flat.entry(one.name).or_insert((joined.len(), number));
+        match joined.get_mut(at) {
+            Some(known) if number == first && known.is_apart_from(&one) => known.columns.extend(one.columns),
+            _ => joined.push(one),
         }
     }
-    kept.sort_by_key(|one| !one.is_constant());
+    joined
+}
+
+/// The coefficients without those that repeat others. An intercept comes first. No more are sought than are compared, since each is held against all before
+/// it.
+fn distinct(mut all: Vec<Coefficient<'_>>) -> Vec<Coefficient<'_>> {
+    all.sort_by_key(|one| !one.is_intercept);
+    let mut kept: Vec<Coefficient> = Vec::new();
+    for one in all {
+        if !kept.iter().any(|known| one.repeats(known)) {
+            kept.push(one);
+        }
+        if kept.len() > COMPARED {
+            break;
+        }
+    }
     kept
 }
 
@@ -211,7 +283,7 @@ impl<'a> Columns<'a> {
         if values.iter().flatten().any(|value| !value.is_finite()) {
             return Vec::new();
         }
-        let intercept = coefficients.first().filter(|one| one.is_constant());
+        let intercept = coefficients.first().filter(|one| one.is_intercept);
         let mut found: Vec<Diagnostic> = Vec::new();
         let mut dependent = BTreeSet::new();
         for at in 1..coefficients.len() {
@@ -233,7 +305,7 @@ impl<'a> Columns<'a> {
         found
     }
 
-    /// The value of an input that is the same in all rows, in its own unit. Of a column of zeros the weight has no effect, which is not that of an intercept.
+    /// The value of an input that is the same in all rows, in its own unit. The weight of a column of zeros has no effect.
     fn constant(&self, coefficient: &Coefficient<'_>) -> Option<(String, f64)> {
         let (port, at) = coefficient.element()?;
         let column = self.column(port, at)?;
@@ -262,7 +334,7 @@ impl<'a> Columns<'a> {
         (some, all): (&[Vec<f64>], &dyn Fn(usize) -> Vec<f64>),
         at: usize,
     ) -> Option<Diagnostic> {
-        let has_intercept = coefficients[0].is_constant();
+        let has_intercept = coefficients[0].is_intercept;
         let is_input = |one: &Coefficient<'_>| one.element().is_some();
         let earlier = usize::from(has_intercept)..at;
         earlier.into_iter().find_map(|first| {
@@ -285,7 +357,7 @@ impl<'a> Columns<'a> {
 
     /// The warning about columns that add up to zero or to a constant.
     fn combined(&self, coefficients: &[Coefficient<'_>], parts: &[usize]) -> Diagnostic {
-        let intercept = coefficients[parts[0]].is_constant();
+        let intercept = coefficients[parts[0]].is_intercept;
         let (with, terms) = match parts {
             [first, rest @ ..] if intercept => (Some(coefficients[*first].name), rest),
             _ => (None, parts),
@@ -308,10 +380,9 @@ impl<'a> Columns<'a> {
             }
             .unwrap_or_else(|| binding.port.clone())
         };
-        let text = coefficient.columns.values().next();
         let element = coefficient.element();
         ColumnTerm {
-            text: text.map(|formula| formula.text(&name)).unwrap_or_default(),
+            text: coefficient.text(&name),
             is_input: element.is_some_and(|(port, at)| self.column(port, at).is_some()),
         }
     }
@@ -406,6 +477,7 @@ fn norm(values: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bnnc_abi::design::{LinearSum, LinearTerm};
 
     fn column(of: impl Fn(usize) -> f64) -> Vec<f64> {
         (0..60).map(of).collect()
@@ -421,6 +493,83 @@ mod tests {
 
     fn parts(columns: &[Vec<f64>]) -> Option<Vec<usize>> {
         combination(columns, &|at| columns[at].clone())
+    }
+
+    /// The sums of a loop over three rows, with the columns of each coefficient in each of them.
+    fn design(columns: &[[Option<ColumnFormula>; 3]]) -> Design {
+        let sum = |at: usize| {
+            let own = columns.iter().enumerate();
+            let terms = own.filter_map(|(coefficient, columns)| {
+                let column = columns[at].clone()?;
+                Some(LinearTerm { coefficient, column })
+            });
+            LinearSum {
+                terms: terms.collect(),
+            }
+        };
+        Design {
+            coefficients: (0..columns.len()).map(|at| format!("c{at}")).collect(),
+            ports: vec!["x".to_owned()],
+            sums: (0..3).map(sum).collect(),
+        }
+    }
+
+    /// The names of the distinct coefficients of the only group, and whether the first one is an intercept.
+    fn kept(columns: &[[Option<ColumnFormula>; 3]]) -> (Vec<String>, bool) {
+        let design = design(columns);
+        let groups = groups(&design);
+        assert_eq!(groups.len(), 1);
+        let all = &groups[0].0;
+        let names = all.iter().map(|one| one.name.to_owned());
+        (names.collect(), all[0].is_intercept)
+    }
+
+    #[test]
+    fn a_trend_is_not_an_intercept() {
+        let number = |value: f64| Some(ColumnFormula::Number(value));
+        let (ones, trend) = ([1.0; 3].map(number), [0.0, 1.0, 2.0].map(number));
+        let series = [0, 1, 2].map(|at| Some(ColumnFormula::Element { port: 0, at }));
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        // The trend stays beside the intercept, and does not become one where it is alone.
+        let both = [trend.clone(), ones.clone(), series.clone(), ones.clone()];
+        assert_eq!(kept(&both), (names(&["c1", "c0", "c2"]), true));
+        assert_eq!(kept(&[trend, series.clone()]), (names(&["c0", "c1"]), false));
+        // The levels of a loop are deviations from the intercept.
+        let level = |own: usize| [0, 1, 2].map(|at| (at == own).then_some(ColumnFormula::Number(1.0)));
+        assert_eq!(
+            kept(&[level(0), level(1), ones, series.clone()]),
+            (names(&["c2", "c3"]), true)
+        );
+        // A constant of some sums is not an intercept, nor is one that is twice as large in one of them.
+        let of_some = [number(1.0), number(1.0), None];
+        assert_eq!(kept(&[of_some, series.clone()]), (names(&["c0", "c1"]), false));
+        let uneven = [1.0, 1.0, 2.0].map(number);
+        assert_eq!(kept(&[uneven, series]), (names(&["c0", "c1"]), false));
+    }
+
+    #[test]
+    fn the_intercepts_of_several_sums_are_one_together() {
+        let level = |own: usize| [0, 1, 2].map(|at| (at == own).then_some(ColumnFormula::Number(1.0)));
+        let series = [0, 1, 2].map(|at| Some(ColumnFormula::Element { port: 0, at }));
+        let mut design = design(&[level(0), level(1), level(2), series]);
+        design.coefficients = ["a", "a", "a", "b"].map(str::to_owned).to_vec();
+        let of_group = |design: &Design| -> Vec<(String, bool)> {
+            let all = groups(design).swap_remove(0).0.into_iter();
+            all.map(|one| (one.name.to_owned(), one.is_intercept)).collect()
+        };
+        let named = |name: &str, is_intercept| (name.to_owned(), is_intercept);
+        assert_eq!(of_group(&design), [named("a", true), named("b", false)]);
+        design.coefficients[2] = "c".to_owned();
+        let apart = [named("a", false), named("c", false), named("b", false)];
+        assert_eq!(of_group(&design), apart);
+    }
+
+    #[test]
+    fn no_more_coefficients_are_sought_than_are_compared() {
+        let columns: Vec<[Option<ColumnFormula>; 3]> = (0..4096)
+            .map(|at| [0; 3].map(|port| Some(ColumnFormula::Element { port, at })))
+            .collect();
+        assert_eq!(kept(&columns).0.len(), COMPARED + 1);
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod columns;
 mod constant;
 mod found;
 mod leak;
+mod neighbours;
 mod order;
 mod relation;
 pub mod scales;

@@ -57,8 +57,8 @@ pub fn unexplained(x: &[f64], y: &[f64]) -> Option<f64> {
     is_near.then(|| rest(x, y))?
 }
 
-/// Returns the share of the square of one column that a multiple of another leaves; `None` where one of them is zero. Without an intercept the data tell the
-/// coefficients of a column and its complement apart, not those of multiples.
+/// Returns the share of the square of one column that a multiple of another leaves; `None` where one of them is zero. Without an intercept, only
+/// multiples have indistinguishable coefficients.
 pub fn not_multiple(x: &[f64], y: &[f64]) -> Option<f64> {
     let (xx, yy, xy) = (dot(x, x), dot(y, y), dot(x, y));
     let is_known = x.len() == y.len() && x.len() >= LEAST && xx > 0.0 && yy > 0.0;

@@ -1,6 +1,7 @@
 //! Targets that are cut off, and rows that were chosen by them.
 
 use super::collinear::dot;
+use super::neighbours::Neighbours;
 use super::{Column, range};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::codes::audit as codes;
@@ -69,7 +70,7 @@ const BEYOND: f64 = 0.2;
 const EXCESS: f64 = 0.25;
 
 /// Returns a warning where many values of a target lie beyond the bounds of its mean, which no parameters can fit, by more than noise of the standard
-/// deviation `noise` around these bounds explains. `is_standardised` tells whether the target is.
+/// deviation `noise` around these bounds explains. `is_standardised` is true for a standardised target.
 pub(super) fn out_of_reach(
     (target, output): (&Column, &str),
     (low, high): (f64, f64),
@@ -158,21 +159,14 @@ fn linear_rest(target: &[f64], inputs: &[Vec<f64>]) -> f64 {
 
 /// The root mean square of differences between the target in each of some rows and in the row next to it, over the square root of two.
 fn difference(target: &[f64], inputs: &[Vec<f64>]) -> f64 {
-    let rows: Vec<usize> = (0..target.len())
-        .step_by(target.len().div_ceil(NEIGHBOURS))
-        .collect();
-    let distance =
-        |a: usize, b: usize| -> f64 { inputs.iter().map(|input| (input[a] - input[b]).powi(2)).sum() };
-    let square = |row: &usize| {
-        let others = rows.iter().filter(|other| *other != row);
-        let next = others.min_by(|a, b| distance(*row, **a).total_cmp(&distance(*row, **b)));
-        next.map_or(0.0, |next| (target[*row] - target[*next]).powi(2))
-    };
-    (rows.iter().map(square).sum::<f64>() / rows.len() as f64 / 2.0).sqrt()
+    let square = |one: usize, other: usize| (target[one] - target[other]).powi(2);
+    let neighbours = Neighbours::new(target.len(), NEIGHBOURS, inputs);
+    (neighbours.nearby(&square) / 2.0).sqrt()
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::neighbours::random::normal;
     use super::*;
 
     fn column(train: Vec<f64>) -> Column {
@@ -208,16 +202,6 @@ mod tests {
         assert!(cut_off(&of(50.0), &[flag]).is_none());
     }
 
-    /// Numbers that look like draws of the standard normal distribution.
-    fn normal(seed: usize, count: usize) -> Vec<f64> {
-        let uniform = |at: usize| ((at * 48_271 + seed * 7919) % 65_521) as f64 / 65_521.0 + 1e-6;
-        (0..count)
-            .map(|at| {
-                (-2.0 * uniform(2 * at + 1).ln()).sqrt() * (std::f64::consts::TAU * uniform(2 * at + 2)).cos()
-            })
-            .collect()
-    }
-
     #[test]
     fn noise_is_what_neighbours_and_lines_leave() {
         let (x, e) = (normal(1, 400), normal(2, 400));
@@ -234,6 +218,18 @@ mod tests {
         }
         let steep = of(&|x| 5.0 * (3.0 * x).sin(), 0.1);
         assert!(steep < 0.5, "{steep}");
+    }
+
+    #[test]
+    fn noise_beside_a_binary_input_is_that_of_the_target() {
+        for seed in 0..20 {
+            let flag = normal(2 * seed, 400)
+                .iter()
+                .map(|x| f64::from(u8::from(*x > 0.0)))
+                .collect();
+            let found = noise(&column(normal(2 * seed + 1, 400)), &[column(flag)]);
+            assert!((0.85..1.15).contains(&found), "{seed}: {found}");
+        }
     }
 
     #[test]

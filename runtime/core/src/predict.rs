@@ -398,7 +398,7 @@ impl Predictor {
         self.until_stopped(self.said.len(), take)
     }
 
-    /// The first so many of what there is to say, until the user wishes to stop.
+    /// Computes the first `count` outputs for all rows until the user stops the run.
     fn until_stopped(
         &mut self,
         count: usize,
@@ -432,7 +432,7 @@ impl Predictor {
         Ok(())
     }
 
-    /// The first so many of what there is to say, as long as it may go on, which is asked after each call of the program.
+    /// Computes the first `count` outputs for all rows. `go_on` is called after each call of the program, and its error ends the loop.
     fn each<E: From<Fault>>(
         &mut self,
         count: usize,

@@ -247,7 +247,7 @@ pub struct Shard {
     pub start: usize,
     /// One past its last row.
     pub end: usize,
-    /// The rows before which lines of the file are no rows of their own: blank lines, and those inside quoted cells.
+    /// The rows below lines that are not rows of their own: blank lines, and those inside quoted cells.
     pub jumps: Vec<Jump>,
 }
 
@@ -347,7 +347,7 @@ impl Table {
         place_of(&self.shards, self.first_row, row)
     }
 
-    /// The same table where lines of its one file are no rows.
+    /// The same table with the lines of its one file that are not rows.
     pub fn with_jumps(mut self, jumps: Vec<Jump>) -> Table {
         if let [shard] = self.shards.as_mut_slice() {
             shard.jumps = jumps;

@@ -165,7 +165,7 @@ fn observed((infer, outcome): (&Infer, &Outcome), rows: &Rows) -> Vec<Option<Vec
     infer.outputs.iter().map(of).collect()
 }
 
-/// Whether values are the same up to the rounding of a standardisation that was undone.
+/// Returns whether values are the same up to the rounding of a standardisation that was undone.
 fn alike(one: &[Option<Vec<f64>>], other: &[Option<Vec<f64>>]) -> bool {
     let near =
         |(a, b): (&f64, &f64)| (a - b).abs() <= 1e-9 * (a.abs() + b.abs()) || a.to_bits() == b.to_bits();

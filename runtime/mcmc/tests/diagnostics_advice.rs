@@ -196,7 +196,10 @@ fn divergences() {
     });
     assert_eq!(found[0].code.id, "E0520");
     let help = &found[0].help;
-    assert!(help[0].starts_with("sample `theta` as the noise"), "{help:?}");
+    assert!(
+        help[0].starts_with("use a non-centred parameterisation for `theta`"),
+        "{help:?}"
+    );
     assert!(help[1].contains("give scales a prior"), "{help:?}");
     assert!(help.iter().all(|line| !line.contains("raise")), "{help:?}");
     // Steps that are small already are not to be made smaller.

@@ -182,7 +182,7 @@ pub fn check_sources<'a>(
     }
 }
 
-/// Whether a file is one of the results in the folder of a run.
+/// Returns whether a file is one of the results in the folder of a run.
 pub fn holds(folder: &Path, file: &Path) -> bool {
     let inventory = Inventory::read(folder).ok().flatten().unwrap_or_default();
     name_in(folder, file).is_some_and(|name| name == INVENTORY || inventory.files.contains(&name))

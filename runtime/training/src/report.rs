@@ -58,7 +58,9 @@ pub fn raw(infer: &Infer, dataset: &Dataset) -> Vec<&'static str> {
     let preparation = &dataset.preparation;
     let named = preparation.named.iter().flat_map(|(_, maps)| maps);
     let mut inputs = preparation.inputs.iter().chain(named).peekable();
-    let has_raw = inputs.peek().is_some() && inputs.all(|map| *map == Standardisation::IDENTITY);
+    let is_raw = inputs.peek().is_some() && inputs.all(|map| *map == Standardisation::IDENTITY);
+    // `zscore(x)` in `inputs` standardises too.
+    let has_raw = is_raw && preparation.zscores.is_empty();
     let is_real = |output: &Output| output.kind == OutputKind::Real;
     let is_target = infer.only_output().is_some_and(is_real);
     let has_raw_target = is_target && preparation.target == Standardisation::IDENTITY;

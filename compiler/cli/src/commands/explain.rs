@@ -32,7 +32,9 @@ pub fn run(arguments: &Explain) -> u8 {
             } else if let Some(near) = nearest(&wanted, codes.iter().map(|code| code.id)) {
                 complain(&format!("   = help: did you mean `{near}`?"));
             } else {
-                complain("   = help: a code such as `E0202` stands in the brackets of an error or a warning");
+                complain(
+                    "   = help: codes such as `E0202` are printed in brackets after `error` or `warning`",
+                );
             }
             2
         }

@@ -7,14 +7,14 @@ mod terminal;
 use crate::arguments::Repl;
 use crate::session::all_codes;
 use bnnc_command::terminal::{OK, complain};
-use bnnc_repl::{Reply, Said, Session, World};
+use bnnc_repl::{PendingEntry, Reply, Said, Session, World};
 use std::io::{BufRead, IsTerminal, Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Bytes of a line, at most: a device has no end.
+/// Bytes of an entry, at most: a device has no end.
 const LONGEST: u64 = 1 << 24;
 
-/// The exit status after a line that is longer: that of data that cannot be read.
+/// The exit status after an entry that is longer: that of data that cannot be read.
 const TOO_LONG: u8 = 3;
 
 /// Runs the command.
@@ -41,30 +41,29 @@ pub fn run(arguments: &Repl) -> u8 {
 
 /// Entries from a pipe or a file.
 fn pipe(session: &mut Session) -> u8 {
-    let mut entry = String::new();
+    let (mut entry, mut line) = (PendingEntry::default(), String::new());
     let mut input = std::io::stdin().lock();
     loop {
-        let before = entry.len();
-        let read = (&mut input).take(LONGEST + 1).read_line(&mut entry);
+        line.clear();
+        let room = LONGEST - entry.text().len() as u64;
+        let read = (&mut input).take(room + 1).read_line(&mut line);
         let is_end = !read.is_ok_and(|read| read > 0);
-        if (entry.len() - before) as u64 > LONGEST {
-            complain(&format!(
-                "error: a line of the input is longer than {LONGEST} bytes"
-            ));
+        if line.len() as u64 > room {
+            complain(&format!("error: an entry is longer than {LONGEST} bytes"));
             return TOO_LONG;
         }
         if is_end {
             break;
         }
-        if Session::is_unfinished(&entry) {
+        if entry.push(&line) {
             continue;
         }
-        if enter(session, entry.trim_end()) {
+        if enter(session, entry.text().trim_end()) {
             return OK;
         }
-        entry.clear();
+        entry = PendingEntry::default();
     }
-    enter(session, entry.trim_end());
+    enter(session, entry.text().trim_end());
     OK
 }
 

@@ -179,6 +179,19 @@ fn inferences_of_one_model_warn_once() {
     assert_eq!(text.matches("warning[E0276]").count(), 1, "{text}");
 }
 
+/// Any element of an output with a joint distribution depends on all that the distribution takes.
+#[test]
+fn a_circle_through_a_joint_distribution_is_found_at_each_element() {
+    for position in [0, 5] {
+        let program = two(&format!(
+            "for t in 0..2 {{ y[t] ~ Normal(a * x[{position}], 1) }}
+            x ~ MultivariateNormal(a * y[0] + zeros(T), eye(T))"
+        ));
+        let (_, text) = Folder::of(&files(), &program).bnnc(&["check", "program.bnn"]);
+        assert_eq!(text.matches("error[E0273]").count(), 1, "{text}");
+    }
+}
+
 #[test]
 fn two_series_in_an_order_have_a_joint_density() {
     let (x, y) = (normal(4, 40), values());

@@ -124,6 +124,20 @@ fn a_prompt_without_an_end_is_left() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("longer than 16777216 bytes"));
 }
 
+/// Only one line had a limit, and each line of an entry was parsed with all lines before it: 4200 lines of 4096 bytes took 33 s.
+#[test]
+fn an_entry_without_an_end_is_left() {
+    let lines = format!("{{{}\n", " ".repeat(4094)).repeat(4200);
+    let trial = Trial::new().file("entry", lines);
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_bnnc"))
+        .arg("repl")
+        .stdin(std::fs::File::open(trial.path("entry")).expect("the file opens"))
+        .output()
+        .expect("the binary runs");
+    assert_eq!(output.status.code(), Some(3));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("an entry is longer than 16777216 bytes"));
+}
+
 /// Predictions into a pipe that no program reads waited without an end.
 #[test]
 #[cfg(unix)]
@@ -170,7 +184,8 @@ fn a_quotient_of_integers_that_overflows_is_rejected() {
     let text = format!("{LINE}infer fit = map(M, d)\n")
         .replace("a * x, 1", &format!("a * x + sum(zeros({size})), 1"));
     let trial = trial.program(&text);
-    assert_eq!(trial.bnnc("check", &[]).status, 1);
+    let texts = ["a size must be a known positive integer"];
+    trial.bnnc("check", &[]).assert_error("E0290", 1, &texts);
 }
 
 /// Names of columns count as memory, and are found without a search for each.

@@ -194,7 +194,7 @@ fn chains_that_start_at_one_point_are_reported() {
     for options in ["jitter = 1e-6", "start = best, jitter = 1e-6"] {
         let output = trial_of(&trial, options);
         assert!(
-            output.contains("warning[E0651]") && output.contains("within 0.000001 of one point"),
+            output.contains("warning[E0651]") && output.contains("within 1e-6 of one point"),
             "{options}: {output}"
         );
     }

@@ -336,6 +336,7 @@ impl<'a> Binder<'a> {
             let is_class = outputs.iter().any(|output| *output.name == *binding.param.name);
             return self.selectors.push(Selector {
                 port,
+                input: binding.param.name.clone(),
                 size: size.clone(),
                 field,
                 span,

@@ -44,21 +44,29 @@ pub fn dependences(module: &Module, id: ModelId, dims: &HashMap<Arc<str>, usize>
     };
     let sizes = item.locals.ids().filter_map(of_size).collect();
     let mut reader = ElementReader::new(module, item, sizes);
-    let statements = statements(item, &mut reader);
     reader.most_steps = MOST_SYMBOLIC;
+    let (statements, mut diagnostics) = statements(item, &mut reader);
+    let joint = statements.iter().map(|given| given.sample);
+    let joint = joint.filter(|sample| is_joint(sample, module));
+    let joint: HashSet<LocalId> = joint.map(|sample| sample.local).collect();
     let symbolic: Vec<Vec<Step>> = statements
         .iter()
-        .map(|given| symbolic(given, module, &mut reader))
+        .map(|given| symbolic(given, (module, &joint), &mut reader))
         .collect();
-    let mut diagnostics = Vec::new();
-    for outputs in circles(item, &statements, &symbolic) {
+    // Once the steps are used up, reads are missing: any output may then depend on any other.
+    let is_complete = !reader.is_exhausted();
+    let sets = match is_complete {
+        true => circles(item, &statements, &symbolic),
+        false => vec![statements.iter().map(|given| given.sample.local).collect()],
+    };
+    for outputs in sets {
         let is_member = |output: LocalId| outputs.contains(&output);
         let members: Vec<usize> = (0..statements.len())
             .filter(|at| is_member(statements[*at].sample.local))
             .collect();
         let steps = members.iter().flat_map(|at| &symbolic[*at]);
         let steps: Vec<&Step> = steps.filter(|step| is_member(step.to)).collect();
-        if !reader.is_exhausted() && is_one_way(&steps) {
+        if is_complete && is_one_way(&steps) {
             continue;
         }
         let given: Vec<&Given> = members.iter().map(|at| &statements[*at]).collect();
@@ -67,9 +75,9 @@ pub fn dependences(module: &Module, id: ModelId, dims: &HashMap<Arc<str>, usize>
     diagnostics
 }
 
-/// The statements that observe outputs.
-fn statements<'m>(item: &'m ModelItem, reader: &mut ElementReader<'m>) -> Vec<Given<'m>> {
-    let mut found = Vec::new();
+/// The statements that observe outputs, and a warning for each that reads outputs in a range that is not known.
+fn statements<'m>(item: &'m ModelItem, reader: &mut ElementReader<'m>) -> (Vec<Given<'m>>, Vec<Diagnostic>) {
+    let (mut found, mut unknown) = (Vec::new(), Vec::new());
     let scope = ReadScope::model();
     for stmt in &item.body {
         match stmt {
@@ -85,13 +93,20 @@ fn statements<'m>(item: &'m ModelItem, reader: &mut ElementReader<'m>) -> Vec<Gi
             } => {
                 let from = reader.integer(from, &scope).and_then(|end| end.as_number());
                 let to = reader.integer(to, &scope).and_then(|end| end.as_number());
-                let Some((from, to)) = from.zip(to).filter(|(from, to)| from < to) else {
-                    continue;
-                };
                 let samples = body.iter().filter_map(|stmt| match stmt {
                     Stmt::Sample(sample) if sample.observed => Some(sample),
                     _ => None,
                 });
+                let Some((from, to)) = from.zip(to) else {
+                    let reads = samples.filter(|sample| reads_outputs(sample, body, reader));
+                    unknown.extend(reads.map(|sample| {
+                        report::unknown_elements(sample.span, &item.locals[sample.local].name)
+                    }));
+                    continue;
+                };
+                if from >= to {
+                    continue;
+                }
                 found.extend(samples.map(|sample| Given {
                     sample,
                     repeated: Some((*counter, [from, to - 1], body)),
@@ -100,7 +115,16 @@ fn statements<'m>(item: &'m ModelItem, reader: &mut ElementReader<'m>) -> Vec<Gi
             Stmt::Sample(_) | Stmt::Let(..) | Stmt::Return(_) => {}
         }
     }
-    found
+    (found, unknown)
+}
+
+/// Returns whether a distribution in a range that is not known reads outputs, or may do so.
+fn reads_outputs<'m>(sample: &'m Sample, body: &'m [Stmt], reader: &mut ElementReader<'m>) -> bool {
+    let scope = ReadScope::model();
+    let block = scope.block(body);
+    reader.begin(&block);
+    reader.visit(&sample.dist, &block, true);
+    !reader.found.is_empty() || reader.is_exhausted()
 }
 
 /// A read of an output by elements of an output: how far it goes.
@@ -112,8 +136,12 @@ struct Step {
     distance: Option<(i64, i64)>,
 }
 
-/// The reads of a statement, with its counter as a symbol.
-fn symbolic<'m>(given: &Given<'m>, module: &'m Module, reader: &mut ElementReader<'m>) -> Vec<Step> {
+/// The reads of a statement, with its counter as a symbol. `joint` has the outputs with a joint distribution, which are one element each.
+fn symbolic<'m>(
+    given: &Given<'m>,
+    (module, joint): (&'m Module, &HashSet<LocalId>),
+    reader: &mut ElementReader<'m>,
+) -> Vec<Step> {
     let scope = ReadScope::model();
     let (block, inside);
     let mut own = &scope;
@@ -129,8 +157,13 @@ fn symbolic<'m>(given: &Given<'m>, module: &'m Module, reader: &mut ElementReade
     let from = given.sample.local;
     let distance = |read: &Read| {
         let element = element.as_ref()?;
-        let least = reader.forms.ends(&read.ends[0].plus(element, -1)?)?;
-        let most = reader.forms.ends(&read.ends[1].plus(element, -1)?)?;
+        let start = Linear::number(0);
+        let [first, last] = match joint.contains(&read.output) {
+            true => [&start, &start],
+            false => [&read.ends[0], &read.ends[1]],
+        };
+        let least = reader.forms.ends(&first.plus(element, -1)?)?;
+        let most = reader.forms.ends(&last.plus(element, -1)?)?;
         Some((least.0, most.1))
     };
     let steps = reader.found.iter().map(|read| Step {

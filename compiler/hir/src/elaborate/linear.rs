@@ -8,8 +8,11 @@ use bnnc_grammar::ast::BinaryOp;
 use bnnc_graph::function::Value;
 use std::collections::{BTreeMap, HashMap};
 
+/// The number of latest facts that bound a form. All pairs of them are tried for each form, so that more would take quadratic time.
+const MOST_FACTS: usize = 16;
+
 /// A constant plus a sum of counters with factors. Counters are numbered as they are met, so that an inner one follows those around it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Linear {
     constant: i64,
     factors: BTreeMap<usize, i64>,
@@ -170,13 +173,14 @@ impl Forms {
         self.ends(self.values.get(&value)?)
     }
 
-    /// The smallest and the largest value of a form. With what is not negative taken from it, or added to it, it has ends that it does not pass; two
-    /// assumptions together are tried as well. `None` where no value meets the assumptions.
+    /// The smallest and the largest value of a form. Subtracting a non-negative fact bounds the form from below, adding it bounds it from above. Sums of two
+    /// facts are tried as well. `None` where no value meets the facts.
     pub fn ends(&self, form: &Linear) -> Option<(i64, i64)> {
         let (mut low, mut high) = (self.extreme(form, false)?, self.extreme(form, true)?);
-        let singles = self.facts.iter().cloned();
-        let pairs = self.facts.iter().enumerate().flat_map(|(at, one)| {
-            let others = self.facts[..at].iter();
+        let facts = &self.facts[self.facts.len().saturating_sub(MOST_FACTS)..];
+        let singles = facts.iter().cloned();
+        let pairs = facts.iter().enumerate().flat_map(|(at, one)| {
+            let others = facts[..at].iter();
             others.filter_map(|other| one.plus(other, 1))
         });
         for fact in singles.chain(pairs) {

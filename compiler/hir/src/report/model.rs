@@ -115,7 +115,9 @@ pub fn elements_on_each_other(output: &str, circle: &[(String, Span)]) -> Diagno
     let text = on_each_other("distributions", circle);
     along(Diagnostic::warning(&BOTH_NEIGHBOURS, circle[0].1, text), circle)
         .note("the product of these conditional distributions is not a joint density")
-        .help("let each element depend on earlier elements alone, as on `[t - 1]` at `[t]`")
+        .help(format!(
+            "let each element depend on earlier elements alone: for example, let `{output}[t]` depend on `{output}[t - 1]`"
+        ))
         .help(format!(
             "or observe all elements at once: `{output} ~ MultivariateNormal(..)`"
         ))
@@ -127,8 +129,8 @@ pub fn unknown_elements(span: Span, name: &str) -> Diagnostic {
     Diagnostic::warning(&BOTH_NEIGHBOURS, span, text)
         .label("these elements")
         .note("the distributions multiply to a joint density only if no element depends on itself, directly or through others")
+        .note("ignore this warning if the data select earlier elements only")
         .help("make positions of counters, sizes and numbers, as in `[t - 1]`")
-        .help("or see to it that the data select earlier elements alone")
 }
 
 /// Elements of several outputs of which each depends on the next, and the last on the first.

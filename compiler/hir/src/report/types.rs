@@ -348,7 +348,7 @@ pub fn empty_range(span: Span, reduction: &str) -> Diagnostic {
         format!("`{reduction}` needs an element, but this range is empty for some values of its counter");
     Diagnostic::error(&SUPPORT, span, message)
         .label("empty for some of them")
-        .help("let the counter begin where the range has an element")
+        .help("start the counter at a value for which the range is not empty")
         .help(format!(
             "or give a value for the empty range: `if t > 1 {{ {reduction}(..) }} else {{ 0 }}`"
         ))

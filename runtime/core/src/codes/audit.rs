@@ -2,6 +2,7 @@
 
 use super::error;
 use bnnc_base::diagnostic::{Code, Diagnostic, Fault, Severity};
+use bnnc_base::number::{exact, rounded};
 
 pub(super) static NOTHING_TO_LEARN: Code = Code {
     id: "E0554",
@@ -23,7 +24,7 @@ pub(super) static LEAK: Code = Code {
     id: "E0555",
     title: "an input that determines the target",
     explain: "One input, or its logarithm, is an exact linear function of the target (or of its logarithm) in every training row, or the target is a \
-              linear function of several inputs but for 0.3 % of its standard deviation, as rounding leaves. Such a column is \
+              linear function of inputs up to 0.1 % of its standard deviation, as rounding leaves. Such a column is \
               usually the target itself, the target in other units, or something computed from it later. A model that is given it learns nothing \
               else, and has nothing to say where the column is not known yet.\n\nWrong: `inputs = [celsius, fahrenheit], target = celsius`.\n\nRight: \
               `inputs` without the columns that are made from the target.",
@@ -226,16 +227,18 @@ pub fn absent_classes(output: &str, found: usize, classes: usize) -> Diagnostic 
 /// Inputs that a target is a function of.
 pub fn leak(columns: &[&str], output: &str, relation: &str) -> Diagnostic {
     let quoted: Vec<String> = columns.iter().map(|column| format!("`{column}`")).collect();
-    let (what, them) = match &quoted[..] {
-        [one] => (format!("the input {one} determines"), "it"),
+    let listed = quoted.join(", ");
+    let (what, advice) = match columns {
+        [_] => (
+            format!("the input {listed} determines"),
+            format!("leave it out: `inputs = [..]` without {listed}"),
+        ),
         _ => (
-            format!("the inputs {} determine", quoted.join(", ")),
-            "those that are computed from it",
+            format!("the inputs {listed} determine"),
+            format!("leave out those that are computed from `{output}`: `inputs = [..]` without them"),
         ),
     };
-    let without = quoted.join(", ");
-    warn(&LEAK, format!("{what} `{output}`: {relation}"))
-        .help(format!("leave {them} out: `inputs = [..]` without {without}"))
+    warn(&LEAK, format!("{what} `{output}`: {relation}")).help(advice)
 }
 
 /// Rows that are in both parts.
@@ -467,10 +470,12 @@ pub fn one_start(infer: &str, chains: usize, from: &str) -> Diagnostic {
 /// Chains whose starts are not apart for the width of the posterior: `jitter` against the least of its standard deviations, on the unconstrained scale.
 pub fn close_starts(infer: &str, chains: usize, (jitter, sd): (f64, f64)) -> Diagnostic {
     let text = format!(
-        "the {chains} chains of `{infer}` start within {jitter} of one point, less than a thousandth of every posterior standard deviation (at least {sd:.3}): \
-         R-hat cannot show what none of them has reached"
+        "the {chains} chains of `{infer}` start within {} of one point, less than a thousandth of every posterior standard deviation (at least {}): \
+         R-hat cannot show what none of them has reached",
+        exact(jitter),
+        rounded(sd, 3)
     );
-    warn(&ONE_START, text).help("start them apart: a larger `jitter`, or none, which is 2 without `start`")
+    warn(&ONE_START, text).help("start them apart: `jitter = 0.5`")
 }
 
 /// Quantiles of few draws.

@@ -20,7 +20,7 @@ pub(super) static FOREIGN_FILES: Code = Code {
     title: "files in the output folder are not of a run",
     explain: "A run writes files such as `predictions.csv` and `report.html` into the folder given with `--out`, and its checkpoint into the folder \
               `checkpoint` there. Files with these names exist, but the folder's `manifest.json` does not name them, so they may be yours. bnnc replaces and deletes only files \
-              that a run wrote, and follows no links. It never replaces a file that the same command reads, with `--overwrite` neither.\n\nWrong: `bnnc run a.bnn --out .`, where `./predictions.csv` is a file of your own.\n\n\
+              that a run wrote, and follows no links. It never replaces a file that the same command reads, not even with `--overwrite`.\n\nWrong: `bnnc run a.bnn --out .`, where `./predictions.csv` is a file of your own.\n\n\
               Right: `bnnc run a.bnn --out runs/a`, or `--overwrite` to replace the files that the message names.",
 };
 

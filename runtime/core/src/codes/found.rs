@@ -66,7 +66,7 @@ pub(super) static IGNORED_INPUTS: Code = Code {
               of their prior. Under a prior with many weights hardly any of the mass is there, but the density is highest there: where narrow priors of several layers outweigh the rows, the \
               maximum of the posterior is the constant function, and `map`, `dropout`, `ensemble` and `laplace`, which are made around maxima, have learned nothing.\n\nWrong: \
               `Dense(40, prior = Normal(0, 0.2))` twice, `map`, and 160 rows.\n\nRight: `prior = Normal(0, 1)`. With a narrow prior fewer units or `nuts` do not help: the posterior itself is \
-              nearly constant there. With a wide one, `nuts` averages over the weights in the place of maximising.",
+              nearly constant there. With a wide one, `nuts` averages over the weights instead of maximising.",
 };
 
 pub(super) static COLLAPSED: Code = Code {
@@ -110,7 +110,7 @@ pub fn collapsed(infer: &str, collapse: &Collapse<'_>) -> Diagnostic {
     let text = format!("`{infer}` fell back to the prior: {what}");
     warn(&COLLAPSED, text)
         .note(format!(
-            "{} of the weights have their prior as posterior, although the targets of rows with similar inputs differ by only {} of what random rows do",
+            "{} of the weights have their prior as posterior, although the targets of rows with similar inputs differ {} as much as those of random rows",
             percent(collapse.at_prior),
             percent(collapse.likeness)
         ))
@@ -151,7 +151,7 @@ pub fn ignored_inputs(
             rounded(*sd, 3)
         )),
         None => warning
-            .help("use `nuts`, which averages over the weights in the place of maximising")
+            .help("use `nuts`, which averages over the weights instead of maximising")
             .help("or take fewer layers or units"),
     }
 }
@@ -199,7 +199,7 @@ pub fn narrow_intervals(infer: &str, output: &Output, held: f64, fitted: Fitted<
     };
     if rows == "test" {
         let warning = match is_point {
-            true => warning.help("average over the parameters by `nuts` or `vi`: one value of them is too sure of itself away from the training rows"),
+            true => warning.help("average over the parameters by `nuts` or `vi`: a point estimate ignores the uncertainty of the parameters away from the training rows"),
             false => warning,
         };
         return warning

@@ -126,7 +126,7 @@ pub(super) static OTHER_CENTRE: Code = Code {
               search maximises the density under that prior, and the centre is right; a factor that is tuned afterwards (`marginal_likelihood`, `validation`), and a \
               start that is taken for the maximum, leave the centre where it is. A factor that validation rows choose narrows the Gaussian around this centre: the maximum under it may predict far worse.\n\nWrong: `infer l = laplace(Model, data) { start = map, prior_precision = 100 }`.\n\n\
               Right: `infer l = laplace(Model, data) { start = map, steps = 20000, prior_precision = 100 }`, which searches on from there; a model that \
-              states this prior; `online = true, steps = 20000` in the place of `prior_precision = marginal_likelihood`; `link = bridge` for classes in the place of `prior_precision = validation`.",
+              states this prior; `online = true, steps = 20000` instead of `prior_precision = marginal_likelihood`; `link = bridge` for classes instead of `prior_precision = validation`.",
 };
 
 pub(super) static WORSE_THAN_CENTRE: Code = Code {
@@ -163,7 +163,8 @@ fn milder(laplace: &Laplace) -> Option<&'static str> {
 }
 
 /// The methods that do without the curvature at a maximum.
-const AVERAGE: &str = "average over the weights by `nuts` or `vi`, which do not take the curvature at the maximum for their width";
+const AVERAGE: &str =
+    "average over the weights by `nuts` or `vi`, which do not use the curvature at the maximum";
 
 /// A warning: mean log predictive densities of rows of a kind, at the centre and of the approximation.
 pub fn worse_than_centre(infer: &str, [centre, own]: [f64; 2], kind: &str, laplace: &Laplace) -> Diagnostic {
@@ -226,7 +227,7 @@ pub fn other_centre(infer: &str, elsewhere: &Elsewhere<'_>, laplace: &Laplace) -
     match options.prior_precision {
         _ if is_tempered => warning.help("sample the tempered posterior (`nuts`, `hmc`), or leave `temperature` out"),
         PriorPrecision::MarginalLikelihood => warning.help(format!(
-            "write {online} in the place of `prior_precision = marginal_likelihood`: it tunes while the maximum is searched"
+            "write {online} instead of `prior_precision = marginal_likelihood`: it tunes while the maximum is searched"
         )),
         PriorPrecision::Validation => {
             let by_evidence = laplace.likelihood == Likelihood::Normal
@@ -235,10 +236,10 @@ pub fn other_centre(infer: &str, elsewhere: &Elsewhere<'_>, laplace: &Laplace) -
             let warning = warning.note("the factor narrows the Gaussian, and is not a better prior: the maximum under it may predict far worse");
             match (milder(laplace), by_evidence) {
                 (Some(options), _) => warning.help(format!(
-                    "write {options} in the place of `prior_precision = validation`"
+                    "write {options} instead of `prior_precision = validation`"
                 )),
                 (None, true) => warning.help(format!(
-                    "write {online} in the place of `prior_precision = validation`: it tunes while the maximum is searched"
+                    "write {online} instead of `prior_precision = validation`: it tunes while the maximum is searched"
                 )),
                 (None, false) => warning.help(AVERAGE),
             }
@@ -301,7 +302,7 @@ pub fn no_posterior(infer: &str, why: &str) -> Diagnostic {
         .help("take `curvature = ggn` and a prior with a second derivative, such as a Normal")
 }
 
-/// As [`no_posterior`], with what was found in the place of a precision.
+/// As [`no_posterior`], with what was found instead of a precision.
 pub fn not_positive(infer: &str, found: &NotPositive) -> Diagnostic {
     match found.value.is_nan() {
         false => no_posterior(infer, &found.to_string()),
@@ -412,7 +413,7 @@ pub fn factor_at_end(infer: &str, factor: f64, laplace: &Laplace) -> Diagnostic 
         false => "the data prefer a prior without bound",
     };
     let text = format!(
-        "`{infer}`: the search for the factor on the prior ended at {}, the end of what is searched: {what}",
+        "`{infer}`: the search for the factor on the prior ended at {}, the end of the search range: {what}",
         rounded(factor, 4)
     );
     let mut warning = error(&FACTOR_AT_END, Fault::Program, text);

@@ -23,9 +23,9 @@ pub(super) static DIVERGENCES: Code = Code {
               large for the curvature somewhere. The sampler turns away there, so that part of the posterior is missing \
               from the draws and means and intervals may be wrong, whatever R-hat says. One divergence in a few thousand is a reason to look; up to one in \
               10,000 of chains that agree is not reported.\n\n\
-              Typical is the neck of a hierarchical model, where a small scale squeezes the sites below it. A parameter that is compared in the model, such as \
-              a change point in `if t < tau`, is another cause: the density jumps there, and its gradient does not say so.\n\n\
-              Where the chains agree and their energy moves well, smaller steps are the cure: `target_acceptance = 0.95`. A hierarchy whose scale squeezes the sites below it needs another form instead: \
+              Typical is the neck of a hierarchical model, where a small scale squeezes the parameters below it. A parameter that is compared in the model, such as \
+              a change point in `if t < tau`, is another cause: the density jumps there, and the gradient does not show it.\n\n\
+              Where the chains agree and their energy moves well, smaller steps are the cure: `target_acceptance = 0.95`. A hierarchy whose scale squeezes the parameters below it needs another form instead: \
               there smaller steps only make the divergences rarer.\n\n\
               Wrong: `infer fit = nuts(Schools, d)` with `theta ~ Normal(mu, tau)`.\n\n\
               Right: `infer fit = nuts(Schools, d) { non_centered = [theta], target_acceptance = 0.95 }`.",

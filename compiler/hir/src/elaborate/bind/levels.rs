@@ -7,11 +7,14 @@ use bnnc_abi::manifest::Codes;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::Span;
 use std::collections::{BTreeSet, HashSet};
+use std::sync::Arc;
 
 /// A column of indices.
 pub struct Selector<'a> {
     /// The number of its port.
     pub port: usize,
+    /// The name of its input or output.
+    pub input: Arc<str>,
     /// The declared size.
     pub size: Dim,
     /// The column.
@@ -141,6 +144,8 @@ pub fn positions(
     let unused = unused.map(|(position, _)| position);
     let warning = unused
         .filter(|position| is_of_interest(*position))
-        .map(|position| report::unused_position(span, position, (&field.name, size), schema));
+        .map(|position| {
+            report::unused_position(span, position, (&selector.input, &field.name), size, schema)
+        });
     Ok(warning)
 }

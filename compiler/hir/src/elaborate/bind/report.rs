@@ -31,8 +31,8 @@ pub static UNUSED_POSITION: Code = Code {
               counts from 1: the position 0 then keeps its prior, or is a class that nothing teaches.\n\n\
               ```\nmodel M(x: real) -> grade: index(k) { .. }   // grades are 1, 2, 3: `k` is 4\n\
               model M(x: real) -> grade: index(3) { .. }   // right, with grades 0, 1, 2 in the file\n```\n\n\
-              An input `g: index(J)` whose size nothing else gives has one position per distinct integer instead. An input `g: int` selects \
-              positions as it is, in `a[g]` and in `Embedding(k, 2)`.",
+              An input `g: index(J)` whose size nothing else gives has one position per distinct integer instead. The values of an input \
+              `g: int` are used as positions, in `a[g]` and in `Embedding(k, 2)`.",
 };
 
 /// A column that feeds a model in a way that its rows do not allow.
@@ -154,7 +154,8 @@ pub fn counts_from_one(diagnostic: Diagnostic, column: &str) -> Diagnostic {
 pub fn unused_position(
     span: Span,
     position: i64,
-    (column, size): (&str, usize),
+    (input, column): (&str, &str),
+    size: usize,
     schema: &Schema,
 ) -> Diagnostic {
     let text = format!("no row has the value {position} of `{column}`");
@@ -163,7 +164,9 @@ pub fn unused_position(
         .note(format!("in the data `{}`", schema.name))
         .help(match position {
             0 => "subtract the smallest value in the file, or write the labels as text".to_owned(),
-            _ => format!("`{column}: index(J)` has one position per value that occurs; with text for labels, so has each axis"),
+            _ => format!(
+                "`{input}: index(J)` has one position per value that occurs; or write the labels as text"
+            ),
         })
 }
 
@@ -191,14 +194,17 @@ pub fn unused_by_integers(span: Span, position: i64, selected: Selected<'_>, sch
         "no row has the value {position} of `{column}`, so position {position} of `{axis}` keeps its prior"
     );
     let diagnostic = Diagnostic::warning(&UNUSED_POSITION, span, text)
-        .label("selects positions as it is")
+        .label("its values are used as positions")
         .also(at, format!("has the positions 0 to {}", size - 1))
         .note(format!("in the data `{}`", schema.name))
         .help(format!(
             "declare `{input}: index(J)` and give the axis the size `J`: one position per value that occurs"
         ));
     match position {
-        0 => diagnostic.help(format!("or select by `{input} - 1`, if `{column}` counts from 1")),
+        0 => diagnostic.help(format!(
+            "or select by `{input} - 1` and give the axis the size {}, if `{column}` counts from 1",
+            size - 1
+        )),
         _ => diagnostic,
     }
 }

@@ -7,7 +7,7 @@ use crate::tree::{Comprehension, Expr, ExprKind, Index, LocalId, ModelItem, Modu
 use crate::types::Ty;
 use bnnc_base::source::Span;
 use bnnc_grammar::ast::BinaryOp;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Elements of an output that a distribution reads.
 #[derive(Clone, Debug)]
@@ -39,10 +39,10 @@ pub struct ElementReader<'m> {
     pub most_steps: usize,
     /// The reads found so far.
     pub found: Vec<Read>,
-    /// The reads of definitions, in the scope at `outer`.
+    /// The reads of definitions, in the scope of the element at hand.
     known: HashMap<LocalId, Vec<Read>>,
-    /// The address of the scope of the element at hand, which is compared alone.
-    outer: *const ReadScope<'static>,
+    /// The level of that scope, which no scope inside it has.
+    outer: usize,
 }
 
 impl<'m> ElementReader<'m> {
@@ -59,7 +59,7 @@ impl<'m> ElementReader<'m> {
             most_steps: usize::MAX,
             found: Vec::new(),
             known: HashMap::new(),
-            outer: std::ptr::null(),
+            outer: 0,
         };
         for output in &item.outputs {
             let size = match &item.locals[output.local].ty {
@@ -88,9 +88,7 @@ impl<'m> ElementReader<'m> {
         match &expr.kind {
             ExprKind::Local(local) => match self.meaning(*local, scope) {
                 Meaning::Output => self.whole(*local, is_certain, expr.span),
-                Meaning::Expression(own, None)
-                    if std::ptr::eq(std::ptr::from_ref(scope).cast(), self.outer) =>
-                {
+                Meaning::Expression(own, None) if scope.level() == self.outer => {
                     self.defined((*local, own), expr.span, scope, is_certain);
                 }
                 Meaning::Expression(own, around) => {
@@ -155,17 +153,10 @@ impl<'m> ElementReader<'m> {
         if !self.known.contains_key(&local) {
             let first = self.found.len();
             self.visit(own, scope, true);
-            let mut distinct: Vec<Read> = Vec::new();
-            for read in self.found.drain(first..) {
-                let is_same = |known: &Read| {
-                    (known.output, &known.ends, known.is_certain)
-                        == (read.output, &read.ends, read.is_certain)
-                };
-                if !distinct.iter().any(is_same) {
-                    distinct.push(read);
-                }
-            }
-            self.known.insert(local, distinct);
+            let mut seen = HashSet::new();
+            let own = self.found.drain(first..);
+            let distinct = own.filter(|read| seen.insert((read.output, read.ends.clone(), read.is_certain)));
+            self.known.insert(local, distinct.collect());
         }
         let known = self.known.get(&local).into_iter().flatten();
         let here = known.map(|read| Read {
@@ -180,7 +171,7 @@ impl<'m> ElementReader<'m> {
     pub fn begin(&mut self, scope: &ReadScope<'_>) {
         self.found.clear();
         self.known.clear();
-        self.outer = std::ptr::from_ref(scope).cast();
+        self.outer = scope.level();
     }
 
     /// The first position and the last one that brackets select along the first axis.

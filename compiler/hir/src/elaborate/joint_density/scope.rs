@@ -15,6 +15,8 @@ pub const DEEPEST: usize = 32;
 pub struct ReadScope<'s> {
     names: Names<'s>,
     around: Option<&'s ReadScope<'s>>,
+    /// The number of scopes around it, those of callers included.
+    level: usize,
 }
 
 /// The names of a scope.
@@ -51,6 +53,7 @@ impl<'s> ReadScope<'s> {
         ReadScope {
             names: Names::Model,
             around: None,
+            level: 0,
         }
     }
 
@@ -59,6 +62,7 @@ impl<'s> ReadScope<'s> {
         ReadScope {
             names: Names::Counter(counter, value),
             around: Some(self),
+            level: self.level + 1,
         }
     }
 
@@ -67,7 +71,13 @@ impl<'s> ReadScope<'s> {
         ReadScope {
             names: Names::Block(lets(body)),
             around: Some(self),
+            level: self.level + 1,
         }
+    }
+
+    /// The number of scopes around it, those of callers included.
+    pub fn level(&self) -> usize {
+        self.level
     }
 
     /// The number of calls around it.
@@ -216,6 +226,7 @@ impl<'m> ElementReader<'m> {
                 lets: lets(&item.body),
             },
             around: None,
+            level: scope.level + 1,
         })
     }
 

@@ -6,7 +6,7 @@ use super::{Given, Linear, MOST_ELEMENTS, MOST_STEPS, element, is_joint, read, r
 use crate::tree::{LocalId, ModelItem, Module};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::Span;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 /// A range of elements that an element reads.
 #[derive(Clone, Copy)]
@@ -23,6 +23,15 @@ struct Visit {
     edges: Vec<Edge>,
     /// The read that led from here to the next element.
     taken: Option<Span>,
+    /// The last position of the path up to here at which the output changes.
+    changed: usize,
+}
+
+/// A read that leads back to an element of the path.
+struct Closing {
+    /// The position of that element in the path.
+    start: usize,
+    span: Span,
 }
 
 /// The elements of some outputs, as consecutive numbers.
@@ -193,8 +202,9 @@ impl<'a, 'm> Elements<'a, 'm> {
     ) -> Result<Option<Vec<(usize, Span)>>, usize> {
         let count = self.owners.len();
         let mut unvisited = Unvisited((0..=count).collect());
-        let mut open: BTreeSet<usize> = BTreeSet::new();
-        let mut best: Option<Vec<(usize, Span)>> = None;
+        // The elements of the path, with their positions in it.
+        let mut open: BTreeMap<usize, usize> = BTreeMap::new();
+        let mut best: Option<(usize, Vec<(usize, Span)>)> = None;
         for root in 0..count {
             if unvisited.next(root) != root {
                 continue;
@@ -204,21 +214,26 @@ impl<'a, 'm> Elements<'a, 'm> {
             loop {
                 if let Some(node) = next.take() {
                     unvisited.remove(node);
-                    open.insert(node);
+                    open.insert(node, path.len());
                     let mut edges = self.edges(node, reader);
                     if reader.is_exhausted() {
                         return Err(node);
                     }
                     edges.retain(|edge| edge.is_certain || !certain);
+                    let changed = self.changed(&path, node);
                     path.push(Visit {
                         node,
                         edges,
                         taken: None,
+                        changed,
                     });
-                    if let Some(circle) = returns(&path, &open) {
-                        let rank = self.rank(&circle);
-                        if best.as_ref().is_none_or(|best| rank < self.rank(best)) {
-                            best = Some(circle);
+                    if let Some(closing) = closing(&path, &open) {
+                        let rank = rank(&path, closing.start);
+                        if best.as_ref().is_none_or(|(known, _)| rank < *known) {
+                            best = Some((rank, circle_of(&path, &closing)));
+                        }
+                        if rank == 0 {
+                            return Ok(best.map(|(_, circle)| circle));
                         }
                     }
                 }
@@ -240,16 +255,14 @@ impl<'a, 'm> Elements<'a, 'm> {
                 }
             }
         }
-        Ok(best)
+        Ok(best.map(|(_, circle)| circle))
     }
 
-    /// Circles of one element come first, then those of several outputs.
-    fn rank(&self, circle: &[(usize, Span)]) -> usize {
-        let output = |at: usize| self.name(circle[at].0).0;
-        match circle.len() {
-            1 => 0,
-            len if (1..len).any(|at| output(at) != output(0)) => 1,
-            _ => 2,
+    /// The last position at which the output changes on a path that goes on with an element.
+    fn changed(&self, path: &[Visit], node: usize) -> usize {
+        match path.last() {
+            Some(last) if self.name(last.node).0 == self.name(node).0 => last.changed,
+            _ => path.len(),
         }
     }
 
@@ -296,33 +309,49 @@ impl<'a, 'm> Elements<'a, 'm> {
     }
 }
 
-/// The circle that the last element of a path closes.
-fn returns(path: &[Visit], open: &BTreeSet<usize>) -> Option<Vec<(usize, Span)>> {
+/// The read by which the last element of a path returns to one of its elements: itself, the one before or another.
+fn closing(path: &[Visit], open: &BTreeMap<usize, usize>) -> Option<Closing> {
     let (last, before) = path.split_last()?;
-    let parent = before.last().map(|visit| visit.node);
-    let holds = |edge: &Edge, node: usize| (edge.first..=edge.last).contains(&node);
-    let own = last.edges.iter().find(|edge| holds(edge, last.node));
-    if let Some(edge) = own {
-        return Some(vec![(last.node, edge.span)]);
-    }
-    let to_parent = parent.and_then(|parent| {
-        let edge = last.edges.iter().find(|edge| holds(edge, parent))?;
-        Some((parent, edge.span))
+    let to = |node: usize| {
+        let holds = |edge: &&Edge| (edge.first..=edge.last).contains(&node);
+        last.edges.iter().find(holds).map(|edge| edge.span)
+    };
+    let to_itself = to(last.node).map(|span| Closing {
+        start: before.len(),
+        span,
     });
+    let to_parent = || {
+        let span = to(before.last()?.node)?;
+        let start = before.len() - 1;
+        Some(Closing { start, span })
+    };
     let to_open = || {
         last.edges.iter().find_map(|edge| {
-            let node = open.range(edge.first..=edge.last).next_back()?;
-            Some((*node, edge.span))
+            let (_, start) = open.range(edge.first..=edge.last).next_back()?;
+            Some(Closing {
+                start: *start,
+                span: edge.span,
+            })
         })
     };
-    let (target, closing) = to_parent.or_else(to_open)?;
-    let start = before.iter().position(|visit| visit.node == target)?;
-    let steps = before[start..].iter();
-    let mut circle: Vec<(usize, Span)> = steps
-        .filter_map(|visit| Some((visit.node, visit.taken?)))
-        .collect();
-    circle.push((last.node, closing));
-    Some(circle)
+    to_itself.or_else(to_parent).or_else(to_open)
+}
+
+/// The rank of the circle from a position of a path to its end: circles of one element come first, then those of several outputs.
+fn rank(path: &[Visit], start: usize) -> usize {
+    match path.last() {
+        Some(_) if start + 1 == path.len() => 0,
+        Some(last) if last.changed > start => 1,
+        _ => 2,
+    }
+}
+
+/// The circle that a read closes.
+fn circle_of(path: &[Visit], closing: &Closing) -> Vec<(usize, Span)> {
+    let steps = path[closing.start..].iter();
+    steps
+        .map(|visit| (visit.node, visit.taken.unwrap_or(closing.span)))
+        .collect()
 }
 
 /// The numbers that were not visited yet, by links to the next one.

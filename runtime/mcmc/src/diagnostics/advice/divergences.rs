@@ -15,10 +15,10 @@ pub(super) fn smooth(diagnostic: Diagnostic, facts: &Facts<'_>) -> Diagnostic {
     };
     diagnostic
         .note(format!(
-            "the model compares or rounds {}: where the likelihood jumps there, its gradient does not say so, and this is the likely cause",
+            "the model compares or rounds {}: where the likelihood jumps there, the gradient does not show it, and this is the likely cause",
             named(facts.jumps)
         ))
-        .help(format!("switch smoothly: `sigmoid((t - {first}) / width)` in the place of `if t < {first}`; or use `random_walk`, which takes no gradient"))
+        .help(format!("switch smoothly: `sigmoid((t - {first}) / width)` instead of `if t < {first}`; or use `random_walk`, which takes no gradient"))
 }
 
 /// Returns the warning about divergent iterations, with the cure for their cause.
@@ -45,9 +45,13 @@ pub(super) fn divergences(facts: &Facts<'_>) -> Option<Diagnostic> {
     }
     let diagnostic = diagnostic.help(match target(facts.transition) {
         Some(target) if target < LARGEST_TARGET => {
-            format!("raise `target_acceptance` from {target} towards {LARGEST_TARGET}: it makes the steps smaller")
+            format!(
+                "raise `target_acceptance` from {target} towards {LARGEST_TARGET}: it makes the steps smaller"
+            )
         }
-        Some(_) => "narrow the priors, or write the model so that no parameter is the scale of others: the steps are small already".to_owned(),
+        Some(_) => {
+            "narrow the priors, or use a non-centred parameterisation: the steps are small already".to_owned()
+        }
         None => "make `step_size` smaller, or leave it out: the warm-up finds one".to_owned(),
     });
     if !facts.jumps.is_empty() {
@@ -82,7 +86,7 @@ fn has_funnel(facts: &Facts<'_>) -> bool {
 /// The target that goes with the non-centred form: eight schools diverge with it at 0.8 and not at 0.95.
 const NON_CENTRED_TARGET: f64 = 0.95;
 
-/// Advises to sample the parameters below an unknown scale as their noise, where there are any.
+/// Advises a non-centred parameterisation for the parameters below an unknown scale, where there are any.
 pub(super) fn as_noise(diagnostic: Diagnostic, facts: &Facts<'_>) -> Diagnostic {
     if facts.centred.is_empty() {
         return diagnostic;
@@ -102,7 +106,7 @@ pub(super) fn as_noise(diagnostic: Diagnostic, facts: &Facts<'_>) -> Diagnostic 
         false => "where few rows inform each element, ",
     };
     diagnostic.help(format!(
-        "{condition}sample {} as the noise of its prior, whose scale is unknown: `non_centered = [{}]{target}`",
+        "{condition}use a non-centred parameterisation for {}, whose prior has an unknown scale: `non_centered = [{}]{target}`",
         named(facts.centred),
         all.join(", ")
     ))

@@ -1,0 +1,87 @@
+//! An entry that is read line by line.
+
+use crate::Session;
+use bnnc_base::source::SourceMap;
+use bnnc_grammar::lexer;
+use bnnc_grammar::token::Token;
+
+/// The lines of an entry.
+///
+/// Only a parse of all lines shows that an entry is complete. That it is not shows where brackets are open or the last line ends in an operator, so that a long entry is not
+/// parsed again for each of its lines.
+#[derive(Debug, Default)]
+pub struct PendingEntry {
+    text: String,
+    /// The opening brackets less the closing ones.
+    open: isize,
+    /// True after an operator that needs a right-hand side.
+    lacks_operand: bool,
+    /// True after a dot: `hidden.*` is complete.
+    is_after_dot: bool,
+    /// True after a lexical error, which may begin in one line and end in another.
+    has_errors: bool,
+    is_unfinished: bool,
+}
+
+impl PendingEntry {
+    /// The lines.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Adds a line with its end, and returns whether more lines must follow.
+    pub fn push(&mut self, line: &str) -> bool {
+        self.text.push_str(line);
+        self.is_unfinished = self.is_open_after(line) || Session::is_unfinished(&self.text);
+        self.is_unfinished
+    }
+
+    /// Reads the tokens of the last line, and returns whether they show that more must follow. `false` where that is not known.
+    fn is_open_after(&mut self, line: &str) -> bool {
+        let source = SourceMap::default().add("entry", line);
+        let lexed = lexer::lex(&source);
+        self.has_errors |= !lexed.diagnostics.is_empty() || line.contains("/*");
+        for (_, token, _) in &lexed.tokens {
+            let is_glob = self.is_after_dot && *token == Token::Star;
+            // A keyword may be the name of an option.
+            self.lacks_operand = !(token.ends_value() || token.is_keyword() || is_glob);
+            self.is_after_dot = *token == Token::Dot;
+            self.open += isize::from(token.is_opener()) - isize::from(token.is_closer());
+        }
+        let is_command = self.text.trim_start().starts_with(':');
+        let is_blank = lexed.tokens.is_empty();
+        let is_open = self.open > 0 || self.lacks_operand || (is_blank && self.is_unfinished);
+        is_open && !is_command && !self.has_errors
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_complete_where_their_text_is() {
+        for text in [
+            "model M() -> y: real {\n  a ~ Normal(0, 1)\n\n  y ~ Normal(a, 1)\n}\n",
+            "model M()\n\n-> y: real {\n}\n",
+            "infer f = map(M, d) {\n  loss = data\n}\n",
+            "if a { b }\nelse\n{ c }\n",
+            "1 +\n\n// two\n2\n",
+            "hidden.\n*\n",
+            "a *\nb\n",
+            "f(1, // )\n2)\n",
+            "x = \"(\"\n",
+            "f(\"\n)\n",
+            "f( /* (\n) */ 1\n",
+            ":type (\n",
+            "\n",
+        ] {
+            let (mut pending, mut whole) = (PendingEntry::default(), String::new());
+            for line in text.split_inclusive('\n') {
+                whole.push_str(line);
+                assert_eq!(pending.push(line), Session::is_unfinished(&whole), "{whole}");
+            }
+            assert_eq!(pending.text(), text);
+        }
+    }
+}
