@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Outside libraries and the crates that may build on them. A name that ends in `*` stands for all that begin so.
 const OUTSIDE: &[(&str, &[&str])] = &[
     ("ariadne", &["bnnc-driver"]),
+    ("bytes", &["bnnc-data"]),
     ("clap", &["bnnc", "bnnc-command", "bnnc-runner"]),
     ("cranelift-*", &["bnnc-backend-cranelift"]),
     ("crc32fast", &["bnnc-run"]),

@@ -4,16 +4,20 @@ use super::Reading;
 use crate::report::{self, At};
 use crate::table::{Array, Levels, Values};
 use bnnc_base::diagnostic::Diagnostic;
+use bytes::Bytes;
 use parquet::basic::{Compression, ConvertedType, LogicalType};
 use parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use parquet::data_type::DataType;
 use parquet::errors::ParquetError;
-use parquet::file::reader::{FileReader, RowGroupReader, SerializedFileReader};
+use parquet::file::reader::{ChunkReader, FileReader, Length, RowGroupReader, SerializedFileReader};
 use parquet::schema::types::ColumnDescriptor;
 use std::cell::Cell;
 use std::fs::File;
+use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Records are asked for in pieces of this size, so that no allocation follows from a number in the file.
 const PIECE: usize = 1 << 16;
@@ -22,6 +26,82 @@ const PIECE: usize = 1 << 16;
 /// small file can fill any memory.
 const LARGEST: u64 = 2 << 30;
 const LARGEST_RATIO: u64 = 100;
+
+/// Bytes that may be read from a file: a buffer for each header of a page, and many times the file for pages that are small. Damaged files can have pages
+/// without an end.
+const MOST_READ: u64 = 64 << 20;
+const MOST_READ_RATIO: u64 = 64;
+
+/// A file that can be read so often only.
+struct Bounded {
+    file: File,
+    size: u64,
+    left: Arc<AtomicU64>,
+}
+
+impl Bounded {
+    fn new(file: File) -> std::io::Result<Bounded> {
+        let size = file.metadata()?.len();
+        let left = MOST_READ.saturating_add(size.saturating_mul(MOST_READ_RATIO));
+        Ok(Bounded {
+            file,
+            size,
+            left: Arc::new(AtomicU64::new(left)),
+        })
+    }
+
+    fn at(&self, start: u64) -> std::io::Result<Counted> {
+        let mut file = self.file.try_clone()?;
+        file.seek(SeekFrom::Start(start))?;
+        let left = self.left.clone();
+        Ok(Counted { file, left })
+    }
+}
+
+/// A part of a file whose bytes are counted.
+struct Counted {
+    file: File,
+    left: Arc<AtomicU64>,
+}
+
+impl Read for Counted {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        let read = self.file.read(buffer)?;
+        // The end of a file costs a call too.
+        let cost = read.max(1) as u64;
+        let is_left = |left: u64| left.checked_sub(cost);
+        match self
+            .left
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, is_left)
+        {
+            Ok(_) => Ok(read),
+            Err(_) => Err(std::io::Error::other("its pages are read again and again")),
+        }
+    }
+}
+
+impl Length for Bounded {
+    fn len(&self) -> u64 {
+        self.size
+    }
+}
+
+impl ChunkReader for Bounded {
+    type T = BufReader<Counted>;
+
+    fn get_read(&self, start: u64) -> Result<Self::T, ParquetError> {
+        Ok(BufReader::new(self.at(start)?))
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
+        let mut bytes = Vec::new();
+        self.at(start)?.take(length as u64).read_to_end(&mut bytes)?;
+        match bytes.len() == length {
+            true => Ok(bytes.into()),
+            false => Err(ParquetError::EOF("a page reaches beyond the file".to_owned())),
+        }
+    }
+}
 
 /// How many bytes of values may be read from a file yet.
 struct Room {
@@ -63,6 +143,7 @@ fn malformed(path: &Path, detail: &str) -> Diagnostic {
 fn columns(path: &Path, file: File, reading: &Reading) -> Result<Vec<Array>, Diagnostic> {
     let room = Room::of(&file);
     let bad = |error: ParquetError| malformed(path, &error.to_string());
+    let file = Bounded::new(file).map_err(|error| report::unreadable(path, &error))?;
     let reader = SerializedFileReader::new(file).map_err(bad)?;
     let schema = reader.metadata().file_metadata().schema_descr_ptr();
     let mut arrays = Vec::new();
@@ -89,7 +170,7 @@ fn columns(path: &Path, file: File, reading: &Reading) -> Result<Vec<Array>, Dia
 
 /// The values of one column of all row groups.
 fn values(
-    reader: &SerializedFileReader<File>,
+    reader: &SerializedFileReader<Bounded>,
     (at, column): (At<'_>, &ColumnDescriptor),
     (reading, room): (&Reading, &Room),
 ) -> Result<Values, Diagnostic> {
@@ -308,6 +389,19 @@ mod tests {
         assert!(room.take(&path, LARGEST).is_ok());
         let fault = room.take(&path, 1).err().map(|fault| fault.message);
         assert!(fault.is_some_and(|text| text.contains("more than 2147483648 bytes")));
+        Ok(())
+    }
+
+    /// Damaged page headers made the library read the same bytes for ever.
+    #[test]
+    fn a_file_is_read_a_bounded_number_of_times() -> std::io::Result<()> {
+        let path = std::env::temp_dir().join(format!("bnnc-bounded-{}", std::process::id()));
+        std::fs::write(&path, vec![7; 1 << 20])?;
+        let file = Bounded::new(File::open(&path)?)?;
+        std::fs::remove_file(&path)?;
+        let whole = || file.get_bytes(0, 1 << 20).is_ok();
+        // 64 MiB, and 64 times its size of 1 MiB.
+        assert_eq!((0..1000).take_while(|_| whole()).count(), 127);
         Ok(())
     }
 }
