@@ -74,7 +74,7 @@ pub fn collapsed(
         false => variation < CONSTANT * targets.sd,
     };
     Ok(is_constant.then(|| {
-        let collapse = codes::Collapse {
+        let collapse = codes::PriorFallback {
             output: &output.name,
             at_prior,
             variation,

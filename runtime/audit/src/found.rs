@@ -123,7 +123,7 @@ fn intervals(
     let held = metric(infer, outcome, output, "coverage_90")?;
     if held < 0.5 {
         let is_point = outcome.splits.last().is_some_and(|last| last.found.is_maximum());
-        let fitted = codes::Fitted { rows: kind, is_point };
+        let fitted = codes::IntervalRows { rows: kind, is_point };
         return Some(codes::narrow_intervals(&infer.name, output, held, fitted));
     }
     let held = metric(infer, outcome, output, "coverage_50")?;

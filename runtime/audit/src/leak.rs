@@ -73,7 +73,7 @@ fn unexplained(columns: &[&Column], target: &[f64], step: usize) -> f64 {
         let values = sampled(&column.train);
         let size = square(&values);
         let rest = without(&basis, without(&basis, values));
-        // What is left of a column that depends on others is rounding.
+        // The rest of a column that depends on others is rounding.
         if square(&rest) > 1e-12 * size {
             basis.push(rest);
         }
@@ -86,7 +86,7 @@ fn unexplained(columns: &[&Column], target: &[f64], step: usize) -> f64 {
     }
 }
 
-/// What a basis of orthogonal columns leaves of some values.
+/// The rest of some values outside a basis of orthogonal columns.
 fn without(basis: &[Vec<f64>], mut values: Vec<f64>) -> Vec<f64> {
     for column in basis {
         let factor = dot(&values, column) / square(column);

@@ -256,7 +256,7 @@ pub struct Shard {
 pub struct Jump {
     /// The first of the rows, from 0.
     pub row: usize,
-    /// By how many lines, with those of the jumps before.
+    /// The number of such lines before them.
     pub lines: usize,
 }
 

@@ -30,7 +30,9 @@ pub fn page(manifest: &Manifest, result: &RunResult, text: &str, plots: &[Plots]
     let name = manifest.program.rsplit('/').next().unwrap_or_default();
     let name = escape(name.strip_suffix(".bnn").unwrap_or(name));
     let last = result.outcomes.last();
-    let finished = last.map_or_else(String::new, |last| format!(", finished {}", last.finished));
+    let finished = last.map_or_else(String::new, |last| {
+        format!("<p class=\"facts\">finished {}</p>\n", last.finished)
+    });
     let mut body = String::new();
     overview::contents(&mut body, result);
     overview::warnings(&mut body, result);
@@ -49,7 +51,7 @@ pub fn page(manifest: &Manifest, result: &RunResult, text: &str, plots: &[Plots]
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <title>{name} \u{2013} bnnc</title>\n<style>\n{}{STYLE}</style>\n</head>\n<body>\n\
-         <h1>{name}</h1>\n<p class=\"facts\"><code>{program}</code>, seed {}, backend {}, bnnc {}{finished}</p>\n{body}</body>\n</html>\n",
+         <h1>{name}</h1>\n<p class=\"facts\"><code>{program}</code>, seed {}, backend {}, bnnc {}</p>\n{finished}{body}</body>\n</html>\n",
         include_str!("page.css"),
         manifest.seed,
         escape(&manifest.backend),

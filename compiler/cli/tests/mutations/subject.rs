@@ -312,7 +312,11 @@ fn options(random: &mut Random, program: &str) -> Vec<String> {
             1 => ["--seed", number].map(str::to_owned),
             2 => ["--max-memory", number].map(str::to_owned),
             3 => ["--only", infer].map(str::to_owned),
-            4 => ["--set".to_owned(), mutate::text(random, "v.epochs=5", program)],
+            // The system starts no command with a NUL in an argument.
+            4 => {
+                let text = mutate::text(random, "v.epochs=5", program);
+                ["--set".to_owned(), text.replace('\0', " ")]
+            }
             _ => ["--set".to_owned(), format!("{infer}.{option}={number}")],
         };
         words.extend(more);

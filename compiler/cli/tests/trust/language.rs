@@ -320,7 +320,7 @@ fn reductions_that_need_an_element_have_one_for_every_counter() {
             1,
             &[
                 &format!("`{name}` needs an element"),
-                "let the counter begin where",
+                "start the counter at a value",
                 "`if t > 1 {",
             ],
         );

@@ -390,7 +390,7 @@ infer fit = map(M, d)",
     assert!(at("16 values: ") > 0 && !output.stdout.contains("hidden.b["));
 }
 
-/// Parameters of layers are one line unless `report` asks for them.
+/// Parameters of layers are one line unless `report` names them.
 #[test]
 fn parameters_that_report_names_have_a_line_for_each_element() {
     let trial = Trial::new().file("d.csv", CITIES).program(

@@ -80,7 +80,7 @@ pub(super) static COLLAPSED: Code = Code {
 };
 
 /// The facts about a posterior that fell back to the prior.
-pub struct Collapse<'a> {
+pub struct PriorFallback<'a> {
     /// The output.
     pub output: &'a str,
     /// The share of the weights whose posterior is their prior.
@@ -94,7 +94,7 @@ pub struct Collapse<'a> {
 }
 
 /// A warning: a variational posterior whose function is constant.
-pub fn collapsed(infer: &str, collapse: &Collapse<'_>) -> Diagnostic {
+pub fn collapsed(infer: &str, collapse: &PriorFallback<'_>) -> Diagnostic {
     let variation = rounded(collapse.variation, 2);
     let what = match collapse.target {
         Some(target) => format!(
@@ -181,8 +181,8 @@ pub fn at_bound(infer: &str, parameter: &str, end: f64) -> Diagnostic {
 }
 
 /// 90 % intervals that hold this share of the rows.
-pub fn narrow_intervals(infer: &str, output: &Output, held: f64, fitted: Fitted<'_>) -> Diagnostic {
-    let Fitted { rows, is_point } = fitted;
+pub fn narrow_intervals(infer: &str, output: &Output, held: f64, fitted: IntervalRows<'_>) -> Diagnostic {
+    let IntervalRows { rows, is_point } = fitted;
     let text = format!(
         "the 90 % intervals of `{}` in `{infer}` hold {} of the {rows} rows",
         output.name,
@@ -233,7 +233,7 @@ const ESTIMATE: &str = "estimate the noise: `sigma: positive ~ HalfNormal(..)`";
 
 /// The rows that intervals are about, and the posterior that they are of.
 #[derive(Clone, Copy, Debug)]
-pub struct Fitted<'a> {
+pub struct IntervalRows<'a> {
     /// `test` or `training`.
     pub rows: &'a str,
     /// True if the posterior is one point.

@@ -103,7 +103,7 @@ impl ChunkReader for Bounded {
     }
 }
 
-/// How many bytes of values may be read from a file yet.
+/// The bytes of values that may still be read from a file.
 struct Room {
     all: u64,
     left: Cell<u64>,
@@ -401,7 +401,7 @@ mod tests {
         std::fs::remove_file(&path)?;
         let whole = || file.get_bytes(0, 1 << 20).is_ok();
         // 64 MiB, and 64 times its size of 1 MiB.
-        assert_eq!((0..1000).take_while(|_| whole()).count(), 127);
+        assert_eq!((0..1000).take_while(|_| whole()).count(), 128);
         Ok(())
     }
 }
