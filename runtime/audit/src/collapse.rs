@@ -261,7 +261,11 @@ mod tests {
                     values,
                     are_classes: false,
                 };
-                assert_eq!(targets.likeness(&[input.clone()]), None, "seed {seed}");
+                assert_eq!(
+                    targets.likeness(std::slice::from_ref(&input)),
+                    None,
+                    "seed {seed}"
+                );
             }
         }
     }

@@ -2,7 +2,6 @@
 #![allow(clippy::unwrap_used)]
 
 use super::{Checked, check};
-use bnnc_base::arena::Id;
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_hir::elaborate::joint_density;
 use bnnc_hir::report::CODES;

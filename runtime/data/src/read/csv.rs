@@ -33,7 +33,7 @@ const FEW_EMPTY: usize = 3;
 /// Marks for missing values in a column of numbers, or where a column begins, which would make it text.
 const MISSING: &[&str] = &["?", "N/A", "NA", "NULL", "null"];
 
-/// The columns of a file, and where its lines are no rows.
+/// The columns of a file, and the lines of it that are not rows.
 pub(super) fn arrays(
     path: &Path,
     bytes: &[u8],
@@ -49,11 +49,7 @@ pub(super) fn arrays(
     if !next(path, &mut reader, &mut record)? {
         return Err(vec![report::no_rows(path, "columns")]);
     }
-    // A name, its place among the known ones, and a column to fill.
-    let column_bytes = 2 * size_of::<String>() + size_of::<Column>() + size_of::<Empty>();
-    let bytes = record.len().saturating_mul(column_bytes) + record.as_slice().len();
-    reading.take(path, bytes).map_err(|fault| vec![fault])?;
-    let names = header(path, &record)?;
+    let names = counted_header(path, &record, reading)?;
     // A cell takes two bytes at least, so that blank lines below many names reserve nothing.
     let lines = text.iter().filter(|byte| **byte == b'\n').count();
     let rows = lines.min(text.len() / (2 * names.len()) + 1);
@@ -155,6 +151,15 @@ fn unclosed(path: &Path, text: &[u8], (start, row): (usize, usize)) -> Option<Di
     let is_open = reader.byte_records().count() == 1;
     let detail = "a quote that is opened in this row is never closed";
     is_open.then(|| report::malformed(At { path, row, column: 0 }, "csv", detail))
+}
+
+/// The names of the columns, counted as memory together with the columns to fill.
+fn counted_header(path: &Path, record: &ByteRecord, reading: &Reading) -> Result<Vec<String>, Faults> {
+    // A name, its place among the known ones, and a column.
+    let column_bytes = 2 * size_of::<String>() + size_of::<Column>() + size_of::<Empty>();
+    let bytes = record.len().saturating_mul(column_bytes) + record.as_slice().len();
+    reading.take(path, bytes).map_err(|fault| vec![fault])?;
+    header(path, record)
 }
 
 fn header(path: &Path, record: &ByteRecord) -> Result<Vec<String>, Faults> {
