@@ -2,19 +2,31 @@
 #![no_main]
 
 use bnnc_abi::data::Format;
+use bnnc_base::caught::is_catching;
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|bytes: &[u8]| {
-    let Some((first, rest)) = bytes.split_first() else { return };
-    let (format, name) = match first % 5 {
-        0 => (Format::Csv, "fuzz.csv"),
-        1 => (Format::Json, "fuzz.json"),
-        2 => (Format::Npy, "fuzz.npy"),
-        3 => (Format::Parquet, "fuzz.parquet"),
-        _ => (Format::Idx, "fuzz-idx"),
-    };
-    let path = std::env::temp_dir().join(format!("bnnc-{}-{name}", std::process::id()));
-    if std::fs::write(&path, rest).is_ok() {
-        let _ = bnnc_data::read::read_inputs(format, &path, None, &bnnc_data::read::Reading::within(None));
+fuzz_target!(
+    init: {
+        // The hook of the fuzzer ends the process before the reader catches a panic of its library.
+        let abort = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            if !is_catching() {
+                abort(info);
+            }
+        }));
+    },
+    |bytes: &[u8]| {
+        let Some((first, rest)) = bytes.split_first() else { return };
+        let (format, name) = match first % 5 {
+            0 => (Format::Csv, "fuzz.csv"),
+            1 => (Format::Json, "fuzz.json"),
+            2 => (Format::Npy, "fuzz.npy"),
+            3 => (Format::Parquet, "fuzz.parquet"),
+            _ => (Format::Idx, "fuzz-idx"),
+        };
+        let path = std::env::temp_dir().join(format!("bnnc-{}-{name}", std::process::id()));
+        if std::fs::write(&path, rest).is_ok() {
+            let _ = bnnc_data::read::read_inputs(format, &path, None, &bnnc_data::read::Reading::within(None));
+        }
     }
-});
+);

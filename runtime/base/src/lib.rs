@@ -3,6 +3,7 @@
 //! Nothing here knows about syntax, graphs or backends.
 
 pub mod arena;
+pub mod caught;
 pub mod checksum;
 pub mod diagnostic;
 pub mod dtype;

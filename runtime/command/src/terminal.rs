@@ -1,6 +1,7 @@
 //! What is written to the terminal, and the exit statuses.
 
 use bnnc_abi::settings;
+use bnnc_base::caught;
 use bnnc_base::diagnostic::{Diagnostic, Fault as Blame, Place};
 use bnnc_base::fault::Fault;
 use bnnc_base::render;
@@ -129,6 +130,9 @@ pub fn begin() {
 /// Says that the process ends because of a bug, instead of what Rust says.
 fn report_panics() {
     std::panic::set_hook(Box::new(|info| {
+        if caught::is_catching() {
+            return;
+        }
         complain(&format!("error: bug in bnnc: {info}"));
         complain("   = help: please report it with the program and the command line");
     }));

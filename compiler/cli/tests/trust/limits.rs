@@ -199,3 +199,14 @@ fn very_many_columns_are_bounded() {
         .bnnc("run", &["--max-memory", "100M"])
         .assert_error("E0435", 3, &["d.csv"]);
 }
+
+/// A file on which an assertion of the Parquet library fails, found by libFuzzer.
+#[test]
+fn an_assertion_on_a_damaged_file_is_no_bug() {
+    let trial = Trial::new()
+        .file("d.parquet", include_bytes!("damaged.parquet"))
+        .program("data d = parquet(\"d.parquet\") { target = y }\nmodel M(x: real) -> y: real {\n  y ~ Normal(x, 1)\n}\ninfer f = map(M, d)\n");
+    let output = trial.bnnc("check", &[]);
+    output.assert_error("E0411", 3, &["its pages contradict each other"]);
+    assert!(!output.stderr.contains("bug in bnnc"), "{}", output.stderr);
+}

@@ -3,6 +3,7 @@
 use super::Reading;
 use crate::report::{self, At};
 use crate::table::{Array, Levels, Values};
+use bnnc_base::caught::caught;
 use bnnc_base::diagnostic::Diagnostic;
 use bytes::Bytes;
 use parquet::basic::{Compression, ConvertedType, LogicalType};
@@ -14,7 +15,6 @@ use parquet::schema::types::ColumnDescriptor;
 use std::cell::Cell;
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -134,8 +134,8 @@ impl Room {
 pub(super) fn arrays(path: &Path, reading: &Reading) -> Result<Vec<Array>, Vec<Diagnostic>> {
     let file = crate::file::open(path).map_err(|error| vec![report::unreadable(path, &error)])?;
     // The library asserts on some damaged files; a damaged file is the user's to mend, not a bug of ours.
-    let read = catch_unwind(AssertUnwindSafe(|| columns(path, file, reading)));
-    read.unwrap_or_else(|_| Err(malformed(path, "its pages contradict each other")))
+    let read = caught(|| columns(path, file, reading));
+    read.unwrap_or_else(|| Err(malformed(path, "its pages contradict each other")))
         .map_err(|fault| vec![fault])
 }
 
