@@ -122,7 +122,17 @@ impl PriorReport {
             plausible: Vec::new(),
         }
     }
+
+    /// The mean and the standard deviation of an element, if its prior is normal; none where its plausible values are not known.
+    pub fn normal(&self, at: usize) -> Option<(f64, f64)> {
+        let at = if self.plausible.len() == 1 { 0 } else { at };
+        let (low, high) = *self.plausible.get(at)?;
+        Some((0.5 * (low + high), 0.5 * (high - low) / PLAUSIBLE_DEVIATIONS))
+    }
 }
+
+/// Half the width of the plausible values of a normal prior, in standard deviations.
+const PLAUSIBLE_DEVIATIONS: f64 = 4.9;
 
 /// The type of the elements of an output.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

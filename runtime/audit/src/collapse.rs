@@ -19,9 +19,6 @@ use bnnc_inference::posterior::Posterior;
 /// Elements of a parameter from which on it counts as an array of weights.
 const ELEMENTS: usize = 10;
 
-/// Half the width of the plausible values of a normal prior in standard deviations, see [`bnnc_abi::manifest::PriorReport`].
-const PLAUSIBLE: f64 = 4.9;
-
 /// The distance of a posterior mean from the prior mean, in standard deviations of the prior, and the ratio of their standard deviations less one, up to which a weight counts as having
 /// its prior.
 const NEAR: f64 = 0.3;
@@ -33,7 +30,7 @@ const MOST: f64 = 0.5;
 const CONSTANT: f64 = 0.2;
 const CONSTANT_PROBABILITY: f64 = 0.05;
 
-/// Training rows above which nothing is computed: one more pass over them would be felt, and posteriors of so many rows do not collapse.
+/// Training rows above which nothing is computed: a pass over more rows takes noticeable time, and posteriors given that much data do not collapse.
 const ROWS: usize = 20_000;
 
 /// Rows whose nearest neighbours are sought, which takes the square of their number, and the fewest.
@@ -108,14 +105,9 @@ fn of_site(report: &SiteReport, values: &Values) -> Option<(usize, usize)> {
         return None;
     }
     // Of large parameters the plausible values are not known: those of the others show a collapse as well.
-    let plausible = &report.prior.plausible;
-    if plausible.is_empty() {
-        return None;
-    }
+    report.prior.normal(0)?;
     let is_same = |at: usize| {
-        let known = plausible.get(if plausible.len() == 1 { 0 } else { at });
-        known.is_some_and(|(low, high)| {
-            let (mean, sd) = (0.5 * (low + high), 0.5 * (high - low) / PLAUSIBLE);
+        report.prior.normal(at).is_some_and(|(mean, sd)| {
             let scale = scales[at].exp().ln_1p();
             (means[at] - mean).abs() < NEAR * sd && (scale / sd - 1.0).abs() < NEAR
         })

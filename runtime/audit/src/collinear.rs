@@ -1,5 +1,6 @@
 //! Coefficients that the data do not tell apart: columns of the linear part of a model that depend on each other.
 
+use super::orthogonal::dot;
 use super::{COLUMNS, Column, columns_of, relation};
 use bnnc_abi::data::{DataSpec, Elements};
 use bnnc_abi::design::{ColumnFormula, Design};
@@ -463,11 +464,6 @@ fn exact(
     }
     let is_zero = |sum: &f64| sum.abs() <= 1e3 * ROUNDING * largest;
     sums.iter().all(is_zero).then_some(parts)
-}
-
-/// The sum of products of elements.
-pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
 fn norm(values: &[f64]) -> f64 {

@@ -16,9 +16,6 @@ use bnnc_inference::posterior::Posterior;
 /// probability below 1e-20.
 const ELEMENTS: usize = 10;
 
-/// Half the width of the plausible values of a normal prior in standard deviations, see [`bnnc_abi::manifest::PriorReport`].
-const PLAUSIBLE: f64 = 4.9;
-
 /// Standard deviations of the prior from its mean at which a weight counts as being there.
 const AT_MEAN: f64 = 0.01;
 
@@ -80,16 +77,13 @@ fn at_mean(report: &SiteReport, point: &Values) -> Option<f64> {
     if report.prior.support != Support::Real {
         return None;
     }
-    let plausible = &report.prior.plausible;
-    let deviation = |(low, high): &(f64, f64)| 0.5 * (high - low) / PLAUSIBLE;
     let is_at_mean = |(at, value): (usize, &f64)| {
-        let known = plausible.get(if plausible.len() == 1 { 0 } else { at });
-        known.is_some_and(|(low, high)| {
-            (value - 0.5 * (low + high)).abs() < AT_MEAN * deviation(&(*low, *high))
-        })
+        let known = report.prior.normal(at);
+        known.is_some_and(|(mean, sd)| (value - mean).abs() < AT_MEAN * sd)
     };
     let are_at_mean = values.len() >= ELEMENTS && values.iter().enumerate().all(is_at_mean);
-    let least = plausible.iter().map(deviation).fold(f64::INFINITY, f64::min);
+    let deviations = (0..report.prior.plausible.len()).filter_map(|at| report.prior.normal(at));
+    let least = deviations.map(|(_, sd)| sd).fold(f64::INFINITY, f64::min);
     are_at_mean.then_some(least)
 }
 

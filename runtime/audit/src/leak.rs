@@ -1,6 +1,6 @@
 //! Inputs that determine a target together, or up to rounding.
 
-use super::collinear::dot;
+use super::orthogonal::{Basis, dot};
 use super::{Column, relation};
 use bnnc_abi::manifest::{Output, OutputKind};
 use bnnc_base::diagnostic::Diagnostic;
@@ -68,38 +68,17 @@ fn unexplained(columns: &[&Column], target: &[f64], step: usize) -> f64 {
         let mean = values.iter().sum::<f64>() / values.len() as f64;
         values.iter().map(|value| value - mean).collect()
     };
-    let mut basis: Vec<Vec<f64>> = Vec::new();
-    for column in columns {
-        let values = sampled(&column.train);
-        let size = square(&values);
-        let rest = without(&basis, without(&basis, values));
-        // The rest of a column that depends on others is rounding.
-        if square(&rest) > 1e-12 * size {
-            basis.push(rest);
-        }
-    }
+    let mut basis = Basis::default();
+    columns
+        .iter()
+        .for_each(|column| basis.add(sampled(&column.train)));
     let target = sampled(target);
-    let size = square(&target);
+    let size = dot(&target, &target);
+    let rest = basis.rest(basis.rest(target));
     match size > 0.0 {
-        true => square(&without(&basis, target)) / size,
+        true => dot(&rest, &rest) / size,
         false => 1.0,
     }
-}
-
-/// The rest of some values outside a basis of orthogonal columns.
-fn without(basis: &[Vec<f64>], mut values: Vec<f64>) -> Vec<f64> {
-    for column in basis {
-        let factor = dot(&values, column) / square(column);
-        values
-            .iter_mut()
-            .zip(column)
-            .for_each(|(value, other)| *value -= factor * other);
-    }
-    values
-}
-
-fn square(values: &[f64]) -> f64 {
-    dot(values, values)
 }
 
 #[cfg(test)]

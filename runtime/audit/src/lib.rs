@@ -11,6 +11,7 @@ mod found;
 mod leak;
 mod neighbours;
 mod order;
+mod orthogonal;
 mod relation;
 pub mod scales;
 mod targets;

@@ -1,6 +1,6 @@
 //! Exact relations between two columns.
 
-use super::collinear::dot;
+use super::orthogonal::dot;
 
 /// Rows that a relation must hold in: with fewer, two parameters fit by chance.
 const LEAST: usize = 8;

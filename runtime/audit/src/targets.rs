@@ -1,7 +1,7 @@
 //! Targets that are cut off, and rows that were chosen by them.
 
-use super::collinear::dot;
 use super::neighbours::Neighbours;
+use super::orthogonal::{Basis, dot};
 use super::{Column, range};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::codes::audit as codes;
@@ -133,27 +133,13 @@ fn deviation(values: &[f64]) -> f64 {
     (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / count).sqrt()
 }
 
-/// The standard deviation of what a linear function of centred inputs leaves.
+/// The standard deviation of the residuals of a linear function of centred inputs.
 fn linear_rest(target: &[f64], inputs: &[Vec<f64>]) -> f64 {
     let count = target.len() as f64;
     let mean = target.iter().sum::<f64>() / count;
-    let mut rest: Vec<f64> = target.iter().map(|value| value - mean).collect();
-    let mut basis: Vec<Vec<f64>> = Vec::new();
-    let subtract = |from: &mut Vec<f64>, other: &Vec<f64>| {
-        let factor = dot(from, other) / dot(other, other);
-        from.iter_mut()
-            .zip(other)
-            .for_each(|(own, other)| *own -= factor * other);
-    };
-    for input in inputs {
-        let mut direction = input.clone();
-        basis.iter().for_each(|other| subtract(&mut direction, other));
-        // Rounding errors are all that is left of a column that others determine.
-        if dot(&direction, &direction) > 1e-9 * count {
-            subtract(&mut rest, &direction);
-            basis.push(direction);
-        }
-    }
+    let mut basis = Basis::default();
+    inputs.iter().for_each(|input| basis.add(input.clone()));
+    let rest = basis.rest(target.iter().map(|value| value - mean).collect());
     (dot(&rest, &rest) / (count - 1.0 - basis.len() as f64)).sqrt()
 }
 

@@ -259,9 +259,6 @@ fn leave_out(table: &mut Comparison, found: &[(&Infer, &Outcome)]) {
 /// Fewer effective parameters than this part of those that the rows inform are those of a point: the posterior is too narrow by a factor of more than four.
 const LEAST_P: f64 = 0.05;
 
-/// Half the width of the plausible values of a normal prior in standard deviations, see [`bnnc_abi::manifest::PriorReport`].
-const PLAUSIBLE: f64 = 4.9;
-
 /// The number of parameters that the rows inform, by how much narrower their posteriors are than their priors. For a linear model under independent normal priors this sum of `1 - posterior variance
 /// / prior variance` is the effective number of parameters. Parameters without a known prior are left out; where none has one, the number is 1.
 fn informed(infer: &Infer, sites: &[SiteSummary]) -> f64 {
@@ -271,15 +268,13 @@ fn informed(infer: &Infer, sites: &[SiteSummary]) -> f64 {
         let Some(report) = infer.reports.iter().find(|report| report.name == site.name) else {
             continue;
         };
-        let plausible = &report.prior.plausible;
         for (at, element) in site.elements.iter().enumerate() {
-            let range = plausible.get(if plausible.len() == 1 { 0 } else { at });
-            let share = match (report.prior.is_improper, range) {
-                (true, _) => Some(1.0),
-                (false, Some((low, high))) => {
-                    Some(1.0 - (element.sd / (0.5 * (high - low) / PLAUSIBLE)).powi(2))
-                }
-                (false, None) => None,
+            let share = match report.prior.is_improper {
+                true => Some(1.0),
+                false => report
+                    .prior
+                    .normal(at)
+                    .map(|(_, sd)| 1.0 - (element.sd / sd).powi(2)),
             };
             // Elements with one value in all draws are reported as held.
             if let Some(share) = share.filter(|share| share.is_finite() && element.sd > 0.0) {

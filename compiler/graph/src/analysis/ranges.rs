@@ -1,11 +1,20 @@
 //! Bounds of every value from bounds of the parameters, by the ops' own rules.
 
-use crate::function::{Function, NodeKind};
+use crate::function::{Function, NodeKind, Value};
 use crate::op::Interval;
 use bnnc_base::arena::Id;
 
 /// Bounds of the elements of each value; `params` in the order of the parameters.
 pub fn ranges(function: &Function, params: &[Interval]) -> Vec<Interval> {
+    refined_ranges(function, params, |_, range, _| range)
+}
+
+/// As [`ranges`], each result of an op narrowed by `refine`, which gets the value, its range by the rules, and the ranges of the values before it.
+pub fn refined_ranges(
+    function: &Function,
+    params: &[Interval],
+    refine: impl Fn(Value, Interval, &[Interval]) -> Interval,
+) -> Vec<Interval> {
     let mut ranges: Vec<Interval> = Vec::with_capacity(function.nodes.len());
     for value in function.nodes.ids() {
         let range = match &function.nodes[value].kind {
@@ -17,7 +26,7 @@ pub fn ranges(function: &Function, params: &[Interval]) -> Vec<Interval> {
             }
             NodeKind::Apply { op, args, attrs } => {
                 let operands: Vec<Interval> = args.iter().map(|arg| ranges[arg.index()]).collect();
-                (op.range)(&operands, attrs)
+                refine(value, (op.range)(&operands, attrs), &ranges)
             }
         };
         ranges.push(range);

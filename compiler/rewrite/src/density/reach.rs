@@ -3,6 +3,7 @@
 use super::Densities;
 use crate::nodes;
 use bnnc_base::arena::Id;
+use bnnc_graph::analysis::ranges::refined_ranges;
 use bnnc_graph::dist::range;
 use bnnc_graph::function::{Function, NodeKind, Value};
 use bnnc_graph::model::Model;
@@ -47,36 +48,22 @@ const MOST_FACTORS: usize = 64;
 
 /// The bounds of every value by the rules of the ops, and of products by the powers that they hold: `x * x` is not negative, whatever `x` is.
 fn ranges_of_powers(function: &Function, params: &[Interval]) -> Vec<Interval> {
-    let mut ranges: Vec<Interval> = Vec::with_capacity(function.nodes.len());
-    for value in function.nodes.ids() {
-        let range = match &function.nodes[value].kind {
-            NodeKind::Param(_) => {
-                let at = function.params.iter().position(|param| *param == value);
-                at.and_then(|at| params.get(at))
-                    .copied()
-                    .unwrap_or(Interval::REALS)
-            }
-            NodeKind::Apply { op, args, attrs } => {
-                let operands: Vec<Interval> = args.iter().map(|arg| ranges[arg.index()]).collect();
-                let range = (op.range)(&operands, attrs);
-                if op.is(&ops::mul::MUL) {
-                    range.clip(product(function, value, &ranges))
-                } else if op.is(&ops::contract::CONTRACT) && args[0] == args[1] {
-                    let labels = ops::contract::parsed(attrs);
-                    let is_square = labels.left == labels.right;
-                    range.clip(if is_square {
-                        Interval::NON_NEGATIVE
-                    } else {
-                        Interval::REALS
-                    })
-                } else {
-                    range
-                }
-            }
+    refined_ranges(function, params, |value, range, before| {
+        let NodeKind::Apply { op, args, attrs } = &function.nodes[value].kind else {
+            return range;
         };
-        ranges.push(range);
-    }
-    ranges
+        if op.is(&ops::mul::MUL) {
+            return range.clip(product(function, value, before));
+        }
+        let is_square = op.is(&ops::contract::CONTRACT) && args[0] == args[1] && {
+            let labels = ops::contract::parsed(attrs);
+            labels.left == labels.right
+        };
+        match is_square {
+            true => range.clip(Interval::NON_NEGATIVE),
+            false => range,
+        }
+    })
 }
 
 /// The bounds of a product by those of the powers of its factors.

@@ -1,0 +1,44 @@
+//! Columns that are orthogonal to each other, to see how much of another column they leave.
+
+/// The part of the squared length of a column that rounding leaves of one that others determine.
+const ROUNDING: f64 = 1e-12;
+
+/// Orthogonal columns.
+#[derive(Default)]
+pub(super) struct Basis {
+    columns: Vec<Vec<f64>>,
+}
+
+impl Basis {
+    /// The number of columns.
+    pub fn len(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// Adds the part of a column that is orthogonal to the others, unless they determine it.
+    pub fn add(&mut self, column: Vec<f64>) {
+        let size = dot(&column, &column);
+        // Twice, because the rest of nearly dependent columns is not orthogonal after once.
+        let rest = self.rest(self.rest(column));
+        if dot(&rest, &rest) > ROUNDING * size {
+            self.columns.push(rest);
+        }
+    }
+
+    /// The part of a column that is orthogonal to all of these.
+    pub fn rest(&self, mut column: Vec<f64>) -> Vec<f64> {
+        for other in &self.columns {
+            let factor = dot(&column, other) / dot(other, other);
+            column
+                .iter_mut()
+                .zip(other)
+                .for_each(|(value, other)| *value -= factor * other);
+        }
+        column
+    }
+}
+
+/// The sum of the products of two columns.
+pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
