@@ -39,6 +39,16 @@ fn out(trial: &Trial, out: &str, more: &[&str]) -> Output {
     output
 }
 
+/// A run of three groups in the folder `out`, and a new row of the third.
+fn trained_groups() -> Trial {
+    let trial = Trial::new()
+        .program(&groups("g: index(J)"))
+        .file("train.csv", rows(&["u", "v", "w"]))
+        .file("new.csv", "g\nw\n");
+    out(&trial, "out", &[]);
+    trial
+}
+
 fn predict(trial: &Trial, out: &str, data: &str) -> Output {
     let (out, data) = (trial.path(out), trial.path(data));
     run(["predict", out.to_str().unwrap(), "--data", data.to_str().unwrap()])
@@ -213,11 +223,7 @@ infer fit = map(M, d) {{ steps = 2000, batch = 1, precision = f32, optimiser = S
 /// Flipped bits of `posterior.safetensors` used to change predictions, and one of them ended in a panic.
 #[test]
 fn a_damaged_folder_is_rejected() {
-    let trial = Trial::new()
-        .program(&groups("g: index(J)"))
-        .file("train.csv", rows(&["u", "v", "w"]))
-        .file("new.csv", "g\nw\n");
-    out(&trial, "out", &[]);
+    let trial = trained_groups();
     out(&trial, "other", &["--set", "m.epochs=40"]);
     let good = predict(&trial, "out", "new.csv");
     assert_eq!(good.status, 0);
@@ -268,11 +274,7 @@ fn sealed(bytes: &[u8]) -> String {
 /// Whoever changes the checksums with the files can make a folder of another library: predictions are made, with a warning.
 #[test]
 fn a_run_of_another_library_is_named() {
-    let trial = Trial::new()
-        .program(&groups("g: index(J)"))
-        .file("train.csv", rows(&["u", "v", "w"]))
-        .file("new.csv", "g\nw\n");
-    out(&trial, "out", &[]);
+    let trial = trained_groups();
     let expected = predict(&trial, "out", "new.csv");
     expected.assert_status(0);
     let [program, manifest] = ["program.json", "manifest.json"].map(|name| trial.path("out").join(name));
@@ -336,11 +338,7 @@ fn a_run_that_fails_leaves_the_results_before_it() {
 /// A process that ends between two renames leaves a folder that no prediction is made from and that `--resume` finishes.
 #[test]
 fn half_replaced_results_are_rejected_and_can_be_finished() {
-    let trial = Trial::new()
-        .program(&groups("g: index(J)"))
-        .file("train.csv", rows(&["u", "v", "w"]))
-        .file("new.csv", "g\nw\n");
-    out(&trial, "out", &[]);
+    let trial = trained_groups();
     let good = predict(&trial, "out", "new.csv");
     // No file can be renamed to a folder that is not empty.
     let last = trial.path("out").join("result.json");
@@ -492,11 +490,7 @@ fn results_do_not_replace_what_the_run_reads() {
 /// `predict -o` replaced its own rows, or a part of the run.
 #[test]
 fn predictions_do_not_replace_what_they_are_made_from() {
-    let trial = Trial::new()
-        .program(&groups("g: index(J)"))
-        .file("train.csv", rows(&["u", "v", "w"]))
-        .file("new.csv", "g\nw\n");
-    out(&trial, "out", &[]);
+    let trial = trained_groups();
     let path = |name: &str| trial.path(name).display().to_string();
     for target in [
         "new.csv",
