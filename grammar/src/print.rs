@@ -279,7 +279,7 @@ impl<'a> Printer<'a> {
     }
 }
 
-/// Whether two trees are the same, wherever they stand in their texts, and in whichever spelling their options are written.
+/// Returns whether two trees are equal, regardless of positions in the text and of the spelling of options.
 pub fn same(left: &Module, right: &Module) -> bool {
     without_spans(left) == without_spans(right)
 }

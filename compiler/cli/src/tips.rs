@@ -108,7 +108,7 @@ fn of_command(error: &clap::Error) -> Vec<String> {
         Some(program) => vec![format!("run the program by `bnnc {}`", program.display())],
         None if error.get(ContextKind::SuggestedSubcommand).is_some() => Vec::new(),
         None => vec![format!(
-            "there is no file `{file}`; a program is a file `NAME.bnn`"
+            "`{file}` does not exist; programs are files that end in `.bnn`"
         )],
     }
 }

@@ -17,8 +17,8 @@ use serde_json::{Value, json};
 /// Rows for each weight from which on a maximum is not overfitted, so that validation rows have nothing to prevent.
 const ROWS_PER_WEIGHT: usize = 10;
 
-/// Whether the validation rows ended a training that was to reach its optimum: an approximation, whose standard deviations are else those of its start,
-/// or a maximum of few parameters.
+/// Returns whether the validation rows ended a training that needs its optimum: a variational posterior, which otherwise keeps the standard deviations of its
+/// start, or a maximum of few parameters.
 pub(super) fn is_cut_off(infer: &Infer, fitted: &Fitted, rows: usize) -> bool {
     let is_stopped = fitted.epochs < fitted.planned && !fitted.interrupted;
     let is_small = ROWS_PER_WEIGHT.saturating_mul(weights(infer)) <= rows;

@@ -93,7 +93,7 @@ fn a_program_without_its_ending_is_named() {
     run(["check", name]).assert_error("E0605", 3, &[&format!("did you mean `{name}.bnn`?")]);
     let found = run([&format!("{name}s")]);
     assert!(
-        found.stderr.contains("a program is a file `NAME.bnn`"),
+        found.stderr.contains("programs are files that end in `.bnn`"),
         "{}",
         found.stderr
     );

@@ -878,7 +878,7 @@ fn options_on_the_command_line_are_answered_by_set() {
     output.assert_error("E0601", 2, &["--set NAME.epochs=10"]);
     let output = super::support::run(["missing.bn"]);
     assert!(
-        output.stderr.contains("there is no file `missing.bn`"),
+        output.stderr.contains("`missing.bn` does not exist"),
         "{}",
         output.stderr
     );

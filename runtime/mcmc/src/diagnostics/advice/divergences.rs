@@ -77,7 +77,7 @@ pub(super) fn divergences(facts: &Facts<'_>) -> Option<Diagnostic> {
 const LARGEST_TARGET: f64 = 0.99;
 
 /// Returns whether chains are squeezed by a scale that parameters have in their prior: smaller steps do not help there, since the energy of a funnel is explored slowly with steps of any
-/// size. Where many rows inform every element there is no funnel, and the centred form is the better one.
+/// size. A parameter that many rows inform has no funnel: the centred form samples it better.
 fn has_funnel(facts: &Facts<'_>) -> bool {
     let is_slow = facts.missing_information.iter().any(|part| *part < SLOW);
     facts.jumps.is_empty() && !facts.centred.is_empty() && (is_slow || !agree(facts))
