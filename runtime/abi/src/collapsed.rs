@@ -5,16 +5,25 @@
 //! all components share and which spans what the iterates did; the other sites have the values of the iterate.
 
 use crate::code::Artifact;
-use crate::iterates::Swag;
+use crate::iterates::{IterateOptions, Swag};
 use crate::laplace::{Likelihood, Over, Weights};
-use crate::manifest::Train;
+use crate::manifest::{Train, Training};
 use crate::method::declare::{Given, OptionValue, options, words};
-use crate::method::options::from;
-use crate::method::{OptionKind, Phase};
+use crate::method::options::{from, listed};
+use crate::method::{Finds, MethodDef, OptionKind, Phase, Takes};
 use crate::steering::{Place, Refusal};
 use crate::work::{self, MethodPart};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+
+/// The record of `collapsed`.
+pub(crate) const RECORD: MethodDef = MethodDef {
+    name: "collapsed",
+    doc: "The iterates of gradient descent, with some weights integrated over a box that spans them, exactly.",
+    options: listed![Training { schedule = "constant", precision = "f64" }, IterateOptions, CollapsedOptions],
+    takes: Takes::ModelOrFixed,
+    finds: Finds::Collapsed,
+};
 
 /// The part of an infer that integrates over some weights.
 ///

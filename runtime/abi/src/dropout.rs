@@ -1,8 +1,19 @@
 //! The options of dropout.
 
+use crate::manifest::Training;
 use crate::method::declare::options;
-use crate::method::{OptionKind, Phase};
+use crate::method::options::listed;
+use crate::method::{Finds, MethodDef, OptionKind, Phase, Takes};
 use std::sync::Arc;
+
+/// The record of `dropout`.
+pub(crate) const RECORD: MethodDef = MethodDef {
+    name: "dropout",
+    doc: "The maximum of the posterior density under random masks on the inputs of layers, which predictions draw too.",
+    options: listed![Training, DropoutOptions],
+    takes: Takes::Model,
+    finds: Finds::Masked,
+};
 
 options! {
     /// Options of `dropout`.

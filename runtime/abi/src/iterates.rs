@@ -3,11 +3,29 @@
 use crate::code::Artifact;
 use crate::manifest::{SiteReport, Train, Training};
 use crate::method::declare::{OptionGroup, OptionName, forms, options};
-use crate::method::options::{POSITIVE, few, from};
-use crate::method::{OptionKind, Phase};
+use crate::method::options::{POSITIVE, few, from, listed};
+use crate::method::{Finds, MethodDef, OptionKind, Phase, Takes};
 use crate::steering::{Place, Refusal};
 use crate::work::{Extent, MethodPart};
 use serde::{Deserialize, Serialize};
+
+/// The record of `ensemble`.
+pub(crate) const ENSEMBLE: MethodDef = MethodDef {
+    name: "ensemble",
+    doc: "Several maxima of the posterior density, from different starts; predictions average over them.",
+    options: listed![Training, EnsembleOptions],
+    takes: Takes::ModelOrFixed,
+    finds: Finds::Ensemble,
+};
+
+/// The record of `swag`.
+pub(crate) const SWAG: MethodDef = MethodDef {
+    name: "swag",
+    doc: "A Gaussian fitted to the iterates of gradient descent.",
+    options: listed![Training { schedule = "constant" }, IterateOptions, SwagOptions],
+    takes: Takes::ModelOrFixed,
+    finds: Finds::Swag,
+};
 
 /// The part of an infer that fits a Gaussian to the iterates of gradient descent (Maddox et al. 2019).
 ///

@@ -12,6 +12,7 @@ use crate::method::declare::OptionGroup;
 use crate::plan::Plan;
 use crate::steering::{Place, Refusal};
 use crate::work::{Extent, MethodPart};
+pub(crate) use options::RECORD;
 pub use options::{Curvature, Link, Options, Over, PriorPrecision, PriorStructure, Score, Structure};
 use serde::{Deserialize, Serialize};
 

@@ -22,6 +22,7 @@ use bnnc_base::support::Support;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::path::PathBuf;
+pub(crate) use training::MAP;
 pub use training::{Length, OptimiserChoice, Pruning, Schedule, StartFrom, Train, Training};
 
 /// A compiled file.

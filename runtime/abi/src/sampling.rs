@@ -1,17 +1,25 @@
 //! How posteriors are sampled: the programs of a sampling infer, and the transitions of its chains with their options.
 
-mod checks;
+mod adaptation;
 mod options;
-pub mod penalty;
+pub(crate) mod samplers;
+mod schedule;
 
 use crate::code::Artifact;
-use crate::method::declare::{Mismatch, OptionGroup, Source};
+use crate::method::declare::OptionGroup;
 use crate::steering::{Place, Refusal};
 use crate::work::{Extent, MethodPart};
-pub use options::{
-    Adaptation, ChainOptions, Correction, Estimator, HmcOptions, LeaveOneOut, Loss, Metric, NutsOptions,
-    Penalty, Proposal, Report, SghmcOptions, SgldOptions, Steps, Store,
-};
+pub use adaptation::{Adaptation, Metric};
+pub use options::{ChainOptions, LeaveOneOut, Report, Store};
+pub use samplers::hmc::HmcOptions;
+pub use samplers::mala::MalaOptions;
+pub use samplers::nuts::NutsOptions;
+pub use samplers::penalty::{Correction, Estimator, Loss, Penalty, Proposal};
+pub use samplers::random_walk::RandomWalkOptions;
+pub use samplers::sghmc::SghmcOptions;
+pub use samplers::sgld::SgldOptions;
+pub use samplers::{EvaluationRows, Sampler, SamplerPart, Transition};
+pub use schedule::Steps;
 use serde::{Deserialize, Serialize};
 
 /// The part of an infer that samples.
@@ -83,11 +91,11 @@ impl MethodPart for Sampling {
 
     fn place(&mut self, option: &str) -> Option<Place<'_>> {
         let of_chains = self.options.place(option);
-        of_chains.or_else(|| self.transition.place(option))
+        of_chains.or_else(|| self.transition.part_mut().place(option))
     }
 
     fn check(&self, extent: Extent<'_>) -> Result<(), Refusal> {
-        self.transition.check(extent.schema.train, &self.options)
+        self.transition.part().check(extent.schema.train, &self.options)
     }
 
     fn per_draw(&self) -> Vec<&str> {
@@ -104,122 +112,5 @@ impl MethodPart for Sampling {
 
     fn temperature(&self) -> f64 {
         self.options.temperature
-    }
-}
-
-/// The samplers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sampler {
-    /// Static Hamiltonian Monte Carlo.
-    Hmc,
-    /// The Metropolis-adjusted Langevin algorithm.
-    Mala,
-    /// The no-U-turn sampler.
-    Nuts,
-    /// The penalty method.
-    Penalty,
-    /// Random-walk Metropolis.
-    RandomWalk,
-    /// Stochastic-gradient Hamiltonian Monte Carlo.
-    Sghmc,
-    /// Stochastic-gradient Langevin dynamics.
-    Sgld,
-}
-
-/// One iteration of a chain.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub enum Transition {
-    /// The no-U-turn sampler with multinomial trajectories (Hoffman and Gelman 2014; Betancourt 2017).
-    Nuts(NutsOptions),
-    /// Static Hamiltonian Monte Carlo.
-    Hmc(HmcOptions),
-    /// The Metropolis-adjusted Langevin algorithm.
-    Mala(Adaptation),
-    /// Random-walk Metropolis.
-    RandomWalk(Adaptation),
-    /// Stochastic-gradient Langevin dynamics (Welling and Teh 2011): `theta' = theta + eta gradient + sqrt(2 eta) noise`.
-    Sgld(SgldOptions),
-    /// Stochastic-gradient Hamiltonian Monte Carlo (Chen, Fox and Guestrin 2014, equation 15).
-    Sghmc(SghmcOptions),
-    /// Metropolis sampling with the penalty method.
-    Penalty(Penalty),
-}
-
-impl Transition {
-    /// The options of a sampler.
-    ///
-    /// # Errors
-    /// A bug of the checker or of a record.
-    pub fn read(sampler: Sampler, source: &Source<'_>) -> Result<Transition, Mismatch> {
-        Ok(match sampler {
-            Sampler::Hmc => Transition::Hmc(HmcOptions::read(source)?),
-            Sampler::Mala => Transition::Mala(Adaptation::read(source)?),
-            Sampler::Nuts => Transition::Nuts(NutsOptions::read(source)?),
-            Sampler::Penalty => Transition::Penalty(Penalty::read(source)?),
-            Sampler::RandomWalk => Transition::RandomWalk(Adaptation::read(source)?),
-            Sampler::Sghmc => Transition::Sghmc(SghmcOptions::read(source)?),
-            Sampler::Sgld => Transition::Sgld(SgldOptions::read(source)?),
-        })
-    }
-
-    /// Chooses the metric where the program leaves it open; `is_small` holds of a model without layers in few dimensions.
-    pub fn resolve(&mut self, is_small: bool) {
-        let (adaptation, has_trajectories) = match self {
-            Transition::Nuts(nuts) => (&mut nuts.adaptation, true),
-            Transition::Hmc(hmc) => (&mut hmc.adaptation, true),
-            Transition::Mala(adaptation) | Transition::RandomWalk(adaptation) => (adaptation, false),
-            Transition::Sgld(_) | Transition::Sghmc(_) | Transition::Penalty(_) => return,
-        };
-        if adaptation.metric == Metric::Automatic {
-            adaptation.metric = match has_trajectories && is_small {
-                true => Metric::Dense,
-                false => Metric::Diagonal,
-            };
-        }
-    }
-
-    /// Where the number of an option is kept that can be set at run time.
-    pub(crate) fn place(&mut self, option: &str) -> Option<Place<'_>> {
-        match self {
-            Transition::Nuts(options) => options.place(option),
-            Transition::Hmc(options) => options.place(option),
-            Transition::Mala(options) | Transition::RandomWalk(options) => options.place(option),
-            Transition::Sgld(options) => options.place(option),
-            Transition::Sghmc(options) => options.place(option),
-            Transition::Penalty(options) => options.place(option),
-        }
-    }
-
-    /// How step size and metric are found, if they are.
-    pub fn adaptation(&self) -> Option<Adaptation> {
-        match self {
-            Transition::Nuts(nuts) => Some(nuts.adaptation),
-            Transition::Hmc(hmc) => Some(hmc.adaptation),
-            Transition::Mala(adaptation) | Transition::RandomWalk(adaptation) => Some(*adaptation),
-            Transition::Sgld(_) | Transition::Sghmc(_) | Transition::Penalty(_) => None,
-        }
-    }
-
-    /// How the step size changes over the run.
-    pub fn schedule(&self) -> Steps {
-        match self {
-            Transition::Sgld(sgld) => sgld.schedule,
-            Transition::Sghmc(sghmc) => sghmc.schedule,
-            Transition::Nuts(_)
-            | Transition::Hmc(_)
-            | Transition::Mala(_)
-            | Transition::RandomWalk(_)
-            | Transition::Penalty(_) => Steps::Constant,
-        }
-    }
-
-    /// Returns whether every question is about all rows.
-    pub fn reads_all(&self) -> bool {
-        match self {
-            Transition::Nuts(_) | Transition::Hmc(_) | Transition::Mala(_) | Transition::RandomWalk(_) => {
-                true
-            }
-            Transition::Sgld(_) | Transition::Sghmc(_) | Transition::Penalty(_) => false,
-        }
     }
 }

@@ -1,10 +1,20 @@
 //! The options of variational inference.
 
+use crate::manifest::Training;
 use crate::method::declare::{options, words};
-use crate::method::options::from;
-use crate::method::{OptionKind, Phase};
+use crate::method::options::{from, listed};
+use crate::method::{Finds, MethodDef, OptionKind, Phase, Takes};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+
+/// The record of `vi`.
+pub(crate) const RECORD: MethodDef = MethodDef {
+    name: "vi",
+    doc: "Variational inference: the posterior family that maximises the evidence lower bound.",
+    options: listed![Training, ViOptions],
+    takes: Takes::Posterior,
+    finds: Finds::Training,
+};
 
 options! {
     /// Options of `vi`.

@@ -208,7 +208,7 @@ pub fn files(spec: &DataSpec) -> impl Iterator<Item = &PathBuf> {
 
 /// Whether what an iteration does depends on how many there will be.
 fn is_stretched(transition: &Transition) -> bool {
-    matches!(transition.schedule(), Steps::Cyclical { .. })
+    matches!(transition.part().schedule(), Steps::Cyclical { .. })
 }
 
 /// Whether an option of a sampler may be raised when a run is resumed.

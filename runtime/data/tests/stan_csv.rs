@@ -5,8 +5,8 @@
 mod folder;
 
 use bnnc_abi::sampling::{
-    Adaptation, Correction, Estimator, HmcOptions, Loss, Metric, NutsOptions, Penalty, Proposal,
-    SghmcOptions, SgldOptions, Steps, Transition,
+    Adaptation, Correction, Estimator, HmcOptions, Loss, MalaOptions, Metric, NutsOptions, Penalty, Proposal,
+    RandomWalkOptions, SghmcOptions, SgldOptions, Steps, Transition,
 };
 use bnnc_data::write::stan_csv::{Chain, Parameter, Settings};
 use folder::Folder;
@@ -256,8 +256,11 @@ fn every_transition_names_its_algorithm() {
             }),
             "engine = static",
         ),
-        (Transition::Mala(adaptation), "algorithm = mala"),
-        (Transition::RandomWalk(adaptation), "algorithm = random_walk"),
+        (Transition::Mala(MalaOptions(adaptation)), "algorithm = mala"),
+        (
+            Transition::RandomWalk(RandomWalkOptions(adaptation)),
+            "algorithm = random_walk",
+        ),
         (
             Transition::Sgld(SgldOptions {
                 batch,

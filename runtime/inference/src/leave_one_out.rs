@@ -5,7 +5,7 @@ use crate::chains::Sampled;
 use crate::draws::Draws;
 use crate::posterior::Posterior;
 use bnnc_abi::manifest::{Infer, Output, OutputKind};
-use bnnc_abi::sampling::{Correction, LeaveOneOut as Wanted, Sampling, Transition};
+use bnnc_abi::sampling::{LeaveOneOut as Wanted, Sampling};
 use bnnc_core::context::{Context, Stop};
 use bnnc_core::feed::examples;
 use bnnc_core::predict::{Predictor, units};
@@ -180,18 +180,9 @@ pub fn log_unit(infer: &Infer, output: &Output, dataset: &Dataset) -> f64 {
     }
 }
 
-/// Whether the draws are of the posterior itself: a row can be taken out of no other law.
+/// Returns whether the draws are of the posterior itself, the only distribution that a row can be taken out of.
 fn is_posterior(sampling: &Sampling, rows: usize) -> bool {
-    let share = match &sampling.transition {
-        Transition::Penalty(penalty)
-            if penalty.correction == Correction::Naive && !penalty.takes_all(rows) =>
-        {
-            return false;
-        }
-        Transition::Penalty(penalty) => penalty.share(rows),
-        _ => 1.0,
-    };
-    share == sampling.options.temperature
+    sampling.transition.part().likelihood_power(rows) == Some(sampling.options.temperature)
 }
 
 /// Where the draws of each chain end among so many that are evenly spaced over all.

@@ -14,7 +14,7 @@ use crate::registry::Setup;
 use crate::saved;
 use crate::seam::{Answer, Corrupt, Draw, Request, Sampler};
 use crate::vector::dot;
-use bnnc_abi::sampling::Adaptation;
+use bnnc_abi::sampling::{Adaptation, MalaOptions, RandomWalkOptions};
 use serde::{Deserialize, Serialize};
 use step_size::StepSize;
 
@@ -78,11 +78,21 @@ struct State {
     step: StepSize,
 }
 
+/// A chain that proposes along the gradient.
+pub fn mala(setup: &Setup<'_>, options: &MalaOptions) -> Metropolis {
+    Metropolis::new(setup, Drift::Gradient, &options.0)
+}
+
+/// A chain that proposes at random.
+pub fn random_walk(setup: &Setup<'_>, options: &RandomWalkOptions) -> Metropolis {
+    Metropolis::new(setup, Drift::None, &options.0)
+}
+
 const STATS: [&str; 4] = ["lp", "acceptance_rate", "step_size", "diverging"];
 
 impl Metropolis {
     /// A chain from the start of `setup`.
-    pub fn new(setup: &Setup<'_>, drift: Drift, adaptation: &Adaptation) -> Metropolis {
+    fn new(setup: &Setup<'_>, drift: Drift, adaptation: &Adaptation) -> Metropolis {
         let dimension = setup.start.len();
         let zeros = || vec![0.0; dimension];
         Metropolis {

@@ -1,13 +1,13 @@
 //! The samplers by the transition that they make.
 
 use crate::hmc::hmc;
-use crate::metropolis::{Drift, Metropolis};
+use crate::metropolis::{mala, random_walk};
 use crate::noise::Noise;
 use crate::nuts::nuts;
 use crate::penalty::PenaltyMethod;
 use crate::seam::Sampler;
-use crate::stochastic_gradient::{Dynamics, StochasticGradient};
-use bnnc_abi::sampling::{SghmcOptions, SgldOptions, Transition};
+use crate::stochastic_gradient::{sghmc, sgld};
+use bnnc_abi::sampling::Transition;
 
 /// What a sampler starts from.
 #[derive(Clone, Debug)]
@@ -38,28 +38,12 @@ impl Setup<'_> {
 /// A sampler, ready for its first [`crate::seam::Answer::Go`].
 pub fn sampler(setup: &Setup<'_>) -> Box<dyn Sampler> {
     match setup.transition {
-        Transition::Mala(adaptation) => Box::new(Metropolis::new(setup, Drift::Gradient, adaptation)),
-        Transition::RandomWalk(adaptation) => Box::new(Metropolis::new(setup, Drift::None, adaptation)),
-        Transition::Sgld(options) => Box::new(StochasticGradient::new(setup, Dynamics::Langevin, options)),
-        &Transition::Sghmc(SghmcOptions {
-            batch,
-            step_size,
-            friction,
-            schedule,
-        }) => {
-            let options = SgldOptions {
-                batch,
-                step_size,
-                schedule,
-            };
-            Box::new(StochasticGradient::new(
-                setup,
-                Dynamics::Hamiltonian { friction },
-                &options,
-            ))
-        }
-        Transition::Penalty(options) => Box::new(PenaltyMethod::new(setup, options)),
-        Transition::Nuts(options) => Box::new(nuts(setup, options)),
         Transition::Hmc(options) => Box::new(hmc(setup, options)),
+        Transition::Mala(options) => Box::new(mala(setup, options)),
+        Transition::Nuts(options) => Box::new(nuts(setup, options)),
+        Transition::Penalty(options) => Box::new(PenaltyMethod::new(setup, options)),
+        Transition::RandomWalk(options) => Box::new(random_walk(setup, options)),
+        Transition::Sghmc(options) => Box::new(sghmc(setup, options)),
+        Transition::Sgld(options) => Box::new(sgld(setup, options)),
     }
 }

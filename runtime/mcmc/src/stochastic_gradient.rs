@@ -15,7 +15,7 @@ use crate::rows::GradientRows;
 use crate::saved;
 use crate::schedule::{Schedule, Step};
 use crate::seam::{Answer, Corrupt, Draw, Request, Sampler};
-use bnnc_abi::sampling::SgldOptions;
+use bnnc_abi::sampling::{SghmcOptions, SgldOptions};
 use serde::{Deserialize, Serialize};
 
 /// How gradients move a position; see Note \[Dynamics\].
@@ -71,12 +71,28 @@ struct State {
     gradient_norm: f64,
 }
 
+/// A chain of Langevin dynamics.
+pub fn sgld(setup: &Setup<'_>, options: &SgldOptions) -> StochasticGradient {
+    StochasticGradient::new(setup, Dynamics::Langevin, options)
+}
+
+/// A chain of Hamiltonian dynamics.
+pub fn sghmc(setup: &Setup<'_>, options: &SghmcOptions) -> StochasticGradient {
+    let friction = options.friction;
+    let gradients = SgldOptions {
+        batch: options.batch,
+        step_size: options.step_size,
+        schedule: options.schedule,
+    };
+    StochasticGradient::new(setup, Dynamics::Hamiltonian { friction }, &gradients)
+}
+
 /// `lp` is what the batch estimates; exact where it is all rows.
 const STATS: [&str; 5] = ["lp", "step_size", "gradient_norm", "n_rows", "diverging"];
 
 impl StochasticGradient {
     /// A chain from the start of `setup`, at rest.
-    pub fn new(setup: &Setup<'_>, dynamics: Dynamics, options: &SgldOptions) -> StochasticGradient {
+    fn new(setup: &Setup<'_>, dynamics: Dynamics, options: &SgldOptions) -> StochasticGradient {
         let rows = GradientRows::new(options.batch, setup.rows());
         StochasticGradient {
             dynamics,

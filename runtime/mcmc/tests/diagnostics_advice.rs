@@ -1,7 +1,7 @@
 //! Every warning about chains: when it is given, when not, and what it says.
 #![allow(clippy::unwrap_used)]
 
-use bnnc_abi::sampling::{Adaptation, HmcOptions, Metric, NutsOptions, Transition};
+use bnnc_abi::sampling::{Adaptation, HmcOptions, Metric, NutsOptions, RandomWalkOptions, Transition};
 use bnnc_base::diagnostic::{Diagnostic, Severity};
 use bnnc_mcmc::diagnostics::advice::rows_not_left_out;
 use bnnc_mcmc::diagnostics::{CODES, Facts, Summary, advice};
@@ -467,10 +467,10 @@ fn acceptance_far_from_its_target() {
         ..low
     };
     assert_says(&only(&high, "E0525"), &["0.990 in chain 2"]);
-    let given = Transition::RandomWalk(Adaptation {
+    let given = Transition::RandomWalk(RandomWalkOptions(Adaptation {
         step_size: Some(0.1),
         ..ADAPTED
-    });
+    }));
     let stuck = Facts {
         transition: &given,
         acceptance: &[0.5, 0.02, 0.99, 1.0],

@@ -3,7 +3,7 @@
 
 mod chains;
 
-use bnnc_abi::sampling::{Adaptation, Metric, Transition};
+use bnnc_abi::sampling::{Adaptation, MalaOptions, Metric, Transition};
 use bnnc_mcmc::noise::{Noise, Purpose};
 use bnnc_mcmc::registry::{self, Setup};
 use bnnc_mcmc::seam::{Answer, Request, Target};
@@ -11,11 +11,11 @@ use chains::{Density, Drawn, Length, deviation, draws, mean, sampler, stat};
 use std::f64::consts::TAU;
 
 fn mala(step_size: Option<f64>, metric: Metric) -> Transition {
-    Transition::Mala(Adaptation {
+    Transition::Mala(MalaOptions(Adaptation {
         step_size,
         target_acceptance: 0.6,
         metric,
-    })
+    }))
 }
 
 /// Independent standard normal laws.

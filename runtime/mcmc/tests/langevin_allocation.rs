@@ -2,7 +2,9 @@
 
 mod chains;
 
-use bnnc_abi::sampling::{Adaptation, Metric, SghmcOptions, SgldOptions, Steps, Transition};
+use bnnc_abi::sampling::{
+    Adaptation, MalaOptions, Metric, RandomWalkOptions, SghmcOptions, SgldOptions, Steps, Transition,
+};
 use bnnc_mcmc::seam::{self, Answers};
 use chains::{Length, Mean, sampler};
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -41,8 +43,8 @@ fn the_steady_state_allocates_nothing() {
     };
     let (batch, step_size, schedule) = (3, 0.01, Steps::Polynomial { b: 5.0, gamma: 0.6 });
     let transitions = [
-        Transition::Mala(adaptation),
-        Transition::RandomWalk(adaptation),
+        Transition::Mala(MalaOptions(adaptation)),
+        Transition::RandomWalk(RandomWalkOptions(adaptation)),
         Transition::Sgld(SgldOptions {
             batch,
             step_size,

@@ -3,25 +3,25 @@
 
 mod chains;
 
-use bnnc_abi::sampling::{Adaptation, Metric, Transition};
+use bnnc_abi::sampling::{Adaptation, Metric, RandomWalkOptions, Transition};
 use bnnc_mcmc::seam::{Answer, Request};
 use chains::{Density, Drawn, Length, deviation, draws, mean, sampler, stat};
 use std::f64::consts::PI;
 
 fn fixed(step_size: f64) -> Transition {
-    Transition::RandomWalk(Adaptation {
+    Transition::RandomWalk(RandomWalkOptions(Adaptation {
         step_size: Some(step_size),
         target_acceptance: 0.3,
         metric: Metric::Unit,
-    })
+    }))
 }
 
 fn adapted(metric: Metric) -> Transition {
-    Transition::RandomWalk(Adaptation {
+    Transition::RandomWalk(RandomWalkOptions(Adaptation {
         step_size: None,
         target_acceptance: 0.3,
         metric,
-    })
+    }))
 }
 
 /// Independent standard normal laws.

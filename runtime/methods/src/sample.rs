@@ -10,7 +10,7 @@ pub mod report;
 pub mod target;
 
 use bnnc_abi::manifest::{Infer, SiteReport};
-use bnnc_abi::sampling::{Metric, Sampling, Store, Transition};
+use bnnc_abi::sampling::{Metric, Sampling, Store};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
 use bnnc_core::codes;
@@ -50,10 +50,8 @@ pub fn sample(
         }
         _ => vec![rows],
     };
-    if let Transition::Penalty(penalty) = &sampling.transition {
-        let checked = penalty.check_shards(&shards);
-        checked.map_err(|refusal| codes::too_many_files(&infer.name, &refusal.message, &refusal.help))?;
-    }
+    let checked = sampling.transition.part().check_shards(&shards);
+    checked.map_err(|refusal| codes::too_many_files(&infer.name, &refusal.message, &refusal.help))?;
     let chains = Chains {
         infer,
         sampling,
@@ -194,6 +192,7 @@ pub fn bytes(infer: &Infer, sampling: &Sampling, rows: usize) -> u64 {
 fn metrics(infer: &Infer, sampling: &Sampling) -> u64 {
     let matrices = match sampling
         .transition
+        .part()
         .adaptation()
         .map(|adaptation| adaptation.metric)
     {

@@ -1,11 +1,34 @@
 //! The options of Laplace's approximation.
 
-use crate::method::declare::{Given, OptionValue, Ranking, forms, options, words};
-use crate::method::options::POSITIVE;
-use crate::method::{OptionKind, Phase};
+use crate::manifest::Training;
+use crate::method::declare::{Given, OptionGroup, OptionValue, Ranking, forms, join, options, words};
+use crate::method::options::{POSITIVE, from, listed, with_record};
+use crate::method::{Finds, MethodDef, OptionDef, OptionKind, Phase, Takes};
 use crate::steering::Refusal;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
+
+/// The record of `laplace`.
+pub(crate) const RECORD: MethodDef = MethodDef {
+    name: "laplace",
+    doc: "A Gaussian around the maximum of the posterior.",
+    options: {
+        const ALL: &[OptionDef] = listed![Training { precision = "f64" }, Options];
+        &with_record::<{ ALL.len() }>(join(&[ALL]), EPOCHS_OF_SEARCH)
+    },
+    takes: Takes::ModelOrFixed,
+    finds: Finds::Laplace,
+};
+
+/// The length of a search for a maximum, which may be 0.
+const EPOCHS_OF_SEARCH: OptionDef = OptionDef {
+    name: Training::epochs().as_str(),
+    doc: "Passes over the training rows in search of the maximum; 0 takes the start for it. Without a value, `steps` gives the length, and with `start` nothing is searched.",
+    kind: from(0),
+    default: "",
+    phase: Phase::Run,
+    synonyms: <Training as OptionGroup>::OPTIONS[0].synonyms,
+};
 
 options! {
     /// Which Gaussian is built, and how it is used.

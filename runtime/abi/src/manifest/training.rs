@@ -3,14 +3,23 @@
 use super::SiteReport;
 use crate::code::Artifact;
 use crate::method::declare::{Given, OptionGroup, OptionValue, PRECISIONS, forms, options};
-use crate::method::options::{DRAWS, few, from};
-use crate::method::{OptionKind, Phase};
+use crate::method::options::{DRAWS, few, from, listed};
+use crate::method::{Finds, MethodDef, OptionKind, Phase, Takes};
 use crate::steering::Place;
 use crate::variational::{KlWeight, ViOptions};
 use crate::work::MethodPart;
 use bnnc_base::dtype::Precision;
 use bnnc_base::shape::{Sizes, Symbol};
 use serde::{Deserialize, Serialize};
+
+/// The record of `map`.
+pub(crate) const MAP: MethodDef = MethodDef {
+    name: "map",
+    doc: "The maximum of the posterior density, by gradient steps.",
+    options: listed![Training],
+    takes: Takes::Either,
+    finds: Finds::Training,
+};
 
 /// The part of an infer that trains.
 #[derive(Clone, Serialize, Deserialize)]

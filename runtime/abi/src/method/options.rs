@@ -25,7 +25,7 @@ pub(crate) const fn few() -> OptionKind {
 }
 
 /// The options with another default of one of them.
-pub(super) const fn with_default<const N: usize>(
+pub(crate) const fn with_default<const N: usize>(
     mut all: [OptionDef; N],
     option: OptionName,
     default: &'static str,
@@ -35,7 +35,7 @@ pub(super) const fn with_default<const N: usize>(
 }
 
 /// The options with another record of one of them.
-pub(super) const fn with_record<const N: usize>(
+pub(crate) const fn with_record<const N: usize>(
     mut all: [OptionDef; N],
     record: OptionDef,
 ) -> [OptionDef; N] {
@@ -46,14 +46,14 @@ pub(super) const fn with_record<const N: usize>(
 /// The options of several structs as one list; in braces, the defaults that a method has in the place of the declared ones.
 macro_rules! listed {
     ($($group:ty $({ $($field:ident = $default:literal),+ })?),+ $(,)?) => {{
-        const LISTS: &[&[OptionDef]] = &[$(<$group as OptionGroup>::OPTIONS),+];
-        const ALL: [OptionDef; count(LISTS)] = {
-            let all = join(LISTS);
-            $( $( $( let all = with_default(all, <$group>::$field(), $default); )+ )? )+
+        const LISTS: &[&[$crate::method::OptionDef]] = &[$(<$group as $crate::method::declare::OptionGroup>::OPTIONS),+];
+        const ALL: [$crate::method::OptionDef; $crate::method::declare::count(LISTS)] = {
+            let all = $crate::method::declare::join(LISTS);
+            $( $( $( let all = $crate::method::options::with_default(all, <$group>::$field(), $default); )+ )? )+
             all
         };
         &ALL
     }};
 }
 
-pub(super) use listed;
+pub(crate) use listed;

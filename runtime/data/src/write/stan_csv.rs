@@ -8,7 +8,7 @@
 
 use crate::report;
 use crate::write::pending::Pending;
-use bnnc_abi::sampling::{Adaptation, Metric, Penalty, SghmcOptions, SgldOptions, Transition};
+use bnnc_abi::sampling::{Metric, Transition};
 use bnnc_base::diagnostic::Diagnostic;
 use std::fmt::Write as _;
 use std::io::{self, Seek, SeekFrom, Write};
@@ -101,6 +101,7 @@ impl Chain {
             elements: element_order(parameters),
             metric: settings
                 .transition
+                .part()
                 .adaptation()
                 .map(|adaptation| adaptation.metric),
             count_at: (before.len() as u64, count.len()),
@@ -301,7 +302,7 @@ fn settings_text(settings: &Settings<'_>) -> (String, String) {
     line(2, format!("num_warmup = {}", settings.warmup));
     line(2, format!("save_warmup = {}", u8::from(settings.saves_warmup)));
     line(2, format!("thin = {}", settings.thin));
-    if let Some(adaptation) = settings.transition.adaptation() {
+    if let Some(adaptation) = settings.transition.part().adaptation() {
         line(2, "adapt".into());
         line(
             3,
@@ -309,7 +310,7 @@ fn settings_text(settings: &Settings<'_>) -> (String, String) {
         );
         line(3, format!("delta = {}", adaptation.target_acceptance));
     }
-    for (depth, text) in algorithm(settings.transition) {
+    for (depth, text) in settings.transition.part().stan_settings() {
         line(depth, text);
     }
     line(0, format!("id = {}", settings.chain));
@@ -317,71 +318,6 @@ fn settings_text(settings: &Settings<'_>) -> (String, String) {
     line(1, format!("seed = {}", settings.seed));
     line(0, format!("bnnc_version = {}", env!("CARGO_PKG_VERSION")));
     (before, after)
-}
-
-/// What an iteration does, in CmdStan's words where it has them.
-fn algorithm(transition: &Transition) -> Vec<(usize, String)> {
-    let plain = |name: &str, options: &[(&str, String)]| {
-        let head = [(2, format!("algorithm = {name}")), (3, name.to_owned())];
-        let options = options
-            .iter()
-            .map(|(name, value)| (4, format!("{name} = {value}")));
-        head.into_iter().chain(options).collect()
-    };
-    match transition {
-        Transition::Nuts(nuts) => {
-            let max_depth = format!("max_depth = {}", nuts.max_depth);
-            hamiltonian("nuts", vec![(5, "nuts".into()), (6, max_depth)], &nuts.adaptation)
-        }
-        Transition::Hmc(hmc) => {
-            let steps = format!("steps = {}", hmc.steps);
-            hamiltonian("static", vec![(5, "static".into()), (6, steps)], &hmc.adaptation)
-        }
-        Transition::Mala(adaptation) => plain("mala", &[("metric", metric(adaptation.metric).into())]),
-        Transition::RandomWalk(adaptation) => {
-            plain("random_walk", &[("metric", metric(adaptation.metric).into())])
-        }
-        Transition::Sgld(SgldOptions { batch, step_size, .. }) => plain(
-            "sgld",
-            &[("batch", batch.to_string()), ("stepsize", step_size.to_string())],
-        ),
-        Transition::Sghmc(SghmcOptions {
-            batch,
-            step_size,
-            friction,
-            ..
-        }) => plain(
-            "sghmc",
-            &[
-                ("batch", batch.to_string()),
-                ("stepsize", step_size.to_string()),
-                ("friction", friction.to_string()),
-            ],
-        ),
-        Transition::Penalty(Penalty { batch, batches, .. }) => plain(
-            "penalty",
-            &[("batch", batch.to_string()), ("batches", batches.to_string())],
-        ),
-    }
-}
-
-fn hamiltonian(engine: &str, options: Vec<(usize, String)>, adaptation: &Adaptation) -> Vec<(usize, String)> {
-    let mut lines = vec![
-        (2, "algorithm = hmc".to_owned()),
-        (3, "hmc".to_owned()),
-        (4, format!("engine = {engine}")),
-    ];
-    lines.extend(options);
-    lines.push((4, format!("metric = {}", metric(adaptation.metric))));
-    lines
-}
-
-fn metric(metric: Metric) -> &'static str {
-    match metric {
-        Metric::Unit => "unit_e",
-        Metric::Automatic | Metric::Diagonal | Metric::Windowed => "diag_e",
-        Metric::Dense | Metric::WindowedDense => "dense_e",
-    }
 }
 
 /// The shortest text that reads back as the same number, in C's words for what is not finite.

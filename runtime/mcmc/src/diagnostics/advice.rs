@@ -137,15 +137,9 @@ fn not_finite(facts: &Facts<'_>) -> Option<Diagnostic> {
     };
     let text = format!("some draws are not finite: those of {list}{and_more}");
     let found = warning(&NOT_FINITE, facts, text);
-    Some(found.help(match facts.transition {
-        Transition::Sgld(_) | Transition::Sghmc(_) => {
-            "take shorter steps (a tenth of `step_size`), and give every parameter a proper prior"
-        }
-        Transition::Nuts(_)
-        | Transition::Hmc(_)
-        | Transition::Mala(_)
-        | Transition::RandomWalk(_)
-        | Transition::Penalty(_) => "the posterior is improper there: give every parameter a proper prior",
+    Some(found.help(match facts.transition.part().has_acceptance_step() {
+        false => "take shorter steps (a tenth of `step_size`), and give every parameter a proper prior",
+        true => "the posterior is improper there: give every parameter a proper prior",
     }))
 }
 
@@ -154,7 +148,7 @@ const NAMED: usize = 5;
 
 /// The target that the step size is adapted to, if it is adapted.
 fn target(transition: &Transition) -> Option<f64> {
-    let adaptation = transition.adaptation()?;
+    let adaptation = transition.part().adaptation()?;
     adaptation
         .step_size
         .is_none()
@@ -283,6 +277,7 @@ fn few_effective_draws(facts: &Facts<'_>) -> Option<Diagnostic> {
     }
     if facts
         .transition
+        .part()
         .adaptation()
         .is_some_and(|adaptation| !adaptation.metric.is_dense())
     {
@@ -326,13 +321,8 @@ fn noisy_differences(facts: &Facts<'_>) -> Option<Diagnostic> {
 }
 
 fn trajectories_cut(facts: &Facts<'_>) -> Option<Diagnostic> {
-    let Transition::Nuts(nuts) = facts.transition else {
-        return None;
-    };
-    if facts.cut == 0 {
-        return None;
-    }
-    let max_depth = nuts.max_depth;
+    let part = facts.transition.part();
+    let max_depth = part.max_depth().filter(|_| facts.cut > 0)?;
     let text = format!(
         "{} of {} trajectories were cut at `max_depth = {max_depth}`",
         facts.cut, facts.iterations
@@ -343,7 +333,10 @@ fn trajectories_cut(facts: &Facts<'_>) -> Option<Diagnostic> {
             false => "the chains move too slowly to reach all of the posterior",
         })
         .help(format!("allow longer ones: `max_depth = {}`", max_depth + 2));
-    if !nuts.adaptation.metric.is_dense() {
+    if !part
+        .adaptation()
+        .is_some_and(|adaptation| adaptation.metric.is_dense())
+    {
         diagnostic = diagnostic.help("for strongly correlated parameters set `metric = dense`");
     }
     Some(diagnostic.help("standardise inputs and target, and give every parameter a proper prior"))
@@ -372,14 +365,14 @@ fn acceptance_off(facts: &Facts<'_>) -> Option<Diagnostic> {
         ),
     };
     let diagnostic = warning(&ACCEPTANCE_OFF, facts, text);
-    let diagnostic = match (target, facts.transition) {
+    let diagnostic = match (target, facts.transition.part().penalty()) {
         (Some(_), _) => diagnostic
             .help("give the adaptation more iterations: a longer `warmup`")
             .help("look for a scale that can come close to zero, or a parameter without a proper prior"),
-        (None, Transition::Penalty(_)) => diagnostic
+        (None, Some(_)) => diagnostic
             .help("make the step of `proposal` smaller")
             .help("lower the variance of the loss difference: a larger `batch` or more `batches`"),
-        (None, _) => diagnostic.help("make `step_size` smaller, or leave it out: the warm-up finds one"),
+        (None, None) => diagnostic.help("make `step_size` smaller, or leave it out: the warm-up finds one"),
     };
     Some(diagnostic)
 }

@@ -1,7 +1,7 @@
 //! How far draws can be trusted: what the samplers noted, R-hat and effective sizes of every quantity, PSIS-LOO.
 
 use bnnc_abi::manifest::Infer;
-use bnnc_abi::sampling::{Correction, NutsOptions, Sampling, Transition};
+use bnnc_abi::sampling::{Correction, Sampling};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::context::Stop;
 use bnnc_core::feed::examples;
@@ -35,10 +35,8 @@ pub fn diagnose(
         }
         Ok(found)
     };
-    let largest = match sampling.transition {
-        Transition::Nuts(NutsOptions { max_depth, .. }) => max_depth as f64,
-        _ => f64::INFINITY,
-    };
+    let part = sampling.transition.part();
+    let largest = part.max_depth().map_or(f64::INFINITY, |depth| depth as f64);
     let mut found = Diagnosis {
         quantities: quantities.iter().map(summary).collect(),
         divergences: count("diverging", &|value| value > 0.0)?,
@@ -48,7 +46,7 @@ pub fn diagnose(
         target: None,
         warnings: Vec::new(),
     };
-    if let Transition::Penalty(penalty) = &sampling.transition {
+    if let Some(penalty) = part.penalty() {
         let rows = examples(&infer.bindings, &dataset.train);
         found.target = Some(target(penalty, rows, sampling.options.temperature));
         // One batch says nothing of its variance.
@@ -189,7 +187,8 @@ fn missing_information(sampled: &Sampled) -> Result<Vec<f64>, Diagnostic> {
 
 /// The mean variance of the loss differences, where it is corrected for.
 fn loss_variance(sampling: &Sampling, found: &Diagnosis) -> Option<f64> {
-    let corrects = matches!(&sampling.transition, Transition::Penalty(penalty) if penalty.correction != Correction::Naive);
+    let penalty = sampling.transition.part().penalty();
+    let corrects = penalty.is_some_and(|penalty| penalty.correction != Correction::Naive);
     let means = found.mean("delta_variance");
     (corrects && !means.is_empty()).then(|| means.iter().sum::<f64>() / means.len() as f64)
 }

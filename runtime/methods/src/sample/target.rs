@@ -2,7 +2,7 @@
 
 use bnnc_abi::code::Artifact;
 use bnnc_abi::manifest::Infer;
-use bnnc_abi::sampling::{Penalty, Prepare, Sampling, SghmcOptions, SgldOptions, Transition};
+use bnnc_abi::sampling::{EvaluationRows, Prepare, Sampling};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Sizes, Symbol};
@@ -19,51 +19,6 @@ use bnnc_kernels::ports::Port;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// How many rows the programs are asked about at once.
-#[derive(Clone, Copy, Debug)]
-struct Capacity {
-    gradient: usize,
-    differences: usize,
-}
-
-impl Capacity {
-    fn of(transition: &Transition, rows: usize) -> Capacity {
-        let batch = |batch: usize| if batch == 0 { rows } else { batch.min(rows) };
-        match transition {
-            Transition::Nuts(_) | Transition::Hmc(_) | Transition::Mala(_) | Transition::RandomWalk(_) => {
-                Capacity {
-                    gradient: rows,
-                    differences: 0,
-                }
-            }
-            Transition::Sgld(SgldOptions { batch: of, .. })
-            | Transition::Sghmc(SghmcOptions { batch: of, .. }) => Capacity {
-                gradient: batch(*of),
-                differences: 0,
-            },
-            Transition::Penalty(penalty) => Capacity::of_penalty(penalty, rows),
-        }
-    }
-
-    fn of_penalty(penalty: &Penalty, rows: usize) -> Capacity {
-        let batch = |batch: usize| if batch == 0 { rows } else { batch.min(rows) };
-        let gradient = match penalty.gradient_batch {
-            0 => penalty.batch,
-            given => given,
-        };
-        let all = penalty.batch == 0 || penalty.batch >= rows;
-        Capacity {
-            gradient: batch(gradient),
-            // One more batch than its variance is estimated from, where the difference has one of its own.
-            differences: if all {
-                rows
-            } else {
-                batch(penalty.batch) * (penalty.batches + 1)
-            },
-        }
-    }
-}
-
 /// What all chains read.
 pub struct Shared<'a> {
     infer: &'a Infer,
@@ -72,7 +27,7 @@ pub struct Shared<'a> {
     pub layout: Layout,
     density: Feed,
     rows: Feed,
-    capacity: Capacity,
+    evaluation: EvaluationRows,
     start: &'a Values,
     /// The number of rows.
     pub count: usize,
@@ -94,8 +49,8 @@ impl<'a> Shared<'a> {
         let feed = |program: &Artifact| feed(infer, program, &dataset.train, dataset);
         let mut density = feed(&sampling.density)?;
         let count = density.rows;
-        let capacity = Capacity::of(&sampling.transition, count);
-        let rows = match capacity.differences {
+        let evaluation = sampling.transition.part().evaluation(count);
+        let rows = match evaluation.differences {
             0 => density.without_rows(),
             _ => {
                 let mut rows = feed(&sampling.rows)?;
@@ -110,7 +65,7 @@ impl<'a> Shared<'a> {
             layout: Layout::new(infer, sampling),
             density,
             rows,
-            capacity,
+            evaluation,
             start,
             count,
         })
@@ -142,7 +97,7 @@ impl<'a> Shared<'a> {
 
 /// The sizes of one chain's gradient, on a batch of so many rows where its transition takes batches.
 pub fn gradient_sizes(sampling: &Sampling, rows: usize) -> Sizes {
-    let batch = Capacity::of(&sampling.transition, rows).gradient;
+    let batch = sampling.transition.part().evaluation(rows).gradient;
     sizes(sampling, batch, rows).with(Symbol::Draws, 1)
 }
 
@@ -198,7 +153,7 @@ pub fn prepare(
 
 /// The bytes of the machines of one chain, and of the rows that they read; or, where it is more, of what is computed before.
 pub fn bytes(infer: &Infer, sampling: &Sampling, rows: usize) -> u64 {
-    let capacity = Capacity::of(&sampling.transition, rows);
+    let evaluation = sampling.transition.part().evaluation(rows);
     let sizes = |count: usize| sizes(sampling, count, rows);
     let columns = sampling.prepare.iter().flat_map(|prepare| &prepare.columns);
     let elements = columns.map(|column| column.width * if column.of_row { rows } else { 1 });
@@ -211,7 +166,7 @@ pub fn bytes(infer: &Infer, sampling: &Sampling, rows: usize) -> u64 {
         let machine = memory::machine(program, &sizes(ROWS.min(rows)));
         machine + memory::feed(infer, program, rows) + kept + 4 * rows as u64
     });
-    before.max(asked(&sampling.density, capacity.gradient) + asked(&sampling.rows, capacity.differences))
+    before.max(asked(&sampling.density, evaluation.gradient) + asked(&sampling.rows, evaluation.differences))
 }
 
 /// A state's place in a position, with its ports: none where the program does not depend on it.
@@ -308,10 +263,10 @@ impl<'a> Model<'a> {
     /// # Errors
     /// A limit of the machine.
     pub fn new(shared: &'a Shared<'a>, pool: &Arc<Pool>) -> Result<Model<'a>, Fault> {
-        let Capacity {
+        let EvaluationRows {
             gradient,
             differences,
-        } = shared.capacity;
+        } = shared.evaluation;
         let density = shared.machine(&shared.sampling.density, &shared.density, gradient, pool)?;
         let rows = match differences {
             0 => None,
@@ -321,7 +276,7 @@ impl<'a> Model<'a> {
             }
         };
         let mut density = Program::new(density, &shared.layout, "log_density")?;
-        if matches!(shared.sampling.transition, Transition::RandomWalk(_)) {
+        if !shared.sampling.transition.part().takes_gradients() {
             // After the start nobody asks for slopes.
             density.read = vec![density.value];
         }
@@ -342,8 +297,8 @@ impl<'a> Model<'a> {
     /// # Errors
     /// A bug of the machine.
     pub fn density_at(&mut self, at: &[f64], gradient: &mut [f64]) -> Result<f64, Fault> {
-        let capacity = self.shared.capacity.gradient;
-        let some = self.all[..capacity.min(self.all.len())].to_vec();
+        let evaluation = self.shared.evaluation.gradient;
+        let some = self.all[..evaluation.min(self.all.len())].to_vec();
         let rows = (some.len() < self.all.len()).then_some(&*some);
         for place in 0..self.shared.sampling.abreast {
             self.ask(place, at, rows, 1.0)?;

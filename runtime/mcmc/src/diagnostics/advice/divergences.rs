@@ -2,7 +2,6 @@
 
 use super::{Facts, SLOW, agree, named, target, warning};
 use crate::diagnostics::codes::DIVERGENCES;
-use bnnc_abi::sampling::Transition;
 use bnnc_base::diagnostic::Diagnostic;
 
 /// Of agreeing chains, one divergence in this many iterations is not reported.
@@ -24,10 +23,8 @@ pub(super) fn smooth(diagnostic: Diagnostic, facts: &Facts<'_>) -> Diagnostic {
 /// Returns the warning about divergent iterations, with the cure for their cause.
 pub(super) fn divergences(facts: &Facts<'_>) -> Option<Diagnostic> {
     // Where one point is proposed, one without a density is rejected like any other: nothing is missing.
-    let follows = match facts.transition {
-        Transition::Nuts(_) | Transition::Hmc(_) | Transition::Sgld(_) | Transition::Sghmc(_) => true,
-        Transition::Mala(_) | Transition::RandomWalk(_) | Transition::Penalty(_) => false,
-    };
+    let part = facts.transition.part();
+    let follows = part.has_trajectories() || !part.has_acceptance_step();
     let are_few = facts.divergences.saturating_mul(RARE) <= facts.iterations && agree(facts);
     if facts.divergences == 0 || are_few || !follows {
         return None;

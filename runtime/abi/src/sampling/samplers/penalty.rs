@@ -1,7 +1,100 @@
-//! Which options of the penalty method go together, and what they say about the target.
+//! Metropolis sampling on mini-batches with the penalty method: the options, which of them go together, and the target that follows from them.
 
-use crate::sampling::{Correction, Loss, Penalty, Proposal};
-use crate::steering::Refusal;
+use super::{EvaluationRows, Sampler, SamplerPart, batch, sampler, stan};
+use crate::method::declare::{Mismatch, OptionGroup, Source, forms, options, words};
+use crate::method::options::{from, listed};
+use crate::method::{MethodDef, OptionKind, Phase};
+use crate::sampling::ChainOptions;
+use crate::steering::{Place, Refusal};
+use serde::{Deserialize, Serialize};
+
+/// The record of the method.
+pub(crate) const RECORD: MethodDef = sampler(
+    "penalty",
+    "Metropolis sampling on mini-batches with the penalty method.",
+    Sampler::Penalty,
+    listed![ChainOptions { draws = "10000" }, Penalty],
+);
+
+options! {
+    /// Options of the penalty method.
+    #[derive(Copy)]
+    pub struct Penalty {
+        /// Rows per batch, over all files of the data; 0 takes all rows, which is exact.
+        batch: usize { "100", from(0), Phase::Run, &["batch_size"] };
+        /// Batches per iteration, from which the variance of the loss difference is estimated.
+        batches: usize { "10", from(1), Phase::Run };
+        /// The rows that the likelihood of a batch represents: `data` (all rows, which gives the ordinary posterior) or `batch` (itself,
+        /// which gives the posterior tempered by batch / rows).
+        loss: Loss { "batch", Loss::KIND, Phase::Run };
+        /// The loss difference: `mean` over all batches, or of a `single` one, with its variance from the others.
+        estimator: Estimator { "mean", Estimator::KIND, Phase::Run };
+        /// The correction for the noise of the difference: `plain` (half its variance), `corrected` (also for the noise
+        /// of the variance) or `naive` (none).
+        correction as "penalty": Correction { "plain", Correction::KIND, Phase::Run };
+        /// The proposal: `random_walk(step)` or `mala(step)`, whose gradient uses a separate batch.
+        proposal: Proposal { "random_walk(1e-3)", Proposal::KIND, Phase::Run };
+        /// Rows of the batch for the gradient of the proposal; 0 takes `batch`.
+        gradient_batch: usize { "0", from(0), Phase::Run };
+        /// Allows a row to be in a batch more than once.
+        replacement: bool { "false", OptionKind::Bool, Phase::Run };
+    }
+}
+
+words!(Loss { "batch" => Batch, "data" => Data });
+
+words!(Estimator { "mean" => Mean, "single" => Single });
+
+words!(Correction { "plain" => Plain, "corrected" => Corrected, "naive" => Naive });
+
+forms!(Proposal {
+    "random_walk"(step) => Proposal::RandomWalk { step },
+    "mala"(step) => Proposal::Langevin { step },
+});
+
+/// The rows that the likelihood of a batch represents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Loss {
+    /// Itself: the target is tempered by batch / rows.
+    Batch,
+    /// All rows: the target is the ordinary posterior.
+    Data,
+}
+
+/// How a noisy difference is estimated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Estimator {
+    /// The difference on one batch; its variance from further batches.
+    Single,
+    /// The mean of the differences on all batches; the variance of the mean from the same batches.
+    Mean,
+}
+
+/// How the noise of the estimated difference is corrected for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Correction {
+    /// Not at all: the naive replacement, for comparison.
+    Naive,
+    /// By half the estimated variance (Ceperley and Dewing 1999, equation 15).
+    Plain,
+    /// With the correction for a variance that is itself estimated (their equation 47 and following).
+    Corrected,
+}
+
+/// How states are proposed.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Proposal {
+    /// `theta' = theta + sqrt(2 eta) noise`.
+    RandomWalk {
+        /// The step `eta`.
+        step: f64,
+    },
+    /// `theta' = theta - eta g(theta) + sqrt(2 eta) noise`, with the gradient `g` of the negative log density on a batch of its own.
+    Langevin {
+        /// The step `eta`.
+        step: f64,
+    },
+}
 
 impl Penalty {
     /// Returns whether a batch holds all `rows` rows, so that its losses are exact and need no penalty.
@@ -16,12 +109,54 @@ impl Penalty {
             Loss::Batch | Loss::Data => 1.0,
         }
     }
+}
 
-    /// Checks that the options go together on data with this number of rows.
-    ///
-    /// # Errors
-    /// Too few batches for the correction, a step that is no positive number, options without effect.
-    pub fn check(&self, rows: usize) -> Result<(), Refusal> {
+impl SamplerPart for Penalty {
+    fn read(source: &Source<'_>) -> Result<Self, Mismatch> {
+        OptionGroup::read(source)
+    }
+
+    fn place(&mut self, option: &str) -> Option<Place<'_>> {
+        OptionGroup::place(self, option)
+    }
+
+    fn evaluation(&self, rows: usize) -> EvaluationRows {
+        let gradient = match self.gradient_batch {
+            0 => self.batch,
+            given => given,
+        };
+        EvaluationRows {
+            gradient: batch(gradient, rows),
+            // One more batch than its variance is estimated from, where the difference has one of its own.
+            differences: match self.takes_all(rows) {
+                true => rows,
+                false => batch(self.batch, rows) * (self.batches + 1),
+            },
+        }
+    }
+
+    fn reads_all(&self) -> bool {
+        false
+    }
+
+    fn likelihood_power(&self, rows: usize) -> Option<f64> {
+        let is_corrected = self.correction != Correction::Naive || self.takes_all(rows);
+        is_corrected.then(|| self.share(rows))
+    }
+
+    fn penalty(&self) -> Option<&Penalty> {
+        Some(self)
+    }
+
+    fn stan_settings(&self) -> Vec<(usize, String)> {
+        let options = [
+            ("batch", self.batch.to_string()),
+            ("batches", self.batches.to_string()),
+        ];
+        stan::plain("penalty", &options)
+    }
+
+    fn check(&self, rows: usize, _: &ChainOptions) -> Result<(), Refusal> {
         let step = match self.proposal {
             Proposal::RandomWalk { step } | Proposal::Langevin { step } => step,
         };
@@ -55,11 +190,8 @@ impl Penalty {
         Ok(())
     }
 
-    /// Checks that the options suit data with these rows in each file.
-    ///
-    /// # Errors
-    /// A batch with fewer rows than there are files with rows: each gives its rows to every batch.
-    pub fn check_shards(&self, shards: &[usize]) -> Result<(), Refusal> {
+    // Each file with rows gives some to every batch.
+    fn check_shards(&self, shards: &[usize]) -> Result<(), Refusal> {
         let files = shards.iter().filter(|rows| **rows > 0).count();
         let gradients = if self.gradient_batch == 0 {
             self.batch
@@ -92,7 +224,11 @@ mod tests {
 
     fn read<'a>(given: &'a dyn Fn(&str) -> Option<Given<'a>>) -> Result<Penalty, Mismatch> {
         let records = Penalty::OPTIONS;
-        Penalty::read(&Source { records, given })
+        <Penalty as OptionGroup>::read(&Source { records, given })
+    }
+
+    fn chains() -> ChainOptions {
+        ChainOptions::defaults().unwrap()
     }
 
     fn plain() -> Penalty {
@@ -151,10 +287,13 @@ mod tests {
     fn numbers_are_set_where_they_are_declared() {
         let mut options = plain();
         for name in ["batch", "batches", "gradient_batch"] {
-            assert!(matches!(options.place(name), Some(Place::Count(_))), "{name}");
+            assert!(
+                matches!(OptionGroup::place(&mut options, name), Some(Place::Count(_))),
+                "{name}"
+            );
         }
         for name in ["loss", "penalty", "proposal", "replacement", "chains"] {
-            assert!(options.place(name).is_none(), "{name}");
+            assert!(OptionGroup::place(&mut options, name).is_none(), "{name}");
         }
     }
 
@@ -170,22 +309,22 @@ mod tests {
                 correction,
                 ..plain()
             };
-            assert_eq!(of(least).check(100), Ok(()));
-            let refusal = of(least - 1).check(100).unwrap_err();
+            assert_eq!(of(least).check(100, &chains()), Ok(()));
+            let refusal = of(least - 1).check(100, &chains()).unwrap_err();
             assert!(
                 refusal
                     .message
                     .contains(&format!("at least {least}, not {}", least - 1))
             );
             // All rows are exact, whatever the number of batches.
-            assert_eq!(of(least - 1).check(5), Ok(()));
-            assert_eq!(of(least - 1).check(6), Err(refusal));
+            assert_eq!(of(least - 1).check(5, &chains()), Ok(()));
+            assert_eq!(of(least - 1).check(6, &chains()), Err(refusal));
             assert_eq!(
                 Penalty {
                     batch: 0,
                     ..of(least - 1)
                 }
-                .check(100),
+                .check(100, &chains()),
                 Ok(())
             );
         }
@@ -198,7 +337,13 @@ mod tests {
                 proposal: Proposal::Langevin { step },
                 ..plain()
             };
-            assert!(options.check(100).unwrap_err().message.contains("positive"));
+            assert!(
+                options
+                    .check(100, &chains())
+                    .unwrap_err()
+                    .message
+                    .contains("positive")
+            );
         }
     }
 
@@ -208,9 +353,15 @@ mod tests {
             gradient_batch: 3,
             ..plain()
         };
-        assert!(options.check(100).unwrap_err().message.contains("gradient_batch"));
+        assert!(
+            options
+                .check(100, &chains())
+                .unwrap_err()
+                .message
+                .contains("gradient_batch")
+        );
         let proposal = Proposal::Langevin { step: 0.1 };
-        assert_eq!(Penalty { proposal, ..options }.check(100), Ok(()));
+        assert_eq!(Penalty { proposal, ..options }.check(100, &chains()), Ok(()));
     }
 
     #[test]

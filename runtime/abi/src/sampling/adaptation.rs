@@ -1,0 +1,54 @@
+//! The adaptation of step size and metric during the warm-up.
+
+use crate::method::OptionKind;
+use crate::method::Phase;
+use crate::method::declare::{options, words};
+use crate::method::options::POSITIVE;
+use serde::{Deserialize, Serialize};
+
+options! {
+    /// How step size and metric are found during the warm-up.
+    #[derive(Copy)]
+    pub struct Adaptation {
+        /// The mean acceptance rate to which the step size is adapted.
+        target_acceptance: f64 { "0.8", OptionKind::Real(0.0, 1.0), Phase::Run,
+            &["adapt_delta", "delta", "target_accept", "target_accept_prob"] };
+        /// The step size; without a value, it is adapted in the warm-up.
+        step_size: Option<f64> { "", POSITIVE, Phase::Run, &["learning_rate", "lr"] };
+        /// The metric that the warm-up adapts: `diagonal`, or `dense` with correlations, from positions and, in `nuts` and `hmc`, gradients; `windowed` and `windowed_dense` from positions alone, in the windows of Stan; `unit` does not adapt. `automatic` is `dense` for `nuts` and `hmc` of models without layers in at most 50 dimensions, else `diagonal`. A `dense` metric is diagonal until a window has two draws for each dimension, which a warm-up of 1000 has in up to 230 dimensions.
+        metric: Metric { "automatic", Metric::KIND, Phase::Run };
+    }
+}
+
+/// The shape of a metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Metric {
+    /// [`Metric::Dense`] where [`Transition::resolve`](super::Transition::resolve) finds that it pays, else [`Metric::Diagonal`].
+    Automatic,
+    /// The identity; never adapted.
+    Unit,
+    /// A diagonal, learnt from positions and gradients where the transition has gradients.
+    Diagonal,
+    /// A diagonal, learnt from positions alone in the windows of Stan.
+    Windowed,
+    /// A full matrix, learnt like `Diagonal`, with correlations.
+    Dense,
+    /// A full matrix, learnt from positions alone in the windows of Stan.
+    WindowedDense,
+}
+
+words!(Metric {
+    "automatic" => Automatic,
+    "diagonal" => Diagonal,
+    "dense" => Dense,
+    "windowed" => Windowed,
+    "windowed_dense" => WindowedDense,
+    "unit" => Unit,
+});
+
+impl Metric {
+    /// Returns whether it is a matrix.
+    pub fn is_dense(self) -> bool {
+        matches!(self, Metric::Dense | Metric::WindowedDense)
+    }
+}

@@ -1,0 +1,213 @@
+//! The samplers: a module for each, with its record, its options and the properties on which the rest of a run depends.
+
+pub(crate) mod hmc;
+pub(crate) mod mala;
+pub(crate) mod nuts;
+pub(crate) mod penalty;
+pub(crate) mod random_walk;
+pub(crate) mod sghmc;
+pub(crate) mod sgld;
+mod stan;
+
+use super::{Adaptation, ChainOptions, Metric, Steps};
+use crate::method::declare::{Mismatch, Source};
+use crate::method::{Finds, MethodDef, OptionDef, Takes};
+use crate::steering::{Place, Refusal};
+use penalty::Penalty;
+use serde::{Deserialize, Serialize};
+
+/// Declares the samplers by module, name and options.
+macro_rules! samplers {
+    ($($module:ident: $name:ident($options:ident)),+ $(,)?) => {
+        /// The samplers.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Sampler {
+            $( #[doc = concat!("The sampler of [`", stringify!($options), "`](super::", stringify!($options), ").")] $name, )+
+        }
+
+        /// An iteration of a chain, with its options.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        pub enum Transition {
+            $( #[doc = concat!("An iteration with [`", stringify!($options), "`](super::", stringify!($options), ").")] $name($module::$options), )+
+        }
+
+        impl Transition {
+            /// Reads the options of a sampler.
+            ///
+            /// # Errors
+            /// A bug of the checker or of a record.
+            pub fn read(sampler: Sampler, source: &Source<'_>) -> Result<Transition, Mismatch> {
+                Ok(match sampler {
+                    $( Sampler::$name => Transition::$name(<$module::$options as SamplerPart>::read(source)?), )+
+                })
+            }
+
+            /// The properties of the sampler.
+            pub fn part(&self) -> &dyn SamplerPart {
+                match self {
+                    $( Transition::$name(options) => options, )+
+                }
+            }
+
+            /// As [`Transition::part`], to change options.
+            pub(crate) fn part_mut(&mut self) -> &mut dyn SamplerPart {
+                match self {
+                    $( Transition::$name(options) => options, )+
+                }
+            }
+        }
+    };
+}
+
+samplers! {
+    hmc: Hmc(HmcOptions),
+    mala: Mala(MalaOptions),
+    nuts: Nuts(NutsOptions),
+    penalty: Penalty(Penalty),
+    random_walk: RandomWalk(RandomWalkOptions),
+    sghmc: Sghmc(SghmcOptions),
+    sgld: Sgld(SgldOptions),
+}
+
+/// The number of rows that the programs of a chain are evaluated on at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EvaluationRows {
+    /// Rows of a log density with its gradient.
+    pub gradient: usize,
+    /// Rows of the log likelihoods from which a difference is estimated; 0 where densities are exact.
+    pub differences: usize,
+}
+
+/// The properties of a sampler on which the rest of a run depends. The defaults are those of a Metropolis sampler that reads all rows and adapts nothing.
+pub trait SamplerPart {
+    /// Reads the options.
+    ///
+    /// # Errors
+    /// A bug of the checker or of a record.
+    fn read(source: &Source<'_>) -> Result<Self, Mismatch>
+    where
+        Self: Sized;
+
+    /// The place of an option that can be set at run time.
+    fn place(&mut self, option: &str) -> Option<Place<'_>>;
+
+    /// The settings in the words of CmdStan's comments: the depth of each line and its text.
+    fn stan_settings(&self) -> Vec<(usize, String)>;
+
+    /// The adaptation of step size and metric; `None` for a sampler that does not adapt.
+    fn adaptation(&self) -> Option<&Adaptation> {
+        None
+    }
+
+    /// As [`SamplerPart::adaptation`], to change it.
+    fn adaptation_mut(&mut self) -> Option<&mut Adaptation> {
+        None
+    }
+
+    /// Returns whether an iteration follows the gradient over several steps.
+    fn has_trajectories(&self) -> bool {
+        false
+    }
+
+    /// Returns whether an iteration ends with an acceptance step, which rejects points without a finite density.
+    fn has_acceptance_step(&self) -> bool {
+        true
+    }
+
+    /// Returns whether every evaluation is on all rows.
+    fn reads_all(&self) -> bool {
+        true
+    }
+
+    /// Returns whether iterations need gradients.
+    fn takes_gradients(&self) -> bool {
+        true
+    }
+
+    /// The largest number of doublings of a trajectory, for a sampler that has one.
+    fn max_depth(&self) -> Option<usize> {
+        None
+    }
+
+    /// The step size over the run.
+    fn schedule(&self) -> Steps {
+        Steps::Constant
+    }
+
+    /// The rows of an evaluation, of `rows` in all.
+    fn evaluation(&self, rows: usize) -> EvaluationRows {
+        EvaluationRows {
+            gradient: rows,
+            differences: 0,
+        }
+    }
+
+    /// The power of the likelihood in the target at temperature 1, for `rows` rows; `None` where the draws have no such target.
+    fn likelihood_power(&self, rows: usize) -> Option<f64> {
+        let _ = rows;
+        Some(1.0)
+    }
+
+    /// The options of an acceptance step on mini-batches.
+    fn penalty(&self) -> Option<&Penalty> {
+        None
+    }
+
+    /// Checks that the options go together on this number of rows.
+    ///
+    /// # Errors
+    /// The first that do not.
+    fn check(&self, rows: usize, chains: &ChainOptions) -> Result<(), Refusal> {
+        let _ = (rows, chains);
+        Ok(())
+    }
+
+    /// Checks that the options suit data with these numbers of rows in each file.
+    ///
+    /// # Errors
+    /// A batch with fewer rows than there are files with rows.
+    fn check_shards(&self, shards: &[usize]) -> Result<(), Refusal> {
+        let _ = shards;
+        Ok(())
+    }
+}
+
+impl Transition {
+    /// Chooses the metric where the program leaves it open; `is_small` holds of a model without layers in few dimensions.
+    pub fn resolve(&mut self, is_small: bool) {
+        let part = self.part_mut();
+        let is_dense = part.has_trajectories() && is_small;
+        if let Some(adaptation) = part.adaptation_mut()
+            && adaptation.metric == Metric::Automatic
+        {
+            adaptation.metric = match is_dense {
+                true => Metric::Dense,
+                false => Metric::Diagonal,
+            };
+        }
+    }
+}
+
+/// The rows of a batch, where 0 takes all.
+fn batch(batch: usize, rows: usize) -> usize {
+    match batch {
+        0 => rows,
+        batch => batch.min(rows),
+    }
+}
+
+/// The record of a sampler.
+const fn sampler(
+    name: &'static str,
+    doc: &'static str,
+    sampler: Sampler,
+    options: &'static [OptionDef],
+) -> MethodDef {
+    MethodDef {
+        name,
+        doc,
+        options,
+        takes: Takes::ModelOrFixed,
+        finds: Finds::Chains(sampler),
+    }
+}

@@ -1,0 +1,43 @@
+//! The Metropolis-adjusted Langevin algorithm.
+
+use super::{Sampler, SamplerPart, sampler, stan};
+use crate::method::MethodDef;
+use crate::method::declare::{Mismatch, OptionGroup, Source};
+use crate::method::options::listed;
+use crate::sampling::{Adaptation, ChainOptions};
+use crate::steering::Place;
+use serde::{Deserialize, Serialize};
+
+/// The record of the method.
+pub(crate) const RECORD: MethodDef = sampler(
+    "mala",
+    "Metropolis-adjusted Langevin sampling.",
+    Sampler::Mala,
+    listed![ChainOptions, Adaptation { target_acceptance = "0.574" }],
+);
+
+/// The options of `mala`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MalaOptions(pub Adaptation);
+
+impl SamplerPart for MalaOptions {
+    fn read(source: &Source<'_>) -> Result<Self, Mismatch> {
+        Adaptation::read(source).map(MalaOptions)
+    }
+
+    fn place(&mut self, option: &str) -> Option<Place<'_>> {
+        self.0.place(option)
+    }
+
+    fn adaptation(&self) -> Option<&Adaptation> {
+        Some(&self.0)
+    }
+
+    fn adaptation_mut(&mut self) -> Option<&mut Adaptation> {
+        Some(&mut self.0)
+    }
+
+    fn stan_settings(&self) -> Vec<(usize, String)> {
+        stan::plain("mala", &[("metric", stan::metric(self.0.metric).into())])
+    }
+}

@@ -1,0 +1,47 @@
+//! Random-walk Metropolis.
+
+use super::{Sampler, SamplerPart, sampler, stan};
+use crate::method::MethodDef;
+use crate::method::declare::{Mismatch, OptionGroup, Source};
+use crate::method::options::listed;
+use crate::sampling::{Adaptation, ChainOptions};
+use crate::steering::Place;
+use serde::{Deserialize, Serialize};
+
+/// The record of the method.
+pub(crate) const RECORD: MethodDef = sampler(
+    "random_walk",
+    "Random-walk Metropolis sampling.",
+    Sampler::RandomWalk,
+    listed![ChainOptions { draws = "10000" }, Adaptation { target_acceptance = "0.234" }],
+);
+
+/// The options of `random_walk`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RandomWalkOptions(pub Adaptation);
+
+impl SamplerPart for RandomWalkOptions {
+    fn read(source: &Source<'_>) -> Result<Self, Mismatch> {
+        Adaptation::read(source).map(RandomWalkOptions)
+    }
+
+    fn place(&mut self, option: &str) -> Option<Place<'_>> {
+        self.0.place(option)
+    }
+
+    fn adaptation(&self) -> Option<&Adaptation> {
+        Some(&self.0)
+    }
+
+    fn adaptation_mut(&mut self) -> Option<&mut Adaptation> {
+        Some(&mut self.0)
+    }
+
+    fn takes_gradients(&self) -> bool {
+        false
+    }
+
+    fn stan_settings(&self) -> Vec<(usize, String)> {
+        stan::plain("random_walk", &[("metric", stan::metric(self.0.metric).into())])
+    }
+}

@@ -1,0 +1,70 @@
+//! Stochastic-gradient Langevin dynamics (Welling and Teh 2011): `theta' = theta + eta gradient + sqrt(2 eta) noise`.
+
+use super::{EvaluationRows, Sampler, SamplerPart, batch, sampler, stan};
+use crate::method::declare::{Mismatch, OptionGroup, Source, options};
+use crate::method::options::{POSITIVE, from, listed};
+use crate::method::{MethodDef, Phase};
+use crate::sampling::{ChainOptions, Steps};
+use crate::steering::{Place, Refusal};
+
+/// The record of the method.
+pub(crate) const RECORD: MethodDef = sampler(
+    "sgld",
+    "Stochastic-gradient Langevin dynamics.",
+    Sampler::Sgld,
+    listed![ChainOptions { draws = "10000" }, SgldOptions],
+);
+
+options! {
+    /// Options of stochastic-gradient Langevin dynamics.
+    #[derive(Copy)]
+    pub struct SgldOptions {
+        /// Rows per gradient; 0 takes all rows.
+        batch: usize { "128", from(0), Phase::Run, &["batch_size"] };
+        /// The step size; stable below 2 over the largest curvature of the negative log density, which grows with the rows.
+        step_size: f64 { "1e-5", POSITIVE, Phase::Run, &["learning_rate", "lr"] };
+        /// The step size over the run: `constant`, `polynomial(b, gamma)` (times (1 + t / b)^-gamma in iteration t), or `cyclical(cycles, exploration)` (a cosine to zero in each cycle, of whose first part no draws are kept).
+        schedule: Steps { "constant", Steps::KIND, Phase::Run };
+    }
+}
+
+impl SamplerPart for SgldOptions {
+    fn read(source: &Source<'_>) -> Result<Self, Mismatch> {
+        OptionGroup::read(source)
+    }
+
+    fn place(&mut self, option: &str) -> Option<Place<'_>> {
+        OptionGroup::place(self, option)
+    }
+
+    fn has_acceptance_step(&self) -> bool {
+        false
+    }
+
+    fn reads_all(&self) -> bool {
+        false
+    }
+
+    fn schedule(&self) -> Steps {
+        self.schedule
+    }
+
+    fn evaluation(&self, rows: usize) -> EvaluationRows {
+        EvaluationRows {
+            gradient: batch(self.batch, rows),
+            differences: 0,
+        }
+    }
+
+    fn check(&self, _: usize, chains: &ChainOptions) -> Result<(), Refusal> {
+        self.schedule.check(chains)
+    }
+
+    fn stan_settings(&self) -> Vec<(usize, String)> {
+        let options = [
+            ("batch", self.batch.to_string()),
+            ("stepsize", self.step_size.to_string()),
+        ];
+        stan::plain("sgld", &options)
+    }
+}

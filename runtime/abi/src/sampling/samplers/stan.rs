@@ -1,0 +1,37 @@
+//! The settings of a sampler in the words of CmdStan's comments: the depth of each line and its text.
+
+use crate::sampling::{Adaptation, Metric};
+
+/// The lines of a sampler that CmdStan does not have.
+pub(super) fn plain(name: &str, options: &[(&str, String)]) -> Vec<(usize, String)> {
+    let head = [(2, format!("algorithm = {name}")), (3, name.to_owned())];
+    let options = options
+        .iter()
+        .map(|(name, value)| (4, format!("{name} = {value}")));
+    head.into_iter().chain(options).collect()
+}
+
+/// The lines of a Hamiltonian sampler; `options` are those of its engine.
+pub(super) fn hamiltonian(
+    engine: &str,
+    options: Vec<(usize, String)>,
+    adaptation: &Adaptation,
+) -> Vec<(usize, String)> {
+    let mut lines = vec![
+        (2, "algorithm = hmc".to_owned()),
+        (3, "hmc".to_owned()),
+        (4, format!("engine = {engine}")),
+    ];
+    lines.extend(options);
+    lines.push((4, format!("metric = {}", metric(adaptation.metric))));
+    lines
+}
+
+/// CmdStan's name of a metric.
+pub(super) fn metric(metric: Metric) -> &'static str {
+    match metric {
+        Metric::Unit => "unit_e",
+        Metric::Automatic | Metric::Diagonal | Metric::Windowed => "diag_e",
+        Metric::Dense | Metric::WindowedDense => "dense_e",
+    }
+}

@@ -1,0 +1,97 @@
+//! The step sizes of samplers without an acceptance step.
+
+use super::ChainOptions;
+use super::samplers::sgld::SgldOptions;
+use crate::method::declare::forms;
+use crate::steering::Refusal;
+use serde::{Deserialize, Serialize};
+
+/// The step sizes of methods without an acceptance step. `t` counts iterations from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Steps {
+    /// The same.
+    Constant,
+    /// `step_size * (1 + t / b)^-gamma` (Welling and Teh 2011 with `a b^-gamma = step_size`).
+    Polynomial {
+        /// Their `b`.
+        b: f64,
+        /// Their `gamma`, above 0.5 and at most 1 for convergence.
+        gamma: f64,
+    },
+    /// A cosine from `step_size` to zero in each of `cycles` cycles over the run; draws are taken in the last part of each, the
+    /// rest explores without noise (Zhang et al. 2020).
+    Cyclical {
+        /// The number of cycles.
+        cycles: usize,
+        /// The fraction of a cycle that explores.
+        exploration: f64,
+    },
+}
+
+forms!(Steps {
+    "constant" => Steps::Constant,
+    "polynomial"(b, gamma) => Steps::Polynomial { b, gamma },
+    "cyclical"(cycles, exploration) => Steps::Cyclical { cycles: cycles as usize, exploration },
+});
+
+impl Steps {
+    /// Iterations of a cycle in a run of so many, warm-up included: all of them where there are no cycles.
+    pub fn cycle(self, iterations: usize) -> usize {
+        let cycles = match self {
+            Steps::Constant | Steps::Polynomial { .. } => 1,
+            Steps::Cyclical { cycles, .. } => cycles.max(1),
+        };
+        iterations.div_ceil(cycles).max(1)
+    }
+
+    /// Returns whether an iteration, counted from 0, only looks for a mode; `cycle` is that of the run.
+    pub fn explores(self, iteration: u64, cycle: u64) -> bool {
+        match self {
+            Steps::Constant | Steps::Polynomial { .. } => false,
+            Steps::Cyclical { exploration, .. } => part(iteration, cycle) < exploration,
+        }
+    }
+}
+
+/// How much of its cycle is over when an iteration begins.
+fn part(iteration: u64, cycle: u64) -> f64 {
+    (iteration % cycle) as f64 / cycle as f64
+}
+
+impl ChainOptions {
+    /// Returns whether a schedule leaves any of the draws.
+    fn leave_draws(&self, steps: Steps) -> bool {
+        let (warmup, thin) = (self.warmup, self.thin);
+        let cycle = steps.cycle(self.iterations()) as u64;
+        let mut last = (1..=self.draws).map(|draw| warmup.saturating_add(draw.saturating_mul(thin)) - 1);
+        last.any(|iteration| !steps.explores(iteration as u64, cycle))
+    }
+}
+
+impl Steps {
+    /// Checks that the schedule is valid and leaves draws.
+    pub(super) fn check(self, chains: &ChainOptions) -> Result<(), Refusal> {
+        match self {
+            Steps::Polynomial { b, gamma } if !(b > 0.0 && gamma > 0.0) => Refusal::new(
+                SgldOptions::schedule(),
+                format!("`polynomial({b}, {gamma})` needs two positive numbers"),
+                "the steps shrink as `(1 + t / b)^-gamma`, such as `polynomial(1000, 0.55)`",
+            ),
+            Steps::Cyclical { cycles, exploration } if cycles == 0 || !(0.0..1.0).contains(&exploration) => {
+                Refusal::new(
+                    SgldOptions::schedule(),
+                    format!(
+                        "`cyclical({cycles}, {exploration})` needs at least one cycle and a fraction from 0 to below 1"
+                    ),
+                    "such as `cyclical(4, 0.5)`, which explores in the first half of each of four cycles",
+                )
+            }
+            Steps::Cyclical { .. } if !chains.leave_draws(self) => Refusal::new(
+                SgldOptions::schedule(),
+                "no draw would be kept: every iteration that could be one only explores",
+                "take fewer cycles, a smaller fraction, or more `draws`",
+            ),
+            Steps::Constant | Steps::Polynomial { .. } | Steps::Cyclical { .. } => Ok(()),
+        }
+    }
+}
