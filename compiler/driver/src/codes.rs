@@ -1,7 +1,6 @@
 //! Every diagnostic code of the compiler, and those of the command line.
 
 pub mod compare;
-mod iterates;
 pub mod new_levels;
 mod stages;
 pub mod which;
@@ -17,7 +16,6 @@ use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_base::source::Span;
 use bnnc_hir::tree::{DataItem, InferItem, Setting};
 use bnnc_rewrite::methods::laplace::likelihood::ZeroDerivative;
-pub use iterates::{NO_ITERATES, fewer_splits, iterates_of_noise, no_iterates, other_iterates};
 pub use stages::{NO_STAGE, bad_text, earlier_stage, no_clif, no_pass, no_stage};
 use std::sync::Arc;
 
@@ -189,7 +187,7 @@ static OWN: &[&Code] = &[
     &NO_SUBNETWORK,
     &NO_SECOND_DERIVATIVE,
     &USELESS_OUTLIERS,
-    &NO_ITERATES,
+    &crate::methods::iterates::codes::NO_ITERATES,
     &NO_EXACT_INTEGRAL,
     &USELESS_START,
     &NO_STATE_FOR_VALUE,
@@ -279,7 +277,7 @@ pub fn absent_method(infer: &InferItem) -> Diagnostic {
 }
 
 /// Where an option is set; the infer itself where it is not.
-fn span_of(infer: &InferItem, option: OptionName) -> Span {
+pub(crate) fn span_of(infer: &InferItem, option: OptionName) -> Span {
     span_of_one(infer, &[option])
 }
 

@@ -2,11 +2,11 @@
 
 use crate::compare::{compares, inapplicable};
 use crate::infer::{Compilation, Failure, Timings};
-use crate::laplace::beforehand;
+use crate::methods::iterates::taken::wrong_iterates;
+use crate::methods::laplace::beforehand;
 use crate::observed::unused_transforms;
 use crate::options::Options;
 use crate::program::Program;
-use crate::taken::wrong_iterates;
 use crate::{backends, codes};
 use bnnc_abi::data::{DataSpec, Schema};
 use bnnc_abi::manifest::{Infer, Manifest, OutputKind, Start, State};

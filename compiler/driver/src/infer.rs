@@ -1,12 +1,12 @@
 //! One infer: from its checked item to functions, programs and machine code, with the time of each stage.
 
 use crate::codes;
+use crate::methods::train::CHECKED;
 use crate::methods::{self, Parts};
 use crate::names::{names, relate};
 use crate::options::Options;
 use crate::prior::shared_apart;
 use crate::program::Program;
-use crate::training::CHECKED;
 use bnnc_abi::code::Artifact;
 use bnnc_abi::data::Schema;
 use bnnc_abi::laplace;

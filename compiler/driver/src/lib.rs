@@ -1,10 +1,7 @@
 //! The path from a program text to a manifest that the runtime runs, and the views of every stage between.
 
-mod abreast;
 pub mod backends;
 pub mod codes;
-#[cfg(feature = "collapsed")]
-mod collapsed;
 mod compare;
 pub mod compile;
 pub mod concrete;
@@ -14,8 +11,6 @@ pub mod documented;
 pub mod emit;
 pub mod infer;
 mod intercepts;
-mod iterates;
-mod laplace;
 mod methods;
 mod names;
 pub mod new_levels;
@@ -25,8 +20,5 @@ mod positions;
 mod prior;
 pub mod program;
 pub mod render;
-mod sampling;
 pub mod stage;
 mod start;
-mod taken;
-mod training;

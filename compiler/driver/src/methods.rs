@@ -1,17 +1,21 @@
-//! The methods as the compiler has them: one trait, one registry.
+//! The methods as the compiler has them: one trait, one registry, and a folder for each, which imports no other but `train`.
+
+#[cfg(feature = "collapsed")]
+mod collapsed;
+mod dropout;
+pub(crate) mod iterates;
+pub(crate) mod laplace;
+mod sample;
+pub(crate) mod train;
 
 #[cfg(not(feature = "collapsed"))]
 use crate::codes;
-#[cfg(feature = "collapsed")]
-use crate::collapsed::Collapses;
 use crate::infer::{Compilation, Elaborated, Failure};
-use crate::iterates::{Averages, Drops, Ensembles};
-use crate::laplace::Approximates;
-use crate::sampling::Samples;
-use crate::training::{Programs, Trains};
+use bnnc_abi::cost::Cost;
 use bnnc_abi::data::Schema;
-use bnnc_abi::manifest::Infer;
+use bnnc_abi::manifest::{Infer, SiteReport, State, Work};
 use bnnc_abi::method::{Finds, MethodDef};
+use bnnc_graph::function::Function;
 use bnnc_loops::backend::Backend;
 use bnnc_rewrite::density::Densities;
 
@@ -26,6 +30,22 @@ pub(crate) struct Parts<'a> {
     pub schema: &'a Schema,
     /// The code generator.
     pub backend: &'a dyn Backend,
+}
+
+/// The programs of an inference block, and the facts about them that every method has.
+pub(crate) struct Programs {
+    /// The part that finds the posterior.
+    pub work: Work,
+    /// Predictions for rows.
+    pub predict: Function,
+    /// Draws of the sites.
+    pub sites: Function,
+    /// Parameters and optimiser state.
+    pub states: Vec<State>,
+    /// The sites.
+    pub reports: Vec<SiteReport>,
+    /// Compile-time facts.
+    pub cost: Cost,
 }
 
 /// A method of inference as the compiler sees it.
@@ -68,16 +88,16 @@ pub(crate) enum Kept {
 /// A method by what it finds a posterior with.
 pub(crate) fn of(finds: Finds) -> Box<dyn Method> {
     match finds {
-        Finds::Chains(sampler) => Box::new(Samples(sampler)),
+        Finds::Chains(sampler) => Box::new(sample::Samples(sampler)),
         #[cfg(feature = "collapsed")]
-        Finds::Collapsed => Box::new(Collapses),
+        Finds::Collapsed => Box::new(collapsed::Collapses),
         #[cfg(not(feature = "collapsed"))]
         Finds::Collapsed => Box::new(Absent),
-        Finds::Ensemble => Box::new(Ensembles),
-        Finds::Laplace => Box::new(Approximates),
-        Finds::Masked => Box::new(Drops),
-        Finds::Swag => Box::new(Averages),
-        Finds::Training => Box::new(Trains),
+        Finds::Ensemble => Box::new(iterates::Ensembles),
+        Finds::Laplace => Box::new(laplace::Approximates),
+        Finds::Masked => Box::new(dropout::Drops),
+        Finds::Swag => Box::new(iterates::Averages),
+        Finds::Training => Box::new(train::Trains),
     }
 }
 

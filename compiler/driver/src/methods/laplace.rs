@@ -4,8 +4,7 @@ pub mod beforehand;
 
 use crate::codes;
 use crate::infer::{Compilation, Elaborated, Failure};
-use crate::methods::{Method, Parts};
-use crate::training::Programs;
+use crate::methods::{Method, Parts, Programs};
 use bnnc_abi::code::Artifact;
 use bnnc_abi::cost::Cost;
 use bnnc_abi::data::Schema;

@@ -4,8 +4,7 @@ mod treated;
 
 use crate::codes;
 use crate::infer::{Compilation, Elaborated, Failure};
-use crate::methods::{Kept, Method, Parts};
-use crate::training::Programs;
+use crate::methods::{Kept, Method, Parts, Programs};
 use bnnc_abi::collapsed::{
     Collapsed, CollapsedOptions, Compat, Form, Noise, NoiseForm, Options, Radius, Selection,
 };

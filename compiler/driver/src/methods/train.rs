@@ -2,12 +2,11 @@
 
 use crate::codes;
 use crate::infer::{Compilation, Elaborated, Failure};
-use crate::methods::{self, Kept, Method, Parts};
+use crate::methods::{self, Kept, Method, Parts, Programs};
 use bnnc_abi::cost::Cost;
-use bnnc_abi::manifest::{Infer, Pruning, SiteReport, State, Train, Training, Work};
+use bnnc_abi::manifest::{Infer, Pruning, Train, Training, Work};
 use bnnc_abi::method::MethodDef;
 use bnnc_base::dtype::Precision;
-use bnnc_graph::function::Function;
 use bnnc_loops::backend::Backend;
 use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::prune;
@@ -15,22 +14,6 @@ use bnnc_rewrite::methods::train::Objective;
 
 /// The most scalars that an optimiser may move where a descent checks its training.
 pub(crate) const CHECKED: usize = 10_000;
-
-/// What the ways of finding a posterior have in common.
-pub(crate) struct Programs {
-    /// What finds it.
-    pub work: Work,
-    /// Predictions for rows.
-    pub predict: Function,
-    /// Draws of the sites.
-    pub sites: Function,
-    /// Parameters and optimiser state.
-    pub states: Vec<State>,
-    /// The sites.
-    pub reports: Vec<SiteReport>,
-    /// Compile-time facts.
-    pub cost: Cost,
-}
 
 /// An optimiser finds the posterior.
 pub(crate) struct Trains;

@@ -1,18 +1,15 @@
-//! Infers whose posterior is made of what training passes through: iterates, members, and weights under masks.
+//! Inference blocks whose posterior is made of the iterates of a training (`swag`) or of several trainings (`ensemble`).
 
-use crate::codes;
+pub(crate) mod codes;
+pub(crate) mod taken;
+
+use crate::codes::nothing_to_sample;
 use crate::infer::{Compilation, Elaborated, Failure};
-use crate::methods::{Method, Parts};
-use crate::training::Programs;
-use bnnc_abi::dropout::DropoutOptions;
+use crate::methods::{Method, Parts, Programs};
 use bnnc_abi::iterates::{Covariance, Ensemble, Swag, SwagOptions};
 use bnnc_abi::manifest::{SiteReport, Train, Work};
-use bnnc_abi::method::MethodDef;
 use bnnc_rewrite::density::Densities;
-use bnnc_rewrite::methods::dropout::{Dropped, Masks, dropped};
 use bnnc_rewrite::methods::sample::{self, PositionPrograms};
-use bnnc_rewrite::methods::train::Objective;
-use bnnc_rewrite::{pipeline, pipelines};
 
 /// A Gaussian over iterates, or the iterates themselves.
 pub(crate) struct Averages;
@@ -57,23 +54,6 @@ impl Method for Ensembles {
     }
 }
 
-/// An optimiser under random masks.
-pub(crate) struct Drops;
-
-impl Method for Drops {
-    fn programs(&self, compilation: &mut Compilation<'_>, parts: Parts<'_>) -> Result<Programs, Failure> {
-        compilation.training_programs(parts)
-    }
-
-    fn minimises_loss(&self) -> bool {
-        true
-    }
-
-    fn without_draws(&self, _: &MethodDef) -> Option<&'static str> {
-        Some("draws masks, not parameters")
-    }
-}
-
 impl Compilation<'_> {
     /// The programs of an infer that collects iterates or members: the steps of `map`, and predictions and sites at many positions, as samplers
     /// have them. `made` is of the training and the states that move, with the family of the sites.
@@ -90,7 +70,7 @@ impl Compilation<'_> {
         } = parts;
         let positions = self.positions(elaborated, densities)?;
         if positions.moved.is_empty() {
-            return Err(Failure::Program(vec![codes::nothing_to_sample(
+            return Err(Failure::Program(vec![nothing_to_sample(
                 self.item,
                 elaborated.model.sites.is_empty(),
             )]));
@@ -154,37 +134,5 @@ impl Compilation<'_> {
         swag.check_training(is_set)
             .map_err(|refusal| self.refused(&refusal))?;
         Ok(swag)
-    }
-
-    /// The model under the masks that `dropout` asks for, and the probability of a mask; nothing for other methods.
-    pub(crate) fn dropped(
-        &mut self,
-        elaborated: &Elaborated,
-        densities: &Densities,
-    ) -> Result<Option<(Dropped, f64)>, Failure> {
-        let Some(options) = self.options_if::<DropoutOptions>()? else {
-            return Ok(None);
-        };
-        let masks = Masks {
-            layers: &options.layers,
-            rate: options.rate,
-        };
-        let found = self.timed("rewrite", |this| {
-            pipeline::step(&pipelines::DROPOUT, &mut this.context, |context| {
-                dropped(densities, &elaborated.model, masks, context)
-            })
-        });
-        let dropped = found.map_err(|refusal| self.failure(refusal))?;
-        Ok(Some((dropped, options.rate)))
-    }
-
-    /// Says in the reports which sites see masks.
-    pub(crate) fn announce(objective: &mut Objective, dropped: &Dropped, rate: f64) {
-        let sentence = format!("inputs dropped with probability {rate}");
-        for report in &mut objective.reports {
-            if dropped.sites.contains(report.name.as_str()) {
-                report.likelihood = sentence.clone();
-            }
-        }
     }
 }

@@ -1,6 +1,6 @@
 //! Codes of approximations that are made of the iterates of a training.
 
-use super::span_of;
+use crate::codes::span_of;
 use bnnc_abi::iterates::IterateOptions;
 use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_hir::tree::InferItem;

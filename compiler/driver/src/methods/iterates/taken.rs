@@ -1,6 +1,6 @@
 //! Whether the iterates that an infer takes are there: held by the earlier infer, of states of the same name and size, on every split.
 
-use crate::codes;
+use super::codes;
 use crate::program::Program;
 use bnnc_abi::data::Schema;
 use bnnc_abi::manifest::Infer;

@@ -1,9 +1,10 @@
 //! Infers that sample: their programs, and the options that steer their chains.
 
+mod abreast;
+
 use crate::codes;
 use crate::infer::{Compilation, Elaborated, Failure};
-use crate::methods::{Kept, Method, Parts};
-use crate::training::Programs;
+use crate::methods::{Kept, Method, Parts, Programs};
 use bnnc_abi::cost::Cost;
 use bnnc_abi::manifest::{Infer, Work};
 use bnnc_abi::method::MethodDef;
@@ -81,7 +82,7 @@ impl Compilation<'_> {
         }
         self.reported(&sampled, &options)?;
         let transition = self.transition(sampler, &sampled)?;
-        let checked = transition.check(schema.train, &options);
+        let checked = transition.part().check(schema.train, &options);
         checked.map_err(|refusal| self.refused(&refusal))?;
         let precision = self.precision(backend)?;
         let prepare = self.prepare(&sampled, precision, backend)?;
@@ -91,7 +92,7 @@ impl Compilation<'_> {
             .with(Symbol::Batch, schema.train.max(1))
             .with(Symbol::Examples, schema.train);
         let step = bnnc_lower::cost::estimate(&alone);
-        let (density, abreast) = match transition.reads_all() {
+        let (density, abreast) = match transition.part().reads_all() {
             true => self.abreast(&sampled, alone, step.at(&sizes).flops, precision)?,
             false => (alone, 1),
         };
@@ -175,7 +176,7 @@ impl Compilation<'_> {
         let module = &self.program.module;
         let mut transition = module.read(self.item, |source| Transition::read(sampler, source))?;
         if let Some(SettingValue::Call(_, numbers)) = self.setting(SgldOptions::schedule())
-            && let (Steps::Cyclical { .. }, [cycles, _]) = (transition.schedule(), &numbers[..])
+            && let (Steps::Cyclical { .. }, [cycles, _]) = (transition.part().schedule(), &numbers[..])
             && cycles.fract() != 0.0
         {
             let text = format!("the cycles of `cyclical` must be a whole number, found {cycles}");

@@ -1,0 +1,61 @@
+//! Inference blocks that train under random masks, which predictions draw too.
+
+use crate::infer::{Compilation, Elaborated, Failure};
+use crate::methods::{Method, Parts, Programs};
+use bnnc_abi::dropout::DropoutOptions;
+use bnnc_abi::method::MethodDef;
+use bnnc_rewrite::density::Densities;
+use bnnc_rewrite::methods::dropout::{Dropped, Masks, dropped};
+use bnnc_rewrite::methods::train::Objective;
+use bnnc_rewrite::{pipeline, pipelines};
+
+/// An optimiser under random masks.
+pub(crate) struct Drops;
+
+impl Method for Drops {
+    fn programs(&self, compilation: &mut Compilation<'_>, parts: Parts<'_>) -> Result<Programs, Failure> {
+        compilation.training_programs(parts)
+    }
+
+    fn minimises_loss(&self) -> bool {
+        true
+    }
+
+    fn without_draws(&self, _: &MethodDef) -> Option<&'static str> {
+        Some("draws masks, not parameters")
+    }
+}
+
+impl Compilation<'_> {
+    /// The model under the masks that `dropout` asks for, and the probability of a mask; nothing for other methods.
+    pub(crate) fn dropped(
+        &mut self,
+        elaborated: &Elaborated,
+        densities: &Densities,
+    ) -> Result<Option<(Dropped, f64)>, Failure> {
+        let Some(options) = self.options_if::<DropoutOptions>()? else {
+            return Ok(None);
+        };
+        let masks = Masks {
+            layers: &options.layers,
+            rate: options.rate,
+        };
+        let found = self.timed("rewrite", |this| {
+            pipeline::step(&pipelines::DROPOUT, &mut this.context, |context| {
+                dropped(densities, &elaborated.model, masks, context)
+            })
+        });
+        let dropped = found.map_err(|refusal| self.failure(refusal))?;
+        Ok(Some((dropped, options.rate)))
+    }
+
+    /// Says in the reports which sites see masks.
+    pub(crate) fn announce(objective: &mut Objective, dropped: &Dropped, rate: f64) {
+        let sentence = format!("inputs dropped with probability {rate}");
+        for report in &mut objective.reports {
+            if dropped.sites.contains(report.name.as_str()) {
+                report.likelihood = sentence.clone();
+            }
+        }
+    }
+}
