@@ -1,8 +1,10 @@
-//! The divergence from an approximation to a prior: which way is open, which is best, and why.
+//! The KL divergence from an approximation to a prior: the available ways to compute it, the best of them,
+//! and the reason.
 //!
-//! In order of preference: without draws ([`closed`]); by draws, of which what separates needs the means of noise only
-//! ([`estimate`], by detached signs where absolute values are in the way); a Taylor series where asked for ([`taylor`]); the plain
-//! mean over draws. A divergence that is infinite is an error ([`finite`]).
+//! In order of preference: in closed form ([`closed`]); by draws, where divergences that separate need the
+//! means of noise only ([`estimate`], with stop-gradient signs in place of absolute values); by a Taylor
+//! series if requested ([`taylor`]); by the plain mean over draws. An infinite divergence is an error
+//! ([`finite`]).
 
 pub mod algebra;
 pub mod closed;
@@ -20,29 +22,29 @@ use bnnc_base::diagnostic::Diagnostic;
 use bnnc_graph::dist::{Measure, Support, unconstrained};
 use bnnc_graph::model::{Site, SitePosterior};
 
-/// What a user asks of divergences.
+/// The user's options for KL divergences.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// Which ways are open.
+    /// The estimators that may be used.
     pub estimator: Estimator,
-    /// How the means of noise of separated divergences are made.
+    /// The way in which the means of noise of separated divergences are computed.
     pub statistics: Statistics,
-    /// The order of the Taylor series of what does not separate; 0 takes none.
+    /// The order of the Taylor series for divergences that do not separate; 0 disables it.
     pub taylor: usize,
 }
 
-/// Whether the divergence of a site needs draws.
+/// The way to a KL divergence: in closed form or by draws.
 #[derive(Clone, Debug)]
 pub enum NeedsDraws {
-    /// No; at most those of the sites that the prior depends on.
+    /// In closed form. At most draws of the sites that the prior depends on are needed.
     Closed(closed::Closed),
-    /// Yes, with the reason.
+    /// By draws of the site, with the reason.
     Draws(String),
-    /// The approximation is one point: minus the log prior there.
+    /// The approximation is one point. The divergence is minus the log prior there.
     Point,
 }
 
-/// How the divergence of one site is computed in the end, with the reason.
+/// The chosen computation of the KL divergence of one site, with the reason.
 #[derive(Clone, Debug, PartialEq)]
 pub enum KlChoice {
     /// Without draws.
@@ -53,25 +55,25 @@ pub enum KlChoice {
     Series(TaylorApproximation),
     /// By draws through which gradients flow, with the reason.
     Direct(String),
-    /// The approximation is one point: minus the log prior there.
+    /// The approximation is one point. The divergence is minus the log prior there.
     Point,
 }
 
-/// What is known of a divergence that separates.
+/// A KL divergence that separates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Separation {
-    /// How many means of noise it needs, per element.
+    /// The number of means of noise per element.
     pub means: usize,
-    /// Whether absolute values or choices were taken apart by detached signs.
+    /// True if absolute values or choices were replaced by stop-gradient signs.
     pub detached: bool,
-    /// Why there is no closed form.
+    /// The reason why there is no closed form.
     pub because: String,
-    /// Whether its means are drawn from their own law.
+    /// True if its means are drawn from their own distribution.
     pub by_law: bool,
 }
 
 impl KlChoice {
-    /// The sentence of the report.
+    /// Returns the sentence of the report.
     pub fn sentence(&self) -> String {
         match self {
             KlChoice::Exact(why) => format!("exact: {why}"),
@@ -88,11 +90,11 @@ impl KlChoice {
 pub struct TaylorApproximation {
     /// The degree.
     pub order: usize,
-    /// Around which value of the site.
+    /// The value of the site at which the series is expanded.
     pub centre: f64,
-    /// How far from there the series converges.
+    /// The radius of convergence of the series.
     pub radius: f64,
-    /// What it separates into.
+    /// The separation of the polynomial.
     pub separation: Separation,
 }
 
@@ -132,21 +134,21 @@ impl Separation {
     }
 }
 
-/// Whether draws of a family already lie in the support of its site.
+/// The relation of the draws of a family to the support of its site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placement {
-    /// They do.
+    /// The draws lie in the support.
     Inside,
-    /// They lie on the reals and are carried onto the support by a bijection.
+    /// The draws lie on the reals, and a bijection transforms them onto the support.
     Carried,
 }
 
-/// Whether the family is a single point.
+/// Returns whether the family is a single point.
 pub fn is_point(posterior: &SitePosterior) -> bool {
     posterior.family.measure == Measure::Point
 }
 
-/// How the draws of `posterior` come to lie in the support of `site`, or why they cannot.
+/// Returns how the draws of `posterior` reach the support of `site`, or a diagnostic if they cannot.
 pub fn placement(site: &Site, posterior: &SitePosterior) -> Result<Placement, Box<Diagnostic>> {
     let family = &posterior.family;
     if is_point(posterior) || is_within(family.support, site.support) {
@@ -177,7 +179,8 @@ pub fn placement(site: &Site, posterior: &SitePosterior) -> Result<Placement, Bo
     Ok(Placement::Carried)
 }
 
-/// Whether a density on `inner` can be compared with one on `outer`.
+/// Returns whether `inner` is a subset of `outer`, so that a density on it has a finite log density on
+/// `outer`.
 fn is_within(inner: Support, outer: Support) -> bool {
     match (ends(inner), ends(outer)) {
         (Some((lo, hi)), Some((least, most))) => least <= lo && hi <= most,
@@ -204,7 +207,7 @@ fn describe(support: Support) -> String {
     }
 }
 
-/// The closed form of a divergence, or why there is none.
+/// Returns the closed form of a KL divergence, or the reason why there is none.
 pub fn exact(
     posterior: &SitePosterior,
     placement: Placement,

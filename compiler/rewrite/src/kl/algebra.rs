@@ -1,12 +1,14 @@
-//! Sums of (function of parameters) x (function of noise), and the operations that keep them so.
+//! Sums of (function of parameters) x (function of noise), and the operations that preserve this form.
 //!
-//! Note \[Separated forms\]. A value of the graph that varies with the draw is held as a sum of terms, each a coefficient, which
-//! does not vary, times powers of atoms, which do. An atom is a node that this algebra takes as a whole. Atoms through which no
-//! parameter that moves can be reached are *noise*: their means over draws need no gradient. Theorems 1 and 2 of Nazarovs et
-//! al. (2021) are what multiplication and integer powers do to such sums; powers and logarithms of single products cover the
-//! scaling families (their Corollary 1), the logarithm of an exponential the log-normal (Corollary 2).
+//! Note \[Separated forms\]. A value of the graph that varies with the draw is held as a sum of terms. Each
+//! term is a coefficient, which does not vary with the draw, times powers of atoms, which do. An atom is a
+//! node that this algebra does not take apart. Atoms that no moving parameter reaches are *noise*: their
+//! means over draws need no gradient. Theorems 1 and 2 of Nazarovs et al. (2021) describe how multiplication
+//! and integer powers act on such sums. Powers and logarithms of single products cover the scaling families
+//! (their Corollary 1), and the logarithm of an exponential covers the log-normal (Corollary 2).
 //!
-//! The value of a form is its node in the graph all the time, so whatever leaves the algebra becomes an atom: nothing fails.
+//! Every form keeps the node of its value in the graph. A value that the algebra cannot express becomes an
+//! atom, so no operation fails.
 
 mod functions;
 
@@ -18,22 +20,23 @@ use bnnc_graph::op::{Interval, Lower, OpDef};
 use bnnc_graph::ops;
 use std::collections::{HashMap, HashSet};
 
-/// More terms than this are not worth their means: the value becomes one atom.
+/// The largest number of terms. A value with more becomes one atom: their means would cost more than they
+/// save.
 const MOST_TERMS: usize = 64;
 
-/// Sums are not raised to higher powers than this.
+/// The highest power to which sums are expanded.
 const MOST_POWERS: f64 = 16.0;
 
-/// Powers of atoms, sorted by atom; no atom twice, no power zero.
+/// Powers of atoms, sorted by atom. Each atom occurs once, and no power is zero.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Monomial(pub Vec<(Value, f64)>);
 
 /// A coefficient times powers of atoms.
 #[derive(Clone, Debug)]
 pub struct Term {
-    /// It does not vary with the draw.
+    /// The coefficient, which does not vary with the draw.
     pub coefficient: Value,
-    /// What varies.
+    /// The part that varies with the draw.
     pub monomial: Monomial,
 }
 
@@ -44,7 +47,7 @@ pub struct Form {
     pub value: Value,
     /// The terms, each of the shape of the value.
     pub terms: Vec<Term>,
-    /// Whether the value is a scalar, the sum of all elements of the terms, whose shapes may differ.
+    /// True if the value is a scalar: the sum of all elements of all terms, whose shapes may differ.
     pub summed: bool,
 }
 
@@ -57,27 +60,27 @@ impl Form {
     }
 }
 
-/// What a node depends on.
+/// The dependences of a node.
 #[derive(Clone, Copy, Debug, Default)]
 struct Dependence {
-    /// On the draw.
+    /// True if it depends on the draw.
     varies: bool,
-    /// On a parameter that moves, along a path that a gradient takes.
+    /// True if it depends on a moving parameter along a path that a gradient takes.
     moves: bool,
 }
 
-/// The graph under construction, with what is known of its nodes.
+/// The graph under construction, with the known properties of its nodes.
 pub struct Algebra<'b> {
     /// The graph.
     pub builder: &'b mut Builder,
-    /// Whether an absolute value or a choice was taken apart by detached signs.
+    /// True if an absolute value or a choice was replaced by stop-gradient signs.
     pub detached: bool,
     draws: HashSet<Value>,
     moving: HashSet<Value>,
     bounds: HashMap<Value, Interval>,
     dependences: Vec<Dependence>,
     ranges: Vec<Interval>,
-    /// Atoms that are -1 or 1, and atoms that are 0 or 1.
+    /// Atoms that are -1 or 1; then atoms that are 0 or 1.
     signs: HashSet<Value>,
     indicators: HashSet<Value>,
     /// Logarithms of atoms that are exponentials.
@@ -85,7 +88,8 @@ pub struct Algebra<'b> {
 }
 
 impl<'b> Algebra<'b> {
-    /// Values vary with the parameters `draws` and move with the parameters `moving`.
+    /// Creates the algebra of a graph in which values vary with the parameters `draws` and move with the
+    /// parameters `moving`.
     pub fn new(
         builder: &'b mut Builder,
         draws: impl IntoIterator<Item = Value>,
@@ -105,18 +109,18 @@ impl<'b> Algebra<'b> {
         }
     }
 
-    /// States the bounds of a parameter.
+    /// Sets the bounds of a parameter.
     pub fn bound(&mut self, param: Value, bounds: Interval) {
         self.bounds.insert(param, bounds);
     }
 
-    /// Whether a value varies with the draw.
+    /// Returns whether a value varies with the draw.
     pub fn varies(&mut self, value: Value) -> bool {
         self.analyse();
         self.dependences[value.0 as usize].varies
     }
 
-    /// Whether a gradient reaches a parameter that moves.
+    /// Returns whether a gradient of the value reaches a moving parameter.
     pub fn moves(&mut self, value: Value) -> bool {
         self.analyse();
         self.dependences[value.0 as usize].moves
@@ -131,7 +135,7 @@ impl<'b> Algebra<'b> {
         self.range(value).lo >= 0.0
     }
 
-    /// Extends what is known to nodes that are new.
+    /// Computes the dependences and ranges of the nodes that were added since the last call.
     fn analyse(&mut self) {
         let nodes = &self.builder.function().nodes;
         for at in self.ranges.len()..nodes.len() {
@@ -162,7 +166,7 @@ impl<'b> Algebra<'b> {
         }
     }
 
-    /// A value as it is: a coefficient where it does not vary, else an atom.
+    /// Returns a value as a single term: a coefficient if it does not vary, otherwise an atom.
     pub fn whole(&mut self, value: Value) -> Form {
         let ty = self.builder.ty(value).clone();
         let term = if self.varies(value) {
@@ -188,7 +192,7 @@ impl<'b> Algebra<'b> {
         crate::nodes::constant_of(self.builder, value) == Some(number)
     }
 
-    /// A number in place of an operation on numbers, so that terms that are zero are seen to be.
+    /// Replaces an operation on constants by its value, so that terms that are zero are recognised.
     fn folded(&mut self, value: Value) -> Value {
         let NodeKind::Apply { op, args, .. } = &self.builder.node(value).kind else {
             return value;
@@ -209,7 +213,7 @@ impl<'b> Algebra<'b> {
         }
     }
 
-    /// `x * y` without a node where either is one.
+    /// `x * y`, without a new node if either is one.
     fn product(&mut self, x: Value, y: Value) -> Value {
         if self.is_constant(x, 1.0) {
             y
@@ -289,7 +293,7 @@ impl<'b> Algebra<'b> {
         self.checked(sum)
     }
 
-    /// A sum over elements times a scalar that does not vary.
+    /// A sum over elements times a scalar that does not vary. Other factors give one atom.
     fn scaled(&mut self, value: Value, x: &Form, by: &Form) -> Form {
         let Some(factor) = by.only_term().filter(|term| term.monomial.0.is_empty()).cloned() else {
             return self.whole(value);
@@ -320,7 +324,7 @@ impl<'b> Algebra<'b> {
         self.normal(factors)
     }
 
-    /// Signs know only whether their power is odd, indicators only that there is one.
+    /// Reduces the powers of signs modulo 2, and positive powers of indicators to 1.
     fn normal(&self, mut factors: Vec<(Value, f64)>) -> Monomial {
         for (atom, power) in &mut factors {
             if self.signs.contains(atom) {
@@ -334,7 +338,7 @@ impl<'b> Algebra<'b> {
         Monomial(factors)
     }
 
-    /// An op that only moves elements, whose node is `value`.
+    /// Applies an op that only moves elements; its node is `value`.
     pub fn moved(&mut self, value: Value, x: &Form, op: &'static OpDef, attrs: &[Attr]) -> Form {
         if x.summed {
             return self.whole(value);
@@ -383,7 +387,7 @@ impl<'b> Algebra<'b> {
         }
     }
 
-    /// A form of too many terms is one atom.
+    /// Replaces a form with too many terms by one atom.
     fn checked(&mut self, form: Form) -> Form {
         if form.terms.len() > MOST_TERMS && !form.summed {
             self.whole(form.value)
@@ -392,7 +396,8 @@ impl<'b> Algebra<'b> {
         }
     }
 
-    /// Whether an atom is another one with its elements moved; then what it is made from, and how.
+    /// Returns the source of an atom that is another value with its elements moved, with the op and its
+    /// attributes.
     pub fn source_of(&self, atom: Value) -> Option<(Value, &'static OpDef, Vec<Attr>)> {
         let moving: [&'static OpDef; 3] = [
             &ops::reshape::RESHAPE,

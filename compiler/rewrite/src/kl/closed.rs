@@ -1,4 +1,5 @@
-//! Divergences without draws: the mean of each term of the log density of the prior, from what the family states.
+//! KL divergences in closed form: the mean of each term of the log density of the prior, from the moments
+//! that the family states.
 
 use super::algebra::{Algebra, Form, Monomial, Term};
 use super::expand::interpret;
@@ -13,16 +14,16 @@ use bnnc_graph::model::{FamilyParam, FamilyStart, SitePosterior};
 use bnnc_graph::op::Interval;
 use bnnc_graph::ops;
 
-/// A divergence without draws.
+/// A KL divergence in closed form.
 #[derive(Clone, Debug)]
 pub struct Closed {
     /// `(parameters of the family.., parameters of SitePrior::arguments..) -> kl`.
     pub function: Function,
-    /// Why there is one.
+    /// The reason why there is one, for the report.
     pub because: String,
 }
 
-/// The bounds of the values of a support.
+/// Returns the bounds of the values of a support.
 pub fn bounds(support: Support) -> Interval {
     match support {
         Support::Interval(lo, hi) => Interval::new(lo, hi),
@@ -33,7 +34,7 @@ pub fn bounds(support: Support) -> Interval {
     }
 }
 
-/// A parameter of a family that is held at one number is that number.
+/// Returns the number at which a parameter of a family is held, if all its elements are held at the same one.
 pub fn held_at(param: &FamilyParam) -> Option<f64> {
     match &param.start {
         FamilyStart::Fixed(values) => {
@@ -44,18 +45,20 @@ pub fn held_at(param: &FamilyParam) -> Option<f64> {
     }
 }
 
-/// `function` after its loops are carried out and its numbers folded, so that `x ^ 2` reads as a square.
+/// Returns `function` with its loops expanded and its constants folded, so that `x ^ 2` becomes a square.
 pub fn prepared(function: &Function) -> Function {
     simplify(&expand_maps(function))
 }
 
-/// `(parameters.., x) -> log density`, in the form that separates best: per element where elements are independent.
+/// Returns `(parameters.., x) -> log density` in the form that separates best: one log density per element
+/// where elements are independent.
 pub fn log_density(distribution: &Instance) -> Function {
     let elements = distribution.log_density_elements.as_ref();
     prepared(elements.unwrap_or(&distribution.log_density))
 }
 
-/// `(parameters of SitePrior::arguments.., x) -> log density`: numbers among the parameters of the prior are folded in.
+/// Returns `(parameters of SitePrior::arguments.., x) -> log density`, with constant arguments of the prior
+/// folded in.
 pub fn log_prior(prior: &SitePrior) -> Function {
     let mut builder = Builder::new("log_prior");
     let free = nodes::params_of(&mut builder, &prior.arguments);
@@ -65,13 +68,14 @@ pub fn log_prior(prior: &SitePrior) -> Function {
     prepared(&builder.finish(vec![("log_prior".into(), value)]))
 }
 
-/// The value of the site among parameters.
+/// The name of the parameter that holds the value of the site.
 const SITE: &str = "value of the site";
 
-/// The divergence of `posterior` from `prior` without draws, or why there is none.
+/// Returns the KL divergence of `posterior` from `prior` in closed form, or the reason why there is none.
 ///
-/// The value is taken as its mean and what is left around it, where that is enough: `E[(w - m)^2]` is then `(E[w] - m)^2 + Var[w]`,
-/// which does not cancel. Other powers are means of the value itself.
+/// The first attempt splits the value into its mean and the deviation from it: `E[(w - m)^2]` is then
+/// `(E[w] - m)^2 + Var[w]`, which does not cancel. It covers the first two powers only. The second attempt
+/// uses moments of the value itself.
 pub fn closed(posterior: &SitePosterior, prior: &SitePrior) -> Result<Closed, String> {
     attempt(posterior, prior, true).or_else(|_| attempt(posterior, prior, false))
 }
@@ -119,7 +123,7 @@ fn attempt(posterior: &SitePosterior, prior: &SitePrior, is_centred: bool) -> Re
     Ok(Closed { function, because })
 }
 
-/// The parameters of the family, in order; those that are held at a number are that number in what follows.
+/// Adds the parameters of the family, in order. Parameters that are held at a number are replaced by it.
 fn family_params(builder: &mut Builder, posterior: &SitePosterior) -> Vec<Value> {
     let instance = posterior.family.params.iter().enumerate();
     let of = |(at, (name, ty)): (usize, &(std::sync::Arc<str>, bnnc_graph::types::Type))| {
@@ -137,14 +141,15 @@ struct Mean<'a> {
     family: &'a Instance,
     params: &'a [Value],
     x: Value,
-    /// The value without its mean, where it is taken apart so.
+    /// The value minus its mean, if the two were split.
     around: Option<Value>,
-    /// What was used, for the report.
+    /// The moments that were used, for the report.
     used: Vec<String>,
 }
 
 impl Mean<'_> {
-    /// The value as its mean and the rest.
+    /// Splits the value into its mean and its deviation. `None` if the family does not state a mean and a
+    /// variance.
     fn centred(&mut self, algebra: &mut Algebra<'_>) -> Option<Form> {
         self.family.variance.as_ref()?;
         let mean = algebra.builder.inline(self.family.mean.as_ref()?, self.params)[0];
@@ -154,7 +159,7 @@ impl Mean<'_> {
         Some(algebra.add(self.x, &mean, &rest))
     }
 
-    /// The mean of the sum of all elements of a form, or what is not known.
+    /// Returns the mean of the sum of all elements of a form. The error names the moment that is not known.
     fn of_form(&mut self, algebra: &mut Algebra<'_>, form: &Form) -> Result<Value, String> {
         let mut sum = algebra.builder.real(0.0);
         for term in &form.terms {
@@ -233,7 +238,7 @@ impl Mean<'_> {
         (power == 2.0).then(|| builder.add(variance, square))
     }
 
-    /// `E[w^2]`.
+    /// Names a moment as in `E[w^2]`.
     fn describe(&self, algebra: &Algebra<'_>, monomial: &Monomial) -> String {
         match monomial.0[..] {
             [(atom, 1.0)] if Some(atom) == self.around => return "E[w]".to_owned(),

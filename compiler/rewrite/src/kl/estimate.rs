@@ -1,4 +1,5 @@
-//! Divergences by draws: what separates becomes (function of parameters) . (means of noise), the rest a mean of its own.
+//! KL divergences estimated by draws: separated terms become (function of parameters) x (means of noise); the
+//! rest is averaged as it is.
 
 use super::algebra::{Algebra, Form, Monomial, Term};
 use super::closed::{held_at, prepared};
@@ -15,26 +16,27 @@ use bnnc_graph::types::Type;
 /// A mean of noise times a function of parameters.
 #[derive(Clone, Debug)]
 pub struct NoiseProduct {
-    /// It does not vary with the draw.
+    /// The coefficient, which does not vary with the draw.
     pub coefficient: Value,
-    /// What is averaged over draws, as powers of atoms.
+    /// The factors that are averaged over draws, as powers of atoms.
     pub monomial: Monomial,
-    /// The same as a value; no gradient flows through it.
+    /// The value of the monomial; no gradient flows through it.
     pub noise: Value,
 }
 
-/// The part of a divergence at one draw, taken apart.
+/// The contribution of one draw to a divergence, in separated form.
 #[derive(Clone, Debug, Default)]
 pub struct Estimate {
-    /// What does not vary, as a scalar.
+    /// The part that does not vary with the draw, a scalar.
     pub fixed: Option<Value>,
-    /// The sum over elements of each product belongs to the divergence.
+    /// The products; each contributes the sum over its elements.
     pub products: Vec<NoiseProduct>,
-    /// Whether signs or choices were detached.
+    /// True if signs or choices are stop-gradient.
     pub detached: bool,
 }
 
-/// Takes a scalar form apart, or names the operation that mixes parameters and noise.
+/// Splits a scalar form into a fixed part and products. The error names the op that mixes parameters and
+/// noise.
 pub fn estimate(algebra: &mut Algebra<'_>, form: &Form) -> Result<Estimate, String> {
     let mut estimate = Estimate {
         detached: algebra.detached,
@@ -59,33 +61,35 @@ pub fn estimate(algebra: &mut Algebra<'_>, form: &Form) -> Result<Estimate, Stri
     Ok(estimate)
 }
 
-/// The first atom of a term that parameters reach.
+/// Returns the first atom of a term that depends on moving parameters.
 fn mixed_atom(algebra: &mut Algebra<'_>, term: &Term) -> Option<Value> {
     let mut atoms = term.monomial.0.iter().map(|(atom, _)| *atom);
     atoms.find(|atom| algebra.moves(*atom))
 }
 
-/// Adds to a sum that may not have begun.
+/// Adds a term to a sum that may be empty.
 pub fn add_to(builder: &mut Builder, sum: &mut Option<Value>, term: Value) {
     *sum = Some(sum.map_or(term, |sum| builder.add(sum, term)));
 }
 
-/// A draw of a site as a form: its value in the support, the draw of the family, and the log-Jacobian between them.
+/// A draw of a site in separated form: its value in the support, the draw of the family, and the log-Jacobian
+/// between them.
 #[derive(Clone, Debug)]
 pub struct DrawnForm {
     /// The parameters of the family.
     pub params: Vec<Form>,
-    /// On the declared scale.
+    /// The value in the support of the site.
     pub value: Form,
-    /// Before it was carried onto the support.
+    /// The draw of the family, before the bijection onto the support.
     pub unconstrained: Form,
-    /// A scalar.
+    /// The log determinant of the Jacobian, a scalar; `None` without a bijection.
     pub log_jacobian: Option<Form>,
-    /// Whether the sampler was taken apart by detached signs.
+    /// True if the sampler was separated by stop-gradient signs.
     pub detached: bool,
 }
 
-/// The draw of `posterior` with `params` at `coordinates`, whose noise lies under `path`, carried onto `support` if asked.
+/// Returns the draw of `posterior` with `params` at `coordinates`, whose noise streams lie under `path`. If a
+/// support is given, a bijection transforms the draw onto it.
 pub fn draw(
     algebra: &mut Algebra<'_>,
     posterior: &SitePosterior,
@@ -132,7 +136,7 @@ pub fn draw(
     }
 }
 
-/// `z -> (value, log_jacobian)`.
+/// Returns `z -> (value, log_jacobian)`.
 fn bijection(support: Support, ty: &Type) -> Option<Function> {
     let mut builder = Builder::new("constrain");
     let z = builder.param("z", ty.clone());
@@ -143,7 +147,7 @@ fn bijection(support: Support, ty: &Type) -> Option<Function> {
     ]))
 }
 
-/// The log density of the prior at a draw as a scalar form.
+/// Returns the log density of the prior at a draw as a scalar form.
 pub fn log_prior(
     algebra: &mut Algebra<'_>,
     prior: &SitePrior,
@@ -164,8 +168,8 @@ fn log_prior_by(
     log_density(algebra, log_prior, &args)
 }
 
-/// `log q - log p` at a draw as a form, without the entropy where the family states one. `arguments` are the parameters of the
-/// prior's own parameters (`SitePrior::arguments`), as forms.
+/// Returns `log q - log p` at a draw as a scalar form. `log q` is left out if the family states its entropy.
+/// `arguments` are the parameters of `SitePrior::arguments`, as forms.
 pub fn integrand(
     algebra: &mut Algebra<'_>,
     posterior: &SitePosterior,
@@ -182,7 +186,7 @@ pub fn integrand(
     )
 }
 
-/// As [`integrand`] with any `(parameters of SitePrior::arguments.., x) -> log density` for the prior.
+/// Like [`integrand`], with any `(parameters of SitePrior::arguments.., x) -> log density` for the prior.
 pub fn integrand_with(
     algebra: &mut Algebra<'_>,
     posterior: &SitePosterior,
@@ -209,7 +213,7 @@ pub fn integrand_with(
     sum
 }
 
-/// A log density, or those of all elements, as a scalar form.
+/// Returns a log density, or the sum of those of all elements, as a scalar form.
 fn log_density(algebra: &mut Algebra<'_>, function: &Function, args: &[Form]) -> Form {
     let form = interpret(algebra, function, args).remove(0);
     if form.summed || algebra.builder.rank(form.value) == 0 {
@@ -219,7 +223,8 @@ fn log_density(algebra: &mut Algebra<'_>, function: &Function, args: &[Form]) ->
     algebra.total(value, &form)
 }
 
-/// The forms of the parameters of a function, by name.
+/// Returns the forms of the parameters of a function, by name. A parameter that is not in `forms` is taken
+/// from `scope`.
 pub fn named_forms(
     algebra: &mut Algebra<'_>,
     function: &Function,

@@ -1,4 +1,4 @@
-//! Carries separated forms through the functions of samplers and densities.
+//! Evaluates the functions of samplers and densities on separated forms.
 
 use super::algebra::{Algebra, Form};
 use crate::nodes;
@@ -7,7 +7,7 @@ use bnnc_graph::function::{Function, Value};
 use bnnc_graph::op::OpDef;
 use bnnc_graph::ops;
 
-/// What one application of an op does to forms.
+/// One application of an op to forms.
 struct Call<'a> {
     op: &'static OpDef,
     args: &'a [Form],
@@ -18,7 +18,7 @@ struct Call<'a> {
 
 type Expansion = fn(&mut Algebra<'_>, &Call<'_>) -> Form;
 
-/// What is known of each op; every other one makes an atom.
+/// The rules of the ops that keep a form separated. Every other op makes an atom.
 static EXPANSIONS: &[(&OpDef, Expansion)] = &[
     (&ops::abs::ABS, |a, call| a.abs(call.value, &call.args[0])),
     (&ops::add::ADD, |a, call| {
@@ -74,7 +74,7 @@ fn moved(algebra: &mut Algebra<'_>, call: &Call<'_>) -> Form {
     algebra.moved(call.value, &call.args[0], call.op, call.attrs)
 }
 
-/// The sum over all axes; a sum over some of them is an atom.
+/// The sum over all axes. A sum over only some of them is an atom.
 fn total(algebra: &mut Algebra<'_>, call: &Call<'_>) -> Form {
     if algebra.builder.rank(call.value) > 0 {
         return algebra.whole(call.value);
@@ -82,7 +82,7 @@ fn total(algebra: &mut Algebra<'_>, call: &Call<'_>) -> Form {
     algebra.total(call.value, &call.args[0])
 }
 
-/// The sum of all products of equal positions.
+/// The sum of the products of elements at equal positions. Other contractions are atoms.
 fn dot(algebra: &mut Algebra<'_>, call: &Call<'_>) -> Form {
     let [x, y] = call.args else {
         return algebra.whole(call.value);
@@ -100,7 +100,7 @@ fn dot(algebra: &mut Algebra<'_>, call: &Call<'_>) -> Form {
     algebra.total(call.value, &product)
 }
 
-/// The results of `function` as forms.
+/// Returns the results of `function` as forms.
 pub fn interpret(algebra: &mut Algebra<'_>, function: &Function, args: &[Form]) -> Vec<Form> {
     let forms = function.map_nodes(args.iter().cloned(), |call, forms| {
         let args = forms.of(call.args);

@@ -1,12 +1,14 @@
-//! Divergences that are infinite, from what distributions declare of the ends of their values: where they are and how the density falls there.
+//! Finds infinite KL divergences from the ends of the support and the tails that distributions declare.
 //!
-//! Note \[Tails\]. `KL(q || p)` is infinite where q has probability and p has none, and where `-log p` grows faster towards an end than q lets it:
-//! like a power of the distance, and q has no moment of that order, or like an exponential, and its mean under q does not exist. A power law and a
-//! log-normal tail of p ask for nothing, because the mean of the squared logarithm exists under every declared tail. At a finite end the
-//! distance is that from the end, inverted. Every entropy of the library is finite.
+//! Note \[Tails\]. `KL(q || p)` is infinite where q has probability and p has density zero. It is also infinite where
+//! `-log p` grows too fast towards an end: like a power of the distance if q has no moment of that order, or
+//! like an exponential if its mean under q does not exist. Power and log-normal tails of p never make the
+//! divergence infinite, because the mean of the squared logarithm exists under every declared tail. At a
+//! finite end, one over the distance from that end takes the place of the distance. Every entropy of the
+//! library is finite.
 //!
-//! Parameters that are optimised are taken where they start: a family whose shape decides has to start where the divergence is
-//! finite. Numbers that depend on other sites are not known; mostly they do not decide.
+//! Optimised parameters are taken at their starting values: a family whose shape decides has to start where
+//! the divergence is finite. Numbers that depend on other sites are unknown; most of them do not decide.
 
 mod decide;
 mod ends;
@@ -29,19 +31,19 @@ use bnnc_graph::tensor::Tensor;
 use ends::{Known, Part};
 use std::collections::HashSet;
 
-/// Whether a divergence is finite.
+/// The result of a check of a KL divergence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finiteness {
-    /// It is.
+    /// The divergence is finite.
     Finite,
-    /// It is not known, with the reason.
+    /// It is not known whether the divergence is finite, with the reason.
     Unknown(String),
-    /// It is infinite, with the reason.
+    /// The divergence is infinite, with the reason.
     Infinite(String),
 }
 
 impl Finiteness {
-    /// The worse of two.
+    /// Returns the worse of two results.
     fn and(self, other: Finiteness) -> Finiteness {
         match (&self, &other) {
             (Finiteness::Infinite(_), _) | (_, Finiteness::Finite) => self,
@@ -51,10 +53,10 @@ impl Finiteness {
     }
 }
 
-/// Refuses a divergence that is infinite; returns why it is not known to be finite, if it is not.
+/// Rejects an infinite divergence. Returns the reason why it is not known to be finite, if there is one.
 ///
 /// # Errors
-/// An infinite divergence.
+/// A diagnostic if the divergence is infinite.
 pub fn check(
     site: &Site,
     posterior: &SitePosterior,
@@ -88,7 +90,8 @@ pub fn finiteness(
     if prior.members.is_empty() {
         return against(&family.name, &q, (site.support, placement), prior);
     }
-    // Which element of the family belongs to which member is left open: one that decides by its own number is not known.
+    // The elements of the family are not matched with members: each is compared with the prior of every
+    // member. Arrays whose length differs from the others count as unknown numbers.
     prior
         .members
         .iter()
@@ -139,7 +142,7 @@ fn against(
     let mut last = None;
     for at in 0..count {
         let pair = (element(q, at), element(&p, at));
-        // Most elements are alike.
+        // Most elements equal their predecessor.
         if last.as_ref() != Some(&pair) {
             found = found.and(decide::of_element(&pair.0, &pair.1, &names));
             last = Some(pair);
@@ -148,7 +151,7 @@ fn against(
     found
 }
 
-/// A parameter of a family where it starts; `None` where another infer decides it.
+/// Returns the starting value of a parameter of a family; `None` if it comes from another inference run.
 fn started(param: &FamilyParam) -> Option<Known> {
     let sizes = param.ty.shape.resolve(&Sizes::default());
     match &param.start {
@@ -161,7 +164,7 @@ fn started(param: &FamilyParam) -> Option<Known> {
     }
 }
 
-/// An argument of a prior, where it depends on no site and no data.
+/// Returns an argument of a prior; `None` if it depends on a site or on data.
 fn argument(arguments: &Function, at: usize) -> Option<Known> {
     let result = arguments.results[at].clone();
     let needed = needed_by(arguments, &[result.1]);

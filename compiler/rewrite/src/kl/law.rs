@@ -1,10 +1,12 @@
-//! Means of noise drawn from their own law, in a time that does not depend on the number of draws.
+//! Means of noise drawn from their own distribution, in a time that does not depend on the number of draws.
 //!
-//! Note \[Laws\]. Over M draws of a standard normal the sum is normal with variance M, and the sum of squares around the mean is,
-//! independently, chi-squared with M - 1 degrees of freedom: `mean = z / sqrt(M)`, `mean square = z^2 / M + 2 G / M` with a gamma
-//! variate G of shape (M - 1) / 2 (the chi-squared law is twice a gamma law of half its degrees). The square alone needs shape
-//! M / 2. M exponential variates sum to a gamma variate of shape M, and M gamma variates of shape k to one of shape M k. Joint sums
-//! such as (log, value) have no law that is easier to draw than the sums themselves.
+//! Note \[Distributions of means\]. Over M draws of a standard normal, the sum is normal with variance M.
+//! Independently of it, the sum of squares around the mean is chi-squared with M - 1 degrees of freedom.
+//! Hence `mean = z / sqrt(M)` and `mean square = z^2 / M + 2 G / M` with a gamma variate G of shape (M - 1) /
+//! 2, because a chi-squared variate is twice a gamma variate of half its degrees. The mean square alone needs
+//! a gamma variate of shape M / 2. M exponential variates sum to a gamma variate of shape M, and M gamma
+//! variates of shape k to one of shape M k. Joint sums such as those of (log, value) have no distribution
+//! that is easier to draw from than the sums themselves.
 
 use super::algebra::Monomial;
 use super::estimate::NoiseProduct;
@@ -18,7 +20,7 @@ use bnnc_graph::ops;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The law of one noise variate.
+/// The distribution of one noise variate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Variate {
     /// Standard normal.
@@ -31,19 +33,20 @@ enum Variate {
     Gamma(f64),
 }
 
-/// A mean of noise with a known law: of the power `power` of a variate of the stream `site`.
+/// A mean of noise with a known distribution: the mean of the power `power` of a variate of the stream
+/// `site`.
 #[derive(Clone, Debug)]
 pub struct NoiseMean {
     variate: Variate,
     power: f64,
     site: Arc<str>,
     shape: Shape,
-    /// Whether the mean of the variate itself is wanted too: it shares its normal with the mean square.
+    /// True if the mean of the variate is needed too. It shares its normal variate with the mean square.
     joint: bool,
 }
 
-/// The laws of the means of `products`, where they are known. `others` are values that are averaged with gradients: noise that
-/// reaches them has to be drawn.
+/// Returns the distributions of the means of `products` where they are known. `others` are values that are
+/// averaged with gradients: noise that reaches them has to be drawn one by one.
 pub fn laws(builder: &Builder, products: &[NoiseProduct], others: &[Value]) -> Vec<Option<NoiseMean>> {
     let found: Vec<Option<(Value, NoiseMean)>> = products
         .iter()
@@ -71,7 +74,7 @@ pub fn laws(builder: &Builder, products: &[NoiseProduct], others: &[Value]) -> V
     for (stream, _) in found.iter().flatten() {
         *uses.entry(*stream).or_default() += 1;
     }
-    // The law of one mean says nothing of another of the same noise, but for a normal and its square.
+    // Two means of the same noise have no joint distribution here, except those of a normal and its square.
     let alone = found
         .iter()
         .flatten()
@@ -85,7 +88,7 @@ pub fn laws(builder: &Builder, products: &[NoiseProduct], others: &[Value]) -> V
     found.iter().map(|found| found.as_ref().and_then(whole)).collect()
 }
 
-/// The law of the mean of one monomial, with the noise node that it is made from.
+/// Returns the distribution of the mean of one monomial, with its noise node.
 fn law(builder: &Builder, monomial: &Monomial) -> Option<(Value, NoiseMean)> {
     let [(atom, power)] = monomial.0[..] else {
         return None;
@@ -155,7 +158,7 @@ fn is_kind(attrs: &[Attr], kind: NoiseKind) -> bool {
 }
 
 impl NoiseMean {
-    /// One mean over `draws` draws, at a step.
+    /// Draws one mean over `draws` draws, at a step.
     pub fn mean(&self, builder: &mut Builder, draws: usize, step: Value) -> Value {
         let count = draws as f64;
         match self.variate {

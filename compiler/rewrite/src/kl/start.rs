@@ -1,4 +1,4 @@
-//! Families where their parameters start.
+//! The mean and spread of families at the starting values of their parameters.
 
 use crate::nodes;
 use crate::unroll::expand_maps;
@@ -13,7 +13,8 @@ use bnnc_graph::tensor::Tensor;
 use bnnc_graph::types::Type;
 use std::sync::Arc;
 
-/// Where a parameter starts, or its typical start.
+/// Returns the starting value of a parameter, or the centre of the distribution that it is drawn from. `None`
+/// if it comes from another inference run.
 pub(super) fn start(param: &FamilyParam) -> Option<f64> {
     match &param.start {
         FamilyStart::Optimise(Init::Constant(value)) => Some(*value),
@@ -24,7 +25,8 @@ pub(super) fn start(param: &FamilyParam) -> Option<f64> {
     }
 }
 
-/// The mean and the standard deviation of an elementwise family with these parameters, where it states finite ones.
+/// Returns the mean and the standard deviation of an elementwise family with these parameters, if it states
+/// them and they are finite.
 fn centre(posterior: &SitePosterior, params: &[f64]) -> Option<(f64, f64)> {
     let moment = |function: &Option<Arc<Function>>| -> Option<f64> {
         let function = along(function.as_ref()?, 1)?;
@@ -43,13 +45,14 @@ fn centre(posterior: &SitePosterior, params: &[f64]) -> Option<(f64, f64)> {
     Some((moment(&family.mean)?, variance.sqrt()))
 }
 
-/// The mean and the standard deviation of a family where it starts.
+/// Returns the mean and the standard deviation of a family at its starting values.
 pub fn start_of(posterior: &SitePosterior) -> Option<(f64, f64)> {
     let params: Option<Vec<f64>> = posterior.params.iter().map(start).collect();
     centre(posterior, &params?)
 }
 
-/// An elementwise function for `count` elements along one axis, whatever the shape it was made for.
+/// Returns an elementwise function for `count` elements along one axis, whatever its own shape is. `None` if
+/// an op is not elementwise.
 pub(super) fn along(function: &Function, count: usize) -> Option<Function> {
     let function = expand_maps(function);
     let shape = Shape::fixed(&[count]);
@@ -78,7 +81,7 @@ pub(super) fn along(function: &Function, count: usize) -> Option<Function> {
     Some(builder.finish(function.results_in(&copies.ok()?)))
 }
 
-/// To four digits.
+/// Rounds to four significant digits.
 pub(super) fn rounded(number: f64) -> f64 {
     format!("{number:.3e}").parse().unwrap_or(number)
 }

@@ -1,9 +1,10 @@
-//! Taylor series of log densities in the value of a site (Theorem 3 of Nazarovs et al. 2021, with the series of the logarithm
-//! put right: `log w = sum over k >= 1 of (-1)^(k+1) (w - 1)^k / k`).
+//! Taylor series of log densities in the value of a site. See Theorem 3 of Nazarovs et al. (2021), with the
+//! series of the logarithm corrected to `log w = sum over k >= 1 of (-1)^(k+1) (w - 1)^k / k`.
 //!
-//! Note \[Jets\]. A node that depends on the site is held as the coefficients of its series around the centre; each operation has a
-//! recurrence that gives the coefficients of its result from those of its operands (Griewank and Walther 2008, chapter 13).
-//! The coefficients are nodes of the graph, so parameters of the prior may move.
+//! Note \[Jets\]. A node that depends on the site is represented by the coefficients of its series around the
+//! centre. The recurrence of each op computes the coefficients of its result from those of its operands
+//! (Griewank and Walther 2008, chapter 13). The coefficients are nodes of the graph, so parameters of the
+//! prior may move.
 
 use crate::nodes;
 use bnnc_base::shape::Sizes;
@@ -14,16 +15,16 @@ use bnnc_graph::op::{Op, OpDef};
 use bnnc_graph::ops;
 use bnnc_graph::tensor::Tensor;
 
-/// Whole powers up to this one are repeated products.
+/// The largest whole exponent that is expanded into repeated products.
 const LARGEST_WHOLE: f64 = 16.0;
 
-/// Coefficients of powers of the distance from the centre; those that are missing are zero.
+/// Coefficients of the powers of the distance from the centre. Missing coefficients are zero.
 type Jet = Vec<Option<Value>>;
 
-/// The series of one operation from those of its operands.
+/// Computes the series of a result from those of the operands, up to an order.
 type Recurrence = fn(&mut Builder, &[Jet], usize) -> Option<Jet>;
 
-/// What is known of each op; the series of any other one is not.
+/// The recurrences by op. A function with any other op that depends on the site has no series.
 static RECURRENCES: &[(&OpDef, Recurrence)] = &[
     (&ops::add::ADD, |b, x, order| {
         Some(each(order, |k| plus(b, at(&x[0], k), at(&x[1], k))))
@@ -125,7 +126,7 @@ fn exponential(b: &mut Builder, x: &Jet, order: usize) -> Option<Jet> {
     Some(e)
 }
 
-/// Of the logarithm of `x`, whose own first coefficient is `start`.
+/// The logarithm of `x`. Its coefficient 0 is `start`.
 fn logarithm(b: &mut Builder, start: Value, x: &Jet, order: usize) -> Option<Jet> {
     let divisor = at(x, 0)?;
     let mut l: Jet = vec![Some(start)];
@@ -143,7 +144,7 @@ fn logarithm(b: &mut Builder, start: Value, x: &Jet, order: usize) -> Option<Jet
 
 fn power(b: &mut Builder, x: &Jet, exponent: f64, order: usize) -> Option<Jet> {
     if exponent.fract() == 0.0 && (0.0..=LARGEST_WHOLE).contains(&exponent) {
-        // Also around a base of zero, by which the recurrence divides.
+        // Repeated products also work around a base of zero, by which the recurrence divides.
         let one = b.like(1.0, at(x, 0)?);
         let mut y: Jet = vec![Some(one)];
         for _ in 0..exponent as usize {
@@ -186,7 +187,8 @@ fn softplus(b: &mut Builder, x: &Jet, order: usize) -> Option<Jet> {
     Some(y)
 }
 
-/// The coefficients of an elementwise `(parameters.., x) -> value` around `centre`, as a function of the parameters.
+/// Returns the coefficients of an elementwise `(parameters.., x) -> value` around `centre` as functions of
+/// the parameters.
 fn coefficients(function: &Function, centre: f64, order: usize) -> Option<Function> {
     let mut builder = Builder::new("series");
     let (x, params) = function.params.split_last()?;
@@ -221,7 +223,7 @@ fn coefficients(function: &Function, centre: f64, order: usize) -> Option<Functi
     Some(builder.finish(results))
 }
 
-/// The coefficients of an op of series.
+/// Applies the recurrence of an op.
 fn composed(builder: &mut Builder, op: Op, operands: &[Jet], order: usize) -> Option<Jet> {
     if op.is(&ops::pow::POW) {
         let exponent = nodes::constant_of(builder, at(&operands[1], 0)?)?;
@@ -231,22 +233,22 @@ fn composed(builder: &mut Builder, op: Op, operands: &[Jet], order: usize) -> Op
     recurrence(builder, operands, order)
 }
 
-/// A series that stands for a log density.
+/// A polynomial that replaces a log density.
 #[derive(Clone, Debug)]
 pub struct DensitySeries {
     /// `(parameters.., x) -> polynomial`, per element.
     pub polynomial: Function,
-    /// Around which value.
+    /// The value around which the series is expanded.
     pub centre: f64,
-    /// How far from the centre the series converges, as far as its coefficients tell.
+    /// The estimated radius of convergence.
     pub radius: f64,
 }
 
-/// Coefficients that are looked at for the radius of convergence.
+/// The order up to which coefficients are computed to estimate the radius of convergence.
 const LOOKED_AT: usize = 24;
 
-/// The Taylor polynomial of `log_density(parameters.., x)` of degree `order` around `centre`. Where the log density has
-/// parameters that are not numbers its radius is not known, and infinite here.
+/// Returns the Taylor polynomial of `log_density(parameters.., x)` of degree `order` around `centre`. If the
+/// log density has free parameters, its radius of convergence is not known and is set to infinity.
 pub fn series(log_density: &Function, centre: f64, order: usize) -> Option<DensitySeries> {
     let known = coefficients(log_density, centre, order)?;
     let mut builder = Builder::new("series");
@@ -274,9 +276,9 @@ pub fn series(log_density: &Function, centre: f64, order: usize) -> Option<Densi
     })
 }
 
-/// The radius of convergence by the root test on the last coefficients.
+/// Estimates the radius of convergence by the root test on the last half of the coefficients.
 fn radius(log_density: &Function, centre: f64) -> Option<f64> {
-    // One element tells as much as all: they have the same parameters.
+    // One element represents all: they have the same parameters.
     let one = super::start::along(log_density, 1)?;
     let known = coefficients(&one, centre, LOOKED_AT)?;
     let tensors: Vec<Tensor> = evaluate(&known, &[], &Sizes::default());

@@ -58,7 +58,7 @@ impl Algebra<'_> {
         }
     }
 
-    /// The same product with a coefficient that is not negative, where the sign of the coefficient is known.
+    /// Returns the same product with a non-negative coefficient, if the sign of the coefficient is known.
     fn without_signs(&mut self, term: &Term) -> Option<Term> {
         let range = self.range(term.coefficient);
         if range.lo >= 0.0 {
@@ -91,7 +91,7 @@ impl Algebra<'_> {
         }
     }
 
-    /// `x ^ exponent` for a number, in the cheapest way.
+    /// `x ^ exponent` for a constant exponent, by the cheapest op.
     pub fn power_of(&mut self, x: Value, exponent: f64) -> Value {
         let power = self.unfolded_power(x, exponent);
         self.folded(power)
@@ -112,7 +112,7 @@ impl Algebra<'_> {
         }
     }
 
-    /// The product of the powers of the atoms; there is at least one.
+    /// The product of the powers of the atoms, of which there is at least one.
     pub fn monomial_value(&mut self, monomial: &Monomial) -> Value {
         let mut product = None;
         for (atom, power) in &monomial.0 {
@@ -144,7 +144,7 @@ impl Algebra<'_> {
         sum
     }
 
-    /// The factors where each is known not to be negative, else their product.
+    /// Returns the factors if all atoms are known to be non-negative, otherwise their product as one factor.
     fn positive_factors(&mut self, monomial: &Monomial) -> Vec<(Value, f64)> {
         if monomial.0.iter().all(|(atom, _)| self.is_non_negative(*atom)) {
             monomial.0.clone()
@@ -161,7 +161,8 @@ impl Algebra<'_> {
         self.whole(log)
     }
 
-    /// `exp x`, whose node is `value`: what does not vary leaves the exponential, and so does noise.
+    /// `exp x`, whose node is `value`. Terms that do not vary become the coefficient, and terms of noise
+    /// become an atom of their own.
     pub fn exp(&mut self, value: Value, x: &Form) -> Form {
         if x.summed {
             return self.whole(value);
@@ -201,7 +202,7 @@ impl Algebra<'_> {
         }
     }
 
-    /// The terms as one value; there is at least one.
+    /// The sum of at least one term as one value.
     pub fn sum_of(&mut self, terms: &[Term]) -> Value {
         let mut sum = None;
         for term in terms {
@@ -211,7 +212,7 @@ impl Algebra<'_> {
         sum.unwrap_or_else(|| unreachable!("a sum has terms"))
     }
 
-    /// A term as one value.
+    /// The product of a term's coefficient and monomial as one value.
     pub fn term_value(&mut self, term: &Term) -> Value {
         if term.monomial.0.is_empty() {
             return term.coefficient;
@@ -220,8 +221,8 @@ impl Algebra<'_> {
         self.product(term.coefficient, monomial)
     }
 
-    /// `|x|`, whose node is `value`: factor by factor where there is one term, else by its detached sign, whose derivative
-    /// is zero almost everywhere.
+    /// `|x|`, whose node is `value`. A single term is taken factor by factor. Other forms are multiplied by
+    /// their stop-gradient sign, which is exact because the derivative of the sign is zero almost everywhere.
     pub fn abs(&mut self, value: Value, x: &Form) -> Form {
         if self.is_non_negative(x.value) {
             return x.clone();
@@ -253,7 +254,7 @@ impl Algebra<'_> {
         self.mul(value, &sign, x)
     }
 
-    /// The sign of a value as noise.
+    /// The sign of a value as an atom of noise (stop-gradient).
     pub fn sign(&mut self, x: Value) -> Form {
         let sign = self.builder.sign(x);
         self.detached = true;
@@ -261,7 +262,8 @@ impl Algebra<'_> {
         self.whole(sign)
     }
 
-    /// `if condition { x } else { y }`, whose node is `value`, for polynomials: by the detached indicator of the condition.
+    /// `if condition { x } else { y }`, whose node is `value`, for polynomials of noise:
+    /// `y + indicator * (x - y)` with the stop-gradient indicator of the condition.
     pub fn select(&mut self, value: Value, condition: Value, x: &Form, y: &Form) -> Form {
         let is_tame = [x, y].into_iter().all(|form| self.is_polynomial(form));
         if !is_tame || !self.moves(value) {
@@ -280,8 +282,8 @@ impl Algebra<'_> {
         self.add(value, y, &extra)
     }
 
-    /// Whether all terms are products of noise to whole positive powers, and no coefficient is an infinite number, so that a branch
-    /// that is not taken does not turn the sum into something that is not a number.
+    /// Returns whether all terms are products of noise to positive whole powers and no constant coefficient
+    /// is infinite or NaN. Otherwise a branch that is not taken could make the sum NaN.
     fn is_polynomial(&mut self, form: &Form) -> bool {
         let is_tame = |this: &mut Self, term: &Term| {
             nodes::constant_of(this.builder, term.coefficient).is_none_or(f64::is_finite)

@@ -1,4 +1,4 @@
-//! Whether the divergence between two elements is finite.
+//! Decides whether the KL divergence between two elements is finite.
 
 use super::Finiteness;
 use super::ends::{DensityEnd, DensityTail, Part};
@@ -12,7 +12,7 @@ pub struct Names<'a> {
     pub prior: &'a str,
 }
 
-/// Which end of the values.
+/// The lower or the upper end of the values.
 #[derive(Clone, Copy, PartialEq)]
 enum Side {
     Low,
@@ -85,14 +85,14 @@ fn covered(q: &Part, p: &[Part], names: &Names<'_>) -> Finiteness {
     Finiteness::Finite
 }
 
-/// Nothing is known of a distribution.
+/// The result for a distribution that does not declare its tails.
 pub fn undeclared(name: &str) -> Finiteness {
     Finiteness::Unknown(format!(
         "`{name}` does not declare how its density falls (`tails = ..`)"
     ))
 }
 
-/// A number between two ends.
+/// Returns a number between two ends, for the message.
 fn between(low: f64, high: f64) -> f64 {
     match (low.is_finite(), high.is_finite()) {
         (true, true) => 0.5 * (low + high),
@@ -109,7 +109,8 @@ fn at_end(side: Side, q: DensityEnd, p: &[Part], names: &Names<'_>) -> Finitenes
         return Finiteness::Finite;
     }
     let ends = p.iter().map(|part| side.of(part)).filter(|end| end.at == q.at);
-    // The heaviest component of a mixture decides; where there is none, the prior has no density, which is found elsewhere.
+    // The heaviest component of a mixture decides. If no component ends here, the prior has no density there,
+    // which `covered` reports.
     let found = ends.map(|end| falls(q, end, names));
     found
         .reduce(|best, other| match (&best, &other) {
@@ -121,7 +122,8 @@ fn at_end(side: Side, q: DensityEnd, p: &[Part], names: &Names<'_>) -> Finitenes
         .unwrap_or(Finiteness::Finite)
 }
 
-/// Returns whether the log density of the prior has a mean where both have their end.
+/// Returns whether the log density of the prior has a finite mean where the family and the prior have the
+/// same end.
 fn falls(q: DensityEnd, p: DensityEnd, names: &Names<'_>) -> Finiteness {
     let Some(of_p) = p.tail else {
         return undeclared(names.prior);

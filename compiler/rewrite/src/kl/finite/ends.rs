@@ -1,4 +1,5 @@
-//! How the densities of a family and of a prior fall at the ends of their elements, as numbers: see [`bnnc_graph::dist::Reach`].
+//! The tails of a family and of a prior at the ends of their elements, as numbers: see
+//! [`bnnc_graph::dist::Reach`].
 
 use crate::kl::closed::bounds;
 use crate::kl::start::along;
@@ -9,8 +10,8 @@ use bnnc_graph::eval::evaluate;
 use bnnc_graph::function::{Function, Value};
 use bnnc_graph::tensor::Tensor;
 
-/// How a density falls at an end, in the distance from zero where the end is infinite, and in the inverse of the distance from the end elsewhere.
-/// Numbers that depend on something that is not known are NaN.
+/// The decay of a density towards an end. The distance is measured from zero at an infinite end, and is the
+/// inverse of the distance from the end at a finite one. Numbers that depend on unknown values are NaN.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum DensityTail {
     /// The probability beyond a distance `t` falls like `t ^ -index`.
@@ -26,13 +27,13 @@ pub enum DensityTail {
 /// One end of the values that have probability.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DensityEnd {
-    /// Where it is.
+    /// The position of the end.
     pub at: f64,
-    /// `None` where the distribution does not declare it.
+    /// The decay of the density; `None` if the distribution does not declare it.
     pub tail: Option<DensityTail>,
 }
 
-/// The values of one element that have probability, or those of one component of a mixture.
+/// The interval of one element that has probability, or that of one component of a mixture.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Part {
     /// The lower end.
@@ -42,12 +43,13 @@ pub struct Part {
 }
 
 impl Part {
-    /// All reals.
+    /// Returns whether the part covers all reals.
     pub fn is_line(&self) -> bool {
         self.low.at == f64::NEG_INFINITY && self.high.at == f64::INFINITY
     }
 
-    /// The part of some element: numbers that decide by themselves are not known.
+    /// Returns the part with unknown numbers, for an element that is not identified: finite ends, indices and
+    /// rates become NaN.
     pub fn without_numbers(&self) -> Part {
         let of = |end: DensityEnd| DensityEnd {
             at: if end.at.is_finite() { f64::NAN } else { end.at },
@@ -68,20 +70,20 @@ impl Part {
     }
 }
 
-/// Arrays of more elements are not examined one by one.
+/// The largest number of elements that are examined one by one.
 const LARGE: usize = 1 << 20;
 
-/// The elements of a parameter.
+/// The known elements of a parameter.
 #[derive(Clone, Debug)]
 pub enum Known {
-    /// All are this number.
+    /// All elements are this number.
     Number(f64),
-    /// They may differ.
+    /// The elements may differ.
     Elements(Tensor),
 }
 
 impl Known {
-    /// The elements as an array of these sizes; `None` where that is too large.
+    /// Returns the elements as an array of these sizes; `None` if that is too large.
     fn tensor(&self, sizes: Vec<usize>) -> Option<Tensor> {
         match self {
             Known::Elements(tensor) => Some(tensor.clone()),
@@ -90,7 +92,7 @@ impl Known {
     }
 }
 
-/// Returns whether an array has so few elements that they can be computed.
+/// Returns whether an array has at most [`LARGE`] elements.
 pub fn is_small(sizes: &[usize]) -> bool {
     let count = sizes
         .iter()
@@ -98,13 +100,14 @@ pub fn is_small(sizes: &[usize]) -> bool {
     count.is_some_and(|count| count <= LARGE)
 }
 
-/// The numbers of a reach for all elements.
+/// The numbers of a [`Reach`], one per element or one for all.
 struct Numbers {
     at: [Vec<f64>; 2],
     tails: [Option<(dist::TailKind, Vec<Vec<f64>>)>; 2],
 }
 
-/// The parts of each element of a distribution, whose parameters have these values where they are known.
+/// Returns the parts of each element of a distribution. `values` are the parameters, `None` where they are
+/// not known.
 pub fn elements(instance: &Instance, values: &[Option<Known>]) -> Vec<Vec<Part>> {
     let numbers: Vec<Numbers> = instance
         .reach
@@ -141,7 +144,7 @@ fn of_reach(reach: &Reach, values: &[Option<Known>]) -> Numbers {
     }
 }
 
-/// The values of a function of the parameters; NaN where it depends on one that is not known.
+/// Evaluates a function of the parameters. NaN if it depends on an unknown parameter.
 fn numbers(function: &Function, values: &[Option<Known>]) -> Vec<f64> {
     let Some((_, result)) = function.results.first() else {
         return vec![f64::NAN];
@@ -165,7 +168,7 @@ fn numbers(function: &Function, values: &[Option<Known>]) -> Vec<f64> {
     found.map_or_else(|| vec![f64::NAN], |tensor| tensor.data)
 }
 
-/// One element, of which only what lies between `inside` is left.
+/// Returns the part of one element, cut to the interval `inside`.
 fn part(numbers: &Numbers, element: usize, inside: [f64; 2]) -> Part {
     let pick = |numbers: &[f64]| match numbers {
         [only] => *only,
@@ -178,7 +181,8 @@ fn part(numbers: &Numbers, element: usize, inside: [f64; 2]) -> Part {
             _ => inside[1] < at,
         };
         if is_cut {
-            // Where the density is not zero, the probability near a cut is in proportion to the distance.
+            // Where the density is positive at a cut, the probability near it is proportional to the
+            // distance.
             return DensityEnd {
                 at: inside[side],
                 tail: Some(DensityTail::Power(1.0)),
@@ -204,7 +208,7 @@ fn part(numbers: &Numbers, element: usize, inside: [f64; 2]) -> Part {
     }
 }
 
-/// The same on the reals that a bijection carries onto a support.
+/// Returns the part in unconstrained space, before the bijection onto `support`.
 pub fn free(part: Part, support: Support) -> Part {
     let line = |low: Option<DensityTail>, high: Option<DensityTail>| Part {
         low: DensityEnd {
@@ -219,7 +223,7 @@ pub fn free(part: Part, support: Support) -> Part {
     match support {
         Support::Real | Support::Integers(_) => part,
         Support::Simplex => line(part.low.tail.map(carried), part.low.tail.map(carried)),
-        // The first element is free, the others are sums of exponentials.
+        // The first element is free. The others are sums of exponentials.
         Support::Ordered => line(
             Some(DensityTail::Exponential {
                 rate: f64::NAN,
@@ -253,7 +257,7 @@ pub fn free(part: Part, support: Support) -> Part {
     }
 }
 
-/// How a density falls in the logarithm of a distance, with the slope of the bijection.
+/// Returns the tail in the logarithm of the distance, including the slope of the bijection.
 fn carried(tail: DensityTail) -> DensityTail {
     match tail {
         DensityTail::Power(index) => DensityTail::Exponential {
