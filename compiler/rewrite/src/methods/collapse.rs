@@ -1,7 +1,8 @@
-//! `collapse`: how an observation depends on weights that are integrated over.
+//! `collapse`: analyses how an observation depends on the weights that are integrated out.
 //!
-//! The location of an observation (the mean of a Normal, or logits) is a function of one row and of the weights. Where it is affine in the chosen
-//! weights, or affine between kinks, integrals over a box of them have exact forms; `pieces` proves which it is from the derivative alone.
+//! The location of an observation (the mean of a Normal, or logits) is a function of one row and of the
+//! weights. If it is affine in the chosen weights, or affine between kinks, integrals over a box of them have
+//! exact forms. `pieces` proves either case from the derivative alone.
 
 mod local;
 mod maxima;
@@ -27,38 +28,38 @@ use bnnc_graph::model::{Input, Model, Posterior};
 use pieces::Found;
 use std::sync::Arc;
 
-/// The programs of one collapsed infer; ports as in `bnnc_abi::collapsed::Collapsed`.
+/// The programs of one collapsed inference; ports as in `bnnc_abi::collapsed::Collapsed`.
 #[derive(Clone, Debug)]
 pub struct Collapse {
     /// The sites whose elements may be collapsed.
     pub weights: Vec<Weights>,
-    /// Elements of the location.
+    /// The number of elements of the location.
     pub outputs: usize,
-    /// What the observation is given its location.
+    /// The distribution of the observation, given its location.
     pub likelihood: Likelihood,
-    /// How the location depends on those sites.
+    /// The dependence of the location on those sites.
     pub form: Form,
-    /// Whether the scale of a Normal depends on them too.
+    /// True if the scale of a Normal depends on them too.
     pub held: bool,
-    /// The location and its derivatives, where the form is exact.
+    /// The location and its derivatives, if the form is exact.
     pub local: Option<Function>,
-    /// The location alone, where it has kinks.
+    /// The location alone, if it has kinks.
     pub plain: Option<Function>,
     /// Predictions for rows at many positions.
     pub predict: Function,
-    /// The sites at many positions.
+    /// The sites, at many positions.
     pub sites: Function,
-    /// The states that move.
+    /// The states that are optimised.
     pub moved: Vec<Arc<str>>,
 }
 
-/// An observation whose location is known.
+/// An observation with a known location.
 struct Observed<'a> {
     likelihood: Likelihood,
     /// `(states.., shared.., inputs.., outputs..) -> outputs`: the location of one row.
     location: Function,
     size: usize,
-    /// The name of the scale among the likelihood's arguments, and what is observed; of a Normal.
+    /// For a Normal, the name of the scale among the arguments of the likelihood, and the observed output.
     normal: Option<(Arc<str>, &'a Input)>,
 }
 
@@ -68,10 +69,11 @@ impl StageFunctions for Result<Found, String> {
     }
 }
 
-/// The functions of collapsing weights of `model`, whose sites are points in `posterior`: moved by an optimiser or fixed.
+/// Returns the programs that collapse weights of `model`. Its sites are points in `posterior`, either
+/// optimised or fixed.
 ///
 /// # Errors
-/// Observations inside loops, nothing that moves the outputs, unknown names, a path without a derivative.
+/// Observations inside loops, no site that affects the outputs, unknown names, an op without a derivative.
 pub fn collapse(
     densities: &Densities,
     model: &Model,
@@ -147,7 +149,8 @@ pub fn collapse(
     })
 }
 
-/// The observation of a model that has one with a known location, or why there is none.
+/// Returns the observation of a model that has exactly one with a known location, or the reason why it has
+/// not.
 fn observed<'a>(all: &LaplaceParts<'a>) -> Result<Observed<'a>, String> {
     let [observation] = &all.densities.observations[..] else {
         return Err("there are several observations".to_owned());
@@ -188,7 +191,7 @@ fn observed<'a>(all: &LaplaceParts<'a>) -> Result<Observed<'a>, String> {
     })
 }
 
-/// One of the arguments of the likelihood as a vector.
+/// Returns one argument of the likelihood as a vector of `size` elements.
 fn location(arguments: &Function, name: &str, size: usize) -> Function {
     let mut builder = Builder::new("location");
     let params = nodes::params_of(&mut builder, arguments);
@@ -201,8 +204,9 @@ fn location(arguments: &Function, name: &str, size: usize) -> Function {
     rule::remove_dead(&builder.finish(vec![("outputs".into(), flat)]))
 }
 
-/// The parts of a model with the location alone for outputs, and the weights that move it. The last layer is that of weights which move nothing
-/// else, where there are any: a network with a head for its noise has two last layers.
+/// Returns the parts of a model with the location alone as outputs, and the weights that affect it. The last
+/// layer consists of weights that do not also affect the scale, if there are any: a network with a head for
+/// its noise has two last layers.
 fn located<'a>(all: &LaplaceParts<'a>, observed: &Observed<'_>, over: OverWeights<'_>) -> LaplaceParts<'a> {
     let moving = dependences(&observed.location, "outputs");
     let moves = |plan: &&&SitePlan<'_>| moving.iter().any(|name| **name == *state(plan));
@@ -225,7 +229,7 @@ fn located<'a>(all: &LaplaceParts<'a>, observed: &Observed<'_>, over: OverWeight
     }
 }
 
-/// Whether a site moves the scale of a Normal.
+/// Returns whether a site affects the scale of a Normal.
 fn moves_scale(all: &LaplaceParts<'_>, observed: &Observed<'_>, plan: &SitePlan<'_>) -> bool {
     observed.normal.as_ref().is_some_and(|(scale, _)| {
         let moving = dependences(&all.arguments, scale);
@@ -233,7 +237,7 @@ fn moves_scale(all: &LaplaceParts<'_>, observed: &Observed<'_>, plan: &SitePlan<
     })
 }
 
-/// The elements of the sites that may be collapsed.
+/// Returns the states of the sites that may be collapsed, with their numbers of elements.
 fn columns(parts: &LaplaceParts<'_>) -> Vec<(String, usize)> {
     let weights = parts.weights.iter();
     weights.map(|plan| (state(plan), elements(plan))).collect()

@@ -1,4 +1,4 @@
-//! `divergence`: the KL from the posterior to the priors, alone or as a term of the loss.
+//! `divergence`: the KL divergence from the posterior to the priors, alone or as a term of the loss.
 
 use super::plan::{self, SitePlan};
 use super::states;
@@ -29,29 +29,31 @@ use bnnc_graph::types::Type;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The divergence of a posterior, ready to be lowered. Where means of noise are drawn by their law the number of draws,
-/// `TrainingSettings::kl_draws`, is part of the functions, so the symbolic size must be the same.
+/// The KL divergence of a posterior, ready to be lowered. If means of noise are drawn from their
+/// distribution, the functions contain the number of draws, `TrainingSettings::kl_draws`, and the symbolic
+/// size must equal it.
 #[derive(Clone, Debug)]
 pub struct Divergence {
-    /// `(states.., shared inputs.., step: int) -> kl` before it is lowered, for people.
+    /// `(states.., shared inputs.., step: int) -> kl` before lowering, in readable form.
     pub density: Function,
     /// `(states.., shared inputs.., step: int) -> kl`. Draws lie along `Symbol::KlDraws`, or along `Symbol::Draws` where
     /// `TrainingSettings::kl_draws` is 0.
     pub value: Function,
-    /// The same parameters; results `kl`, then the gradient in each state that moves, under its name.
+    /// The function with the same parameters and the results `kl`, then the gradient in each optimised state,
+    /// under its name.
     pub gradient: Function,
-    /// The states, with their starts. They hold parameters on the unconstrained scale.
+    /// The states with their starting values. They hold parameters on the unconstrained scale.
     pub states: Vec<State>,
-    /// How the divergence of each site is computed.
+    /// The computation of the KL divergence of each site.
     pub reports: Vec<SiteReport>,
-    /// Nodes of `value` that a gradient flows through.
+    /// The number of nodes of `value` through which a gradient flows.
     pub gradient_nodes: usize,
 }
 
-/// The divergence from `posterior` to the priors of `model`.
+/// Returns the KL divergence from `posterior` to the priors of `model`.
 ///
 /// # Errors
-/// An infinite divergence, a family without a sampler, a path without a derivative.
+/// An infinite divergence, a family without a sampler, an op without a derivative.
 pub fn divergence(
     densities: &Densities,
     model: &Model,
@@ -83,7 +85,7 @@ pub fn divergence(
     })
 }
 
-/// Hands on the warnings, and the choices to whoever watches the rewrites.
+/// Adds the warnings to the context, and the choices to the trace if there is one.
 fn announce(plans: &[SitePlan<'_>], per_draw: &PerDraw, context: &mut Context) {
     context.warnings.extend(per_draw.warnings.iter().cloned());
     let Some(trace) = &mut context.trace else {
@@ -106,7 +108,7 @@ impl StageFunctions for PerDraw {
 }
 
 impl Task<'_> {
-    /// The divergence at one draw, with its warnings and choices handed on.
+    /// Builds the divergence at one draw. Reports its warnings and choices.
     pub(super) fn announced_divergence(&self, context: &mut Context) -> Result<PerDraw, Fault> {
         let per_draw = pipeline::step(&pipelines::EXACT_KL, context, |_| {
             Ok::<_, Fault>(self.divergence_per_draw())
@@ -115,7 +117,7 @@ impl Task<'_> {
         Ok(per_draw)
     }
 
-    /// Adds the divergence to a graph whose `scope` holds the states, the shared inputs and `step`.
+    /// Adds the divergence to a graph. `scope` holds the states, the shared inputs and `step`.
     pub(super) fn divergence_term(
         &self,
         builder: &mut Builder,
@@ -152,7 +154,7 @@ impl Task<'_> {
         sum
     }
 
-    /// `(states.., shared inputs.., step) -> kl`.
+    /// Returns `(states.., shared inputs.., step) -> kl`.
     fn divergence_alone(&self, per_draw: &PerDraw) -> Function {
         let mut builder = Builder::new("divergence");
         let mut scope = self.bind_divergence(&mut builder);
@@ -183,7 +185,7 @@ impl Task<'_> {
         scope
     }
 
-    /// A function of one draw under construction, with the states and the numbers `draw` and `step`.
+    /// Starts a function of one draw, with the states and the integers `draw` and `step` as parameters.
     pub(super) fn start_draw(&self) -> (Builder, Scope) {
         let mut builder = Builder::new("draw");
         let mut scope = Scope::default();
@@ -197,7 +199,7 @@ impl Task<'_> {
         (builder, scope)
     }
 
-    /// What of the divergence is taken from draws, at one draw.
+    /// Builds the part of the divergence that is estimated from draws, at one draw.
     pub(super) fn divergence_per_draw(&self) -> PerDraw {
         let (mut builder, mut scope) = self.start_draw();
         bind_shared(&mut builder, self.model, &mut scope);
@@ -249,7 +251,7 @@ impl Task<'_> {
         self.plans.iter().zip(params).map(of).collect()
     }
 
-    /// Adds what one site contributes at one draw.
+    /// Adds the contribution of one site at one draw.
     fn add_site(&self, algebra: &mut Algebra<'_>, scope: &Scope, parts: &mut Parts, site: &SiteDraw<'_>) {
         let plan = site.plan;
         let choice = match &plan.way {
@@ -275,8 +277,9 @@ impl Task<'_> {
         parts.products_of.push(before..parts.products.len());
     }
 
-    /// Adds a divergence that needs draws: by means of noise if it separates, else by a series if one was asked for and
-    /// separates, else as it is: taken apart, what is averaged with gradients would only be larger.
+    /// Adds a divergence that needs draws. If it separates, means of noise are enough. Otherwise a Taylor
+    /// series is used if it was requested and separates. Otherwise the divergence is averaged whole: a
+    /// partial separation would only increase the values that are averaged with gradients.
     fn sampled(
         &self,
         algebra: &mut Algebra<'_>,
@@ -311,7 +314,8 @@ impl Task<'_> {
         KlChoice::Direct(why)
     }
 
-    /// The same with a Taylor polynomial in place of the log density of the prior, if that was asked for and separates.
+    /// Returns the estimate with a Taylor polynomial in place of the log density of the prior, if one was
+    /// requested and separates.
     fn series(&self, algebra: &mut Algebra<'_>, site: &SiteDraw<'_>) -> Option<(Estimate, Found)> {
         let order = self.settings.kl.taylor;
         if order == 0 || order > MOST_ORDER || site.plan.placement == Placement::Carried {
@@ -380,7 +384,7 @@ impl Task<'_> {
         }
     }
 
-    /// What of the divergence needs no draw.
+    /// Returns the part of the divergence that needs no draws.
     fn fixed_divergence(&self, builder: &mut Builder, scope: &Scope) -> Value {
         let mut sum = builder.real(0.0);
         for plan in self.plans {
@@ -392,7 +396,7 @@ impl Task<'_> {
     }
 }
 
-/// What stands before the names of noise that only divergences use.
+/// The prefix of the noise streams that only divergences use.
 const OWN_STREAM: &str = "kl/";
 
 /// The largest order of a Taylor series.
@@ -409,16 +413,16 @@ fn noise(at: usize) -> String {
     format!("noise/{at}")
 }
 
-/// The divergence at one draw.
+/// The KL divergence at one draw.
 #[derive(Clone, Debug)]
 pub(super) struct PerDraw {
-    /// `(states.., shared.., draw, step) -> fixed, direct, coefficient/i, noise/i`, as far as there are such.
+    /// `(states.., shared.., draw, step) -> fixed, direct, coefficient/i, noise/i`, as far as they occur.
     function: Function,
-    /// One per product: the law of the mean of its noise, if that is drawn by it.
+    /// For each product, the distribution from which the mean of its noise is drawn, if it is.
     laws: Vec<Option<NoiseMean>>,
     /// One per plan.
     pub(super) choices: Vec<KlChoice>,
-    /// What the user should know.
+    /// Warnings for the user.
     pub(super) warnings: Vec<Diagnostic>,
 }
 
@@ -426,23 +430,23 @@ pub(super) struct PerDraw {
 struct SiteDraw<'a> {
     plan: &'a SitePlan<'a>,
     drawn: &'a DrawnForm,
-    /// Of `Prior::arguments`.
+    /// The values of `SitePrior::arguments`.
     arguments: &'a [Form],
 }
 
-/// What the sites contribute at one draw.
+/// The contributions of the sites at one draw.
 #[derive(Default)]
 struct Parts {
     fixed: Option<Value>,
     direct: Option<Value>,
     products: Vec<NoiseProduct>,
     choices: Vec<KlChoice>,
-    /// The products of each choice.
+    /// The range of `products` that belongs to each choice.
     products_of: Vec<Range<usize>>,
     warnings: Vec<Diagnostic>,
 }
 
-/// A series that separates.
+/// A Taylor series that separates.
 struct Found {
     order: usize,
     series: DensitySeries,
@@ -469,7 +473,7 @@ impl Parts {
         }
     }
 
-    /// Adds what separates.
+    /// Adds a separated estimate.
     fn add(&mut self, algebra: &mut Algebra<'_>, estimate: Estimate, because: &str) -> KlChoice {
         if let Some(fixed) = estimate.fixed {
             estimate::add_to(algebra.builder, &mut self.fixed, fixed);

@@ -1,8 +1,10 @@
-//! Random masks on the inputs of layers (Srivastava et al. 2014), kept when predicting (Gal and Ghahramani 2016).
+//! Random masks on the inputs of layers (Srivastava et al. 2014), kept at prediction (Gal and Ghahramani
+//! 2016).
 //!
-//! In a product `w h` of weights with what an example makes of its inputs, each element of `h` is dropped with probability `p`, and the others
-//! are divided by `1 - p`: the product keeps its mean, and has the variance `p / (1 - p) sum_i (w_i h_i)^2`. A mask is a function of seed,
-//! layer, draw, example and step, so one draw has one mask per example wherever a program looks at it.
+//! In a product `w h` of weights with values computed from an example, each element of `h` is dropped with
+//! probability `p`, and the others are divided by `1 - p`. The product keeps its mean and has the variance
+//! `p / (1 - p) sum_i (w_i h_i)^2`. A mask is a function of seed, layer, draw, example and step. All programs
+//! therefore see the same mask for a given draw and example.
 
 use super::likelihood::choice::covers;
 use super::train::Refusal;
@@ -24,19 +26,20 @@ use bnnc_graph::ops;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-/// What a user asks of the inputs of layers.
+/// The user's options for dropout.
 #[derive(Clone, Copy, Debug)]
 pub struct Masks<'a> {
-    /// The layers, or weights, whose inputs are dropped; none means all but those whose inputs are data.
+    /// The layers or weights whose inputs are dropped. An empty list means all layers except those whose
+    /// inputs are data.
     pub layers: &'a [Arc<str>],
     /// The probability that an input is dropped.
     pub rate: f64,
 }
 
-/// A model under masks.
+/// A model with masks.
 #[derive(Clone, Debug)]
 pub struct Dropped {
-    /// As before, but what is said of a row depends on `draw`, `example` and `step`, which number the masks.
+    /// The densities. Functions of a row also depend on `draw`, `example` and `step`, which index the masks.
     pub densities: Densities,
     /// The sites whose products have masks.
     pub sites: BTreeSet<Arc<str>>,
@@ -48,10 +51,11 @@ impl StageFunctions for Dropped {
     }
 }
 
-/// Puts masks on the inputs of layers, wherever `densities` look at a row.
+/// Puts masks on the inputs of layers, in all functions of a row in `densities`.
 ///
 /// # Errors
-/// Names without layers, layers that multiply nothing of an example, and models where nothing can be dropped.
+/// Names that are not layers, layers whose weights are not multiplied with values of an example, and models
+/// without any input to drop.
 pub fn dropped(
     densities: &Densities,
     model: &Model,
@@ -60,7 +64,7 @@ pub fn dropped(
 ) -> Result<Dropped, Refusal> {
     let mut sites = BTreeSet::new();
     let mut treat = |function: &Function, sites: &mut BTreeSet<Arc<str>>| -> Result<Function, Refusal> {
-        // Layers are looked for after simplification, because products absorb transpositions.
+        // The search for layers follows simplification, because products absorb transpositions.
         let function = pipeline::run(function, pipelines::BEFORE_DERIVATIVE, context)?;
         let products = products(&function, model, masks.layers);
         sites.extend(products.iter().flat_map(|product| product.sites.iter().cloned()));
@@ -82,7 +86,7 @@ pub fn dropped(
     })
 }
 
-/// Every name means a layer with a mask, and there is at least one.
+/// Checks that every name selects a layer with a mask, and that there is at least one mask.
 fn check(model: &Model, layers: &[Arc<str>], masked: &BTreeSet<Arc<str>>) -> Result<(), Vec<Diagnostic>> {
     let sites = || model.sites.iter().map(|site| &*site.name);
     let fault = |name: &Arc<str>| {
@@ -117,21 +121,22 @@ fn check(model: &Model, layers: &[Arc<str>], masked: &BTreeSet<Arc<str>>) -> Res
 struct Product {
     /// The node.
     node: Value,
-    /// Which operand depends on the example.
+    /// The index of the operand that depends on the example.
     operand: usize,
-    /// What that takes its elements from.
+    /// The value from which the elements of this operand are taken.
     source: Value,
-    /// The sites that the weights are made of.
+    /// The sites from which the weights are computed.
     sites: Vec<Arc<str>>,
 }
 
-/// The products whose inputs are dropped.
+/// Returns the products whose inputs are dropped.
 fn products(row: &Function, model: &Model, layers: &[Arc<str>]) -> Vec<Product> {
     let named = |names: &mut dyn Iterator<Item = &Arc<str>>| -> Vec<Value> {
         names.filter_map(|name| row.param(name)).collect()
     };
     let weights = named(&mut model.sites.iter().map(|site| &site.name));
-    // Where all examples share their inputs, as in a model of a whole file, these are what the layers are given.
+    // If all examples share their inputs, as in a model of a whole file, the shared inputs are the inputs of
+    // the layers.
     let inputs = match model.inputs.is_empty() {
         true => &model.shared,
         false => &model.inputs,
@@ -183,13 +188,13 @@ fn is_application(row: &Function, value: Value, ops: &[&'static OpDef]) -> bool 
     row.op(value).is_some_and(|op| op.is_one_of(ops))
 }
 
-/// The layer of a site: `hidden` of `hidden.w`.
+/// Returns the layer of a site: `hidden` of `hidden.w`.
 fn layer(site: &str) -> &str {
     site.rsplit_once('.').map_or(site, |(layer, _)| layer)
 }
 
-/// What an operand takes its elements from: a window that slides over a picture shows an element several times, and it is dropped in all
-/// of them or in none.
+/// Returns the value from which an operand takes its elements. A window that slides over an image contains an
+/// element several times; it is dropped in all of them or in none.
 fn source(row: &Function, of_row: &HashSet<Value>, value: Value) -> Value {
     let args = row.args(value);
     let moves = [
@@ -201,7 +206,7 @@ fn source(row: &Function, of_row: &HashSet<Value>, value: Value) -> Value {
         &ops::broadcast::BROADCAST,
         &ops::gather::GATHER,
     ];
-    // A table that no example has a say in is not dropped; what an example looks up in it is.
+    // A lookup table that does not depend on the example is not dropped; the looked-up values are.
     if is_application(row, value, &moves) && of_row.contains(&args[0]) {
         return source(row, of_row, args[0]);
     }
@@ -221,9 +226,9 @@ struct Masker<'a> {
     rate: f64,
     builder: Builder,
     coordinates: [Value; 3],
-    /// The masked copies of what layers take, by layer and value.
+    /// The masked copies of layer inputs, by layer and value.
     masked: HashMap<(String, Value), Value>,
-    /// How many masks a layer has.
+    /// The number of masks of each layer.
     counts: HashMap<String, usize>,
 }
 
@@ -265,7 +270,7 @@ impl<'a> Masker<'a> {
         }
     }
 
-    /// The operand of a product with its source under the mask of the layer.
+    /// Returns the operand of a product with the mask of the layer on its source.
     fn dropped(&mut self, copies: &NodeImages<Value>, product: &Product, operand: Value) -> Value {
         let layer = product.sites.first().map_or("", |site| layer(site)).to_owned();
         let source = product.source;
@@ -287,7 +292,7 @@ impl<'a> Masker<'a> {
         self.moved(copies, operand, source, masked)
     }
 
-    /// The operand again, made of `masked` in place of `source`.
+    /// Rebuilds the operand with `masked` in place of `source`.
     fn moved(&mut self, copies: &NodeImages<Value>, operand: Value, source: Value, masked: Value) -> Value {
         if operand == source {
             return masked;
@@ -308,7 +313,7 @@ impl<'a> Masker<'a> {
         self.builder.apply(op.0, &moved, attrs)
     }
 
-    /// `x` with elements dropped, and the others divided by the probability of staying.
+    /// Drops elements of `x`, and divides the others by the probability of being kept.
     fn mask(&mut self, x: Value, stream: &str) -> Value {
         let builder = &mut self.builder;
         let shape = builder.shape(x);

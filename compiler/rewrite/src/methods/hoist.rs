@@ -1,8 +1,9 @@
-//! `hoist`: what does not change while a sampler moves is computed once, before it starts.
+//! `hoist`: computes values that are constant while a sampler moves once, before it starts.
 //!
-//! A value that depends on data and on states that stay is a constant of the run: the first layers of a network whose last layer is
-//! sampled, `lgamma` of a count, the log prior of what is fixed. The largest such values whose work outweighs reading them become
-//! results of a program of their own, and parameters of those that a sampler asks.
+//! A value that depends only on data and on fixed states is constant during the run: the first layers of a
+//! network whose last layer is sampled, `lgamma` of a count, the log prior of a fixed site. The largest such
+//! values that cost more to compute than to read become results of a separate program, and parameters of the
+//! programs that a sampler evaluates.
 
 use crate::batch::expansion_of;
 use crate::nodes;
@@ -24,21 +25,26 @@ use bnnc_graph::types::Type;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// Operations that an element must stand for: below, recomputing it costs less than reading it.
+/// The smallest number of operations per element of a hoisted value. Below it, recomputing an element costs
+/// less than reading it.
 const WORTH: u64 = 4;
 
-/// Operations that a value without an axis of rows must stand for: it is computed once per evaluation, not once per row.
+/// The smallest number of operations of a hoisted value without an axis of rows. Such a value is computed
+/// once per evaluation, not once per row.
 const SHARED_WORTH: u64 = 1 << 12;
 
-/// Elements of a row that may be kept beyond as many as its data have, which they often replace.
+/// The number of elements per row that may be kept in addition to the number of elements of its data, which
+/// they often replace.
 const SPARE: u64 = 64;
 
-/// A function in two parts.
+/// A function split into two parts.
 #[derive(Clone, Debug)]
 pub struct Hoisted {
-    /// `(states that stay.., data..) -> hoisted/0, ..`, each `[batch, ..]`, or without that axis where all rows share it.
+    /// `(fixed states.., data..) -> hoisted/0, ..`. Each result is `[batch, ..]`, or lacks that axis if all
+    /// rows share it.
     pub prepare: Function,
-    /// `(states.., data.., hoisted/0, ..)` with the results of the whole, without the data that it no longer needs.
+    /// `(states.., data.., hoisted/0, ..)` to the results of the whole function, without the data that it no
+    /// longer needs.
     pub rest: Function,
 }
 
@@ -48,15 +54,15 @@ impl StageFunctions for Hoisted {
     }
 }
 
-/// What the function's parameters are.
+/// The roles of the parameters of the function.
 pub struct Params<'a> {
-    /// Whether a sampler moves it.
+    /// Returns whether a sampler moves a parameter.
     pub moves: &'a dyn Fn(&str) -> bool,
-    /// Whether it has one element per row, along its axis 0.
+    /// Returns whether a parameter has one element per row, along its axis 0.
     pub is_of_row: &'a dyn Fn(&str) -> bool,
 }
 
-/// Splits a function of `[batch]` rows; `None` where nothing is worth it, or the pass is switched off.
+/// Splits a function of `[batch]` rows. `None` if no value is worth hoisting, or if the pass is disabled.
 pub fn hoist(function: &Function, params: &Params<'_>, context: &mut Context) -> Option<Hoisted> {
     if context.declines(&pipelines::HOIST) {
         return None;
@@ -83,14 +89,14 @@ fn name(at: usize) -> Arc<str> {
     format!("hoisted/{at}").into()
 }
 
-/// Finds what is worth hoisting, from the places where what moves uses what does not.
+/// Searches for values to hoist, from the places where moving values use constant ones.
 struct Search<'a> {
     function: &'a Function,
     moving: HashSet<Value>,
     of_rows: HashSet<Value>,
     seen: HashSet<Value>,
     chosen: Vec<Value>,
-    /// Elements of a row that may still be kept.
+    /// The number of elements per row that may still be kept.
     spare: u64,
 }
 
@@ -113,7 +119,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The chosen values, in order.
+    /// Returns the chosen values, in order.
     fn chosen(mut self) -> Vec<Value> {
         let moving = self
             .function
@@ -129,7 +135,7 @@ impl<'a> Search<'a> {
             }
             match self.pays(value) {
                 true => self.chosen.push(value),
-                // What it is made of may.
+                // Its operands may be worth it.
                 false => open.extend(self.function.args(value)),
             }
         }
@@ -164,7 +170,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Whether the value is an operand, or one repeated or in another order: then that is what may be kept.
+    /// Returns whether the value only copies, repeats or reorders an operand. The operand itself may then be
+    /// hoisted.
     fn only_moves_elements(&self, value: Value) -> bool {
         let args = self.function.args(value);
         let widest = args.iter().map(|arg| elements(self.function.ty(*arg))).max();
@@ -173,18 +180,18 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Elements per row, or in all where there is no axis of rows.
+/// Returns the number of elements per row, or of the whole value if it has no axis of rows.
 fn elements(ty: &Type) -> u64 {
     ty.shape.count(&Sizes::default()) as u64
 }
 
-/// Whether rows are still apart from each other.
+/// Returns whether the value still has separate rows.
 fn keeps_rows(ty: &Type) -> bool {
     ty.dims().contains(&Dim::Symbol(Symbol::Batch))
 }
 
-/// Scalar operations of one node for one row. A static weight, not a time: divisions and roots count as four, what takes a series as
-/// sixteen.
+/// Returns the number of scalar operations of one node for one row. It is a static weight, not a time:
+/// divisions and roots count as four, functions computed by a series as sixteen.
 fn work(function: &Function, value: Value) -> u64 {
     let NodeKind::Apply { op, args, attrs } = &function.nodes[value].kind else {
         return 0;
@@ -226,13 +233,13 @@ fn work(function: &Function, value: Value) -> u64 {
     }
 }
 
-/// The last axis of the first operand.
+/// Returns the size of the last axis of the first operand.
 fn side(function: &Function, args: &[Value]) -> u64 {
     let dim = args.first().and_then(|matrix| function.ty(*matrix).dims().last());
     dim.map_or(1, |dim| dim.resolve(&Sizes::default()) as u64)
 }
 
-/// The multiplications of a contraction: every axis of either operand once.
+/// Returns the number of multiplications of a contraction: the product of the sizes of all letters.
 fn products(function: &Function, args: &[Value], labels: &str) -> u64 {
     let labels = Labels::checked(labels);
     let size = |letter: &char| {
@@ -249,7 +256,7 @@ fn products(function: &Function, args: &[Value], labels: &str) -> u64 {
     labels.all().iter().map(size).product()
 }
 
-/// The chosen values as functions of what they need.
+/// Returns the chosen values as functions of the parameters that they need.
 fn prepare(function: &Function, chosen: &[Value]) -> Function {
     let needed = needed_by(function, chosen);
     let mut builder = Builder::new("prepare");
@@ -260,7 +267,7 @@ fn prepare(function: &Function, chosen: &[Value]) -> Function {
     builder.finish(results)
 }
 
-/// The function with parameters in the places of the chosen values. States that move stay parameters whatever happens.
+/// Returns the function with parameters in place of the chosen values. Moving states always stay parameters.
 fn rest(function: &Function, chosen: &[Value], params: &Params<'_>) -> Function {
     let mut needed: HashSet<Value> = HashSet::new();
     let mut open: Vec<Value> = function.results.iter().map(|(_, value)| *value).collect();
@@ -279,7 +286,7 @@ fn rest(function: &Function, chosen: &[Value], params: &Params<'_>) -> Function 
     builder.finish(nodes::named(function, &results))
 }
 
-/// Copies the nodes that are needed, with parameters for those in `replaced`; parameters come first.
+/// Copies the needed nodes, with parameters in place of those in `replaced`. Parameters come first.
 fn copy(
     builder: &mut Builder,
     function: &Function,

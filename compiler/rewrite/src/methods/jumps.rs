@@ -1,4 +1,4 @@
-//! Sites at some of whose values a likelihood may jump.
+//! Finds sites in which a likelihood may be discontinuous.
 
 use crate::density::Densities;
 use bnnc_base::dtype::DType;
@@ -7,8 +7,9 @@ use bnnc_graph::function::Function;
 use bnnc_graph::op::Vjp;
 use bnnc_graph::ops;
 
-/// Whether the model compares a site, or rounds it, on the way to what observations are distributed by. A function that is continuous all the same, as
-/// `if x > 0 { x } else { 0 }`, is not told from one that jumps.
+/// Returns whether the model compares or rounds a value that depends on the site, on the way to the arguments
+/// of the observed distributions. Functions that are continuous nevertheless, such as
+/// `if x > 0 { x } else { 0 }`, count as well.
 pub fn may_jump(densities: &Densities, site: &str) -> bool {
     let function = &densities.likelihood_arguments;
     let Some(param) = function.param(site) else {
@@ -19,7 +20,7 @@ pub fn may_jump(densities: &Densities, site: &str) -> bool {
     moved.any(|value| needed.contains(&value) && value != param && is_constant_in_pieces(function, value))
 }
 
-/// Whether a value does not change but where it jumps.
+/// Returns whether a value is piecewise constant.
 fn is_constant_in_pieces(function: &Function, value: bnnc_graph::function::Value) -> bool {
     let Some(op) = function.op(value) else {
         return false;

@@ -1,8 +1,9 @@
-//! `approximation`: what Laplace's approximation asks of a model, as functions of its weights.
+//! `approximation`: the functions of the weights that a Laplace approximation needs.
 //!
-//! `f`, the outputs, are those arguments of the observed distributions that depend on the row and on a site that moves (where no argument depends
-//! on the row: on such a site), each carried onto the reals by the bijection of its support, in one vector. The weights are the sites that
-//! move `f`; everything else stays at the maximum.
+//! The outputs `f` are those arguments of the observed distributions that depend on the row and on a moving
+//! site. If no argument depends on the row, they are those that depend on a moving site. Each is transformed
+//! onto the reals by the bijection of its support, and all are joined into one vector. The weights are the
+//! sites that affect `f`; all other sites stay at the maximum.
 
 pub mod choice;
 mod columns;
@@ -41,84 +42,89 @@ const ROWS: Dim = Dim::Symbol(Symbol::Batch);
 /// The axis of the cotangents of a row.
 const COLUMNS: Dim = Dim::Symbol(Symbol::Columns);
 
-/// Which programs are wanted.
+/// The programs to build.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
     /// Jacobians of all weights.
     pub jacobian: bool,
     /// Jacobians of selected weights.
     pub selected: bool,
-    /// The diagonal of products of Jacobians.
+    /// The diagonals of products of Jacobians.
     pub squares: bool,
-    /// Jacobians around a diagonal matrix.
+    /// Products of Jacobians with a diagonal matrix between them.
     pub spread: bool,
     /// Kronecker factors.
     pub factors: bool,
     /// Products of the second derivatives of likelihood and prior.
     pub products: bool,
-    /// What less memory would run.
+    /// The programs of a run with less memory.
     pub smaller: bool,
 }
 
-/// Programs that keep no whole Jacobian: of a subnetwork, which is chosen among all weights, and of a diagonal precision of those that are approximated.
+/// Programs that never keep a whole Jacobian: those of a subnetwork, which is chosen among all weights, and
+/// those of a diagonal precision of the approximated weights.
 #[derive(Clone, Debug)]
 pub struct SmallerPrograms {
-    /// All that move `f`.
+    /// All weights that affect `f`.
     pub weights: Vec<Weights>,
     /// Jacobians of selected weights.
     pub selected: Function,
-    /// The diagonal of products of Jacobians by all weights.
+    /// The diagonals of products of Jacobians, for all weights.
     pub squares: Function,
-    /// That by the weights that are approximated.
+    /// The same for the approximated weights.
     pub diagonal: Function,
-    /// Jacobians by these around a diagonal matrix.
+    /// Products of Jacobians with a diagonal matrix between them, for the approximated weights.
     pub spread: Function,
     /// Products of the second derivative of the likelihood.
     pub products: Option<Function>,
     /// Predictions from draws of the weights.
     pub predict: Function,
-    /// The sites at draws of the weights.
+    /// The sites, at draws of the weights.
     pub sites: Function,
 }
 
 /// The programs of one Laplace approximation; ports as in `bnnc_abi::laplace::Laplace`.
 #[derive(Clone, Debug)]
 pub struct Approximation {
-    /// What is approximated.
+    /// The approximated weights.
     pub weights: Vec<Weights>,
-    /// Of each of the weights, the arguments of the observed distributions that it moves, by names as in `flat`.
+    /// For each of the weights, the arguments of the observed distributions that it affects, named as in
+    /// `flat`.
     pub moved: Vec<Vec<Arc<str>>>,
-    /// The states that move and have no say in `f`, but in how likely a row is given it.
+    /// The moving states that do not affect `f` but affect the likelihood of a row given `f`.
     pub noise: Vec<String>,
-    /// A site that moves and is none of the weights, and that the prior of a weight depends on, or the other way round.
+    /// A moving site that is not one of the weights, but that the prior of a weight depends on, or whose
+    /// prior depends on a weight.
     pub tied: Option<Arc<str>>,
-    /// Scalars that move `f`.
+    /// The number of scalars that affect `f`.
     pub parameters: usize,
-    /// Elements of `f`.
+    /// The number of elements of `f`.
     pub outputs: usize,
-    /// What is known of the likelihood.
+    /// The form of the likelihood.
     pub likelihood: Likelihood,
-    /// The arguments of the observed distributions (`0/loc`: of the first, its `loc`) in which a derivative of the log likelihood is zero.
+    /// The arguments of the observed distributions in which a derivative of the log-likelihood is zero.
+    /// `0/loc` is `loc` of the first.
     pub flat: Vec<(Arc<str>, ZeroDerivative)>,
-    /// Whether the elements of the weights are independent under the prior.
+    /// True if the elements of the weights are independent under the prior.
     pub independent: bool,
     /// The blocks of `factors`.
     pub blocks: Vec<Block>,
-    /// `f`, its likelihood, and the derivatives of that.
+    /// `f`, its log-likelihood, and the derivatives of that.
     pub rows: Function,
-    /// The gradient of the log likelihood.
+    /// The gradient of the log-likelihood.
     pub gradient: Function,
     /// Jacobians of all weights.
     pub jacobian: Option<Function>,
     /// Jacobians of selected weights.
     pub selected: Option<Function>,
-    /// The diagonal of products of Jacobians.
+    /// The diagonals of products of Jacobians.
     pub squares: Option<Function>,
-    /// Jacobians around a diagonal matrix.
+    /// Products of Jacobians with a diagonal matrix between them.
     pub spread: Option<Function>,
     /// Kronecker factors.
     pub factors: Option<Function>,
-    /// Jacobians around a matrix that is diagonal in the eigenbases of Kronecker factors.
+    /// Products of Jacobians with a matrix between them that is diagonal in the eigenbases of the Kronecker
+    /// factors.
     pub turned: Option<Function>,
     /// Products of the second derivative of the likelihood.
     pub products: Option<Function>,
@@ -128,20 +134,21 @@ pub struct Approximation {
     pub prior_products: Option<Function>,
     /// Predictions from `f`.
     pub functions: Function,
-    /// Derivatives in the inputs.
+    /// Derivatives in the inputs of a row.
     pub inputs: Function,
     /// Predictions from draws of the weights.
     pub predict: Function,
-    /// The sites at draws of the weights.
+    /// The sites, at draws of the weights.
     pub sites: Function,
-    /// What less memory would run.
+    /// The programs of a run with less memory.
     pub smaller: Option<SmallerPrograms>,
 }
 
-/// The functions of approximating the posterior of `model`, whose sites are points in `posterior`: moved by an optimiser or fixed.
+/// Returns the programs that approximate the posterior of `model`. Its sites are points in `posterior`,
+/// either optimised or fixed.
 ///
 /// # Errors
-/// Observations inside loops, nothing that moves the outputs, unknown names, a path without a derivative.
+/// Observations inside loops, no site that affects the outputs, unknown names, an op without a derivative.
 pub fn approximation(
     densities: &Densities,
     model: &Model,
@@ -210,16 +217,16 @@ pub fn approximation(
     })
 }
 
-/// A function of derivatives, before it is made.
+/// A function that builds a program of derivatives.
 type Derived<'a> = &'a dyn Fn() -> Result<Function, Refusal>;
 
-/// One of the functions, ready to be lowered.
+/// Builds one of the programs and prepares it for lowering.
 fn lowered(function: Derived<'_>, context: &mut Context) -> Result<Function, Refusal> {
     let function = pipeline::step(&pipelines::CURVATURE, context, |_| function())?;
     Ok(pipeline::run(&function, pipelines::BEFORE_LOWERING, context)?)
 }
 
-/// `(states.., shared..) -> log_prior` of the weights among the sites, with their log-Jacobians.
+/// Returns `(states.., shared..) -> log_prior` of the weights among the sites, with their log-Jacobians.
 ///
 /// # Errors
 /// As [`approximation`].
@@ -236,7 +243,8 @@ pub fn log_prior(
     Ok(prior::log_prior(&LaplaceParts { weights, ..all }))
 }
 
-/// The same with the gradient of no row in memory, of all weights and of those that are approximated.
+/// Returns the programs that keep no gradient of a row in memory, of all weights and of the approximated
+/// ones.
 fn smaller(
     densities: &Densities,
     (all, chosen): (&LaplaceParts<'_>, &LaplaceParts<'_>),
@@ -260,13 +268,13 @@ fn smaller(
     })
 }
 
-/// The state that holds the position of a site.
+/// Returns the name of the state that holds the position of a site.
 pub(super) fn state(plan: &SitePlan<'_>) -> String {
     let param = plan.posterior.params.first();
     param.map(|param| state_name(plan, param)).unwrap_or_default()
 }
 
-/// The type of that state.
+/// Returns the type of that state.
 pub(super) fn position_type(plan: &SitePlan<'_>) -> Type {
     let param = plan.posterior.params.first();
     param.map_or_else(Type::scalar, |param| state_type(plan, param))

@@ -1,4 +1,4 @@
-//! The expected log likelihood of the rows of a step, at one draw of the sites.
+//! The expected log-likelihood of the rows of a step, at one draw of the sites.
 
 pub mod choice;
 mod gaussian;
@@ -21,20 +21,21 @@ use bnnc_graph::function::{Function, Value};
 use choice::{Expectation, Layers};
 use std::sync::Arc;
 
-/// The result of a training step that counts positions outside their axes.
+/// The name of the result of a training step that counts positions outside their axes.
 pub(super) const OUTSIDE: &str = "outside";
 
-/// The log likelihood of one row, with the treatment of each site.
+/// The log-likelihood of one row, with the gradient estimator of each site.
 #[derive(Clone, Debug)]
 pub(super) struct Likelihood {
-    /// As `Densities::row_log_likelihood`; treated sites are [`per_example::centre`] and [`per_example::spread`], and
-    /// `draw`, `example` and `step` number the noise.
+    /// Like `Densities::row_log_likelihood`. A site with its own estimator is given by
+    /// [`per_example::centre`] and [`per_example::spread`], and `draw`, `example` and `step` index the noise.
     row: Function,
-    /// The number of positions of a row that parameters select outside their axes, where there may be any and every site has one draw for all rows.
+    /// Counts the positions of a row that lie outside their axes. Present if there may be any and every site
+    /// has one draw for all rows.
     pub(super) outside: Option<Function>,
-    /// One per plan.
+    /// The expectation over each site, one per plan.
     ways: Vec<Expectation>,
-    /// One sentence per plan.
+    /// A sentence for the report, one per plan.
     pub(super) sentences: Vec<String>,
 }
 
@@ -44,10 +45,11 @@ impl StageFunctions for Likelihood {
     }
 }
 
-/// The log likelihood of one row with the treatments that `layers` asks for; `outside` counts the positions of a row outside their axes.
+/// Returns the log-likelihood of one row with the gradient estimators that `layers` requests. `outside`
+/// counts the positions of a row outside their axes.
 ///
 /// # Errors
-/// Names without layers, and layers that cannot be treated as asked.
+/// Names that are not layers, and layers that do not support the requested estimator.
 pub(super) fn likelihood(
     densities: &Densities,
     plans: &[SitePlan<'_>],
@@ -55,8 +57,8 @@ pub(super) fn likelihood(
     context: &mut Context,
 ) -> Result<Likelihood, Refusal> {
     let ways = choice::ways(plans, &layers)?;
-    // The graph of one example is simplified before it is repeated, while it is small; and before layers are looked for,
-    // because products absorb transpositions.
+    // The graph of one example is simplified while it is small, before it is repeated. The search for layers
+    // follows, because products absorb transpositions.
     let row = pipeline::run(
         &densities.row_log_likelihood,
         pipelines::BEFORE_DERIVATIVE,
@@ -103,7 +105,8 @@ fn note(plans: &[SitePlan<'_>], sentences: &mut [String], found: Vec<(Arc<str>, 
 }
 
 impl Task<'_> {
-    /// `(states.., data.., draw, step) -> log_likelihood` of the rows, and the number of positions `outside` where they are counted.
+    /// Returns `(states.., data.., draw, step) -> log_likelihood` of the rows, and the number of positions
+    /// `outside` if they are counted.
     pub(super) fn likelihood_per_draw(&self, likelihood: &Likelihood) -> Function {
         let (mut builder, mut scope) = self.start_draw();
         bind_data(&mut builder, self.model, &mut scope);
@@ -132,7 +135,7 @@ impl Task<'_> {
     }
 }
 
-/// Binds a draw of a site, or what its draws are made of.
+/// Binds a site to a draw, or its centre and spread to the parts of a draw.
 fn bind_site(
     builder: &mut Builder,
     scope: &mut Scope,

@@ -1,4 +1,4 @@
-//! What the methods of inference compute in each step, as functions.
+//! The functions that inference methods compute in each step.
 
 pub mod collapse;
 pub mod divergence;

@@ -1,10 +1,11 @@
-//! `non_centered`: a site with a location-scale prior is sampled as its noise.
+//! `non_centered`: the non-centred parameterisation of a site with a location-scale prior.
 //!
-//! Note \[Noise of a prior\]. The sampler of the prior says what its noise is: a draw of the form `loc + scale * noise`, element by
-//! element, where neither `loc` nor `scale` is reached by noise. Whatever else of the draw depends on parameters (the degrees of
-//! freedom of Student's t) belongs to the noise. The position of the site is `z = (x - loc) / scale`. Its density is that of the
-//! prior at `loc + scale z` times `|scale|`, whatever the prior is, so nothing but the usefulness of the position relies on
-//! what is read here; and no family is named.
+//! Note \[Noise of a prior\]. The noise of a prior is read from its sampler: a draw of the form
+//! `loc + scale * noise`, element by element, where `loc` and `scale` do not depend on noise. Any other
+//! dependence of the draw on parameters (the degrees of freedom of Student's t) belongs to the noise. The
+//! position of the site is `z = (x - loc) / scale`. Its density is that of the prior at `loc + scale z` times
+//! `|scale|`. This holds for any `loc` and `scale`: how they are read affects only how useful the position
+//! is, not whether it is right. No family is named.
 
 use crate::density::SitePrior;
 use crate::nodes::Scope;
@@ -21,8 +22,9 @@ use bnnc_graph::model::Site;
 use bnnc_graph::op::OpDef;
 use bnnc_graph::ops;
 
-/// The value `loc + scale z` of a site and its log-Jacobian, the sum over elements of `log |scale|`; `None` where the prior has no
-/// such form. `z` has the type of the site; `scope` holds the values of the sites before and the shared inputs.
+/// Returns the value `loc + scale z` of a site and its log-Jacobian, the sum of `log |scale|` over elements.
+/// `None` if the sampler of the prior does not have this form. `z` has the type of the site. `scope` holds
+/// the values of the preceding sites and the shared inputs.
 pub fn value(builder: &mut Builder, prior: &SitePrior, scope: &Scope, z: Value) -> Option<(Value, Value)> {
     let named = scope.call(builder, &prior.arguments);
     let arguments: Vec<Value> = named.into_iter().map(|(_, value)| value).collect();
@@ -36,7 +38,7 @@ pub fn value(builder: &mut Builder, prior: &SitePrior, scope: &Scope, z: Value) 
     Some((value, log_jacobian))
 }
 
-/// The sum of `log |scale|`.
+/// Returns the sum of `log |scale|`.
 fn log_size(builder: &mut Builder, scale: Value) -> Value {
     let is_positive = ranges(builder.function(), &[])[scale.index()].lo >= 0.0;
     let size = if is_positive { scale } else { builder.abs(scale) };
@@ -44,7 +46,8 @@ fn log_size(builder: &mut Builder, scale: Value) -> Value {
     builder.reduce_sum_all(log)
 }
 
-/// Why a site cannot be sampled as its noise, if it cannot. A site that does not move keeps its value.
+/// Reports why a site has no non-centred parameterisation, if it has not. `moves` is false for a fixed site,
+/// which keeps its value.
 pub fn refusal(site: &Site, prior: &SitePrior, moves: bool) -> Option<Diagnostic> {
     let why = match (moves, site.support) {
         (false, _) => Why::Fixed,
@@ -59,25 +62,25 @@ pub fn refusal(site: &Site, prior: &SitePrior, moves: bool) -> Option<Diagnostic
     Some(report::error(&report::NO_NOISE, text).help(why.help(&site.name)))
 }
 
-/// A name that is no site.
+/// Reports a name that is not a site.
 pub fn unknown<'a>(name: &str, sites: impl Iterator<Item = &'a str>) -> Diagnostic {
     let text = format!("`non_centered` names `{name}`, which is no site of the model");
     let diagnostic = report::error(&report::NO_NOISE, text).label("names no site");
     diagnostic.suggest(name, sites)
 }
 
-/// What stands against sampling a site as its noise.
+/// The reason why a site has no non-centred parameterisation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Why {
-    /// It does not move.
+    /// The site is fixed.
     Fixed,
-    /// Its values are not all reals.
+    /// Its support is not the reals.
     Support,
     /// The prior has no sampler.
     NoSampler,
-    /// Elements of the prior depend on each other.
+    /// The elements of the prior depend on each other.
     Joint,
-    /// The sampler has another form.
+    /// The sampler does not have the form `loc + scale * noise`.
     Form,
 }
 
@@ -111,7 +114,7 @@ fn why_not(distribution: &Instance) -> Option<Why> {
     affine(&mut scratch, distribution, &arguments).err()
 }
 
-/// A value that noise reaches, as `loc + scale * noise`; an absent `loc` is zero, an absent `scale` is one.
+/// A noisy value as `loc + scale * noise`. An absent `loc` is zero, an absent `scale` is one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Affine {
     loc: Option<Value>,
@@ -119,14 +122,14 @@ struct Affine {
 }
 
 impl Affine {
-    /// Nothing of the noise is known.
+    /// Noise with location zero and scale one.
     const NOISE: Affine = Affine {
         loc: None,
         scale: None,
     };
 }
 
-/// The form of a draw with `arguments` for the parameters.
+/// Returns the form of a draw with `arguments` for the parameters of the distribution.
 fn affine(builder: &mut Builder, distribution: &Instance, arguments: &[Value]) -> Result<Affine, Why> {
     let sampler = distribution.draw.as_ref().ok_or(Why::NoSampler)?;
     if !distribution.elementwise {
@@ -141,14 +144,14 @@ fn affine(builder: &mut Builder, distribution: &Instance, arguments: &[Value]) -
 /// A value of a sampler.
 #[derive(Clone, Copy, Debug)]
 enum Part {
-    /// No noise reaches it.
+    /// A value that does not depend on noise.
     Free(Value),
     Noisy(Affine),
 }
 
-/// The result of a sampler. Nodes that noise reaches are not built.
+/// Returns the result of a sampler. Noisy nodes are not built.
 fn interpret(builder: &mut Builder, sampler: &Function, arguments: &[Value]) -> Option<Part> {
-    // The parameters after those of the distribution number the noise.
+    // The parameters after those of the distribution are the coordinates of the noise.
     let arguments = arguments.iter().map(|argument| Part::Free(*argument));
     let params = arguments.chain(std::iter::repeat(Part::Noisy(Affine::NOISE)));
     let parts = sampler.map_nodes(params, |call, parts| {
@@ -193,7 +196,7 @@ fn each(x: Affine, mut f: impl FnMut(Value) -> Value) -> Affine {
     }
 }
 
-/// The sign of the noise is part of the noise.
+/// Negates a noisy value. The sign of the noise belongs to the noise, so the scale does not change.
 fn minus(builder: &mut Builder, x: Affine) -> Affine {
     Affine {
         loc: x.loc.map(|loc| builder.neg(loc)),
@@ -245,7 +248,8 @@ fn product(builder: &mut Builder, x: Part, y: Part) -> Affine {
     }
 }
 
-/// A divisor that is noisy is taken as one over it where it has no `loc`.
+/// Divides two values. A noisy divisor without `loc` becomes its reciprocal; any other noisy divisor is plain
+/// noise.
 fn quotient(builder: &mut Builder, x: Part, y: Part) -> Affine {
     let mut reciprocal = |value| builder.reciprocal(value);
     let inverse = match y {

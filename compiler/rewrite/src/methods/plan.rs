@@ -1,4 +1,4 @@
-//! How each site of a model is approximated: where its draws come from and how its divergence is computed.
+//! The plan of each site of a model: the source of its draws, and the computation of its KL divergence.
 
 use crate::constrain::{self, Scale};
 use crate::density::{Densities, SitePrior, dependences, prefix_noise};
@@ -15,7 +15,7 @@ use bnnc_graph::model::{FamilyParam, Model, Posterior, Site, SitePosterior};
 use bnnc_graph::types::Type;
 use std::sync::Arc;
 
-/// How one site is approximated.
+/// The approximation of one site.
 #[derive(Clone, Debug)]
 pub struct SitePlan<'a> {
     /// The site.
@@ -24,16 +24,16 @@ pub struct SitePlan<'a> {
     pub posterior: &'a SitePosterior,
     /// Its prior.
     pub prior: &'a SitePrior,
-    /// Whether draws are carried onto the support.
+    /// The relation of the draws to the support of the site.
     pub placement: Placement,
-    /// Whether the divergence needs draws.
+    /// The closed form of the KL divergence, or the reason why it needs draws.
     pub way: NeedsDraws,
-    /// Why the divergence is not known to be finite, where it is not.
+    /// The reason why the KL divergence is not known to be finite, if there is one.
     pub doubt: Option<String>,
 }
 
 impl SitePlan<'_> {
-    /// A warning where the divergence is not known to be finite.
+    /// Returns a warning if the KL divergence is not known to be finite.
     pub fn warning(&self) -> Option<Diagnostic> {
         let why = self.doubt.as_ref()?;
         let (family, site) = (&self.posterior.family.name, &self.site.name);
@@ -46,15 +46,16 @@ impl SitePlan<'_> {
 pub struct Drawn {
     /// The site.
     pub site: Arc<str>,
-    /// The value on the declared scale.
+    /// The value in the support of the site.
     pub value: Value,
-    /// The draw of the family, before it was carried onto the support.
+    /// The draw of the family, before the bijection onto the support.
     pub unconstrained: Value,
-    /// The log-Jacobian of carrying it there, if it was carried.
+    /// The log determinant of the Jacobian of the bijection, if there is one.
     pub log_jacobian: Option<Value>,
 }
 
-/// One plan per site, or what stands against it.
+/// Returns one plan per site. Fails on sites without a family, families without a sampler or a density, and
+/// infinite divergences.
 pub fn plans<'a>(
     densities: &'a Densities,
     model: &'a Model,
@@ -129,8 +130,8 @@ fn plan<'a>(
     })
 }
 
-/// Whether the expectation of the family's own log density can be computed. A family that states no density has a constant
-/// in its place.
+/// Returns whether the expectation of the family's own log density can be computed. A family without a
+/// density has a constant in its place.
 fn has_density(posterior: &SitePosterior) -> bool {
     let log_density = &posterior.family.log_density;
     let value = log_density
@@ -145,7 +146,8 @@ fn has_density(posterior: &SitePosterior) -> bool {
     posterior.family.entropy.is_some() || log_density.results.iter().any(depends)
 }
 
-/// How the state of a parameter stands for it. The only parameter of a point is the value of the site itself.
+/// Returns the bijection between a parameter and its state. The only parameter of a point is the value of the
+/// site itself.
 pub fn scale_of(plan: &SitePlan<'_>, param: &FamilyParam) -> Scale {
     match (kl::is_point(plan.posterior), param.support) {
         (true, Support::Real) => Scale::Site(plan.site.support),
@@ -154,21 +156,21 @@ pub fn scale_of(plan: &SitePlan<'_>, param: &FamilyParam) -> Scale {
     }
 }
 
-/// The name of the state that holds a parameter: `hidden.w/scale`.
+/// Returns the name of the state that holds a parameter: `hidden.w/scale`.
 pub fn state_name(plan: &SitePlan<'_>, param: &FamilyParam) -> String {
     match param.name.contains('/') {
-        // What a member of a group has of a parameter is named by the member.
+        // Parameters of group members are named after the member already.
         true => param.name.to_string(),
         false => format!("{}/{}", plan.site.name, param.name),
     }
 }
 
-/// The type of the state that holds a parameter.
+/// Returns the type of the state that holds a parameter.
 pub fn state_type(plan: &SitePlan<'_>, param: &FamilyParam) -> Type {
     unconstrained(scale_of(plan, param).support(), &param.ty)
 }
 
-/// Adds one parameter per state of the plans and binds it by name.
+/// Adds one parameter per state of the plans, and binds it by name.
 pub fn bind_states(builder: &mut Builder, plans: &[SitePlan<'_>], scope: &mut Scope) {
     for plan in plans {
         for param in &plan.posterior.params {
@@ -180,7 +182,7 @@ pub fn bind_states(builder: &mut Builder, plans: &[SitePlan<'_>], scope: &mut Sc
 }
 
 impl SitePlan<'_> {
-    /// The parameters of the family on their declared scale.
+    /// Returns the parameters of the family on their declared scale.
     pub fn family_params(&self, builder: &mut Builder, scope: &Scope) -> Vec<Value> {
         let params = self.posterior.params.iter();
         let one = |param: &FamilyParam| {
@@ -192,7 +194,7 @@ impl SitePlan<'_> {
         params.map(one).collect()
     }
 
-    /// A draw at `(draw, example, step)`; `stream` sets independent draws apart.
+    /// Returns a draw at `(draw, example, step)`. `stream` separates independent draws.
     pub fn draw(&self, builder: &mut Builder, scope: &Scope, coordinates: [Value; 3], stream: &str) -> Drawn {
         let params = self.family_params(builder, scope);
         let unconstrained = match &self.posterior.family.draw {
@@ -221,7 +223,8 @@ impl SitePlan<'_> {
         }
     }
 
-    /// The part of the divergence that needs no draw, if there is one. `scope` holds the states and shared inputs.
+    /// Returns the part of the KL divergence that needs no draws, if there is one. `scope` holds the states
+    /// and shared inputs.
     pub fn fixed_divergence(&self, builder: &mut Builder, scope: &Scope) -> Option<Value> {
         match &self.way {
             NeedsDraws::Closed(closed) if self.prior.depends_on.is_none() => {
@@ -237,7 +240,8 @@ impl SitePlan<'_> {
         }
     }
 
-    /// The divergence without draws of this site. `scope` holds the states, shared inputs and what the prior depends on.
+    /// Returns the closed form of the KL divergence of this site. `scope` holds the states, the shared inputs
+    /// and the sites that the prior depends on.
     pub fn closed_divergence(&self, builder: &mut Builder, scope: &Scope, closed: &Closed) -> Value {
         let mut args = self.family_params(builder, scope);
         let rest = closed.function.params.iter().skip(args.len());

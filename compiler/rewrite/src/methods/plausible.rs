@@ -1,4 +1,4 @@
-//! The values that a prior makes plausible: what a posterior is compared with.
+//! The plausible values of a site under its prior, with which a posterior is compared.
 
 use crate::density::SitePrior;
 use bnnc_abi::manifest::PriorReport;
@@ -9,17 +9,17 @@ use bnnc_graph::function::Function;
 use bnnc_graph::model::Site;
 use bnnc_graph::tensor::Tensor;
 
-/// Elements of a site above which its prior is not examined: no table shows them.
+/// The largest number of elements of a site whose prior is examined. No table shows larger sites.
 const ELEMENTS: usize = 64;
 
-/// How much lower the log density of a plausible value may be than that of the mean. A normal prior reaches it at 4.9 standard deviations, an
-/// exponential one at 13 means: less than one draw in 100,000 is beyond.
+/// The largest drop of the log density of a plausible value below that at the mean. A normal prior reaches it
+/// at 4.9 standard deviations, an exponential one at 13 means: fewer than one draw in 100,000 lies beyond.
 const DROP: f64 = 12.0;
 
-/// Halvings of the interval in which an end lies: six digits.
+/// The number of halvings of the interval that contains an end, for six digits.
 const HALVINGS: usize = 20;
 
-/// Returns what the runtime judges the posterior of a site by.
+/// Returns the properties of a prior by which the runtime judges the posterior of the site.
 pub(super) fn report(site: &Site, prior: &SitePrior) -> PriorReport {
     let distribution = &prior.distribution;
     PriorReport {
@@ -29,7 +29,8 @@ pub(super) fn report(site: &Site, prior: &SitePrior) -> PriorReport {
     }
 }
 
-/// The least and the largest plausible value of each element, one for all where they are the same.
+/// Returns the least and the largest plausible value of each element, or one pair if they are the same for
+/// all.
 fn plausible(prior: &SitePrior, distribution: &Instance) -> Option<Vec<(f64, f64)>> {
     let size = distribution.value.shape.static_sizes()?.iter().product::<usize>();
     if size == 0 || size > ELEMENTS || !prior.arguments.params.is_empty() {
@@ -58,7 +59,7 @@ fn plausible(prior: &SitePrior, distribution: &Instance) -> Option<Vec<(f64, f64
     Some(ends)
 }
 
-/// The search for the values at which a log density has fallen to `least`.
+/// The search for the values at which a log density drops to `least`.
 struct Search<'a> {
     density: &'a Function,
     arguments: &'a [Tensor],
@@ -66,12 +67,13 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// The ends in the direction of `step`, element by element.
+    /// Returns the ends in the direction of `step`, element by element.
     fn end(&self, mean: &Tensor, step: &Tensor) -> Option<Tensor> {
         let mut inside = mean.clone();
         let mut width = step.clone();
         let mut is_bounded = vec![false; mean.data.len()];
-        // Doubling 40 times goes beyond 10^12 standard deviations: a density that has not fallen by then has no end.
+        // 40 doublings go beyond 10^12 standard deviations. A density that has not dropped by then has no
+        // end.
         for _ in 0..40 {
             let next = add(&inside, &width);
             let falls = self.falls(&next)?;
@@ -96,7 +98,8 @@ impl Search<'_> {
                 }
             }
         }
-        // The outer end: where a density stops at zero, values close to zero are inside.
+        // The outer end of the interval is taken, because values close to zero are plausible where a density
+        // ends at zero.
         let mut ends = add(&inside, &width);
         for (at, bounded) in is_bounded.into_iter().enumerate() {
             if !bounded {
@@ -106,7 +109,7 @@ impl Search<'_> {
         Some(ends)
     }
 
-    /// Returns whether the log density has fallen below what is plausible, element by element.
+    /// Returns whether the log density has dropped below `least`, element by element.
     fn falls(&self, at: &Tensor) -> Option<Vec<bool>> {
         let found = log_density(self.density, self.arguments, at)?;
         let pairs = found.data.iter().zip(&self.least.data);
@@ -139,7 +142,7 @@ fn log_density(density: &Function, arguments: &[Tensor], at: &Tensor) -> Option<
     first(density, &inputs)
 }
 
-/// The first result of a function; `None` where it does not take these inputs.
+/// Returns the first result of a function; `None` if it does not accept these inputs.
 fn first(function: &Function, inputs: &[Tensor]) -> Option<Tensor> {
     let shape = |at: usize| function.ty(function.params[at]).shape.static_sizes();
     let fits = function.params.len() == inputs.len()

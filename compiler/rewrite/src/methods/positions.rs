@@ -1,8 +1,10 @@
-//! `positions`: the positions that are selected along axes, for them to be checked: those that data decide before anything is computed from the
-//! rows, those that parameters decide at the draws that were found.
+//! `positions`: computes the positions selected along axes, so that they can be checked. Positions that
+//! depend on data alone are checked before the rows are used. Positions that depend on parameters are checked
+//! at the draws that were found.
 //!
-//! Kernels clamp a position that lies outside its axis, which is safe and says nothing: a model that forgets that positions count from 0
-//! would merge two groups. What bounds of data and parameters prove to be inside is not computed.
+//! Kernels clamp a position outside its axis, which is safe but silent: a model whose positions do not count
+//! from 0 would merge two groups. Positions that are inside by the bounds of data and parameters are not
+//! computed.
 
 mod find;
 
@@ -27,17 +29,17 @@ use std::sync::Arc;
 
 const ROWS: Dim = Dim::Symbol(Symbol::Batch);
 
-/// The positions of each row.
+/// The selected positions of each row.
 #[derive(Clone, Debug)]
 pub struct RowPositions {
-    /// `(..) -> position/0, position/1, ..`, and `row/k` where the elements of `position/k` come from elements of whole columns: the positions of
-    /// these along their first axis.
+    /// `(..) -> position/0, position/1, ..`. If the elements of `position/k` come from elements of whole
+    /// columns, `row/k` has the positions of those along their first axis.
     pub function: Function,
-    /// The axis of each.
+    /// The axis of each position.
     pub checks: Vec<Check>,
 }
 
-/// The values that decide a position.
+/// The values that determine a position.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum By {
     /// Data alone.
@@ -46,7 +48,8 @@ enum By {
     Parameters,
 }
 
-/// Positions of a row that data select and that may lie outside their axes, for a batch of rows; none where all are inside for certain.
+/// Returns the positions of a batch of rows that depend on data alone and may lie outside their axes; `None`
+/// if all are certainly inside.
 pub fn positions(row: &Function, model: &Model) -> Option<RowPositions> {
     let found = outside(row, model, By::Data)?;
     Some(RowPositions {
@@ -55,7 +58,8 @@ pub fn positions(row: &Function, model: &Model) -> Option<RowPositions> {
     })
 }
 
-/// Positions in the density of one row and in the priors that depend on parameters and may lie outside their axes.
+/// Returns the positions in the density of one row and in the priors that depend on parameters and may lie
+/// outside their axes; `None` if there are none.
 pub fn reached(densities: &Densities, model: &Model) -> Option<RowPositions> {
     let mut builder = Builder::new("density");
     let mut scope = Scope::default();
@@ -64,7 +68,7 @@ pub fn reached(densities: &Densities, model: &Model) -> Option<RowPositions> {
     for (name, ty) in sites.chain(data.map(|input| (&input.name, &input.ty))) {
         scope.set(name, builder.param(name, ty.clone()));
     }
-    // Masks of dropout are noise.
+    // Dropout masks are noise and need coordinates.
     for (name, value) in ["draw", "example", "step"]
         .into_iter()
         .zip(coordinates(&mut builder))
@@ -76,7 +80,9 @@ pub fn reached(densities: &Densities, model: &Model) -> Option<RowPositions> {
     outside(&builder.finish(results), model, By::Parameters)
 }
 
-/// `(sites.., shared.., inputs.., outputs.., draw, example, step) -> outside`: the number of positions of one row that parameters select outside their axes. None where all are inside for certain.
+/// Returns `(sites.., shared.., inputs.., outputs.., draw, example, step) -> outside`: the number of
+/// positions of one row that depend on parameters and lie outside their axes. `None` if all are certainly
+/// inside.
 pub fn outside_of_row(densities: &Densities, model: &Model) -> Option<Function> {
     let found = reached(densities, model)?;
     let mut builder = Builder::new("outside");
@@ -106,7 +112,7 @@ pub fn outside_of_row(densities: &Densities, model: &Model) -> Option<Function> 
     Some(builder.finish(vec![("outside".into(), count)]))
 }
 
-/// The positions of `function` that may lie outside and that are decided by what is wanted.
+/// Returns the positions of `function` that may lie outside their axes and are determined by `by`.
 fn outside(function: &Function, model: &Model, by: By) -> Option<RowPositions> {
     let known = known(model);
     let (found, sizes) = find::positions(&remove_dead(function));
@@ -155,7 +161,7 @@ fn outside(function: &Function, model: &Model, by: By) -> Option<RowPositions> {
     })
 }
 
-/// Where the values of parameters and data lie.
+/// Returns the supports of parameters and data as intervals, by name.
 fn known(model: &Model) -> HashMap<&str, Interval> {
     let data = model.shared.iter().chain(&model.inputs).chain(&model.outputs);
     let data = data.map(|input| (&*input.name, range(input.support)));
@@ -164,7 +170,7 @@ fn known(model: &Model) -> HashMap<&str, Interval> {
         .collect()
 }
 
-/// The function of one row for a batch of rows.
+/// Turns the function of one row into one of a batch of rows.
 fn of_rows(row: &Function, model: &Model) -> Function {
     let mut builder = Builder::new("positions");
     let mut scope = Scope::default();

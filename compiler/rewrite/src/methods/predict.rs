@@ -1,4 +1,4 @@
-//! What the posterior says: draws of the sites, and predictions for rows.
+//! Programs of the posterior: draws of the sites, and predictions for rows.
 
 use super::plan::{self, SitePlan};
 use super::positions;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 const ROWS: Dim = Dim::Symbol(Symbol::Batch);
 const DRAWS: Dim = Dim::Symbol(Symbol::Draws);
 
-/// `(states.., draw0, step) -> one [draws, ..] per site`, on the declared scale.
+/// Returns `(states.., draw0, step) -> one [draws, ..] per site`, on the declared scale.
 pub fn sites(plans: &[SitePlan<'_>]) -> Function {
     let mut builder = Builder::new("site_draws");
     let mut scope = Scope::default();
@@ -42,14 +42,15 @@ pub fn sites(plans: &[SitePlan<'_>]) -> Function {
     over_draws("sites", &builder.finish(results), &[])
 }
 
-/// `(states.., data.., draw0, row0, step) -> log_likelihood, mean, draw, probabilities`, each `[draws, batch, ..]`; of several outputs the
-/// log likelihood of all, then `NAME.log_likelihood` and so on of each. Positions that parameters select are results besides
-/// ([`positions::reached`]).
+/// Returns `(states.., data.., draw0, row0, step) -> log_likelihood, mean, draw, probabilities`, each
+/// `[draws, batch, ..]`. With several outputs these are the log-likelihood of all, then `NAME.log_likelihood`
+/// and so on of each. Positions that depend on parameters are further results ([`positions::reached`]).
 pub fn predict(densities: &Densities, model: &Model, plans: &[SitePlan<'_>]) -> Function {
     predict_masked(densities, model, plans, &[])
 }
 
-/// As [`predict`], with one more parameter `SITE/mask` for each of the `masked` sites: its draws are multiplied by it.
+/// Like [`predict`], with one more parameter `SITE/mask` for each of the `masked` sites. The draws of the
+/// site are multiplied by it.
 pub fn predict_masked(
     densities: &Densities,
     model: &Model,
@@ -68,8 +69,8 @@ pub fn predict_masked(
     over_draws("predict", &per_draw(densities, model, plans, &bind), &[])
 }
 
-/// `(states.., data.., draw, row0, step) ->` the results of [`predict`], each `[batch, ..]`. `bind` binds the sites
-/// in a scope that holds the other parameters.
+/// Returns `(states.., data.., draw, row0, step) ->` the results of [`predict`], each `[batch, ..]`. `bind`
+/// binds the sites in a scope that holds the other parameters.
 pub fn per_draw(
     densities: &Densities,
     model: &Model,
@@ -101,7 +102,8 @@ pub fn per_draw(
     builder.finish(results)
 }
 
-/// Everything about one row at one draw of the sites.
+/// Returns the log-likelihood, the predictive quantities and the checked positions of one row at one draw of
+/// the sites.
 fn row(densities: &Densities, model: &Model) -> Function {
     let mut builder = Builder::new("row");
     let mut scope = Scope::default();
@@ -141,7 +143,8 @@ fn draw_sites(builder: &mut Builder, plans: &[SitePlan<'_>], scope: &mut Scope) 
     }
 }
 
-/// A function of one draw for the draws from `draw0` on; each draw has its own values of the parameters in `drawn`.
+/// Turns a function of one draw into one of all draws from `draw0` on. Each draw has its own values of the
+/// parameters in `drawn`.
 pub fn over_draws(name: &str, per_draw: &Function, drawn: &[Arc<str>]) -> Function {
     let of_draw = |param: &Value| {
         let param = nodes::param_name(per_draw, *param);

@@ -1,4 +1,5 @@
-//! Programs in which sites are drawn from their priors: all of them, before any data, or those of levels that no training row has.
+//! Programs that draw sites from their priors: all of them, before any data, or those of levels without
+//! training rows.
 
 mod uniform;
 
@@ -14,22 +15,23 @@ use bnnc_graph::model::{Model, Site};
 use std::sync::Arc;
 pub use uniform::{Selects, uniform};
 
-/// Where the values of a site come from.
+/// The origin of the values of a site.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ValueOrigin {
-    /// All from the prior.
+    /// All values come from the prior.
     Prior,
-    /// All from a parameter of the program, one value per draw.
+    /// All values come from a parameter of the program, one per draw.
     Given,
-    /// As [`ValueOrigin::Given`] at positions below this shape, from the prior at the others.
+    /// Like [`ValueOrigin::Given`] at positions below this shape, and from the prior at the others.
     GivenBelow(Shape),
 }
 
-/// `(given sites.., data.., draw0, row0, step) ->` the results of [`super::predict::predict`], each `[draws, batch, ..]`. Sites are drawn
-/// one after the other, each given those before it; a site that is given is a parameter `[draws, ..]` with its name.
+/// Returns `(given sites.., data.., draw0, row0, step) ->` the results of [`super::predict::predict`], each
+/// `[draws, batch, ..]`. Sites are drawn one after the other, conditional on those before. A given site is a
+/// parameter `[draws, ..]` with its name.
 ///
 /// # Errors
-/// Why a site cannot be drawn.
+/// The reason why a site cannot be drawn.
 pub fn predict(
     densities: &Densities,
     model: &Model,
@@ -65,7 +67,7 @@ pub fn predict(
     ))
 }
 
-/// Returns whether values can be drawn that a site needs.
+/// Fails if a site needs draws from its prior that cannot be made.
 fn drawable(prior: &SitePrior, origin: &ValueOrigin) -> Result<(), String> {
     let (site, distribution) = (&prior.site, &prior.distribution);
     let why = match origin {
@@ -83,11 +85,12 @@ fn drawable(prior: &SitePrior, origin: &ValueOrigin) -> Result<(), String> {
     Err(format!("the prior of `{site}`, `{}`, {why}", distribution.name))
 }
 
-/// Draws of a distribution before it was truncated, of which the first that lies in the support is taken. Where a tenth of the probability lies
-/// there, none does with a probability of 2e-12; the value is not a number then.
+/// The number of draws of a distribution before truncation, of which the first inside the support is taken.
+/// If a tenth of the probability lies inside, the probability that all draws are outside is 2e-12. The value
+/// is then NaN.
 const TRIES: usize = 256;
 
-/// Elements that are drawn so, at most: their tries are in memory together.
+/// The largest number of elements that are drawn by rejection: all tries are in memory at once.
 const TRIED: usize = 1 << 14;
 
 fn drawn(builder: &mut Builder, scope: &Scope, prior: &SitePrior, coordinates: [Value; 3]) -> Value {
@@ -102,7 +105,7 @@ fn drawn(builder: &mut Builder, scope: &Scope, prior: &SitePrior, coordinates: [
         }
         (None, Some(sampler)) => {
             let tries = Dim::Fixed(TRIES);
-            // The coordinate of the example, which sites do not have, tells the tries apart.
+            // Sites do not use the coordinate of the example, so it separates the tries.
             let mapped: Vec<bool> = (0..arguments.len() + 3)
                 .map(|at| at == arguments.len() + 1)
                 .collect();
@@ -117,7 +120,8 @@ fn drawn(builder: &mut Builder, scope: &Scope, prior: &SitePrior, coordinates: [
     }
 }
 
-/// The first value along the leading axis that lies in a support, element by element; not a number where none does.
+/// Returns the first value along the leading axis that lies in a support, element by element; NaN if there is
+/// none.
 fn first_inside(builder: &mut Builder, support: Support, tries: Value) -> Value {
     let interval = dist::range(support);
     let shape = builder.shape(tries);
@@ -150,7 +154,7 @@ fn first_inside(builder: &mut Builder, support: Support, tries: Value) -> Value 
     builder.select(is_found, value, missing)
 }
 
-/// `given` at positions below `below` on every axis, `drawn` elsewhere.
+/// Returns `given` at positions below `below` on every axis, and `drawn` elsewhere.
 fn below_or(builder: &mut Builder, below: &Shape, given: Value, drawn: Value) -> Value {
     let shape = builder.shape(given);
     let mut value = given;

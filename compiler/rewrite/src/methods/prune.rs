@@ -1,4 +1,4 @@
-//! `pruning`: what ranks the weights of a posterior by signal to noise, and predictions without some of them.
+//! `pruning`: the moments that rank weights by signal-to-noise ratio, and predictions without some of them.
 
 use super::plan::{self, SitePlan};
 use super::predict;
@@ -15,23 +15,23 @@ use bnnc_graph::function::Function;
 use bnnc_graph::model::{Model, Posterior, Site};
 use std::sync::Arc;
 
-/// The functions behind a pruning table, ready to be lowered.
+/// The functions of a pruning table, ready to be lowered.
 #[derive(Clone, Debug)]
 pub struct PruningFunctions {
     /// The sites whose elements may be removed.
     pub sites: Vec<Arc<str>>,
-    /// The sites that stay as they are, each with the reason.
+    /// The sites that are left out, each with the reason.
     pub untouched: Vec<(Arc<str>, String)>,
-    /// `(states..) -> SITE/mean, SITE/variance` of `sites`.
+    /// `(states..) -> SITE/mean, SITE/variance` for `sites`.
     pub moments: Function,
-    /// `(states.., data.., draw0, row0, step, SITE/mask..)`, results as of [`predict::predict`].
+    /// `(states.., data.., draw0, row0, step, SITE/mask..)` to the results of [`predict::predict`].
     pub predict: Function,
 }
 
-/// What a pruning table of `posterior` needs.
+/// Builds the functions of a pruning table of `posterior`.
 ///
 /// # Errors
-/// As of `objective`.
+/// Those of `objective`.
 pub fn pruning(
     densities: &Densities,
     model: &Model,
@@ -59,7 +59,7 @@ pub fn pruning(
     })
 }
 
-/// Why the elements of a site are no weights, if they are not.
+/// Returns the reason why the elements of a site cannot be removed, if there is one.
 fn stays(plan: &SitePlan<'_>) -> Option<String> {
     let family = &plan.posterior.family;
     let is_real = |site: &Site| site.support == Support::Real;
@@ -75,7 +75,7 @@ fn stays(plan: &SitePlan<'_>) -> Option<String> {
     None
 }
 
-/// `(states..) -> SITE/mean, SITE/variance`.
+/// Returns `(states..) -> SITE/mean, SITE/variance`.
 fn moments(plans: &[SitePlan<'_>], sites: &[Arc<str>]) -> Function {
     let mut builder = Builder::new("moments");
     let mut scope = Scope::default();

@@ -1,6 +1,6 @@
-//! `sampled`: what samplers ask of a model, as functions of a position on the unconstrained scale.
+//! `sampled`: the functions of a position that samplers need, on the unconstrained scale.
 //!
-//! A position is one tensor per site that moves; sites that a posterior fixes keep their states. The log density is
+//! A position is one tensor per moving site; fixed sites keep their states. The log density is
 //! `log prior + log Jacobian + scale * sum over rows of log p(row)`.
 
 use super::hoist::{self, hoist};
@@ -26,43 +26,46 @@ use bnnc_graph::model::{FamilyStart, Model, Posterior};
 use bnnc_graph::types::Type;
 use std::sync::Arc;
 
-/// The programs of one sampling infer; ports as in `bnnc_abi::sampling::Sampling`.
+/// The programs of one sampling inference; ports as in `bnnc_abi::sampling::Sampling`.
 #[derive(Clone, Debug)]
 pub struct Sampled {
-    /// What both of the next take as computed once, where there is any.
+    /// Computes the values that `density` and `rows` use and that are constant during sampling, if there are
+    /// any.
     pub prepare: Option<Function>,
-    /// The log density with its gradient.
+    /// The log density and its gradient.
     pub density: Function,
-    /// The log likelihood of each row.
+    /// The log-likelihood of each row.
     pub rows: Function,
     /// Predictions for rows at many positions.
     pub predict: Function,
-    /// The sites at many positions, on the declared scale.
+    /// The sites, at many positions, on the declared scale.
     pub sites: Function,
-    /// One per site.
+    /// The states, one per site.
     pub states: Vec<State>,
-    /// The states that move.
+    /// The names of the moving states.
     pub moved: Vec<Arc<str>>,
-    /// How each site is sampled.
+    /// A report on each site.
     pub reports: Vec<SiteReport>,
-    /// The sites whose positions are the noise of their priors, by number in `reports`.
+    /// The sites with a non-centred parameterisation, by their index in `reports`.
     pub noncentred: Vec<usize>,
-    /// The sites that move and that the model compares or rounds.
+    /// The moving sites on which the model makes comparisons or rounding depend.
     pub jumps: Vec<Arc<str>>,
-    /// The sites below an unknown scale that are sampled as they are, and could be sampled as their noise.
+    /// The sites under an unknown scale that are sampled in the centred parameterisation and could be
+    /// non-centred.
     pub centred: Vec<Arc<str>>,
-    /// Nodes of the log density that a gradient flows through.
+    /// The number of nodes of the log density through which a gradient flows.
     pub gradient_nodes: usize,
-    /// Scalars among the sites.
+    /// The number of scalars in the sites.
     pub parameters: usize,
     /// The dimension of a position.
     pub dimension: usize,
-    /// `density` before it was made ready to be lowered.
+    /// `density` before it was prepared for lowering.
     whole: Function,
 }
 
 impl Sampled {
-    /// The log density with its gradient at many positions: each state that moves, and each output, has an axis of draws in front.
+    /// Returns the log density with its gradient at many positions, evaluated in lockstep: each moving state,
+    /// and each result, has an axis of draws in front.
     ///
     /// # Errors
     /// A bug of a pass.
@@ -72,23 +75,23 @@ impl Sampled {
     }
 }
 
-/// What is asked of a model at many positions that something else than a sampler finds.
+/// The programs that need positions from another source than a sampler.
 #[derive(Clone, Debug)]
 pub struct PositionPrograms {
     /// Predictions for rows at many positions.
     pub predict: Function,
-    /// The sites at many positions, on the declared scale.
+    /// The sites, at many positions, on the declared scale.
     pub sites: Function,
-    /// The states that move.
+    /// The names of the moving states.
     pub moved: Vec<Arc<str>>,
-    /// What each site is.
+    /// A report on each site.
     pub reports: Vec<SiteReport>,
 }
 
-/// Predictions and sites at many positions of `model`, whose sites are points in `posterior`.
+/// Returns predictions and sites at many positions of `model`, whose sites are points in `posterior`.
 ///
 /// # Errors
-/// A site that no position stands for.
+/// A site without a position on the reals.
 pub fn positions(
     densities: &Densities,
     model: &Model,
@@ -113,11 +116,11 @@ pub fn positions(
     })
 }
 
-/// The functions of sampling `model`, whose sites are points in `posterior`: moved by the sampler or fixed. The sites in
-/// `noncentred` are sampled as their noise.
+/// Returns the functions that sample from `model`. Its sites are points in `posterior`, either moved by the
+/// sampler or fixed. The sites in `noncentred` use the non-centred parameterisation.
 ///
 /// # Errors
-/// A site that cannot be sampled as its noise, a path without a derivative.
+/// A site in `noncentred` without a non-centred parameterisation, an op without a derivative.
 pub fn sampled(
     densities: &Densities,
     model: &Model,
@@ -178,8 +181,8 @@ pub fn sampled(
     })
 }
 
-/// Predictions for rows at draws of the states in `drawn`, and the sites at them, ready to be lowered; the other states are one for all
-/// draws.
+/// Returns the predictions for rows at draws of the states in `drawn`, and the sites at these draws, ready to
+/// be lowered. The other states have one value for all draws.
 ///
 /// # Errors
 /// A bug of a pass.
@@ -199,7 +202,7 @@ pub fn at_draws(
     task.at_draws(drawn, context)
 }
 
-/// Every name means a site that moves and that has a noise.
+/// Checks that every name is a moving site with a non-centred parameterisation.
 fn check(plans: &[SitePlan<'_>], noncentred: &[Arc<str>]) -> Result<(), Vec<Diagnostic>> {
     let refusal = |name: &Arc<str>| {
         let plan = plans.iter().find(|plan| *plan.site.name == **name);
@@ -215,7 +218,8 @@ fn check(plans: &[SitePlan<'_>], noncentred: &[Arc<str>]) -> Result<(), Vec<Diag
     if faults.is_empty() { Ok(()) } else { Err(faults) }
 }
 
-/// Whether a site could be sampled as its noise, and its prior depends on a constrained site that moves: a scale that is unknown.
+/// Returns whether a site could be non-centred and has a prior that depends on a constrained moving site,
+/// such as an unknown scale.
 fn is_centred(plan: &SitePlan<'_>, plans: &[SitePlan<'_>]) -> bool {
     let arguments = &plan.prior.arguments;
     let needed = dataflow::reachable(arguments);
@@ -236,7 +240,7 @@ fn moves(plan: &SitePlan<'_>) -> bool {
         .any(|start| matches!(start, FamilyStart::Optimise(_)))
 }
 
-/// `(states.., data.., scale) -> log_density` from what [`Task::rows`] computes.
+/// Returns `(states.., data.., scale) -> log_density` from the results of [`Task::rows`].
 fn density(rows: &Function) -> Function {
     let mut builder = Builder::new("density");
     let params = nodes::params_of(&mut builder, rows);
@@ -262,7 +266,8 @@ impl Task<'_> {
         self.noncentred.contains(&plan.site.name)
     }
 
-    /// Binds every site to its value; returns the log-Jacobians of those that move. `scope` holds states and shared inputs.
+    /// Binds every site to its value. Returns the log-Jacobians of the moving ones. `scope` holds states and
+    /// shared inputs.
     fn bind_sites(&self, builder: &mut Builder, scope: &mut Scope) -> Vec<Value> {
         let mut jacobians = Vec::new();
         for plan in self.plans {
@@ -284,7 +289,8 @@ impl Task<'_> {
         jacobians
     }
 
-    /// What is computed once, if anything, and `(states.., data.., hoisted..) -> log_prior, log_likelihood`.
+    /// Returns the program of hoisted values, if there are any, and
+    /// `(states.., data.., hoisted..) -> log_prior, log_likelihood`.
     fn apart(&self, context: &mut Context) -> Result<(Option<Function>, Function), Fault> {
         let rows = pipeline::step(&pipelines::NONCENTRE, context, |_| Ok::<_, Fault>(self.rows()))?;
         let moved = states::optimised(self.plans);
@@ -302,7 +308,7 @@ impl Task<'_> {
         })
     }
 
-    /// `(states.., data..) -> log_prior, log_likelihood`.
+    /// Returns `(states.., data..) -> log_prior, log_likelihood`.
     fn rows(&self) -> Function {
         let mut builder = Builder::new("rows");
         let mut scope = Scope::default();
@@ -316,7 +322,7 @@ impl Task<'_> {
         ])
     }
 
-    /// Binds the sites; returns `log prior + log Jacobian`.
+    /// Binds the sites. Returns `log prior + log Jacobian`.
     fn prior(&self, builder: &mut Builder, scope: &mut Scope) -> Value {
         let jacobians = self.bind_sites(builder, scope);
         let prior = scope.call(builder, &self.densities.log_prior)[0].1;
@@ -325,7 +331,7 @@ impl Task<'_> {
             .fold(prior, |sum, jacobian| builder.add(sum, jacobian))
     }
 
-    /// The log likelihood of each row.
+    /// Returns the log-likelihood of each row.
     fn terms(&self, builder: &mut Builder, scope: &Scope) -> Value {
         let row = &self.densities.row_log_likelihood;
         let of_row = |param: &Value| is_of_row(self.model, nodes::param_name(row, *param));
@@ -334,13 +340,13 @@ impl Task<'_> {
         scope.call(builder, &batch(row, &mapped, rows))[0].1
     }
 
-    /// The log density and `STATE/gradient` for each state that moves.
+    /// Returns the log density and `STATE/gradient` for each moving state.
     fn with_gradient(&self, density: &Function) -> Result<Function, Fault> {
         let mut builder = Builder::new("density");
         let params = nodes::params_of(&mut builder, density);
         let value = builder.inline(density, &params)[0];
         let moved = states::optimised(self.plans);
-        // A state that the density does not depend on has no parameter left, and a gradient of zeros.
+        // A state that the density does not depend on was removed from the parameters. Its gradient is zero.
         let wrt: Vec<Value> = moved
             .iter()
             .map(|(name, shape)| {
@@ -385,7 +391,7 @@ impl Task<'_> {
         predict::over_draws("sites", &builder.finish(results), drawn)
     }
 
-    /// The sites, then what is computed from them.
+    /// Returns the reports on the sites, then on the quantities computed from them.
     fn reports(&self) -> Vec<SiteReport> {
         let derived = &self.densities.derived;
         let computed = |(name, value): &(Arc<str>, Value)| SiteReport {

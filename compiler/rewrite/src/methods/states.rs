@@ -1,4 +1,4 @@
-//! The tensors that an optimiser moves or keeps, and how they start.
+//! The tensors that an optimiser updates or keeps, and their starting values.
 
 use super::plan::{SitePlan, scale_of, state_name, state_type};
 use super::plausible;
@@ -13,8 +13,8 @@ use bnnc_graph::model::{ElaboratedOptimiser, FamilyStart, Model, Posterior, Site
 use bnnc_graph::ops;
 use std::sync::Arc;
 
-/// One state per parameter of each site's family, followed for those that move by the optimiser's own and, where a search is `online`, by what is
-/// [`tuned`].
+/// Returns one state per parameter of each site's family, followed by the optimiser's own states for each
+/// optimised parameter. If the prior is tuned `online`, the states of [`tuned`] are added too.
 pub fn states(plans: &[SitePlan<'_>], optimiser: &ElaboratedOptimiser, online: bool) -> Vec<State> {
     let mut states = parameters(plans);
     for (name, shape) in optimised(plans) {
@@ -36,13 +36,13 @@ pub fn states(plans: &[SitePlan<'_>], optimiser: &ElaboratedOptimiser, online: b
     states
 }
 
-/// The states that somebody tunes while a state is searched: what the slope of its log prior is multiplied by, and what is added to the slope of
-/// the log posterior, as that of an evidence.
+/// Returns the names of the states that are tuned while a state is optimised: the factor of the slope of its
+/// log prior, and a term that is added to the slope of the log posterior, such as the slope of an evidence.
 pub fn tuned(state: &str) -> [String; 2] {
     [PRIOR_FACTOR, EVIDENCE_SLOPE].map(|what| format!("{state}/{what}"))
 }
 
-/// One state per parameter of each site's family.
+/// Returns one state per parameter of each site's family.
 pub fn parameters(plans: &[SitePlan<'_>]) -> Vec<State> {
     let mut states = Vec::new();
     for plan in plans {
@@ -69,11 +69,12 @@ pub fn parameters(plans: &[SitePlan<'_>]) -> Vec<State> {
     states
 }
 
-/// The sites of `model` whose values are what a state stands for: all of them, or a sentence about the first that is not. A site in `noncentred`
-/// has the noise of its prior for a position.
+/// Returns the sites of `model` whose values can be loaded from a file, because a state is the position of
+/// the site. Fails with a sentence about the first site for which that is not so. The position of a site in
+/// `noncentred` is the noise of its prior.
 ///
 /// # Errors
-/// A site whose approximation is not a point.
+/// A site whose approximation is not a point, or that is non-centred.
 pub fn loadable(
     model: &Model,
     posterior: &Posterior,
@@ -109,7 +110,7 @@ pub fn loadable(
     model.sites.iter().map(one).collect()
 }
 
-/// Names and shapes of the states that the optimiser moves.
+/// Returns the names and shapes of the states that the optimiser updates.
 pub fn optimised(plans: &[SitePlan<'_>]) -> Vec<(Arc<str>, Shape)> {
     let of = |plan: &SitePlan<'_>| {
         let moved = plan
@@ -124,7 +125,7 @@ pub fn optimised(plans: &[SitePlan<'_>]) -> Vec<(Arc<str>, Shape)> {
     plans.iter().flat_map(of).collect()
 }
 
-/// One report per site, with a sentence about the likelihood for each where there is one.
+/// Returns one report per site, with its sentence about the likelihood if there is one.
 pub fn reports(plans: &[SitePlan<'_>], choices: &[KlChoice], likelihood: &[String]) -> Vec<SiteReport> {
     let of = |(at, plan): (usize, &SitePlan<'_>)| {
         let members = &plan.posterior.members;
@@ -157,7 +158,7 @@ pub fn reports(plans: &[SitePlan<'_>], choices: &[KlChoice], likelihood: &[Strin
     plans.iter().enumerate().flat_map(of).collect()
 }
 
-/// Whether the variance that a family states is the square of its parameter `scale`.
+/// Returns whether the variance that a family states is the square of its parameter `scale`.
 fn has_deviation(family: &Instance) -> bool {
     let square = |function: &Function| {
         let (_, value) = function.results.first()?;
@@ -169,7 +170,8 @@ fn has_deviation(family: &Instance) -> bool {
     family.variance.as_deref().and_then(square).unwrap_or(false)
 }
 
-/// Beyond this every map onto a support is flat in both precisions; a start on the border is put here.
+/// The largest absolute value of a constrained start on the unconstrained scale. Beyond it, every map onto a
+/// support is flat in both precisions. A start on the border is put here.
 const FAR: f64 = 40.0;
 
 fn inverse(scale: Scale, last: usize, values: &[f64]) -> Vec<f64> {
@@ -178,8 +180,8 @@ fn inverse(scale: Scale, last: usize, values: &[f64]) -> Vec<f64> {
     scale.state(last, values).into_iter().map(finite).collect()
 }
 
-/// A start on the declared scale as one on the reals. A start that the support does not hold (a family's default for the
-/// reals, say) is taken as one on the reals.
+/// Transforms a start from the declared scale to the reals. A start outside the support, such as the default
+/// of a family for the reals, is taken as one on the reals.
 fn start(scale: Scale, shape: &Shape, init: &Init) -> Init {
     let one = |x: f64| inverse(scale, 1, &[x])[0];
     let support = scale.support();
@@ -241,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn starts_inside_the_support_are_carried_back() {
+    fn starts_inside_the_support_are_transformed_back() {
         close(&[softplus(starts(POSITIVE, Init::Constant(0.3))[0])], &[0.3]);
         let unit = Support::Interval(0.0, 1.0);
         let ends: Vec<f64> = starts(unit, Init::Uniform(0.2, 0.9))
@@ -264,7 +266,7 @@ mod tests {
         close(&[softplus(got[0]), got[1]], &[1.0, 0.01 / (1.0 - (-1f64).exp())]);
     }
 
-    /// The value of a site is carried by the exponential, as draws of families on the reals are.
+    /// The value of a site is transformed by the exponential, as draws of families on the reals are.
     #[test]
     fn a_point_starts_on_the_logarithmic_scale() {
         let got = start(Scale::Site(POSITIVE), &Shape::scalar(), &Init::Constant(0.3));

@@ -1,4 +1,5 @@
-//! `objective`: the training step of variational inference and of `map`, and the functions that use what it finds.
+//! `objective`: the training step of variational inference and of `map`, and the functions that use its
+//! result.
 //!
 //! The loss is the negative evidence lower bound of all rows, estimated from the rows of one step:
 //! `kl_weight * KL - scale * mean over draws of the sum over rows of log p(row | draw)`.
@@ -31,40 +32,43 @@ use bnnc_graph::op::Vjp;
 use bnnc_graph::types::Type;
 use std::sync::Arc;
 
-/// The result of a loss whose prior is tuned.
+/// The name of the result with the divergence term, for a loss whose prior is tuned.
 const DIVERGENCE: &str = "divergence";
 
-/// What a user chooses about training that changes the compiled program.
+/// The user's options for training that change the compiled program.
 #[derive(Clone, Copy, Debug)]
 pub struct TrainingSettings<'a> {
-    /// Moves the parameters.
+    /// The optimiser of the parameters.
     pub optimiser: &'a ElaboratedOptimiser,
-    /// Draws of the sites per step.
+    /// The number of draws of the sites per step.
     pub samples: usize,
-    /// Draws of the divergences that need draws; 0 takes those of the likelihood.
+    /// The number of draws for KL divergences that need draws; 0 uses the draws of the likelihood.
     pub kl_draws: usize,
-    /// How divergences may be computed.
+    /// The options for the computation of KL divergences.
     pub kl: kl::Options,
-    /// Layers whose weights the likelihood treats in a way of their own.
+    /// The layers with a gradient estimator of their own.
     pub layers: Layers<'a>,
-    /// Whether the log-Jacobians of points that move count, so that what is found is the mode on the unconstrained scale.
+    /// True if the log-Jacobians of optimised points are included, so that the result is the mode on the
+    /// unconstrained scale.
     pub jacobians: bool,
-    /// Whether the step hears of a prior and of an evidence that are tuned while it searches: see [`states::tuned`].
+    /// True if the prior and an evidence are tuned during training: see [`states::tuned`].
     pub online: bool,
-    /// The log prior of some sites, `(states.., shared..) -> log_prior`, and the factor that the loss multiplies it by.
+    /// The log prior of some sites, `(states.., shared..) -> log_prior`, with a factor by which the loss
+    /// multiplies it.
     pub scaled: Option<&'a (Function, f64)>,
-    /// The most scalars that the optimiser may move where the gradient of the loss is wanted as a program of its own.
+    /// The largest number of optimised scalars for which the gradient of the loss is built as a separate
+    /// program; `None` never builds it.
     pub gradient: Option<usize>,
 }
 
-/// The programs of one infer, ready to be lowered, and what to say about them.
+/// The programs of one inference, ready to be lowered, and their reports.
 #[derive(Clone, Debug)]
 pub struct Objective {
     /// One step; ports as in `bnnc_abi::manifest::Infer`.
     pub train: Function,
-    /// The loss and its gradient, where they are wanted; ports as in `bnnc_abi::manifest::Train`.
+    /// The loss and its gradient, if requested; ports as in `bnnc_abi::manifest::Train`.
     pub gradient: Option<Function>,
-    /// Whether the loss of given rows has noise: draws of a posterior, or masks.
+    /// True if the loss of given rows is noisy, because of draws of a posterior or masks.
     pub has_noise: bool,
     /// Predictions for rows.
     pub predict: Function,
@@ -72,22 +76,22 @@ pub struct Objective {
     pub sites: Function,
     /// Parameters and optimiser states.
     pub states: Vec<State>,
-    /// How each site is approximated.
+    /// A report on the approximation of each site.
     pub reports: Vec<SiteReport>,
-    /// Nodes of the loss that a gradient flows through.
+    /// The number of nodes of the loss through which a gradient flows.
     pub gradient_nodes: usize,
-    /// Scalars among the sites.
+    /// The number of scalars in the sites.
     pub parameters: usize,
-    /// Scalars that the optimiser moves.
+    /// The number of scalars that the optimiser updates.
     pub variational_parameters: usize,
 }
 
-/// Why there is no objective.
+/// The error of a pass that builds programs of a method.
 #[derive(Clone, Debug)]
 pub enum Refusal {
-    /// The program asks for what cannot be.
+    /// Errors in the user's program.
     Program(Vec<Diagnostic>),
-    /// A limit or a bug of ours.
+    /// A limit or a bug of the compiler.
     Fault(Fault),
 }
 
@@ -106,7 +110,7 @@ impl From<Fault> for Refusal {
     }
 }
 
-/// The functions of variational inference with `posterior`, and of `map` where its families are points.
+/// Builds the programs of variational inference with `posterior`, and of `map` if its families are points.
 pub fn objective(
     densities: &Densities,
     model: &Model,
@@ -173,14 +177,14 @@ fn count(shape: &Shape) -> usize {
     shape.count(&bnnc_base::shape::Sizes::default())
 }
 
-/// Returns whether a loss depends on the number of the step, as noise does.
+/// Returns whether a loss depends on the number of the step, which only noise does.
 fn has_noise(loss: &Function) -> bool {
     let step = loss.param("step").into_iter().collect::<Vec<_>>();
     let noisy = dataflow::dependents(loss, &step);
     loss.results.iter().any(|(_, value)| noisy.contains(value))
 }
 
-/// How many nodes of the loss lie on a path that a gradient takes to a parameter that moves.
+/// Returns the number of nodes of the loss on the path of a gradient to an optimised parameter.
 pub(super) fn gradient_nodes(loss: &Function, plans: &[SitePlan<'_>]) -> usize {
     let moved: Vec<Value> = states::optimised(plans)
         .iter()
@@ -208,7 +212,7 @@ pub(super) fn gradient_nodes(loss: &Function, plans: &[SitePlan<'_>]) -> usize {
     loss.nodes.ids().filter(counts).count()
 }
 
-/// Whether a parameter of a row function belongs to the example.
+/// Returns whether a parameter of a row function belongs to the example.
 pub(super) fn is_of_row(model: &Model, name: &str) -> bool {
     model
         .inputs
@@ -217,7 +221,7 @@ pub(super) fn is_of_row(model: &Model, name: &str) -> bool {
         .any(|input| &*input.name == name)
 }
 
-/// Adds the ports of shared inputs.
+/// Adds the shared inputs as parameters.
 pub(super) fn bind_shared(builder: &mut Builder, model: &Model, scope: &mut Scope) {
     for input in &model.shared {
         let value = builder.param(&input.name, input.ty.clone());
@@ -225,7 +229,7 @@ pub(super) fn bind_shared(builder: &mut Builder, model: &Model, scope: &mut Scop
     }
 }
 
-/// Adds the data ports: shared inputs as they are, inputs and outputs of many examples.
+/// Adds the data as parameters: shared inputs as they are, and inputs and outputs with an axis of examples.
 pub(super) fn bind_data(builder: &mut Builder, model: &Model, scope: &mut Scope) {
     bind_shared(builder, model, scope);
     for input in model.inputs.iter().chain(&model.outputs) {
@@ -235,7 +239,7 @@ pub(super) fn bind_data(builder: &mut Builder, model: &Model, scope: &mut Scope)
     }
 }
 
-/// Adds scalar ports.
+/// Adds scalar parameters.
 pub(super) fn bind_scalars(builder: &mut Builder, scope: &mut Scope, ty: &Type, names: &[&str]) {
     for name in names {
         let value = builder.param(name, ty.clone());
@@ -243,7 +247,7 @@ pub(super) fn bind_scalars(builder: &mut Builder, scope: &mut Scope, ty: &Type, 
     }
 }
 
-/// What the parts of an objective are made from.
+/// The inputs of the parts of an objective.
 pub(super) struct Task<'a> {
     pub(super) model: &'a Model,
     pub(super) plans: &'a [SitePlan<'a>],
@@ -251,7 +255,8 @@ pub(super) struct Task<'a> {
 }
 
 impl Task<'_> {
-    /// `(states.., data.., step, scale, kl_weight) -> loss`, where the prior is tuned its `divergence` from it, and the number of positions `outside` where they are counted.
+    /// Returns `(states.., data.., step, scale, kl_weight) -> loss`. If the prior is tuned, the weighted
+    /// `divergence` is another result. If positions are counted, their number `outside` is the last.
     fn loss(&self, likelihood: &Likelihood, divergence: &PerDraw) -> Function {
         let mut builder = Builder::new("loss");
         let mut scope = Scope::default();
@@ -285,7 +290,7 @@ impl Task<'_> {
         builder.finish(results)
     }
 
-    /// `divergence` less the log-Jacobians of the points that move.
+    /// Returns `divergence` minus the log-Jacobians of the optimised points.
     fn less_jacobians(&self, builder: &mut Builder, scope: &Scope, mut divergence: Value) -> Value {
         let moved = states::optimised(self.plans);
         for plan in self.plans.iter().filter(|plan| kl::is_point(plan.posterior)) {
@@ -303,8 +308,8 @@ impl Task<'_> {
         divergence
     }
 
-    /// Calls a function of one draw for `count` draws and takes the means of its results. One draw needs no axis, and
-    /// neither does a result that is the same for all.
+    /// Calls a function of one draw for `count` draws, and returns the means of its results. A single draw
+    /// needs no axis, and neither does a result that is the same for all draws.
     pub(super) fn mean_over(
         &self,
         builder: &mut Builder,
@@ -337,7 +342,8 @@ impl Task<'_> {
         nodes::named(per_draw, &means)
     }
 
-    /// `(states.., data.., step, scale, kl_weight) -> loss, STATE/gradient..` for every state that moves.
+    /// Returns `(states.., data.., step, scale, kl_weight) -> loss, STATE/gradient..` for every optimised
+    /// state.
     fn gradient(&self, loss: &Function) -> Result<Function, Fault> {
         let mut builder = Builder::new("gradient");
         let params = nodes::params_of(&mut builder, loss);
@@ -348,7 +354,7 @@ impl Task<'_> {
             let found = pairs.find(|(param, _)| nodes::param_name(loss, **param) == name);
             found.map(|(_, value)| *value)
         };
-        // A state that the loss does not have has no gradient.
+        // A state that is not a parameter of the loss has no gradient.
         let moved: Vec<(Arc<str>, Value)> = moved
             .into_iter()
             .filter_map(|(name, _)| Some((name.clone(), of_name(&name)?)))
@@ -361,7 +367,7 @@ impl Task<'_> {
         Ok(builder.finish(results))
     }
 
-    /// The loss, its gradient and the optimiser's update of every state that moves.
+    /// Returns the loss and the optimiser's update of every optimised state.
     fn step(&self, loss: &Function) -> Result<Function, Fault> {
         let mut builder = Builder::new("train");
         let mut scope = Scope::default();
@@ -413,7 +419,7 @@ impl Task<'_> {
                 let excess = builder.sub(factor, one);
                 let excess = builder.mul(excess, own);
                 let changed = builder.add(*gradient, excess);
-                // The loss is minus what the evidence adds to.
+                // The loss is the negative of the objective that the evidence is part of.
                 *gradient = builder.sub(changed, slope);
             }
         }
@@ -426,7 +432,7 @@ impl Task<'_> {
     }
 }
 
-/// The next values of one parameter and of its optimiser states, under their names.
+/// Returns the next values of one parameter and of its optimiser states, under their names.
 fn update(
     builder: &mut Builder,
     optimiser: &ElaboratedOptimiser,

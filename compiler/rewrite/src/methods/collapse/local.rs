@@ -1,4 +1,4 @@
-//! The program that gives the location of each row with its derivatives in the collapsed weights.
+//! The program that computes the location of each row and its derivatives in the collapsed weights.
 
 use super::super::laplace::outputs::{LaplaceParts, bind_row};
 use super::super::train::{Refusal, is_of_row};
@@ -17,7 +17,9 @@ use std::sync::Arc;
 const ROWS: Dim = Dim::Symbol(Symbol::Batch);
 const SELECTED: Dim = Dim::Symbol(Symbol::Selected);
 
-/// `(states.., data.., STATE/index.., STATE/chosen.., moves) -> location, scale, target, location/slope, kinks, kinks/slope` of rows.
+/// Returns
+/// `(states.., data.., STATE/index.., STATE/chosen.., moves) -> location, scale, target, location/slope,
+/// kinks, kinks/slope` of rows.
 ///
 /// # Errors
 /// A path without a derivative.
@@ -31,7 +33,7 @@ pub fn local(parts: &LaplaceParts<'_>, observed: &Observed<'_>, found: &Found) -
     Ok(batch(&row, &mapped, ROWS))
 }
 
-/// The same without slopes and kinks.
+/// Returns the same program without slopes and kinks.
 pub fn plain(local: &Function) -> Function {
     let mut plain = local.clone();
     plain
@@ -40,13 +42,13 @@ pub fn plain(local: &Function) -> Function {
     rule::remove_dead(&plain)
 }
 
-/// The program of one row.
+/// Returns the program of one row.
 fn row(parts: &LaplaceParts<'_>, observed: &Observed<'_>, found: &Found) -> Result<Function, Fault> {
     let slopes = slopes(parts, found)?;
     let mut builder = Builder::new("local");
     let mut scope = Scope::default();
     bind_row(&mut builder, parts.model, parts.plans, &mut scope);
-    // What `slopes` takes besides what is bound: the columns, and the moves.
+    // The parameters of `slopes` that are not bound yet: the columns and the moves.
     let known = found.all.params.len();
     for param in slopes.params.iter().skip(known) {
         let name = nodes::param_name(&slopes, *param);
@@ -98,7 +100,7 @@ fn row(parts: &LaplaceParts<'_>, observed: &Observed<'_>, found: &Found) -> Resu
         let pairs = [("scale", scale), ("target", Some(scope.get(&output.name)))];
         for (name, value) in pairs {
             if let Some(value) = value {
-                // One scale may serve all elements.
+                // One scale may apply to all elements.
                 let all = match builder.rank(value) {
                     0 => builder.broadcast_to(value, &flat),
                     _ => builder.reshape(value, &flat),
@@ -110,7 +112,8 @@ fn row(parts: &LaplaceParts<'_>, observed: &Observed<'_>, found: &Found) -> Resu
     Ok(rule::remove_dead(&builder.finish(results)))
 }
 
-/// `(row.., STATE/index.., STATE/chosen.., [moves,] cotangents) -> outputs, slope [selected]` of one cotangent.
+/// Returns `(row.., STATE/index.., STATE/chosen.., [moves,] cotangents) -> outputs, slope [selected]` for one
+/// cotangent.
 fn slopes(parts: &LaplaceParts<'_>, found: &Found) -> Result<Function, Fault> {
     let mut builder = Builder::new("slopes");
     let mut scope = Scope::default();
@@ -146,7 +149,7 @@ struct Pick {
     chosen: Value,
 }
 
-/// The derivative of an affine function: that in all elements, of which some are picked.
+/// The derivative of an affine function: computed for all elements, of which some are picked.
 fn picked(
     builder: &mut Builder,
     scope: &Scope,
@@ -168,7 +171,7 @@ fn picked(
     Ok((value, sum))
 }
 
-/// The derivative where each row has weights of its own: `moves` are added to those of all rows.
+/// The derivative if each row has its own weights: `moves` are added to the weights that all rows share.
 fn moved(
     builder: &mut Builder,
     mut scope: Scope,

@@ -1,7 +1,8 @@
-//! The largest of many elements as the larger of two, again and again.
+//! Rewrites the maximum of an axis as a tree of maxima of two.
 //!
-//! `max` of two is affine on both sides of a kink that its derivative names. The derivative of the largest of many asks instead which elements are equal
-//! to it, which says nothing of kinks.
+//! The maximum of two values is affine on both sides of a kink, and its derivative compares the two. The
+//! derivative of a maximum along an axis tests instead which elements equal the maximum, which does not show
+//! the kinks.
 
 use bnnc_base::dtype::DType;
 use bnnc_graph::builder::{Builder, Window};
@@ -10,7 +11,7 @@ use bnnc_graph::infer::without_axes;
 use bnnc_graph::ops;
 use std::collections::HashSet;
 
-/// `function` with the largest elements of reals found by pairs, where they depend on `moved`.
+/// Returns `function` with the maxima of reals computed in pairs, if they depend on `moved`.
 pub fn by_pairs(function: &Function, moved: &HashSet<Value>) -> Function {
     function.rebuild(|builder, call, copies| {
         let is_largest = call.op.is(&ops::reduce_max::REDUCE_MAX)
@@ -22,7 +23,7 @@ pub fn by_pairs(function: &Function, moved: &HashSet<Value>) -> Function {
     })
 }
 
-/// The largest elements along axes, which go away; nothing where a size is not known.
+/// Returns the maximum along axes, which are removed; `None` if a size is not fixed or is zero.
 fn largest(builder: &mut Builder, x: Value, axes: &[usize]) -> Option<Value> {
     let shape = builder.shape(x);
     let sizes: Option<Vec<usize>> = axes.iter().map(|axis| shape.0[*axis].fixed()).collect();

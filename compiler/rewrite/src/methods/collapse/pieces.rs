@@ -1,9 +1,12 @@
 //! Proves that a function is affine in some of its parameters, or affine between kinks, and finds the kinks.
 //!
-//! A function is affine where its derivative does not change. The derivative is there as a graph, so what it depends on can be read off: if it depends on
-//! the parameters not at all, the function is affine; if only through comparisons, it is affine wherever no comparison changes its mind. What is
-//! compared are the kinks. A function that compares by itself may jump, and is refused: only derivatives of continuous operations compare. No
-//! operation is known here but the comparisons themselves; `maxima` brings the one that compares in another way into this form.
+//! A function is affine where its derivative is constant. The derivative is available as a graph, which shows
+//! its dependences. If it does not depend on the parameters, the function is affine. If it depends on them
+//! only through comparisons, the function is affine wherever no comparison changes its result. The kinks are
+//! the zeros of the compared differences. A function that contains comparisons itself may jump and is
+//! rejected; derivatives of continuous ops are the only accepted source of comparisons. The proof treats no
+//! op specially except the comparisons; `maxima` brings the one op whose derivative compares differently into
+//! this form.
 
 use super::maxima;
 use crate::differentiate::pull_back;
@@ -21,23 +24,24 @@ use bnnc_graph::op::{Lower, OpDef, Vjp};
 use bnnc_math::scalar::Scalar;
 use std::collections::HashSet;
 
-/// Rounds in which kinks may turn out to have kinks themselves.
+/// The largest number of rounds. In each round, kinks may turn out to have kinks themselves.
 const ROUNDS: usize = 8;
 
 /// A function that is affine between kinks.
 pub struct Found {
-    /// `(as before..) -> outputs`: the function and then the kinks, in one vector.
+    /// `(parameters.. as before) -> outputs`: the function and then the kinks, in one vector.
     pub all: Function,
-    /// How many of its elements are kinks.
+    /// The number of its elements that are kinks.
     pub kinks: usize,
-    /// How many of these depend on no other; they come first.
+    /// The number of kinks that do not depend on other kinks. They come first.
     pub direct: usize,
 }
 
-/// The pieces of a function with the one result `outputs`, a vector, as it depends on the named parameters; or the reason why it has none.
+/// Finds the pieces of a function in the named parameters. Its one result `outputs` is a vector. The inner
+/// error is the reason why the function is not piecewise affine.
 ///
 /// # Errors
-/// A path without a derivative.
+/// An op without a derivative.
 pub fn pieces(
     function: &Function,
     names: &[String],
@@ -81,13 +85,13 @@ pub fn pieces(
     Ok(Err("its kinks have kinks without an end".to_owned()))
 }
 
-/// Elements of the first result.
+/// Returns the number of elements of the first result.
 fn size(function: &Function) -> usize {
     let result = function.results.first();
     result.map_or(0, |(_, value)| function.ty(*value).shape.count(&Sizes::default()))
 }
 
-/// `(as before.., cotangents) -> outputs, one derivative per name`.
+/// Returns `(parameters.. as before, cotangents) -> outputs, one derivative per name`.
 fn derivative(function: &Function, names: &[String]) -> Result<Function, Fault> {
     let mut builder = Builder::new("derivative");
     let params = nodes::params_of(&mut builder, function);
@@ -110,7 +114,7 @@ fn derivative(function: &Function, names: &[String]) -> Result<Function, Fault> 
     Ok(builder.finish(results))
 }
 
-/// Whether the derivative of a function changes where something is compared.
+/// Returns whether the derivative of a function contains comparisons that depend on the named parameters.
 fn bends(function: &Function, names: &[String], context: &mut Context) -> Result<bool, Fault> {
     let flat = pipeline::run(function, pipelines::BEFORE_DERIVATIVE, context)?;
     let derivative = derivative(&flat, names)?;
@@ -118,7 +122,7 @@ fn bends(function: &Function, names: &[String], context: &mut Context) -> Result
     Ok(!Walk::new(&derivative, names).switches.is_empty())
 }
 
-/// `(as before..) -> outputs`: the differences of what is compared, in one vector.
+/// Returns `(parameters.. as before) -> outputs`: the differences of the compared values, in one vector.
 fn compared(derivative: &Function, switches: &[(Value, Option<Value>)]) -> Function {
     let mut whole = derivative.clone();
     whole.results.clear();
@@ -147,7 +151,7 @@ fn compared(derivative: &Function, switches: &[(Value, Option<Value>)]) -> Funct
     builder.finish(vec![("outputs".into(), all)])
 }
 
-/// The first elements of the outputs, and kinks.
+/// Returns the first `size` elements of the outputs, followed by the kinks.
 fn with_kinks(derivative: &Function, size: usize, kinks: &Function) -> Function {
     let mut first = derivative.clone();
     first.results.truncate(1);
@@ -168,11 +172,12 @@ fn joined(builder: &mut Builder, parts: &[Value]) -> Value {
     }
 }
 
-/// What of a derivative depends on some parameters, other than through comparisons.
+/// The values of a derivative that depend on some parameters other than through comparisons.
 struct Walk<'a> {
     derivative: &'a Function,
     dependent: HashSet<Value>,
-    /// What comparisons compare that depend on the parameters, each pair once.
+    /// The operands of comparisons that depend on the parameters, without repetitions. `None` stands for
+    /// zero.
     switches: Vec<(Value, Option<Value>)>,
 }
 
@@ -199,7 +204,7 @@ impl<'a> Walk<'a> {
         walk
     }
 
-    /// Why the function is not affine between its kinks, if its derivative says so.
+    /// Returns the reason why the function is not affine between its kinks, if the derivative shows that.
     fn curved(&self, function: &Function, names: &[String]) -> Option<String> {
         let mut flows = self.derivative.results.iter().skip(1);
         if !flows.any(|(_, flow)| self.dependent.contains(flow)) {
@@ -216,8 +221,9 @@ impl<'a> Walk<'a> {
         })
     }
 
-    /// Why the derivative does not tell all of the function: it may jump where its derivative is zero. The comparisons that are looked for
-    /// are those of the derivative alone, of functions that are continuous.
+    /// Returns the reason why the derivative does not determine the function, if there is one: the function
+    /// may jump where its derivative is zero. The kinks come from the comparisons in the derivative, which
+    /// belong to continuous functions.
     fn jump(&self, function: &Function, names: &[String]) -> Option<String> {
         dependents(function, names).into_iter().find_map(|value| {
             let op = op(function, value)?;
@@ -231,7 +237,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The parameters of such names.
+/// Returns the parameters with these names.
 fn sources(function: &Function, names: &[String]) -> HashSet<Value> {
     let is_named = |param: &&Value| {
         let name = nodes::param_name(function, **param);
@@ -240,7 +246,7 @@ fn sources(function: &Function, names: &[String]) -> HashSet<Value> {
     function.params.iter().filter(is_named).copied().collect()
 }
 
-/// The values that change with those parameters, in order.
+/// Returns the values that depend on the parameters with these names, in order.
 fn dependents(function: &Function, names: &[String]) -> Vec<Value> {
     let from: Vec<Value> = sources(function, names).into_iter().collect();
     let found = dataflow::dependents(function, &from);
@@ -251,7 +257,7 @@ fn dependents(function: &Function, names: &[String]) -> Vec<Value> {
         .collect()
 }
 
-/// What a comparison of reals compares; a sign is a comparison with zero.
+/// Returns the operands of a comparison of reals. A sign is a comparison with zero.
 fn switch(function: &Function, value: Value) -> Option<(Value, Option<Value>)> {
     let args = function.args(value);
     match (&op(function, value)?.lower, args) {

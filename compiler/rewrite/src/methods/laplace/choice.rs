@@ -1,4 +1,4 @@
-//! Which of the sites that move the outputs are random.
+//! Chooses the random ones among the sites that affect the outputs.
 
 use super::super::likelihood::choice::covers;
 use super::super::plan::SitePlan;
@@ -12,18 +12,18 @@ use bnnc_graph::function::{Function, Value};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// What the user says of it.
+/// The user's choice of random sites.
 #[derive(Clone, Copy, Debug)]
 pub enum OverWeights<'a> {
-    /// All.
+    /// All sites.
     All,
-    /// Those of the last layer.
+    /// The sites of the last layer.
     LastLayer,
     /// Layers and sites by name.
     Names(&'a [Arc<str>]),
 }
 
-/// The chosen ones.
+/// Returns the chosen sites. Fails on names that select no site, and on a model without a last layer.
 pub fn chosen<'a>(
     parts: &LaplaceParts<'a>,
     over: OverWeights<'_>,
@@ -69,7 +69,7 @@ fn no_weights(parts: &LaplaceParts<'_>, name: &str) -> Diagnostic {
         .help(format!("those that do: {}", quoted.join(", ")))
 }
 
-/// The sites of the layer whose weights are the last to meet what a row brings.
+/// Returns the sites of the layer whose weights are combined last with values of a row.
 fn last_layer<'a>(parts: &LaplaceParts<'a>) -> Result<Vec<&'a SitePlan<'a>>, Vec<Diagnostic>> {
     let of_row = |name: &str| is_of_row(parts.model, name);
     let rows = reached(&parts.outputs, of_row);
@@ -98,7 +98,8 @@ fn last_layer<'a>(parts: &LaplaceParts<'a>) -> Result<Vec<&'a SitePlan<'a>>, Vec
     Ok(parts.weights.iter().filter(of_layer).copied().collect())
 }
 
-/// A model whose last parameter is its own; `layer` is its last layer with weights.
+/// Reports that the last parameter of a model does not belong to a layer. `layer` is the last layer with
+/// weights.
 fn no_last_layer(last: &str, layer: Option<&str>) -> Diagnostic {
     let (message, help) = match layer {
         Some(layer) => (
@@ -113,7 +114,7 @@ fn no_last_layer(last: &str, layer: Option<&str>) -> Diagnostic {
     report::error(&report::NO_WEIGHTS, message).help(help)
 }
 
-/// The values that depend on the parameters of such names.
+/// Returns the values that depend on the parameters whose names satisfy `is_from`.
 fn reached(function: &Function, is_from: impl Fn(&str) -> bool) -> HashSet<Value> {
     let params = function.params.iter().copied();
     let from: Vec<Value> = params
@@ -122,7 +123,8 @@ fn reached(function: &Function, is_from: impl Fn(&str) -> bool) -> HashSet<Value
     dependents(function, &from)
 }
 
-/// The last node at which a weight meets a value of the row; 0 where it never does.
+/// Returns the index of the last node at which a weight is combined with a value of the row; 0 if there is no
+/// such node.
 fn entry(function: &Function, rows: &HashSet<Value>, state: &str) -> usize {
     let own = reached(function, |name| name == state);
     let meets = |value: &Value| {

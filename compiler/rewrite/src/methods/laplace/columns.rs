@@ -1,7 +1,8 @@
-//! What is asked of Jacobians: some of their columns, the sums of their squares, and what they spread.
+//! Programs that need only parts of Jacobians: some of their columns, the sums of their squares, and products
+//! with a diagonal matrix between them.
 //!
-//! Each is written down plainly; rules see to it that the gradient of a weight matrix, an outer product, is not in memory as a whole where a
-//! part of it, or a sum, is asked for.
+//! Each is written in its plain form. Rewrite rules then avoid storing the gradient of a weight matrix, an
+//! outer product, where only a part of it or a sum is needed.
 
 use super::super::train::Refusal;
 use super::jacobian::{over_columns, over_rows, pulled};
@@ -16,10 +17,12 @@ use bnnc_graph::types::Type;
 
 const SELECTED: Dim = Dim::Symbol(Symbol::Selected);
 
-/// `(.., cotangents, STATE/index [selected].., STATE/chosen [selected]..) -> jacobian [batch, columns, selected]`.
+/// Returns
+/// `(.., cotangents, STATE/index [selected].., STATE/chosen [selected]..) -> jacobian [batch, columns,
+/// selected]`.
 ///
 /// # Errors
-/// A path without a derivative.
+/// An op without a derivative.
 pub fn selected(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     let mut builder = Builder::new("selected");
     let gradients = gradients(parts, &mut builder)?;
@@ -40,10 +43,10 @@ pub fn selected(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     Ok(builder.finish(vec![("jacobian".into(), sum)]))
 }
 
-/// `(.., cotangents) -> STATE/squares [elements]`: sums over rows and columns.
+/// Returns `(.., cotangents) -> STATE/squares [elements]`: sums over rows and columns.
 ///
 /// # Errors
-/// A path without a derivative.
+/// An op without a derivative.
 pub fn squares(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     let mut builder = Builder::new("squares");
     let gradients = gradients(parts, &mut builder)?;
@@ -57,10 +60,11 @@ pub fn squares(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     Ok(builder.finish(results))
 }
 
-/// `(.., cotangents, STATE/variance [elements]..) -> spread [batch, columns, columns]`.
+/// Returns `(.., cotangents, STATE/variance [elements]..) -> spread [batch, columns, columns]`: the product
+/// `J V J'` of each row with the diagonal matrix `V` of the variances.
 ///
 /// # Errors
-/// A path without a derivative.
+/// An op without a derivative.
 pub fn spread(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     let mut builder = Builder::new("spread");
     let gradients = gradients(parts, &mut builder)?;
@@ -78,14 +82,15 @@ pub fn spread(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     Ok(builder.finish(vec![("spread".into(), sum)]))
 }
 
-/// Adds the parameters for all rows and columns; gives the gradient of each of the weights, `[batch, columns, ..]`.
+/// Adds the parameters for all rows and columns. Returns the gradient of each of the weights,
+/// `[batch, columns, ..]`.
 pub fn gradients(parts: &LaplaceParts<'_>, builder: &mut Builder) -> Result<Vec<Value>, Fault> {
     let function = over_rows(parts, &over_columns(&pulled(parts)?));
     let params = nodes::params_of(builder, &function);
     Ok(builder.inline(&function, &params))
 }
 
-/// The sum of some terms.
+/// Returns the sum of some terms of this shape; zeros if there are none.
 pub fn sum_of(builder: &mut Builder, terms: &[Value], shape: &Shape) -> Value {
     let sum = terms.iter().copied().reduce(|sum, term| builder.add(sum, term));
     sum.unwrap_or_else(|| builder.splat(0.0, shape))

@@ -1,4 +1,4 @@
-//! Derivatives of the outputs, and of their covariance, in the inputs of a row.
+//! Derivatives of the outputs and of their covariance in the inputs of a row.
 
 use super::super::train::{Refusal, is_of_row};
 use super::jacobian;
@@ -12,9 +12,11 @@ use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, Value};
 use std::sync::Arc;
 
-/// `(.., cotangents [batch, columns, outputs], STATE/vector.. [batch, columns, ..]) -> INPUT/slope, INPUT/bend [batch, columns, ..]` for each real
-/// input of a row: the derivatives of `cotangent . f` and of `cotangent . df/dw . vector`. The derivative of the variance `c J P^-1 J' c'` is
-/// twice the second one at the vector `P^-1 J' c'`.
+/// Returns
+/// `(.., cotangents [batch, columns, outputs], STATE/vector.. [batch, columns, ..]) -> INPUT/slope, INPUT/bend
+/// [batch, columns, ..]`
+/// for each real input of a row: the derivatives of `cotangent . f` and of `cotangent . df/dw . vector`. The
+/// derivative of the variance `c J P^-1 J' c'` is twice the second one at the vector `P^-1 J' c'`.
 pub fn inputs(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     let of_one = of_one(parts)?;
     let has_columns = |name: &str| name == "cotangents" || name.ends_with("/vector");
@@ -23,7 +25,7 @@ pub fn inputs(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     Ok(jacobian::over(&columns, Symbol::Batch, of_row))
 }
 
-/// The same of one row and one cotangent.
+/// Returns the same for one row and one cotangent.
 fn of_one(parts: &LaplaceParts<'_>) -> Result<Function, Fault> {
     let pulled = jacobian::pulled(parts)?;
     let mut builder = Builder::new("inputs");
@@ -54,7 +56,7 @@ fn of_one(parts: &LaplaceParts<'_>) -> Result<Function, Fault> {
     Ok(builder.finish(results))
 }
 
-/// The real inputs of a row that the outputs depend on.
+/// Returns the real inputs of a row that the outputs depend on.
 fn reals(parts: &LaplaceParts<'_>) -> Vec<Arc<str>> {
     let inputs = parts.model.inputs.iter();
     let is_used = |name: &Arc<str>| parts.outputs.param(name).is_some();

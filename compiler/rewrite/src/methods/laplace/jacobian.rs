@@ -1,4 +1,4 @@
-//! Jacobians of the outputs in the weights, as cotangents that are pulled back.
+//! Jacobians of the outputs in the weights, computed by pulling back cotangents.
 
 use super::super::train::{Refusal, is_of_row};
 use super::outputs::LaplaceParts;
@@ -12,7 +12,8 @@ use bnnc_graph::builder::Builder;
 use bnnc_graph::function::Function;
 use std::sync::Arc;
 
-/// `(states.., shared.., inputs.., outputs.., cotangents [outputs]) -> STATE/jacobian` for each weight: of one row and one cotangent.
+/// Returns `(states.., shared.., inputs.., outputs.., cotangents [outputs]) -> STATE/jacobian` for each
+/// weight, for one row and one cotangent.
 pub fn pulled(parts: &LaplaceParts<'_>) -> Result<Function, Fault> {
     let mut builder = Builder::new("jacobian");
     let params = nodes::params_of(&mut builder, &parts.outputs);
@@ -29,24 +30,24 @@ pub fn pulled(parts: &LaplaceParts<'_>) -> Result<Function, Fault> {
     Ok(builder.finish(results.collect()))
 }
 
-/// `(.., cotangents [batch, columns, outputs]) -> STATE/jacobian [batch, columns, ..]`.
+/// Returns `(.., cotangents [batch, columns, outputs]) -> STATE/jacobian [batch, columns, ..]`.
 pub fn jacobian(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     Ok(over_rows(parts, &over_columns(&pulled(parts)?)))
 }
 
-/// A function of one cotangent as one of many.
+/// Turns a function of one cotangent into one of several, along the axis `columns`.
 pub fn over_columns(function: &Function) -> Function {
     over(function, Symbol::Columns, |name| name == "cotangents")
 }
 
-/// A function of one row as one of many.
+/// Turns a function of one row into one of several, along the axis `batch`.
 pub fn over_rows(parts: &LaplaceParts<'_>, function: &Function) -> Function {
     over(function, Symbol::Batch, |name| {
         name == "cotangents" || is_of_row(parts.model, name)
     })
 }
 
-/// A function along a new axis, which parameters of such names have.
+/// Batches a function along a new axis. `has_axis` selects the parameters that have it.
 pub fn over(function: &Function, symbol: Symbol, has_axis: impl Fn(&str) -> bool) -> Function {
     let params = function.params.iter();
     let mapped: Vec<bool> = params

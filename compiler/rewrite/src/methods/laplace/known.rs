@@ -1,4 +1,4 @@
-//! Likelihoods with closed predictive forms, known by their densities and not by their names.
+//! Recognises likelihoods with closed predictive forms, by their densities and not by their names.
 
 use bnnc_abi::laplace::Likelihood;
 use bnnc_base::shape::Sizes;
@@ -7,10 +7,10 @@ use bnnc_graph::eval::evaluate;
 use bnnc_graph::tensor::Tensor;
 use bnnc_graph::types::Type;
 
-/// Densities agree to this much, relatively, where they are the same.
+/// The relative tolerance within which two log densities count as equal.
 const ERROR: f64 = 1e-9;
 
-/// What the density of an observation is as a function of its first argument.
+/// Returns the form of an observed distribution as a function of its first argument.
 pub fn likelihood(observation: &Instance) -> Likelihood {
     let ranks: Vec<usize> = observation.params.iter().map(|(_, ty)| ty.rank()).collect();
     let rank = observation.value.rank();
@@ -26,7 +26,8 @@ pub fn likelihood(observation: &Instance) -> Likelihood {
     }
 }
 
-/// Whether the density is that of independent normal variates around the first argument, with the second for their standard deviations, or that of all.
+/// Returns whether the density is that of independent normal variates around the first argument. The second
+/// argument is either one standard deviation per element or one for all.
 fn is_normal(observation: &Instance) -> bool {
     let counts = [
         &observation.params[0].1,
@@ -61,7 +62,7 @@ fn is_normal(observation: &Instance) -> bool {
     })
 }
 
-/// Whether it is the logarithm of a softmax of the first argument.
+/// Returns whether the log density is the logarithm of a softmax of the first argument.
 fn is_softmax(observation: &Instance) -> bool {
     let Some(classes) = count(&observation.params[0].1).filter(|classes| *classes > 1) else {
         return false;
@@ -73,7 +74,7 @@ fn is_softmax(observation: &Instance) -> bool {
         .all(|class| agrees(observation, &[&logits, &[*class as f64]], logits[*class] - total))
 }
 
-/// Whether it is a logistic regression on the first argument.
+/// Returns whether the density is that of a Boolean whose logit is the first argument.
 fn is_logistic(observation: &Instance) -> bool {
     [-1.7, 0.0, 0.6].iter().all(|logit: &f64| {
         let yes = -(-logit).exp().ln_1p();
@@ -86,7 +87,7 @@ fn count(ty: &Type) -> Option<usize> {
     ty.shape.static_sizes().map(|sizes| sizes.iter().product())
 }
 
-/// Whether the log density of the arguments and the value is this.
+/// Returns whether the log density at these arguments and this value is `wanted`.
 fn agrees(observation: &Instance, values: &[&[f64]], wanted: f64) -> bool {
     let function = &observation.log_density;
     let args: Vec<Tensor> = function

@@ -1,11 +1,14 @@
-//! Kronecker factors of curvatures (Martens and Grosse 2015, section 3): of weights whose gradient is an outer product.
+//! Kronecker factors of curvatures (Martens and Grosse 2015, section 3), for weights whose gradient is an
+//! outer product.
 //!
-//! Note \[Uses\]. The gradient of a weight matrix in one row is `g a'`: `g` depends on the cotangent, `a` on the row alone. A matrix that is used
-//! several times, at positions of a sequence or in several places, has a sum of such gradients. Products of different uses are then left out,
-//! and the uses are further rows ("expand", Eschenhagen et al. 2023, section 3.2): the left factor is the mean over the uses of `a a'`, the
-//! right one their sum of `g g'`. A convolution is a matrix that is used at every position of its window, `a` being the window: the factors
-//! are those of Grosse and Martens (2016), theorem 1, with the mean taken on the left rather than on the right, which is the same product. A
-//! table is a matrix, `a` being the row of the identity matrix for the position that is looked up.
+//! Note \[Uses\]. The gradient of a weight matrix in one row is `g a'`: `g` depends on the cotangent, `a` on
+//! the row alone. A matrix that is used several times, at positions of a sequence or in several places, has a
+//! sum of such gradients. Products of different uses are then left out, and the uses count as further rows
+//! ("expand", Eschenhagen et al. 2023, section 3.2): the left factor is the mean of `a a'` over the uses, the
+//! right one the sum of `g g'`. A convolution is a matrix that is used at every position of its window, and
+//! `a` is the window. The factors are then those of Grosse and Martens (2016), theorem 1, except that the
+//! mean is taken on the left rather than on the right, which gives the same product. A lookup table is a
+//! matrix, and `a` is the row of the identity matrix for the looked-up position.
 
 use super::super::train::Refusal;
 use super::jacobian::{over_columns, over_rows, pulled};
@@ -26,15 +29,16 @@ use bnnc_graph::ops;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// A weight whose gradient is no outer product is one block up to so many elements.
+/// The largest number of elements of a dense block, for weights whose gradient is not an outer product.
 pub const WHOLE: usize = 4096;
 
 const COTANGENTS: &str = "cotangents";
 
-/// The blocks, and `(.., cotangents) -> BLOCK/left, BLOCK/right`. See Note \[Uses\].
+/// Returns the blocks, and `(.., cotangents) -> BLOCK/left, BLOCK/right`. See Note \[Uses\].
 ///
 /// # Errors
-/// Weights that are too many for one block and whose gradient is no outer product, a path without a derivative.
+/// Weights whose gradient is not an outer product and that are too large for a dense block, an op without a
+/// derivative.
 pub fn factors(parts: &LaplaceParts<'_>) -> Result<(Vec<Block>, Function), Refusal> {
     let gradients = simplified(&pulled(parts)?);
     let mut builder = Builder::new("factors");
@@ -95,25 +99,25 @@ fn too_large(site: &str, elements: usize) -> Diagnostic {
     report::error(&report::NO_FACTORS, message).help(help)
 }
 
-/// What the gradient of a weight consists of.
+/// The form of the gradient of a weight.
 enum Form {
-    /// Outer products.
+    /// A sum of outer products.
     Outer {
         uses: Vec<Use>,
-        /// The order of the elements.
+        /// True if the axes of the right vectors come before those of the left ones.
         swapped: bool,
     },
-    /// Anything.
+    /// Any other gradient.
     Whole(Value),
 }
 
-/// One outer product, or the sum of one for every position.
+/// One outer product, or the sum of one per position.
 struct Use {
-    /// What depends on the row alone: positions, then axes of the weight.
+    /// The factor that depends on the row alone: positions, then axes of the weight.
     left: Value,
-    /// What depends on the cotangent: positions, then the other axes of the weight.
+    /// The factor that depends on the cotangent: positions, then the other axes of the weight.
     right: Value,
-    /// How many axes are positions.
+    /// The number of leading axes that are positions.
     positions: usize,
 }
 
@@ -159,7 +163,7 @@ fn size(dims: &[Dim]) -> usize {
     dims.iter().filter_map(|dim| dim.fixed()).product()
 }
 
-/// A gradient as outer products, if it is a sum of such.
+/// Splits a gradient into outer products, if it is a sum of them.
 fn outer(builder: &mut Builder, value: Value, moves: &HashSet<Value>) -> Option<Form> {
     let shape = builder.shape(value);
     let letters = letters_from('a', shape.rank())?;
@@ -202,7 +206,7 @@ fn outer(builder: &mut Builder, value: Value, moves: &HashSet<Value>) -> Option<
     })
 }
 
-/// A gradient as a sum of products; letters that are summed in one of them are added to `sizes`.
+/// Returns a gradient as a sum of products. Letters that are summed in one of them are added to `sizes`.
 fn terms(
     builder: &Builder,
     value: Value,
@@ -245,7 +249,7 @@ fn terms(
     Some(split_or_factor(builder, value, letters))
 }
 
-/// Products of which those of the letters `all` are summed that are not kept.
+/// Sums products over those of the letters `all` that are not in `kept`.
 fn summed(
     terms: Vec<LetteredProduct>,
     all: &[char],
@@ -259,7 +263,8 @@ fn summed(
         .collect()
 }
 
-/// The part of a product that depends on the row alone, and the part that depends on the cotangent, with what shares axes of the weight with it.
+/// Splits a product into a part that depends on the row alone and a part that depends on the cotangent. The
+/// latter includes factors that share axes of the weight with it.
 fn halves(
     product: &LetteredProduct,
     letters: &[char],
@@ -289,7 +294,7 @@ fn halves(
     (!halves.0.factors.is_empty() && !halves.1.factors.is_empty()).then_some(halves)
 }
 
-/// The sums over rows, columns and uses of the products of pieces with themselves.
+/// Returns the sums over rows, columns and uses of the products of the pieces with themselves.
 fn sums([lefts, rights]: [&Function; 2], forms: &[Form], blocks: &[Block]) -> Function {
     let mut builder = Builder::new("factors");
     let mut scope = Scope::default();
@@ -316,7 +321,7 @@ fn sums([lefts, rights]: [&Function; 2], forms: &[Form], blocks: &[Block]) -> Fu
     builder.finish(results)
 }
 
-/// The sum of the products of the vectors of `size` elements in `pieces` with themselves.
+/// Returns the sum of `v v'` over the vectors `v` of `size` elements in `pieces`.
 fn grams(builder: &mut Builder, pieces: &[Value], size: usize) -> Value {
     let mut sum: Option<Value> = None;
     for piece in pieces {

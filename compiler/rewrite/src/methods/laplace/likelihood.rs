@@ -1,4 +1,4 @@
-//! The likelihood of a row as a function of its outputs `f`: its derivatives, and predictions.
+//! The log-likelihood of a row as a function of its outputs `f`, its derivatives, and predictions.
 
 use super::super::plan;
 use super::super::predict;
@@ -20,13 +20,13 @@ use bnnc_graph::function::{Function, Value};
 use bnnc_graph::types::Type;
 use std::sync::Arc;
 
-/// `(states.., data..) -> outputs, log_likelihood, slope, curvature`, each with the axis of rows.
+/// Returns `(states.., data..) -> outputs, log_likelihood, slope, curvature`, each with the axis of rows.
 pub fn rows(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     let row = row(parts)?;
     Ok(over(&row, Symbol::Batch, |name| is_of_row(parts.model, name)))
 }
 
-/// The same of one row.
+/// Returns the same for one row.
 fn row(parts: &LaplaceParts<'_>) -> Result<Function, Fault> {
     let derivatives = derivatives(parts)?;
     let mut builder = Builder::new("rows");
@@ -39,7 +39,7 @@ fn row(parts: &LaplaceParts<'_>) -> Result<Function, Fault> {
     Ok(rule::remove_dead(&builder.finish(results)))
 }
 
-/// `(outputs, states.., shared.., inputs.., outputs of the row..) -> log_likelihood`.
+/// Returns `(outputs, states.., shared.., inputs.., outputs of the row..) -> log_likelihood`.
 pub fn log_likelihood(parts: &LaplaceParts<'_>) -> Function {
     let mut builder = Builder::new("log_likelihood");
     let scope = arguments(parts, &mut builder);
@@ -47,14 +47,16 @@ pub fn log_likelihood(parts: &LaplaceParts<'_>) -> Function {
     rule::remove_dead(&builder.finish(results))
 }
 
-/// Adds `outputs` and what a row has, and binds the arguments of the likelihood: those in `f` by it, the others as they are.
+/// Adds `outputs` and the values of a row as parameters, and binds the arguments of the likelihood: those in
+/// `f` from `outputs`, the others from the row.
 fn arguments(parts: &LaplaceParts<'_>, builder: &mut Builder) -> Scope {
     let f = builder.param("outputs", Type::real(Shape::fixed(&[parts.size])));
     let of_f = parts.split(builder, f);
     bound(parts, builder, of_f)
 }
 
-/// Adds what a row has, and binds the arguments of the likelihood, of which those in `f` are given.
+/// Adds the values of a row as parameters, and binds the arguments of the likelihood. Those in `f` are
+/// `of_f`.
 fn bound(parts: &LaplaceParts<'_>, builder: &mut Builder, of_f: Vec<(Arc<str>, Value)>) -> Scope {
     let mut scope = Scope::default();
     bind_row(builder, parts.model, parts.plans, &mut scope);
@@ -64,7 +66,7 @@ fn bound(parts: &LaplaceParts<'_>, builder: &mut Builder, of_f: Vec<(Arc<str>, V
     scope
 }
 
-/// `(outputs, ..) -> log_likelihood, slope, curvature`.
+/// Returns `(outputs, ..) -> log_likelihood, slope, curvature`.
 fn derivatives(parts: &LaplaceParts<'_>) -> Result<Function, Fault> {
     let slope = slope(&log_likelihood(parts))?;
     let second = second(&slope)?;
@@ -82,7 +84,7 @@ fn derivatives(parts: &LaplaceParts<'_>) -> Result<Function, Fault> {
     let (found, has_axis) = inline_batched(&mut builder, &second, &args, &mapped, size)[0];
     let found = match has_axis {
         true => found,
-        // A likelihood that is linear in its outputs has no curvature.
+        // A log-likelihood that is linear in its outputs has no curvature.
         false => builder.broadcast_leading(found, size),
     };
     let found = builder.reshape(found, &square);
@@ -90,7 +92,7 @@ fn derivatives(parts: &LaplaceParts<'_>) -> Result<Function, Fault> {
     Ok(builder.finish(results))
 }
 
-/// `log_likelihood` with its gradient in `outputs`.
+/// Returns `log_likelihood` with its gradient in `outputs`.
 fn slope(log_likelihood: &Function) -> Result<Function, Fault> {
     let mut builder = Builder::new("slope");
     let params = nodes::params_of(&mut builder, log_likelihood);
@@ -100,7 +102,7 @@ fn slope(log_likelihood: &Function) -> Result<Function, Fault> {
     Ok(builder.finish(vec![("log_likelihood".into(), value), ("slope".into(), slope)]))
 }
 
-/// `(the same.., cotangent) -> cotangent . d slope / d outputs`.
+/// Returns `(parameters of slope.., cotangent) -> cotangent . d slope / d outputs`.
 fn second(slope: &Function) -> Result<Function, Fault> {
     let mut builder = Builder::new("second");
     let params = nodes::params_of(&mut builder, slope);
@@ -112,7 +114,7 @@ fn second(slope: &Function) -> Result<Function, Fault> {
     Ok(builder.finish(vec![("second".into(), flow)]))
 }
 
-/// The states that move and have no say in `f`, but in how likely a row is given it.
+/// Returns the moving states that do not affect `f` but affect the likelihood of a row given `f`.
 pub fn noise(parts: &LaplaceParts<'_>) -> Vec<String> {
     let on = dependences(&log_likelihood(parts), "log_likelihood");
     let others = parts.others().into_iter().map(super::state);
@@ -121,20 +123,21 @@ pub fn noise(parts: &LaplaceParts<'_>) -> Vec<String> {
         .collect()
 }
 
-/// What the differentiation finds to be zero in an argument of an observed distribution that is a part of `f`.
+/// The derivatives of the log-likelihood that are zero in an argument of `f`, according to differentiation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ZeroDerivative {
-    /// The first derivative: the argument changes nothing but where the support ends.
+    /// The first derivative: the argument changes the likelihood at most through the ends of the support.
     First,
-    /// The second derivatives, also those in it and another: straight pieces, as of `abs`, are all that there is.
+    /// All second derivatives, mixed ones included: the log-likelihood is piecewise linear in the argument,
+    /// as `abs` is.
     Second,
 }
 
-/// The arguments in `f` in which a derivative of the log likelihood is zero wherever it exists. A derivative is linear in what it is multiplied by, so it
-/// is zero where that has no say in it.
+/// Returns the arguments in `f` in which a derivative of the log-likelihood is zero wherever it exists. A
+/// pulled-back derivative is linear in its cotangent, so it is zero if it does not depend on the cotangent.
 ///
 /// # Errors
-/// A path without a derivative.
+/// An op without a derivative.
 pub fn flat(
     parts: &LaplaceParts<'_>,
     context: &mut Context,
@@ -176,7 +179,7 @@ pub fn flat(
     Ok(parts.pieces.iter().filter_map(of_piece).collect())
 }
 
-/// The parameter that `f` is.
+/// Returns the parameter that holds `f`.
 fn output(function: &Function, params: &[Value]) -> Value {
     match output_at(function) {
         Some(at) => params[at],
@@ -184,7 +187,7 @@ fn output(function: &Function, params: &[Value]) -> Value {
     }
 }
 
-/// Its place among the parameters.
+/// Returns its position among the parameters.
 fn output_at(function: &Function) -> Option<usize> {
     let mut names = function
         .params
@@ -193,8 +196,9 @@ fn output_at(function: &Function) -> Option<usize> {
     names.position(|name| name == "outputs")
 }
 
-/// `(outputs [draws, batch, ..], states.., data.., draw0, row0, step) -> log_likelihood, mean, variance, draw, probabilities`.
-/// Only the first where no observation alone is of a whole output.
+/// Returns
+/// `(outputs [draws, batch, ..], states.., data.., draw0, row0, step) -> log_likelihood, mean, variance,
+/// draw, probabilities`. Only the first if no single observation covers a whole output.
 pub fn functions(parts: &LaplaceParts<'_>) -> Function {
     let row = predicted_row(parts);
     let mut builder = Builder::new("functions_draw");
@@ -217,7 +221,7 @@ pub fn functions(parts: &LaplaceParts<'_>) -> Function {
     predict::over_draws("functions", &per_draw, &["outputs".into()])
 }
 
-/// Everything about one row from its outputs.
+/// Returns the log-likelihood and the predictive quantities of one row, from its outputs.
 fn predicted_row(parts: &LaplaceParts<'_>) -> Function {
     let mut builder = Builder::new("row");
     let mut scope = arguments(parts, &mut builder);

@@ -1,4 +1,4 @@
-//! Tables that are looked up by positions, as layers whose inputs are rows of an identity matrix.
+//! Treats lookup tables as layers whose inputs are rows of an identity matrix.
 
 use bnnc_base::dtype::DType;
 use bnnc_graph::attr;
@@ -9,8 +9,9 @@ use bnnc_graph::ops;
 use bnnc_graph::types::Type;
 use std::collections::HashMap;
 
-/// Copies a function in, with the gradients of its lookups as products: what is added at a position is multiplied with the row of the identity
-/// matrix for that position. They are outer products then, and the positions, where there are several, are uses.
+/// Inlines a function, with the gradients of its lookups as products: the update of a position is multiplied
+/// with the row of the identity matrix for that position. The gradients then are outer products, and several
+/// positions count as several uses.
 pub(super) fn inline(builder: &mut Builder, function: &Function, args: &[Value]) -> Vec<Value> {
     let params = function.params.iter().copied();
     let mut copies: HashMap<Value, Value> = params.zip(args.iter().copied()).collect();
@@ -27,7 +28,7 @@ pub(super) fn inline(builder: &mut Builder, function: &Function, args: &[Value])
     function.results.iter().map(|(_, value)| copies[value]).collect()
 }
 
-/// `scatter_add` as a contraction; none where there are more axes than letters.
+/// Returns `scatter_add` as a contraction; `None` if there are more axes than letters.
 fn product(builder: &mut Builder, args: &[Value], attrs: &[attr::Attr]) -> Option<Value> {
     let (axis, dim) = (
         ops::scatter_add::axis(attrs) as usize,
@@ -39,7 +40,7 @@ fn product(builder: &mut Builder, args: &[Value], attrs: &[attr::Attr]) -> Optio
     let letters: Vec<char> = ('a'..='z').take(rank + 1).collect();
     let (position, right) = letters.split_last().filter(|(_, rest)| rest.len() == rank)?;
     let ty = Type::new(DType::Int, builder.shape(index));
-    // As `scatter_add` does: positions outside are those at the ends.
+    // `scatter_add` clamps positions in the same way.
     let (first, last) = (
         builder.constant(&ty, 0.0),
         builder.constant(&ty, size as f64 - 1.0),

@@ -1,4 +1,4 @@
-//! The outputs `f` of a row as a function of the states, and the weights that move them.
+//! The outputs `f` of a row as a function of the states, and the weights that affect them.
 
 use super::super::plan::{self, SitePlan, state_name};
 use super::super::states;
@@ -18,55 +18,57 @@ use bnnc_graph::model::Model;
 use bnnc_graph::types::Type;
 use std::sync::Arc;
 
-/// An argument of an observed distribution that is a part of `f`.
+/// An argument of an observed distribution that is part of `f`.
 #[derive(Clone, Debug)]
 pub struct OutputPiece {
-    /// Its name among the likelihood's arguments: `0/loc`.
+    /// Its name among the arguments of the likelihood: `0/loc`.
     pub name: Arc<str>,
-    /// Where it lies.
+    /// Its support.
     support: Support,
-    /// Its type on the reals.
+    /// Its unconstrained type.
     pub free: Type,
-    /// The place of its first element in `f`.
+    /// The position of its first element in `f`.
     at: usize,
 }
 
 impl OutputPiece {
-    /// Its elements in `f`.
+    /// Returns the number of its elements in `f`.
     pub fn len(&self) -> usize {
         self.free.shape.count(&Sizes::default())
     }
 
-    /// The argument on its declared scale, from its value on the reals.
+    /// Returns the name of the argument and its value in its support, transformed from the unconstrained
+    /// value `free`.
     pub fn carried(&self, builder: &mut Builder, free: Value) -> (Arc<str>, Value) {
         let carried = constrain::constrain(builder, self.support, free);
         (self.name.clone(), carried.map_or(free, |(value, _)| value))
     }
 }
 
-/// What the programs of an approximation are made from.
+/// The common inputs of the programs of an approximation.
 #[derive(Clone)]
 pub struct LaplaceParts<'a> {
     /// The functions of the model.
     pub densities: &'a Densities,
     /// The model.
     pub model: &'a Model,
-    /// One per site.
+    /// The plans, one per site.
     pub plans: &'a [SitePlan<'a>],
-    /// Those of the sites that are approximated.
+    /// The plans of the approximated sites.
     pub weights: Vec<&'a SitePlan<'a>>,
     /// `(states.., shared.., inputs.., outputs..) -> arguments..` of one row.
     pub arguments: Function,
-    /// The arguments that are in `f`, in order.
+    /// The arguments that are part of `f`, in order.
     pub pieces: Vec<OutputPiece>,
-    /// Elements of `f`.
+    /// The number of elements of `f`.
     pub size: usize,
     /// `(states.., shared.., inputs.., outputs..) -> outputs`: `f` of one row.
     pub outputs: Function,
 }
 
 impl<'a> LaplaceParts<'a> {
-    /// Finds `f` and what moves it.
+    /// Finds `f` and the sites that affect it. Fails on observations inside loops, on arguments that cannot
+    /// be transformed onto the reals, and if no moving site affects `f`.
     pub fn new(
         densities: &'a Densities,
         model: &'a Model,
@@ -117,7 +119,7 @@ impl<'a> LaplaceParts<'a> {
         })
     }
 
-    /// The sites that move and are none of the weights.
+    /// Returns the moving sites that are not among the weights.
     pub fn others(&self) -> Vec<&'a SitePlan<'a>> {
         let moved = moved(self.plans);
         let is_other = |plan: &&SitePlan<'_>| {
@@ -128,7 +130,7 @@ impl<'a> LaplaceParts<'a> {
         self.plans.iter().filter(is_other).collect()
     }
 
-    /// The names of the arguments in `f` that a weight moves.
+    /// Returns the names of the arguments in `f` that a weight affects.
     pub fn moved_by(&self, weight: &SitePlan<'_>) -> Vec<Arc<str>> {
         let state = super::state(weight);
         let names = self.pieces.iter().map(|piece| &piece.name);
@@ -139,7 +141,7 @@ impl<'a> LaplaceParts<'a> {
         names.filter(is_moved).cloned().collect()
     }
 
-    /// What is known of the likelihood.
+    /// Returns the form of the likelihood.
     pub fn likelihood(&self) -> Likelihood {
         let ([observation], [_]) = (&self.densities.observations[..], &self.model.outputs[..]) else {
             return Likelihood::Other;
@@ -157,7 +159,7 @@ impl<'a> LaplaceParts<'a> {
         }
     }
 
-    /// The arguments on their declared scales, from `f`.
+    /// Splits `f` into the arguments, transformed onto their supports.
     pub fn split(&self, builder: &mut Builder, f: Value) -> Vec<(Arc<str>, Value)> {
         let one = |piece: &OutputPiece| {
             let window = Window::full(1).with(0, piece.at, piece.at + piece.len());
@@ -169,7 +171,7 @@ impl<'a> LaplaceParts<'a> {
     }
 }
 
-/// Names of the states that an optimiser moves.
+/// Returns the names of the optimised states.
 pub fn moved(plans: &[SitePlan<'_>]) -> Vec<Arc<str>> {
     states::optimised(plans)
         .into_iter()
@@ -177,7 +179,7 @@ pub fn moved(plans: &[SitePlan<'_>]) -> Vec<Arc<str>> {
         .collect()
 }
 
-/// Binds every site to its value on the declared scale; returns the log-Jacobian of each.
+/// Binds every site to its value in its support. Returns the log-Jacobian of each.
 pub fn bind_sites(builder: &mut Builder, plans: &[SitePlan<'_>], scope: &mut Scope) -> Vec<Value> {
     let mut jacobians = Vec::new();
     for plan in plans {
@@ -193,7 +195,8 @@ pub fn bind_sites(builder: &mut Builder, plans: &[SitePlan<'_>], scope: &mut Sco
     jacobians
 }
 
-/// Adds states, shared inputs and the inputs and outputs of one row, and binds them and the sites.
+/// Adds the states, the shared inputs, and the inputs and outputs of one row as parameters, and binds them
+/// and the sites.
 pub fn bind_row(builder: &mut Builder, model: &Model, plans: &[SitePlan<'_>], scope: &mut Scope) {
     plan::bind_states(builder, plans, scope);
     bind_shared(builder, model, scope);
@@ -209,12 +212,12 @@ fn arguments(densities: &Densities, model: &Model, plans: &[SitePlan<'_>]) -> Fu
     let mut scope = Scope::default();
     bind_row(&mut builder, model, plans, &mut scope);
     let results = scope.call(&mut builder, &densities.likelihood_arguments);
-    // The function of a loop takes all that is in scope, also what it has no use for.
+    // The function of a loop takes all values in scope as operands, including unused ones.
     let flat = unroll::expand_expectations(&unroll::expand_maps(&builder.finish(results)));
     rule::remove_dead(&flat)
 }
 
-/// The names of the arguments that are in `f`.
+/// Returns the names of the arguments that are part of `f`.
 fn chosen(arguments: &Function, model: &Model, plans: &[SitePlan<'_>]) -> Vec<Arc<str>> {
     let moved = moved(plans);
     let is_moved = |name: &&Arc<str>| dependences(arguments, name).iter().any(|on| moved.contains(on));

@@ -12,7 +12,7 @@ use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, Value};
 use std::sync::Arc;
 
-/// `(states.., shared..) -> log_prior` of the weights, with their log-Jacobians.
+/// Returns `(states.., shared..) -> log_prior` of the weights, with their log-Jacobians.
 pub fn log_prior(parts: &LaplaceParts<'_>) -> Function {
     let mut builder = Builder::new("log_prior");
     let mut scope = Scope::default();
@@ -37,8 +37,9 @@ pub fn log_prior(parts: &LaplaceParts<'_>) -> Function {
     rule::remove_dead(&builder.finish(vec![("log_prior".into(), sum)]))
 }
 
-/// `(states.., shared..) -> log_prior, STATE/slope.., STATE/precision..`: the gradient, and minus the second derivative times ones. Other states
-/// that move have the slope of the log prior of all sites, which is `log_prior_of_all`.
+/// Returns `(states.., shared..) -> log_prior, STATE/slope.., STATE/precision..`: the gradient, and minus the
+/// second derivative times a vector of ones. For the other moving states, `STATE/slope` is the slope of
+/// `log_prior_of_all`, the log prior of all sites.
 pub fn prior(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     let slope = slope(parts)?;
     let mut builder = Builder::new("prior");
@@ -67,7 +68,7 @@ pub fn prior(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     Ok(builder.finish(results))
 }
 
-/// `(states.., shared..) -> log_prior, STATE/slope..`.
+/// Returns `(states.., shared..) -> log_prior, STATE/slope..`.
 pub fn slope(parts: &LaplaceParts<'_>) -> Result<Function, Fault> {
     let log_prior = log_prior(parts);
     let mut builder = Builder::new("slope");
@@ -82,7 +83,7 @@ pub fn slope(parts: &LaplaceParts<'_>) -> Result<Function, Fault> {
     Ok(builder.finish(results))
 }
 
-/// The parameters of a function, copied to `params`, that hold the weights.
+/// Returns the parameters of a function that hold the weights, from its copied parameters `params`.
 pub fn weights(
     builder: &mut Builder,
     parts: &LaplaceParts<'_>,
@@ -92,7 +93,8 @@ pub fn weights(
     states(builder, &parts.weights, function, params)
 }
 
-/// The parameters of a function, copied to `params`, that hold the positions of some sites.
+/// Returns the parameters of a function that hold the positions of some sites, from its copied parameters
+/// `params`.
 pub fn states(
     builder: &mut Builder,
     plans: &[&plan::SitePlan<'_>],
@@ -106,8 +108,8 @@ pub fn states(
     plans.iter().map(&mut of).collect()
 }
 
-/// `(states.., shared..) -> log_prior_of_all, STATE/slope..`: the log prior of all sites, and its derivative by the states that move and are none of
-/// the weights.
+/// Returns `(states.., shared..) -> log_prior_of_all, STATE/slope..`: the log prior of all sites, and its
+/// derivatives in the moving states that are not weights.
 fn others(parts: &LaplaceParts<'_>) -> Result<Function, Fault> {
     let mut builder = Builder::new("others");
     let mut scope = Scope::default();
@@ -127,7 +129,8 @@ fn others(parts: &LaplaceParts<'_>) -> Result<Function, Fault> {
     Ok(rule::remove_dead(&builder.finish(results.collect())))
 }
 
-/// A site that moves, is none of the weights, and is tied to one of them by a prior: that of the weight depends on it, or its own on the weight.
+/// Returns a moving site that is not among the weights and is tied to one of them by a prior: the prior of
+/// the weight depends on the site, or the prior of the site on the weight.
 pub fn tied(parts: &LaplaceParts<'_>) -> Option<Arc<str>> {
     let depends = |plan: &plan::SitePlan<'_>, on: &plan::SitePlan<'_>| {
         let arguments = &plan.prior.arguments;
@@ -142,7 +145,7 @@ pub fn tied(parts: &LaplaceParts<'_>) -> Option<Arc<str>> {
     Some(found.site.name.clone())
 }
 
-/// Whether the elements of the weights are independent under the prior, given the other sites.
+/// Returns whether the elements of the weights are independent under the prior, given the other sites.
 pub fn independent(parts: &LaplaceParts<'_>) -> bool {
     let names: Vec<&Arc<str>> = parts.weights.iter().map(|weight| &weight.site.name).collect();
     parts.weights.iter().all(|weight| {

@@ -1,4 +1,5 @@
-//! Products of second derivatives with vectors: gradients of inner products of gradients with vectors (Pearlmutter 1994, section 2).
+//! Products of second derivatives with vectors, as gradients of inner products of gradients with vectors
+//! (Pearlmutter 1994, section 2).
 
 use super::super::train::Refusal;
 use super::jacobian::over;
@@ -13,24 +14,24 @@ use bnnc_graph::builder::Builder;
 use bnnc_graph::function::Function;
 use bnnc_graph::types::Type;
 
-/// `(states.., data.., STATE/vector.. [columns, elements]) -> STATE/product.. [columns, elements]`: minus the second derivative of the sum over
-/// rows of the log likelihood, times the vectors.
+/// Returns `(states.., data.., STATE/vector.. [columns, elements]) -> STATE/product.. [columns, elements]`:
+/// minus the second derivative of the log-likelihood, summed over rows, times the vectors.
 ///
 /// # Errors
-/// A path without a derivative.
+/// An op without a derivative.
 pub fn products(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     Ok(over_vectors(parts, &product(parts, &gradient::total(parts))?))
 }
 
-/// As [`products`], of the log prior of the weights with their log-Jacobians.
+/// Like [`products`], for the log prior of the weights with their log-Jacobians.
 ///
 /// # Errors
-/// A path without a derivative.
+/// An op without a derivative.
 pub fn prior_products(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     Ok(over_vectors(parts, &product(parts, &prior::log_prior(parts))?))
 }
 
-/// The product with one vector, `[elements]`, from a function to a scalar.
+/// Returns the product with one vector, `[elements]`, for a function with a scalar result.
 fn product(parts: &LaplaceParts<'_>, function: &Function) -> Result<Function, Fault> {
     let mut builder = Builder::new("products");
     let params = nodes::params_of(&mut builder, function);

@@ -1,6 +1,7 @@
-//! What Jacobians spread in the eigenbases of Kronecker factors.
+//! Products of Jacobians with a matrix between them that is diagonal in the eigenbases of Kronecker factors.
 //!
-//! The Jacobian of a block is an outer product, and so is what the two bases make of it: rules see to it that only the two vectors are turned.
+//! The Jacobian of a block is an outer product, and so is its product with the two bases. Rewrite rules make
+//! sure that only the two vectors are rotated.
 
 use super::super::train::Refusal;
 use super::columns::{gradients, sum_of};
@@ -12,11 +13,14 @@ use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, Value};
 use bnnc_graph::types::Type;
 
-/// `(.., cotangents, BLOCK/first [p, p], BLOCK/second [q, q], BLOCK/variance [p, q]) -> spread [batch, columns, columns]`, where `p` is the size of the
-/// factor whose rows are the outer ones of the elements and `q` that of the other; the rows of the bases are eigenvectors.
+/// Returns
+/// `(.., cotangents, BLOCK/first [p, p], BLOCK/second [q, q], BLOCK/variance [p, q]) -> spread [batch,
+/// columns, columns]`.
+/// Here `p` is the size of the factor of the outer axis of the elements, and `q` that of the inner one. The
+/// rows of the bases are eigenvectors.
 ///
 /// # Errors
-/// A path without a derivative.
+/// An op without a derivative.
 pub fn turned(parts: &LaplaceParts<'_>, blocks: &[Block]) -> Result<Function, Refusal> {
     let mut builder = Builder::new("turned");
     let gradients = gradients(parts, &mut builder)?;

@@ -1,4 +1,4 @@
-//! Which layers of a model get which treatment in the likelihood.
+//! Chooses the gradient estimator of each layer in the likelihood.
 
 use super::symmetry;
 use crate::kl::{self, Placement};
@@ -8,7 +8,8 @@ use bnnc_abi::variational::ViOptions;
 use bnnc_base::diagnostic::Diagnostic;
 use std::sync::Arc;
 
-/// What a user asks of the layers of a model. A name is a layer, which means all weights below it, or one site.
+/// The user's estimators for the layers of a model. A name is a layer, which means all weights below it, or
+/// one site.
 #[derive(Clone, Copy, Debug)]
 pub struct Layers<'a> {
     /// Local reparameterisation.
@@ -17,7 +18,7 @@ pub struct Layers<'a> {
     pub flipout: &'a [Arc<str>],
     /// The expectation over the weights in closed form.
     pub integrate: &'a [Arc<str>],
-    /// The order of the series that replaces a logistic likelihood there.
+    /// The order of the series that replaces a logistic log-likelihood under `integrate`.
     pub series: usize,
 }
 
@@ -32,21 +33,21 @@ impl Default for Layers<'_> {
     }
 }
 
-/// How the likelihood takes the expectation over one site.
+/// The computation of the expectation over one site in the likelihood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expectation {
     /// One draw for all examples.
     Shared,
-    /// Draws of the outputs of the layer, apart for every example.
+    /// Separate draws of the outputs of the layer for every example.
     Local,
-    /// One draw with signs of its own for every example.
+    /// One draw, with separate signs for every example.
     Flipout,
-    /// No draw.
+    /// The closed form, without draws.
     Integrated,
 }
 
 impl Expectation {
-    /// The option that asks for it, as it is written.
+    /// Returns the name of the option that requests it.
     pub fn option(self) -> &'static str {
         match self {
             Expectation::Shared => "",
@@ -57,7 +58,8 @@ impl Expectation {
     }
 }
 
-/// One way per plan, or what stands against it.
+/// Returns the expectation of each plan. Fails on unknown names, on sites named by two options, and on
+/// families that do not support the estimator.
 pub fn ways(plans: &[SitePlan<'_>], layers: &Layers<'_>) -> Result<Vec<Expectation>, Vec<Diagnostic>> {
     let mut ways = vec![Expectation::Shared; plans.len()];
     let mut faults = Vec::new();
@@ -82,7 +84,7 @@ pub fn ways(plans: &[SitePlan<'_>], layers: &Layers<'_>) -> Result<Vec<Expectati
                 continue;
             };
             found = true;
-            // A point has no noise, whatever is done with it.
+            // A point has no noise, so every estimator gives the same.
             if kl::is_point(plan.posterior) || *slot == way {
                 continue;
             }
@@ -102,14 +104,14 @@ pub fn ways(plans: &[SitePlan<'_>], layers: &Layers<'_>) -> Result<Vec<Expectati
     if faults.is_empty() { Ok(ways) } else { Err(faults) }
 }
 
-/// Whether a name means a site: itself or a layer above it.
+/// Returns whether a name denotes a site: the site itself or a layer above it.
 pub fn covers(name: &str, site: &str) -> bool {
     let name = name.strip_suffix(".*").unwrap_or(name);
     let below = |rest: &str| rest.is_empty() || rest.starts_with(['.', '[']);
     site.strip_prefix(name).is_some_and(below)
 }
 
-/// What of the approximation stands against a way.
+/// Returns the reason why the approximation of a site does not support an estimator, if there is one.
 fn unfit(plan: &SitePlan<'_>, way: Expectation) -> Option<String> {
     let family = &plan.posterior.family;
     if plan.placement == Placement::Carried {
@@ -135,7 +137,7 @@ fn unfit(plan: &SitePlan<'_>, way: Expectation) -> Option<String> {
     }
 }
 
-/// A layer that cannot be treated as asked.
+/// Reports a site that does not support the requested estimator.
 pub fn refusal(way: Expectation, site: &str, why: &str) -> Diagnostic {
     let message = format!("`{}` cannot treat `{site}`: {why}", way.option());
     let help = format!(

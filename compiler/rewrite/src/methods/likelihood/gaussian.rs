@@ -1,7 +1,7 @@
 //! Polynomials of normal variates, one variate per element, and their expectations.
 //!
-//! An element is `c0 + c1 d + c2 d^2 + ..` with `d` normal of mean zero: the mean of what is integrated is in `c0`, so that
-//! differences are taken before squares and nothing cancels.
+//! An element is `c0 + c1 d + c2 d^2 + ..`, where `d` is normal with mean zero. The mean of the integrated
+//! variate is in `c0`, so that differences are taken before squares and do not cancel.
 
 use bnnc_graph::attr::Attr;
 use bnnc_graph::builder::Builder;
@@ -9,39 +9,39 @@ use bnnc_graph::function::Value;
 use bnnc_graph::op::OpDef;
 use std::collections::{BTreeSet, HashMap};
 
-/// Polynomials of a higher degree are refused.
+/// The highest degree of a polynomial; products of a higher degree are rejected.
 pub const MOST: usize = 12;
 
 /// A tensor of normal variates with mean zero.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Variates {
-    /// Which; equal numbers mean equal variates at every element.
+    /// The identity of the variates: equal numbers mean equal variates in every element.
     pub id: usize,
     /// Their variances.
     pub variance: Value,
-    /// The sites that they come from.
+    /// The indices of the sites that they come from.
     pub sources: BTreeSet<usize>,
-    /// Whether the elements are independent of each other.
+    /// True if the elements are independent of each other.
     pub independent: bool,
 }
 
-/// A polynomial in the variate of each element; an absent coefficient is zero.
+/// A polynomial in the variate of each element. An absent coefficient is zero.
 #[derive(Clone, Debug)]
 pub struct VariatePolynomial {
     /// The variates.
     pub of: Variates,
-    /// The coefficients, from the constant on.
+    /// The coefficients, starting with the constant.
     pub coefficients: Vec<Option<Value>>,
 }
 
-/// Numbers for variates, equal ones for equal descriptions.
+/// Assigns numbers to variates: equal descriptions get equal numbers.
 #[derive(Debug, Default)]
 pub struct Numbering {
     known: HashMap<String, usize>,
 }
 
 impl Numbering {
-    /// The number of a description.
+    /// Returns the number of a description.
     pub fn of(&mut self, description: String) -> usize {
         let next = self.known.len();
         *self.known.entry(description).or_insert(next)
@@ -49,7 +49,7 @@ impl Numbering {
 }
 
 impl VariatePolynomial {
-    /// `mean + d`.
+    /// Returns `mean + d`.
     pub fn variate(builder: &mut Builder, mean: Value, of: Variates) -> VariatePolynomial {
         let one = builder.like(1.0, mean);
         VariatePolynomial {
@@ -58,7 +58,7 @@ impl VariatePolynomial {
         }
     }
 
-    /// The highest power with a coefficient.
+    /// Returns the highest power with a coefficient.
     pub fn degree(&self) -> usize {
         self.coefficients.iter().rposition(Option::is_some).unwrap_or(0)
     }
@@ -67,7 +67,7 @@ impl VariatePolynomial {
         self.coefficients.get(power).copied().flatten()
     }
 
-    /// The coefficients with `f` applied to each.
+    /// Applies `f` to each coefficient.
     pub fn each(&self, mut f: impl FnMut(Value) -> Value) -> VariatePolynomial {
         let one = |coefficient: &Option<Value>| coefficient.map(&mut f);
         VariatePolynomial {
@@ -76,7 +76,7 @@ impl VariatePolynomial {
         }
     }
 
-    /// The coefficients of two polynomials in the same variates, combined by power.
+    /// Combines the coefficients of two polynomials in the same variates, power by power.
     pub fn zip(
         &self,
         other: &VariatePolynomial,
@@ -90,7 +90,7 @@ impl VariatePolynomial {
         }
     }
 
-    /// The sum with a value that no variate reaches.
+    /// Adds a value that does not depend on any variate.
     pub fn shifted(&self, builder: &mut Builder, value: Value) -> VariatePolynomial {
         let mut shifted = self.clone();
         if let Some(first) = shifted.coefficients.first_mut() {
@@ -99,7 +99,7 @@ impl VariatePolynomial {
         shifted
     }
 
-    /// The product of two polynomials in the same variates; `None` above [`MOST`].
+    /// Returns the product of two polynomials in the same variates; `None` above degree [`MOST`].
     pub fn times(&self, builder: &mut Builder, other: &VariatePolynomial) -> Option<VariatePolynomial> {
         let most = self.degree() + other.degree();
         if most > MOST {
@@ -119,7 +119,7 @@ impl VariatePolynomial {
         })
     }
 
-    /// An operation that only moves or repeats elements.
+    /// Applies an op that only moves or repeats elements.
     pub fn moved(
         &self,
         builder: &mut Builder,
@@ -138,7 +138,7 @@ impl VariatePolynomial {
         moved
     }
 
-    /// The variances of a polynomial of degree one.
+    /// Returns the variances of a polynomial of degree one.
     pub fn variance(&self, builder: &mut Builder) -> Value {
         match self.coefficient(1) {
             Some(slope) => {
@@ -149,13 +149,13 @@ impl VariatePolynomial {
         }
     }
 
-    /// The means of a polynomial of degree one.
+    /// Returns the constant coefficients, which are the means of a polynomial of degree one.
     pub fn mean(&self, builder: &mut Builder) -> Value {
         self.coefficient(0)
             .unwrap_or_else(|| builder.zeros_like(self.of.variance))
     }
 
-    /// The sum of two polynomials of degree one in independent variates.
+    /// Returns the sum of two polynomials of degree one in independent variates.
     pub fn joined(
         &self,
         builder: &mut Builder,
@@ -175,7 +175,7 @@ impl VariatePolynomial {
         VariatePolynomial::variate(builder, mean, of)
     }
 
-    /// The expectation of each element: `E d^2k = (2k - 1)!! v^k`, and odd powers vanish.
+    /// Returns the expectation of each element: `E d^2k = (2k - 1)!! v^k`, and odd powers vanish.
     pub fn expectation(&self, builder: &mut Builder) -> Value {
         let mut total = self.mean(builder);
         let mut moment: Option<Value> = None;
@@ -193,7 +193,7 @@ impl VariatePolynomial {
     }
 }
 
-/// A sum in which an absent term is zero.
+/// Adds two terms, of which an absent one is zero.
 pub fn sum(builder: &mut Builder, x: Option<Value>, y: Option<Value>) -> Option<Value> {
     match (x, y) {
         (Some(x), Some(y)) => Some(builder.add(x, y)),
@@ -201,11 +201,11 @@ pub fn sum(builder: &mut Builder, x: Option<Value>, y: Option<Value>) -> Option<
     }
 }
 
-/// The coefficients of the even powers `z^2, z^4, ..` up to `z^(order + 2)` of `log(sigmoid(z)) - z / 2 + log 2`, which is
-/// `-log cosh(z / 2)`. The one after `order` bounds the error: the derivatives of the logistic density have positive
-/// spectra, so they are largest at zero.
+/// Returns the coefficients of the even powers `z^2, z^4, ..` up to `z^(order + 2)` of
+/// `log(sigmoid(z)) - z / 2 + log 2`, which is `-log cosh(z / 2)`. The coefficient after `order` bounds the
+/// error: the derivatives of the logistic density have positive spectra, so they are largest at zero.
 pub fn log_sigmoid_series(order: usize) -> Vec<f64> {
-    // tanh' = 1 - tanh^2 gives the coefficients of tanh x one by one; log cosh is its integral.
+    // `tanh' = 1 - tanh^2` gives the coefficients of `tanh x` one by one. `log cosh` is its integral.
     let highest = order + 2;
     let mut tangent = vec![0.0; highest];
     for power in 0..highest.saturating_sub(1) {

@@ -1,9 +1,10 @@
-//! The last-layer rewrite: the expectation of the log likelihood over the weights of a layer, without draws.
+//! The last-layer rewrite: the expectation of the log-likelihood over the weights of a layer in closed form.
 //!
-//! A product `w h` of independent normal weights is normal given `h`. Where the log likelihood is a polynomial in it, the
-//! expectation needs only its mean and variance. Each node is interpreted as a polynomial in normal variates, as the
-//! expectation of something, or as free of them; an operation on a polynomial that is neither elementwise nor linear ends
-//! the attempt, and so does a product of two things that share weights in different ways.
+//! A product `w h` of independent normal weights is normal given `h`. If the log-likelihood is a polynomial
+//! in it, the expectation needs only its mean and variance. Each node is interpreted as a polynomial in
+//! normal variates, as an expectation, or as independent of them. The rewrite fails at an op on a polynomial
+//! that is neither elementwise nor linear, and at a product of two values that share weights in different
+//! ways.
 
 use super::choice::{Expectation, refusal};
 use super::gaussian::{Numbering, VariatePolynomial, Variates, log_sigmoid_series, sum};
@@ -20,10 +21,11 @@ use bnnc_graph::ops;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// `row` with the sites in `integrated` integrated out; `series` is the order for logistic likelihoods.
+/// Rewrites `row` with the sites in `integrated` integrated out. `series` is the order of the series for
+/// logistic likelihoods.
 ///
 /// # Errors
-/// A log likelihood that is no polynomial in the outputs of these sites.
+/// A log-likelihood that is not a polynomial in the outputs of these sites.
 pub fn rewrite(row: &Function, integrated: &[Arc<str>], series: usize) -> Result<Rewritten, Vec<Diagnostic>> {
     let mut walk = Walk::new(row, series);
     for value in row.nodes.ids() {
@@ -60,18 +62,18 @@ fn faults(integrated: &[Arc<str>], sources: &BTreeSet<usize>, why: &str) -> Vec<
         .collect()
 }
 
-/// What a node is, given everything that is not integrated.
+/// The interpretation of a node, given everything that is not integrated.
 #[derive(Clone, Debug)]
 enum State {
-    /// No integrated site reaches it.
+    /// A value that does not depend on an integrated site.
     Free(Value),
     /// A polynomial in normal variates.
     Polynomial(VariatePolynomial),
-    /// Its expectation, and the sites that reach it.
+    /// The expectation of the node, and the indices of the sites that it depends on.
     Expected(Value, BTreeSet<usize>),
 }
 
-/// Why a node has no state, and the sites that reach it.
+/// The reason why a node has no state, and the indices of the sites that it depends on.
 type Obstacle = (String, BTreeSet<usize>);
 
 impl State {
@@ -239,7 +241,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The mean of a product of independent factors is the product of their means.
+    /// Multiplies two states. The mean of a product of independent factors is the product of their means.
     fn product(&mut self, x: &State, y: &State) -> Option<State> {
         let builder = &mut self.builder;
         match (x, y) {
@@ -264,7 +266,7 @@ impl<'a> Walk<'a> {
         let exponent =
             nodes::constant_of(&self.builder, *exponent).filter(|e| e.fract() == 0.0 && *e >= 1.0)?;
         let mut result = base.clone();
-        // Polynomials of more than the highest degree end the loop.
+        // The loop ends at the highest degree, where `times` returns `None`.
         for _ in 1..exponent as usize {
             result = result.times(&mut self.builder, base)?;
         }
@@ -289,7 +291,7 @@ impl<'a> Walk<'a> {
         Some(State::Expected(builder.select(condition, a, b), sources))
     }
 
-    /// `-log 2 + z / 2 - z^2 / 8 + z^4 / 192 - ..` up to the order.
+    /// Expands `log(sigmoid(z))` into `-log 2 + z / 2 - z^2 / 8 + z^4 / 192 - ..` up to the order.
     fn log_sigmoid(&mut self, x: &State) -> Option<State> {
         let State::Polynomial(z) = x else { return None };
         self.is_series = true;
@@ -314,7 +316,8 @@ impl<'a> Walk<'a> {
         Some(State::Polynomial(linear.zip(&result?, |a, b| sum(builder, a, b))))
     }
 
-    /// Sums of independent normal variates are normal; of anything else the expectation is summed.
+    /// Contracts a state with a free factor. Sums of independent normal variates are normal; for any other
+    /// state the expectation is contracted.
     fn contracted(&mut self, operands: &[State], attrs: &[Attr]) -> Option<State> {
         let Labels { left, right, result } = ops::contract::parsed(attrs);
         let (x, against, factor, labels) = match (&operands[0], &operands[1]) {
@@ -340,7 +343,7 @@ impl<'a> Walk<'a> {
         };
         let text = labels.to_string();
         let of_weights = |letter: &char| labels.left.contains(letter);
-        // Letters that only the factor has and that are summed would have to be summed before squares are taken.
+        // Summed letters that only the factor has would have to be summed before the factor is squared.
         let plain = against
             .iter()
             .all(|letter| of_weights(letter) || labels.result.contains(letter));
@@ -415,7 +418,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Operations that move or repeat the elements of their only operand.
+/// Ops that move or repeat the elements of their only operand.
 static MOVES: &[&OpDef] = &[
     &ops::broadcast::BROADCAST,
     &ops::reshape::RESHAPE,

@@ -1,4 +1,4 @@
-//! Draws of weights that are not the same for all examples: local reparameterisation and Flipout.
+//! Draws of weights that differ between examples: local reparameterisation and Flipout.
 //!
 //! Local reparameterisation (Kingma, Salimans and Welling 2015): a product `w h` of independent normal weights is normal
 //! given `h`, so each example draws the product: `m h + sqrt(s^2 h^2) z`. Flipout (Wen et al. 2018): each example flips
@@ -17,39 +17,42 @@ use bnnc_graph::map::NodeImages;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The variance of a product of zeros is zero, where the square root has no slope. This much is added: less than rounding
-/// adds to any variance above `1e-22`, and the slope at zero stays finite in both precisions.
+/// An amount that is added to variances. The variance of a product of zeros is zero, where the square root
+/// has no slope. This amount is below the rounding error of any variance above `1e-22`, and keeps the slope
+/// at zero finite in both precisions.
 const LEAST_VARIANCE: f64 = 1e-30;
 
-/// A row function with other sites, and what to say about each.
+/// A row function with other sites, and a sentence for the report about each.
 pub struct Rewritten {
-    /// Instead of each treated site it has the parameters [`centre`] and [`spread`]; and `draw`, `example`, `step`.
+    /// The function. Each treated site is replaced by the parameters [`centre`] and [`spread`]; `draw`,
+    /// `example` and `step` are added.
     pub row: Function,
     /// One sentence per treated site.
     pub sentences: Vec<(Arc<str>, String)>,
 }
 
-/// The parameter that holds the part of a site that no sign changes.
+/// Returns the name of the parameter that holds the part of a site that no sign affects.
 pub fn centre(site: &str) -> String {
     format!("{site}:centre")
 }
 
-/// The parameter that holds standard deviations (local), or the part of a draw that signs change (Flipout).
+/// Returns the name of the parameter that holds the standard deviations (local), or the part of a draw whose
+/// signs change (Flipout).
 pub fn spread(site: &str) -> String {
     format!("{site}:spread")
 }
 
-/// `row` with per-example draws of the sites in `treated`.
+/// Rewrites `row` with separate draws for each example of the sites in `treated`.
 ///
 /// # Errors
-/// Sites whose use does not allow it.
+/// Sites whose use in the likelihood does not allow it.
 pub fn rewrite(row: &Function, treated: &[(Arc<str>, Expectation)]) -> Result<Rewritten, Vec<Diagnostic>> {
     let users = dataflow::users(row);
     let mut sites: HashMap<Value, VaryingSite> = HashMap::new();
     let mut faults = Vec::new();
     let params: Vec<Value> = treated.iter().filter_map(|(name, _)| row.param(name)).collect();
     for (name, way) in treated {
-        // What the likelihood does not use needs no draw at all.
+        // A site that the likelihood does not use needs no draw.
         let Some(param) = row.param(name) else { continue };
         match usage(row, &users, &params, param, *way) {
             Ok(usage) => {
@@ -74,7 +77,7 @@ pub fn rewrite(row: &Function, treated: &[(Arc<str>, Expectation)]) -> Result<Re
     Ok(Rewriter::new(row, sites, folds).run(treated))
 }
 
-/// What stands for a treated site.
+/// The parameters that replace a treated site.
 #[derive(Clone, Copy)]
 struct Weights {
     centre: Value,
@@ -158,7 +161,7 @@ impl<'a> Rewriter<'a> {
         }
     }
 
-    /// What stands for a product with treated weights, or for a sum that bears the noise of both its operands.
+    /// Returns the replacement of a product with treated weights, or of a sum whose operands share one draw.
     fn replaced(&mut self, copies: &NodeImages<Value>, node: Value) -> Option<Value> {
         let args = self.row.args(node);
         if let Some((product, bias)) = self.folds.get(&node).copied() {
@@ -242,7 +245,7 @@ impl<'a> Rewriter<'a> {
         self.builder.add(mean, signed)
     }
 
-    /// `x * factor`, where the axes of the factor are those of `x` with these letters.
+    /// Returns `x * factor`. The axes of the factor are those of `x` with these letters.
     fn along(&mut self, factor: Value, letters: &[char], x: Value, of: &[char]) -> Value {
         let axes: Vec<usize> = of
             .iter()
@@ -260,14 +263,14 @@ impl<'a> Rewriter<'a> {
         self.builder.mul(factor, x)
     }
 
-    /// Standard normal variates for this example.
+    /// Returns standard normal variates for this example.
     fn normal(&mut self, name: &str, shape: &Shape) -> Value {
         let stream = format!("{name}/local");
         self.builder
             .noise(NoiseKind::Normal, &stream, self.coordinates, shape)
     }
 
-    /// -1 or 1 with equal probabilities, for this example.
+    /// Returns -1 or 1 with equal probabilities, for this example.
     fn signs(&mut self, stream: &str, shape: &Shape) -> Value {
         let builder = &mut self.builder;
         let uniform = builder.noise(NoiseKind::Uniform, stream, self.coordinates, shape);

@@ -1,4 +1,5 @@
-//! The part of a sampler that changes sign with its noise, and the part that does not.
+//! Splits a sampler into the part whose sign changes with the noise, and the part that does not depend on
+//! that sign.
 
 use crate::nodes;
 use crate::simplify::simplify;
@@ -11,25 +12,26 @@ use bnnc_graph::function::{Function, Value};
 use bnnc_graph::op::OpDef;
 use bnnc_graph::ops;
 
-/// A draw as a sum: flipping the sign of one element of the noise flips that element of `odd` and leaves `even` as it is.
-/// The noise is symmetric, so `even + signs * odd` has the law of the draw for any signs that do not depend on it.
+/// A draw as a sum. Flipping the sign of one element of the noise flips the same element of `odd` and does
+/// not change `even`. The noise is symmetric, so `even + signs * odd` has the distribution of the draw for
+/// any signs that do not depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SignParts {
-    /// What does not change; `None` is zero.
+    /// The part that does not change; `None` is zero.
     pub even: Option<Value>,
-    /// What changes its sign.
+    /// The part whose sign changes.
     pub odd: Value,
-    /// Where the elements are independent normal variates: their standard deviations. `even` is their mean then.
+    /// The standard deviations, if the elements are independent normal variates. `even` is then their mean.
     pub deviation: Option<Value>,
 }
 
-/// The parts of the draw that `sampler` makes, with `args` for its parameters; `None` where no part changes sign with the
-/// noise element by element.
+/// Returns the parts of the draw of `sampler` at the parameters `args`; `None` if no part changes its sign
+/// with the noise, element by element.
 pub fn parts(builder: &mut Builder, sampler: &Function, args: &[Value]) -> Option<SignParts> {
     let sampler = simplify(&expand_maps(sampler));
     let (_, result) = sampler.results.first()?;
     let elements = count(&sampler.ty(*result).shape);
-    // The last parameters are the coordinates of the noise.
+    // The last three parameters are the coordinates of the noise.
     let family = sampler.params.len().checked_sub(3)?;
     let params = args.iter().enumerate().map(|(at, arg)| Split {
         even: Some(*arg),
@@ -48,11 +50,11 @@ pub fn parts(builder: &mut Builder, sampler: &Function, args: &[Value]) -> Optio
     })
 }
 
-/// A node as a sum of two parts; an absent part is zero.
+/// A node as a sum of two parts, of which an absent one is zero.
 #[derive(Clone, Copy, Debug, Default)]
 struct Split {
     even: Option<Value>,
-    /// Whether noise reaches the even part.
+    /// True if the even part depends on noise.
     noisy: bool,
     odd: Option<Odd>,
 }
@@ -60,7 +62,7 @@ struct Split {
 #[derive(Clone, Copy, Debug)]
 struct Odd {
     value: Value,
-    /// The normal noise and what multiplies it, where that is free of noise.
+    /// The normal noise and its factor, if the factor does not depend on noise.
     factor: Option<(Value, Value)>,
 }
 
@@ -106,7 +108,7 @@ fn apply(
             };
             Some(product(builder, x, inverse))
         }
-        // Elements keep their order, so they keep their signs.
+        // A reshape keeps the order of elements, and so their signs.
         op if op.is(&ops::reshape::RESHAPE) => {
             Some(each(x, |value| builder.apply(op, &[value], attrs.to_vec())))
         }
@@ -131,7 +133,7 @@ fn standard(builder: &mut Builder, noise: Value) -> Split {
     }
 }
 
-/// A value that noise reaches and no sign.
+/// A value that depends on noise, but not on its signs.
 fn unsigned(value: Value) -> Split {
     Split {
         even: Some(value),
@@ -171,7 +173,7 @@ fn sum(builder: &mut Builder, x: Split, y: Split) -> Split {
     Split { even, noisy, odd }
 }
 
-/// Two odd elements with the same sign make an even one.
+/// Multiplies two splits. The product of two odd elements with the same sign is even.
 fn product(builder: &mut Builder, x: Split, y: Split) -> Split {
     let mut result = Split {
         noisy: x.noisy || y.noisy,
@@ -202,7 +204,7 @@ fn product(builder: &mut Builder, x: Split, y: Split) -> Split {
     result
 }
 
-/// A sum of products of odd elements in pairs, such as a squared norm.
+/// A sum of products of pairs of odd elements, such as a squared norm.
 fn contraction(builder: &mut Builder, operands: &[Split], attrs: &[Attr]) -> Option<Split> {
     let labels = ops::contract::parsed(attrs);
     let (x, y) = (operands[0], operands[1]);
@@ -217,7 +219,8 @@ fn contraction(builder: &mut Builder, operands: &[Split], attrs: &[Attr]) -> Opt
     )))
 }
 
-/// Whether draws of a sampler have a part that changes sign with the noise, and whether they are independent normal variates.
+/// Returns whether draws of a sampler have a part that changes its sign with the noise, and whether they are
+/// independent normal variates.
 pub fn kind(sampler: &Function) -> (bool, bool) {
     let mut scratch = Builder::new("scratch");
     let args = nodes::params_of(&mut scratch, sampler);

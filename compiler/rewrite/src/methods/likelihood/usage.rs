@@ -1,4 +1,4 @@
-//! How the likelihood uses the sites whose draws differ between examples.
+//! Analyses how the likelihood uses the sites whose draws differ between examples.
 
 use super::choice::Expectation;
 use bnnc_base::arena::Id;
@@ -8,29 +8,29 @@ use bnnc_graph::ops;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// How the likelihood uses a site.
+/// The use of a site in the likelihood.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Usage {
-    /// It is an operand of products that sum over these axes of it.
+    /// Operand of products that sum over these axes of the site.
     Products(Vec<usize>),
-    /// It is a vector at most, so every example may have its own.
+    /// A scalar or vector, so that every example may have its own draw.
     Small,
 }
 
 /// A site whose draws differ between examples.
 pub struct VaryingSite {
-    /// Its path.
+    /// The path of the site.
     pub name: Arc<str>,
-    /// How they differ.
+    /// The gradient estimator.
     pub way: Expectation,
-    /// How it is used.
+    /// The use of the site.
     pub usage: Usage,
-    /// The weights whose noise bears that of this site too.
+    /// The weights that share one draw with this site, if any.
     pub with: Option<Arc<str>>,
 }
 
 impl VaryingSite {
-    /// What the report says.
+    /// Returns the sentence of the report.
     pub fn sentence(&self, way: Expectation) -> String {
         match (way, &self.usage, &self.with) {
             (Expectation::Flipout, Usage::Products(_), _) => "flipout".to_owned(),
@@ -46,10 +46,10 @@ impl VaryingSite {
     }
 }
 
-/// How the likelihood uses the site that is `param` of its row function, or why it cannot be treated so.
+/// Returns how the likelihood uses the site that is the parameter `param` of its row function.
 ///
 /// # Errors
-/// A sentence about its use.
+/// A sentence about a use that the estimator `way` does not support.
 pub fn usage(
     row: &Function,
     users: &[Vec<Value>],
@@ -65,7 +65,7 @@ pub fn usage(
     }
 }
 
-/// Whether a vector holds matrices: a family over several sites has them in one vector.
+/// Returns whether a vector holds matrices: a joint family of several sites has them all in one vector.
 fn widens(row: &Function, users: &[Vec<Value>], vector: Value) -> bool {
     let moves = [&ops::slice::SLICE, &ops::reshape::RESHAPE];
     let moved = users[vector.index()]
@@ -76,7 +76,8 @@ fn widens(row: &Function, users: &[Vec<Value>], vector: Value) -> bool {
         .any(|user| row.ty(*user).rank() > 1 || widens(row, users, *user))
 }
 
-/// The axes that the products of a site sum over, or why they are not products of the form that `way` treats.
+/// Returns the axes that the products of a site sum over. Fails if a use is not a product of the form that
+/// `way` needs.
 fn products(
     row: &Function,
     users: &[Value],
@@ -118,9 +119,9 @@ fn products(
     Ok(found.unwrap_or_default())
 }
 
-/// `contract(weights, other)`, whichever comes first.
+/// `contract(weights, other)`, in either order.
 pub struct WeightProduct {
-    /// What the weights are multiplied with.
+    /// The other operand.
     pub other: Value,
     /// The letters of the weights.
     pub weights: Vec<char>,
@@ -131,7 +132,7 @@ pub struct WeightProduct {
 }
 
 impl WeightProduct {
-    /// The product at `node`, if it is one of `param` with something else.
+    /// Returns the product at `node` if it is one of `param` with another value.
     pub fn of(row: &Function, node: Value, param: Value) -> Option<WeightProduct> {
         let NodeKind::Apply { op, args, attrs } = &row.nodes[node].kind else {
             return None;
@@ -152,7 +153,7 @@ impl WeightProduct {
         })
     }
 
-    /// Whether the elements of the result depend on different weights each.
+    /// Fails unless each element of the result depends on different weights.
     fn independent(&self) -> Result<(), String> {
         match self.against.iter().find(|letter| !self.weights.contains(letter)) {
             Some(letter) if self.result.contains(letter) => Err(
@@ -163,7 +164,7 @@ impl WeightProduct {
         }
     }
 
-    /// Whether the signs of the weights can be moved onto what they are multiplied with.
+    /// Fails unless the signs of the weights can be moved onto the other operand.
     fn signed(&self) -> Result<(), String> {
         let alone = |letter: &char| !self.result.contains(letter) && !self.against.contains(letter);
         match self.weights.iter().any(alone) {
@@ -178,7 +179,7 @@ impl WeightProduct {
             .collect()
     }
 
-    /// The letters of the weights that the result keeps, and those that are summed.
+    /// Returns the letters of the weights that the result keeps, then those that are summed.
     pub fn letters(&self) -> (Vec<char>, Vec<char>) {
         self.weights
             .iter()
@@ -186,7 +187,7 @@ impl WeightProduct {
             .partition(|letter| self.result.contains(letter))
     }
 
-    /// The labels with the weights first.
+    /// Returns the labels, with the weights first.
     pub fn labels(&self) -> String {
         let labels = Labels {
             left: self.weights.clone(),
@@ -197,7 +198,7 @@ impl WeightProduct {
     }
 }
 
-/// Sums `w h + b` whose two draws are one: from the sum to the product and the parameter of `b`.
+/// Finds sums `w h + b` whose two draws become one. Maps the sum to the product and the parameter of `b`.
 pub fn folds(
     row: &Function,
     users: &[Vec<Value>],

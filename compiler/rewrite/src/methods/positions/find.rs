@@ -1,4 +1,4 @@
-//! The positions that a function selects along axes, as values of their own.
+//! Finds the positions that a function selects along axes, and returns them as values.
 
 use crate::nodes;
 use crate::unroll;
@@ -12,7 +12,7 @@ use bnnc_graph::op::OpDef;
 use bnnc_graph::ops;
 use std::sync::Arc;
 
-/// Operations that only move the elements of their first operand.
+/// Ops that only move the elements of their first operand.
 static MOVING: [&OpDef; 6] = [
     &ops::gather::GATHER,
     &ops::slice::SLICE,
@@ -22,10 +22,11 @@ static MOVING: [&OpDef; 6] = [
     &ops::stop_gradient::STOP_GRADIENT,
 ];
 
-/// Returns `function` with the positions of each selection as its results, in order, and the sizes of the axes. A position whose element only
-/// one branch of a choice uses is 0 where the other branch is taken.
+/// Returns `function` with the positions of each selection as its results, in order, and the sizes of the
+/// axes. A position whose element only one branch of a choice uses is 0 where the other branch is taken.
 ///
-/// Selections are found before loops are carried out, because a batch turns a selection from a value of its own per position into a sum
+/// The search precedes the expansion of loops, because batching turns a selection with its own value per
+/// position into a sum over a mask.
 /// over a mask.
 pub fn positions(function: &Function) -> (Function, Vec<usize>) {
     let (found, sizes) = collect(function);
@@ -82,7 +83,8 @@ fn all_values(builder: &mut Builder, function: &Function, arguments: &[Value]) -
     builder.inline(&whole, arguments)
 }
 
-/// The positions `index` of the selection `gather`, and 0 where choices of the same shape do not take what is selected.
+/// Returns the positions `index` of the selection `gather`, with 0 where choices of the same shape do not use
+/// the selected element.
 fn guarded(
     builder: &mut Builder,
     (function, users): (&Function, &[Vec<Value>]),
@@ -116,8 +118,9 @@ fn guarded(
     guarded
 }
 
-/// The position along the first axis of a whole column that each element of `value` was computed from, as reals; `None` where that is not one.
-/// `is_column` tells the parameters that are whole columns.
+/// Returns, for each element of `value`, the position along the first axis of the whole column from which it
+/// was computed, as a real. `None` if it does not come from a whole column. `is_column` recognises the
+/// parameters that are whole columns.
 pub fn rows(
     builder: &mut Builder,
     function: &Function,
@@ -146,7 +149,7 @@ pub fn rows(
     }
 }
 
-/// Copies `function` whole and adds the row of each of its results, `row/k`, where it is known.
+/// Copies `function`, and adds the row of each of its results as `row/k` if it is known.
 pub fn with_rows(function: &Function, is_column: &dyn Fn(Value) -> bool) -> Function {
     let mut builder = Builder::new(&function.name);
     let params = nodes::params_of(&mut builder, function);

@@ -1,4 +1,4 @@
-//! Whether a model treats all levels of an axis alike, so that one more changes nothing for the others.
+//! Checks whether a model treats all levels of an axis alike, so that a new level does not affect the others.
 
 use crate::unroll::expand_maps;
 use bnnc_graph::attr::Attr;
@@ -6,14 +6,15 @@ use bnnc_graph::function::{Function, NodeKind, Value};
 use bnnc_graph::op::OpDef;
 use bnnc_graph::ops;
 
-/// The inputs that select levels.
+/// Recognises the inputs that select levels.
 pub type Selects<'a> = &'a dyn Fn(&str) -> bool;
 
-/// Checks two elaborations of a model that differ in the sizes of axes of levels alone: an element along such an axis must depend
-/// on elements of its own level and on what all levels share, and only the inputs that `selects` names may pick one.
+/// Checks two elaborations of a model that differ only in the sizes of the axes of levels. An element along
+/// such an axis may depend only on elements of its own level and on values that all levels share. Only the
+/// inputs that satisfy `selects` may pick a level.
 ///
 /// # Errors
-/// An operation that treats levels differently.
+/// An op that treats levels differently.
 pub fn uniform(one: &Function, other: &Function, selects: Selects<'_>) -> Result<(), String> {
     let (one, other) = (expand_maps(one), expand_maps(other));
     let different = || "the model computes with the number or the positions of the levels".to_owned();
@@ -52,7 +53,7 @@ pub fn uniform(one: &Function, other: &Function, selects: Selects<'_>) -> Result
     Ok(())
 }
 
-/// A model with two numbers of levels, node by node.
+/// A model with two numbers of levels, compared node by node.
 struct Pair<'a> {
     one: &'a Function,
     other: &'a Function,
@@ -60,7 +61,7 @@ struct Pair<'a> {
 }
 
 impl Pair<'_> {
-    /// The axes of a value that are of levels.
+    /// Returns the axes of a value that are axes of levels.
     fn axes(&self, value: Value) -> Vec<usize> {
         let dims = self.one.ty(value).dims().iter().zip(self.other.ty(value).dims());
         let differ = dims.enumerate().filter(|(_, (one, other))| one != other);
@@ -71,7 +72,7 @@ impl Pair<'_> {
         !self.axes(value).is_empty()
     }
 
-    /// Returns whether only shapes differ, where there are any.
+    /// Returns `None` unless the attributes agree. Shapes of constants and broadcasts may differ.
     fn same_attributes(&self, op: &'static OpDef, one: &[Attr], other: &[Attr]) -> Option<()> {
         let same = |(one, other): (&Attr, &Attr)| match (one, other) {
             (Attr::Shape(_), Attr::Shape(_)) => {
@@ -86,7 +87,8 @@ impl Pair<'_> {
             .then_some(())
     }
 
-    /// Returns whether each level of the result depends on the same level of the operands. `Err` names the operation.
+    /// Checks that each level of the result depends on the same level of the operands. The error is the name
+    /// of the value.
     fn apart(&self, value: Value, op: &'static OpDef, args: &[Value], attrs: &[Attr]) -> Result<(), String> {
         let refuse = || Err(self.name(value, op));
         if args.iter().any(|arg| self.selects_level(*arg)) && !op.is(&ops::gather::GATHER) {
@@ -144,7 +146,7 @@ impl Pair<'_> {
             .is_some_and(|name| (self.selects)(name))
     }
 
-    /// A value as a message calls it: by the name that the model gives it, where it does.
+    /// Returns the name of a value for a message: its name in the model, or that of its op.
     fn name(&self, value: Value, op: &'static OpDef) -> String {
         let label = self.one.nodes[value].label.as_ref();
         label.map_or_else(|| op.name.to_owned(), ToString::to_string)
