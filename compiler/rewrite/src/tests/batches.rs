@@ -1,4 +1,4 @@
-//! `batch` against one evaluation per position, for every op and every choice of mapped operands.
+//! Compares `batch` with one evaluation per position, for every op and every choice of mapped operands.
 
 use super::inputs::{Numbers, assert_close, evaluate, function_of, operand_of, real_params, with_loss};
 use crate::batch::batch;
@@ -11,7 +11,7 @@ use bnnc_graph::tensor::Tensor;
 
 const SIZE: usize = 3;
 
-/// Fails unless the batched function gives what the function gives at each position.
+/// Fails unless the batched function equals the function at each position.
 fn check(function: &Function, example: &Example, mapped: &[bool], context: &str) {
     let batched = batch(function, mapped, Dim::Fixed(SIZE));
     let mut numbers = Numbers::new(5);
@@ -43,7 +43,7 @@ fn subsets(count: usize) -> impl Iterator<Item = Vec<bool>> {
 }
 
 #[test]
-fn every_op() {
+fn batching_any_op_equals_separate_evaluation() {
     for op in ops::ALL
         .iter()
         .filter(|op| !matches!(op.lower, Lower::Removed(_)) || op.is_higher_order())
@@ -61,9 +61,10 @@ fn every_op() {
     }
 }
 
-/// The gradient of each position is the position of the batched gradient: batching a derivative is per-example Jacobians.
+/// The batched gradient at each position is the gradient there: batching a derivative gives per-example
+/// Jacobians.
 #[test]
-fn every_gradient() {
+fn batched_gradients_are_per_example_gradients() {
     for op in ops::ALL {
         for example in (op.examples)().into_iter().take(2) {
             let function = function_of(op, &example);

@@ -1,4 +1,4 @@
-//! First and second derivatives of every op against finite differences.
+//! Compares first and second derivatives of every op with finite differences.
 
 use super::inputs::{assert_close, differences, evaluate, function_of, operands_of, real_params, with_loss};
 use crate::differentiate::{gradient, jvp};
@@ -8,8 +8,8 @@ use bnnc_graph::op::{OpDef, Vjp};
 use bnnc_graph::ops;
 use bnnc_graph::tensor::Tensor;
 
-/// Calls whose result is real, as losses, with operands; not of the op that hides its derivative by intent, nor of those
-/// whose derivative is that of a law.
+/// Returns calls with real results as losses, with operands. The op that hides its derivative on purpose is
+/// left out, and so are ops whose derivative is that of a distribution.
 fn losses(op: &'static OpDef) -> Vec<(Function, Vec<Tensor>)> {
     if op.is(&ops::stop_gradient::STOP_GRADIENT) || matches!(op.vjp, Vjp::Implicit(_)) {
         return Vec::new();
@@ -48,7 +48,7 @@ fn check_gradient(op: &str, loss: &Function, operands: &[Tensor], tolerance: f64
 }
 
 #[test]
-fn first_derivatives() {
+fn first_derivatives_agree_with_finite_differences() {
     let mut checked = 0;
     for op in ops::ALL {
         for (loss, operands) in losses(op) {
@@ -62,9 +62,9 @@ fn first_derivatives() {
     assert!(checked > 80, "only {checked} calls were differentiated");
 }
 
-/// The gradient, contracted with weights, is a loss in turn.
+/// A gradient contracted with weights is a loss again.
 #[test]
-fn second_derivatives() {
+fn second_derivatives_agree_with_finite_differences() {
     let mut checked = 0;
     for op in ops::ALL {
         for (loss, operands) in losses(op) {
@@ -86,7 +86,8 @@ fn second_derivatives() {
     assert!(checked > 80, "only {checked} gradients were differentiated");
 }
 
-/// `<cotangent, jvp(tangent)>` equals `<vjp(cotangent), tangent>`: the loss is a scalar, so one of the two is a sum.
+/// `<cotangent, jvp(tangent)>` equals `<vjp(cotangent), tangent>`. The loss is a scalar, so one of the two is
+/// a sum.
 #[test]
 fn forward_mode_agrees_with_reverse_mode() {
     let mut checked = 0;

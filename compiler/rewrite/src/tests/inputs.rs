@@ -1,4 +1,4 @@
-//! Numbers for tests: deterministic, spread over intervals.
+//! Deterministic test numbers, spread over intervals.
 
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::Sizes;
@@ -8,7 +8,8 @@ use bnnc_graph::op::{Example, Interval, OpDef};
 use bnnc_graph::tensor::Tensor;
 use bnnc_graph::types::Type;
 
-/// A sequence of numbers in (0, 1) without short patterns (Weyl's, by the golden ratio, shuffled by squares).
+/// A sequence of numbers in (0, 1) without short patterns: the Weyl sequence of the golden ratio, shuffled by
+/// squares.
 pub struct Numbers(f64);
 
 impl Numbers {
@@ -33,7 +34,7 @@ impl Numbers {
     }
 }
 
-/// A call of `op` as a function of its operands.
+/// Returns a call of `op` as a function of its operands.
 pub fn function_of(op: &'static OpDef, example: &Example) -> Function {
     let mut builder = Builder::new(op.name);
     let operand = |(at, (ty, _)): (usize, &(Type, Interval))| builder.param(&format!("x{at}"), ty.clone());
@@ -42,7 +43,7 @@ pub fn function_of(op: &'static OpDef, example: &Example) -> Function {
     builder.finish(vec![("value".into(), value)])
 }
 
-/// Operands of a call.
+/// Returns operands of a call.
 pub fn operands_of(example: &Example, seed: usize) -> Vec<Tensor> {
     let mut numbers = Numbers::new(seed);
     (0..example.operands.len())
@@ -50,7 +51,7 @@ pub fn operands_of(example: &Example, seed: usize) -> Vec<Tensor> {
         .collect()
 }
 
-/// One operand of a call.
+/// Returns one operand of a call.
 pub fn operand_of(example: &Example, at: usize, numbers: &mut Numbers) -> Tensor {
     let (ty, interval) = &example.operands[at];
     let mut tensor = numbers.tensor(ty, *interval);
@@ -64,7 +65,7 @@ pub fn operand_of(example: &Example, at: usize, numbers: &mut Numbers) -> Tensor
     tensor
 }
 
-/// `function` followed by a weighted sum of the elements of its first result: a scalar `loss`.
+/// Returns `function` followed by a weighted sum of the elements of its first result: a scalar `loss`.
 pub fn with_loss(function: &Function) -> Function {
     let mut builder = Builder::new("loss");
     let params = crate::nodes::params_of(&mut builder, function);
@@ -78,7 +79,7 @@ pub fn with_loss(function: &Function) -> Function {
     builder.finish(vec![("loss".into(), loss)])
 }
 
-/// The names of the real parameters.
+/// Returns the names of the real parameters.
 pub fn real_params(function: &Function) -> Vec<&str> {
     let real = function
         .params
@@ -101,7 +102,7 @@ pub fn assert_close(got: &Tensor, want: &Tensor, tolerance: f64, context: &str) 
     }
 }
 
-/// Central differences of the scalar `f` in every element of operand `which`.
+/// Returns central differences of the scalar `f` in every element of operand `which`.
 pub fn differences(mut f: impl FnMut(&[Tensor]) -> f64, operands: &[Tensor], which: usize) -> Tensor {
     let mut slopes = Tensor::zeros(operands[which].shape.clone());
     let mut moved = operands.to_vec();

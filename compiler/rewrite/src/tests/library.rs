@@ -1,4 +1,5 @@
-//! Distributions and models built by hand: the formulas are textbook ones, the graph is what elaboration would make.
+//! Distributions and models built by hand. The formulas are those of textbooks, the graphs are those that
+//! elaboration would build.
 
 use bnnc_abi::manifest::Init;
 use bnnc_abi::symbols::NoiseKind;
@@ -17,15 +18,15 @@ use std::sync::Arc;
 
 const EULER: f64 = 0.577_215_664_901_532_9;
 
-/// What a location-scale distribution is made of.
+/// The parts of a location-scale distribution.
 struct Shapes {
     name: &'static str,
-    /// Of `(x - loc) / scale`, without the logarithm of the scale.
+    /// The log density as a function of `(x - loc) / scale`, without the logarithm of the scale.
     log_density: fn(&mut Builder, Value) -> Value,
-    /// A standard draw from a noise stream of the shape.
+    /// A standard draw of this shape from a noise stream.
     standard: fn(&mut Builder, [Value; 3], &Shape) -> Value,
     variance: Option<f64>,
-    /// Of the standard distribution, per element.
+    /// The entropy of the standard distribution, per element.
     entropy: Option<f64>,
 }
 
@@ -198,7 +199,7 @@ pub fn spike_and_slab(shape: &Shape) -> Instance {
     instance
 }
 
-/// Section 4.4 of the methods: a normal radius times a direction, so the variance is `scale^2 / D`.
+/// A normal radius times a direction, with variance `scale^2 / D` (section 4.4 of the methods).
 pub fn radial(size: usize) -> Instance {
     let shape = Shape::fixed(&[size]);
     let mut instance = normal(&shape);
@@ -242,7 +243,7 @@ pub fn exponential(shape: &Shape) -> Instance {
     instance
 }
 
-/// A single point.
+/// The family of a single point.
 pub fn point(shape: &Shape) -> Instance {
     let ty = Type::real(shape.clone());
     let mut instance = normal(shape);
@@ -254,7 +255,7 @@ pub fn point(shape: &Shape) -> Instance {
     instance
 }
 
-/// `step = -rate * gradient`.
+/// Plain gradient descent: `step = -rate * gradient`.
 pub fn sgd(rate: f64) -> ElaboratedOptimiser {
     let update = function(&["gradient", "iteration", "rate"], &Type::scalar(), |b, p| {
         let product = b.mul(p[2], p[0]);
@@ -270,7 +271,7 @@ pub fn sgd(rate: f64) -> ElaboratedOptimiser {
     }
 }
 
-/// Gradient descent with a memory: `next m = 0.9 m + gradient`, `step = -rate * next m / iteration`.
+/// Gradient descent with momentum: `next m = 0.9 m + gradient`, `step = -rate * next m / iteration`.
 pub fn momentum() -> ElaboratedOptimiser {
     let mut b = Builder::new("update");
     let [gradient, m, iteration, rate] =
@@ -289,7 +290,7 @@ pub fn momentum() -> ElaboratedOptimiser {
     }
 }
 
-/// A site of a test model: its name, its prior and the constants the prior takes.
+/// A site of a test model: its name, its prior and the constant parameters of the prior.
 pub struct Declared {
     pub name: &'static str,
     pub prior: Instance,
@@ -306,7 +307,7 @@ pub fn declared(name: &'static str, prior: Instance, params: &[f64]) -> Declared
     }
 }
 
-/// A model of one example `x, y` with `y ~ Normal(predictor(sites, x), sd)`.
+/// Returns a model of one example `x, y` with `y ~ Normal(predictor(sites, x), sd)`.
 pub fn regression(
     x: Type,
     sites: Vec<Declared>,
@@ -356,7 +357,7 @@ pub fn regression(
     }
 }
 
-/// An approximation with these starts, one per parameter; a `scale` is positive.
+/// Returns an approximation with these starts, one per parameter. A parameter `scale` is positive.
 pub fn approximation(site: &str, family: Instance, starts: &[f64]) -> SitePosterior {
     let param = |((name, ty), start): (&(Arc<str>, Type), &f64)| FamilyParam {
         name: name.clone(),

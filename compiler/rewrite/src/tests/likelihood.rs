@@ -1,4 +1,4 @@
-//! Per-layer treatments of the likelihood, against closed forms of linear regression.
+//! Compares the gradient estimators of layers with closed forms of linear regression.
 
 use super::library::{approximation, declared, laplace, normal, posterior, radial, regression, sgd};
 use crate::density::density;
@@ -105,7 +105,8 @@ fn inverse_softplus(x: f64) -> f64 {
     x.exp_m1().ln()
 }
 
-/// A training function with the states of [`linear_posterior`] at `W` and `B`, the rows `X` and `Y`, and no divergence.
+/// A training function with the states of [`linear_posterior`] at `W` and `B`, the rows `X` and `Y`, and
+/// without a divergence.
 struct Run {
     train: Function,
     sizes: Sizes,
@@ -156,7 +157,7 @@ impl Run {
         }
     }
 
-    /// The loss of one step and its gradient in `states`, one after another.
+    /// Returns the loss of one step, followed by its gradient in `states`.
     fn step(&mut self, step: usize, states: &[&str]) -> Vec<f64> {
         self.values.insert("step".into(), Tensor::scalar(step as f64));
         let inputs: Vec<Tensor> = self
@@ -181,7 +182,7 @@ impl Run {
         numbers
     }
 
-    /// Mean and variance of each number over so many steps.
+    /// Returns the mean and variance of each number over `steps` steps.
     fn moments(&mut self, steps: usize, states: &[&str]) -> Vec<(f64, f64)> {
         let all: Vec<Vec<f64>> = (0..steps).map(|step| self.step(step, states)).collect();
         let of = |at: usize| {
@@ -198,7 +199,7 @@ impl Run {
 
 const STATES: [&str; 4] = ["out.w/loc", "out.w/scale", "out.b/loc", "out.b/scale"];
 
-/// Minus the expected log likelihood of [`linear`] and its gradient in [`STATES`], in closed form.
+/// Returns minus the expected log-likelihood of [`linear`] and its gradient in [`STATES`], in closed form.
 fn known() -> Vec<f64> {
     let slope = |deviation: f64| 1.0 - (-deviation).exp();
     let mut numbers = vec![0.0; 9];
@@ -219,7 +220,7 @@ fn known() -> Vec<f64> {
     numbers
 }
 
-/// Each mean lies within five standard errors of the known value.
+/// Fails unless each mean lies within five standard errors of the known value.
 fn agree(moments: &[(f64, f64)], steps: usize, known: &[f64]) {
     assert_eq!(moments.len(), known.len());
     for ((mean, variance), known) in moments.iter().zip(known) {
@@ -232,7 +233,7 @@ fn agree(moments: &[(f64, f64)], steps: usize, known: &[f64]) {
 }
 
 #[test]
-fn treatments_keep_the_expectation_and_lessen_the_variance() {
+fn estimators_keep_the_expectation_and_reduce_the_variance() {
     const STEPS: usize = 1500;
     let all = names(&["out"]);
     let of = |layers: Layers<'_>| run(&linear(), &linear_posterior(), 1, layers).moments(STEPS, &STATES);
@@ -240,7 +241,8 @@ fn treatments_keep_the_expectation_and_lessen_the_variance() {
     for moments in [&shared, &local, &flipout] {
         agree(moments, STEPS, &known());
     }
-    // The variance of the loss by local reparameterisation: independent rows, each a quadratic of one normal variate.
+    // The variance of the loss under local reparameterisation: rows are independent, and each is a quadratic
+    // of one normal variate.
     let row = |(x, y): (&[f64; 3], &f64)| {
         let mean = B.0 + x.iter().zip(&W.0).map(|(x, m)| x * m).sum::<f64>();
         let variance = B.1 * B.1 + x.iter().zip(&W.1).map(|(x, s)| (x * s).powi(2)).sum::<f64>();
@@ -252,8 +254,9 @@ fn treatments_keep_the_expectation_and_lessen_the_variance() {
         "{} is not {variance}",
         local[0].1
     );
-    // The slopes in the locations are sums over six rows with nearly the same first input: the standard deviation of shared
-    // noise adds up over them, of independent noise the variance does. Six times less, with a margin.
+    // The slopes in the locations are sums over six rows with nearly the same first input. Shared noise adds
+    // up standard deviations over them, independent noise adds up variances, which is six times less. The
+    // bound has a margin.
     for at in [1, 7] {
         assert!(
             local[at].1 < 0.25 * shared[at].1,
@@ -271,7 +274,7 @@ fn treatments_keep_the_expectation_and_lessen_the_variance() {
 }
 
 #[test]
-fn several_samples_are_averaged() {
+fn the_loss_is_averaged_over_several_samples() {
     const STEPS: usize = 300;
     let all = names(&["out"]);
     for layers in [local(&all), flipout(&all)] {
@@ -282,7 +285,7 @@ fn several_samples_are_averaged() {
     }
 }
 
-/// `v tanh(w x)` with weights of its own for each way.
+/// `v tanh(w x)` with separate weights for each estimator.
 fn network() -> Model {
     let sites = vec![
         declared("out.w", normal(&Shape::fixed(&[1, 3])), &[0.0, 1.0]),
@@ -307,7 +310,8 @@ fn network_posterior() -> Posterior {
     posterior
 }
 
-/// Two layers with a nonlinearity: the treatments agree with shared draws, whose mean over many draws has a small error.
+/// Two layers with a nonlinearity: the estimators agree with shared draws, whose mean over several draws has
+/// a small error.
 #[test]
 fn deep_networks_keep_the_expectation() {
     const STEPS: usize = 60;
@@ -331,7 +335,7 @@ fn deep_networks_keep_the_expectation() {
     }
 }
 
-/// Where everything that reaches a layer is zero, so is the variance of its outputs.
+/// If all inputs of a layer are zero, the variance of its outputs is zero too.
 #[test]
 fn gradients_at_zero_variance_are_finite() {
     let sites = vec![declared("out.w", normal(&Shape::fixed(&[1, 3])), &[0.0, 1.0])];
@@ -349,13 +353,13 @@ fn gradients_at_zero_variance_are_finite() {
     assert!(numbers.iter().all(|number| number.is_finite()), "{numbers:?}");
 }
 
-/// Perturbations of different examples do not correlate, though they come from one draw.
+/// Perturbations of different examples are not correlated, although they come from one draw.
 #[test]
 fn flipout_decorrelates_examples() {
     let row = density(&linear()).unwrap().row_log_likelihood;
     let treated = [("out.w".into(), Expectation::Flipout)];
     let row = per_example::rewrite(&row, &treated).unwrap().row;
-    // Far from the observation the log likelihood is linear in the output, but for one part in a hundred.
+    // Far from the observation the log-likelihood is linear in the output, except for one part in a hundred.
     let output = |draw: f64, example: f64| {
         let value = |param: &Value| match crate::nodes::param_name(&row, *param) {
             "draw" => Tensor::scalar(draw),
@@ -385,7 +389,7 @@ fn flipout_decorrelates_examples() {
 }
 
 #[test]
-fn samplers_show_their_symmetry() {
+fn symmetry_and_normality_are_read_from_samplers() {
     let kind = |family: &Instance| symmetry::kind(family.draw.as_ref().unwrap());
     assert_eq!(kind(&normal(&Shape::fixed(&[2, 3]))), (true, true));
     assert_eq!(
@@ -428,7 +432,7 @@ fn sentences(layers: Layers<'_>) -> Vec<String> {
 }
 
 #[test]
-fn treatments_are_announced() {
+fn reports_name_the_estimator_of_each_site() {
     assert_eq!(sentences(Layers::default()), ["shared draw"; 3]);
     let some = names(&["out"]);
     assert_eq!(
@@ -462,7 +466,7 @@ fn refused(model: &Model, posterior: &Posterior, layers: Layers<'_>) -> (&'stati
 }
 
 #[test]
-fn what_cannot_be_treated_is_refused_with_the_reason() {
+fn unsupported_estimators_are_rejected_with_a_reason() {
     let unknown = names(&["oot"]);
     let (code, message) = refused(&linear(), &linear_posterior(), local(&unknown));
     assert_eq!(code.id, report::UNKNOWN_LAYER.id);
@@ -555,7 +559,8 @@ fn integrate(names: &[Arc<str>]) -> Layers<'_> {
     }
 }
 
-/// Bayesian linear regression: the value and the gradient of the expected log likelihood in closed form, and no noise.
+/// Bayesian linear regression: the value and the gradient of the expected log-likelihood are exact and have
+/// no noise.
 #[test]
 fn a_normal_likelihood_is_integrated_exactly() {
     let all = names(&["out"]);
@@ -577,7 +582,7 @@ fn a_normal_likelihood_is_integrated_exactly() {
     assert_eq!(sentences, ["integrated exactly (polynomial of degree 2)"; 2]);
 }
 
-/// The last layer of a network, after a layer with noise: the same expectation with less variance.
+/// The last layer of a network, after a noisy layer, has the same expectation with less variance.
 #[test]
 fn a_last_layer_is_integrated() {
     const STEPS: usize = 200;
@@ -617,7 +622,7 @@ fn a_last_layer_is_integrated() {
     }
 }
 
-/// `log sigmoid(u)` or `log sigmoid(-u)` with `u = w x + b`, by what `y` says.
+/// `log sigmoid(u)` or `log sigmoid(-u)` with `u = w x + b`, chosen by `y`.
 fn logistic_row() -> Function {
     let mut b = Builder::new("row");
     let w = b.param("w", Type::real(Shape::fixed(&[2])));
@@ -634,7 +639,8 @@ fn logistic_row() -> Function {
     b.finish(vec![("log_likelihood".into(), value)])
 }
 
-/// The mean of `f` under a normal distribution, by the trapezium rule, which is exact to rounding for analytic functions.
+/// Returns the mean of `f` under a normal distribution by the trapezium rule, which is exact to rounding for
+/// analytic functions.
 fn gaussian_mean(mean: f64, sd: f64, f: impl Fn(f64) -> f64) -> f64 {
     const STEP: f64 = 1.0 / 64.0;
     let weight = |z: f64| (-0.5 * z * z).exp() * STEP / (2.0 * std::f64::consts::PI).sqrt();
@@ -693,7 +699,7 @@ fn a_logistic_likelihood_is_integrated_by_its_series() {
 }
 
 #[test]
-fn likelihoods_that_are_no_polynomials_are_not_integrated() {
+fn non_polynomial_likelihoods_are_not_integrated() {
     let why = |build: fn(&mut Builder, Value) -> Value| {
         let mut b = Builder::new("row");
         let w = b.param("out.w", Type::real(Shape::fixed(&[2, 3])));
@@ -733,7 +739,7 @@ fn likelihoods_that_are_no_polynomials_are_not_integrated() {
             .unwrap()
             .ends_with("outputs are multiplied that share weights in different ways")
     );
-    // Each element with itself is no cross product.
+    // The product of an element with itself is not a cross product.
     assert_eq!(
         why(|b, u| {
             let square = b.square(u);

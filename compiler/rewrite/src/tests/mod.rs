@@ -1,4 +1,4 @@
-//! Tests that walk registries, and models small enough to be known in closed form.
+//! Tests that iterate over registries, and tests of models that are small enough for closed forms.
 
 mod batches;
 mod derivatives;

@@ -1,4 +1,5 @@
-//! Splitting models: hierarchies, carried sites, observations in loops, and every diagnostic.
+//! Tests the splitting of models: hierarchies, transformed sites, observations in loops, and every
+//! diagnostic.
 
 use super::inputs::evaluate;
 use super::library::{
@@ -110,7 +111,7 @@ fn close(got: f64, want: f64, tolerance: f64) {
 }
 
 #[test]
-fn a_hierarchy_splits() {
+fn a_hierarchy_splits_into_densities() {
     let densities = density(&hierarchy()).unwrap();
     let depends: Vec<Option<&str>> = densities
         .priors
@@ -156,7 +157,7 @@ fn signature(function: &Function) -> Vec<&str> {
 }
 
 #[test]
-fn functions_take_what_they_need() {
+fn functions_have_only_the_parameters_they_need() {
     let Densities {
         log_prior,
         likelihood_arguments,
@@ -170,9 +171,9 @@ fn functions_take_what_they_need() {
     assert_eq!(signature(&row_log_likelihood), ["level", "a", "sigma", "x", "y"]);
 }
 
-/// Closed forms: `E e^z = exp(m + s^2 / 2)` for the carried scale, second moments for the hierarchy.
+/// Closed forms: `E e^z = exp(m + s^2 / 2)` for the transformed scale, second moments for the hierarchy.
 #[test]
-fn divergence_of_a_hierarchy_with_a_carried_scale() {
+fn divergence_of_a_hierarchy_with_a_transformed_scale_agrees_with_its_closed_form() {
     const DRAWS: usize = 20_000;
     let family = || normal(&scalar());
     let (level, a, z) = ((0.2, 0.3), (0.5, 0.4), (-0.1, 0.25));
@@ -202,7 +203,7 @@ fn divergence_of_a_hierarchy_with_a_carried_scale() {
     let spread = offset * offset + a.1 * a.1 + level.1 * level.1;
     let child = minus_entropy(a.1) + 0.918_938_533_204_672_7 + 0.5 * spread;
     let scale = minus_entropy(z.1) + (z.0 + 0.5 * z.1 * z.1).exp() - z.0;
-    // The variance of each draw: of (a - level)^2 / 2 about 0.19, of e^z - z about 0.01.
+    // The variance per draw is about 0.19 for (a - level)^2 / 2 and about 0.01 for e^z - z.
     let error = (0.2_f64 / DRAWS as f64).sqrt();
     close(
         loss(&objective, DRAWS, 0.0),
@@ -227,7 +228,7 @@ fn compile(model: &Model, posterior: &Posterior, samples: usize) -> Result<Objec
     objective(&densities, model, posterior, settings, &mut Context::default())
 }
 
-/// The loss at the starts, with one row `x = 1`, `y = 0`.
+/// Returns the loss at the starts, with one row `x = 1`, `y = 0`.
 fn loss(objective: &Objective, draws: usize, scale: f64) -> f64 {
     let sizes = Sizes::default().with(Symbol::Batch, 1).with(Symbol::Draws, draws);
     let train = &objective.train;
@@ -250,9 +251,9 @@ fn loss(objective: &Objective, draws: usize, scale: f64) -> f64 {
     bnnc_graph::eval::evaluate(train, &inputs, &sizes)[0].data[0]
 }
 
-/// A point on a positive scale starts where it is told, on the declared scale, and gets no Jacobian.
+/// A point on a positive scale starts at its value on the declared scale, and has no Jacobian.
 #[test]
-fn a_positive_point() {
+fn a_positive_point_starts_at_its_declared_value() {
     let mut model = regression(
         Type::scalar(),
         vec![declared("w", exponential(&scalar()), &[])],
@@ -270,9 +271,9 @@ fn a_positive_point() {
     assert_eq!(objective.variational_parameters, 1);
 }
 
-/// A series: each element is observed inside a loop over its positions.
+/// A time series: each element is observed inside a loop over its positions.
 #[test]
-fn observations_in_a_loop() {
+fn observations_in_a_loop_are_summed() {
     let mut each = Builder::new("each");
     let y = each.param("y", Type::scalar());
     let mean = each.param("mean", Type::scalar());
@@ -411,12 +412,13 @@ fn every_code_is_raised() {
         curved,
     );
     assert_code(compile(&curved, &plain(), 1), &report::NO_DERIVATIVE);
-    // Four more are raised in `likelihood`, `noncentre` and `separation`, three of dropout and Laplace's approximation in `bnnc-tests`, and the
-    // warning `UNKNOWN_KL` in those of the command line.
+    // Four more are raised in `likelihood`, `noncentre` and `separation`, and three of dropout and the
+    // Laplace approximation in `bnnc-tests`. The warning `UNKNOWN_KL` is raised in the tests of the command
+    // line.
     assert_eq!(report::CODES.len(), 18);
 }
 
-/// An observation inside a recurrence depends on its carry, so it cannot be taken out.
+/// An observation inside a recurrence depends on the carry, so it cannot be moved out.
 fn looping() -> Model {
     let mut step = Builder::new("step");
     let carry = step.param("carry", Type::scalar());

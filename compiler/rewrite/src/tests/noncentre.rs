@@ -1,4 +1,4 @@
-//! Sites sampled as their noise: the density of the noise is what it is by hand, whatever the location and the scale are.
+//! Compares the density of the noise of non-centred sites with formulas, for any location and scale.
 
 use super::inputs::{assert_close, differences, evaluate};
 use super::library::{declared, exponential, laplace, logistic, normal, radial, regression, spike_and_slab};
@@ -59,7 +59,7 @@ fn prior_of(densities: &Densities) -> &SitePrior {
     priors.find(|prior| &*prior.site == "theta").unwrap()
 }
 
-/// `(mu, log_tau, z) -> log p(theta | mu, tau) + log |d theta / d z|`.
+/// Returns `(mu, log_tau, z) -> log p(theta | mu, tau) + log |d theta / d z|`.
 fn in_noise(densities: &Densities) -> Function {
     let mut b = Builder::new("in_noise");
     let mut scope = Scope::default();
@@ -76,7 +76,8 @@ fn in_noise(densities: &Densities) -> Function {
     b.finish(vec![("log_density".into(), sum)])
 }
 
-/// The log density of `z` is the sum of `standard` over its elements, and nothing else reaches it.
+/// Fails unless the log density of `z` is the sum of `standard` over its elements and depends on nothing
+/// else.
 fn check(prior: Instance, standard: fn(f64) -> f64) {
     let name = prior.name.clone();
     let densities = density(&hierarchy(prior)).unwrap();
@@ -100,7 +101,7 @@ fn check(prior: Instance, standard: fn(f64) -> f64) {
                 .position(|(result, _)| result.contains(param));
             &found[result.unwrap()]
         };
-        // The noise does not know where it is put.
+        // The density of the noise does not depend on location and scale.
         for param in ["mu", "log_tau"] {
             assert_close(of(param), &Tensor::scalar(0.0), 1e-9, &name);
         }
@@ -120,9 +121,9 @@ fn the_density_of_the_noise_is_that_of_the_standard_distribution() {
     });
 }
 
-/// `theta = mu - tau log(-log u)`: the sign in front of the noise does not matter.
+/// `theta = mu - tau log(-log u)`: the sign of the noise does not matter.
 #[test]
-fn a_sampler_that_subtracts() {
+fn a_sampler_may_subtract_its_noise() {
     let ty = Type::real(Shape::fixed(&[SIZE]));
     let mut gumbel = normal(&Shape::fixed(&[SIZE]));
     gumbel.name = "Gumbel".into();
@@ -146,9 +147,9 @@ fn a_sampler_that_subtracts() {
     check(gumbel, |z| -z - (-z).exp());
 }
 
-/// What is left of the prior is that of the noise: `(loc + scale z - loc) / scale` is `z` without rounding.
+/// The remaining prior is that of the noise: `(loc + scale z - loc) / scale` is `z` without rounding.
 #[test]
-fn the_centred_form_leaves_nothing_behind() {
+fn location_and_scale_cancel_without_rounding() {
     let densities = density(&hierarchy(normal(&Shape::fixed(&[SIZE])))).unwrap();
     let simple = simplify(&in_noise(&densities));
     let has = |name: &str| {
@@ -156,7 +157,7 @@ fn the_centred_form_leaves_nothing_behind() {
         values.any(|value| simple.op(value).is_some_and(|op| op.name == name))
     };
     assert!(!has("div") && !has("exp"), "{simple}");
-    // A scale of 1e-12 beside a location of 1 would leave four digits of `z`.
+    // Computed literally, a scale of 1e-12 at a location of 1 would leave four digits of `z`.
     let at = [
         Tensor::scalar(1.0),
         Tensor::scalar(1e-12f64.ln()),
@@ -171,7 +172,7 @@ fn the_centred_form_leaves_nothing_behind() {
     );
 }
 
-/// The message of the refusal of `theta`, in a model where its prior is this one without free parameters.
+/// Returns the message that rejects `theta`, in a model where this is its prior, without free parameters.
 fn refused(prior: Instance, params: &[f64], support: Support, moves: bool) -> Option<String> {
     let mut site = declared("theta", prior, params);
     site.support = support;
@@ -188,7 +189,7 @@ fn refused(prior: Instance, params: &[f64], support: Support, moves: bool) -> Op
 }
 
 #[test]
-fn sites_without_a_noise_are_refused_with_the_reason() {
+fn unsupported_sites_are_rejected_with_a_reason() {
     let shape = Shape::fixed(&[SIZE]);
     let positive = Support::Interval(0.0, f64::INFINITY);
     let reals = Support::Real;
@@ -217,9 +218,9 @@ fn sites_without_a_noise_are_refused_with_the_reason() {
     assert!(unknown.message.contains("tehta") && unknown.help == ["did you mean `theta`?"]);
 }
 
-/// `exp(loc + scale noise)` on the reals: noise that is not added.
+/// `exp(loc + scale noise)` on the reals: the noise is not added.
 #[test]
-fn a_draw_of_another_form_is_refused() {
+fn a_draw_without_location_and_scale_is_rejected() {
     let shape = Shape::fixed(&[SIZE]);
     let mut instance = normal(&shape);
     let draw = instance.draw.clone().unwrap();

@@ -1,4 +1,4 @@
-//! Training steps against numbers that are known: section 6.4 and 6.5 of the methods, and closed forms.
+//! Compares training steps with known numbers: sections 6.4 and 6.5 of the methods, and closed forms.
 
 use super::inputs::differences;
 use super::library::{
@@ -143,7 +143,7 @@ fn product(b: &mut Builder, sites: &[Value], x: Value) -> Value {
     b.mul(sites[0], x)
 }
 
-/// A model of one site and one row that says nothing, so that the loss at scale 0 is the divergence.
+/// Returns a model of one site and one row whose loss at scale 0 is the divergence.
 fn divergence(family: Instance, starts: &[f64], prior: Instance, params: &[f64], draws: usize) -> Run {
     let shape = prior.value.shape.clone();
     let first = move |b: &mut Builder, sites: &[Value], x: Value| {
@@ -159,7 +159,7 @@ fn divergence(family: Instance, starts: &[f64], prior: Instance, params: &[f64],
 }
 
 #[test]
-fn exact_divergences() {
+fn exact_divergences_equal_known_values() {
     let exact = |run: &Run| {
         assert!(
             run.objective.reports[0].kl.starts_with("exact: "),
@@ -193,7 +193,8 @@ fn exact_divergences() {
     close(run.loss(), 1.113_180_80, 1e-8);
 }
 
-/// The estimate lies within four standard errors of the known value; the error is that of the draws themselves.
+/// Fails unless the estimate lies within four standard errors of the known value. The error is that of the
+/// draws themselves.
 fn check_sampled(
     way: &str,
     family: Instance,
@@ -216,7 +217,7 @@ fn check_sampled(
 }
 
 #[test]
-fn sampled_divergences() {
+fn sampled_divergences_agree_with_known_values() {
     check_sampled(
         "signs: ",
         normal(&scalar()),
@@ -251,9 +252,10 @@ fn sampled_divergences() {
     );
 }
 
-/// Draws of their own give another estimate of the same divergence, and leave the likelihood's draws alone.
+/// Separate draws give another estimate of the same divergence, and do not change the draws of the
+/// likelihood.
 #[test]
-fn divergence_with_its_own_draws() {
+fn divergences_may_use_separate_draws() {
     let model = regression(
         Type::scalar(),
         vec![declared("w", laplace(&scalar()), &[0.0, 1.0])],
@@ -268,7 +270,7 @@ fn divergence_with_its_own_draws() {
     let streams: std::collections::BTreeSet<&str> =
         own.objective.train.nodes.iter().filter_map(noise_site).collect();
     assert_eq!(streams.into_iter().collect::<Vec<_>>(), ["kl/w/z", "w/z"]);
-    // The standard deviation of |w| under the approximation is below that of w.
+    // The standard deviation of |w| under the approximation is smaller than that of w.
     close(
         own.loss() - without.loss(),
         0.436_028_56,
@@ -285,7 +287,7 @@ fn noise_site(node: &Node) -> Option<&str> {
 
 /// The graph does not grow with the number of draws.
 #[test]
-fn graphs_of_any_number_of_draws_have_one_size() {
+fn graph_size_does_not_depend_on_the_number_of_draws() {
     let sizes = |kl_draws: usize| {
         let rows = (&ROWS.0[..], &ROWS.1[..]);
         let objective = run(&network(), &network_posterior(), &sgd(0.0), 1, kl_draws, rows).objective;
@@ -299,7 +301,7 @@ fn graphs_of_any_number_of_draws_have_one_size() {
 
 /// One step of Bayes by Backprop with the noise held at 0.7 (section 6.5).
 #[test]
-fn one_step_of_bayes_by_backprop() {
+fn one_step_of_bayes_by_backprop_equals_the_known_numbers() {
     let mut family = normal(&scalar());
     let mut b = Builder::new("draw");
     let [loc, scale] = ["loc", "scale"].map(|name| b.param(name, Type::scalar()));
@@ -309,7 +311,7 @@ fn one_step_of_bayes_by_backprop() {
     let scaled = b.scale(scale, 0.7);
     let value = b.add(loc, scaled);
     family.draw = Some(std::sync::Arc::new(b.finish(vec![("value".into(), value)])));
-    // Without an entropy the loss takes log q at the draw, as the paper does.
+    // Without an entropy the loss uses log q at the draw, as the paper does.
     family.entropy = None;
     let model = regression(
         Type::scalar(),
@@ -343,7 +345,7 @@ fn line() -> Model {
 
 /// The evidence lower bounds of the conjugate model (section 6.5).
 #[test]
-fn conjugate_evidence_lower_bounds() {
+fn evidence_lower_bounds_of_the_conjugate_model_are_known() {
     const DRAWS: usize = 20_000;
     let cases = [
         ([0.2, 0.8], [0.1, 0.1], -3.447_118_24),
@@ -374,9 +376,9 @@ fn conjugate_evidence_lower_bounds() {
     }
 }
 
-/// A hidden layer, weights of rank two: the gradient of a step, read off a plain step of rate 1.
+/// A hidden layer with weights of rank two: the gradient is read off a plain step of rate 1.
 #[test]
-fn gradient_of_a_network() {
+fn gradients_of_a_network_agree_with_finite_differences() {
     let model = network();
     for (samples, kl_draws) in [(1, 0), (3, 0), (1, 2), (2, 3)] {
         let mut run = run(
@@ -438,9 +440,9 @@ fn network_posterior() -> Posterior {
     ])
 }
 
-/// The mean over draws of what `predict` says is what `train` maximises.
+/// The mean over draws of the log-likelihood in `predict` is the one that `train` maximises.
 #[test]
-fn predictions_and_training_see_the_same_draws() {
+fn predictions_and_training_use_the_same_draws() {
     let mut run = run(
         &network(),
         &network_posterior(),
@@ -458,7 +460,7 @@ fn predictions_and_training_see_the_same_draws() {
     close(run.loss(), -mean, 1e-12);
 }
 
-/// One draw needs no axis: the products of the step are of the rank that one example has, plus the rows.
+/// One draw needs no axis: the products of the step have the rank for one example plus the axis of rows.
 #[test]
 fn one_draw_adds_no_axis() {
     let run = run(
@@ -482,7 +484,7 @@ fn one_draw_adds_no_axis() {
 
 /// At the mode of a conjugate model the gradient of `map` vanishes, and its loss is minus the log joint density.
 #[test]
-fn maximum_a_posteriori() {
+fn the_gradient_of_map_is_zero_at_the_mode() {
     let approximations = vec![
         approximation("a", point(&scalar()), &[0.0]),
         approximation("b", point(&scalar()), &[0.0]),
@@ -502,9 +504,9 @@ fn maximum_a_posteriori() {
     close(after["loss"].data[0], -joint, 1e-9);
 }
 
-/// The optimiser's own states are states of the program: two steps of heavy-ball momentum by hand.
+/// The optimiser's states are states of the program: two steps of heavy-ball momentum, computed by hand.
 #[test]
-fn optimiser_states() {
+fn optimiser_states_follow_momentum_by_hand() {
     let approximations = vec![
         approximation("a", point(&scalar()), &[0.5]),
         approximation("b", point(&scalar()), &[0.0]),

@@ -1,4 +1,4 @@
-//! Pipelines: what they run, skip, time and verify.
+//! Tests what pipelines run, skip, time and verify.
 
 use super::inputs::{assert_close, evaluate};
 use crate::pass::{Context, Pass, PassRun};
@@ -11,7 +11,7 @@ use bnnc_graph::op::Example;
 use bnnc_graph::ops;
 use bnnc_graph::spec::{LOWERED, PROBABILISTIC};
 
-/// Calls of an op that lowering does not know, with operands.
+/// Returns calls of an op that lowering does not support, with operands.
 fn calls(op: &'static bnnc_graph::op::OpDef) -> Vec<(Function, Example)> {
     (op.examples)()
         .into_iter()
@@ -42,9 +42,9 @@ fn lowering_leaves_kernels_and_values() {
     }
 }
 
-/// A loop over a loop: the batch of a `map` is a `map`, which goes too.
+/// A loop inside a loop: the batch of a `map` is a `map`, which is expanded too.
 #[test]
-fn nested_loops_are_carried_out() {
+fn nested_loops_are_expanded() {
     for (function, example) in calls(&ops::map::MAP) {
         let mapped = vec![true; example.operands.len()];
         let batched = crate::batch::batch(&function, &mapped, Dim::Fixed(2));
@@ -76,7 +76,7 @@ fn optional_passes_are_skipped_and_required_ones_are_not() {
     assert!(!switchable.contains(&"expand"));
 }
 
-/// A pass that claims what it does not do.
+/// A pass whose result does not satisfy its specification.
 static IDLE: Pass = Pass {
     name: "idle",
     about: "Does nothing.",
@@ -87,7 +87,7 @@ static IDLE: Pass = Pass {
 };
 
 #[test]
-fn a_fault_names_its_pass() {
+fn a_failed_verification_names_the_pass() {
     let (function, _) = &calls(&ops::softmax::SOFTMAX)[0];
     let fault = pipeline::run(function, &[&IDLE], &mut Context::default());
     assert!(matches!(fault, Err(Fault::Bug(why)) if why.starts_with("after `idle`: ")));

@@ -1,4 +1,4 @@
-//! What is affine, what is affine between kinks, and what is neither.
+//! Tests which functions are recognised as affine, as affine between kinks, or as neither.
 
 use crate::methods::collapse::pieces::{Found, pieces};
 use crate::pass::Context;
@@ -35,7 +35,7 @@ fn relu(b: &mut Builder, value: Value) -> Value {
 }
 
 #[test]
-fn affine() {
+fn affine_functions_have_no_kinks() {
     let found = found(|b, w, x| {
         let (first, second) = (part(b, w, 0), part(b, w, 2));
         let bent = b.tanh(x);
@@ -47,7 +47,7 @@ fn affine() {
 }
 
 #[test]
-fn kinks_are_what_is_compared() {
+fn kinks_are_differences_of_compared_values() {
     let found = found(|b, w, x| {
         let (first, second) = (part(b, w, 0), part(b, w, 2));
         let product = b.mul(first, x);
@@ -60,13 +60,13 @@ fn kinks_are_what_is_compared() {
     let x = Tensor::new(vec![2], vec![3.0, 2.0]);
     let all = &evaluate(&found.all, &[w, x])[0];
     assert_eq!(all.data[..2], [1.75, 0.0]);
-    // The sign of a comparison does not matter.
+    // The order of the compared values does not matter.
     let kinks: Vec<f64> = all.data[2..].iter().map(|kink| kink.abs()).collect();
     assert_eq!(kinks, [1.75, 3.0]);
 }
 
 #[test]
-fn absolute_values_and_extremes_bend_too() {
+fn absolute_values_and_extremes_have_kinks() {
     let bent = found(|b, w, _| b.abs(w));
     assert_eq!(bent.map(|found| (found.kinks, found.direct)), Ok((4, 4)));
     let smaller = found(|b, w, _| {
@@ -77,7 +77,7 @@ fn absolute_values_and_extremes_bend_too() {
 }
 
 #[test]
-fn kinks_of_kinks() {
+fn kinks_of_kinks_are_found() {
     let deep = found(|b, w, x| {
         let (first, second) = (part(b, w, 0), part(b, w, 2));
         let product = b.mul(first, x);
@@ -89,7 +89,7 @@ fn kinks_of_kinks() {
 }
 
 #[test]
-fn neither() {
+fn curved_and_jumping_functions_are_rejected() {
     let reason = |body: fn(&mut Builder, Value, Value) -> Value| found(body).err().unwrap_or_default();
     assert_eq!(reason(|b, w, _| b.tanh(w)), "the weights pass through `tanh`");
     let jumps = |name: &str| format!("the weights pass through `{name}`, where outputs may jump");
@@ -112,7 +112,7 @@ fn neither() {
         }),
         multiplied
     );
-    // A kink that is no line.
+    // A kink that is not affine.
     assert_eq!(
         reason(|b, w, x| {
             let (first, second) = (part(b, w, 0), part(b, w, 2));

@@ -1,4 +1,4 @@
-//! Every rule fires on its examples, and value and gradient stay what they were.
+//! Checks that every rule fires on its examples and preserves values and gradients.
 
 use super::inputs::{Numbers, assert_close, evaluate, real_params, with_loss};
 use crate::differentiate::gradient;
@@ -75,7 +75,7 @@ fn names_of_rules_are_unique() {
 }
 
 #[test]
-fn without_switches_a_rule_off() {
+fn without_disables_a_rule() {
     let example = &example(log(exp(X)));
     let count = |function: &Function| {
         let is_log = |value| function.op(value).is_some_and(|op| op.is(&ops::log::LOG));
@@ -87,7 +87,7 @@ fn without_switches_a_rule_off() {
 }
 
 #[test]
-fn a_firing_reads_as_text() {
+fn a_firing_is_recorded_as_text() {
     let mut trace = Vec::new();
     simplify::simplify_with(&example(log(exp(X))), &[], Some(&mut trace));
     assert_eq!(
@@ -96,7 +96,8 @@ fn a_firing_reads_as_text() {
     );
 }
 
-/// A round rewrites from the operands up, so that a deep term needs no more rounds than a flat one; a debug build panics where it does.
+/// A round rewrites from the operands up, so a deep term needs no more rounds than a flat one. A debug build
+/// panics if it does.
 #[test]
 fn rounds_do_not_grow_with_depth() {
     let steps: [fn(Term) -> Term; 6] = [

@@ -1,4 +1,4 @@
-//! Programs without outer products: what is picked and summed is what picking and summing the whole gives.
+//! Checks that picks and sums of outer products, computed without them, equal picks and sums of the whole.
 
 use super::inputs::{Numbers, assert_close};
 use crate::rule::{self, RuleSet};
@@ -42,7 +42,7 @@ fn same(name: &str, function: &Function, fires: bool) {
             Tensor::from_fn(ty.shape.resolve(&sizes), |_| numbers.within(reals, ty.dtype))
         })
         .collect();
-    // Positions before the first and after the last are the ends.
+    // Positions before the first and after the last are clamped.
     inputs.push(Tensor::new(
         vec![11],
         vec![-3.0, 0.0, 1.0, 2.0, 3.0, 5.0, 7.0, 10.0, 11.0, 12.0, 40.0],
@@ -58,7 +58,7 @@ fn same(name: &str, function: &Function, fires: bool) {
 }
 
 #[test]
-fn picked_elements_are_those_of_the_whole() {
+fn picked_elements_equal_those_of_the_whole() {
     let outer = |b: &mut Builder, x: Value, y: Value| b.contract(x, y, "no,ni->noi");
     let product = function(|b, x, y, index| {
         let cube = outer(b, x, y);
@@ -95,7 +95,7 @@ fn picked_elements_are_those_of_the_whole() {
         b.gather(line, index, 1)
     });
     same("stacked", &stacked, true);
-    // One axis, or elements that no product leads to, are picked from memory.
+    // A pick along one axis, or of elements that are not part of a product, reads from memory.
     let row = function(|b, x, _, index| b.gather(x, index, 1));
     same("row", &row, false);
     let kept = function(|b, x, _, index| {
@@ -107,7 +107,7 @@ fn picked_elements_are_those_of_the_whole() {
     same("kept", &kept, false);
 }
 
-/// The largest tensor with an axis of rows.
+/// Returns the number of elements of the largest tensor with an axis of rows.
 fn largest(function: &Function) -> usize {
     let size = |value: Value| {
         let dims = function.ty(value).dims();
@@ -121,7 +121,7 @@ fn largest(function: &Function) -> usize {
 }
 
 #[test]
-fn no_outer_product_is_left() {
+fn no_outer_product_is_stored() {
     let picked = function(|b, x, y, index| {
         let once = b.contract(x, y, "no,ni->noi");
         let twice = b.neg(once);

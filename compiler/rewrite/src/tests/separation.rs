@@ -1,4 +1,5 @@
-//! Separated divergences at noise that is known (section 6.4 of the methods): values, gradients and the way that was chosen.
+//! Tests separated divergences at known noise (section 6.4 of the methods): values, gradients and the chosen
+//! computation.
 
 use super::library::{
     approximation, declared, exponential, laplace, logistic, normal, posterior, regression, sgd,
@@ -58,7 +59,7 @@ struct Found {
     warnings: Vec<String>,
 }
 
-/// The divergence and its gradient in the parameters as they are declared, over the four draws of a table.
+/// Returns the divergence and its gradient in the declared parameters, over the four draws of a table.
 fn found(family: Instance, starts: &[f64], prior: Instance, params: &[f64], kl: Options) -> Found {
     let first = |b: &mut Builder, sites: &[Value], x: Value| b.mul(sites[0], x);
     let model = regression(Type::scalar(), vec![declared("w", prior, params)], 1.0, first);
@@ -149,7 +150,7 @@ fn way(found: &Found) -> &str {
 const ENTROPY: f64 = 0.725_791_352_644_727_4;
 
 #[test]
-fn polynomials_of_a_location_scale_sampler() {
+fn polynomials_of_a_location_scale_sampler_separate() {
     let tuple = found(
         normal_of_table(),
         &[0.3, 0.5],
@@ -169,7 +170,7 @@ fn polynomials_of_a_location_scale_sampler() {
 }
 
 #[test]
-fn absolute_values_by_detached_signs() {
+fn absolute_values_separate_by_stop_gradient_signs() {
     let signs = found(
         normal_of_table(),
         &[0.3, 0.5],
@@ -200,7 +201,7 @@ fn scaled_table() -> Instance {
     let entropy = b.log(scale);
     family.entropy = Some(Arc::new(b.finish(vec![("value".into(), entropy)])));
     family.log_density = positive_density(&["scale"], |b, p| {
-        // Of a gamma variate with shape 3, up to a constant: E[1 / w] exists.
+        // The log density of a gamma variate with shape 3, up to a constant: E[1 / w] exists.
         let ratio = b.div(p[1], p[0]);
         let log = b.log(ratio);
         let log = b.scale(log, 2.0);
@@ -232,7 +233,7 @@ fn positive_prior(density: impl Fn(&mut Builder, &[Value]) -> Value) -> Instance
 }
 
 #[test]
-fn powers_and_logarithms_of_a_scale_sampler() {
+fn powers_and_logarithms_of_a_scale_sampler_separate() {
     // Gamma(2, 1): log w - w.
     let gamma = positive_prior(|b, p| {
         let log = b.log(p[0]);
@@ -258,9 +259,9 @@ fn powers_and_logarithms_of_a_scale_sampler() {
     close(found.values["kl"], 0.923_615_60 - 0.5f64.ln(), 1e-8);
 }
 
-/// Whatever separates is the plain mean over the same noise, value and gradient.
+/// A separated divergence equals the plain mean over the same noise, in value and gradient.
 #[test]
-fn separated_is_direct() {
+fn separated_divergences_equal_direct_ones() {
     for (prior, params) in [
         (normal(&scalar()), &[0.1, 0.8][..]),
         (laplace(&scalar()), &[0.1, 0.8]),
@@ -284,7 +285,7 @@ fn taylor_series_of_the_logarithm() {
         family.support = Support::Interval(0.0, f64::INFINITY);
         family
     };
-    // A logarithm that does not separate, because the sampler is a sum.
+    // The logarithm does not separate, because the sampler is a sum.
     let prior = || {
         positive_prior(|b, p| {
             let log = b.log(p[0]);
@@ -322,7 +323,7 @@ fn taylor_series_of_the_logarithm() {
 
 /// The radius of convergence of the logistic density is pi: its nearest poles are `+-i pi`.
 #[test]
-fn radius_of_the_logistic_series() {
+fn the_radius_of_the_logistic_series_is_pi() {
     let prior = logistic(&scalar());
     let mut b = Builder::new("log_density");
     let x = b.param("x", Type::scalar());
@@ -336,15 +337,15 @@ fn radius_of_the_logistic_series() {
     close(at(0.5), -2.0 * 2f64.ln() - 0.25 / 4.0 + 0.0625 / 96.0, 1e-12);
 }
 
-/// A power of many noises that is not worth its terms stays whole; it must not be counted twice.
+/// A power of several noises with too many terms stays one atom, and must not be counted twice.
 #[test]
-fn powers_of_sums_of_noise() {
+fn powers_of_sums_of_noise_are_counted_once() {
     let family = || {
         let mut family = normal(&scalar());
         family.draw = Some(tabulated(&["loc", "scale"], &XI, |b, p, noise| {
             let mut sum = noise;
             for power in 2..=5 {
-                // Functions of the noise that the algebra takes as atoms of their own.
+                // Functions of the noise that the algebra does not take apart.
                 let scaled = b.scale(noise, f64::from(power));
                 let next = b.sin(scaled);
                 sum = b.add(sum, next);
@@ -369,7 +370,7 @@ fn powers_of_sums_of_noise() {
 
 /// Around zero the series of `-log(1 + w^4)` is `-w^4 + w^8 / 2 - ..`, with radius one.
 #[test]
-fn series_of_powers_around_zero() {
+fn the_series_of_a_power_around_zero_has_radius_one() {
     let mut b = Builder::new("log_density");
     let x = b.param("x", Type::scalar());
     let exponent = b.real(4.0);

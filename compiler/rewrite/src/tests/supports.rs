@@ -1,4 +1,4 @@
-//! Bijections: the log-Jacobian against finite differences, and the inverse against the forward map.
+//! Compares the log-Jacobians of bijections with finite differences, and inverses with forward maps.
 
 use super::inputs::evaluate;
 use crate::constrain::{constrain, free, inverse_parameter, parameter};
@@ -47,7 +47,7 @@ fn contains(support: Support, w: &[f64]) -> bool {
     }
 }
 
-/// `log |det|` by elimination with row exchanges.
+/// Returns `log |det|` by elimination with row exchanges.
 fn log_determinant(mut rows: Vec<Vec<f64>>) -> f64 {
     let mut sum = 0.0;
     for at in 0..rows.len() {
@@ -70,7 +70,7 @@ fn log_determinant(mut rows: Vec<Vec<f64>>) -> f64 {
 }
 
 #[test]
-fn values_lie_in_the_support_and_come_back() {
+fn values_lie_in_the_support_and_invert() {
     let z = [0.4, -1.3, 0.9, 2.1];
     for support in SUPPORTS {
         let function = forward(support, 4);
@@ -99,9 +99,9 @@ fn values_lie_in_the_support_and_come_back() {
     }
 }
 
-/// The free coordinates of a simplex are all but the last; elsewhere all are free.
+/// The free coordinates of a simplex are all but the last. For other supports all are free.
 #[test]
-fn log_jacobians() {
+fn log_jacobians_agree_with_finite_differences() {
     let z = [0.4, -1.3, 0.9, 2.1];
     for support in SUPPORTS {
         let function = forward(support, 4);
