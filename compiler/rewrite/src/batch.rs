@@ -1,4 +1,4 @@
-//! `batch`: one function for one example, draw or chain becomes one function for many.
+//! `batch`: turns a function of one example, draw or chain into a function of many.
 
 use crate::nodes;
 use bnnc_base::shape::Dim;
@@ -8,8 +8,8 @@ use bnnc_graph::function::{Function, Value};
 use bnnc_graph::op::{Batch, Lower, Op, Site};
 use bnnc_graph::types::Type;
 
-/// `function` along a new axis: parameters with `mapped` get `dim` as axis 0, and so do all results (those that depend
-/// on no mapped parameter are repeated along it).
+/// Returns `function` with a new axis 0 of size `dim` on the parameters marked in `mapped` and on all
+/// results. Results that depend on no mapped parameter are repeated along the axis.
 pub fn batch(function: &Function, mapped: &[bool], dim: Dim) -> Function {
     let mut builder = Builder::new(&function.name);
     let mut args = Vec::new();
@@ -38,7 +38,8 @@ pub fn batch(function: &Function, mapped: &[bool], dim: Dim) -> Function {
     builder.finish(named)
 }
 
-/// Copies `function` in along a new axis; says of each result whether it has the axis.
+/// Inlines `function` along a new axis 0. Returns each result with a flag that is true if the result has the
+/// axis.
 pub fn inline_batched(
     builder: &mut Builder,
     function: &Function,
@@ -60,7 +61,7 @@ pub fn inline_batched(
     function.results.iter().map(|(_, value)| copies[*value]).collect()
 }
 
-/// A node of the function that is batched: the op, its attributes, the types of its operands before batching.
+/// A node of the batched function: its op, its attributes, and the types of its operands before batching.
 struct Call<'a> {
     op: Op,
     attrs: &'a [Attr],
@@ -108,7 +109,7 @@ fn apply_batched(
     (value, true)
 }
 
-/// What an op expands to, as a function of operands of the given types.
+/// Returns the expansion of an op as a function of operands of the given types.
 pub(crate) fn expansion_of(op: Op, attrs: &[Attr], types: Vec<Type>) -> Function {
     let Lower::Expand(expand) = &op.lower else {
         unreachable!("`{}` is asked for its expansion but has none", op.name);

@@ -6,8 +6,8 @@ use bnnc_graph::dist::Support;
 use bnnc_graph::function::Value;
 use bnnc_math::special;
 
-/// Carries `z` onto `support`; returns the value and the logarithm of the determinant of the Jacobian, a scalar.
-/// `None` for supports that the reals cannot be carried onto.
+/// Transforms `z` from the reals onto `support`. Returns the value and the log determinant of the Jacobian, a
+/// scalar summed over all elements. `None` for integers, onto which no bijection maps the reals.
 pub fn constrain(builder: &mut Builder, support: Support, z: Value) -> Option<(Value, Value)> {
     match support {
         Support::Real => Some((z, builder.real(0.0))),
@@ -50,7 +50,8 @@ fn offset(builder: &mut Builder, x: Value, by: f64) -> Value {
     if by == 0.0 { x } else { builder.shift(x, by) }
 }
 
-/// The additive log-ratio map: the last of `k` logits is zero. Its log-Jacobian is the sum of the logarithms.
+/// The additive log-ratio map: a softmax whose last of `k` logits is zero. Its log-Jacobian is the sum of the
+/// log probabilities.
 fn simplex(builder: &mut Builder, z: Value) -> (Value, Value) {
     let last = builder.rank(z) - 1;
     let mut dims = builder.ty(z).dims().to_vec();
@@ -61,7 +62,8 @@ fn simplex(builder: &mut Builder, z: Value) -> (Value, Value) {
     (builder.exp(log_w), builder.reduce_sum_all(log_w))
 }
 
-/// The first element is free, each further one lies the exponential of its coordinate above the one before.
+/// The first element is free. Each later element exceeds its predecessor by the exponential of its
+/// coordinate.
 fn ordered(builder: &mut Builder, z: Value) -> (Value, Value) {
     let last = builder.rank(z) - 1;
     let Some(size) = builder.ty(z).dims()[last].fixed().filter(|size| *size > 1) else {
@@ -75,7 +77,8 @@ fn ordered(builder: &mut Builder, z: Value) -> (Value, Value) {
     (builder.cumsum(steps, last, false), builder.reduce_sum_all(rest))
 }
 
-/// The values on the reals that [`constrain`] carries to `value`; `None` for vectors in order and for integers.
+/// Returns the unconstrained values that [`constrain`] transforms to `value`; `None` for ordered vectors and
+/// for integers.
 pub fn free(builder: &mut Builder, support: Support, value: Value) -> Option<Value> {
     Some(match support {
         Support::Interval(lo, hi) => {
@@ -113,8 +116,9 @@ pub fn free(builder: &mut Builder, support: Support, value: Value) -> Option<Val
     })
 }
 
-/// Carries an optimised number onto the support of a variational parameter. Half-infinite intervals use the softplus:
-/// its slope stays bounded, so a large step of the optimiser stays a step and does not become a factor.
+/// Transforms an optimised number onto the support of a variational parameter. Half-infinite intervals use
+/// the softplus instead of the exponential: its slope stays bounded, so a large step of the optimiser changes
+/// the parameter by a bounded amount and not by a factor.
 pub fn parameter(builder: &mut Builder, support: Support, rho: Value) -> Option<Value> {
     match support {
         Support::Interval(lo, hi) if lo.is_finite() != hi.is_finite() => {
@@ -130,7 +134,8 @@ pub fn parameter(builder: &mut Builder, support: Support, rho: Value) -> Option<
     }
 }
 
-/// The inverse of [`parameter`], for starting values.
+/// The inverse of [`parameter`], for starting values. `last` is the size of the last axis, along which
+/// vectors lie.
 pub fn inverse_parameter(support: Support, last: usize, values: &[f64]) -> Vec<f64> {
     match support {
         Support::Interval(lo, hi) if lo.is_finite() && !hi.is_finite() => {
@@ -149,24 +154,25 @@ fn inverse_softplus(y: f64) -> f64 {
     y + (-(-y).exp_m1()).ln()
 }
 
-/// How a state on the reals stands for a parameter of a family.
+/// The bijection between an unconstrained state and a parameter of a family.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Scale {
-    /// It is the value of a site itself: by [`constrain`], as draws are carried, so that values move between families.
+    /// The parameter is the value of a site itself. It uses [`constrain`], as draws do, so that values can
+    /// move between families.
     Site(Support),
-    /// It is any other parameter: by [`parameter`].
+    /// Any other parameter. It uses [`parameter`].
     Parameter(Support),
 }
 
 impl Scale {
-    /// Where the parameter lies.
+    /// Returns the support of the parameter.
     pub fn support(self) -> Support {
         match self {
             Scale::Site(support) | Scale::Parameter(support) => support,
         }
     }
 
-    /// The parameter that a state stands for; `None` for integers.
+    /// Returns the parameter that corresponds to a state; `None` for integers.
     pub fn value(self, builder: &mut Builder, state: Value) -> Option<Value> {
         match self {
             Scale::Site(support) => constrain(builder, support, state).map(|(value, _)| value),
@@ -174,7 +180,7 @@ impl Scale {
         }
     }
 
-    /// The state that stands for a parameter; vectors lie along a last axis of size `last`.
+    /// Returns the state that corresponds to a parameter; vectors lie along a last axis of size `last`.
     pub fn state(self, last: usize, values: &[f64]) -> Vec<f64> {
         match self {
             Scale::Site(support) => support.inverse(last, values),

@@ -1,4 +1,4 @@
-//! `density`: splits a probabilistic model into the functions that methods of inference need.
+//! `density`: splits a probabilistic model into the functions that inference methods need.
 
 mod reach;
 mod split;
@@ -22,7 +22,8 @@ use split::Split;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// A model as functions. Parameters are bound by name: sites by their paths, inputs and outputs by theirs.
+/// A model as functions. Parameters are bound by name: sites by their paths, inputs and outputs by their
+/// names.
 #[derive(Clone, Debug)]
 pub struct Densities {
     /// The prior of each site, in the model's order.
@@ -33,32 +34,35 @@ pub struct Densities {
     pub log_prior: Function,
     /// The distributions of the observations, in order.
     pub observations: Vec<Arc<Instance>>,
-    /// `(sites.., shared.., inputs..) -> one result per parameter`: what the densities of the observations take, named by
-    /// position and parameter (`0/loc`); `looped/0` is the log density of what is observed inside a loop.
-    /// Outputs are parameters too where observations depend on each other (an autoregression).
+    /// `(sites.., shared.., inputs..) -> one result per parameter`: the arguments of the densities of the
+    /// observations, named by position and parameter (`0/loc`). `looped/0` is the log density of the
+    /// observations inside a loop. Outputs are parameters too where observations depend on each other (an
+    /// autoregression).
     pub likelihood_arguments: Function,
     /// `(arguments.., outputs..) -> real[]`: the sum over observations.
     pub log_likelihood: Function,
-    /// `(sites.., shared.., inputs.., outputs..) -> real[]`: the same from the sites.
+    /// `(sites.., shared.., inputs.., outputs..) -> real[]`: the log-likelihood as a function of the sites.
     pub row_log_likelihood: Function,
-    /// What the observations of whole outputs say of them.
+    /// The predictive quantities of every output that a single observation covers as a whole.
     pub predictions: Vec<Prediction>,
-    /// `(arguments.., draw, example, step) -> mean, variance, draw, probabilities` of each output that one observation covers, named as
-    /// [`Prediction::function`] is; those results that its distribution does not state are absent. Where there are several outputs, also
-    /// the `log_likelihood` of each, from `(arguments.., outputs..)`.
+    /// `(arguments.., draw, example, step) -> mean, variance, draw, probabilities` of each output that one
+    /// observation covers, named as in [`Prediction::function`]. Results that the distribution of the output
+    /// does not state are absent. With several outputs, also the `log_likelihood` of each, from
+    /// `(arguments.., outputs..)`.
     pub predictive: Function,
-    /// `(those sites and shared inputs that are needed..) -> one result per name`: the real quantities that the model names and
-    /// that depend on no example.
+    /// `(the sites and shared inputs that are needed..) -> one result per name`: the real quantities that the
+    /// model names and that depend on no example.
     pub derived: Function,
 }
 
-/// Something that a model says of one of its outputs.
+/// One predictive quantity of an output.
 #[derive(Clone, Debug)]
 pub struct Prediction {
     /// The output.
     pub output: Arc<str>,
-    /// `(sites.., shared.., inputs.., outputs.., draw, example, step)`, as far as needed, to its `mean`, `draw` or `probabilities`; of
-    /// several outputs to `NAME.mean` and so on, and to `NAME.log_likelihood`.
+    /// `(sites.., shared.., inputs.., outputs.., draw, example, step)`, as far as needed, to its `mean`,
+    /// `draw` or `probabilities`. With several outputs the results are `NAME.mean` and so on, and there is
+    /// also `NAME.log_likelihood`.
     pub function: Function,
 }
 
@@ -78,7 +82,7 @@ impl StageFunctions for Densities {
 }
 
 impl Densities {
-    /// Whether what is said of another output depends on this one.
+    /// Returns whether a prediction of another output depends on this one.
     pub fn is_given(&self, output: &str) -> bool {
         let others = self.predictions.iter().filter(|said| *said.output != *output);
         let mut results = others.flat_map(|said| {
@@ -96,15 +100,17 @@ pub struct SitePrior {
     pub site: Arc<str>,
     /// Its distribution.
     pub distribution: Arc<Instance>,
-    /// `(those sites and shared inputs that are needed..) -> one result per parameter`, in order.
+    /// `(the sites and shared inputs that are needed..) -> one result per parameter`, in order.
     pub arguments: Function,
-    /// A site that its parameters depend on.
+    /// A site that the parameters of the prior depend on, if any.
     pub depends_on: Option<Arc<str>>,
-    /// The sites that share it with their own priors, where it is that of a group.
+    /// The members of a group with their own priors; empty for the prior of a single site.
     pub members: Vec<(Site, SitePrior)>,
 }
 
-/// Splits `model`, or says why it cannot be split.
+/// Splits `model` into functions. Returns diagnostics if a prior depends on an example, or if the model has
+/// local sites, no observation, a point as a density, or random quantities inside loops that cannot be
+/// separated.
 pub fn density(model: &Model) -> Result<Densities, Vec<Diagnostic>> {
     check(model)?;
     let densities = Split::new(model).densities(model);
@@ -187,7 +193,8 @@ fn check(model: &Model) -> Result<(), Vec<Diagnostic>> {
     if faults.is_empty() { Ok(()) } else { Err(faults) }
 }
 
-/// Whether a node is free of random quantities in its functions, or a `map` whose function only observes.
+/// Returns whether the functions of a node are free of random quantities, or the node is a `map` whose
+/// function only observes.
 fn is_factored(function: &Function, value: Value) -> bool {
     let is_map = function.op(value).is_some_and(|op| op.is(&ops::map::MAP));
     function_attrs(function, value).all(|inner| {
@@ -209,7 +216,7 @@ fn is_random(function: &Function) -> bool {
             .any(|value| function_attrs(function, value).any(is_random))
 }
 
-/// Whether an op occurs, not counting functions inside.
+/// Returns whether an op occurs in `function`, not counting nested functions.
 fn contains(function: &Function, op: &'static OpDef) -> bool {
     function
         .nodes
@@ -217,7 +224,7 @@ fn contains(function: &Function, op: &'static OpDef) -> bool {
         .any(|value| function.op(value).is_some_and(|found| found.is(op)))
 }
 
-/// For each node, whether it depends on a parameter of such a name.
+/// Returns for each node whether it depends on a parameter whose name satisfies `is_source`.
 fn reached(function: &Function, is_source: impl Fn(&str) -> bool) -> Vec<bool> {
     let mut reached = vec![false; function.nodes.len()];
     for value in function.nodes.ids() {
@@ -229,7 +236,7 @@ fn reached(function: &Function, is_source: impl Fn(&str) -> bool) -> Vec<bool> {
     reached
 }
 
-/// The names of the parameters that a result depends on.
+/// Returns the names of the parameters that a result depends on.
 pub fn dependences(function: &Function, result: &str) -> Vec<Arc<str>> {
     let Some(value) = function.result(result) else {
         return Vec::new();
@@ -250,13 +257,13 @@ pub fn dependences(function: &Function, result: &str) -> Vec<Arc<str>> {
         .collect()
 }
 
-/// The parameters `draw`, `example` and `step`.
+/// Adds the parameters `draw`, `example` and `step`.
 pub fn coordinates(builder: &mut Builder) -> [Value; 3] {
     let int = Type::int(Shape::scalar());
     ["draw", "example", "step"].map(|name| builder.param(name, int.clone()))
 }
 
-/// `function` with the names of its noise streams put under `prefix`.
+/// Returns `function` with the names of its noise streams put under `prefix`.
 pub fn prefix_noise(function: &Function, prefix: &str) -> Function {
     let mut function = function.clone();
     for value in function.nodes.ids() {

@@ -15,7 +15,8 @@ use bnnc_graph::types::Type;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The gradient of `output`, a real scalar, with respect to each of `wrt`; zeros where no path leads there.
+/// Returns the gradient of `output`, a real scalar, with respect to each of `wrt`: zeros where no path leads
+/// there. Fails on ops without a derivative.
 pub fn differentiate(builder: &mut Builder, output: Value, wrt: &[Value]) -> Result<Vec<Value>, Fault> {
     let ty = builder.ty(output);
     if *ty != Type::scalar() {
@@ -25,16 +26,17 @@ pub fn differentiate(builder: &mut Builder, output: Value, wrt: &[Value]) -> Res
     pull_back(builder, &[(output, one)], wrt)
 }
 
-/// A cotangent, and the elements that it belongs to. Elsewhere it is zero because a choice took its other branch: there the slope of the branch
-/// may be infinite or undefined (`log(x)` at zero behind `if x > 0`), and zero times it must stay zero. See the note at the end.
+/// A cotangent and the elements to which it applies. It is zero elsewhere because a `select` took its other
+/// branch. There the slope of the branch may be infinite or undefined (`log(x)` at zero behind `if x > 0`),
+/// and its product with zero must stay zero. See Note [Branches].
 #[derive(Clone, Copy)]
 struct Cotangent {
     value: Value,
-    /// A Boolean array of the same shape; all elements where there is none.
+    /// A Boolean array of the same shape; `None` means all elements.
     taken: Option<Value>,
 }
 
-/// Pulls cotangents back: each seed is a value with its cotangent, and the answer is the cotangent of each of `wrt`.
+/// Pulls cotangents back. Each seed is a value with its cotangent. Returns the cotangent of each of `wrt`.
 pub fn pull_back(
     builder: &mut Builder,
     seeds: &[(Value, Value)],
@@ -95,7 +97,7 @@ fn zeros(builder: &mut Builder, like: Value) -> Value {
     builder.splat(0.0, &shape)
 }
 
-/// Which of the nodes built so far depend on any of `wrt`.
+/// Returns for each node built so far whether it depends on any of `wrt`.
 fn reached_from(function: &Function, wrt: &[Value]) -> Vec<bool> {
     let mut reaches = vec![false; function.nodes.len()];
     for value in function.nodes.ids() {
@@ -162,7 +164,7 @@ fn pull_back_node(
     }
 }
 
-/// The flows of a choice: each branch gets those of the elements that take it.
+/// Splits the cotangents of a `select`: each branch gets those of the elements that take it.
 fn branches(
     builder: &mut Builder,
     condition: Value,
@@ -181,7 +183,7 @@ fn branches(
         .collect()
 }
 
-/// The flows through an elementwise operation, zero where the cotangent does not belong to the branch.
+/// The cotangents through an elementwise op, set to zero where the cotangent does not belong to the branch.
 fn elementwise(
     builder: &mut Builder,
     flows: Vec<Option<Value>>,
@@ -194,7 +196,7 @@ fn elementwise(
                 taken: None,
             };
         };
-        // Sums and differences have no slope that could be infinite.
+        // Sums and differences have slopes 1 and -1, which are finite everywhere.
         let is_sign = flow == cotangent.value || flow == builder.neg(cotangent.value);
         let value = match is_sign || builder.ty(flow).dtype != DType::Real {
             true => flow,
@@ -211,7 +213,8 @@ fn elementwise(
     flows.into_iter().map(|flow| flow.map(&mut of)).collect()
 }
 
-/// The flows through an operation whose operands have other shapes than its result: they belong to the branch where they are not zero.
+/// The cotangents through an op whose operands and result differ in shape. They belong to the branch where
+/// they are not zero.
 fn reshaped(
     builder: &mut Builder,
     flows: Vec<Option<Value>>,
@@ -233,7 +236,8 @@ fn is_nonzero(builder: &mut Builder, value: Value) -> Value {
     builder.apply(&ops::not::NOT, &[is_zero], Vec::new())
 }
 
-/// `function` with further results `d_<name>`: the gradient of one of its results, a real scalar.
+/// Returns `function` with further results `d_<name>`: the gradient of one of its results, a real scalar,
+/// with respect to the parameters `wrt`.
 pub fn gradient(function: &Function, result: &str, wrt: &[&str]) -> Result<Function, Fault> {
     let mut builder = Builder::new(&function.name);
     let params = nodes::params_of(&mut builder, function);
@@ -269,9 +273,9 @@ fn unknown(what: &str, name: &str) -> Fault {
     Fault::Bug(format!("no {what} `{name}` to differentiate"))
 }
 
-/// The forward mode: `function` with a tangent parameter `t_<name>` per name in `wrt` and a result `t_<name>` per real
-/// result. The pull-back is linear in its cotangent, so differentiating `<pull_back(c), t>` with respect to `c` gives
-/// the push-forward of `t`.
+/// The forward mode: returns `function` with a tangent parameter `t_<name>` per name in `wrt` and a result
+/// `t_<name>` per real result. The pull-back is linear in its cotangent, so the derivative of
+/// `<pull_back(c), t>` with respect to `c` is the push-forward of `t`.
 pub fn jvp(function: &Function, wrt: &[&str]) -> Result<Function, Fault> {
     let pulled = pull_back_function(function, wrt)?;
     let mut builder = Builder::new(&function.name);
@@ -305,12 +309,12 @@ pub fn jvp(function: &Function, wrt: &[&str]) -> Result<Function, Fault> {
     Ok(builder.finish(named))
 }
 
-/// `(params.., a cotangent of the only result) -> a cotangent per parameter` (zeros for integers).
+/// Returns `(params.., a cotangent of the only result) -> a cotangent per parameter` (zeros for integers).
 pub fn pull_back_of(function: &Function) -> Result<Function, Fault> {
     pull_back_function_of(function, false)
 }
 
-/// As [`pull_back_of`]; with `in_branch`, the cotangent belongs to a branch only where it is not zero.
+/// Like [`pull_back_of`]. With `in_branch`, the cotangent belongs to a branch only where it is not zero.
 fn pull_back_function_of(function: &Function, in_branch: bool) -> Result<Function, Fault> {
     let mut builder = Builder::new(&function.name);
     let params = nodes::numbered_params_of(&mut builder, function);
@@ -331,7 +335,7 @@ fn pull_back_function_of(function: &Function, in_branch: bool) -> Result<Functio
     Ok(rule::remove_dead(&builder.finish(named)))
 }
 
-/// `(params.., a cotangent per real result) -> a cotangent per name in wrt`.
+/// Returns `(params.., a cotangent per real result) -> a cotangent per name in wrt`.
 fn pull_back_function(function: &Function, wrt: &[&str]) -> Result<Function, Fault> {
     let mut builder = Builder::new(&function.name);
     let params = nodes::params_of(&mut builder, function);
@@ -361,7 +365,8 @@ fn pull_back_function(function: &Function, wrt: &[&str]) -> Result<Function, Fau
     Ok(builder.finish(wrt.iter().map(|name| (*name).into()).zip(flows).collect()))
 }
 
-/// From `(params.., cotangents..) -> flows..` to `(params.., cotangents.., tangents..) -> pushed tangents..`.
+/// Turns `(params.., cotangents..) -> flows..` into
+/// `(params.., cotangents.., tangents..) -> pushed tangents..`.
 fn push_forward_function(pulled: &Function, params: usize, results: usize) -> Result<Function, Fault> {
     let mut builder = Builder::new(&pulled.name);
     let inputs = nodes::params_of(&mut builder, pulled);
@@ -382,7 +387,9 @@ fn push_forward_function(pulled: &Function, params: usize, results: usize) -> Re
     ))
 }
 
-// Note [Branches]. `select c, f(x), g(x)` gives `f` the cotangent `select c, dy, 0`, which the rule of `f` multiplies with its slope. Where `c` is
-// false the slope need not be a number, and `0 * inf` would reach every operand of `f`. So a cotangent carries the condition under which it was
-// taken, and flows through elementwise operations are chosen by it once more. Behind operations that change shapes the elements that belong to the
-// branch are those whose cotangent is not zero. The choice is made in the same kernel as the product, so that it costs one instruction.
+// Note [Branches]. `select c, f(x), g(x)` gives `f` the cotangent `select c, dy, 0`, which the rule of `f`
+// multiplies by its slope. Where `c` is false the slope may be infinite or NaN, and `0 * inf` would make
+// every operand of `f` NaN. A cotangent therefore carries the condition under which its branch was taken.
+// Cotangents that leave an elementwise op are masked again by that condition. After an op that changes
+// shapes, the elements of the branch are those whose cotangent is not zero. The mask is applied in the same
+// kernel as the product, at the cost of one instruction.

@@ -1,9 +1,10 @@
-//! Sites that share one joint family become one site, so that everything after knows only sites.
+//! Replaces the sites that share one joint family by one site, so that later passes see only sites.
 //!
-//! The site of a group is a vector of reals: the free coordinates of its members side by side, each in row-major order. Where a
-//! member is constrained, a bijection carries its coordinates. The prior of the group is the density of these coordinates: the
-//! product of the priors of the members, with the Jacobians of the bijections. What members' priors need of each other is
-//! computed inside it, so a scale and the weights that it scales may share a family.
+//! The site of a group is a vector of reals: the free coordinates of its members side by side, each in
+//! row-major order. A bijection transforms the coordinates of a constrained member. The prior of the group is
+//! the density of these coordinates: the product of the members' priors times the Jacobians of the
+//! bijections. If the prior of one member depends on another, the dependence is computed inside this density,
+//! so a scale and the weights that it scales may share a family.
 
 use crate::constrain::constrain;
 use crate::density::{Densities, Prediction, SitePrior};
@@ -23,8 +24,8 @@ impl StageFunctions for (Densities, Model) {
     }
 }
 
-/// The densities of `model`, and the model itself, with the groups of `posterior` for sites. The function of the model, which
-/// nothing reads once it is split, stays as it is.
+/// Returns the densities of `model`, and the model itself, with each group of `posterior` as one site. The
+/// function of the model stays as it is: nothing reads it after the split.
 pub fn group(densities: Densities, model: Model, posterior: &Posterior) -> (Densities, Model) {
     let groups: Vec<&SitePosterior> = posterior
         .sites
@@ -60,8 +61,8 @@ pub fn group(densities: Densities, model: Model, posterior: &Posterior) -> (Dens
     (grouped, Model { sites, ..model })
 }
 
-/// The values of the sites that an approximation is of, from a value of its family; with the logarithm of the Jacobian of the
-/// bijections that carry them, if there are any.
+/// Returns the sites of an approximation with their values, computed from a value of its family, and the log
+/// determinant of the Jacobian of their bijections, if there are any.
 pub fn members(
     builder: &mut Builder,
     posterior: &SitePosterior,
@@ -99,7 +100,7 @@ fn is_member(group: &SitePosterior, site: &str) -> bool {
     group.members.iter().any(|member| &*member.name == site)
 }
 
-/// The site that stands for the members.
+/// Returns the site that replaces the members of a group.
 fn site_of(group: &SitePosterior) -> Site {
     let free = |site: &Site| elements(&unconstrained(site.support, &site.ty));
     Site {
@@ -110,7 +111,7 @@ fn site_of(group: &SitePosterior) -> Site {
     }
 }
 
-/// Binds the values of the members.
+/// Binds the members to their values. Returns the log determinant of the Jacobian of their bijections.
 fn bind(builder: &mut Builder, scope: &mut Scope, group: &SitePosterior, value: Value) -> Option<Value> {
     let (members, log_jacobian) = members(builder, group, value);
     for (site, value) in members {
@@ -119,7 +120,7 @@ fn bind(builder: &mut Builder, scope: &mut Scope, group: &SitePosterior, value: 
     log_jacobian
 }
 
-/// A function of sites, by their names, as one of the groups that they are in.
+/// Rewrites a function of sites, bound by name, as a function of their groups.
 fn of_groups(function: &Function, groups: &[&SitePosterior]) -> Function {
     let mut builder = Builder::new(&function.name);
     let mut scope = Scope::default();
@@ -147,12 +148,12 @@ fn of_groups(function: &Function, groups: &[&SitePosterior]) -> Function {
     crate::rule::remove_dead(&builder.finish(results))
 }
 
-/// The priors, with one for each group in place of those of its members.
+/// Returns the priors, with one per group in place of those of its members.
 fn priors(priors: &[SitePrior], model: &Model, groups: &[&SitePosterior]) -> Vec<SitePrior> {
     let mut found: Vec<SitePrior> = Vec::new();
     for prior in priors {
         match groups.iter().find(|group| is_member(group, &prior.site)) {
-            // What the parameters of a prior depend on may be in a group itself.
+            // The parameters of a prior may depend on members of a group.
             None => found.push(SitePrior {
                 arguments: of_groups(&prior.arguments, groups),
                 depends_on: prior.depends_on.as_ref().map(|site| {
@@ -168,8 +169,8 @@ fn priors(priors: &[SitePrior], model: &Model, groups: &[&SitePosterior]) -> Vec
     found
 }
 
-/// The prior of a group: the product of those of its members. Its parameters are the other sites and the shared inputs that
-/// theirs are computed from.
+/// Returns the prior of a group: the product of its members' priors. Its parameters are the other sites and
+/// the shared inputs from which the parameters of the members' priors are computed.
 fn prior_of(
     group: &SitePosterior,
     priors: &[SitePrior],
@@ -226,7 +227,7 @@ fn parameter(group: &SitePosterior, name: &str) -> String {
     format!("{}/{name}", group.site)
 }
 
-/// `(needed..) -> needed..`.
+/// Returns the function that maps each needed value to itself: `(needed..) -> needed..`.
 fn as_they_are(group: &SitePosterior, needed: &[(Arc<str>, Type)]) -> Function {
     let mut builder = Builder::new("arguments");
     let results = needed
@@ -236,7 +237,7 @@ fn as_they_are(group: &SitePosterior, needed: &[(Arc<str>, Type)]) -> Function {
     builder.finish(results)
 }
 
-/// The product of the priors of the members.
+/// Returns the product of the priors of the members.
 fn product(
     group: &SitePosterior,
     own: &[&SitePrior],
@@ -276,7 +277,7 @@ fn product(
             true => Measure::Improper,
             false => Measure::Density,
         },
-        // What they depend on are values of sites, which lie where their own supports say.
+        // The parameters are values of sites and inputs, which already lie in their own supports.
         supports: vec![Support::Real; params.len()],
         params,
         value: ty,

@@ -1,4 +1,5 @@
-//! Passes and rules over the graph: derivatives, batches, densities, divergences, and the objectives of the methods.
+//! Passes and rules over the graph: derivatives, batching, densities, KL divergences, and the objectives of
+//! the inference methods.
 
 pub mod batch;
 pub mod constrain;

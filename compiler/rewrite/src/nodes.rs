@@ -1,4 +1,4 @@
-//! Reading nodes of a function under construction, and copying signatures.
+//! Helpers that read nodes of a function under construction and copy signatures.
 
 use crate::rule::Call;
 use bnnc_base::arena::Id;
@@ -24,13 +24,13 @@ pub fn numbered_params_of(builder: &mut Builder, function: &Function) -> Vec<Val
     function.params.iter().enumerate().map(add).collect()
 }
 
-/// `function` without a parameter that nothing uses.
+/// Returns `function` without an unused parameter.
 pub fn without_param(function: &Function, name: &str) -> Function {
     let function = crate::rule::remove_dead(function);
     let mut builder = Builder::new(&function.name);
     let mut args = Vec::new();
     for param in &function.params {
-        // A parameter that nothing uses needs no value; the placeholder is never read.
+        // An unused parameter needs no value; the placeholder is never read.
         args.push(match param_name(&function, *param) {
             found if found == name => Value(0),
             found => builder.param(found, function.ty(*param).clone()),
@@ -41,7 +41,7 @@ pub fn without_param(function: &Function, name: &str) -> Function {
     builder.finish(named)
 }
 
-/// `function` with only those parameters that `keep` names or that a result needs.
+/// Returns `function` with only the parameters that `keep` names or that a node or result uses.
 pub fn with_params(function: &Function, keep: &HashSet<&str>) -> Function {
     let mut used = vec![false; function.nodes.len()];
     for value in function.nodes.ids() {
@@ -59,7 +59,7 @@ pub fn with_params(function: &Function, keep: &HashSet<&str>) -> Function {
     for param in &function.params {
         let name = param_name(function, *param);
         let kept = used[param.index()] || keep.contains(name);
-        // A parameter that nothing uses needs no value; the placeholder is never read.
+        // An unused parameter needs no value; the placeholder is never read.
         args.push(if kept {
             builder.param(name, function.ty(*param).clone())
         } else {
@@ -71,7 +71,8 @@ pub fn with_params(function: &Function, keep: &HashSet<&str>) -> Function {
     builder.finish(named)
 }
 
-/// The function of these values of `function`, named so, and of the parameters that they need. It takes time in its own size, not in that of `function`.
+/// Returns the function that computes `results`, with only the parameters that they need. Takes time
+/// proportional to the size of the new function, not of `function`.
 pub fn slice(function: &Function, results: &[(Arc<str>, Value)]) -> Function {
     let mut needed: BTreeSet<Value> = BTreeSet::new();
     let mut open: Vec<Value> = results.iter().map(|(_, value)| *value).collect();
@@ -83,7 +84,7 @@ pub fn slice(function: &Function, results: &[(Arc<str>, Value)]) -> Function {
     let mut builder = Builder::new(&function.name);
     let mut copies: HashMap<Value, Value> = HashMap::new();
     let is_param = |value: &&Value| function.param_name(**value).is_some();
-    // Parameters first: their order is the signature, whatever the order of the nodes.
+    // Parameters come first: their order is the signature, whatever the order of the nodes.
     let (params, nodes): (Vec<&Value>, Vec<&Value>) = needed.iter().partition(is_param);
     for value in params {
         let param = builder.param(param_name(function, *value), function.ty(*value).clone());
@@ -109,18 +110,19 @@ pub fn slice(function: &Function, results: &[(Arc<str>, Value)]) -> Function {
     builder.finish(results)
 }
 
-/// The parameters of a function by their names.
+/// Returns the parameters of a function by name.
 pub fn params_by_name(function: &Function) -> HashMap<Arc<str>, Value> {
     let named = |param: &Value| Some((function.param_name(*param)?.clone(), *param));
     function.params.iter().filter_map(named).collect()
 }
 
-/// The name of a parameter.
+/// Returns the name of a parameter.
 pub fn param_name(function: &Function, param: Value) -> &str {
     function.param_name(param).map_or("", |name| name)
 }
 
-/// The parameter of this name of `function`, copied to `params`. A function that does not depend on it gets a new one.
+/// Returns the parameter called `name` from the copies `params` of the parameters of `function`. Adds a new
+/// one if `function` does not have it.
 pub fn param_or_new(
     builder: &mut Builder,
     (function, params): (&Function, &[Value]),
@@ -134,7 +136,7 @@ pub fn param_or_new(
     }
 }
 
-/// The names of the results of `function` with other values.
+/// Pairs the names of the results of `function` with `values`.
 pub fn named(function: &Function, values: &[Value]) -> Vec<(Arc<str>, Value)> {
     function
         .results
@@ -144,7 +146,7 @@ pub fn named(function: &Function, values: &[Value]) -> Vec<(Arc<str>, Value)> {
         .collect()
 }
 
-/// Attributes with their functions replaced.
+/// Returns attributes with their functions replaced.
 pub fn with_functions(attrs: &[Attr], mut replace: impl FnMut(&Function) -> Function) -> Vec<Attr> {
     let one = |attr: &Attr| match attr {
         Attr::Function(function) => Attr::Function(Arc::new(replace(function))),
@@ -170,7 +172,7 @@ impl Scope {
         self.values.extend(named);
     }
 
-    /// The value of a name.
+    /// Returns the value of a name.
     pub fn get(&self, name: &str) -> Value {
         match self.values.get(name) {
             Some(value) => *value,
@@ -178,7 +180,7 @@ impl Scope {
         }
     }
 
-    /// The values of the parameters of `function`, by their names.
+    /// Returns the values of the parameters of `function`, by name.
     pub fn arguments(&self, function: &Function) -> Vec<Value> {
         function
             .params
@@ -187,14 +189,14 @@ impl Scope {
             .collect()
     }
 
-    /// Copies `function` in with arguments by name; its results by name.
+    /// Inlines `function` with arguments by name. Returns its results with their names.
     pub fn call(&self, builder: &mut Builder, function: &Function) -> Vec<(Arc<str>, Value)> {
         let results = builder.inline(function, &self.arguments(function));
         named(function, &results)
     }
 }
 
-/// The operands and attributes of `value` where it is an application of `op`.
+/// Returns the operands and attributes of `value` if it is an application of `op`.
 pub fn application<'a>(
     builder: &'a Builder,
     value: Value,
@@ -210,12 +212,12 @@ pub fn application<'a>(
     }
 }
 
-/// The only operand of `value` where it is an application of `op`.
+/// Returns the first operand of `value` if it is an application of `op`.
 pub fn operand(builder: &Builder, value: Value, op: &'static OpDef) -> Option<Value> {
     application(builder, value, op).and_then(|(args, _)| args.first().copied())
 }
 
-/// The number that all elements of `value` are, where it is a constant or a repeated one.
+/// Returns the number that all elements of `value` equal, if it is a constant or a broadcast constant.
 pub fn constant_of(builder: &Builder, value: Value) -> Option<f64> {
     if let Some(source) = operand(builder, value, &ops::broadcast::BROADCAST) {
         return constant_of(builder, source);
@@ -239,12 +241,12 @@ pub fn mean_leading(builder: &mut Builder, value: Value) -> Value {
     }
 }
 
-/// `value` as an expression, a few operations deep.
+/// Formats `value` as an expression, three operations deep.
 pub fn describe(function: &Function, value: Value) -> String {
     describe_to(function, value, 3)
 }
 
-/// `value` as one operation: operands that are operations themselves are dots.
+/// Formats `value` as one operation. Operands that are operations themselves become `..`.
 pub fn describe_call_of(function: &Function, value: Value) -> String {
     let NodeKind::Apply { op, args, .. } = &function.nodes[value].kind else {
         return describe_to(function, value, 0);
@@ -257,7 +259,7 @@ pub fn describe_call_of(function: &Function, value: Value) -> String {
     format!("{}({})", op.name, args.join(", "))
 }
 
-/// A call as an expression.
+/// Formats a call as an expression.
 pub fn describe_call(function: &Function, call: &Call<'_>) -> String {
     let args: Vec<String> = call
         .args

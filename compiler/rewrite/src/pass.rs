@@ -1,4 +1,4 @@
-//! A pass: one step of a compilation, and what holds before and after it.
+//! Passes: the steps of a compilation, with the specifications of their inputs and outputs.
 
 use crate::rule::Firing;
 use bnnc_base::diagnostic::Diagnostic;
@@ -12,41 +12,42 @@ pub struct Pass {
     pub name: &'static str,
     /// One sentence.
     pub about: &'static str,
-    /// What it takes.
+    /// The specification of its input.
     pub from: Spec,
-    /// What it leaves.
+    /// The specification of its output.
     pub to: Spec,
-    /// Whether later passes rely on it, so that it cannot be switched off.
+    /// True if later passes rely on it, so that it cannot be disabled.
     pub required: bool,
-    /// How it runs.
+    /// The way in which it runs.
     pub run: PassRun,
 }
 
-/// How a pass runs.
+/// The way in which a pass runs.
 #[derive(Debug)]
 pub enum PassRun {
-    /// It rewrites any function.
+    /// A rewrite of any one function.
     Function(fn(&Function, &mut Context) -> Function),
-    /// It needs the model and the options of the method, which runs it: see [`crate::pipeline::step`].
+    /// A step that needs the model and the options of the method. The method runs it: see
+    /// [`crate::pipeline::step`].
     Method,
 }
 
-/// What passes share in one compilation.
+/// The state that passes share in one compilation.
 #[derive(Clone, Debug)]
 pub struct Context {
-    /// Names of passes and rules that are switched off.
+    /// The names of passes and rules that are disabled.
     pub without: Vec<String>,
-    /// Whether the functions of every pass are verified. Debug builds do it unasked.
+    /// True if the functions of every pass are verified. True by default in debug builds.
     pub verify: bool,
-    /// Every firing of a rule, if somebody watches.
+    /// Every firing of a rule, if rewrites are traced.
     pub trace: Option<Vec<Firing>>,
-    /// How long each pass took, in the order in which they began.
+    /// The time of each pass, in the order in which passes began.
     pub timings: Vec<Timing>,
-    /// What the user should know, though nothing stops.
+    /// Warnings for the user.
     pub warnings: Vec<Diagnostic>,
-    /// The pass whose functions are kept.
+    /// The name of the pass whose functions are kept.
     pub watched: Option<&'static str>,
-    /// The functions that it left, in order.
+    /// The functions after that pass, in order.
     pub kept: Vec<Function>,
 }
 
@@ -65,12 +66,12 @@ impl Default for Context {
 }
 
 impl Context {
-    /// Whether a pass is switched off.
+    /// Returns whether a pass is disabled.
     pub fn declines(&self, pass: &Pass) -> bool {
         !pass.required && self.without.iter().any(|name| name == pass.name)
     }
 
-    /// Runs passes whose rewrites are of no interest to `--trace-rewrites`.
+    /// Runs passes whose rewrites are not of interest to `--trace-rewrites`.
     pub fn untraced<T>(&mut self, run: impl FnOnce(&mut Context) -> T) -> T {
         let trace = self.trace.take();
         let result = run(self);
@@ -79,13 +80,13 @@ impl Context {
     }
 }
 
-/// How long one pass took.
+/// The time of one pass.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timing {
     /// The pass.
     pub pass: &'static str,
-    /// Seconds, with the passes that it runs itself.
+    /// Seconds, including the passes that it runs itself.
     pub seconds: f64,
-    /// Nodes of the functions that it left.
+    /// The number of nodes of its functions afterwards.
     pub nodes: usize,
 }

@@ -1,4 +1,4 @@
-//! Runs passes one after another: times them, skips those that are switched off, and verifies what each leaves.
+//! Runs passes in order: times them, skips disabled ones, and verifies their results.
 
 use crate::pass::{Context, Pass, PassRun, Timing};
 use bnnc_base::fault::Fault;
@@ -7,9 +7,9 @@ use bnnc_graph::spec::Spec;
 use bnnc_graph::verify::verify;
 use std::time::Instant;
 
-/// What a pass leaves, as functions that can be verified and printed.
+/// The result of a pass, as functions that can be verified and printed.
 pub trait StageFunctions {
-    /// The functions, in the order in which they are printed.
+    /// Returns the functions, in the order in which they are printed.
     fn functions(&self) -> Vec<&Function>;
 }
 
@@ -31,7 +31,8 @@ impl<A: StageFunctions, B: StageFunctions> StageFunctions for (A, B) {
     }
 }
 
-/// `function` after all `passes`. Verification, where the context asks for it, is before and after each pass, and the fault names it.
+/// Returns `function` after all `passes`. If the context requests it, the function is verified before and
+/// after each pass, and an error names the pass.
 pub fn run(function: &Function, passes: &[&'static Pass], context: &mut Context) -> Result<Function, Fault> {
     let mut current = function.clone();
     for pass in passes {
@@ -52,10 +53,11 @@ pub fn run(function: &Function, passes: &[&'static Pass], context: &mut Context)
     Ok(current)
 }
 
-/// Runs one pass by `run`: times it, verifies what it leaves where the context asks for it, and keeps that where the pass is watched.
+/// Runs one pass by `run` and times it. Verifies its functions if the context requests it, and keeps them if
+/// the pass is watched.
 ///
 /// # Errors
-/// As `run`; a bug of the pass.
+/// The errors of `run`, and a failed verification, which is a bug of the pass.
 pub fn step<T: StageFunctions, E: From<Fault>>(
     pass: &'static Pass,
     context: &mut Context,

@@ -1,4 +1,4 @@
-//! The passes, and the lists in which they run, with the reason for the order.
+//! The passes, and the order in which each method runs them, with its reasons.
 
 use crate::pass::{Pass, PassRun};
 use crate::rules;
@@ -6,7 +6,7 @@ use crate::simplify;
 use crate::unroll;
 use bnnc_graph::spec::{DENSITY, LOWERED, PROBABILISTIC};
 
-/// `map` becomes a batch.
+/// Expands every `map` into batched ops.
 pub static EXPAND_MAPS: Pass = Pass {
     name: "expand-maps",
     about: "Carries out every `map` for all its positions at once.",
@@ -16,7 +16,7 @@ pub static EXPAND_MAPS: Pass = Pass {
     run: PassRun::Function(|function, _| unroll::expand_maps(function)),
 };
 
-/// `expect` becomes a batch and a mean.
+/// Expands every `expect` into batched ops and a mean.
 pub static EXPAND_EXPECTATIONS: Pass = Pass {
     name: "expand-expectations",
     about: "Makes the draws of every `expect` an axis and takes the mean along it.",
@@ -26,7 +26,7 @@ pub static EXPAND_EXPECTATIONS: Pass = Pass {
     run: PassRun::Function(|function, _| unroll::expand_expectations(function)),
 };
 
-/// All rules until none fires.
+/// Applies the rewrite rules.
 pub static SIMPLIFY: Pass = Pass {
     name: "simplify",
     about: "Applies the rewrite rules until none fires; equal nodes merge and unused ones go.",
@@ -39,7 +39,7 @@ pub static SIMPLIFY: Pass = Pass {
     }),
 };
 
-/// Only kernels are left.
+/// Expands composite ops until only ops with kernels are left.
 pub static EXPAND: Pass = Pass {
     name: "expand",
     about: "Replaces operations that no kernel computes by those that kernels do.",
@@ -49,7 +49,7 @@ pub static EXPAND: Pass = Pass {
     run: PassRun::Function(|function, _| simplify::expand(function)),
 };
 
-/// Rules again, on kernels.
+/// Applies the rewrite rules again, after expansion.
 pub static SIMPLIFY_KERNELS: Pass = Pass {
     name: "simplify-kernels",
     about: "Applies the rewrite rules to what expansion left.",
@@ -62,7 +62,7 @@ pub static SIMPLIFY_KERNELS: Pass = Pass {
     }),
 };
 
-/// Densities of a model.
+/// Splits a model into densities.
 pub static SPLIT: Pass = Pass {
     name: "split",
     about: "Splits a model into the densities of its parameters and observations, and its predictions.",
@@ -72,7 +72,7 @@ pub static SPLIT: Pass = Pass {
     run: PassRun::Method,
 };
 
-/// Joint families.
+/// Groups the parameters of joint families.
 pub static GROUP: Pass = Pass {
     name: "group",
     about: "Makes one parameter of those that share a joint family.",
@@ -82,7 +82,7 @@ pub static GROUP: Pass = Pass {
     run: PassRun::Method,
 };
 
-/// Checks of indices.
+/// Computes the indices that are checked against the data.
 pub static POSITIONS: Pass = Pass {
     name: "positions",
     about: "Computes the positions that rows select along axes, which are checked before a row is used.",
@@ -92,7 +92,7 @@ pub static POSITIONS: Pass = Pass {
     run: PassRun::Method,
 };
 
-/// Predictions before any data.
+/// Builds the predictions from the prior.
 pub static PRIOR: Pass = Pass {
     name: "prior",
     about: "Makes predictions with parameters drawn from their priors.",
@@ -102,7 +102,7 @@ pub static PRIOR: Pass = Pass {
     run: PassRun::Method,
 };
 
-/// Masks.
+/// Puts dropout masks on the inputs of layers.
 pub static DROPOUT: Pass = Pass {
     name: "dropout",
     about: "Puts random masks on the inputs of layers.",
@@ -112,7 +112,7 @@ pub static DROPOUT: Pass = Pass {
     run: PassRun::Method,
 };
 
-/// Gradient estimators.
+/// Applies the gradient estimators of layers.
 pub static ESTIMATORS: Pass = Pass {
     name: "estimators",
     about: "Rewrites the log likelihood for layers with a gradient estimator of their own: local, flipout, integrated.",
@@ -122,7 +122,8 @@ pub static ESTIMATORS: Pass = Pass {
     run: PassRun::Method,
 };
 
-/// KL divergences; `kl = monte_carlo` declines closed forms for one inference.
+/// Chooses the computation of each KL divergence. `kl = monte_carlo` disables closed forms for one inference
+/// run.
 pub static EXACT_KL: Pass = Pass {
     name: "exact-kl",
     about: "Finds how the KL divergence from each prior is computed: in closed form where there is one, from draws where not.",
@@ -132,7 +133,7 @@ pub static EXACT_KL: Pass = Pass {
     run: PassRun::Method,
 };
 
-/// The KL divergence of a posterior.
+/// Builds the KL divergence of a posterior.
 pub static KL: Pass = Pass {
     name: "kl",
     about: "Adds up the KL divergences of all parameters.",
@@ -142,7 +143,7 @@ pub static KL: Pass = Pass {
     run: PassRun::Method,
 };
 
-/// The loss of a training.
+/// Builds the loss of a training.
 pub static LOSS: Pass = Pass {
     name: "loss",
     about: "Puts log likelihood and KL divergence together as a loss.",
@@ -152,7 +153,7 @@ pub static LOSS: Pass = Pass {
     run: PassRun::Method,
 };
 
-/// Non-centred parameters, where the inference asks for them.
+/// Applies the non-centred parameterisation, where the inference block requests it.
 pub static NONCENTRE: Pass = Pass {
     name: "noncentre",
     about: "Writes log prior and log likelihoods at a position, which is the noise of the prior for parameters that ask for it.",
@@ -162,7 +163,7 @@ pub static NONCENTRE: Pass = Pass {
     run: PassRun::Method,
 };
 
-/// The log density that samplers move on.
+/// Builds the log density for samplers.
 pub static LOG_DENSITY: Pass = Pass {
     name: "log-density",
     about: "Adds the log likelihood of all rows to the log prior.",
@@ -172,7 +173,7 @@ pub static LOG_DENSITY: Pass = Pass {
     run: PassRun::Method,
 };
 
-/// Computing once what does not change.
+/// Moves constant computations out of the log density.
 pub static HOIST: Pass = Pass {
     name: "hoist",
     about: "Takes out what does not change while a sampler moves, to compute it once.",
@@ -182,7 +183,7 @@ pub static HOIST: Pass = Pass {
     run: PassRun::Method,
 };
 
-/// Derivatives.
+/// Differentiates a loss or a log density.
 pub static GRADIENT: Pass = Pass {
     name: "gradient",
     about: "Differentiates a loss or a log density.",
@@ -192,7 +193,7 @@ pub static GRADIENT: Pass = Pass {
     run: PassRun::Method,
 };
 
-/// A step of an optimiser.
+/// Builds one step of an optimiser.
 pub static UPDATE: Pass = Pass {
     name: "update",
     about: "Differentiates a loss and moves its parameters by the optimiser.",
@@ -202,7 +203,7 @@ pub static UPDATE: Pass = Pass {
     run: PassRun::Method,
 };
 
-/// The pieces of a location.
+/// Finds the kinks of a piecewise affine location.
 pub static KINKS: Pass = Pass {
     name: "kinks",
     about: "Finds the kinks between which a location is affine in chosen weights.",
@@ -212,7 +213,7 @@ pub static KINKS: Pass = Pass {
     run: PassRun::Method,
 };
 
-/// Programs of the Laplace approximation.
+/// Builds the programs of a Laplace approximation.
 pub static CURVATURE: Pass = Pass {
     name: "curvature",
     about: "Makes the derivatives that a Laplace approximation needs.",
@@ -222,7 +223,7 @@ pub static CURVATURE: Pass = Pass {
     run: PassRun::Method,
 };
 
-/// Programs of a pruning table.
+/// Builds the programs of a pruning table.
 pub static PRUNE: Pass = Pass {
     name: "prune",
     about: "Makes moments of the weights, and predictions without the smallest of them.",
@@ -232,7 +233,7 @@ pub static PRUNE: Pass = Pass {
     run: PassRun::Method,
 };
 
-/// Predictions.
+/// Builds the predictions for rows.
 pub static PREDICT: Pass = Pass {
     name: "predict",
     about: "Makes predictions for rows.",
@@ -242,7 +243,7 @@ pub static PREDICT: Pass = Pass {
     run: PassRun::Method,
 };
 
-/// Parameters on the declared scale.
+/// Builds draws of the parameters on their declared scale.
 pub static SITES: Pass = Pass {
     name: "sites",
     about: "Makes draws of the parameters.",
@@ -252,7 +253,8 @@ pub static SITES: Pass = Pass {
     run: PassRun::Method,
 };
 
-/// Every pass: those of one function, then those of methods, in about the order in which they run.
+/// All passes: first those that rewrite one function, then those of methods, in about the order in which they
+/// run.
 pub static ALL: &[&Pass] = &[
     &EXPAND_MAPS,
     &EXPAND_EXPECTATIONS,
@@ -280,23 +282,25 @@ pub static ALL: &[&Pass] = &[
     &SITES,
 ];
 
-/// What `--without` takes: passes that nothing relies on, and rules.
+/// Returns the names that `--without` accepts: passes that no other pass relies on, and rules.
 pub fn switchable() -> impl Iterator<Item = &'static str> {
     let passes = ALL.iter().filter(|pass| !pass.required).map(|pass| pass.name);
     passes.chain(rules::ALL.iter().map(|rule| rule.name))
 }
 
-/// The pass with this name.
+/// Returns the pass with this name.
 pub fn lookup(name: &str) -> Option<&'static Pass> {
     ALL.iter().copied().find(|pass| pass.name == name)
 }
 
-/// Before a function is differentiated. Loops over positions go first, because what they compute meets its neighbours only
-/// then; rules run before the derivative, because every node that they remove would bring its cotangents along.
+/// The passes before a function is differentiated. Loops are expanded first: the rules see their bodies
+/// together with the ops around them only afterwards. Rules run before differentiation, because every node
+/// that they remove would otherwise add its cotangents.
 pub static BEFORE_DERIVATIVE: &[&Pass] = &[&EXPAND_MAPS, &EXPAND_EXPECTATIONS, &SIMPLIFY];
 
-/// Before a function is lowered. Rules see softmax and its kin as wholes first; expansion then leaves kernels, on which the
-/// rules run again, because maxima and sums of repeated operands appear only there.
+/// The passes before a function is lowered. The rules first see composite ops such as softmax as a whole.
+/// Expansion then leaves only ops with kernels, and the rules run again, because maxima and sums of broadcast
+/// operands appear only there.
 pub static BEFORE_LOWERING: &[&Pass] = &[
     &EXPAND_MAPS,
     &EXPAND_EXPECTATIONS,
@@ -305,12 +309,12 @@ pub static BEFORE_LOWERING: &[&Pass] = &[
     &SIMPLIFY_KERNELS,
 ];
 
-/// A pipeline: the passes that a method runs on its model. Between them it brings functions into shape by [`BEFORE_DERIVATIVE`] and
-/// [`BEFORE_LOWERING`].
+/// A pipeline: the passes that a method runs on its model. In between, the method prepares functions with
+/// [`BEFORE_DERIVATIVE`] and [`BEFORE_LOWERING`].
 pub type Pipeline = &'static [&'static Pass];
 
-/// Variational inference, `map`, and the training under masks. Layers are looked for in the log likelihood after the masks are in it, and the
-/// loss is differentiated after both of its terms are known.
+/// Variational inference, `map`, and training with dropout. The search for layers in the log-likelihood
+/// follows the masks, and the loss is differentiated once both of its terms are known.
 pub static TRAINING: Pipeline = &[
     &SPLIT,
     &POSITIONS,
@@ -330,7 +334,7 @@ pub static TRAINING: Pipeline = &[
 /// The KL divergence alone.
 pub static DIVERGENCE: Pipeline = &[&SPLIT, &GROUP, &EXACT_KL, &KL, &GRADIENT];
 
-/// Samplers. What does not change is taken out before the derivative, which is then taken of the rest only.
+/// Samplers. Constant computations are hoisted before differentiation, which then sees only the rest.
 pub static SAMPLING: Pipeline = &[
     &SPLIT,
     &POSITIONS,
@@ -344,7 +348,8 @@ pub static SAMPLING: Pipeline = &[
     &SITES,
 ];
 
-/// Ensembles and averages of iterates: predictions at many positions, then a training that finds these.
+/// Ensembles and averages of iterates: predictions at several positions, then the training that finds the
+/// positions.
 pub static ITERATES: Pipeline = &[
     &SPLIT,
     &POSITIONS,
@@ -359,7 +364,7 @@ pub static ITERATES: Pipeline = &[
     &GRADIENT,
 ];
 
-/// The Laplace approximation: a training, then derivatives where it ended.
+/// The Laplace approximation: a training, then derivatives at its optimum.
 pub static LAPLACE: Pipeline = &[
     &SPLIT,
     &POSITIONS,
@@ -375,7 +380,7 @@ pub static LAPLACE: Pipeline = &[
     &CURVATURE,
 ];
 
-/// Collapsed inference. Whether a location has kinks is known before anything is trained.
+/// Collapsed inference. The kinks of the location are found before anything is trained.
 pub static COLLAPSED: Pipeline = &[
     &SPLIT,
     &POSITIONS,

@@ -1,4 +1,5 @@
-//! The reverse derivative of `scan`: one scan backwards for the carry, then everything else at once. See the note at the end.
+//! The reverse derivative of `scan`: a backward scan for the carry, then all other cotangents as one batch.
+//! See the note at the end.
 
 use crate::batch::inline_batched;
 use crate::differentiate;
@@ -12,7 +13,7 @@ use bnnc_graph::function::{Function, Value};
 use bnnc_graph::ops;
 use std::sync::Arc;
 
-/// A scan that is being differentiated.
+/// A scan to differentiate.
 struct Scan<'a> {
     function: &'a Arc<Function>,
     init: Value,
@@ -21,7 +22,7 @@ struct Scan<'a> {
     length: usize,
 }
 
-/// The cotangents of the operands of the scan `value`.
+/// Returns the cotangents of the operands of the scan `value`.
 pub fn pull_back(
     builder: &mut Builder,
     value: Value,
@@ -53,7 +54,7 @@ pub fn pull_back(
 }
 
 impl Scan<'_> {
-    /// The carry that each position starts from.
+    /// Returns the carry before each position, along axis 0.
     fn carries_before(&self, builder: &mut Builder, carries: Value) -> Value {
         let shape = builder.shape(self.init).prepend(Dim::Fixed(1));
         let init = builder.reshape(self.init, &shape);
@@ -65,7 +66,7 @@ impl Scan<'_> {
         builder.concat(&[init, earlier], 0)
     }
 
-    /// For each position the cotangent of the carry that it starts from.
+    /// Returns for each position the cotangent that flows through it to the carry before it.
     fn cotangents_of_inputs(
         &self,
         builder: &mut Builder,
@@ -88,6 +89,7 @@ impl Scan<'_> {
         Ok(reversed(builder, back, self.length))
     }
 
+    /// Returns
     /// `(from the future, cotangent here, carry before, x.., captured..) -> cotangent of the carry before`.
     fn step_back(&self, outer: &Builder) -> Result<Arc<Function>, Fault> {
         let mut builder = Builder::new(&self.function.name);
@@ -102,7 +104,7 @@ impl Scan<'_> {
         Ok(Arc::new(crate::rule::remove_dead(&function)))
     }
 
-    /// For each position the whole cotangent of the carry that it ends with.
+    /// Returns for each position the total cotangent of the carry after it.
     fn cotangents_of_carries(&self, builder: &mut Builder, into: Value, cotangent: Value) -> Value {
         let dims = builder.ty(into).dims()[1..].to_vec();
         let last = builder.splat(0.0, &Shape(dims).prepend(Dim::Fixed(1)));
@@ -116,7 +118,7 @@ impl Scan<'_> {
         builder.add(cotangent, later)
     }
 
-    /// The cotangents of what is scanned over and of what is captured: all positions at once.
+    /// Returns the cotangents of the scanned and the captured operands, for all positions at once.
     fn pull_back_rest(
         &self,
         builder: &mut Builder,
@@ -152,7 +154,7 @@ impl Scan<'_> {
     }
 }
 
-/// Axis 0 from its end.
+/// Reverses axis 0.
 fn reversed(builder: &mut Builder, value: Value, length: usize) -> Value {
     let ahead = builder.iota(Dim::Fixed(length));
     let last = builder.like(length as f64 - 1.0, ahead);
@@ -160,7 +162,7 @@ fn reversed(builder: &mut Builder, value: Value, length: usize) -> Value {
     builder.gather(value, backwards, 0)
 }
 
-/// One position of axis 0.
+/// Returns one position of axis 0.
 fn row(builder: &mut Builder, value: Value, at: usize) -> Value {
     let window = Window::full(builder.rank(value)).with(0, at, at + 1);
     let slice = builder.slice(value, window);
@@ -168,9 +170,10 @@ fn row(builder: &mut Builder, value: Value, at: usize) -> Value {
     builder.reshape(slice, &Shape(dims))
 }
 
-// Note: scans backwards
+// Note: backward scans
 //
-// With carries c_t = f(c_{t-1}, x_t, z), let k_t be the cotangent of c_{t-1} through position t. Then
-// k_t = f_c(c_{t-1}, x_t, z)^T (dc_t + k_{t+1}), which is a scan from the last position to the first, and k_0 is the
-// cotangent of the initial carry. What arrives at c_t is dc_t + k_{t+1}; with that known for every t, the cotangents of x
-// and of z are independent of each other along t: a batch, summed for z, which all positions share.
+// With carries c_t = f(c_{t-1}, x_t, z), let k_t be the cotangent of c_{t-1} through position t. Then k_t =
+// f_c(c_{t-1}, x_t, z)^T (dc_t + k_{t+1}), which is a scan from the last position to the first, and the k of
+// the first position is the cotangent of the initial carry. The total cotangent of c_t is dc_t + k_{t+1}.
+// Once it is known for every t, the cotangents of x and z at different t are independent of each other. They
+// are computed as a batch, and summed over t for z, which all positions share.

@@ -7,7 +7,7 @@ use bnnc_abi::sampling::ChainOptions;
 use bnnc_abi::variational::ViOptions;
 use bnnc_base::diagnostic::{Code, Diagnostic, Fault, Place, Severity};
 
-/// Every code of this crate, in order.
+/// Every code of this crate, in display order.
 pub static CODES: &[&Code] = &[
     &LOCAL_SITE,
     &INFINITE_KL,
@@ -29,7 +29,7 @@ pub static CODES: &[&Code] = &[
     &NO_FACTORS,
 ];
 
-/// A site that every example has for itself.
+/// A site with one value per example.
 pub static LOCAL_SITE: Code = Code {
     id: "E0301",
     title: "local site",
@@ -38,7 +38,7 @@ keeps one approximation per site of the model.\n\nDeclare the site without `loca
 (`alpha: real[J]` and `alpha[group]`), or choose a method that integrates it out.",
 };
 
-/// An approximation that puts mass where the prior has none.
+/// An approximation with probability where the prior has density zero.
 pub static INFINITE_KL: Code = Code {
     id: "E0302",
     title: "infinite KL",
@@ -51,7 +51,7 @@ zero has no mean of 1 / w, which `InverseGamma` asks for. An estimate by draws w
 family with lighter tails, a shape that starts where the mean exists, or a prior with heavier tails such as `Cauchy`.",
 };
 
-/// A divergence that nothing shows to be finite.
+/// A KL divergence that cannot be shown to be finite.
 pub static UNKNOWN_KL: Code = Code {
     id: "E0286",
     title: "a KL that is not known to be finite",
@@ -64,7 +64,7 @@ your own that declares nothing is not known to have a finite KL.\n\n    dist Pea
 the line that is true of it:\n\n    tails = exponential(1 / scale, 1)",
 };
 
-/// A family that cannot be sampled along a path.
+/// A family without a differentiable sampler.
 pub static NO_SAMPLER: Code = Code {
     id: "E0303",
     title: "family without a sampler",
@@ -80,7 +80,7 @@ pub static ROW_DEPENDENT_SITE: Code = Code {
 of one example.\n\nMove what the prior depends on into the shared inputs (`model M(shared: ..)(x: ..)`).",
 };
 
-/// A path through an op that has no derivative.
+/// A gradient through an op without a derivative.
 pub static NO_DERIVATIVE: Code = Code {
     id: "E0305",
     title: "no derivative",
@@ -88,14 +88,14 @@ pub static NO_DERIVATIVE: Code = Code {
 the operation and the reason.",
 };
 
-/// A model that observes nothing.
+/// A model without observations.
 pub static NO_OUTPUT: Code = Code {
     id: "E0306",
     title: "no observed output",
     explain: "A model needs at least one output that a `~` covers, or there is nothing to learn from.",
 };
 
-/// Random quantities inside a function that is mapped or scanned.
+/// Random quantities inside a mapped or scanned function.
 pub static UNFACTORED: Code = Code {
     id: "E0307",
     title: "random quantity inside a loop",
@@ -103,7 +103,7 @@ pub static UNFACTORED: Code = Code {
 quantity with an axis instead: `y[5..T] ~ Normal(mean, sigma)`.",
 };
 
-/// A site that the posterior does not name.
+/// A site without an approximation in the posterior.
 pub static MISSING_POSTERIOR: Code = Code {
     id: "E0308",
     title: "site without an approximation",
@@ -119,7 +119,7 @@ pub static FAMILY_SHAPE: Code = Code {
 `k - 1` free coordinates, so a family on the reals has one element less along the last axis.",
 };
 
-/// A family whose divergence cannot be estimated.
+/// A family whose KL divergence cannot be estimated.
 pub static NO_DENSITY: Code = Code {
     id: "E0310",
     title: "family without entropy or density",
@@ -127,7 +127,7 @@ pub static NO_DENSITY: Code = Code {
 `entropy` or a `log_density` to the `dist`.",
 };
 
-/// A layer that the model does not have.
+/// A layer that does not exist in the model.
 pub static UNKNOWN_LAYER: Code = Code {
     id: "E0320",
     title: "unknown layer",
@@ -135,7 +135,7 @@ pub static UNKNOWN_LAYER: Code = Code {
 `local = [hiden]` for a model with `hidden = Dense(50)`.\n\nRight: `local = [hidden]`, `local = [hidden.w, hidden.b]`.",
 };
 
-/// Dropout without anything that could be dropped.
+/// Dropout without a layer input to drop.
 pub static NOTHING_TO_DROP: Code = Code {
     id: "E0322",
     title: "nothing to drop",
@@ -145,7 +145,7 @@ has one whose product stands inside a loop that is carried out step by step.\n\n
 Right: `dropout(Linear, data) { layers = [out] }`, which drops the data.",
 };
 
-/// A layer that cannot be treated as asked.
+/// A layer without the form that the requested gradient estimator needs.
 pub static LAYER_FORM: Code = Code {
     id: "E0321",
     title: "a layer that cannot be treated so",
@@ -156,7 +156,7 @@ likelihood that is a polynomial in the outputs of the layer.\n\nWrong: `integrat
 whose log density is no polynomial.\n\nRight: `local = [out]`.",
 };
 
-/// A Taylor series used where it does not converge.
+/// A Taylor series used outside its radius of convergence.
 pub static SERIES_RANGE: Code = Code {
     id: "E0311",
     title: "series beyond its radius",
@@ -166,7 +166,7 @@ keep its mass (two standard deviations around its mean) inside.\n\nStart the app
 estimate is then a mean over draws without bias), or choose another prior.",
 };
 
-/// A site that cannot be sampled as the noise of its prior.
+/// A site whose prior has no non-centred form.
 pub static NO_NOISE: Code = Code {
     id: "E0312",
     title: "site without a noise of its own",
@@ -177,7 +177,7 @@ Wrong: `non_centered = [tau]` for `tau ~ HalfNormal(1)`, whose noise is positive
 site of its own, `eta ~ Normal(0, 1)` and `theta = mu + tau * eta`.",
 };
 
-/// A site too large for a block of its own.
+/// A site without Kronecker factors that is too large for a dense block.
 pub static NO_FACTORS: Code = Code {
     id: "E0323",
     title: "no Kronecker factors",
@@ -187,7 +187,7 @@ the square of its elements, which is kept up to 4096 elements only.\n\nWrong: `s
 gradient passes through the logarithm of `w`.\n\nRight: `structure = diagonal`, or `over` without the site.",
 };
 
-/// Nothing to approximate under a name.
+/// A name in `over` that selects no weights.
 pub static NO_WEIGHTS: Code = Code {
     id: "E0313",
     title: "no such weights",
@@ -198,7 +198,8 @@ hyperparameter stays at the maximum. A parameter that the model adds to its last
 `over = last_layer`.",
 };
 
-/// The options of an infer that a diagnostic of a code is about, for a caller who knows where these are set.
+/// Returns the options of an inference block that a diagnostic of this code is about, for callers that know
+/// the spans of the options.
 pub fn options_of(code: &'static Code) -> &'static [OptionName] {
     const NONCENTRE: &[OptionName] = &[ChainOptions::noncentre()];
     const OVER: &[OptionName] = &[laplace::Options::over()];
@@ -222,7 +223,7 @@ pub fn options_of(code: &'static Code) -> &'static [OptionName] {
     }
 }
 
-/// A warning about the program; the caller knows the span, this crate does not.
+/// Creates a warning about the program. The caller adds the span, which this crate does not know.
 pub fn warning(code: &'static Code, message: impl Into<String>) -> Diagnostic {
     Diagnostic {
         severity: Severity::Warning,
@@ -230,7 +231,7 @@ pub fn warning(code: &'static Code, message: impl Into<String>) -> Diagnostic {
     }
 }
 
-/// A warning about the divergence of a site.
+/// Creates a warning about a KL divergence that is not known to be finite.
 pub fn unknown_kl(family: &str, site: &str, why: &str) -> Diagnostic {
     let message = format!("the KL from `{family}` to the prior of `{site}` is not known to be finite: {why}");
     warning(&UNKNOWN_KL, message).help(
@@ -238,7 +239,7 @@ pub fn unknown_kl(family: &str, site: &str, why: &str) -> Diagnostic {
     )
 }
 
-/// An error in the program; the caller knows the span, this crate does not.
+/// Creates an error in the program. The caller adds the span, which this crate does not know.
 pub fn error(code: &'static Code, message: impl Into<String>) -> Diagnostic {
     Diagnostic {
         code,
@@ -253,7 +254,7 @@ pub fn error(code: &'static Code, message: impl Into<String>) -> Diagnostic {
     }
 }
 
-/// A layer or a model without inputs that could be dropped.
+/// Creates the error for a layer or a model without droppable inputs.
 pub fn nothing_to_drop(message: &str) -> Diagnostic {
     error(&NOTHING_TO_DROP, message)
 }

@@ -1,4 +1,4 @@
-//! Rewrite rules: named, directional, watched; and the driver that applies them until none fires.
+//! Rewrite rules, which are named, directed and traced, and the driver that applies them until none fires.
 
 use crate::nodes;
 use crate::term::{self, Bindings, Term};
@@ -11,7 +11,7 @@ use bnnc_graph::ops;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// A node about to be built: its operands are already rewritten.
+/// A node that is about to be built. Its operands are already rewritten.
 pub struct Call<'a> {
     /// The op.
     pub op: Op,
@@ -27,9 +27,9 @@ pub struct Rule {
     pub name: &'static str,
     /// One sentence.
     pub about: &'static str,
-    /// The cases, in the order in which they are tried. None may make things worse.
+    /// The cases, in the order in which they are tried. No case may make a function more expensive.
     pub cases: fn() -> Vec<Case>,
-    /// Functions in which it fires, for the tests.
+    /// Functions in which the rule fires, for the tests.
     pub examples: fn() -> Vec<Function>,
 }
 
@@ -43,7 +43,7 @@ pub struct Case {
 
 #[derive(Clone, Debug)]
 enum Root {
-    /// A call of this op with such operands.
+    /// A call of this op with operands that match the terms.
     Operands(Op, Vec<Term>),
     /// A call of any elementwise op.
     Elementwise,
@@ -55,20 +55,20 @@ enum Replacement {
     Computed(Compute),
 }
 
-/// Builds the value that stands for a call, or `None` where the case does not apply.
+/// Builds the replacement of a call, or returns `None` if the case does not apply.
 pub type Compute = fn(&mut Builder, &Call<'_>, &Bindings) -> Option<Value>;
 
-/// A term that is replaced by a term.
+/// Creates a case that replaces a term by a term.
 pub fn equal(pattern: Term, result: Term) -> Case {
     Case::new(pattern, Replacement::Term(result))
 }
 
-/// A term that is replaced by what a function builds.
+/// Creates a case that replaces a term by the value that a function builds.
 pub fn computed(pattern: Term, compute: Compute) -> Case {
     Case::new(pattern, Replacement::Computed(compute))
 }
 
-/// A call of any elementwise op, replaced by what a function builds.
+/// Creates a case that replaces a call of any elementwise op by the value that a function builds.
 pub fn elementwise(compute: Compute) -> Case {
     Case {
         root: Root::Elementwise,
@@ -89,13 +89,13 @@ impl Case {
         }
     }
 
-    /// The case where the bindings meet a condition.
+    /// Restricts the case to bindings that satisfy a condition.
     pub fn when(mut self, condition: fn(&Bindings) -> bool) -> Case {
         self.condition = condition;
         self
     }
 
-    /// The value that stands for the call, where the case applies.
+    /// Returns the replacement of the call, if the case applies.
     fn apply(&self, builder: &mut Builder, call: &Call<'_>) -> Option<Value> {
         let bindings = match &self.root {
             Root::Operands(_, terms) => term::matches(builder, &call.op, terms, call.args),
@@ -112,14 +112,14 @@ impl Case {
     }
 }
 
-/// Rules, found by the op of a call.
+/// Rules, indexed by the op of a call.
 #[derive(Default)]
 pub struct RuleSet {
     by_op: HashMap<Op, Vec<(&'static Rule, Case)>>,
 }
 
 impl RuleSet {
-    /// These rules, which are tried in this order.
+    /// Creates a set of rules, which are tried in this order.
     pub fn new(rules: impl IntoIterator<Item = &'static Rule>) -> RuleSet {
         let mut set = RuleSet::default();
         for rule in rules {
@@ -137,7 +137,7 @@ impl RuleSet {
         set
     }
 
-    /// The first rule that applies to the call, and the value that stands for it.
+    /// Returns the first rule that applies to the call, with the replacement.
     fn apply(&self, builder: &mut Builder, call: &Call<'_>) -> Option<(&'static Rule, Value)> {
         let cases = self.by_op.get(&call.op)?;
         cases
@@ -151,21 +151,21 @@ impl RuleSet {
 pub struct Firing {
     /// The rule.
     pub rule: &'static str,
-    /// What stood there.
+    /// The expression before.
     pub before: String,
-    /// What stands there now.
+    /// The expression after.
     pub after: String,
 }
 
-/// How often all nodes are visited. A round carries a rewrite through a chain of any depth, so that rounds do not grow with the program; more
-/// than these mean that rules undo each other.
+/// The largest number of rounds over all nodes. One round takes a rewrite through a chain of any depth, so
+/// the number of rounds does not grow with the program. More rounds mean that rules undo each other.
 const ROUNDS: usize = 12;
 
-/// Applies rules until none fires, records each firing in `trace` and removes what nothing uses any more.
+/// Applies rules until none fires and removes unused nodes. Records each firing in `trace`.
 ///
 /// # Panics
-/// In debug builds, if rules still fire after `ROUNDS` rounds: a bug of the rules. Other builds go on with a function that is right, but
-/// larger than it could be.
+/// In debug builds, if rules still fire after `ROUNDS` rounds, which is a bug in the rules. Release builds
+/// return the function as it is then: correct, but larger than necessary.
 pub fn rewrite(function: &Function, rules: &RuleSet, trace: Option<&mut Vec<Firing>>) -> Function {
     let mut rewriter = Rewriter {
         rules,
@@ -197,7 +197,7 @@ struct Rewriter<'a> {
 }
 
 impl Rewriter<'_> {
-    /// `function` with every node visited once.
+    /// Rewrites every node of `function` once.
     fn round(&mut self, function: &Function) -> Function {
         function.rebuild(|builder, node, args| {
             let attrs = nodes::with_functions(node.attrs, |inner| remove_dead(&self.round(inner)));
@@ -228,7 +228,7 @@ impl Rewriter<'_> {
     }
 }
 
-/// `function` without the nodes that no result needs; parameters stay, in order.
+/// Returns `function` without the nodes that no result needs. All parameters stay, in order.
 pub fn remove_dead(function: &Function) -> Function {
     let mut live = vec![false; function.nodes.len()];
     for (_, value) in &function.results {
@@ -242,7 +242,7 @@ pub fn remove_dead(function: &Function) -> Function {
         }
     }
     let mut builder = Builder::new(&function.name);
-    // Every parameter, in order: they are the signature.
+    // Keep every parameter, in order: they are the signature.
     let params: Vec<Option<Value>> = (function.params.iter())
         .map(|param| Some(builder.param_like(function, *param)))
         .collect();

@@ -1,4 +1,5 @@
-//! `simplify`, `cse`, `dead-code` and `expand`: the same function with less work in it.
+//! `simplify`, `cse`, `dead-code` and `expand`: passes that reduce the work of a function without changing
+//! its results.
 
 use crate::nodes;
 use crate::rule::{self, Firing, Rule, RuleSet};
@@ -7,12 +8,12 @@ use bnnc_graph::function::Function;
 use bnnc_graph::op::{Lower, Site};
 use bnnc_graph::verify::function_attrs;
 
-/// `function` after all rules.
+/// Returns `function` after all rules.
 pub fn simplify(function: &Function) -> Function {
     rule::rewrite(function, &rules::SET, None)
 }
 
-/// `function` after the rules whose names `without` does not hold; each firing goes to `trace`.
+/// Returns `function` after all rules except those named in `without`. Records each firing in `trace`.
 pub fn simplify_with(function: &Function, without: &[String], trace: Option<&mut Vec<Firing>>) -> Function {
     let is_kept = |rule: &&Rule| !without.iter().any(|name| name == rule.name);
     if rules::ALL.iter().copied().all(|rule| is_kept(&rule)) {
@@ -22,12 +23,12 @@ pub fn simplify_with(function: &Function, without: &[String], trace: Option<&mut
     rule::rewrite(function, &kept, trace)
 }
 
-/// `function` with equal nodes merged: the builder does it, so building again is enough.
+/// Returns `function` with equal nodes merged. The builder merges them, so rebuilding the function is enough.
 pub fn cse(function: &Function) -> Function {
     rule::rewrite(function, &RuleSet::default(), None)
 }
 
-/// `function` without operations that expand, until only kernels are left.
+/// Expands ops until only ops with kernels are left.
 pub fn expand(function: &Function) -> Function {
     let mut current = expand_once(function);
     while has_expansions(&current) {

@@ -1,4 +1,4 @@
-//! Terms: expressions with variables, which rules are looked for as, replaced by, and tried on.
+//! Terms: expressions with variables. They are the patterns, replacements and examples of rules.
 
 use crate::nodes::{application, constant_of};
 use bnnc_base::dtype::DType;
@@ -15,28 +15,28 @@ use std::ops::{Add, Div, Mul, Neg, Sub};
 /// An expression with variables.
 #[derive(Clone, Debug)]
 pub enum Term {
-    /// Any value; the same wherever the number is.
+    /// Any value. Equal numbers stand for equal values.
     Value(usize),
-    /// Any constant, by the number that all its elements are.
+    /// Any constant, with one number for all its elements.
     Constant(usize),
-    /// This number in all elements.
+    /// A constant with this number in all elements.
     Number(f64),
-    /// An operation. A pattern without attributes matches all of them.
+    /// An application of an op. A pattern without attributes matches every attribute.
     Apply(Op, Vec<Term>, Attrs),
 }
 
-/// Any value; in an example a matrix.
+/// Any value. In an example it is a 2 x 3 matrix.
 pub const X: Term = Term::Value(0);
-/// Another value; in an example another matrix.
+/// Another value. In an example it is another 2 x 3 matrix.
 pub const Y: Term = Term::Value(1);
-/// A third value; in an example a vector.
+/// A third value. In an example it is a vector of 3 elements.
 pub const ROW: Term = Term::Value(2);
 /// Any constant.
 pub const A: Term = Term::Constant(0);
 /// Another constant.
 pub const B: Term = Term::Constant(1);
 
-/// The values and numbers that variables stand for.
+/// The values and numbers that are bound to variables.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Bindings {
     values: [Option<Value>; 3],
@@ -44,12 +44,12 @@ pub struct Bindings {
 }
 
 impl Bindings {
-    /// The value of [`X`].
+    /// Returns the value of [`X`].
     pub fn x(&self) -> Option<Value> {
         self.values[0]
     }
 
-    /// The number of [`A`].
+    /// Returns the number of [`A`].
     pub fn a(&self) -> Option<f64> {
         self.numbers[0]
     }
@@ -65,12 +65,13 @@ impl Bindings {
     }
 }
 
-/// An operation in a pattern, with any attributes.
+/// Creates a pattern for an application of an op, with any attributes.
 pub fn on<const N: usize>(op: &'static OpDef, args: [Term; N]) -> Term {
     Term::Apply(Op(op), args.into(), Attrs::new())
 }
 
-/// The bindings with which `terms` are `args` as operands of `op`, in both orders where the op is commutative.
+/// Returns the bindings with which `terms` match `args` as operands of `op`, in both orders if the op is
+/// commutative.
 pub fn matches(builder: &Builder, op: &OpDef, terms: &[Term], args: &[Value]) -> Vec<Bindings> {
     let mut found = Vec::new();
     let operands = (op, terms, args);
@@ -139,7 +140,7 @@ fn match_term(builder: &Builder, term: &Term, value: Value, known: Bindings, the
 }
 
 impl Term {
-    /// The value of the term. What has only numbers in it is a constant of the type `constants`.
+    /// Builds the value of the term. A term of numbers only becomes a constant of the type `constants`.
     pub fn build(&self, builder: &mut Builder, bindings: &Bindings, constants: &Type) -> Value {
         if let Some(number) = self.number(bindings) {
             return builder.constant(constants, number);
@@ -157,14 +158,14 @@ impl Term {
         }
     }
 
-    /// The number that the term is, where it has only numbers in it.
+    /// Returns the number that the term equals, if it has only numbers in it.
     fn number(&self, bindings: &Bindings) -> Option<f64> {
         match self {
             Term::Value(_) => None,
             Term::Constant(at) => bindings.numbers[*at],
             Term::Number(number) => Some(*number),
             Term::Apply(op, terms, _) => {
-                // Without one there is nothing to compute, and examples stay as they are written.
+                // Without a bound constant there is nothing to fold, and examples stay as they are written.
                 bindings.a()?;
                 let numbers: Option<Vec<f64>> = terms.iter().map(|term| term.number(bindings)).collect();
                 let operands: Vec<Tensor> = numbers?.into_iter().map(Tensor::scalar).collect();
@@ -183,7 +184,7 @@ impl Term {
     }
 }
 
-/// The function of a term, for examples of rules.
+/// Returns the function of a term, for the examples of rules.
 pub fn example(term: Term) -> Function {
     let mut builder = Builder::new("example");
     let matrix = Type::real(Shape::fixed(&[2, 3]));
@@ -196,7 +197,7 @@ pub fn example(term: Term) -> Function {
     builder.finish(vec![("value".into(), value)])
 }
 
-/// A number in all elements.
+/// Creates a constant with this number in all elements.
 pub fn number(value: f64) -> Term {
     Term::Number(value)
 }
@@ -223,23 +224,23 @@ functions! {
     power(x: Term, exponent: f64) = &ops::pow::POW, [x, Term::Number(exponent)], [];
     /// `x < y`.
     lt(x: Term, y: Term) = &ops::lt::LT, [x, y], [];
-    /// One of two values.
+    /// `if condition { x } else { y }`.
     select(condition: Term, x: Term, y: Term) = &ops::select::SELECT, [condition, x, y], [];
-    /// An integer as a real.
+    /// An integer converted to a real.
     to_real(x: Term) = &ops::to_real::TO_REAL, [x], [];
     /// A constant.
     constant(dtype: DType, sizes: &[usize], number: f64) = &ops::constant::CONSTANT, [],
         [Attr::Shape(Shape::fixed(sizes)), Attr::DType(dtype), Attr::Real(number)];
-    /// A repetition.
+    /// A broadcast to the given sizes. `axes` are the positions of the axes of `x`.
     broadcast(x: Term, sizes: &[usize], axes: &[usize]) = &ops::broadcast::BROADCAST, [x],
         [Attr::Shape(Shape::fixed(sizes)), Attr::positions(axes)];
     /// A permutation of axes.
     transpose(x: Term, axes: &[usize]) = &ops::transpose::TRANSPOSE, [x], [Attr::positions(axes)];
-    /// Other sizes.
+    /// `x` with other sizes.
     reshape(x: Term, sizes: &[usize]) = &ops::reshape::RESHAPE, [x], [Attr::Shape(Shape::fixed(sizes))];
     /// A sum along axes.
     sum(x: Term, axes: &[usize]) = &ops::reduce_sum::REDUCE_SUM, [x], [Attr::positions(axes)];
-    /// The largest along axes.
+    /// The maximum along axes.
     largest(x: Term, axes: &[usize]) = &ops::reduce_max::REDUCE_MAX, [x], [Attr::positions(axes)];
     /// A labelled contraction.
     contract(x: Term, y: Term, labels: &str) = &ops::contract::CONTRACT, [x, y], [Attr::name(labels)];

@@ -1,4 +1,4 @@
-//! Carries out `map` and `expect` for all their positions at once: both become a batch.
+//! Expands `map` and `expect` for all their positions at once: both become batched ops.
 
 use crate::batch::inline_batched;
 use crate::nodes;
@@ -10,12 +10,12 @@ use bnnc_graph::op::OpDef;
 use bnnc_graph::ops;
 use bnnc_graph::types::Type;
 
-/// `function` without `map`s, also inside its function attributes.
+/// Expands every `map`, also inside function attributes.
 pub fn expand_maps(function: &Function) -> Function {
     expand(function, &[&ops::map::MAP])
 }
 
-/// `function` without `expect`s: the draws become an axis and its mean is taken.
+/// Expands every `expect`: the draws become an axis, and the result is the mean along it.
 pub fn expand_expectations(function: &Function) -> Function {
     expand(function, &[&ops::expect::EXPECT])
 }
@@ -25,7 +25,7 @@ fn expand(function: &Function, which: &[&'static OpDef]) -> Function {
         let attrs = nodes::with_functions(call.attrs, |inner| expand(inner, which));
         if call.op.is_one_of(which) {
             let types: Vec<Type> = args.iter().map(|arg| builder.ty(*arg).clone()).collect();
-            // Batching can leave loops of inner loops behind: their functions are mapped in turn.
+            // Batching an inner loop can leave loops in the result, which are expanded in turn.
             let carried_out = expand(&carried_out(call.op.0, &types, &attrs), which);
             builder.inline(&carried_out, args)[0]
         } else {
@@ -34,14 +34,14 @@ fn expand(function: &Function, which: &[&'static OpDef]) -> Function {
     })
 }
 
-/// As [`carried_out`], without loops inside.
+/// Like [`carried_out`], with the loops inside expanded too.
 pub fn unrolled(op: &'static OpDef, types: &[Type], attrs: &[Attr]) -> Function {
     let loops = [&ops::map::MAP, &ops::expect::EXPECT];
     let attrs = nodes::with_functions(attrs, |inner| expand(inner, &loops));
     expand(&carried_out(op, types, &attrs), &loops)
 }
 
-/// What a `map` or an `expect` computes, as a function of its operands.
+/// Returns the computation of a `map` or an `expect` as a function of its operands.
 pub fn carried_out(op: &'static OpDef, types: &[Type], attrs: &[Attr]) -> Function {
     let mut builder = Builder::new(op.name);
     let args: Vec<Value> = types

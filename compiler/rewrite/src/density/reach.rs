@@ -11,8 +11,9 @@ use bnnc_graph::op::Interval;
 use bnnc_graph::ops;
 
 impl Densities {
-    /// The interval in which the mean of an output lies for all values of parameters and data, as far as the operations bound it: `Normal(tanh(f), s)`
-    /// has a mean between -1 and 1. `None` where it has no mean, no bound, or one value only.
+    /// Returns the interval in which the mean of an output lies for all values of parameters and data, as far
+    /// as the ops bound it: `Normal(tanh(f), s)` has a mean between -1 and 1. `None` if the distribution
+    /// states no mean, if no bound is finite, or if the mean is a single number.
     pub fn mean_range(&self, output: &str, model: &Model) -> Option<(f64, f64)> {
         let own = format!("{output}.mean");
         let of_output = self.predictions.iter().filter(|found| *found.output == *output);
@@ -43,10 +44,12 @@ impl Densities {
     }
 }
 
-/// Factors of a product that are counted: those of small powers.
+/// The largest number of nodes that are expanded in one product. Repeated squaring would double the count at
+/// each level.
 const MOST_FACTORS: usize = 64;
 
-/// The bounds of every value by the rules of the ops, and of products by the powers that they hold: `x * x` is not negative, whatever `x` is.
+/// Computes the bounds of every value by the rules of the ops, and those of products by the powers of their
+/// factors: `x * x` is not negative, whatever `x` is.
 fn ranges_of_powers(function: &Function, params: &[Interval]) -> Vec<Interval> {
     refined_ranges(function, params, |value, range, before| {
         let NodeKind::Apply { op, args, attrs } = &function.nodes[value].kind else {
@@ -66,7 +69,7 @@ fn ranges_of_powers(function: &Function, params: &[Interval]) -> Vec<Interval> {
     })
 }
 
-/// The bounds of a product by those of the powers of its factors.
+/// Computes the bounds of a product from those of the powers of its factors.
 fn product(function: &Function, value: Value, ranges: &[Interval]) -> Interval {
     let mut factors: Vec<(Value, usize)> = Vec::new();
     let mut rest = vec![value];
@@ -84,7 +87,7 @@ fn product(function: &Function, value: Value, ranges: &[Interval]) -> Interval {
         }
     }
     let power = |(factor, times): (Value, usize)| {
-        // A product that is counted no further has no bounds yet.
+        // All factors precede the product and have bounds; the reals are a safe default.
         let base = ranges.get(factor.index()).copied().unwrap_or(Interval::REALS);
         let ends = base.monotone(|end| end.powi(i32::try_from(times).unwrap_or(i32::MAX)));
         match times % 2 == 0 && base.contains(0.0) {

@@ -20,11 +20,11 @@ use std::sync::Arc;
 
 /// A `sample` or `observe` node whose operands are values of [`Split::builder`].
 struct Random {
-    /// The site of a `sample`.
+    /// The site of a `sample`; the name given to the distribution of an `observe`.
     name: Arc<str>,
     distribution: Arc<Instance>,
     params: Vec<Value>,
-    /// What is observed.
+    /// The observed value; `None` for a `sample`.
     value: Option<Value>,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct Split {
     builder: Builder,
     priors: Vec<Random>,
     observations: Vec<Random>,
-    /// Log densities of what is observed inside loops.
+    /// The log densities of observations inside loops.
     looped: Vec<Value>,
     outputs: Vec<(Arc<str>, Value)>,
     derived: Vec<(Arc<str>, Value)>,
@@ -92,7 +92,7 @@ impl Split {
         split
     }
 
-    /// The functions of the model.
+    /// Builds the functions of the model.
     pub(super) fn densities(&self, model: &Model) -> Densities {
         Densities {
             log_priors: self.log_priors(model),
@@ -108,9 +108,9 @@ impl Split {
         }
     }
 
-    /// What the model names and no example has a say in.
+    /// The quantities that the model names and that depend on no example.
     fn derived(&self, model: &Model) -> Function {
-        // A `map` takes every value in scope: only when it is carried out is it known which of them it uses.
+        // A `map` takes every value in scope as an operand. Only its expansion shows which of them it uses.
         let all = unroll::expand_maps(&self.fork().finish(self.derived.clone()));
         let is_global = |(name, value): &&(Arc<str>, Value)| {
             let of_row = |dependence: &Arc<str>| {
@@ -127,7 +127,7 @@ impl Split {
         nodes::with_params(&rule::remove_dead(&global), &HashSet::new())
     }
 
-    /// The node of an observation stands for its log density.
+    /// Records an observation. Returns its log density, which replaces the node.
     fn observe(&mut self, attrs: &[Attr], mut args: Vec<Value>) -> Value {
         let value = args.pop();
         let random = random(attrs, args, value);
@@ -136,7 +136,8 @@ impl Split {
         log_density
     }
 
-    /// A `map` that observes: its terms are summed over its positions, and its own value is computed without them.
+    /// Records the observations of a `map`: their log densities are summed over its positions. Returns the
+    /// value of the `map` itself, computed without that sum.
     fn observe_looped(&mut self, args: &[Value], attrs: &[Attr]) -> Value {
         let own = nodes::with_functions(attrs, |function| observed(function).0);
         let terms = nodes::with_functions(attrs, |function| observed(function).1);
@@ -146,7 +147,7 @@ impl Split {
         self.builder.apply(&ops::map::MAP, args, own)
     }
 
-    /// Names the results and keeps the parameters whose names `keep` admits or that are needed.
+    /// Names the results. Keeps the parameters that are needed and those named in `keep`.
     fn finish(
         &self,
         mut builder: Builder,
@@ -162,7 +163,8 @@ impl Split {
     fn fork(&self) -> Builder {
         let function = self.builder.function();
         let mut builder = Builder::new(&function.name);
-        // An inlined copy without results has the same nodes under the same numbers: nodes are already hash-consed.
+        // Inlining a copy without results gives the same nodes under the same numbers, because nodes are
+        // already hash-consed.
         let params = nodes::params_of(&mut builder, function);
         debug_assert_eq!(params, function.params);
         builder.inline(function, &params);
@@ -267,7 +269,7 @@ impl Split {
         self.finish_all(builder, "log_likelihood", sum)
     }
 
-    /// A function of everything.
+    /// Finishes a function that keeps all parameters and has one result.
     fn finish_all(&self, builder: Builder, name: &str, value: Value) -> Function {
         rule::remove_dead(&builder.finish(vec![(name.into(), value)]))
     }
@@ -300,7 +302,8 @@ impl Random {
     }
 }
 
-/// A function that observes, once with log densities in place of its observations, and once with their sum as its result.
+/// Returns a function that observes in two versions: one with log densities in place of its observations, and
+/// one whose result is their sum.
 fn observed(function: &Function) -> (Function, Function) {
     let mut builder = Builder::new(&function.name);
     let params = nodes::params_of(&mut builder, function);
@@ -343,7 +346,7 @@ fn random(attrs: &[Attr], params: Vec<Value>, value: Option<Value>) -> Random {
     }
 }
 
-/// The names of sites and shared inputs.
+/// Returns the names of sites and shared inputs.
 fn global_names(model: &Model) -> HashSet<&str> {
     let mut names: HashSet<&str> = model.sites.iter().map(|site| &*site.name).collect();
     names.extend(model.shared.iter().map(|input| &*input.name));

@@ -1,4 +1,4 @@
-//! Variances of outputs: those that are infinite, and those that no parameter moves.
+//! Variances of outputs: infinite ones, and ones that depend on no parameter.
 
 use super::Densities;
 use crate::nodes;
@@ -7,17 +7,19 @@ use bnnc_graph::eval::evaluate;
 use bnnc_graph::function::{Function, Value};
 use bnnc_graph::tensor::Tensor;
 
-/// Values of the arguments that the program does not give: a variance that is infinite at both is so by those that it gives.
+/// Values of the arguments that the program does not give as numbers. A variance that is infinite at both
+/// values is taken to be infinite because of the arguments that are given.
 const OTHERS: [f64; 2] = [0.7, 1000.0];
 
-/// Values of an argument between which its variance becomes finite.
+/// The range of an argument in which the end of infinite variances is searched.
 const TRIED: [f64; 2] = [1e-3, 1e3];
 
-/// Elements of an argument above which nothing is computed.
+/// The largest number of elements of an argument for which a variance is evaluated.
 const ELEMENTS: usize = 64;
 
 impl Densities {
-    /// Whether an output has an infinite variance by the arguments that the program gives as numbers, as `StudentT(1.5, ..)` has.
+    /// Returns whether the arguments that the program gives as numbers make the variance of an output
+    /// infinite, as in `StudentT(1.5, ..)`.
     pub fn has_infinite_variance(&self, output: &str) -> bool {
         let variance = self.of_output(output, "variance");
         variance.is_some_and(|variance| self.is_infinite(variance))
@@ -47,7 +49,7 @@ impl Densities {
         is_decided && inputs.iter().all(is_infinite)
     }
 
-    /// Returns whether an output has a variance that no parameter moves, as `Normal(f, 0.1)` has.
+    /// Returns whether an output has a variance that depends on no parameter, as `Normal(f, 0.1)` has.
     pub fn has_fixed_variance(&self, output: &str) -> bool {
         let Some(variance) = self.of_output(output, "variance") else {
             return false;
@@ -66,7 +68,8 @@ impl Densities {
         params.all(|param| is_fixed(nodes::param_name(&function, *param)))
     }
 
-    /// The name of the distribution of an output, where one observation covers it and its moments or draws are stated.
+    /// Returns the name of the distribution of an output, if one observation covers it and the distribution
+    /// states a mean or a sampler.
     pub fn family(&self, output: &str) -> Option<String> {
         let known = ["mean", "draw"].into_iter();
         let value = known.filter_map(|part| self.of_output(output, part)).next()?;
@@ -79,7 +82,7 @@ impl Densities {
         })
     }
 
-    /// The mean, variance or draw of an output.
+    /// Returns the mean, variance or draw of an output in the function `predictive`.
     fn of_output(&self, output: &str, part: &str) -> Option<Value> {
         let own = format!("{output}.{part}");
         [part, &*own]
@@ -87,7 +90,8 @@ impl Densities {
             .find_map(|name| self.predictive.result(name))
     }
 
-    /// A scalar parameter that is an argument of an output's distribution as it is, and the value up to which the variance is infinite, as the degrees of freedom of `StudentT(nu, ..)` up to 2.
+    /// Returns a scalar parameter that is, unchanged, an argument of an output's distribution, and the value
+    /// up to which it makes the variance infinite: 2 for the degrees of freedom of `StudentT(nu, ..)`.
     pub fn infinite_below(&self, output: &str) -> Option<(String, f64)> {
         let function = only(&self.predictive, self.of_output(output, "variance")?);
         let parameters = function.params.iter();
@@ -99,7 +103,7 @@ impl Densities {
             .next()
     }
 
-    /// The parameter that an argument of the likelihood is.
+    /// Returns the scalar parameter that an argument of the likelihood is equal to.
     fn parameter(&self, name: &str) -> Option<String> {
         let value = self.likelihood_arguments.result(name)?;
         let function = only(&self.likelihood_arguments, value);
@@ -125,7 +129,9 @@ impl Densities {
         is_parameter.then(|| nodes::param_name(&function, param).to_owned())
     }
 
-    /// The value of an argument up to which a variance is infinite; none where there is none.
+    /// Returns the largest value of an argument at which the variance is infinite, found by bisection to a
+    /// relative 1e-12. `None` if the variance is not infinite at the lower end of [`TRIED`] or is infinite at
+    /// the upper end.
     fn threshold(&self, function: &Function, argument: Value) -> Option<f64> {
         let is_infinite = |tried: f64| {
             let mut inputs = Vec::new();
@@ -157,7 +163,7 @@ impl Densities {
         Some(low)
     }
 
-    /// The value of an argument of the likelihood that depends on nothing.
+    /// Returns the value of an argument of the likelihood that depends on no parameter and no data.
     fn given(&self, name: &str) -> Option<Tensor> {
         let value = self.likelihood_arguments.result(name)?;
         let function = only(&self.likelihood_arguments, value);
@@ -168,7 +174,7 @@ impl Densities {
     }
 }
 
-/// The function of one value.
+/// Returns the function that computes one value.
 fn only(function: &Function, value: Value) -> Function {
     nodes::slice(function, &[("value".into(), value)])
 }

@@ -95,7 +95,7 @@ fn sums_of_constants() -> Vec<Function> {
     sums.map(example).into()
 }
 
-/// Where the base is positive every power has derivatives.
+/// A power of a positive base has derivatives for every exponent.
 fn positive_power(exponent: f64) -> Function {
     example(power(softplus(X), exponent))
 }

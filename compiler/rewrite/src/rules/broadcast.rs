@@ -1,4 +1,4 @@
-//! Repetition moves outwards and merges.
+//! Rules that move broadcasts outwards and merge them.
 
 use crate::nodes::{application, constant_of};
 use crate::rule::{Call, Rule, computed, elementwise};
@@ -62,7 +62,7 @@ fn one_repetition(builder: &mut Builder, call: &Call<'_>, known: &Bindings) -> O
     Some(builder.broadcast(known.x()?, ops::broadcast::shape(call.attrs), &axes))
 }
 
-/// A factor that is repeated can leave sums, which a divisor cannot.
+/// A broadcast factor can be moved out of sums; a divisor cannot.
 fn times_reciprocal(builder: &mut Builder, call: &Call<'_>, known: &Bindings) -> Option<Value> {
     let (source, axes) = repetition(builder, call.args[1])?;
     let shape = builder.shape(call.args[1]);
@@ -71,7 +71,7 @@ fn times_reciprocal(builder: &mut Builder, call: &Call<'_>, known: &Bindings) ->
     Some(builder.mul(known.x()?, factor))
 }
 
-/// The operation on operands that are all repeated in the same way, or constants.
+/// Applies the op before the broadcast, if all operands are broadcast in the same way or constant.
 fn computed_once(builder: &mut Builder, call: &Call<'_>, _: &Bindings) -> Option<Value> {
     let (first, axes) = call.args.iter().find_map(|arg| repetition(builder, *arg))?;
     let inner_shape = builder.shape(first);
@@ -93,7 +93,7 @@ fn computed_once(builder: &mut Builder, call: &Call<'_>, _: &Bindings) -> Option
     Some(builder.broadcast(once, &shape, &axes))
 }
 
-/// The operand and the axes of a repetition.
+/// Returns the operand and the axes of a broadcast.
 pub fn repetition(builder: &Builder, value: Value) -> Option<(Value, Vec<usize>)> {
     let (args, attrs) = application(builder, value, &BROADCAST)?;
     Some((args[0], positions(ops::broadcast::axes(attrs))))

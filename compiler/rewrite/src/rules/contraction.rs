@@ -1,4 +1,4 @@
-//! Contractions absorb what their labels can say.
+//! Rules that absorb broadcasts and permutations into the labels of contractions.
 
 use crate::nodes::application;
 use crate::rule::{Call, Rule, computed};
@@ -63,7 +63,7 @@ fn labels(call: &Call<'_>) -> Labels {
     ops::contract::parsed(call.attrs)
 }
 
-/// The contraction with operand `at` not repeated.
+/// Returns the contraction with the source of the broadcast operand `at` in its place.
 fn without_repetition(builder: &mut Builder, call: &Call<'_>, labels: &Labels, at: usize) -> Option<Value> {
     let (source, axes) = repetition(builder, call.args[at])?;
     let (letters, others) = if at == 0 {

@@ -1,4 +1,4 @@
-//! Constants are computed by the compiler.
+//! Rules that compute constants at compile time.
 
 use crate::nodes::constant_of;
 use crate::rule::{Call, Rule, elementwise, equal};

@@ -1,6 +1,7 @@
 //! The rules, in the order in which they are tried at each node.
 //!
-//! To add a rule, add its entry to a list: cases, of a pattern and its replacement, and examples, which the tests walk.
+//! To add a rule, add an entry to one of the lists. An entry has cases, each a pattern and its replacement,
+//! and examples, which the tests run.
 
 pub mod arithmetic;
 pub mod broadcast;
@@ -34,7 +35,7 @@ pub static ALL: LazyLock<Vec<&'static Rule>> = LazyLock::new(|| {
 /// Every rule, by op.
 pub static SET: LazyLock<RuleSet> = LazyLock::new(|| RuleSet::new(ALL.iter().copied()));
 
-/// The rule with this name.
+/// Returns the rule with this name.
 pub fn lookup(name: &str) -> Option<&'static Rule> {
     ALL.iter().copied().find(|rule| rule.name == name)
 }

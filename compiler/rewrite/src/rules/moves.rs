@@ -1,4 +1,4 @@
-//! Permutations and reshapes merge.
+//! Rules that merge permutations and reshapes.
 
 use crate::nodes::application;
 use crate::rule::{Call, Rule, computed};
@@ -65,7 +65,7 @@ fn one_permutation(builder: &mut Builder, call: &Call<'_>, known: &Bindings) -> 
     Some(builder.transpose(known.x()?, &axes))
 }
 
-/// The constant of the type of the call, where the elements of its operand are moved only.
+/// Returns the constant of the type of the call, for ops that only move elements.
 pub(super) fn same_number(builder: &mut Builder, call: &Call<'_>, known: &Bindings) -> Option<Value> {
     let types: Vec<&Type> = call.args.iter().map(|arg| builder.ty(*arg)).collect();
     let ty = (call.op.infer)(&types, call.attrs).ok()?;

@@ -1,9 +1,11 @@
-//! Sums of outer products are computed without the outer products.
+//! Rules that compute sums of outer products without the outer products.
 //!
-//! Note [Sums of outer products]. The gradient of a weight matrix in one row is an outer product, as large as the matrix. What is wanted of it
-//! is often smaller: the sum of its squares over the rows, or its product with another one. Such a sum is taken apart into all its factors,
-//! each with letters for its axes, and put together again in pairs: at every step that pair whose contraction is smallest against what it
-//! replaces. A sum of outer products is taken apart into products of each with each.
+//! Note [Sums of outer products]. The gradient of a weight matrix in one row is an outer product, as large as
+//! the matrix. Often only a smaller result is needed: the sum of its squares over the rows, or its product
+//! with another outer product. Such a sum is split into all its factors, each with letters for its axes. The
+//! factors are then contracted in pairs. Each step takes the pair whose contraction is smallest relative to
+//! the two factors that it replaces. A sum of outer products is expanded into the products of all pairs of
+//! terms.
 
 mod product;
 
@@ -22,7 +24,7 @@ use bnnc_graph::ops::reduce_sum::REDUCE_SUM;
 pub use product::{LetterSizes, LetteredProduct};
 use std::collections::HashSet;
 
-/// More products than these are not taken apart.
+/// The largest number of products into which a value is split.
 const MANY: usize = 16;
 
 /// The rules, in order.
@@ -80,19 +82,20 @@ fn contracted_factors(builder: &mut Builder, call: &Call<'_>, _: &Bindings) -> O
     put_together(builder, &taken, &labels.result, &sizes).filter(|value| !is_call(builder, *value, call))
 }
 
-/// Whether a value is what stands there already.
+/// Returns whether a value is the call that is being rewritten.
 fn is_call(builder: &Builder, value: Value, call: &Call<'_>) -> bool {
     application(builder, value, call.op.0)
         .is_some_and(|(args, attrs)| args == call.args && attrs == call.attrs)
 }
 
-/// So many letters in order; `None` where the alphabet ends before.
+/// Returns `count` consecutive letters from `first`; `None` if that goes beyond `z`.
 pub fn letters_from(first: char, count: usize) -> Option<Vec<char>> {
     let letters: Vec<char> = (first..='z').take(count).collect();
     (letters.len() == count).then_some(letters)
 }
 
-/// `value` as a sum of products of which each has an outer product in it; `None` where there is none.
+/// Splits `value` into a sum of products, each of which contains an outer product; `None` if there is no
+/// outer product.
 pub fn taken_apart(builder: &Builder, value: Value, letters: &[char]) -> Option<Vec<LetteredProduct>> {
     Apart::of(builder, &[value]).taken(value, letters)
 }
@@ -100,15 +103,15 @@ pub fn taken_apart(builder: &Builder, value: Value, letters: &[char]) -> Option<
 /// A value with letters for its axes.
 type Lettered<'a> = (Value, &'a [char]);
 
-/// Takes values apart.
+/// Splits values into products.
 struct Apart<'a> {
     builder: &'a Builder,
-    /// The values in which there may be an outer product.
+    /// The values that may contain an outer product.
     outer: HashSet<Value>,
 }
 
 impl<'a> Apart<'a> {
-    /// Looks for outer products in some values.
+    /// Searches for outer products in some values.
     fn of(builder: &'a Builder, values: &[Value]) -> Apart<'a> {
         let mut outer = HashSet::new();
         let mut seen = HashSet::new();
@@ -140,7 +143,7 @@ impl<'a> Apart<'a> {
         }
     }
 
-    /// The products of two values of which one at least has an outer product in it.
+    /// Returns the product of two values, at least one of which contains an outer product.
     fn both(&self, x: Lettered<'_>, y: Lettered<'_>) -> Option<Vec<LetteredProduct>> {
         let (left, right) = (self.taken(x.0, x.1), self.taken(y.0, y.1));
         if left.is_none() && right.is_none() {
@@ -159,16 +162,16 @@ impl<'a> Apart<'a> {
     }
 }
 
-/// The products of each with each, unless they are [`MANY`].
+/// Returns the products of all pairs; `None` if there are more than [`MANY`].
 fn few(left: &[LetteredProduct], right: &[LetteredProduct]) -> Option<Vec<LetteredProduct>> {
     (left.len() * right.len() <= MANY).then(|| products(left, right))
 }
 
-/// Finds the products in a value whose axes have such letters.
+/// Finds the products in a value whose axes have these letters.
 pub type Finder<'a> = dyn FnMut(Value, &[char]) -> Option<Vec<LetteredProduct>> + 'a;
 
-/// What a sign, a sum or an order of axes makes of the products that `part` finds in its operands; the outer `None` where `value` is none
-/// of these.
+/// Splits a negation, a sum, a difference or a permutation into products, given those that `part` finds in
+/// its operands. The outer `None` means that `value` is none of these ops.
 pub fn of_linear(
     builder: &Builder,
     value: Value,
@@ -192,8 +195,8 @@ pub fn of_linear(
     Some(part(args[0], &permuted(ops::transpose::axes(attrs), letters)))
 }
 
-/// Adds the value to `outer` where [`Apart::taken`] may find an outer product in it, and so with what it is made of; `seen` are values that
-/// were looked at.
+/// Adds the value, and the values that it is computed from, to `outer` if [`Apart::taken`] may find an outer
+/// product in it. `seen` holds the values that were examined before.
 fn find_outer(
     builder: &Builder,
     value: Value,
@@ -233,12 +236,12 @@ fn find_outer(
     is_one
 }
 
-/// [`taken_apart`] where there is an outer product, else one factor.
+/// Returns the result of [`taken_apart`] if there is an outer product, otherwise the value as one factor.
 pub fn split_or_factor(builder: &Builder, value: Value, letters: &[char]) -> Vec<LetteredProduct> {
     taken_apart(builder, value, letters).unwrap_or_else(|| vec![factor(builder, value, letters)])
 }
 
-/// Whether a value is a contraction that is larger than each of its operands.
+/// Returns whether a value is a contraction that is larger than each of its operands.
 pub fn is_outer_product(builder: &Builder, value: Value) -> bool {
     let contraction = application(builder, value, &CONTRACT);
     contraction.is_some_and(|(args, attrs)| {
@@ -247,7 +250,7 @@ pub fn is_outer_product(builder: &Builder, value: Value) -> bool {
     })
 }
 
-/// Whether a contraction without a sum is larger than each of its operands.
+/// Returns whether a contraction without a sum is larger than each of its operands.
 fn is_outer(builder: &Builder, args: &[Value], labels: &Labels) -> bool {
     let alone = |own: &[char], other: &[char], arg: Value| {
         let dims = builder.ty(arg).dims();
@@ -257,7 +260,8 @@ fn is_outer(builder: &Builder, args: &[Value], labels: &Labels) -> bool {
     alone(&labels.left, &labels.right, args[0]) && alone(&labels.right, &labels.left, args[1])
 }
 
-/// A tensor as one factor: constants are coefficients, repetitions have fewer letters.
+/// Returns a tensor as one factor. Constants become coefficients, and broadcasts lose the letters of the
+/// repeated axes.
 fn factor(builder: &Builder, value: Value, letters: &[char]) -> LetteredProduct {
     if let Some(number) = constant_of(builder, value) {
         return LetteredProduct {
@@ -275,7 +279,7 @@ fn factor(builder: &Builder, value: Value, letters: &[char]) -> LetteredProduct 
     LetteredProduct::of(value, letters)
 }
 
-/// The letters of the operand of a permutation.
+/// Returns the letters of the operand of a permutation.
 pub fn permuted(axes: &[i64], letters: &[char]) -> Vec<char> {
     let mut inner = letters.to_vec();
     for (at, axis) in axes.iter().enumerate() {
@@ -284,7 +288,7 @@ pub fn permuted(axes: &[i64], letters: &[char]) -> Vec<char> {
     inner
 }
 
-/// Letters of `from` as those of `to`.
+/// Replaces the letters in `from` by those in `to`.
 pub fn renamed(letters: &[char], from: &[char], to: &[char]) -> Vec<char> {
     let one = |letter: &char| {
         let at = from.iter().position(|known| known == letter);
@@ -293,14 +297,15 @@ pub fn renamed(letters: &[char], from: &[char], to: &[char]) -> Vec<char> {
     letters.iter().map(one).collect()
 }
 
-/// The products of each with each.
+/// Returns the products of all pairs.
 pub fn products(left: &[LetteredProduct], right: &[LetteredProduct]) -> Vec<LetteredProduct> {
     left.iter()
         .flat_map(|x| right.iter().map(|y| x.times(y)))
         .collect()
 }
 
-/// The sum of products, each contracted to the letters `result`; `None` where an axis of the result has no letter in them.
+/// Returns the sum of products, each contracted to the letters `result`; `None` if no factor has the letter
+/// of an axis of the result.
 pub fn put_together(
     builder: &mut Builder,
     terms: &[LetteredProduct],
@@ -319,7 +324,7 @@ pub fn put_together(
     sum
 }
 
-/// A product contracted to the letters `result`.
+/// Returns a product contracted to the letters `result`; `None` if no factor has one of them.
 pub fn contracted(
     builder: &mut Builder,
     product: &LetteredProduct,
@@ -327,7 +332,7 @@ pub fn contracted(
     sizes: &LetterSizes,
 ) -> Option<Value> {
     let mut factors = product.factors.clone();
-    // Equal products are then equal nodes.
+    // Sorting makes equal products equal nodes.
     factors.sort();
     let has = |factors: &[(Value, Vec<char>)], letter: &char| {
         factors.iter().any(|(_, letters)| letters.contains(letter))
@@ -379,7 +384,7 @@ fn summed(builder: &mut Builder, value: Value, letters: &[char], result: &[char]
     builder.transpose(sum, &axes)
 }
 
-/// The pair whose contraction is smallest against what it replaces.
+/// Returns the pair whose contraction is smallest relative to the two factors that it replaces.
 fn best_pair(factors: &[(Value, Vec<char>)], result: &[char], sizes: &LetterSizes) -> (usize, usize) {
     let mut best = (0, 1);
     let mut least = f64::INFINITY;
@@ -395,7 +400,7 @@ fn best_pair(factors: &[(Value, Vec<char>)], result: &[char], sizes: &LetterSize
     best
 }
 
-/// The letters of the contraction of two factors: those that the result or another factor has.
+/// Returns the letters of the contraction of two factors: those that the result or another factor needs.
 fn left_over(factors: &[(Value, Vec<char>)], pair: [usize; 2], result: &[char]) -> Vec<char> {
     let others = || (0..factors.len()).filter(|at| !pair.contains(at));
     let is_needed =

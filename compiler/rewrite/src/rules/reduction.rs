@@ -1,4 +1,4 @@
-//! Sums become smaller: over what is not repeated, and before what is common to all summands.
+//! Rules that make sums smaller: they sum the source of a broadcast, and move common factors out of sums.
 
 use crate::nodes::{application, constant_of};
 use crate::rule::{Call, Rule, computed};
@@ -110,15 +110,15 @@ fn max_of_repetition(builder: &mut Builder, call: &Call<'_>, _: &Bindings) -> Op
     Some(repeated.restored(builder, largest))
 }
 
-/// A reduction of a repetition.
+/// A reduction of a broadcast.
 struct Repeated {
     whole: Value,
     source: Value,
-    /// The axes of the whole that `source` has.
+    /// The axes of `whole` that `source` has.
     axes: Vec<usize>,
-    /// The axes of the whole that go away.
+    /// The axes of `whole` that are reduced.
     removed: Vec<usize>,
-    /// The axes of `source` that go away.
+    /// The axes of `source` that are reduced.
     inner: Vec<usize>,
 }
 
@@ -136,14 +136,14 @@ impl Repeated {
         })
     }
 
-    /// How often each element of `source` is reduced; `None` where that is not known.
+    /// Returns the number of times that each element of `source` is reduced; `None` if it is not known.
     fn count(&self, builder: &Builder) -> Option<usize> {
         let dims = builder.ty(self.whole).dims();
         let repeated = self.removed.iter().filter(|axis| !self.axes.contains(axis));
         repeated.map(|axis| dims[*axis].fixed()).product()
     }
 
-    /// The reduction of `source`, repeated along the axes that are left.
+    /// Broadcasts the reduction of `source` along the axes that are left.
     fn restored(&self, builder: &mut Builder, reduced: Value) -> Value {
         let shape = without_axes(&builder.shape(self.whole), &self.removed);
         let kept = self.axes.iter().filter(|axis| !self.removed.contains(axis));
@@ -186,10 +186,10 @@ fn scaled_sum(builder: &mut Builder, call: &Call<'_>, _: &Bindings) -> Option<Va
     Some(builder.mul(sum, factor))
 }
 
-/// A common factor of all summands.
+/// A factor that all terms of a sum share.
 enum Factor {
     Number(f64),
-    /// A smaller tensor and where its axes lie in the result of the sum.
+    /// A smaller tensor, with the positions of its axes in the result of the sum.
     Repeated(Value, Vec<usize>),
 }
 
@@ -214,12 +214,12 @@ fn one_sum(builder: &mut Builder, call: &Call<'_>, known: &Bindings) -> Option<V
     Some(builder.reduce_sum(source, &axes))
 }
 
-/// The axes of a reduction.
+/// Returns the axes of a reduction.
 fn axes(call: &Call<'_>) -> Vec<usize> {
     ops::reduce_sum::positions(call.attrs)
 }
 
-/// The position of an axis that is left when others are removed.
+/// Returns the new position of an axis after others are removed.
 fn after_removal(axis: usize, removed: &[usize]) -> usize {
     axis - removed.iter().filter(|other| **other < axis).count()
 }

@@ -1,9 +1,10 @@
-//! Few elements of a large tensor are computed from few elements of what it is made of.
+//! Rules that compute selected elements of a large tensor from selected elements of its operands.
 //!
-//! Note \[Selections\]. An index along the symbol `selected` picks elements of a weight's gradient, whose axes are one by a reshape. That would
-//! keep the whole gradient of every row in memory. So the position is split into one along each axis, and those are carried into the
-//! gradient: through elementwise operations, repetitions and sums into the operands of a product, which have one of the axes each.
-//! What no such way leads into is picked from memory.
+//! Note \[Selections\]. An index along the symbol `selected` picks elements of the gradient of a weight,
+//! whose axes a reshape has merged. Computed literally, this would keep the whole gradient of every row in
+//! memory. Instead the index is split into one index along each axis. These are moved into the gradient:
+//! through elementwise ops, broadcasts and sums, into the operands of a product, each of which has one of the
+//! axes. Values of any other op are stored and picked from memory.
 
 use crate::rule::{Call, Rule, computed};
 use crate::rules::outer::is_outer_product;
@@ -49,7 +50,7 @@ fn picked_product(builder: &mut Builder, call: &Call<'_>, known: &Bindings) -> O
         return None;
     }
     let picked = inner.pick(builder, source, &mut Known::new());
-    // The picked axis is the last one; the others are those of the source.
+    // The picked axis is the last one. The others are the axes of the source.
     let mut kept: Vec<Dim> = builder.ty(x).dims().to_vec();
     kept.remove(axis);
     kept.push(SELECTED);
@@ -90,7 +91,7 @@ fn of_summed_products(b: &mut Builder, x: Value, y: Value, index: Value) -> Valu
 
 const SELECTED: Dim = Dim::Symbol(Symbol::Selected);
 
-/// A function of two matrices and a selection, summed over the selection, for examples.
+/// Creates an example: a function of two matrices and a selection, summed over the selection.
 fn example(build: impl Fn(&mut Builder, Value, Value, Value) -> Value) -> Function {
     let mut builder = Builder::new("example");
     let ty = Type::real(Shape::fixed(&[2, 3]));
@@ -103,7 +104,8 @@ fn example(build: impl Fn(&mut Builder, Value, Value, Value) -> Value) -> Functi
     builder.finish(vec![("value".into(), value)])
 }
 
-/// Whether a way leads from a value into operands that are smaller; `seen` are values from which none does.
+/// Returns whether selection can be moved from a value into smaller operands. `seen` holds values for which
+/// it cannot.
 fn is_product(builder: &Builder, value: Value, seen: &mut HashSet<Value>) -> bool {
     if !seen.insert(value) {
         return false;
@@ -121,7 +123,7 @@ fn is_product(builder: &Builder, value: Value, seen: &mut HashSet<Value>) -> boo
     op.is_one_of(&smaller) || is_move && args.iter().any(|arg| is_product(builder, *arg, seen))
 }
 
-/// Positions `0..size`, the ends for those outside.
+/// Clamps positions to `0..size`.
 fn clamped(builder: &mut Builder, index: Value, size: usize) -> Value {
     let (zero, last) = (
         builder.like(0.0, index),
@@ -131,10 +133,11 @@ fn clamped(builder: &mut Builder, index: Value, size: usize) -> Value {
     builder.min(above, last)
 }
 
-/// What has been picked.
+/// The values that were picked before.
 type Known = HashMap<(Value, Places), Value>;
 
-/// For each axis of a tensor, the positions that are picked along it, together with those along the others.
+/// For each axis of a tensor, the positions picked along it, if any. Position `k` of all picked axes together
+/// selects one element.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Places(Vec<Option<Value>>);
 
@@ -145,9 +148,9 @@ impl Places {
         Places(places)
     }
 
-    /// What is picked from `value`: its other axes, then the picked one.
+    /// Picks from `value`. The result has the axes that are not picked, then the picked axis.
     fn pick(&self, builder: &mut Builder, value: Value, known: &mut Known) -> Value {
-        // One axis is picked from what is in memory, which an outer product shall never be.
+        // A pick along one axis reads the tensor from memory, where an outer product must never be stored.
         let count = self.0.iter().flatten().count();
         if count == 0 || count == 1 && !is_outer_product(builder, value) {
             return self.pick_in_memory(builder, value);
@@ -202,7 +205,7 @@ impl Places {
         self.pick_in_memory(builder, value)
     }
 
-    /// The axes where nothing is picked, then the picked one where something is.
+    /// Returns the shape after picking: the axes that are not picked, then the picked axis if there is one.
     fn picked_shape(&self, builder: &Builder, value: Value) -> Shape {
         let dims = builder.ty(value).dims();
         let kept = self.kept().into_iter().map(|axis| dims[axis]);
@@ -214,7 +217,7 @@ impl Places {
         (0..self.0.len()).filter(|axis| self.0[*axis].is_none()).collect()
     }
 
-    /// Picks from a tensor that is in memory, with the axes of the picked positions as one.
+    /// Picks from a tensor in memory, whose picked axes are merged into one.
     fn pick_in_memory(&self, builder: &mut Builder, value: Value) -> Value {
         let picked: Vec<usize> = (0..self.0.len()).filter(|axis| self.0[*axis].is_some()).collect();
         if picked.is_empty() {
@@ -248,7 +251,7 @@ impl Places {
         }
         let inner = Places(inner);
         let picked = inner.pick(builder, source, known);
-        // The axes that are left, in the order that the permutation gives them.
+        // The remaining axes, in the order of the permutation.
         let left = inner.kept();
         let order = axes
             .iter()
@@ -299,7 +302,7 @@ impl Places {
         builder.reduce_sum(picked, &axes)
     }
 
-    /// The letters that are picked become one.
+    /// Picks from the operands of a contraction. One new letter replaces all picked letters.
     fn pick_contracted(
         &self,
         builder: &mut Builder,
@@ -330,7 +333,8 @@ impl Places {
         builder.contract(left.0, right.0, &picked.to_string())
     }
 
-    /// The places in `inner`, of which the elements are those of `outer` in another shape. `None` where an axis is picked from in part.
+    /// Returns the positions in `inner`, which has the elements of `outer` in another shape. `None` if only
+    /// some axes of a merged group are picked.
     fn of_reshaped(&self, builder: &mut Builder, inner: Value, outer: Value) -> Option<Places> {
         let (from, to) = (builder.shape(outer).0, builder.shape(inner).0);
         let mut places = vec![None; to.len()];
@@ -363,7 +367,7 @@ impl Places {
 
 type Run = std::ops::Range<usize>;
 
-/// Runs of axes of two shapes with as many elements each.
+/// Splits two shapes into runs of axes with equal numbers of elements.
 fn segments(from: &[Dim], to: &[Dim]) -> Option<Vec<(Run, Run)>> {
     let mut found = Vec::new();
     let (mut outer, mut inner) = (0, 0);
@@ -397,7 +401,7 @@ fn segments(from: &[Dim], to: &[Dim]) -> Option<Vec<(Run, Run)>> {
     Some(found)
 }
 
-/// The position along merged axes.
+/// Returns the position along merged axes.
 fn joined(builder: &mut Builder, places: &[Value], sizes: &[usize]) -> Value {
     let mut index = places[0];
     for (place, size) in places.iter().zip(sizes).skip(1) {
@@ -407,7 +411,7 @@ fn joined(builder: &mut Builder, places: &[Value], sizes: &[usize]) -> Value {
     index
 }
 
-/// The positions along the axes that were merged; none along those of one element.
+/// Returns the positions along the axes that were merged; `None` for axes of size one.
 fn split(builder: &mut Builder, index: Value, sizes: &[usize]) -> Vec<Option<Value>> {
     let mut places = vec![None; sizes.len()];
     let last = (0..sizes.len()).find(|at| sizes[*at] > 1);
@@ -425,8 +429,9 @@ fn split(builder: &mut Builder, index: Value, sizes: &[usize]) -> Vec<Option<Val
     places
 }
 
-/// The largest integers not above `index / divisor`, exactly although reals have as few as 24 digits: each step divides what the one before left,
-/// and what is left after two is off by one at most.
+/// Returns the floor of `index / divisor`. It is exact although reals have as few as 24 bits: each of two
+/// steps divides the remainder of the step before, and the result is then off by at most one, which is
+/// corrected.
 fn quotient(builder: &mut Builder, index: Value, divisor: usize) -> Value {
     let mut quotient = builder.like(0.0, index);
     let mut rest = index;

@@ -1,4 +1,5 @@
-//! What the only observation of a whole output says of it: its mean, a draw, the probabilities of its classes, its log density.
+//! The predictive quantities of an output that a single observation covers: its mean, a draw, class
+//! probabilities, and its log density.
 
 use super::{Random, Split};
 use crate::density::{Prediction, coordinates, prefix_noise};
@@ -13,7 +14,7 @@ use std::sync::Arc;
 struct Whole<'a> {
     name: &'a Arc<str>,
     value: Value,
-    /// The place of the observation among all.
+    /// The index of the observation among all observations.
     at: usize,
     observation: &'a Random,
 }
@@ -37,12 +38,12 @@ impl Split {
         })
     }
 
-    /// Whether what is said of an output is said of one among others.
+    /// Returns whether the model has several outputs, so that results carry the name of theirs.
     fn has_several(&self) -> bool {
         self.outputs.len() > 1
     }
 
-    /// What something that is said of an output is called.
+    /// Returns the name of a predictive quantity of an output: prefixed by the output if there are several.
     fn said_of(&self, output: &str, what: &str) -> Arc<str> {
         match self.has_several() {
             false => what.into(),
@@ -98,11 +99,12 @@ impl Split {
         self.whole().flat_map(of_output).collect()
     }
 
-    /// What the only observations of whole outputs say of them, from their arguments.
+    /// Returns the predictive quantities of whole outputs as functions of the arguments of their
+    /// distributions.
     pub(super) fn predictive(&self) -> Function {
         let mut builder = Builder::new("predictive");
         let mut results: Vec<(Arc<str>, Value)> = Vec::new();
-        // One draw is of all outputs; their noise differs by its name.
+        // All outputs share the coordinates of a draw; the names of their noise streams differ.
         let mut shared = None;
         for output in self.whole() {
             let (observation, distribution) = (output.observation, &output.observation.distribution);
@@ -144,7 +146,7 @@ impl Split {
 }
 
 impl Random {
-    /// The probability of yes, where a single truth value is observed.
+    /// Returns the mean, the probability of `true`, if a single Boolean is observed.
     fn truth(&self) -> Option<&Function> {
         let is_truth =
             self.distribution.support == Support::Integers(2) && self.distribution.value.rank() == 0;
@@ -152,7 +154,7 @@ impl Random {
     }
 }
 
-/// A truth value is one of two classes; its mean is the probability of the second.
+/// Returns the probabilities of `false` and `true`. The mean of a Boolean is the probability of the second.
 fn two_classes(builder: &mut Builder, yes: Value) -> Value {
     let one = builder.like(1.0, yes);
     let no = builder.sub(one, yes);

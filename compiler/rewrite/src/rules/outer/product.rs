@@ -1,19 +1,19 @@
-//! Products of tensors whose axes have letters.
+//! Products of tensors with letters for their axes.
 
 use bnnc_base::shape::{Dim, Shape, Symbol};
 use bnnc_graph::function::Value;
 
-/// A product of tensors whose axes have letters.
+/// A product of tensors with letters for their axes.
 #[derive(Clone, Debug)]
 pub struct LetteredProduct {
     /// The tensors.
     pub factors: Vec<(Value, Vec<char>)>,
-    /// What multiplies them.
+    /// The constant factor.
     pub coefficient: f64,
 }
 
 impl LetteredProduct {
-    /// One factor.
+    /// Creates the product of one factor.
     pub fn of(value: Value, letters: &[char]) -> LetteredProduct {
         LetteredProduct {
             factors: vec![(value, letters.to_vec())],
@@ -21,12 +21,13 @@ impl LetteredProduct {
         }
     }
 
-    /// Whether a factor has the letter.
+    /// Returns whether a factor has the letter.
     pub fn has(&self, letter: char) -> bool {
         self.factors.iter().any(|(_, letters)| letters.contains(&letter))
     }
 
-    /// The product summed over those of the letters that no factor has; `None` where one of them has no known size.
+    /// Multiplies the product by the sizes of the letters that no factor has: it is constant along them, and
+    /// they are summed. `None` if one of them has no fixed size.
     pub fn repeated<'a>(
         self,
         letters: impl Iterator<Item = &'a char>,
@@ -39,13 +40,13 @@ impl LetteredProduct {
         Some(self.scaled(count))
     }
 
-    /// A multiple.
+    /// Returns a multiple.
     pub fn scaled(mut self, factor: f64) -> LetteredProduct {
         self.coefficient *= factor;
         self
     }
 
-    /// The product of two.
+    /// Returns the product of two products.
     pub fn times(&self, other: &LetteredProduct) -> LetteredProduct {
         LetteredProduct {
             factors: [self.factors.as_slice(), &other.factors].concat(),
@@ -59,7 +60,7 @@ impl LetteredProduct {
 pub struct LetterSizes(Vec<(char, Dim)>);
 
 impl LetterSizes {
-    /// Adds the letters of a tensor.
+    /// Adds the letters of a tensor and their sizes.
     pub fn add(&mut self, letters: &[char], shape: &Shape) {
         for (letter, dim) in letters.iter().zip(shape.dims()) {
             if !self.0.iter().any(|(known, _)| known == letter) {
@@ -68,25 +69,25 @@ impl LetterSizes {
         }
     }
 
-    /// The letters, in the order in which they came.
+    /// Returns the letters, in the order in which they were added.
     pub fn letters(&self) -> impl Iterator<Item = &char> {
         self.0.iter().map(|(letter, _)| letter)
     }
 
-    /// A capital letter of this size that was not there; none after the last.
+    /// Adds an unused capital letter of this size; `None` if all are in use.
     pub fn fresh(&mut self, dim: Dim) -> Option<char> {
         let letter = ('A'..='Z').find(|letter| !self.letters().any(|known| known == letter))?;
         self.0.push((letter, dim));
         Some(letter)
     }
 
-    /// The size of a letter; 1 for an unknown one.
+    /// Returns the size of a letter; 1 for an unknown one.
     pub fn of(&self, letter: char) -> Dim {
         let known = self.0.iter().find(|(known, _)| *known == letter);
         known.map_or(Dim::Fixed(1), |(_, dim)| *dim)
     }
 
-    /// The number of elements of a tensor with these letters, where symbols have sizes that are usual.
+    /// Returns the number of elements of a tensor with these letters. Symbols count with typical sizes.
     pub fn count(&self, letters: &[char]) -> f64 {
         let size = |letter: &char| match self.of(*letter) {
             Dim::Fixed(size) => size as f64,
