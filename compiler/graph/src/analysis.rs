@@ -1,4 +1,4 @@
-//! Questions about a whole function, answered on its petgraph view.
+//! Analyses of whole functions.
 
 pub mod dataflow;
 pub mod dot;

@@ -1,4 +1,4 @@
-//! Attributes: the small typed set of facts an op may carry besides its operands.
+//! Attributes: the constant data of an op besides its operands.
 
 use crate::dist::Instance;
 use crate::function::Function;
@@ -7,7 +7,7 @@ use bnnc_base::shape::{Dim, Shape};
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// One attribute. Reals are equal where their bits are: 0 and -0 are two, a NaN equals itself.
+/// One attribute. Reals are compared by their bits: 0 and -0 differ, and a NaN equals itself.
 #[derive(Clone, Debug)]
 pub enum Attr {
     /// A distribution (of `sample` and `observe`).
@@ -59,7 +59,7 @@ impl Hash for Attr {
     fn hash<H: Hasher>(&self, state: &mut H) {
         std::mem::discriminant(self).hash(state);
         match self {
-            // Names tell almost all of them apart; equality looks at the rest.
+            // The names distinguish almost all of them; equality compares the rest.
             Attr::Dist(instance) => instance.name.hash(state),
             Attr::Function(function) => (&function.name, function.nodes.len()).hash(state),
             Attr::Dim(dim) => dim.hash(state),
@@ -113,7 +113,8 @@ getters! {
     symbol Symbol Arc<str>;
 }
 
-/// Declares the attributes of an op, in order: its specification, and for each a function that reads it from the attributes of a node.
+/// Declares the attributes of an op, in order. Defines their specification `ATTRS`, and a function per
+/// attribute that reads it from the attributes of a node.
 macro_rules! attributes {
     ($($name:ident: $kind:ident),* $(,)?) => {
         #[allow(non_camel_case_types)]
@@ -153,39 +154,39 @@ macro_rules! attributes {
 
 pub(crate) use attributes;
 
-/// Axes as positions.
+/// Converts axes to positions.
 pub fn positions(axes: &[i64]) -> Vec<usize> {
     axes.iter().map(|axis| *axis as usize).collect()
 }
 
-/// What an op declares of one attribute: its name in text, and an example of its kind.
+/// The declaration of one attribute of an op: its name in text, and its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AttrSpec {
-    /// As written: `axes = [0, 1]`.
+    /// The name in text: `axes = [0, 1]`.
     pub name: &'static str,
-    /// Which variant it is.
+    /// The variant of [`Attr`].
     pub kind: AttrKind,
 }
 
 impl AttrSpec {
-    /// A declaration.
+    /// Creates a declaration.
     pub const fn new(name: &'static str, kind: AttrKind) -> AttrSpec {
         AttrSpec { name, kind }
     }
 }
 
 impl Attr {
-    /// Axes, permutations, offsets from positions.
+    /// Creates an attribute of axes, a permutation or offsets, from positions.
     pub fn positions(positions: &[usize]) -> Attr {
         Attr::Ints(positions.iter().map(|at| *at as i64).collect())
     }
 
-    /// A name.
+    /// Creates an attribute with a name.
     pub fn name(name: &str) -> Attr {
         Attr::Symbol(name.into())
     }
 
-    /// Which variant it is.
+    /// Returns the kind of the attribute.
     pub fn kind(&self) -> AttrKind {
         match self {
             Attr::Dist(_) => AttrKind::Dist,

@@ -1,4 +1,4 @@
-//! Builds functions: hash-consed nodes, types inferred by the ops' own rules.
+//! Builds functions of hash-consed nodes, whose types the rules of the ops infer.
 
 mod arithmetic;
 mod structure;
@@ -14,16 +14,16 @@ use hashbrown::HashTable;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-/// A function under construction. Equal calls give the same value; nodes come out in dependency order.
+/// A function under construction. Equal calls return the same value. Nodes are in dependency order.
 #[derive(Debug, Default)]
 pub struct Builder {
     function: Function,
-    /// The applications, by what they apply to what.
+    /// The applications, hashed by op, operands and attributes.
     seen: HashTable<Value>,
 }
 
 impl Builder {
-    /// An empty function.
+    /// Creates an empty function.
     pub fn new(name: &str) -> Builder {
         Builder {
             function: Function {
@@ -46,10 +46,11 @@ impl Builder {
         value
     }
 
-    /// Applies an op whose operands are known to fit.
+    /// Applies an op to operands that are known to fit.
     ///
     /// # Panics
-    /// If the op's own rule refuses the operands: a bug of the caller, since user programs are checked before.
+    /// If the rule of the op rejects the operands. This is a bug of the caller, because user programs are
+    /// checked before.
     pub fn apply(&mut self, op: &'static OpDef, args: &[Value], attrs: Attrs) -> Value {
         match self.try_apply(op, args, attrs) {
             Ok(value) => value,
@@ -57,7 +58,7 @@ impl Builder {
         }
     }
 
-    /// Applies an op, or says in a sentence why the operands do not fit.
+    /// Applies an op. Fails with a sentence if the operands do not fit.
     pub fn try_apply(&mut self, op: &'static OpDef, args: &[Value], attrs: Attrs) -> Result<Value, String> {
         let nodes = &self.function.nodes;
         let is_same = |value: &Value| match &nodes[*value].kind {
@@ -93,31 +94,31 @@ impl Builder {
         Ok(value)
     }
 
-    /// The type of a value.
+    /// Returns the type of a value.
     pub fn ty(&self, value: Value) -> &Type {
         self.function.ty(value)
     }
 
-    /// The node of a value.
+    /// Returns the node of a value.
     pub fn node(&self, value: Value) -> &Node {
         &self.function.nodes[value]
     }
 
-    /// Names a value after the site or variable it comes from, unless it has a name.
+    /// Labels a value with the site or variable that it comes from, unless it has a label.
     pub fn label(&mut self, value: Value, label: &str) {
         self.function.nodes[value]
             .label
             .get_or_insert_with(|| label.into());
     }
 
-    /// As [`Builder::label`], if there is a label.
+    /// Like [`Builder::label`], if there is a label.
     pub fn label_as(&mut self, value: Value, label: Option<&Arc<str>>) {
         if let Some(label) = label {
             self.label(value, label);
         }
     }
 
-    /// Adds a parameter like one of `function`.
+    /// Adds a copy of a parameter of `function`.
     pub fn param_like(&mut self, function: &Function, param: Value) -> Value {
         let name = function.param_name(param).map_or("", |name| name);
         let copy = self.param(name, function.ty(param).clone());
@@ -125,12 +126,13 @@ impl Builder {
         copy
     }
 
-    /// Copies `function` in, with `args` for its parameters, and returns its results.
+    /// Copies the nodes of `function`, with `args` for its parameters. Returns its results.
     pub fn inline(&mut self, function: &Function, args: &[Value]) -> Vec<Value> {
         self.inline_with(function, args, &mut |attrs| attrs.to_vec())
     }
 
-    /// As [`Builder::inline`], with every node's attributes passed through `edit` (noise sites get a prefix, say).
+    /// Like [`Builder::inline`], with the attributes of every node changed by `edit` (for example, a prefix
+    /// for noise sites).
     pub fn inline_with(
         &mut self,
         function: &Function,
@@ -151,19 +153,19 @@ impl Builder {
         function.results.iter().map(|(_, value)| copies[*value]).collect()
     }
 
-    /// The finished function.
+    /// Returns the finished function.
     pub fn finish(mut self, results: Vec<(Arc<str>, Value)>) -> Function {
         self.function.results = results;
         self.function
     }
 
-    /// The function built so far.
+    /// Returns the function as built so far.
     pub fn function(&self) -> &Function {
         &self.function
     }
 }
 
-/// Of an application.
+/// Returns the hash of an application.
 fn hash(op: &'static OpDef, args: &[Value], attrs: &[Attr]) -> u64 {
     let mut hasher = DefaultHasher::new();
     (std::ptr::from_ref(op), args, attrs).hash(&mut hasher);

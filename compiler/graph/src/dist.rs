@@ -1,4 +1,5 @@
-//! A distribution as the graph sees it: its density, sampler and moments as functions, never as an enum.
+//! Distributions in the graph: density, sampler and moments are functions, so that the graph never enumerates
+//! families.
 
 use crate::function::Function;
 use crate::op::Interval;
@@ -7,8 +8,8 @@ use bnnc_base::shape::{Dim, Shape};
 pub use bnnc_base::support::Support;
 use std::sync::Arc;
 
-/// The type of the values on the reals that a bijection takes to values of type `ty` in `support`: a simplex of `k` elements has `k - 1` free
-/// coordinates.
+/// Returns the type of the unconstrained values that a bijection transforms to values of type `ty` in
+/// `support`. A simplex of `k` elements has `k - 1` free coordinates.
 pub fn unconstrained(support: Support, ty: &Type) -> Type {
     let mut dims = ty.dims().to_vec();
     if let (Support::Simplex, Some(Dim::Fixed(last))) = (support, dims.last_mut()) {
@@ -17,7 +18,7 @@ pub fn unconstrained(support: Support, ty: &Type) -> Type {
     ty.with_shape(Shape(dims))
 }
 
-/// The interval around a support.
+/// Returns the smallest interval that contains a support.
 pub fn range(support: Support) -> Interval {
     match support {
         Support::Real | Support::Ordered => Interval::REALS,
@@ -28,20 +29,20 @@ pub fn range(support: Support) -> Interval {
     }
 }
 
-/// How the probability of a distribution is spread: a property that its declaration states.
+/// The kind of measure of a distribution, as its declaration states it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Measure {
-    /// By a density, or one probability per value.
+    /// A density, or one probability per value.
     #[default]
     Density,
-    /// By a density that has no finite integral: a prior only.
+    /// A density without a finite integral, for priors only.
     Improper,
-    /// All at the value of `draw`: a family of point estimates.
+    /// All probability at the value of `draw`: a family of point estimates.
     Point,
 }
 
-/// How a density falls at one end of the values, in the distance `t` from zero where that end is infinite, and in the inverse of the distance from
-/// the end elsewhere.
+/// The kind of decay of a density at one end of its values. The distance `t` is measured from zero at an
+/// infinite end, and is the inverse of the distance from the end at a finite one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TailKind {
     /// The probability beyond `t` falls like `t ^ -index`.
@@ -63,7 +64,7 @@ impl TailKind {
         TailKind::DoubleExponential,
     ];
 
-    /// As a distribution declares it.
+    /// Returns the name in declarations of distributions.
     pub fn name(self) -> &'static str {
         match self {
             TailKind::Power => "power",
@@ -73,7 +74,7 @@ impl TailKind {
         }
     }
 
-    /// The numbers that it takes.
+    /// Returns the names of its numbers.
     pub fn numbers(self) -> &'static [&'static str] {
         match self {
             TailKind::Power => &["index"],
@@ -84,35 +85,36 @@ impl TailKind {
     }
 }
 
-/// How a density falls, with the numbers that decide it as functions of the parameters.
+/// The decay of a density, with its numbers as functions of the parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeclaredTail {
-    /// In which way.
+    /// The kind of decay.
     pub kind: TailKind,
-    /// `(params..) -> ` each of [`TailKind::numbers`], for all elements or for each.
+    /// `(params..) ->` each of [`TailKind::numbers`], one for all elements or one per element.
     pub numbers: Vec<Arc<Function>>,
 }
 
-/// One end of the values that have probability.
+/// One end of the values with positive probability.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DeclaredEnd {
-    /// `(params..) -> ` where it is, where that is not the end of the support.
+    /// `(params..) -> position of the end`; `None` for the end of the support.
     pub at: Option<Arc<Function>>,
-    /// How the density falls there; `None` where the distribution does not declare it.
+    /// The decay of the density there; `None` if the distribution does not declare it.
     pub tail: Option<DeclaredTail>,
 }
 
-/// Where a distribution has probability and how its density falls there, for each element by itself.
+/// The range of the values with positive probability and the decay of the density at its ends, for each
+/// element separately.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reach {
-    /// Where values lie before they are restricted to a declared type.
+    /// The support, before a declared type restricts it.
     pub support: Support,
     /// The lower and the upper end.
     pub ends: [DeclaredEnd; 2],
 }
 
 impl Reach {
-    /// The same with every function replaced.
+    /// Returns a copy with every function replaced.
     pub fn map(&self, mut replace: impl FnMut(&Arc<Function>) -> Arc<Function>) -> Reach {
         let ends = self.ends.each_ref().map(|end| DeclaredEnd {
             at: end.at.as_ref().map(&mut replace),
@@ -127,35 +129,37 @@ impl Reach {
 
 /// A distribution of the library or the program, elaborated for concrete shapes.
 ///
-/// Every function takes the distribution's parameters first, under their names, each with the type in `params`.
-/// An elementwise distribution is elaborated for the whole tensor: `log_density` returns the sum over elements.
+/// The first arguments of every function are the parameters of the distribution, under their names, with the
+/// types in `params`. An elementwise distribution is elaborated for the whole tensor: `log_density` returns
+/// the sum over elements.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Instance {
-    /// As declared: `Normal`.
+    /// The declared name: `Normal`.
     pub name: Arc<str>,
-    /// How its probability is spread.
+    /// The kind of measure.
     pub measure: Measure,
     /// Parameter names and types, in order.
     pub params: Vec<(Arc<str>, Type)>,
-    /// Where each parameter lies, in order.
+    /// The support of each parameter, in order.
     pub supports: Vec<Support>,
     /// The type of a value.
     pub value: Type,
-    /// Where values lie.
+    /// The support of the values.
     pub support: Support,
-    /// Where they have probability, before a declared type restricts them: one for each component of a mixture.
+    /// The ranges of the values with positive probability, before a declared type restricts them: one for
+    /// each component of a mixture.
     pub reach: Vec<Reach>,
-    /// Whether elements are independent given the parameters.
+    /// True if elements are independent given the parameters.
     pub elementwise: bool,
     /// `(params.., x) -> real[]`: the log density of the tensor.
     pub log_density: Arc<Function>,
     /// `(params.., x) -> real[shape of value]`: per element (only elementwise distributions).
     pub log_density_elements: Option<Arc<Function>>,
-    /// `(params.., draw, example, step: int[]) -> x`: a reparameterised sampler where a path exists.
-    /// Noise sites inside are relative; `noise` nodes carry the attribute `site`, prefixed when inlined.
+    /// `(params.., draw, example, step: int[]) -> x`: a sampler, reparameterised if possible. The names of
+    /// its noise streams are relative: inlining prefixes the attribute `site` of `noise` nodes.
     pub draw: Option<Arc<Function>>,
-    /// As `draw`, of a distribution with independent elements before it was truncated to `support`: those values that lie there have this
-    /// distribution. None where nothing was truncated.
+    /// Like `draw`, for a distribution with independent elements before its truncation to `support`: the
+    /// draws inside the support have this distribution. `None` without a truncation.
     pub wider_draw: Option<Arc<Function>>,
     /// `(params..) -> value`-shaped mean.
     pub mean: Option<Arc<Function>>,
@@ -163,7 +167,8 @@ pub struct Instance {
     pub variance: Option<Arc<Function>>,
     /// `(params..) -> real[]`: the total entropy of the tensor.
     pub entropy: Option<Arc<Function>>,
-    /// `(params.., order: real[]) -> value`-shaped mean of each element to the power `order`; infinite where it diverges.
+    /// `(params.., order: real[]) -> value`-shaped mean of each element to the power `order`; infinite where
+    /// the moment diverges.
     pub moment: Option<Arc<Function>>,
     /// `(params..) -> value`-shaped mean of the logarithm of each element (positive supports).
     pub log_mean: Option<Arc<Function>>,

@@ -1,4 +1,4 @@
-//! Reference evaluation of elementwise ops: one scalar operation per element.
+//! Reference evaluation of elementwise ops, one scalar operation per element.
 
 use crate::tensor::Tensor;
 use bnnc_math::scalar::Scalar;

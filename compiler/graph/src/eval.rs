@@ -1,4 +1,4 @@
-//! The reference evaluator: `f64`, one node after another.
+//! The reference evaluator: `f64`, one node after the other.
 
 use crate::attr::{Attr, Attrs};
 use crate::dist::Instance;
@@ -9,16 +9,16 @@ use bnnc_base::arena::Arena;
 use bnnc_base::shape::{Dim, Shape, Sizes};
 use std::sync::Arc;
 
-/// The results of `function` at `inputs`, its symbolic sizes decided by `sizes`. Noise has seed 0.
+/// Returns the results of `function` at `inputs`, with symbolic sizes from `sizes`. Noise has seed 0.
 ///
 /// # Panics
-/// If the number or the shapes of the inputs are not those of the parameters.
+/// If the number or the shapes of the inputs differ from those of the parameters.
 pub fn evaluate(function: &Function, inputs: &[Tensor], sizes: &Sizes) -> Vec<Tensor> {
     let inputs: Vec<&Tensor> = inputs.iter().collect();
     run(&resolve(function, sizes), &inputs)
 }
 
-/// Every value of a function without symbolic sizes.
+/// Returns all values of a function without symbolic sizes.
 pub fn evaluate_all(function: &Function, inputs: &[&Tensor]) -> Vec<Tensor> {
     assert_eq!(
         function.params.len(),
@@ -61,14 +61,14 @@ fn run(function: &Function, inputs: &[&Tensor]) -> Vec<Tensor> {
         .collect()
 }
 
-/// The one result of a function attribute.
+/// Returns the only result of a function attribute.
 pub(crate) fn only_result(function: &Function, inputs: &[&Tensor]) -> Tensor {
     run(function, inputs)
         .pop()
         .unwrap_or_else(|| unreachable!("`{}` has one result", function.name))
 }
 
-/// The sizes of the one result of a function attribute.
+/// Returns the sizes of the only result of a function attribute.
 pub(crate) fn result_sizes(function: &Function) -> Vec<usize> {
     function
         .results
@@ -78,18 +78,18 @@ pub(crate) fn result_sizes(function: &Function) -> Vec<usize> {
         .unwrap_or_default()
 }
 
-/// The sizes of a shape in a resolved function.
+/// Returns the sizes of a shape in a resolved function.
 pub(crate) fn sizes(shape: &Shape) -> Vec<usize> {
     shape.dims().iter().map(|dim| size(*dim)).collect()
 }
 
-/// The size of an axis in a resolved function.
+/// Returns the size of an axis in a resolved function.
 pub(crate) fn size(dim: Dim) -> usize {
     dim.fixed()
         .unwrap_or_else(|| unreachable!("`{dim}` was resolved before evaluation"))
 }
 
-/// The function with every symbolic size replaced by its value; values keep their names.
+/// Returns the function with every symbolic size replaced by its number. Values keep their ids.
 pub fn resolve(function: &Function, sizes: &Sizes) -> Function {
     let mut nodes = Arena::default();
     for node in function.nodes.iter() {

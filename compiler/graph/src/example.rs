@@ -1,4 +1,4 @@
-//! Makes the example calls that conformance tests walk.
+//! Builds the example calls of the conformance tests.
 
 use crate::attr::Attr;
 use crate::builder::Builder;
@@ -12,15 +12,15 @@ use bnnc_base::shape::Shape;
 use std::f64::consts::TAU;
 use std::sync::Arc;
 
-/// An operand: its type and the interval its elements are drawn from.
+/// An operand: its type, and the interval from which its elements are drawn.
 pub type Operand = (Type, Interval);
 
-/// Reals between `lo` and `hi`.
+/// A real operand with elements between `lo` and `hi`.
 pub fn real(sizes: &[usize], lo: f64, hi: f64) -> Operand {
     (Type::real(Shape::fixed(sizes)), Interval::new(lo, hi))
 }
 
-/// Integers from `lo` to `hi`, excluding `hi`.
+/// An integer operand with elements from `lo` to `hi`, excluding `hi`.
 pub fn int(sizes: &[usize], lo: i64, hi: i64) -> Operand {
     (
         Type::int(Shape::fixed(sizes)),
@@ -28,7 +28,7 @@ pub fn int(sizes: &[usize], lo: i64, hi: i64) -> Operand {
     )
 }
 
-/// Truth values.
+/// A Boolean operand.
 pub fn truth(sizes: &[usize]) -> Operand {
     (
         Type::new(DType::Bool, Shape::fixed(sizes)),
@@ -36,7 +36,7 @@ pub fn truth(sizes: &[usize]) -> Operand {
     )
 }
 
-/// One call.
+/// Creates an example call.
 pub fn call(operands: Vec<Operand>, attrs: Vec<Attr>) -> Example {
     Example {
         operands,
@@ -45,7 +45,7 @@ pub fn call(operands: Vec<Operand>, attrs: Vec<Attr>) -> Example {
     }
 }
 
-/// Calls of an elementwise op on every rank to 3, its operands drawn from these intervals.
+/// Creates calls of an elementwise op with ranks 0 to 3, whose operands are drawn from these intervals.
 pub fn elementwise(intervals: &[(f64, f64)]) -> Vec<Example> {
     let of = |sizes: &[usize]| {
         call(
@@ -56,25 +56,25 @@ pub fn elementwise(intervals: &[(f64, f64)]) -> Vec<Example> {
     vec![of(&[]), of(&[3]), of(&[2, 3]), of(&[2, 1, 3])]
 }
 
-/// Calls of an elementwise op on integers.
+/// Creates calls of an elementwise op on integers.
 pub fn elementwise_ints(count: usize) -> Vec<Example> {
     let of = |sizes: &[usize]| call(vec![int(sizes, -3, 4); count], Vec::new());
     vec![of(&[]), of(&[2, 3])]
 }
 
-/// Calls of an elementwise op on truth values.
+/// Creates calls of an elementwise op on Booleans.
 pub fn elementwise_truths(count: usize) -> Vec<Example> {
     let of = |sizes: &[usize]| call(vec![truth(sizes); count], Vec::new());
     vec![of(&[]), of(&[4]), of(&[2, 3])]
 }
 
-/// The calls of both lists.
+/// Joins two lists of calls.
 pub fn both(mut first: Vec<Example>, second: Vec<Example>) -> Vec<Example> {
     first.extend(second);
     first
 }
 
-/// A normal distribution of unit scale: enough of one to show sites with.
+/// Returns a normal distribution of unit scale, with only the functions that examples of sites need.
 pub fn unit_normal(sizes: &[usize]) -> Arc<Instance> {
     let ty = Type::real(Shape::fixed(sizes));
     Arc::new(Instance {
@@ -100,7 +100,7 @@ pub fn unit_normal(sizes: &[usize]) -> Arc<Instance> {
     })
 }
 
-/// `sum of -(x - location)^2 / 2 - log(2 pi) / 2`.
+/// The log density: the sum of `-(x - location)^2 / 2 - log(2 pi) / 2`.
 fn unit_normal_log_density(ty: &Type) -> Function {
     let mut b = Builder::new("log_density");
     let (location, x) = (b.param("location", ty.clone()), b.param("x", ty.clone()));

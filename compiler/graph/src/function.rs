@@ -12,7 +12,7 @@ bnnc_base::id!(
     "%"
 );
 
-/// What makes a value.
+/// The origin of a value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum NodeKind {
     /// A parameter of the function, by name.
@@ -21,9 +21,9 @@ pub enum NodeKind {
     Apply {
         /// The op.
         op: Op,
-        /// Its operands; all have smaller ids than the node.
+        /// Its operands. All have smaller ids than the node.
         args: Vec<Value>,
-        /// Its attributes in declared order.
+        /// Its attributes, in declared order.
         attrs: Attrs,
     },
 }
@@ -31,11 +31,11 @@ pub enum NodeKind {
 /// One node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
-    /// What makes it.
+    /// The origin of its value.
     pub kind: NodeKind,
-    /// The type of its value, as the op's rule gives it.
+    /// The type of its value, as inferred by the rule of the op.
     pub ty: Type,
-    /// The site or variable it comes from, for people.
+    /// The site or variable that it comes from, for messages and printed text.
     pub label: Option<Arc<str>>,
 }
 
@@ -63,12 +63,12 @@ impl PartialEq for Function {
 }
 
 impl Function {
-    /// The type of a value.
+    /// Returns the type of a value.
     pub fn ty(&self, value: Value) -> &Type {
         &self.nodes[value].ty
     }
 
-    /// The operands of a value (none for a parameter).
+    /// Returns the operands of a value; empty for a parameter.
     pub fn args(&self, value: Value) -> &[Value] {
         match &self.nodes[value].kind {
             NodeKind::Param(_) => &[],
@@ -76,7 +76,7 @@ impl Function {
         }
     }
 
-    /// The op of a value, if it is not a parameter.
+    /// Returns the op of a value; `None` for a parameter.
     pub fn op(&self, value: Value) -> Option<Op> {
         match &self.nodes[value].kind {
             NodeKind::Param(_) => None,
@@ -84,7 +84,7 @@ impl Function {
         }
     }
 
-    /// The name of a parameter.
+    /// Returns the name of a parameter; `None` for other values.
     pub fn param_name(&self, value: Value) -> Option<&Arc<str>> {
         match &self.nodes[value].kind {
             NodeKind::Param(name) => Some(name),
@@ -92,7 +92,7 @@ impl Function {
         }
     }
 
-    /// The parameter with this name.
+    /// Returns the parameter with this name.
     pub fn param(&self, name: &str) -> Option<Value> {
         self.params
             .iter()
@@ -100,7 +100,7 @@ impl Function {
             .find(|value| self.param_name(*value).is_some_and(|n| &**n == name))
     }
 
-    /// The result with this name.
+    /// Returns the result with this name.
     pub fn result(&self, name: &str) -> Option<Value> {
         self.results
             .iter()

@@ -1,4 +1,4 @@
-//! What `map`, `scan` and `expect` share: checking their functions, and reordering parameters.
+//! Common parts of `map`, `scan` and `expect`: the checks of their functions, and the order of parameters.
 
 use crate::builder::Builder;
 use crate::function::{Function, Value};
@@ -6,7 +6,8 @@ use crate::types::Type;
 use bnnc_base::shape::{Dim, Shape};
 use std::sync::Arc;
 
-/// The type of the only result of `function` for arguments of these types, or a sentence.
+/// Returns the type of the only result of `function` for arguments of these types. Fails with a sentence if
+/// they do not fit.
 pub fn result_type(function: &Function, args: &[Type]) -> Result<Type, String> {
     let name = &function.name;
     if function.params.len() != args.len() {
@@ -34,7 +35,8 @@ pub fn result_type(function: &Function, args: &[Type]) -> Result<Type, String> {
     }
 }
 
-/// Takes the first axis off the types of mapped operands, which must all have it and agree on its size.
+/// Removes the first axis from the types of mapped operands. Fails with a sentence unless all have it and
+/// agree on its size.
 pub fn unmap(types: &[&Type]) -> Result<(Option<Dim>, Vec<Type>), String> {
     let mut size = None;
     let mut inner = Vec::new();
@@ -58,7 +60,7 @@ pub fn unmap(types: &[&Type]) -> Result<(Option<Dim>, Vec<Type>), String> {
     Ok((size, inner))
 }
 
-/// `function` with the flagged parameters first, and for each new position the old one.
+/// Returns `function` with the mapped parameters first, and the old position of each new one.
 pub fn mapped_first(function: &Arc<Function>, mapped: &[bool]) -> (Arc<Function>, Vec<usize>) {
     let flagged = |wanted: bool| (0..mapped.len()).filter(move |at| mapped[*at] == wanted);
     let order: Vec<usize> = flagged(true).chain(flagged(false)).collect();
@@ -76,7 +78,7 @@ pub fn mapped_first(function: &Arc<Function>, mapped: &[bool]) -> (Arc<Function>
     (finish(builder, function, results), order)
 }
 
-/// The function that maps `function` along a new first axis of size `dim` of the flagged parameters.
+/// Returns the function that maps `function` along a new first axis of size `dim` of the mapped parameters.
 pub fn lifted(function: &Arc<Function>, mapped: &[bool], dim: Dim) -> Arc<Function> {
     let mut builder = Builder::new(&function.name);
     let mut args = Vec::new();

@@ -1,11 +1,12 @@
-//! Shape rules shared by ops: each gives the type of the result, or a sentence that says what was expected first.
+//! Type rules shared by ops. Each returns the type of the result, or a sentence that begins with the expected
+//! form.
 
 use crate::attr::Attr;
 use crate::types::Type;
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::{Dim, Shape};
 
-/// The type of a result, or a sentence.
+/// The type of a result, or a sentence with the reason why there is none.
 pub type Inferred = Result<Type, String>;
 
 /// Checks that operand `at` has one of these element types.
@@ -61,7 +62,8 @@ pub fn expect_increasing(axes: &[i64], rank: usize) -> Result<Vec<usize>, String
     axes.iter().map(|axis| expect_axis(*axis, rank)).collect()
 }
 
-/// Elementwise on equal shapes: operands of one of these element types, the same for all, which the result has too.
+/// The rule of elementwise ops on equal shapes. All operands have the same element type, one of `allowed`,
+/// and so has the result.
 fn same(types: &[&Type], allowed: &[DType]) -> Inferred {
     for at in 0..types.len() {
         expect_dtype(types, at, allowed)?;
@@ -71,33 +73,33 @@ fn same(types: &[&Type], allowed: &[DType]) -> Inferred {
     Ok(types[0].clone())
 }
 
-/// Reals of equal shape to reals.
+/// The rule of reals of equal shape with a real result.
 pub fn reals(types: &[&Type], _: &[Attr]) -> Inferred {
     same(types, &[DType::Real])
 }
 
-/// All reals or all integers of equal shape, to the same.
+/// The rule of reals or integers of equal shape with a result of the same type.
 pub fn numbers(types: &[&Type], _: &[Attr]) -> Inferred {
     same(types, &[DType::Real, DType::Int])
 }
 
-/// Truth values of equal shape to truth values.
+/// The rule of Booleans of equal shape with a Boolean result.
 pub fn truths(types: &[&Type], _: &[Attr]) -> Inferred {
     same(types, &[DType::Bool])
 }
 
-/// All reals or all integers of equal shape, to truth values.
+/// The rule of reals or integers of equal shape with a Boolean result.
 pub fn comparison(types: &[&Type], attrs: &[Attr]) -> Inferred {
     let operands = numbers(types, attrs)?;
     Ok(Type::new(DType::Bool, operands.shape))
 }
 
-/// Any operand, to its own type.
+/// The rule of a result with the type of the first operand.
 pub fn same_as_first(types: &[&Type], _: &[Attr]) -> Inferred {
     Ok(types[0].clone())
 }
 
-/// The shape without these axes.
+/// Returns the shape without these axes.
 pub fn without_axes(shape: &Shape, axes: &[usize]) -> Shape {
     let kept = shape
         .dims()
@@ -107,7 +109,7 @@ pub fn without_axes(shape: &Shape, axes: &[usize]) -> Shape {
     Shape(kept.map(|(_, dim)| *dim).collect())
 }
 
-/// The size of a fixed axis, or a sentence.
+/// Returns the size of a fixed axis. Fails with a sentence for a symbolic one.
 pub fn expect_fixed(dim: Dim, what: &str) -> Result<usize, String> {
     dim.fixed()
         .ok_or_else(|| format!("expected {what} to be a static axis, found `{dim}`"))

@@ -1,20 +1,20 @@
-//! The labels of a contraction: `ij,bj->bi` names every axis of both operands and of the result by one letter.
+//! The labels of a contraction: `ij,bj->bi` names every axis of both operands and of the result by a letter.
 
 use std::fmt;
 
-/// A contraction's labels, parsed.
+/// The parsed labels of a contraction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Labels {
-    /// Letters of the first operand.
+    /// The letters of the first operand.
     pub left: Vec<char>,
-    /// Letters of the second operand.
+    /// The letters of the second operand.
     pub right: Vec<char>,
-    /// Letters of the result.
+    /// The letters of the result.
     pub result: Vec<char>,
 }
 
 impl Labels {
-    /// Reads `ij,bj->bi`, or says what is wrong with it.
+    /// Parses labels such as `ij,bj->bi`. Fails with a sentence about the first mistake.
     pub fn parse(text: &str) -> Result<Labels, String> {
         let form = || format!("expected labels such as `ij,bj->bi`, found `{text}`");
         let (operands, result) = text.split_once("->").ok_or_else(form)?;
@@ -47,12 +47,12 @@ impl Labels {
         }
     }
 
-    /// The labels of a checked contraction.
+    /// Returns the labels of a contraction that was checked before.
     pub fn checked(text: &str) -> Labels {
         Labels::parse(text).unwrap_or_else(|why| unreachable!("labels of a checked contraction: {why}"))
     }
 
-    /// Every letter, the result's first, then those that are summed.
+    /// Returns every letter: those of the result, then those that are summed.
     pub fn all(&self) -> Vec<char> {
         let mut letters = self.result.clone();
         for letter in self.left.iter().chain(&self.right) {
@@ -63,12 +63,12 @@ impl Labels {
         letters
     }
 
-    /// The letters that are summed.
+    /// Returns the letters that are summed.
     pub fn summed(&self) -> Vec<char> {
         self.all().split_off(self.result.len())
     }
 
-    /// A letter that does not occur yet.
+    /// Returns a letter that does not occur.
     pub fn unused(&self) -> char {
         let used = self.all();
         let free = ('a'..='z').chain('A'..='Z').find(|letter| !used.contains(letter));

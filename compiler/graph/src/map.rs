@@ -1,4 +1,4 @@
-//! Walking a function node by node: to copy it, or to interpret it.
+//! Maps a function node by node, to copy or to interpret it.
 
 use crate::attr::Attr;
 use crate::builder::Builder;
@@ -9,7 +9,7 @@ use std::convert::Infallible;
 use std::ops::Index;
 use std::sync::Arc;
 
-/// An application of an op in a function that is being mapped.
+/// An application of an op in the mapped function.
 #[derive(Clone, Copy)]
 pub struct Application<'a> {
     /// The node.
@@ -20,7 +20,7 @@ pub struct Application<'a> {
     pub args: &'a [Value],
     /// Its attributes.
     pub attrs: &'a [Attr],
-    /// The site or variable it comes from.
+    /// The site or variable that it comes from.
     pub label: Option<&'a Arc<str>>,
 }
 
@@ -37,15 +37,15 @@ impl<T> Index<Value> for NodeImages<T> {
 }
 
 impl<T: Clone> NodeImages<T> {
-    /// The images of several nodes.
+    /// Returns the images of several nodes.
     pub fn of(&self, values: &[Value]) -> Vec<T> {
         values.iter().map(|value| self[*value].clone()).collect()
     }
 }
 
 impl Function {
-    /// Maps every node after its operands. Parameters are mapped to `params`, in their order; `map` gets each application and
-    /// the images of the nodes before it.
+    /// Maps every node after its operands. Parameters are mapped to `params`, in their order. The arguments
+    /// of `map` are each application and the images of the nodes before it.
     pub fn map_nodes<T>(
         &self,
         params: impl IntoIterator<Item = T>,
@@ -55,7 +55,7 @@ impl Function {
         images
     }
 
-    /// As [`Function::map_nodes`], until a node has no image.
+    /// Like [`Function::map_nodes`], but stops at the first error.
     ///
     /// # Errors
     /// The first error of `map`.
@@ -84,7 +84,8 @@ impl Function {
         Ok(images)
     }
 
-    /// A function with the same signature whose applications are made by `build` from the copies of their operands. Labels stay.
+    /// Returns a function with the same signature, in which `build` makes each application from the copies of
+    /// its operands. Labels are kept.
     pub fn rebuild(
         &self,
         mut build: impl FnMut(&mut Builder, Application<'_>, &[Value]) -> Value,
@@ -103,7 +104,7 @@ impl Function {
         builder.finish(self.results_in(&copies))
     }
 
-    /// The results under their names, as a map has them.
+    /// Returns the results of the function as values of the copy, with their names.
     pub fn results_in(&self, copies: &NodeImages<Value>) -> Vec<(Arc<str>, Value)> {
         let copy = |(name, value): &(Arc<str>, Value)| (name.clone(), copies[*value]);
         self.results.iter().map(copy).collect()

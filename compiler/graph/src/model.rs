@@ -1,4 +1,4 @@
-//! What elaboration hands to the rewriter: a model for one example, a posterior, an optimiser.
+//! The results of elaboration: a model for one example, a posterior, an optimiser.
 
 use crate::dist::{Instance, Support};
 use crate::function::{Function, Value};
@@ -8,24 +8,25 @@ use std::sync::Arc;
 
 /// A model, elaborated for one example.
 ///
-/// `function` is probabilistic: its parameters are the shared inputs, then the example's inputs, then the observed outputs,
-/// by name. Every declared site is one `sample` node (attribute `site` is its path), every output one or more `observe`
-/// nodes. It has no results of its own: the `density` pass splits it.
+/// `function` is probabilistic. Its parameters, by name, are the shared inputs, then the inputs of the
+/// example, then the observed outputs. Every declared site is one `sample` node, whose attribute `site` is
+/// the path of the site. Every output has one or more `observe` nodes. The function has no results: the
+/// `density` pass splits it.
 #[derive(Clone, Debug)]
 pub struct Model {
     /// Its name.
     pub name: String,
     /// The probabilistic function.
     pub function: Function,
-    /// Shared inputs.
+    /// The shared inputs.
     pub shared: Vec<Input>,
-    /// Inputs of one example.
+    /// The inputs of one example.
     pub inputs: Vec<Input>,
-    /// Observed outputs.
+    /// The observed outputs.
     pub outputs: Vec<Input>,
-    /// Random sites in order of declaration.
+    /// The random sites, in order of declaration.
     pub sites: Vec<Site>,
-    /// Deterministic quantities that the model names, in order: nodes of `function`.
+    /// The deterministic quantities that the model names, in order, as nodes of `function`.
     pub derived: Vec<(Arc<str>, Value)>,
 }
 
@@ -36,9 +37,9 @@ pub struct Input {
     pub name: Arc<str>,
     /// Its type for one example.
     pub ty: Type,
-    /// What its elements may be.
+    /// The support of its elements.
     pub support: Support,
-    /// Whether it is the row number (`= row`).
+    /// True if it is the row number (`= row`).
     pub row: bool,
 }
 
@@ -49,47 +50,49 @@ pub struct Site {
     pub name: Arc<str>,
     /// Its type.
     pub ty: Type,
-    /// Where its values lie (after truncation to the declared type).
+    /// The support of its values, after truncation to the declared type.
     pub support: Support,
-    /// Whether every example has its own.
+    /// True if every example has its own value.
     pub local: bool,
 }
 
-/// How one site is approximated, or several together.
+/// The approximation of one site, or of several sites with a joint family.
 #[derive(Clone, Debug)]
 pub struct SitePosterior {
-    /// The site; where several share the family, the name of their group.
+    /// The site, or the name of the group if several sites share the family.
     pub site: Arc<str>,
-    /// The sites that share the family, in the order in which their elements lie in its values; none where `site` has it for
-    /// itself. A family that is shared is on `real[n]`, over the free coordinates of the members in row-major order.
+    /// The sites that share the family, in the order in which their elements lie in its values; empty for a
+    /// single site. A joint family is on `real[n]`, over the free coordinates of the members in row-major
+    /// order.
     pub members: Vec<Site>,
-    /// The family for this site's shape. `Point` has a `draw` (its `loc`) and no density.
+    /// The family, for the shape of this site. `Point` has a `draw` (its `loc`) and no density.
     pub family: Arc<Instance>,
-    /// One per parameter of the family, in order.
+    /// The parameters of the family, in order.
     pub params: Vec<FamilyParam>,
 }
 
 /// One parameter of a variational family.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FamilyParam {
-    /// Its name in the family: `loc`. What one member of a group has of it is named by the member too: `hidden.w/loc`.
+    /// Its name in the family: `loc`. A parameter of one member of a group also has the name of the member:
+    /// `hidden.w/loc`.
     pub name: Arc<str>,
     /// Its type.
     pub ty: Type,
-    /// Where it may lie: a positive scale is optimised through a softplus.
+    /// Its support: a positive scale is optimised through a softplus.
     pub support: Support,
-    /// Where it starts, on the declared (constrained) scale.
+    /// Its starting value, on the declared (constrained) scale.
     pub start: FamilyStart,
 }
 
-/// Where a parameter of a family starts.
+/// The starting value of a parameter of a family.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FamilyStart {
-    /// It is optimised from here.
+    /// It is optimised from this start.
     Optimise(Init),
-    /// It stays here.
+    /// It keeps this value.
     Fixed(Vec<f64>),
-    /// It keeps the value that another infer found: `(infer, site)`.
+    /// It keeps the value that another inference run found: `(inference, site)`.
     From(Arc<str>, Arc<str>),
 }
 
@@ -98,22 +101,23 @@ pub enum FamilyStart {
 pub struct Posterior {
     /// Its name.
     pub name: String,
-    /// One per site of the model or group of sites, in the model's order.
+    /// One entry per site of the model or group of sites, in the order of the model.
     pub sites: Vec<SitePosterior>,
 }
 
 /// An optimiser elaborated for one tensor shape.
 ///
-/// `update`: parameters `gradient`, `parameter` (its value before the step), one per state (by name), `iteration` (real, from 1), `rate` (real); results: `step`
-/// (added to the parameter), then one per state (its next value). All tensors have the same shape.
+/// `update` has the parameters `gradient`, `parameter` (its value before the step), one per state (by name),
+/// `iteration` (real, from 1) and `rate` (real). Its results are `step`, which is added to the parameter,
+/// then the next value of each state. All tensors have the same shape.
 #[derive(Clone, Debug)]
 pub struct ElaboratedOptimiser {
     /// Its name.
     pub name: String,
-    /// State names and their starts.
+    /// The names of the states with their starting values.
     pub states: Vec<(Arc<str>, f64)>,
-    /// The learning rate at the start.
+    /// The initial learning rate.
     pub rate: f64,
-    /// The update for scalars; it is mapped over elements by the rewriter (elementwise ops only).
+    /// The update of scalars, in elementwise ops only. The rewriter maps it over elements.
     pub update: Arc<Function>,
 }

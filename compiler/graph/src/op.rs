@@ -1,4 +1,4 @@
-//! The op record: everything the compiler ever asks about an operation, in one place.
+//! The record of an op: all properties that the compiler uses, in one place.
 
 use crate::attr::{Attr, AttrKind, AttrSpec};
 use crate::builder::Builder;
@@ -11,38 +11,38 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 
-/// How many operands an op takes.
+/// The number of operands of an op.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arity {
-    /// This many.
+    /// This number.
     Exactly(usize),
-    /// This many or more.
+    /// This number or more.
     AtLeast(usize),
 }
 
-/// Everything the compiler ever asks about an op.
+/// The properties of an op.
 pub struct OpDef {
     /// Its name in text; the registry is sorted by it.
     pub name: &'static str,
-    /// One sentence; becomes the reference manual.
+    /// One sentence for the reference manual.
     pub doc: &'static str,
     /// The number of operands.
     pub arity: Arity,
     /// The attributes, in order.
     pub attrs: &'static [AttrSpec],
-    /// The type of the result, or a sentence why there is none.
+    /// Returns the type of the result, or a sentence with the reason why there is none.
     pub infer: fn(&[&Type], &[Attr]) -> Result<Type, String>,
     /// Reference semantics in `f64`, on static shapes: the oracle for backends, rules and derivatives.
     pub eval: fn(&[&Tensor], &[Attr]) -> Tensor,
     /// The reverse derivative.
     pub vjp: Vjp,
-    /// How a mapped axis passes through.
+    /// The batching rule, for a mapped axis.
     pub batch: Batch,
-    /// Bounds of the elements of the result from bounds of the operands' elements.
+    /// Returns bounds of the elements of the result, from bounds of the elements of the operands.
     pub range: fn(&[Interval], &[Attr]) -> Interval,
-    /// What a backend makes of it.
+    /// The lowering.
     pub lower: Lower,
-    /// Example calls (types, attributes, intervals to draw from) that the conformance tests walk.
+    /// Returns example calls (types, attributes, intervals to draw from) for the conformance tests.
     pub examples: fn() -> Vec<Example>,
 }
 
@@ -57,30 +57,30 @@ impl OpDef {
         ops.iter().any(|op| self.is(op))
     }
 
-    /// Whether each element of the result depends on the same element of each operand only.
+    /// Returns whether each element of the result depends only on the same element of each operand.
     pub fn is_elementwise(&self) -> bool {
         matches!(self.lower, Lower::Scalar(_))
     }
 
-    /// Whether it is the same for its two operands in the other order.
+    /// Returns whether the two operands may be exchanged.
     pub fn is_commutative(&self) -> bool {
         use Scalar::{Add, And, Eq, Max, Min, Mul, Or};
         matches!(self.lower, Lower::Scalar(Add | And | Eq | Max | Min | Mul | Or))
     }
 
-    /// Whether it has its own derivative rule.
+    /// Returns whether the op has a derivative rule.
     pub fn is_differentiable(&self) -> bool {
         matches!(self.vjp, Vjp::Rule(_) | Vjp::Implicit(_))
     }
 
-    /// Whether it takes functions as attributes.
+    /// Returns whether it has functions as attributes.
     pub fn is_higher_order(&self) -> bool {
         self.attrs.iter().any(|spec| spec.kind == AttrKind::Function)
     }
 }
 
 impl Arity {
-    /// Whether this many operands fit.
+    /// Returns whether this number of operands is allowed.
     pub fn admits(self, count: usize) -> bool {
         match self {
             Arity::Exactly(wanted) => count == wanted,
@@ -100,60 +100,61 @@ impl fmt::Display for Arity {
     }
 }
 
-/// What a derivative, batch or lowering rule sees of the node it is applied to.
+/// The node to which a derivative, batching or lowering rule is applied.
 pub struct Site<'a> {
     /// The operands.
     pub args: &'a [Value],
     /// The attributes.
     pub attrs: &'a [Attr],
-    /// The node's own value (for [`Vjp`]); in [`Lower::Expand`] and [`Batch`] it does not exist yet.
+    /// The value of the node, for [`Vjp`]. In [`Lower::Expand`] and [`Batch`] it does not exist yet.
     pub out: Option<Value>,
 }
 
 impl Site<'_> {
-    /// The node's own value, which a derivative rule always has.
+    /// Returns the value of the node, which a derivative rule always has.
     pub fn result(&self) -> Value {
         self.out
             .unwrap_or_else(|| unreachable!("a derivative rule is applied to a node that exists"))
     }
 }
 
-/// Reverse derivative: from the cotangent of the result to those of the operands.
+/// The reverse derivative: computes the cotangents of the operands from that of the result.
 pub enum Vjp {
-    /// One entry per operand; `None` where no derivative flows (integers, conditions).
+    /// A rule with one entry per operand; `None` for operands without a derivative (integers, conditions).
     Rule(fn(&mut Builder, &Site, Value) -> Vec<Option<Value>>),
-    /// As [`Vjp::Rule`], for a random result: its derivative at a fixed probability. It gives the derivatives of expectations,
-    /// although with the same random numbers single values may move otherwise.
+    /// Like [`Vjp::Rule`], for a random result: its derivative at a fixed probability. It is valid for
+    /// expectations. Single values with the same random numbers may change differently.
     Implicit(fn(&mut Builder, &Site, Value) -> Vec<Option<Value>>),
-    /// Constant almost everywhere, or not differentiable by intent; with the reason.
+    /// Constant almost everywhere, or not differentiable on purpose, with the reason.
     Zero(&'static str),
-    /// A refusal is declared with its reason, never left out.
+    /// No derivative, with the reason, which must always be stated.
     None(&'static str),
 }
 
-/// How a mapped axis passes through an op. Mapped operands and results carry it as axis 0.
+/// The batching rule of an op. Mapped operands and results have the mapped axis as axis 0.
 pub enum Batch {
-    /// Operands that are not mapped are broadcast along the new axis; attributes stay.
+    /// Operands that are not mapped are broadcast along the new axis. Attributes do not change.
     Elementwise,
-    /// `(builder, site with mapped operands, which operands are mapped, size of the axis) -> mapped result`.
+    /// `(builder, site with mapped operands, flags of the mapped operands, size of the axis) -> mapped
+    /// result`.
     Rule(fn(&mut Builder, &Site, &[bool], Dim) -> Value),
-    /// Expand first (see [`Lower::Expand`]), then map the expansion.
+    /// The op is expanded (see [`Lower::Expand`]), and the expansion is batched.
     Expand,
 }
 
-/// What becomes of an op below the graph.
+/// The lowering of an op.
 pub enum Lower {
     /// One scalar operation per element.
     Scalar(Scalar),
-    /// A view or an index map, a reduction, a library call: a kernel family of the `lower` crate.
+    /// A kernel family of the `lower` crate: a view, an index map, a reduction or a library call.
     Kernel(KernelKind),
     /// Rewritten into other ops before lowering.
     Expand(fn(&mut Builder, &Site) -> Value),
-    /// Only legal before `density`: removed by a pass.
+    /// Allowed only before the pass `density`, which removes it.
     Removed(&'static str),
 }
 
-/// The kernel families that `lower` knows. Closed: matched without a wildcard there.
+/// The kernel families of the `lower` crate. The enum is closed: `lower` matches it without a wildcard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum KernelKind {
     /// Repeats elements along new axes.
@@ -186,7 +187,7 @@ pub enum KernelKind {
     ReduceMax,
     /// The sum along axes.
     ReduceSum,
-    /// The same elements under another shape.
+    /// The same elements with another shape.
     Reshape,
     /// A first-order recurrence along an axis.
     Scan,
@@ -194,7 +195,7 @@ pub enum KernelKind {
     ScatterAdd,
     /// A strided window.
     Slice,
-    /// The operand itself, with no derivative.
+    /// The operand itself, with derivative zero.
     StopGradient,
     /// Permuted axes.
     Transpose,
@@ -202,39 +203,41 @@ pub enum KernelKind {
     TriangularSolve,
 }
 
-/// Bounds of the elements of a value; `lo > hi` never.
+/// Bounds of the elements of a value, with `lo <= hi`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Interval {
-    /// Smallest possible element.
+    /// The smallest possible element.
     pub lo: f64,
-    /// Largest possible element.
+    /// The largest possible element.
     pub hi: f64,
 }
 
 impl Interval {
-    /// Anything.
+    /// All reals.
     pub const REALS: Interval = Interval {
         lo: f64::NEG_INFINITY,
         hi: f64::INFINITY,
     };
 
-    /// The closed interval.
+    /// Returns the closed interval.
     pub fn new(lo: f64, hi: f64) -> Interval {
         Interval { lo, hi }
     }
 }
 
-/// One call that conformance tests make: each operand with its type and the interval its elements are drawn from.
+/// One call in the conformance tests.
 pub struct Example {
-    /// Operand types (static shapes) with intervals; integers are drawn from the interval and rounded down.
+    /// The types of the operands (static shapes), with the intervals from which their elements are drawn.
+    /// Integers are rounded down.
     pub operands: Vec<(Type, Interval)>,
-    /// Attributes in declared order.
+    /// The attributes, in declared order.
     pub attrs: Vec<Attr>,
-    /// Added to the diagonal of the last two axes of the first operand, for matrices that must be invertible.
+    /// The amount added to the diagonal of the last two axes of the first operand, for matrices that must be
+    /// invertible.
     pub diagonal: f64,
 }
 
-/// A typed handle: compared by identity, never by name.
+/// A handle of an op, compared by identity and never by name.
 #[derive(Clone, Copy)]
 pub struct Op(pub &'static OpDef);
 

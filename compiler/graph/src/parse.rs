@@ -1,4 +1,4 @@
-//! Reads the text form of functions back; knows no op.
+//! Parses the text form of functions, without knowledge of any particular op.
 
 use crate::attr::{Attr, AttrKind, Attrs};
 use crate::dist::Instance;
@@ -14,10 +14,10 @@ use bnnc_base::text::{Reader, TextError};
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// Finds a distribution by the name it is printed with; the text form holds no definitions.
+/// Looks up a distribution by its printed name. The text form does not contain definitions.
 pub type Table<'a> = &'a dyn Fn(&str) -> Option<Arc<Instance>>;
 
-/// Reads one function that refers to no distributions.
+/// Parses one function that does not refer to distributions.
 ///
 /// ```
 /// let text = "fn f(%0 x: real[4]) -> (y: %1) {\n  %1 = exp %0 : real[4]\n}";
@@ -27,7 +27,7 @@ pub fn parse(text: &str) -> Result<Function, TextError> {
     parse_with(text, &|_| None)
 }
 
-/// Reads one function; `table` gives the distributions it names.
+/// Parses one function. `table` looks up the distributions that it names.
 pub fn parse_with(text: &str, table: Table) -> Result<Function, TextError> {
     let mut parser = Parser {
         reader: Reader::new(text),
@@ -40,7 +40,7 @@ pub fn parse_with(text: &str, table: Table) -> Result<Function, TextError> {
     }
 }
 
-/// Reads several functions, one after another.
+/// Parses several functions, one after the other.
 pub fn parse_all(text: &str, table: Table) -> Result<Vec<Function>, TextError> {
     let mut parser = Parser {
         reader: Reader::new(text),
@@ -58,7 +58,7 @@ struct Parser<'a> {
     table: Table<'a>,
 }
 
-/// A parameter of the head, waiting for its place among the nodes.
+/// A parameter of the signature that has no place among the nodes yet.
 struct Param {
     value: Value,
     node: Node,
@@ -101,7 +101,7 @@ impl Parser<'_> {
         Ok(function)
     }
 
-    /// Items separated by commas up to `end`, which is taken.
+    /// Parses items separated by commas up to `end`, which is consumed.
     fn list<T>(
         &mut self,
         end: &str,
@@ -282,7 +282,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A bare or quoted name.
+    /// Parses a bare or quoted name.
     fn name(&mut self) -> Result<String, TextError> {
         let token = self.reader.peek();
         if token.starts_with('"') {
@@ -310,7 +310,7 @@ impl Parser<'_> {
     }
 }
 
-/// Moves the parameters whose turn it is (the last first) to the nodes.
+/// Moves the parameters whose position is reached to the nodes. The last parameter of the list comes first.
 fn place_params(function: &mut Function, params: &mut Vec<Param>) {
     while let Some(param) = params.pop_if(|param| param.value.0 as usize == function.nodes.len()) {
         function.nodes.push(param.node);

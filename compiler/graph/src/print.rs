@@ -1,4 +1,4 @@
-//! The text form of a function; knows no op.
+//! Prints the text form of a function, without knowledge of any particular op.
 //!
 //! ```text
 //! fn density(%0 x: real[4]) -> (log_density: %2) {
@@ -80,7 +80,7 @@ fn indent(out: &mut dyn Write, depth: usize) -> fmt::Result {
     (0..depth).try_for_each(|_| out.write_str("  "))
 }
 
-/// A name as one token: bare where it reads back as a word, else quoted.
+/// A name as one token: bare if it parses as a word, otherwise quoted.
 struct Name<'a>(&'a str);
 
 impl fmt::Display for Name<'_> {
@@ -99,7 +99,7 @@ impl fmt::Display for Name<'_> {
     }
 }
 
-/// A name in quotes; the text form has no escapes, so a quote inside becomes an apostrophe.
+/// A name in quotes. The text form has no escapes, so a quote in the name becomes an apostrophe.
 struct Quoted<'a>(&'a str);
 
 impl fmt::Display for Quoted<'_> {

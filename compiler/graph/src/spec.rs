@@ -1,15 +1,15 @@
-//! Which ops a stage of the compiler admits; each needs an explicit yes.
+//! The stages of the compiler, with the ops that each admits explicitly.
 
 use crate::attr::AttrKind;
 use crate::op::{Lower, OpDef};
 use std::fmt;
 
-/// What a stage admits.
+/// The ops that a stage admits.
 #[derive(Clone, Copy)]
 pub struct Spec {
     /// The stage, for messages.
     pub name: &'static str,
-    /// Whether the op may occur.
+    /// Returns whether the op may occur.
     pub admits: fn(&OpDef) -> bool,
 }
 
@@ -19,19 +19,19 @@ impl fmt::Debug for Spec {
     }
 }
 
-/// A model as elaborated: everything.
+/// A model after elaboration: all ops.
 pub const PROBABILISTIC: Spec = Spec {
     name: "probabilistic",
     admits: |_| true,
 };
 
-/// Density functions: no random quantities.
+/// Density functions: no ops with distributions.
 pub const DENSITY: Spec = Spec {
     name: "density",
     admits: |op| op.attrs.iter().all(|spec| spec.kind != AttrKind::Dist),
 };
 
-/// What the `lower` crate takes: scalar operations and kernels only.
+/// The input of the `lower` crate: scalar operations and kernels only.
 pub const LOWERED: Spec = Spec {
     name: "lowered",
     admits: |op| match op.lower {

@@ -4,47 +4,48 @@ use bnnc_base::dtype::DType;
 use bnnc_base::shape::{Dim, Shape};
 use std::fmt;
 
-/// Element type and shape. There is no implicit broadcast: elementwise operands have equal types of shape.
+/// An element type and a shape. There is no implicit broadcasting: the operands of elementwise ops have equal
+/// shapes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Type {
-    /// What one element is.
+    /// The element type.
     pub dtype: DType,
     /// The axes.
     pub shape: Shape,
 }
 
 impl Type {
-    /// A type.
+    /// Creates a type.
     pub fn new(dtype: DType, shape: Shape) -> Type {
         Type { dtype, shape }
     }
 
-    /// A tensor of reals.
+    /// Creates the type of a tensor of reals.
     pub fn real(shape: Shape) -> Type {
         Type::new(DType::Real, shape)
     }
 
-    /// A tensor of integers.
+    /// Creates the type of a tensor of integers.
     pub fn int(shape: Shape) -> Type {
         Type::new(DType::Int, shape)
     }
 
-    /// A single real.
+    /// Creates the type of a real scalar.
     pub fn scalar() -> Type {
         Type::real(Shape::scalar())
     }
 
-    /// The axes.
+    /// Returns the axes.
     pub fn dims(&self) -> &[Dim] {
         self.shape.dims()
     }
 
-    /// The number of axes.
+    /// Returns the number of axes.
     pub fn rank(&self) -> usize {
         self.shape.rank()
     }
 
-    /// This type with another shape.
+    /// Returns this type with another shape.
     pub fn with_shape(&self, shape: Shape) -> Type {
         Type::new(self.dtype, shape)
     }

@@ -1,4 +1,4 @@
-//! Checks what every pass must keep true; a failure is a bug of ours.
+//! Verifies the invariants of functions. A failed check is a bug of the compiler.
 
 use crate::attr::{Attr, Attrs};
 use crate::function::{Function, NodeKind, Value};
@@ -7,7 +7,8 @@ use crate::spec::Spec;
 use crate::types::Type;
 use bnnc_base::fault::Fault;
 
-/// Checks one call: the number of operands, the kinds of the attributes, and the op's own rule, which gives the type.
+/// Checks one call: the number of operands, the kinds of the attributes, and the rule of the op. Returns the
+/// type of the result.
 pub fn check_call(op: &OpDef, types: &[&Type], attrs: &[Attr]) -> Result<Type, String> {
     if !op.arity.admits(types.len()) {
         return Err(format!("expected {}, found {}", op.arity, types.len()));
@@ -32,7 +33,8 @@ pub fn check_call(op: &OpDef, types: &[&Type], attrs: &[Attr]) -> Result<Type, S
     (op.infer)(types, attrs)
 }
 
-/// Checks a function and the functions inside it: order, parameters, results, calls, types, and what the stage admits.
+/// Verifies a function and the functions inside it: order, parameters, results, calls, types, and the ops
+/// that the stage admits.
 pub fn verify(function: &Function, spec: Spec) -> Result<(), Fault> {
     let bug = |why: String| {
         Fault::Bug(format!(
@@ -93,7 +95,7 @@ fn verify_node(function: &Function, value: Value, spec: Spec) -> Result<(), Stri
     }
 }
 
-/// The functions among the attributes of a node.
+/// Returns the functions among the attributes of a node.
 pub fn function_attrs(function: &Function, value: Value) -> impl Iterator<Item = &Function> {
     const NONE: &Attrs = &Vec::new();
     let attrs = match &function.nodes[value].kind {

@@ -1,4 +1,4 @@
-//! Conformance by enumeration: every op of the registry is held to its own record.
+//! Conformance tests of every op of the registry against its own record.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_base::dtype::DType;
@@ -25,7 +25,7 @@ fn each_example(check: impl Fn(&'static OpDef, &Example, &str)) {
     }
 }
 
-/// Operands of an example; different `draw`s differ.
+/// Returns operands of an example. They differ between `draw`s.
 fn operands(example: &Example, draw: u32) -> Vec<Tensor> {
     let one = |(at, (ty, interval)): (usize, &(Type, Interval))| {
         let key = philox::key(1, &format!("operand {at}"));
@@ -94,7 +94,7 @@ fn ops_are_sorted_and_documented() {
 }
 
 #[test]
-fn the_list_is_the_folder() {
+fn every_file_of_the_folder_is_in_the_list() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/ops");
     let files = std::fs::read_dir(folder)
         .unwrap()
@@ -122,7 +122,7 @@ fn types_agree_with_evaluation() {
 }
 
 #[test]
-fn refusals_are_sentences() {
+fn extra_operands_are_rejected_in_sentences() {
     each_example(|op, example, context| {
         let mut types = operand_types(example);
         types.push(Type::real(bnnc_base::shape::Shape::fixed(&[7, 7, 7, 7])));
@@ -156,7 +156,8 @@ fn text_round_trips() {
     });
 }
 
-/// The derivative of the weighted sum of the result along one element of one operand, by central differences.
+/// Returns the derivative of the weighted sum of the result along one element of one operand, by central
+/// differences.
 fn numeric_derivative(
     op: &OpDef,
     example: &Example,
@@ -176,7 +177,7 @@ fn numeric_derivative(
             .map(|(y, w)| y * w)
             .sum::<f64>()
     };
-    // Richardson's extrapolation of two central differences: error of order step^4.
+    // Richardson extrapolation of two central differences, with an error of order step^4.
     let central = |h: f64| (value(h) - value(-h)) / (2.0 * h);
     (4.0 * central(step) - central(2.0 * step)) / 3.0
 }
@@ -230,7 +231,7 @@ fn derivatives_match_finite_differences() {
     });
 }
 
-/// Applies the batch rule of `op` to operands of which some carry a new first axis.
+/// Applies the batching rule of `op` to operands, some of which have a new first axis.
 fn mapped_call(
     builder: &mut Builder,
     op: &'static OpDef,
@@ -257,10 +258,10 @@ fn mapped_call(
     }
 }
 
-/// Slices along a mapped axis.
+/// The number of slices along a mapped axis.
 const COUNT: usize = 3;
 
-/// The function that the batch rule makes of a call, or `None` where there is no rule.
+/// Returns the result of the batching rule for a call; `None` if there is no rule.
 fn batched(op: &'static OpDef, example: &Example, mapped: &[bool], dim: Dim) -> Option<Function> {
     let types = operand_types(example).into_iter().zip(mapped);
     let types = types.map(|(ty, flag)| {
@@ -375,7 +376,7 @@ fn ranges_enclose_evaluation() {
     });
 }
 
-/// Elementwise ops on wide intervals: ends at zero, at infinity, and across the ends of the domain.
+/// Elementwise ops on wide intervals, with ends at zero, at infinity, and across the ends of the domain.
 #[test]
 fn ranges_of_scalars_enclose_wide_intervals() {
     let infinity = f64::INFINITY;

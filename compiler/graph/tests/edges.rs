@@ -1,4 +1,4 @@
-//! Ops at the edges of their domains, against closed forms.
+//! Compares ops at the edges of their domains with closed forms.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_base::shape::{Dim, Shape, Sizes};
@@ -10,7 +10,7 @@ use bnnc_graph::op::{Lower, Op, Site, Vjp};
 use bnnc_graph::ops;
 use bnnc_graph::tensor::Tensor;
 
-/// Evaluates what `build` makes, without inputs.
+/// Evaluates the value that `build` builds, without inputs.
 fn value_of(build: impl FnOnce(&mut Builder) -> Value) -> Tensor {
     let mut builder = Builder::new("edge");
     let value = build(&mut builder);
@@ -18,7 +18,7 @@ fn value_of(build: impl FnOnce(&mut Builder) -> Value) -> Tensor {
     evaluate(&function, &[], &Sizes::default()).remove(0)
 }
 
-/// The cotangents of a node's operands for a cotangent of ones.
+/// Returns the cotangents of the operands of a node for a cotangent of ones.
 fn cotangents(b: &mut Builder, out: Value) -> Vec<Option<Value>> {
     let op: Op = b.function().op(out).expect("not a parameter");
     let args = b.function().args(out).to_vec();
@@ -89,9 +89,9 @@ fn logsumexp_expansion_is_stable() {
     assert_eq!(total.data, [-INF, 1000.0 + 2f64.ln(), INF]);
 }
 
-/// Differences of large numbers that are exact, so that their weights are too: `log(1 + 1/e)`, `1 / (1 + e)`.
+/// Differences of large numbers are exact here, so the weights are too: `log(1 + 1/e)`, `1 / (1 + e)`.
 #[test]
-fn weights_of_large_numbers_keep_their_digits() {
+fn weights_of_large_numbers_keep_their_precision() {
     let rows = |b: &mut Builder| b.literal(&[2, 2], &[1e12, 1e12 - 1.0, 1.0 - 1e12, -1e12]);
     let log = (-1f64).exp().ln_1p();
     let small = 1.0 / (1.0 + 1f64.exp());
@@ -130,7 +130,7 @@ fn weights_of_large_numbers_keep_their_digits() {
 }
 
 #[test]
-fn ties_have_a_stated_derivative() {
+fn derivatives_at_ties_are_as_documented() {
     let pair = |b: &mut Builder| {
         (
             b.literal(&[3], &[1.0, 2.0, 3.0]),
@@ -185,9 +185,9 @@ fn positions_outside_are_clamped() {
     assert_eq!(added.data, [1.0, 1.0, 3.0]);
 }
 
-/// The textbook factor of [[4, 12, -16], [12, 37, -43], [-16, -43, 98]], upper triangle never read.
+/// The textbook factor of [[4, 12, -16], [12, 37, -43], [-16, -43, 98]]. The upper triangle is never read.
 #[test]
-fn cholesky_of_a_textbook_matrix() {
+fn cholesky_of_a_textbook_matrix_reads_the_lower_triangle() {
     let nan = f64::NAN;
     let a = [4.0, nan, nan, 12.0, 37.0, nan, -16.0, -43.0, 98.0];
     let factor = value_of(|b| {
@@ -209,10 +209,10 @@ fn cholesky_of_a_textbook_matrix() {
     assert!(indefinite.data[0].is_nan());
 }
 
-/// The derivative of log det through the factor is the inverse: of [[4, 2], [2, 3]] it is [[3, -2], [-2, 4]] / 8. The lower
-/// element stands for both, so it gets twice -2/8.
+/// The derivative of log det through the factor is the inverse. For [[4, 2], [2, 3]] it is [[3, -2], [-2, 4]]
+/// / 8. The lower off-diagonal element represents both, so its derivative is twice -2/8.
 #[test]
-fn cholesky_gives_the_inverse_as_derivative_of_log_det() {
+fn the_derivative_of_log_det_through_cholesky_is_the_inverse() {
     let gradient = value_of(|b| {
         let a = b.literal(&[2, 2], &[4.0, 2.0, 2.0, 3.0]);
         let l = b.cholesky(a);
@@ -242,7 +242,7 @@ fn cholesky_gives_the_inverse_as_derivative_of_log_det() {
 }
 
 #[test]
-fn windows_count_their_elements() {
+fn strided_windows_and_padding_have_the_expected_elements() {
     let window = value_of(|b| {
         let line = b.iota(Dim::Fixed(10));
         b.slice(

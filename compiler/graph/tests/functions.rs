@@ -1,4 +1,4 @@
-//! Whole functions: text, checks, symbolic sizes, analyses.
+//! Tests whole functions: text, checks, symbolic sizes, analyses.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_base::fault::Fault;
@@ -29,7 +29,7 @@ fn read(text: &str) -> Function {
 }
 
 #[test]
-fn text_reads_back_with_late_parameters() {
+fn text_with_late_parameters_round_trips() {
     let function = read(MEAN_SQUARE);
     assert_eq!(function.to_string(), MEAN_SQUARE);
     verify(&function, LOWERED).unwrap();
@@ -38,7 +38,7 @@ fn text_reads_back_with_late_parameters() {
 }
 
 #[test]
-fn symbolic_sizes_are_decided_at_evaluation() {
+fn symbolic_sizes_are_set_at_evaluation() {
     let function = read(MEAN_SQUARE);
     let x = Tensor::new(vec![3, 2], vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
     let results = evaluate(
@@ -55,7 +55,7 @@ fn refusal(text: &str) -> String {
 }
 
 #[test]
-fn wrong_text_is_refused_with_its_line() {
+fn wrong_text_is_rejected_with_its_line() {
     let with = |line: &str| format!("fn f(%0 x: real[4]) -> (y: %1) {{\n  {line}\n}}");
     assert_eq!(
         refusal(&with("%1 = sofplus %0 : real[4]")),
@@ -73,7 +73,7 @@ fn wrong_text_is_refused_with_its_line() {
 }
 
 #[test]
-fn shapes_are_refused_in_sentences() {
+fn wrong_shapes_are_rejected_in_sentences() {
     let mut b = Builder::new("f");
     let column = b.param("column", Type::real(Shape::fixed(&[4, 1])));
     let row = b.param("row", Type::real(Shape::fixed(&[4])));
@@ -116,7 +116,7 @@ fn the_verifier_names_the_node() {
 }
 
 #[test]
-fn stages_admit_what_they_should() {
+fn stages_reject_ops_that_they_do_not_admit() {
     let examples = (bnnc_graph::ops::sample::SAMPLE.examples)();
     let mut b = Builder::new("model");
     let location = b.param("location", examples[0].operands[0].0.clone());
@@ -134,7 +134,7 @@ fn stages_admit_what_they_should() {
 }
 
 #[test]
-fn data_flow_is_answered() {
+fn users_and_dependences_are_found() {
     let function = read(MEAN_SQUARE);
     let of = |ids: &[u32]| ids.iter().map(|id| Value(*id)).collect::<Vec<_>>();
     assert_eq!(users(&function)[0], of(&[1]));
@@ -154,7 +154,7 @@ fn data_flow_is_answered() {
 }
 
 #[test]
-fn bounds_flow_through_a_function() {
+fn bounds_propagate_through_a_function() {
     let function = read(
         "fn f(%0 x: real[4]) -> (y: %3) {\n  %1 = exp %0 : real[4]\n  %2 = reduce_sum %1, axes = [0] : real[]\n  \
          %3 = log %2 : real[]\n}",
@@ -164,7 +164,7 @@ fn bounds_flow_through_a_function() {
     assert_eq!(bounds[3], Interval::new(0.0, f64::INFINITY));
 }
 
-/// What a program writes for a scale is proved positive.
+/// A scale computed by positive transforms is proved positive.
 #[test]
 fn positive_transforms_are_above_zero() {
     let function = read(

@@ -1,4 +1,4 @@
-//! Which values use which: users, reachability, dependence.
+//! Data flow between values: users, reachability, dependence.
 
 use crate::function::{Function, Value};
 use bnnc_base::arena::Id;
@@ -6,7 +6,8 @@ use petgraph::graph::{DiGraph, NodeIndex};
 use petgraph::visit::{Dfs, Reversed, Walker};
 use std::collections::HashSet;
 
-/// The data flow: one node per value at its own position, one edge from each operand to each use of it.
+/// Returns the data flow as a graph: one node per value, at its own index, and one edge from each operand to
+/// each use of it.
 pub fn data_flow(function: &Function) -> DiGraph<Value, usize> {
     let mut graph = DiGraph::with_capacity(function.nodes.len(), function.nodes.len());
     for value in function.nodes.ids() {
@@ -18,7 +19,7 @@ pub fn data_flow(function: &Function) -> DiGraph<Value, usize> {
     graph
 }
 
-/// For each value, those that take it as an operand, in order.
+/// Returns for each value the values that use it as an operand, in order.
 pub fn users(function: &Function) -> Vec<Vec<Value>> {
     let mut users = vec![Vec::new(); function.nodes.len()];
     for value in function.nodes.ids() {
@@ -32,13 +33,13 @@ pub fn users(function: &Function) -> Vec<Vec<Value>> {
     users
 }
 
-/// The values that the results need, the results among them.
+/// Returns the values that the results need, including the results.
 pub fn reachable(function: &Function) -> HashSet<Value> {
     let results: Vec<Value> = function.results.iter().map(|(_, value)| *value).collect();
     needed_by(function, &results)
 }
 
-/// The values that these need, themselves among them.
+/// Returns the values that `values` need, including themselves.
 pub fn needed_by(function: &Function, values: &[Value]) -> HashSet<Value> {
     let graph = data_flow(function);
     let against = Reversed(&graph);
@@ -55,7 +56,7 @@ pub fn needed_by(function: &Function, values: &[Value]) -> HashSet<Value> {
     found
 }
 
-/// The values that change with these, themselves among them.
+/// Returns the values that depend on `on`, including themselves.
 pub fn dependents(function: &Function, on: &[Value]) -> HashSet<Value> {
     let mut found: HashSet<Value> = on.iter().copied().collect();
     for value in function.nodes.ids() {
@@ -66,7 +67,7 @@ pub fn dependents(function: &Function, on: &[Value]) -> HashSet<Value> {
     found
 }
 
-/// Whether `value` changes with any of `on`.
+/// Returns whether `value` depends on any of `on`.
 pub fn depends_on(function: &Function, value: Value, on: &[Value]) -> bool {
     let needed = needed_by(function, &[value]);
     on.iter().any(|source| needed.contains(source))

@@ -1,10 +1,11 @@
-//! A function as a Graphviz drawing.
+//! Draws a function with Graphviz.
 
 use super::dataflow::data_flow;
 use crate::function::{Function, NodeKind, Value};
 use petgraph::dot::{Config, Dot};
 
-/// The data flow in the `dot` language: parameters as boxes, results doubled, labels where a value has one.
+/// Returns the data flow in the `dot` language. Parameters are boxes, results have a double outline, and
+/// labels are shown.
 pub fn dot(function: &Function) -> String {
     let graph = data_flow(function);
     let text = |value: Value| {

@@ -1,15 +1,17 @@
-//! Bounds of every value from bounds of the parameters, by the ops' own rules.
+//! Bounds of all values, from bounds of the parameters and the rules of the ops.
 
 use crate::function::{Function, NodeKind, Value};
 use crate::op::Interval;
 use bnnc_base::arena::Id;
 
-/// Bounds of the elements of each value; `params` in the order of the parameters.
+/// Returns bounds of the elements of each value. `params` has the bounds of the parameters, in their order;
+/// missing ones are unbounded.
 pub fn ranges(function: &Function, params: &[Interval]) -> Vec<Interval> {
     refined_ranges(function, params, |_, range, _| range)
 }
 
-/// As [`ranges`], each result of an op narrowed by `refine`, which gets the value, its range by the rules, and the ranges of the values before it.
+/// Like [`ranges`], with the result of each op narrowed by `refine`. Its arguments are the value, its range
+/// by the rule of its op, and the ranges of the values before it.
 pub fn refined_ranges(
     function: &Function,
     params: &[Interval],

@@ -1,4 +1,4 @@
-//! Elementwise ops and constants as methods of the builder.
+//! Builder methods for elementwise ops and constants.
 
 use super::Builder;
 use crate::attr::Attr;
@@ -48,7 +48,7 @@ unary! {
     log_sigmoid ops::log_sigmoid::LOG_SIGMOID;
     /// `-x`.
     neg ops::neg::NEG;
-    /// The negation of a truth value.
+    /// The negation of a Boolean.
     not ops::not::NOT;
     /// The logistic function.
     sigmoid ops::sigmoid::SIGMOID;
@@ -60,13 +60,13 @@ unary! {
     softplus ops::softplus::SOFTPLUS;
     /// The square root.
     sqrt ops::sqrt::SQRT;
-    /// The operand itself, with no derivative.
+    /// The operand itself, with derivative zero.
     stop_gradient ops::stop_gradient::STOP_GRADIENT;
     /// The hyperbolic tangent.
     tanh ops::tanh::TANH;
-    /// A real as an integer, towards zero.
+    /// A real as an integer, rounded towards zero.
     to_int ops::to_int::TO_INT;
-    /// An integer or truth value as a real.
+    /// An integer or Boolean as a real.
     to_real ops::to_real::TO_REAL;
     /// The second derivative of `lgamma`.
     trigamma ops::trigamma::TRIGAMMA;
@@ -75,25 +75,25 @@ unary! {
 binary! {
     /// `x + y`.
     add ops::add::ADD;
-    /// Both.
+    /// `x` and `y`, of Booleans.
     and ops::and::AND;
     /// `x / y`.
     div ops::div::DIV;
     /// `x == y`.
     eq ops::eq::EQ;
-    /// The derivative of a gamma variate `y` in its shape `x`.
+    /// The derivative of a gamma variate `y` with respect to its shape `x`.
     gamma_gradient ops::gamma_gradient::GAMMA_GRADIENT;
     /// `x <= y`.
     le ops::le::LE;
     /// `x < y`.
     lt ops::lt::LT;
-    /// The larger.
+    /// The larger of two.
     max ops::max::MAX;
-    /// The smaller.
+    /// The smaller of two.
     min ops::min::MIN;
     /// `x * y`.
     mul ops::mul::MUL;
-    /// Either.
+    /// `x` or `y`, of Booleans.
     or ops::or::OR;
     /// `x ^ y`.
     pow ops::pow::POW;
@@ -112,12 +112,12 @@ impl Builder {
         self.apply(op, &[x, y], Vec::new())
     }
 
-    /// `x` where `condition` holds, else `y`.
+    /// Returns `x` where `condition` is true, otherwise `y`.
     pub fn select(&mut self, condition: Value, x: Value, y: Value) -> Value {
         self.apply(&ops::select::SELECT, &[condition, x, y], Vec::new())
     }
 
-    /// A tensor of this type whose elements are all `value`.
+    /// Returns a tensor of this type with `value` in all elements.
     pub fn constant(&mut self, ty: &Type, value: f64) -> Value {
         let attrs = vec![
             Attr::Shape(ty.shape.clone()),
@@ -127,33 +127,33 @@ impl Builder {
         self.apply(&ops::constant::CONSTANT, &[], attrs)
     }
 
-    /// A real number.
+    /// Returns a real scalar.
     pub fn real(&mut self, value: f64) -> Value {
         self.constant(&Type::scalar(), value)
     }
 
-    /// An integer.
+    /// Returns an integer scalar.
     pub fn int(&mut self, value: i64) -> Value {
         self.constant(&Type::int(Shape::scalar()), value as f64)
     }
 
-    /// A real tensor whose elements are all `value`.
+    /// Returns a real tensor with `value` in all elements.
     pub fn splat(&mut self, value: f64, shape: &Shape) -> Value {
         self.constant(&Type::real(shape.clone()), value)
     }
 
-    /// A tensor of the type of `model` whose elements are all `value`.
+    /// Returns a tensor of the type of `model` with `value` in all elements.
     pub fn like(&mut self, value: f64, model: Value) -> Value {
         let ty = self.ty(model).clone();
         self.constant(&ty, value)
     }
 
-    /// Zeros of the type of `model`.
+    /// Returns zeros of the type of `model`.
     pub fn zeros_like(&mut self, model: Value) -> Value {
         self.like(0.0, model)
     }
 
-    /// A small static tensor of reals, row-major.
+    /// Returns a small static tensor of reals, given in row-major order.
     pub fn literal(&mut self, sizes: &[usize], values: &[f64]) -> Value {
         let attrs = vec![
             Attr::Shape(Shape::fixed(sizes)),
@@ -163,24 +163,24 @@ impl Builder {
         self.apply(&ops::literal::LITERAL, &[], attrs)
     }
 
-    /// `x` times a number.
+    /// Returns `x` times a number.
     pub fn scale(&mut self, x: Value, factor: f64) -> Value {
         let factor = self.like(factor, x);
         self.mul(x, factor)
     }
 
-    /// `x` plus a number.
+    /// Returns `x` plus a number.
     pub fn shift(&mut self, x: Value, offset: f64) -> Value {
         let offset = self.like(offset, x);
         self.add(x, offset)
     }
 
-    /// `x * x`.
+    /// Returns `x * x`.
     pub fn square(&mut self, x: Value) -> Value {
         self.mul(x, x)
     }
 
-    /// `1 / x`.
+    /// Returns `1 / x`.
     pub fn reciprocal(&mut self, x: Value) -> Value {
         let one = self.like(1.0, x);
         self.div(one, x)

@@ -1,4 +1,4 @@
-//! Ops that move, join, reduce and contract as methods of the builder.
+//! Builder methods for ops that move, join, reduce and contract.
 
 use super::Builder;
 use crate::attr::{Attr, Attrs};
@@ -11,19 +11,19 @@ use bnnc_abi::symbols::NoiseKind;
 use bnnc_base::shape::{Dim, Shape};
 use std::sync::Arc;
 
-/// A strided window: one entry per axis; a limit of -1 is the end of the axis.
+/// A strided window, with one entry per axis. A limit of -1 is the end of the axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// First positions.
+    /// The first positions.
     pub starts: Vec<i64>,
-    /// Positions to stop before.
+    /// The positions before which the window ends.
     pub limits: Vec<i64>,
-    /// Steps.
+    /// The step between positions.
     pub strides: Vec<i64>,
 }
 
 impl Window {
-    /// Everything, of this rank.
+    /// Returns the window of all elements of a tensor of this rank.
     pub fn full(rank: usize) -> Window {
         Window {
             starts: vec![0; rank],
@@ -32,7 +32,7 @@ impl Window {
         }
     }
 
-    /// This window with `start..limit` on one axis.
+    /// Returns this window with `start..limit` on one axis.
     pub fn with(mut self, axis: usize, start: usize, limit: usize) -> Window {
         self.starts[axis] = start as i64;
         self.limits[axis] = limit as i64;
@@ -40,7 +40,7 @@ impl Window {
     }
 }
 
-/// An op with its operands and attributes, before it is applied.
+/// An op with its operands and attributes, not yet applied.
 #[derive(Clone, Debug)]
 pub struct Operation {
     /// The op.
@@ -52,7 +52,7 @@ pub struct Operation {
 }
 
 impl Operation {
-    /// An op without attributes.
+    /// Creates an operation without attributes.
     pub fn new<const N: usize>(op: &'static OpDef, args: [Value; N]) -> Operation {
         Operation::with(op, args.into(), Attrs::new())
     }
@@ -66,7 +66,7 @@ impl Operation {
     }
 }
 
-/// The constructors of operations with attributes.
+/// Defines constructors of operations with attributes.
 macro_rules! constructors {
     ($($(#[$meta:meta])* $name:ident($($arg:ident: $ty:ty),*) = $op:path, $args:expr, [$($attr:expr),*];)*) => {
         impl Operation {
@@ -78,7 +78,7 @@ macro_rules! constructors {
     };
 }
 
-/// Constructors, and methods of the builder that apply what they construct.
+/// Defines constructors, and builder methods that apply the constructed operation.
 macro_rules! operations {
     ($($(#[$meta:meta])* $name:ident($($arg:ident: $ty:ty),*) = $op:path, $args:expr, [$($attr:expr),*];)*) => {
         constructors! { $($(#[$meta])* $name($($arg: $ty),*) = $op, $args, [$($attr),*];)* }
@@ -102,11 +102,11 @@ operations! {
     /// All windows of `sizes` over the last axes, `strides` apart: positions in a window, then positions of windows.
     patches(x: Value, sizes: &[usize], strides: &[usize]) = ops::patches::PATCHES, [x],
         [Attr::positions(sizes), Attr::positions(strides)];
-    /// Joins along an axis.
+    /// Joins operands along an axis.
     concat(parts: &[Value], axis: usize) = ops::concat::CONCAT, parts, [Attr::Int(axis as i64)];
     /// `0, 1, .., dim - 1`.
     iota(dim: Dim) = ops::iota::IOTA, [], [Attr::Dim(dim)];
-    /// Replaces `axis` of `x` by the axes of `index`, each position by the slice it names.
+    /// Replaces `axis` of `x` by the axes of `index`. Each position is replaced by the slice at that index.
     gather(x: Value, index: Value, axis: usize) = ops::gather::GATHER, [x, index], [Attr::Int(axis as i64)];
     /// Adds the slices of `updates` into zeros at the positions `index` of a new axis of size `dim`.
     scatter_add(index: Value, updates: Value, axis: usize, dim: Dim) = ops::scatter_add::SCATTER_ADD,
@@ -119,7 +119,7 @@ operations! {
     /// Solves `l x = b`, or `l^T x = b` if `transposed`, for lower-triangular `l`.
     triangular_solve(l: Value, b: Value, transposed: bool) = ops::triangular_solve::TRIANGULAR_SOLVE, [l, b],
         [Attr::Int(i64::from(transposed))];
-    /// The logarithm of the sum of exponentials along an axis, which goes away.
+    /// The logarithm of the sum of exponentials along an axis, which is removed.
     logsumexp(x: Value, axis: usize) = ops::logsumexp::LOGSUMEXP, [x], [Attr::Int(axis as i64)];
     /// Exponentials along an axis, normalised to sum to one.
     softmax(x: Value, axis: usize) = ops::softmax::SOFTMAX, [x], [Attr::Int(axis as i64)];
@@ -135,47 +135,47 @@ operations! {
         [coordinates.as_slice(), &[shape]].concat(), [Attr::name(site)];
 }
 
-// The builder has methods of its own for these: where they would change nothing they return the operand.
+// The builder has separate methods for these. They return the operand if the op would not change it.
 constructors! {
-    /// Repeats `x`; axis `i` of it becomes axis `axes[i]` of `shape`.
+    /// Repeats `x`. Its axis `i` becomes axis `axes[i]` of `shape`.
     broadcast(x: Value, shape: &Shape, axes: &[usize]) = ops::broadcast::BROADCAST, [x],
         [Attr::Shape(shape.clone()), Attr::positions(axes)];
-    /// The same elements under another shape.
+    /// The same elements with another shape.
     reshape(x: Value, shape: &Shape) = ops::reshape::RESHAPE, [x], [Attr::Shape(shape.clone())];
     /// Permutes axes: axis `i` of the result is axis `axes[i]` of `x`.
     transpose(x: Value, axes: &[usize]) = ops::transpose::TRANSPOSE, [x], [Attr::positions(axes)];
-    /// The sum along axes, which go away.
+    /// The sum along axes, which are removed.
     reduce_sum(x: Value, axes: &[usize]) = ops::reduce_sum::REDUCE_SUM, [x], [Attr::positions(axes)];
-    /// The largest element along axes, which go away.
+    /// The largest element along axes, which are removed.
     reduce_max(x: Value, axes: &[usize]) = ops::reduce_max::REDUCE_MAX, [x], [Attr::positions(axes)];
-    /// Applies `function` along axis 0 of the first `count` arguments, with the rest captured.
+    /// Applies `function` along axis 0 of the first `count` arguments. The other arguments are captured.
     map(function: Arc<Function>, args: &[Value], count: usize) = ops::map::MAP, args,
         [Attr::Function(function), Attr::Int(count as i64)];
     /// A draw of a distribution at a site.
     sample(dist: Instance, parameters: &[Value], site: &str) = ops::sample::SAMPLE, parameters,
         [Attr::Dist(Arc::new(dist)), Attr::name(site)];
-    /// The log density of the last of `args` at a site, whose distribution has the others for parameters.
+    /// The log density at a site of the last of `args`. The others are the parameters of the distribution.
     observe(dist: Instance, args: &[Value], site: &str) = ops::observe::OBSERVE, args,
         [Attr::Dist(Arc::new(dist)), Attr::name(site)];
 }
 
 impl Builder {
-    /// Applies an operation whose operands are known to fit.
+    /// Applies an operation to operands that are known to fit.
     fn make(&mut self, operation: Operation) -> Value {
         self.apply(operation.op.0, &operation.args, operation.attrs)
     }
 
-    /// The shape of a value.
+    /// Returns the shape of a value.
     pub fn shape(&self, x: Value) -> Shape {
         self.ty(x).shape.clone()
     }
 
-    /// The number of axes of a value.
+    /// Returns the number of axes of a value.
     pub fn rank(&self, x: Value) -> usize {
         self.ty(x).rank()
     }
 
-    /// Repeats `x`; axis `i` of it becomes axis `axes[i]` of `shape`.
+    /// Repeats `x`. Its axis `i` becomes axis `axes[i]` of `shape`.
     pub fn broadcast(&mut self, x: Value, shape: &Shape, axes: &[usize]) -> Value {
         match *shape == self.ty(x).shape {
             true => x,
@@ -183,26 +183,26 @@ impl Builder {
         }
     }
 
-    /// Repeats a scalar.
+    /// Repeats a scalar to `shape`.
     pub fn broadcast_to(&mut self, x: Value, shape: &Shape) -> Value {
         self.broadcast(x, shape, &[])
     }
 
-    /// Repeats `x` along a new first axis.
+    /// Repeats `x` along a new first axis of size `dim`.
     pub fn broadcast_leading(&mut self, x: Value, dim: Dim) -> Value {
         let shape = self.shape(x).prepend(dim);
         let axes: Vec<usize> = (1..shape.rank()).collect();
         self.broadcast(x, &shape, &axes)
     }
 
-    /// Repeats `x` along the axes of `shape` that a reduction over `removed` took away.
+    /// Repeats `x` along the axes of `shape` that a reduction over `removed` removed.
     pub fn restore_axes(&mut self, x: Value, shape: &Shape, removed: &[usize]) -> Value {
         let axes: Vec<usize> = (0..shape.rank()).filter(|axis| !removed.contains(axis)).collect();
         debug_assert_eq!(without_axes(shape, removed), self.shape(x));
         self.broadcast(x, shape, &axes)
     }
 
-    /// The same elements under another shape.
+    /// Returns the same elements with another shape.
     pub fn reshape(&mut self, x: Value, shape: &Shape) -> Value {
         match *shape == self.ty(x).shape {
             true => x,
@@ -225,7 +225,7 @@ impl Builder {
         self.transpose(x, &axes)
     }
 
-    /// The sum along axes, which go away.
+    /// Returns the sum along axes, which are removed.
     pub fn reduce_sum(&mut self, x: Value, axes: &[usize]) -> Value {
         match axes.is_empty() {
             true => x,
@@ -233,13 +233,13 @@ impl Builder {
         }
     }
 
-    /// The sum of all elements.
+    /// Returns the sum of all elements.
     pub fn reduce_sum_all(&mut self, x: Value) -> Value {
         let axes: Vec<usize> = (0..self.rank(x)).collect();
         self.reduce_sum(x, &axes)
     }
 
-    /// The largest element along axes, which go away.
+    /// Returns the largest element along axes, which are removed.
     pub fn reduce_max(&mut self, x: Value, axes: &[usize]) -> Value {
         match axes.is_empty() {
             true => x,
@@ -247,12 +247,13 @@ impl Builder {
         }
     }
 
-    /// The lower Cholesky factor of the last two axes.
+    /// Returns the lower Cholesky factor of the last two axes.
     pub fn cholesky(&mut self, x: Value) -> Value {
         self.unary(&ops::cholesky::CHOLESKY, x)
     }
 
-    /// Applies `function` along axis 0 of the mapped arguments, with the rest captured; argument order is the function's.
+    /// Applies `function` along axis 0 of the mapped arguments. The other arguments are captured. Arguments
+    /// are in the order of the parameters of `function`.
     pub fn map(&mut self, function: &Arc<Function>, args: &[Value], mapped: &[bool]) -> Value {
         let (function, order) = crate::higher_order::mapped_first(function, mapped);
         let args: Vec<Value> = order.iter().map(|at| args[*at]).collect();

@@ -1,4 +1,4 @@
-//! `and x, y`: both of two truth values.
+//! `and x, y`: the conjunction of two Booleans.
 
 use crate::elementwise;
 use crate::example;
@@ -6,7 +6,7 @@ use crate::infer;
 use crate::op::{Arity, Batch, Interval, Lower, OpDef, Vjp};
 use bnnc_math::scalar::Scalar;
 
-/// `and x, y`: both of two truth values.
+/// `and x, y`: the conjunction of two Booleans.
 pub static AND: OpDef = OpDef {
     name: "and",
     doc: "Both of two truth values.",

@@ -67,7 +67,8 @@ fn eval(a: &Tensor) -> Tensor {
     l
 }
 
-/// Matrix product of the last two axes, written with axes `first` and `second` of the operands' own, such as `ki,kj->ij`.
+/// Returns the matrix product of the last two axes. `labels` names only these two axes of each operand, as in
+/// `ki,kj->ij`.
 pub(super) fn matrix_product(b: &mut Builder, x: Value, y: Value, labels: &str) -> Value {
     let inner = Labels::checked(labels);
     let leading: Vec<char> = ('A'..='Z').take(b.rank(x) - 2).collect();
@@ -80,7 +81,7 @@ pub(super) fn matrix_product(b: &mut Builder, x: Value, y: Value, labels: &str) 
     b.contract(x, y, &labels.to_string())
 }
 
-/// The lower triangle of the last two axes, its diagonal times a number.
+/// Returns the lower triangle of the last two axes, with its diagonal times a number.
 pub(super) fn lower_part(b: &mut Builder, x: Value, diagonal: f64) -> Value {
     let shape = b.shape(x);
     let (rank, dim) = (shape.rank(), shape.dims()[shape.rank() - 1]);
@@ -98,9 +99,10 @@ pub(super) fn lower_part(b: &mut Builder, x: Value, diagonal: f64) -> Value {
     b.select(below, x, rest)
 }
 
-/// Murray (2016), "Differentiation of the Cholesky decomposition", equation 10: with `P` the lower triangle of
-/// `l^T dl` with halved diagonal, the symmetric cotangent is the symmetric part of `S = l^-T P l^-1`. Since only the lower
-/// triangle of `a` is read, its cotangent is the lower triangle of `S + S^T` with the diagonal of `S`.
+/// Murray (2016), "Differentiation of the Cholesky decomposition", equation 10. With `P` the lower triangle
+/// of `l^T dl` with halved diagonal, the symmetric cotangent is the symmetric part of `S = l^-T P l^-1`. Only
+/// the lower triangle of `a` is read, so its cotangent is the lower triangle of `S + S^T` with the diagonal
+/// of `S`.
 fn vjp(b: &mut Builder, site: &Site, dy: Value) -> Vec<Option<Value>> {
     let l = site.result();
     let rank = b.rank(l);

@@ -1,4 +1,4 @@
-//! `contract x, y, labels`: products summed over labelled axes; matrix, dot and outer products alike.
+//! `contract x, y, labels`: products summed over labelled axes, such as matrix, dot and outer products.
 
 use crate::attr::{Attr, attributes};
 use crate::builder::Builder;
@@ -37,7 +37,7 @@ pub static CONTRACT: OpDef = OpDef {
     examples,
 };
 
-/// The labels of a contraction.
+/// Returns the parsed labels of a contraction.
 pub fn parsed(attrs: &[Attr]) -> Labels {
     Labels::checked(labels(attrs))
 }
@@ -110,8 +110,8 @@ fn vjp(b: &mut Builder, site: &Site, dy: Value) -> Vec<Option<Value>> {
     vec![Some(left), Some(right)]
 }
 
-/// Contracts the result's cotangent with the other operand; letters that only this operand has were summed alone, so
-/// the cotangent repeats along them.
+/// Contracts the cotangent of the result with the other operand. Letters that only this operand has were
+/// summed alone, so the cotangent is constant along them.
 fn cotangent(
     b: &mut Builder,
     dy: Value,

@@ -57,7 +57,7 @@ fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
     sum
 }
 
-/// The mean of the function that maps along the new axis; every position sees the same draws.
+/// Takes the mean of the function that maps along the new axis. Every position uses the same draws.
 fn batch(b: &mut Builder, site: &Site, mapped: &[bool], dim: Dim) -> Value {
     let mut with_draw = vec![false];
     with_draw.extend(mapped);

@@ -1,4 +1,4 @@
-//! `gamma_gradient shape, g`: the derivative of a gamma variate in its shape.
+//! `gamma_gradient shape, g`: the derivative of a gamma variate with respect to its shape.
 
 use crate::elementwise;
 use crate::example;
@@ -6,7 +6,7 @@ use crate::infer;
 use crate::op::{Arity, Batch, Interval, Lower, OpDef, Vjp};
 use bnnc_math::scalar::Scalar;
 
-/// `gamma_gradient shape, g`: the derivative of a gamma variate in its shape.
+/// `gamma_gradient shape, g`: the derivative of a gamma variate with respect to its shape.
 pub static GAMMA_GRADIENT: OpDef = OpDef {
     name: "gamma_gradient",
     doc: "The derivative of a gamma variate `g` in its shape, at the probability that `g` has.",

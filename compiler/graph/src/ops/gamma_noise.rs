@@ -45,7 +45,7 @@ fn infer(types: &[&Type], _: &[Attr]) -> Inferred {
     }
 }
 
-/// The streams of seed 0.
+/// Evaluates the streams of seed 0.
 fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
     let key = philox::key(0, site(attrs));
     let count: usize = x[3].shape[x[0].shape.len()..].iter().product();

@@ -56,7 +56,7 @@ fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
     })
 }
 
-/// A position that lies in `0..size`.
+/// Returns a position clamped to `0..size`.
 pub(super) fn clamped(position: f64, size: usize) -> usize {
     (position.max(0.0) as usize).min(size.saturating_sub(1))
 }
@@ -74,7 +74,7 @@ fn batch(b: &mut Builder, site: &Site, mapped: &[bool], dim: Dim) -> Value {
     }
 }
 
-/// Both are mapped: sums the slices that an equality mask leaves, which fuses into one reduction.
+/// The rule for two mapped operands: sums slices under an equality mask, which fuses into one reduction.
 /// `axis` counts the mapped axis.
 fn pick_by_mask(b: &mut Builder, x: Value, index: Value, axis: usize, dim: Dim) -> Value {
     let (source, places) = (b.shape(x), b.shape(index));
@@ -94,7 +94,8 @@ fn pick_by_mask(b: &mut Builder, x: Value, index: Value, axis: usize, dim: Dim) 
     b.reduce_sum(kept, &[axis + rank])
 }
 
-/// Whether the index along `counted` of `shape` is the clamped position in `index`, whose axes are `axes` of `shape`.
+/// Returns whether the index along the axis `counted` of `shape` equals the clamped position in `index`,
+/// whose axes are `axes` of `shape`.
 pub(super) fn position_mask(
     b: &mut Builder,
     index: Value,
@@ -108,7 +109,7 @@ pub(super) fn position_mask(
     let line = b.broadcast(line, shape, &[counted]);
     let zero = b.like(0.0, wide);
     let above = b.max(wide, zero);
-    // The last position is the largest of the line, whatever a symbolic size turns out to be.
+    // The last position is the largest of the line, for any value of a symbolic size.
     let reversed = b.iota(dim);
     let last = b.reduce_max(reversed, &[0]);
     let last = b.broadcast_to(last, shape);

@@ -1,4 +1,4 @@
-//! `logsumexp x, axis`: the logarithm of the sum of exponentials along an axis, which goes away.
+//! `logsumexp x, axis`: the logarithm of the sum of exponentials along an axis, which is removed.
 
 use super::reduce_sum::fold;
 use crate::attr::{Attr, attributes};
@@ -14,7 +14,7 @@ use bnnc_math::special;
 
 attributes! { axis: Int }
 
-/// The logarithm of the sum of exponentials along an axis, which goes away.
+/// The logarithm of the sum of exponentials along an axis, which is removed.
 pub static LOGSUMEXP: OpDef = OpDef {
     name: "logsumexp",
     doc: "The logarithm of the sum of exponentials along an axis, which goes away; stable, and minus infinity where all \
@@ -30,7 +30,7 @@ pub static LOGSUMEXP: OpDef = OpDef {
     examples,
 };
 
-/// The axis that an op along one axis works on.
+/// Returns the axis of an op along one axis.
 pub(super) fn position(attrs: &[Attr]) -> usize {
     axis(attrs) as usize
 }
@@ -54,7 +54,7 @@ fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
     fold(x[0], &[position(attrs)], f64::NEG_INFINITY, join)
 }
 
-/// `x` where it is finite, else 0: infinities are not subtracted from each other.
+/// Returns `x` where it is finite, otherwise 0, so that infinities are not subtracted from each other.
 fn finite_or_zero(b: &mut Builder, x: Value) -> Value {
     let size = b.abs(x);
     let infinity = b.like(f64::INFINITY, x);
@@ -63,11 +63,11 @@ fn finite_or_zero(b: &mut Builder, x: Value) -> Value {
     b.select(finite, x, zero)
 }
 
-/// What `x` is relative to: its largest element along an axis; 0 where that is infinite.
+/// `x` relative to its largest element along an axis, or to 0 where that is infinite.
 struct Shifted {
-    /// `x` less the largest element.
+    /// `x` minus the largest element.
     x: Value,
-    /// The logarithm of the sum of exponentials of these.
+    /// The logarithm of the sum of exponentials of `x` here.
     log_sum: Value,
     largest: Value,
 }
@@ -87,7 +87,7 @@ impl Shifted {
     }
 }
 
-/// Weights are of differences to the largest element, which keep their digits where elements are large.
+/// The weights come from differences to the largest element, which keep their precision for large elements.
 fn vjp(b: &mut Builder, site: &Site, dy: Value) -> Vec<Option<Value>> {
     let (x, axis) = (site.args[0], position(site.attrs));
     let shape = b.shape(x);
@@ -105,7 +105,7 @@ fn expand(b: &mut Builder, site: &Site) -> Value {
     b.add(shifted.log_sum, shifted.largest)
 }
 
-/// Calls on several ranks and axes.
+/// Returns calls with several ranks and axes.
 pub(super) fn examples() -> Vec<Example> {
     let of = |sizes: &[usize], axis: i64| {
         example::call(vec![example::real(sizes, -3.0, 3.0)], vec![Attr::Int(axis)])

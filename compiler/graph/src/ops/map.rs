@@ -50,7 +50,8 @@ fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
     Tensor::stack(&crate::eval::result_sizes(function), &rows)
 }
 
-/// Maps the function that maps along the new axis: mapped operands carry it behind the axis that is mapped already.
+/// Maps the function that maps along the new axis. Mapped operands have the new axis behind the axis that is
+/// already mapped.
 fn batch(b: &mut Builder, site: &Site, mapped: &[bool], dim: Dim) -> Value {
     let (function, count) = (function(site.attrs), self::mapped(site.attrs) as usize);
     let args = super::scan::new_axis_second(b, site.args, mapped, 0..count);

@@ -1,6 +1,7 @@
 //! The registry of tensor ops: one file per op, listed here by name.
 //!
-//! To add an op, add its file, its `pub mod` line and its place in [`ALL`]; the conformance tests then walk it.
+//! To add an op, add its file, its `pub mod` line and its entry in [`ALL`]. The conformance tests then
+//! include it.
 
 pub mod abs;
 pub mod add;
@@ -145,7 +146,7 @@ pub static ALL: &[&OpDef] = &[
     &trigamma::TRIGAMMA,
 ];
 
-/// The op with this name.
+/// Returns the op with this name.
 pub fn lookup(name: &str) -> Option<Op> {
     let at = ALL.binary_search_by_key(&name, |def| def.name).ok()?;
     Some(Op(ALL[at]))

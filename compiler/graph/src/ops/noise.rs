@@ -1,4 +1,4 @@
-//! `noise draw, example, step, kind, site, shape`: numbers of a counter-based stream.
+//! `noise draw, example, step, kind, site, shape`: random numbers of a counter-based stream.
 
 use crate::attr::{Attr, attributes};
 use crate::example;
@@ -13,7 +13,7 @@ use bnnc_math::philox;
 
 attributes! { kind: Symbol, site: Symbol, shape: Shape }
 
-/// Numbers of a counter-based stream.
+/// Random numbers of a counter-based stream.
 pub static NOISE: OpDef = OpDef {
     name: "noise",
     doc: "Random numbers of the stream of `site` (`uniform` on (0, 1) or standard `normal`), one tensor of this shape for \
@@ -46,7 +46,7 @@ fn infer(types: &[&Type], attrs: &[Attr]) -> Inferred {
     Ok(Type::real(Shape(dims)))
 }
 
-/// The streams of seed 0.
+/// Evaluates the streams of seed 0.
 fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
     let number = match NoiseKind::from_name(kind(attrs)) {
         Some(NoiseKind::Uniform) => philox::uniform,

@@ -1,4 +1,4 @@
-//! `not x`: the negation of a truth value.
+//! `not x`: the negation of a Boolean.
 
 use crate::elementwise;
 use crate::example;
@@ -6,7 +6,7 @@ use crate::infer;
 use crate::op::{Arity, Batch, Interval, Lower, OpDef, Vjp};
 use bnnc_math::scalar::Scalar;
 
-/// `not x`: the negation of a truth value.
+/// `not x`: the negation of a Boolean.
 pub static NOT: OpDef = OpDef {
     name: "not",
     doc: "The negation of a truth value.",

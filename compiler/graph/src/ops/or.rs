@@ -1,4 +1,4 @@
-//! `or x, y`: either of two truth values.
+//! `or x, y`: the disjunction of two Booleans.
 
 use crate::elementwise;
 use crate::example;
@@ -6,7 +6,7 @@ use crate::infer;
 use crate::op::{Arity, Batch, Interval, Lower, OpDef, Vjp};
 use bnnc_math::scalar::Scalar;
 
-/// `or x, y`: either of two truth values.
+/// `or x, y`: the disjunction of two Booleans.
 pub static OR: OpDef = OpDef {
     name: "or",
     doc: "Either of two truth values.",

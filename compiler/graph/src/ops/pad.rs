@@ -31,7 +31,7 @@ pub static PAD: OpDef = OpDef {
     examples,
 };
 
-/// More zeros than this on one axis are a mistake, and sums of them would overflow.
+/// The largest number of zeros at one place of an axis. More are a mistake, and sums of them would overflow.
 const LIMIT: i64 = 1 << 31;
 
 fn infer(types: &[&Type], attrs: &[Attr]) -> Inferred {

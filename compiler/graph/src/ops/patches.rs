@@ -1,4 +1,4 @@
-//! `patches x, sizes, strides`: all windows of a size, as an array of them.
+//! `patches x, sizes, strides`: all windows of a size, as one array.
 
 use crate::attr::{Attr, attributes};
 use crate::example;
@@ -33,7 +33,7 @@ pub static PATCHES: OpDef = OpDef {
     examples,
 };
 
-/// How many windows of `size` fit into `whole`, or a sentence.
+/// Returns the number of windows of `size` that fit into `whole`. Fails with a sentence.
 pub(super) fn windows(whole: usize, size: i64, stride: i64) -> Result<usize, String> {
     if size < 1 || stride < 1 || size as u64 > whole as u64 {
         return Err(format!(

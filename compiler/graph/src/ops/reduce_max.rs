@@ -1,4 +1,4 @@
-//! `reduce_max x, axes`: the largest element along axes, which go away.
+//! `reduce_max x, axes`: the largest element along axes, which are removed.
 
 pub use super::reduce_sum::positions;
 use super::reduce_sum::{ATTRS, examples, fold, infer};
@@ -7,7 +7,7 @@ use crate::function::Value;
 use crate::op::{Arity, Batch, KernelKind, Lower, OpDef, Site, Vjp};
 use bnnc_math::special;
 
-/// The largest element along axes, which go away.
+/// The largest element along axes, which are removed.
 pub static REDUCE_MAX: OpDef = OpDef {
     name: "reduce_max",
     doc: "The largest element along axes, which go away; equal largest elements share the derivative evenly.",

@@ -1,4 +1,4 @@
-//! `reduce_sum x, axes`: the sum along axes, which go away.
+//! `reduce_sum x, axes`: the sum along axes, which are removed.
 
 use crate::attr::{Attr, attributes};
 use crate::example;
@@ -10,7 +10,7 @@ use bnnc_base::dtype::DType;
 
 attributes! { axes: Ints }
 
-/// The sum along axes, which go away.
+/// The sum along axes, which are removed.
 pub static REDUCE_SUM: OpDef = OpDef {
     name: "reduce_sum",
     doc: "The sum along axes, which go away.",
@@ -37,19 +37,19 @@ pub static REDUCE_SUM: OpDef = OpDef {
     examples,
 };
 
-/// The axes of a reduction.
+/// Returns the axes of a reduction.
 pub fn positions(attrs: &[Attr]) -> Vec<usize> {
     crate::attr::positions(axes(attrs))
 }
 
-/// The type of a reduction.
+/// Returns the type of a reduction.
 pub(super) fn infer(types: &[&Type], attrs: &[Attr]) -> Inferred {
     infer::expect_dtype(types, 0, &[DType::Real, DType::Int])?;
     let axes = infer::expect_increasing(axes(attrs), types[0].rank())?;
     Ok(types[0].with_shape(without_axes(&types[0].shape, &axes)))
 }
 
-/// Combines elements along axes, from `start`.
+/// Combines elements along axes, starting with `start`.
 pub(super) fn fold(x: &Tensor, axes: &[usize], start: f64, combine: impl Fn(f64, f64) -> f64) -> Tensor {
     let keep = |at: &usize| !axes.contains(at);
     let kept: Vec<usize> = (0..x.shape.len()).filter(keep).collect();
@@ -64,7 +64,7 @@ pub(super) fn fold(x: &Tensor, axes: &[usize], start: f64, combine: impl Fn(f64,
     result
 }
 
-/// Calls on several ranks and axes.
+/// Returns calls with several ranks and axes.
 pub(super) fn examples() -> Vec<Example> {
     let of = |sizes: &[usize], axes: &[usize]| {
         example::call(vec![example::real(sizes, -2.0, 2.0)], vec![Attr::positions(axes)])

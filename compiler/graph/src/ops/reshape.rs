@@ -1,4 +1,4 @@
-//! `reshape x, shape`: the same elements in the same order under another shape.
+//! `reshape x, shape`: the same elements in the same order with another shape.
 
 use crate::attr::{Attr, attributes};
 use crate::example;
@@ -10,7 +10,7 @@ use bnnc_base::shape::{Dim, Shape, Symbol};
 
 attributes! { shape: Shape }
 
-/// The same elements in the same order under another shape.
+/// The same elements in the same order with another shape.
 pub static RESHAPE: OpDef = OpDef {
     name: "reshape",
     doc: "The same elements in the same order under another shape; axes of symbolic size stay, in order.",
@@ -31,7 +31,7 @@ pub static RESHAPE: OpDef = OpDef {
     examples,
 };
 
-/// The symbols of a shape in order, and the number of elements between them.
+/// Returns the symbols of a shape, in order, and the number of elements between them.
 fn segments(shape: &Shape) -> (Vec<Symbol>, Vec<usize>) {
     let (mut symbols, mut counts) = (Vec::new(), vec![1usize]);
     for dim in shape.dims() {

@@ -28,7 +28,7 @@ pub static SAMPLE: OpDef = OpDef {
     examples,
 };
 
-/// Checks parameters against those of a distribution.
+/// Checks the types of parameters against those of a distribution.
 pub(super) fn expect_params(dist: &Instance, types: &[&Type]) -> Result<(), String> {
     if dist.params.len() != types.len() {
         let (wanted, found) = (dist.params.len(), types.len());
@@ -51,7 +51,8 @@ pub(super) fn expect_params(dist: &Instance, types: &[&Type]) -> Result<(), Stri
     }
 }
 
-/// Draw 0, example 0, step 0 where the distribution can be drawn from, else its mean; NaN where it has neither.
+/// Returns the draw at draw 0, example 0, step 0 if the distribution has a sampler, otherwise its mean; NaN
+/// if it has neither.
 fn eval(x: &[&Tensor], attrs: &[Attr]) -> Tensor {
     let dist = dist(attrs);
     let zero = Tensor::scalar(0.0);

@@ -1,4 +1,4 @@
-//! `select c, x, y`: `x` where the truth value `c` holds, else `y`.
+//! `select c, x, y`: `x` where the Boolean `c` is true, otherwise `y`.
 
 use crate::attr::Attr;
 use crate::elementwise;
@@ -9,7 +9,7 @@ use crate::types::Type;
 use bnnc_base::dtype::DType;
 use bnnc_math::scalar::Scalar;
 
-/// `x` where `c` holds, else `y`.
+/// `x` where `c` is true, otherwise `y`.
 pub static SELECT: OpDef = OpDef {
     name: "select",
     doc: "`x` where the truth value `c` holds, else `y`; both reals or both integers.",

@@ -35,7 +35,7 @@ pub static SLICE: OpDef = OpDef {
     examples,
 };
 
-/// The size of the window on one axis, or a sentence.
+/// Returns the size of the window on one axis. Fails with a sentence.
 fn window(dim: Dim, start: i64, limit: i64, stride: i64) -> Result<Dim, String> {
     if (start, limit, stride) == (0, -1, 1) {
         return Ok(dim);

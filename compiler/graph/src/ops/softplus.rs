@@ -1,4 +1,4 @@
-//! `softplus x`: a smooth, positive stand-in for `max(x, 0)`.
+//! `softplus x`: a smooth and positive replacement of `max(x, 0)`.
 
 use crate::elementwise;
 use crate::example;
@@ -6,7 +6,7 @@ use crate::infer;
 use crate::op::{Arity, Batch, Lower, OpDef, Vjp};
 use bnnc_math::scalar::Scalar;
 
-/// `softplus x`: a smooth, positive stand-in for `max(x, 0)`.
+/// `softplus x`: a smooth and positive replacement of `max(x, 0)`.
 pub static SOFTPLUS: OpDef = OpDef {
     name: "softplus",
     doc: "`log (1 + exp x)`, stable in both tails: a smooth, positive stand-in for `max(x, 0)`.",

@@ -1,10 +1,10 @@
-//! `stop_gradient x`: the operand itself, with no derivative.
+//! `stop_gradient x`: the operand itself, with derivative zero.
 
 use crate::example;
 use crate::infer;
 use crate::op::{Arity, Batch, KernelKind, Lower, OpDef, Vjp};
 
-/// The operand itself, with no derivative.
+/// The operand itself, with derivative zero.
 pub static STOP_GRADIENT: OpDef = OpDef {
     name: "stop_gradient",
     doc: "The operand itself, with no derivative.",

@@ -1,4 +1,4 @@
-//! `to_int x`: a real number as an integer, towards zero.
+//! `to_int x`: a real number as an integer, rounded towards zero.
 
 use crate::elementwise;
 use crate::example;
@@ -8,7 +8,7 @@ use crate::types::Type;
 use bnnc_base::dtype::DType;
 use bnnc_math::scalar::Scalar;
 
-/// A real number as an integer, towards zero.
+/// A real number as an integer, rounded towards zero.
 pub static TO_INT: OpDef = OpDef {
     name: "to_int",
     doc: "A real number as an integer, towards zero.",

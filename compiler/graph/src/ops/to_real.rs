@@ -1,4 +1,4 @@
-//! `to_real x`: an integer or truth value as a real number.
+//! `to_real x`: an integer or Boolean as a real number.
 
 use crate::elementwise;
 use crate::example;
@@ -8,7 +8,7 @@ use crate::types::Type;
 use bnnc_base::dtype::DType;
 use bnnc_math::scalar::Scalar;
 
-/// An integer or truth value as a real number.
+/// An integer or Boolean as a real number.
 pub static TO_REAL: OpDef = OpDef {
     name: "to_real",
     doc: "An integer or truth value as a real number.",
