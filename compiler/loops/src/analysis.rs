@@ -1,4 +1,4 @@
-//! What code generators ask of a kernel: which axes are one, what depends on which axis, what is called in blocks.
+//! Analyses of kernels for code generators: axes that merge, dependences on axes, and calls on blocks.
 
 pub mod collapse;
 pub mod motion;

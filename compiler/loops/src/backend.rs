@@ -1,4 +1,4 @@
-//! What a code generator is: from a program to code behind [`bnnc_abi::code::Code`].
+//! The interface of code generators: from a program to code behind [`bnnc_abi::code::Code`].
 
 use crate::ir::{InstOp, Kernel, Program, Size};
 use bnnc_abi::code::Code;
@@ -12,25 +12,26 @@ use std::sync::Arc;
 /// Options of a backend.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The runtime's array primitives (see [`bnnc_abi::symbols`]).
+    /// The addresses of the runtime's array primitives (see [`bnnc_abi::symbols`]).
     pub symbols: Vec<Address>,
-    /// Where the code goes.
+    /// The destination of the code.
     pub form: Form,
-    /// The oldest graphics processor that has to run it, such as `sm_90`, where it is for one; the backend's own choice where nothing is said.
+    /// The oldest GPU that must be able to run the code, such as `sm_90`, for a backend of GPUs; `None`
+    /// leaves the choice to the backend.
     pub gpu: Option<&'static str>,
 }
 
-/// Where code goes.
+/// The destination of code.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Form {
-    /// Into memory of this process.
+    /// Memory of this process.
     #[default]
     Memory,
-    /// Into a relocatable object: [`Code::object`] gives it, and [`Code::launch`] must not be called.
+    /// A relocatable object, which [`Code::object`] returns. [`Code::launch`] must not be called.
     Object {
-        /// Kernel `n` is the global symbol that is this and `n`.
+        /// The prefix of global symbols: kernel `n` has the symbol `prefix` followed by `n`.
         prefix: String,
-        /// Who will read it.
+        /// The object format, which depends on the reader.
         format: ObjectFormat,
     },
 }
@@ -38,13 +39,14 @@ pub enum Form {
 /// The format of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ObjectFormat {
-    /// The system's own, for its linker.
+    /// The native format of the system, for its linker.
     Native,
-    /// ELF, for the runtime, which reads no other.
+    /// ELF, the only format that the runtime reads.
     Elf,
 }
 
-/// The integer slots of a kernel that hold keys of noise sites, each once: what [`ObjectKernel::keys`] says.
+/// Returns the integer slots of a kernel that hold keys of noise sites, each once, as in
+/// [`ObjectKernel::keys`].
 pub fn keys(kernel: &Kernel) -> Vec<u32> {
     let mut keys = Vec::new();
     for inst in kernel.body.iter() {
@@ -62,10 +64,10 @@ pub fn keys(kernel: &Kernel) -> Vec<u32> {
 
 /// A code generator.
 pub trait Backend {
-    /// Also the value of `--backend`.
+    /// Returns the name, which is also the value of `--backend`.
     fn name(&self) -> &'static str;
 
-    /// The only precision that it computes in, if it has only one.
+    /// Returns the only precision that the backend supports, if there is only one.
     fn fixed_precision(&self) -> Option<Precision> {
         None
     }
@@ -78,6 +80,6 @@ pub trait Backend {
     /// Compiles the kernels of a verified program.
     ///
     /// # Errors
-    /// A limit or a bug; never the user's fault.
+    /// A limit or a bug, never an error in the user's program.
     fn compile(&self, program: &Program, options: &Options) -> Result<Arc<dyn Code>, Fault>;
 }

@@ -1,4 +1,5 @@
-//! The reference interpreter of one kernel: real elements are `f64`, integers `i32`, nothing is clever.
+//! The reference interpreter of one kernel. Real elements are `f64`, integers are `i32`, and nothing is
+//! optimised.
 
 use crate::ir::{Access, Inst, InstId, InstOp, Kernel, KernelOutput, Size};
 use bnnc_abi::code::KernelArgs;
@@ -10,10 +11,10 @@ use bnnc_math::gamma;
 use bnnc_math::philox;
 use bnnc_math::scalar::Scalar;
 
-/// Runs a kernel over `args.start..args.end` of its outermost axis; real buffers hold `f64`.
+/// Runs a kernel over `args.start..args.end` of its outermost axis. Real buffers hold `f64`.
 ///
 /// # Safety
-/// The addresses must be those of live buffers that hold every element the kernel's accesses reach.
+/// The addresses must be those of live buffers that contain every element that the kernel accesses.
 pub unsafe fn interpret(kernel: &Kernel, args: &KernelArgs) {
     let mut frame = Frame {
         kernel,
@@ -174,7 +175,8 @@ impl Frame<'_> {
     }
 }
 
-/// Integer results are those of wrapping `i32` arithmetic; reals saturate on their way to integers.
+/// Integer results are those of wrapping `i32` arithmetic. Reals saturate when they are converted to
+/// integers.
 fn integer(scalar: Scalar, operands: &[f64]) -> f64 {
     match scalar {
         Scalar::ToInt => f64::from(operands[0] as i32),

@@ -1,10 +1,10 @@
 //! Kernels: a scalar body over a rectangular domain, with stores and reductions.
 //!
-//! Note [What a kernel means]. For every point of the domain in row-major order, and for the outermost axis restricted to
-//! `start..end`, the body is evaluated and each output is applied: a plain output stores its value, a reducing one combines
-//! it with what is there (the executor has filled it with the identity). Bodies have no vectors and no control flow; a
-//! backend vectorises the innermost axis. The order of a reduction is free inside one invocation, but must not depend on
-//! anything but the domain.
+//! Note [Semantics of a kernel]. For every point of the domain in row-major order, with the outermost axis
+//! restricted to `start..end`, the body is evaluated and each output is applied. A plain output stores its
+//! value. A reducing output combines it with the stored value, which the executor has initialised with the
+//! identity. Bodies have no vectors and no control flow; a backend vectorises the innermost axis. The order
+//! of a reduction within one invocation is free, but may depend only on the domain.
 
 use bnnc_abi::plan::{Combine, Plan, Storage};
 use bnnc_abi::symbols::NoiseKind;
@@ -21,16 +21,16 @@ bnnc_base::id!(
 /// A plan and its kernels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Program {
-    /// Buffers and steps.
+    /// The buffers and steps.
     pub plan: Plan,
-    /// The kernels that the plan's launches name by position.
+    /// The kernels, to which the launches of the plan refer by index.
     pub kernels: Vec<Kernel>,
 }
 
-/// A number known when a kernel is compiled, or one of the launch's integers.
+/// A number that is known at compile time, or one of the integers of the launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Size {
-    /// Known.
+    /// A known number.
     Fixed(i64),
     /// `launch.ints[slot]`.
     Slot(u32),
@@ -39,15 +39,15 @@ pub enum Size {
 /// A fused loop nest.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kernel {
-    /// For people.
+    /// The name, for printed text.
     pub name: String,
     /// Trip counts, outermost first; at least one axis.
     pub dims: Vec<Size>,
-    /// How elements of each buffer slot are stored.
+    /// The element storage of each buffer slot.
     pub slots: Vec<Storage>,
     /// The body in evaluation order.
     pub body: Arena<InstId, Inst>,
-    /// What leaves it.
+    /// The outputs.
     pub outputs: Vec<KernelOutput>,
 }
 
@@ -56,35 +56,36 @@ pub struct Kernel {
 pub struct Access {
     /// The buffer slot.
     pub slot: u32,
-    /// Elements to skip.
+    /// The number of elements to skip.
     pub offset: Size,
     /// One stride per domain axis.
     pub strides: Vec<Size>,
-    /// Positions that the body computes.
+    /// Positions that are computed in the body.
     pub dynamic: Vec<Dynamic>,
 }
 
-/// A computed position along one axis of the buffer, clamped to `0..limit` so that no address leaves it.
+/// A computed position along one axis of the buffer. It is clamped to `0..limit`, so that no address is
+/// outside.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dynamic {
-    /// An integer instruction.
+    /// The integer instruction with the position.
     pub index: InstId,
-    /// Elements per step.
+    /// The number of elements per step.
     pub stride: Size,
     /// The size of the axis.
     pub limit: Size,
 }
 
-/// One instruction; truth values are `Bool` inside a body and become 0 or 1 when stored.
+/// One instruction. Booleans are `Bool` inside a body, and become 0 or 1 when stored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inst {
-    /// What it does.
+    /// The operation.
     pub op: InstOp,
-    /// What its result is.
+    /// The type of its result.
     pub dtype: DType,
 }
 
-/// What an instruction does.
+/// The operation of an instruction.
 #[derive(Clone, Debug, PartialEq)]
 pub enum InstOp {
     /// A number.
@@ -93,32 +94,33 @@ pub enum InstOp {
     Index(u32),
     /// An element of a buffer; a `Bool` result means "not zero".
     Load(Access),
-    /// A scalar operation. Comparisons and arithmetic take two reals or two integers; `Select` takes a truth value first.
+    /// A scalar operation. Comparisons and arithmetic have two real or two integer operands; the first
+    /// operand of `Select` is a Boolean.
     Apply(Scalar, Vec<InstId>),
     /// An element of a counter-based stream.
     Noise {
-        /// Its law.
+        /// The distribution.
         kind: NoiseKind,
-        /// The site: `key = hash(seed, site path)` is read from this integer slot.
+        /// The key of the site, `hash(seed, site path)`, read from this integer slot.
         key: Size,
-        /// The coordinates draw, example, step: integers.
+        /// The integer coordinates draw, example and step.
         coordinates: [InstId; 3],
-        /// The shape, where the law has one: a real.
+        /// The real shape parameter, for distributions that have one.
         shape: Option<InstId>,
-        /// The number of the element: `offset + sum strides[i] * index[i]`.
+        /// The offset of the element number, which is `offset + sum strides[i] * index[i]`.
         offset: Size,
         /// One stride per domain axis.
         strides: Vec<Size>,
     },
 }
 
-/// A value that leaves the body.
+/// A value that the body writes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct KernelOutput {
-    /// Where to. Reduced axes have stride 0.
+    /// The destination. Reduced axes have stride 0.
     pub access: Access,
     /// The value.
     pub value: InstId,
-    /// How it combines with what is there; `None` stores.
+    /// The combination with the stored value; `None` overwrites it.
     pub combine: Option<Combine>,
 }

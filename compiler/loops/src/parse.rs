@@ -1,4 +1,4 @@
-//! Reads the text form that [`crate::print`] writes.
+//! Parses the text form that [`crate::print`] writes.
 
 use crate::ir::{Access, Dynamic, Inst, InstId, InstOp, Kernel, KernelOutput, Program, Size};
 use bnnc_abi::plan::{
@@ -15,10 +15,10 @@ use std::sync::Arc;
 
 type Read<T> = Result<T, TextError>;
 
-/// Reads a program.
+/// Parses a program.
 ///
 /// # Errors
-/// Where the text is not the form that printing gives.
+/// The line and the token at which the text differs from the printed form.
 pub fn parse(text: &str) -> Read<Program> {
     let reader = &mut Reader::new(text);
     let plan = plan(reader)?;
@@ -348,7 +348,7 @@ fn id(reader: &mut Reader<'_>, prefix: &str) -> Read<u32> {
     })
 }
 
-/// The name of a definition, which must be the next in order.
+/// Parses the name of a definition, which must be the next in order.
 fn numbered(reader: &mut Reader<'_>, prefix: &str, next: usize) -> Read<()> {
     reader.expect(&format!("{prefix}{next}"))
 }
@@ -369,7 +369,7 @@ fn choose<T>(reader: &mut Reader<'_>, what: &str, of: impl Fn(&str) -> Option<T>
     }
 }
 
-/// Items separated by commas, up to and including `close`.
+/// Parses items separated by commas, up to and including `close`.
 fn list<T>(reader: &mut Reader<'_>, close: &str, item: impl Fn(&mut Reader<'_>) -> Read<T>) -> Read<Vec<T>> {
     let mut items = Vec::new();
     if reader.eat(close) {

@@ -1,4 +1,4 @@
-//! The text form of a program; [`crate::parse::parse`] reads it back exactly.
+//! Prints the text form of a program, which [`crate::parse::parse`] parses back exactly.
 
 use crate::ir::{Access, Inst, InstOp, Kernel, KernelOutput, Program, Size};
 use bnnc_abi::plan::{Amount, BufferId, Call, Launch, Plan, Reduce, Role, Step, Storage};
@@ -89,7 +89,7 @@ impl Display for KernelOutput {
     }
 }
 
-/// `real` or `int`.
+/// Returns `real` or `int`.
 pub fn storage_name(storage: Storage) -> &'static str {
     match storage {
         Storage::Real => "real",

@@ -1,4 +1,4 @@
-//! The backend `reference`: an interpreter in `f64`, the oracle of the others.
+//! The backend `reference`: an interpreter in `f64` with which the other backends are compared.
 
 use crate::backend::{Backend, Options};
 use crate::interp::interpret;
@@ -8,7 +8,7 @@ use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
 use std::sync::Arc;
 
-/// Interprets programs whose precision is `f64`.
+/// The backend that interprets programs with precision `f64`.
 pub struct Reference;
 
 impl Backend for Reference {
@@ -32,7 +32,7 @@ struct Interpreted(Program);
 
 impl Code for Interpreted {
     unsafe fn launch(&self, kernel: usize, args: &KernelArgs) {
-        // SAFETY: the caller's promise is the interpreter's.
+        // SAFETY: the promise of the caller is the one that the interpreter needs.
         unsafe { interpret(&self.0.kernels[kernel], args) }
     }
 

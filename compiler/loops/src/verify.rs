@@ -1,4 +1,4 @@
-//! What holds of every program a backend is given; a program that breaks it is a bug of ours.
+//! Verifies the invariants of programs for backends. A violation is a bug of the compiler.
 
 use crate::ir::{Access, Inst, InstId, InstOp, Kernel, KernelOutput, Program, Size};
 use crate::verify_plan::verify_plan;
@@ -8,13 +8,13 @@ use bnnc_base::dtype::DType;
 use bnnc_base::fault::Fault;
 use bnnc_math::scalar::Scalar;
 
-/// Whether a rule holds, or which does not.
+/// The result of a check: the broken rule, if there is one.
 pub(crate) type Verdict = Result<(), String>;
 
 /// Checks every kernel, and the plan against the kernels.
 ///
 /// # Errors
-/// [`Fault::Bug`] that names the kernel or step, the place in it and the broken rule.
+/// [`Fault::Bug`], which names the kernel or step, the place in it and the broken rule.
 pub fn verify(program: &Program) -> Result<(), Fault> {
     for kernel in &program.kernels {
         verify_kernel(kernel).map_err(|rule| Fault::Bug(format!("kernel `{}`: {rule}", kernel.name)))?;
@@ -110,7 +110,7 @@ fn verify_inst(kernel: &Kernel, id: InstId, inst: &Inst) -> Verdict {
     }
 }
 
-/// The type of the result, or `None` where the operands have wrong types.
+/// Returns the type of the result, or `None` if the operands have wrong types.
 pub fn scalar_type(scalar: Scalar, operands: &[DType]) -> Option<DType> {
     use DType::{Bool, Int, Real};
     match scalar {
@@ -154,7 +154,7 @@ pub fn scalar_type(scalar: Scalar, operands: &[DType]) -> Option<DType> {
     }
 }
 
-/// The type of `id`, which must be defined before the instruction at `before`.
+/// Returns the type of `id`, which must be defined before the instruction at `before`.
 fn operand_type(kernel: &Kernel, id: InstId, before: usize) -> Result<DType, String> {
     let defined = if id.index() < before {
         kernel.body.get(id)
@@ -195,7 +195,7 @@ fn verify_output(kernel: &Kernel, output: &KernelOutput) -> Verdict {
     })
 }
 
-/// The types whose elements lie in memory so.
+/// Returns the types of elements with this storage.
 fn stores(storage: Storage) -> &'static [DType] {
     match storage {
         Storage::Real => &[DType::Real, DType::Bool],

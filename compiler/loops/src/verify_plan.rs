@@ -1,4 +1,4 @@
-//! What holds of a plan and its launches.
+//! Verifies the invariants of a plan and its launches.
 
 use crate::ir::{Access, InstOp, Kernel, KernelOutput, Program, Size};
 use crate::verify::{Verdict, ensure};
@@ -88,7 +88,7 @@ fn verify_launch(plan: &Plan, kernel: &Kernel, launch: &Launch) -> Verdict {
     Ok(())
 }
 
-/// Every number a kernel mentions.
+/// Returns every size that a kernel uses.
 fn sizes_of(kernel: &Kernel) -> impl Iterator<Item = Size> + '_ {
     let access = |access: &Access| {
         let mut sizes = access.strides.clone();
@@ -145,14 +145,15 @@ fn verify_reduces(kernel: &Kernel, launch: &Launch) -> Verdict {
     Ok(())
 }
 
-/// Whether different iterations of the outermost axis may write the same element.
+/// Returns whether different iterations of the outermost axis may write the same element.
 fn collides(kernel: &Kernel, output: &KernelOutput) -> bool {
     let still = output.access.strides[0] == Size::Fixed(0) && kernel.dims[0] != Size::Fixed(1);
     let computed = output.combine.is_some() && !output.access.dynamic.is_empty();
     still || computed
 }
 
-/// Values of the symbols under which addresses are checked, each distinct and a batch within the examples.
+/// Returns values of the symbols for which addresses are checked. They are distinct, and a batch is smaller
+/// than the examples.
 fn samples() -> [Sizes; 2] {
     let sizes = |values: [usize; Symbol::ALL.len()]| {
         let pairs = Symbol::ALL.into_iter().zip(values);
@@ -163,7 +164,8 @@ fn samples() -> [Sizes; 2] {
     [sizes([3, 2, 7, 5, 4, 6]), sizes([13, 5, 17, 11, 7, 9])]
 }
 
-/// The launch agrees with the kernel's outermost axis, and no access leaves its buffer.
+/// Checks that the launch agrees with the outermost axis of the kernel, and that no access is outside its
+/// buffer.
 fn verify_reach(plan: &Plan, kernel: &Kernel, launch: &Launch, sizes: &Sizes) -> Verdict {
     let number = |size: Size| match size {
         Size::Fixed(size) => size,

@@ -1,4 +1,4 @@
-//! The reference interpreter against results worked out by hand.
+//! Compares the reference interpreter with results computed by hand.
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 use bnnc_abi::code::{Code, KernelArgs};
@@ -15,7 +15,7 @@ fn code(text: &str) -> Arc<dyn Code> {
 }
 
 #[test]
-fn stores_gathers_and_reduces() {
+fn the_interpreter_stores_gathers_and_reduces() {
     let code = code(
         r#"plan "p" f64 1 {
   b0 = real "x" [2, 3] input

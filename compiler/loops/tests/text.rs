@@ -1,4 +1,4 @@
-//! What prints reads back exactly.
+//! Checks that printed programs parse back exactly.
 #![allow(clippy::unwrap_used)]
 
 mod random;
@@ -8,7 +8,7 @@ use bnnc_loops::parse::parse;
 use bnnc_loops::verify::verify;
 
 #[test]
-fn random_programs_read_back() {
+fn random_programs_round_trip() {
     for seed in 0..300 {
         let program = random::program(seed, Precision::F32);
         verify(&program).unwrap();
@@ -48,7 +48,7 @@ kernel "sum" [$0] (real, real) {
 "#;
 
 #[test]
-fn every_form_reads_back() {
+fn every_form_round_trips() {
     let program = parse(EVERYTHING).unwrap();
     verify(&program).unwrap();
     assert_eq!(program.to_string(), EVERYTHING);

@@ -1,4 +1,4 @@
-//! One program per rule that the verifier holds.
+//! Tests the verifier with one broken program per rule.
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 use bnnc_loops::parse::parse;
@@ -32,11 +32,11 @@ kernel "k" [$0, 4] (real, int, real, real) {
 "#;
 
 #[test]
-fn the_sound_program_passes() {
+fn the_valid_program_passes() {
     verify(&parse(SOUND).unwrap()).unwrap();
 }
 
-/// `from` is replaced by `to`, and the verifier must say `rule`.
+/// Replaces `from` by `to` in the valid program, and checks that the error of the verifier contains `rule`.
 fn refuses(from: &str, to: &str, rule: &str) {
     assert!(SOUND.contains(from), "`{from}` does not occur");
     let program = parse(&SOUND.replacen(from, to, 1)).unwrap();
@@ -45,7 +45,7 @@ fn refuses(from: &str, to: &str, rule: &str) {
 }
 
 #[test]
-fn operands_are_defined_before_use() {
+fn operands_must_be_defined_before_use() {
     refuses(
         "v3: real = mul v0 v2",
         "v3: real = mul v0 v4",
@@ -55,7 +55,7 @@ fn operands_are_defined_before_use() {
 }
 
 #[test]
-fn operand_types_fit() {
+fn wrong_operand_types_are_rejected() {
     refuses(
         "v3: real = mul v0 v2",
         "v3: real = mul v0 v1",
@@ -69,7 +69,7 @@ fn operand_types_fit() {
 }
 
 #[test]
-fn result_types_fit() {
+fn wrong_result_types_are_rejected() {
     refuses("v4: bool = lt", "v4: real = lt", "the result is bool, not real");
     refuses(
         "v6: real = noise",
@@ -79,7 +79,7 @@ fn result_types_fit() {
 }
 
 #[test]
-fn constants_fit_their_type() {
+fn constants_must_fit_their_type() {
     refuses(
         "v3: real = mul v0 v2",
         "v3: int = const 0.5",
@@ -88,27 +88,27 @@ fn constants_fit_their_type() {
 }
 
 #[test]
-fn axes_exist() {
+fn unknown_axes_are_rejected() {
     refuses("v3: real = mul v0 v2", "v3: int = index 2", "there is no axis 2");
     refuses("kernel \"k\" [$0, 4]", "kernel \"k\" []", "it has no axes");
     refuses("kernel \"k\" [$0, 4]", "kernel \"k\" [$0, -1]", "trip count -1");
 }
 
 #[test]
-fn strides_count_axes() {
+fn accesses_need_one_stride_per_axis() {
     refuses("load 0 at 0 [4, 1]", "load 0 at 0 [4]", "1 strides for 2 axes");
     refuses("at 0 [4, 1]\n  v7", "at 0 [4]\n  v7", "1 strides for 2 axes");
 }
 
 #[test]
-fn slots_exist_and_hold_the_type() {
+fn slots_must_exist_and_have_the_right_type() {
     refuses("load 0 at 0 [4, 1]", "load 9 at 0 [4, 1]", "there is no slot 9");
     refuses("v1: int = load 1", "v1: int = load 0", "slot 0 does not hold int");
     refuses("store v7 -> 2", "store v7 -> 1", "slot 1 does not hold real");
 }
 
 #[test]
-fn positions_and_coordinates_are_integers() {
+fn positions_and_coordinates_must_be_integers() {
     refuses("+ v1 * 4", "+ v0 * 4", "position v0 is real, not int");
     refuses(
         "noise normal 7 (v1,",
@@ -118,7 +118,7 @@ fn positions_and_coordinates_are_integers() {
 }
 
 #[test]
-fn gamma_noise_has_a_shape_and_other_noise_none() {
+fn only_gamma_noise_has_a_shape_parameter() {
     refuses("noise normal", "noise gamma", "whether gamma noise has a shape");
     refuses(
         "(v1, v1, v1)",
@@ -133,7 +133,7 @@ fn gamma_noise_has_a_shape_and_other_noise_none() {
 }
 
 #[test]
-fn launches_bind_every_slot() {
+fn launches_must_bind_every_slot() {
     refuses("launch 0", "launch 1", "there is no kernel 1");
     refuses(
         "(b0, b1, b2, b3) ints",
@@ -158,17 +158,17 @@ fn launches_bind_every_slot() {
 }
 
 #[test]
-fn kernels_are_counted() {
+fn the_plan_must_count_its_kernels() {
     refuses("f32 1 {", "f32 2 {", "it counts 2 kernels of 1");
 }
 
 #[test]
-fn outer_counts_agree() {
+fn outer_counts_must_agree() {
     refuses("outer 1*batch", "outer 1*draws", "outer count 2 against 3");
 }
 
 #[test]
-fn reductions_are_declared() {
+fn reductions_must_be_declared() {
     refuses(
         "reduces (3 sum partial)",
         "reduces ()",
@@ -192,7 +192,7 @@ fn reductions_are_declared() {
 }
 
 #[test]
-fn accesses_stay_inside() {
+fn accesses_outside_their_buffer_are_rejected() {
     refuses(
         "store v7 -> 2 at 0 [4, 1]",
         "store v7 -> 2 at 1 [4, 1]",
@@ -202,7 +202,7 @@ fn accesses_stay_inside() {
 }
 
 #[test]
-fn constants_are_whole_and_never_written() {
+fn constants_must_be_complete_and_are_never_written() {
     refuses("constant (1.0, 2.0)", "constant (1.0)", "b4 is given 1 elements");
     refuses(
         "(b0, b1, b2, b3) ints",
@@ -217,6 +217,6 @@ fn constants_are_whole_and_never_written() {
 }
 
 #[test]
-fn counters_are_integer_scalars() {
+fn counters_must_be_integer_scalars() {
     refuses("repeat 2 b5", "repeat 2 b1", "counter b1 is no integer scalar");
 }

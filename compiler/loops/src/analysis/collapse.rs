@@ -1,9 +1,10 @@
-//! Merges neighbouring axes that every access walks as one, so that innermost loops are long.
+//! Merges neighbouring axes that every access traverses with one stride, so that innermost loops are long.
 
 use crate::ir::{InstOp, Kernel, Size};
 use bnnc_base::arena::Arena;
 
-/// The kernel with as few axes as possible, and how many of its outermost iterations stand for one of the original's.
+/// Returns the kernel with as few axes as possible, and the number of its outermost iterations per outermost
+/// iteration of the original.
 pub fn collapse(kernel: &Kernel) -> (Kernel, i64) {
     let mut merged = kernel.clone();
     let mut factor = 1;
@@ -18,7 +19,7 @@ pub fn collapse(kernel: &Kernel) -> (Kernel, i64) {
     (merged, factor)
 }
 
-/// The size of the axis after `axis` where the two can be one.
+/// Returns the size of the axis after `axis` if the two can be merged.
 fn mergeable(kernel: &Kernel, axis: usize) -> Option<i64> {
     let Size::Fixed(inner) = kernel.dims[axis + 1] else {
         return None;
@@ -38,7 +39,7 @@ fn mergeable(kernel: &Kernel, axis: usize) -> Option<i64> {
 }
 
 fn merge(kernel: &mut Kernel, axis: usize, inner: i64) {
-    // Of an axis of size 1 the stride means nothing; the other axis has the stride of both.
+    // The stride along an axis of size 1 is irrelevant. The other axis has the stride of the merged one.
     let drop = |strides: &mut Vec<Size>| {
         strides.remove(if inner == 1 { axis + 1 } else { axis });
     };

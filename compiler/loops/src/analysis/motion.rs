@@ -1,4 +1,4 @@
-//! How values and addresses depend on the axes of a kernel.
+//! Dependences of values and addresses on the axes of a kernel.
 
 use super::staging::operands;
 use crate::ir::{Access, InstOp, Kernel, Size};
@@ -6,18 +6,18 @@ use bnnc_abi::plan::Storage;
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::Precision;
 
-/// How an address moves along the innermost axis.
+/// The change of an address along the innermost axis.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Motion {
-    /// Not at all.
+    /// No change.
     Still,
-    /// By one real per iteration, so that one byte counter serves all such accesses.
+    /// One real per iteration, so that one byte counter serves all such accesses.
     Unit,
-    /// Otherwise, or by a stride that only a run knows.
+    /// Any other stride, or one that is known only at run time.
     Moving,
 }
 
-/// The motion of `access` along the innermost axis.
+/// Returns the motion of `access` along the innermost axis.
 pub fn motion(kernel: &Kernel, access: &Access, precision: Precision) -> Motion {
     match access.strides.last() {
         Some(Size::Fixed(0)) => Motion::Still,
@@ -28,7 +28,7 @@ pub fn motion(kernel: &Kernel, access: &Access, precision: Precision) -> Motion 
     }
 }
 
-/// Bytes of one element of the accessed buffer.
+/// Returns the number of bytes of one element of the accessed buffer.
 pub fn element_bytes(kernel: &Kernel, access: &Access, precision: Precision) -> i64 {
     match kernel.slots[access.slot as usize] {
         Storage::Real => precision.bytes() as i64,
@@ -36,7 +36,8 @@ pub fn element_bytes(kernel: &Kernel, access: &Access, precision: Precision) -> 
     }
 }
 
-/// The size of the innermost axis where it is known. A launch may be given less of an outermost one.
+/// Returns the size of the innermost axis if it is known. A launch may be given only a part of an outermost
+/// axis.
 pub fn innermost_size(kernel: &Kernel) -> Option<i64> {
     match kernel.dims.last() {
         Some(Size::Fixed(size)) => Some(*size),
@@ -44,7 +45,7 @@ pub fn innermost_size(kernel: &Kernel) -> Option<i64> {
     }
 }
 
-/// Per instruction: the number of loops around it, where it is computed as far out as it can be.
+/// Returns for each instruction the number of loops around it, if it is computed as far outside as possible.
 pub fn depths(kernel: &Kernel) -> Vec<usize> {
     let mut depths = vec![0; kernel.body.len()];
     let moved = |strides: &[Size]| {
@@ -71,7 +72,7 @@ pub fn depths(kernel: &Kernel) -> Vec<usize> {
     depths
 }
 
-/// Per instruction: whether an output needs it.
+/// Returns for each instruction whether an output needs it.
 pub fn live(kernel: &Kernel) -> Vec<bool> {
     let mut live = vec![false; kernel.body.len()];
     for output in &kernel.outputs {
@@ -92,7 +93,7 @@ pub fn live(kernel: &Kernel) -> Vec<bool> {
     live
 }
 
-/// Every number that a kernel mentions: its trip counts, and those of loads, noise and outputs.
+/// Returns every size that a kernel uses: its trip counts, and those of loads, noise and outputs.
 pub fn sizes(kernel: &Kernel) -> Vec<Size> {
     let access = |access: &Access| {
         let computed = access.dynamic.iter();

@@ -1,36 +1,37 @@
 //! The stages of an innermost loop that calls array primitives.
 //!
-//! Note \[Stages\]. Array primitives take whole blocks, so an innermost loop whose body calls them is cut into stages. For
-//! each block of the innermost axis, stage 0 is a loop that computes what the first calls need and stores it to scratch,
-//! then come these calls, then stage 1, and so on; outputs are written in the last stage. Everything is computed as late
-//! as its users allow, loads are repeated in each stage that uses them, other values cross stages through scratch.
-//! Where the innermost axis is short, a block is a tile of several whole rows, so that calls are long all the same.
+//! Note \[Stages\]. Array primitives process whole blocks, so an innermost loop whose body calls them is
+//! split into stages. For each block of the innermost axis, stage 0 is a loop that computes the operands of
+//! the first calls and stores them to scratch memory. These calls follow, then stage 1, and so on. The last
+//! stage writes the outputs. Every value is computed as late as its users allow. Loads are repeated in each
+//! stage that uses them; other values cross stages through scratch memory. If the innermost axis is short, a
+//! block is a tile of several whole rows, so that calls are long nevertheless.
 
 use super::motion::{Motion, innermost_size, motion};
 use crate::ir::{Inst, InstId, InstOp, Kernel, Size};
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::{DType, Precision};
 
-/// The longest block.
+/// The largest number of elements of a block.
 pub const BLOCK: i64 = 256;
 
 /// One loop over a block, and the calls after it.
 #[derive(Default)]
 pub struct BlockStage {
-    /// What the loop computes, in order.
+    /// The instructions in the loop, in order.
     pub body: Vec<InstId>,
-    /// What it stores to scratch afterwards.
+    /// The values that the loop stores to scratch memory.
     pub store: Vec<InstId>,
-    /// What is called after the loop.
+    /// The calls after the loop.
     pub calls: Vec<InstId>,
 }
 
-/// The length of rows of which several make a block.
+/// Returns the length of a row if several rows make up a block.
 pub fn row_length(kernel: &Kernel) -> Option<i64> {
     innermost_size(kernel).filter(|size| kernel.dims.len() > 1 && (1..=BLOCK / 2).contains(size))
 }
 
-/// Every instruction that `inst` reads.
+/// Returns every instruction that `inst` reads.
 pub fn operands(inst: &Inst) -> Vec<InstId> {
     match &inst.op {
         InstOp::Const(_) | InstOp::Index(_) => Vec::new(),
@@ -42,7 +43,7 @@ pub fn operands(inst: &Inst) -> Vec<InstId> {
     }
 }
 
-/// The operands that a call takes as blocks.
+/// Returns the operands that a call reads as blocks.
 fn block_operands(inst: &Inst) -> &[InstId] {
     match &inst.op {
         InstOp::Const(_) | InstOp::Index(_) | InstOp::Load(_) => &[],
@@ -51,7 +52,7 @@ fn block_operands(inst: &Inst) -> &[InstId] {
     }
 }
 
-/// Whether the elements of a noise stream lie side by side along the innermost axis.
+/// Returns whether the elements of a noise stream are adjacent along the innermost axis.
 pub fn is_array_noise(inst: &Inst, varies: impl Fn(InstId) -> bool) -> bool {
     match &inst.op {
         InstOp::Noise {
@@ -61,17 +62,18 @@ pub fn is_array_noise(inst: &Inst, varies: impl Fn(InstId) -> bool) -> bool {
     }
 }
 
-/// Whether a row begins where the one before it ends.
+/// Returns whether each row begins where the row before it ends.
 pub fn rows_adjoin(strides: &[Size], length: i64) -> bool {
     strides.len() > 1 && strides[strides.len() - 2] == Size::Fixed(length)
 }
 
-/// What `roots` use outside the innermost loop, directly or not, and they themselves, per instruction.
+/// Returns for each instruction whether it is one of `roots` or is used by them outside the innermost loop,
+/// directly or indirectly.
 pub fn closure(kernel: &Kernel, depth: &[usize], roots: &[InstId]) -> Vec<bool> {
     let mut needed = vec![false; kernel.body.len()];
     roots.iter().for_each(|id| needed[id.index()] = true);
     for id in kernel.body.ids().rev() {
-        // What other stages compute inside the loop is read from scratch.
+        // Values that other stages compute inside the loop are read from scratch memory.
         let hoisted = depth[id.index()] < kernel.dims.len();
         if needed[id.index()] && (hoisted || roots.contains(&id)) {
             operands(&kernel.body[id])
@@ -82,7 +84,8 @@ pub fn closure(kernel: &Kernel, depth: &[usize], roots: &[InstId]) -> Vec<bool> 
     needed
 }
 
-/// What the loop of a stage uses, directly or not, per instruction, given depths and whether outputs need it.
+/// Returns for each instruction whether the loop of a stage uses it, directly or indirectly. `depth` has the
+/// depth of each instruction, and `live` whether an output needs it.
 pub fn needs(
     kernel: &Kernel,
     (depth, live): (&[usize], &[bool]),
@@ -104,7 +107,8 @@ pub fn needs(
     closure(kernel, depth, &roots)
 }
 
-/// See Note \[Stages\]. Times count loops and calls alternately: loop `s` is `2 s`, the calls after it `2 s + 1`.
+/// The assignment of instructions to stages; see Note \[Stages\]. Times count loops and calls alternately:
+/// loop `s` is `2 s`, and the calls after it are `2 s + 1`.
 pub struct BlockStaging<'a> {
     kernel: &'a Kernel,
     precision: Precision,
@@ -114,14 +118,14 @@ pub struct BlockStaging<'a> {
     late: Vec<usize>,
     /// The stages in which a load or index is computed.
     repeated: Vec<Vec<usize>>,
-    /// When values must be in scratch first and last.
+    /// The first and the last time at which a value must be in scratch memory.
     held: Vec<Option<(usize, usize)>>,
     last: usize,
 }
 
 impl<'a> BlockStaging<'a> {
-    /// Plans a kernel, given the depth of each instruction, whether an output needs it, and whether it is a call of a
-    /// runtime primitive.
+    /// Plans a kernel. `depth` has the depth of each instruction, `live` whether an output needs it, and
+    /// `is_called` recognises calls of runtime primitives.
     pub fn of(
         kernel: &'a Kernel,
         (depth, live): (&[usize], &[bool]),
@@ -156,7 +160,7 @@ impl<'a> BlockStaging<'a> {
         staging
     }
 
-    /// The longest chain of calls, one depending on the next.
+    /// Returns the length of the longest chain of calls in which each depends on the one before.
     fn number_of_calls(&self) -> usize {
         let mut available = vec![0; self.kernel.body.len()];
         for id in self.kernel.body.ids().filter(|id| self.varies[id.index()]) {
@@ -242,7 +246,7 @@ impl<'a> BlockStaging<'a> {
         *held = Some(held.map_or((first, last), |(from, to)| (from.min(first), to.max(last))));
     }
 
-    /// Whether computing it again costs no more than fetching it from scratch.
+    /// Returns whether computing the value again costs no more than loading it from scratch memory.
     fn is_repeatable(&self, id: InstId) -> bool {
         match &self.kernel.body[id].op {
             InstOp::Index(_) => true,
@@ -254,7 +258,7 @@ impl<'a> BlockStaging<'a> {
         }
     }
 
-    /// Whether a call can read its operand where it lies.
+    /// Returns whether a call can read its operand directly from its buffer.
     fn is_direct(&self, id: InstId) -> bool {
         let inst = &self.kernel.body[id];
         let adjacent = match &inst.op {
@@ -268,7 +272,7 @@ impl<'a> BlockStaging<'a> {
         adjacent && inst.dtype == DType::Real && self.is_repeatable(id)
     }
 
-    /// The stages, the scratch slot of each value that has one, and the number of slots.
+    /// Returns the stages, the scratch slot of each value that has one, and the number of slots.
     pub fn finish(self) -> (Vec<BlockStage>, Vec<Option<usize>>, usize) {
         let mut stages: Vec<BlockStage> = (0..=self.last).map(|_| BlockStage::default()).collect();
         for id in self.kernel.body.ids() {
@@ -294,7 +298,8 @@ impl<'a> BlockStaging<'a> {
         (stages, home, homes)
     }
 
-    /// Slots for the values in scratch; two values share one where the first is dead before the second is born.
+    /// Assigns slots to the values in scratch memory. Two values share a slot if the last use of one precedes
+    /// the definition of the other.
     fn homes(&self) -> (Vec<Option<usize>>, usize) {
         let mut home = vec![None; self.held.len()];
         let mut births: Vec<(usize, usize, usize)> = Vec::new();

@@ -1,17 +1,18 @@
-//! Which kernels sum functions of noise over draws, with the axes in the order that suits them.
+//! Recognises kernels that sum functions of noise over draws, and orders their axes.
 
 use super::staging::row_length;
 use crate::ir::{InstOp, Kernel, KernelOutput, Size};
 use bnnc_abi::plan::{Combine, Storage};
 
-/// The kernel with draws before elements where it is swept, and the axis of which launches give a part.
+/// Returns the kernel with the axis of draws before that of elements if it is swept, and the axis that
+/// launches divide.
 pub fn order(kernel: Kernel) -> (Kernel, usize) {
     let rank = kernel.dims.len();
     if rank < 2 || is_swept(&kernel) {
         return (kernel, 0);
     }
     let swapped = swapped(&kernel, rank - 2);
-    // A part of a short axis is no row of a tile.
+    // A part of a short axis is not a row of a tile.
     let divisible = rank > 2 || row_length(&swapped).is_none();
     match divisible && is_swept(&swapped) {
         true => (swapped, usize::from(rank == 2)),
@@ -19,7 +20,8 @@ pub fn order(kernel: Kernel) -> (Kernel, usize) {
     }
 }
 
-/// Whether noise along the innermost axis is the same for all of the axis before it but for its coordinates, and is summed.
+/// Returns whether a kernel is swept: its noise along the innermost axis depends on the axis before it only
+/// through its coordinates, and an output sums over that axis.
 pub fn is_swept(kernel: &Kernel) -> bool {
     let makes_noise = kernel.body.iter().any(|inst| match &inst.op {
         InstOp::Noise { strides, .. } => matches!(strides.as_slice(), [.., Size::Fixed(0), Size::Fixed(1)]),
@@ -28,7 +30,7 @@ pub fn is_swept(kernel: &Kernel) -> bool {
     makes_noise && kernel.outputs.iter().any(|output| is_sum(kernel, output))
 }
 
-/// Whether an output is a sum over the last axis but one that scratch memory can hold.
+/// Returns whether an output is a sum over the last axis but one that can be kept in scratch memory.
 fn is_sum(kernel: &Kernel, output: &KernelOutput) -> bool {
     let still = matches!(
         output.access.strides.as_slice(),
@@ -38,7 +40,7 @@ fn is_sum(kernel: &Kernel, output: &KernelOutput) -> bool {
     still && is_real && output.combine == Some(Combine::Sum) && output.access.dynamic.is_empty()
 }
 
-/// The kernel with an axis and the one after it exchanged.
+/// Returns the kernel with an axis and the next one exchanged.
 fn swapped(kernel: &Kernel, axis: usize) -> Kernel {
     let mut kernel = kernel.clone();
     kernel.dims.swap(axis, axis + 1);
@@ -61,7 +63,7 @@ fn swapped(kernel: &Kernel, axis: usize) -> Kernel {
     kernel
 }
 
-/// The outputs of a swept kernel that are summed in scratch memory.
+/// Returns the outputs of a swept kernel that are summed in scratch memory.
 pub fn sums(kernel: &Kernel) -> Vec<usize> {
     let all = 0..kernel.outputs.len();
     all.filter(|at| is_sum(kernel, &kernel.outputs[*at])).collect()

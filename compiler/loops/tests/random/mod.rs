@@ -1,4 +1,5 @@
-//! Random verified programs of one kernel: every kind of access, operation and output, from a seed.
+//! Generates random valid programs of one kernel from a seed, with every kind of access, operation and
+//! output.
 
 use bnnc_abi::plan::{Amount, Buffer, BufferId, Combine, Extent, Launch, Plan, Reduce, Role, Step, Storage};
 use bnnc_abi::symbols::NoiseKind;
@@ -12,7 +13,7 @@ use bnnc_math::scalar::Scalar;
 pub struct Dice(pub u64);
 
 impl Dice {
-    /// The next word.
+    /// Returns the next word.
     pub fn word(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
@@ -21,28 +22,28 @@ impl Dice {
         z ^ (z >> 31)
     }
 
-    /// A number in `0..sides`.
+    /// Returns a number in `0..sides`.
     pub fn roll(&mut self, sides: usize) -> usize {
         (self.word() % sides as u64) as usize
     }
 
-    /// True once in `sides` times.
+    /// Returns true once in `sides` times on average.
     pub fn one_in(&mut self, sides: usize) -> bool {
         self.roll(sides) == 0
     }
 
-    /// A number between -2 and 2 that `f32` holds exactly.
+    /// Returns a number between -2 and 2 that is exact in `f32`.
     pub fn real(&mut self) -> f64 {
         f64::from((self.word() >> 40) as i32 - (1 << 23)) / f64::from(1 << 22)
     }
 
-    /// One of `items`.
+    /// Returns one of `items`.
     pub fn pick<T: Copy>(&mut self, items: &[T]) -> T {
         items[self.roll(items.len())]
     }
 }
 
-/// Operations whose results are of moderate size and differ little where operands do.
+/// Operations whose results are of moderate size and change little with their operands.
 const SMOOTH: &[Scalar] = &[
     Scalar::Abs,
     Scalar::Cos,
@@ -66,7 +67,7 @@ struct Maker {
     exact: Vec<InstId>,
 }
 
-/// The program of a seed.
+/// Returns the program of a seed.
 pub fn program(seed: u64, precision: Precision) -> Program {
     let mut dice = Dice(seed);
     let rank = 1 + dice.roll(3);
@@ -175,7 +176,7 @@ impl Maker {
         self.push(InstOp::Apply(scalar, operands), dtype)
     }
 
-    /// Strides of a dense tensor over some of the axes in some order, and its size.
+    /// Returns strides of a dense tensor over some of the axes in some order, and its size.
     fn layout(&mut self, kept: &[usize]) -> (Vec<Size>, i64) {
         let mut order: Vec<usize> = kept.to_vec();
         if self.dice.one_in(4) {
@@ -269,7 +270,7 @@ impl Maker {
         );
     }
 
-    /// A shape away from 1, where samplers of gamma variates change.
+    /// Returns a shape parameter away from 1, where the sampler of gamma variates changes its method.
     fn shape(&mut self) -> InstId {
         let x = self.any(DType::Real);
         let bounded = self.apply(Scalar::Tanh, vec![x], DType::Real);
@@ -316,7 +317,7 @@ impl Maker {
         let sum = self.apply(scalar, vec![index, other], DType::Int);
         let scalar = self.dice.pick(&[Scalar::Eq, Scalar::Le, Scalar::Lt]);
         self.apply(scalar, vec![index, sum], DType::Bool);
-        // Larger numbers may have no `f32`.
+        // Larger numbers may not be exact in `f32`.
         let [low, high] = [-999.0, 999.0].map(|limit| self.push(InstOp::Const(limit), DType::Int));
         let sum = self.apply(Scalar::Min, vec![sum, high], DType::Int);
         let sum = self.apply(Scalar::Max, vec![low, sum], DType::Int);
