@@ -1,4 +1,5 @@
-//! Evaluates tensors at a point of a kernel's domain: index maps are composed down to loads, equal instructions are one.
+//! Evaluates tensors at a point of a kernel's domain. Index maps are composed into loads, and equal
+//! instructions are merged.
 
 use crate::polynomial::{SizePolynomial, row_major};
 use crate::tensor::{Coordinate, Kind, TensorId, Tensors};
@@ -15,16 +16,16 @@ use std::rc::Rc;
 /// A position that depends on the domain: along one axis of a tensor, or in a buffer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Place {
-    /// Where the domain's origin is.
+    /// The position at the origin of the domain.
     pub offset: SizePolynomial,
     /// One stride per domain axis.
     pub strides: Vec<SizePolynomial>,
-    /// Computed positions: the instruction, its stride and its limit.
+    /// Computed positions, each with its instruction, its stride and its limit.
     pub dynamic: Vec<(InstId, SizePolynomial, SizePolynomial)>,
 }
 
 impl Place {
-    /// The origin.
+    /// Returns the place that is always 0.
     pub fn zero(rank: usize) -> Place {
         Place {
             strides: vec![SizePolynomial::default(); rank],
@@ -32,7 +33,7 @@ impl Place {
         }
     }
 
-    /// The index along a domain axis.
+    /// Returns the index along a domain axis.
     pub fn axis(axis: usize, rank: usize) -> Place {
         let mut place = Place::zero(rank);
         place.strides[axis] = SizePolynomial::fixed(1);
@@ -56,16 +57,16 @@ impl Place {
         self.dynamic.extend(other.dynamic.iter().map(scaled));
     }
 
-    /// Whether it moves with no axis of the domain.
+    /// Returns whether the place depends on no axis of the domain and on no computed position.
     pub fn is_fixed(&self) -> bool {
         self.dynamic.is_empty() && self.strides.iter().all(SizePolynomial::is_zero)
     }
 }
 
-/// An instruction before the domain's axes are collapsed.
+/// An instruction, before the axes of the domain are collapsed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum BodyOp {
-    /// The bits of a number.
+    /// A number, as bits.
     Const(u64),
     /// A domain axis.
     Index(usize),
@@ -73,16 +74,16 @@ pub enum BodyOp {
     Load(TensorId, Place),
     /// A scalar operation.
     Apply(Scalar, Vec<InstId>),
-    /// A random number: law, key, coordinates, shape, number of the element.
+    /// A random number: distribution, key, coordinates, shape parameter, and number of the element.
     Noise(NoiseKind, i64, [InstId; 3], Option<InstId>, Place),
 }
 
-/// The axes of a kernel's domain: those of a shape without axes of size 1.
+/// Returns the axes of a kernel's domain: those of a shape without the axes of size 1.
 pub fn domain(dims: &[Dim]) -> Vec<Dim> {
     dims.iter().copied().filter(|dim| *dim != Dim::Fixed(1)).collect()
 }
 
-/// The places along the axes of a shape at a point of its own domain.
+/// Returns the places along the axes of a shape at a point of its own domain.
 pub fn identity(dims: &[Dim]) -> Vec<Place> {
     let rank = domain(dims).len();
     let mut next = 0;
@@ -96,7 +97,7 @@ pub fn identity(dims: &[Dim]) -> Vec<Place> {
     dims.iter().map(&mut place).collect()
 }
 
-/// One place per axis of a tensor, as a body knows them.
+/// The number of an interned list of places, one per axis of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Point(u32);
 
@@ -105,9 +106,9 @@ pub struct Body<'a> {
     tensors: &'a Tensors,
     stored: &'a [bool],
     rank: usize,
-    /// The instructions in evaluation order.
+    /// The instructions, in evaluation order.
     pub insts: Vec<(BodyOp, DType)>,
-    /// Tensors that were evaluated here rather than loaded.
+    /// The tensors that are evaluated here rather than loaded.
     pub inlined: Vec<TensorId>,
     interned: HashMap<(BodyOp, DType), InstId>,
     points: Vec<Rc<[Place]>>,
@@ -117,7 +118,7 @@ pub struct Body<'a> {
 }
 
 impl<'a> Body<'a> {
-    /// An empty body over a domain of this rank.
+    /// Creates an empty body over a domain of this rank.
     pub fn new(tensors: &'a Tensors, stored: &'a [bool], rank: usize) -> Body<'a> {
         Body {
             tensors,
@@ -133,7 +134,7 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// The point with these places.
+    /// Returns the point with these places.
     pub fn point(&mut self, places: Vec<Place>) -> Point {
         if let Some(point) = self.numbers.get(places.as_slice()) {
             return *point;
@@ -144,7 +145,7 @@ impl<'a> Body<'a> {
         point
     }
 
-    /// Remembers that an instruction holds what this kernel stores at `address` of a tensor.
+    /// Records that an instruction has the value that this kernel stores at `address` of a tensor.
     pub fn register(&mut self, tensor: TensorId, address: Place, inst: InstId) {
         self.registers.insert((tensor, address), inst);
     }
@@ -159,7 +160,7 @@ impl<'a> Body<'a> {
         inst
     }
 
-    /// A scalar operation on real numbers is a number.
+    /// Folds a scalar operation on real constants.
     fn folded(&self, op: BodyOp, dtype: DType) -> BodyOp {
         let BodyOp::Apply(scalar, args) = &op else {
             return op;
@@ -175,7 +176,7 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// The value of a tensor's definition at one place per axis, even where the tensor is stored.
+    /// Evaluates the definition of a tensor at one place per axis, even if the tensor is stored.
     pub fn define(&mut self, id: TensorId, point: Point) -> Result<InstId, Fault> {
         let tensors = self.tensors;
         let tensor = &tensors[id];
@@ -232,7 +233,7 @@ impl<'a> Body<'a> {
         Ok(inst)
     }
 
-    /// The value of a tensor at one place per axis: loaded where it is stored.
+    /// Returns the value of a tensor at one place per axis. It is loaded if the tensor is stored.
     pub fn value(&mut self, id: TensorId, point: Point) -> Result<InstId, Fault> {
         if let Some(inst) = self.memo.get(&(id, point)) {
             return Ok(*inst);
@@ -255,8 +256,8 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// Places along the axes of `arg`, where its coordinates are given over axes that are at `point`; the places along axes
-    /// of size 1 are the origin.
+    /// Composes the coordinates `at` of `arg`, given over axes that are at `point`, into places along the
+    /// axes of `arg`. The places along axes of size 1 are the origin.
     pub fn compose(&mut self, arg: TensorId, at: &[Coordinate], point: Point) -> Result<Vec<Place>, Fault> {
         let tensors = self.tensors;
         let places = self.points[point.0 as usize].clone();
@@ -281,7 +282,7 @@ impl<'a> Body<'a> {
         Ok(composed)
     }
 
-    /// A position as an integer instruction.
+    /// Returns a position as an integer instruction. Fails if a stride is symbolic.
     fn linear(&mut self, place: &Place) -> Result<InstId, Fault> {
         let number = |polynomial: &SizePolynomial| {
             let limit = || Fault::Limit("a position with a symbolic stride is used as a number".to_owned());
@@ -324,7 +325,7 @@ impl<'a> Body<'a> {
     }
 }
 
-/// The position in a row-major buffer.
+/// Returns the position in a row-major buffer.
 pub fn address(dims: &[Dim], places: &[Place], rank: usize) -> Place {
     let mut address = Place::zero(rank);
     for (place, stride) in places.iter().zip(row_major(dims)) {

@@ -1,46 +1,47 @@
-//! Contractions: which become matrix products, and the strides those are called with.
+//! Chooses the contractions that become matrix products, and computes the strides of these calls.
 //!
-//! Note \[Contractions\]. A letter of both operands and the result is a batch axis, one of the left operand and the result is
-//! an `m` axis, one of the right operand and the result an `n` axis, one of both operands alone is a `k` axis. A
-//! contraction is a matrix product if it has all of `m`, `n` and `k` and is not tiny; then transposes and broadcasts of its
-//! operands are strides. Everything else reads each operand about as often as it has elements, so nothing is gained by
-//! blocking, and it becomes a fused multiplication with a reduction over `k`. Several axes of one class are one axis where
-//! they are contiguous in every operand that has them; other `m` and `n` axes become batch axes, and for other `k` axes an
-//! operand is copied.
+//! Note \[Contractions\]. Letters fall into four classes. A letter of both operands and the result is a batch
+//! axis. A letter of the left operand and the result is an `m` axis, a letter of the right operand and the
+//! result an `n` axis, and a letter of both operands but not the result a `k` axis. A contraction is a matrix
+//! product if it has `m`, `n` and `k` axes and is not tiny. Transposes and broadcasts of its operands then
+//! become strides. Any other contraction reads each operand about as often as it has elements, so blocking
+//! gains nothing. It becomes a fused multiplication with a reduction over `k`. Several axes of one class are
+//! one axis if they are contiguous in every operand that has them. The remaining `m` and `n` axes become
+//! batch axes. For the remaining `k` axes, an operand is copied.
 
 use crate::polynomial::{SizePolynomial, row_major};
 use crate::tensor::{Kind, TensorId, Tensors};
 use bnnc_base::shape::Dim;
 
-/// Static contractions with at most this many multiplications are no calls.
+/// The largest number of multiplications of a static contraction that does not become a call.
 pub const TINY: usize = 128;
 
 /// The letters of a contraction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Letters {
-    /// Of the left operand.
+    /// The letters of the left operand.
     pub left: Vec<char>,
-    /// Of the right operand.
+    /// The letters of the right operand.
     pub right: Vec<char>,
-    /// Of the result.
+    /// The letters of the result.
     pub result: Vec<char>,
 }
 
-/// What a letter is in a matrix product.
+/// The class of a letter in a matrix product.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// In all three.
+    /// In both operands and the result.
     Batch,
-    /// Of the left operand and the result.
+    /// In the left operand and the result.
     M,
-    /// Of the right operand and the result.
+    /// In the right operand and the result.
     N,
-    /// Of both operands alone.
+    /// In both operands only.
     K,
 }
 
 impl Letters {
-    /// The class of a letter that is not summed in one operand alone.
+    /// Returns the class of a letter. The letter must not be summed in one operand alone.
     pub fn class(&self, letter: char) -> Class {
         match (
             self.left.contains(&letter),
@@ -63,7 +64,7 @@ impl Letters {
     }
 }
 
-/// The tensor that is stored for a call that takes its operand row-major.
+/// Returns the stored tensor for an operand of a call that needs row-major operands.
 pub fn flat_base(tensors: &Tensors, id: TensorId) -> TensorId {
     match &tensors[id].kind {
         Kind::Flat(arg) => *arg,
@@ -71,7 +72,7 @@ pub fn flat_base(tensors: &Tensors, id: TensorId) -> TensorId {
     }
 }
 
-/// The tensor that is stored for an operand that may have strides: transposes and broadcasts are looked through.
+/// Returns the stored tensor for an operand that may have strides, below its transposes and broadcasts.
 pub fn strided_base(tensors: &Tensors, id: TensorId) -> TensorId {
     match &tensors[id].kind {
         Kind::Flat(arg) => *arg,
@@ -82,7 +83,7 @@ pub fn strided_base(tensors: &Tensors, id: TensorId) -> TensorId {
     }
 }
 
-/// The strides of an operand in the memory of its [`strided_base`]; axes of size 1 get 0.
+/// Returns the strides of an operand in the memory of its [`strided_base`]; 0 for axes of size 1.
 pub fn strides(tensors: &Tensors, id: TensorId) -> Vec<SizePolynomial> {
     let tensor = &tensors[id];
     match &tensor.kind {
@@ -101,7 +102,7 @@ pub fn strides(tensors: &Tensors, id: TensorId) -> Vec<SizePolynomial> {
     }
 }
 
-/// The stored tensor that a call reads for an operand.
+/// Returns the stored tensor that a call reads for an operand.
 pub fn base(tensors: &Tensors, user: TensorId, arg: TensorId) -> TensorId {
     match &tensors[user].kind {
         Kind::Call(call) => match call.ints {
@@ -112,7 +113,7 @@ pub fn base(tensors: &Tensors, user: TensorId, arg: TensorId) -> TensorId {
     }
 }
 
-/// One loop of a matrix product: its size, and its stride in each operand and the result.
+/// One loop of a matrix product: its size, and its stride in each operand and in the result.
 #[derive(Clone, Debug)]
 struct Axis {
     size: SizePolynomial,
@@ -134,7 +135,7 @@ impl Axis {
     }
 }
 
-/// The operands of a matrix product in its order, with the strides of each and of the result.
+/// The operands of a matrix product, in its order, with the strides of each and of the result.
 struct Operands {
     letters: Letters,
     args: [TensorId; 2],
@@ -186,7 +187,7 @@ impl Operands {
         }
     }
 
-    /// The axes of a class, merged where they are contiguous; those of size 1 are left out.
+    /// Returns the axes of a class without those of size 1, merged where they are contiguous.
     fn class(&self, class: Class) -> Vec<Axis> {
         let order = if class == Class::K {
             &self.letters.left
@@ -207,7 +208,7 @@ impl Operands {
     }
 }
 
-/// For each operand, whether its `k` axes cannot be walked with one stride in the order of the left operand.
+/// Returns for each operand whether one stride cannot traverse its `k` axes in the order of the left operand.
 pub fn needs_copy(tensors: &Tensors, letters: &Letters, args: [TensorId; 2], result: &[Dim]) -> [bool; 2] {
     let operands = Operands::new(tensors, letters, args, result);
     let summed =
@@ -225,7 +226,7 @@ pub fn needs_copy(tensors: &Tensors, letters: &Letters, args: [TensorId; 2], res
     [!contiguous(0), !contiguous(1)]
 }
 
-/// Whether a contraction is a call of the matrix product; see Note \[Contractions\].
+/// Returns whether a contraction is a call of the matrix product; see Note \[Contractions\].
 pub fn is_product(tensors: &Tensors, letters: &Letters, args: [TensorId; 2], result: &[Dim]) -> bool {
     let operands = Operands::new(tensors, letters, args, result);
     let has = |class: Class| !operands.class(class).is_empty();
@@ -250,7 +251,7 @@ impl Operands {
     }
 }
 
-/// A call of the matrix product: its two stored operands and its integers.
+/// Returns the call of the matrix product: its two stored operands and its integers.
 pub fn product(
     tensors: &Tensors,
     letters: &Letters,
@@ -258,7 +259,7 @@ pub fn product(
     result: &[Dim],
 ) -> ([TensorId; 2], Vec<SizePolynomial>) {
     let mut operands = Operands::new(tensors, letters, args, result);
-    // The innermost axis of the result should be the columns of the product.
+    // The innermost axis of the result should index the columns of the product.
     let innermost = letters
         .result
         .iter()

@@ -1,10 +1,10 @@
-//! What a program costs, step by step, from its text alone.
+//! Estimates the cost of a program step by step, from the program alone.
 
 use bnnc_abi::cost::{Estimate, Operations, Term, Traffic};
 use bnnc_abi::plan::{Amount, Call, Extent, Launch, Plan, Step, Storage};
 use bnnc_loops::ir::{Access, InstOp, Kernel, Program, Size};
 
-/// The cost of one run of a program, whatever its sizes.
+/// Returns the cost of one run of a program, as a function of its symbolic sizes.
 pub fn estimate(program: &Program) -> Estimate {
     let mut terms = Vec::new();
     add(program, &program.plan.steps, &[], &mut terms);
@@ -63,7 +63,7 @@ fn launched(plan: &Plan, kernel: &Kernel, launch: &Launch) -> (Operations, Vec<T
     let moved = |access: &Access| {
         let buffer = &plan.buffers[launch.buffers[access.slot as usize]];
         let axes = access.strides.iter().zip(&dims).filter(|(stride, _)| {
-            // What the body computes may be anywhere, at every point.
+            // A computed position may be anywhere, at every point.
             !access.dynamic.is_empty() || amount(**stride).as_fixed() != Some(0)
         });
         Traffic {

@@ -1,4 +1,4 @@
-//! Steps, kernels and buffers from grouped tasks.
+//! Emits steps, kernels and buffers from grouped tasks.
 
 use crate::body::Body;
 use crate::contract;
@@ -19,24 +19,24 @@ use bnnc_loops::ir::Kernel;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-/// The most words in a kernel's name.
+/// The largest number of words in the name of a kernel.
 const NAMED: usize = 3;
 
-/// Collects buffers and kernels while steps are made.
+/// The buffers and kernels that are collected while steps are emitted.
 pub struct Emitter {
     /// All buffers.
     pub buffers: Arena<BufferId, Buffer>,
     /// All kernels, each once.
     pub kernels: Vec<Kernel>,
-    /// The seed of noise keys.
+    /// The seed for the keys of noise.
     pub seed: u64,
 }
 
-/// The memory of stored tensors.
+/// The buffers of stored tensors.
 type Memory = HashMap<TensorId, BufferId>;
 
 impl Emitter {
-    /// The steps that compute tensors into ports.
+    /// Returns the steps that compute tensors into ports.
     pub fn steps(&mut self, tensors: &Tensors, ports: &[(TensorId, BufferId)]) -> Result<Vec<Step>, Fault> {
         let (storage, groups) = fuse(tensors, ports)?;
         let memory = self.memory(tensors, &storage, &groups);
@@ -64,7 +64,7 @@ impl Emitter {
             .push(import::as_buffer(&name.into(), &ty, Role::Scratch))
     }
 
-    /// Ports keep their tensors, every other written tensor gets a buffer.
+    /// Assigns buffers: tensors in ports keep the ports, and every other written tensor gets a new buffer.
     fn memory(&mut self, tensors: &Tensors, storage: &task::TensorStorage, groups: &Groups) -> Memory {
         let mut memory = Memory::new();
         for id in tensors.ids() {
@@ -135,7 +135,7 @@ impl Emitter {
         Ok(Step::Launch(launch))
     }
 
-    /// The number of a kernel; kernels that differ in their names alone are one.
+    /// Returns the index of a kernel. Kernels that differ only in their names are one.
     fn number(&mut self, kernel: Kernel) -> u32 {
         let same = |known: &Kernel| {
             known.dims == kernel.dims
@@ -150,7 +150,8 @@ impl Emitter {
         }) as u32
     }
 
-    /// Copies the start into the carry, then lets the body move the carry and store it in the result.
+    /// Emits a loop: copies the start into the carry. The body then updates the carry and stores it in the
+    /// result.
     fn repeat(
         &mut self,
         tensors: &Tensors,
@@ -209,7 +210,7 @@ impl Emitter {
     }
 }
 
-/// The slice of a tensor at a computed position of its first axis.
+/// Returns the slice of a tensor at a computed position of its first axis.
 fn row(import: &mut Import, whole: TensorId, position: TensorId) -> TensorId {
     let dims = import.tensors[whole].dims[1..].to_vec();
     let index = import.view(position, Vec::new(), &dims);
@@ -246,7 +247,7 @@ fn library_call(tensors: &Tensors, memory: &Memory, id: TensorId, call: &Call) -
     })
 }
 
-/// For people: what the kernel makes.
+/// Returns a name for printed text from the labels and ops of the outputs.
 fn name(tensors: &Tensors, groups: &Groups, members: &[usize]) -> String {
     let mut words: Vec<&str> = Vec::new();
     for member in members {

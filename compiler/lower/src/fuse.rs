@@ -1,15 +1,17 @@
-//! Decides which tensors get memory; everything else is evaluated inside its consumers.
+//! Chooses the tensors that get memory. All others are evaluated inside their consumers.
 //!
-//! Note [What is stored]. Always: results, what is assembled or called, operands of calls, operands of reshapes that no
-//! index map expresses, and data that is indexed by computed positions. Beyond that, a tensor is stored where computing it
-//! again would cost more than a trip through memory: when it is evaluated by several kernels, or repeated along an axis,
-//! and costs more than a few operations. The decision falls on the last tensor of a chain with one consumer each. Storing
-//! a tensor can change the grouping, so the two alternate until nothing is added.
+//! Note [Stored tensors]. Some tensors are always stored: results, assembled tensors, results of calls,
+//! operands of calls, operands of reshapes that are not index maps, and data that is indexed by computed
+//! positions. Any other tensor is stored if computing it again would cost more than storing and loading it:
+//! if several kernels evaluate it, or if it is repeated along an axis, and if it costs more than a few
+//! operations. In a chain of tensors with one consumer each, the last one is stored. Storing a tensor can
+//! change the grouping, so both steps alternate until no tensor is added.
 //!
-//! Note [Draws in memory]. Memory shall not depend on the number of draws of a divergence, so what has elements for every
-//! such draw is never stored because it is dear: each kernel makes it anew from its noise. Draws of weights are operands
-//! of products and stored as such; what is made of them is computed again where it only ends in sums over the draws. A
-//! number for every draw, as a norm is, may be stored.
+//! Note [Draws in memory]. Memory must not depend on the number of draws of a divergence. Tensors with
+//! elements for every such draw are therefore never stored because of their cost: each kernel computes them
+//! again from the noise. Draws of weights are operands of products and are stored for them. Values computed
+//! from such draws are computed again if they are only summed over the draws. A single number per draw, such
+//! as a norm, may be stored.
 
 use crate::contract;
 use crate::group::{self, Grouped, Groups};
@@ -22,16 +24,18 @@ use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Dim, Symbol};
 use std::collections::{BTreeSet, HashMap};
 
-/// Above this, computing again costs more than loading; one library function is dearer.
+/// The largest cost of a tensor that is computed again rather than loaded. One call of a library function
+/// costs more.
 const CHEAP: u32 = 7;
-/// As [`CHEAP`], for what is repeated along an axis.
+/// Like [`CHEAP`], for tensors that are repeated along an axis.
 const CHEAP_REPEATED: u32 = 3;
-/// Longer chains of tensors are cut: bodies are evaluated by recursion.
+/// The depth at which chains of tensors are cut, because bodies are evaluated by recursion.
 const DEEP: usize = 300;
-/// A tensor made from more loads than this is stored rather than made twice.
+/// The largest number of loads of a tensor that is computed twice rather than stored.
 const FEW_LOADS: usize = 2;
 
-/// Decides what is stored and in which kernels; `ports` are the results, in order, with the buffers that take them.
+/// Chooses the stored tensors and their kernels. `ports` are the results, in order, with the buffers that
+/// receive them.
 pub fn fuse(tensors: &Tensors, ports: &[(TensorId, BufferId)]) -> Result<(TensorStorage, Groups), Fault> {
     let live = live(tensors, ports);
     let mut storage = forced(tensors, &live, ports);
@@ -54,7 +58,7 @@ pub fn fuse(tensors: &Tensors, ports: &[(TensorId, BufferId)]) -> Result<(Tensor
     }
 }
 
-/// What only its own kernel reads, after all, needs no memory.
+/// Removes the memory of tensors that only their own kernel reads.
 fn forget(storage: &mut TensorStorage, groups: &mut Groups, needed: &[bool]) {
     for task in 0..groups.tasks.len() {
         let Some(id) = groups.tasks[task].writes.filter(|id| !needed[id.index()]) else {
@@ -86,7 +90,7 @@ fn live(tensors: &Tensors, ports: &[(TensorId, BufferId)]) -> Vec<bool> {
     live
 }
 
-/// What is stored whatever it costs.
+/// Returns the tensors that must be stored, at any cost.
 fn forced(tensors: &Tensors, live: &[bool], ports: &[(TensorId, BufferId)]) -> TensorStorage {
     let mut storage = TensorStorage {
         stored: vec![false; tensors.len()],
@@ -131,7 +135,7 @@ fn forced(tensors: &Tensors, live: &[bool], ports: &[(TensorId, BufferId)]) -> T
     storage
 }
 
-/// Cuts chains of tensors that are evaluated inside each other.
+/// Cuts long chains of tensors that are evaluated inside each other.
 fn cut_chains(tensors: &Tensors, live: &[bool], stored: &mut [bool]) {
     let mut depths = vec![0; tensors.len()];
     for id in tensors.ids().filter(|id| live[id.index()]) {
@@ -146,7 +150,7 @@ fn cut_chains(tensors: &Tensors, live: &[bool], stored: &mut [bool]) {
     }
 }
 
-/// What a chain of static index maps ends in.
+/// Returns the tensor at the end of a chain of static index maps.
 fn view_base(tensors: &Tensors, id: TensorId) -> TensorId {
     match &tensors[id].kind {
         Kind::View(arg, at) if at.iter().all(|to| to.dynamic.is_none()) => view_base(tensors, *arg),
@@ -154,7 +158,7 @@ fn view_base(tensors: &Tensors, id: TensorId) -> TensorId {
     }
 }
 
-/// Whether a view repeats elements: along an axis, or in windows that overlap.
+/// Returns whether a view repeats elements: along an axis, or in overlapping windows.
 fn repeats(dims: &[Dim], inner: &[Dim], at: &[Coordinate]) -> bool {
     let used = |axis: usize| {
         at.iter()
@@ -169,7 +173,7 @@ fn repeats(dims: &[Dim], inner: &[Dim], at: &[Coordinate]) -> bool {
     dims.iter().enumerate().any(is_unused) || at.iter().zip(inner).any(overlaps)
 }
 
-/// The tensors that are to be stored although nothing forces it.
+/// Returns the tensors that should be stored because of their cost.
 fn dear(tensors: &Tensors, live: &[bool], storage: &TensorStorage, groups: &Groups) -> Vec<TensorId> {
     let users = users(tensors, live);
     let evaluated = evaluated(groups);
@@ -201,7 +205,7 @@ fn dear(tensors: &Tensors, live: &[bool], storage: &TensorStorage, groups: &Grou
             };
             for load in below {
                 let own = &mut loads[id.index()];
-                // More than a few count as many, whatever their number.
+                // More loads than the limit need no exact count.
                 if own.len() <= FEW_LOADS && !own.contains(&load) {
                     own.push(load);
                 }
@@ -227,7 +231,7 @@ fn dear(tensors: &Tensors, live: &[bool], storage: &TensorStorage, groups: &Grou
     more.into_iter().collect()
 }
 
-/// Which tensors are not stored although they are dear. See Note [Draws in memory].
+/// Returns for each tensor whether it is never stored because of its cost. See Note [Draws in memory].
 fn made_anew(tensors: &Tensors, storage: &TensorStorage, users: &[Vec<TensorId>]) -> Vec<bool> {
     let mut anew = vec![false; tensors.len()];
     let ids: Vec<TensorId> = tensors.ids().collect();
@@ -238,7 +242,7 @@ fn made_anew(tensors: &Tensors, storage: &TensorStorage, users: &[Vec<TensorId>]
             _ => anew[user.index()],
         };
         let purely = !users[id.index()].is_empty() && users[id.index()].iter().all(ends_in_sums);
-        // What rows are made of is no draw of a weight: every row has an element of its own.
+        // A tensor with an axis of rows is not a draw of weights: every row has its own element.
         let of_rows = dims.contains(&Dim::Symbol(Symbol::Batch));
         anew[id.index()] = !storage.stored[id.index()]
             && (is_per_draw(dims, Symbol::KlDraws) || is_per_draw(dims, Symbol::Draws) && purely && !of_rows);
@@ -246,13 +250,14 @@ fn made_anew(tensors: &Tensors, storage: &TensorStorage, users: &[Vec<TensorId>]
     anew
 }
 
-/// Whether there are several elements for every draw.
+/// Returns whether there are several elements for every draw.
 fn is_per_draw(dims: &[Dim], draws: Symbol) -> bool {
     let other = |dim: &Dim| *dim != Dim::Symbol(draws) && *dim != Dim::Fixed(1);
     dims.contains(&Dim::Symbol(draws)) && dims.iter().any(other)
 }
 
-/// Whether the only user of a tensor is evaluated wherever the tensor is, so that storing the user is as good.
+/// Returns whether the only user of a tensor is evaluated at the same points, so that storing the user is as
+/// good.
 fn passes_on(tensors: &Tensors, storage: &TensorStorage, users: &[TensorId]) -> bool {
     let [user] = users else { return false };
     let same_points = match &tensors[*user].kind {
@@ -276,7 +281,7 @@ fn users(tensors: &Tensors, live: &[bool]) -> Vec<Vec<TensorId>> {
     users
 }
 
-/// For each tensor that is evaluated in place, the kernels that do so.
+/// Returns for each tensor that is evaluated in place the kernels that evaluate it.
 fn evaluated(groups: &Groups) -> HashMap<TensorId, BTreeSet<usize>> {
     let mut evaluated: HashMap<TensorId, BTreeSet<usize>> = HashMap::new();
     for (at, task) in groups

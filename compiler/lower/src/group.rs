@@ -1,14 +1,17 @@
 //! Groups tasks into kernels, greedily and without cycles, and orders them.
 //!
-//! Note [What may be one kernel]. Two groups of one domain may merge if every task reads of the memory that another writes
-//! only the element that the same point writes (such reads become uses of the computed value), and if no path leads from one
-//! to the other through a third. Paths follow true dependencies and the order that states ask for: who reads the old value
-//! of a state comes before who overwrites it. In this order of preference, merged are: tasks that overwrite what each other
-//! read, which can only be one kernel (else one of them writes elsewhere, with a copy at the end); consumers with the
-//! producers of the elements they read; readers of the same elements; and kernels so small that launching them is the cost.
+//! Note [Merging groups]. Two groups with the same domain may merge under two conditions. Every task may read
+//! from the memory that another task writes only the element that the same point writes; such reads become
+//! uses of the computed value. And no path may lead from one group to the other through a third. Paths follow
+//! true dependencies and the order that states impose: a reader of the old value of a state precedes the
+//! writer of the new one. Groups are merged in this order of preference: tasks that overwrite what each other
+//! reads, which must be one kernel (otherwise one of them writes to other memory, which is copied at the
+//! end); consumers with the producers of the elements that they read; readers of the same elements; and
+//! kernels so small that their launch dominates their cost.
 //!
-//! Note [Compile time]. The two last kinds of pairs may stand anywhere in the function. Looking at all of them takes quadratic time, and in a deep network most
-//! pairs cannot merge because a path leads from one to the other. So a task looks at the [`NEAR`] groups that come up last before it.
+//! Note [Compile time]. Pairs of the last two kinds may be anywhere in the function. Examining all of them
+//! takes quadratic time, and in a deep network most pairs cannot merge because a path leads from one to the
+//! other. A task is therefore tried only with the [`NEAR`] latest groups before it.
 
 use crate::partition::Partition;
 use crate::task::{self, Common, FusedTask, TensorStorage};
@@ -18,38 +21,41 @@ use bnnc_base::fault::Fault;
 use bnnc_base::shape::Dim;
 use std::collections::{BTreeSet, HashMap};
 
-/// The number of groups, latest first, that a task is tried with. In all examples a task joins one of the three latest, in chains of hundreds of layers the
-/// latest.
+/// The number of groups, latest first, with which a task is tried. In all examples, a task joins one of the
+/// three latest groups, and in chains of hundreds of layers the latest one.
 const NEAR: usize = 16;
-/// The most tasks of a kernel made of tasks that only have something in common. Launching is not the cost of such a kernel any more, and code generators take
-/// more than linear time for a kernel: where the updates of 2000 layers are one kernel, Cranelift takes a minute, and 0.3 s with this limit.
+/// The largest number of tasks of a kernel made of tasks that only share a property. The launch no longer
+/// dominates the cost of such a kernel, and code generators take more than linear time per kernel: if the
+/// updates of 2000 layers are one kernel, Cranelift takes a minute; with this limit it takes 0.3 s.
 const MOST: usize = 64;
 
-/// Tasks, and their partition into kernels and calls.
+/// The tasks, and their partition into kernels and calls.
 pub struct Groups {
     /// The tasks.
     pub tasks: Vec<FusedTask>,
     /// The groups of tasks, and their order.
     pub partition: Partition,
-    /// For each task, whether its result is only used inside its group, and not written.
+    /// For each task, true if its result is used only inside its group and is not written.
     pub silent: Vec<bool>,
-    /// Who touches which memory.
+    /// The readers and writers of each memory.
     uses: Uses,
-    /// For each group, which of its tasks do.
+    /// For each group, the readers and writers among its tasks.
     own: Vec<Own>,
-    /// For pairs of groups: whether their tasks fit, and the number of tasks of each that were looked at.
+    /// For each examined pair of groups, the numbers of tasks for which the two fit, or `None` if they do not
+    /// fit.
     fit: HashMap<(usize, usize), Option<(usize, usize)>>,
 }
 
-/// What grouping comes to.
+/// The result of grouping.
 pub enum Grouped {
-    /// Groups.
+    /// The groups.
     Done(Box<Groups>),
-    /// This task cannot write its port in place: it must write elsewhere, with a copy at the end.
+    /// The index of a task that cannot write its port in place, with all tasks. It must write to other
+    /// memory, which is copied at the end.
     Copy(usize, Vec<FusedTask>),
 }
 
-/// The first and the last task of a group that have something in common with others.
+/// The first and the last task of a group with a property in common.
 #[derive(Clone, Copy)]
 struct Span {
     first: usize,
@@ -84,13 +90,14 @@ pub fn group(tensors: &Tensors, live: &[bool], storage: &TensorStorage) -> Resul
 }
 
 impl Groups {
-    /// Returns whether the tasks of two groups may be one kernel, but for paths through others.
+    /// Returns whether the tasks of two groups may be one kernel, without regard to paths through other
+    /// groups.
     fn fits(&mut self, left: usize, right: usize) -> bool {
         let pair = (left.min(right), left.max(right));
         let members = |group: usize| self.partition.members(group);
         let counts = (members(pair.0).len(), members(pair.1).len());
         let fits = match self.fit.get(&pair) {
-            // Growing does not mend what does not fit, and of what fits only the new tasks are looked at.
+            // A pair that does not fit never will, and for a pair that fits only the new tasks are examined.
             Some(None) => false,
             Some(Some(known)) => {
                 let into_right = members(pair.0)[known.0..].iter();
@@ -112,7 +119,8 @@ impl Groups {
         fits
     }
 
-    /// Returns whether two groups are kernels over one domain; all tasks of a group are alike.
+    /// Returns whether two groups are kernels over the same domain. All tasks of a group have the same
+    /// domain.
     fn are_alike(&self, left: usize, right: usize) -> bool {
         let first = |group: usize| {
             self.partition
@@ -126,7 +134,8 @@ impl Groups {
         }
     }
 
-    /// Returns whether what a task and the tasks of a group read of each other's memory is the very element that the same point writes.
+    /// Returns whether a task and the tasks of a group read from each other's memory only the element that
+    /// the same point writes.
     fn fits_into(&self, task: usize, group: usize) -> bool {
         let own = &self.own[group];
         let reads = self.uses.reads[task].iter().zip(&self.tasks[task].reads);
@@ -141,7 +150,7 @@ impl Groups {
         reads_fit.all(|fits| fits) && writes_fit.all(|fits| fits)
     }
 
-    /// Returns whether all that one task reads of a memory is the very element that another writes at the same point.
+    /// Returns whether one task reads from a memory only the element that another writes at the same point.
     fn reads_what_is_stored(&self, reader: usize, cell: MemoryCell, writer: usize) -> bool {
         let reads = self.uses.reads[reader].iter().zip(&self.tasks[reader].reads);
         let mut same = reads.filter(|(read, _)| **read == cell);
@@ -154,7 +163,7 @@ impl Groups {
         self.own[left].take(moved);
     }
 
-    /// Merges two groups if they may be one kernel; returns whether they did.
+    /// Merges two groups if they may be one kernel. Returns whether they were merged.
     fn try_merge(&mut self, left: usize, right: usize) -> bool {
         let free = self.fits(left, right)
             && !self.partition.detour(left, right)
@@ -165,7 +174,8 @@ impl Groups {
         free
     }
 
-    /// Tasks that overwrite what each other read can only be one kernel; else gives one that must write elsewhere.
+    /// Merges tasks that overwrite what each other reads, which must be one kernel. If that is not possible,
+    /// returns a task that must write to other memory.
     fn join_cycles(&mut self) -> Option<usize> {
         let cycles = self.partition.cycles();
         let mut cycle_of = vec![None; self.tasks.len()];
@@ -177,7 +187,7 @@ impl Groups {
             cycle_of[*task].is_some() && port.is_some_and(|port| !self.uses.readers(port).is_empty())
         };
         let mut writers: Vec<usize> = (0..self.tasks.len()).filter(overwrites).collect();
-        // A copy cannot be told to write elsewhere, so the others go first.
+        // A copy cannot write to other memory, so the other tasks come first.
         writers.sort_by_key(|task| self.tasks[*task].writes.is_none());
         for task in writers {
             let cycle = cycle_of[task].map_or(&[][..], |number| &cycles[number]);
@@ -195,7 +205,7 @@ impl Groups {
         None
     }
 
-    /// A consumer of the very elements that a kernel makes joins it.
+    /// Merges consumers with the kernels that compute the elements that they read.
     fn join_producers(&mut self) {
         for consumer in 0..self.tasks.len() {
             for read in 0..self.tasks[consumer].reads.len() {
@@ -208,7 +218,8 @@ impl Groups {
         }
     }
 
-    /// Kernels of one domain become one where two of their tasks have something in common, which makes it worth it. See Note [Compile time].
+    /// Merges kernels of one domain in which two tasks share a property that makes it worthwhile. See Note
+    /// [Compile time].
     fn join_alike(&mut self, common: impl Fn(&FusedTask) -> Vec<Common>) {
         let mut near: HashMap<(Vec<Dim>, Common), Vec<Span>> = HashMap::new();
         for right in 0..self.tasks.len() {
@@ -230,7 +241,7 @@ impl Groups {
         }
     }
 
-    /// One span for each of the groups that come up last.
+    /// Returns one span for each of the [`NEAR`] latest groups.
     fn nearest(&self, spans: Vec<Span>) -> Vec<Span> {
         let mut nearest: Vec<Span> = Vec::new();
         for span in spans {
@@ -251,9 +262,9 @@ impl Groups {
         nearest
     }
 
-    /// Merges the group of a task with those of earlier ones, where they may be one kernel.
+    /// Merges the group of a task with those of earlier tasks, where they may be one kernel.
     fn join_one(&mut self, right: usize, mut lefts: Vec<usize>) {
-        // A merge can shorten the paths that kept others apart.
+        // A merge can shorten the paths that separated others, so the search starts again.
         let joins = |groups: &mut Groups, left: &usize| {
             let pair = (groups.partition.of(*left), groups.partition.of(right));
             let members = |group: usize| groups.partition.members(group).len();
@@ -265,7 +276,7 @@ impl Groups {
         }
     }
 
-    /// Whether a task outside the group of `task` reads what it writes.
+    /// Returns whether a task outside the group of `task` reads the tensor that it writes.
     pub fn is_read_outside(&self, task: usize) -> bool {
         let group = self.partition.of(task);
         let cell = self.tasks[task].writes.map(MemoryCell::Tensor);
@@ -273,19 +284,21 @@ impl Groups {
         readers.any(|reader| self.partition.of(*reader) != group)
     }
 
-    /// Says that nothing needs to be written for a task; it still orders its group.
+    /// Marks a task whose result need not be written. It still determines the order of its group.
     pub fn silence(&mut self, task: usize) {
         self.silent[task] = true;
     }
 
-    /// The groups in order: each after those it depends on, otherwise as the function has them.
+    /// Returns the groups in an order in which each follows those that it depends on. Otherwise they keep the
+    /// order of the function.
     pub fn order(&self) -> Result<Vec<usize>, Fault> {
         let partition = &self.partition;
         let mut waiting = vec![0; self.tasks.len()];
         for group in partition.groups() {
             partition.successors(group).for_each(|next| waiting[next] += 1);
         }
-        // The latest task of a group says when its operands exist, so a group comes no earlier than it must.
+        // The latest task of a group determines when its operands exist. With this rank, no group comes
+        // earlier than necessary.
         let rank = |group: usize| partition.members(group).iter().copied().max().unwrap_or(0);
         let mut ready: BTreeSet<(usize, usize)> = partition
             .groups()

@@ -1,4 +1,4 @@
-//! From graph ops to the forms that fusion knows.
+//! Imports graph ops as tensor expressions for fusion.
 
 mod contraction;
 mod flatten;
@@ -23,7 +23,7 @@ use bnnc_math::philox;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// How elements of this type lie in memory.
+/// Returns the storage of elements of this type.
 pub fn storage(dtype: DType) -> Storage {
     match dtype {
         DType::Real | DType::Bool => Storage::Real,
@@ -31,15 +31,15 @@ pub fn storage(dtype: DType) -> Storage {
     }
 }
 
-/// A function on its way to tensors.
+/// A function that is being converted to tensors.
 pub struct Import<'a> {
-    /// The tensors so far.
+    /// The tensors converted so far.
     pub tensors: Tensors,
     buffers: &'a mut Arena<BufferId, Buffer>,
     seed: u64,
 }
 
-/// One op call: operands, attributes and the type of its result.
+/// One call of an op: its operands, its attributes and the type of its result.
 struct Site<'a> {
     args: Vec<TensorId>,
     attrs: &'a [Attr],
@@ -47,7 +47,7 @@ struct Site<'a> {
 }
 
 impl<'a> Import<'a> {
-    /// No tensors yet; literals become buffers, noise sites get keys from `seed`.
+    /// Creates an import without tensors. Literals become buffers, and noise sites get keys from `seed`.
     pub fn new(buffers: &'a mut Arena<BufferId, Buffer>, seed: u64) -> Import<'a> {
         Import {
             tensors: Tensors::default(),
@@ -66,12 +66,12 @@ impl<'a> Import<'a> {
         })
     }
 
-    /// The content of a buffer.
+    /// Adds the content of a buffer.
     pub fn buffer(&mut self, id: BufferId, ty: &Type) -> TensorId {
         self.push(Kind::Buffer(id), ty.dims(), ty.dtype)
     }
 
-    /// An index map; constants have no index.
+    /// Adds an index map. A view of a constant is a constant.
     pub fn view(&mut self, arg: TensorId, at: Vec<Coordinate>, dims: &[Dim]) -> TensorId {
         let dtype = self.tensors[arg].dtype;
         match self.tensors[arg].kind {
@@ -84,7 +84,7 @@ impl<'a> Import<'a> {
         self.tensors[id].dims.clone()
     }
 
-    /// Adds the nodes of a function whose parameters are `args`, and gives the tensors of its results.
+    /// Adds the nodes of a function whose parameters are `args`. Returns the tensors of its results.
     pub fn function(&mut self, function: &Function, args: &[TensorId]) -> Result<Vec<TensorId>, Fault> {
         let mut map: HashMap<Value, TensorId> = function
             .params
@@ -258,7 +258,7 @@ impl<'a> Import<'a> {
         self.stream(site, (NoiseKind::Gamma, path), Some(site.args[3]))
     }
 
-    /// Random numbers of which the leading axes are those of the coordinates.
+    /// Adds random numbers, whose leading axes are those of the coordinates.
     fn stream(&mut self, site: &Site, (kind, path): (NoiseKind, &str), shape: Option<TensorId>) -> TensorId {
         let dims = site.ty.dims();
         let leading = self.dims(site.args[0]).len();
@@ -283,7 +283,7 @@ impl<'a> Import<'a> {
     }
 }
 
-/// The number of matrices, and their rows, of stacked square matrices.
+/// Returns the number of stacked square matrices, and the number of their rows.
 fn stacked(dims: &[Dim]) -> (SizePolynomial, SizePolynomial) {
     let rank = dims.len();
     (
@@ -292,7 +292,7 @@ fn stacked(dims: &[Dim]) -> (SizePolynomial, SizePolynomial) {
     )
 }
 
-/// The type of a tensor of the graph as a buffer of the plan.
+/// Returns the buffer of the plan for a tensor of the graph.
 pub fn as_buffer(name: &Arc<str>, ty: &Type, role: Role) -> Buffer {
     Buffer {
         name: name.clone(),

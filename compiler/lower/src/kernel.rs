@@ -1,7 +1,8 @@
-//! From an evaluated body to a kernel: axes in a good order, collapsed, sizes bound to slots.
+//! Turns an evaluated body into a kernel: orders and collapses axes, and binds sizes to slots.
 //!
-//! Note [Sums over draws]. A kernel that makes noise for many elements and sums over draws has its draws innermost: chunks are
-//! then of elements, and none needs a copy of a result. A backend is free to take some elements through all draws at a time.
+//! Note [Sums over draws]. In a kernel that generates noise for several elements and sums over draws, the
+//! draws are the innermost axis. Chunks are then parts of the elements, and no chunk needs its own copy of a
+//! result. A backend may process some elements through all draws at a time.
 
 use crate::body::{BodyOp, Place};
 use crate::polynomial::SizePolynomial;
@@ -12,37 +13,38 @@ use bnnc_base::dtype::DType;
 use bnnc_base::shape::Dim;
 use bnnc_loops::ir::{Access, Dynamic, Inst, InstId, InstOp, Kernel, KernelOutput, Size};
 
-/// Fewer iterations of the outermost axis than this are too few to split between threads.
+/// The number of iterations of the outermost axis below which it is not worth splitting between threads.
 const FEW: i64 = 8;
-/// From this many elements on, there are enough for chunks of elements. Chunks of draws need a copy of each result.
+/// The number of elements from which chunks of elements are numerous enough. Chunks of draws need a copy of
+/// each result.
 const MANY: i64 = 8192;
 
-/// An output before its buffer has a slot.
+/// An output whose buffer has no slot yet.
 #[derive(Clone)]
 pub struct RawOutput {
     /// The buffer.
     pub buffer: BufferId,
-    /// Where in it.
+    /// The address in the buffer.
     pub address: Place,
     /// The value.
     pub value: InstId,
-    /// How it combines.
+    /// The combination with the stored value.
     pub combine: Option<Combine>,
 }
 
-/// A kernel with polynomial strides.
+/// A kernel whose strides are polynomials.
 #[derive(Clone)]
 pub struct RawKernel {
-    /// Trip counts.
+    /// The trip counts.
     pub dims: Vec<SizePolynomial>,
-    /// The body; loads name tensors.
+    /// The body. Loads refer to tensors.
     pub insts: Vec<(BodyOp, DType)>,
     /// The outputs.
     pub outputs: Vec<RawOutput>,
 }
 
 impl RawKernel {
-    /// A kernel over a domain.
+    /// Creates a kernel over a domain.
     pub fn new(domain: &[Dim], insts: Vec<(BodyOp, DType)>, outputs: Vec<RawOutput>) -> RawKernel {
         RawKernel {
             dims: domain.iter().map(|dim| SizePolynomial::of(*dim)).collect(),
@@ -59,7 +61,7 @@ impl RawKernel {
         in_body.chain(self.outputs.iter_mut().map(|output| &mut output.address))
     }
 
-    /// Drops instructions that nothing uses.
+    /// Removes unused instructions.
     pub fn prune(&mut self) {
         let mut used = vec![false; self.insts.len()];
         let outputs = self.outputs.iter().flat_map(|output| {
@@ -96,7 +98,8 @@ impl RawKernel {
         }
     }
 
-    /// Collapses axes, after bringing a better one outside where the outermost is a poor one to split between threads.
+    /// Collapses axes. If the outermost axis is a poor one to split between threads, a better one is moved
+    /// outside first.
     pub fn arrange(mut self) -> RawKernel {
         let mut collapsed = self.clone();
         collapsed.collapse();
@@ -109,7 +112,7 @@ impl RawKernel {
         }
         let inner = 1..self.dims.len().saturating_sub(1);
         let good = inner.clone().find(|axis| !self.splits_badly(*axis));
-        // Copies of a small result are better than a chunk or two.
+        // Copies of a small result are better than only one or two chunks.
         let fair = || inner.clone().find(|axis| self.has_few(0) && !self.has_few(*axis));
         match good.or_else(fair) {
             Some(axis) => {
@@ -121,7 +124,8 @@ impl RawKernel {
         }
     }
 
-    /// Whether chunks of an axis would be few, or would each need a copy of a result that sums over the axis.
+    /// Returns whether an axis has only a few chunks, or whether each chunk would need a copy of a result
+    /// that sums over the axis.
     fn splits_badly(&self, axis: usize) -> bool {
         let combining = self.outputs.iter().filter(|output| output.combine.is_some());
         let reduced = combining
@@ -151,7 +155,7 @@ impl RawKernel {
         draws.is_about_draws() && many && makes_noise && self.outputs.iter().any(sums)
     }
 
-    /// Moves an axis in front of the others.
+    /// Moves an axis before all others.
     fn bring_outside(&mut self, axis: usize) {
         self.dims[..=axis].rotate_right(1);
         self.places()
@@ -165,7 +169,7 @@ impl RawKernel {
         }
     }
 
-    /// Makes one axis of neighbours that every access walks as one.
+    /// Merges neighbouring axes that every access traverses with one stride.
     fn collapse(&mut self) {
         let mut axis = self.dims.len().saturating_sub(1);
         while axis > 0 {
@@ -198,7 +202,7 @@ impl RawKernel {
         }
     }
 
-    /// Scalar operations per iteration of the outermost axis.
+    /// Returns the number of scalar operations per iteration of the outermost axis.
     fn work(&self) -> SizePolynomial {
         let cost = |(op, _): &(BodyOp, DType)| match op {
             BodyOp::Apply(scalar, _) => weight(*scalar),
@@ -214,7 +218,8 @@ impl RawKernel {
             })
     }
 
-    /// The kernel and its launch, but for the kernel's number; `memory` gives the buffers of loaded tensors.
+    /// Returns the kernel and its launch, without the index of the kernel. `memory` returns the buffers of
+    /// loaded tensors.
     pub fn finish(
         self,
         name: String,
@@ -281,7 +286,7 @@ impl RawKernel {
     }
 }
 
-/// The instructions that one takes.
+/// Returns the operands of an instruction.
 fn operands(op: &mut BodyOp) -> Vec<&mut InstId> {
     match op {
         BodyOp::Const(_) | BodyOp::Index(_) => Vec::new(),
@@ -295,7 +300,7 @@ fn operands(op: &mut BodyOp) -> Vec<&mut InstId> {
     }
 }
 
-/// The buffers and numbers that a kernel takes.
+/// The buffers and integers of a kernel.
 #[derive(Default)]
 struct Slots {
     buffers: Vec<BufferId>,

@@ -1,12 +1,12 @@
-//! From the graph to loops: fusion, buffers, calls of the library, order.
+//! Lowers graph functions to loops: fusion, buffers, library calls and the order of steps.
 //!
 //! ```text
 //! Function ─ import ─► Tensors ─ fuse (task, group) ─► kernels and calls in order ─ emit (body, kernel, contract) ─► Program
 //! ```
 //!
-//! An op becomes a scalar operation, an index map, a part of an assembled tensor (reductions, scatters, joins) or a call
-//! (`tensor`). Fusion decides which tensors get memory (`fuse`), groups what fills them (`group`), and every group
-//! becomes one kernel.
+//! An op becomes a scalar operation, an index map, a part of an assembled tensor (reductions, scatters,
+//! joins) or a call (`tensor`). Fusion chooses the tensors that get memory (`fuse`) and groups the tasks that
+//! fill them (`group`). Every group becomes one kernel.
 
 mod body;
 mod contract;
@@ -29,24 +29,26 @@ use bnnc_base::fault::Fault;
 use bnnc_graph::function::Function;
 use bnnc_loops::ir::Program;
 
-/// What lowering needs besides the function.
+/// The options of lowering.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The name of the plan.
     pub name: String,
     /// The width of reals.
     pub precision: Precision,
-    /// The seed from which the keys of noise sites come.
+    /// The seed for the keys of noise sites.
     pub seed: u64,
-    /// The parameters that live from run to run: a result of the same name is their next value.
+    /// The parameters that are kept from run to run. A result with the same name is their next value.
     pub states: Vec<String>,
 }
 
-/// Lowers a function whose ops are scalar operations or kernels. Its parameters become buffers under their names,
-/// inputs or states; its results become outputs under theirs, except next values of states.
+/// Lowers a function whose ops are scalar operations or kernels. Its parameters become buffers with their
+/// names, as inputs or states. Its results become outputs with their names, except for the next values of
+/// states.
 ///
 /// # Errors
-/// A bug where an op should have been expanded or removed before; a limit where an index has no number.
+/// A bug if an op should have been expanded or removed before; a limit if a position with a symbolic stride
+/// is needed as a number.
 pub fn lower(function: &Function, options: &Options) -> Result<Program, Fault> {
     let mut emitter = emit::Emitter {
         buffers: Arena::default(),

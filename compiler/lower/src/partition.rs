@@ -1,26 +1,26 @@
-//! A partition of tasks into groups, with the order among them.
+//! A partition of tasks into groups, and the order of the groups.
 
 use petgraph::graph::{DiGraph, NodeIndex};
 
-/// Tasks in groups that merge; which group must come before which follows from the order of their tasks.
+/// Groups of tasks that can be merged. The order of groups follows from the order of their tasks.
 pub struct Partition {
-    /// For each task, its group.
+    /// The group of each task.
     of: Vec<usize>,
-    /// For each group, its tasks; empty where it was merged into another.
+    /// The tasks of each group; empty if it was merged into another.
     members: Vec<Vec<usize>>,
-    /// For each group, the tasks that must come later than one of its own, and those that must come earlier.
+    /// For each group, the tasks that must follow one of its own, and those that must precede one.
     edges: [Vec<Vec<usize>>; 2],
     /// For each group, the number of the last search that reached it, from the front and from the back.
     seen: [Vec<u32>; 2],
     search: u32,
 }
 
-/// Ways along the order.
+/// The directions along the order.
 const LATER: usize = 0;
 const EARLIER: usize = 1;
 
 impl Partition {
-    /// Every task in a group of its own; `after` has for each task those that must come later.
+    /// Creates a partition with one group per task. `after` has for each task those that must follow it.
     pub fn new(after: Vec<Vec<usize>>) -> Partition {
         let count = after.len();
         let mut before = vec![Vec::new(); count];
@@ -36,22 +36,22 @@ impl Partition {
         }
     }
 
-    /// The group of a task.
+    /// Returns the group of a task.
     pub fn of(&self, task: usize) -> usize {
         self.of[task]
     }
 
-    /// The tasks of a group; none where it was merged into another.
+    /// Returns the tasks of a group; empty if it was merged into another.
     pub fn members(&self, group: usize) -> &[usize] {
         &self.members[group]
     }
 
-    /// The groups that were not merged into others.
+    /// Returns the groups that were not merged into others.
     pub fn groups(&self) -> impl Iterator<Item = usize> + '_ {
         (0..self.members.len()).filter(|group| !self.members[*group].is_empty())
     }
 
-    /// The groups that must come after `group`, one per pair of tasks.
+    /// Returns the groups that must follow `group`, once per pair of tasks.
     pub fn successors(&self, group: usize) -> impl Iterator<Item = usize> + '_ {
         let groups = self.edges[LATER][group].iter().map(|task| self.of[*task]);
         groups.filter(move |other| *other != group)
@@ -68,8 +68,9 @@ impl Partition {
         }
     }
 
-    /// Returns whether a path from `left` to `right` leads through a third group. The search goes from both ends in turn, so that it costs about twice the
-    /// smaller side: most groups that are far from each other, as updates of parameters are, have nothing behind them.
+    /// Returns whether a path from `left` to `right` leads through a third group. The search alternates
+    /// between both ends, so that it takes about twice the time of the smaller side. Most distant groups,
+    /// such as updates of parameters, have no successors.
     pub fn detour(&mut self, left: usize, right: usize) -> bool {
         self.search += 1;
         let mut reached = [vec![left], vec![right]];
@@ -87,7 +88,8 @@ impl Partition {
         }
     }
 
-    /// Appends the neighbours of a group that the search reaches anew; returns whether it met the search from the other end.
+    /// Appends the neighbours of a group that the search has not reached before. Returns whether it met the
+    /// search from the other end.
     fn advance(&mut self, group: usize, ends: (usize, usize), way: usize, reached: &mut Vec<usize>) -> bool {
         let (here, there) = (way, LATER + EARLIER - way);
         for task in &self.edges[way][group] {
@@ -105,7 +107,7 @@ impl Partition {
         false
     }
 
-    /// The sets of several groups that must all come before each other, in order.
+    /// Returns the sets of groups that would all have to precede each other, in order.
     pub fn cycles(&self) -> Vec<Vec<usize>> {
         let edges = self.groups().flat_map(|group| {
             let next = self.successors(group);
@@ -128,7 +130,7 @@ mod tests {
     use super::*;
     use bnnc_math::philox;
 
-    /// A random order of `count` tasks where edges go from lower to higher numbers.
+    /// Returns a random order of `count` tasks, whose edges go from lower to higher numbers.
     fn random(seed: u64, count: usize, edges: usize) -> Partition {
         let key = philox::key(seed, "order");
         let pick = |at: usize| (philox::uniform(key, [0, 0, 0], at as u64) * count as f64) as usize;
@@ -142,7 +144,8 @@ mod tests {
         Partition::new(after)
     }
 
-    /// All groups that a search by definition reaches from the successors of `left` other than `right`.
+    /// Returns whether `right` is reachable from the successors of `left` other than `right`, by the
+    /// definition of a detour.
     fn reaches(partition: &Partition, left: usize, right: usize) -> bool {
         let mut open: Vec<usize> = partition.successors(left).filter(|next| *next != right).collect();
         let mut seen = std::collections::HashSet::new();
@@ -158,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn detours_are_those_that_a_search_finds_while_groups_merge() {
+    fn detours_agree_with_a_plain_search_while_groups_merge() {
         for seed in 0..20 {
             let mut partition = random(seed, 40, 60);
             for left in 0..40 {

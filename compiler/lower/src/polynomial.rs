@@ -3,15 +3,15 @@
 use bnnc_abi::plan::{Amount, Extent};
 use bnnc_base::shape::{Dim, Symbol};
 
-/// A polynomial in the symbolic sizes with integer coefficients; equal polynomials are equal values.
+/// A polynomial in the symbolic sizes with integer coefficients. Equal polynomials are equal values.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct SizePolynomial {
-    /// Sorted by symbols; no coefficient is zero.
+    /// The terms, sorted by their symbols. No coefficient is zero.
     terms: Vec<(Vec<Symbol>, i64)>,
 }
 
 impl SizePolynomial {
-    /// A number.
+    /// Returns a constant.
     pub fn fixed(number: i64) -> SizePolynomial {
         match number {
             0 => SizePolynomial::default(),
@@ -21,7 +21,7 @@ impl SizePolynomial {
         }
     }
 
-    /// The size of an axis.
+    /// Returns the size of an axis.
     pub fn of(dim: Dim) -> SizePolynomial {
         match dim {
             Dim::Fixed(size) => SizePolynomial::fixed(size as i64),
@@ -31,19 +31,19 @@ impl SizePolynomial {
         }
     }
 
-    /// The product of axes.
+    /// Returns the product of the sizes of axes.
     pub fn product(dims: &[Dim]) -> SizePolynomial {
         dims.iter().fold(SizePolynomial::fixed(1), |product, dim| {
             product.times(&SizePolynomial::of(*dim))
         })
     }
 
-    /// The sum.
+    /// Returns the sum.
     pub fn plus(&self, other: &SizePolynomial) -> SizePolynomial {
         SizePolynomial::normal(self.terms.iter().chain(&other.terms).cloned().collect())
     }
 
-    /// The product.
+    /// Returns the product.
     pub fn times(&self, other: &SizePolynomial) -> SizePolynomial {
         if let Some(number) = other.as_fixed() {
             return self.scaled(number);
@@ -59,7 +59,7 @@ impl SizePolynomial {
         SizePolynomial::normal(terms)
     }
 
-    /// The product with a number.
+    /// Returns the product with a number.
     pub fn scaled(&self, number: i64) -> SizePolynomial {
         if number == 0 {
             return SizePolynomial::default();
@@ -86,12 +86,12 @@ impl SizePolynomial {
         SizePolynomial { terms }
     }
 
-    /// Whether it is the number 0.
+    /// Returns whether the polynomial is the constant 0.
     pub fn is_zero(&self) -> bool {
         self.terms.is_empty()
     }
 
-    /// The number, where no symbol occurs.
+    /// Returns the constant, if there are no symbols.
     pub fn as_fixed(&self) -> Option<i64> {
         match self.terms.as_slice() {
             [] => Some(0),
@@ -100,7 +100,7 @@ impl SizePolynomial {
         }
     }
 
-    /// Whether only numbers of draws occur in it, which are often 1.
+    /// Returns whether all symbols are numbers of draws, which are often 1.
     pub fn is_about_draws(&self) -> bool {
         let draws = |symbol: &Symbol| match symbol {
             Symbol::Draws | Symbol::KlDraws => true,
@@ -109,7 +109,7 @@ impl SizePolynomial {
         !self.is_zero() && self.terms.iter().all(|(symbols, _)| symbols.iter().all(draws))
     }
 
-    /// As plans hold it.
+    /// Converts the polynomial to the form of plans.
     pub fn to_amount(&self) -> Amount {
         let extent = |(symbols, factor): &(Vec<Symbol>, i64)| Extent {
             factor: *factor,
@@ -122,7 +122,7 @@ impl SizePolynomial {
     }
 }
 
-/// Strides of a row-major tensor; axes of size 1 get 0.
+/// Returns the strides of a row-major tensor; 0 for axes of size 1.
 pub fn row_major(dims: &[Dim]) -> Vec<SizePolynomial> {
     let mut strides = vec![SizePolynomial::default(); dims.len()];
     let mut stride = SizePolynomial::fixed(1);

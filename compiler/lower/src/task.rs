@@ -1,4 +1,4 @@
-//! Tasks: what must happen to fill the stored tensors, with what each reads and writes.
+//! Tasks that fill the stored tensors, with the memory that each reads and writes.
 
 use crate::body::{self, Body, BodyOp, Place};
 use crate::tensor::{Coordinate, Kind, Part, TensorId, Tensors};
@@ -7,78 +7,79 @@ use bnnc_base::arena::Id;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::Dim;
 
-/// A static domain of at most this many points is small.
+/// The largest number of points of a small static domain.
 const SMALL: usize = 1024;
-/// So is a symbolic one with at most this many points in its static axes.
+/// The largest number of points in the static axes of a small symbolic domain.
 const SMALL_ROW: usize = 32;
 
-/// Which tensors have memory, and which of them in a port of the plan.
+/// The tensors that have memory, and those of them in a port of the plan.
 #[derive(Clone, Debug)]
 pub struct TensorStorage {
-    /// Whether a tensor is loaded rather than evaluated in place.
+    /// For each tensor, true if it is loaded rather than evaluated in place.
     pub stored: Vec<bool>,
-    /// Ports that hold a tensor.
+    /// The port that stores each tensor, if one does.
     pub homes: Vec<Option<BufferId>>,
-    /// Ports that get a copy of a tensor.
+    /// The ports that get a copy of a tensor.
     pub copies: Vec<(TensorId, BufferId)>,
 }
 
-/// Something a kernel writes: for every point of a domain one element.
+/// An output of a kernel: one element for every point of a domain.
 #[derive(Clone, Debug)]
 pub struct Root {
-    /// What is evaluated; its axes are the domain.
+    /// The evaluated tensor. Its axes are the domain.
     pub value: TensorId,
-    /// What is written: the value itself, or the tensor that it is a part of.
+    /// The written tensor: the value itself, or the tensor of which it is a part.
     pub tensor: TensorId,
-    /// Where elements go: one coordinate per axis of the written tensor.
+    /// The destination of elements: one coordinate per axis of the written tensor.
     pub to: Vec<Coordinate>,
-    /// How elements combine.
+    /// The combination with stored elements.
     pub combine: Option<Combine>,
-    /// The port that is written, for a copy.
+    /// The written port, for a copy.
     pub copy: Option<BufferId>,
 }
 
-/// What a task is.
+/// The work of a task.
 #[derive(Clone, Debug)]
 pub enum Work {
     /// An output of a kernel.
     Root(Root),
-    /// A call or a loop that makes this tensor.
+    /// A call or a loop that computes this tensor.
     Opaque(TensorId),
 }
 
-/// One task with what it touches.
+/// One task, with the memory that it reads and writes.
 #[derive(Clone, Debug)]
 pub struct FusedTask {
-    /// What it is.
+    /// The work.
     pub work: Work,
-    /// The stored tensors that it reads; the address is known where a kernel reads a static one.
+    /// The stored tensors that it reads. The address is present if a kernel reads a static one.
     pub reads: Vec<(TensorId, Option<Place>)>,
-    /// The tensor that it defines (none for a copy).
+    /// The tensor that it defines; `None` for a copy.
     pub writes: Option<TensorId>,
     /// The port that it writes.
     pub port: Option<BufferId>,
-    /// The address where it stores one element per point, unless it combines or computes it.
+    /// The address at which it stores one element per point; `None` if it combines elements or computes their
+    /// position.
     pub address: Option<Place>,
-    /// Tensors that its body evaluates.
+    /// The tensors that its body evaluates.
     pub inlined: Vec<TensorId>,
-    /// The kernel's domain.
+    /// The domain of the kernel.
     pub domain: Vec<Dim>,
 }
 
 impl FusedTask {
-    /// Whether it is an output of a kernel.
+    /// Returns whether the task is an output of a kernel.
     pub fn is_kernel(&self) -> bool {
         matches!(self.work, Work::Root(_))
     }
 
-    /// Returns whether each point stores its element at this place, and nowhere else.
+    /// Returns whether each point stores its element at this place and nowhere else.
     pub fn stores_at(&self, place: Option<&Place>) -> bool {
         place.is_some() && place == self.address.as_ref()
     }
 }
 
-/// The tasks that fill the live stored tensors, in an order in which true dependencies go forward.
+/// Returns the tasks that fill the live stored tensors. In their order, true dependencies lead forward.
 pub fn tasks(tensors: &Tensors, live: &[bool], storage: &TensorStorage) -> Result<Vec<FusedTask>, Fault> {
     let mut tasks = Vec::new();
     for id in tensors.ids() {
@@ -117,7 +118,8 @@ fn pointwise(tensors: &Tensors, id: TensorId, copy: Option<BufferId>) -> Root {
     }
 }
 
-/// A part, with permutations of its operand taken into the domain: rows are then read in the order they are stored in.
+/// Returns the output for a part. Permutations of its operand become the order of the domain, so that rows
+/// are read in memory order.
 fn assembled(tensors: &Tensors, storage: &TensorStorage, id: TensorId, part: &Part) -> Root {
     let mut root = Root {
         value: part.value,
@@ -129,7 +131,7 @@ fn assembled(tensors: &Tensors, storage: &TensorStorage, id: TensorId, part: &Pa
     while let Kind::View(arg, at) = &tensors[root.value].kind {
         let simple = part.combine.is_some() && part.to.iter().all(|to| to.dynamic.is_none());
         let (outer, inner) = (&tensors[root.value].dims, &tensors[*arg].dims);
-        // A window from the first element on moves nothing either, but it has fewer points.
+        // A window from the first element on is an identity map too, but it has fewer points.
         let whole = |axes: &Vec<usize>| outer.iter().zip(axes).all(|(dim, axis)| *dim == inner[*axis]);
         let Some(axes) = permutation(at, outer.len()).filter(|axes| simple && whole(axes)) else {
             break;
@@ -148,7 +150,7 @@ fn assembled(tensors: &Tensors, storage: &TensorStorage, id: TensorId, part: &Pa
     root
 }
 
-/// Where coordinates only permute axes: for each axis of the result, the axis of the operand.
+/// If the coordinates only permute axes, returns the axis of the operand for each axis of the result.
 fn permutation(at: &[Coordinate], rank: usize) -> Option<Vec<usize>> {
     let mut axes = vec![usize::MAX; rank];
     for (inner, coordinate) in at.iter().enumerate() {
@@ -163,7 +165,7 @@ fn permutation(at: &[Coordinate], rank: usize) -> Option<Vec<usize>> {
     axes.iter().all(|axis| *axis != usize::MAX).then_some(axes)
 }
 
-/// A call or a loop reads its operands whole.
+/// Returns the task of a call or a loop, which reads its operands as a whole.
 fn opaque(tensors: &Tensors, storage: &TensorStorage, id: TensorId) -> FusedTask {
     let base = |arg: TensorId| (crate::contract::base(tensors, id, arg), None);
     FusedTask {
@@ -177,7 +179,7 @@ fn opaque(tensors: &Tensors, storage: &TensorStorage, id: TensorId) -> FusedTask
     }
 }
 
-/// Evaluates a root in a body: the instruction and the address it goes to.
+/// Evaluates a root in a body. Returns the instruction of its value, and its address.
 pub fn evaluate(
     tensors: &Tensors,
     body: &mut Body,
@@ -215,8 +217,8 @@ fn kernel(tensors: &Tensors, storage: &TensorStorage, root: Root) -> Result<Fuse
     })
 }
 
-/// Whether `reader` may be in the kernel of `writer` (or is it): what it reads of the written memory is the very element
-/// that the same point writes.
+/// Returns whether `reader` may be in the kernel of `writer`, or may be `writer` itself: it reads from the
+/// written memory only the element that the same point writes.
 pub fn compatible(tensors: &Tensors, writer: &FusedTask, reader: &FusedTask) -> bool {
     reader.reads.iter().all(|(id, place)| {
         let held = match tensors[*id].kind {
@@ -227,20 +229,21 @@ pub fn compatible(tensors: &Tensors, writer: &FusedTask, reader: &FusedTask) -> 
     })
 }
 
-/// A property that makes it worthwhile to merge two kernels of one domain that share it.
+/// A property shared by two kernels of one domain that makes it worthwhile to merge them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Common {
-    /// They have one point, so that all that they do is launched once.
+    /// They have a single point, so the launch dominates their cost.
     Scalar,
-    /// They are so small that launching them is the cost.
+    /// They are so small that the launch dominates their cost.
     Small,
     /// They read the same elements.
     Read(TensorId, Place),
-    /// They make the same noise.
+    /// They generate the same noise.
     Noise(TensorId),
 }
 
-/// The properties that a kernel may share with others of its domain: the elements that it reads and the noise that it makes.
+/// Returns the properties that a kernel may share with others of its domain: the elements that it reads, and
+/// the noise that it generates.
 pub fn common_reads(tensors: &Tensors, task: &FusedTask) -> Vec<Common> {
     if !task.is_kernel() {
         return Vec::new();
@@ -258,12 +261,13 @@ pub fn common_reads(tensors: &Tensors, task: &FusedTask) -> Vec<Common> {
     reads.chain(noise.map(|id| Common::Noise(*id))).collect()
 }
 
-/// Returns the property of being small, where a kernel is.
+/// Returns the property `Small` if a kernel is small.
 pub fn common_cost(task: &FusedTask) -> Option<Common> {
     is_small(task).then_some(Common::Small)
 }
 
-/// Whether a kernel's own cost is about that of launching it, so that it may join any other of its domain.
+/// Returns whether the cost of a kernel is about that of its launch, so that it may join any other kernel of
+/// its domain.
 fn is_small(task: &FusedTask) -> bool {
     let limit = if task.domain.iter().all(|dim| dim.fixed().is_some()) {
         SMALL

@@ -1,4 +1,4 @@
-//! What fusion works on: every graph op as a scalar operation, an index map, a reduction, or a call.
+//! Tensor expressions for fusion: every graph op as a scalar operation, an index map, a reduction or a call.
 
 use crate::polynomial::SizePolynomial;
 use bnnc_abi::plan::{BufferId, Combine};
@@ -9,7 +9,7 @@ use bnnc_base::shape::Dim;
 use bnnc_math::scalar::Scalar;
 
 bnnc_base::id!(
-    /// A tensor-valued expression; operands have smaller ids.
+    /// A tensor-valued expression. Operands have smaller ids.
     TensorId,
     "t"
 );
@@ -20,29 +20,29 @@ pub type Tensors = Arena<TensorId, TensorExpr>;
 /// One tensor-valued expression.
 #[derive(Clone, Debug)]
 pub struct TensorExpr {
-    /// What makes it.
+    /// The definition.
     pub kind: Kind,
-    /// Its axes.
+    /// The axes.
     pub dims: Vec<Dim>,
-    /// What its elements are.
+    /// The type of its elements.
     pub dtype: DType,
-    /// For people.
+    /// The label for names in printed text.
     pub label: Option<std::sync::Arc<str>>,
 }
 
 /// A position along one axis of an operand: `offset + sum stride * index[axis] + dynamic`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Coordinate {
-    /// Elements to skip.
+    /// The number of elements to skip.
     pub offset: SizePolynomial,
-    /// Axes of the result and their strides.
+    /// The axes of the result, each with its stride.
     pub terms: Vec<(usize, SizePolynomial)>,
-    /// A computed position: an integer tensor of the result's shape.
+    /// A computed position: an integer tensor with the shape of the result.
     pub dynamic: Option<TensorId>,
 }
 
 impl Coordinate {
-    /// The index along `axis` of the result.
+    /// Returns the index along `axis` of the result.
     pub fn axis(axis: usize) -> Coordinate {
         Coordinate {
             terms: vec![(axis, SizePolynomial::fixed(1))],
@@ -51,93 +51,95 @@ impl Coordinate {
     }
 }
 
-/// What makes a tensor.
+/// The definition of a tensor.
 #[derive(Clone, Debug)]
 pub enum Kind {
-    /// The content of a buffer that exists before any step.
+    /// The content of a buffer that is filled before the first step.
     Buffer(BufferId),
-    /// The same number everywhere.
+    /// The same number in all elements.
     Const(f64),
     /// The index along an axis.
     Index(usize),
     /// Random numbers.
     Noise {
-        /// Their law.
+        /// The distribution.
         kind: NoiseKind,
-        /// The site's key.
+        /// The key of the site.
         key: i64,
-        /// Draw, example, step: integer tensors of the same shape.
+        /// The coordinates draw, example and step: integer tensors of the same shape.
         coordinates: [TensorId; 3],
-        /// The shapes of their law, where it has any: of the same shape too.
+        /// The shape parameters, for distributions that have one: a tensor of the same shape.
         shape: Option<TensorId>,
-        /// The number of an element: one stride per axis.
+        /// The strides of the element number, one per axis.
         strides: Vec<SizePolynomial>,
     },
     /// A scalar operation on operands of the same shape.
     Apply(Scalar, Vec<TensorId>),
-    /// An index map: one coordinate per axis of the operand.
+    /// An index map, with one coordinate per axis of the operand.
     View(TensorId, Vec<Coordinate>),
-    /// The same elements in row-major order under another shape, where no index map can say so.
+    /// The same elements in row-major order with another shape, where no index map expresses it.
     Flat(TensorId),
-    /// Written by kernels, one per part.
+    /// A tensor written by kernels, one per part.
     Assembled {
         /// The parts.
         parts: Vec<Part>,
-        /// Whether later parts overwrite earlier ones.
+        /// True if later parts overwrite earlier ones.
         ordered: bool,
     },
-    /// Written by a call of the library.
+    /// A tensor written by a library call.
     Call(Call),
     /// The stacked carries of a loop.
     Loop(Box<Loop>),
 }
 
-/// A kernel's contribution to an assembled tensor: for every point of the operand, where its element goes.
+/// A kernel's contribution to an assembled tensor: the destination of the element at every point of the
+/// operand.
 #[derive(Clone, Debug)]
 pub struct Part {
     /// The operand, whose axes are the domain.
     pub value: TensorId,
     /// One coordinate per axis of the result, over the operand's axes.
     pub to: Vec<Coordinate>,
-    /// How elements combine; `None` stores.
+    /// The combination with stored elements; `None` overwrites them.
     pub combine: Option<Combine>,
 }
 
 /// A library call.
 #[derive(Clone, Debug)]
 pub struct Call {
-    /// The primitive's name in the registry of primitives.
+    /// The primitive.
     pub primitive: bnnc_abi::primitive::Primitive,
     /// The operands.
     pub args: Vec<TensorId>,
-    /// The integers; those of a matrix product are computed from the strides of its operands.
+    /// The integers. Those of a matrix product are computed from the strides of its operands.
     pub ints: CallInts,
 }
 
 /// The integers of a call.
 #[derive(Clone, Debug)]
 pub enum CallInts {
-    /// These.
+    /// These integers.
     Given(Vec<SizePolynomial>),
-    /// Those of a contraction with these letters for the operands and the result.
+    /// The integers of a contraction with these letters for the operands and the result.
     Contraction(crate::contract::Letters),
 }
 
 /// A first-order recurrence.
 #[derive(Clone, Debug)]
 pub struct Loop {
-    /// All operands, in the op's order.
+    /// All operands, in the order of the op.
     pub args: Vec<TensorId>,
-    /// The op's body.
+    /// The body of the op.
     pub body: std::sync::Arc<bnnc_graph::function::Function>,
     /// The number of iterations.
     pub count: Dim,
-    /// How many operands after the first, which is carried, are sliced; the others are the same in all iterations.
+    /// The number of operands that are sliced, after the first, which is the initial carry. The other
+    /// operands are the same in all iterations.
     pub sliced: usize,
 }
 
 impl TensorExpr {
-    /// The direct operands.
+    /// Returns the direct operands.
     pub fn operands(&self) -> Vec<TensorId> {
         let dynamic = |to: &[Coordinate]| to.iter().filter_map(|c| c.dynamic).collect::<Vec<_>>();
         match &self.kind {

@@ -1,4 +1,4 @@
-//! Which tasks write and read which memory.
+//! The tasks that write and read each memory.
 
 use crate::task::FusedTask;
 use crate::tensor::{Kind, TensorId, Tensors};
@@ -15,7 +15,7 @@ pub enum MemoryCell {
 }
 
 impl MemoryCell {
-    /// The memory that a read of a tensor reads.
+    /// Returns the memory of a read tensor.
     pub fn read(tensors: &Tensors, id: TensorId) -> MemoryCell {
         match tensors[id].kind {
             Kind::Buffer(buffer) => MemoryCell::Port(buffer),
@@ -23,23 +23,23 @@ impl MemoryCell {
         }
     }
 
-    /// The memory that a task writes.
+    /// Returns the memory that a task writes.
     pub fn written(task: &FusedTask) -> impl Iterator<Item = MemoryCell> {
         let port = task.port.map(MemoryCell::Port);
         port.into_iter().chain(task.writes.map(MemoryCell::Tensor))
     }
 }
 
-/// The tasks that write and that read each memory, in order.
+/// The tasks that write each memory and those that read it, in order.
 pub struct Uses {
     writers: HashMap<MemoryCell, Vec<usize>>,
     readers: HashMap<MemoryCell, Vec<usize>>,
-    /// For each task, the memory that each of its reads reads.
+    /// For each task, the memory of each of its reads.
     pub reads: Vec<Vec<MemoryCell>>,
 }
 
 impl Uses {
-    /// Those of all tasks.
+    /// Collects the uses of all tasks.
     pub fn new(tensors: &Tensors, tasks: &[FusedTask]) -> Uses {
         let cells = |task: &FusedTask| {
             task.reads
@@ -60,17 +60,17 @@ impl Uses {
         }
     }
 
-    /// The tasks that write a memory.
+    /// Returns the tasks that write a memory.
     pub fn writers(&self, cell: MemoryCell) -> &[usize] {
         self.writers.get(&cell).map_or(&[], Vec::as_slice)
     }
 
-    /// The tasks that read a memory.
+    /// Returns the tasks that read a memory.
     pub fn readers(&self, cell: MemoryCell) -> &[usize] {
         self.readers.get(&cell).map_or(&[], Vec::as_slice)
     }
 
-    /// For each task, what a group of it alone touches.
+    /// Returns for each task the uses of a group of it alone.
     pub fn of_each(&self, tasks: &[FusedTask]) -> Vec<Own> {
         let one = |(at, task): (usize, &FusedTask)| {
             let mut own = Own::default();
@@ -83,7 +83,8 @@ impl Uses {
         tasks.iter().enumerate().map(one).collect()
     }
 
-    /// For each task those that must come later: readers of what it writes, and writers of ports that it reads.
+    /// Returns for each task the tasks that must follow: the readers of what it writes, and the writers of
+    /// ports that it reads.
     pub fn order(&self, tensors: &Tensors) -> Vec<Vec<usize>> {
         let mut after = vec![Vec::new(); self.reads.len()];
         for (at, reads) in self.reads.iter().enumerate() {
@@ -114,17 +115,17 @@ impl Uses {
     }
 }
 
-/// The tasks of one group that write and that read each memory.
+/// The tasks of one group that write each memory and that read it.
 #[derive(Default)]
 pub struct Own {
-    /// Those that write.
+    /// The writers.
     pub writers: HashMap<MemoryCell, Vec<usize>>,
-    /// Those that read.
+    /// The readers.
     pub readers: HashMap<MemoryCell, Vec<usize>>,
 }
 
 impl Own {
-    /// Adds those of another group, in time of the smaller one.
+    /// Adds the uses of another group, in time proportional to the smaller of the two.
     pub fn take(&mut self, mut other: Own) {
         if self.readers.len() < other.readers.len() {
             std::mem::swap(self, &mut other);

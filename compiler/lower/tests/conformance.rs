@@ -1,4 +1,4 @@
-//! Every op of the registry, alone and between elementwise neighbours, against the reference evaluator.
+//! Compares every op of the registry, alone and between elementwise neighbours, with the reference evaluator.
 
 mod executor;
 
@@ -39,7 +39,7 @@ fn check_example(op: &'static OpDef, example: &Example) {
     executor::check(&function, &[], &Sizes::default(), &inputs, 1e-12);
 }
 
-/// The same numbers, but computed.
+/// Returns the same numbers, as the result of a computation.
 fn copied(builder: &mut Builder, x: Value) -> Value {
     match builder.ty(x).dtype {
         DType::Real => {

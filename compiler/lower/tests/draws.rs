@@ -1,4 +1,5 @@
-//! Means over draws: memory does not depend on the number of draws, and functions of one noise share its kernel.
+//! Tests means over draws: memory does not depend on the number of draws, and functions of one noise share
+//! its kernel.
 
 mod executor;
 
@@ -12,7 +13,7 @@ use bnnc_loops::ir::{InstOp, Program, Size};
 const KL_DRAWS: Dim = Dim::Symbol(Symbol::KlDraws);
 const DRAWS: Dim = Dim::Symbol(Symbol::Draws);
 
-/// Runs a function on random inputs against the reference and gives its program.
+/// Compares a function on random inputs with the reference. Returns its program.
 fn check(function: &Function) -> Program {
     let sizes = Sizes::default().with(Symbol::Draws, 3).with(Symbol::KlDraws, 5);
     let input =
@@ -21,7 +22,7 @@ fn check(function: &Function) -> Program {
     executor::check(function, &[], &sizes, &inputs, 1e-11)
 }
 
-/// The buffers with more than one element for every draw.
+/// Returns the buffers with more than one element for every draw.
 fn per_draw(program: &Program) -> Vec<String> {
     let is_draws = |dim: &Dim| *dim == KL_DRAWS || *dim == DRAWS;
     let buffers = program.plan.buffers.iter();
@@ -32,7 +33,7 @@ fn per_draw(program: &Program) -> Vec<String> {
     per_draw.map(|buffer| buffer.name.to_string()).collect()
 }
 
-/// The kernels that make noise.
+/// Returns the number of kernels that generate noise.
 fn noisy(program: &Program) -> usize {
     let is_noise = |op: &InstOp| matches!(op, InstOp::Noise { .. });
     let kernels = program.kernels.iter();
@@ -41,7 +42,7 @@ fn noisy(program: &Program) -> usize {
         .count()
 }
 
-/// A normal number for every draw and element.
+/// Returns normal numbers, one for every draw and element.
 fn noise(b: &mut Builder, draws: Dim, shape: &Shape) -> Value {
     let zero = b.int(0);
     let zeros = b.broadcast_leading(zero, draws);
@@ -49,7 +50,7 @@ fn noise(b: &mut Builder, draws: Dim, shape: &Shape) -> Value {
     b.noise(NoiseKind::Normal, "w", [numbers, zeros, zeros], shape)
 }
 
-/// Parameters of a location-scale family for every draw.
+/// Returns parameters of a location-scale family, broadcast to every draw.
 fn parameters(b: &mut Builder, draws: Dim, shape: &Shape) -> [Value; 2] {
     ["loc", "scale"].map(|name| {
         let value = b.param(name, Type::real(shape.clone()));
@@ -58,7 +59,7 @@ fn parameters(b: &mut Builder, draws: Dim, shape: &Shape) -> [Value; 2] {
 }
 
 #[test]
-fn statistics_of_one_noise_are_one_kernel() {
+fn statistics_of_one_noise_share_one_kernel() {
     let shape = Shape::fixed(&[128, 100]);
     let mut b = Builder::new("statistics");
     let [loc, scale] = parameters(&mut b, KL_DRAWS, &shape);
@@ -105,7 +106,7 @@ fn mixture(b: &mut Builder, w: Value) -> [Value; 2] {
 }
 
 #[test]
-fn what_is_made_of_noise_is_made_again_rather_than_stored() {
+fn functions_of_noise_are_recomputed_rather_than_stored() {
     let shape = Shape::fixed(&[30, 7]);
     let mut b = Builder::new("direct");
     let [loc, scale] = parameters(&mut b, KL_DRAWS, &shape);
@@ -114,7 +115,7 @@ fn what_is_made_of_noise_is_made_again_rather_than_stored() {
     let w = b.add(loc, spread);
     let [log, slope] = mixture(&mut b, w);
     let total = b.reduce_sum_all(log);
-    // A second kernel cannot start before the first has ended, and needs all of the chain again.
+    // A second kernel cannot start before the first has ended, and computes the whole chain again.
     let wide = b.broadcast_to(total, &b.shape(slope));
     let weighted = b.mul(slope, wide);
     let by_loc = b.reduce_sum(weighted, &[0]);
@@ -134,9 +135,9 @@ fn what_is_made_of_noise_is_made_again_rather_than_stored() {
     assert_eq!(noisy(&program), 2, "{program}");
 }
 
-/// A radial draw needs the norm of all noise of the draw first: one number for every draw is stored.
+/// A radial draw first needs the norm of all noise of the draw: one number for every draw is stored.
 #[test]
-fn a_norm_is_a_number_for_every_draw() {
+fn a_norm_is_stored_as_one_number_per_draw() {
     let shape = Shape::fixed(&[40, 5]);
     let mut b = Builder::new("radial");
     let [loc, scale] = parameters(&mut b, KL_DRAWS, &shape);
@@ -166,9 +167,9 @@ fn a_norm_is_a_number_for_every_draw() {
     assert_eq!(noisy(&program), 2, "{program}");
 }
 
-/// Draws of weights are operands of products; what only their mean is taken of is not stored beside them.
+/// Draws of weights are operands of products and are stored. Values of which only the mean is needed are not.
 #[test]
-fn draws_of_weights_are_stored_and_their_densities_are_not() {
+fn draws_of_weights_are_stored_but_their_densities_are_not() {
     let shape = Shape::fixed(&[6, 9]);
     let mut b = Builder::new("weights");
     let x = b.param(
@@ -188,7 +189,7 @@ fn draws_of_weights_are_stored_and_their_densities_are_not() {
     let y = b.reduce_sum_all(y);
     let results = vec![("total".into(), total), ("loc'".into(), by_loc), ("y".into(), y)];
     let program = check(&b.finish(results));
-    // The weights and their product with the inputs.
+    // The weights, and their product with the inputs.
     assert!(
         per_draw(&program).len() <= 2,
         "{:?}\n{program}",
@@ -196,7 +197,7 @@ fn draws_of_weights_are_stored_and_their_densities_are_not() {
     );
 }
 
-/// A family over vectors has its parameters as one axis, whatever the shape of the site.
+/// A family over vectors has its parameters along one axis, for any shape of the site.
 #[test]
 fn merged_axes_are_not_stored() {
     let (shape, vector) = (Shape::fixed(&[40, 1, 5]), Shape::fixed(&[200]));

@@ -1,4 +1,4 @@
-//! Random graphs over shapes with symbolic sizes, against the reference evaluator.
+//! Compares random graphs over shapes with symbolic sizes with the reference evaluator.
 
 mod executor;
 
@@ -33,13 +33,13 @@ struct Graph {
 
 impl Graph {
     fn pick(&mut self) -> Value {
-        // Recent values twice as often, so that graphs get deep.
+        // Recent values are twice as likely, so that graphs become deep.
         let recent = self.values.len() / 2;
         let at = self.dice.roll(self.values.len() + recent);
         self.values[at.min(self.values.len() - 1 - at.saturating_sub(self.values.len()))]
     }
 
-    /// Another value of the same shape, or the value itself.
+    /// Returns another value of the same shape, or the value itself.
     fn partner(&mut self, x: Value) -> Value {
         let shape = self.builder.shape(x);
         let alike: Vec<Value> = self

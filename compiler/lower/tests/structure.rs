@@ -1,4 +1,4 @@
-//! What fusion makes of the programs that training consists of.
+//! Tests the kernels that fusion builds from typical training programs.
 
 mod executor;
 
@@ -26,7 +26,7 @@ fn batched(sizes: &[usize]) -> Type {
     Type::real(shape.prepend(BATCH))
 }
 
-/// Runs a function on random inputs against the reference and gives its program.
+/// Compares a function on random inputs with the reference. Returns its program.
 fn check(function: &Function, states: &[&str]) -> Program {
     let sizes = Sizes::default().with(Symbol::Batch, 3).with(Symbol::Draws, 2);
     let input = |(at, param): (usize, &Value)| {
@@ -37,7 +37,7 @@ fn check(function: &Function, states: &[&str]) -> Program {
     executor::check(function, states, &sizes, &inputs, 1e-11)
 }
 
-/// The cotangents of `wanted`, from the reverse rules of the ops.
+/// Returns the cotangents of `wanted`, by the reverse rules of the ops.
 fn gradients(b: &mut Builder, loss: Value, wanted: &[Value]) -> Vec<Value> {
     let nodes: Vec<_> = b
         .function()
@@ -71,7 +71,7 @@ fn gradients(b: &mut Builder, loss: Value, wanted: &[Value]) -> Vec<Value> {
     wanted.iter().map(|value| cotangents[value]).collect()
 }
 
-/// A dense layer; weights may have a leading axis of draws, and so may `x`.
+/// A dense layer. Weights may have a leading axis of draws, and so may `x`.
 fn dense(b: &mut Builder, x: Value, w: Value, bias: Value) -> Value {
     let labels = match (b.rank(x), b.rank(w)) {
         (2, 2) => "bi,oi->bo",
@@ -89,7 +89,7 @@ fn relu(b: &mut Builder, x: Value) -> Value {
     b.max(x, zero)
 }
 
-/// `mu + softplus(rho) eps`, maybe for every draw, and its divergence from a standard normal.
+/// Returns `mu + softplus(rho) eps`, possibly for every draw, and its divergence from a standard normal.
 fn sampled(
     b: &mut Builder,
     name: &str,
@@ -119,7 +119,7 @@ fn sampled(
     (sample, b.scale(total, 0.5))
 }
 
-/// Adam's next value, first moment and second moment.
+/// Returns Adam's next value, first moment and second moment.
 fn adam(b: &mut Builder, [x, m, v]: [Value; 3], gradient: Value, [rate, step]: [Value; 2]) -> [Value; 3] {
     let shape = b.shape(x);
     let decayed = |b: &mut Builder, old: Value, new: Value, decay: f64| {
@@ -148,7 +148,7 @@ fn adam(b: &mut Builder, [x, m, v]: [Value; 3], gradient: Value, [rate, step]: [
 }
 
 #[test]
-fn a_dense_layer_is_a_product_and_a_kernel() {
+fn a_dense_layer_is_one_product_and_one_kernel() {
     let mut b = Builder::new("dense");
     let (x, w, bias) = (
         b.param("x", batched(&[20])),
@@ -161,9 +161,9 @@ fn a_dense_layer_is_a_product_and_a_kernel() {
     assert_eq!(executor::counts(&program), (1, 1), "{program}");
 }
 
-/// The windows of all images are laid out once, for one product with the kernel.
+/// The windows of all images are copied once, for one product with the kernel.
 #[test]
-fn a_convolution_is_one_copy_of_windows_and_a_product() {
+fn a_convolution_is_one_copy_of_windows_and_one_product() {
     let mut b = Builder::new("convolution");
     let (x, w) = (
         b.param("x", batched(&[3, 8, 7])),
@@ -273,7 +273,7 @@ fn results_that_are_parameters_or_each_other_are_copied() {
     assert_eq!(executor::counts(&program), (1, 0), "{program}");
 }
 
-/// One step of Bayes by backprop with Adam on a network with these layer sizes.
+/// Returns one step of Bayes by backprop with Adam, for a network with these layer sizes.
 fn training_step(sizes: &[usize], draws: Option<Dim>) -> (Function, Vec<String>) {
     let mut b = Builder::new("train");
     let x = b.param("x", batched(&[sizes[0]]));
@@ -350,7 +350,7 @@ fn check_training(draws: Option<Dim>, most: (usize, usize)) -> Program {
     program
 }
 
-/// How many launches touch the buffer of this name.
+/// Returns the number of launches that use the buffer with this name.
 fn touching(program: &Program, name: &str) -> usize {
     let touches = |step: &&Step| match step {
         Step::Launch(launch) => launch
@@ -370,7 +370,7 @@ fn a_training_step_has_few_kernels() {
         2,
         "one kernel samples, one updates\n{program}"
     );
-    // One draw is no draw: an axis of size 1 costs nothing.
+    // A single draw costs nothing: it is an axis of size 1.
     let program = check_training(Some(Dim::Fixed(1)), (22, 8));
     assert_eq!(touching(&program, "l0.w/rho"), 2, "{program}");
 }
@@ -382,7 +382,7 @@ fn a_training_step_over_draws_has_few_kernels() {
 }
 
 #[test]
-fn a_recurrence_is_a_loop_whose_carry_is_moved_after_it_is_read() {
+fn the_carry_of_a_recurrence_is_updated_after_it_is_read() {
     let mut b = Builder::new("cell");
     let carry = b.param("carry", batched(&[4]));
     let x = b.param("x", batched(&[3]));
@@ -424,7 +424,7 @@ fn a_recurrence_is_a_loop_whose_carry_is_moved_after_it_is_read() {
 }
 
 #[test]
-fn costs_are_those_of_the_formulas() {
+fn costs_agree_with_the_formulas() {
     let mut b = Builder::new("dense");
     let (x, w, bias) = (
         b.param("x", batched(&[20])),
@@ -439,19 +439,19 @@ fn costs_are_those_of_the_formulas() {
     let cost = estimate.at(&sizes);
     // 2 m n k for the product, then a sum and a maximum per element.
     assert_eq!(cost.flops, 2 * 7 * 20 * 10 + 2 * 7 * 10);
-    // The product reads x and w and writes its result; the kernel reads that and the bias and writes y.
+    // The product reads x and w and writes its result. The kernel reads that and the bias and writes y.
     assert_eq!(
         cost.bytes,
         8 * (7 * 20 + 10 * 20 + 7 * 10) + 8 * (7 * 10 + 10 + 7 * 10)
     );
-    // All but the bias and the weights is of rows.
+    // Everything except the bias and the weights has an axis of rows.
     let twice = estimate.at(&sizes.with(Symbol::Batch, 14));
     assert_eq!(twice.flops, 2 * cost.flops);
     assert_eq!(twice.bytes, 2 * cost.bytes - 8 * (10 * 20 + 10));
 }
 
 #[test]
-fn long_chains_are_cut() {
+fn long_chains_of_tensors_are_cut() {
     let mut b = Builder::new("chain");
     let x = b.param("x", real(&[4]));
     let y = (0..3000).fold(x, |y, _| {
@@ -462,10 +462,10 @@ fn long_chains_are_cut() {
     assert!(executor::counts(&program).0 <= 25, "{program}");
 }
 
-/// A window from the first element on leaves every axis where it is, but a sum of its columns has no more points than it: the
-/// gradient of a vector that a `concat` continues.
+/// A window from the first element on maps every axis to itself, but it has fewer points than its operand. A
+/// sum over it must not include the others. This is the gradient of a vector that a `concat` extends.
 #[test]
-fn sums_of_windows_from_the_first_element_on() {
+fn sums_of_windows_do_not_include_points_outside() {
     let mut b = Builder::new("windows");
     let x = b.param("x", Type::real(Shape::fixed(&[4]).prepend(DRAWS)));
     let window = b.slice(x, Window::full(2).with(1, 0, 3));

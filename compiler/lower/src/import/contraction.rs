@@ -1,4 +1,5 @@
-//! Contractions as calls of the matrix product, or as multiplications with a sum; see Note \[Contractions\].
+//! Imports contractions as calls of the matrix product, or as multiplications with a sum; see Note
+//! \[Contractions\].
 
 use super::{Import, Site};
 use crate::contract::{self, Class, Letters};
@@ -11,7 +12,7 @@ use bnnc_graph::ops;
 use bnnc_math::scalar::Scalar;
 
 impl Import<'_> {
-    /// A copy in memory, in the row-major order of its own axes.
+    /// Adds a copy in memory, in the row-major order of its own axes.
     fn copied(&mut self, arg: TensorId) -> TensorId {
         let (dims, dtype) = (self.dims(arg), self.tensors[arg].dtype);
         let part = Part {
@@ -68,7 +69,7 @@ impl Import<'_> {
         self.push(Kind::Call(call), dims, DType::Real)
     }
 
-    /// Sums the axes whose letters occur nowhere else.
+    /// Sums the axes whose letters occur nowhere else. Returns the sum and its letters.
     fn sum_alone(
         &mut self,
         arg: TensorId,
@@ -85,7 +86,8 @@ impl Import<'_> {
         }
     }
 
-    /// A copy of an operand in which the letters `last` lie together in this order: as they are, or behind the others.
+    /// Copies an operand so that the letters `last` are adjacent and in this order: in place if they already
+    /// are, otherwise behind the other letters. Returns the letters of the copy, and the copy.
     fn gathered(&mut self, arg: TensorId, letters: &[char], last: &[char]) -> (Vec<char>, TensorId) {
         if letters.windows(last.len()).any(|run| run == last) {
             return (letters.to_vec(), self.copied(arg));
@@ -96,7 +98,7 @@ impl Import<'_> {
         (order, self.copied(view))
     }
 
-    /// An operand over the axes `order`; the sizes of letters that it lacks are in `sizes`.
+    /// Returns an operand over the axes `order`. `sizes` has the sizes of the letters that it lacks.
     fn spread(&mut self, arg: TensorId, letters: &[char], order: &[char], sizes: &[(char, Dim)]) -> TensorId {
         let inner = self.dims(arg);
         let size = |letter: &char| match letters.iter().position(|l| l == letter) {
@@ -121,8 +123,8 @@ impl Import<'_> {
         )
     }
 
-    /// A multiplication of elements, then a sum over the letters that the result lacks. The domain has the axes of the
-    /// operand with more of them in their order, so that it is read as it lies.
+    /// Multiplies elements, then sums over the letters that the result lacks. The domain has the axes of the
+    /// operand with more axes, in their order, so that this operand is read in memory order.
     fn multiply(&mut self, letters: &Letters, args: [TensorId; 2]) -> TensorId {
         let mut sizes = Vec::new();
         for (list, arg) in [(&letters.left, args[0]), (&letters.right, args[1])] {

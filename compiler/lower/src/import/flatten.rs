@@ -1,8 +1,9 @@
-//! Reshapes that merge axes, carried into what they are applied to.
+//! Moves reshapes that merge axes into their operands.
 //!
-//! Note [Merged axes]. No index map merges axes, for that divides. But elementwise operations may as well be carried out on
-//! the merged axes, and loads and noise that walk through the axes as one have a stride along the merged one. So a tensor with
-//! elements for every draw of a divergence, which must not be stored, is made over the merged axes instead.
+//! Note [Merged axes]. An index map cannot merge axes, because that needs division. Elementwise ops can be
+//! applied over the merged axes instead, and loads and noise with one stride through all merged axes have a
+//! stride along the merged one. A tensor with elements for every draw of a divergence, which must not be
+//! stored, is therefore computed over the merged axes.
 
 use super::Import;
 use crate::polynomial::SizePolynomial;
@@ -10,18 +11,19 @@ use crate::tensor::{Coordinate, Kind, TensorId};
 use bnnc_base::shape::{Dim, Symbol};
 use std::collections::HashMap;
 
-/// For each axis of a tensor, the axis that it becomes a part of; the axes that there are then.
+/// For each axis of a tensor, the axis into which it is merged; then the merged axes.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Merge {
     into: Vec<usize>,
     dims: Vec<Dim>,
 }
 
-/// Tensors over merged axes, as far as there are any.
+/// The tensors over merged axes that were tried before.
 type Known = HashMap<(TensorId, Merge), Option<TensorId>>;
 
 impl Import<'_> {
-    /// A tensor over merged axes, where it is made for every draw and no part of it forbids.
+    /// Returns a tensor over merged axes, if it has an axis of divergence draws and all its operands can be
+    /// merged.
     pub(super) fn flattened(&mut self, arg: TensorId, dims: &[Dim]) -> Option<TensorId> {
         let inner = self.dims(arg);
         if !inner.contains(&Dim::Symbol(Symbol::KlDraws)) {
@@ -79,7 +81,8 @@ impl Import<'_> {
         Some(self.push(kind, &merge.dims, tensor.dtype))
     }
 
-    /// An index map over merged axes: coordinates along one of them, or axes of the operand that are merged likewise.
+    /// Returns an index map over merged axes. Each coordinate follows a merged axis, or the operand is merged
+    /// in the same way.
     fn merge_view(
         &mut self,
         arg: TensorId,
@@ -122,7 +125,7 @@ impl Import<'_> {
     }
 }
 
-/// How axes are merged to come to others; `None` where they are not.
+/// Returns the merge of axes that gives the axes `dims`; `None` if no merge does.
 fn merge(inner: &[Dim], dims: &[Dim]) -> Option<Merge> {
     let one = Dim::Fixed(1);
     let mut into = Vec::new();
@@ -145,21 +148,21 @@ fn merge(inner: &[Dim], dims: &[Dim]) -> Option<Merge> {
 }
 
 impl Merge {
-    /// The axes that become a part of one, but for those of size 1.
+    /// Returns the axes that are merged into one, without those of size 1.
     fn members<'a>(&'a self, dims: &'a [Dim], into: usize) -> impl Iterator<Item = usize> + 'a {
         let axes = self.into.iter().zip(dims).enumerate();
         axes.filter(move |(_, (to, dim))| **to == into && **dim != Dim::Fixed(1))
             .map(|(axis, _)| axis)
     }
 
-    /// What an axis becomes that is merged with no other.
+    /// Returns the new position of an axis that is merged with no other.
     fn alone(&self, axis: usize) -> Option<usize> {
         let into = self.into[axis];
         let others = self.into.iter().filter(|to| **to == into).count();
         (others == 1).then_some(into)
     }
 
-    /// The stride along each axis, where these walk through the merged axes as one.
+    /// Returns the stride along each merged axis, if one stride traverses its parts.
     fn strides(&self, dims: &[Dim], strides: &[SizePolynomial]) -> Option<Vec<SizePolynomial>> {
         let along = |into: usize| {
             let members: Vec<usize> = self.members(dims, into).collect();
@@ -172,7 +175,7 @@ impl Merge {
         (0..self.dims.len()).map(along).collect()
     }
 
-    /// A coordinate over the axes; its computed position is not looked at.
+    /// Returns a coordinate over the merged axes. A computed position is kept as it is.
     fn coordinate(&self, dims: &[Dim], coordinate: &Coordinate) -> Option<Coordinate> {
         let mut strides = vec![SizePolynomial::default(); dims.len()];
         for (axis, stride) in &coordinate.terms {
@@ -186,8 +189,8 @@ impl Merge {
         })
     }
 
-    /// The merged axis of which an operand has all parts in order, one coordinate each, from its first axis on; and how many
-    /// axes of the operand these are.
+    /// Returns the merged axis all of whose parts are the first axes of an operand, in order, with one
+    /// coordinate each, and the number of these axes of the operand.
     fn run(&self, dims: &[Dim], (inner, at): (&[Dim], &[Coordinate])) -> Option<(usize, usize)> {
         let [(axis, _)] = at.first()?.terms.as_slice() else {
             return None;

@@ -1,4 +1,4 @@
-//! Ops that move elements: index maps where possible, else parts of an assembled tensor.
+//! Imports ops that move elements: as index maps where possible, otherwise as parts of an assembled tensor.
 
 use super::{Import, Site};
 use crate::polynomial::{SizePolynomial, row_major};
@@ -114,7 +114,8 @@ impl Import<'_> {
         )
     }
 
-    /// An index map where each axis of the operand is one run of axes of the result; else the operand is stored.
+    /// Returns an index map if each axis of the operand is a run of axes of the result. Otherwise the operand
+    /// is stored.
     pub(super) fn reshape(&mut self, arg: TensorId, dims: &[Dim]) -> TensorId {
         let inner = self.dims(arg);
         if inner == dims {
@@ -135,7 +136,7 @@ impl Import<'_> {
     }
 }
 
-/// Positions `start, start + stride, ..` along an axis.
+/// Returns the positions `start, start + stride, ..` along an axis.
 pub(super) fn strided(axis: usize, start: i64, stride: i64) -> Coordinate {
     Coordinate {
         offset: SizePolynomial::fixed(start),
@@ -144,7 +145,8 @@ pub(super) fn strided(axis: usize, start: i64, stride: i64) -> Coordinate {
     }
 }
 
-/// Where each axis of `inner` is a run of axes of `outer`: its coordinate over those.
+/// Returns the coordinate of each axis of `inner` over the run of axes of `outer` into which it is split, if
+/// there is one.
 fn split(inner: &[Dim], outer: &[Dim]) -> Option<Vec<Coordinate>> {
     let one = Dim::Fixed(1);
     let mut next = 0;

@@ -1,9 +1,11 @@
-//! Windows over axes: reads at strides, and sums of what overlaps.
+//! Imports windows over axes: strided reads, and sums of overlapping elements.
 //!
-//! Note \[Overlapping windows\]. An element of `overlap_add` is a sum over the positions `k` in a window: of the window at `(i - k) / stride`,
-//! where there is one. No index map divides or leaves out, so the windows are first padded along the axis of their positions: by zeros at the
-//! ends, where there is no window, and between neighbours `stride` apart. Then `i - k` plus the padding before is a position, and each element
-//! of the result is made by one kernel in one order, however that is split between threads.
+//! Note \[Overlapping windows\]. An element of `overlap_add` is a sum over the positions `k` in a window, of
+//! the window at `(i - k) / stride` if there is one. An index map can neither divide nor skip positions, so
+//! the windows are first padded along the axis of their positions: with zeros at the ends, where there is no
+//! window, and between windows that are `stride` apart. Then `i - k` plus the padding before it is a
+//! position. One kernel computes each element of the result in one order, however the work is split between
+//! threads.
 
 use super::{Import, Site, movement};
 use crate::polynomial::SizePolynomial;
@@ -14,7 +16,7 @@ use bnnc_graph::ops;
 use bnnc_graph::types::Type;
 
 impl Import<'_> {
-    /// The windows of a tensor are reads of it.
+    /// Imports the windows of a tensor as reads of it.
     pub(super) fn patches(&mut self, site: &Site) -> TensorId {
         let strides = ops::patches::strides(site.attrs);
         let first = self.dims(site.args[0]).len() - strides.len();
@@ -23,7 +25,8 @@ impl Import<'_> {
         self.view(site.args[0], at, site.ty.dims())
     }
 
-    /// See Note \[Overlapping windows\]; where no windows overlap, each of their elements is written to its place.
+    /// Imports sums of windows; see Note \[Overlapping windows\]. If windows do not overlap, each element is
+    /// written to its place.
     pub(super) fn overlap_add(&mut self, site: &Site) -> TensorId {
         let (parts, strides) = (self.dims(site.args[0]), ops::overlap_add::strides(site.attrs));
         let first = site.ty.rank() - strides.len();
@@ -41,7 +44,7 @@ impl Import<'_> {
         self.placed(site.args[0], to, site.ty)
     }
 
-    /// Windows with zeros around and between their positions.
+    /// Pads windows with zeros around and between their positions.
     fn padded_windows(&mut self, arg: TensorId, first: usize, strides: &[i64]) -> TensorId {
         let mut dims = self.dims(arg);
         let mut to: Vec<Coordinate> = (0..first + strides.len()).map(Coordinate::axis).collect();
@@ -55,7 +58,7 @@ impl Import<'_> {
         self.placed(arg, to, &ty)
     }
 
-    /// The sums over the positions in a window, of padded windows.
+    /// Sums padded windows over the positions in a window.
     fn summed_windows(&mut self, padded: TensorId, first: usize, dims: &[Dim]) -> TensorId {
         let (windows, count) = (self.dims(padded), dims.len() - first);
         let mut domain = windows[..first + count].to_vec();
@@ -77,7 +80,7 @@ impl Import<'_> {
         self.reduce(shifted, &axes, Combine::Sum)
     }
 
-    /// Zeros, and a tensor at its places among them; no zeros where it has as many elements as there are places, each its own.
+    /// Places the elements of a tensor among zeros. Without gaps, the zeros are left out.
     pub(super) fn placed(&mut self, arg: TensorId, to: Vec<Coordinate>, ty: &Type) -> TensorId {
         let part = |value: TensorId, to: Vec<Coordinate>| Part {
             value,
@@ -102,7 +105,7 @@ impl Import<'_> {
     }
 }
 
-/// The coordinates of windows: an element of one, and `stride` times its number.
+/// Returns the coordinates of windows: the position in a window plus `stride` times the number of the window.
 fn window(first: usize, strides: &[i64]) -> impl Iterator<Item = Coordinate> {
     let count = strides.len();
     strides.iter().enumerate().map(move |(at, stride)| Coordinate {

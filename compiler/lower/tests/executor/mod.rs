@@ -1,4 +1,4 @@
-//! Runs lowered programs over the loop interpreter and the naive primitives, with poisoned scratch memory.
+//! Runs lowered programs with the loop interpreter and the naive primitives, in poisoned scratch memory.
 
 #![allow(dead_code)]
 
@@ -30,7 +30,7 @@ struct Machine<'a> {
     memory: Vec<Memory>,
 }
 
-/// All functions inside expanded into ops that lowering takes.
+/// Returns a function in which all functions are expanded into ops that lowering supports.
 pub fn expanded(function: &Function) -> Function {
     let mut builder = Builder::new(&function.name);
     let mut map: HashMap<Value, Value> = HashMap::new();
@@ -71,7 +71,7 @@ pub fn expanded(function: &Function) -> Function {
     if grown { expanded(&result) } else { result }
 }
 
-/// Lowers a function and checks the program.
+/// Lowers a function and verifies the program.
 pub fn lowered(function: &Function, states: &[&str]) -> Program {
     let options = Options {
         name: function.name.clone(),
@@ -87,7 +87,7 @@ pub fn lowered(function: &Function, states: &[&str]) -> Program {
     program
 }
 
-/// Runs a program; gives the content of the port of each name.
+/// Runs a program. Returns the content of the port with each name.
 pub fn run(program: &Program, sizes: &Sizes, inputs: &[(&str, Vec<f64>)], outputs: &[&str]) -> Vec<Vec<f64>> {
     let mut memory = Vec::new();
     for buffer in program.plan.buffers.iter() {
@@ -190,13 +190,13 @@ impl Machine<'_> {
                 end,
                 scratch: std::ptr::null_mut(),
             };
-            // SAFETY: the program is verified, the buffers have the sizes that the integers say.
+            // SAFETY: the program is verified, and the buffers have the sizes that the integers state.
             unsafe { interpret(&self.program.kernels[launch.kernel as usize], &args) };
         }
     }
 }
 
-/// Numbers in an interval, rounded down for integers and truth values.
+/// Returns numbers in an interval, rounded down for integers and Booleans.
 pub fn numbers(ty: &Type, (lo, hi): (f64, f64), stream: u32, sizes: &Sizes) -> Tensor {
     let shape = ty.shape.resolve(sizes);
     let count = shape.iter().product::<usize>();
@@ -211,7 +211,7 @@ pub fn numbers(ty: &Type, (lo, hi): (f64, f64), stream: u32, sizes: &Sizes) -> T
     Tensor::new(shape, (0..count).map(number).collect())
 }
 
-/// Lowers, runs and compares with the reference evaluator; gives the program.
+/// Lowers and runs a function, and compares it with the reference evaluator. Returns the program.
 pub fn check(
     function: &Function,
     states: &[&str],
@@ -244,7 +244,7 @@ pub fn check(
     program
 }
 
-/// How many launches and calls a program makes.
+/// Returns the numbers of launches and of calls of a program.
 pub fn counts(program: &Program) -> (usize, usize) {
     let launches = program
         .plan
