@@ -62,8 +62,8 @@ pub fn expect_increasing(axes: &[i64], rank: usize) -> Result<Vec<usize>, String
     axes.iter().map(|axis| expect_axis(*axis, rank)).collect()
 }
 
-/// The rule of elementwise ops on equal shapes. All operands have the same element type, one of `allowed`,
-/// and so has the result.
+/// The rule for operands of equal shape and the same element type, one of `allowed`, which is also the type of
+/// the result.
 fn same(types: &[&Type], allowed: &[DType]) -> Inferred {
     for at in 0..types.len() {
         expect_dtype(types, at, allowed)?;
@@ -73,28 +73,28 @@ fn same(types: &[&Type], allowed: &[DType]) -> Inferred {
     Ok(types[0].clone())
 }
 
-/// The rule of reals of equal shape with a real result.
+/// The rule for reals of equal shape with a real result.
 pub fn reals(types: &[&Type], _: &[Attr]) -> Inferred {
     same(types, &[DType::Real])
 }
 
-/// The rule of reals or integers of equal shape with a result of the same type.
+/// The rule for reals or integers of equal shape with a result of the same type.
 pub fn numbers(types: &[&Type], _: &[Attr]) -> Inferred {
     same(types, &[DType::Real, DType::Int])
 }
 
-/// The rule of Booleans of equal shape with a Boolean result.
+/// The rule for Booleans of equal shape with a Boolean result.
 pub fn truths(types: &[&Type], _: &[Attr]) -> Inferred {
     same(types, &[DType::Bool])
 }
 
-/// The rule of reals or integers of equal shape with a Boolean result.
+/// The rule for reals or integers of equal shape with a Boolean result.
 pub fn comparison(types: &[&Type], attrs: &[Attr]) -> Inferred {
     let operands = numbers(types, attrs)?;
     Ok(Type::new(DType::Bool, operands.shape))
 }
 
-/// The rule of a result with the type of the first operand.
+/// The rule for a result with the type of the first operand.
 pub fn same_as_first(types: &[&Type], _: &[Attr]) -> Inferred {
     Ok(types[0].clone())
 }

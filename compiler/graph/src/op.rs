@@ -135,8 +135,7 @@ pub enum Vjp {
 pub enum Batch {
     /// Operands that are not mapped are broadcast along the new axis. Attributes do not change.
     Elementwise,
-    /// `(builder, site with mapped operands, flags of the mapped operands, size of the axis) -> mapped
-    /// result`.
+    /// `(builder, site with mapped operands, flags of the mapped operands, size of the axis) -> mapped result`.
     Rule(fn(&mut Builder, &Site, &[bool], Dim) -> Value),
     /// The op is expanded (see [`Lower::Expand`]), and the expansion is batched.
     Expand,

@@ -90,7 +90,7 @@ fn live(tensors: &Tensors, ports: &[(TensorId, BufferId)]) -> Vec<bool> {
     live
 }
 
-/// Returns the tensors that must be stored, at any cost.
+/// Returns the storage of the tensors that are stored regardless of their cost.
 fn forced(tensors: &Tensors, live: &[bool], ports: &[(TensorId, BufferId)]) -> TensorStorage {
     let mut storage = TensorStorage {
         stored: vec![false; tensors.len()],

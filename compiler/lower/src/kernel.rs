@@ -2,7 +2,7 @@
 //!
 //! Note [Sums over draws]. In a kernel that generates noise for several elements and sums over draws, the
 //! draws are the innermost axis. Chunks are then parts of the elements, and no chunk needs its own copy of a
-//! result. A backend may process some elements through all draws at a time.
+//! result. A backend may take some elements through all draws at a time.
 
 use crate::body::{BodyOp, Place};
 use crate::polynomial::SizePolynomial;

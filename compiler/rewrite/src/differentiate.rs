@@ -28,7 +28,7 @@ pub fn differentiate(builder: &mut Builder, output: Value, wrt: &[Value]) -> Res
 
 /// A cotangent and the elements to which it applies. It is zero elsewhere because a `select` took its other
 /// branch. There the slope of the branch may be infinite or undefined (`log(x)` at zero behind `if x > 0`),
-/// and its product with zero must stay zero. See Note [Branches].
+/// and its product with zero must stay zero. See Note \[Branches\].
 #[derive(Clone, Copy)]
 struct Cotangent {
     value: Value,

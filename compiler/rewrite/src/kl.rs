@@ -49,11 +49,11 @@ pub enum NeedsDraws {
 pub enum KlChoice {
     /// Without draws.
     Exact(String),
-    /// By means of noise alone.
+    /// From means of noise alone.
     Separated(Separation),
-    /// By means of noise, with the prior replaced by a polynomial.
+    /// From means of noise, with the prior replaced by a polynomial.
     Series(TaylorApproximation),
-    /// By draws through which gradients flow, with the reason.
+    /// From draws through which gradients flow, with the reason.
     Direct(String),
     /// The approximation is one point. The divergence is minus the log prior there.
     Point,
@@ -179,8 +179,7 @@ pub fn placement(site: &Site, posterior: &SitePosterior) -> Result<Placement, Bo
     Ok(Placement::Carried)
 }
 
-/// Returns whether `inner` is a subset of `outer`, so that a density on it has a finite log density on
-/// `outer`.
+/// Returns whether the support `inner` is contained in `outer`.
 fn is_within(inner: Support, outer: Support) -> bool {
     match (ends(inner), ends(outer)) {
         (Some((lo, hi)), Some((least, most))) => least <= lo && hi <= most,

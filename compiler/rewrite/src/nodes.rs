@@ -225,7 +225,7 @@ pub fn constant_of(builder: &Builder, value: Value) -> Option<f64> {
     application(builder, value, &ops::constant::CONSTANT).map(|(_, attrs)| ops::constant::value(attrs))
 }
 
-/// The mean along axis 0.
+/// Returns the mean along axis 0.
 pub fn mean_leading(builder: &mut Builder, value: Value) -> Value {
     let dim = builder.ty(value).dims()[0];
     let sum = builder.reduce_sum(value, &[0]);

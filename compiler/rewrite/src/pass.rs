@@ -18,11 +18,11 @@ pub struct Pass {
     pub to: Spec,
     /// True if later passes rely on it, so that it cannot be disabled.
     pub required: bool,
-    /// The way in which it runs.
+    /// Its implementation.
     pub run: PassRun,
 }
 
-/// The way in which a pass runs.
+/// The implementation of a pass.
 #[derive(Debug)]
 pub enum PassRun {
     /// A rewrite of any one function.

@@ -45,7 +45,7 @@ pub fn innermost_size(kernel: &Kernel) -> Option<i64> {
     }
 }
 
-/// Returns for each instruction the number of loops around it, if it is computed as far outside as possible.
+/// Returns for each instruction the number of loops around it when it is hoisted as far out as possible.
 pub fn depths(kernel: &Kernel) -> Vec<usize> {
     let mut depths = vec![0; kernel.body.len()];
     let moved = |strides: &[Size]| {

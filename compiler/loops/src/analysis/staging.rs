@@ -67,8 +67,8 @@ pub fn rows_adjoin(strides: &[Size], length: i64) -> bool {
     strides.len() > 1 && strides[strides.len() - 2] == Size::Fixed(length)
 }
 
-/// Returns for each instruction whether it is one of `roots` or is used by them outside the innermost loop,
-/// directly or indirectly.
+/// Returns for each instruction whether it is one of `roots`, or whether they use it, directly or through
+/// values that are computed outside the innermost loop.
 pub fn closure(kernel: &Kernel, depth: &[usize], roots: &[InstId]) -> Vec<bool> {
     let mut needed = vec![false; kernel.body.len()];
     roots.iter().for_each(|id| needed[id.index()] = true);

@@ -30,7 +30,7 @@ pub fn is_swept(kernel: &Kernel) -> bool {
     makes_noise && kernel.outputs.iter().any(|output| is_sum(kernel, output))
 }
 
-/// Returns whether an output is a sum over the last axis but one that can be kept in scratch memory.
+/// Returns whether an output is a sum over the second-to-last axis that scratch memory can hold.
 fn is_sum(kernel: &Kernel, output: &KernelOutput) -> bool {
     let still = matches!(
         output.access.strides.as_slice(),

@@ -1,11 +1,11 @@
 //! Imports windows over axes: strided reads, and sums of overlapping elements.
 //!
-//! Note \[Overlapping windows\]. An element of `overlap_add` is a sum over the positions `k` in a window, of
-//! the window at `(i - k) / stride` if there is one. An index map can neither divide nor skip positions, so
-//! the windows are first padded along the axis of their positions: with zeros at the ends, where there is no
-//! window, and between windows that are `stride` apart. Then `i - k` plus the padding before it is a
-//! position. One kernel computes each element of the result in one order, however the work is split between
-//! threads.
+//! Note \[Overlapping windows\]. Element `i` of `overlap_add` is a sum over the positions `k` in a window: of
+//! element `k` of the window at `(i - k) / stride`, if there is one. An index map can neither divide nor skip
+//! positions, so the windows are first padded along the axis of their positions: with zeros at the ends, where
+//! there is no window, and between windows that are `stride` apart. Then `i - k` plus the padding at the
+//! beginning is a position. One kernel computes each element of the result in one order, however the work is
+//! split between threads.
 
 use super::{Import, Site, movement};
 use crate::polynomial::SizePolynomial;

@@ -11,7 +11,7 @@ use bnnc_graph::tensor::Tensor;
 /// values is taken to be infinite because of the arguments that are given.
 const OTHERS: [f64; 2] = [0.7, 1000.0];
 
-/// The range of an argument in which the end of infinite variances is searched.
+/// The range of an argument in which the threshold of infinite variances is searched.
 const TRIED: [f64; 2] = [1e-3, 1e3];
 
 /// The largest number of elements of an argument for which a variance is evaluated.

@@ -7,8 +7,9 @@
 //! finite end, one over the distance from that end takes the place of the distance. Every entropy of the
 //! library is finite.
 //!
-//! Optimised parameters are taken at their starting values: a family whose shape decides has to start where
-//! the divergence is finite. Numbers that depend on other sites are unknown; most of them do not decide.
+//! Optimised parameters are taken at their starting values. If a shape parameter decides, the family must
+//! start where the divergence is finite. Numbers that depend on other sites are unknown; most of them do not
+//! decide.
 
 mod decide;
 mod ends;

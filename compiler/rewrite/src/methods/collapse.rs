@@ -28,7 +28,7 @@ use bnnc_graph::model::{Input, Model, Posterior};
 use pieces::Found;
 use std::sync::Arc;
 
-/// The programs of one collapsed inference; ports as in `bnnc_abi::collapsed::Collapsed`.
+/// The programs of one collapsed inference run; ports as in `bnnc_abi::collapsed::Collapsed`.
 #[derive(Clone, Debug)]
 pub struct Collapse {
     /// The sites whose elements may be collapsed.
@@ -149,8 +149,8 @@ pub fn collapse(
     })
 }
 
-/// Returns the observation of a model that has exactly one with a known location, or the reason why it has
-/// not.
+/// Returns the observation of a model that has exactly one with a known location, or the reason why there is
+/// none.
 fn observed<'a>(all: &LaplaceParts<'a>) -> Result<Observed<'a>, String> {
     let [observation] = &all.densities.observations[..] else {
         return Err("there are several observations".to_owned());

@@ -278,7 +278,7 @@ impl Task<'_> {
     }
 
     /// Adds a divergence that needs draws. If it separates, means of noise are enough. Otherwise a Taylor
-    /// series is used if it was requested and separates. Otherwise the divergence is averaged whole: a
+    /// series is used if it was requested and separates. Otherwise the whole divergence is averaged: a
     /// partial separation would only increase the values that are averaged with gradients.
     fn sampled(
         &self,

@@ -46,8 +46,8 @@ fn log_size(builder: &mut Builder, scale: Value) -> Value {
     builder.reduce_sum_all(log)
 }
 
-/// Reports why a site has no non-centred parameterisation, if it has not. `moves` is false for a fixed site,
-/// which keeps its value.
+/// Returns a diagnostic if a site has no non-centred parameterisation. `moves` is false for a fixed site, which
+/// keeps its value.
 pub fn refusal(site: &Site, prior: &SitePrior, moves: bool) -> Option<Diagnostic> {
     let why = match (moves, site.support) {
         (false, _) => Why::Fixed,

@@ -26,7 +26,7 @@ use bnnc_graph::model::{FamilyStart, Model, Posterior};
 use bnnc_graph::types::Type;
 use std::sync::Arc;
 
-/// The programs of one sampling inference; ports as in `bnnc_abi::sampling::Sampling`.
+/// The programs of one sampling inference run; ports as in `bnnc_abi::sampling::Sampling`.
 #[derive(Clone, Debug)]
 pub struct Sampled {
     /// Computes the values that `density` and `rows` use and that are constant during sampling, if there are
@@ -116,7 +116,7 @@ pub fn positions(
     })
 }
 
-/// Returns the functions that sample from `model`. Its sites are points in `posterior`, either moved by the
+/// Returns the programs that sample the posterior of `model`. Its sites are points in `posterior`, either moved by the
 /// sampler or fixed. The sites in `noncentred` use the non-centred parameterisation.
 ///
 /// # Errors

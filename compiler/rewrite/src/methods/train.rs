@@ -61,7 +61,7 @@ pub struct TrainingSettings<'a> {
     pub gradient: Option<usize>,
 }
 
-/// The programs of one inference, ready to be lowered, and their reports.
+/// The programs of one inference run, ready to be lowered, and their reports.
 #[derive(Clone, Debug)]
 pub struct Objective {
     /// One step; ports as in `bnnc_abi::manifest::Infer`.
@@ -367,7 +367,7 @@ impl Task<'_> {
         Ok(builder.finish(results))
     }
 
-    /// Returns the loss and the optimiser's update of every optimised state.
+    /// Returns the loss, the number `outside` if positions are counted, and the update of every optimised state.
     fn step(&self, loss: &Function) -> Result<Function, Fault> {
         let mut builder = Builder::new("train");
         let mut scope = Scope::default();

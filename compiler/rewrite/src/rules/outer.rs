@@ -3,9 +3,9 @@
 //! Note [Sums of outer products]. The gradient of a weight matrix in one row is an outer product, as large as
 //! the matrix. Often only a smaller result is needed: the sum of its squares over the rows, or its product
 //! with another outer product. Such a sum is split into all its factors, each with letters for its axes. The
-//! factors are then contracted in pairs. Each step takes the pair whose contraction is smallest relative to
-//! the two factors that it replaces. A sum of outer products is expanded into the products of all pairs of
-//! terms.
+//! factors are then contracted in pairs. Each step takes the pair whose contraction adds the fewest elements
+//! to those of the two factors that it replaces. A sum of outer products is expanded into the products of all
+//! pairs of terms.
 
 mod product;
 
@@ -384,7 +384,7 @@ fn summed(builder: &mut Builder, value: Value, letters: &[char], result: &[char]
     builder.transpose(sum, &axes)
 }
 
-/// Returns the pair whose contraction is smallest relative to the two factors that it replaces.
+/// Returns the pair whose contraction adds the fewest elements to those of the two factors that it replaces.
 fn best_pair(factors: &[(Value, Vec<char>)], result: &[char], sizes: &LetterSizes) -> (usize, usize) {
     let mut best = (0, 1);
     let mut least = f64::INFINITY;

@@ -345,7 +345,7 @@ fn line() -> Model {
 
 /// The evidence lower bounds of the conjugate model (section 6.5).
 #[test]
-fn evidence_lower_bounds_of_the_conjugate_model_are_known() {
+fn evidence_lower_bounds_agree_with_the_conjugate_model() {
     const DRAWS: usize = 20_000;
     let cases = [
         ([0.2, 0.8], [0.1, 0.1], -3.447_118_24),

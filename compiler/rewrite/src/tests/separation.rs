@@ -279,7 +279,7 @@ fn separated_divergences_equal_direct_ones() {
 
 /// `-log w` under a normal around 1.1 with scale 0.1, by the noise of the tables (section 6.4), and its gradient by differences.
 #[test]
-fn taylor_series_of_the_logarithm() {
+fn the_taylor_series_of_the_logarithm_is_within_its_remainder() {
     let family = || {
         let mut family = normal_of_table();
         family.support = Support::Interval(0.0, f64::INFINITY);

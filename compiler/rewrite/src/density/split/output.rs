@@ -20,7 +20,7 @@ struct Whole<'a> {
 }
 
 impl Split {
-    /// The outputs that one observation covers, in order.
+    /// Returns the outputs that one observation covers, in order.
     fn whole(&self) -> impl Iterator<Item = Whole<'_>> {
         self.outputs.iter().filter_map(|(name, value)| {
             let observations = self.observations.iter().enumerate();

@@ -18,11 +18,10 @@ const ROWS: Dim = Dim::Symbol(Symbol::Batch);
 const SELECTED: Dim = Dim::Symbol(Symbol::Selected);
 
 /// Returns
-/// `(states.., data.., STATE/index.., STATE/chosen.., moves) -> location, scale, target, location/slope,
-/// kinks, kinks/slope` of rows.
+/// `(states.., data.., STATE/index.., STATE/chosen.., moves) -> location, scale, target, location/slope, kinks, kinks/slope` of rows.
 ///
 /// # Errors
-/// A path without a derivative.
+/// An op without a derivative.
 pub fn local(parts: &LaplaceParts<'_>, observed: &Observed<'_>, found: &Found) -> Result<Function, Refusal> {
     let row = row(parts, observed, found)?;
     let of_row = |param: &Value| {

@@ -18,8 +18,7 @@ use bnnc_graph::types::Type;
 const SELECTED: Dim = Dim::Symbol(Symbol::Selected);
 
 /// Returns
-/// `(.., cotangents, STATE/index [selected].., STATE/chosen [selected]..) -> jacobian [batch, columns,
-/// selected]`.
+/// `(.., cotangents, STATE/index [selected].., STATE/chosen [selected]..) -> jacobian [batch, columns, selected]`.
 ///
 /// # Errors
 /// An op without a derivative.

@@ -13,8 +13,7 @@ use bnnc_graph::function::{Function, Value};
 use std::sync::Arc;
 
 /// Returns
-/// `(.., cotangents [batch, columns, outputs], STATE/vector.. [batch, columns, ..]) -> INPUT/slope, INPUT/bend
-/// [batch, columns, ..]`
+/// `(.., cotangents [batch, columns, outputs], STATE/vector.. [batch, columns, ..]) -> INPUT/slope, INPUT/bend [batch, columns, ..]`
 /// for each real input of a row: the derivatives of `cotangent . f` and of `cotangent . df/dw . vector`. The
 /// derivative of the variance `c J P^-1 J' c'` is twice the second one at the vector `P^-1 J' c'`.
 pub fn inputs(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {

@@ -197,8 +197,8 @@ fn output_at(function: &Function) -> Option<usize> {
 }
 
 /// Returns
-/// `(outputs [draws, batch, ..], states.., data.., draw0, row0, step) -> log_likelihood, mean, variance,
-/// draw, probabilities`. Only the first if no single observation covers a whole output.
+/// `(outputs [draws, batch, ..], states.., data.., draw0, row0, step) -> log_likelihood, mean, variance, draw, probabilities`.
+/// Only the first if no single observation covers a whole output.
 pub fn functions(parts: &LaplaceParts<'_>) -> Function {
     let row = predicted_row(parts);
     let mut builder = Builder::new("functions_draw");

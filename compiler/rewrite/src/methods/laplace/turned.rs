@@ -14,8 +14,7 @@ use bnnc_graph::function::{Function, Value};
 use bnnc_graph::types::Type;
 
 /// Returns
-/// `(.., cotangents, BLOCK/first [p, p], BLOCK/second [q, q], BLOCK/variance [p, q]) -> spread [batch,
-/// columns, columns]`.
+/// `(.., cotangents, BLOCK/first [p, p], BLOCK/second [q, q], BLOCK/variance [p, q]) -> spread [batch, columns, columns]`.
 /// Here `p` is the size of the factor of the outer axis of the elements, and `q` that of the inner one. The
 /// rows of the bases are eigenvectors.
 ///

@@ -24,10 +24,10 @@ const LEAST_VARIANCE: f64 = 1e-30;
 
 /// A row function with other sites, and a sentence for the report about each.
 pub struct Rewritten {
-    /// The function. Each treated site is replaced by the parameters [`centre`] and [`spread`]; `draw`,
+    /// The function. The parameters [`centre`] and [`spread`] replace each site with its own draws; `draw`,
     /// `example` and `step` are added.
     pub row: Function,
-    /// One sentence per treated site.
+    /// One sentence per site with its own draws.
     pub sentences: Vec<(Arc<str>, String)>,
 }
 
@@ -77,7 +77,7 @@ pub fn rewrite(row: &Function, treated: &[(Arc<str>, Expectation)]) -> Result<Re
     Ok(Rewriter::new(row, sites, folds).run(treated))
 }
 
-/// The parameters that replace a treated site.
+/// The parameters that replace a site with its own draws.
 #[derive(Clone, Copy)]
 struct Weights {
     centre: Value,
@@ -161,7 +161,8 @@ impl<'a> Rewriter<'a> {
         }
     }
 
-    /// Returns the replacement of a product with treated weights, or of a sum whose operands share one draw.
+    /// Returns the replacement of a product with weights that have their own draws, or of a sum whose operands
+    /// share one draw.
     fn replaced(&mut self, copies: &NodeImages<Value>, node: Value) -> Option<Value> {
         let args = self.row.args(node);
         if let Some((product, bias)) = self.folds.get(&node).copied() {

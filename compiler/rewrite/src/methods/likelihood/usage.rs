@@ -198,7 +198,8 @@ impl WeightProduct {
     }
 }
 
-/// Finds sums `w h + b` whose two draws become one. Maps the sum to the product and the parameter of `b`.
+/// Finds sums `w h + b` whose two draws become one. Returns a map from the sum to the product and the
+/// parameter of `b`.
 pub fn folds(
     row: &Function,
     users: &[Vec<Value>],

@@ -27,7 +27,6 @@ static MOVING: [&OpDef; 6] = [
 ///
 /// The search precedes the expansion of loops, because batching turns a selection with its own value per
 /// position into a sum over a mask.
-/// over a mask.
 pub fn positions(function: &Function) -> (Function, Vec<usize>) {
     let (found, sizes) = collect(function);
     (unroll::expand_maps(&found), sizes)
