@@ -20,8 +20,8 @@ use bnnc_graph::op::{Interval, Lower, OpDef};
 use bnnc_graph::ops;
 use std::collections::{HashMap, HashSet};
 
-/// The largest number of terms. A value with more becomes one atom: their means would cost more than they
-/// save.
+/// The largest number of terms. A value with more becomes one atom: separate means of so many terms are not worth
+/// their cost.
 const MOST_TERMS: usize = 64;
 
 /// The highest power to which sums are expanded.
