@@ -1,4 +1,4 @@
-//! Turns the grammar into a parser.
+//! Generates the parser from the LALRPOP grammar.
 
 fn main() {
     println!("cargo::rerun-if-changed=src/bnn.lalrpop");

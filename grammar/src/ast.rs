@@ -1,50 +1,50 @@
-//! The syntax tree: what was written, with spans everywhere and no types.
+//! The syntax tree: the program as written, with a span on every node and without types.
 
 use bnnc_base::source::Span;
 use std::sync::Arc;
 
-/// A name and where it stands.
+/// A name and its position.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Ident {
     /// The word.
     pub name: Arc<str>,
-    /// Where.
+    /// Its position in the source.
     pub span: Span,
 }
 
 /// A whole file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Module {
-    /// Items in order. Files of the library hold only `use const fn layer dist optimiser`.
+    /// The items in source order. Library files contain only `use`, `const`, `fn`, `layer`, `dist` and `optimiser` items.
     pub items: Vec<Item>,
-    /// Comments in order of position (the formatter puts them back); `//!` and `///` are among them.
+    /// The comments in source order, including `//!` and `///`. The formatter prints them back.
     pub comments: Vec<Comment>,
-    /// Names on lines that could not be read: what they declare is not known.
+    /// The names on lines with syntax errors. A later stage must not report these names as undeclared.
     pub unread: Vec<Arc<str>>,
 }
 
-/// `// text`, `/// text`, `//! text`: one line.
+/// `// text`, `/// text`, `//! text`: a comment of one line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comment {
-    /// With its slashes, without the line end and trailing blanks.
+    /// The text with its slashes, without the line end and trailing blanks.
     pub text: Arc<str>,
-    /// Where.
+    /// Its position in the source.
     pub span: Span,
 }
 
 /// A top-level item.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Item {
-    /// What it is.
+    /// The kind of item, with its parts.
     pub kind: ItemKind,
     /// From its keyword to its last token.
     pub span: Span,
-    /// The lines of `///` directly before it, without slashes.
+    /// The `///` lines directly above the item, without the slashes.
     pub doc: Vec<Arc<str>>,
 }
 
 impl Item {
-    /// Its name, if it has one.
+    /// Returns the item's name, or `None` for a kind without one.
     pub fn name(&self) -> Option<&Ident> {
         match &self.kind {
             ItemKind::Use(_) | ItemKind::Compare(_) | ItemKind::Error => None,
@@ -61,7 +61,7 @@ impl Item {
     }
 }
 
-/// The kinds of items, and no more.
+/// The kinds of items.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ItemKind {
     /// `use layers::Dense`.
@@ -86,7 +86,7 @@ pub enum ItemKind {
     Infer(Infer),
     /// `compare a, b by rmse`.
     Compare(Compare),
-    /// Text that could not be read; a diagnostic says why.
+    /// Text that could not be parsed; a diagnostic gives the reason.
     Error,
 }
 
@@ -112,14 +112,14 @@ pub struct Fn {
     pub body: Vec<Stmt>,
 }
 
-/// A layer: parameters once, inputs at each call.
+/// A layer. Its parameters are set when it is constructed, its inputs at each call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Layer {
     /// Its name.
     pub name: Ident,
-    /// What it is made with.
+    /// The constructor parameters.
     pub params: Vec<Param>,
-    /// What it is called with.
+    /// The inputs of each call.
     pub inputs: Vec<Param>,
     /// The type of its result.
     pub result: Type,
@@ -134,7 +134,7 @@ pub struct Dist {
     pub name: Ident,
     /// Its parameters.
     pub params: Vec<Param>,
-    /// The type of its values: their support.
+    /// The type of its values, which is its support.
     pub on: Type,
     /// Its definitions.
     pub body: Vec<Definition>,
@@ -154,7 +154,7 @@ pub struct Optimiser {
 /// One line of a distribution or an optimiser.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Definition {
-    /// What it defines.
+    /// The kind of definition.
     pub kind: DefinitionKind,
     /// The name.
     pub name: Ident,
@@ -164,7 +164,7 @@ pub struct Definition {
     pub span: Span,
 }
 
-/// What a line of a distribution or an optimiser defines.
+/// The kinds of definitions in a distribution or an optimiser.
 #[derive(Clone, Debug, PartialEq)]
 pub enum DefinitionKind {
     /// `mean = ..`.
@@ -177,12 +177,12 @@ pub enum DefinitionKind {
     Next,
 }
 
-/// Where numbers come from.
+/// A data set.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Data {
     /// Its name.
     pub name: Ident,
-    /// `csv("file")`.
+    /// The source, such as `csv("file")`.
     pub source: Expr,
     /// Its options.
     pub options: Vec<Setting>,
@@ -191,7 +191,7 @@ pub struct Data {
 /// One line of an option block.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setting {
-    /// The option (any word, keywords too).
+    /// The option's name. Any word is accepted, keywords included.
     pub name: Ident,
     /// Its value.
     pub value: Expr,
@@ -202,7 +202,7 @@ pub struct Setting {
 pub struct Model {
     /// Its name.
     pub name: Ident,
-    /// Shared inputs: the first of two input lists, else empty.
+    /// The shared inputs: the first of two input lists. Empty if only one list was written.
     pub shared: Vec<Param>,
     /// The inputs of one example.
     pub inputs: Vec<Param>,
@@ -210,16 +210,16 @@ pub struct Model {
     pub outputs: Vec<Param>,
     /// Its statements.
     pub body: Vec<Stmt>,
-    /// Whether two input lists were written (the first may be empty).
+    /// True if two input lists were written, even if the first is empty.
     pub two_lists: bool,
 }
 
-/// An approximation to a model's posterior.
+/// An approximation of a model's posterior.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Posterior {
     /// Its name.
     pub name: Ident,
-    /// The model.
+    /// The model that it approximates.
     pub of: Ident,
     /// `sites ~ Family(..)` and `site = other.site`.
     pub body: Vec<Stmt>,
@@ -232,7 +232,7 @@ pub struct Infer {
     pub name: Ident,
     /// The method.
     pub method: Ident,
-    /// A model or a posterior, then data.
+    /// The arguments: a model or a posterior, then a data set.
     pub args: Vec<Arg>,
     /// Its options.
     pub options: Vec<Setting>,
@@ -241,7 +241,7 @@ pub struct Infer {
 /// `compare a, b by rmse, coverage(0.9)`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Compare {
-    /// The infers.
+    /// The inference blocks to compare.
     pub infers: Vec<Ident>,
     /// The metrics.
     pub by: Vec<Expr>,
@@ -256,7 +256,7 @@ pub struct Param {
     pub ty: Type,
     /// Its default.
     pub default: Option<Expr>,
-    /// All of it.
+    /// The whole parameter.
     pub span: Span,
 }
 
@@ -265,31 +265,31 @@ pub struct Param {
 pub struct Type {
     /// `real`, `index`, `dist`, ..
     pub name: Ident,
-    /// In parentheses.
+    /// The arguments in parentheses.
     pub args: Vec<Expr>,
-    /// In brackets; `None` where no brackets were written.
+    /// The dimensions in brackets; `None` if no brackets were written.
     pub dims: Option<Vec<Expr>>,
-    /// All of it.
+    /// The whole type.
     pub span: Span,
 }
 
 /// A statement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stmt {
-    /// What it is.
+    /// The kind of statement, with its parts.
     pub kind: StmtKind,
-    /// All of it.
+    /// The whole statement.
     pub span: Span,
 }
 
 /// The kinds of statements.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StmtKind {
-    /// `a, b.c = value`: targets are paths (expressions made of names, fields, globs and indices).
+    /// `a, b.c = value`. The targets are paths: expressions made of names, fields, globs and indices.
     Assign {
         /// The left-hand sides; more than one only in posteriors.
         targets: Vec<Expr>,
-        /// A declared type (with a single name as the target).
+        /// The declared type, which requires a single name as the target.
         ty: Option<Type>,
         /// The right-hand side.
         value: Expr,
@@ -298,36 +298,36 @@ pub enum StmtKind {
     Sample {
         /// The left-hand sides; more than one only in posteriors.
         targets: Vec<Expr>,
-        /// A declared type (with a single name as the target).
+        /// The declared type, which requires a single name as the target.
         ty: Option<Type>,
         /// The distribution.
         dist: Expr,
-        /// Whether `local` was written.
+        /// True if `local` was written.
         local: bool,
     },
     /// `for i in a..b { .. }`.
     For {
         /// The counter.
         name: Ident,
-        /// First value.
+        /// The first value.
         from: Expr,
-        /// One past the last.
+        /// One past the last value.
         to: Expr,
-        /// What is repeated.
+        /// The repeated statements.
         body: Vec<Stmt>,
     },
     /// `return value`.
     Return(Expr),
-    /// Text that could not be read; a diagnostic says why.
+    /// Text that could not be parsed; a diagnostic gives the reason.
     Error,
 }
 
 /// An expression.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expr {
-    /// What it is.
+    /// The kind of expression, with its parts.
     pub kind: Box<ExprKind>,
-    /// Where.
+    /// Its position in the source.
     pub span: Span,
 }
 
@@ -338,9 +338,9 @@ pub enum ExprKind {
     Name(Arc<str>),
     /// A number without a point or an exponent.
     Int(i64),
-    /// A number with one; the text as written is kept for the formatter.
+    /// A number with a point or an exponent. The second field is the text as written, for the formatter.
     Real(f64, Arc<str>),
-    /// A text in double quotes.
+    /// A string in double quotes.
     Text(Arc<str>),
     /// `true` or `false`.
     Bool(bool),
@@ -350,13 +350,13 @@ pub enum ExprKind {
     Glob(Expr),
     /// `f(a, k = b)`.
     Call(Expr, Vec<Arg>),
-    /// `f(e for i in a..b)`: `sum`, `prod`, `max`, `min` over a range.
+    /// `f(e for i in a..b)`: `sum`, `prod`, `max` or `min` over a range.
     Reduce(Expr, Comprehension),
     /// `x[i, a..b]`.
     Index(Expr, Vec<Index>),
     /// `[a, b]`.
     List(Vec<Expr>),
-    /// `a = b` in a list.
+    /// `a = b` as an element of a list.
     Named(Ident, Expr),
     /// `[e for i in a..b]`.
     Comprehension(Comprehension),
@@ -368,7 +368,7 @@ pub enum ExprKind {
     If(Expr, Expr, Expr),
     /// Parentheses, kept for the formatter.
     Paren(Expr),
-    /// Text that could not be read; a diagnostic says why.
+    /// Text that could not be parsed; a diagnostic gives the reason.
     Error,
 }
 
@@ -379,27 +379,27 @@ pub struct Comprehension {
     pub element: Expr,
     /// The counter.
     pub name: Ident,
-    /// First value.
+    /// The first value of the counter.
     pub from: Expr,
-    /// One past the last.
+    /// One past the last value.
     pub to: Expr,
 }
 
 /// An argument.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Arg {
-    /// `name =`, if written.
+    /// The name before `=`, if one was written.
     pub name: Option<Ident>,
     /// The value.
     pub value: Expr,
 }
 
-/// What stands in brackets after a value.
+/// One index in the brackets after a value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Index {
-    /// `x[i]`: the axis goes away.
+    /// `x[i]`: removes the axis.
     At(Expr),
-    /// `x[a..b]`: the axis stays.
+    /// `x[a..b]`: keeps the axis.
     Range(Expr, Expr),
 }
 
@@ -412,7 +412,7 @@ pub enum UnaryOp {
     Not,
 }
 
-/// Operators with two operands, from the loosest to the tightest.
+/// Operators with two operands, in order of increasing precedence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BinaryOp {
     /// `||`.

@@ -1,5 +1,4 @@
-//! Pairs the brackets before the parser runs, so that a missing one is reported where it stands and costs no more
-//! than the line it stands on.
+//! Pairs the brackets before the parser runs. A missing bracket is then reported where it belongs and invalidates at most its own line.
 
 use crate::lexer;
 use crate::report;
@@ -10,20 +9,20 @@ use bnnc_base::source::{Source, Span};
 /// Tokens in which every bracket has its partner.
 #[derive(Default)]
 pub struct Paired<'s> {
-    /// The tokens; missing partners were put in, with empty spans, and stray ones taken out.
+    /// The tokens. Missing partners are inserted with empty spans, and stray brackets are removed.
     pub tokens: Vec<Spanned<'s>>,
-    /// What was missing or stray.
+    /// One diagnostic for each missing or stray bracket.
     pub diagnostics: Vec<Diagnostic>,
-    /// Ranges of bytes in which a `(` or `[` was never closed: what the parser says there is not worth hearing.
+    /// Byte ranges in which a `(` or `[` was never closed. Parser errors inside them are consequential and are not reported.
     pub suspect: Vec<(usize, usize)>,
-    /// Where stray brackets stood.
+    /// Byte positions of the stray brackets.
     pub strays: Vec<usize>,
 }
 
 struct Pairing<'s, 'a> {
     source: &'a Source,
     tokens: &'a [Spanned<'s>],
-    /// Positions of the brackets that are open.
+    /// Indices of the tokens whose bracket is still open.
     open: Vec<usize>,
     paired: Paired<'s>,
 }
@@ -72,7 +71,7 @@ impl Pairing<'_, '_> {
         self.paired.tokens.push(self.tokens[at]);
     }
 
-    /// Closes what stands between a closing bracket and its partner; false where it has none.
+    /// Closes the open brackets between a closing bracket and its partner. Returns false if the bracket does not have a partner.
     fn reach(&mut self, at: usize) -> bool {
         let closer = self.tokens[at].1;
         let tokens = self.tokens;
@@ -88,7 +87,7 @@ impl Pairing<'_, '_> {
         true
     }
 
-    /// Puts in the partner of the innermost bracket before the token at `before`, or at the end.
+    /// Inserts the partner of the innermost open bracket before the token at index `before`, or at the end of the text.
     fn close_missing(&mut self, before: Option<usize>) {
         let Some(open) = self.open.pop() else { return };
         let (start, opener, _) = self.tokens[open];
@@ -115,7 +114,7 @@ impl Pairing<'_, '_> {
             .is_some_and(|open| self.tokens[*open].1 != Token::OpenBrace)
     }
 
-    /// Whether a statement seems to begin here inside of a list: two values follow each other, the second on a new
+    /// Returns whether a statement seems to begin here inside a list. That is assumed when two values are adjacent and the second stands on a new
     /// line that is indented no more than the line that opened the list.
     fn is_dedented(&self, at: usize) -> bool {
         let (start, token, _) = self.tokens[at];

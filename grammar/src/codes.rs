@@ -1,8 +1,8 @@
-//! The codes of the syntax with their long texts.
+//! The codes of the syntax errors with their long explanations.
 
 use bnnc_base::diagnostic::Code;
 
-/// All of them, in the order of their ids.
+/// All syntax codes, in the order of their ids.
 pub static CODES: &[&Code] = &[
     &UNEXPECTED_CHARACTER,
     &OPEN_TEXT,
@@ -19,7 +19,7 @@ pub static CODES: &[&Code] = &[
     &OUTSIDE_ITEM,
 ];
 
-/// A character that begins no token.
+/// A character that does not begin any token.
 pub static UNEXPECTED_CHARACTER: Code = Code {
     id: "E0101",
     title: "unexpected character",
@@ -38,7 +38,7 @@ Right:
 ",
 };
 
-/// A text without its closing quote.
+/// A string without its closing quote.
 pub static OPEN_TEXT: Code = Code {
     id: "E0102",
     title: "text without a closing quote",
@@ -56,7 +56,7 @@ Right:
 ",
 };
 
-/// Digits run into letters, or nothing before the point.
+/// Digits followed by letters, or a decimal point without digits before it.
 pub static BAD_NUMBER: Code = Code {
     id: "E0103",
     title: "not a number",
@@ -74,7 +74,7 @@ Right:
 ",
 };
 
-/// A number that nothing holds.
+/// A number that overflows a 64-bit integer or a double.
 pub static NUMBER_TOO_LARGE: Code = Code {
     id: "E0104",
     title: "number too large",
@@ -91,7 +91,7 @@ Right:
 ",
 };
 
-/// A habit from another language.
+/// A spelling that is common in other languages.
 pub static FOREIGN_SPELLING: Code = Code {
     id: "E0105",
     title: "a spelling of another language",
@@ -128,7 +128,7 @@ Right:
 ",
 };
 
-/// A closing bracket that nothing opened.
+/// A closing bracket without an opening one.
 pub static UNOPENED: Code = Code {
     id: "E0107",
     title: "bracket never opened",
@@ -145,7 +145,7 @@ Right:
 ",
 };
 
-/// A token that does not fit.
+/// A token that does not fit the grammar at its place.
 pub static UNEXPECTED: Code = Code {
     id: "E0108",
     title: "an unexpected word or symbol",
@@ -199,7 +199,7 @@ Right:
 ",
 };
 
-/// Too deep for a reader and for the stack.
+/// An expression that is nested too deeply for a reader and for the stack.
 pub static TOO_DEEP: Code = Code {
     id: "E0111",
     title: "nested too deep",
@@ -218,7 +218,7 @@ Right:
 ",
 };
 
-/// A keyword where a name is wanted.
+/// A keyword where a name is expected.
 pub static KEYWORD_AS_NAME: Code = Code {
     id: "E0112",
     title: "word of the language used as a name",
@@ -237,7 +237,7 @@ Right:
 ",
 };
 
-/// A statement that no item holds.
+/// A statement outside any item.
 pub static OUTSIDE_ITEM: Code = Code {
     id: "E0113",
     title: "statement outside of an item",

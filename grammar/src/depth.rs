@@ -1,16 +1,16 @@
-//! Bounds the depth of the tree before it is built: later stages walk it by recursion.
+//! Limits the depth of the syntax tree before it is built, because later stages walk it recursively.
 
 use crate::report;
 use crate::token::{Spanned, Token};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::{SourceId, Span};
 
-/// How deep brackets may be nested.
+/// The maximum nesting depth of brackets.
 pub const BRACKETS: usize = 200;
-/// How deep the operations of an expression may be nested, brackets included.
+/// The maximum nesting depth of operations in one expression, brackets included.
 pub const OPERATIONS: usize = 500;
 
-/// The fault, if brackets are nested too deep, paired or not.
+/// Returns a diagnostic if brackets are nested more than [`BRACKETS`] deep. The brackets need not be paired.
 pub fn check_brackets(source: SourceId, tokens: &[Spanned<'_>]) -> Option<Diagnostic> {
     let mut depth = 0usize;
     for (start, token, end) in tokens {
@@ -26,14 +26,14 @@ pub fn check_brackets(source: SourceId, tokens: &[Spanned<'_>]) -> Option<Diagno
     None
 }
 
-/// One bracket, or the whole text.
+/// The state of one open bracket, or of the whole text.
 #[derive(Default)]
 struct Level {
-    /// Operators and brackets since the last comma or statement.
+    /// The number of operators and brackets since the last comma or statement.
     operations: usize,
-    /// The deepest bracket among them.
+    /// The depth of the deepest bracket among them.
     inner: usize,
-    /// The deepest element so far.
+    /// The depth of the deepest element so far.
     deepest: usize,
 }
 
@@ -44,7 +44,7 @@ impl Level {
     }
 }
 
-/// The fault, if an expression would be too deep. The brackets must be paired.
+/// Returns a diagnostic if an expression would be nested more than [`OPERATIONS`] deep. The brackets must be paired.
 pub fn check_operations(source: SourceId, tokens: &[Spanned<'_>]) -> Option<Diagnostic> {
     let mut levels = vec![Level::default()];
     let mut before = None;

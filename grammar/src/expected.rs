@@ -1,23 +1,23 @@
-//! From the set of tokens that the parser could have used to a few plain words.
+//! Turns the set of tokens that the parser could have accepted into a few plain words.
 
-/// What a terminal means to a reader who waits for it.
+/// The role of a terminal in a message about expected tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// It begins an item.
+    /// Begins an item.
     Item,
-    /// It begins a statement and nothing else.
+    /// Begins a statement and nothing else.
     Statement,
-    /// It is a name, or a word that may be one.
+    /// A name, or a keyword that may serve as one.
     Name,
-    /// It is a value by itself, or begins one and nothing else.
+    /// A complete value, or a token that only begins a value.
     Value,
-    /// It continues an expression, or (`(`, `[`, `-`, `!`) begins one.
+    /// Continues an expression, or (`(`, `[`, `-`, `!`) begins one.
     Operator,
-    /// It is what it is: the phrase names it.
+    /// A token with its own phrase in the table.
     Mark,
 }
 
-/// Every terminal of the grammar: its role, and the phrase for it where it is expected by itself.
+/// Every terminal of the grammar with its role and the phrase used when it is the expected token.
 pub static TABLE: &[(&str, Role, &str)] = &[
     ("use", Role::Item, "an item such as `model` or `data`"),
     ("const", Role::Item, "an item such as `model` or `data`"),
@@ -78,36 +78,36 @@ pub static TABLE: &[(&str, Role, &str)] = &[
     ("text", Role::Value, "a text"),
 ];
 
-/// The set of terminals that the parser could have used.
+/// The set of terminals that the parser could have accepted.
 pub struct Expected<'e>(pub &'e [String]);
 
 impl Expected<'_> {
-    /// Whether a terminal is among them.
+    /// Returns whether the set contains a terminal.
     pub fn has(&self, terminal: &str) -> bool {
         self.0.iter().any(|name| name.trim_matches('"') == terminal)
     }
 
-    /// Whether a value may begin here.
+    /// Returns whether a value may begin here.
     pub fn value(&self) -> bool {
         self.has("int")
     }
 
-    /// Whether a name, and no other value, may stand here.
+    /// Returns whether a name may stand here and no other value.
     pub fn name(&self) -> bool {
         self.has("name") && !self.value()
     }
 
-    /// Whether what came before could end here: a new line, a new item or a closing brace may follow.
+    /// Returns whether the construct could end here, so that a new line, a new item or a closing brace may follow.
     pub fn complete(&self) -> bool {
         self.has("return") || self.has("model") || (self.has("}") && self.name()) || self.0.is_empty()
     }
 
-    /// Whether a whole expression stands before, so that an operator may follow.
+    /// Returns whether a complete expression precedes this place, so that an operator may follow.
     pub fn after_expression(&self) -> bool {
         self.has("+") && !self.value()
     }
 
-    /// The set in plain words: at most three phrases.
+    /// Describes the set in at most three phrases.
     pub fn phrase(&self) -> String {
         if self.after_expression() && self.complete() {
             return "an operator or a new line".to_owned();
@@ -147,7 +147,7 @@ impl Expected<'_> {
             .map(|(_, _, phrase)| *phrase)
     }
 
-    /// Possible, but so much rarer than what else is possible that it would only confuse.
+    /// Returns whether a terminal is accepted here but is so much rarer than the alternatives that a message should omit it.
     fn goes_without_saying(&self, terminal: &str) -> bool {
         match terminal {
             "," | ":" => self.has("=") || self.has("~"),

@@ -1,4 +1,4 @@
-//! What the parser could not use becomes at most one diagnostic per line of the program.
+//! Turns the parser's errors into at most one diagnostic per logical line of the program.
 
 use crate::expected::Expected;
 use crate::foreign;
@@ -11,18 +11,18 @@ use bnnc_base::source::{Source, Span};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// The tokens, cut into lines of the program: a statement that runs over several lines of text is one.
+/// The tokens grouped into logical lines. A statement that spans several lines of text is one logical line.
 pub struct Lines<'s, 'a> {
     source: &'a Source,
     tokens: &'a [Spanned<'s>],
-    /// The first token of each line.
+    /// The index of the first token of each line.
     starts: Vec<usize>,
-    /// For each token the bracket that holds it directly.
+    /// For each token, the index of the innermost bracket that encloses it.
     within: Vec<Option<usize>>,
 }
 
 impl<'s, 'a> Lines<'s, 'a> {
-    /// Cuts the tokens, whose brackets must be paired.
+    /// Groups the tokens, whose brackets must be paired.
     pub fn new(source: &'a Source, tokens: &'a [Spanned<'s>]) -> Lines<'s, 'a> {
         let (mut starts, mut within, mut open) = (Vec::new(), Vec::new(), Vec::<usize>::new());
         for (at, (_, token, _)) in tokens.iter().enumerate() {
@@ -55,12 +55,12 @@ impl<'s, 'a> Lines<'s, 'a> {
         }
     }
 
-    /// The line that a token is on.
+    /// Returns the number of the logical line that contains a token.
     fn of_token(&self, at: usize) -> usize {
         self.starts.partition_point(|start| *start <= at)
     }
 
-    /// The line that a byte is on.
+    /// Returns the number of the logical line that contains a byte.
     pub fn of_byte(&self, byte: usize) -> usize {
         self.of_token(
             self.tokens
@@ -69,7 +69,7 @@ impl<'s, 'a> Lines<'s, 'a> {
         )
     }
 
-    /// Whether the token at a byte is the first of its line.
+    /// Returns whether the token at a byte is the first of its line.
     pub fn begins_at(&self, byte: usize) -> bool {
         let at = self.tokens.partition_point(|(start, ..)| *start < byte);
         self.starts.binary_search(&at).is_ok()
@@ -82,7 +82,7 @@ impl<'s, 'a> Lines<'s, 'a> {
             .find(|at| self.tokens[*at] == token)
     }
 
-    /// What stands between two of the things that surround a token.
+    /// Describes the separator between neighbouring elements at the place of a token.
     fn separator(&self, at: usize) -> &'static str {
         let Some(open) = self.within[at] else {
             return "a new line";
@@ -99,7 +99,7 @@ impl<'s, 'a> Lines<'s, 'a> {
         }
     }
 
-    /// The tokens of the line of a token, up to it and the one behind.
+    /// Returns the tokens of the line up to and including the token `at`, plus the next token if it is on the same line of text.
     fn before(&self, at: usize) -> &[Spanned<'s>] {
         let line = self.of_token(at);
         let first = line.checked_sub(1).map_or(0, |line| self.starts[line]);
@@ -108,7 +108,7 @@ impl<'s, 'a> Lines<'s, 'a> {
         &self.tokens[first.min(end)..end]
     }
 
-    /// The names on some lines.
+    /// Returns the names that occur on the given lines.
     pub fn names_on(&self, lines: &BTreeSet<usize>) -> Vec<Arc<str>> {
         let tokens = self.tokens.iter().enumerate();
         let on = tokens.filter(|(at, _)| lines.contains(&self.of_token(*at)));
@@ -119,7 +119,8 @@ impl<'s, 'a> Lines<'s, 'a> {
         names.collect()
     }
 
-    /// The rest of a line of text after an `if` without parentheses: the parser takes its braces for those of statements.
+    /// Returns the lines that the rest of a line of text after an `if` without parentheses touches. The parser mistakes the braces of such an `if`
+    /// for those of a block.
     fn of_choice(&self, fault: &Unexpected<'_>, at: usize) -> BTreeSet<usize> {
         let is_choice = self
             .tokens
@@ -137,7 +138,7 @@ impl<'s, 'a> Lines<'s, 'a> {
         self.within[at].is_some_and(|open| self.tokens[open].1 == Token::OpenBracket)
     }
 
-    /// The range whose ends stand left and right of a colon, `0:2`, where both are single tokens.
+    /// Suggests a range for a slice such as `0:2`, from the tokens left and right of the colon if they are integers or names.
     fn range_around(&self, at: usize) -> String {
         let end = |at: Option<usize>| {
             let token = self.tokens.get(at?)?.1;
@@ -161,7 +162,7 @@ impl<'s, 'a> Lines<'s, 'a> {
     }
 }
 
-/// Adds the diagnostics for what did not fit; gives the lines that hold one.
+/// Adds the diagnostics for the unexpected tokens. Returns the lines that have an error.
 pub fn report(
     lines: &Lines<'_, '_>,
     unexpected: &[Unexpected<'_>],
@@ -195,7 +196,7 @@ pub fn report(
     bad
 }
 
-/// With what to write instead of a construct of another language.
+/// Adds advice if the line contains a construct of another language.
 fn with_advice(lines: &Lines<'_, '_>, diagnostic: Diagnostic, at: usize) -> Diagnostic {
     let is_item = lines.within.get(at).is_none_or(Option::is_none);
     match foreign::advice(lines.before(at), is_item) {
@@ -207,7 +208,7 @@ fn with_advice(lines: &Lines<'_, '_>, diagnostic: Diagnostic, at: usize) -> Diag
     }
 }
 
-/// Whether the parser stopped at this token while it waited for something more exact than an operator.
+/// Returns whether the parser stopped at this token expecting something more specific than an operator, in which case its own message is better.
 fn is_better_said(lines: &Lines<'_, '_>, unexpected: &[Unexpected<'_>], at: usize) -> bool {
     let mut faults = unexpected
         .iter()
@@ -218,16 +219,16 @@ fn is_better_said(lines: &Lines<'_, '_>, unexpected: &[Unexpected<'_>], at: usiz
     })
 }
 
-/// Whether the parser, getting over an earlier fault, took a brace for the end of the item: it waits for an item
-/// within braces, or at a closing brace although all braces have partners.
+/// Returns whether an error is the consequence of an earlier one: while recovering, the parser took a brace for the end of the item. It then
+/// expects an item inside braces, or stops at a closing brace although all braces are paired.
 fn is_echo(lines: &Lines<'_, '_>, fault: &Unexpected<'_>) -> bool {
     let Some(found) = fault.found else { return false };
     let within = lines.position(found).is_some_and(|at| lines.within[at].is_some());
     Expected(&fault.expected).has("model") && (within || found.1 == Token::CloseBrace)
 }
 
-/// Whether a value stands directly after a value on the same line, which no rule of the grammar allows; words such
-/// as `by` and `state` may.
+/// Returns whether a value directly follows another value on the same line, which no rule of the grammar allows. Soft keywords such as `by` and
+/// `state` may follow a value.
 fn is_side_by_side(lines: &Lines<'_, '_>, at: usize) -> bool {
     let (left, right) = (lines.tokens[at - 1].1, lines.tokens[at].1);
     let left_ends = left.ends_value() && !left.is_soft_keyword() && left != Token::CloseBrace;
@@ -235,7 +236,7 @@ fn is_side_by_side(lines: &Lines<'_, '_>, at: usize) -> bool {
     left_ends && right_begins && lines.on_same_text_line(at - 1, at)
 }
 
-/// The token to point at, and whether it is the last one of something that stopped too early.
+/// Returns the index of the token to point at, and whether it is the last token of a construct that ended too early.
 fn locate(lines: &Lines<'_, '_>, fault: &Unexpected<'_>) -> (usize, bool) {
     let expected = Expected(&fault.expected);
     let last = lines.tokens.len().saturating_sub(1);
@@ -245,7 +246,7 @@ fn locate(lines: &Lines<'_, '_>, fault: &Unexpected<'_>) -> (usize, bool) {
     let at = lines.position(found).unwrap_or(last);
     let token = found.1;
     let waits = |at: usize| at > 0 && !lines.tokens[at - 1].1.ends_value();
-    // `y = a +` and on the next line `z = 3`: the parser stops at the second `=`.
+    // For `y = a +` followed by `z = 3` on the next line, the parser stops at the second `=`.
     if matches!(token, Token::Equals | Token::Tilde | Token::Colon)
         && at > 1
         && lines.tokens[at - 1].1.is_name()
@@ -314,7 +315,7 @@ fn describe(lines: &Lines<'_, '_>, fault: &Unexpected<'_>, at: usize, unfinished
     }
 }
 
-/// Points at the bracket that holds the fault if it stands on another line.
+/// Adds a label at the enclosing bracket if that bracket stands on another line than the error.
 fn with_opening(lines: &Lines<'_, '_>, report: Diagnostic, at: usize) -> Diagnostic {
     match lines.within[at] {
         Some(open) if lines.tokens[open].1 != Token::OpenBrace && !lines.on_same_text_line(open, at) => {

@@ -1,16 +1,16 @@
-//! Constructs of other languages, recognised by the tokens of a faulty line, with what to write instead.
+//! Recognises constructs of other languages in the tokens of a line with an error, and suggests what to write instead.
 
 use crate::token::{Spanned, Token};
 use bnnc_base::nearest::nearest;
 use bnnc_base::synonyms::{ANGLE_BOUNDS, construct_instead};
 
-/// A token of a construct.
+/// One token of a construct.
 enum Part {
-    /// This name.
+    /// This particular name.
     Word(&'static str),
     /// Any name.
     Name,
-    /// This symbol.
+    /// This particular symbol.
     Is(Token<'static>),
 }
 
@@ -18,7 +18,7 @@ const REBOUND: &str = "a name gets its value once: give the sum a name of its ow
 const OUTPUTS: &str = "outputs stand without parentheses: `-> y1: real, y2: real`";
 const NAME_FIRST: &str = "the name stands before its type: `beta: real[k]`";
 
-/// Tokens that follow each other, and the advice. A word alone is in the table of synonyms.
+/// Sequences of adjacent tokens, each with its advice. Constructs recognised by a single word are in the table of synonyms.
 static TABLE: &[(&[Part], &str)] = &[
     (&[Part::Is(Token::Less), Part::Word("lower")], ANGLE_BOUNDS),
     (&[Part::Is(Token::Less), Part::Word("upper")], ANGLE_BOUNDS),
@@ -32,7 +32,7 @@ static TABLE: &[(&[Part], &str)] = &[
     (&[Part::Word("int"), Part::Name], NAME_FIRST),
 ];
 
-/// The words that begin items.
+/// The keywords that begin items.
 const ITEMS: &[&str] = &[
     "use",
     "const",
@@ -47,7 +47,8 @@ const ITEMS: &[&str] = &[
     "compare",
 ];
 
-/// What to write instead, by the tokens of a line up to its fault and the one behind; `is_item` is whether an item could begin the line.
+/// Returns advice for a line with an error. `line` holds its tokens up to and including the one after the error. `is_item` is true if an item could
+/// begin the line.
 pub fn advice(line: &[Spanned<'_>], is_item: bool) -> Option<String> {
     let words = line.iter().filter_map(|(_, token, _)| match token {
         Token::Name(word) => Some(*word),

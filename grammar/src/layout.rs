@@ -1,14 +1,14 @@
-//! Expressions as text: on one line where they fit, else with their outermost brackets broken.
+//! Formats expressions: on one line if they fit, else with their outermost brackets broken over several lines.
 
 use crate::ast::{Arg, BinaryOp, Comprehension, Expr, ExprKind, Index, Param, Type, UnaryOp};
 use std::fmt::{self, Display, Write};
 
-/// The longest line.
+/// The maximum line length in characters.
 pub const WIDTH: usize = 110;
-/// How much a broken bracket indents what it holds.
+/// The indentation of the contents of a broken bracket, in blanks.
 pub const STEP: usize = 2;
 
-/// Writes `expr` so that it fits after `column` characters, with `tail` more behind it; `indent` is that of its line.
+/// Formats `expr` so that it fits after `column` characters on a line indented by `indent`, with `tail` more characters behind it.
 pub fn expression(expr: &Expr, indent: usize, column: usize, tail: usize) -> String {
     let room = WIDTH.saturating_sub(column + tail);
     if let Some(text) = flat_within(expr, room) {
@@ -73,7 +73,7 @@ fn new_line(indent: usize) -> String {
     format!("\n{:indent$}", "")
 }
 
-/// One element per line, each with a comma.
+/// Formats a list with one element per line, each followed by a comma.
 fn list(
     head: &str,
     [open, close]: [&str; 2],
@@ -117,7 +117,7 @@ fn comprehension(head: &str, [open, close]: [&str; 2], over: &Comprehension, ind
     )
 }
 
-/// The operators of one level, each at the end of its line.
+/// Breaks a chain of operators of one precedence level, with each operator at the end of its line.
 fn chain(expr: &Expr, indent: usize, column: usize) -> String {
     let mut operands = Vec::new();
     let mut first = expr;
@@ -165,7 +165,7 @@ fn branches(condition: &Expr, yes: &Expr, no: &Expr, indent: usize, column: usiz
     format!("if {condition} {{{inner}{yes}{outer}}} else {otherwise}")
 }
 
-/// The column behind `text` when it begins at `column`.
+/// Returns the column after `text` if the text begins at `column`.
 fn end_column(text: &str, column: usize) -> usize {
     match text.rsplit_once('\n') {
         Some((_, last)) => last.len(),
@@ -173,7 +173,7 @@ fn end_column(text: &str, column: usize) -> usize {
     }
 }
 
-/// The text on one line, if it is no longer than `room`.
+/// Formats on one line, or returns `None` if the text is longer than `room`.
 fn flat_within(expr: &Expr, room: usize) -> Option<String> {
     let mut bounded = Bounded {
         text: String::new(),
@@ -183,7 +183,7 @@ fn flat_within(expr: &Expr, room: usize) -> Option<String> {
     Some(bounded.text)
 }
 
-/// A writer that fails when its room is used up, so that long expressions cost no more than a line.
+/// A writer that fails once its room is used up, so that a long expression costs no more than one line of work.
 struct Bounded {
     text: String,
     room: usize,
@@ -200,7 +200,7 @@ impl Write for Bounded {
     }
 }
 
-/// Commas between what `Display` gives.
+/// Formats elements separated by commas.
 pub struct Commas<'a, T>(pub &'a [T]);
 
 impl<'a, T> Display for Commas<'a, T>
@@ -216,7 +216,7 @@ where
     }
 }
 
-/// A node on one line.
+/// Formats a node on one line.
 pub struct Flat<'a, T>(pub &'a T);
 
 impl Display for Flat<'_, Expr> {
@@ -311,7 +311,7 @@ impl Display for Flat<'_, Param> {
 }
 
 impl BinaryOp {
-    /// How tightly it binds.
+    /// Returns the precedence level; a larger number binds more tightly.
     fn level(self) -> u8 {
         match self {
             BinaryOp::Or => 1,

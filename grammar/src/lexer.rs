@@ -1,4 +1,4 @@
-//! From text to tokens. A lexical fault becomes a diagnostic and a token that stands in for what was meant.
+//! The lexer: splits text into tokens. A lexical error yields a diagnostic and, where possible, a token that stands in for the intended one.
 
 use crate::ast::Comment;
 use crate::report;
@@ -7,25 +7,25 @@ use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::{Source, Span};
 use logos::Logos;
 
-/// No more faults than this are kept: a file of other data than text would fill the memory with them.
+/// The maximum number of lexical errors kept. Without a limit, a binary file would fill the memory with diagnostics.
 pub(crate) const MOST_FAULTS: usize = 1000;
 
-/// A text cut into tokens.
+/// The tokens and comments of a text.
 #[derive(Debug)]
 pub struct Lexed<'s> {
-    /// The tokens with the bytes they cover.
+    /// The tokens with the byte ranges they cover.
     pub tokens: Vec<Spanned<'s>>,
     /// The comments, which are not tokens.
     pub comments: Vec<Comment>,
-    /// Lexical faults.
+    /// The lexical errors.
     pub diagnostics: Vec<Diagnostic>,
-    /// Where text was lost, so that what the parser says about the same line is not worth hearing.
+    /// Byte positions where text was lost. Parser errors on the same lines are consequential and are not reported.
     pub damage: Vec<usize>,
-    /// The end of the last character that has no meaning: a run of them is one fault.
+    /// The end of the last stray character. A run of adjacent stray characters is reported as one error.
     stray: u32,
 }
 
-/// Cuts a text into tokens; inside option blocks every word is a name already.
+/// Splits a text into tokens. Keywords inside option blocks become names here.
 pub fn lex(source: &Source) -> Lexed<'_> {
     let mut lexed = Lexed {
         tokens: Vec::new(),
@@ -65,7 +65,7 @@ pub fn lex(source: &Source) -> Lexed<'_> {
 }
 
 impl<'s> Lexed<'s> {
-    /// Reports a fault; the token that stands in for it, if one does.
+    /// Reports an error. Returns the token that stands in for the faulty text, if there is one.
     fn fault(&mut self, fault: Fault, at: Span, slice: &'s str) -> Option<Token<'s>> {
         if fault == Fault::Stray && std::mem::replace(&mut self.stray, at.end) == at.start {
             return None;
@@ -80,7 +80,7 @@ impl<'s> Lexed<'s> {
                 Some(Token::Text(slice.trim_matches('\''))),
             ),
             Fault::OpenText => (report::open_text(at), Some(Token::Text(&slice[1..]))),
-            // A value that is no number has no value: nothing more is reported of it.
+            // A malformed number does not have a value, so later stages report nothing more about it.
             Fault::BadNumber => (report::bad_number(at, slice), Some(Token::Real(slice))),
             Fault::HashComment => (report::foreign_comment(at, "#"), None),
             Fault::BlockComment => (report::foreign_comment(at, "/*"), None),
@@ -106,7 +106,7 @@ impl<'s> Lexed<'s> {
         }
     }
 
-    /// `let x = 1` means `x = 1`.
+    /// Reports and removes the `let` of `let x = 1`.
     fn drop_let(&mut self, source: &Source) {
         let pairs = self.tokens.windows(2);
         let lets: Vec<usize> = pairs
@@ -125,8 +125,8 @@ impl<'s> Lexed<'s> {
         }
     }
 
-    /// `a and b` means `a && b`, `a or b` means `a || b`. A `not` before a value is dropped: it binds more loosely in other languages than `!` does
-    /// here, so that no one token stands in for it.
+    /// Replaces `a and b` by `a && b` and `a or b` by `a || b`. Drops a `not` before a value: in other languages it binds more loosely than `!`
+    /// does here, so no single token can replace it.
     fn name_logic(&mut self, source: &Source) {
         let mut kept: Vec<Spanned<'s>> = Vec::with_capacity(self.tokens.len());
         let tokens = std::mem::take(&mut self.tokens);
@@ -158,13 +158,13 @@ impl<'s> Lexed<'s> {
     }
 }
 
-/// Whether the token at `at` is the first of its line.
+/// Returns whether the token at `at` is the first of its line.
 pub(crate) fn begins_line(tokens: &[Spanned<'_>], at: usize, text: &str) -> bool {
     at == 0 || text[tokens[at - 1].2..tokens[at].0].contains('\n')
 }
 
-/// Whether an item begins at `at` whatever brackets are still open: its keyword is first on its line and a name
-/// follows on the same line.
+/// Returns whether an item begins at `at`, whatever brackets are still open. That requires a keyword that is first on its line and a name after it
+/// on the same line.
 pub(crate) fn begins_item(tokens: &[Spanned<'_>], at: usize, text: &str) -> bool {
     let follows = tokens.get(at + 1).is_some_and(|(_, token, _)| token.is_name());
     tokens[at].1.begins_item()
@@ -173,10 +173,10 @@ pub(crate) fn begins_item(tokens: &[Spanned<'_>], at: usize, text: &str) -> bool
         && !begins_line(tokens, at + 1, text)
 }
 
-/// The American spelling of the keyword `optimiser`. Where no item begins it is a name like others.
+/// The American spelling of the keyword `optimiser`. It is an ordinary name where it does not begin an item.
 const OTHER_OPTIMISER: &str = "optimizer";
 
-/// Turns the American spelling of `optimiser` into the keyword where it begins an item: it is first on its line, and a name follows.
+/// Replaces the American spelling of `optimiser` by the keyword where it begins an item: it is first on its line, and a name follows.
 fn name_optimisers(tokens: &mut [Spanned<'_>], text: &str) {
     let mut depth = 0usize;
     for at in 0..tokens.len() {
@@ -197,8 +197,8 @@ fn name_optimisers(tokens: &mut [Spanned<'_>], text: &str) {
     }
 }
 
-/// Turns the keywords inside the option blocks of `data` and `infer` items into names. The words of expressions
-/// keep their meaning except where they are set: `if = 3`.
+/// Turns the keywords inside the option blocks of `data` and `infer` items into names. Keywords of expressions keep their meaning unless they are
+/// the option being set, as in `if = 3`.
 fn name_words(tokens: &mut [Spanned<'_>], text: &str) {
     let (mut depth, mut armed, mut inside) = (0usize, false, false);
     for at in 0..tokens.len() {
@@ -207,7 +207,7 @@ fn name_words(tokens: &mut [Spanned<'_>], text: &str) {
             (depth, inside) = (0, false);
             armed = matches!(token, Token::Data | Token::Infer);
         } else if depth == 0 && token.is_name() && is_line_of_its_own(tokens, at, text) {
-            // A line that no keyword begins, such as `def f(x) {`: its brace holds no options.
+            // A line that does not begin with a keyword, such as `def f(x) {`: its brace does not open an option block.
             armed = false;
         } else if token.is_opener() {
             inside |= armed && depth == 0 && token == Token::OpenBrace;
@@ -226,7 +226,7 @@ fn name_words(tokens: &mut [Spanned<'_>], text: &str) {
     }
 }
 
-/// Returns whether the token begins a line, and no part of the line before: that one could end there.
+/// Returns whether the token begins a new logical line: it is first on its line of text, and the line before could end where it does.
 fn is_line_of_its_own(tokens: &[Spanned<'_>], at: usize, text: &str) -> bool {
     begins_line(tokens, at, text)
         && at
@@ -234,7 +234,7 @@ fn is_line_of_its_own(tokens: &[Spanned<'_>], at: usize, text: &str) -> bool {
             .is_none_or(|before| tokens[before].1.ends_value())
 }
 
-/// The same where all tokens are one value of an option block.
+/// Turns keywords into names as `name_words` does, for tokens that together form the value of one option.
 pub(crate) fn name_words_of_value(tokens: &mut [Spanned<'_>]) {
     for (_, token, _) in tokens {
         if token.is_keyword() && !is_of_expressions(*token) {

@@ -1,4 +1,4 @@
-//! From text to tokens to a syntax tree, and back.
+//! The lexer, the parser, the syntax tree and the formatter of the language.
 
 pub mod ast;
 pub mod codes;
@@ -20,7 +20,7 @@ mod nodes;
 mod recover;
 mod rows;
 
-// Generated code is not ours to tidy.
+// The generated parser is exempt from the lints of this workspace.
 #[allow(
     clippy::all,
     clippy::too_many_lines,

@@ -1,4 +1,4 @@
-//! What the grammar's actions call: constructors of nodes, and the faults met on the way.
+//! The functions called by the grammar's actions: constructors of nodes, and the errors met while parsing.
 
 use crate::ast::{BinaryOp, Expr, ExprKind, Ident};
 use crate::report;
@@ -7,30 +7,30 @@ use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::{SourceId, Span};
 use lalrpop_util::{ErrorRecovery, ParseError};
 
-/// The parser has no faults of its own.
+/// The error type of the actions, which never fail.
 pub type Never = std::convert::Infallible;
 
-/// Where the parser stopped.
+/// A place where the parser stopped.
 #[derive(Debug)]
 pub struct Unexpected<'s> {
-    /// The token it cannot use; `None` at the end of the text.
+    /// The token that does not fit; `None` at the end of the text.
     pub found: Option<Spanned<'s>>,
-    /// Terminals it could have used, as the grammar spells them.
+    /// The terminals that would have fitted, as the grammar spells them.
     pub expected: Vec<String>,
 }
 
-/// What one run of the parser knows and collects.
+/// The state of one parser run.
 pub struct Context<'s> {
-    /// The text.
+    /// The source of the text.
     pub source: SourceId,
-    /// Tokens that fit nowhere, in order.
+    /// The tokens that do not fit, in source order.
     pub unexpected: Vec<Unexpected<'s>>,
-    /// Other faults.
+    /// The other errors.
     pub diagnostics: Vec<Diagnostic>,
 }
 
 impl<'s> Context<'s> {
-    /// Nothing collected yet.
+    /// Creates a context without errors.
     pub fn new(source: SourceId) -> Context<'s> {
         Context {
             source,
@@ -39,12 +39,12 @@ impl<'s> Context<'s> {
         }
     }
 
-    /// A span of the text.
+    /// Returns a span of the text; an `end` before `start` gives an empty span.
     pub fn span(&self, start: usize, end: usize) -> Span {
         Span::new(self.source, start, end.max(start))
     }
 
-    /// A name.
+    /// Builds a name.
     pub fn ident(&self, start: usize, name: &str, end: usize) -> Ident {
         Ident {
             name: name.into(),
@@ -52,7 +52,7 @@ impl<'s> Context<'s> {
         }
     }
 
-    /// An expression.
+    /// Builds an expression.
     pub fn expr(&self, start: usize, kind: ExprKind, end: usize) -> Expr {
         Expr {
             kind: Box::new(kind),
@@ -60,7 +60,7 @@ impl<'s> Context<'s> {
         }
     }
 
-    /// A comparison; a chain of them is reported.
+    /// Builds a comparison. A chain of comparisons is reported.
     pub fn compare(&mut self, left: Expr, op: BinaryOp, right: Expr) -> ExprKind {
         if let ExprKind::Binary(first, ..) = &*left.kind
             && first.is_comparison()
@@ -71,12 +71,12 @@ impl<'s> Context<'s> {
         ExprKind::Binary(op, left, right)
     }
 
-    /// Notes a fault that the parser has got over.
+    /// Records an error from which the parser recovered.
     pub fn recover(&mut self, recovery: ErrorRecovery<usize, Token<'s>, Never>) {
         self.refuse(recovery.error);
     }
 
-    /// Notes a fault.
+    /// Records an error.
     pub fn refuse(&mut self, error: ParseError<usize, Token<'s>, Never>) {
         let (found, expected) = match error {
             ParseError::UnrecognizedToken { token, expected } => (Some(token), expected),
@@ -89,12 +89,12 @@ impl<'s> Context<'s> {
     }
 }
 
-/// An integer; one that is too large was reported by the lexer.
+/// Parses an integer. An integer that is too large becomes an error node, which the lexer has already reported.
 pub fn int(digits: &str) -> ExprKind {
     digits.parse().map_or(ExprKind::Error, ExprKind::Int)
 }
 
-/// A real number; one that is too large was reported by the lexer.
+/// Parses a real number. A number that is too large becomes an error node, which the lexer has already reported.
 pub fn real(digits: &str) -> ExprKind {
     match digits.parse::<f64>() {
         Ok(value) if value.is_finite() => ExprKind::Real(value, digits.into()),
@@ -103,7 +103,7 @@ pub fn real(digits: &str) -> ExprKind {
 }
 
 impl BinaryOp {
-    /// Whether it compares.
+    /// Returns whether this is a comparison operator.
     pub fn is_comparison(self) -> bool {
         use BinaryOp::{Eq, Ge, Gt, Le, Lt, Ne};
         matches!(self, Eq | Ne | Lt | Le | Gt | Ge)

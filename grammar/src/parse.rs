@@ -1,4 +1,4 @@
-//! From text to the tree: one function per kind of text. A tree always comes back; diagnostics say what is missing.
+//! Parses files, expressions, option values and REPL entries. The parser always returns a tree; diagnostics describe its gaps.
 
 use crate::ast::{Comment, Expr, ExprKind, Item, ItemKind, Module, Stmt};
 use crate::brackets::{self, Paired};
@@ -43,36 +43,36 @@ fn expression(source: &Source, lexed: Lexed<'_>) -> (Expr, Vec<Diagnostic>) {
     (expr, read.diagnostics)
 }
 
-/// Reads the value of an option: inside option blocks the words of the language are words like others (`loss = data`).
+/// Reads the value of an option. Inside option blocks, keywords of items are ordinary names (`loss = data`).
 pub fn parse_option(source: &Source) -> (Expr, Vec<Diagnostic>) {
     let mut lexed = lexer::lex(source);
     lexer::name_words_of_value(&mut lexed.tokens);
     expression(source, lexed)
 }
 
-/// Something typed at the prompt.
+/// One entry typed at the REPL.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Entry {
     /// An item.
     Item(Item),
     /// A statement.
     Stmt(Stmt),
-    /// An expression to show the value of.
+    /// An expression whose value is to be shown.
     Expr(Expr),
 }
 
-/// What was typed at the prompt.
+/// The result of parsing REPL input.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Entered {
-    /// Whole entries, in order; none for blank lines and comments.
+    /// Complete entries, in order. Blank lines and comments give an empty list.
     Complete(Vec<Entry>),
-    /// The beginning of one: a bracket is open, or an operator waits for its right-hand side.
+    /// The beginning of an entry: a bracket is open, or an operator lacks its right-hand side.
     Incomplete,
-    /// Nothing to be used.
+    /// Input with errors.
     Faulty(Vec<Diagnostic>),
 }
 
-/// Reads what was typed at the prompt.
+/// Parses REPL input.
 pub fn parse_entry(source: &Source) -> Entered {
     let lexed = lexer::lex(source);
     let Some((_, first, _)) = lexed.tokens.first().copied() else {
@@ -112,10 +112,10 @@ pub fn parse_entry(source: &Source) -> Entered {
     Entered::Complete(entries)
 }
 
-/// An expression is read as the value of a constant whose name nobody sees.
+/// The prefix that makes an expression the value of a constant. The name of the constant is never shown.
 const EXPRESSION: &[Token<'static>] = &[Token::Const, Token::Name("it"), Token::Equals];
 
-/// Statements are read as the body of a function.
+/// The prefix that makes statements the body of a function.
 const STATEMENT: &[Token<'static>] = &[
     Token::Fn,
     Token::Name("it"),
@@ -142,7 +142,7 @@ fn is_statement(tokens: &[Spanned<'_>]) -> bool {
         .is_some_and(|(_, token, _)| matches!(token, Token::For | Token::Return))
 }
 
-/// Whether a bracket is open, or the last token waits for something.
+/// Returns whether a bracket is open or the last token requires another one after it.
 fn is_unfinished(tokens: &[Spanned<'_>]) -> bool {
     let opened = tokens.iter().filter(|(_, token, _)| token.is_opener()).count();
     let closed = tokens.iter().filter(|(_, token, _)| token.is_closer()).count();
@@ -155,9 +155,9 @@ struct Read {
     items: Vec<Item>,
     comments: Vec<Comment>,
     diagnostics: Vec<Diagnostic>,
-    /// Names on faulty lines.
+    /// The names on lines with errors.
     unread: Vec<Arc<str>>,
-    /// Whether the parser wanted more when the text ended.
+    /// True if the parser expected more tokens when the text ended.
     ended_early: bool,
 }
 
@@ -226,7 +226,7 @@ fn read(source: &Source, lexed: Lexed<'_>, prefix: &[Token<'static>], suffix: &[
     }
 }
 
-/// Gives each item the lines of `///` directly above it.
+/// Attaches to each item the `///` lines directly above it.
 fn attach_docs(items: &mut [Item], comments: &[Comment], text: &str) {
     for item in items {
         let mut start = item.span.start as usize;

@@ -1,8 +1,8 @@
-//! The formatter: from the tree and its comments back to text in the one canonical style.
+//! The formatter: prints a tree and its comments in the canonical style.
 //!
-//! Two blanks per level, lines of at most 110 characters, blank lines kept up to one, `=` and `~` aligned in runs of
-//! lines of the same kind. A blank line stands around each item of several lines, and between items of different kinds.
-//! A comment inside an expression moves to the line above.
+//! The style has an indentation of two blanks per level, lines of at most 110 characters, and at most one blank line in a row. `=` and `~` are
+//! aligned in runs of lines of the same kind. A blank line surrounds each item of several lines and separates items of different kinds. A comment
+//! inside an expression moves to the line above it.
 
 use crate::ast::{Expr, Module, Setting};
 use crate::layout::{self, Flat, STEP, WIDTH};
@@ -12,7 +12,7 @@ use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::Source;
 use bnnc_base::spellings;
 
-/// The canonical text of a program, or what is wrong with it.
+/// Returns the canonical text of a program, or its syntax errors.
 pub fn format(source: &Source) -> Result<String, Vec<Diagnostic>> {
     let (module, diagnostics) = parse::parse(source);
     if diagnostics.iter().any(Diagnostic::is_error) {
@@ -21,7 +21,7 @@ pub fn format(source: &Source) -> Result<String, Vec<Diagnostic>> {
     Ok(print(&module, source))
 }
 
-/// The canonical text of a tree that was read from `source`.
+/// Returns the canonical text of a tree that was parsed from `source`.
 pub fn print(module: &Module, source: &Source) -> String {
     let mut printer = Printer {
         text: &source.text,
@@ -43,7 +43,7 @@ pub fn print(module: &Module, source: &Source) -> String {
     printer.out
 }
 
-/// The canonical text of one expression, on as many lines as it needs.
+/// Returns the canonical text of one expression, on as many lines as it needs.
 pub fn print_expr(expr: &Expr) -> String {
     layout::expression(expr, 0, 0, 0)
 }
@@ -51,20 +51,20 @@ pub fn print_expr(expr: &Expr) -> String {
 struct Printer<'a> {
     text: &'a str,
     module: &'a Module,
-    /// The first comment that is not printed yet.
+    /// The index of the first comment that is not printed yet.
     next: usize,
     out: String,
     indent: usize,
-    /// The end, in the source, of what was printed last.
+    /// The end, in the source, of the text that was printed last.
     last: usize,
-    /// Whether nothing was printed yet in this block, so that no blank line comes first.
+    /// True if nothing has been printed in this block yet, so that no blank line may come first.
     fresh: bool,
-    /// True if a blank line comes next, whatever the source has.
+    /// True if a blank line comes next even if the source does not have one.
     apart: bool,
 }
 
 impl<'a> Printer<'a> {
-    /// Begins a line for what stands at `start` in the source, after a blank line if one stood there.
+    /// Begins a line for the node at `start` in the source, after a blank line if the source has one there.
     fn begin_line(&mut self, start: usize) {
         let between = self.text.get(self.last..start).unwrap_or("");
         if !self.fresh && (self.apart || between.matches('\n').count() > 1) {
@@ -78,14 +78,14 @@ impl<'a> Printer<'a> {
         self.out.extend(std::iter::repeat_n(' ', self.indent));
     }
 
-    /// The number of comments that begin before `position`.
+    /// Returns the number of comments that begin before `position`.
     fn comments_until(&self, position: usize) -> usize {
         self.module
             .comments
             .partition_point(|comment| (comment.span.start as usize) < position)
     }
 
-    /// Prints the comments up to the one numbered `limit`, each on its line.
+    /// Prints the comments up to index `limit`, each on its own line.
     fn comments(&mut self, limit: usize) {
         while self.next < limit {
             let comment = &self.module.comments[self.next];
@@ -96,8 +96,8 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// Prints the comments above a row. Those inside of a row that cannot hold them come first, above the row's
-    /// documentation, and document nothing whatever their slashes.
+    /// Prints the comments above a row. Comments inside a row that cannot hold them are printed first, above the documentation of the row, so that
+    /// they document nothing even if they have three slashes.
     fn comments_of(&mut self, row: &Row<'a>) {
         let above = self.comments_until(row.start);
         let inside = if row.holds_comments() {
@@ -125,7 +125,7 @@ impl<'a> Printer<'a> {
         self.next = inside.max(self.next);
     }
 
-    /// Prints a comment that stands behind `end` on the same line, and ends the line.
+    /// Prints a comment that follows `end` on the same line, and ends the line.
     fn end_line(&mut self, end: usize) {
         self.last = end;
         if let Some(comment) = self.module.comments.get(self.next) {
@@ -139,7 +139,7 @@ impl<'a> Printer<'a> {
         self.out.push('\n');
     }
 
-    /// Prints the items of a file. Items of one line and one kind may follow each other without a blank line, as constants do.
+    /// Prints the items of a file. One-line items of the same kind, such as constants, may follow each other without a blank line.
     fn items(&mut self, rows: &[Row<'a>]) {
         let mut blocks: Vec<bool> = rows
             .iter()
@@ -150,7 +150,7 @@ impl<'a> Printer<'a> {
                 |at: usize| at > 0 && (blocks[at - 1] || blocks[at] || !rows[at - 1].is_like(&rows[at]));
             let apart: Vec<bool> = (0..rows.len()).map(is_apart).collect();
             let widths = self.widths(rows, &apart);
-            // A row that is broken because those around it are long stands apart from them.
+            // A row that breaks only because its neighbours are long is separated from them by blank lines.
             let wide = rows.iter().zip(&widths);
             let now: Vec<bool> = wide.map(|(row, width)| self.is_block(row, *width)).collect();
             let all: Vec<bool> = blocks.iter().zip(now).map(|(was, is)| *was || is).collect();
@@ -183,14 +183,15 @@ impl<'a> Printer<'a> {
         self.end_line(row.end);
     }
 
-    /// Prints rows below each other, their operators aligned in runs.
+    /// Prints rows below each other, with their operators aligned in runs.
     fn rows(&mut self, rows: &[Row<'a>]) {
         for (row, width) in rows.iter().zip(self.widths(rows, &[])) {
             self.print(row, width);
         }
     }
 
-    /// For each row the width of its run: rows of one class without a blank line or a comment between them. `apart` are those that get a blank line.
+    /// Returns for each row the width of its run. A run consists of rows of one class without a blank line or a comment between them. `apart` marks
+    /// the rows that get a blank line above them.
     fn widths(&self, rows: &[Row<'a>], apart: &[bool]) -> Vec<usize> {
         let mut widths = Vec::with_capacity(rows.len());
         while widths.len() < rows.len() {
@@ -234,7 +235,7 @@ impl<'a> Printer<'a> {
             format!(" {op} ")
         };
         self.out += &row.left;
-        // Not by a format: it cannot hold the width of a name of more than 65,535 letters.
+        // `format!` is not used here because its width is limited to 65,535, and a name may be longer.
         let missing = width.saturating_sub(row.left.chars().count());
         self.out.extend(std::iter::repeat_n(' ', missing));
         self.out += &separator;
@@ -258,7 +259,7 @@ impl<'a> Printer<'a> {
         }
     }
 
-    /// ` { .. }` with one row per line.
+    /// Prints ` { .. }` with one row per line.
     fn block(&mut self, holder: &Row<'a>, rows: &[Row<'a>]) {
         let close = holder.end.saturating_sub(1);
         let limit = self.comments_until(close);
@@ -279,7 +280,7 @@ impl<'a> Printer<'a> {
     }
 }
 
-/// Returns whether two trees are equal, regardless of positions in the text and of the spelling of options.
+/// Returns whether two trees are equal apart from positions in the text and the spelling of options.
 pub fn same(left: &Module, right: &Module) -> bool {
     without_spans(left) == without_spans(right)
 }

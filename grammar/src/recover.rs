@@ -1,10 +1,10 @@
-//! Takes out of the tree what the parser made of the remains of a faulty line.
+//! Removes from the tree the fragments that the parser built from the rest of a line with an error.
 
 use crate::ast::{Item, ItemKind, Setting, Stmt, StmtKind};
 use crate::faults::Lines;
 use std::collections::BTreeSet;
 
-/// Drops statements and settings that begin in the middle of a faulty line.
+/// Drops statements and settings that begin in the middle of a line with an error.
 pub fn drop_fragments(items: &mut [Item], lines: &Lines<'_, '_>, bad: &BTreeSet<usize>) {
     if bad.is_empty() {
         return;

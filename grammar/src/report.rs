@@ -1,4 +1,4 @@
-//! Every diagnostic of the syntax: one function each. The codes with their long texts are in [`crate::codes`].
+//! One function for each syntax diagnostic. The codes with their long explanations are in [`crate::codes`].
 
 use crate::codes;
 use crate::token::Token;
@@ -8,7 +8,7 @@ use bnnc_base::synonyms::instead;
 
 pub use crate::codes::CODES;
 
-/// A character that begins no token.
+/// A character that does not begin any token.
 pub fn unexpected_character(at: Span, slice: &str) -> Diagnostic {
     let report = Diagnostic::error(
         &codes::UNEXPECTED_CHARACTER,
@@ -26,7 +26,7 @@ pub fn unexpected_character(at: Span, slice: &str) -> Diagnostic {
     }
 }
 
-/// How to spell a character that editors and papers like.
+/// Returns the ASCII spelling of a character that editors and papers often use.
 fn ascii(character: char) -> Option<&'static str> {
     Some(match character {
         '−' | '–' => "-",
@@ -41,7 +41,7 @@ fn ascii(character: char) -> Option<&'static str> {
     })
 }
 
-/// `:=`, `**`, `&`, `|`.
+/// A foreign operator: `:=`, `**`, `&`, `|`.
 pub fn foreign_operator(at: Span, wrong: &str, right: Token<'_>) -> Diagnostic {
     Diagnostic::error(
         &codes::FOREIGN_SPELLING,
@@ -51,13 +51,13 @@ pub fn foreign_operator(at: Span, wrong: &str, right: Token<'_>) -> Diagnostic {
     .label(format!("write `{right}`"))
 }
 
-/// `not x > 0`.
+/// A `not` that negates a condition, as in `not x > 0`.
 pub fn negation(at: Span) -> Diagnostic {
     Diagnostic::error(&codes::FOREIGN_SPELLING, at, "expected `!`, found `not`")
         .label("write `!(..)` around the condition")
 }
 
-/// `;`.
+/// A semicolon.
 pub fn semicolon(at: Span) -> Diagnostic {
     Diagnostic::error(
         &codes::FOREIGN_SPELLING,
@@ -67,13 +67,13 @@ pub fn semicolon(at: Span) -> Diagnostic {
     .label("remove this")
 }
 
-/// `'text'`.
+/// A string in single quotes.
 pub fn single_quotes(at: Span, slice: &str) -> Diagnostic {
     Diagnostic::error(&codes::FOREIGN_SPELLING, at, "a text stands in double quotes")
         .label(format!("write `\"{}\"`", slice.trim_matches('\'')))
 }
 
-/// `let x = 1`.
+/// A `let` before a definition.
 pub fn let_keyword(at: Span) -> Diagnostic {
     Diagnostic::error(
         &codes::FOREIGN_SPELLING,
@@ -83,19 +83,19 @@ pub fn let_keyword(at: Span) -> Diagnostic {
     .label("remove this")
 }
 
-/// `# comment`, `/* comment */`.
+/// A foreign comment: `# comment`, `/* comment */`.
 pub fn foreign_comment(at: Span, opener: &str) -> Diagnostic {
     let message = format!("a comment begins with `//` and ends with its line, found `{opener}`");
     Diagnostic::error(&codes::FOREIGN_SPELLING, at, message)
 }
 
-/// A text without its closing quote.
+/// A string without its closing quote.
 pub fn open_text(at: Span) -> Diagnostic {
     Diagnostic::error(&codes::OPEN_TEXT, at, "this text has no closing quote")
         .label("expected `\"` on the same line")
 }
 
-/// Digits run into letters, or nothing before the point.
+/// Digits followed by letters, or a decimal point without digits before it.
 pub fn bad_number(at: Span, slice: &str) -> Diagnostic {
     let report = Diagnostic::error(&codes::BAD_NUMBER, at, format!("`{slice}` is not a number"));
     let letters = slice.find(|c: char| c.is_ascii_alphabetic() || c == '_');
@@ -115,7 +115,7 @@ pub fn bad_number(at: Span, slice: &str) -> Diagnostic {
     }
 }
 
-/// A number that no machine word or no double holds.
+/// A number that overflows a 64-bit integer or a double.
 pub fn number_too_large(at: Span, is_integer: bool) -> Diagnostic {
     let limit = if is_integer {
         "integers go to 9223372036854775807"
@@ -129,7 +129,7 @@ pub fn number_too_large(at: Span, is_integer: bool) -> Diagnostic {
     )
 }
 
-/// A bracket without its partner; `found` is what stands where the partner was missed.
+/// A bracket without its partner. `found` is the token before which the partner was expected.
 pub fn unclosed(open: Span, opener: Token<'_>, at: Span, found: Option<Token<'_>>) -> Diagnostic {
     let closer = opener.closer().unwrap_or(Token::CloseBrace);
     let place = match found {
@@ -139,12 +139,12 @@ pub fn unclosed(open: Span, opener: Token<'_>, at: Span, found: Option<Token<'_>
     Diagnostic::error(&codes::UNCLOSED, open, format!("this `{opener}` is never closed")).also(at, place)
 }
 
-/// A closing bracket that nothing opened.
+/// A closing bracket without an opening one.
 pub fn unopened(at: Span, closer: Token<'_>) -> Diagnostic {
     Diagnostic::error(&codes::UNOPENED, at, format!("nothing opens this `{closer}`"))
 }
 
-/// A token that does not fit; `expected` is a sentence part.
+/// A token that does not fit. `expected` is a phrase for the middle of a sentence.
 pub fn unexpected(at: Span, expected: &str, found: Option<Token<'_>>) -> Diagnostic {
     let found = match found {
         Some(token) => format!("`{token}`"),
@@ -157,7 +157,7 @@ pub fn unexpected(at: Span, expected: &str, found: Option<Token<'_>>) -> Diagnos
     )
 }
 
-/// An option that no braces hold.
+/// An option outside braces.
 pub fn outside_braces(at: Span, found: Token<'_>) -> Diagnostic {
     Diagnostic::error(
         &codes::UNEXPECTED,
@@ -167,7 +167,7 @@ pub fn outside_braces(at: Span, found: Token<'_>) -> Diagnostic {
     .help("options stand in braces: `{ draws = 1000, batch = 32 }`")
 }
 
-/// A line that stops too early; `at` is its last token.
+/// A line that ends too early. `at` is its last token.
 pub fn unfinished(at: Span, expected: &str, last: Token<'_>) -> Diagnostic {
     Diagnostic::error(
         &codes::UNEXPECTED,
@@ -176,7 +176,7 @@ pub fn unfinished(at: Span, expected: &str, last: Token<'_>) -> Diagnostic {
     )
 }
 
-/// Two values side by side, where an operator or `separator` would stand between them.
+/// Two values side by side without an operator or `separator` between them.
 pub fn side_by_side(left: Token<'_>, right: Token<'_>, at: Span, separator: &str) -> Diagnostic {
     let message = format!("expected an operator or {separator} between `{left}` and `{right}`");
     let report = Diagnostic::error(&codes::SIDE_BY_SIDE, at, message);
@@ -186,7 +186,7 @@ pub fn side_by_side(left: Token<'_>, right: Token<'_>, at: Span, separator: &str
     }
 }
 
-/// `a < b < c`.
+/// A chain of comparisons such as `a < b < c`.
 pub fn comparison_chain(at: Span) -> Diagnostic {
     Diagnostic::error(
         &codes::COMPARISON_CHAIN,
@@ -196,7 +196,7 @@ pub fn comparison_chain(at: Span) -> Diagnostic {
     .help("write `a < b && b < c`")
 }
 
-/// Brackets within brackets within brackets.
+/// Brackets that are nested more than `limit` deep.
 pub fn nested_too_deep(at: Span, limit: usize) -> Diagnostic {
     Diagnostic::error(
         &codes::TOO_DEEP,
@@ -206,7 +206,7 @@ pub fn nested_too_deep(at: Span, limit: usize) -> Diagnostic {
     .help("give the inner parts names")
 }
 
-/// A chain of operations that no reader and no stack can hold.
+/// A chain of more than `limit` operations, which would overflow the stack of later stages.
 pub fn chain_too_long(at: Span, limit: usize) -> Diagnostic {
     Diagnostic::error(
         &codes::TOO_DEEP,
@@ -216,7 +216,7 @@ pub fn chain_too_long(at: Span, limit: usize) -> Diagnostic {
     .help("give parts of it names, or write it as `sum(.. for i in 0..n)`")
 }
 
-/// A keyword where a name is wanted; `is_param` is whether a type follows, as in a list of inputs.
+/// A keyword where a name is expected. `is_param` is true if a type follows, as in a list of inputs.
 pub fn keyword_as_name(at: Span, keyword: Token<'_>, is_param: bool) -> Diagnostic {
     let message = format!("expected a name, found `{keyword}`, which is a word of the language");
     let diagnostic = Diagnostic::error(&codes::KEYWORD_AS_NAME, at, message)
@@ -229,7 +229,7 @@ pub fn keyword_as_name(at: Span, keyword: Token<'_>, is_param: bool) -> Diagnost
     }
 }
 
-/// A statement that no item holds.
+/// A statement outside any item.
 pub fn outside_item(at: Span, found: Token<'_>) -> Diagnostic {
     let message = format!("expected an item such as `model` or `data`, found `{found}`");
     Diagnostic::error(&codes::OUTSIDE_ITEM, at, message)

@@ -1,4 +1,4 @@
-//! Items, statements, definitions and settings as the formatter sees them: rows of a left and a right side.
+//! The formatter's view of items, statements, definitions and settings: rows with a left and a right side.
 
 use crate::ast::{
     Arg, Compare, Definition, DefinitionKind, Expr, ExprKind, Ident, Infer, Item, ItemKind, Model, Param,
@@ -9,25 +9,25 @@ use bnnc_base::source::Span;
 use bnnc_base::spellings;
 use std::borrow::Cow;
 
-/// Something that begins a line of its own.
+/// A construct that begins a line of its own.
 pub struct Row<'a> {
     /// First byte in the source.
     pub start: usize,
     /// One past the last byte.
     pub end: usize,
-    /// The number of comment lines directly above that document it.
+    /// The number of comment lines directly above the row that document it.
     pub docs: usize,
-    /// What stands before the operator, or all of it.
+    /// The text before the operator, or the whole text if there is no operator.
     pub left: String,
-    /// Rows of one class align their operators.
+    /// The alignment class. Rows of one class align their operators; `None` never aligns.
     pub class: Option<&'static str>,
-    /// What follows.
+    /// The part after the left side.
     pub body: Body<'a>,
 }
 
-/// What follows the left side.
+/// The part of a row after its left side.
 pub enum Body<'a> {
-    /// Nothing.
+    /// Nothing: the left side is the whole row.
     Text,
     /// `op value { settings }`.
     Value {
@@ -42,9 +42,9 @@ pub enum Body<'a> {
     Block {
         /// Lists of parameters.
         lists: Vec<&'a [Param]>,
-        /// Between the lists and the brace.
+        /// The text between the lists and the brace.
         tail: String,
-        /// What stands in the braces.
+        /// The rows inside the braces.
         rows: Vec<Row<'a>>,
     },
 }
@@ -61,12 +61,12 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// Returns whether both begin with the same word, as two constants do.
+    /// Returns whether both rows begin with the same word, as two constants do.
     pub fn is_like(&self, other: &Row<'_>) -> bool {
         self.left.split(' ').next() == other.left.split(' ').next()
     }
 
-    /// Whether comments that stand inside of it can be printed inside of it.
+    /// Returns whether comments inside the row can be printed inside it.
     pub fn holds_comments(&self) -> bool {
         match &self.body {
             Body::Text => false,
@@ -84,7 +84,7 @@ fn value<'a>(op: &'static str, value: &'a Expr) -> Body<'a> {
     }
 }
 
-/// An item.
+/// Builds the row of an item.
 pub fn item<'a>(item: &'a Item, text: &str) -> Row<'a> {
     let (left, class, body) = match &item.kind {
         ItemKind::Use(path) => {
@@ -254,7 +254,7 @@ fn statement(node: &Stmt) -> Row<'_> {
     Row::new(node.span, left, class, body)
 }
 
-/// Lists of targets stand by themselves; so do `name: type` and `name`.
+/// Returns the alignment class of an assignment. Lists of targets never align; `name: type` and `name` align among themselves.
 fn class(targets: &[Expr], ty: &Option<Type>, [plain, typed]: [&'static str; 2]) -> Option<&'static str> {
     match ty {
         _ if targets.len() > 1 => None,
@@ -285,7 +285,7 @@ fn definition(node: &Definition) -> Row<'_> {
     Row::new(node.span, left, Some("="), value("=", &node.value))
 }
 
-/// A line of an option block; an option with several spellings is written as the language does.
+/// Builds the row of a setting. An option with several spellings gets its canonical one.
 pub fn setting(node: &Setting) -> Row<'_> {
     let left = spellings::word(&node.name.name).to_owned();
     Row::new(
@@ -296,7 +296,7 @@ pub fn setting(node: &Setting) -> Row<'_> {
     )
 }
 
-/// `{ a = 1, b = 2 }`.
+/// Formats settings on one line: `{ a = 1, b = 2 }`.
 pub fn settings_on_a_line(settings: &[Setting]) -> String {
     let settings: Vec<String> = settings
         .iter()
@@ -311,7 +311,7 @@ pub fn settings_on_a_line(settings: &[Setting]) -> String {
     format!("{{ {} }}", settings.join(", "))
 }
 
-/// What stands before the brace of a block: on one line if it fits, else with one parameter per line.
+/// Formats the text before the brace of a block: on one line if it fits, else with one parameter per line.
 pub fn header(left: &str, lists: &[&[Param]], tail: &str, indent: usize) -> String {
     let flat: String = lists
         .iter()

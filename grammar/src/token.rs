@@ -1,4 +1,4 @@
-//! The words of the language; `Display` gives the spelling that messages use.
+//! The tokens of the language. `Display` gives the spelling used in messages.
 
 use logos::{Lexer, Logos};
 use std::fmt;
@@ -7,7 +7,7 @@ use std::ops::Range;
 /// A token and the bytes it covers.
 pub type Spanned<'s> = (usize, Token<'s>, usize);
 
-/// Returns whether a word is a keyword, which no item can have as its name.
+/// Returns whether a word is a keyword, which cannot be the name of an item.
 ///
 /// ```
 /// assert!(bnnc_grammar::is_keyword("model"));
@@ -18,21 +18,21 @@ pub fn is_keyword(word: &str) -> bool {
     matches!(tokens.next(), Some(Ok(token)) if token.is_keyword()) && tokens.span().end == word.len()
 }
 
-/// What is wrong with a stretch of text; the token that carries it stands in for what was meant.
+/// A lexical error. The stretch of text may yield a token that stands in for the intended one.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Fault {
     /// A character that begins no token.
     #[default]
     Stray,
-    /// A spelling from another language, and what it stands for.
+    /// A spelling from another language, with the token it stands for.
     Foreign(Token<'static>),
     /// A `;`.
     Semicolon,
-    /// A text in single quotes.
+    /// A string in single quotes.
     SingleQuotes,
-    /// A text whose closing quote is missing.
+    /// A string whose closing quote is missing.
     OpenText,
-    /// Digits followed by letters, or a number without digits before its point.
+    /// Digits followed by letters, or a decimal point without digits before it.
     BadNumber,
     /// A `# comment`.
     HashComment,
@@ -66,7 +66,7 @@ fn wrong<'s>(fault: Fault) -> Result<&'s str, Fault> {
 
 macro_rules! tokens {
     ($($(#[$attribute:meta])* $variant:ident $spelling:tt,)*) => {
-        /// A token. Numbers stay text until a node is built; a text is without its quotes.
+        /// A token. Numbers stay text until a node is built. A string is stored without its quotes.
         #[derive(Logos, Clone, Copy, Debug, PartialEq)]
         #[logos(error = Fault, extras = Vec<Range<usize>>)]
         #[logos(skip r"[ \t\r\n\f\u{feff}]+")]
@@ -85,12 +85,12 @@ macro_rules! tokens {
             #[regex(r"[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?[A-Za-z_][A-Za-z_0-9]*", |_| wrong(Fault::BadNumber))]
             #[regex(r"\.[0-9]+([eE][+-]?[0-9]+)?", |_| wrong(Fault::BadNumber))]
             Real(&'s str),
-            /// Text in double quotes, on one line, without escapes.
+            /// A string in double quotes, on one line, without escapes.
             #[regex(r#""[^"\n]*""#, inside_quotes)]
             #[regex(r#""[^"\n\r,)\]}]*"#, |_| wrong(Fault::OpenText))]
             #[regex(r"'[^'\n]*'", |_| wrong(Fault::SingleQuotes))]
             Text(&'s str),
-            /// A comment; never leaves the lexer.
+            /// A comment. The lexer does not emit it as a token.
             #[regex("//[^\n]*", comment, allow_greedy = true)]
             #[regex("#[^\n]*", |_| noise(Fault::HashComment), allow_greedy = true)]
             #[regex(r"/\*([^*]|\*+[^*/])*\*+/", |_| noise(Fault::BlockComment))]
@@ -98,12 +98,12 @@ macro_rules! tokens {
         }
 
         impl Token<'static> {
-            /// Every token that has one spelling, in the order of their declaration.
+            /// Every token with a fixed spelling, in declaration order.
             pub const FIXED: &'static [Token<'static>] = &[$(Token::$variant,)*];
         }
 
         impl Token<'_> {
-            /// How the grammar and the table of expectations call it: its spelling, or its class.
+            /// Returns the name of the terminal in the grammar and in the table of expectations: the spelling of the token, or its class.
             pub fn terminal(&self) -> &'static str {
                 match self {
                     $(Token::$variant => $spelling,)*
@@ -190,7 +190,7 @@ impl fmt::Display for Token<'_> {
 }
 
 impl Token<'_> {
-    /// Whether it begins an item.
+    /// Returns whether the token begins an item.
     pub fn begins_item(&self) -> bool {
         use Token::{Compare, Const, Data, Dist, Fn, Infer, Layer, Model, Optimiser, Posterior, Use};
         matches!(
@@ -199,24 +199,24 @@ impl Token<'_> {
         )
     }
 
-    /// Whether it is a keyword in some places and a name in all others.
+    /// Returns whether the token is a soft keyword: a keyword in some places and a name everywhere else.
     pub fn is_soft_keyword(&self) -> bool {
         use Token::{By, Local, Next, Of, On, State};
         matches!(self, By | Local | Next | Of | On | State)
     }
 
-    /// Whether it is a keyword everywhere outside of option blocks.
+    /// Returns whether the token is a keyword everywhere outside option blocks.
     pub fn is_keyword(&self) -> bool {
         use Token::{Else, False, For, If, In, Return, True};
         self.begins_item() || matches!(self, For | In | If | Else | Return | True | False)
     }
 
-    /// Whether it may stand where a name is wanted.
+    /// Returns whether the token may stand where a name is expected.
     pub fn is_name(&self) -> bool {
         matches!(self, Token::Name(_)) || self.is_soft_keyword()
     }
 
-    /// Whether it is a whole value by itself.
+    /// Returns whether the token is a complete literal value.
     pub fn is_literal(&self) -> bool {
         matches!(
             self,
@@ -224,22 +224,22 @@ impl Token<'_> {
         )
     }
 
-    /// Whether an expression can end with it.
+    /// Returns whether an expression can end with this token.
     pub fn ends_value(&self) -> bool {
         self.is_name() || self.is_literal() || self.is_closer()
     }
 
-    /// Whether it opens a bracket.
+    /// Returns whether the token opens a bracket.
     pub fn is_opener(&self) -> bool {
         self.closer().is_some()
     }
 
-    /// Whether it closes a bracket.
+    /// Returns whether the token closes a bracket.
     pub fn is_closer(&self) -> bool {
         matches!(self, Token::CloseParen | Token::CloseBracket | Token::CloseBrace)
     }
 
-    /// The bracket that closes this one.
+    /// Returns the bracket that closes this one, or `None` if this token does not open a bracket.
     pub fn closer(&self) -> Option<Token<'static>> {
         match self {
             Token::OpenParen => Some(Token::CloseParen),

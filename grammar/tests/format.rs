@@ -1,4 +1,4 @@
-//! The canonical form, one situation each; every result is formatted again and must stay.
+//! The canonical format, one situation per test. Every result is formatted a second time and must not change.
 
 use bnnc_base::source::SourceMap;
 use bnnc_grammar::{parse, print};
@@ -19,7 +19,7 @@ fn format(text: &str) -> String {
 }
 
 #[test]
-fn blanks_and_blank_lines() {
+fn blanks_and_blank_lines_are_normalised() {
     let text = "\n\nuse   layers :: Dense\n\n\n\nmodel M(x:real[d],k:int=2)->y:real{\n\n  y~Normal( x[0]+k , -1 )\n\n\n  z=[ 1,2 , ]\n\n}";
     insta::assert_snapshot!(format(text), @r"
     use layers::Dense
@@ -51,7 +51,7 @@ fn operators_align_in_runs_of_one_kind() {
 }
 
 #[test]
-fn comments_stay() {
+fn comments_are_kept() {
     let text = "//! About.\n\n\n// free\n\n/// Doc.\nmodel M() -> y: real { // head\n  // above\n  a = 1 // behind\n  b = f(1, // inner\n    2) // end\n\n  // last\n}\n\nconst c = [1, /// not a doc\n 2]\ninfer i = vi(M, d) { a = 1, // one\n b = 2 }\n// end";
     insta::assert_snapshot!(format(text), @r"
     //! About.
@@ -81,7 +81,7 @@ fn comments_stay() {
 }
 
 #[test]
-fn option_blocks_stay_as_they_were_if_they_fit() {
+fn option_blocks_keep_their_layout_if_they_fit() {
     let text = "data a = csv(\"a\") { target = x, if = model }\ndata b = csv(\"b\") {\n target = x }\ninfer c = vi(a, b) {}\n";
     insta::assert_snapshot!(format(text), @r#"
     data a = csv("a") { target = x, if = model }
@@ -130,13 +130,13 @@ fn long_lines_break_at_their_outermost_brackets() {
 }
 
 #[test]
-fn faulty_programs_are_not_formatted() {
+fn programs_with_errors_are_not_formatted() {
     let source = SourceMap::default().add("text", "const a = ;\n");
     assert!(print::format(&source).is_err());
 }
 
 #[test]
-fn items_of_several_lines_and_of_other_kinds_stand_apart() {
+fn multi_line_items_and_items_of_different_kinds_are_separated() {
     let text = "const A = 1\nconst LONG = 2\n// of the next\nconst B = 3\nfn f(x: real) -> real {\n  return x\n}\n/// Documented.\nfn g(x: real) -> real {\n  return x\n}\ndata d = csv(\"d\")\n\
                 infer a = map(M, d)\ninfer long = map(M, d) { start = a,\n steps = 10 }\ninfer b = map(M, d)\ninfer bc = map(M, d)\ncompare a, b by rmse\n// the end\n";
     insta::assert_snapshot!(format(text), @r#"

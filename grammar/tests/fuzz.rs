@@ -1,4 +1,4 @@
-//! Mutated programs: nothing panics, and whatever parses formats to a fixed point with the same tree.
+//! Mutated programs: nothing panics, and every program that parses is formatted to a fixed point with the same tree.
 
 use bnnc_base::source::SourceMap;
 use bnnc_grammar::{parse, print};
@@ -129,7 +129,7 @@ fn mutate(text: &mut String, random: &mut Random) {
     }
 }
 
-/// Whether the text parses.
+/// Checks the invariants for a text. Returns whether it parses.
 fn check(text: &str) -> bool {
     let source = SourceMap::default().add("mutated", text);
     let (module, diagnostics) = parse::parse(&source);
@@ -159,7 +159,7 @@ fn check(text: &str) -> bool {
 }
 
 #[test]
-fn mutated_programs() {
+fn mutated_programs_keep_the_invariants() {
     let (samples, mut random, mut parsed) = (samples(), Random(1), 0);
     const ROUNDS: usize = 4000;
     for round in 0..ROUNDS {
@@ -169,7 +169,7 @@ fn mutated_programs() {
         }
         parsed += usize::from(check(&text));
     }
-    // Both outcomes must be common, else the test sees only one half of the code.
+    // Both outcomes must be common, otherwise the test would cover only half of the code.
     assert!(
         parsed > ROUNDS / 20 && parsed < ROUNDS * 19 / 20,
         "{parsed} of {ROUNDS} parsed"
@@ -177,7 +177,7 @@ fn mutated_programs() {
 }
 
 #[test]
-fn heaps_of_pieces() {
+fn random_sequences_of_pieces_keep_the_invariants() {
     let mut random = Random(2);
     for _ in 0..3000 {
         let text: String = (0..random.below(40))

@@ -1,4 +1,4 @@
-//! One wrong program per situation, and what is said about it.
+//! One invalid program per situation, with the diagnostics that it must produce.
 
 use bnnc_base::diagnostic::{Diagnostic, Place};
 use bnnc_base::source::{Source, SourceMap, Span};
@@ -47,13 +47,13 @@ fn check(text: &str) -> String {
     shown.join("\n")
 }
 
-/// The text inside the braces of a model.
+/// Checks `text` as the body of a model.
 fn body(text: &str) -> String {
     check(&format!("model M(x: real) -> y: real {{\n{text}\n}}\n"))
 }
 
 #[test]
-fn values_side_by_side() {
+fn values_side_by_side_are_reported() {
     insta::assert_snapshot!(body("  y = 2 x\n  z = 3"), @r"
     E0109 2:7 `2 x`: expected an operator or a new line between `2` and `x`
       help: a product is `2 * x`
@@ -66,7 +66,7 @@ fn missing_comma() {
 }
 
 #[test]
-fn not_numbers() {
+fn malformed_numbers_are_reported() {
     insta::assert_snapshot!(body("  y = 2x + .5"), @r"
     E0103 2:7 `2x`: `2x` is not a number
       help: a product is `2 * x`; a name begins with a letter
@@ -76,7 +76,7 @@ fn not_numbers() {
 }
 
 #[test]
-fn numbers_too_large() {
+fn numbers_that_are_too_large_are_reported() {
     insta::assert_snapshot!(body("  y = 99999999999999999999 + 1e999"), @r"
     E0104 2:7 `99999999999999999999`: this number is too large: integers go to 9223372036854775807
     E0104 2:30 `1e999`: this number is too large: reals go to 1.8e308
@@ -118,7 +118,7 @@ fn operator_at_the_end() {
 }
 
 #[test]
-fn two_faults_on_two_lines() {
+fn errors_on_two_lines_are_both_reported() {
     insta::assert_snapshot!(body("  y = 1 + * 2\n  z = = 3\n  w = 1"), @r"
     E0108 2:11 `*`: expected a value, found `*`
     E0108 3:7 `=`: expected a value, found `=`
@@ -134,7 +134,7 @@ fn comparison_chain() {
 }
 
 #[test]
-fn habits_of_other_languages() {
+fn spellings_of_other_languages_are_reported() {
     insta::assert_snapshot!(body("  let y := x ** 2;\n  z = 'a' & b # why"), @r#"
     E0105 2:3 `let`: a quantity is defined by `name = value`, without `let`
       label: remove this
@@ -169,7 +169,7 @@ fn percent() {
 }
 
 #[test]
-fn words_of_logic() {
+fn logical_words_are_reported() {
     insta::assert_snapshot!(body("  y = if x > 0 and x < 1 or x > 2 { 1 } else { 0 }"), @r"
     E0105 2:16 `and`: expected `&&`, found `and`
       label: write `&&`
@@ -180,7 +180,7 @@ fn words_of_logic() {
     E0105 2:10 `not`: expected `!`, found `not`
       label: write `!(..)` around the condition
     ");
-    // Where no value stands before them they are names like others.
+    // Where no value precedes them, they are ordinary names.
     insta::assert_snapshot!(body("  and = 2 * x\n  not = and\n  y = not + and"), @"");
 }
 
@@ -211,7 +211,7 @@ fn ranges_with_colons() {
 }
 
 #[test]
-fn a_choice_by_a_question_mark() {
+fn question_mark_operator_is_reported() {
     insta::assert_snapshot!(body("  y = (x > 0 ? 1 : 2)"), @r"
     E0101 2:14 `?`: unexpected character `?`
       help: a choice is written `if c { a } else { b }`, in parentheses inside a larger expression
@@ -301,7 +301,7 @@ fn statement_outside_of_an_item() {
 }
 
 #[test]
-fn faulty_settings() {
+fn faulty_settings_are_reported() {
     insta::assert_snapshot!(check("infer a = vi(M, d) { draws 3, epochs = 4, = 5, batch = 3 }"), @r"
     E0108 1:28 `3`: expected `=`, found `3`
     E0108 1:43 `=`: expected a name or `}`, found `=`
@@ -322,7 +322,7 @@ fn missing_comma_between_settings() {
 }
 
 #[test]
-fn faulty_definitions() {
+fn faulty_definitions_are_reported() {
     insta::assert_snapshot!(check("dist D(a: real) on real {\n  mean 3\n  draw = 4\n}"), @r"E0108 2:8 `3`: expected `=`, found `3`");
 }
 
@@ -339,7 +339,7 @@ fn posterior_of_nothing() {
     insta::assert_snapshot!(check("posterior Q of {\n  a ~ b\n}"), @r"E0108 1:16 `{`: expected a name, found `{`");
 }
 
-/// The example under a heading of an explanation.
+/// Returns the example under a heading of an explanation.
 fn example(explain: &str, heading: &str) -> String {
     let text = explain.split(heading).nth(1).expect("the heading");
     let lines = text.lines().skip_while(|line| line.is_empty());
@@ -350,7 +350,7 @@ fn example(explain: &str, heading: &str) -> String {
 }
 
 #[test]
-fn explanations_show_what_they_explain() {
+fn examples_of_explanations_have_the_explained_error() {
     for code in CODES.iter().filter(|code| code.id != "E0111") {
         let wrong = example(code.explain, "Wrong:");
         let said = [check(&wrong), body(&wrong)];

@@ -1,4 +1,4 @@
-//! The sample programs parse, and formatting them changes nothing but their form.
+//! The sample programs parse, and formatting them changes only their layout.
 
 use bnnc_base::source::SourceMap;
 use bnnc_grammar::{parse, print};

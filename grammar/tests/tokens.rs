@@ -1,4 +1,4 @@
-//! Every token reads back from its spelling, stands in the grammar, and has a phrase for messages.
+//! Every token can be read back from its spelling, occurs in the grammar, and has a phrase for messages.
 
 use bnnc_base::source::SourceMap;
 use bnnc_grammar::expected::{Expected, TABLE};
@@ -24,7 +24,7 @@ fn every_token_lexes_from_its_spelling() {
 }
 
 #[test]
-fn every_token_has_a_phrase_and_stands_in_the_grammar() {
+fn every_token_has_a_phrase_and_occurs_in_the_grammar() {
     let grammar = include_str!("../src/bnn.lalrpop");
     for token in Token::FIXED.iter().chain(&WITH_TEXT) {
         let terminal = token.terminal();
@@ -51,7 +51,7 @@ fn no_phrase_is_a_list_of_tokens() {
 }
 
 #[test]
-fn comments_are_no_tokens() {
+fn comments_are_not_tokens() {
     let source = SourceMap::default().add("comments", "//! a\n/// b \nx // c\r\n1 / 2");
     let lexed = lexer::lex(&source);
     let comments: Vec<&str> = lexed.comments.iter().map(|comment| &*comment.text).collect();
@@ -60,7 +60,7 @@ fn comments_are_no_tokens() {
 }
 
 #[test]
-fn every_word_is_a_name_inside_an_option_block() {
+fn every_keyword_is_a_name_inside_an_option_block() {
     let text = "data d = csv(\"d\") {\n  model = 1, if = data, else = [state, next]\n}\ndata e = f";
     let source = SourceMap::default().add("words", text);
     let keywords: Vec<String> = lexer::lex(&source)
@@ -89,7 +89,7 @@ fn ranges_and_reals_do_not_mix() {
 }
 
 #[test]
-fn a_run_of_characters_without_a_meaning_is_one_fault() {
+fn adjacent_stray_characters_are_one_error() {
     let text = "\0".repeat(100_000) + "\nconst A = 1 % 2 %% 3\n";
     let source = SourceMap::default().add("zeros", &text);
     let lexed = lexer::lex(&source);

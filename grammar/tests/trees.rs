@@ -1,4 +1,4 @@
-//! What the tree looks like: precedence, spans, documentation, limits, and what is typed at the prompt.
+//! The syntax tree: precedence, spans, documentation, depth limits, and REPL entries.
 
 use bnnc_base::source::{Source, SourceMap};
 use bnnc_grammar::ast::{Expr, ExprKind, ItemKind, StmtKind};
@@ -9,7 +9,7 @@ fn source(text: &str) -> Source {
     SourceMap::default().add("text", text)
 }
 
-/// The expression with every operation in brackets.
+/// Formats the expression with every operation in brackets.
 fn grouped(expr: &Expr) -> String {
     match &*expr.kind {
         ExprKind::Binary(op, left, right) => format!("({} {op} {})", grouped(left), grouped(right)),
@@ -61,7 +61,7 @@ fn precedence_follows_mathematics() {
 }
 
 #[test]
-fn spans_cover_what_was_written() {
+fn spans_cover_the_whole_construct() {
     let text =
         "/// Says\n/// two lines.\nmodel M(a: real[J])(b: int = 2) -> y: real {\n  y ~ Normal(a[b], 1)\n}\n";
     let (module, diagnostics) = parse::parse(&source(text));
@@ -88,7 +88,7 @@ fn spans_cover_what_was_written() {
 }
 
 #[test]
-fn one_fault_does_not_hide_the_rest() {
+fn one_error_does_not_hide_the_others() {
     let text = "const a = = 1\nmodel M(x: real) -> y: real {\n  u = 1 + + 2\n  v = 3\n  y ~ Normal(u v, 1)\n}\n\
                 data d = csv(\"d\") { target = , inputs = [x] }\ndist D() on real {\n  mean = 0\n  draw = )\n  mode = 0\n}\n";
     let (module, diagnostics) = parse::parse(&source(text));
@@ -147,7 +147,7 @@ fn depth_is_bounded() {
 }
 
 #[test]
-fn the_prompt_tells_entries_apart() {
+fn repl_entries_are_classified() {
     let complete = |text: &str| match parse::parse_entry(&source(text)) {
         Entered::Complete(entries) => entries
             .iter()
