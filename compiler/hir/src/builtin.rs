@@ -1,13 +1,13 @@
-//! The functions that the language itself provides: a registry of names, arities and result rules.
+//! The built-in functions of the language: a registry of names, arities and typing rules.
 //!
-//! What can be written in the language lives in the library instead (`relu` is a function there).
+//! A function that can be written in the language itself lives in the library instead, as `relu` does.
 
 use bnnc_abi::symbols::NoiseKind;
 use bnnc_graph::op::{Op, OpDef};
 use bnnc_graph::ops;
 use bnnc_graph::tensor::Tensor;
 
-/// How elements are reduced to one.
+/// A reduction of several elements to one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reduction {
     /// The largest.
@@ -25,78 +25,78 @@ pub enum Reduction {
 /// A function along an axis that keeps the shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Along {
-    /// Running sums.
+    /// The cumulative sum.
     Cumsum,
     /// The logarithm of the softmax.
     LogSoftmax,
-    /// Exponentials, normalised.
+    /// The softmax.
     Softmax,
 }
 
-/// How a call is typed and elaborated.
+/// The rule by which a call is typed and elaborated.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Rule {
-    /// Elementwise over a scalar or an array.
+    /// Elementwise on a scalar or an array.
     Elementwise(Op),
-    /// Elementwise over two scalars and arrays; arrays must have equal dims, scalars stretch. Of one array, a reduction.
+    /// With two arguments, elementwise: arrays must have equal dims, and scalars broadcast. With one array, a reduction.
     Extremum(Op, Reduction),
-    /// All elements to a scalar.
+    /// Reduces all elements to a scalar.
     Reduce(Reduction),
-    /// `dot(a, b)`: two vectors of one length to a scalar.
+    /// `dot(a, b)`: maps two vectors of equal length to a scalar.
     Dot,
-    /// `outer(a, b)`: two vectors to a matrix.
+    /// `outer(a, b)`: maps two vectors to a matrix.
     Outer,
-    /// `transpose(a)`: rank 2.
+    /// `transpose(a)`: transposes a matrix.
     Transpose,
-    /// Along the last axis, shape kept.
+    /// Along the last axis; keeps the shape.
     LastAxis(Along),
-    /// `logsumexp(x)`: along the last axis, which goes away.
+    /// `logsumexp(x)`: reduces the last axis.
     LogSumExp,
-    /// `cholesky(a)`: a square matrix to its lower factor.
+    /// `cholesky(a)`: maps a square matrix to its lower Cholesky factor.
     Cholesky(Op),
-    /// `solve_lower(l, b)`: `l: real[n, n]`, `b: real[n]`.
+    /// `solve_lower(l, b)`: solves a lower triangular system, with `l: real[n, n]` and `b: real[n]`.
     SolveLower,
-    /// `concat(a, b)`: along axis 0; other dims equal.
+    /// `concat(a, b)`: joins along axis 0. The other dims must be equal.
     Concat,
-    /// `length(x)`: the first dim as an integer.
+    /// `length(x)`: returns the first dim as an integer.
     Length,
-    /// `zeros(n, ..)`, `ones(n, ..)`: arrays of the given dims and of this number.
+    /// `zeros(n, ..)`, `ones(n, ..)`: arrays of the given dims, filled with this number.
     Filled(f64),
-    /// `standard_normal()`, `standard_uniform()`, `standard_gamma(shape)`: noise of the shape that the context asks for; only in `draw`.
+    /// `standard_normal()`, `standard_uniform()`, `standard_gamma(shape)`: noise whose shape follows from the context. Allowed only in `draw`.
     Noise(NoiseKind),
-    /// `conv(x, kernel, stride = 1)`: `x: real[c, h, w]`, `kernel: real[o, c, a, b]`, to one value per output channel and window.
+    /// `conv(x, kernel, stride = 1)`: with `x: real[c, h, w]` and `kernel: real[o, c, a, b]`, gives one value per output channel and window.
     Conv,
-    /// `pad(x, width)`: `x: real[c, h, w]` with zeros around each channel.
+    /// `pad(x, width)`: surrounds each channel of `x: real[c, h, w]` with zeros.
     Pad,
-    /// `max_pool(x, size, stride = size)`, `mean_pool`: `x: real[c, h, w]`, to one value per channel and window.
+    /// `max_pool(x, size, stride = size)`, `mean_pool`: for `x: real[c, h, w]`, gives one value per channel and window.
     Pool(Reduction),
-    /// `repeat(x, n, ..)`: new last axes.
+    /// `repeat(x, n, ..)`: appends new last axes.
     Repeat,
-    /// `reshape(x, n, ..)`: the same elements in row-major order.
+    /// `reshape(x, n, ..)`: keeps the elements in row-major order.
     Reshape,
-    /// `stop_gradient(x)`: the same.
+    /// `stop_gradient(x)`: keeps the value and the type.
     Same(Op),
     /// `eye(n)`: the identity matrix.
     Eye,
-    /// `diag(v)`: a vector to a diagonal matrix.
+    /// `diag(v)`: maps a vector to a diagonal matrix.
     Diag,
 }
 
-/// One function of the language.
+/// One built-in function.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Builtin {
     /// Its name.
     pub name: &'static str,
-    /// One sentence.
+    /// One sentence that describes the function.
     pub doc: &'static str,
-    /// Names of its parameters; the last one of `concat`, `zeros`, `ones`, `repeat`, `reshape` may come several times.
+    /// The names of the parameters. The last one of `concat`, `zeros`, `ones`, `repeat` and `reshape` may be given several times.
     pub params: &'static [&'static str],
-    /// How its type follows.
+    /// The typing rule.
     pub rule: Rule,
 }
 
 impl Builtin {
-    /// The reduction that it is of one array; `None` for `logsumexp`, and where it is none.
+    /// Returns the reduction that the function performs when called with one array, or `None` if it is not a reduction. `None` for `logsumexp` too.
     pub fn reduction(&self) -> Option<Reduction> {
         match self.rule {
             Rule::Extremum(_, reduction) | Rule::Reduce(reduction) => Some(reduction),
@@ -104,12 +104,12 @@ impl Builtin {
         }
     }
 
-    /// Whether it reduces a range: `sum(y[i] for i in 0..n)`.
+    /// Returns whether the function reduces ranges, as in `sum(y[i] for i in 0..n)`.
     pub fn reduces_ranges(&self) -> bool {
         self.reduction().is_some() || self.rule == Rule::LogSumExp
     }
 
-    /// Its value for numbers; `None` where it takes arrays.
+    /// Evaluates the function on numbers. Returns `None` if it takes arrays or if the number of arguments is wrong.
     pub fn number(&self, args: &[f64]) -> Option<f64> {
         let (Rule::Elementwise(op) | Rule::Extremum(op, _) | Rule::Same(op)) = self.rule else {
             return None;
@@ -129,12 +129,12 @@ const fn f(name: &'static str, doc: &'static str, params: &'static [&'static str
     }
 }
 
-/// The function of a number, or of each element of an array, that an op is.
+/// Wraps an op as a function that applies to a number or to each element of an array.
 const fn scalar(op: &'static OpDef, doc: &'static str) -> Builtin {
     f(op.name, doc, &["x"], Rule::Elementwise(Op(op)))
 }
 
-/// Sorted by name.
+/// All built-in functions, sorted by name.
 pub static ALL: &[Builtin] = &[
     scalar(&ops::abs::ABS, "The absolute value."),
     f(
@@ -321,7 +321,7 @@ pub static ALL: &[Builtin] = &[
     f("zeros", "An array of zeros.", &["dims"], Rule::Filled(0.0)),
 ];
 
-/// The builtin with this name.
+/// Returns the built-in function with this name.
 pub fn lookup(name: &str) -> Option<&'static Builtin> {
     ALL.binary_search_by_key(&name, |builtin| builtin.name)
         .ok()

@@ -1,4 +1,4 @@
-//! From syntax trees to the resolved, typed tree.
+//! The semantic analysis: from syntax trees to the resolved, typed tree.
 
 use bnnc_abi::settings::Files;
 use bnnc_base::diagnostic::Diagnostic;
@@ -38,32 +38,32 @@ pub use expr::Want;
 
 use crate::tree::Module;
 
-/// `--set ITEM.KEY=VALUE`.
+/// One option set on the command line: `--set ITEM.KEY=VALUE`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Override {
-    /// The infer or data item.
+    /// The name of the `infer` or `data` item.
     pub item: String,
     /// The option.
     pub key: String,
-    /// The value; its span points into a source of its own.
+    /// The value. Its span refers to a source of its own.
     pub value: ast::Expr,
 }
 
-/// What a check needs besides the program.
+/// The inputs of a check besides the program.
 #[derive(Clone, Debug, Default)]
 pub struct Context {
-    /// From `--set`, in order; they win over the program.
+    /// The options from `--set`, in order. They take precedence over the program.
     pub overrides: Vec<Override>,
-    /// The folder against which file names in data items are resolved.
+    /// The folder that relative file names in data items refer to.
     pub folder: PathBuf,
-    /// From `--data NAME=PATH`: the files that replace those of a data item, or by `NAME.test` and `NAME.outliers` these.
+    /// The files from `--data NAME=PATH`, which replace those of a data item. `NAME.test` and `NAME.outliers` replace the test and outlier files.
     pub data_overrides: Files,
-    /// The paths of the library's modules in the same order (`layers/dense.bnn`), which `use` is checked against;
-    /// empty where they are not known.
+    /// The paths of the library's modules (`layers/dense.bnn`), in the same order as the modules. `use` is checked against them. Empty if they are
+    /// not known.
     pub library_paths: Vec<String>,
 }
 
-/// Resolves and types a program. Errors never stop later checks.
+/// Resolves and types a program. An error does not prevent later checks.
 pub fn check(library: &[ast::Module], program: &ast::Module, context: &Context) -> (Module, Vec<Diagnostic>) {
     session::check(library, program, context)
 }

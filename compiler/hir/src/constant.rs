@@ -1,16 +1,16 @@
-//! The values of constant expressions: what options, start values, bounds and dims are made of.
+//! Evaluates constant expressions, which occur in options, start values, bounds and dims.
 
 use crate::tree::{Expr, ExprKind, FnItem, LocalId, Module, Number, Stmt};
 use crate::types::{Elem, Ty};
 use bnnc_grammar::ast::{BinaryOp, UnaryOp};
 use std::collections::HashMap;
 
-/// The value of an expression without variables; truth values are 0 and 1. `None` where it is not a scalar constant.
+/// Evaluates an expression without variables. Booleans evaluate to 0 and 1. Returns `None` if it is not a scalar constant.
 pub fn constant(module: &Module, expr: &Expr) -> Option<f64> {
     evaluate(module, expr, &HashMap::new())
 }
 
-/// The value of an expression where `known` variables have values.
+/// Evaluates an expression in which the variables in `known` have values.
 pub fn evaluate(module: &Module, expr: &Expr, known: &HashMap<LocalId, f64>) -> Option<f64> {
     let recur = |part: &Expr| evaluate(module, part, known);
     match &expr.kind {
@@ -55,7 +55,7 @@ fn recur_const(module: &Module, id: crate::tree::ConstId) -> Option<f64> {
     module.consts.get(id)?.number.map(Number::to_f64)
 }
 
-/// The value of an integer expression without variables, where it and all of its parts fit 64 bits.
+/// Evaluates an integer expression without variables. Returns `None` if it or one of its parts overflows 64 bits.
 pub fn integer(module: &Module, expr: &Expr) -> Option<i64> {
     let recur = |part: &Expr| integer(module, part);
     match &expr.kind {

@@ -1,35 +1,35 @@
-//! Dimensions as the checker sees them: integer polynomials over names, with division as an opaque atom.
+//! Symbolic dimensions: integer polynomials over names, in which a division is an opaque atom.
 
 use crate::tree::LocalId;
 use std::collections::BTreeMap;
 use std::fmt;
 
 bnnc_base::id!(
-    /// A dimension to be found by unification.
+    /// A dimension to be determined by unification.
     MetaId,
     "?"
 );
 
-/// Something a dimension polynomial is made of.
+/// A factor of a dimension polynomial.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Atom {
     /// A dim name bound by a parameter type, an integer parameter, a loop counter, or a constant.
     Local(LocalId),
-    /// Not known yet.
+    /// A dimension that is not known yet.
     Meta(MetaId),
-    /// Rounded-down division.
+    /// Division rounded down.
     Div(Box<Dim>, Box<Dim>),
 }
 
-/// A sum of products of atoms with integer coefficients; zero coefficients are absent.
+/// A sum of products of atoms with integer coefficients. Terms with coefficient zero are not stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Dim {
-    /// From a sorted product of atoms (empty for the constant) to its coefficient.
+    /// Maps a sorted product of atoms (empty for the constant term) to its coefficient.
     pub terms: BTreeMap<Vec<Atom>, i64>,
 }
 
 impl Dim {
-    /// A number.
+    /// Returns a constant dimension.
     pub fn number(value: i64) -> Dim {
         let mut dim = Dim::default();
         if value != 0 {
@@ -38,14 +38,14 @@ impl Dim {
         dim
     }
 
-    /// An atom.
+    /// Returns a dimension of a single atom.
     pub fn atom(atom: Atom) -> Dim {
         Dim {
             terms: BTreeMap::from([(vec![atom], 1)]),
         }
     }
 
-    /// The number where no atom occurs.
+    /// Returns the value if the dimension is constant.
     pub fn as_number(&self) -> Option<i64> {
         match self.terms.len() {
             0 => Some(0),
@@ -54,7 +54,7 @@ impl Dim {
         }
     }
 
-    /// The sum, with `factor` times the other; saturating.
+    /// Returns the sum of this dimension and `factor` times the other, with saturating coefficients.
     pub fn plus(&self, other: &Dim, factor: i64) -> Dim {
         let mut terms = self.terms.clone();
         for (product, coefficient) in &other.terms {
@@ -65,7 +65,7 @@ impl Dim {
         Dim { terms }
     }
 
-    /// The product; saturating.
+    /// Returns the product, with saturating coefficients.
     pub fn times(&self, other: &Dim) -> Dim {
         let mut product = Dim::default();
         for (left, a) in &self.terms {
@@ -83,7 +83,7 @@ impl Dim {
         product
     }
 
-    /// The rounded-down quotient: a number where both are (and the divisor is positive), else opaque.
+    /// Returns the quotient rounded down: a number if both are numbers and the divisor is positive, else an opaque atom unless the divisor is one.
     pub fn divided(&self, other: &Dim) -> Dim {
         match (self.as_number(), other.as_number()) {
             (Some(a), Some(b)) if b > 0 => Dim::number(a.div_euclid(b)),
@@ -92,7 +92,7 @@ impl Dim {
         }
     }
 
-    /// Replaces atoms; `None` keeps one.
+    /// Replaces atoms. An atom for which `lookup` returns `None` is kept.
     pub fn substitute(&self, lookup: &dyn Fn(&Atom) -> Option<Dim>) -> Dim {
         let mut sum = Dim::default();
         for (atoms, coefficient) in &self.terms {
@@ -109,7 +109,7 @@ impl Dim {
         sum
     }
 
-    /// Writes it with names from `name`.
+    /// Formats the dimension with variable names from `name`.
     pub fn show(&self, name: &dyn Fn(LocalId) -> String) -> String {
         let atom = |atom: &Atom| match atom {
             Atom::Local(local) => name(*local),
@@ -117,7 +117,7 @@ impl Dim {
             Atom::Div(a, b) => format!("({}) / ({})", a.show(name), b.show(name)),
         };
         let mut text = String::new();
-        // Names first, the constant last, as people write sums.
+        // Names come first and the constant last, as people write sums.
         for (atoms, coefficient) in self.terms.iter().rev() {
             let sign = if *coefficient < 0 { "-" } else { "+" };
             match (text.is_empty(), *coefficient < 0) {

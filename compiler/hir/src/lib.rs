@@ -1,4 +1,4 @@
-//! Names and types: from a syntax tree to a resolved, typed tree, and from there to the probabilistic graph.
+//! The semantic analysis of programs: from a syntax tree to a resolved, typed tree, and from there to the probabilistic graph.
 
 pub mod builtin;
 pub mod check;

@@ -1,4 +1,4 @@
-//! Whether a function of scalars can work on whole arrays at once.
+//! Decides whether a function of scalars can be applied to whole arrays at once.
 
 use crate::builtin::Rule;
 use crate::tree::{Expr, ExprKind, FnItem};
@@ -6,7 +6,7 @@ use crate::walk;
 use bnnc_base::source::Span;
 use bnnc_grammar::ast::BinaryOp;
 
-/// The first operation of a function that is not elementwise.
+/// Returns the first operation of a function that is not elementwise.
 pub fn obstacle(function: &FnItem) -> Option<(Span, String)> {
     function
         .body
@@ -15,16 +15,16 @@ pub fn obstacle(function: &FnItem) -> Option<(Span, String)> {
         .find_map(|expr| in_expr(expr, Noise::Refused))
 }
 
-/// Whether noise counts as elementwise: it does in `draw`.
+/// Whether noise counts as elementwise. In `draw` it does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Noise {
-    /// It does.
+    /// Noise counts as elementwise.
     Allowed,
-    /// It does not.
+    /// Noise does not count as elementwise.
     Refused,
 }
 
-/// The first operation of an expression that is not elementwise.
+/// Returns the first operation of an expression that is not elementwise.
 pub fn in_expr(expr: &Expr, noise: Noise) -> Option<(Span, String)> {
     let what = match &expr.kind {
         ExprKind::Builtin(builtin, args) => match builtin.rule {

@@ -1,4 +1,4 @@
-//! The parts of a distribution that are functions of a value: which of them follow from others, and where they end.
+//! The parts of a distribution that take a value: their derivations from each other, and their values outside the support.
 
 use crate::tree::DistItem;
 use bnnc_graph::builder::Builder;
@@ -6,17 +6,17 @@ use bnnc_graph::function::Value;
 
 /// A part such as `log_density(x)`.
 pub struct PartOfValue {
-    /// As it is declared.
+    /// The declared name.
     pub name: &'static str,
-    /// Below and above the support.
+    /// The values below and above the support.
     pub outside: [f64; 2],
-    /// Whether the end of the support counts as outside.
+    /// True if the end of the support itself counts as outside.
     pub ends_are_outside: bool,
-    /// The parts that it can be computed from, the most accurate first.
+    /// The parts from which it can be computed, the most accurate first.
     pub from: &'static [(&'static str, Derivation)],
 }
 
-/// Computes one part from another.
+/// A function that computes one part from another.
 pub type Derivation = fn(&mut Builder, Value) -> Value;
 
 const INFINITY: f64 = f64::INFINITY;
@@ -76,22 +76,22 @@ pub const LOG_CDF: &str = "log_cdf";
 /// The logarithm of the probability above a value.
 pub const LOG_SURVIVAL: &str = "log_survival";
 
-/// The part with this name.
+/// Returns the part with this name.
 pub fn of_value(name: &str) -> Option<&'static PartOfValue> {
     OF_VALUE.iter().find(|part| part.name == name)
 }
 
-/// Whether a distribution declares a part that is a function.
+/// Returns whether a distribution declares a part.
 pub fn states(item: &DistItem, part: &str) -> bool {
     item.functions.iter().any(|(name, ..)| &**name == part)
 }
 
-/// The part that `part` is computed from, where the distribution does not declare it itself.
+/// Returns the declared part from which `part` can be computed, with the derivation.
 pub fn source(item: &DistItem, part: &PartOfValue) -> Option<(&'static str, Derivation)> {
     part.from.iter().find(|(name, _)| states(item, name)).copied()
 }
 
-/// Whether a distribution has a part that is a function, declared or computed from another one.
+/// Returns whether a distribution has a part, either declared or computed from another one.
 pub fn has(item: &DistItem, part: &str) -> bool {
     states(item, part) || of_value(part).is_some_and(|part| source(item, part).is_some())
 }

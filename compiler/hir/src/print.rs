@@ -1,4 +1,4 @@
-//! The tree as text that the parser reads back, with the type of every variable written out.
+//! Prints the typed tree as text that the parser can read back, with the type of every variable.
 
 use crate::show;
 use crate::tree::{
@@ -11,8 +11,8 @@ use bnnc_grammar::ast::UnaryOp;
 use bnnc_graph::dist::{Measure, Support};
 use std::fmt::Write;
 
-/// The items of one source, or of all: constants, functions, layers, distributions, optimisers, models, posteriors,
-/// infers. Data items are printed by those who resolve them.
+/// Prints the items of one source, or of all: constants, functions, layers, distributions, optimisers, models, posteriors and inference blocks.
+/// Data items are printed by the crate that resolves them.
 pub fn print(module: &Module, source: Option<SourceId>) -> String {
     let mut printer = Printer {
         module,
@@ -75,7 +75,7 @@ fn dist_source(item: &DistItem) -> Option<SourceId> {
     item.values.first().map(|(_, value)| value.span.source)
 }
 
-/// One expression with the names of `locals`.
+/// Prints one expression with the names of `locals`.
 pub fn expr(module: &Module, locals: &Locals, expr: &Expr) -> String {
     Printer {
         module,
@@ -469,7 +469,7 @@ impl Printer<'_> {
     }
 }
 
-/// A real with a point or an exponent, so that it reads back as one.
+/// Formats a real with a decimal point or an exponent, so that it is parsed as a real.
 fn real(value: f64) -> String {
     if value.is_nan() {
         return "(0 / 0.0)".to_owned();

@@ -1,4 +1,4 @@
-//! Checking what is typed at the prompt, against names that earlier lines gave.
+//! Checks REPL entries in the environment of the earlier entries.
 
 use crate::check::Want;
 use crate::check::body::{Body, Calls, DistValue, Made, Place};
@@ -10,12 +10,12 @@ use bnnc_grammar::ast;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The variables of a session at the prompt. A later variable hides an earlier one of its name.
+/// The variables of a REPL session. A later variable hides an earlier one with the same name.
 #[derive(Clone, Debug, Default)]
 pub struct Environment {
-    /// All variables, hidden ones too.
+    /// All variables, including hidden ones.
     pub locals: Locals,
-    /// What names mean now.
+    /// The variable that each name currently refers to.
     pub scope: HashMap<Arc<str>, LocalId>,
     statics: HashMap<LocalId, Dim>,
     dist_values: HashMap<LocalId, DistValue>,
@@ -23,7 +23,7 @@ pub struct Environment {
     calls: Calls,
 }
 
-/// Checks an expression. The variables returned are those of the environment and the counters of the expression.
+/// Checks an expression. The returned variables are those of the environment and the counters of the expression.
 pub fn check_expr(
     module: &Module,
     environment: &Environment,
@@ -35,7 +35,7 @@ pub fn check_expr(
     (expr, body.locals, body.diagnostics)
 }
 
-/// Checks a statement, `x = 1` or `w ~ Normal(0, 1)`, and keeps its variable where it is sound.
+/// Checks a statement, `x = 1` or `w ~ Normal(0, 1)`. Keeps its variable if there are no errors.
 pub fn check_entry(
     module: &Module,
     environment: &mut Environment,
@@ -70,7 +70,7 @@ fn enter<'a>(module: &'a Module, names: &'a Names, environment: &Environment) ->
     body
 }
 
-/// Checks an expression whose dims are integers: `3 / 2` is 1 as in brackets.
+/// Checks an expression as a dimension, in which `3 / 2` is 1, as in brackets.
 pub fn check_dim(
     module: &Module,
     environment: &Environment,

@@ -1,4 +1,4 @@
-//! The interval in which a real expression lies: what refutes `Normal(0, -1)` before the run.
+//! Computes the interval of a real expression, which rules out `Normal(0, -1)` before the run.
 
 use crate::builtin::{Along, Builtin, Reduction, Rule};
 use crate::constant::constant;
@@ -12,15 +12,15 @@ use bnnc_math::special::{sigmoid, softplus};
 use std::cell::Cell;
 use std::collections::HashMap;
 
-/// Both ends, infinite where nothing is known.
+/// The lower and the upper end; infinite if unknown.
 pub type Range = (f64, f64);
 
 const ALL: Range = (f64::NEG_INFINITY, f64::INFINITY);
 
-/// Calls of functions are followed through no more than this many expressions.
+/// The maximum number of expressions visited while calls of functions are followed.
 const MOST_STEPS: usize = 2000;
 
-/// Where the elements of a value lie; `known` says more of variables than their types do.
+/// Returns the range of a value's elements. `known` has ranges of variables that are narrower than their types.
 pub fn range(module: &Module, known: &HashMap<LocalId, Range>, expr: &Expr) -> Range {
     Ranges {
         module,
@@ -119,7 +119,7 @@ impl Ranges<'_> {
         }
     }
 
-    /// Returns whether a value of at least zero is among the terms of a sum of values of at least zero, so that its share is at most one: `e / (1 + e)`,
+    /// Returns whether `part` is a term of a sum of non-negative values, so that its share of the sum is at most one, as in `e / (1 + e)` and
     /// `e / sum(e)`.
     fn is_share(&self, part: &Expr, whole: &Expr, known: &HashMap<LocalId, Range>) -> bool {
         let is_share =
@@ -133,7 +133,7 @@ impl Ranges<'_> {
         }
     }
 
-    /// The result of a function or layer whose body is followed with the ranges of its arguments.
+    /// Returns the range of the result of a function or layer, given the ranges of its arguments.
     fn body(
         &self,
         params: &[Binding],
@@ -151,7 +151,7 @@ impl Ranges<'_> {
                     inner.insert(*local, range);
                 }
                 Stmt::Return(value) => return self.of(value, &inner),
-                // A site lies where its type does; assignments inside a loop are not seen outside.
+                // A site has the range of its type, and assignments inside a loop are not visible outside.
                 Stmt::Sample(_) | Stmt::For { .. } => (),
             }
         }
@@ -159,7 +159,7 @@ impl Ranges<'_> {
     }
 }
 
-/// Returns whether two expressions are the same operations on the same variables. `false` where that is not known.
+/// Returns whether two expressions apply the same operations to the same variables. Returns `false` if that is not known.
 fn is_same(a: &Expr, b: &Expr) -> bool {
     let all = |a: &[Expr], b: &[Expr]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_same(a, b));
     match (&a.kind, &b.kind) {
@@ -187,7 +187,7 @@ fn is_same(a: &Expr, b: &Expr) -> bool {
     }
 }
 
-/// The end of a quotient of values of at least zero; `unknown` where it has no limit.
+/// Returns an end of the quotient of two non-negative values, or `unknown` if the quotient is undefined.
 fn ratio(numerator: f64, denominator: f64, unknown: f64) -> f64 {
     let quotient = numerator / denominator;
     if quotient.is_nan() { unknown } else { quotient }
@@ -195,7 +195,7 @@ fn ratio(numerator: f64, denominator: f64, unknown: f64) -> f64 {
 
 type Map = fn(Range) -> Range;
 
-/// The ranges of functions of an element in a range.
+/// The ranges of elementwise functions, given the range of the argument.
 static ELEMENTWISE: [(&OpDef, Map); 14] = [
     (&ops::exp::EXP, |x| positive(map(x, f64::exp))),
     (&ops::expm1::EXPM1, |x| map(x, f64::exp_m1)),
@@ -213,17 +213,17 @@ static ELEMENTWISE: [(&OpDef, Map); 14] = [
     (&ops::log_sigmoid::LOG_SIGMOID, |_| (f64::NEG_INFINITY, 0.0)),
 ];
 
-/// Whether a product is that of a variable with itself.
+/// Returns whether a product multiplies a variable by itself.
 pub fn is_square(left: &Expr, right: &Expr) -> bool {
     matches!((&left.kind, &right.kind), (ExprKind::Local(a), ExprKind::Local(b)) if a == b)
 }
 
-/// The range of a positive function whose upper end is zero in doubles only.
+/// Widens the range of a positive function whose upper end underflows to zero.
 fn positive((low, high): Range) -> Range {
     (low, high.max(f64::MIN_POSITIVE))
 }
 
-/// The range of a reduction of elements in a range.
+/// Returns the range of a reduction, given the range of the elements.
 fn reduced(reduction: Reduction, (low, high): Range) -> Range {
     match reduction {
         Reduction::Mean | Reduction::Max | Reduction::Min => (low, high),
@@ -256,7 +256,7 @@ fn union(a: Range, b: Range) -> Range {
 }
 
 fn product(a: Range, b: Range) -> Range {
-    // Zero times infinity is zero here: the ends are limits that finite values approach.
+    // Zero times infinity counts as zero here, because infinite ends are limits that finite values only approach.
     let times = |x: f64, y: f64| if x == 0.0 || y == 0.0 { 0.0 } else { x * y };
     let ends = [times(a.0, b.0), times(a.0, b.1), times(a.1, b.0), times(a.1, b.1)];
     (
@@ -265,8 +265,8 @@ fn product(a: Range, b: Range) -> Range {
     )
 }
 
-/// Whether no value of the range lies in the support. Half-lines exclude their end; finite intervals allow their ends
-/// as limits (`momentum: real(0, 1) = 0`).
+/// Returns whether no value of the range lies in the support. Half-lines exclude their end. Finite intervals allow their ends as limits
+/// (`momentum: real(0, 1) = 0`).
 pub fn refuted((low, high): Range, support: Support) -> bool {
     match support {
         Support::Interval(from, to) => {

@@ -1,8 +1,8 @@
-//! The diagnostics that this crate can raise: one code and one small function each.
+//! The diagnostics of this crate: one code and one small function for each.
 
 use bnnc_base::diagnostic::Code;
 
-/// Declares a [`Code`] whose long text ends in a wrong and a right program.
+/// Declares a [`Code`] whose long explanation ends with a wrong and a right program.
 macro_rules! code {
     ($name:ident, $id:literal, $title:literal, $what:literal, $wrong:literal, $right:literal) => {
         #[doc = concat!("`", $id, "`: ", $title, ".")]
@@ -95,7 +95,7 @@ pub static CODES: &[&Code] = &[
     &model::BOTH_NEIGHBOURS,
 ];
 
-/// A count with its noun: `1 argument`, `2 arguments`.
+/// Formats a count with its noun: `1 argument`, `2 arguments`.
 pub(crate) fn count(number: usize, noun: &str) -> String {
     match number {
         1 => format!("1 {noun}"),
@@ -103,7 +103,7 @@ pub(crate) fn count(number: usize, noun: &str) -> String {
     }
 }
 
-/// "`a`, `b`".
+/// Formats names as "`a`, `b`".
 pub(crate) fn quoted<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     names
         .into_iter()

@@ -1,23 +1,23 @@
-//! Types and dimensions as they are written in the language.
+//! Formats types and dimensions as they are written in the language.
 
 use crate::dims::Dim;
 use crate::tree::{LocalId, Locals};
 use crate::types::{Elem, Ty};
 use bnnc_graph::dist::Support;
 
-/// A dimension with the names of `locals`.
+/// Formats a dimension with the names of `locals`.
 pub fn dim(dim: &Dim, locals: &Locals) -> String {
     dim.show(&|local| name(local, locals))
 }
 
-/// A variable's name.
+/// Returns the name of a variable.
 pub fn name(local: LocalId, locals: &Locals) -> String {
     locals
         .get(local)
         .map_or_else(|| local.to_string(), |found| found.name.to_string())
 }
 
-/// A type with the names of `locals`.
+/// Formats a type with the names of `locals`.
 pub fn ty(ty: &Ty, locals: &Locals) -> String {
     match ty {
         Ty::Tensor(Elem::Real(support @ (Support::Simplex | Support::Ordered)), dims) => {
@@ -42,7 +42,7 @@ pub fn ty(ty: &Ty, locals: &Locals) -> String {
     }
 }
 
-/// What one element is.
+/// Formats the type of one element.
 pub fn elem(elem: &Elem, locals: &Locals) -> String {
     match elem {
         Elem::Real(support) => self::support(*support),
@@ -53,7 +53,7 @@ pub fn elem(elem: &Elem, locals: &Locals) -> String {
     }
 }
 
-/// `[n, 3]`, or nothing for a scalar.
+/// Formats dims as `[n, 3]`, or as an empty string for a scalar.
 pub fn brackets(dims: &[Dim], locals: &Locals) -> String {
     match dims.is_empty() {
         true => String::new(),
@@ -61,7 +61,7 @@ pub fn brackets(dims: &[Dim], locals: &Locals) -> String {
     }
 }
 
-/// `n, 3`.
+/// Formats dims as `n, 3`.
 pub fn list(dims: &[Dim], locals: &Locals) -> String {
     dims.iter()
         .map(|one| dim(one, locals))
@@ -69,7 +69,7 @@ pub fn list(dims: &[Dim], locals: &Locals) -> String {
         .join(", ")
 }
 
-/// The word for a support.
+/// Returns the type name of a support.
 pub fn support(support: Support) -> String {
     match support {
         Support::Real => "real".to_owned(),

@@ -1,5 +1,5 @@
-//! Which values can have either sign whatever the data are: parameters on the reals, and sums and products that they are in. A scale made of
-//! these becomes negative for some values of the parameters.
+//! Finds values that can have either sign whatever the data are: parameters on the reals, and sums and products that contain them. A scale computed
+//! from such a value is negative for some values of the parameters.
 
 use crate::builtin::Rule;
 use crate::range::is_square;
@@ -9,7 +9,7 @@ use bnnc_grammar::ast::{BinaryOp, UnaryOp};
 use bnnc_graph::dist::Support;
 use std::collections::HashSet;
 
-/// Whether a value has either sign; `signed` are the variables that do.
+/// Returns whether a value can have either sign. `signed` contains the variables that can.
 pub fn is_signed(module: &Module, locals: &Locals, signed: &HashSet<LocalId>, expr: &Expr) -> bool {
     let recur = |part: &Expr| is_signed(module, locals, signed, part);
     match &expr.kind {
@@ -48,7 +48,7 @@ pub fn is_signed(module: &Module, locals: &Locals, signed: &HashSet<LocalId>, ex
     }
 }
 
-/// Whether a variable is a parameter of the model on reals of either sign.
+/// Returns whether a variable is a parameter of the model whose support has both signs.
 fn is_free(locals: &Locals, local: LocalId) -> bool {
     let local = &locals[local];
     let is_signed = match &local.ty {

@@ -1,10 +1,10 @@
-//! The paths of a model's random quantities: `tau`, `h1.w`, `hidden[0].w`, `block.inner.b`.
+//! The paths of a model's sites: `tau`, `h1.w`, `hidden[0].w`, `block.inner.b`.
 
 use crate::constant::evaluate;
 use crate::tree::{Expr, ExprKind, LocalId, Locals, ModelId, Module, Stmt};
 use std::collections::HashMap;
 
-/// The paths of all sites of a model, in order. A list of layers whose length only data determine gives `name[_]`.
+/// Returns the paths of all sites of a model, in order. A list of layers whose length depends on the data gives `name[_]`.
 pub fn paths(module: &Module, model: ModelId) -> Vec<String> {
     let mut paths = Vec::new();
     if let Some(model) = module.models.get(model) {
@@ -89,7 +89,7 @@ fn layers(module: &Module, value: &Expr, name: &str, known: &Known, paths: &mut 
     }
 }
 
-/// The sites that a path of a posterior means: the site itself, or with `.*` everything below a layer or list.
+/// Returns the sites that a path in a posterior matches: the site itself, or with `.*` all sites below a layer or list.
 pub fn matching<'a>(pattern: &str, sites: &'a [String]) -> Vec<&'a str> {
     let found = |site: &&String| match pattern.strip_suffix(".*") {
         Some(prefix) => below(prefix, site).is_some(),
@@ -98,7 +98,7 @@ pub fn matching<'a>(pattern: &str, sites: &'a [String]) -> Vec<&'a str> {
     sites.iter().filter(found).map(String::as_str).collect()
 }
 
-/// What is left of a site's path below a prefix, if it lies below.
+/// Returns the rest of a site's path after a prefix, or `None` if the site does not lie below the prefix.
 pub fn below<'a>(prefix: &str, site: &'a str) -> Option<&'a str> {
     let split = site
         .char_indices()
@@ -110,7 +110,7 @@ pub fn below<'a>(prefix: &str, site: &'a str) -> Option<&'a str> {
         .map(|at| &site[at..])
 }
 
-/// Equal paths, where `[_]` stands for any index.
+/// Returns whether two paths are equal. `[_]` matches any index.
 fn same(a: &str, b: &str) -> bool {
     if a == b {
         return true;
@@ -118,7 +118,7 @@ fn same(a: &str, b: &str) -> bool {
     b.contains("[_]") && blank(a) == blank(b)
 }
 
-/// A path with all indices left open.
+/// Returns a path in which every index is replaced by `_`.
 fn blank(path: &str) -> String {
     let mut text = String::new();
     let mut inside = false;

@@ -1,4 +1,4 @@
-//! The resolved, typed tree (HIR): every name is an id, every expression has a type, every argument has its place.
+//! The resolved, typed tree (HIR): every name is an id, every expression has a type, and arguments are in declared order.
 
 mod infer;
 
@@ -12,7 +12,7 @@ pub use infer::{CompareItem, InferItem, Setting, SettingValue, Target};
 use std::sync::Arc;
 
 bnnc_base::id!(
-    /// A variable of one item: parameter, dim name, assigned name, site, loop counter.
+    /// A variable of an item: a parameter, a dim name, an assigned name, a site or a loop counter.
     LocalId,
     "local"
 );
@@ -57,12 +57,12 @@ bnnc_base::id!(
     "posterior"
 );
 bnnc_base::id!(
-    /// An infer.
+    /// An inference block.
     InferId,
     "infer"
 );
 
-/// Everything that a program can name: its own items and the library's (which come first and have the lower ids).
+/// All items that a program can name. Those of the library come first and have the lower ids.
 #[derive(Clone, Debug, Default)]
 pub struct Module {
     /// Constants.
@@ -81,11 +81,11 @@ pub struct Module {
     pub models: Arena<ModelId, ModelItem>,
     /// Posteriors.
     pub posteriors: Arena<PosteriorId, PosteriorItem>,
-    /// Infers.
+    /// Inference blocks.
     pub infers: Arena<InferId, InferItem>,
     /// Comparisons.
     pub compares: Vec<CompareItem>,
-    /// Infers in dependency order.
+    /// The inference blocks in dependency order.
     pub infer_order: Vec<InferId>,
 }
 
@@ -94,26 +94,26 @@ pub struct Module {
 pub struct Local {
     /// Its name.
     pub name: Arc<str>,
-    /// Its type. Dim names and loop counters are static `int`s.
+    /// Its type. Dim names and loop counters have the type `int` and are static.
     pub ty: Ty,
-    /// Where it is declared.
+    /// The position of its declaration.
     pub span: Span,
-    /// What it is.
+    /// The kind of variable.
     pub kind: LocalKind,
 }
 
-/// What a variable is.
+/// The kinds of variables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LocalKind {
-    /// A parameter, an input, an output.
+    /// A parameter, an input or an output.
     Param,
     /// A dim name that a parameter type binds.
     Dim,
-    /// Assigned with `=`.
+    /// A name assigned with `=`.
     Assigned,
-    /// Declared with `~`.
+    /// A site declared with `~`.
     Site,
-    /// The counter of `for` or a comprehension.
+    /// The counter of a `for` or a comprehension.
     Counter,
 }
 
@@ -127,21 +127,21 @@ pub struct ConstItem {
     pub name: Arc<str>,
     /// Its value.
     pub value: Expr,
-    /// What the value is, computed once: constants that use constants twice each would otherwise take exponential time.
+    /// The evaluated value. It is cached, because constants that each use another one twice would otherwise take exponential time.
     pub number: Option<Number>,
 }
 
 /// The value of a constant.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Number {
-    /// An integer, exactly.
+    /// An exact integer.
     Integer(i64),
-    /// Anything else; a Boolean is 0 or 1.
+    /// Any other value. A Boolean is 0 or 1.
     Real(f64),
 }
 
 impl Number {
-    /// The nearest double.
+    /// Returns the nearest double.
     pub fn to_f64(self) -> f64 {
         match self {
             Number::Integer(value) => value as f64,
@@ -150,14 +150,14 @@ impl Number {
     }
 }
 
-/// A parameter with its variable and default.
+/// A parameter with its variable and its default.
 #[derive(Clone, Debug)]
 pub struct Binding {
     /// The variable.
     pub local: LocalId,
-    /// Name and declared type (dims refer to the item's locals).
+    /// The name and the declared type, whose dims refer to the item's variables.
     pub param: Param,
-    /// The default.
+    /// The default value.
     pub default: Option<Expr>,
 }
 
@@ -166,7 +166,7 @@ pub struct Binding {
 pub struct FnItem {
     /// Its name.
     pub name: Arc<str>,
-    /// `///` lines.
+    /// The documentation, from its `///` lines.
     pub doc: String,
     /// Its variables.
     pub locals: Locals,
@@ -174,7 +174,7 @@ pub struct FnItem {
     pub params: Vec<Binding>,
     /// The type of its result.
     pub result: Ty,
-    /// Its statements; the last is `Return`.
+    /// Its statements, of which the last is `Return`.
     pub body: Vec<Stmt>,
 }
 
@@ -183,26 +183,26 @@ pub struct FnItem {
 pub struct LayerItem {
     /// Its name.
     pub name: Arc<str>,
-    /// `///` lines.
+    /// The documentation, from its `///` lines.
     pub doc: String,
     /// Its variables.
     pub locals: Locals,
-    /// What it is made with.
+    /// The constructor parameters.
     pub params: Vec<Binding>,
-    /// What it is called with.
+    /// The inputs of each call.
     pub inputs: Vec<Binding>,
     /// The type of its result.
     pub result: Ty,
-    /// Its statements; the last is `Return`.
+    /// Its statements, of which the last is `Return`.
     pub body: Vec<Stmt>,
 }
 
-/// The properties that a distribution declares of one end of its values.
+/// The properties that a distribution declares about one end of its support.
 #[derive(Clone, Debug, Default)]
 pub struct EndItem {
-    /// `lowest = ..`, `highest = ..`: where parameters decide it.
+    /// The end itself, if the parameters determine it: `lowest = ..`, `highest = ..`.
     pub at: Option<Expr>,
-    /// `low_tail = ..`, `high_tail = ..`, `tails = ..`: how the density falls there, with its numbers.
+    /// The decay of the density at the end, with its numbers: `low_tail = ..`, `high_tail = ..`, `tails = ..`.
     pub tail: Option<(TailKind, Vec<Expr>)>,
 }
 
@@ -211,32 +211,33 @@ pub struct EndItem {
 pub struct DistItem {
     /// Its name.
     pub name: Arc<str>,
-    /// `///` lines.
+    /// The documentation, from its `///` lines.
     pub doc: String,
-    /// Its variables, the argument of `log_density` among them.
+    /// Its variables, including the argument of `log_density`.
     pub locals: Locals,
     /// Its parameters.
     pub params: Vec<Binding>,
-    /// The type of a value: a scalar type means elementwise.
+    /// The type of a value. A scalar type means that the distribution is elementwise.
     pub on: Ty,
-    /// Whether it is over scalars and lifts: every parameter and the value are scalars. Its definitions then use
-    /// elementwise operations only, because the elaborator evaluates them on whole tensors at once.
+    /// True if the value and every parameter are scalars, so that the distribution also applies to arrays. Its definitions then use only
+    /// elementwise operations, because the elaborator evaluates them on whole tensors.
     pub elementwise: bool,
-    /// Whether a line of a posterior that names several sites makes one distribution over all of them: it is on `real[n]`,
-    /// and does not say `per_tensor = true`.
+    /// True if a line of a posterior with several sites makes one joint distribution over all of them. This holds for a distribution on `real[n]`
+    /// without `per_tensor = true`.
     pub groups: bool,
-    /// Its other parameterisations: later items of the same name, with other parameters.
+    /// Its other parameterisations: later items with the same name and other parameters.
     pub others: Vec<DistId>,
-    /// How its probability is spread: `point = true`, `improper = true`, or by a density.
+    /// The kind of probability measure: a density, or `point = true`, or `improper = true`.
     pub measure: Measure,
-    /// Whether its probability is that of the distributions among its parameters: `mixture = true`.
+    /// True for a mixture of the distributions among its parameters: `mixture = true`.
     pub mixture: bool,
-    /// The lower and the upper end of the values that have probability.
+    /// The lower and the upper end of the support.
     pub ends: [EndItem; 2],
-    /// `log_density(x)`, `cdf(x)`, `quantile(p)`, `moment(k)`: name, argument, value. `log_density` is absent for
-    /// families that are only posteriors of points.
+    /// The definitions with an argument, as name, argument and value: `log_density(x)`, `cdf(x)`, `quantile(p)`, `moment(k)`. `log_density` is
+    /// absent for families of point estimates.
     pub functions: Vec<(Arc<str>, LocalId, Expr)>,
-    /// `draw`, `mean`, `variance`, `entropy`, `log_mean`, `log_variance`, `probabilities`: by name, in order.
+    /// The definitions without an argument, by name and in order: `draw`, `mean`, `variance`, `entropy`, `log_mean`, `log_variance`,
+    /// `probabilities`.
     pub values: Vec<(Arc<str>, Expr)>,
 }
 
@@ -245,33 +246,33 @@ pub struct DistItem {
 pub struct OptimiserItem {
     /// Its name.
     pub name: Arc<str>,
-    /// `///` lines.
+    /// The documentation, from its `///` lines.
     pub doc: String,
-    /// Its variables; the predefined ones are `gradient`, `parameter`, `iteration`.
+    /// Its variables, including the predefined `gradient`, `parameter` and `iteration`.
     pub locals: Locals,
-    /// Its parameters; the first is the learning rate.
+    /// Its parameters, of which the first is the learning rate.
     pub params: Vec<Binding>,
-    /// The predefined variables.
+    /// The gradient of the loss with respect to the parameter.
     pub gradient: LocalId,
     /// The parameter's value before the step.
     pub parameter: LocalId,
-    /// The iteration, from 1, as a real.
+    /// The iteration number, counted from 1, as a real.
     pub iteration: LocalId,
-    /// `state NAME = start`, `next NAME = value`: the variable, its start, its next value. In `step`, a state's name means
-    /// its next value.
+    /// The states, `state NAME = start` and `next NAME = value`: the variable, its start value and its next value. In `step`, the name of a state
+    /// means its next value.
     pub states: Vec<(LocalId, Expr, Expr)>,
-    /// `step = ..`: what is added to the parameter.
+    /// The increment of the parameter, `step = ..`.
     pub step: Option<Expr>,
 }
 
-/// A data item: resolved to a specification by the driver, which knows the program's folder and the command line.
+/// A data item. The driver, which knows the program's folder and the command line, resolves it to a specification.
 #[derive(Clone, Debug)]
 pub struct DataItem {
     /// Its name.
     pub name: Arc<str>,
-    /// The item as checked: file names, expressions of columns, words.
+    /// The specification as checked: file names, column expressions and words.
     pub spec: bnnc_abi::data::DataSpec,
-    /// Where it is declared.
+    /// The position of its declaration.
     pub span: Span,
 }
 
@@ -282,15 +283,15 @@ pub struct ModelItem {
     pub name: Arc<str>,
     /// Its variables.
     pub locals: Locals,
-    /// Shared inputs.
+    /// The inputs shared by all examples.
     pub shared: Vec<Binding>,
-    /// Inputs of one example; the default `row` makes it the row number ([`ExprKind::Row`]).
+    /// The inputs of one example. The default `row` gives the row number ([`ExprKind::Row`]).
     pub inputs: Vec<Binding>,
-    /// Outputs.
+    /// The observed outputs.
     pub outputs: Vec<Binding>,
     /// Its statements.
     pub body: Vec<Stmt>,
-    /// Where it is declared.
+    /// The position of its declaration.
     pub span: Span,
 }
 
@@ -299,61 +300,61 @@ pub struct ModelItem {
 pub struct PosteriorItem {
     /// Its name.
     pub name: Arc<str>,
-    /// The model.
+    /// The model that it approximates.
     pub model: ModelId,
     /// Its lines.
     pub lines: Vec<PosteriorLine>,
-    /// Where it is declared.
+    /// The position of its declaration.
     pub span: Span,
 }
 
 /// A line of a posterior.
 #[derive(Clone, Debug)]
 pub struct PosteriorLine {
-    /// The sites: each a dotted path, `hidden.w`, `layers[1].b`, maybe ending in `.*`. Checked against the model.
+    /// The sites, each as a dotted path such as `hidden.w` or `layers[1].b`, which may end in `.*`. They are checked against the model.
     pub sites: Vec<(Arc<str>, Span)>,
-    /// What they get.
+    /// The family or the fixed value of the sites.
     pub value: PosteriorValue,
-    /// Where.
+    /// Its position in the source.
     pub span: Span,
 }
 
-/// What a line of a posterior says.
+/// The right-hand side of a line of a posterior.
 #[derive(Clone, Debug)]
 pub enum PosteriorValue {
-    /// `~ Family(start values)`: parameter name and value for those given.
+    /// `~ Family(start values)`: the family, with the name and the start value of each given parameter.
     Family(DistId, Vec<(Arc<str>, StartValue)>),
-    /// `= other.path`: the value that another infer found.
+    /// `= other.path`: the result of another inference run.
     From(InferId, Arc<str>),
 }
 
 /// A start value of a family's parameter.
 #[derive(Clone, Debug)]
 pub enum StartValue {
-    /// A constant: the optimiser starts there.
+    /// A constant from which the optimiser starts.
     Value(Expr),
-    /// `fixed(v)`: it stays there.
+    /// `fixed(v)`: a constant that is not optimised.
     Fixed(Expr),
-    /// A distribution: the optimiser starts from a draw of it.
+    /// A distribution from which the start value is drawn.
     Draw(Expr),
 }
 
 /// A statement.
 #[derive(Clone, Debug)]
 pub enum Stmt {
-    /// `name = value`. A layer assigned to a name gives the path of its sites.
+    /// `name = value`. The name of a layer becomes a prefix of the paths of its sites.
     Let(LocalId, Expr),
-    /// `name: type ~ dist`, and for an output `y ~ dist` (then `observed`), maybe at an index: `y[t] ~ dist`.
+    /// `name: type ~ dist`. For an output, `y ~ dist` or at an index `y[t] ~ dist`; it is then `observed`.
     Sample(Sample),
     /// `for i in a..b { .. }`.
     For {
         /// The counter.
         counter: LocalId,
-        /// First value (static).
+        /// The first value, which is static.
         from: Expr,
-        /// One past the last (static).
+        /// One past the last value, which is static.
         to: Expr,
-        /// What is repeated.
+        /// The repeated statements.
         body: Vec<Stmt>,
     },
     /// `return value`.
@@ -365,28 +366,28 @@ pub enum Stmt {
 pub struct Sample {
     /// The site or output.
     pub local: LocalId,
-    /// Whether it is an output.
+    /// True for an output.
     pub observed: bool,
-    /// `y[t] ~ ..`: the element (outputs only).
+    /// The index of the observed element in `y[t] ~ ..`; only for outputs.
     pub index: Option<Expr>,
-    /// The declared type, or the one the distribution gives.
+    /// The declared type, or else the type of the distribution's values.
     pub ty: Ty,
     /// The distribution.
     pub dist: Expr,
-    /// Whether it is local to an example.
+    /// True if the site is marked `local`, so that each example has its own value.
     pub per_example: bool,
-    /// Where.
+    /// Its position in the source.
     pub span: Span,
 }
 
 /// An expression.
 #[derive(Clone, Debug)]
 pub struct Expr {
-    /// What it is.
+    /// The kind of expression, with its parts.
     pub kind: ExprKind,
-    /// Its type; metas are solved.
+    /// Its type, in which all metavariables are solved.
     pub ty: Ty,
-    /// Where.
+    /// Its position in the source.
     pub span: Span,
 }
 
@@ -395,51 +396,51 @@ pub struct Expr {
 pub enum ExprKind {
     /// A real number.
     Real(f64),
-    /// An integer. Where a real is wanted the elaborator converts.
+    /// An integer. The elaborator converts it where a real is expected.
     Int(i64),
-    /// A truth value.
+    /// A Boolean.
     Bool(bool),
-    /// A text.
+    /// A string.
     Text(Arc<str>),
     /// A variable.
     Local(LocalId),
     /// A constant.
     Const(ConstId),
-    /// The row number (the default `= row` of an input).
+    /// The row number, from the default `= row` of an input.
     Row,
-    /// A call of a builtin.
+    /// A call of a built-in function.
     Builtin(&'static Builtin, Vec<Expr>),
     /// A call of a function.
     CallFn(FnId, Vec<Expr>),
-    /// A function by name, as an argument.
+    /// A function passed by name as an argument.
     FnValue(FnId),
-    /// A builtin by name, as an argument.
+    /// A built-in function passed by name as an argument.
     BuiltinValue(&'static Builtin),
-    /// A call of a function that is a variable.
+    /// A call of a function parameter.
     CallLocal(LocalId, Vec<Expr>),
-    /// `Dense(50)`: a layer with its parameters.
+    /// `Dense(50)`: the construction of a layer.
     MakeLayer(LayerId, Vec<Expr>),
-    /// `h(x)`: a made layer with its inputs. The callee is a variable, a list element, or a `MakeLayer`.
+    /// `h(x)`: a call of a layer instance with its inputs. The callee is a variable, a list element, or a `MakeLayer`.
     CallLayer(Box<Expr>, LayerId, Vec<Expr>),
-    /// `Normal(0, 1)`.
+    /// `Normal(0, 1)`: the construction of a distribution.
     MakeDist(DistId, Vec<Expr>),
-    /// `prior.log_density(x)`, `prior.draw`: a part of a distribution that is a value, with its argument if it has one.
+    /// `prior.log_density(x)`, `prior.draw`: a part of a distribution, with its argument if it has one.
     DistPart(Box<Expr>, Arc<str>, Option<Box<Expr>>),
     /// `[a, b]`: a vector of scalars, a stack of arrays, or a list of layers.
     List(Vec<Expr>),
     /// `[e for i in a..b]`.
     Comprehension(Box<Comprehension>),
-    /// `sum(e for i in a..b)` and `prod`, `max`, `min`, `mean`, `logsumexp`.
+    /// `sum(e for i in a..b)`, and the same with `prod`, `max`, `min`, `mean`, `logsumexp`.
     Reduce(&'static Builtin, Box<Comprehension>),
     /// `x[i, a..b]`.
     Index(Box<Expr>, Vec<Index>),
     /// `-x`, `!x`.
     Unary(ast::UnaryOp, Box<Expr>),
-    /// `a + b`: arrays of equal dims, or a scalar with an array; `@` as matrix product.
+    /// `a + b`, on arrays of equal dims or on a scalar and an array; `@` is the matrix product.
     Binary(ast::BinaryOp, Box<Expr>, Box<Expr>),
     /// `if c { a } else { b }`.
     If(Box<Expr>, Box<Expr>, Box<Expr>),
-    /// Already reported.
+    /// An expression whose error has already been reported.
     Error,
 }
 
@@ -448,19 +449,19 @@ pub enum ExprKind {
 pub struct Comprehension {
     /// The counter.
     pub counter: LocalId,
-    /// First value (static).
+    /// The first value of the counter, which is static.
     pub from: Expr,
-    /// One past the last (static).
+    /// One past its last value, which is static.
     pub to: Expr,
     /// The element.
     pub element: Expr,
 }
 
-/// What stands in brackets.
+/// One index in the brackets after a value.
 #[derive(Clone, Debug)]
 pub enum Index {
-    /// One position (an integer expression, static or not).
+    /// One position: an integer expression, which need not be static.
     At(Expr),
-    /// A static range.
+    /// A range with static ends.
     Range(Expr, Expr),
 }

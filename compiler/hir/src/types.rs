@@ -5,60 +5,61 @@ use crate::tree::LayerId;
 use bnnc_graph::dist::Support;
 use std::sync::Arc;
 
-/// What one element of an array is.
+/// The type of one array element.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Elem {
     /// A real with its constraint: `real`, `positive`, `unit`, `real(lo, hi)`, `simplex`, `ordered`.
     Real(Support),
-    /// An integer (also a static one, in dimensions).
+    /// An integer, which is static in dimensions.
     Int,
-    /// A truth value.
+    /// A Boolean.
     Bool,
     /// A non-negative integer.
     Count,
-    /// An integer from 0 below a size.
+    /// A non-negative integer below a size.
     Index(Dim),
 }
 
 /// A type.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Ty {
-    /// A scalar (no dims) or an array. `simplex(k)` is `Real(Simplex)` with the one dim `k`, `ordered(k)` likewise.
+    /// A scalar (no dims) or an array. `simplex(k)` is `Real(Simplex)` with the single dim `k`, and likewise for `ordered(k)`.
     Tensor(Elem, Vec<Dim>),
-    /// A distribution over values of this type; `dist` as a parameter type is over scalars `real`. Elementwise ones lift.
+    /// A distribution over values of this element type. The parameter type `dist` means a distribution over scalars `real`. Elementwise
+    /// distributions also apply to arrays.
     Dist(Elem),
-    /// A layer made with its parameters, to be called with inputs.
+    /// A layer instance, which is called with inputs.
     Layer(LayerId),
-    /// A list of equal things, `[Dense(400) for l in 0..2]`, with its length.
+    /// A list of equal elements, such as `[Dense(400) for l in 0..2]`, with its length.
     List(Box<Ty>, Dim),
-    /// A function of one real that lifts elementwise (`fn` parameters such as `activation`), or of the given arity.
+    /// A function with this number of arguments. Parameters of type `fn`, such as `activation`, take one real and apply elementwise.
     Function(usize),
-    /// A text.
+    /// A string.
     Text,
     /// An optimiser with its arguments.
     Optimiser,
-    /// Already reported: fits everything, so that one mistake is said once.
+    /// The type of an expression whose error has been reported. It fits everywhere, so that one mistake is reported once.
     Error,
 }
 
 impl Ty {
-    /// A scalar real.
+    /// Returns the type of a scalar real.
     pub fn real() -> Ty {
         Ty::Tensor(Elem::Real(Support::Real), Vec::new())
     }
 
-    /// A scalar integer.
+    /// Returns the type of a scalar integer.
     pub fn int() -> Ty {
         Ty::Tensor(Elem::Int, Vec::new())
     }
 
-    /// A scalar truth value.
+    /// Returns the type of a scalar Boolean.
     pub fn bool() -> Ty {
         Ty::Tensor(Elem::Bool, Vec::new())
     }
 }
 
-/// A typed parameter of a function, a layer, a distribution, a model.
+/// A typed parameter of a function, a layer, a distribution or a model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Param {
     /// Its name.

@@ -1,4 +1,4 @@
-//! What must hold of a module that was checked without errors: a failure is a mistake of the checker.
+//! Invariants of a module that was checked without errors. A violation is a bug in the checker.
 
 use crate::check::solve::has_meta;
 use crate::dims::Dim;
@@ -6,7 +6,7 @@ use crate::tree::{Binding, Expr, ExprKind, Locals, Module, Stmt};
 use crate::types::{Elem, Ty};
 use crate::walk;
 
-/// Every failure as a sentence: types that were already reported, dims that were never found.
+/// Returns every violation as a sentence: error types, and unsolved dims.
 pub fn verify(module: &Module) -> Vec<String> {
     let mut faults = Faults {
         owner: String::new(),

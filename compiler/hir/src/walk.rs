@@ -1,8 +1,8 @@
-//! One level of an expression: what every analysis of the tree needs to go down.
+//! Traversal helpers for analyses of the typed tree.
 
 use crate::tree::{Expr, ExprKind, Index, Stmt};
 
-/// The direct parts of an expression, in order.
+/// Returns the direct subexpressions of an expression, in order.
 pub fn children(expr: &Expr) -> Vec<&Expr> {
     match &expr.kind {
         ExprKind::Real(_)
@@ -44,7 +44,7 @@ pub fn children(expr: &Expr) -> Vec<&Expr> {
     }
 }
 
-/// The direct parts of an expression, to be changed.
+/// Returns the direct subexpressions of an expression, for modification.
 pub fn children_mut(expr: &mut Expr) -> Vec<&mut Expr> {
     match &mut expr.kind {
         ExprKind::Real(_)
@@ -87,12 +87,12 @@ pub fn children_mut(expr: &mut Expr) -> Vec<&mut Expr> {
     }
 }
 
-/// Whether `test` holds for the expression or any part of it.
+/// Returns whether `test` holds for the expression or any of its subexpressions.
 pub fn any(expr: &Expr, test: &mut dyn FnMut(&Expr) -> bool) -> bool {
     test(expr) || children(expr).into_iter().any(|part| any(part, test))
 }
 
-/// The expressions of a statement, those of the body of a `for` included.
+/// Returns the expressions of a statement, including those in the body of a `for`.
 pub fn expressions(stmt: &Stmt) -> Vec<&Expr> {
     match stmt {
         Stmt::Let(_, value) | Stmt::Return(value) => vec![value],

@@ -1,4 +1,4 @@
-//! Linear layers that follow each other without an activation function: the product of their weights is all that the data determine.
+//! Detects consecutive linear layers without an activation function between them: the data determine only the product of their weights.
 
 use super::body::Body;
 use crate::builtin::{Reduction, Rule};
@@ -10,44 +10,46 @@ use bnnc_base::source::Span;
 use bnnc_grammar::ast::{BinaryOp, UnaryOp};
 use std::collections::HashMap;
 
-/// The way in which a value depends on what a model or a layer is given.
+/// The way in which a value depends on the inputs of a model or a layer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Form {
-    /// It does not: numbers, and parameters if `random`.
+    /// Independent of the inputs: numbers, and also parameters if `random`.
     Fixed { random: bool },
-    /// An input of the layer, shifted or scaled.
+    /// An input, possibly shifted or scaled.
     Input,
-    /// The product of parameters with a value of this many elements, where they are known, and a shift.
+    /// The product of parameters with a value that depends on the inputs, possibly shifted. `inputs` is the number of elements of that value, if
+    /// known.
     Linear { at: Span, inputs: Option<i64> },
-    /// In any other way.
+    /// Any other dependence.
     Other,
 }
 
-/// A layer as its callers see it.
+/// The properties of a layer that its callers need.
 #[derive(Clone, Copy, Debug)]
 struct Summary {
-    /// True if parameters multiply its input before anything else does.
+    /// True if the first operation on its input is a multiplication by parameters.
     multiplies: bool,
-    /// True if its input is also used in other ways, as a residual layer does.
+    /// True if its input is also used in other ways, as in a residual layer.
     escapes: bool,
-    /// Its result.
+    /// The form of its result.
     result: Form,
 }
 
-/// A product of parameters with a product of parameters.
+/// A product of parameters with a value that is itself a product of parameters.
 #[derive(Clone, Copy, Debug)]
 struct Second {
     at: Span,
-    /// The place of the other product.
+    /// The position of the inner product.
     first: Span,
-    /// Elements of the input of the first, between both, and of the result, where they are known.
+    /// The number of elements of the inner product's input, of the value between both products, and of the result, where known.
     inputs: Option<i64>,
     between: Option<i64>,
     outputs: Option<i64>,
 }
 
-/// Returns whether fewer elements are between two products than on either side, so that together they have a rank that one matrix would not have.
-/// The results of several second products count together, as the heads of several outputs do.
+/// Returns whether the value between two products has fewer elements than the input and than the outputs. The composition is then a low-rank
+/// matrix, which a single matrix of weights would not be. The results of several second products count together, as the output layers of a model
+/// with several outputs do.
 fn is_bottleneck(seconds: &[Second]) -> bool {
     let is_below = |between: Option<i64>, outer: Option<i64>| match (between, outer) {
         (Some(between), Some(outer)) => between < outer,
@@ -67,16 +69,16 @@ struct Walk<'m> {
     forms: HashMap<LocalId, Form>,
     /// True if parameters multiply the input of the current item.
     multiplies: bool,
-    /// True if it is also used in other ways.
+    /// True if the input of the current item is also used in other ways.
     escapes: bool,
-    /// Products that are used in other ways than by a second one, which determines their parameters.
+    /// Positions of the products that are also used in other ways than by a second product. Those uses make their parameters identifiable.
     escaped: Vec<Span>,
     /// The second products.
     found: Vec<Second>,
 }
 
 impl Body<'_> {
-    /// Warns of products of parameters with products of parameters.
+    /// Warns about products of parameters with products of parameters.
     pub fn missing_activations(&mut self, inputs: &[LocalId], statements: &[Stmt]) {
         if self.in_library {
             return;
@@ -105,7 +107,7 @@ impl Body<'_> {
 }
 
 impl Walk<'_> {
-    /// Follows the statements of an item, and returns the form of its result.
+    /// Analyses the statements of an item, and returns the form of its result.
     fn block(&mut self, statements: &[Stmt]) -> Form {
         let mut result = Form::Other;
         for stmt in statements {
@@ -138,7 +140,7 @@ impl Walk<'_> {
         }
     }
 
-    /// A value is used in a way that is not followed.
+    /// Records that a value is used in a way that the analysis does not follow.
     fn escape(&mut self, form: Form) {
         match form {
             Form::Input => self.escapes = true,
@@ -190,7 +192,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The form of a function of several values that is not followed: fixed where all of them are.
+    /// Returns the form of a function of several values that the analysis does not follow. It is fixed if all arguments are.
     fn joint(&mut self, args: &[Expr]) -> Form {
         let forms: Vec<Form> = args.iter().map(|arg| self.form(arg)).collect();
         let is_fixed = |form: &Form| matches!(form, Form::Fixed { .. });
@@ -224,7 +226,7 @@ impl Walk<'_> {
                 [Form::Fixed { .. }, form] | [form, Form::Fixed { .. }],
             )
             | (BinaryOp::Div, [form, Form::Fixed { .. }]) => form,
-            // Products with several inputs are one with all of them.
+            // A sum of products with several inputs is one product with all of them.
             (BinaryOp::Add | BinaryOp::Sub, [Form::Linear { at, .. }, Form::Linear { .. }]) => {
                 Form::Linear { at, inputs: None }
             }
@@ -235,7 +237,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The form of a matrix product or a sum of products.
+    /// Returns the form of a matrix product or a sum of products.
     fn product(&mut self, forms: [Form; 2], (left, right): (&Expr, &Expr), whole: &Expr) -> Form {
         let (random, form, factor) = match forms {
             [Form::Fixed { random: a }, Form::Fixed { random: b }] => return Form::Fixed { random: a || b },
@@ -252,7 +254,7 @@ impl Walk<'_> {
         }
     }
 
-    /// The form of parameters times a factor.
+    /// Records a product of parameters with a factor, and returns its form.
     fn multiplied(&mut self, form: Form, factor: &Expr, whole: &Expr) -> Form {
         let between = elements(&factor.ty);
         match form {
@@ -284,7 +286,7 @@ impl Walk<'_> {
         }
         let result = match (summary.result, form) {
             (Form::Input, form) => *form,
-            // A layer of weights makes a random function of fixed values too.
+            // A layer with weights maps a fixed value to a random one.
             (_, Form::Fixed { .. }) => Form::Fixed { random: true },
             (Form::Linear { .. }, _) => Form::Linear {
                 at: whole.span,
@@ -307,7 +309,7 @@ impl Walk<'_> {
             escapes: true,
             result: Form::Other,
         };
-        // A layer that calls itself is reported elsewhere.
+        // The layer is registered before its body is analysed, so that recursion ends. A layer that calls itself is reported elsewhere.
         self.layers.insert(id, unknown);
         let module = self.module;
         let item = &module.layers[id];
@@ -316,7 +318,7 @@ impl Walk<'_> {
         let before = [&mut self.multiplies, &mut self.escapes].map(std::mem::take);
         let found = self.found.len();
         let result = self.block(&item.body);
-        // They are reported with the layer itself.
+        // Products inside a layer are reported when the layer itself is checked.
         self.found.truncate(found);
         self.forms = outer;
         let summary = Summary {
@@ -334,7 +336,7 @@ fn is_array(expr: &Expr) -> bool {
     matches!(&expr.ty, Ty::Tensor(_, dims) if !dims.is_empty())
 }
 
-/// The number of elements of a type, where it is known before the data are.
+/// Returns the number of elements of a type if it is known before the data are read.
 fn elements(ty: &Ty) -> Option<i64> {
     match ty {
         Ty::Tensor(Elem::Real(_), dims) => dims.iter().try_fold(1i64, |count, dim| {

@@ -1,4 +1,4 @@
-//! What is known while the text of one item is checked: its variables, scopes, layers and findings.
+//! The state while one item is checked: its variables, scopes, layers and diagnostics.
 
 use super::names::{Def, Names};
 use super::outputs::{Needs, Use};
@@ -19,10 +19,10 @@ use bnnc_grammar::ast::{self, BinaryOp, UnaryOp};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// Whose text it is, which decides what may stand in it.
+/// The kind of item or text being checked, which decides what is allowed in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// The value of a constant, an option, a start value.
+    /// The value of a constant or an option, or a start value.
     Constant,
     /// A function.
     Function,
@@ -36,12 +36,12 @@ pub enum Place {
     Draw,
     /// A definition of an optimiser.
     Optimiser,
-    /// The prompt.
+    /// The REPL.
     Prompt,
 }
 
 impl Place {
-    /// For messages.
+    /// Returns the name used in messages.
     pub fn name(self) -> &'static str {
         match self {
             Place::Constant => "a constant",
@@ -55,21 +55,21 @@ impl Place {
     }
 }
 
-/// What a distribution is over, once its arguments are known.
+/// The domain of a distribution whose arguments are known.
 #[derive(Clone, Debug)]
 pub struct DistValue {
-    /// One element.
+    /// The type of one element.
     pub elem: Elem,
-    /// Dims that its arguments or its joint type give it.
+    /// The dims that follow from the arguments or from the joint type.
     pub dims: Vec<Dim>,
-    /// Whether it lifts over the dims of what is drawn.
+    /// True if the distribution applies elementwise to arrays of the drawn value's dims.
     pub elementwise: bool,
 }
 
-/// A layer that was made, or a list of them.
+/// A layer instance, or a list of instances.
 #[derive(Clone, Debug)]
 pub enum Made {
-    /// One layer with what its parameters say about its dims.
+    /// One instance, with the dims that its parameters determine.
     One(LayerId, Solver),
     /// `[Layer(..) for i in from..to]`.
     Each(LocalId, Dim, Box<Made>),
@@ -77,21 +77,21 @@ pub enum Made {
     List(Vec<Made>),
 }
 
-/// The calls of one layer: the dims of its inputs and where.
+/// The calls of each layer instance: the dims of the inputs, and the position of the call.
 pub type Calls = HashMap<(LocalId, Vec<i64>), (Vec<Vec<Dim>>, Span)>;
 
-/// Outputs by name: the variable, and the elements that have a distribution (`None` is the whole).
+/// The outputs by name: the variable, and the elements that have a distribution (`None` for the whole output).
 pub type Outputs = HashMap<Arc<str>, (LocalId, Vec<(Option<Dim>, Span)>)>;
 
 /// The state of checking one item.
 pub struct Body<'a> {
-    /// Everything that was checked before.
+    /// The items that have been checked already.
     pub module: &'a Module,
-    /// What names mean.
+    /// The items and functions that names refer to.
     pub names: &'a Names,
-    /// Whether the item belongs to the library.
+    /// True if the item belongs to the library.
     pub in_library: bool,
-    /// Whose text it is.
+    /// The kind of item being checked.
     pub place: Place,
     /// The item's name, for messages.
     pub owner: Arc<str>,
@@ -99,46 +99,46 @@ pub struct Body<'a> {
     pub locals: Locals,
     /// Names in scope, innermost last.
     pub scopes: Vec<HashMap<Arc<str>, LocalId>>,
-    /// Names that later lines of the block declare.
+    /// Names that later lines of the same block declare, with their positions.
     pub later: HashMap<Arc<str>, Span>,
-    /// Where the values of variables lie, if that is less than their types say.
+    /// Ranges of the values of variables, where they are narrower than the types.
     pub ranges: HashMap<LocalId, Range>,
     /// Variables that can have either sign whatever the data are: sums of parameters on the reals.
     pub signed: HashSet<LocalId>,
-    /// Variables that were read.
+    /// Variables that have been read.
     pub used: HashSet<LocalId>,
-    /// Integers that are known before the run, and what they equal.
+    /// Integers that are known before the run, with the dims that they equal.
     pub statics: HashMap<LocalId, Dim>,
-    /// Variables that belong to one example.
+    /// Variables whose value differs between examples.
     pub per_example: HashSet<LocalId>,
-    /// What variables that are distributions are over.
+    /// The domains of the variables that are distributions.
     pub dist_values: HashMap<LocalId, DistValue>,
-    /// Variables that are layers.
+    /// The variables that are layer instances.
     pub made: HashMap<LocalId, Made>,
-    /// Calls of layers.
+    /// The calls of layer instances so far.
     pub calls: Calls,
-    /// Parameters whose types are not read yet.
+    /// Parameters whose types have not been read yet.
     pub untyped: HashSet<LocalId>,
-    /// Outputs of a model.
+    /// The outputs of a model.
     pub outputs: Outputs,
-    /// The elements of outputs that variables are made of.
+    /// For each variable, the elements of outputs that it depends on.
     pub uses: HashMap<LocalId, Vec<Use>>,
-    /// Which outputs the distributions of outputs take.
+    /// For each distribution of an output, the outputs that its arguments read.
     pub needs: Needs,
-    /// How deep the expression at hand is nested.
+    /// The nesting depth of the current expression.
     pub depth: usize,
-    /// What was found.
+    /// The diagnostics so far.
     pub diagnostics: Vec<Diagnostic>,
 }
 
 impl<'a> Body<'a> {
-    /// The number of errors that were found; warnings leave values as they are.
+    /// Returns the number of errors so far. Warnings do not count, because they leave values valid.
     pub fn errors(&self) -> usize {
         let errors = self.diagnostics.iter();
         errors.filter(|found| found.severity == Severity::Error).count()
     }
 
-    /// At the start of an item.
+    /// Creates the state for the beginning of an item.
     pub fn new(
         module: &'a Module,
         names: &'a Names,
@@ -172,25 +172,25 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// Keeps a finding.
+    /// Records a diagnostic.
     pub fn report(&mut self, diagnostic: Diagnostic) {
         self.diagnostics.push(diagnostic);
     }
 
-    /// Keeps a finding, and stands in for the expression that has it.
+    /// Records a diagnostic, and returns an error node in place of the expression.
     pub fn error(&mut self, diagnostic: Diagnostic, span: Span) -> Expr {
         self.report(diagnostic);
         error(span)
     }
 
-    /// The variable with this name, marked as used.
+    /// Looks up a variable by name and marks it as used.
     pub fn find_local(&mut self, name: &str) -> Option<LocalId> {
         let found = self.peek_local(name);
         self.used.extend(found);
         found
     }
 
-    /// The variable with this name.
+    /// Looks up a variable by name without marking it as used.
     pub fn peek_local(&self, name: &str) -> Option<LocalId> {
         self.scopes
             .iter()
@@ -198,9 +198,9 @@ impl<'a> Body<'a> {
             .find_map(|scope| scope.get(name).copied())
     }
 
-    /// Adds a variable to the innermost scope. A name that is taken is reported, and hides the earlier one.
+    /// Adds a variable to the innermost scope. A name that is already taken is reported, and the new variable hides the earlier one.
     pub fn declare(&mut self, name: &Arc<str>, span: Span, ty: Ty, kind: LocalKind) -> LocalId {
-        // At the prompt a later variable hides an earlier one.
+        // In the REPL a later variable may hide an earlier one.
         let hides = self.place == Place::Prompt && self.scopes.len() == 1;
         if let Some(first) = self.peek_local(name).filter(|_| !hides) {
             let at = self.locals[first].span;
@@ -222,7 +222,7 @@ impl<'a> Body<'a> {
         local
     }
 
-    /// Adds the counter of a `for` or a comprehension in a scope of its own.
+    /// Opens a scope and declares in it the counter of a `for` or a comprehension.
     pub fn enter_counter(&mut self, name: &Arc<str>, span: Span) -> LocalId {
         self.scopes.push(HashMap::new());
         let local = self.declare(name, span, Ty::int(), LocalKind::Counter);
@@ -230,17 +230,17 @@ impl<'a> Body<'a> {
         local
     }
 
-    /// Leaves the innermost scope.
+    /// Closes the innermost scope.
     pub fn leave(&mut self) {
         self.scopes.pop();
     }
 
-    /// Returns whether a name occurs only on lines of the program that could not be read.
+    /// Returns whether a name occurs only on lines of the program with syntax errors.
     pub fn is_unread(&self, name: &str) -> bool {
         !self.in_library && self.names.unread.contains(name) && self.names.find_value(name, false).is_none()
     }
 
-    /// An item that expressions can name, unless it is broken; the outer `Option` says whether the name exists.
+    /// Looks up an item that expressions can name. Returns `None` if the name does not exist, and an inner `None` if the item has errors.
     pub fn find_item(&self, name: &str) -> Option<(Option<Def>, Option<Span>)> {
         if self.is_unread(name) {
             return Some((None, None));
@@ -249,7 +249,7 @@ impl<'a> Body<'a> {
         Some(((!self.names.broken.contains(&def)).then_some(def), span))
     }
 
-    /// Reports a name that means nothing in an expression.
+    /// Reports a name that is not defined in an expression.
     pub fn unknown_name(&mut self, name: &str, span: Span) -> Expr {
         if let Some(later) = self.later.get(name) {
             let diagnostic = report::used_early(span, name, *later);
@@ -271,14 +271,15 @@ impl<'a> Body<'a> {
         self.error(diagnostic, span)
     }
 
-    /// The names of items and functions that expressions can use.
+    /// Returns the names of items and functions that expressions can use.
     fn names_of_values(&self) -> Vec<&str> {
         let mut all = self.names.all(Def::is_value);
         all.extend(builtin::ALL.iter().map(|builtin| builtin.name));
         all
     }
 
-    /// The module of another language that an expression names, as `np` in `np.exp` or `np.random.normal`, unless the program declares the name.
+    /// Returns the module of another language that an expression refers to, such as `np` in `np.exp` or `np.random.normal`, unless the program
+    /// declares the name.
     pub fn foreign_module(&self, base: &ast::Expr) -> Option<(Arc<str>, Span)> {
         match &*strip(base).kind {
             ast::ExprKind::Field(base, _) => self.foreign_module(base),
@@ -293,13 +294,13 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// Reports a name in a module of another language.
+    /// Reports the use of a name from a module of another language.
     pub fn in_foreign_module(&mut self, module: &(Arc<str>, Span), name: &str, span: Span) -> Expr {
         let diagnostic = report::foreign_module(module.1, (&module.0, name), self.names_of_values());
         self.error(diagnostic, span)
     }
 
-    /// The dimension that an integer expression is, if it is known before the run.
+    /// Returns the dimension that an integer expression equals, if it is known before the run.
     pub fn dim_of(&self, expr: &Expr) -> Option<Dim> {
         match &expr.kind {
             ExprKind::Int(value) => Some(Dim::number(*value)),
@@ -327,12 +328,12 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// Whether a value belongs to one example.
+    /// Returns whether a value depends on the example.
     pub fn depends(&self, expr: &Expr) -> bool {
         self.dependence(expr).is_some()
     }
 
-    /// A variable of one example that a value is made of.
+    /// Returns a variable of the example that a value depends on, if there is one.
     pub fn dependence(&self, expr: &Expr) -> Option<LocalId> {
         let mut found = None;
         walk::any(expr, &mut |part| match &part.kind {
@@ -345,9 +346,9 @@ impl<'a> Body<'a> {
         found
     }
 
-    /// Warns about variables that were never read, and ends the item.
+    /// Warns about variables that are never read, and ends the item.
     pub fn finish(mut self) -> (Locals, Vec<Diagnostic>) {
-        // A mistake often leaves variables unused; it is said first.
+        // An error often leaves variables unused, so the warnings appear only without errors.
         if !self.in_library && !self.diagnostics.iter().any(Diagnostic::is_error) {
             for local in self.locals.ids() {
                 let Local { name, span, kind, ty } = &self.locals[local];
@@ -365,7 +366,7 @@ impl<'a> Body<'a> {
     }
 }
 
-/// An expression that was already reported.
+/// Returns the node of an expression whose error has already been reported.
 pub fn error(span: Span) -> Expr {
     Expr {
         kind: ExprKind::Error,

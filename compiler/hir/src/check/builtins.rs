@@ -1,4 +1,4 @@
-//! Calls of the language's own functions: one rule each for the type.
+//! Types the calls of built-in functions, with one case per rule.
 
 use super::body::{Body, Place};
 use super::expr::Want;
@@ -18,7 +18,7 @@ pub(super) fn real(dims: Vec<Dim>) -> Ty {
 }
 
 impl Body<'_> {
-    /// `exp(x)`, `zeros(n)`, ..
+    /// Checks a call of a built-in function, such as `exp(x)` or `zeros(n)`.
     pub fn call_builtin(&mut self, builtin: &'static Builtin, args: &[ast::Arg], span: Span) -> Expr {
         let before = self.errors();
         let mut values = self.builtin_arguments(builtin, args, span);
@@ -157,7 +157,7 @@ impl Body<'_> {
         }
     }
 
-    /// Matrices, joined and filled arrays, noise, images.
+    /// Returns the result type of the rules for matrices, joined and filled arrays, noise and images.
     fn array_type(&mut self, builtin: &'static Builtin, values: &[Expr], span: Span) -> Option<Ty> {
         match (builtin.rule, values) {
             (Rule::Cholesky(_), [a]) => {
@@ -201,7 +201,7 @@ impl Body<'_> {
                 Some(Ty::Tensor(elem, [dims, self.sizes(sizes)?].concat()))
             }
             (Rule::Reshape, [x, sizes @ ..]) => self.reshaped(x, sizes, span),
-            // The number of arguments is checked before.
+            // The number of arguments has been checked by the caller.
             _ => None,
         }
     }
@@ -212,7 +212,7 @@ impl Body<'_> {
         None
     }
 
-    /// An array of numbers, of this rank if one is given.
+    /// Returns the element type and dims of an array of numbers. Reports a mismatch if `rank` is given and differs.
     pub(super) fn array(
         &mut self,
         value: &Expr,

@@ -1,4 +1,4 @@
-//! Calls: which argument goes where, and what the callee's dims are.
+//! Checks calls: assigns arguments to parameters, and solves for the dims of the callee.
 
 use super::body::{Body, error};
 use super::expr::Want;
@@ -19,40 +19,40 @@ use bnnc_graph::dist::Support;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// What a callee wants.
+/// The signature of a callee.
 #[derive(Clone, Copy)]
 pub struct Signature<'s> {
     /// Its name.
     pub name: &'s str,
     /// Its parameters.
     pub params: &'s [Binding],
-    /// Its variables, for names of dims in messages.
+    /// Its variables, for the names of dims in messages.
     pub locals: &'s Locals,
-    /// Whether arrays may stand where scalars are wanted.
+    /// Whether arrays may be passed where scalars are declared.
     pub lifts: Lifts<'s>,
 }
 
-/// Whether a callee works elementwise on arrays.
+/// Whether a callee applies elementwise to arrays.
 #[derive(Clone, Copy)]
 pub enum Lifts<'s> {
-    /// It does.
+    /// It applies elementwise.
     Yes,
-    /// It has arrays of its own.
+    /// It does not, because it has array parameters itself.
     No,
-    /// It would, but for this.
+    /// It does not because of the construct at this position, described by the text.
     But(Span, &'s str),
 }
 
-/// Checked arguments in declared order, and the dims over which a lifted call works.
+/// The checked arguments in declared order, and the dims over which a lifted call is applied.
 pub struct Arguments {
-    /// In declared order.
+    /// The values in declared order.
     pub values: Vec<Expr>,
-    /// Empty where nothing was lifted.
+    /// The lifted dims; empty if nothing was lifted.
     pub lifted: Vec<Dim>,
 }
 
 impl Body<'_> {
-    /// `f(..)`, `Layer(..)`, `Dist(..)`, `h(x)`, `prior.log_density(x)`.
+    /// Checks a call: `f(..)`, `Layer(..)`, `Dist(..)`, `h(x)` or `prior.log_density(x)`.
     pub fn call(&mut self, callee: &ast::Expr, args: &[ast::Arg], span: Span) -> Expr {
         match &*callee.kind {
             ast::ExprKind::Paren(inner) => self.call(inner, args, span),
@@ -69,7 +69,7 @@ impl Body<'_> {
         if let Some(local) = self.peek_local(name) {
             let ty = self.locals[local].ty.clone();
             let item = self.find_item(name).is_some() || builtin::lookup(name).is_some();
-            // A parameter called `cholesky` does not hide the function `cholesky(a)`.
+            // A parameter named `cholesky` does not hide the function `cholesky(a)`.
             if matches!(ty, Ty::Function(_) | Ty::Layer(_) | Ty::Error) || !item {
                 self.used.insert(local);
                 let callee = Expr {
@@ -122,7 +122,7 @@ impl Body<'_> {
         }
     }
 
-    /// Checks arguments of a call that is already wrong.
+    /// Checks the arguments of a call that already has an error, and returns an error node.
     pub fn skip(&mut self, args: &[ast::Arg], span: Span) -> Expr {
         for arg in args {
             self.argument_value(&Ty::Error, &arg.value);
@@ -144,7 +144,7 @@ impl Body<'_> {
         }
     }
 
-    /// The type of an elementwise function of one real.
+    /// Returns the result type of an elementwise function of one real.
     fn real_like(&mut self, value: &Expr, name: &str) -> Ty {
         match &value.ty {
             Ty::Error => Ty::Error,
@@ -194,7 +194,7 @@ impl Body<'_> {
         }
     }
 
-    /// A result type in the caller's names; reports dims that nothing determines.
+    /// Expresses a result type in terms of the caller's names. Reports dims that nothing determines.
     pub fn result(&mut self, ty: &Ty, signature: Signature<'_>, span: Span) -> Ty {
         let Ty::Tensor(elem, dims) = ty else {
             return ty.clone();
@@ -206,7 +206,7 @@ impl Body<'_> {
         for dim in sizes {
             if let Some(meta) = first_meta(dim) {
                 let name = show::name(LocalId(meta), signature.locals);
-                // An integer parameter whose argument is not static.
+                // An integer parameter whose argument is not static leaves its dimension unsolved.
                 self.report(report::dim_unsolved(span, signature.name, &name));
                 return Ty::Error;
             }
@@ -214,7 +214,7 @@ impl Body<'_> {
         ty.clone()
     }
 
-    /// Puts arguments in order, checks them, fills in defaults. `None` where an argument is missing.
+    /// Orders the arguments, checks them and fills in defaults. Returns `None` if an argument is missing.
     pub fn arguments(
         &mut self,
         signature: Signature<'_>,
@@ -231,7 +231,7 @@ impl Body<'_> {
             .zip(params)
             .map(|(slot, param)| slot.map(|arg| self.argument_value(&param.param.ty, &arg.value)))
             .collect();
-        // Integers first: the dims of arrays are made of them.
+        // Integers come first, because the dims of arrays depend on them.
         for (value, param) in values.iter().zip(params) {
             if let Some(value) = value
                 && param.param.ty == Ty::int()
@@ -277,7 +277,7 @@ impl Body<'_> {
             }
         }
         if !missing.is_empty() {
-            // A misspelt argument is not missing as well.
+            // A misspelt argument is not reported as missing as well.
             if !misplaced {
                 self.report(report::missing(span, signature.name, &missing));
             }
@@ -290,7 +290,7 @@ impl Body<'_> {
         })
     }
 
-    /// The argument for each parameter.
+    /// Returns the argument for each parameter.
     pub fn slots<'w>(
         &mut self,
         signature: Signature<'_>,
@@ -328,7 +328,7 @@ impl Body<'_> {
         slots
     }
 
-    /// Checks one argument: functions and distributions can be given by name.
+    /// Checks one argument. Functions and distributions can be given by name.
     pub fn argument_value(&mut self, wanted: &Ty, written: &ast::Expr) -> Expr {
         let name = match &*written.kind {
             ast::ExprKind::Name(name) if self.peek_local(name).is_none() => Some(name),
@@ -381,7 +381,7 @@ impl Body<'_> {
         }
     }
 
-    /// A default of a callee as an expression of the caller.
+    /// Rewrites a default value of a callee as an expression of the caller.
     fn instantiate(
         &mut self,
         default: &Expr,
@@ -425,7 +425,7 @@ impl Body<'_> {
     }
 }
 
-/// A dimension as an expression.
+/// Converts a dimension into an expression.
 pub fn dim_expr(dim: &Dim, span: Span) -> Expr {
     let expr = |kind: ExprKind| Expr {
         kind,
@@ -455,7 +455,7 @@ pub fn dim_expr(dim: &Dim, span: Span) -> Expr {
     sum.unwrap_or_else(|| expr(ExprKind::Int(0)))
 }
 
-/// A scalar result over lifted dims.
+/// Adds the lifted dims to a scalar result type.
 pub fn lifted(ty: Ty, dims: &[Dim]) -> Ty {
     match ty {
         Ty::Tensor(elem, own) if own.is_empty() => Ty::Tensor(elem, dims.to_vec()),

@@ -1,4 +1,4 @@
-//! Comparisons: infers and metrics.
+//! Checks `compare` items: the inference blocks and the metrics.
 
 use super::names::Def;
 use super::options::number;
@@ -11,7 +11,7 @@ use bnnc_base::source::Span;
 use bnnc_grammar::ast;
 use std::sync::Arc;
 
-/// The metric that takes an argument.
+/// The name of the only metric that takes an argument.
 const COVERAGE: &str = "coverage";
 
 /// The levels of `coverage` that every run measures, in percent.
@@ -47,7 +47,7 @@ pub fn check(session: &mut Session<'_>, item: &ast::Compare, span: Span) {
     });
 }
 
-/// A metric that is named: `coverage(0.9)` is `coverage_90`, and `y.rmse` that of the output `y`.
+/// Resolves a metric. `coverage(0.9)` is the metric `coverage_90`, and `y.rmse` is the metric `rmse` of the output `y`.
 fn metric(session: &mut Session<'_>, infers: &[InferId], written: &ast::Expr) -> Option<Measure> {
     let written = strip(written);
     let (callee, args) = match &*written.kind {
@@ -82,7 +82,7 @@ fn metric(session: &mut Session<'_>, infers: &[InferId], written: &ast::Expr) ->
     })
 }
 
-/// Whether the model of an infer has this output among others.
+/// Returns whether the model of an inference block has several outputs and this is one of them.
 fn is_one_of_several(session: &Session<'_>, infer: InferId, output: &str) -> bool {
     let module = &session.module;
     let model = match module.infers[infer].target {
@@ -93,7 +93,7 @@ fn is_one_of_several(session: &Session<'_>, infer: InferId, output: &str) -> boo
     outputs.len() > 1 && outputs.iter().any(|found| *found.param.name == *output)
 }
 
-/// The metric with this name and these arguments.
+/// Looks up the metric with this name and these arguments.
 fn measured(
     session: &mut Session<'_>,
     span: Span,

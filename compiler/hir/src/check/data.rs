@@ -1,4 +1,4 @@
-//! Data items: formats, files, columns, test rows.
+//! Checks `data` items: formats, files, columns and test rows.
 
 mod columns;
 mod unlike;
@@ -34,7 +34,7 @@ pub struct DataOption {
     read: fn(&mut Reading<'_, '_>, &ast::Expr),
 }
 
-/// The value of an option on its way into a specification.
+/// The state while the value of an option is read into a specification.
 struct Reading<'r, 's> {
     session: &'r mut Session<'s>,
     name: &'static str,
@@ -46,7 +46,7 @@ const fn option(name: &'static str, read: fn(&mut Reading<'_, '_>, &ast::Expr)) 
     DataOption { name, read }
 }
 
-/// Every option of data items, as the manual explains them.
+/// Every option of data items, in the order of the manual.
 pub static OPTIONS: &[DataOption] = &[
     option("target", |to, written| {
         to.spec.target = column(to.session, written)
@@ -91,7 +91,7 @@ pub static OPTIONS: &[DataOption] = &[
     }),
 ];
 
-/// A specification that asks for nothing yet.
+/// Returns a specification without any options.
 pub fn empty(name: &ast::Ident) -> DataSpec {
     DataSpec {
         name: name.name.to_string(),
@@ -113,7 +113,7 @@ pub fn empty(name: &ast::Ident) -> DataSpec {
     }
 }
 
-/// What `split = ..` asks for.
+/// The value of `split`.
 #[derive(Clone, Copy)]
 enum Split {
     All,
@@ -187,7 +187,7 @@ pub fn check(session: &mut Session<'_>, id: DataId, item: &ast::Data) {
     };
 }
 
-/// `csv("a.csv", "b.csv")`.
+/// Checks the source of the data, such as `csv("a.csv", "b.csv")`.
 fn source(session: &mut Session<'_>, written: &ast::Expr) -> Option<(Format, Vec<PathBuf>)> {
     let names: Vec<&str> = FORMATS.iter().map(|(name, _)| *name).collect();
     let written = strip(written);
@@ -253,7 +253,7 @@ fn resolved(folder: &Path, text: &str) -> PathBuf {
     folder.join(text)
 }
 
-/// Reads an option of the item.
+/// Reads one option of the item.
 fn set(
     session: &mut Session<'_>,
     (name, span): (&str, Span),
@@ -277,7 +277,8 @@ fn set(
 }
 
 impl Reading<'_, '_> {
-    /// A constant number that is allowed, or a report of what it must be, if it is none and if it is not allowed.
+    /// Reads a constant number that `allows` accepts. Otherwise reports `expected[0]` if the value is not a constant number, and `expected[1]` if
+    /// it is not allowed.
     fn number(
         &mut self,
         written: &ast::Expr,
@@ -341,7 +342,7 @@ fn split(session: &mut Session<'_>, written: &ast::Expr) -> Option<Split> {
     }
 }
 
-/// How a program writes a format.
+/// Returns the spelling of a format in programs.
 fn word(format: Format) -> &'static str {
     FORMATS
         .iter()
@@ -349,7 +350,7 @@ fn word(format: Format) -> &'static str {
         .map_or("csv", |(name, _)| *name)
 }
 
-/// `splits("file")`, `fraction(0.1)`, or other files of the same format.
+/// Reads the value of `test`: `splits("file")`, `fraction(0.1)`, or other files of the same format.
 fn test(session: &mut Session<'_>, written: &ast::Expr, format: Format) -> Option<Test> {
     let own = word(format);
     let expected = format!("`splits(\"file\")`, `fraction(0.1)` or `{own}(\"file\")`");
@@ -413,7 +414,7 @@ fn standardise(session: &mut Session<'_>, written: &ast::Expr, spec: &mut DataSp
     }
 }
 
-/// The divisor of standard deviations: `population` is n, `sample` is n - 1.
+/// Reads the divisor of standard deviations: `population` is n, `sample` is n - 1.
 fn divisor(session: &mut Session<'_>, written: &ast::Expr) -> Option<Divisor> {
     const WORDS: &[(&str, Divisor)] = &[("population", Divisor::Count), ("sample", Divisor::CountLessOne)];
     let word = match &*strip(written).kind {

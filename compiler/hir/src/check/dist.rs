@@ -1,4 +1,4 @@
-//! Distributions: their items, their making, their parts.
+//! Distributions: checks their items, their construction and the use of their parts.
 
 mod ends;
 
@@ -24,7 +24,7 @@ use bnnc_graph::dist::{Measure, Support};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Definitions with an argument.
+/// The definitions that take an argument.
 const FUNCTIONS: &[&str] = &[
     "log_density",
     parts::CDF,
@@ -60,15 +60,15 @@ const DEFINITIONS: &[&str] = &[
     ends::LOW_TAIL,
     ends::HIGH_TAIL,
 ];
-/// The distribution is joint within each tensor only.
+/// The flag of a distribution that is joint within each tensor but not across tensors.
 const PER_TENSOR: &str = "per_tensor";
-/// All probability is at the value of `draw`.
+/// The flag of a distribution whose whole probability mass is at the value of `draw`.
 const POINT: &str = "point";
-/// The density has no finite integral.
+/// The flag of a distribution whose density does not have a finite integral.
 const IMPROPER: &str = "improper";
-/// The probability is that of the distributions among the parameters.
+/// The flag of a mixture of the distributions among its parameters.
 const MIXTURE: &str = "mixture";
-/// Definitions whose value is `true`.
+/// The definitions whose value must be `true`.
 const FLAGS: &[&str] = &[PER_TENSOR, POINT, IMPROPER, MIXTURE];
 
 /// Checks a `dist` item.
@@ -145,8 +145,8 @@ pub fn check(session: &mut Session<'_>, id: DistId, item: &ast::Dist, library: b
     session.module.dists[id] = dist;
 }
 
-/// `per_tensor = true` of a distribution on `real[n]`, which could be over several tensors at once, `point = true`, `improper = true`,
-/// `mixture = true`.
+/// Reads a flag: `per_tensor = true` (of a distribution on `real[n]`, which could otherwise span several tensors), `point = true`,
+/// `improper = true` or `mixture = true`.
 fn flag(body: &mut Body<'_>, line: &ast::Definition, dist: &mut DistItem) {
     let name = &*line.name.name;
     let is_flag =
@@ -166,7 +166,7 @@ fn flag(body: &mut Body<'_>, line: &ast::Definition, dist: &mut DistItem) {
     }
 }
 
-/// A point has a value without noise and no density; a density without a finite integral has no draws.
+/// Checks that a point distribution defines `draw` without noise and does not define a density, and that an improper one does not define `draw`.
 fn check_measure(body: &mut Body<'_>, item: &ast::Dist, dist: &DistItem, seen: &HashMap<Arc<str>, Span>) {
     let (flag, wanted, excluded) = match dist.measure {
         Measure::Density => return,
@@ -244,8 +244,8 @@ fn declare_argument(body: &mut Body<'_>, argument: &Ident, name: &str, on: &Ty) 
     body.declare(&argument.name, argument.span, ty, LocalKind::Param)
 }
 
-/// `log_density`, `cdf` and `entropy` are scalars; `draw`, `mean`, `variance` and the other moments are like a value;
-/// `probabilities` is a vector. A mean of discrete values is a real.
+/// Checks the type of a definition's value. `log_density`, `cdf` and `entropy` are scalars. `draw`, `mean`, `variance` and the other moments have
+/// the type of a value. `probabilities` is a vector. The mean of a discrete distribution is a real.
 fn check_result(body: &mut Body<'_>, name: &str, value: &Expr, on: &Ty) {
     let Ty::Tensor(elem, dims) = on else { return };
     let real = |dims: &[Dim]| Ty::Tensor(Elem::Real(Support::Real), dims.to_vec());
@@ -274,7 +274,7 @@ fn check_result(body: &mut Body<'_>, name: &str, value: &Expr, on: &Ty) {
 }
 
 impl Body<'_> {
-    /// `Normal(0, 1)`, with what it is over.
+    /// Checks the construction of a distribution, such as `Normal(0, 1)`. Also returns its domain.
     pub fn make_dist(&mut self, id: DistId, args: &[ast::Arg], span: Span) -> (Expr, Option<DistValue>) {
         let id = match parameterisation::chosen(self.module, id, args) {
             Ok(id) => id,
@@ -321,7 +321,7 @@ impl Body<'_> {
         )
     }
 
-    /// What a checked distribution is over.
+    /// Returns the domain of a checked distribution.
     pub fn dist_value(&self, value: &Expr) -> Option<DistValue> {
         match (&value.kind, &value.ty) {
             (ExprKind::Local(local), Ty::Dist(elem)) => {
@@ -374,7 +374,7 @@ impl Body<'_> {
         }
     }
 
-    /// `prior.mean`, `prior.log_density(x)`.
+    /// Checks the use of a distribution's part, such as `prior.mean` or `prior.log_density(x)`.
     pub fn part(&mut self, base: &ast::Expr, part: &Ident, args: Option<&[ast::Arg]>, span: Span) -> Expr {
         if let Some(module) = self.foreign_module(base) {
             self.skip(args.unwrap_or_default(), span);

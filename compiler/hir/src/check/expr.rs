@@ -1,4 +1,4 @@
-//! Expressions: names, literals, lists, ranges; the other forms are in files of their own.
+//! Expressions: names, literals, lists and ranges. The other forms are in their own files.
 
 use super::body::{Body, error};
 use super::names::Def;
@@ -14,7 +14,7 @@ use bnnc_grammar::ast;
 use bnnc_graph::dist::Support;
 use std::sync::Arc;
 
-/// What kind of number an expression should give: with `Int`, `/` rounds down.
+/// The kind of number that the context expects. With `Int`, `/` rounds down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Want {
     /// Any value.
@@ -131,7 +131,7 @@ impl Body<'_> {
         }
     }
 
-    /// `[a, b]`: a vector of scalars or a stack of arrays.
+    /// Checks `[a, b]`: a vector of scalars or a stack of arrays.
     fn list(&mut self, elements: Vec<Expr>, span: Span) -> Expr {
         let mut joined: Option<(Elem, Vec<Dim>, Span)> = None;
         for element in &elements {
@@ -186,7 +186,7 @@ impl Body<'_> {
         }
     }
 
-    /// `e for i in a..b`, with its length.
+    /// Checks `e for i in a..b`. Also returns its length.
     pub fn comprehension(
         &mut self,
         written: &ast::Comprehension,
@@ -207,7 +207,7 @@ impl Body<'_> {
         )
     }
 
-    /// `a..b` with its length.
+    /// Checks `a..b`. Also returns its length.
     pub fn range(&mut self, from: &ast::Expr, to: &ast::Expr) -> (Expr, Expr, Option<Dim>) {
         let (from, to) = (self.expr(from, Want::Int), self.expr(to, Want::Int));
         let first = self.static_dim(&from, "the start of a range");
@@ -269,7 +269,7 @@ impl Body<'_> {
     }
 }
 
-/// The element type that holds both.
+/// Returns the element type that holds values of both types.
 pub fn join(a: &Elem, b: &Elem) -> Option<Elem> {
     let integral = |elem: &Elem| matches!(elem, Elem::Int | Elem::Count | Elem::Index(_));
     match (a, b) {

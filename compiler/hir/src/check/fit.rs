@@ -1,4 +1,4 @@
-//! Whether a value may stand where a type is wanted.
+//! Checks whether a value fits an expected type.
 
 use super::body::{Body, Place};
 use super::call::{Lifts, Signature};
@@ -14,18 +14,18 @@ use bnnc_base::number::exact;
 use bnnc_base::source::Span;
 use bnnc_graph::dist::Support;
 
-/// The parameter that a value is for: its name, the callee's variables, and the dims that are lifted so far.
+/// The parameter that a value is passed to, with the dims lifted so far.
 pub struct Slot<'s> {
-    /// The parameter.
+    /// The parameter's name.
     pub name: &'s str,
-    /// Whose it is.
+    /// The signature of the callee.
     pub signature: Signature<'s>,
-    /// Dims of arrays that stand where scalars are wanted, and the first of these arrays.
+    /// The dims of arrays that are passed where scalars are declared, with the position of the first such array.
     pub lifted: &'s mut Option<(Vec<Dim>, Span)>,
 }
 
 impl Body<'_> {
-    /// Checks a value against a wanted type; with a slot, messages name the parameter and scalars may be lifted.
+    /// Checks a value against an expected type. With a slot, messages name the parameter, and scalars may be lifted.
     pub fn fit(&mut self, value: &Expr, wanted: &Ty, solver: &mut Solver, slot: Option<Slot<'_>>) -> bool {
         let what = slot.as_ref().map(|slot| slot.name.to_owned());
         let is_code = matches!(wanted, Ty::Dist(_) | Ty::Function(_));
@@ -67,7 +67,7 @@ impl Body<'_> {
             Some(name) => report::argument_mismatch(value.span, name, &expected, &found),
             None => report::mismatch(value.span, &expected, &found),
         };
-        // A number where a distribution stands is often an argument too many before it.
+        // A number in place of a distribution often means that there is one argument too many before it.
         if let Some(callee) = callee {
             let names = callee.params.iter().map(|param| &*param.param.name);
             diagnostic = diagnostic.help(report::takes(callee.name, names));
@@ -112,7 +112,7 @@ impl Body<'_> {
         }
     }
 
-    /// An array where a scalar is wanted.
+    /// Lifts an array that is passed where a scalar is declared.
     fn lift(&mut self, value: &Expr, dims: &[Dim], slot: Slot<'_>) -> bool {
         let found = match &value.ty {
             Ty::Dist(_) => format!("a distribution over {}", show::brackets(dims, &self.locals)),
@@ -161,7 +161,7 @@ impl Body<'_> {
         }
     }
 
-    /// Whether a value can lie in the support of its place: what cannot be refuted is checked when it runs.
+    /// Checks whether a value can lie in the expected support. Values that cannot be ruled out now are checked at run time.
     pub fn check_support(
         &mut self,
         value: &Expr,
@@ -208,7 +208,7 @@ impl Body<'_> {
 }
 
 impl Body<'_> {
-    /// Warns of a parameter on all reals, or a sum of such, where a value of a smaller type is wanted.
+    /// Warns if a parameter on all reals, or a sum of such parameters, is used where a smaller support is expected.
     fn either_sign(&mut self, value: &Expr, what: Option<&str>, wanted: Support) {
         let places = matches!(self.place, Place::Model | Place::Layer);
         if self.in_library || !places || !is_signed(self.module, &self.locals, &self.signed, value) {
@@ -226,7 +226,7 @@ impl Body<'_> {
     }
 }
 
-/// Whether a value of one element type may stand where another is wanted.
+/// Returns whether a value of one element type fits where another is expected.
 fn elem_fits(wanted: &Elem, found: &Elem, solver: &mut Solver, span: Span) -> bool {
     match (wanted, found) {
         (Elem::Real(_), found) => *found != Elem::Bool,
@@ -239,7 +239,7 @@ fn elem_fits(wanted: &Elem, found: &Elem, solver: &mut Solver, span: Span) -> bo
     }
 }
 
-/// The argument that determined a callee's dimension.
+/// Returns the argument that determined a dimension of the callee.
 fn bound_by(dim: &Dim, solver: &Solver) -> Option<(Dim, Span)> {
     dim.terms.keys().flatten().find_map(|atom| match atom {
         Atom::Local(local) => solver.get(*local).cloned(),
@@ -248,7 +248,7 @@ fn bound_by(dim: &Dim, solver: &Solver) -> Option<(Dim, Span)> {
 }
 
 pub(super) fn range_text(low: f64, high: f64) -> String {
-    // No negative zero in messages.
+    // Adding zero turns a negative zero into a positive one, so that messages do not show `-0`.
     let (low, high) = (low + 0.0, high + 0.0);
     match (low, high) {
         (low, high) if low == high => exact(low),

@@ -1,4 +1,4 @@
-//! Types of what is done to images: arrays of channels, rows and columns.
+//! Types of image operations, on arrays of channels, rows and columns.
 
 use super::body::Body;
 use super::builtins::real;
@@ -17,12 +17,12 @@ struct AlongAxis<'a> {
     whole: &'a Dim,
     /// The size of a window.
     window: &'a Dim,
-    /// The places of both.
+    /// The positions of both sizes in the program.
     spans: [Span; 2],
 }
 
 impl Body<'_> {
-    /// `conv(x, kernel, stride)`.
+    /// Types `conv(x, kernel, stride)`.
     pub(super) fn convolution(
         &mut self,
         x: &Expr,
@@ -53,7 +53,7 @@ impl Body<'_> {
         Some(real(vec![out.clone(), rows, columns]))
     }
 
-    /// `pad(x, width)`.
+    /// Types `pad(x, width)`.
     pub(super) fn padded(&mut self, x: &Expr, width: &Expr, builtin: &Builtin) -> Option<Ty> {
         let mut dims = self.array(x, Some(3), builtin)?.1;
         let width = self.static_dim(width, "the width of a padding")?;
@@ -63,7 +63,7 @@ impl Body<'_> {
         Some(real(dims))
     }
 
-    /// `max_pool(x, size, stride)`, `mean_pool(x, size, stride)`.
+    /// Types `max_pool(x, size, stride)` and `mean_pool(x, size, stride)`.
     pub(super) fn pooled(
         &mut self,
         x: &Expr,
@@ -87,7 +87,7 @@ impl Body<'_> {
         Some(real(vec![image[0].clone(), rows, columns]))
     }
 
-    /// `reshape(x, n, ..)`.
+    /// Types `reshape(x, n, ..)`.
     pub(super) fn reshaped(&mut self, x: &Expr, sizes: &[Expr], span: Span) -> Option<Ty> {
         let Ty::Tensor(elem, dims) = &x.ty else {
             return self.wrong(x, "an array");
@@ -105,7 +105,7 @@ impl Body<'_> {
         Some(Ty::Tensor(elem.clone(), wanted))
     }
 
-    /// An integer above zero that is known when the program is compiled.
+    /// Checks an integer that is known at compile time. Reports a constant zero.
     fn positive(&mut self, value: &Expr, what: &str) -> Option<Dim> {
         let dim = self.static_dim(value, what)?;
         if dim.as_number() == Some(0) {
@@ -115,7 +115,7 @@ impl Body<'_> {
         Some(dim)
     }
 
-    /// How many windows fit into an axis.
+    /// Returns the number of windows that fit into an axis.
     fn windows(&mut self, axis: &AlongAxis<'_>, stride: &Dim, builtin: &Builtin) -> Option<Dim> {
         let AlongAxis { whole, window, spans } = *axis;
         let room = whole.plus(window, -1);

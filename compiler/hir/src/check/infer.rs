@@ -1,4 +1,4 @@
-//! Infers: the method, what it works on, its options.
+//! Checks `infer` items: the method, its target and data, and the options.
 
 use super::names::Def;
 use super::options;
@@ -51,7 +51,7 @@ pub fn check(session: &mut Session<'_>, id: InferId, item: &ast::Infer) {
     };
 }
 
-/// A model or a posterior, then data.
+/// Resolves the two arguments: a model or a posterior, then a data set.
 fn arguments(
     session: &mut Session<'_>,
     item: &ast::Infer,
@@ -164,7 +164,7 @@ fn data(session: &mut Session<'_>, written: &ast::Expr) -> Option<DataId> {
     }
 }
 
-/// Methods that take only posteriors need a line for every site.
+/// Checks that the posterior has a line for every site, which methods require that take only posteriors.
 fn all_sites(session: &mut Session<'_>, id: PosteriorId, method: &MethodDef, span: Span) {
     let posterior = &session.module.posteriors[id];
     let Some(model) = session.models.get(&Def::Posterior(id)).copied() else {
@@ -178,7 +178,7 @@ fn all_sites(session: &mut Session<'_>, id: PosteriorId, method: &MethodDef, spa
     }
 }
 
-/// Methods that draw the sites themselves take lines that fix sites, and no families.
+/// Checks that the posterior only fixes sites. Methods that sample the sites themselves do not accept families.
 fn only_fixed(session: &mut Session<'_>, id: PosteriorId, method: &MethodDef, span: Span) {
     let posterior = &session.module.posteriors[id];
     let family = |line: &&PosteriorLine| match &line.value {

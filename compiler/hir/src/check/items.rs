@@ -1,4 +1,4 @@
-//! Constants and functions.
+//! Checks constants and functions.
 
 use super::body::{Body, Place};
 use super::expr::Want;
@@ -9,7 +9,7 @@ use crate::tree::{ConstId, ConstItem, Expr, FnId, FnItem, Number};
 use crate::types::Ty;
 use bnnc_grammar::ast;
 
-/// Checks a `const` item: arithmetic on numbers.
+/// Checks a `const` item, whose value is arithmetic on numbers.
 pub fn check_const(session: &mut Session<'_>, id: ConstId, item: &ast::Const, library: bool) {
     let mut body = Body::new(
         &session.module,
@@ -19,7 +19,7 @@ pub fn check_const(session: &mut Session<'_>, id: ConstId, item: &ast::Const, li
         &item.name.name,
     );
     let mut value = body.expr(&item.value, Want::Any);
-    // `const HALF = 50 / 2` is an integer, and can be a dimension; `const THIRD = 50 / 3` is a real.
+    // `const HALF = 50 / 2` is an integer and can be a dimension, while `const THIRD = 50 / 3` is a real.
     let number = constant(&session.module, &value);
     if value.ty == Ty::real() && body.diagnostics.is_empty() && number.is_some() {
         let rounded = body.expr(&item.value, Want::Int);

@@ -1,4 +1,4 @@
-//! Layers: their items, their making, their calls.
+//! Layers: checks their items, their construction and their calls.
 
 use super::body::{Body, Made, Place, error};
 use super::call::{Lifts, Signature};
@@ -49,7 +49,7 @@ pub fn check(session: &mut Session<'_>, id: LayerId, item: &ast::Layer, library:
 }
 
 impl Body<'_> {
-    /// Whether a right-hand side makes layers, so that the assigned name is their path.
+    /// Returns whether a right-hand side constructs layers. The assigned name is then a prefix of the paths of their sites.
     pub fn makes_layer(&self, written: &ast::Expr) -> bool {
         match &*written.kind {
             ast::ExprKind::Call(callee, _) => self.layer_named(callee).is_some(),
@@ -72,7 +72,7 @@ impl Body<'_> {
         }
     }
 
-    /// `Dense(50)`, `[Dense(50) for l in 0..2]`, `[Dense(50), Dense(20)]`.
+    /// Checks the construction of layers: `Dense(50)`, `[Dense(50) for l in 0..2]` or `[Dense(50), Dense(20)]`.
     pub fn layers(&mut self, written: &ast::Expr) -> (Expr, Option<Made>) {
         let span = written.span;
         match &*written.kind {
@@ -182,7 +182,7 @@ impl Body<'_> {
         (expr, Some(Made::One(id, solver)))
     }
 
-    /// `h(x)`, `hidden[1](x)`.
+    /// Checks a call of a layer instance, such as `h(x)` or `hidden[1](x)`.
     pub fn call_layer(&mut self, callee: Expr, id: LayerId, args: &[ast::Arg], span: Span) -> Expr {
         let Some((root, path, made)) = self.made(&callee) else {
             return self.skip(args, span);
@@ -200,7 +200,7 @@ impl Body<'_> {
         };
         let before = self.errors();
         let arguments = self.arguments(signature, args, span, &mut solver);
-        // Remembered even where it is wrong, so that the layer does not count as never called.
+        // The call is recorded even if it has an error, so that the layer does not count as never called.
         let dims: Vec<Vec<Dim>> = item
             .inputs
             .iter()
@@ -251,7 +251,7 @@ impl Body<'_> {
         }
     }
 
-    /// The layer that a callee is: its variable, its indices, and what made it.
+    /// Resolves a callee to a layer instance: its variable, its indices and its construction.
     fn made(&self, callee: &Expr) -> Option<(LocalId, Vec<i64>, Made)> {
         match &callee.kind {
             ExprKind::Local(local) => Some((*local, Vec::new(), self.made.get(local)?.clone())),
@@ -275,7 +275,7 @@ impl Body<'_> {
         }
     }
 
-    /// Warns about layers that were made and never called.
+    /// Warns about layer instances that are never called.
     pub fn uncalled_layers(&mut self) {
         if self.in_library {
             return;
@@ -291,7 +291,7 @@ impl Body<'_> {
     }
 }
 
-/// An element of a list of layers, with its counter replaced by the position.
+/// Returns one element of a list of layers, with the list's counter replaced by the position.
 fn at_index(made: &Made, counter: LocalId, position: &Dim) -> Made {
     match made {
         Made::One(id, solver) => Made::One(*id, solver.replaced(&Atom::Local(counter), position)),

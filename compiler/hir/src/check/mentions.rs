@@ -1,4 +1,4 @@
-//! Which items an item mentions: names in its text that none of its own variables hide.
+//! Finds the items that an item mentions: the names in its text that are not hidden by its own variables.
 
 use bnnc_abi::method::{self, OptionKind};
 use bnnc_grammar::ast::{
@@ -8,7 +8,7 @@ use bnnc_grammar::ast::{
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// The names that an item mentions, in order of appearance.
+/// Returns the names that an item mentions, in order of appearance.
 pub fn mentions(item: &ItemKind) -> Vec<Arc<str>> {
     let mut walk = Walk::default();
     match item {
@@ -56,7 +56,7 @@ pub fn mentions(item: &ItemKind) -> Vec<Arc<str>> {
     walk.found
 }
 
-/// The names that the value of an option mentions.
+/// Returns the names that the value of an option mentions.
 pub fn of_option(name: &str, value: &Expr) -> Vec<Arc<str>> {
     let mut walk = Walk::default();
     walk.option(name, value);
@@ -132,7 +132,7 @@ impl Walk {
         }
     }
 
-    /// A line of a posterior: the targets are sites, the right-hand side names items.
+    /// Visits a line of a posterior. The targets are sites; only the right-hand side names items.
     fn line(&mut self, line: &Stmt) {
         match &line.kind {
             StmtKind::Assign { value: right, .. } | StmtKind::Sample { dist: right, .. } => self.expr(right),
@@ -151,7 +151,8 @@ impl Walk {
         }
     }
 
-    /// Words in option blocks are no names, except the earlier infer of `start` or of a score, and what is called (`Adam(1e-3)`).
+    /// Visits an option block. Its words are not names of items, except the earlier inference run of `start` or of a score, and a callee such as
+    /// `Adam(1e-3)`.
     fn settings(&mut self, settings: &[Setting]) {
         for setting in settings {
             self.option(&setting.name.name, &setting.value);
@@ -166,7 +167,7 @@ impl Walk {
                 self.expr(callee);
                 args.iter().for_each(|Arg { value, .. }| self.expr(value));
             }
-            // The score of a subnetwork may be an infer.
+            // The score of a subnetwork may be an inference run.
             (ExprKind::Call(_, args), Some(OptionKind::Weights(_))) => args
                 .iter()
                 .filter(|arg| arg.name.is_some() && !is_score(&arg.value))
@@ -236,13 +237,13 @@ impl Walk {
     }
 }
 
-/// The kind of the values of options with this name, in any method: the method of an item may be misspelled.
+/// Returns the kind of the option with this name in any method, because the method of the item may be misspelt.
 fn kind(name: &str) -> Option<OptionKind> {
     let mut options = method::ALL.iter().filter_map(|method| method.option(name));
     options.next().map(|option| option.kind)
 }
 
-/// Whether a value is the name of a score that methods have themselves.
+/// Returns whether a value is the name of a built-in score of the methods.
 fn is_score(value: &Expr) -> bool {
     let options = method::ALL.iter().flat_map(|method| method.options);
     let mut scores = options.filter_map(|option| match option.kind {

@@ -1,4 +1,4 @@
-//! Models: inputs, outputs, and that every output is observed.
+//! Checks models: their inputs and outputs, and that every output is observed.
 
 use super::body::{Body, Place};
 use super::expr::Want;
@@ -58,7 +58,7 @@ pub fn check(session: &mut Session<'_>, id: ModelId, item: &ast::Model) {
     body.needs_in_order();
     body.missing_activations(&[], &statements);
     body.uncalled_layers();
-    // What belongs to no row is reported with the posterior: that is its use.
+    // A quantity that does not belong to a row is reported with the posterior, which counts as a use.
     let quantities = statements.iter().filter_map(|stmt| match stmt {
         Stmt::Let(local, _) if !body.per_example.contains(local) => Some(*local),
         _ => None,
@@ -91,7 +91,7 @@ fn tensors_only(body: &mut Body<'_>, written: &[ast::Param], params: &[Binding])
     }
 }
 
-/// The default `= row` of an index: the number of the example.
+/// Handles the default `= row` of an input of type `index`: the number of the example.
 fn rows(body: &mut Body<'_>, written: &[ast::Param], inputs: &mut [Binding]) {
     for (input, written) in inputs.iter_mut().zip(written) {
         let Some(default) = &written.default else { continue };

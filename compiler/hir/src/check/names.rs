@@ -1,4 +1,4 @@
-//! Which names mean which items: the program's own hide the library's.
+//! The names of items. Those of the program hide those of the library.
 
 use crate::tree::{
     ConstId, DataId, DistId, FnId, InferId, LayerId, ModelId, Module, OptimiserId, PosteriorId,
@@ -7,7 +7,7 @@ use bnnc_base::source::Span;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// An item.
+/// The identity of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Def {
     /// A constant.
@@ -26,12 +26,12 @@ pub enum Def {
     Model(ModelId),
     /// A posterior.
     Posterior(PosteriorId),
-    /// An infer.
+    /// An inference block.
     Infer(InferId),
 }
 
 impl Def {
-    /// `a function`, for messages.
+    /// Returns the kind of item for messages, such as `a function`.
     pub fn kind(self) -> &'static str {
         match self {
             Def::Const(_) => "a constant",
@@ -46,7 +46,7 @@ impl Def {
         }
     }
 
-    /// Whether expressions can name it.
+    /// Returns whether expressions can name the item.
     pub fn is_value(self) -> bool {
         match self {
             Def::Const(_) | Def::Fn(_) | Def::Layer(_) | Def::Dist(_) => true,
@@ -55,19 +55,19 @@ impl Def {
     }
 }
 
-/// Names of items, the library's and the program's.
+/// The names of the items of the library and of the program.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
     library: HashMap<Arc<str>, (Def, Option<Span>)>,
     program: HashMap<Arc<str>, (Def, Option<Span>)>,
-    /// Names that occur on lines that could not be read: what they mean is not known.
+    /// Names that occur on lines with syntax errors, so that their meaning is unknown.
     pub unread: HashSet<Arc<str>>,
-    /// Items that could not be checked (they need themselves): uses of them are silent.
+    /// Items that could not be checked because they depend on themselves. Uses of them are not reported.
     pub broken: HashSet<Def>,
 }
 
 impl Names {
-    /// Adds a name; the earlier place where the same file has it already.
+    /// Adds a name. Returns the earlier position if the same file has the name already.
     pub fn add(&mut self, name: &Arc<str>, def: Def, span: Option<Span>, library: bool) -> Option<Span> {
         let table = if library {
             &mut self.library
@@ -83,13 +83,13 @@ impl Names {
         }
     }
 
-    /// What a name means in a library file or in the program.
+    /// Looks up a name in a library file or in the program.
     pub fn find(&self, name: &str, in_library: bool) -> Option<(Def, Option<Span>)> {
         let own = if in_library { None } else { self.program.get(name) };
         own.or_else(|| self.library.get(name)).copied()
     }
 
-    /// What a name means in an expression, where infers and data do not hide functions.
+    /// Looks up a name in an expression, where inference blocks and data do not hide functions.
     pub fn find_value(&self, name: &str, in_library: bool) -> Option<(Def, Option<Span>)> {
         let own = if in_library { None } else { self.program.get(name) };
         let value = |found: &&(Def, Option<Span>)| found.0.is_value();
@@ -98,7 +98,7 @@ impl Names {
             .copied()
     }
 
-    /// All names of items for which `wanted` holds, sorted.
+    /// Returns the sorted names of all items that satisfy `wanted`.
     pub fn all(&self, wanted: impl Fn(Def) -> bool) -> Vec<&str> {
         let both = self.program.iter().chain(&self.library);
         let mut names: Vec<&str> = both
@@ -110,7 +110,7 @@ impl Names {
         names
     }
 
-    /// The names of a module that is already checked: later items hide earlier ones, as the program hides the library.
+    /// Returns the names of a module that is already checked. Later items hide earlier ones, as the program hides the library.
     pub fn of(module: &Module) -> Names {
         let mut names = Names::default();
         let mut add = |name: &Arc<str>, def: Def| {

@@ -1,4 +1,4 @@
-//! Operators, `if`, and brackets.
+//! Checks operators, `if` and indices.
 
 use super::body::{Body, error};
 use super::expr::{Want, join};
@@ -14,7 +14,7 @@ use bnnc_grammar::ast::{self, BinaryOp, UnaryOp};
 use bnnc_graph::dist::Support;
 
 impl Body<'_> {
-    /// `-x`, `!x`.
+    /// Checks `-x` and `!x`.
     pub fn unary(&mut self, op: UnaryOp, operand: &ast::Expr, span: Span, want: Want) -> Expr {
         let operand = self.expr(operand, want);
         let ty = match (op, &operand.ty) {
@@ -40,7 +40,7 @@ impl Body<'_> {
         }
     }
 
-    /// `a + b` and the others.
+    /// Checks a binary operator such as `a + b`.
     pub fn binary(
         &mut self,
         op: BinaryOp,
@@ -92,7 +92,7 @@ impl Body<'_> {
         }
     }
 
-    /// The dims of an elementwise operation: equal, or a scalar with an array.
+    /// Returns the dims of an elementwise operation. Both sides must have equal dims, or one must be a scalar.
     pub fn stretch(&mut self, op: &str, left: &Expr, right: &Expr, span: Span) -> Option<Vec<Dim>> {
         let (Ty::Tensor(_, a), Ty::Tensor(_, b)) = (&left.ty, &right.ty) else {
             return None;
@@ -169,7 +169,7 @@ impl Body<'_> {
         Ty::Tensor(Elem::Real(Support::Real), dims)
     }
 
-    /// `if c { a } else { b }`, elementwise.
+    /// Checks `if c { a } else { b }`, which applies elementwise.
     pub fn conditional(&mut self, parts: [&ast::Expr; 3], span: Span, want: Want) -> Expr {
         let [condition, yes, no] = parts;
         let (condition, yes, no) = (
@@ -220,7 +220,7 @@ impl Body<'_> {
         dims.map_or(Ty::Error, |dims| Ty::Tensor(elem, dims))
     }
 
-    /// `x[i, a..b]`.
+    /// Checks `x[i, a..b]`.
     pub fn index(&mut self, base: &ast::Expr, written: &[ast::Index], span: Span) -> Expr {
         let base = self.expr(base, Want::Any);
         let (elem, dims) = match &base.ty {
@@ -275,7 +275,7 @@ impl Body<'_> {
             }
         }
         kept.extend_from_slice(&dims[written.len()..]);
-        // A part of a simplex or of an ordered vector is neither.
+        // A part of a simplex or of an ordered vector is not one itself.
         let elem = match elem {
             Elem::Real(Support::Simplex) => Elem::Real(Support::Interval(0.0, 1.0)),
             Elem::Real(Support::Ordered) => Elem::Real(Support::Real),
@@ -289,7 +289,7 @@ impl Body<'_> {
         }
     }
 
-    /// Checks indices whose array is in doubt, for what they say themselves.
+    /// Checks the indices of a base that has an error, so that their own errors are reported.
     fn indices(&mut self, written: &[ast::Index]) {
         for index in written {
             match index {
@@ -303,7 +303,7 @@ impl Body<'_> {
         }
     }
 
-    /// Returns whether a position fits its axis, as far as that is known.
+    /// Returns whether a position fits its axis, as far as both are known.
     fn position(&mut self, at: &Expr, axis: &Dim, array: Span) -> bool {
         let size = show::dim(axis, &self.locals);
         match &at.ty {
@@ -405,7 +405,7 @@ fn is_arithmetic(op: BinaryOp) -> bool {
     matches!(op, BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul | BinaryOp::Div)
 }
 
-/// The element type of a result, or what was expected of the operands.
+/// Returns the element type of a result, or as an error the operand type that the operator requires.
 fn result_elem(op: BinaryOp, a: &Elem, b: &Elem, want: Want) -> Result<Elem, &'static str> {
     let integral = |elem: &Elem| matches!(elem, Elem::Int | Elem::Count | Elem::Index(_));
     let both_integral = integral(a) && integral(b);
@@ -434,7 +434,7 @@ fn fits(wanted: &str, elem: &Elem) -> bool {
     (wanted == "bool") == (*elem == Elem::Bool)
 }
 
-/// What to do about `(n)` against `(n, 1)`.
+/// Suggests a fix for combining dims `(n)` with `(n, 1)`.
 pub fn column_hint(a: &[Dim], b: &[Dim]) -> Option<&'static str> {
     let one = Dim::number(1);
     let column = |long: &[Dim], short: &[Dim]| {

@@ -1,4 +1,4 @@
-//! Optimisers: state, its next value, the step.
+//! Checks optimisers: their state, its next value, and the step.
 
 use super::body::{Body, Place};
 use super::expr::Want;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 const DEFINITIONS: &[&str] = &["state", "next", "step"];
 
-/// An optimiser that is not checked yet.
+/// Returns an optimiser that has not been checked yet.
 pub fn empty(name: Arc<str>, doc: String, span: Span) -> OptimiserItem {
     let mut locals = Locals::default();
     let [gradient, parameter, iteration] = predefined(&mut locals, span);

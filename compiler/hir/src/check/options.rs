@@ -1,4 +1,4 @@
-//! Options of infers against the schemas of their methods.
+//! Checks the options of inference blocks against the schemas of their methods.
 
 mod weights;
 
@@ -19,7 +19,7 @@ use bnnc_grammar::ast;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Checks the options of an infer, those of the command line last: they win.
+/// Checks the options of an inference block. Options from the command line come last and take precedence.
 pub fn check(
     session: &mut Session<'_>,
     method: &'static MethodDef,
@@ -80,7 +80,7 @@ fn option(
     value(session, (def, infer), written).map(setting)
 }
 
-/// The value of an option of the infer of a name.
+/// Reads the value of an option. `own` is the name of the inference block.
 fn value(
     session: &mut Session<'_>,
     (def, own): (&OptionDef, &str),
@@ -121,7 +121,7 @@ fn value(
         OptionKind::Fractions => match &*strip(written).kind {
             ast::ExprKind::List(elements) if !elements.is_empty() => {
                 let values = elements.iter().map(|element| fraction(session, def, element));
-                // Every element is looked at, so that every fault is reported.
+                // All elements are read before the result is combined, so that every error is reported.
                 let values: Vec<Option<f64>> = values.collect();
                 let values = values.into_iter().collect::<Option<Vec<f64>>>();
                 values.map(SettingValue::Reals)
@@ -148,13 +148,13 @@ fn value(
     }
 }
 
-/// A constant number that the option allows.
+/// Reads a constant number within the limits of the option.
 fn limited(session: &mut Session<'_>, def: &OptionDef, written: &ast::Expr) -> Option<f64> {
     let (expected, allows) = def.kind.number()?;
     within(session, (def, written), &expected, allows)
 }
 
-/// A constant number that is allowed, as `expected` says.
+/// Reads a constant number that `allows` accepts. `expected` describes the accepted numbers.
 fn within(
     session: &mut Session<'_>,
     (def, written): (&OptionDef, &ast::Expr),
@@ -172,14 +172,14 @@ fn within(
     None
 }
 
-/// A constant number from 0 to below 1.
+/// Reads a constant number of at least 0 and below 1.
 fn fraction(session: &mut Session<'_>, def: &OptionDef, written: &ast::Expr) -> Option<f64> {
     within(session, (def, written), "fractions from 0 to below 1", |value| {
         (0.0..1.0).contains(&value)
     })
 }
 
-/// A number in a range, or one of some words.
+/// Reads a number in a range, or one of the given words.
 fn number_or(
     session: &mut Session<'_>,
     def: &OptionDef,
@@ -208,7 +208,7 @@ fn number_or(
     None
 }
 
-/// The name of an infer, or `safetensors("FILE")`.
+/// Reads the name of an inference block, or `safetensors("FILE")`.
 fn start(session: &mut Session<'_>, name: &str, written: &ast::Expr) -> Option<SettingValue> {
     let ast::ExprKind::Call(callee, args) = &*strip(written).kind else {
         return infer(session, name, written);
@@ -236,7 +236,7 @@ fn word(written: &ast::Expr) -> Option<Arc<str>> {
     }
 }
 
-/// A constant number, or a report of what was expected.
+/// Reads a constant number. Reports `expected` if the value is not a constant number.
 pub fn number(session: &mut Session<'_>, name: &str, expected: &str, written: &ast::Expr) -> Option<f64> {
     let (value, silent) = session.with_constants(|body| {
         let value = body.expr(written, super::expr::Want::Any);
@@ -246,7 +246,7 @@ pub fn number(session: &mut Session<'_>, name: &str, expected: &str, written: &a
             }
             _ => None,
         };
-        // A name that is no constant is a word in the wrong place, not an unknown variable.
+        // A name that is not a constant is treated as a misplaced word, not as an unknown variable.
         let word = matches!(
             &*strip(written).kind,
             ast::ExprKind::Name(_) | ast::ExprKind::Text(_)
@@ -296,7 +296,7 @@ fn infer(session: &mut Session<'_>, name: &str, written: &ast::Expr) -> Option<S
     }
 }
 
-/// `Adam(1e-3)`.
+/// Reads an optimiser such as `Adam(1e-3)`.
 fn optimiser(session: &mut Session<'_>, name: &str, written: &ast::Expr) -> Option<SettingValue> {
     let written = strip(written);
     let (callee, args) = match &*written.kind {
@@ -355,7 +355,7 @@ fn optimiser(session: &mut Session<'_>, name: &str, written: &ast::Expr) -> Opti
     values.map(|values| SettingValue::Optimiser(id, values))
 }
 
-/// `cosine`, `step(0.5, 0.1)`: a form of the option.
+/// Reads one of the forms of an option, such as `cosine` or `step(0.5, 0.1)`.
 fn call(
     session: &mut Session<'_>,
     (def, forms): (&OptionDef, &[Form]),

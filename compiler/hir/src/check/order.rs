@@ -1,4 +1,4 @@
-//! Items after what they need; items that need themselves are reported and left out.
+//! Orders items so that each follows the items it needs. Items that depend on themselves are reported and left out.
 
 use super::mentions::{mentions, of_option};
 use super::names::Def;
@@ -8,7 +8,7 @@ use petgraph::graph::{DiGraph, NodeIndex};
 use petgraph::visit::{DfsPostOrder, EdgeRef};
 use std::collections::HashMap;
 
-/// Positions in `entries`, each after those it needs, otherwise as written.
+/// Returns indices into `entries` such that each item follows those it needs. Independent items keep their written order.
 pub fn order(session: &mut Session<'_>, entries: &[Entry<'_>]) -> Vec<usize> {
     let mut graph: DiGraph<usize, ()> = DiGraph::new();
     let nodes: Vec<NodeIndex> = (0..entries.len()).map(|at| graph.add_node(at)).collect();
@@ -18,7 +18,7 @@ pub fn order(session: &mut Session<'_>, entries: &[Entry<'_>]) -> Vec<usize> {
         .map(|(entry, node)| (entry.def, *node))
         .collect();
     for (entry, node) in entries.iter().zip(&nodes) {
-        // What an option given from outside mentions is needed like what the program mentions.
+        // An option from the command line adds the same dependencies as one in the program.
         let overrides = session.context.overrides.iter();
         let given = overrides
             .filter(|one| matches!(entry.def, Def::Infer(_)) && *one.item == *entry.name.name)
@@ -55,7 +55,7 @@ pub fn order(session: &mut Session<'_>, entries: &[Entry<'_>]) -> Vec<usize> {
     }
     let mut sorted = Vec::new();
     let mut visit = DfsPostOrder::empty(&graph);
-    // Constants first: words of options that name them are not in the graph.
+    // Constants come first, because the words of options that name them are not in the graph.
     let (constants, others): (Vec<_>, Vec<_>) = nodes
         .into_iter()
         .partition(|node| matches!(entries[graph[*node]].def, Def::Const(_)));
@@ -69,7 +69,7 @@ pub fn order(session: &mut Session<'_>, entries: &[Entry<'_>]) -> Vec<usize> {
     sorted
 }
 
-/// The items that a mentioned name may mean: a name in an expression is never an infer, and elsewhere never a function.
+/// Returns the items that a mentioned name may refer to. In an expression that is never an inference block; elsewhere it is never a function.
 fn needed(session: &Session<'_>, entry: &Entry<'_>, name: &str) -> Vec<Def> {
     let value = session.names.find_value(name, entry.library);
     let any = session.names.find(name, entry.library);
@@ -81,7 +81,7 @@ fn needed(session: &Session<'_>, entry: &Entry<'_>, name: &str) -> Vec<Def> {
         .collect()
 }
 
-/// A distribution with its other parameterisations. One of these may use those that are declared before it.
+/// Returns a distribution with its other parameterisations. A parameterisation may only use those declared before it.
 fn parameterisations(session: &Session<'_>, entry: &Entry<'_>, def: Def) -> Vec<Def> {
     let Def::Dist(first) = def else { return vec![def] };
     let others = session.module.dists[first].others.iter();
@@ -92,7 +92,7 @@ fn parameterisations(session: &Session<'_>, entry: &Entry<'_>, def: Def) -> Vec<
     }
 }
 
-/// The items of a component in the order in which each needs the next, as far as a walk finds one.
+/// Returns items of a strongly connected component such that each needs the next, as far as a greedy walk finds them.
 fn along(graph: &DiGraph<usize, ()>, component: &[NodeIndex]) -> Vec<NodeIndex> {
     let Some(first) = component.first() else {
         return Vec::new();

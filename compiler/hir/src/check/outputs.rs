@@ -1,5 +1,5 @@
-//! That the distributions of a model's outputs multiply to a joint density: no output depends on itself, directly or through others. What depends on sizes is
-//! decided when these are known, in `elaborate::joint_density`.
+//! Checks that the distributions of a model's outputs multiply to a joint density: no output may depend on itself, directly or through others.
+//! Checks that depend on sizes are made in `elaborate::joint_density`, when the sizes are known.
 
 use super::body::Body;
 use crate::dims::{Atom, Dim};
@@ -15,13 +15,13 @@ use std::collections::HashMap;
 pub struct Use {
     /// The output.
     output: LocalId,
-    /// The first element and the one after the last; unknown where data or a function decide them.
+    /// The first element and one past the last. `None` if data or a function determine them.
     elements: Option<[Dim; 2]>,
     span: Span,
 }
 
 impl Use {
-    /// The same output at elements that are not known.
+    /// Returns a use of the same output at unknown elements.
     fn somewhere(self) -> Use {
         Use {
             elements: None,
@@ -35,17 +35,17 @@ impl Use {
 pub struct Given<'e> {
     /// The output.
     pub output: LocalId,
-    /// The counter at which an element has the distribution; `None` for a whole output.
+    /// The counter of the element that has the distribution; `None` for a whole output.
     pub counter: Option<&'e Dim>,
     /// The distribution.
     pub dist: &'e Expr,
 }
 
-/// From each output to those whose values its distribution takes, with the place.
+/// Maps each output to the outputs that its distribution reads, with the positions of the reads.
 pub type Needs = HashMap<LocalId, Vec<(LocalId, Span)>>;
 
 impl Body<'_> {
-    /// The elements of outputs that an expression reads, also through variables.
+    /// Returns the elements of outputs that an expression reads, directly or through variables.
     pub fn uses(&self, expr: &Expr) -> Vec<Use> {
         if let ExprKind::Local(local) = &expr.kind {
             if self.is_output(*local) {
@@ -68,13 +68,13 @@ impl Body<'_> {
                         elements: self.elements(first),
                         span: expr.span,
                     }),
-                    // Of an array that is made of an output, elements are not followed.
+                    // Individual elements are not tracked through an array that is computed from an output.
                     _ => found.extend(self.uses(base).into_iter().map(Use::somewhere)),
                 }
                 found
             }
             ExprKind::Comprehension(inner) | ExprKind::Reduce(_, inner) => self.counted(inner),
-            // A function may read any part of an array that it is given.
+            // A function may read any part of an array argument.
             ExprKind::CallFn(..) | ExprKind::CallLayer(..) | ExprKind::CallLocal(..) => {
                 self.in_parts(expr).into_iter().map(Use::somewhere).collect()
             }
@@ -82,7 +82,7 @@ impl Body<'_> {
         }
     }
 
-    /// As [`Body::uses`], each once: what a variable is made of, however often a chain of variables repeats it.
+    /// Returns the uses as [`Body::uses`] does, without duplicates. A chain of variables would otherwise repeat them.
     pub fn distinct_uses(&self, expr: &Expr) -> Vec<Use> {
         let mut distinct: Vec<Use> = Vec::new();
         for found in self.uses(expr) {
@@ -108,7 +108,7 @@ impl Body<'_> {
         }
     }
 
-    /// The uses of outputs by the elements of a comprehension, for all positions of its counter.
+    /// Returns the uses of outputs by a comprehension, for all values of its counter.
     fn counted(&self, inner: &Comprehension) -> Vec<Use> {
         let ends = self.dim_of(&inner.from).zip(self.dim_of(&inner.to));
         let counter = Atom::Local(inner.counter);
@@ -122,7 +122,7 @@ impl Body<'_> {
             if !elements.iter().any(has) {
                 continue;
             }
-            // With a factor of one, the first position reads the first element, and the last one the last.
+            // If the counter has the coefficient one, the first position reads the first element and the last position reads the last.
             found.elements = match &ends {
                 Some((from, to)) if !moves.iter().any(has) => {
                     let last = to.plus(&Dim::number(1), -1);
@@ -165,15 +165,15 @@ impl Body<'_> {
         matches!(&self.locals[local].ty, Ty::Tensor(_, dims) if dims.is_empty())
     }
 
-    /// Notes which outputs the distribution of an output takes, and rejects one that takes its own value.
+    /// Records the outputs that the distribution of an output reads. Reports a distribution that reads its own value.
     pub fn needs(&mut self, given: Given<'_>) {
         for found in self.uses(given.dist) {
             let is_scalar = self.is_scalar(found.output);
             let reads = match (given.counter, &found.elements) {
-                // An array may be given by parts of itself, as a series is by a shifted copy.
+                // An array may depend on parts of itself, as a time series depends on a shifted copy.
                 (None, _) => self.is_scalar(given.output) && is_scalar,
                 (Some(_), _) if is_scalar => true,
-                // Elements of other outputs are followed when sizes are known.
+                // Elements of other outputs are checked when the sizes are known.
                 (Some(counter), Some(elements)) if found.output == given.output => holds(elements, counter),
                 (Some(_), _) => false,
             };
@@ -195,7 +195,7 @@ impl Body<'_> {
         }
     }
 
-    /// Rejects outputs that depend on each other in a circle.
+    /// Reports outputs that depend on each other in a cycle.
     pub fn needs_in_order(&mut self) {
         let mut outputs: Vec<LocalId> = self.needs.keys().copied().collect();
         outputs.sort();
@@ -219,10 +219,10 @@ impl Body<'_> {
     }
 }
 
-/// Whether a counter is among the elements from the first of two ends to before the second, where that is known.
+/// Returns whether the counter is known to lie in the half-open range of elements.
 fn holds([from, to]: &[Dim; 2], counter: &Dim) -> bool {
     let beyond = |end: &Dim| end.plus(counter, -1).as_number();
-    // A range of all elements, or one that begins at a fixed one, holds each counter that is before its end.
+    // A range from the first element on contains every counter below its end.
     let starts = match (beyond(from), from.as_number()) {
         (Some(distance), _) => distance <= 0,
         (None, Some(first)) => first == 0,
@@ -235,11 +235,11 @@ fn holds([from, to]: &[Dim; 2], counter: &Dim) -> bool {
     starts && ends
 }
 
-/// Whether an end is made of sizes alone: it does not move with the counter.
+/// Returns whether an end consists of sizes alone, so that it does not vary with the counter.
 fn is_size(end: &Dim, counter: &Dim) -> bool {
     let atoms = |dim: &Dim| dim.terms.keys().flatten().cloned().collect::<Vec<Atom>>();
     let counters = atoms(counter);
     let is_named = !atoms(end).is_empty();
-    // `y[0..k]` with a number may end before the first counter.
+    // A constant end, as in `y[0..k]` with a number for `k`, may lie before the first counter.
     is_named && end.terms.len() == 1 && atoms(end).iter().all(|atom| !counters.contains(atom))
 }

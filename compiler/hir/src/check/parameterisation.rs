@@ -1,6 +1,7 @@
-//! Distributions with several parameterisations: `Bernoulli(logit = ..)` and `Bernoulli(p = ..)` are two items of one name.
+//! Distributions with several parameterisations: `Bernoulli(logit = ..)` and `Bernoulli(p = ..)` are two items with one name.
 //!
-//! A call chooses the first whose parameters have all the names that it gives; arguments by position alone mean the first.
+//! A call chooses the first parameterisation that has all the argument names it gives. A call with positional arguments alone chooses the first
+//! one.
 
 use super::body::{Body, Place};
 use super::session::Session;
@@ -14,10 +15,10 @@ use bnnc_base::diagnostic::Diagnostic;
 use bnnc_grammar::ast::{self, BinaryOp};
 use bnnc_graph::dist::Support;
 
-/// The parameterisation that a call means.
+/// Returns the parameterisation that a call chooses.
 ///
 /// # Errors
-/// A name that none has, or names that none has together.
+/// Fails for a name that no parameterisation has, and for names that do not occur together in one.
 pub fn chosen(module: &Module, first: DistId, args: &[ast::Arg]) -> Result<DistId, Box<Diagnostic>> {
     let item = &module.dists[first];
     let named = || args.iter().filter_map(|arg| arg.name.as_ref());
@@ -31,7 +32,7 @@ pub fn chosen(module: &Module, first: DistId, args: &[ast::Arg]) -> Result<DistI
         return Ok(*id);
     }
     if item.others.is_empty() {
-        // The call reports the name with what is known of the parameters.
+        // The caller reports the name, because it knows more about the parameters.
         return Ok(first);
     }
     let mut names: Vec<&str> = Vec::new();
@@ -55,15 +56,15 @@ pub fn chosen(module: &Module, first: DistId, args: &[ast::Arg]) -> Result<DistI
     }))
 }
 
-/// As [`chosen`], reported.
+/// Returns the same as [`chosen`], and reports the error.
 pub fn chosen_or_reported(session: &mut Session<'_>, first: DistId, args: &[ast::Arg]) -> Option<DistId> {
     chosen(&session.module, first, args)
         .map_err(|diagnostic| session.diagnostics.push(*diagnostic))
         .ok()
 }
 
-/// The parameter of another parameterisation that stands where this one does, all others being the same, and that takes fewer values: the
-/// probability for a logit, the rate for its logarithm.
+/// Returns the parameter that another parameterisation has at the same position if all other parameters are equal and its support is narrower.
+/// Examples are the probability for a logit and the rate for a log rate.
 fn narrower(module: &Module, id: DistId, at: usize) -> Option<&Binding> {
     let item = &module.dists[id];
     let is_other = |other: &&DistId| {
@@ -83,12 +84,12 @@ fn narrower(module: &Module, id: DistId, at: usize) -> Option<&Binding> {
 }
 
 impl Body<'_> {
-    /// Where the elements of a value lie, as far as that is known.
+    /// Returns the range of a value's elements, as far as it is known.
     pub fn range_of(&self, value: &Expr) -> Range {
         range::range(self.module, &self.ranges, value)
     }
 
-    /// Where the values of a distribution lie, by the ends that it declares.
+    /// Returns the range of a distribution's values according to the ends that it declares.
     pub fn range_of_values(&self, dist: &Expr) -> Option<Range> {
         let ExprKind::MakeDist(id, args) = &dist.kind else {
             return None;
@@ -105,7 +106,8 @@ impl Body<'_> {
         Some((low.0, high.1))
     }
 
-    /// Warns of the square of a parameter where a distribution takes a standard deviation: `Normal(mu, sigma ^ 2)`, as statisticians write it.
+    /// Warns if the square of a parameter is passed as a standard deviation. Statisticians write `Normal(mu, sigma ^ 2)`, which means something
+    /// else here.
     pub fn squared_deviation(&mut self, id: DistId, values: &[Expr]) {
         let places = matches!(self.place, Place::Model | Place::Layer);
         let Some(at) = deviation(self.module, id).filter(|_| places && !self.in_library) else {
@@ -125,7 +127,7 @@ impl Body<'_> {
         self.report(diagnostic);
     }
 
-    /// Warns of arguments that lie where those of another parameterisation do: `Bernoulli(sigmoid(x))` takes `sigmoid(x)` for a logit.
+    /// Warns about an argument whose range suggests another parameterisation: `Bernoulli(sigmoid(x))` would treat `sigmoid(x)` as a logit.
     pub fn applied_twice(&mut self, id: DistId, args: &[ast::Arg], values: &[Expr]) {
         let places = matches!(self.place, Place::Model | Place::Layer);
         if self.in_library || !places || self.module.dists[id].others.is_empty() {
@@ -140,7 +142,7 @@ impl Body<'_> {
             let is_named = args
                 .iter()
                 .any(|arg| arg.name.as_ref().is_some_and(|name| name.name == *own));
-            // By name, a number or a variable is meant as it is written.
+            // A named argument that is a plain number or variable is assumed to be intended.
             let is_plain = matches!(value.kind, ExprKind::Local(_)) || constant(self.module, value).is_some();
             let range = self.range_of(value);
             if is_named && is_plain || !lies_in(value, range, &other.param.ty) {
@@ -156,7 +158,7 @@ impl Body<'_> {
     }
 }
 
-/// The parameters of a distribution that are its standard deviation: its variance is declared as their square.
+/// Returns the index of the parameter that is the standard deviation: the declared variance is its square.
 fn deviation(module: &Module, id: DistId) -> Option<usize> {
     let item = &module.dists[id];
     let (_, variance) = item.values.iter().find(|(name, _)| &**name == "variance")?;
@@ -164,7 +166,7 @@ fn deviation(module: &Module, id: DistId) -> Option<usize> {
     item.params.iter().position(|param| param.local == base)
 }
 
-/// The variable of which an expression is the square.
+/// Returns the variable whose square an expression is.
 fn square_of(module: &Module, expr: &Expr) -> Option<LocalId> {
     match &expr.kind {
         ExprKind::Binary(BinaryOp::Mul, left, right) => match (&left.kind, &right.kind) {
@@ -175,7 +177,7 @@ fn square_of(module: &Module, expr: &Expr) -> Option<LocalId> {
             ExprKind::Local(base) if constant(module, power) == Some(2.0) => Some(*base),
             _ => None,
         },
-        // A function that returns the square of its argument.
+        // A call of a function that returns the square of its argument.
         ExprKind::CallFn(id, args) => {
             let item = &module.fns[*id];
             let ([param], [Stmt::Return(value)], [arg]) = (&item.params[..], &item.body[..], &args[..])
@@ -191,7 +193,7 @@ fn square_of(module: &Module, expr: &Expr) -> Option<LocalId> {
     }
 }
 
-/// Returns whether a value provably lies in a type and is not zero: zero is a common logit or logarithm.
+/// Returns whether all values provably lie in the support of a type and are not zero. Zero is excluded because it is a common logit or log rate.
 fn lies_in(value: &Expr, (low, high): Range, ty: &Ty) -> bool {
     let Ty::Tensor(Elem::Real(support), _) = ty else {
         return false;

@@ -1,4 +1,4 @@
-//! Posteriors: which family each site gets, and where its optimiser starts.
+//! Checks posteriors: the family of each site, and the start values of the optimiser.
 
 use super::call::{Lifts, Signature};
 use super::names::Def;
@@ -106,7 +106,7 @@ fn no_type(session: &mut Session<'_>, ty: Option<&ast::Type>) {
     }
 }
 
-/// A site as it is written: `hidden[1].w`, `out.*`.
+/// Reads the path of a site, such as `hidden[1].w` or `out.*`. Reports any other expression.
 pub fn path(session: &mut Session<'_>, target: &ast::Expr) -> Option<String> {
     let text = path_text(session, target);
     if text.is_none() {
@@ -118,7 +118,7 @@ pub fn path(session: &mut Session<'_>, target: &ast::Expr) -> Option<String> {
     text
 }
 
-/// The text of a path, where it is one.
+/// Returns the text of a path, or `None` if the expression is not one.
 pub fn path_text(session: &mut Session<'_>, target: &ast::Expr) -> Option<String> {
     match &*target.kind {
         ast::ExprKind::Name(name) => Some(name.to_string()),
@@ -139,7 +139,7 @@ pub fn path_text(session: &mut Session<'_>, target: &ast::Expr) -> Option<String
     }
 }
 
-/// Checks that a path means sites of the model, none of them taken.
+/// Checks that a path matches sites of the model, and that none of them has another line.
 fn covered(
     session: &mut Session<'_>,
     path: &str,
@@ -153,7 +153,7 @@ fn covered(
         return;
     }
     for site in matching {
-        // `layers[0].w` and `layers[1].w` both match `layers[_].w`; each index has its own line.
+        // `layers[0].w` and `layers[1].w` both match `layers[_].w`, and each index has its own line.
         let key = if site.contains("[_]") {
             format!("{path} {site}")
         } else {
@@ -180,7 +180,7 @@ fn unknown(session: &mut Session<'_>, path: &str, span: Span, model: (ModelId, &
     });
 }
 
-/// `= other.path`.
+/// Reads the right-hand side of a line that fixes sites, `= other.path`.
 fn fixed_site(session: &mut Session<'_>, value: &ast::Expr) -> Option<PosteriorValue> {
     let written = path_text(session, value);
     let Some((name, rest)) = written.as_deref().and_then(|path| path.split_once('.')) else {
@@ -221,7 +221,7 @@ fn fixed_site(session: &mut Session<'_>, value: &ast::Expr) -> Option<PosteriorV
     }
 }
 
-/// Checks that what a fixed line takes has the sites that it gives.
+/// Checks that the source of a fixed line has the sites that the line sets.
 fn same_sites(
     session: &mut Session<'_>,
     target: (&str, &[String]),
@@ -252,7 +252,7 @@ fn same_sites(
     }
 }
 
-/// `~ Family(start values)`.
+/// Reads the right-hand side `~ Family(start values)`.
 fn family(session: &mut Session<'_>, written: &ast::Expr) -> Option<PosteriorValue> {
     let written = strip(written);
     let (name, span, args) = match &*written.kind {
@@ -324,7 +324,7 @@ fn starts(
     })
 }
 
-/// A start value: a number, `fixed(number)`, or a distribution to draw it from.
+/// Reads a start value: a number, `fixed(number)`, or a distribution from which it is drawn.
 fn start(
     body: &mut super::body::Body<'_>,
     wanted: &Ty,
@@ -356,7 +356,7 @@ fn start(
     let Ty::Tensor(elem, _) = wanted else {
         return body.expect(&value, wanted).then_some(start);
     };
-    // One number starts all elements.
+    // A single number is the start value of all elements.
     let scalar = match elem {
         Elem::Int => Ty::int(),
         elem => Ty::Tensor(elem.clone(), Vec::new()),

@@ -1,4 +1,4 @@
-//! `~`: sites and observed outputs.
+//! Checks `~` statements: sites and observed outputs.
 
 use super::body::{Body, Place};
 use super::expr::Want;
@@ -21,23 +21,23 @@ use bnnc_grammar::ast::{self, BinaryOp};
 use bnnc_graph::dist::Support;
 use std::sync::Arc;
 
-/// What is written around a `~`.
+/// The parts of a `~` statement apart from its targets.
 #[derive(Clone, Copy)]
 pub struct Tilde<'w> {
     /// The declared type.
     pub ty: Option<&'w ast::Type>,
     /// The distribution.
     pub dist: &'w ast::Expr,
-    /// Whether `local` was written.
+    /// True if `local` was written.
     pub local: bool,
-    /// The counter of the innermost `for` around it.
+    /// The counter of the innermost enclosing `for`.
     pub counter: Option<&'w str>,
-    /// All of it.
+    /// The whole statement.
     pub span: Span,
 }
 
 impl Body<'_> {
-    /// A `~` statement.
+    /// Checks a `~` statement.
     pub fn sample(&mut self, targets: &[ast::Expr], tilde: Tilde<'_>) -> Option<Stmt> {
         if !matches!(self.place, Place::Model | Place::Layer | Place::Prompt) {
             let help = "random quantities belong in models and layers";
@@ -77,7 +77,7 @@ impl Body<'_> {
         }
     }
 
-    /// `w: real[n] ~ prior`.
+    /// Checks a site, such as `w: real[n] ~ prior`.
     fn site(&mut self, target: (&Arc<str>, Span), tilde: Tilde<'_>) -> Stmt {
         let (name, at) = target;
         let Tilde {
@@ -91,7 +91,7 @@ impl Body<'_> {
         let before = self.diagnostics.len();
         let dist = self.dist_expr(dist);
         let ty = self.sampled_type(name, declared, &dist);
-        // Inference needs a gradient; at the prompt nothing is inferred.
+        // Inference needs a gradient. The REPL does not run inference.
         if self.place != Place::Prompt
             && let Ty::Tensor(elem @ (Elem::Bool | Elem::Count | Elem::Int | Elem::Index(_)), _) = &ty
         {
@@ -127,7 +127,7 @@ impl Body<'_> {
         })
     }
 
-    /// Drops warnings about the arguments of a distribution since a place among the diagnostics if the distribution itself is an error: it is discrete.
+    /// If the distribution is discrete, which is an error, drops the warnings about its arguments that were added since the index `since`.
     fn keep_discrete(&mut self, since: usize) {
         let is_of = |found: &Diagnostic, code: &'static Code| found.code.id == code.id;
         let recent = &self.diagnostics[since..];
@@ -142,7 +142,7 @@ impl Body<'_> {
         self.diagnostics.append(&mut recent);
     }
 
-    /// A distribution right of `~`.
+    /// Checks the distribution on the right of `~`.
     pub fn dist_expr(&mut self, written: &ast::Expr) -> Expr {
         let dist = match &*strip(written).kind {
             ast::ExprKind::Name(name) if self.peek_local(name).is_none() => match self.find_item(name) {
@@ -166,7 +166,8 @@ impl Body<'_> {
         dist
     }
 
-    /// Reals between the ends that a distribution declares: `Uniform(0, 10)` is on the reals and draws from `real(0, 10)`, the scale on which samplers see no end.
+    /// Narrows reals to the ends that a distribution declares. `Uniform(0, 10)` is defined on the reals, but a site of it has the type
+    /// `real(0, 10)`, whose unconstrained scale does not have boundaries.
     fn ended(&self, elem: Elem, dist: &Expr) -> Elem {
         let (from, to) = match elem {
             Elem::Real(Support::Real) => (f64::NEG_INFINITY, f64::INFINITY),
@@ -182,7 +183,8 @@ impl Body<'_> {
         }
     }
 
-    /// The type of what is drawn: the declared one, which the distribution must cover, or the distribution's own.
+    /// Returns the type of the drawn value: the declared type, which must lie within the distribution's support, or else the distribution's own
+    /// type.
     fn sampled_type(&mut self, name: &str, declared: Option<(Ty, Span)>, dist: &Expr) -> Ty {
         let Some(value) = self.dist_value(dist) else {
             return declared.map_or(Ty::Error, |(ty, _)| ty);
@@ -213,7 +215,7 @@ impl Body<'_> {
             return declared;
         }
         let free = value.elementwise && value.dims.is_empty();
-        // Of a distribution over one simplex or increasing vector, a site may have an array of independent ones.
+        // A site of a distribution over one simplex or ordered vector may be an array of independent ones.
         let own = match &value.elem {
             Elem::Real(support) if support.is_of_vectors() && !value.elementwise => {
                 &dims[dims.len().saturating_sub(value.dims.len())..]
@@ -234,7 +236,7 @@ impl Body<'_> {
         declared
     }
 
-    /// `y ~ ..` and `y[t] ~ ..`.
+    /// Checks an observation: `y ~ ..` or `y[t] ~ ..`.
     fn observe(
         &mut self,
         target: (&Arc<str>, Span),
@@ -339,7 +341,7 @@ impl Body<'_> {
         }
     }
 
-    /// How to make a number of the vector that a distribution has for a parameter.
+    /// Suggests how to turn the vector that is a parameter of the distribution into a number.
     fn of_one_element(&self, dist: &Expr) -> String {
         let is_vector = |part: &&Expr| matches!(&part.ty, Ty::Tensor(_, dims) if dims.len() == 1);
         let name_of = |part: &Expr| match &part.kind {

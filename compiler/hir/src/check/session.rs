@@ -1,4 +1,4 @@
-//! The order of work: names, order of items, items, then what infers need of each other.
+//! The sequence of a check: names, the order of items, the items themselves, then dependencies between inference blocks.
 
 use super::body::Place;
 use super::names::{Def, Names};
@@ -16,33 +16,33 @@ use bnnc_graph::dist::Measure;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-/// The state of a whole check.
+/// The state of a complete check.
 pub struct Session<'a> {
-    /// What is checked so far; other items are placeholders.
+    /// The items checked so far. The others are placeholders.
     pub module: Module,
-    /// What names mean.
+    /// The names of items.
     pub names: Names,
-    /// What the caller said.
+    /// The context given by the caller.
     pub context: &'a Context,
-    /// What was found.
+    /// The diagnostics so far.
     pub diagnostics: Vec<Diagnostic>,
-    /// The model of each posterior and infer that is sound enough to have one.
+    /// The models of the posteriors and inference blocks whose references are valid.
     pub models: HashMap<Def, ModelId>,
 }
 
-/// An item with its identity.
+/// An item of the syntax tree with its identity.
 pub struct Entry<'a> {
-    /// What it is.
+    /// Its identity.
     pub def: Def,
-    /// Its text.
+    /// Its syntax tree.
     pub item: &'a ast::Item,
     /// Its name.
     pub name: &'a Ident,
-    /// Whether it belongs to the library.
+    /// True if it belongs to the library.
     pub library: bool,
 }
 
-/// See [`super::check`].
+/// Implements [`super::check`].
 pub fn check(library: &[ast::Module], program: &ast::Module, context: &Context) -> (Module, Vec<Diagnostic>) {
     let mut session = Session {
         module: Module::default(),
@@ -107,8 +107,8 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Returns whether a second `dist` of a name is another parameterisation of the first. A call chooses by argument names, so no two
-    /// may have the same names.
+    /// Returns whether a second `dist` with the same name is another parameterisation of the first. A call chooses by argument names, so no two may
+    /// have the same set of names.
     fn is_parameterisation(
         &mut self,
         def: Def,
@@ -229,7 +229,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// `use` names a folder or file of the library and an item of it; the library is visible without it.
+    /// Checks `use` items, each of which names a folder or file of the library and an item in it. The library is visible without them.
     fn imports(&mut self, library: &[ast::Module], module: &ast::Module) {
         for item in &module.items {
             let ItemKind::Use(path) = &item.kind else { continue };
@@ -294,12 +294,12 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// A constant number of an option block or a posterior.
+    /// Reads a constant number of an option block or a posterior.
     pub fn number(&mut self, written: &ast::Expr, what: &str) -> Option<f64> {
         self.with_constants(|body| body.number(written, what))
     }
 
-    /// Checks something in a body without variables.
+    /// Runs `work` in a body without variables.
     pub fn with_constants<T>(&mut self, work: impl FnOnce(&mut super::body::Body<'_>) -> T) -> T {
         let name: Arc<str> = "option".into();
         let mut body = super::body::Body::new(&self.module, &self.names, false, Place::Constant, &name);
@@ -309,7 +309,7 @@ impl<'a> Session<'a> {
         result
     }
 
-    /// What a name of the program is, if it is sound; the outer `Option` says whether it exists.
+    /// Looks up a name of the program. Returns `None` if it does not exist, and an inner `None` if its item has errors.
     pub fn find(&self, name: &str) -> Option<(Option<Def>, Option<Span>)> {
         let found = self.names.find(name, false);
         if found.is_none() && self.names.unread.contains(name) {

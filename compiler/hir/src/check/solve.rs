@@ -1,4 +1,4 @@
-//! Dims of a callee, found from the dims of its arguments.
+//! Solves for the dims of a callee, given the dims of its arguments.
 
 use crate::dims::{Atom, Dim, MetaId};
 use crate::tree::LocalId;
@@ -6,8 +6,8 @@ use crate::types::{Elem, Ty};
 use bnnc_base::source::Span;
 use std::collections::BTreeMap;
 
-/// What is known of a callee's dims and static integers. The callee's variables become metas, so that they cannot be
-/// taken for the caller's.
+/// The known dims and static integers of a callee. Variables of the callee become metavariables, so that they cannot be confused with those of the
+/// caller.
 #[derive(Clone, Debug, Default)]
 pub struct Solver {
     found: BTreeMap<u32, (Dim, Span)>,
@@ -15,7 +15,7 @@ pub struct Solver {
 }
 
 impl Solver {
-    /// For types of one and the same item: nothing is to be found.
+    /// Creates a solver for comparing types of the same item, which does not have unknowns.
     pub fn rigid() -> Solver {
         Solver {
             found: BTreeMap::new(),
@@ -23,17 +23,17 @@ impl Solver {
         }
     }
 
-    /// Says what a variable of the callee is.
+    /// Sets the value of a variable of the callee.
     pub fn set(&mut self, local: LocalId, dim: Dim, span: Span) {
         self.found.entry(local.0).or_insert((dim, span));
     }
 
-    /// What a variable of the callee is, and the argument that said so.
+    /// Returns the value of a variable of the callee, with the position of the argument that determined it.
     pub fn get(&self, local: LocalId) -> Option<&(Dim, Span)> {
         self.found.get(&local.0)
     }
 
-    /// The same with one atom of the caller replaced in all that was found.
+    /// Returns a copy in which one atom of the caller is replaced in all known dims.
     pub fn replaced(&self, wanted: &Atom, value: &Dim) -> Solver {
         let replace = |dim: &Dim| dim.substitute(&|atom| (atom == wanted).then(|| value.clone()));
         let found = self
@@ -47,7 +47,7 @@ impl Solver {
         }
     }
 
-    /// A dimension of the callee in the caller's names, with metas for what is not known.
+    /// Expresses a dimension of the callee in the caller's names, with metavariables for the unknowns.
     pub fn dim(&self, dim: &Dim) -> Dim {
         if self.rigid {
             return dim.clone();
@@ -61,7 +61,7 @@ impl Solver {
         })
     }
 
-    /// A type of the callee in the caller's names.
+    /// Expresses a type of the callee in the caller's names.
     pub fn ty(&self, ty: &Ty) -> Ty {
         match ty {
             Ty::Tensor(elem, dims) => {
@@ -73,7 +73,7 @@ impl Solver {
         }
     }
 
-    /// An element type of the callee in the caller's names.
+    /// Expresses an element type of the callee in the caller's names.
     pub fn elem(&self, elem: &Elem) -> Elem {
         match elem {
             Elem::Index(size) => Elem::Index(self.dim(size)),
@@ -81,8 +81,8 @@ impl Solver {
         }
     }
 
-    /// Whether a dimension of the callee can equal one of the caller; finds one unknown if there is exactly one, and
-    /// puts off what has more.
+    /// Returns whether a dimension of the callee can equal one of the caller. Solves for the unknown if there is exactly one, and accepts an
+    /// equation with more for now.
     pub fn meet(&mut self, wanted: &Dim, actual: &Dim, span: Span) -> bool {
         let wanted = self.dim(wanted);
         if !has_meta(&wanted) {
@@ -95,8 +95,8 @@ impl Solver {
     }
 }
 
-/// Whether two dims are equal, or may be once numbers are known: rounded division cannot be decided before, and is
-/// checked again when the program meets its data.
+/// Returns whether two dims are equal, or may be equal once sizes are known. Rounded division cannot be decided before then, and is checked again
+/// when the program is bound to its data.
 pub fn equal(a: &Dim, b: &Dim) -> bool {
     let difference = a.plus(b, -1);
     difference.terms.is_empty()
@@ -107,7 +107,7 @@ pub fn equal(a: &Dim, b: &Dim) -> bool {
             .any(|atom| matches!(atom, Atom::Div(..)))
 }
 
-/// Whether something is still to be found.
+/// Returns whether a dimension contains an unknown.
 pub fn has_meta(dim: &Dim) -> bool {
     dim.terms.keys().flatten().any(|atom| match atom {
         Atom::Meta(_) => true,
@@ -116,7 +116,7 @@ pub fn has_meta(dim: &Dim) -> bool {
     })
 }
 
-/// Solves `c * meta + rest = actual` where the rest has no metas and the division is exact.
+/// Solves `c * meta + rest = actual`. Returns `None` if `rest` contains metavariables or the division is not exact.
 fn solve(wanted: &Dim, actual: &Dim) -> Option<(u32, Dim)> {
     let mut unknown = None;
     let mut rest = actual.clone();

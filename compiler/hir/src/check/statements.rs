@@ -1,4 +1,4 @@
-//! The statements of functions, layers and models.
+//! Checks the statements of functions, layers and models.
 
 use super::body::{Body, Place};
 use super::expr::Want;
@@ -12,7 +12,7 @@ use bnnc_grammar::ast::{self, StmtKind};
 use std::sync::Arc;
 
 impl Body<'_> {
-    /// The statements of a body; `result` is what it returns, if it returns.
+    /// Checks the statements of a body. `result` is the declared type of the returned value, if the body returns one.
     pub fn block(&mut self, body: &[ast::Stmt], result: Option<(&Ty, Span)>, name: Span) -> Vec<Stmt> {
         self.later = declared_names(body);
         let mut statements = Vec::new();
@@ -59,7 +59,7 @@ impl Body<'_> {
         statements
     }
 
-    /// A statement; `counter` is the name of the innermost `for` around it.
+    /// Checks a statement. `counter` is the name of the innermost enclosing `for` counter.
     pub fn stmt(&mut self, stmt: &ast::Stmt, counter: Option<&str>) -> Option<Stmt> {
         match &stmt.kind {
             StmtKind::Assign { targets, ty, value } => {
@@ -153,7 +153,7 @@ impl Body<'_> {
             self.signed.insert(local);
         }
         if output {
-            // The name is reported as bound twice; its first meaning stays.
+            // The name is reported as bound twice, and keeps its first meaning.
             return None;
         }
         self.statics.extend(dim.map(|dim| (local, dim)));
@@ -180,7 +180,7 @@ impl Body<'_> {
         let (from, to, _) = self.range(range.0, range.1);
         let counter = self.enter_counter(&name.name, name.span);
         if self.place == Place::Model {
-            // Names of the block do not reach beyond it.
+            // Names declared in the block are not visible outside it.
             let later = std::mem::replace(&mut self.later, declared_names(body));
             let body = body
                 .iter()
@@ -200,7 +200,7 @@ impl Body<'_> {
     }
 }
 
-/// Without parentheses around it.
+/// Removes the parentheses around an expression.
 pub fn strip(written: &ast::Expr) -> &ast::Expr {
     match &*written.kind {
         ast::ExprKind::Paren(inner) => strip(inner),
@@ -208,7 +208,7 @@ pub fn strip(written: &ast::Expr) -> &ast::Expr {
     }
 }
 
-/// The names that the statements of a block declare, with their first place.
+/// Returns the names that the statements of a block declare, with their first positions.
 fn declared_names(body: &[ast::Stmt]) -> std::collections::HashMap<Arc<str>, Span> {
     let mut names = std::collections::HashMap::new();
     for stmt in body {

@@ -1,4 +1,4 @@
-//! Written types, and lists of parameters with the dims that they bind.
+//! Checks written types, and parameter lists with the dims that they bind.
 
 use super::body::Body;
 use super::expr::Want;
@@ -13,14 +13,14 @@ use crate::walk;
 use bnnc_grammar::ast;
 use bnnc_graph::dist::Support;
 
-/// The names of types.
+/// The names of the built-in types.
 pub const NAMES: &[&str] = &[
     "real", "positive", "unit", "int", "count", "bool", "index", "simplex", "ordered", "dist", "fn",
 ];
 
 impl Body<'_> {
-    /// Declares the parameters of several lists: first all names, then the types (which may use names of any list, and
-    /// bind dims), so that the order does not matter.
+    /// Declares the parameters of several lists. All names are declared before any type is read, so that types may use names of every list and bind
+    /// dims in any order.
     pub fn params(&mut self, lists: &[&[ast::Param]], static_integers: bool) -> Vec<Vec<Binding>> {
         let declared: Vec<Vec<LocalId>> = lists
             .iter()
@@ -68,7 +68,7 @@ impl Body<'_> {
         }
     }
 
-    /// Checks the defaults of parameters, which may use the parameters.
+    /// Checks the default values of parameters, which may refer to the parameters.
     pub fn defaults(&mut self, params: &[ast::Param], bindings: &mut [Binding]) {
         for (param, binding) in params.iter().zip(bindings) {
             if let Some(default) = &param.default {
@@ -79,7 +79,7 @@ impl Body<'_> {
         }
     }
 
-    /// A written type. With `bind`, names in brackets that mean nothing yet become dims.
+    /// Checks a written type. With `bind`, undeclared names in brackets become dims.
     pub fn ty(&mut self, written: &ast::Type, bind: bool) -> Ty {
         if bind {
             let dims = written.dims.iter().flatten();
@@ -160,7 +160,7 @@ impl Body<'_> {
         }
     }
 
-    /// A constant number.
+    /// Reads a constant number.
     pub fn number(&mut self, written: &ast::Expr, what: &str) -> Option<f64> {
         let value = self.expr(written, Want::Any);
         if value.ty == Ty::Error {
@@ -173,7 +173,7 @@ impl Body<'_> {
         found
     }
 
-    /// Makes dims of the names in a written dimension that mean nothing yet.
+    /// Declares the undeclared names in a written dimension as dims.
     fn bind_dims(&mut self, written: &ast::Expr) {
         match &*written.kind {
             ast::ExprKind::Name(name)
@@ -195,7 +195,7 @@ impl Body<'_> {
         matches!(self.find_item(name), Some((Some(Def::Const(_)) | None, _)))
     }
 
-    /// A written dimension.
+    /// Checks a written dimension.
     pub fn dim(&mut self, written: &ast::Expr) -> Option<Dim> {
         if let ast::ExprKind::Name(name) = &*written.kind
             && self.peek_local(name).is_none()
@@ -221,7 +221,7 @@ impl Body<'_> {
         self.static_dim(&value, "a dimension")
     }
 
-    /// The dimension that an expression is, or a report that it is none.
+    /// Returns the dimension that an expression equals, or reports that it is not static.
     pub fn static_dim(&mut self, value: &Expr, what: &str) -> Option<Dim> {
         if value.ty == Ty::Error {
             return None;

@@ -1,4 +1,4 @@
-//! Where a model meets its data: inputs to columns by name, dim names to sizes, the output to the target.
+//! Binds a model to its data: inputs to columns by name, dim names to sizes, outputs to the target.
 
 mod bound;
 mod entries;
@@ -56,7 +56,7 @@ struct Binder<'a> {
     model: &'a ModelItem,
     schema: &'a Schema,
     bound: Bound,
-    /// The columns of indices.
+    /// The columns of type `index`.
     selectors: Vec<Selector<'a>>,
     /// Dim names whose sizes are scalars of a JSON file.
     scalars: HashSet<Arc<str>>,
@@ -64,7 +64,7 @@ struct Binder<'a> {
 }
 
 impl<'a> Binder<'a> {
-    /// Integer scalars of a JSON file fix the dim names they share.
+    /// Sets dim names from the integer scalars of a JSON file with the same names.
     fn scalars(&mut self) {
         for local in self
             .model
@@ -88,7 +88,7 @@ impl<'a> Binder<'a> {
         self.model.locals[binding.local].span
     }
 
-    /// The ports with what they are bound for, both in order.
+    /// Returns the ports with the parameters they are bound to, in the order of the ports.
     fn bindings(&self) -> Vec<(usize, &'a Binding)> {
         let model = self.model;
         let all = || model.shared.iter().chain(&model.inputs).chain(&model.outputs);
@@ -100,7 +100,7 @@ impl<'a> Binder<'a> {
         ports.filter_map(of).collect()
     }
 
-    /// Adds a port; sizes follow when all are known.
+    /// Adds a port. Its sizes are filled in when all of them are known.
     fn port(&mut self, binding: &Binding, from: DataSource) {
         self.bound.ports.push(PortBinding {
             port: binding.param.name.to_string(),
@@ -113,7 +113,7 @@ impl<'a> Binder<'a> {
         });
     }
 
-    /// Gives a port its elements and axes, and an output its kind. Sizes that are not known have been reported.
+    /// Sets the elements, axes and support of a port, and the shape and kind of an output. Unknown sizes have already been reported.
     fn describe(&mut self, port: usize, binding: &Binding) {
         let Ty::Tensor(elem, dims) = &binding.param.ty else {
             return;
@@ -144,7 +144,7 @@ impl<'a> Binder<'a> {
         self.schema.fields.iter().find(|field| field.name == name)
     }
 
-    /// The column that the program gives this name, where it renames one.
+    /// Returns the column that the program renames to this name.
     fn renamed(&mut self, name: &str) -> Option<&'a Field> {
         let is_meant = |entry: &InputEntry| !entry.computed && entry.name.as_deref() == Some(name);
         let at = self.schema.entries.iter().position(is_meant)?;
@@ -156,7 +156,7 @@ impl<'a> Binder<'a> {
         let name = &*binding.param.name;
         let table = self.schema.shared.iter().find(|field| field.name == name);
         if let Some(field) = table {
-            // A column of a shared table is a vector over its rows.
+            // A column of a shared table is a vector over the rows of the table.
             self.fit(binding, field, &field.shape);
             return self.port(binding, DataSource::Shared(name.to_owned()));
         }
@@ -166,7 +166,7 @@ impl<'a> Binder<'a> {
         self.whole(binding, field);
     }
 
-    /// All rows of a column, or an array that is not a column.
+    /// Binds all rows of a column, or an array that is not a column.
     fn whole(&mut self, binding: &Binding, field: &'a Field) {
         let mut shape = field.shape.clone();
         if field.per_example {
@@ -180,7 +180,7 @@ impl<'a> Binder<'a> {
         self.port(binding, DataSource::Whole(field.name.clone()));
     }
 
-    /// Whole columns of data whose rows do not all train.
+    /// Warns about a whole column of data of which only some rows train.
     fn set_apart(&mut self, binding: &Binding, field: &Field) {
         let names = (&*binding.param.name, &*field.name);
         let diagnostic = report::rows_apart(self.span(binding), names, self.schema);
@@ -207,7 +207,7 @@ impl<'a> Binder<'a> {
             }
         }
         let field = self.renamed(name).or_else(|| self.field_of(name));
-        // A scalar column, or what is computed from it, may share its name with the vector of all inputs (`x`): the vector is meant.
+        // A scalar column, or an entry computed from it, may have the same name as the vector of all inputs (`x`). The vector takes precedence.
         let is_numbers = |field: &Field| !matches!(field.kind, FieldKind::Levels(_));
         let is_whole = |field: &Field| self.schema.inputs == 0 && is_numbers(field);
         let is_meant = |field: &&Field| !sole || !field.shape.is_empty() || is_whole(field);
@@ -222,7 +222,7 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// All inputs of the data, as one vector.
+    /// Binds all inputs of the data as one vector.
     fn all_inputs(&mut self, binding: &Binding) {
         let entries = &self.schema.entries;
         if let Some(aside) = entries.iter().find(|entry| entry.elements == 0) {
@@ -235,7 +235,7 @@ impl<'a> Binder<'a> {
         self.port(binding, DataSource::Inputs);
     }
 
-    /// An input that the data item computes.
+    /// Binds an input that the data item computes.
     fn computed(&mut self, binding: &Binding, at: usize) {
         let entry = &self.schema.entries[at];
         self.bound.used.insert(at);
@@ -284,7 +284,7 @@ impl<'a> Binder<'a> {
         self.field(binding, field);
     }
 
-    /// Where there are several examples, each has its own value of every output.
+    /// Checks that every example has its own value of every output if there are several examples.
     fn alike(&mut self) {
         let whole = |port: &&PortBinding| port.from.is_shared();
         let of = |binding: &Binding| {
@@ -301,7 +301,7 @@ impl<'a> Binder<'a> {
             .push(report::unlike(self.span(binding), names, self.schema));
     }
 
-    /// A column per example, a whole column where the model sees all rows as one example, or an array that is not a column.
+    /// Binds a column with one value per example, a whole column if the model treats all rows as one example, or an array that is not a column.
     fn field(&mut self, binding: &Binding, field: &'a Field) {
         let rank = match &binding.param.ty {
             Ty::Tensor(_, dims) => dims.len(),
@@ -323,7 +323,7 @@ impl<'a> Binder<'a> {
         self.port(binding, DataSource::Field(field.name.clone()));
     }
 
-    /// Fits the axes of a field; what its indices select is decided when all sizes are known.
+    /// Fits the axes of a field. The positions that indices select are resolved when all sizes are known.
     fn fit(&mut self, binding: &Binding, field: &'a Field, shape: &[usize]) {
         self.fit_dims(binding, shape);
         let Ty::Tensor(elem, _) = &binding.param.ty else {
@@ -354,8 +354,8 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// Decides which position each value of an `index` selects. A size that nothing else fixes is that of the columns that share
-    /// it, together.
+    /// Resolves the position that each value of an `index` selects. A size that nothing else determines follows from all columns
+    /// that share it, together.
     fn select(&mut self) {
         let mut selectors = std::mem::take(&mut self.selectors);
         for selector in &mut selectors {
@@ -395,7 +395,7 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// The size of a dim name that a scalar of a JSON file fixes.
+    /// Returns the size of a dim name that a scalar of a JSON file sets.
     fn scalar_size(&self, dim: &Dim) -> Option<usize> {
         let mut terms = dim.terms.iter();
         match (terms.next(), terms.next()) {
@@ -409,7 +409,7 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// What the elements of a type are; nothing where its size is not known.
+    /// Returns the elements of a type, or `None` if the size of an `index` is not known.
     fn elements(&self, elem: &Elem) -> Option<Elements> {
         Some(match elem {
             Elem::Real(_) => Elements::Real,
@@ -448,7 +448,7 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// A dim name takes the size if it has none; a known dim must equal it.
+    /// Sets the size of an unknown dim name. A known dim must equal the size.
     fn fit_size(&mut self, dim: &Dim, size: usize, span: Span, name: &str) {
         if let Some(known) = self.evaluate(dim) {
             if known != size {

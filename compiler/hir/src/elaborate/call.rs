@@ -1,4 +1,4 @@
-//! Calls of functions, layers and builtins.
+//! Elaborates calls of functions, layers and built-in functions.
 
 use super::datum::{Callee, Datum};
 use super::expr::Integers;
@@ -17,13 +17,13 @@ use bnnc_graph::function::Value;
 use bnnc_graph::op::Op;
 use bnnc_graph::ops;
 
-/// No more calls than this are carried out.
+/// The maximum number of calls that one elaboration expands.
 const MOST_CALLS: usize = 100_000;
 
-/// Calls nest no deeper than this.
+/// The maximum nesting depth of calls.
 const DEEPEST: usize = 64;
 
-/// What goes wrong inside the library is shown where the program calls it, with the place in the library beside it.
+/// Moves a diagnostic inside the library to the call in the program, and adds a label at the position in the library.
 pub(super) fn at_call(mut diagnostic: Box<Diagnostic>, call: Span) -> Box<Diagnostic> {
     let Place::Span(inner) = diagnostic.at else {
         return diagnostic;
@@ -37,7 +37,7 @@ pub(super) fn at_call(mut diagnostic: Box<Diagnostic>, call: Span) -> Box<Diagno
 }
 
 impl<'a> Elaborator<'a> {
-    /// Puts arguments into a frame and binds the dim names of their types.
+    /// Stores arguments in a frame and binds the dim names of their types.
     pub fn bind_arguments(
         &mut self,
         bindings: &[Binding],
@@ -66,7 +66,7 @@ impl<'a> Elaborator<'a> {
         Ok(())
     }
 
-    /// A call of a function of the library or the program; one over scalars lifts elementwise.
+    /// Calls a function of the library or the program. A function of scalars also applies elementwise.
     pub fn call_fn(&mut self, id: FnId, args: Vec<Datum>, span: Span) -> Elaborated<Datum> {
         let item = &self.module.fns[id];
         let mut frame = Frame::new(&item.locals, "");
@@ -77,7 +77,7 @@ impl<'a> Elaborator<'a> {
         })
     }
 
-    /// Integers given to real parameters become reals; scalars beside arrays stretch lazily in the body.
+    /// Converts integers passed to real parameters to reals. Scalars beside arrays are broadcast later, in the body.
     fn lift(&mut self, params: &[Binding], args: Vec<Datum>, span: Span) -> Elaborated<Vec<Datum>> {
         let mut lifted = Vec::new();
         for (binding, arg) in params.iter().zip(args) {
@@ -92,7 +92,7 @@ impl<'a> Elaborator<'a> {
         Ok(lifted)
     }
 
-    /// A call of a made layer with its inputs.
+    /// Calls a layer instance with its inputs.
     pub fn call_layer(&mut self, layer: &Datum, inputs: Vec<Datum>, span: Span) -> Elaborated<Datum> {
         let Datum::Layer(layer) = layer else {
             return Err(limit(span, "this is not a layer".to_owned()));
@@ -130,7 +130,7 @@ impl<'a> Elaborator<'a> {
         result.map_err(|diagnostic| at_call(diagnostic, span))
     }
 
-    /// Runs statements up to `return`.
+    /// Elaborates statements up to `return`.
     pub fn body(&mut self, body: &[Stmt], frame: &mut Frame<'a>, span: Span) -> Elaborated<Datum> {
         for stmt in body {
             match stmt {
@@ -155,7 +155,7 @@ impl<'a> Elaborator<'a> {
         Err(limit(span, "nothing is returned".to_owned()))
     }
 
-    /// A call of a builtin by expression.
+    /// Calls a built-in function on unelaborated arguments.
     pub fn call_builtin(
         &mut self,
         builtin: &'static Builtin,
@@ -170,7 +170,7 @@ impl<'a> Elaborator<'a> {
         self.apply_builtin(builtin, args, span)
     }
 
-    /// A call of a builtin with elaborated arguments.
+    /// Calls a built-in function on elaborated arguments.
     pub fn apply_builtin(
         &mut self,
         builtin: &'static Builtin,
@@ -246,7 +246,7 @@ impl<'a> Elaborator<'a> {
         Ok(Datum::Tensor(result))
     }
 
-    /// `max(a, b)` and `min(a, b)`, of integers an integer.
+    /// Elaborates `max(a, b)` and `min(a, b)`. Two static integers give a static integer.
     fn extremum(&mut self, op: Op, args: &[Datum], span: Span) -> Elaborated<Datum> {
         let join: fn(Integers, Integers) -> Integers = match op.is(&ops::max::MAX) {
             true => |(a, b), (c, d)| (a.max(c), b.max(d)),
@@ -303,7 +303,7 @@ impl<'a> Elaborator<'a> {
         Ok(Shape::fixed(&sizes))
     }
 
-    /// A reduction of all elements.
+    /// Reduces all elements to a scalar.
     pub fn reduce_all(&mut self, reduction: Reduction, array: &Datum, span: Span) -> Elaborated<Datum> {
         let x = self.real(array, span)?;
         let axes: Vec<usize> = (0..self.ty(x).rank()).collect();
@@ -326,7 +326,8 @@ impl<'a> Elaborator<'a> {
         Ok(Datum::Tensor(result))
     }
 
-    /// Halves are multiplied until one element is left: few nodes, and zero and negative factors stay exact.
+    /// Multiplies the two halves of the array repeatedly until one element is left. This takes few nodes, and it is exact for zero and negative
+    /// factors.
     fn product(&mut self, x: Value, span: Span) -> Elaborated<Value> {
         let count: usize = self.ty(x).dims().iter().filter_map(|dim| dim.fixed()).product();
         let flat = self.apply(Operation::reshape(x, &Shape::fixed(&[count])), span)?;
@@ -347,7 +348,7 @@ impl<'a> Elaborator<'a> {
         self.apply(Operation::reshape(rest, &Shape::scalar()), span)
     }
 
-    /// `standard_normal()`, `standard_uniform()` and `standard_gamma(shape)`, with dims or with the shape of the context.
+    /// Elaborates `standard_normal()`, `standard_uniform()` and `standard_gamma(shape)`. Without dims they have the shape of the context.
     fn noise(&mut self, kind: NoiseKind, args: &[Datum], span: Span) -> Elaborated<Value> {
         let (parameters, sizes) = args.split_at(usize::from(kind.has_shape()));
         let given = self.static_shape(sizes, span)?;
@@ -370,7 +371,7 @@ impl<'a> Elaborator<'a> {
         self.apply(Operation::noise(kind, &site, coordinates, &shape), span)
     }
 
-    /// A function value applied to arguments.
+    /// Applies a function value to arguments.
     pub fn call(&mut self, callee: Callee, args: Vec<Datum>, span: Span) -> Elaborated<Datum> {
         match callee {
             Callee::Fn(id) => self.call_fn(id, args, span),

@@ -1,4 +1,4 @@
-//! `if`, whose branches know that the condition holds, or that it does not.
+//! Elaborates `if`. Inside a branch, the condition (or its negation) is a known fact about integers.
 
 use super::datum::Datum;
 use super::expr::compares_integers;
@@ -12,7 +12,7 @@ use bnnc_graph::function::Value;
 use bnnc_graph::ops;
 
 impl<'a> Elaborator<'a> {
-    /// `if condition { yes } else { no }`.
+    /// Elaborates `if condition { yes } else { no }`.
     pub fn choice(
         &mut self,
         [condition, yes, no]: [&Expr; 3],
@@ -34,7 +34,7 @@ impl<'a> Elaborator<'a> {
         self.select_in(chosen, [yes, no], range, span)
     }
 
-    /// A branch, with the range of its value where that is an integer.
+    /// Elaborates a branch. Also returns the range of its value if that is an integer.
     fn branch(
         &mut self,
         branch: &Expr,
@@ -47,7 +47,7 @@ impl<'a> Elaborator<'a> {
             let range = self.range_of_integer(&datum);
             return Ok((datum, range));
         }
-        // Equal operations are one value, inside of the branch and outside: what is known of it here does not hold there.
+        // Equal operations inside and outside the branch share one graph value, so the facts known here must not be kept for the outside.
         let outside = self.ranges.clone();
         let count = facts.len();
         self.forms.assume(facts);
@@ -58,7 +58,7 @@ impl<'a> Elaborator<'a> {
         Ok((datum?, range))
     }
 
-    /// The linear forms that are not negative where a condition holds, or where it does not.
+    /// Returns linear forms that are non-negative if a condition holds, or if it does not hold.
     fn facts(&self, condition: &Expr, holds: bool, frame: &Frame<'a>) -> Vec<Linear> {
         let (op, left, right) = match &condition.kind {
             ExprKind::Unary(UnaryOp::Not, operand) => return self.facts(operand, !holds, frame),
@@ -66,7 +66,7 @@ impl<'a> Elaborator<'a> {
             _ => return Vec::new(),
         };
         if let BinaryOp::And | BinaryOp::Or = op {
-            // Of `a && b` both hold, of `!(a || b)` neither does; otherwise it is not known which.
+            // If `a && b` holds, both parts hold. If `!(a || b)` holds, neither does. Otherwise it is not known which part decides.
             let both = || {
                 [left, right]
                     .into_iter()
@@ -94,7 +94,7 @@ impl<'a> Elaborator<'a> {
                 both.into_iter().flatten().collect()
             }
             (BinaryOp::Ne, true) | (BinaryOp::Eq, false) => {
-                // Numbers that differ, of which one is never the smaller one, are in that order.
+                // Two different integers of which one is never the smaller one must be in that order.
                 let ends = left.plus(&right, -1).and_then(|form| self.forms.ends(&form));
                 match ends {
                     Some((0, _)) => above(1),
@@ -106,7 +106,7 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    /// The linear form of an integer expression, without an operation for it.
+    /// Returns the linear form of an integer expression, without adding an operation for it.
     fn form(&self, expr: &Expr, frame: &Frame<'a>) -> Option<Linear> {
         match &expr.kind {
             ExprKind::Int(number) => Some(Linear::number(*number)),
@@ -129,13 +129,13 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    /// `if` over tensors: elementwise choice.
+    /// Chooses elementwise between tensors.
     pub fn select(&mut self, condition: Datum, yes: Datum, no: Datum, span: Span) -> Elaborated<Datum> {
         let range = self.joint_range(&yes, &no, |(a, b), (c, d)| (a.min(c), b.max(d)));
         self.select_in(condition, [yes, no], range, span)
     }
 
-    /// A choice, whose value is an integer in a range if there is one.
+    /// Builds an elementwise choice. `range` is the range of the result if it is an integer.
     fn select_in(
         &mut self,
         condition: Datum,
@@ -161,7 +161,7 @@ impl<'a> Elaborator<'a> {
         Ok(Datum::Tensor(value))
     }
 
-    /// The smallest and the largest value of an integer, by its range and by the conditions that hold here.
+    /// Returns the smallest and the largest value of an integer, according to its known range and the conditions that hold here.
     pub fn range_here(&self, value: Value) -> Option<(i64, i64)> {
         let known = self.ranges.get(&value).copied();
         let by_form = self.forms.ends_of(value);

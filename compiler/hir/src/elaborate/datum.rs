@@ -1,4 +1,4 @@
-//! What an expression is while it is elaborated: a graph value, or something that exists only at compile time.
+//! The values of elaboration: graph values, and objects that exist only at compile time.
 
 use crate::builtin::Builtin;
 use crate::tree::{DistId, FnId, LayerId};
@@ -11,11 +11,11 @@ use std::sync::Arc;
 pub enum Datum {
     /// A tensor of the graph.
     Tensor(Value),
-    /// An integer known now.
+    /// An integer known at compile time.
     Static(i64),
     /// A distribution with its arguments.
     Dist(Rc<DistDatum>),
-    /// A layer with its parameters and the path of its sites.
+    /// A layer instance with its parameters and the path of its sites.
     Layer(Rc<LayerDatum>),
     /// A list of layers.
     List(Rc<Vec<Datum>>),
@@ -25,37 +25,37 @@ pub enum Datum {
     Text(Arc<str>),
 }
 
-/// A distribution that is a value.
+/// A distribution as a value.
 #[derive(Clone, Debug)]
 pub struct DistDatum {
-    /// Which.
+    /// The distribution item.
     pub dist: DistId,
     /// Its arguments in declared order.
     pub args: Vec<Datum>,
 }
 
-/// A made layer.
+/// A layer instance.
 #[derive(Clone, Debug)]
 pub struct LayerDatum {
-    /// Which.
+    /// The layer item.
     pub layer: LayerId,
     /// Its parameters in declared order.
     pub args: Vec<Datum>,
-    /// Where its sites live: `hidden[1]`; empty until it is assigned to a name.
+    /// The path of its sites, such as `hidden[1]`. Empty until the instance is assigned to a name.
     pub path: String,
 }
 
-/// A function that is a value.
+/// A function as a value.
 #[derive(Clone, Copy, Debug)]
 pub enum Callee {
-    /// Of the library or the program.
+    /// A function of the library or the program.
     Fn(FnId),
-    /// Of the language.
+    /// A built-in function.
     Builtin(&'static Builtin),
 }
 
 impl Datum {
-    /// This datum with every graph value replaced.
+    /// Returns this datum with every graph value replaced.
     pub fn map_values(&self, replace: &mut dyn FnMut(Value) -> Value) -> Datum {
         match self {
             Datum::Tensor(value) => Datum::Tensor(replace(*value)),
@@ -81,7 +81,7 @@ impl Datum {
         }
     }
 
-    /// This datum as the layer (or list of layers) that a name was given to.
+    /// Sets the path of a layer, or of a list of layers, that is assigned to a name.
     pub fn at_path(self, path: &str) -> Datum {
         match self {
             Datum::Layer(layer) if layer.path.is_empty() => {

@@ -1,4 +1,4 @@
-//! Distributions: from a value such as `Normal(0, 1)` to an [`Instance`] with density, sampler and moments.
+//! Elaborates distributions: from a value such as `Normal(0, 1)` to an [`Instance`] with density, sampler and moments.
 
 mod arguments;
 mod ends;
@@ -26,7 +26,7 @@ use bnnc_graph::types::Type;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// The support that an element type stands for; sizes of classes are not known here.
+/// Returns the support of an element type. Class sizes that are not constant are given as 0, because they are not known here.
 pub fn support(elem: &Elem) -> Support {
     match elem {
         Elem::Real(support) => *support,
@@ -41,7 +41,7 @@ pub fn support(elem: &Elem) -> Support {
     }
 }
 
-/// How an element type is held in the graph: counts take part in arithmetic, so they are reals.
+/// Returns the type that represents an element type in the graph. Counts take part in arithmetic, so they are reals.
 pub fn dtype(elem: &Elem) -> DType {
     match elem {
         Elem::Real(_) | Elem::Count => DType::Real,
@@ -50,20 +50,20 @@ pub fn dtype(elem: &Elem) -> DType {
     }
 }
 
-/// Which values the functions of an instance are called with.
+/// The values that the functions of an instance are called with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Values {
-    /// Values in the support, because a bijection or a sampler makes them: densities need no check.
+    /// Values in the support, because a bijection or a sampler produces them. Densities do not check them.
     Inside,
-    /// Any values, such as data: the density is zero outside the support.
+    /// Arbitrary values, such as data. The density is zero outside the support.
     Any,
 }
 
-/// The distribution of every element of an array.
+/// The distribution of each element of an array.
 pub struct Each {
-    /// The distribution with tensors replaced by their position in `params`.
+    /// The distribution with its tensors replaced by their positions in `params`.
     pub dist: DistDatum,
-    /// Names and types of the parameters of one element.
+    /// The names and types of the parameters of one element.
     pub params: Vec<(Arc<str>, Type)>,
     /// The type of one element.
     pub value: Type,
@@ -72,7 +72,7 @@ pub struct Each {
 }
 
 impl<'a> Elaborator<'a> {
-    /// Makes the instance of a distribution for values of type `value`.
+    /// Builds the instance of a distribution for values of type `value`.
     pub fn instance(
         &mut self,
         arguments: &Arguments,
@@ -99,7 +99,7 @@ impl<'a> Elaborator<'a> {
             .map_err(|diagnostic| at_call(diagnostic, span))
     }
 
-    /// Makes the instance for the elements of an array, each with parameters of its own.
+    /// Builds the instance for an array whose elements each have their own parameters.
     pub fn instance_of_each(&mut self, each: Each, declared: Support, span: Span) -> Elaborated<Instance> {
         let builder = InstanceBuilder {
             elaborator: self,
@@ -114,7 +114,7 @@ impl<'a> Elaborator<'a> {
             .map_err(|diagnostic| at_call(diagnostic, span))
     }
 
-    /// A part of a distribution that is a value: `first.log_density(x)`, `first.draw`.
+    /// Elaborates a part of a distribution used as a value: `first.log_density(x)`, `first.draw`.
     pub fn dist_part(
         &mut self,
         dist: &Datum,
@@ -146,7 +146,7 @@ impl<'a> Elaborator<'a> {
     }
 }
 
-/// The making of one instance.
+/// The state while one instance is built.
 struct InstanceBuilder<'e, 'a, 'd> {
     elaborator: &'e mut Elaborator<'a>,
     dist: &'d DistDatum,
@@ -227,7 +227,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         })
     }
 
-    /// The interval that an observation is truncated to. A parameter of the model needs no draw of its prior, whose slopes bisection does not have.
+    /// Returns the interval to which an observation is truncated. A site does not need a truncated sampler: bisection would not give it gradients.
     fn inside(&self, is_truncated: bool, support: Support) -> Option<(f64, f64)> {
         match (support, self.values) {
             (Support::Interval(low, high), Values::Any) if is_truncated && !self.is_improper() => {
@@ -237,7 +237,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         }
     }
 
-    /// Where each parameter lies, those of distributions among the arguments in their places.
+    /// Returns the support of each parameter, with the parameters of component distributions in place of the components.
     fn param_supports(&self, dist: &DistDatum) -> Vec<Support> {
         let item = &self.elaborator.module.dists[dist.dist];
         let of = |(binding, arg): (&Binding, &Datum)| match (arg, &binding.param.ty) {
@@ -249,7 +249,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         item.params.iter().zip(&dist.args).flat_map(of).collect()
     }
 
-    /// Runs `body` in a function of its own whose parameters are the distribution's, and returns the function.
+    /// Builds a separate graph function whose parameters are those of the distribution, and runs `body` in it.
     fn function(
         &mut self,
         name: &str,
@@ -293,7 +293,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         body(self, &mut frame)
     }
 
-    /// A joint distribution over vectors takes a tensor of any rank as one vector.
+    /// Returns the number of elements if a joint distribution over vectors must treat the value's tensor as one flat vector.
     fn flat(&self, item: &DistItem) -> Option<usize> {
         let Ty::Tensor(_, dims) = &item.on else {
             return None;
@@ -329,7 +329,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         self.elaborator.bind_dims(dims, &shape, frame);
     }
 
-    /// A result given the shape of the value: scalars stretch, flat vectors fold.
+    /// Gives a result the shape of the value: scalars are broadcast, and flat vectors are reshaped.
     fn shaped(&mut self, value: Value) -> Elaborated<Value> {
         let shape = self.value.shape.clone();
         if self.elaborator.ty(value).rank() == 0 {
@@ -342,7 +342,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             .apply(Operation::reshape(value, &shape), self.span)
     }
 
-    /// The parameter for the value, whose elements lie in `support` where the caller ensures it.
+    /// Adds the parameter for the value. Its elements lie in `support` if the caller guarantees it.
     fn value_param(&mut self, support: Support) -> Elaborated<Value> {
         let x = self.elaborator.builder.param("x", self.value.clone());
         let trusted = match (self.values, support) {
@@ -360,7 +360,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         }
     }
 
-    /// Elements of the log density, or the joint one.
+    /// Builds the log density of each element, or the joint log density.
     fn density_body(
         &mut self,
         truncate: Option<Support>,
@@ -378,7 +378,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             return Ok(Some(density));
         };
         if self.is_improper() {
-            // There is nothing to normalise.
+            // An improper density cannot be normalised.
             return Ok(Some(density));
         }
         let Some(log_mass) = self.log_mass((low, high), frame)? else {
@@ -400,7 +400,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         let elementwise = self.item().elementwise;
         let function = self.function("log_density", |this, frame| {
             let Some(density) = this.density_body(truncate, frame)? else {
-                // A family without a density (a point): zero, and the KL pass treats it apart.
+                // A family without a density (a point) gets zero. The KL pass handles it separately.
                 return Ok(Some(this.elaborator.constant(0.0, DType::Real)));
             };
             if !elementwise {
@@ -455,7 +455,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
     }
 }
 
-/// A part that needs a part which an inner distribution lacks (the mean of a mixture of Cauchys) is absent too.
+/// Treats a part as absent if it needs a part that a component lacks, such as the mean of a mixture of Cauchy distributions.
 fn present(part: Elaborated<Option<Function>>) -> Elaborated<Option<Function>> {
     match part {
         Err(diagnostic) if std::ptr::eq(diagnostic.code, &super::model::NO_PART) => Ok(None),
@@ -463,7 +463,7 @@ fn present(part: Elaborated<Option<Function>>) -> Elaborated<Option<Function>> {
     }
 }
 
-/// The shape of dims that are all known.
+/// Returns the shape with these sizes.
 pub fn fixed_shape(sizes: &[usize]) -> Shape {
     Shape(sizes.iter().map(|size| Dim::Fixed(*size)).collect())
 }

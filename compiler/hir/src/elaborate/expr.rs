@@ -1,4 +1,4 @@
-//! Expressions.
+//! Elaborates expressions.
 
 use super::datum::{Callee, Datum, DistDatum, LayerDatum};
 use super::dist::dtype;
@@ -21,7 +21,7 @@ use std::rc::Rc;
 /// The smallest and the largest value of an integer.
 pub type Integers = (i64, i64);
 
-/// A list of more numbers is one node.
+/// The largest list of numbers that is built as one node per element.
 const MOST_STACKED: usize = 32;
 
 impl<'a> Elaborator<'a> {
@@ -118,7 +118,7 @@ impl<'a> Elaborator<'a> {
         exprs.iter().map(|expr| self.expr(expr, frame)).collect()
     }
 
-    /// `[a, b]`: a stack of tensors, or a list of layers.
+    /// Elaborates `[a, b]`: a stack of tensors, or a list of layers.
     fn list(&mut self, items: Vec<Datum>, span: Span) -> Elaborated<Datum> {
         if items
             .iter()
@@ -130,7 +130,7 @@ impl<'a> Elaborator<'a> {
             .iter()
             .map(|item| self.real(item, span))
             .collect::<Result<_, _>>()?;
-        // A node per number takes a time that grows with the square of their count.
+        // One node per number would take time quadratic in their count.
         let numbers: Option<Vec<f64>> = match values.len() > MOST_STACKED {
             true => values.iter().map(|value| self.number(*value)).collect(),
             false => None,
@@ -141,7 +141,7 @@ impl<'a> Elaborator<'a> {
         self.stack(&values, span).map(Datum::Tensor)
     }
 
-    /// The number that a value is, if it is a scalar constant.
+    /// Returns the number that a value equals, if it is a scalar constant.
     fn number(&self, value: Value) -> Option<f64> {
         let NodeKind::Apply { op, attrs, .. } = &self.builder.node(value).kind else {
             return None;
@@ -239,8 +239,8 @@ impl<'a> Elaborator<'a> {
         Ok(Datum::Tensor(value))
     }
 
-    /// The range of a sum, difference, product or quotient of integers whose ranges are known: that of all integers where a divisor may be zero. An end that
-    /// overflows is the last integer, which is outside of every axis.
+    /// Returns the range of a sum, difference, product or quotient of integers whose ranges are known. If the divisor may be zero, that is the
+    /// range of all integers. An end that overflows saturates at the extreme integer, which lies outside every axis.
     fn range_of(&self, op: BinaryOp, left: &Datum, right: &Datum) -> Option<(i64, i64)> {
         let ((a, b), (c, d)) = (self.range_of_integer(left)?, self.range_of_integer(right)?);
         let over = |ends: [i64; 4]| {
@@ -259,7 +259,7 @@ impl<'a> Elaborator<'a> {
             BinaryOp::Div if c <= 0 && d >= 0 => Some(EVERY_INTEGER),
             BinaryOp::Div => {
                 let ends = [(a, c), (a, d), (b, c), (b, d)];
-                // A quotient keeps its fraction: the integers on both sides of it count.
+                // A quotient keeps its fraction, so the integers on both sides of it count.
                 let ceiling = |(x, y): (i64, i64)| floor(x.saturating_neg(), y).saturating_neg();
                 let (low, _) = over(ends.map(|(x, y)| floor(x, y)))?;
                 let (_, high) = over(ends.map(ceiling))?;
@@ -269,7 +269,7 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    /// Small whole powers become products: exact, and polynomials for the rewrites.
+    /// Expands small whole powers into products, which are exact and are polynomials for the rewriter.
     fn power(&mut self, base: Datum, exponent: Datum, span: Span) -> Elaborated<Datum> {
         let x = self.real(&base, span)?;
         if let Datum::Static(n @ 1..=4) = exponent {
@@ -285,7 +285,7 @@ impl<'a> Elaborator<'a> {
             .map(Datum::Tensor)
     }
 
-    /// A scalar stretches to the shape of the other operand; other shapes are equal already.
+    /// Broadcasts a scalar to the shape of the other operand. Other operands must have equal shapes already.
     pub fn align(&mut self, a: Value, b: Value, span: Span) -> Elaborated<(Value, Value)> {
         let (left, right) = (self.ty(a).shape, self.ty(b).shape);
         if left == right {
@@ -297,7 +297,7 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    /// A scalar repeated to a shape; a tensor of that shape stays.
+    /// Broadcasts a scalar to a shape. A tensor that already has the shape is returned unchanged.
     pub fn stretch(&mut self, value: Value, shape: &Shape, span: Span) -> Elaborated<Value> {
         if self.ty(value).shape == *shape {
             return Ok(value);
@@ -305,7 +305,7 @@ impl<'a> Elaborator<'a> {
         self.apply(Operation::broadcast(value, shape, &[]), span)
     }
 
-    /// Two numbers of one shape and element type: integers where both are, else reals.
+    /// Gives two numbers the same shape and element type: integers if both are integers, else reals.
     pub fn numbers(&mut self, a: &Datum, b: &Datum, span: Span) -> Elaborated<(Value, Value)> {
         let (x, y) = (self.tensor(a, span)?, self.tensor(b, span)?);
         let is_integer = |this: &Self, value: Value| this.ty(value).dtype == DType::Int;
@@ -318,7 +318,7 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    /// The range of an integer made of two others, where theirs are known.
+    /// Returns the range of an integer computed from two others, if their ranges are known.
     pub fn joint_range(
         &self,
         a: &Datum,
@@ -328,7 +328,7 @@ impl<'a> Elaborator<'a> {
         Some(join(self.range_of_integer(a)?, self.range_of_integer(b)?))
     }
 
-    /// The smallest and largest value of an integer, where they are known.
+    /// Returns the smallest and the largest value of an integer, if they are known.
     pub fn range_of_integer(&self, datum: &Datum) -> Option<(i64, i64)> {
         match datum {
             Datum::Static(number) => Some((*number, *number)),
@@ -337,7 +337,7 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    /// `a @ b` for vectors and matrices.
+    /// Elaborates `a @ b` for vectors and matrices.
     fn matmul(&mut self, a: Value, b: Value, span: Span) -> Elaborated<Value> {
         let labels = match (self.ty(a).rank(), self.ty(b).rank()) {
             (2, 2) => "ij,jk->ik",
@@ -353,13 +353,13 @@ impl<'a> Elaborator<'a> {
     }
 }
 
-/// The largest integer that is at most a quotient; the divisor is not zero.
+/// Returns the quotient rounded down, saturating on overflow. The divisor must not be zero.
 fn floor(x: i64, y: i64) -> i64 {
     let is_whole = x.checked_rem(y).is_none_or(|rest| rest == 0);
     x.saturating_div(y) - i64::from(!is_whole && (x < 0) != (y < 0))
 }
 
-/// The range of an integer of which nothing is known.
+/// The range of an unknown integer.
 pub const EVERY_INTEGER: (i64, i64) = (i64::MIN, i64::MAX);
 
 fn no_value(span: Span, name: &str) -> Box<bnnc_base::diagnostic::Diagnostic> {
@@ -372,7 +372,7 @@ fn static_arithmetic(op: BinaryOp, a: i64, b: i64) -> Option<i64> {
         BinaryOp::Sub => a.checked_sub(b),
         BinaryOp::Mul => a.checked_mul(b),
         BinaryOp::Pow => u32::try_from(b).ok().and_then(|b| a.checked_pow(b)),
-        // `1 / 2` is a half where a real is wanted; dims divide through `Dim`.
+        // `1 / 2` is a half in a real context; dims divide through `Dim`.
         BinaryOp::Div => (a.checked_rem(b) == Some(0)).then(|| a / b),
         BinaryOp::Or | BinaryOp::And | BinaryOp::Eq | BinaryOp::Ne | BinaryOp::Lt | BinaryOp::Le => None,
         BinaryOp::Gt | BinaryOp::Ge | BinaryOp::MatMul => None,

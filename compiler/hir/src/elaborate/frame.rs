@@ -1,4 +1,4 @@
-//! The state of an elaboration: the function under construction, the variables in scope, the sites met so far.
+//! The state of an elaboration: the function under construction, the variables in scope, and the sites so far.
 
 use super::datum::Datum;
 use super::linear::Forms;
@@ -16,16 +16,16 @@ use bnnc_graph::ops;
 use bnnc_graph::types::Type;
 use std::collections::HashMap;
 
-/// A tensor has no more elements than this: beyond it, counts of bytes and operations would not fit their types.
+/// The maximum number of elements of a tensor. Beyond it, counts of bytes and operations would overflow their types.
 const MOST_ELEMENTS: usize = 1 << 40;
 
-/// An axis is no longer than this: kernels count positions in 32 bits.
+/// The maximum length of an axis, because kernels count positions in 32 bits.
 const LONGEST_AXIS: usize = i32::MAX as usize;
 
-/// A model has no more operations than this, every call carried out.
+/// The maximum number of operations of a model after expanding every call.
 const MOST_NODES: usize = 100_000;
 
-/// Why a tensor of this shape cannot be held, if it cannot.
+/// Checks the size of a tensor. The error describes the limit that the shape exceeds.
 fn holds(shape: &Shape) -> Result<(), String> {
     let sizes = || shape.dims().iter().filter_map(|dim| dim.fixed());
     if sizes().any(|size| size > LONGEST_AXIS) {
@@ -38,7 +38,7 @@ fn holds(shape: &Shape) -> Result<(), String> {
     }
 }
 
-/// An elaborated thing, or the one message that says why there is none.
+/// The result of elaborating something, or the diagnostic that explains the failure.
 pub type Elaborated<T> = Result<T, Box<Diagnostic>>;
 
 /// The variables of one call of one item.
@@ -53,7 +53,7 @@ pub struct Frame<'a> {
 }
 
 impl<'a> Frame<'a> {
-    /// No variable has a value yet.
+    /// Creates a frame in which no variable has a value yet.
     pub fn new(locals: &'a Locals, path: &str) -> Frame<'a> {
         Frame {
             locals,
@@ -62,7 +62,7 @@ impl<'a> Frame<'a> {
         }
     }
 
-    /// The path of a name in this frame.
+    /// Returns the path of a name in this frame.
     pub fn path_of(&self, name: &str) -> String {
         if self.path.is_empty() {
             name.to_owned()
@@ -72,49 +72,49 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// What noise means where an expression is elaborated.
+/// The meaning of noise in the expression being elaborated.
 #[derive(Clone, Debug)]
 pub struct NoiseContext {
-    /// The coordinates draw, example, step.
+    /// The coordinates: draw, example and step.
     pub coordinates: [Value; 3],
     /// The shape of `standard_normal()` without arguments.
     pub shape: Shape,
-    /// How many noise sites there are so far.
+    /// The number of noise sites so far.
     pub count: usize,
 }
 
 /// An elaboration in progress.
 pub struct Elaborator<'a> {
-    /// Where names lead.
+    /// The module that names refer to.
     pub module: &'a Module,
     /// The function under construction.
     pub builder: Builder,
-    /// Set inside `draw`.
+    /// The noise context; set only inside `draw`.
     pub noise: Option<NoiseContext>,
-    /// Sites of the model so far.
+    /// The sites of the model so far.
     pub sites: Vec<bnnc_graph::model::Site>,
     /// The values of sites by path, so that a layer called twice shares its weights.
     pub site_values: HashMap<String, Value>,
-    /// Observations so far.
+    /// The observations so far.
     pub observed: Vec<Value>,
-    /// The elements of outputs that have a distribution so far.
+    /// The ranges of output elements that have a distribution so far.
     pub observed_ranges: Vec<super::repeat::ObservedRange>,
-    /// Depth of calls, bounded so that recursion ends with a message.
+    /// The depth of calls, which is limited so that recursion ends with a diagnostic.
     pub depth: usize,
-    /// Calls carried out, bounded because calls of calls multiply.
+    /// The number of expanded calls, which is limited because nested calls multiply.
     pub calls: usize,
-    /// The smallest and largest value of integers that count through ranges, so that positions are checked now.
+    /// The smallest and the largest values of integers that depend on counters, so that positions are checked at compile time.
     pub ranges: HashMap<Value, (i64, i64)>,
-    /// How these integers depend on the counters.
+    /// The linear forms of these integers in the counters.
     pub forms: Forms,
-    /// Bounds of the parameters of the function under construction, where they are known.
+    /// Known bounds of the parameters of the function under construction.
     pub inside: HashMap<Value, Interval>,
-    /// The number of choices around an expression that compare integers.
+    /// The number of enclosing `if` expressions that compare integers.
     pub choices: usize,
 }
 
 impl<'a> Elaborator<'a> {
-    /// An empty function.
+    /// Creates an elaborator with an empty function.
     pub fn new(module: &'a Module, name: &str) -> Elaborator<'a> {
         Elaborator {
             module,
@@ -133,7 +133,7 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    /// Applies an operation; a refusal becomes a diagnostic at `span`.
+    /// Applies an operation. A rejected operation becomes a diagnostic at `span`.
     pub fn apply(&mut self, operation: Operation, span: Span) -> Elaborated<Value> {
         let limit = |why: String| super::model::limit(span, why);
         if self.builder.function().nodes.len() > MOST_NODES {
@@ -142,7 +142,7 @@ impl<'a> Elaborator<'a> {
             )));
         }
         let holds = |shape: &Shape| holds(shape).map_err(|why| limit(format!("this array {why}")));
-        // Before the type rule of the op: it multiplies sizes.
+        // Shapes are checked before the type rule of the op runs, because the rule multiplies sizes.
         for attr in &operation.attrs {
             if let Attr::Shape(shape) = attr {
                 holds(shape)?;
@@ -154,7 +154,7 @@ impl<'a> Elaborator<'a> {
         Ok(value)
     }
 
-    /// A datum as a tensor: static integers become integer scalars.
+    /// Converts a datum to a tensor. Static integers become integer scalars.
     pub fn tensor(&mut self, datum: &Datum, span: Span) -> Elaborated<Value> {
         match datum {
             Datum::Tensor(value) => Ok(*value),
@@ -163,7 +163,7 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    /// A datum as a tensor of reals.
+    /// Converts a datum to a tensor of reals.
     pub fn real(&mut self, datum: &Datum, span: Span) -> Elaborated<Value> {
         if let Datum::Static(number) = datum {
             return Ok(self.constant(*number as f64, DType::Real));
@@ -172,7 +172,7 @@ impl<'a> Elaborator<'a> {
         self.to_real(value, span)
     }
 
-    /// A tensor as reals.
+    /// Converts a tensor to reals.
     pub fn to_real(&mut self, value: Value, span: Span) -> Elaborated<Value> {
         match self.builder.ty(value).dtype {
             DType::Real => Ok(value),
@@ -180,17 +180,17 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    /// A scalar constant.
+    /// Adds a scalar constant.
     pub fn constant(&mut self, value: f64, dtype: DType) -> Value {
         self.builder.constant(&Type::new(dtype, Shape::scalar()), value)
     }
 
-    /// The type of a value.
+    /// Returns the type of a value.
     pub fn ty(&self, value: Value) -> Type {
         self.builder.ty(value).clone()
     }
 
-    /// The number that a dimension is in this frame.
+    /// Evaluates a dimension in this frame.
     pub fn dim(&self, dim: &Dim, frame: &Frame, span: Span) -> Elaborated<usize> {
         let known = |atom: &Atom| match atom {
             Atom::Local(local) => match frame.values.get(local) {
@@ -215,12 +215,12 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    /// The static sizes of a list of dims.
+    /// Evaluates a list of dims to static sizes.
     pub fn sizes(&self, dims: &[Dim], frame: &Frame, span: Span) -> Elaborated<Vec<usize>> {
         dims.iter().map(|dim| self.dim(dim, frame, span)).collect()
     }
 
-    /// The shape of a quantity of the model: it has elements, and not more than any machine could hold.
+    /// Evaluates the shape of a quantity of the model. Fails if it is empty or exceeds the size limits.
     pub fn shape_of(&self, name: &str, dims: &[Dim], frame: &Frame, span: Span) -> Elaborated<Shape> {
         let sizes = self.sizes(dims, frame, span)?;
         let shape = Shape::fixed(&sizes);

@@ -1,7 +1,7 @@
-//! What is done to images: arrays of channels, rows and columns.
+//! Elaborates image operations, on arrays of channels, rows and columns.
 //!
-//! Note \[Convolutions\]. A convolution is a contraction of the kernel with all windows of the image, `conv = contract(kernel, patches(x))`:
-//! derivatives, batches and draws are those of the two, and the matrix product does the work.
+//! Note \[Convolutions\]. A convolution is a contraction of the kernel with all windows of the image, `conv = contract(kernel, patches(x))`. Its
+//! derivatives and its batched forms over examples and draws follow from those of the two ops, and the matrix product does the work.
 
 use super::datum::Datum;
 use super::frame::{Elaborated, Elaborator};
@@ -13,7 +13,7 @@ use bnnc_graph::builder::Operation;
 use bnnc_graph::function::Value;
 
 impl Elaborator<'_> {
-    /// `conv(x, kernel, stride)`; see Note \[Convolutions\].
+    /// Elaborates `conv(x, kernel, stride)`; see Note \[Convolutions\].
     pub(super) fn convolution(&mut self, args: &[Datum], span: Span) -> Elaborated<Value> {
         let (x, kernel) = (self.real(&args[0], span)?, self.real(&args[1], span)?);
         let sizes = self.lengths(kernel);
@@ -22,7 +22,7 @@ impl Elaborator<'_> {
         self.apply(Operation::contract(kernel, windows, "ocab,cabpq->opq"), span)
     }
 
-    /// `pad(x, width)`.
+    /// Elaborates `pad(x, width)`.
     pub(super) fn padded(&mut self, args: &[Datum], span: Span) -> Elaborated<Value> {
         let x = self.real(&args[0], span)?;
         let width = match &args[1] {
@@ -38,7 +38,7 @@ impl Elaborator<'_> {
         self.apply(Operation::pad(x, &around, &around, &[0; 3]), span)
     }
 
-    /// `max_pool(x, size, stride)`, `mean_pool(x, size, stride)`.
+    /// Elaborates `max_pool(x, size, stride)` and `mean_pool(x, size, stride)`.
     pub(super) fn pooled(&mut self, builtin: &Builtin, args: &[Datum], span: Span) -> Elaborated<Value> {
         let x = self.real(&args[0], span)?;
         let size = integer(&args[1], "the size of a window", span)?;
@@ -51,7 +51,7 @@ impl Elaborator<'_> {
         Ok(self.builder.scale(sum, 1.0 / (size * size) as f64))
     }
 
-    /// All windows of an image, as an array of channels, rows and columns of a window, and rows and columns of windows.
+    /// Returns all windows of an image, with the axes channel, row and column within the window, row and column of the window.
     fn windows(
         &mut self,
         name: &str,
@@ -71,7 +71,7 @@ impl Elaborator<'_> {
         self.apply(Operation::patches(x, &sizes, &[stride as usize; 2]), span)
     }
 
-    /// The sizes of the axes.
+    /// Returns the sizes of the axes.
     fn lengths(&self, x: Value) -> Vec<i64> {
         let ty = self.ty(x);
         let sizes = ty.dims().iter().map(|dim| dim.fixed().unwrap_or(1) as i64);
@@ -79,7 +79,7 @@ impl Elaborator<'_> {
     }
 }
 
-/// An integer above zero that is known when the program is compiled.
+/// Reads a positive integer that is known at compile time.
 fn integer(datum: &Datum, what: &str, span: Span) -> Elaborated<i64> {
     match datum {
         Datum::Static(number) if *number > 0 => Ok(*number),

@@ -1,4 +1,4 @@
-//! `x[i, a..b]`.
+//! Elaborates `x[i, a..b]`.
 
 use super::datum::Datum;
 use super::frame::{Elaborated, Elaborator, Frame};
@@ -80,7 +80,7 @@ impl<'a> Elaborator<'a> {
         self.apply(Operation::reshape(slice, &Shape(dims)), span)
     }
 
-    /// Integers that are held as reals, as counts and sums of integers are, as integers.
+    /// Converts integers represented as reals (counts, and sums of integers) to integers.
     pub fn to_int(&mut self, value: Value, span: Span) -> Elaborated<Value> {
         match self.ty(value).dtype {
             DType::Int => Ok(value),
@@ -97,7 +97,7 @@ impl<'a> Elaborator<'a> {
             .map_or(0, |size| size as i64)
     }
 
-    /// A position that counts through a range must stay inside the axis for every count.
+    /// Checks that a position that depends on a counter stays inside the axis for every value of the counter.
     fn check_positions(&self, value: Value, axis: usize, index: Value, span: Span) -> Elaborated<()> {
         let size = self.axis_size(value, axis);
         match self.range_here(index) {
@@ -121,7 +121,7 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    /// The elements `from..to` along an axis.
+    /// Returns the elements `from..to` along an axis.
     pub fn slice(&mut self, value: Value, axis: usize, from: i64, to: i64, span: Span) -> Elaborated<Value> {
         let dims = self.ty(value).shape.0;
         let size = |dim: &Dim| dim.fixed().map_or(-1, |size| size as i64);
@@ -143,7 +143,7 @@ impl<'a> Elaborator<'a> {
         self.apply(Operation::slice(value, window), span)
     }
 
-    /// An expression that must be an integer known now.
+    /// Elaborates an expression that must be an integer known at compile time.
     pub fn static_integer(&mut self, expr: &crate::tree::Expr, frame: &mut Frame<'a>) -> Elaborated<i64> {
         match self.expr(expr, frame)? {
             Datum::Static(number) => Ok(number),

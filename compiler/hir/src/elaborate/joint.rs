@@ -1,8 +1,8 @@
-//! One family over several sites: each of its parameters is put together from what every site has of it.
+//! A family over several sites, whose parameters are assembled from one tensor per site.
 //!
-//! A parameter with a row per element, as locations, scales and the factors of covariances are, is a tensor for each site: the
-//! rows of its elements, under the name that it has where the site is alone. So reports, files, starts from other infers and
-//! fixed sites do not know that the family is shared.
+//! A parameter with one row per element, such as a location, a scale or a covariance factor, is stored as one tensor per site. The tensor holds the
+//! rows of the site's elements, under the name that it has if the site is alone. Reports, files, start values from other inference runs and fixed
+//! sites therefore do not depend on whether the family is shared.
 
 use bnnc_base::shape::{Dim, Shape};
 use bnnc_graph::builder::Builder;
@@ -11,15 +11,15 @@ use bnnc_graph::function::{Function, Value};
 use bnnc_graph::model::FamilyParam;
 use std::sync::Arc;
 
-/// What the members of a group have of one parameter.
+/// The way in which one parameter is divided among the members of a group.
 pub enum Share {
-    /// Rows of it each, of these shapes.
+    /// Each member has its own rows, of the given shapes.
     Rows(Vec<Shape>),
-    /// It is common to all.
+    /// All members share the whole parameter.
     Whole,
 }
 
-/// How a parameter of this shape is shared by members with values of these shapes.
+/// Returns how a parameter of this shape is divided among members with these value shapes.
 pub fn share(shape: &Shape, members: &[(Arc<str>, Shape)]) -> Share {
     let sizes = |shape: &Shape| shape.static_sizes().unwrap_or_default();
     let count = |shape: &Shape| sizes(shape).iter().product::<usize>();
@@ -40,7 +40,7 @@ pub fn share(shape: &Shape, members: &[(Arc<str>, Shape)]) -> Share {
     }
 }
 
-/// The family as one of the parameters that the members have.
+/// Rewrites the family as a family of the members' parameters.
 pub fn gathered(family: &Instance, shares: &[Share], params: &[FamilyParam]) -> Instance {
     let gather = |function: &Function| Arc::new(of_parts(function, family, shares, params));
     let some = |function: &Option<Arc<Function>>| function.as_deref().map(gather);
@@ -74,7 +74,7 @@ pub fn gathered(family: &Instance, shares: &[Share], params: &[FamilyParam]) -> 
     }
 }
 
-/// A function of the parameters of the family as one of those of the members.
+/// Rewrites a function of the family's parameters as a function of the members' parameters.
 fn of_parts(function: &Function, family: &Instance, shares: &[Share], params: &[FamilyParam]) -> Function {
     let mut builder = Builder::new(&function.name);
     let own: Vec<Value> = params
@@ -94,7 +94,7 @@ fn of_parts(function: &Function, family: &Instance, shares: &[Share], params: &[
             Share::Whole => parts[0],
         });
     }
-    // After the parameters: the value, or the coordinates of a draw.
+    // The remaining parameters are the value, or the coordinates of a draw.
     for param in function.params.iter().skip(args.len()) {
         let name = function.param_name(*param).map_or("", |name| name);
         args.push(builder.param(name, function.ty(*param).clone()));
@@ -105,7 +105,7 @@ fn of_parts(function: &Function, family: &Instance, shares: &[Share], params: &[
     builder.finish(named)
 }
 
-/// The parts below each other, as rows of a parameter of this shape.
+/// Stacks the parts as the rows of a parameter of this shape.
 fn rows(builder: &mut Builder, parts: &[Value], shape: &Shape) -> Value {
     let rest = &shape.dims()[1..];
     let stacked: Vec<Value> = parts

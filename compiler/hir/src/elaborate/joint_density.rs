@@ -1,7 +1,7 @@
-//! That the distributions of the elements of outputs multiply to a joint density: no element depends on itself, directly or through others.
+//! Checks that the distributions of output elements multiply to a joint density: no element may depend on itself, directly or through others.
 //!
-//! Sizes are known when a model is elaborated, so that the question is decided exactly. First, reads are followed with counters as symbols: where all
-//! go to earlier elements, or all to later ones, nothing can return. Otherwise the elements are visited one by one.
+//! The sizes are known when a model is elaborated, so the check is exact. First, reads are analysed with symbolic counters: if all of them go to
+//! earlier elements, or all to later ones, there cannot be a cycle. Otherwise the elements are visited one by one.
 
 mod reads;
 mod scope;
@@ -18,24 +18,24 @@ use scope::ReadScope;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// Expressions that are visited with counters as symbols.
+/// The maximum number of expressions visited with symbolic counters.
 const MOST_SYMBOLIC: usize = 1_000_000;
 
-/// Expressions that are visited element by element: about a second.
+/// The maximum number of expressions visited element by element, which takes about a second.
 const MOST_STEPS: usize = 5_000_000;
 
-/// Elements of outputs that are visited one by one.
+/// The maximum number of output elements that are visited one by one.
 const MOST_ELEMENTS: i64 = 1_000_000;
 
-/// A statement that gives elements of an output their distribution.
+/// A statement that assigns a distribution to elements of an output.
 struct Given<'m> {
     sample: &'m Sample,
-    /// The counter with its first and its last value, and the statements beside this one.
+    /// The counter, its first and its last value, and the statements of the enclosing `for`.
     repeated: Option<(LocalId, [i64; 2], &'m [Stmt])>,
 }
 
-/// Returns an error where an element of an output, or an output, depends on itself, and warnings where elements of one output depend on each other, or where
-/// that is not known. `dims` gives the sizes of the dim names of the model.
+/// Returns errors for outputs, or elements of outputs, that depend on themselves. Also returns warnings if elements of one output depend on each
+/// other, or if the dependence is not known. `dims` gives the sizes of the model's dim names.
 pub fn dependences(module: &Module, id: ModelId, dims: &HashMap<Arc<str>, usize>) -> Vec<Diagnostic> {
     let item = &module.models[id];
     let of_size = |local: LocalId| {
@@ -53,7 +53,7 @@ pub fn dependences(module: &Module, id: ModelId, dims: &HashMap<Arc<str>, usize>
         .iter()
         .map(|given| symbolic(given, (module, &joint), &mut reader))
         .collect();
-    // Once the steps are used up, reads are missing: any output may then depend on any other.
+    // Once the step limit is reached, reads are missing, so any output may depend on any other.
     let is_complete = !reader.is_exhausted();
     let sets = match is_complete {
         true => circles(item, &statements, &symbolic),
@@ -75,7 +75,7 @@ pub fn dependences(module: &Module, id: ModelId, dims: &HashMap<Arc<str>, usize>
     diagnostics
 }
 
-/// The statements that observe outputs, and a warning for each that reads outputs in a range that is not known.
+/// Returns the statements that observe outputs, and a warning for each that reads outputs inside a range of unknown size.
 fn statements<'m>(item: &'m ModelItem, reader: &mut ElementReader<'m>) -> (Vec<Given<'m>>, Vec<Diagnostic>) {
     let (mut found, mut unknown) = (Vec::new(), Vec::new());
     let scope = ReadScope::model();
@@ -118,7 +118,7 @@ fn statements<'m>(item: &'m ModelItem, reader: &mut ElementReader<'m>) -> (Vec<G
     (found, unknown)
 }
 
-/// Returns whether a distribution in a range that is not known reads outputs, or may do so.
+/// Returns whether a distribution inside a range of unknown size reads outputs, or may do so.
 fn reads_outputs<'m>(sample: &'m Sample, body: &'m [Stmt], reader: &mut ElementReader<'m>) -> bool {
     let scope = ReadScope::model();
     let block = scope.block(body);
@@ -127,16 +127,17 @@ fn reads_outputs<'m>(sample: &'m Sample, body: &'m [Stmt], reader: &mut ElementR
     !reader.found.is_empty() || reader.is_exhausted()
 }
 
-/// A read of an output by elements of an output: how far it goes.
+/// A read of an output by elements of an output, with its distance.
 #[derive(Clone, Copy)]
 struct Step {
     from: LocalId,
     to: LocalId,
-    /// The least and the largest distance from the element that reads to those that are read; absent where it is not known.
+    /// The smallest and the largest distance from the reading element to the read elements; `None` if they are not known.
     distance: Option<(i64, i64)>,
 }
 
-/// The reads of a statement, with its counter as a symbol. `joint` has the outputs with a joint distribution, which are one element each.
+/// Returns the reads of a statement with its counter as a symbol. `joint` contains the outputs with a joint distribution, each of which counts as
+/// one element.
 fn symbolic<'m>(
     given: &Given<'m>,
     (module, joint): (&'m Module, &HashSet<LocalId>),
@@ -174,7 +175,7 @@ fn symbolic<'m>(
     steps.collect()
 }
 
-/// The element that a statement gives a distribution. All elements of a joint distribution are the first one.
+/// Returns the element to which a statement assigns a distribution. For a joint distribution that is the first element.
 fn element<'s, 'm: 's>(
     given: &Given<'m>,
     module: &Module,
@@ -191,7 +192,7 @@ fn element<'s, 'm: 's>(
     }
 }
 
-/// Adds what the distribution of an element reads.
+/// Collects the reads of the distribution of an element.
 fn read<'s, 'm: 's>(
     given: &Given<'m>,
     module: &Module,
@@ -206,7 +207,7 @@ fn read<'s, 'm: 's>(
     }
 }
 
-/// Adds what one element of an array reads, whose distribution has arrays of the same size for parameters.
+/// Collects the reads of one element of an array whose distribution has array parameters of the same size.
 fn of_element<'s, 'm: 's>(
     dist: &'s Expr,
     element: &Linear,
@@ -227,7 +228,7 @@ fn of_element<'s, 'm: 's>(
     }
 }
 
-/// Returns whether all elements of an array have one distribution.
+/// Returns whether the statement gives all elements of an array one joint distribution.
 fn is_joint(sample: &Sample, module: &Module) -> bool {
     match &sample.dist.kind {
         ExprKind::MakeDist(dist, _) if sample.index.is_none() => {
@@ -238,7 +239,7 @@ fn is_joint(sample: &Sample, module: &Module) -> bool {
     }
 }
 
-/// The sets of outputs that read each other, or themselves.
+/// Returns the sets of outputs that read each other, or themselves.
 fn circles(item: &ModelItem, statements: &[Given<'_>], steps: &[Vec<Step>]) -> Vec<Vec<LocalId>> {
     let mut graph: DiGraph<LocalId, ()> = DiGraph::new();
     let outputs = item.outputs.iter().map(|output| output.local);
@@ -256,8 +257,8 @@ fn circles(item: &ModelItem, statements: &[Given<'_>], steps: &[Vec<Step>]) -> V
     found
 }
 
-/// Returns whether all reads go to earlier elements, or all to later ones. Reads of the same element of another output do not return if the outputs have an
-/// order.
+/// Returns whether all reads go to earlier elements, or all to later ones. Reads of the same element of another output are acyclic if the outputs
+/// can be ordered.
 fn is_one_way(steps: &[&Step]) -> bool {
     let is_before = |sign: i64| {
         let mut level: HashSet<(LocalId, LocalId)> = HashSet::new();

@@ -1,6 +1,7 @@
-//! Integers that are linear in counters, and where they lie.
+//! Integers that are linear in counters, and their ranges.
 //!
-//! Intervals forget that two integers move together: with `u` from `t - 2` to `t`, `t - u` lies between 0 and 2 although both reach far.
+//! Interval arithmetic loses the correlation between two integers: with `u` from `t - 2` to `t`, `t - u` lies between 0 and 2 although both have
+//! wide ranges.
 
 use super::datum::Datum;
 use super::frame::Elaborator;
@@ -8,31 +9,32 @@ use bnnc_grammar::ast::BinaryOp;
 use bnnc_graph::function::Value;
 use std::collections::{BTreeMap, HashMap};
 
-/// The number of latest facts that bound a form. All pairs of them are tried for each form, so that more would take quadratic time.
+/// The number of the most recent facts used to bound a form. All pairs of them are tried for each form, so the time is quadratic in this number.
 const MOST_FACTS: usize = 16;
 
-/// A constant plus a sum of counters with factors. Counters are numbered as they are met, so that an inner one follows those around it.
+/// A constant plus a linear combination of counters. Counters are numbered in the order of their creation, so an inner counter follows the
+/// enclosing ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Linear {
     constant: i64,
     factors: BTreeMap<usize, i64>,
 }
 
-/// The linear forms of integers, and the first and the last value of each counter, which earlier counters may decide.
+/// The linear forms of integers, and the first and the last value of each counter, which may depend on earlier counters.
 #[derive(Clone, Debug, Default)]
 pub struct Forms {
     values: HashMap<Value, Linear>,
     counters: Vec<[Linear; 2]>,
-    /// The name of each counter, and the end of its range as it is written.
+    /// The name of each counter, and the end of its range as written.
     names: Vec<[String; 2]>,
-    /// The end of the next range as it is written.
+    /// The end of the next range as written.
     written: Option<String>,
-    /// Forms that are not negative in the branch at hand.
+    /// Forms that are non-negative in the current branch.
     facts: Vec<Linear>,
 }
 
 impl Linear {
-    /// A number.
+    /// Returns a constant form.
     pub fn number(constant: i64) -> Linear {
         Linear {
             constant,
@@ -40,7 +42,7 @@ impl Linear {
         }
     }
 
-    /// The sum with a multiple of another form; `None` where it overflows.
+    /// Returns the sum with a multiple of another form, or `None` on overflow.
     pub fn plus(&self, other: &Linear, factor: i64) -> Option<Linear> {
         let mut sum = self.clone();
         sum.constant = sum.constant.checked_add(other.constant.checked_mul(factor)?)?;
@@ -52,12 +54,12 @@ impl Linear {
         Some(sum)
     }
 
-    /// The number that it is, where it has no counters.
+    /// Returns the constant if the form does not contain counters.
     pub fn as_number(&self) -> Option<i64> {
         self.factors.is_empty().then_some(self.constant)
     }
 
-    /// Its value at zero and its factor, where it depends on this counter alone.
+    /// Returns the value at zero and the coefficient of this counter if the form does not contain other counters.
     pub fn in_counter(&self, counter: &Linear) -> Option<(i64, i64)> {
         let own = counter.factors.keys().next();
         let factor = own.and_then(|own| self.factors.get(own)).copied();
@@ -65,7 +67,7 @@ impl Linear {
         (others == 0).then_some((self.constant, factor.unwrap_or(0)))
     }
 
-    /// The product; `None` where it is not linear, or overflows.
+    /// Returns the product, or `None` if it is not linear or overflows.
     pub fn times(&self, other: &Linear) -> Option<Linear> {
         match (self.factors.is_empty(), other.factors.is_empty()) {
             (_, true) => Linear::default().plus(self, other.constant),
@@ -76,7 +78,7 @@ impl Linear {
 }
 
 impl Forms {
-    /// Notes a counter from the first to the last of its values.
+    /// Registers a graph value as a counter, given its first and its last value.
     pub fn count(&mut self, (counter, name): (Value, &str), ends: [Linear; 2]) {
         let after = || ends[1].constant.saturating_add(1).to_string();
         let end = self.written.take().unwrap_or_else(after);
@@ -89,7 +91,7 @@ impl Forms {
         self.values.insert(counter, form);
     }
 
-    /// A new counter from the first to the last of its values, without a value of a graph.
+    /// Creates a counter without a graph value, given its first and its last value.
     pub fn counter(&mut self, ends: [Linear; 2]) -> Linear {
         let form = Linear {
             constant: 0,
@@ -100,12 +102,13 @@ impl Forms {
         form
     }
 
-    /// Notes the end of the range of the next counter as it is written.
+    /// Sets the end of the next counter's range as written.
     pub fn write_end(&mut self, text: Option<String>) {
         self.written = text;
     }
 
-    /// The range of a counter for which a position is inside an axis, where another range does not depend on further counters.
+    /// Suggests a range for the counter of a position such that the position stays inside an axis. Returns `None` if the position or the counter's
+    /// own range depends on other counters.
     pub fn range_inside(&self, position: Value, size: i64) -> Option<String> {
         let form = self.values.get(&position)?;
         let (Some((counter, 1)), 1) = (
@@ -143,12 +146,12 @@ impl Forms {
         }
     }
 
-    /// Notes the form of a value.
+    /// Sets the form of a value.
     pub fn insert(&mut self, value: Value, form: Linear) {
         self.values.insert(value, form);
     }
 
-    /// Forgets all values, and returns their forms; counters stay.
+    /// Removes all values and returns their forms. Counters are kept.
     pub fn take_values(&mut self) -> HashMap<Value, Linear> {
         std::mem::take(&mut self.values)
     }
@@ -158,23 +161,23 @@ impl Forms {
         self.values = values;
     }
 
-    /// Takes forms for not negative until they are forgotten.
+    /// Assumes that forms are non-negative, until they are removed by `forget`.
     pub fn assume(&mut self, facts: Vec<Linear>) {
         self.facts.extend(facts);
     }
 
-    /// Forgets the last of the assumptions.
+    /// Removes the last `count` assumptions.
     pub fn forget(&mut self, count: usize) {
         self.facts.truncate(self.facts.len().saturating_sub(count));
     }
 
-    /// The smallest and the largest value of a value that is linear in counters.
+    /// Returns the smallest and the largest value of a graph value that is linear in counters.
     pub fn ends_of(&self, value: Value) -> Option<(i64, i64)> {
         self.ends(self.values.get(&value)?)
     }
 
-    /// The smallest and the largest value of a form. Subtracting a non-negative fact bounds the form from below, adding it bounds it from above. Sums of two
-    /// facts are tried as well. `None` where no value meets the facts.
+    /// Returns the smallest and the largest value of a form. Subtracting a non-negative fact bounds the form from below, adding it bounds the form
+    /// from above. Sums of two facts are tried as well. Returns `None` if no value satisfies the facts.
     pub fn ends(&self, form: &Linear) -> Option<(i64, i64)> {
         let (mut low, mut high) = (self.extreme(form, false)?, self.extreme(form, true)?);
         let facts = &self.facts[self.facts.len().saturating_sub(MOST_FACTS)..];
@@ -192,7 +195,8 @@ impl Forms {
         (low <= high).then_some((low, high))
     }
 
-    /// The smallest or the largest value: a form is so at an end of its innermost counter, and then at ends of the counters around it.
+    /// Returns the smallest or the largest value. A linear form attains it at an end of its innermost counter, and then at ends of the enclosing
+    /// counters.
     fn extreme(&self, form: &Linear, largest: bool) -> Option<i64> {
         let mut form = form.clone();
         while let Some((counter, factor)) = form.factors.pop_last() {
@@ -205,7 +209,7 @@ impl Forms {
 }
 
 impl Elaborator<'_> {
-    /// The linear form of an integer, where it is one.
+    /// Returns the linear form of an integer, if it has one.
     pub fn linear(&self, datum: &Datum) -> Option<Linear> {
         match datum {
             Datum::Static(number) => Some(Linear::number(*number)),
@@ -214,7 +218,7 @@ impl Elaborator<'_> {
         }
     }
 
-    /// The linear form of a sum, difference or product.
+    /// Returns the linear form of a sum, difference or product.
     pub fn linear_of(&self, op: BinaryOp, left: &Datum, right: &Datum) -> Option<Linear> {
         let (left, right) = (self.linear(left)?, self.linear(right)?);
         match op {
@@ -238,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_follow_counters_that_move_together() {
+    fn ends_account_for_correlated_counters() {
         // t in 3..100, u in t - 3..t.
         let counters = vec![[of(3, &[]), of(99, &[])], [of(-3, &[(0, 1)]), of(-1, &[(0, 1)])]];
         let forms = Forms {

@@ -1,4 +1,4 @@
-//! From the typed tree to the probabilistic graph: layers are inlined, dims become numbers, sites get paths.
+//! From the typed tree to the probabilistic graph: layers are inlined, dims become numbers, and sites get their paths.
 
 pub mod bind;
 pub mod call;

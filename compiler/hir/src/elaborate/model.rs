@@ -1,4 +1,4 @@
-//! Models: inputs become parameters, `~` becomes `sample` and `observe`.
+//! Elaborates models: inputs become parameters, and `~` becomes `sample` or `observe`.
 
 use super::datum::{Datum, DistDatum};
 use super::dist::{Values, dtype, support};
@@ -15,7 +15,7 @@ use bnnc_graph::types::Type;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Legal, but not something this version can compile.
+/// A valid program that this version cannot compile.
 pub static LIMIT: Code = Code {
     id: "E0290",
     title: "cannot be compiled",
@@ -23,7 +23,7 @@ pub static LIMIT: Code = Code {
               stands in the way; often a more explicit form of the same model compiles.",
 };
 
-/// A part of a distribution that is needed but not stated.
+/// A part of a distribution that is needed but not declared.
 pub static NO_PART: Code = Code {
     id: "E0293",
     title: "a part of a distribution is missing",
@@ -31,7 +31,7 @@ pub static NO_PART: Code = Code {
               mean of a `Cauchy`, which has none.",
 };
 
-/// A diagnostic for a part that a distribution does not state.
+/// Returns a diagnostic for a part that a distribution does not declare.
 pub fn no_part(span: Span, dist: &str, part: &str) -> Box<Diagnostic> {
     Box::new(Diagnostic::error(
         &NO_PART,
@@ -40,7 +40,7 @@ pub fn no_part(span: Span, dist: &str, part: &str) -> Box<Diagnostic> {
     ))
 }
 
-/// A diagnostic for something that cannot be compiled.
+/// Returns a diagnostic for a construct that cannot be compiled.
 pub fn limit(span: Span, why: String) -> Box<Diagnostic> {
     Box::new(Diagnostic::error(&LIMIT, span, why))
 }
@@ -48,7 +48,7 @@ pub fn limit(span: Span, why: String) -> Box<Diagnostic> {
 /// Elaborates a model for one example; `dims` gives the sizes of the dim names that its inputs bind.
 ///
 /// # Errors
-/// What the checker could not see without the data: sizes that do not fit.
+/// Fails for sizes that do not fit, which the checker cannot know without the data.
 pub fn elaborate(module: &Module, id: ModelId, dims: &HashMap<Arc<str>, usize>) -> Elaborated<Model> {
     let item = &module.models[id];
     let mut elaborator = Elaborator::new(module, &item.name);
@@ -86,7 +86,7 @@ pub fn elaborate(module: &Module, id: ModelId, dims: &HashMap<Arc<str>, usize>) 
     })
 }
 
-/// The tensor that a statement gives a name to.
+/// Returns the name and the tensor of a `let` statement.
 fn named(stmt: &Stmt, item: &ModelItem, frame: &Frame<'_>) -> Option<(Arc<str>, Value)> {
     let Stmt::Let(local, _) = stmt else { return None };
     match frame.values.get(local) {
@@ -95,7 +95,7 @@ fn named(stmt: &Stmt, item: &ModelItem, frame: &Frame<'_>) -> Option<(Arc<str>, 
     }
 }
 
-/// Where the values of an output lie by its declared type. Integers are left to their distribution.
+/// Returns the declared support of an output. Integers are left to their distribution.
 pub fn declared(ty: &Ty) -> Support {
     match ty {
         Ty::Tensor(Elem::Real(support), _) => *support,
@@ -174,7 +174,7 @@ impl<'a> Elaborator<'a> {
         Ok(())
     }
 
-    /// A `~` statement.
+    /// Elaborates a `~` statement.
     pub fn sample(&mut self, sample: &Sample, frame: &mut Frame<'a>) -> Elaborated<()> {
         if let (true, Some(index)) = (sample.observed, &sample.index) {
             return self.element(sample, index, frame);
@@ -228,7 +228,7 @@ impl<'a> Elaborator<'a> {
         Ok(value)
     }
 
-    /// Observes a value of a declared type, which truncates the distribution where it is narrower.
+    /// Observes a value of a declared type. The distribution is truncated if the type is narrower.
     pub fn observe(
         &mut self,
         dist: &DistDatum,
@@ -244,7 +244,7 @@ impl<'a> Elaborator<'a> {
         self.observed_by(instance, args.collect(), name, span)
     }
 
-    /// Records what is observed: the last of `args`, whose distribution has the others for parameters.
+    /// Records an observation of the last of `args`. The others are the parameters of its distribution.
     pub fn observed_by(
         &mut self,
         instance: Instance,

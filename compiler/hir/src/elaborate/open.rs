@@ -1,7 +1,7 @@
-//! Ranges whose ends are counters: reductions over them, and windows of a constant length.
+//! Ranges whose ends depend on counters: reductions over them, and windows of a constant length.
 //!
-//! Arrays have sizes that are known when a program is compiled. A reduction takes all positions that the ends can reach, with its neutral
-//! element outside of them; a window has as many elements at every count, wherever it begins.
+//! The size of an array must be known at compile time. A reduction therefore covers all positions that the ends can reach, with its neutral element
+//! outside the range. A window has the same number of elements for every value of the counter.
 
 use super::datum::Datum;
 use super::frame::{Elaborated, Elaborator, Frame};
@@ -20,7 +20,7 @@ use bnnc_graph::builder::Operation;
 use bnnc_graph::function::Value;
 use bnnc_graph::ops;
 
-/// An array whose length a counter decides.
+/// An array whose length depends on a counter.
 pub static OPEN_ARRAY: Code = Code {
     id: "E0287",
     title: "an array whose length changes from step to step",
@@ -42,7 +42,7 @@ pub fn open_array(span: Span) -> Box<Diagnostic> {
     )
 }
 
-/// The value that a position outside of a range adds to a reduction: it changes nothing.
+/// Returns the neutral element, which stands for positions outside the range.
 fn neutral(builtin: &Builtin) -> f64 {
     match builtin.reduction() {
         Some(Reduction::Sum | Reduction::Mean) => 0.0,
@@ -53,7 +53,7 @@ fn neutral(builtin: &Builtin) -> f64 {
 }
 
 impl<'a> Elaborator<'a> {
-    /// `sum(y[a..b])` and `sum([e for i in a..b])` where an end is a counter; `None` for other arguments.
+    /// Elaborates `sum(y[a..b])` and `sum([e for i in a..b])` with an end that depends on a counter. Returns `None` for other arguments.
     pub fn reduce_array(
         &mut self,
         builtin: &'static Builtin,
@@ -81,7 +81,7 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    /// Returns whether an end of a range is not known when the program is compiled.
+    /// Returns whether an end of a range is not known at compile time.
     fn is_open(&mut self, from: &Expr, to: &Expr, frame: &mut Frame<'a>) -> Elaborated<bool> {
         let is_known = |datum: &Datum| matches!(datum, Datum::Static(_));
         Ok(!is_known(&self.expr(from, frame)?) || !is_known(&self.expr(to, frame)?))
@@ -120,14 +120,14 @@ impl<'a> Elaborator<'a> {
         self.reduce_all_of(builtin, chosen, &ends, span)
     }
 
-    /// Returns whether `from <= position < to`.
+    /// Builds the condition `from <= position < to`.
     fn inside(&mut self, from: Value, position: Value, to: Value, span: Span) -> Elaborated<Value> {
         let after = self.apply(Operation::new(&ops::le::LE, [from, position]), span)?;
         let before = self.apply(Operation::new(&ops::lt::LT, [position, to]), span)?;
         self.apply(Operation::new(&ops::and::AND, [after, before]), span)
     }
 
-    /// Rejects a range whose end is below its start whatever the counters are. One that is empty or longer for some of them has elements there only.
+    /// Rejects a range whose end is below its start for every value of the counters. A range that is reversed only for some of them is empty there.
     fn forwards(&self, [from, to]: &[Datum; 2], span: Span) -> Elaborated<()> {
         let boxes = self.range_of_integer(from).zip(self.range_of_integer(to));
         let is_apart = boxes.is_some_and(|((first, _), (_, last))| last < first);
@@ -147,7 +147,7 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    /// Rejects a range that is empty for some counters under a reduction that needs an element, unless an `if` on integers stands around it.
+    /// Rejects a range that is empty for some counters under a reduction that needs an element, unless an enclosing `if` compares integers.
     fn has_elements(&self, builtin: &'static Builtin, [from, to]: &[Datum; 2], span: Span) -> Elaborated<()> {
         let needs_one = match builtin.reduction() {
             Some(Reduction::Mean | Reduction::Min | Reduction::Max) => self.choices == 0,
@@ -161,7 +161,7 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    /// A slice must stay inside its axis for every count.
+    /// Checks that a slice stays inside its axis for every value of the counter.
     fn within(&self, [from, to]: &[Datum; 2], size: usize, span: Span) -> Elaborated<()> {
         let (Some((first, _)), Some((_, last))) = (self.range_of_integer(from), self.range_of_integer(to))
         else {
@@ -176,7 +176,7 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    /// Reduces the first axis, where what lies outside of the range is neutral.
+    /// Reduces the first axis, in which positions outside the range are neutral.
     fn reduce_all_of(
         &mut self,
         builtin: &'static Builtin,
@@ -195,8 +195,8 @@ impl<'a> Elaborator<'a> {
             .map(Datum::Tensor)
     }
 
-    /// `sum(e for i in a..b)` where an end is a counter: all positions that the ends can reach, with the neutral element of the reduction
-    /// outside of them.
+    /// Elaborates `sum(e for i in a..b)` with an end that depends on a counter. It covers all positions that the ends can reach, with the neutral
+    /// element of the reduction outside the range.
     pub fn reduce_open(
         &mut self,
         builtin: &'static Builtin,
@@ -245,10 +245,10 @@ impl<'a> Elaborator<'a> {
         self.reduce_all_of(builtin, value, &[from, to], span)
     }
 
-    /// The size of an axis of an array whose range has an end that is a counter; `None` where both ends are known.
+    /// Returns the size of an axis of an array if an end of its range depends on a counter, or `None` if both ends are known.
     ///
     /// # Errors
-    /// A size that depends on the counter.
+    /// Fails if the size depends on the counter.
     pub fn width(
         &mut self,
         ty: &Ty,
@@ -271,7 +271,7 @@ impl<'a> Elaborator<'a> {
         }
     }
 
-    /// `[e for i in a..b]` of `width` elements, which begin at a counter.
+    /// Elaborates `[e for i in a..b]` with `width` elements, beginning at a position that depends on a counter.
     pub fn window(
         &mut self,
         c: &Comprehension,
@@ -300,7 +300,7 @@ impl<'a> Elaborator<'a> {
         first.map(Datum::Tensor).ok_or_else(|| open_array(span))
     }
 
-    /// `width` elements along an axis, from a position that is a counter on.
+    /// Returns `width` elements along an axis, beginning at a position that depends on a counter.
     pub fn window_of(
         &mut self,
         value: Value,

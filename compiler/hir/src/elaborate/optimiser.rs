@@ -1,4 +1,4 @@
-//! Optimisers: the update of one scalar, which the rewriter maps over tensors.
+//! Elaborates optimisers: the update of one scalar, which the rewriter maps over tensors.
 
 use super::datum::Datum;
 use super::frame::{Elaborated, Elaborator, Frame};
@@ -9,10 +9,10 @@ use bnnc_graph::model::ElaboratedOptimiser;
 use bnnc_graph::types::Type;
 use std::sync::Arc;
 
-/// Elaborates an optimiser with its arguments (constants, in declared order; the first is the learning rate).
+/// Elaborates an optimiser with its arguments, which are constants in declared order. The first one is the learning rate.
 ///
 /// # Errors
-/// An argument or a start that is no constant.
+/// Fails if an argument or an initial state is not a constant.
 pub fn elaborate(
     module: &Module,
     id: OptimiserId,

@@ -1,4 +1,4 @@
-//! Posteriors: one family instance per site, with the starts of its parameters.
+//! Elaborates posteriors: one family instance per site or group, with the start values of its parameters.
 
 use super::datum::{Datum, DistDatum};
 use super::dist::{Values, fixed_shape, support};
@@ -20,13 +20,13 @@ use bnnc_graph::model::{FamilyParam, FamilyStart, Model, Posterior, Site, SitePo
 use bnnc_graph::types::Type;
 use std::sync::Arc;
 
-/// The scale that a positive parameter of a family starts from where the program gives none.
+/// The default start value of a positive parameter of a family.
 const START_SCALE: f64 = 0.05;
 
-/// A parameter of a family with more elements than this is refused: 4 GiB in single precision.
+/// The maximum number of elements of one parameter of a family: 4 GiB in single precision.
 const MOST_ELEMENTS: usize = 1 << 30;
 
-/// A posterior family whose parameters cannot be held.
+/// A posterior family whose parameters are too large for the memory.
 pub static TOO_LARGE: Code = Code {
     id: "E0294",
     title: "a family that is too large",
@@ -36,21 +36,21 @@ pub static TOO_LARGE: Code = Code {
               layer only.",
 };
 
-/// What becomes of sites that a posterior has no line for.
+/// The handling of sites without a line in the posterior.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rest {
-    /// There must be none.
+    /// An error: every site needs a line.
     Refused,
-    /// The method works on their values.
+    /// The method handles these sites itself, so they get a point family.
     Method,
 }
 
 const POSITIVE: Support = Support::Interval(0.0, f64::INFINITY);
 
-/// Elaborates a posterior for the sites of an elaborated model. `rest` is the family of sites without a line.
+/// Elaborates a posterior for the sites of an elaborated model. `rest` states how sites without a line are handled.
 ///
 /// # Errors
-/// A start value that is no constant, a site without a line, or a family that is too large.
+/// Fails for a start value that is not a constant, a site without a line, or a family that is too large.
 pub fn elaborate(module: &Module, id: PosteriorId, model: &Model, rest: Rest) -> Elaborated<Posterior> {
     let item = &module.posteriors[id];
     let mut sites: Vec<SitePosterior> = Vec::new();
@@ -91,10 +91,10 @@ pub fn elaborate(module: &Module, id: PosteriorId, model: &Model, rest: Rest) ->
     })
 }
 
-/// The posterior of point estimates at every site: what `map` on a model means.
+/// Builds the posterior with a point estimate at every site, which `map` on a model uses.
 ///
 /// # Errors
-/// Only if the library lacks a family of point estimates.
+/// Fails only if the library lacks a family of point estimates.
 pub fn point(module: &Module, model: &Model, span: Span) -> Elaborated<Posterior> {
     let dist = point_family(module, span)?;
     let sites = model
@@ -108,7 +108,7 @@ pub fn point(module: &Module, model: &Model, span: Span) -> Elaborated<Posterior
 }
 
 fn point_family(module: &Module, span: Span) -> Elaborated<DistId> {
-    // The library's items come before the program's.
+    // The library's items come before those of the program.
     let found = module
         .dists
         .ids()
@@ -120,7 +120,7 @@ fn covers(line: &PosteriorLine, site: &str) -> bool {
     line.sites.iter().any(|(path, _)| means(path, site))
 }
 
-/// Whether a path, which may end in `.*`, means a site.
+/// Returns whether a path, which may end in `.*`, matches a site.
 fn means(path: &str, site: &str) -> bool {
     match path.strip_suffix(".*") {
         Some(prefix) => site
@@ -130,7 +130,7 @@ fn means(path: &str, site: &str) -> bool {
     }
 }
 
-/// The sites that share the family of a line, in the order of the line: none where each has one of its own.
+/// Returns the sites that share the family of a line, in the order of the line. Empty if each site has its own family.
 fn members(module: &Module, line: &PosteriorLine, dist: DistId, model: &Model) -> Vec<Site> {
     if !module.dists[dist].groups {
         return Vec::new();
@@ -145,7 +145,7 @@ fn members(module: &Module, line: &PosteriorLine, dist: DistId, model: &Model) -
     line.sites.iter().flat_map(|(path, _)| of_path(path)).collect()
 }
 
-/// The family of several sites: over the free coordinates of all of them, one after the other.
+/// Builds the family of several sites, over the concatenated unconstrained coordinates of all of them.
 fn group(
     module: &Module,
     members: &[Site],
@@ -204,7 +204,7 @@ fn elements(shape: &Shape) -> usize {
     shape.static_sizes().unwrap_or_default().iter().product()
 }
 
-/// The family of one site.
+/// Builds the family of one site.
 fn family(
     module: &Module,
     site: &Site,
@@ -236,7 +236,7 @@ fn family(
     })
 }
 
-/// `~ Family(starts)`.
+/// A line `~ Family(starts)`.
 struct Line<'a> {
     module: &'a Module,
     dist: DistId,
@@ -244,7 +244,7 @@ struct Line<'a> {
     span: Span,
 }
 
-/// A parameter of an elaborated family.
+/// A parameter of an elaborated family: its name, type and support.
 type Param = (Arc<str>, Type, Support);
 
 impl<'a> Line<'a> {
@@ -252,7 +252,7 @@ impl<'a> Line<'a> {
         &self.module.dists[self.dist]
     }
 
-    /// The type of what the family draws: values of the site, or what a bijection takes to them.
+    /// Returns the type of the family's draws: values of the site, or unconstrained values that a bijection maps to them.
     fn value_of(&self, site: &Site) -> Type {
         let is_point = self.item().measure == Measure::Point;
         match &self.item().on {
@@ -268,7 +268,7 @@ impl<'a> Line<'a> {
         given.find(|(found, _)| &**found == name).map(|(_, value)| value)
     }
 
-    /// The values of the integer parameters.
+    /// Returns the values of the integer parameters.
     fn statics(&self) -> Elaborated<Vec<(LocalId, i64)>> {
         let mut statics = Vec::new();
         for binding in &self.item().params {
@@ -290,7 +290,7 @@ impl<'a> Line<'a> {
         Ok(statics)
     }
 
-    /// The family over values of a type, with the parameters that have states.
+    /// Builds the family over values of a type. Also returns its parameters apart from the integer ones.
     fn instance(&self, value: Type) -> Elaborated<(Instance, Vec<Param>)> {
         let item = self.item();
         let statics = self.statics()?;
@@ -318,7 +318,7 @@ impl<'a> Line<'a> {
         Ok((instance, params))
     }
 
-    /// The shape of a parameter of these dims: that of the values, or a size for each dim.
+    /// Returns the shape of a parameter with these dims: the shape of the values, or a size for each dim.
     fn shape(&self, dims: &[Dim], value: &Shape, statics: &[(LocalId, i64)]) -> Elaborated<Shape> {
         let on = match &self.item().on {
             Ty::Tensor(_, on) => on.as_slice(),
@@ -340,7 +340,7 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// Where a parameter starts, for the elements of one site.
+    /// Returns the start value of a parameter for the elements of one site.
     fn start(&self, name: &str, support: Support, shape: &Shape, site: &Site) -> Elaborated<FamilyStart> {
         let own = self.value_of(site).shape;
         Ok(match self.given(name) {
@@ -365,7 +365,8 @@ impl<'a> Line<'a> {
         })
     }
 
-    /// Whether a parameter has a row and a column per element, as a factor of a full covariance has: it starts empty.
+    /// Returns whether a parameter has one row and one column per element, as the factor of a full covariance does. Such a parameter starts at
+    /// zero.
     fn is_square(&self, name: &str) -> bool {
         let mut params = self.item().params.iter();
         let param = params.find(|binding| &*binding.param.name == name);
@@ -376,8 +377,8 @@ impl<'a> Line<'a> {
         matches!(dims, Some([rows, columns]) if rows == columns)
     }
 
-    /// Whether the values of the family are bounded, so that its positive parameters are no scales: one of each is, for a
-    /// beta or a Dirichlet distribution, the uniform one.
+    /// Returns whether the values of the family are bounded. Its positive parameters are then not scales, so they start at one, which is the
+    /// uniform distribution for a beta or a Dirichlet family.
     fn is_bounded(&self) -> bool {
         match &self.item().on {
             Ty::Tensor(Elem::Real(Support::Interval(low, high)), _) => low.is_finite() && high.is_finite(),
@@ -387,7 +388,7 @@ impl<'a> Line<'a> {
     }
 }
 
-/// A parameter of a family that no machine is likely to hold.
+/// A parameter of a family that is too large for most machines.
 fn too_large(span: Span, family: &str, sizes: &[usize], count: usize) -> Box<Diagnostic> {
     let bytes = sizes.iter().fold(4.0, |bytes, size| bytes * *size as f64);
     let sizes: Vec<String> = sizes.iter().map(usize::to_string).collect();
@@ -404,7 +405,7 @@ fn too_large(span: Span, family: &str, sizes: &[usize], count: usize) -> Box<Dia
     Box::new(Diagnostic::error(&TOO_LARGE, span, text).help(low_rank))
 }
 
-/// A dim of a family's parameter: the dims of its values are the number of elements, others are its integer parameters.
+/// Evaluates a dim of a family's parameter. The dims of the values equal the number of elements; other dims are integer parameters of the family.
 fn size_of(dim: &Dim, on: &[Dim], count: usize, statics: &[(LocalId, i64)], span: Span) -> Elaborated<usize> {
     if on == std::slice::from_ref(dim) {
         return Ok(count);
@@ -423,8 +424,8 @@ fn size_of(dim: &Dim, on: &[Dim], count: usize, statics: &[(LocalId, i64)], span
     number.ok_or_else(|| limit(span, "a size of this family is not known".to_owned()))
 }
 
-/// Locations of weight matrices start as torch's linear layers do, uniform within one over the root of the fan-in, so that
-/// units differ; other locations start at zero; positive parameters start small.
+/// Returns the default start value. Locations of weight matrices start as in the linear layers of PyTorch, uniform within one over the square root
+/// of the fan-in, so that units differ. Other locations start at zero, and positive parameters start small.
 fn default_start(support: Support, shape: &Shape, site: &Shape) -> Init {
     match support {
         Support::Interval(low, high) if low == 0.0 && high.is_infinite() => Init::Constant(START_SCALE),
@@ -447,7 +448,7 @@ fn number(module: &Module, expr: &Expr) -> Elaborated<f64> {
         .ok_or_else(|| limit(expr.span, "a start value must be a constant".to_owned()))
 }
 
-/// A distribution as a start: uniforms and normals.
+/// Converts a distribution to a random start value. Supports uniform and normal distributions.
 fn random(module: &Module, expr: &Expr) -> Elaborated<Init> {
     let ExprKind::MakeDist(dist, args) = &expr.kind else {
         return Err(limit(
@@ -470,7 +471,7 @@ fn random(module: &Module, expr: &Expr) -> Elaborated<Init> {
     }
 }
 
-/// A site that keeps what another infer found: a point whose value is taken from there.
+/// Builds the posterior of a site that keeps the result of another inference run: a point whose value is copied from there.
 fn from(
     module: &Module,
     site: &Site,

@@ -1,7 +1,7 @@
-//! Repetition: comprehensions, reductions over ranges, and `for` over the elements of an output.
+//! Elaborates repetition: comprehensions, reductions over ranges, and `for` over the elements of an output.
 //!
-//! A range over tensors becomes one `map` whose body is elaborated once; nothing is unrolled, except lists of layers,
-//! which are as many things as they are long.
+//! A range over tensors becomes one `map` whose body is elaborated once. Only lists of layers are unrolled, because each element is a separate
+//! instance.
 
 use super::datum::Datum;
 use super::dist::Each;
@@ -23,14 +23,14 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Ranges are no longer than this: positions stay exact in single precision.
+/// The maximum length of a range. Positions up to this are exact in single precision.
 const MOST_POSITIONS: usize = 1 << 24;
 
-/// Lists of layers are no longer than this.
+/// The maximum length of a list of layers.
 const MOST_LAYERS: i64 = 1024;
 
 impl<'a> Elaborator<'a> {
-    /// `[e for i in a..b]`.
+    /// Elaborates `[e for i in a..b]`.
     pub fn comprehension(
         &mut self,
         c: &Comprehension,
@@ -72,7 +72,7 @@ impl<'a> Elaborator<'a> {
             .ok_or_else(|| limit(span, "an empty element".to_owned()))
     }
 
-    /// `sum(e for i in a..b)`.
+    /// Elaborates `sum(e for i in a..b)`.
     pub fn reduce(
         &mut self,
         builtin: &'static Builtin,
@@ -90,7 +90,7 @@ impl<'a> Elaborator<'a> {
         self.reduced(builtin, value, span)
     }
 
-    /// Reduces the first axis of an array, which is mapped over a range.
+    /// Reduces the first axis of an array that was mapped over a range.
     pub fn reduced(&mut self, builtin: &'static Builtin, value: Value, span: Span) -> Elaborated<Datum> {
         if self.ty(value).rank() > 1 && builtin.reduction() == Some(Reduction::Sum) {
             return self
@@ -110,7 +110,8 @@ impl<'a> Elaborator<'a> {
         ))
     }
 
-    /// Elaborates `body` once as the function of a `map` over `from..to`, and returns its mapped results. A range of one position may have no counter.
+    /// Elaborates `body` once as the function of a `map` over `from..to`, and returns its mapped results. A range of one position does not need a
+    /// counter.
     pub fn map(
         &mut self,
         counter: impl Into<Option<LocalId>>,
@@ -126,7 +127,7 @@ impl<'a> Elaborator<'a> {
         let index = self.builder.param("index", Type::int(Shape::scalar()));
         let start = self.constant(from as f64, DType::Int);
         let position = self.apply(Operation::new(&ops::add::ADD, [index, start]), span)?;
-        // Every tensor in scope becomes a parameter; those that the body does not use are dropped by later passes.
+        // Every tensor in scope becomes a parameter. Later passes drop the parameters that the body does not use.
         let mut captured: Vec<Value> = Vec::new();
         let mut inner_of: HashMap<Value, Value> = HashMap::new();
         let mut inner = frame.clone();
@@ -168,7 +169,7 @@ impl<'a> Elaborator<'a> {
                         .param(&format!("captured{}", captured.len()), outer.ty(value).clone())
                 })
             });
-            // Each position has noise of its own: positions count as examples within the example.
+            // Each position has its own noise: positions count as examples within the example.
             let positions = self.builder.int(count as i64);
             let first = self.builder.mul(example, positions);
             noise.coordinates = [draw, self.builder.add(first, index), step];
@@ -197,7 +198,7 @@ impl<'a> Elaborator<'a> {
         Ok(mapped)
     }
 
-    /// `for t in a..b { y[t] ~ D(..) }`: the parameters of `D` are mapped, then all elements are observed at once.
+    /// Elaborates `for t in a..b { y[t] ~ D(..) }`. The parameters of `D` are mapped, then all elements are observed at once.
     pub fn repeat(
         &mut self,
         counter: LocalId,
@@ -228,7 +229,7 @@ impl<'a> Elaborator<'a> {
         Ok(())
     }
 
-    /// `y[k] ~ D(..)` outside `for`, as a range of one element.
+    /// Elaborates `y[k] ~ D(..)` outside a `for`, as a range of one element.
     pub fn element(&mut self, sample: &Sample, index: &Expr, frame: &mut Frame<'a>) -> Elaborated<()> {
         let from = self.static_integer(index, frame)?;
         let elements = Elements {
@@ -241,7 +242,7 @@ impl<'a> Elaborator<'a> {
         self.elements(sample, elements, frame)
     }
 
-    /// Observes some elements of an output, each by the distribution of its position.
+    /// Observes some elements of an output, each with the distribution of its position.
     fn elements(&mut self, sample: &Sample, elements: Elements<'_>, frame: &mut Frame<'a>) -> Elaborated<()> {
         let Elements {
             counter,
@@ -313,7 +314,7 @@ impl<'a> Elaborator<'a> {
         self.observed_by(instance, args, &name, sample.span)
     }
 
-    /// The position of the observed element at a counter of zero, and how far it moves with the counter.
+    /// Returns the position of the observed element when the counter is zero, and the coefficient of the counter in it.
     fn place(&mut self, counter: LocalId, index: &Expr, inner: &mut Frame<'a>) -> Elaborated<(i64, i64)> {
         let datum = self.expr(index, inner)?;
         let form = self.linear(&datum);
@@ -332,7 +333,7 @@ impl<'a> Elaborator<'a> {
         })
     }
 
-    /// The elements of an output that a range observes, in the order of the counter.
+    /// Returns the elements of an output that a range observes, in the order of the counter.
     fn observed_elements(&mut self, range: &ObservedRange) -> Elaborated<Value> {
         let ObservedRange {
             output,
@@ -346,7 +347,7 @@ impl<'a> Elaborator<'a> {
         if step == 1 || count == 1 {
             return self.slice(output, 0, low, high.saturating_add(1), span);
         }
-        // Outside of the axis this is an error, with the range as it stands.
+        // This call reports a range outside the axis with its bounds as written.
         self.slice(output, 0, low, high.saturating_add(1), span)?;
         let size = usize::try_from(count).unwrap_or(0);
         let steps = self.apply(Operation::iota(Dim::Fixed(size)), span)?;
@@ -362,15 +363,15 @@ impl<'a> Elaborator<'a> {
     }
 }
 
-/// The elements of an output that a statement observes: those of a range, whose counter the definitions before it may use.
+/// The elements of an output that a statement observes. They are the elements of a range, whose counter the preceding definitions may use.
 #[derive(Clone, Copy)]
 struct Elements<'s> {
-    /// The counter, with the position of the element that is observed at it.
+    /// The counter, with the position of the element observed for it.
     counter: Option<(LocalId, &'s Expr)>,
     from: i64,
     to: i64,
     lets: &'s [&'s Stmt],
-    /// The range as it is written.
+    /// The span of the range.
     span: Span,
 }
 
@@ -378,16 +379,16 @@ struct Elements<'s> {
 #[derive(Clone, Copy, Debug)]
 pub struct ObservedRange {
     output: Value,
-    /// The first of them, the distance from each to the next, and their number.
+    /// The first element, the distance between consecutive elements, and their number.
     first: i64,
     step: i64,
     count: i64,
-    /// The statement that gives it to them.
+    /// The statement that assigns the distribution.
     span: Span,
 }
 
 impl ObservedRange {
-    /// Returns whether an element is in both.
+    /// Returns whether two ranges have an element in common.
     fn overlaps(&self, other: &ObservedRange) -> bool {
         let [short, long] = if self.count < other.count {
             [self, other]
@@ -403,7 +404,7 @@ impl ObservedRange {
     }
 }
 
-/// The number of positions of a range.
+/// Returns the number of positions of a range. Fails if the range is empty or too long.
 fn positions(from: i64, to: i64, span: Span) -> Elaborated<usize> {
     let count = usize::try_from(to.saturating_sub(from)).unwrap_or(0);
     if count == 0 {
@@ -418,7 +419,7 @@ fn positions(from: i64, to: i64, span: Span) -> Elaborated<usize> {
     Ok(count)
 }
 
-/// The end of a range as it is written, where it is a name.
+/// Returns the end of a range as written, if it is a name.
 fn written(end: &Expr, frame: &Frame<'_>) -> Option<String> {
     match &end.kind {
         ExprKind::Local(local) => Some(frame.locals[*local].name.to_string()),

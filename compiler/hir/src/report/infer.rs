@@ -1,4 +1,4 @@
-//! Diagnostics about posteriors, infers, data and comparisons.
+//! Diagnostics about posteriors, inference blocks, data and comparisons.
 
 use super::quoted;
 use bnnc_abi::method::MethodDef;
@@ -120,7 +120,7 @@ pub fn unknown_site(span: Span, path: &str, model: (&str, Span), sites: &[String
     .note(list)
 }
 
-/// A layer named without its sites.
+/// A layer name in place of its sites.
 pub fn layer_not_site(span: Span, path: &str, sites: &[String]) -> Diagnostic {
     Diagnostic::error(&UNKNOWN_SITE, span, format!("`{path}` is a layer, not a site"))
         .help(format!("write `{path}.*` for all its sites"))
@@ -137,7 +137,7 @@ pub fn site_twice(site: &str, first: Span, second: Span) -> Diagnostic {
         .also(first, "first given here")
 }
 
-/// Sites that `vi` needs.
+/// Sites without a line in a posterior for a method that needs one for every site.
 pub fn sites_missing(span: Span, method: &str, posterior: (&str, Span), sites: &[String]) -> Diagnostic {
     let names = quoted(sites.iter().map(String::as_str));
     Diagnostic::error(
@@ -163,7 +163,7 @@ pub fn unknown_method(span: Span, name: &str) -> Diagnostic {
         .note(format!("the methods are {}", quoted(names)))
 }
 
-/// Arguments of an infer that are not a target and data.
+/// Arguments of an inference block that are not a target and data.
 pub fn wrong_target(span: Span, message: String, help: &str) -> Diagnostic {
     let diagnostic = Diagnostic::error(&WRONG_TARGET, span, message);
     if help.is_empty() {
@@ -198,12 +198,12 @@ pub fn unknown_option<'a>(
         .note(note)
 }
 
-/// A value that its option does not take.
+/// A value that the option does not accept.
 pub fn option_value(span: Span, name: &str, expected: &str) -> Diagnostic {
     Diagnostic::error(&OPTION_VALUE, span, format!("`{name}` must be {expected}"))
 }
 
-/// A method where the name of an inference is wanted, `start = map`.
+/// A method name in place of an inference block, as in `start = map`.
 pub fn method_for_infer(span: Span, name: &str, method: &str) -> Diagnostic {
     let expected = format!("the name of an `infer` of this program, but `{method}` is a method");
     option_value(span, name, &expected).help(format!(
@@ -211,7 +211,7 @@ pub fn method_for_infer(span: Span, name: &str, method: &str) -> Diagnostic {
     ))
 }
 
-/// A word that its option does not know.
+/// A word that the option does not accept.
 pub fn option_word(span: Span, name: &str, found: &str, words: &[&str]) -> Diagnostic {
     let message = format!(
         "`{name}` must be one of {}, found `{found}`",
@@ -231,7 +231,7 @@ pub fn option_twice(name: &str, first: Span, second: Span) -> Diagnostic {
     .also(first, "first given here")
 }
 
-/// `--set` of an unknown item.
+/// A `--set` of an unknown item.
 pub fn unknown_override<'a>(span: Span, name: &str, names: impl IntoIterator<Item = &'a str>) -> Diagnostic {
     Diagnostic::error(
         &UNKNOWN_OVERRIDE,
@@ -241,7 +241,7 @@ pub fn unknown_override<'a>(span: Span, name: &str, names: impl IntoIterator<Ite
     .suggest(name, names)
 }
 
-/// `--data` of an unknown item.
+/// A `--data` of an unknown item.
 pub fn unknown_data_override<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) -> Diagnostic {
     Diagnostic::usage(
         &UNKNOWN_OVERRIDE,

@@ -100,7 +100,7 @@ code!(
     "model M() -> y: real[n] {\n  b ~ Normal(0, 1)\n  for t in 1..n {\n    y[t] ~ Normal(b * y[t - 1], 1)\n  }\n}"
 );
 
-/// A linear layer of a linear layer (a warning).
+/// A linear layer applied to the result of a linear layer (a warning).
 pub fn no_activation(second: Span, first: Span) -> Diagnostic {
     let text = "two linear layers without an activation function between them are one linear layer";
     Diagnostic::warning(&NO_ACTIVATION, second, text)
@@ -110,7 +110,7 @@ pub fn no_activation(second: Span, first: Span) -> Diagnostic {
         .help("or remove one of them: the data determine only the product of their weights")
 }
 
-/// Elements of an output of which each depends on the next, and the last on the first (a warning).
+/// A cycle of dependences between elements of one output (a warning).
 pub fn elements_on_each_other(output: &str, circle: &[(String, Span)]) -> Diagnostic {
     let text = on_each_other("distributions", circle);
     along(Diagnostic::warning(&BOTH_NEIGHBOURS, circle[0].1, text), circle)
@@ -123,7 +123,7 @@ pub fn elements_on_each_other(output: &str, circle: &[(String, Span)]) -> Diagno
         ))
 }
 
-/// An element whose distribution depends on elements that are not known (a warning).
+/// An element whose distribution depends on unknown elements (a warning).
 pub fn unknown_elements(span: Span, name: &str) -> Diagnostic {
     let text = format!("the distribution of `{name}` depends on elements that are not known before the run");
     Diagnostic::warning(&BOTH_NEIGHBOURS, span, text)
@@ -133,14 +133,14 @@ pub fn unknown_elements(span: Span, name: &str) -> Diagnostic {
         .help("make positions of counters, sizes and numbers, as in `[t - 1]`")
 }
 
-/// Elements of several outputs of which each depends on the next, and the last on the first.
+/// A cycle of dependences between elements of several outputs.
 pub fn outputs_on_each_other(circle: &[(String, Span)]) -> Diagnostic {
     let text = on_each_other("distributions", circle);
     along(Diagnostic::error(&DEPENDS_ON_ITSELF, circle[0].1, text), circle)
         .help("let one of the outputs depend on inputs, parameters and earlier elements alone")
 }
 
-/// An element of an output whose distribution takes its own value.
+/// An element of an output whose distribution reads the element itself.
 pub fn depends_on_itself_at(span: Span, element: &str) -> Diagnostic {
     let text = format!("the distribution of `{element}` depends on `{element}` itself");
     Diagnostic::error(&DEPENDS_ON_ITSELF, span, text)
@@ -163,7 +163,7 @@ fn on_each_other(things: &str, circle: &[(String, Span)]) -> String {
     }
 }
 
-/// Shows the first read and the last one of a circle.
+/// Labels the first and the last read of a cycle.
 fn along(diagnostic: Diagnostic, circle: &[(String, Span)]) -> Diagnostic {
     let (first, last) = (&circle[0], &circle[circle.len() - 1]);
     let second = &circle[1 % circle.len()];
@@ -199,7 +199,7 @@ pub fn global_depends(span: Span, site: &str, on: Option<(&str, Span)>, in_layer
     }
 }
 
-/// A layer made from something that belongs to one example.
+/// A layer constructed from a value that differs between examples.
 pub fn layer_depends(span: Span) -> Diagnostic {
     Diagnostic::error(
         &GLOBAL_DEPENDS,
@@ -208,7 +208,7 @@ pub fn layer_depends(span: Span) -> Diagnostic {
     )
 }
 
-/// A discrete latent quantity.
+/// A discrete parameter that is not observed.
 pub fn discrete_latent(span: Span, site: &str, found: &str) -> Diagnostic {
     let message =
         format!("`{site}` is not observed, so it must be continuous, but its distribution is over {found}");
@@ -217,7 +217,7 @@ pub fn discrete_latent(span: Span, site: &str, found: &str) -> Diagnostic {
         .help("sum it out: `Mixture(weight, first, second)` is a sum over two cases")
 }
 
-/// An output that nothing observes.
+/// An output without an observation.
 pub fn not_observed(span: Span, name: &str) -> Diagnostic {
     Diagnostic::error(
         &NOT_OBSERVED,
@@ -227,7 +227,7 @@ pub fn not_observed(span: Span, name: &str) -> Diagnostic {
     .help(format!("add a line `{name} ~ ..`"))
 }
 
-/// An output observed twice.
+/// An output with two observations.
 pub fn observed_twice(name: &str, first: Span, second: Span) -> Diagnostic {
     Diagnostic::error(
         &OBSERVED_TWICE,
@@ -238,7 +238,7 @@ pub fn observed_twice(name: &str, first: Span, second: Span) -> Diagnostic {
     .also(first, "first given here")
 }
 
-/// An output, or its element at a counter, whose distribution takes its own value.
+/// An output, or its element at a counter, whose distribution reads its own value.
 pub fn depends_on_itself(span: Span, name: &str, element: Option<&str>) -> Diagnostic {
     let what = match element {
         Some(element) => format!("`{name}[{element}]`"),
@@ -273,7 +273,7 @@ pub fn depend_on_each_other(span: Span, first: &str, other: &str) -> Diagnostic 
     ))
 }
 
-/// A whole array observed inside `for`.
+/// A whole array observed inside a `for`.
 pub fn observed_in_for(name: &str, span: Span, counter: &str) -> Diagnostic {
     Diagnostic::error(
         &OBSERVED_TWICE,
@@ -291,7 +291,7 @@ pub fn wider(span: Span, site: &str, declared: &str, dist: &str, at: Span) -> Di
         .help(format!("declare it {dist}, or leave the type away"))
 }
 
-/// A layer called where it is made.
+/// A layer called in the expression that constructs it.
 pub fn unnamed_layer(span: Span) -> Diagnostic {
     Diagnostic::error(
         &UNNAMED_LAYER,
@@ -301,7 +301,7 @@ pub fn unnamed_layer(span: Span) -> Diagnostic {
     .help("write `name = Layer(..)` on a line of its own and call `name`")
 }
 
-/// A layer that nothing calls.
+/// A layer without calls (a warning).
 pub fn never_called(span: Span, name: &str) -> Diagnostic {
     Diagnostic::warning(&NEVER_CALLED, span, format!("the layer `{name}` is never called"))
         .help(format!("call it, `{name}(x)`, or remove it"))
@@ -319,7 +319,7 @@ pub fn called_differently(span: Span, name: &str, first: (&str, Span), found: &s
     .help("make two layers")
 }
 
-/// A site or layer inside `for`.
+/// A site or layer declared inside a `for`.
 pub fn site_in_for(span: Span, what: &str) -> Diagnostic {
     Diagnostic::error(
         &SITE_IN_FOR,

@@ -86,21 +86,21 @@ code!(
     "const A = 1"
 );
 
-/// Two items of one file with one name.
+/// Two items of one file with the same name.
 pub fn duplicate_item(name: &str, first: Span, second: Span) -> Diagnostic {
     Diagnostic::error(&DUPLICATE_ITEM, second, format!("`{name}` is declared twice"))
         .label("declared again here")
         .also(first, "first declared here")
 }
 
-/// A name that nothing declares.
+/// A name that is not declared.
 pub fn unknown_name<'a>(span: Span, name: &str, names: impl IntoIterator<Item = &'a str>) -> Diagnostic {
     Diagnostic::error(&UNKNOWN_NAME, span, format!("unknown name `{name}`"))
         .label("not declared here")
         .suggest_word(name, names)
 }
 
-/// A name in a module of another language, `np.exp`.
+/// A name from a module of another language, such as `np.exp`.
 pub fn foreign_module<'a>(
     span: Span,
     (module, name): (&str, &str),
@@ -120,7 +120,7 @@ pub fn foreign_module<'a>(
     }
 }
 
-/// A variable that is read before its line.
+/// A variable that is read before its declaration.
 pub fn used_early(span: Span, name: &str, later: Span) -> Diagnostic {
     Diagnostic::error(
         &UNKNOWN_NAME,
@@ -131,7 +131,7 @@ pub fn used_early(span: Span, name: &str, later: Span) -> Diagnostic {
     .also(later, "declared here")
 }
 
-/// `use` of something that the library lacks.
+/// A `use` of an item that the library does not have.
 pub fn unknown_import<'a>(
     span: Span,
     path: &str,
@@ -141,7 +141,7 @@ pub fn unknown_import<'a>(
     Diagnostic::error(&UNKNOWN_IMPORT, span, format!("the library has no `{path}`")).suggest(last, names)
 }
 
-/// A name of another kind than needed.
+/// A name of another kind than expected.
 pub fn wrong_kind(span: Span, name: &str, expected: &str, found: &str, declared: Option<Span>) -> Diagnostic {
     let diagnostic = Diagnostic::error(
         &WRONG_KIND,
@@ -155,7 +155,7 @@ pub fn wrong_kind(span: Span, name: &str, expected: &str, found: &str, declared:
     }
 }
 
-/// Items that need each other.
+/// Items that depend on each other.
 pub fn cycle(path: &[(String, Span)]) -> Diagnostic {
     let names: Vec<&str> = path.iter().map(|(name, _)| name.as_str()).collect();
     let chain = names
@@ -177,7 +177,7 @@ pub fn cycle(path: &[(String, Span)]) -> Diagnostic {
     })
 }
 
-/// A variable that is bound again.
+/// A variable that is bound twice.
 pub fn rebound(name: &str, first: Span, second: Span) -> Diagnostic {
     Diagnostic::error(&REBOUND, second, format!("`{name}` already has a value"))
         .label("bound again here")
@@ -185,7 +185,7 @@ pub fn rebound(name: &str, first: Span, second: Span) -> Diagnostic {
         .help("give the new value a name of its own")
 }
 
-/// A `for` or a comprehension that binds a name of its surroundings.
+/// A `for` or a comprehension that rebinds a name of the enclosing scope.
 pub fn rebound_in_for(name: &str, first: Span, second: Span) -> Diagnostic {
     Diagnostic::error(
         &REBOUND,
@@ -217,12 +217,12 @@ pub fn unknown_type(span: Span, name: &str) -> Diagnostic {
         .note(format!("the types are {}", quoted(names.iter().copied())))
 }
 
-/// A type with the wrong things in parentheses or brackets.
+/// A type with wrong arguments in parentheses or brackets.
 pub fn malformed_type(span: Span, expected: &str) -> Diagnostic {
     Diagnostic::error(&UNKNOWN_TYPE, span, format!("expected {expected}"))
 }
 
-/// A dim made of a name that is not known.
+/// A dimension with an undeclared name.
 pub fn unknown_dim<'a>(span: Span, name: &str, names: impl IntoIterator<Item = &'a str>) -> Diagnostic {
     Diagnostic::error(&UNKNOWN_DIM, span, format!("unknown dimension `{name}`"))
         .label("nothing declares this name")
@@ -232,7 +232,7 @@ pub fn unknown_dim<'a>(span: Span, name: &str, names: impl IntoIterator<Item = &
         ))
 }
 
-/// A form that belongs elsewhere.
+/// A construct in a place where it is not allowed.
 pub fn out_of_place(span: Span, what: &str) -> Diagnostic {
     Diagnostic::error(&OUT_OF_PLACE, span, format!("{what} does not belong here"))
 }

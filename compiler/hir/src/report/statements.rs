@@ -69,7 +69,7 @@ code!(
     "dist D(loc: real) on real {\n  log_density(x) = x + loc\n}"
 );
 
-/// A statement that belongs elsewhere.
+/// A statement in a place where it is not allowed.
 pub fn wrong_place(span: Span, what: &str, place: &str, help: &str) -> Diagnostic {
     Diagnostic::error(&WRONG_PLACE, span, format!("{what} does not belong in {place}")).help(help)
 }
@@ -80,7 +80,7 @@ pub fn no_return(span: Span, name: &str) -> Diagnostic {
         .help("end it with `return value`")
 }
 
-/// Something after `return`.
+/// A statement after `return`.
 pub fn after_return(span: Span, at: Span) -> Diagnostic {
     Diagnostic::error(&AFTER_RETURN, span, "nothing comes after `return`").also(at, "the `return` is here")
 }
@@ -90,7 +90,7 @@ pub fn target(span: Span, expected: &str) -> Diagnostic {
     Diagnostic::error(&TARGET, span, format!("expected {expected} on the left"))
 }
 
-/// A definition that means nothing.
+/// A definition that the item does not support.
 pub fn unknown_definition(span: Span, of: &str, name: &str, names: &[&str]) -> Diagnostic {
     Diagnostic::error(
         &UNKNOWN_DEFINITION,
@@ -101,24 +101,24 @@ pub fn unknown_definition(span: Span, of: &str, name: &str, names: &[&str]) -> D
     .note(format!("it may define {}", quoted(names.iter().copied())))
 }
 
-/// A definition of the wrong form: `mean(x)`, `log_density` without an argument.
+/// A definition with the wrong form, such as `mean(x)`, or `log_density` without an argument.
 pub fn definition_form(span: Span, form: &str) -> Diagnostic {
     Diagnostic::error(&UNKNOWN_DEFINITION, span, format!("expected `{form} = ..`"))
 }
 
-/// `point = true` without a `draw`.
+/// A flag without the part that it requires, such as `point = true` without a `draw`.
 pub fn flag_needs(span: Span, flag: &str, part: &str) -> Diagnostic {
     let message = format!("`{flag} = true` needs `{part}`");
     Diagnostic::error(&UNKNOWN_DEFINITION, span, message)
 }
 
-/// `point = true` beside a density.
+/// A flag beside a part that it excludes, such as `point = true` beside a density.
 pub fn flag_excludes(span: Span, flag: &str, part: &str, at: Span) -> Diagnostic {
     let message = format!("a distribution with `{flag} = true` cannot have `{part}`");
     Diagnostic::error(&UNKNOWN_DEFINITION, span, message).also(at, format!("`{flag}` is stated here"))
 }
 
-/// `per_tensor = true` where nothing else is possible.
+/// A `per_tensor = true` on a distribution that is never joint over several tensors.
 pub fn never_shared(span: Span, dist: &str) -> Diagnostic {
     Diagnostic::error(
         &UNKNOWN_DEFINITION,
@@ -140,7 +140,7 @@ pub fn definition_missing(span: Span, message: String, help: &str) -> Diagnostic
     Diagnostic::error(&DEFINITION_MISSING, span, message).help(help)
 }
 
-/// An array operation where only elementwise ones may be.
+/// An array operation where only elementwise operations are allowed.
 pub fn not_elementwise(span: Span, owner: &str, what: &str) -> Diagnostic {
     Diagnostic::error(
         &NOT_ELEMENTWISE,

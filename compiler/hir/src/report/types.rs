@@ -183,7 +183,7 @@ code!(
     "model M(x: real) -> y: real {\n  sigma: positive ~ HalfNormal(1)\n  y ~ Normal(x, sigma)\n}"
 );
 
-/// The square of a parameter for a standard deviation.
+/// A squared parameter passed as a standard deviation (a warning).
 pub fn squared_deviation(span: Span, (dist, param): (&str, &str), (site, at): (&str, Span)) -> Diagnostic {
     let message =
         format!("`{param}` of `{dist}` is a standard deviation, but this is the square of `{site}`");
@@ -195,7 +195,7 @@ pub fn squared_deviation(span: Span, (dist, param): (&str, &str), (site, at): (&
         ))
 }
 
-/// A probability where a logit is taken, a rate where its logarithm is.
+/// A probability passed as a logit, or a rate passed as a log rate (a warning).
 pub fn applied_twice(span: Span, (dist, own): (&str, &str), other: &str, found: &str) -> Diagnostic {
     let message = format!("`{dist}` takes `{own}` here, but this is {found}, as `{other}` is");
     Diagnostic::warning(&APPLIED_TWICE, span, message)
@@ -205,7 +205,7 @@ pub fn applied_twice(span: Span, (dist, own): (&str, &str), other: &str, found: 
         ))
 }
 
-/// A parameter on the reals for a scale; `site` is its name and declaration.
+/// A parameter on the reals passed as a scale (a warning). `site` is its name and the position of its declaration.
 pub fn either_sign(span: Span, what: &str, wanted: &str, site: Option<(&str, Span)>) -> Diagnostic {
     match site {
         Some((name, at)) => {
@@ -236,7 +236,7 @@ pub fn either_sign(span: Span, what: &str, wanted: &str, site: Option<(&str, Spa
     }
 }
 
-/// Names that no parameterisation has together.
+/// Argument names that do not occur together in one parameterisation.
 pub fn mixed_parameters(span: Span, dist: &str, lists: &[String]) -> Diagnostic {
     let message = format!("`{dist}` has no parameterisation with all of these parameters");
     Diagnostic::error(&MIXED_PARAMETERS, span, message)
@@ -275,7 +275,7 @@ pub fn argument_mismatch(span: Span, param: &str, expected: &str, found: &str) -
     .label(format!("this is {found}"))
 }
 
-/// What a callee takes, in order.
+/// Lists the parameters of a callee, in order.
 pub fn takes<'a>(callee: &str, params: impl IntoIterator<Item = &'a str>) -> String {
     format!("`{callee}` takes {}, in this order", quoted(params))
 }
@@ -292,7 +292,7 @@ pub fn dims(span: Span, op: &str, left: (&str, Span), right: (&str, Span)) -> Di
     .also(right.1, format!("this has dims {}", right.0))
 }
 
-/// A window that is larger than the axis that it is on.
+/// A window that is larger than its axis.
 pub fn window(op: &str, whole: (&str, Span), window: (&str, Span)) -> Diagnostic {
     let message = format!(
         "`{op}` needs windows of 1 to {} elements, found {}",
@@ -303,7 +303,7 @@ pub fn window(op: &str, whole: (&str, Span), window: (&str, Span)) -> Diagnostic
         .also(whole.1, format!("this has a side of {}", whole.0))
 }
 
-/// Dims for another number of elements.
+/// A `reshape` to dims with another number of elements.
 pub fn reshape(span: Span, from: (&str, Span), to: &str) -> Diagnostic {
     let message = format!(
         "`reshape` keeps the number of elements, found dims {} and {to}",
@@ -320,7 +320,7 @@ pub fn matrix_product(span: Span, text: &str, left: (&str, Span), right: (&str, 
         .also(right.1, format!("this has {} rows", right.0))
 }
 
-/// A matrix product of things that are not matrices or vectors.
+/// A matrix product of operands that are not matrices or vectors.
 pub fn matrix_ranks(span: Span, left: (&str, Span), right: (&str, Span), help: &str) -> Diagnostic {
     let message = format!(
         "`@` needs a matrix and a matrix or vector, found {} and {}",
@@ -342,7 +342,7 @@ pub fn support(span: Span, what: &str, expected: &str, found: &str) -> Diagnosti
     .label(format!("this is {found}"))
 }
 
-/// A range without elements, for some values of a counter, under a reduction that needs one.
+/// A range that is empty for some values of a counter, under a reduction that needs an element.
 pub fn empty_range(span: Span, reduction: &str) -> Diagnostic {
     let message =
         format!("`{reduction}` needs an element, but this range is empty for some values of its counter");
@@ -366,7 +366,7 @@ pub fn missing(span: Span, callee: &str, names: &[&str]) -> Diagnostic {
     Diagnostic::error(&ARGUMENT_COUNT, span, message).label("missing here")
 }
 
-/// A named argument that does not exist.
+/// A named argument that the callee does not have.
 pub fn unknown_argument<'a>(
     span: Span,
     callee: &str,
@@ -395,7 +395,7 @@ pub fn argument_twice(name: &str, first: Span, second: Span) -> Diagnostic {
         .also(first, "first given here")
 }
 
-/// A call of something that is no function.
+/// A call of a value that cannot be called.
 pub fn not_callable(span: Span, found: &str) -> Diagnostic {
     Diagnostic::error(
         &NOT_CALLABLE,
@@ -404,7 +404,7 @@ pub fn not_callable(span: Span, found: &str) -> Diagnostic {
     )
 }
 
-/// A function that does not lift over an array.
+/// A function of scalars that cannot be applied to an array.
 pub fn does_not_lift(span: Span, callee: &str, found: &str, at: Span, what: &str) -> Diagnostic {
     Diagnostic::error(
         &DOES_NOT_LIFT,
@@ -421,7 +421,7 @@ pub fn does_not_lift(span: Span, callee: &str, found: &str, at: Span, what: &str
     ))
 }
 
-/// An index outside its axis, or of another axis.
+/// An index that lies outside its axis or belongs to another axis.
 pub fn index(span: Span, message: String, array: (Span, String)) -> Diagnostic {
     Diagnostic::error(&INDEX, span, message).also(array.0, array.1)
 }
@@ -433,7 +433,7 @@ pub fn not_static(span: Span, what: &str) -> Diagnostic {
         .help("use a number, a `const`, the name of a dim, an integer parameter or a counter")
 }
 
-/// A dim that a call leaves open.
+/// A dimension that the arguments of a call do not determine.
 pub fn dim_unsolved(span: Span, callee: &str, dim: &str) -> Diagnostic {
     Diagnostic::error(
         &DIM_UNSOLVED,
@@ -442,7 +442,7 @@ pub fn dim_unsolved(span: Span, callee: &str, dim: &str) -> Diagnostic {
     )
 }
 
-/// A part that does not exist.
+/// A part that the value does not have.
 pub fn unknown_part<'a>(
     span: Span,
     of: &str,
@@ -452,13 +452,13 @@ pub fn unknown_part<'a>(
     let all = quoted(names.clone());
     let diagnostic = Diagnostic::error(&UNKNOWN_PART, span, format!("{of} has no part `{name}`"));
     match all.is_empty() {
-        // Only distributions have parts: `beta.T` of other languages is a function here.
+        // Only distributions have parts. A part such as `beta.T` in other languages is a function here.
         true => diagnostic.suggest_word(&format!(".{name}"), names),
         false => diagnostic.suggest(name, names).note(format!("it has {all}")),
     }
 }
 
-/// Noise where none may be.
+/// Noise in a place where it is not allowed.
 pub fn noise(span: Span, name: &str) -> Diagnostic {
     Diagnostic::error(
         &NOISE,
@@ -468,12 +468,12 @@ pub fn noise(span: Span, name: &str) -> Diagnostic {
     .help("declare a random quantity with `~`")
 }
 
-/// Too many levels.
+/// An expression that is nested too deeply.
 pub fn too_deep(span: Span) -> Diagnostic {
     Diagnostic::error(&TOO_DEEP, span, "this expression is nested too deeply").help("give parts of it names")
 }
 
-/// A value that should be constant.
+/// A value that must be constant but is not.
 pub fn not_constant(span: Span, what: &str) -> Diagnostic {
     Diagnostic::error(&NOT_CONSTANT, span, format!("{what} must be a constant number"))
 }

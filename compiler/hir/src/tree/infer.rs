@@ -1,4 +1,4 @@
-//! Infers, their options, and comparisons.
+//! Inference blocks, their options, and comparisons.
 
 use super::Module;
 use super::{DataId, Expr, InferId, ModelId, OptimiserId, PosteriorId};
@@ -8,25 +8,25 @@ use bnnc_abi::metrics::Measure;
 use bnnc_base::source::Span;
 use std::sync::Arc;
 
-/// An infer.
+/// An inference block.
 #[derive(Clone, Debug)]
 pub struct InferItem {
     /// Its name.
     pub name: Arc<str>,
     /// The method.
     pub method: &'static MethodDef,
-    /// What is inferred.
+    /// The model or posterior to infer.
     pub target: Target,
-    /// From what.
+    /// The data set.
     pub data: DataId,
-    /// The options given, checked against the method's schema (only those given).
+    /// The options that the program gives, checked against the schema of the method.
     pub options: Vec<Setting>,
-    /// Where it is declared.
+    /// The position of its declaration.
     pub span: Span,
 }
 
 impl InferItem {
-    /// An option that the program gives.
+    /// Returns an option that the program gives.
     pub fn setting(&self, option: OptionName) -> Option<&Setting> {
         self.options
             .iter()
@@ -35,10 +35,10 @@ impl InferItem {
 }
 
 impl Module {
-    /// Reads options of an infer: what the program gives, and the defaults of the method.
+    /// Reads the options of an inference block: those that the program gives, and the defaults of the method.
     ///
     /// # Errors
-    /// A bug of the checker or of a record.
+    /// Fails only because of a bug in the checker or in a method record.
     pub fn read<T>(
         &self,
         infer: &InferItem,
@@ -75,7 +75,7 @@ impl Module {
     }
 }
 
-/// What an infer works on.
+/// The target of an inference block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// A posterior.
@@ -91,7 +91,7 @@ pub struct Setting {
     pub name: Arc<str>,
     /// Its value.
     pub value: SettingValue,
-    /// Where.
+    /// Its position in the source.
     pub span: Span,
 }
 
@@ -106,29 +106,29 @@ pub enum SettingValue {
     Bool(bool),
     /// One of the option's words.
     Word(Arc<str>),
-    /// An optimiser with its arguments in order, defaults filled.
+    /// An optimiser with its arguments in declared order, including defaults.
     Optimiser(OptimiserId, Vec<Expr>),
-    /// An earlier infer.
+    /// An earlier inference block.
     Infer(InferId),
     /// Numbers.
     Reals(Vec<f64>),
     /// Names.
     Names(Vec<Arc<str>>),
-    /// A word or call that the method itself understands: `cosine`, `step(0.5, 0.1)`.
+    /// A word or a call that the method interprets: `cosine`, `step(0.5, 0.1)`.
     Call(Arc<str>, Vec<f64>),
-    /// A file to start from.
+    /// A file with start values.
     File(Arc<str>),
-    /// `subnetwork(size, by = score)`, with the infer where the score is one.
+    /// `subnetwork(size, by = score)`, with the inference block if the score is one.
     Subnetwork(f64, Arc<str>, Option<InferId>),
 }
 
 /// A comparison.
 #[derive(Clone, Debug)]
 pub struct CompareItem {
-    /// The infers.
+    /// The inference blocks to compare.
     pub infers: Vec<InferId>,
     /// The metrics.
     pub metrics: Vec<Measure>,
-    /// Where.
+    /// Its position in the source.
     pub span: Span,
 }

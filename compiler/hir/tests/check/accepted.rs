@@ -1,4 +1,4 @@
-//! The whole library and the programs of the language's design check without errors.
+//! The library and all sample programs are accepted without diagnostics.
 #![allow(clippy::unwrap_used)]
 
 use super::{LIBRARY, check, context};
@@ -23,14 +23,14 @@ pub fn programs() -> Vec<(String, String)> {
 }
 
 #[test]
-fn the_library_has_nothing_to_report() {
+fn the_library_has_no_diagnostics() {
     let (module, diagnostics) = bnnc_hir::check::check(&LIBRARY.modules, &ast::Module::default(), &context());
     assert_eq!(diagnostics, []);
     assert_eq!(bnnc_hir::verify::verify(&module), Vec::<String>::new());
 }
 
 #[test]
-fn the_ten_programs_have_nothing_to_report() {
+fn the_ten_sample_programs_have_no_diagnostics() {
     let programs = programs();
     assert_eq!(programs.len(), 10);
     for (name, text) in programs {
@@ -42,7 +42,7 @@ fn the_ten_programs_have_nothing_to_report() {
 }
 
 #[test]
-fn the_examples_have_nothing_to_report() {
+fn the_examples_have_no_diagnostics() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
     let folders = std::fs::read_dir(folder)
         .unwrap()

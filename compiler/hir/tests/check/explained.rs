@@ -1,4 +1,4 @@
-//! Every code's long text holds a program that raises it and one that does not.
+//! The long explanation of every code contains a program that raises the code and one that does not.
 #![allow(clippy::unwrap_used)]
 
 use super::{Checked, check};
@@ -15,7 +15,7 @@ fn parts(explain: &str) -> (&str, &str) {
     (blocks.next().unwrap(), blocks.next().unwrap())
 }
 
-/// The diagnostics of a program, those that need the sizes of its data among them: six of each.
+/// Returns the codes of a program's diagnostics, including those that depend on the sizes of the data. Every dimension has the size six.
 fn with_sizes(found: &Checked) -> Vec<&'static str> {
     let models = found.module.models.ids().flat_map(|id| {
         let locals = found.module.models[id].locals.iter();
@@ -42,7 +42,7 @@ fn the_wrong_program_raises_its_code_and_the_right_one_does_not() {
         if !found.errors().is_empty() || with_sizes(&found).contains(&code.id) {
             faults.push(format!("{} right: {}", code.id, found.text()));
         }
-        // A text in parentheses says what cannot be shown in a few lines; tests of their own raise these.
+        // A text in parentheses describes a situation that does not fit into a few lines. Other tests raise those codes.
         let found = check(wrong);
         if !wrong.starts_with('(') && !with_sizes(&found).contains(&code.id) {
             faults.push(format!("{} wrong: {}", code.id, found.text()));

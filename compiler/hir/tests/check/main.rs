@@ -1,7 +1,7 @@
-//! The checker: what it accepts, what it says, and that it never stops.
+//! Tests of the checker: the programs that it accepts, the diagnostics of those that it rejects, and that it never panics.
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 
-/// Declares tests: a program and its diagnostics, one per line.
+/// Declares tests, each with a program and its expected diagnostics, one per line.
 macro_rules! wrong {
     ($($name:ident: $program:expr => $expected:expr;)*) => {
         $(
@@ -29,7 +29,7 @@ use bnnc_hir::check::Context;
 use bnnc_hir::tree::Module;
 use std::sync::LazyLock;
 
-/// The parsed library with the sources before which a program's own is added.
+/// The parsed library, with its sources. The source of a program is added after them.
 pub struct Library {
     sources: SourceMap,
     modules: Vec<ast::Module>,
@@ -83,7 +83,7 @@ pub fn check_with(text: &str, context: &Context) -> Checked {
 }
 
 impl Checked {
-    /// `E0207 3:14 message | label | help`, one line each, with the other places in between.
+    /// Formats the diagnostics, one per line: `E0207 3:14 message | label | help`, with the other labelled places in between.
     pub fn text(&self) -> String {
         let lines: Vec<String> = self.diagnostics.iter().map(|one| self.line(one)).collect();
         lines.join("\n")

@@ -1,9 +1,9 @@
-//! Programs with random damage: the checker reports, and never stops.
+//! Randomly damaged programs: the checker reports errors and never panics.
 
 use super::accepted::programs;
 use super::check;
 
-/// A small linear congruential generator (Knuth, MMIX), so that the damage is the same every time.
+/// A linear congruential generator (Knuth, MMIX), so that every run has the same damage.
 struct Dice(u64);
 
 impl Dice {
@@ -16,7 +16,7 @@ impl Dice {
     }
 }
 
-/// Words, numbers and signs, cut apart.
+/// Splits a text into words, numbers and symbols.
 fn pieces(text: &str) -> Vec<String> {
     let mut pieces: Vec<String> = Vec::new();
     let mut word = false;

@@ -1,10 +1,10 @@
-//! What is printed reads back to the same tree.
+//! Printed programs can be read back to the same tree.
 
 use super::{check, context};
 use bnnc_base::source::SourceId;
 use bnnc_hir::print::print;
 
-/// The items of the program itself.
+/// Prints the items of the program itself.
 fn own(text: &str) -> String {
     let checked = check(text);
     assert_eq!(checked.errors().len(), 0, "{}\n{text}", checked.text());
@@ -12,10 +12,10 @@ fn own(text: &str) -> String {
 }
 
 #[test]
-fn the_ten_programs_read_back() {
+fn the_ten_sample_programs_can_be_read_back() {
     for (name, text) in super::accepted::programs() {
         let printed = own(&text);
-        // Data items are not printed: the infers need them to read back.
+        // Data items are not printed, but the inference blocks need them.
         let data: Vec<String> = check(&text)
             .module
             .datas
@@ -28,7 +28,7 @@ fn the_ten_programs_read_back() {
 }
 
 #[test]
-fn the_library_reads_back() {
+fn the_library_can_be_read_back() {
     let (module, _) = bnnc_hir::check::check(&super::LIBRARY.modules, &Default::default(), &context());
     for (at, (path, _)) in bnnc_stdlib::FILES.iter().enumerate() {
         let printed = print(&module, Some(SourceId(at as u32)));
@@ -37,7 +37,7 @@ fn the_library_reads_back() {
 }
 
 #[test]
-fn types_are_written_on_every_variable() {
+fn types_of_all_variables_are_printed() {
     let text = "model M(x: real[d]) -> y: real {\n  h = Dense(3)\n  z = tanh(h(x))\n  w ~ Normal(0, 1)\n  y ~ Normal(w * z[0], 1)\n}";
     let expected = "model M(x: real[d]) -> y: real {\n  h = Dense(3, Normal(0, 1))\n  z: real[3] = tanh(h(x))\n  w: real ~ Normal(0, 1)\n  y ~ Normal((w * z[0]), 1)\n}\n\n";
     assert_eq!(own(text), expected);

@@ -1,4 +1,4 @@
-//! Expressions and statements at the prompt.
+//! Expressions and statements entered in the REPL.
 
 use super::{LIBRARY, context};
 use bnnc_base::source::SourceMap;
@@ -6,7 +6,7 @@ use bnnc_grammar::parse::{Entered, Entry, parse_entry};
 use bnnc_hir::prompt::{Environment, check_entry, check_expr};
 use bnnc_hir::show;
 
-/// Types of expressions, and codes of what is wrong, one line per entry.
+/// Returns the type of each expression and the code of each error, one line per entry.
 fn session(lines: &[&str]) -> String {
     let (module, _) = bnnc_hir::check::check(&LIBRARY.modules, &Default::default(), &context());
     let mut sources = SourceMap::default();
@@ -36,7 +36,7 @@ fn session(lines: &[&str]) -> String {
 }
 
 #[test]
-fn variables_stay_and_can_be_given_again() {
+fn variables_persist_and_can_be_rebound() {
     assert_eq!(
         session(&["x = [1.0, 2.0]", "x * 2", "x = sum(x)", "x", "sum(x)"]),
         "ok\nreal[2]\nok\nreal\n_ E0211"
@@ -44,12 +44,12 @@ fn variables_stay_and_can_be_given_again() {
 }
 
 #[test]
-fn a_mistake_leaves_the_variables_alone() {
+fn an_error_leaves_the_variables_unchanged() {
     assert_eq!(session(&["x = 1", "x = y", "x"]), "ok\nno E0202\nint");
 }
 
 #[test]
-fn distributions_have_parts() {
+fn parts_of_distributions_can_be_used() {
     let lines = [
         "p = Normal(0, 1)",
         "p.log_density(0.5)",
@@ -61,7 +61,7 @@ fn distributions_have_parts() {
 }
 
 #[test]
-fn sites_and_layers_work() {
+fn sites_and_layers_can_be_declared() {
     let lines = ["w: real[3] ~ Normal(0, 1)", "h = Dense(4)", "h(w)", "h(zeros(2))"];
     assert_eq!(session(&lines), "ok\nok\nreal[4]\nreal[4]");
 }

@@ -1,4 +1,4 @@
-//! What a check decides: data, options, sites, order.
+//! The results of a check: data specifications, options, sites and the order of inference blocks.
 #![allow(clippy::unwrap_used)]
 
 use super::{check, check_with, context};
@@ -13,7 +13,7 @@ const MODEL: &str = "data d = csv(\"d.csv\")\nmodel M(x: real[k]) -> y: real {\n
 
 fn overridden(text: &str, item: &str, key: &str, value: &str) -> super::Checked {
     let mut sources = SourceMap::default();
-    // Ids below those of the library and the program would be taken for theirs only in messages.
+    // A source id that clashes with one of the library or the program would only affect messages.
     let (value, _) = parse_expr(&sources.add("--set", value));
     let mut context = context();
     context.overrides.push(Override {
@@ -51,7 +51,7 @@ fn a_data_item_becomes_a_specification() {
 }
 
 #[test]
-fn images_are_turned_and_have_outliers() {
+fn images_can_be_rotated_and_have_outliers() {
     let text = "data d = idx(\"x\", \"y\") {\n  test = idx(\"tx\", \"ty\")\n  rotate = [0, -45]\n  outliers = idx(\"other\")\n}";
     let checked = check(text);
     assert_eq!(checked.text(), "");
@@ -66,7 +66,7 @@ fn images_are_turned_and_have_outliers() {
 }
 
 #[test]
-fn the_command_line_gives_test_files_and_outliers() {
+fn test_files_and_outliers_can_be_given_on_the_command_line() {
     let text = "data d = idx(\"x\", \"y\") { rotate = 90, outliers = shuffled(7) }";
     let mut context = context();
     context
@@ -88,7 +88,7 @@ fn the_command_line_gives_test_files_and_outliers() {
 }
 
 #[test]
-fn the_command_line_wins() {
+fn options_on_the_command_line_take_precedence() {
     let text = format!("{MODEL}infer a = map(M, d) {{ epochs = 10 }}");
     let checked = overridden(&text, "a", "epochs", "20");
     assert_eq!(checked.text(), "");
@@ -96,9 +96,10 @@ fn the_command_line_wins() {
     assert!(matches!(&infer.options[..], [one] if matches!(one.value, SettingValue::Int(20))));
 }
 
-/// An infer that starts from itself has nothing to start from, whoever says so; one that starts from a later infer runs after it.
+/// An inference block cannot start from itself, whether the program or the command line requests it. One that starts from a later block runs after
+/// it.
 #[test]
-fn starts_are_in_order() {
+fn inference_blocks_run_after_their_starts() {
     let text = format!("{MODEL}infer a = map(M, d)\ninfer b = map(M, d)");
     let own = overridden(&text, "a", "start", "a");
     assert!(own.text().contains("`a` needs itself"), "{}", own.text());
@@ -125,7 +126,7 @@ fn starts_are_in_order() {
 }
 
 #[test]
-fn the_command_line_is_checked() {
+fn options_on_the_command_line_are_checked() {
     let text = format!("{MODEL}infer a = map(M, d)");
     let codes = |checked: super::Checked| {
         checked
@@ -138,7 +139,7 @@ fn the_command_line_is_checked() {
     assert_eq!(codes(overridden(&text, "a", "epoch", "20")), ["E0257"]);
     assert_eq!(codes(overridden(&text, "a", "epochs", "few")), ["E0258"]);
     assert_eq!(codes(overridden(&text, "d", "split", "3")), ["E0258"]);
-    // A number that is too large was reported where it was read.
+    // A number that is too large has been reported by the parser.
     assert_eq!(
         codes(overridden(&text, "a", "epochs", "99999999999999999999")),
         [] as [&str; 0]
@@ -149,7 +150,7 @@ fn the_command_line_is_checked() {
 }
 
 #[test]
-fn paths_of_sites_go_through_layers_and_lists() {
+fn site_paths_include_layers_and_lists() {
     let checked = check(
         "layer Two(n_out: int)(x: real[n]) -> real[n_out] {\n  inner = Dense(n_out)\n  return inner(x)\n}\nmodel M(x: real[k]) -> y: real {\n  hidden = [Two(3) for l in 1..3]\n  mixed = [Dense(3), Dense(1)]\n  tau ~ HalfNormal(1)\n  y ~ Normal(mixed[1](tanh(mixed[0](tanh(hidden[1](tanh(hidden[0](x)))))))[0], tau)\n}",
     );
@@ -176,7 +177,7 @@ fn paths_of_sites_go_through_layers_and_lists() {
 }
 
 #[test]
-fn infers_come_after_those_they_need() {
+fn inference_blocks_are_ordered_by_dependency() {
     let checked = check(&format!(
         "{MODEL}infer b = map(M, d) {{ start = a }}\nposterior Q of M {{\n  h.* = b.h.*\n}}\ninfer c = map(Q, d)\ninfer a = map(M, d)"
     ));
@@ -191,7 +192,7 @@ fn infers_come_after_those_they_need() {
 }
 
 #[test]
-fn rounded_division_is_left_to_the_data_and_everything_else_is_not() {
+fn only_rounded_division_is_checked_when_the_data_are_known() {
     let pad = |width: &str| {
         format!("fn f(x: real[1, n, n], k: int) -> real[1, n, n] {{\n  return pad(x, {width}) * 1\n}}")
     };
@@ -207,19 +208,19 @@ fn names_of_the_program_hide_the_library() {
 }
 
 #[test]
-fn an_infer_does_not_hide_a_function() {
+fn an_inference_block_does_not_hide_a_function() {
     let text = "data d = csv(\"d.csv\")\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(softplus(w) * relu(x), 1)\n}\ninfer relu = map(M, d)\ninfer full = laplace(M, d) { start = relu, structure = full }";
     assert_eq!(check(text).errors().len(), 0, "{}", check(text).text());
 }
 
 #[test]
-fn a_score_is_no_infer_of_the_same_name() {
+fn a_score_takes_precedence_over_an_inference_block_of_the_same_name() {
     let text = "data d = csv(\"d.csv\")\nmodel M(x: real) -> y: real {\n  w ~ Normal(0, 1)\n  y ~ Normal(w * x, 1)\n}\ninfer marginal = laplace(M, d) { over = subnetwork(1, by = marginal) }\ninfer other = laplace(M, d) { over = subnetwork(1, by = later) }\ninfer later = swag(M, d)";
     assert_eq!(check(text).errors().len(), 0, "{}", check(text).text());
 }
 
 #[test]
-fn constants_that_divide_are_dims() {
+fn constants_from_exact_division_are_dims() {
     let text = "const SIZE = 50\nconst HALF = SIZE / 2\nfn f(x: real[HALF]) -> real[25] {\n  return x\n}";
     assert_eq!(check(text).text(), "");
     let text = "const THIRD = 50 / 3\nfn f(x: real[THIRD]) -> real {\n  return sum(x)\n}";
@@ -230,14 +231,14 @@ fn constants_that_divide_are_dims() {
 }
 
 #[test]
-fn a_parameter_that_is_no_integer_is_no_dim() {
+fn a_real_parameter_cannot_be_a_dim() {
     let text = "fn f(x: real[s], s: real) -> real {\n  return s * sum(x)\n}";
     let codes: Vec<&str> = check(text).diagnostics.iter().map(|one| one.code.id).collect();
     assert_eq!(codes, ["E0221"]);
 }
 
 #[test]
-fn constants_may_stand_after_the_options_that_use_them() {
+fn constants_may_be_declared_after_options_that_use_them() {
     let text = format!(
         "{MODEL}infer a = map(M, d) {{ schedule = step(HALF, 0.1), epochs = N }}\nconst HALF = 0.5\nconst N = 7"
     );
@@ -251,7 +252,7 @@ fn a_site_marked_local_may_depend_on_an_example() {
 }
 
 #[test]
-fn first_elements_and_the_rest_of_a_series_have_their_own_lines() {
+fn the_first_element_and_the_rest_of_a_series_may_have_separate_statements() {
     let text = "model M() -> y: real[T] {\n  a ~ Normal(0, 1)\n  y[0] ~ Normal(0, 1)\n  for t in 1..T {\n    y[t] ~ Normal(a * y[t - 1], 1)\n  }\n}";
     assert_eq!(check(text).text(), "");
 }

@@ -1,4 +1,4 @@
-//! One wrong program per situation, and what is said of it: functions, layers, distributions, models.
+//! One invalid program per situation, with its diagnostics: functions, layers, distributions, models.
 
 use super::check;
 

@@ -1,4 +1,4 @@
-//! One wrong program per situation, and what is said of it: posteriors, infers, data, comparisons.
+//! One invalid program per situation, with its diagnostics: posteriors, inference blocks, data, comparisons.
 
 use super::check;
 

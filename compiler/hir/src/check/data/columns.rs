@@ -1,4 +1,4 @@
-//! Columns of data: names, numbers and functions of them.
+//! Checks the columns of data: names, numbers and functions of them.
 
 use crate::check::session::Session;
 use crate::report::infer as report;
@@ -6,10 +6,10 @@ use bnnc_abi::data::Column;
 use bnnc_base::source::Span;
 use bnnc_grammar::ast::{self, BinaryOp, UnaryOp};
 
-/// The functions of one column.
+/// The functions that take one column.
 const FUNCTIONS: &[&str] = &["log", "exp", "sqrt", "abs", "zscore"];
 
-/// An entry of `inputs = [..]`: a column, or `name = column`.
+/// Reads an entry of `inputs = [..]`: a column, or `name = column`.
 pub(super) fn entry(session: &mut Session<'_>, written: &ast::Expr) -> Option<Column> {
     match &*written.kind {
         ast::ExprKind::Named(name, value) => {
@@ -24,13 +24,13 @@ pub(super) fn entry(session: &mut Session<'_>, written: &ast::Expr) -> Option<Co
     }
 }
 
-/// `log(earn) * male`: names are columns here.
+/// Reads a column expression such as `log(earn) * male`. Names refer to columns here.
 pub(super) fn column(session: &mut Session<'_>, written: &ast::Expr) -> Option<Column> {
     let span = written.span;
     let apply = |name: &str, args: Vec<Column>| Some(Column::Apply(name.to_owned(), args, span));
     match &*written.kind {
         ast::ExprKind::Name(name) => Some(Column::Name(name.to_string(), span)),
-        // Column names that are not identifiers: `"hours per week"`.
+        // A string gives a column name that is not an identifier, such as `"hours per week"`.
         ast::ExprKind::Text(name) => Some(Column::Name(name.to_string(), span)),
         ast::ExprKind::Int(value) => Some(Column::Number(*value as f64)),
         ast::ExprKind::Real(value, _) => Some(Column::Number(*value)),

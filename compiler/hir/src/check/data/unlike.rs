@@ -1,4 +1,4 @@
-//! Test rows that are unlike the training rows: turned images, and outliers.
+//! Checks the options for test rows that differ from the training rows: rotated images, and outliers.
 
 use super::{file, integer, word};
 use crate::check::options::number;
@@ -10,7 +10,7 @@ use bnnc_base::number::exact;
 use bnnc_base::source::Span;
 use bnnc_grammar::ast;
 
-/// `45`, or several angles in brackets.
+/// Reads `45`, or several angles in brackets.
 pub fn degrees(session: &mut Session<'_>, written: &ast::Expr) -> Vec<f64> {
     let single;
     let written = match &*strip(written).kind {
@@ -36,7 +36,7 @@ pub fn degrees(session: &mut Session<'_>, written: &ast::Expr) -> Vec<f64> {
     degrees
 }
 
-/// `idx("file")`, a file of inputs, or `shuffled(7)`.
+/// Reads `idx("file")`, a file of inputs, or `shuffled(7)`.
 pub fn outliers(session: &mut Session<'_>, written: &ast::Expr, format: Format) -> Option<Outliers> {
     let own = word(format);
     if let ast::ExprKind::Call(callee, args) = &*strip(written).kind
@@ -57,7 +57,7 @@ pub fn outliers(session: &mut Session<'_>, written: &ast::Expr, format: Format) 
     None
 }
 
-/// Whether there is something to turn and to shuffle.
+/// Checks that the data have images to rotate and to shuffle.
 pub fn check(session: &mut Session<'_>, spec: &DataSpec, span: Span) {
     let asked = [
         ("rotate", !spec.rotate.is_empty()),

@@ -1,4 +1,4 @@
-//! The properties that a distribution declares of the ends of its values: `lowest`, `highest`, `tails`, `low_tail`, `high_tail`.
+//! The properties that a distribution declares about the ends of its support: `lowest`, `highest`, `tails`, `low_tail`, `high_tail`.
 
 use crate::check::body::{Body, Place};
 use crate::check::expr::Want;
@@ -8,23 +8,23 @@ use crate::types::{Elem, Ty};
 use bnnc_grammar::ast::{self, DefinitionKind, ExprKind};
 use bnnc_graph::dist::{Support, TailKind};
 
-/// Where values begin, where a parameter decides that.
+/// The lower end of the support, if a parameter determines it.
 pub const LOWEST: &str = "lowest";
-/// Where they end.
+/// The upper end of the support, if a parameter determines it.
 pub const HIGHEST: &str = "highest";
-/// How the density falls at both ends.
+/// The decay of the density at both ends.
 pub const TAILS: &str = "tails";
-/// How it falls at the lower end.
+/// The decay of the density at the lower end.
 pub const LOW_TAIL: &str = "low_tail";
-/// How it falls at the upper end.
+/// The decay of the density at the upper end.
 pub const HIGH_TAIL: &str = "high_tail";
 
-/// Returns whether a definition is about an end.
+/// Returns whether a definition describes an end.
 pub fn is_of_end(name: &str) -> bool {
     [LOWEST, HIGHEST, TAILS, LOW_TAIL, HIGH_TAIL].contains(&name)
 }
 
-/// Checks a definition about an end.
+/// Checks a definition that describes an end.
 pub fn definition(body: &mut Body<'_>, line: &ast::Definition, dist: &mut DistItem) {
     let name = &*line.name.name;
     let form = || statements::definition_form(line.span, name);

@@ -1,4 +1,4 @@
-//! Which weights are random: `all`, `last_layer`, names, `subnetwork(size, by = score)`.
+//! Checks the selection of random weights: `all`, `last_layer`, names, or `subnetwork(size, by = score)`.
 
 use super::{infer, number, word};
 use crate::check::names::Def;
@@ -66,7 +66,7 @@ fn subnetwork(
     }
     let expected = "a whole number of weights, or a fraction of them below 1";
     let size = number(session, def.name, expected, &size_written.value)?;
-    // Who writes a fraction means all weights by 1.0, but a size of 1 is one weight.
+    // A user who writes fractions means all weights by 1.0, but a size of 1 is one weight.
     let is_fraction = matches!(&*strip(&size_written.value).kind, ast::ExprKind::Real(..));
     if is_fraction && size == 1.0 {
         return wrong(

@@ -1,27 +1,27 @@
-//! What binding a model to its data decides.
+//! The result of binding a model to its data.
 
 use bnnc_abi::manifest::{Binding as PortBinding, DataSource, Output};
 use bnnc_base::diagnostic::Diagnostic;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// How a model's parameters are fed.
+/// The data sources of a model's parameters.
 #[derive(Clone, Debug, Default)]
 pub struct Bound {
     /// The sizes of dim names.
     pub dims: HashMap<Arc<str>, usize>,
-    /// One per input and output.
+    /// The ports, one per input and output.
     pub ports: Vec<PortBinding>,
     /// The outputs, in order.
     pub outputs: Vec<Output>,
-    /// The entries of `inputs = [..]` that feed an input, by their place there.
+    /// The positions of the entries of `inputs = [..]` that feed an input.
     pub used: HashSet<usize>,
     /// Warnings about columns.
     pub warnings: Vec<Diagnostic>,
 }
 
 impl Bound {
-    /// The field that an output is bound to.
+    /// Returns the name of the field that an output is bound to.
     pub fn column(&self, output: &Output) -> Option<&str> {
         let port = self.ports.iter().find(|port| port.port == output.name)?;
         match &port.from {
@@ -30,7 +30,7 @@ impl Bound {
         }
     }
 
-    /// Whether all examples see the same values of an input.
+    /// Returns whether all examples share the values of an input.
     pub fn is_shared(&self, input: &str) -> bool {
         let port = self.ports.iter().find(|port| port.port == input);
         port.is_some_and(|port| port.from.is_shared())

@@ -5,10 +5,10 @@ use bnnc_abi::data::{InputEntry, Schema};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::Span;
 
-/// Finds the entry that computes an input: the one of its name, or the only one that is computed from the column of its name.
+/// Finds the entry that computes an input. That is the entry with the input's name, or else the only entry computed from the column with that name.
 ///
 /// # Errors
-/// Several entries of one column.
+/// Fails if several entries are computed from that column.
 pub fn computed(schema: &Schema, name: &str, span: Span) -> Result<Option<usize>, Box<Diagnostic>> {
     let entries = || schema.entries.iter().enumerate();
     if let Some((at, entry)) = entries().find(|(_, entry)| entry.name.as_deref() == Some(name)) {

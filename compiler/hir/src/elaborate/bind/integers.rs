@@ -1,4 +1,4 @@
-//! Columns of integers that select positions of an axis as they are, without an `index` type: positions that no row selects.
+//! Warns about positions of an axis that no row selects, where integer columns without an `index` type select directly.
 
 use super::Bound;
 use super::report::{self, Selected};
@@ -12,8 +12,8 @@ use bnnc_abi::manifest::DataSource;
 use bnnc_base::diagnostic::Diagnostic;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// Returns a warning for each axis of a parameter or a layer that columns of integers select from, and of which a position below the largest is never
-/// selected. An axis that anything else selects from is left alone.
+/// Returns a warning for each axis of a parameter or a layer that is indexed by integer columns and has an unselected position below the largest
+/// selected one. An axis that is also indexed in other ways is skipped.
 pub fn unused(module: &Module, model: &ModelItem, bound: &Bound, schema: &Schema) -> Vec<Diagnostic> {
     let dims = model
         .locals
@@ -37,12 +37,12 @@ pub fn unused(module: &Module, model: &ModelItem, bound: &Bound, schema: &Schema
         .collect()
 }
 
-/// An axis, and what selects from it.
+/// An axis and the columns that select from it.
 struct Axis<'a> {
     size: i64,
-    /// The inputs that select, and their columns.
+    /// The inputs that select, each with its column.
     columns: Vec<(LocalId, &'a Field)>,
-    /// The number of times that columns select.
+    /// The number of index expressions in which columns select from the axis.
     count: usize,
 }
 
@@ -53,9 +53,9 @@ struct Search<'a> {
     schema: &'a Schema,
     /// The sizes of dim names.
     known: HashMap<LocalId, f64>,
-    /// By the parameter or layer and the number of its axis.
+    /// The axes, by the parameter or layer and the axis number.
     axes: BTreeMap<(LocalId, usize), Axis<'a>>,
-    /// The number of mentions of each parameter and layer.
+    /// The number of occurrences of each parameter and layer.
     mentions: HashMap<LocalId, usize>,
 }
 
@@ -72,7 +72,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// `a[city]` where `a` is a parameter.
+    /// Visits `a[city]`, where `a` is a parameter.
     fn index(&mut self, base: &Expr, indices: &[Index]) {
         let (ExprKind::Local(owner), Ty::Tensor(_, dims)) = (&base.kind, &base.ty) else {
             return;
@@ -89,7 +89,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// `emb(city)` where `emb` is a layer with an input of the type `index`.
+    /// Visits `emb(city)`, where `emb` is a layer with an input of type `index`.
     fn call(&mut self, callee: &Expr, args: &[Expr]) {
         let ExprKind::Local(owner) = &callee.kind else {
             return;
@@ -131,7 +131,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// The input of integers that a position is, or whose element it is, with its column.
+    /// Returns the integer input that a position reads, whole or by element, with its column.
     fn column(&self, position: &Expr) -> Option<(LocalId, &'a Field)> {
         let is_integer = matches!(&position.ty, Ty::Tensor(Elem::Int | Elem::Count, dims) if dims.is_empty());
         let local = match &position.kind {
@@ -167,7 +167,7 @@ impl<'a> Search<'a> {
             .iter()
             .flat_map(|(_, field)| field.integers())
             .collect();
-        // Positions outside of the axis are errors of their own.
+        // Positions outside the axis are reported as errors elsewhere.
         let is_inside = used.first()? >= &0 && used.last()? < &axis.size;
         let mut pairs = (0_i64..).zip(&used).filter(|_| is_inside);
         let (position, _) = pairs.find(|(position, found)| position != *found)?;
@@ -187,7 +187,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// The size of an axis, where some variables have values.
+/// Evaluates the size of an axis, given the values of some variables.
 fn size(dim: &Dim, known: &HashMap<LocalId, f64>) -> Option<i64> {
     let lookup = |atom: &Atom| match atom {
         Atom::Local(local) => known.get(local).map(|size| Dim::number(*size as i64)),

@@ -1,4 +1,4 @@
-//! The positions that integers and text select along an axis whose size only they decide.
+//! Resolves the positions that integers and text select along an axis whose size the columns determine.
 
 use super::report;
 use crate::dims::Dim;
@@ -9,9 +9,9 @@ use bnnc_base::source::Span;
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
-/// A column of indices.
+/// A column of type `index`.
 pub struct Selector<'a> {
-    /// The number of its port.
+    /// The index of its port.
     pub port: usize,
     /// The name of its input or output.
     pub input: Arc<str>,
@@ -19,11 +19,11 @@ pub struct Selector<'a> {
     pub size: Dim,
     /// The column.
     pub field: &'a Field,
-    /// Where its input or output is declared.
+    /// The position at which its input or output is declared.
     pub span: Span,
-    /// Whether it is an output, whose integers are classes.
+    /// True for an output, whose integers are classes.
     pub is_class: bool,
-    /// Whether something else gives the size.
+    /// True if something other than the columns determines the size.
     pub is_fixed: bool,
 }
 
@@ -31,14 +31,14 @@ pub struct Selector<'a> {
 pub struct Joined {
     /// Its size.
     pub size: usize,
-    /// The codes of each column, in order.
+    /// The codes of each column, in the order of the selectors.
     pub codes: Vec<Codes>,
 }
 
-/// Joins the levels of columns that select along one axis: text in the order of first appearance, integers in ascending order.
+/// Joins the levels of the columns that select along one axis. Text is ordered by first appearance, integers ascend.
 ///
 /// # Errors
-/// Text beside integers, reals, text outputs whose levels differ.
+/// Fails for text mixed with integers, for real columns, and for text outputs whose levels differ.
 pub fn joined(group: &[&Selector<'_>]) -> Result<Joined, String> {
     let texts: Vec<&[String]> = group
         .iter()
@@ -97,8 +97,8 @@ fn of_texts(group: &[&Selector<'_>], texts: &[&[String]]) -> Result<Joined, Stri
     })
 }
 
-/// Integers of classes are positions, in which a program may count. Others are names, also where they fill `0..=max`: each of them must occur in
-/// a training row.
+/// Codes integers. The integers of a class output are positions, because a program may compute with them. Other integers are labels, even if they
+/// fill `0..=max`, so each of them must occur in a training row.
 fn of_integers(group: &[&Selector<'_>]) -> Joined {
     let all: BTreeSet<i64> = group
         .iter()
@@ -117,11 +117,11 @@ fn of_integers(group: &[&Selector<'_>]) -> Joined {
     }
 }
 
-/// Checks integers that are positions of an axis: a warning where the first of them never occurs, or a class of a size that only the
-/// column decides.
+/// Checks integers that are positions of an axis. Returns a warning for the first position that does not occur. If the program fixes the number of
+/// classes of an output, only a missing position 0 is reported.
 ///
 /// # Errors
-/// Values that are not positions of the axis.
+/// Fails for values that are not positions of the axis.
 pub fn positions(
     selector: &Selector<'_>,
     size: usize,
@@ -139,7 +139,7 @@ pub fn positions(
     }
     let mut pairs = (0_i64..).zip(field.integers());
     let unused = pairs.find(|(position, found)| position != found);
-    // A data set without some of the classes that the program counts is usual: a part of the digits.
+    // Data often lack some of the classes that the program fixes, such as a subset of the digits.
     let is_of_interest = |position: i64| position == 0 || !(selector.is_class && selector.is_fixed);
     let unused = unused.map(|(position, _)| position);
     let warning = unused

@@ -1,11 +1,11 @@
-//! Inputs and outputs that no column feeds.
+//! Reports inputs and outputs without a column.
 
 use super::{Binder, report};
 use crate::tree::Binding;
 use crate::types::{Elem, Ty};
 use bnnc_abi::data::InputEntry;
 
-/// More columns than this are not listed one by one.
+/// The largest number of entries that a suggestion lists one by one.
 const LISTED: usize = 6;
 
 impl Binder<'_> {
@@ -24,7 +24,8 @@ impl Binder<'_> {
             });
     }
 
-    /// The columns that a vector beside other inputs was meant to take: the numbers among the listed inputs that feed no other input.
+    /// Returns the columns that a vector beside other inputs was probably meant to contain: the numeric entries of `inputs` that do not feed
+    /// another input.
     fn columns_of_vector(&self, binding: &Binding) -> Vec<report::ForVector> {
         let inputs = &self.model.inputs;
         let is_vector = matches!(&binding.param.ty, Ty::Tensor(Elem::Real(_), dims) if dims.len() == 1);

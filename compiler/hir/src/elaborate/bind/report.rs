@@ -1,10 +1,10 @@
-//! What can be wrong between the inputs and outputs of a model and the columns of its data.
+//! The diagnostics about binding the inputs and outputs of a model to the columns of its data.
 
 use bnnc_abi::data::{Field, FieldKind, InputEntry, Schema, word};
 use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_base::source::Span;
 
-/// A model's input that no column answers.
+/// An input of a model without a matching column.
 pub static NO_COLUMN: Code = Code {
     id: "E0291",
     title: "no such column",
@@ -22,7 +22,7 @@ pub static WRONG_COLUMN: Code = Code {
               examples have values of their own, every output has one for each.",
 };
 
-/// A position that no value of a column selects.
+/// A position of an axis that no value of a column selects.
 pub static UNUSED_POSITION: Code = Code {
     id: "E0265",
     title: "positions that no row selects",
@@ -35,7 +35,7 @@ pub static UNUSED_POSITION: Code = Code {
               `g: int` are used as positions, in `a[g]` and in `Embedding(k, 2)`.",
 };
 
-/// A column that feeds a model in a way that its rows do not allow.
+/// A whole column bound to a model although some of its rows do not train.
 pub static WHOLE_COLUMNS: Code = Code {
     id: "E0267",
     title: "whole columns with rows set apart",
@@ -56,7 +56,7 @@ pub static SEVERAL_ENTRIES: Code = Code {
               model M(age: real, log_age: real) -> y: real { .. }\n```",
 };
 
-/// A whole column of data whose rows do not all train.
+/// A whole column of data of which only some rows train.
 pub fn rows_apart(span: Span, (input, column): (&str, &str), schema: &Schema) -> Diagnostic {
     let train = schema.train;
     let all = schema.rows.max(train + schema.validation + schema.test);
@@ -69,7 +69,7 @@ pub fn rows_apart(span: Span, (input, column): (&str, &str), schema: &Schema) ->
         ))
 }
 
-/// An entry that no vector of reals can hold, with its column.
+/// An entry of `inputs` that cannot be an element of a real vector, with its column.
 pub fn aside(span: Span, (entry, field): (&InputEntry, Option<&Field>)) -> Diagnostic {
     let text = format!("`{}` is not an element of a vector of reals", entry.text);
     let diagnostic = Diagnostic::error(&NO_COLUMN, entry.span, text)
@@ -87,7 +87,7 @@ pub fn aside(span: Span, (entry, field): (&InputEntry, Option<&Field>)) -> Diagn
     }
 }
 
-/// A name that an input fed from a column may have.
+/// Returns a valid name for an input that is fed from a column.
 fn name_of_input(column: &str) -> String {
     match bnnc_grammar::is_keyword(column) {
         true => format!("{column}_"),
@@ -95,7 +95,7 @@ fn name_of_input(column: &str) -> String {
     }
 }
 
-/// Entries that could all feed an input.
+/// Several entries that could feed the same input.
 pub fn several(span: Span, input: &str, (first, last): (&InputEntry, &InputEntry)) -> Diagnostic {
     let text = format!("`{}` and `{}` could both feed `{input}`", first.text, last.text);
     let computed = if last.computed { last } else { first };
@@ -108,7 +108,7 @@ pub fn several(span: Span, input: &str, (first, last): (&InputEntry, &InputEntry
         ))
 }
 
-/// A vector of all inputs, where none is a number.
+/// A vector of all inputs of data that do not have numeric inputs.
 pub fn no_inputs(span: Span, input: &str, schema: &Schema) -> Diagnostic {
     let text = format!("the data `{}` has no inputs for `{input}`", schema.name);
     let target = schema.target.as_deref().unwrap_or_default();
@@ -133,7 +133,7 @@ pub fn no_inputs(span: Span, input: &str, schema: &Schema) -> Diagnostic {
     }
 }
 
-/// An input of one row that is declared as a whole column.
+/// An input of a single-row model that is declared as a whole column.
 pub fn whole_column(span: Span, (input, column): (&str, &str), model: &str, schema: &Schema) -> Diagnostic {
     let text = format!("`{input}` is declared as an array, but a row has one value of `{column}`");
     wrong(span, text, schema)
@@ -143,7 +143,7 @@ pub fn whole_column(span: Span, (input, column): (&str, &str), model: &str, sche
         ))
 }
 
-/// A column whose integers count from 1.
+/// Adds advice for a column whose integers count from 1.
 pub fn counts_from_one(diagnostic: Diagnostic, column: &str) -> Diagnostic {
     diagnostic.help(format!(
         "`{column}` counts from 1 and positions from 0: subtract 1 in the file, or declare `{column}: int` and write `[{column} - 1]`"
@@ -170,13 +170,13 @@ pub fn unused_position(
         })
 }
 
-/// An axis that a column of integers selects from.
+/// An axis that an integer column selects from.
 pub struct Selected<'a> {
     /// The column.
     pub column: &'a str,
     /// The input that it feeds.
     pub input: &'a str,
-    /// The parameter or layer, and where it is declared.
+    /// The parameter or layer, with the position of its declaration.
     pub axis: (&'a str, Span),
     /// The size of the axis.
     pub size: i64,
@@ -217,7 +217,7 @@ pub fn missing(span: Span, input: &str, names: &[String], schema: &Schema) -> Di
         .label("no column of this name")
         .suggest_near(input, names.iter().map(String::as_str))
         .note(format!("its columns are {}", listed.join(", ")));
-    // A column whose name is a word of the language has an input of another name.
+    // A column whose name is a keyword feeds an input with a different name.
     let word = input
         .strip_suffix('_')
         .filter(|word| names.iter().any(|name| name == word));
@@ -245,16 +245,16 @@ pub fn missing(span: Span, input: &str, names: &[String], schema: &Schema) -> Di
     }
 }
 
-/// A column for an element of a vector.
+/// A suggested input for one element of a vector.
 pub struct ForVector {
-    /// The name of the input that can take it.
+    /// The name of the suggested input.
     input: String,
-    /// The entry of `inputs` that gives it this name, where it needs one.
+    /// The entry of `inputs` that assigns this name, if the column has another one.
     entry: Option<String>,
 }
 
 impl ForVector {
-    /// The element that an entry of `inputs` is, under its name or that of its column.
+    /// Suggests an input for an entry of `inputs`, named after the entry or its column.
     pub fn new(name: &str, entry: &InputEntry) -> ForVector {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
         let mut input = name_of_input(&name.replace(|c| !is_plain(c), "_"));
@@ -271,7 +271,7 @@ impl ForVector {
     }
 }
 
-/// A vector beside other inputs, which no column feeds.
+/// A vector beside other inputs that does not have a column.
 pub fn vector_among_others(span: Span, input: &str, columns: &[ForVector], schema: &Schema) -> Diagnostic {
     let text = format!("the data `{}` has no column for `{input}`", schema.name);
     let names: Vec<&str> = columns.iter().map(|column| &*column.input).collect();
@@ -296,7 +296,7 @@ pub fn vector_among_others(span: Span, input: &str, columns: &[ForVector], schem
     }
 }
 
-/// Adds how to declare an input whose data have more axes. An array that has not one element for each row is the same for all rows.
+/// Adds advice if the data have more axes than the declared input. An array whose length differs from the number of rows is shared by all rows.
 pub fn with_axes(diagnostic: Diagnostic, input: &str, declared: usize, found: usize) -> Diagnostic {
     let axes = vec!["n"; found].join(", ");
     match found > declared {
@@ -307,14 +307,14 @@ pub fn with_axes(diagnostic: Diagnostic, input: &str, declared: usize, found: us
     }
 }
 
-/// Adds that the shared table has the column, which a model takes in a list of its own.
+/// Adds that the shared table has the column, which a model takes in its first parameter list.
 pub fn in_shared_table(diagnostic: Diagnostic, input: &str, model: &str) -> Diagnostic {
     diagnostic.help(format!(
         "the `shared` table has `{input}`, the same for all rows: list it first, `model {model}({input}: real[n])(..) -> ..`"
     ))
 }
 
-/// A column that does not fit.
+/// A column that does not fit the declared type.
 pub fn wrong(span: Span, text: String, schema: &Schema) -> Diagnostic {
     Diagnostic::error(&WRONG_COLUMN, span, text).note(format!("in the data `{}`", schema.name))
 }
@@ -330,7 +330,7 @@ pub fn with_text_row(diagnostic: Diagnostic, field: &Field, input: &str) -> Diag
     }
 }
 
-/// An output without a value for each example, beside an input that has one.
+/// An output that is shared by all examples, beside an input with a value for each example.
 pub fn unlike(span: Span, (output, input): (&str, &str), schema: &Schema) -> Diagnostic {
     let text = format!("`{output}` is one array for all examples, but `{input}` has a value for each");
     wrong(span, text, schema)

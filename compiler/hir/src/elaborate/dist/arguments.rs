@@ -1,4 +1,4 @@
-//! The arguments of a distribution: tensors get names, and inside its parts the element types that its parameters declare.
+//! The arguments of a distribution: names its tensors, and converts arguments to the element types that the parameters declare.
 
 use super::dtype;
 use crate::elaborate::datum::{Datum, DistDatum};
@@ -13,11 +13,11 @@ use bnnc_graph::ops;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// A distribution ready to become an instance: tensors among its arguments got names.
+/// A distribution whose tensor arguments have names, so that an instance can be built from it.
 pub struct Arguments {
-    /// The distribution with tensors replaced by their position in `values`.
+    /// The distribution with its tensors replaced by their positions in `values`.
     pub dist: DistDatum,
-    /// Names and values of the tensor arguments.
+    /// The names and values of the tensor arguments.
     pub values: Vec<(Arc<str>, Value)>,
 }
 
@@ -64,7 +64,7 @@ impl Elaborator<'_> {
         })
     }
 
-    /// Arguments with the element types that the parameters declare. Every parameter of an instance is real.
+    /// Converts arguments to the element types that the parameters declare. Every parameter of an instance is real on entry.
     pub(super) fn typed(
         &mut self,
         params: &[Binding],

@@ -1,4 +1,4 @@
-//! The ends of the values of a distribution and how its density falls there, from what it and the components of a mixture declare.
+//! The ends of a distribution's support and the decay of its density there, as declared by the distribution and by the components of a mixture.
 
 use super::{InstanceBuilder, support};
 use crate::elaborate::datum::{Datum, DistDatum};
@@ -12,14 +12,14 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 impl<'a> InstanceBuilder<'_, 'a, '_> {
-    /// The reach of each component.
+    /// Returns the reach of each component.
     pub(super) fn reach(&mut self) -> Elaborated<Vec<Reach>> {
         let mut found = Vec::new();
         self.components(self.dist, &mut Vec::new(), &mut found)?;
         Ok(found)
     }
 
-    /// Adds those of the distribution at `path` among the arguments, each step of which is the position of an argument.
+    /// Adds the components of the distribution at `path`. Each step of the path is the position of an argument.
     fn components(
         &mut self,
         dist: &DistDatum,
@@ -63,7 +63,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         Ok(())
     }
 
-    /// A number that the distribution at `path` states, as a function of the parameters.
+    /// Elaborates a number that the distribution at `path` declares, as a function of the parameters.
     fn number(&mut self, item: &'a DistItem, value: &'a Expr, path: &[usize]) -> Elaborated<Arc<Function>> {
         let function = self.function("number", |this, frame| {
             let datum = match path {
@@ -87,7 +87,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             .ok_or_else(|| limit(self.span, "no number".to_owned()))
     }
 
-    /// The distribution that an argument is.
+    /// Returns the distribution passed as the argument at this position.
     fn inner(&self, at: usize, frame: &Frame<'a>) -> Elaborated<Rc<DistDatum>> {
         let found = self
             .item()

@@ -1,4 +1,4 @@
-//! Functions of a value: guarded outside the support, computed from other parts, and the mass of an interval.
+//! The parts of a distribution that take a value: their values outside the support, their derivation from other parts, and the mass of an interval.
 
 use super::{InstanceBuilder, support};
 use crate::elaborate::datum::Datum;
@@ -14,8 +14,8 @@ use bnnc_graph::op::Interval;
 use std::collections::HashMap;
 
 impl<'a> Elaborator<'a> {
-    /// A part of a distribution at `x`, where `x` may lie anywhere: densities are zero and cumulative functions zero or one outside
-    /// the support. `None` where the distribution has no such part.
+    /// Elaborates a part of a distribution at `x`, which may lie anywhere. Outside the support, densities are zero and cumulative functions are
+    /// zero or one. Returns `None` if the distribution does not have the part.
     pub(super) fn part_at(
         &mut self,
         item: &'a DistItem,
@@ -50,7 +50,7 @@ impl<'a> Elaborator<'a> {
                 true => self.builder.le(sides[0], sides[1]),
                 false => self.builder.lt(sides[0], sides[1]),
             };
-            // The formula is computed at a value that it is made for, so that neither it nor its slope can be NaN there.
+            // Outside the support the formula is evaluated at a harmless value, so that neither it nor its gradient can become NaN.
             let harmless = self.builder.splat(between(low, high), &shape);
             inside = self.builder.select(beyond, harmless, inside);
             outside.push((beyond, result));
@@ -67,7 +67,7 @@ impl<'a> Elaborator<'a> {
         Ok(Some(Datum::Tensor(found)))
     }
 
-    /// A part as it is declared, or computed from another one.
+    /// Elaborates a part from its declaration, or derives it from another part.
     fn formula(
         &mut self,
         item: &'a DistItem,
@@ -91,7 +91,7 @@ impl<'a> Elaborator<'a> {
         Ok(Some(Datum::Tensor(derive(&mut self.builder, found))))
     }
 
-    /// Bounds of the elements of a value, from the supports of the quantities that it is made of.
+    /// Returns bounds of the elements of a value, derived from the supports of the quantities that it depends on.
     fn bounds(&self, value: Value) -> Interval {
         let function = self.builder.function();
         let mut known: HashMap<Value, Interval> = HashMap::new();
@@ -118,7 +118,7 @@ impl<'a> Elaborator<'a> {
     }
 }
 
-/// The ends of the support of single values that are checked.
+/// Returns the ends of the support if the values are scalars whose support is checked.
 fn ends(item: &DistItem) -> Option<(f64, f64)> {
     match &item.on {
         Ty::Tensor(elem, dims) if dims.is_empty() => match support(elem) {
@@ -130,7 +130,7 @@ fn ends(item: &DistItem) -> Option<(f64, f64)> {
     }
 }
 
-/// A number in an interval.
+/// Returns a number inside an interval.
 fn between(low: f64, high: f64) -> f64 {
     match (low.is_finite(), high.is_finite()) {
         (true, true) => 0.5 * (low + high),
@@ -154,7 +154,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         }
     }
 
-    /// The logarithm of the probability of an interval inside the support; `None` where the distribution has no `cdf`.
+    /// Returns the log probability of an interval inside the support, or `None` if the distribution does not have a `cdf`.
     pub(super) fn log_mass(
         &mut self,
         (low, high): (f64, f64),
@@ -171,7 +171,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             (true, false) => at(self, parts::LOG_SURVIVAL, low),
             (false, true) => at(self, parts::LOG_CDF, high),
             (true, true) => {
-                // From the side where the probabilities are smaller, so that nothing cancels: far above the median these are survivals.
+                // The side with the smaller probabilities is used, so that no digits cancel: far above the median these are the survival functions.
                 let has_upper =
                     parts::states(item, parts::SURVIVAL) || parts::states(item, parts::LOG_SURVIVAL);
                 let upper = [(parts::LOG_SURVIVAL, low), (parts::LOG_SURVIVAL, high)];
@@ -188,7 +188,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         }
     }
 
-    /// A log density that is minus infinity where `x` lies outside an interval.
+    /// Sets a log density to minus infinity where `x` lies outside an interval.
     pub(super) fn zero_outside(
         &mut self,
         (low, high): (f64, f64),
@@ -205,7 +205,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         Ok(b.select(beyond, nothing, density))
     }
 
-    /// `log(exp(a) - exp(b))` of the first two, or of the last two where their first is smaller.
+    /// Returns `log(exp(a) - exp(b))` of the first two values, or of the last two if their first is smaller.
     fn log_difference(&mut self, logs: &[Value]) -> Elaborated<Value> {
         let span = self.span;
         let widest = logs.iter().map(|log| self.elaborator.ty(*log).shape);
@@ -226,7 +226,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             _ => (stretched[0], stretched[1]),
         };
         let difference = b.sub(part, whole);
-        // An interval without mass has no density: NaN, which every sampler rejects.
+        // An interval without mass gives NaN, which every sampler rejects.
         let (near, far) = (b.like(-0.7, difference), b.like(-0.69, difference));
         let is_near = b.lt(near, difference);
         let close = b.max(difference, near);

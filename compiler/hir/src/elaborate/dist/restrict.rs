@@ -1,4 +1,4 @@
-//! Distributions whose values are declared to lie in less than their own support.
+//! Distributions whose declared type is narrower than their own support.
 
 use super::InstanceBuilder;
 use crate::elaborate::frame::Elaborated;
@@ -8,13 +8,13 @@ use bnnc_graph::function::Value;
 use bnnc_math::special::lgamma;
 
 impl InstanceBuilder<'_, '_, '_> {
-    /// Whether the density has no normaliser, so that no restriction changes it.
+    /// Returns whether the density is improper. A restriction does not change such a density, because there is no normalising constant.
     pub(super) fn is_improper(&self) -> bool {
         self.item().measure == Measure::Improper
     }
 
-    /// Where values lie: in the declared support where it says more than the distribution's own. Refused where the mass
-    /// there, which the density must be divided by, is not known.
+    /// Returns the support of the values: the declared one if it is narrower than the distribution's own. Fails if the mass on it, by which the
+    /// density must be divided, is not known.
     pub(super) fn restricted(&self, own: Support, declared: Support) -> Elaborated<Support> {
         let item = self.item();
         let support = narrower(own, declared);
@@ -49,8 +49,8 @@ impl InstanceBuilder<'_, '_, '_> {
         Err(Box::new(diagnostic.help(help)))
     }
 
-    /// The log density of increasing vectors from that of vectors in any order: each of the `k!` orders of independent
-    /// elements with one distribution is equally likely.
+    /// Converts the log density of unordered vectors into that of increasing vectors. All `k!` orders of independent, identically distributed
+    /// elements are equally likely, so `log k!` is added for each vector.
     pub(super) fn of_orders(&mut self, log_density: Value) -> Value {
         let sizes = self.value.shape.static_sizes().unwrap_or_default();
         let (Some((last, leading)), false) = (sizes.split_last(), self.is_improper()) else {
@@ -64,7 +64,7 @@ impl InstanceBuilder<'_, '_, '_> {
     }
 }
 
-/// The declared support where it says more than the distribution's own.
+/// Returns the declared support if it is narrower than the distribution's own.
 fn narrower(own: Support, declared: Support) -> Support {
     match (own, declared) {
         (Support::Real, Support::Interval(..) | Support::Simplex | Support::Ordered) => declared,

@@ -1,4 +1,4 @@
-//! The parts of a distribution that depend on its parameters only: moments, the entropy, probabilities of classes.
+//! The parts of a distribution that depend only on its parameters: moments, the entropy, and class probabilities.
 
 use super::{InstanceBuilder, present};
 use crate::elaborate::datum::Datum;
@@ -10,8 +10,8 @@ use bnnc_graph::types::Type;
 use std::sync::Arc;
 
 impl InstanceBuilder<'_, '_, '_> {
-    /// The part `name` as a function of the parameters and, where the part takes one, an order; `None` where the
-    /// distribution does not state it.
+    /// Elaborates the part `name` as a function of the parameters and, if the part takes one, of an order. Returns `None` if the distribution does
+    /// not declare the part.
     pub(super) fn summary(&mut self, name: &str) -> Elaborated<Option<Arc<Function>>> {
         let item = self.item();
         let functions = item.functions.iter();
@@ -37,7 +37,7 @@ impl InstanceBuilder<'_, '_, '_> {
         Ok(present(function)?.map(Arc::new))
     }
 
-    /// A summary is like a value, but for the probabilities and for the entropy, which is that of all elements.
+    /// Gives a summary the shape of the value. Probabilities keep their shape, and the entropy is the sum over all elements.
     fn summary_shaped(&mut self, name: &str, value: Value) -> Elaborated<Value> {
         match name {
             "probabilities" => Ok(value),

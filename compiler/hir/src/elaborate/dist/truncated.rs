@@ -1,10 +1,11 @@
-//! Draws and means of distributions that a declared type truncates to an interval.
+//! Samplers and means of distributions that a declared type truncates to an interval.
 //!
-//! Note \[Truncation\]. Everything is relative to one end of the interval, and in logarithms, so that nothing cancels far out in a tail. A
-//! value is `end + exp(y)`, `end - exp(y)`, or `end` and a part `sigmoid(y)` of a bounded interval, and `beyond(y)` is the probability of
-//! what lies further from that end: a survival or a cumulative function. In a bounded interval the end is the one beyond which the
-//! distribution has more probability. A draw is the `y` whose `log beyond(y)` is that of a uniform variate, by bisection. The mean is an
-//! integral over `y` between two such values; the integrand vanishes at both, so that the trapezoidal rule converges exponentially.
+//! Note \[Truncation\]. Everything is relative to one end of the interval and in logarithms, so that no digits cancel far out in a tail. A value is
+//! `end + exp(y)` or `end - exp(y)`, or it lies at the fraction `sigmoid(y)` of a bounded interval, measured from `end`. `beyond(y)` is the
+//! probability of the values further from that end: a survival function or a cumulative function. In a bounded interval, the end is the one beyond
+//! which the distribution has more probability. A draw is the `y` at which `log beyond(y)` equals the logarithm of a uniform variate, found by
+//! bisection. The mean is an integral over `y` between two such values. The integrand vanishes at both, so the trapezoidal rule converges
+//! exponentially.
 
 use super::InstanceBuilder;
 use crate::elaborate::datum::Datum;
@@ -21,18 +22,19 @@ use bnnc_graph::ops;
 use bnnc_graph::types::Type;
 use std::sync::Arc;
 
-/// The logarithm of the distance from the end lies within this of zero.
+/// The bound on the absolute logarithm of the distance from the end.
 const REACH: f64 = 70.0;
-/// Halvings of the range of `y`: to a relative distance of `2 REACH / 2^STEPS`, 2e-9.
+/// The number of bisection steps, for a relative distance of `2 REACH / 2^STEPS`, 2e-9.
 const STEPS: usize = 36;
-/// Points of the integral of a mean: a fifth apart for an exponential distribution.
+/// The number of points of the integral for a mean. They are a fifth apart for an exponential distribution.
 const POINTS: usize = 128;
-/// The probability that the integral of a mean leaves out next to the end, and at the other end of a bounded interval.
+/// The probability that the integral for a mean omits next to the end, and at the other end of a bounded interval.
 const NEAR: f64 = 1e-9;
-/// The same far out: `t ^ -1.5` is below it at 1e13, where a mean has converged to six digits.
+/// The probability that it omits far out in an unbounded interval. A tail `t ^ -1.5` falls to it near 2e13, where a mean has converged to six
+/// digits.
 const FAR: f64 = 1e-20;
 
-/// An interval on which a distribution has part of its probability.
+/// An interval with a part of a distribution's probability.
 #[derive(Clone, Copy)]
 struct Interval {
     low: f64,
@@ -45,18 +47,18 @@ impl Interval {
     }
 }
 
-/// The end that values are relative to.
+/// The end of the interval that values are relative to.
 struct Origin {
-    /// Whether it is the upper end; all elements alike where the interval has one end only.
+    /// Whether it is the upper end. Equal for all elements if the interval has only one end.
     is_upper: Value,
     /// `log beyond` of the whole interval.
     whole: Value,
-    /// `log beyond` at the other end less `whole`; `None` where nothing lies there.
+    /// `log beyond` at the other end minus `whole`; `None` if the interval is unbounded there.
     rest: Option<Value>,
 }
 
 impl<'a> InstanceBuilder<'_, 'a, '_> {
-    /// A sampler of the distribution inside an interval; `None` where it has no cumulative function.
+    /// Builds a sampler of the distribution inside an interval. Returns `None` if the distribution does not have a cumulative function.
     pub(super) fn truncated_draw(&mut self, (low, high): (f64, f64)) -> Elaborated<Option<Function>> {
         let inside = Interval { low, high };
         let Some(beyond) = self.beyond(inside)? else {
@@ -71,7 +73,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             let Some(origin) = this.origin(inside, frame)? else {
                 return Ok(None);
             };
-            // The logarithm of `1 - uniform (1 - rest)`.
+            // This computes `log(1 - uniform (1 - exp(rest)))`.
             let b = &mut this.elaborator.builder;
             let lost = match origin.rest {
                 Some(rest) => b.expm1(rest),
@@ -85,7 +87,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         })
     }
 
-    /// The mean of the distribution inside an interval; `None` where it is not declared whether there is one.
+    /// Builds the mean of the distribution inside an interval. Returns `None` if the declarations do not decide whether the mean exists.
     pub(super) fn truncated_mean(&mut self, (low, high): (f64, f64)) -> Elaborated<Option<Function>> {
         let inside = Interval { low, high };
         let item = self.item();
@@ -95,7 +97,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
             (false, _) => Some(&item.ends[0].tail),
         };
         let index = match tail {
-            // A density that jumps inside the interval has no integral of this accuracy.
+            // The integral is not this accurate for a density that jumps inside the interval.
             _ if item.mixture || item.ends.iter().any(|end| end.at.is_some()) => return Ok(None),
             Some(None) => return Ok(None),
             Some(Some((TailKind::Power, numbers))) => numbers.first(),
@@ -152,12 +154,12 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         })
     }
 
-    /// The parameters of the function that is being built.
+    /// Returns the parameters of the function that is being built.
     fn parameters(&self) -> Vec<Value> {
         self.elaborator.builder.function().params[..self.params.len()].to_vec()
     }
 
-    /// The end that values are relative to; `None` without a cumulative function.
+    /// Returns the end that values are relative to, or `None` without a cumulative function.
     fn origin(&mut self, inside: Interval, frame: &mut Frame<'a>) -> Elaborated<Option<Origin>> {
         let shape = self.value.shape.clone();
         let mut at = |this: &mut Self, part: &str, end: f64| -> Elaborated<Option<Value>> {
@@ -207,7 +209,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         }))
     }
 
-    /// The value at `y`, and its distance from the end.
+    /// Returns the value at `y`, and its distance from the end.
     fn place(&mut self, inside: Interval, is_upper: Value, y: Value) -> (Value, Value) {
         let b = &mut self.elaborator.builder;
         let distance = match inside.is_bounded() {
@@ -225,7 +227,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         (b.select(is_upper, below, above), distance)
     }
 
-    /// `(params.., y) -> log beyond(y)`, less that of the whole interval.
+    /// Builds `(params.., y) -> log beyond(y)`, minus that of the whole interval.
     fn beyond(&mut self, inside: Interval) -> Elaborated<Option<Function>> {
         self.function("beyond", |this, frame| {
             let y = this.elaborator.builder.param("y", this.value.clone());
@@ -251,7 +253,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         })
     }
 
-    /// The `y` at which `beyond` is `wanted`.
+    /// Returns the `y` at which `beyond` equals `wanted`, by bisection.
     fn root(&mut self, beyond: &Function, params: &[Value], wanted: Value) -> Value {
         let ty = self.value.clone();
         let mut body = Builder::new("bisection");
@@ -287,7 +289,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         b.reshape(last, &ty.shape)
     }
 
-    /// `(params.., y) -> ` the logarithm of the density of `y`, relative to the whole interval.
+    /// Builds `(params.., y) ->` the log density of `y`, relative to the whole interval.
     fn terms(&mut self, inside: Interval) -> Elaborated<Option<Function>> {
         self.function("terms", |this, frame| {
             let y = this.elaborator.builder.param("y", this.value.clone());
@@ -313,7 +315,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
         })
     }
 
-    /// The mean distance from the end, by the trapezoidal rule between `from` and `to`.
+    /// Returns the mean distance from the end, by the trapezoidal rule between `from` and `to`.
     fn mean_distance(
         &mut self,
         inside: Interval,
@@ -364,7 +366,7 @@ impl<'a> InstanceBuilder<'_, 'a, '_> {
     }
 }
 
-/// An end that is used only where it is finite.
+/// Replaces an infinite end by zero. The result is used only if the end is finite.
 fn finite(end: f64) -> f64 {
     if end.is_finite() { end } else { 0.0 }
 }

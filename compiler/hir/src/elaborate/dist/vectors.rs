@@ -1,5 +1,5 @@
-//! Arrays of independent values: at a site of many simplexes or increasing vectors, and for the elements of an output that a `for` observes,
-//! the distribution of one value is that of each.
+//! Arrays of independent values, whose joint distribution follows from that of one value. They occur at sites of several simplexes or ordered
+//! vectors, and for the elements of an output that a `for` observes.
 
 use super::InstanceBuilder;
 use crate::elaborate::frame::Elaborated;
@@ -10,19 +10,19 @@ use bnnc_graph::function::{Function, Value};
 use bnnc_graph::types::Type;
 use std::sync::Arc;
 
-/// The values of an array.
+/// An array of values.
 struct Vectors {
     /// The axes before those of one value.
     leading: Vec<Dim>,
     /// The number of values.
     count: usize,
-    /// Whether each parameter of the distribution has a row per value.
+    /// For each parameter of the distribution, whether it has one row per value.
     rows: Vec<bool>,
 }
 
 impl InstanceBuilder<'_, '_, '_> {
-    /// The instance for an array of vectors. A parameter with the shape of the array has a row per vector; the vectors share
-    /// every other one.
+    /// Builds the instance for an array of vectors. A parameter with the shape of the array has one row per vector; every other parameter is shared
+    /// by the vectors.
     pub(super) fn of_vectors(self, declared: Support) -> Elaborated<Instance> {
         let sizes = self.value.shape.static_sizes().unwrap_or_default();
         let Some((last, leading)) = sizes.split_last() else {
@@ -51,7 +51,7 @@ impl InstanceBuilder<'_, '_, '_> {
         Ok(vectors.instance(one.build(declared)?, params, value))
     }
 
-    /// The instance for `count` values, each with parameters of its own: every parameter has a first axis of that size.
+    /// Builds the instance for `count` values, each with its own parameters: every parameter has a first axis of size `count`.
     pub(super) fn of_each(self, declared: Support, count: usize) -> Elaborated<Instance> {
         let first = |ty: &Type| ty.with_shape(ty.shape.prepend(Dim::Fixed(count)));
         let params: Vec<_> = self
@@ -79,7 +79,7 @@ impl InstanceBuilder<'_, '_, '_> {
 }
 
 impl Vectors {
-    /// The distribution of all values from that of one.
+    /// Builds the distribution of all values from that of one value.
     fn instance(&self, one: Instance, params: Vec<(Arc<str>, Type)>, value: Type) -> Instance {
         let total = |part: &Function| Arc::new(self.lifted(part, true));
         let stacked = |part: &Arc<Function>| Arc::new(self.lifted(part, false));
@@ -102,7 +102,7 @@ impl Vectors {
         }
     }
 
-    /// A part of the distribution of one vector as that of all: the sum over the vectors, or their array.
+    /// Lifts a part of the distribution of one vector to all vectors: to the sum over them if `total`, else to the array of their results.
     fn lifted(&self, part: &Function, total: bool) -> Function {
         let mut builder = Builder::new(&part.name);
         let mut body = Builder::new("vector");
@@ -121,7 +121,7 @@ impl Vectors {
                 false => builder.param(name, ty.clone()),
             });
             inner.push(match name {
-                // Each vector has noise of its own.
+                // Each vector has its own noise.
                 "example" if at >= self.rows.len() => self.example(&mut body, own, position),
                 _ => own,
             });
@@ -140,7 +140,7 @@ impl Vectors {
         builder.finish(vec![(part.name.as_str().into(), result)])
     }
 
-    /// A parameter with a row per vector.
+    /// Adds a parameter with one row per vector.
     fn rows_of(&self, builder: &mut Builder, name: &str, ty: &Type) -> Value {
         let whole = self.leading.iter().chain(ty.dims()).copied().collect();
         let array = builder.param(name, ty.with_shape(Shape(whole)));

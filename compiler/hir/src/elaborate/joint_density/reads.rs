@@ -1,4 +1,4 @@
-//! The elements of outputs that an expression reads, followed through variables, functions, ranges and choices.
+//! Collects the elements of outputs that an expression reads, through variables, functions, ranges and `if`.
 
 use super::scope::{DEEPEST, Meaning, ReadScope, lets, result};
 use crate::builtin::{Along, Rule};
@@ -9,44 +9,44 @@ use bnnc_base::source::Span;
 use bnnc_grammar::ast::BinaryOp;
 use std::collections::{HashMap, HashSet};
 
-/// Elements of an output that a distribution reads.
+/// A range of output elements that a distribution reads.
 #[derive(Clone, Debug)]
 pub struct Read {
     /// The output.
     pub output: LocalId,
-    /// The first element and the last one.
+    /// The first and the last element.
     pub ends: [Linear; 2],
-    /// False where data or a function decide which of these elements are read.
+    /// False if data or a function determine which of these elements are read.
     pub is_certain: bool,
-    /// The place in the program.
+    /// The position of the read in the program.
     pub span: Span,
 }
 
-/// Collects what expressions of a model read.
+/// Collects the reads of a model's expressions.
 pub struct ElementReader<'m> {
     pub(super) module: &'m Module,
     /// The number of elements of each output.
     pub outputs: HashMap<LocalId, i64>,
     pub(super) sizes: HashMap<LocalId, i64>,
     pub(super) lets: HashMap<LocalId, &'m Expr>,
-    /// The counters of ranges that are not enumerated.
+    /// The counters of ranges that are handled symbolically.
     pub forms: Forms,
-    /// True where each position of a range is visited by itself.
+    /// True if each position of a range is visited separately.
     pub enumerates: bool,
-    /// The expressions visited so far.
+    /// The number of expressions visited so far.
     pub steps: usize,
-    /// Steps after which nothing more is visited.
+    /// The step limit, after which nothing more is visited.
     pub most_steps: usize,
     /// The reads found so far.
     pub found: Vec<Read>,
-    /// The reads of definitions, in the scope of the element at hand.
+    /// The cached reads of definitions, in the scope of the current element.
     known: HashMap<LocalId, Vec<Read>>,
-    /// The level of that scope, which no scope inside it has.
+    /// The level of that scope. Scopes inside it have higher levels.
     outer: usize,
 }
 
 impl<'m> ElementReader<'m> {
-    /// Begins with a model whose dim names have these sizes.
+    /// Creates a reader for a model whose dim names have these sizes.
     pub fn new(module: &'m Module, item: &'m ModelItem, sizes: HashMap<LocalId, i64>) -> ElementReader<'m> {
         let mut reader = ElementReader {
             module,
@@ -71,12 +71,12 @@ impl<'m> ElementReader<'m> {
         reader
     }
 
-    /// Returns whether the steps are used up.
+    /// Returns whether the step limit is reached.
     pub fn is_exhausted(&self) -> bool {
         self.steps > self.most_steps
     }
 
-    /// Adds what an expression reads; `is_certain` is false where it may not be evaluated.
+    /// Collects the reads of an expression. `is_certain` is false if the expression may not be evaluated.
     pub fn visit<'s>(&mut self, expr: &'s Expr, scope: &'s ReadScope<'s>, is_certain: bool)
     where
         'm: 's,
@@ -124,7 +124,7 @@ impl<'m> ElementReader<'m> {
                     (Some(call), Some(result)) => {
                         let first = self.found.len();
                         self.visit(result, &call, is_certain);
-                        // The place in the program that reads, not one in a function of the library.
+                        // The read is attributed to the program, not to a function of the library.
                         self.found[first..]
                             .iter_mut()
                             .for_each(|read| read.span = expr.span);
@@ -140,7 +140,8 @@ impl<'m> ElementReader<'m> {
         }
     }
 
-    /// Adds what a definition of the outermost scope reads, each once: a chain of definitions may repeat it however often.
+    /// Collects the reads of a definition in the outermost scope, without duplicates. A chain of definitions could otherwise repeat them
+    /// exponentially often.
     fn defined<'s>(
         &mut self,
         (local, own): (LocalId, &'s Expr),
@@ -167,14 +168,14 @@ impl<'m> ElementReader<'m> {
         self.found.extend(here);
     }
 
-    /// Forgets all reads, and begins with those of another element, whose definitions are in this scope.
+    /// Discards all reads, and starts with another element whose definitions are in `scope`.
     pub fn begin(&mut self, scope: &ReadScope<'_>) {
         self.found.clear();
         self.known.clear();
         self.outer = scope.level();
     }
 
-    /// The first position and the last one that brackets select along the first axis.
+    /// Returns the first and the last position that the indices select along the first axis.
     fn ends_of<'s>(
         &mut self,
         indices: &'s [Index],
@@ -205,7 +206,7 @@ impl<'m> ElementReader<'m> {
         }
     }
 
-    /// Adds what some elements of an array read; `ends` is absent where they are not known.
+    /// Collects the reads of some elements of an array. `ends` is `None` if it is not known which elements.
     pub fn elements<'s>(
         &mut self,
         base: &'s Expr,
@@ -240,7 +241,7 @@ impl<'m> ElementReader<'m> {
                 let outer = self.ends_of(indices, scope, is_certain);
                 let ends = match (indices.first(), outer) {
                     (Some(Index::Range(..)), Some([first, _])) => shifted(&ends, &first),
-                    // The first axis is gone: all of the element is read.
+                    // An index removes the first axis, so the whole element is read.
                     (_, outer) => outer,
                 };
                 self.elements(array, (ends, span), scope, is_certain);
@@ -292,7 +293,7 @@ impl<'m> ElementReader<'m> {
         }
     }
 
-    /// Adds what some elements of a list read.
+    /// Collects the reads of some elements of a list.
     fn listed<'s>(
         &mut self,
         parts: &'s [Expr],
@@ -312,7 +313,7 @@ impl<'m> ElementReader<'m> {
         }
     }
 
-    /// Adds what an operand reads for some elements of the result of an operation on elements: a scalar is repeated.
+    /// Collects the reads of an operand of an elementwise operation for some elements of the result. A scalar operand is read whole.
     fn elements_of_part<'s>(
         &mut self,
         part: &'s Expr,
@@ -328,7 +329,7 @@ impl<'m> ElementReader<'m> {
         }
     }
 
-    /// Adds what elements of two joined arrays read.
+    /// Collects the reads of elements of two concatenated arrays.
     fn joined<'s>(
         &mut self,
         [first, second]: [&'s Expr; 2],
@@ -374,7 +375,7 @@ impl<'m> ElementReader<'m> {
         }
     }
 
-    /// Adds what the elements of a comprehension read, or some of them.
+    /// Collects the reads of all elements of a comprehension, or of some of them.
     fn range<'s>(
         &mut self,
         inner: &'s Comprehension,
@@ -426,12 +427,12 @@ impl<'m> ElementReader<'m> {
     }
 }
 
-/// Positions that count from another one.
+/// Shifts positions by the position from which they are counted.
 fn shifted(ends: &[Linear; 2], from: &Linear) -> Option<[Linear; 2]> {
     Some([ends[0].plus(from, 1)?, ends[1].plus(from, 1)?])
 }
 
-/// The number of axes.
+/// Returns the number of axes.
 pub fn rank(ty: &Ty) -> usize {
     match ty {
         Ty::Tensor(_, dims) => dims.len(),

@@ -1,4 +1,4 @@
-//! The meaning of names and of integers where elements of outputs are read.
+//! The meaning of names and of integers in the analysis of output reads.
 
 use super::reads::ElementReader;
 use crate::dims::{Atom, Dim};
@@ -8,14 +8,14 @@ use crate::types::{Elem, Ty};
 use bnnc_grammar::ast::{BinaryOp, UnaryOp};
 use std::collections::HashMap;
 
-/// Functions that call each other are followed no deeper.
+/// The depth up to which calls of functions are followed.
 pub const DEEPEST: usize = 32;
 
-/// Names with their meaning, and those around them.
+/// The names of a scope, with a reference to the enclosing scope.
 pub struct ReadScope<'s> {
     names: Names<'s>,
     around: Option<&'s ReadScope<'s>>,
-    /// The number of scopes around it, those of callers included.
+    /// The number of enclosing scopes, including those of callers.
     level: usize,
 }
 
@@ -27,7 +27,7 @@ enum Names<'s> {
     Counter(LocalId, Linear),
     /// The definitions inside a `for`.
     Block(HashMap<LocalId, &'s Expr>),
-    /// The parameters of a function, in the scope of the call, and its definitions.
+    /// The arguments of a function, in the scope of the call, and its definitions.
     Call {
         args: HashMap<LocalId, &'s Expr>,
         caller: &'s ReadScope<'s>,
@@ -39,16 +39,16 @@ enum Names<'s> {
 pub enum Meaning<'s> {
     /// An output of the model.
     Output,
-    /// An integer that counters and sizes decide.
+    /// An integer that counters and sizes determine.
     Integer(Linear),
-    /// An expression: an argument with the scope of its call, or a definition of the scope at hand.
+    /// An expression: an argument with the scope of its call, or a definition of the current scope.
     Expression(&'s Expr, Option<&'s ReadScope<'s>>),
     /// Data or a parameter.
     Other,
 }
 
 impl<'s> ReadScope<'s> {
-    /// The scope of a model.
+    /// Creates the scope of a model.
     pub fn model() -> ReadScope<'s> {
         ReadScope {
             names: Names::Model,
@@ -57,7 +57,7 @@ impl<'s> ReadScope<'s> {
         }
     }
 
-    /// A scope with the counter of a range.
+    /// Creates an inner scope with the counter of a range.
     pub fn counter(&'s self, counter: LocalId, value: Linear) -> ReadScope<'s> {
         ReadScope {
             names: Names::Counter(counter, value),
@@ -66,7 +66,7 @@ impl<'s> ReadScope<'s> {
         }
     }
 
-    /// A scope with the definitions of a block.
+    /// Creates an inner scope with the definitions of a block.
     pub fn block(&'s self, body: &'s [Stmt]) -> ReadScope<'s> {
         ReadScope {
             names: Names::Block(lets(body)),
@@ -75,12 +75,12 @@ impl<'s> ReadScope<'s> {
         }
     }
 
-    /// The number of scopes around it, those of callers included.
+    /// Returns the number of enclosing scopes, including those of callers.
     pub fn level(&self) -> usize {
         self.level
     }
 
-    /// The number of calls around it.
+    /// Returns the number of enclosing calls.
     pub fn depth(&self) -> usize {
         match (&self.names, self.around) {
             (Names::Call { caller, .. }, _) => 1 + caller.depth(),
@@ -90,7 +90,7 @@ impl<'s> ReadScope<'s> {
     }
 }
 
-/// The definitions of some statements.
+/// Returns the definitions among some statements.
 pub fn lets(body: &[Stmt]) -> HashMap<LocalId, &Expr> {
     body.iter()
         .filter_map(|stmt| match stmt {
@@ -101,7 +101,7 @@ pub fn lets(body: &[Stmt]) -> HashMap<LocalId, &Expr> {
 }
 
 impl<'m> ElementReader<'m> {
-    /// The number of elements that a dim is.
+    /// Evaluates a dimension, or returns `None` if it is not known.
     pub fn size(&self, dim: &Dim) -> Option<i64> {
         let mut sum: i64 = 0;
         for (atoms, factor) in &dim.terms {
@@ -119,7 +119,7 @@ impl<'m> ElementReader<'m> {
         Some(sum)
     }
 
-    /// The meaning of a name in a scope.
+    /// Returns the meaning of a name in a scope.
     pub fn meaning<'s>(&self, local: LocalId, scope: &'s ReadScope<'s>) -> Meaning<'s>
     where
         'm: 's,
@@ -156,7 +156,7 @@ impl<'m> ElementReader<'m> {
         }
     }
 
-    /// The value of an integer expression, where counters and sizes decide it.
+    /// Returns the value of an integer expression if counters and sizes determine it.
     pub fn integer<'s>(&mut self, expr: &'s Expr, scope: &'s ReadScope<'s>) -> Option<Linear>
     where
         'm: 's,
@@ -212,7 +212,7 @@ impl<'m> ElementReader<'m> {
         }
     }
 
-    /// The scope of a call of a function.
+    /// Creates the scope of a function call.
     pub fn call<'s>(&self, id: FnId, args: &'s [Expr], scope: &'s ReadScope<'s>) -> Option<ReadScope<'s>>
     where
         'm: 's,
@@ -230,7 +230,7 @@ impl<'m> ElementReader<'m> {
         })
     }
 
-    /// Decides a condition, where counters and sizes do.
+    /// Evaluates a condition if counters and sizes determine it.
     pub fn decided<'s>(&mut self, condition: &'s Expr, scope: &'s ReadScope<'s>) -> Option<bool>
     where
         'm: 's,
@@ -280,7 +280,7 @@ impl<'m> ElementReader<'m> {
     }
 }
 
-/// The result of a function.
+/// Returns the result expression of a function.
 pub fn result(body: &[Stmt]) -> Option<&Expr> {
     match body.last()? {
         Stmt::Return(value) => Some(value),

@@ -1,4 +1,4 @@
-//! The elements of outputs, one by one: a search for one that depends on itself.
+//! Searches the elements of outputs, one by one, for an element that depends on itself.
 
 use super::reads::ElementReader;
 use super::scope::ReadScope;
@@ -17,13 +17,13 @@ struct Edge {
     span: Span,
 }
 
-/// An element that is being visited, with the reads that are left.
+/// An element of the current path, with its remaining reads.
 struct Visit {
     node: usize,
     edges: Vec<Edge>,
-    /// The read that led from here to the next element.
+    /// The read that led from this element to the next one on the path.
     taken: Option<Span>,
-    /// The last position of the path up to here at which the output changes.
+    /// The last position of the path so far at which the output changes.
     changed: usize,
 }
 
@@ -34,26 +34,26 @@ struct Closing {
     span: Span,
 }
 
-/// The elements of some outputs, as consecutive numbers.
+/// The elements of some outputs, numbered consecutively.
 struct Elements<'a, 'm> {
     item: &'m ModelItem,
     module: &'m Module,
     given: &'a [&'a Given<'m>],
-    /// The number of the first element of each output, the number of elements, and whether they are one.
+    /// For each output: the number of its first element, its size, and whether it counts as one element.
     outputs: Vec<(LocalId, usize, usize, bool)>,
-    /// The statement of each element, and the value of its counter.
+    /// For each element, the index of its statement and the value of its counter.
     owners: Vec<Option<(usize, i64)>>,
 }
 
 /// The result of a search.
 enum Found {
-    /// Elements of which each depends on the next and the last on the first, with the places that read.
+    /// A cycle: elements of which each depends on the next and the last on the first, with the positions of the reads.
     Circle(Vec<(usize, Span)>),
-    /// An element that depends on others that are not known.
+    /// An element that depends on unknown elements.
     Unknown(usize, Span),
 }
 
-/// Returns what is wrong with the distributions of outputs that depend on themselves or on each other.
+/// Returns a diagnostic if the distributions of outputs depend on themselves or on each other.
 pub fn circle<'m>(
     item: &'m ModelItem,
     module: &'m Module,
@@ -86,7 +86,7 @@ pub fn circle<'m>(
 }
 
 impl<'a, 'm> Elements<'a, 'm> {
-    /// Numbers the elements; none where they are too many, or where the sizes are not known.
+    /// Numbers the elements. Returns `None` if there are too many, or if sizes or positions are not known.
     fn new(
         item: &'m ModelItem,
         module: &'m Module,
@@ -148,7 +148,7 @@ impl<'a, 'm> Elements<'a, 'm> {
         self.outputs.iter().find(|(known, ..)| *known == output).copied()
     }
 
-    /// The elements of these outputs that an element reads.
+    /// Returns the elements of these outputs that an element reads.
     fn edges(&self, node: usize, reader: &mut ElementReader<'m>) -> Vec<Edge> {
         let Some((at, value)) = self.owners[node] else {
             return Vec::new();
@@ -181,7 +181,7 @@ impl<'a, 'm> Elements<'a, 'm> {
             if low > high {
                 continue;
             }
-            // Parameters of a joint distribution may take elements of it in an order, as those of an autoregression do.
+            // The parameters of a joint distribution may read its own elements in sequence, as those of an autoregression do.
             let is_own = is_one && found.output == given.sample.local;
             let place = |at: i64| if is_one { first } else { first + at as usize };
             edges.push(Edge {
@@ -194,7 +194,8 @@ impl<'a, 'm> Elements<'a, 'm> {
         edges
     }
 
-    /// Seeks a circle, one of a single element or of several outputs where there is one. An error is an element at which the steps are used up.
+    /// Searches for a cycle, preferring one of a single element, then one through several outputs. The error is the element at which the step limit
+    /// was reached.
     fn search(
         &self,
         reader: &mut ElementReader<'m>,
@@ -258,7 +259,7 @@ impl<'a, 'm> Elements<'a, 'm> {
         Ok(best.map(|(_, circle)| circle))
     }
 
-    /// The last position at which the output changes on a path that goes on with an element.
+    /// Returns the last position at which the output changes on a path extended by an element.
     fn changed(&self, path: &[Visit], node: usize) -> usize {
         match path.last() {
             Some(last) if self.name(last.node).0 == self.name(node).0 => last.changed,
@@ -266,7 +267,7 @@ impl<'a, 'm> Elements<'a, 'm> {
         }
     }
 
-    /// The output of an element, and its position; absent where the output is one number or has a joint distribution.
+    /// Returns the output of an element and its position in it. The position is `None` if the output is a number or has a joint distribution.
     fn name(&self, node: usize) -> (LocalId, Option<usize>) {
         let of =
             |(_, first, size, _): &&(LocalId, usize, usize, bool)| (*first..first + size).contains(&node);
@@ -309,7 +310,7 @@ impl<'a, 'm> Elements<'a, 'm> {
     }
 }
 
-/// The read by which the last element of a path returns to one of its elements: itself, the one before or another.
+/// Returns the read by which the last element of a path returns to the path: to itself, to its predecessor, or to another element.
 fn closing(path: &[Visit], open: &BTreeMap<usize, usize>) -> Option<Closing> {
     let (last, before) = path.split_last()?;
     let to = |node: usize| {
@@ -337,7 +338,7 @@ fn closing(path: &[Visit], open: &BTreeMap<usize, usize>) -> Option<Closing> {
     to_itself.or_else(to_parent).or_else(to_open)
 }
 
-/// The rank of the circle from a position of a path to its end: circles of one element come first, then those of several outputs.
+/// Ranks the cycle from a position of a path to its end. Cycles of one element come first, then those through several outputs.
 fn rank(path: &[Visit], start: usize) -> usize {
     match path.last() {
         Some(_) if start + 1 == path.len() => 0,
@@ -346,7 +347,7 @@ fn rank(path: &[Visit], start: usize) -> usize {
     }
 }
 
-/// The circle that a read closes.
+/// Returns the cycle that a read closes.
 fn circle_of(path: &[Visit], closing: &Closing) -> Vec<(usize, Span)> {
     let steps = path[closing.start..].iter();
     steps
@@ -354,11 +355,11 @@ fn circle_of(path: &[Visit], closing: &Closing) -> Vec<(usize, Span)> {
         .collect()
 }
 
-/// The numbers that were not visited yet, by links to the next one.
+/// The set of elements that have not been visited, as links to the next one.
 struct Unvisited(Vec<usize>);
 
 impl Unvisited {
-    /// The first at or after a number.
+    /// Returns the first unvisited element at or after `from`, and shortens the links on the way.
     fn next(&mut self, from: usize) -> usize {
         let mut root = from;
         while self.0[root] != root {
