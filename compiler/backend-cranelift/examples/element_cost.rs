@@ -1,4 +1,4 @@
-//! Prints what kernels cost: compile time, then nanoseconds per element and bytes per second on one thread.
+//! Prints the cost of kernels: compile time, then nanoseconds per element and bytes per second on one thread.
 //!
 //! `cargo run --release -p bnnc-backend-cranelift --example element_cost`
 
@@ -14,7 +14,7 @@ use std::time::Instant;
 
 const COUNT: usize = 1 << 20;
 
-/// A kernel over `COUNT` elements of `inputs` buffers: `body` computes from the loads `v0, v1, ..`.
+/// Builds a kernel over `COUNT` elements of `inputs` buffers. `body` computes from the loaded values `v0, v1, ..`.
 fn elementwise(name: &str, inputs: usize, body: &str, outputs: &str) -> String {
     let buffers: String = (0..=inputs)
         .map(|at| format!("b{at} = real \"b{at}\" [{COUNT}] state\n"))
@@ -32,7 +32,7 @@ fn elementwise(name: &str, inputs: usize, body: &str, outputs: &str) -> String {
     )
 }
 
-/// Rows of ten that share a row of biases.
+/// Builds a kernel over rows of ten elements that share one row of biases.
 fn rows(name: &str, body: &str) -> String {
     let rows = COUNT / 10;
     format!(
@@ -94,7 +94,7 @@ fn launch(program: &Program) -> &Launch {
     }
 }
 
-/// The median of the milliseconds that `work` takes.
+/// Returns the median time of `work` in milliseconds.
 fn median_ms(times: usize, mut work: impl FnMut()) -> f64 {
     let mut seen: Vec<f64> = (0..times)
         .map(|_| {
@@ -125,10 +125,10 @@ fn run_ms(code: &dyn Code, program: &Program) -> f64 {
         ints: std::ptr::null(),
         start: 0,
         end: launch.outer.resolve(&Sizes::default()),
-        // SAFETY: eight spare words make room for the alignment.
+        // SAFETY: eight spare words leave room for the alignment.
         scratch: unsafe { start.add(start.align_offset(64)) },
     };
-    // SAFETY: each buffer holds as many elements as the kernel's domain, and the program is verified.
+    // SAFETY: each buffer has as many elements as the kernel's domain, and the program is verified.
     median_ms(41, || unsafe { code.launch(0, &args) })
 }
 

@@ -1,4 +1,4 @@
-//! Prints what means over draws cost: nanoseconds per element and draw, beside the noise alone.
+//! Prints the cost of means over draws, in nanoseconds per element and draw, beside the cost of the noise alone.
 //!
 //! `cargo run --release -p bnnc-backend-cranelift --example sums_over_draws`
 
@@ -19,7 +19,8 @@ use std::time::Instant;
 
 const ELEMENTS: usize = 16 * 1024;
 
-/// Sums of some functions of one noise `v2`: `body` computes them, `sums` are their numbers.
+/// Builds a program that sums functions of one noise value `v2` over the draws. `body` computes the functions, and `sums` gives the numbers of
+/// their values.
 fn program(precision: Precision, body: &str, sums: &[usize]) -> Program {
     let count = sums.len();
     let buffers: String = (0..count + 2)
@@ -46,7 +47,7 @@ fn program(precision: Precision, body: &str, sums: &[usize]) -> Program {
     program
 }
 
-/// The least seconds of many short runs, some of which nothing disturbs.
+/// Returns the shortest time of `work` in seconds over many short runs, some of which are undisturbed.
 fn least(mut work: impl FnMut()) -> f64 {
     let from = Instant::now();
     let mut least = f64::INFINITY;
@@ -58,7 +59,7 @@ fn least(mut work: impl FnMut()) -> f64 {
     least
 }
 
-/// Nanoseconds per element and draw.
+/// Returns the cost of a program in nanoseconds per element and draw.
 fn cost(program: &Program, threads: usize, draws: usize) -> f64 {
     let options = Options {
         symbols: arrays::symbols(),
@@ -76,7 +77,7 @@ fn cost(program: &Program, threads: usize, draws: usize) -> f64 {
     least(|| assert!(machine.run().is_ok())) * 1e9 / (ELEMENTS * draws) as f64
 }
 
-/// Nanoseconds per element of the noise alone, in blocks as long as those of generated code.
+/// Returns the cost of the noise alone in nanoseconds per element, in blocks as long as those of generated code.
 fn noise_alone(precision: Precision) -> f64 {
     const BLOCK: usize = 256;
     let noise = arrays::noise(NoiseKind::Normal, precision);
@@ -86,7 +87,7 @@ fn noise_alone(precision: Precision) -> f64 {
         for block in 0..blocks {
             let first = (block * BLOCK) as u64;
             let out = out.as_mut_ptr().cast::<u8>();
-            // SAFETY: `out` has room for the block, and a normal law has no shapes.
+            // SAFETY: `out` has room for the block, and a normal distribution does not read shapes.
             unsafe { noise(out, std::ptr::null(), BLOCK as i64, 7, first, 0, 0, 0) }
         }
     });

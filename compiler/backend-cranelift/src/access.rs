@@ -1,4 +1,4 @@
-//! The element addresses of a kernel, each listed once.
+//! The distinct element addresses of a kernel.
 
 use bnnc_base::arena::Id;
 use bnnc_loops::ir::{Access, InstId, InstOp, Kernel};
@@ -11,7 +11,7 @@ pub(crate) struct Accesses<'a> {
 }
 
 impl<'a> Accesses<'a> {
-    /// Those of live loads and of outputs.
+    /// Collects the accesses of live loads and of outputs.
     pub fn of(kernel: &'a Kernel, live: &[bool]) -> Accesses<'a> {
         let mut accesses = Accesses {
             list: Vec::new(),
@@ -38,17 +38,17 @@ impl<'a> Accesses<'a> {
         })
     }
 
-    /// All of them.
+    /// Returns all distinct accesses.
     pub fn list(&self) -> &[&'a Access] {
         &self.list
     }
 
-    /// The number of a load's access.
+    /// Returns the index of a load's access in the list.
     pub fn load(&self, id: InstId) -> usize {
         self.loads[id.index()].unwrap_or_else(|| unreachable!("{id} is a live load"))
     }
 
-    /// The number of an output's access.
+    /// Returns the index of an output's access in the list.
     pub fn output(&self, output: usize) -> usize {
         self.outputs[output]
     }

@@ -9,7 +9,7 @@ use bnnc_base::dtype::{DType, Precision};
 use bnnc_loops::ir::{Inst, InstId, InstOp, Kernel};
 use cranelift_codegen::ir::{AbiParam, InstBuilder, Signature, Type, Value, types};
 
-/// Scratch bytes in front of the blocks: a result and two operands of a call on one element, a cache line each.
+/// Scratch bytes before the blocks: one cache line each for the result and the two operands of a call on one element.
 pub(crate) const SINGLE_BYTES: i64 = 3 * LINE;
 const LINE: i64 = 64;
 
@@ -22,7 +22,7 @@ pub(crate) fn is_called(inst: &Inst) -> bool {
     }
 }
 
-/// A runtime function: its symbol and its parameters.
+/// Returns the symbol and the parameter types of the runtime function that an instruction calls.
 pub(crate) fn callee(kernel: &Kernel, id: InstId, precision: Precision) -> (String, Vec<Type>) {
     match &kernel.body[id].op {
         InstOp::Apply(scalar, operands) => (
@@ -34,20 +34,20 @@ pub(crate) fn callee(kernel: &Kernel, id: InstId, precision: Precision) -> (Stri
     }
 }
 
-/// The parameters of an elementwise function: [`symbols::Unary`], [`symbols::Binary`].
+/// Returns the parameter types of an elementwise function: [`symbols::Unary`], [`symbols::Binary`].
 pub(crate) fn scalar_parameters(operands: usize) -> Vec<Type> {
     let mut parameters = vec![types::I64; 1 + operands];
     parameters.push(types::I64);
     parameters
 }
 
-/// The parameters of a noise stream: [`symbols::Noise`].
+/// Returns the parameter types of a noise stream: [`symbols::Noise`].
 pub(crate) fn noise_parameters() -> Vec<Type> {
     let (pointer, int, word) = (types::I64, types::I64, types::I32);
     vec![pointer, pointer, int, int, int, word, word, word]
 }
 
-/// The instructions of a kernel that call the runtime.
+/// Returns the instructions of a kernel that call the runtime.
 pub(crate) fn calls<'a>(kernel: &'a Kernel, schedule: &'a Schedule) -> impl Iterator<Item = InstId> + 'a {
     kernel
         .body
@@ -55,7 +55,7 @@ pub(crate) fn calls<'a>(kernel: &'a Kernel, schedule: &'a Schedule) -> impl Iter
         .filter(|id| schedule.live[id.index()] && is_called(&kernel.body[*id]))
 }
 
-/// Fills in the parameters of a signature.
+/// Adds the parameters to a signature.
 pub(crate) fn signature(mut signature: Signature, parameters: &[Type]) -> Signature {
     signature
         .params
@@ -63,28 +63,28 @@ pub(crate) fn signature(mut signature: Signature, parameters: &[Type]) -> Signat
     signature
 }
 
-/// Scratch memory of one invocation.
+/// Returns the bytes of scratch memory that one invocation needs.
 pub(crate) fn scratch_bytes(schedule: &Schedule, precision: Precision) -> usize {
     let homes = schedule.homes * schedule.block as usize * precision.bytes();
     SINGLE_BYTES as usize + homes + sweep::scratch_bytes(schedule, precision)
 }
 
-/// Elements of a noise stream, by their addresses.
+/// The addresses of a block of elements of a noise stream.
 struct NoiseBlock {
     out: Value,
-    /// Those of the parameters of a gamma.
+    /// The address of the shape parameters of gamma noise.
     shapes: Value,
     count: Value,
 }
 
 impl Emitter<'_, '_> {
-    /// The address of a scratch slot that holds a block.
+    /// Returns the address of a scratch slot, which holds one block.
     pub fn home(&mut self, slot: usize) -> Value {
         let block = self.source.schedule.block * self.source.precision.bytes() as i64;
         self.plus(self.scratch, SINGLE_BYTES + slot as i64 * block)
     }
 
-    /// Calls `id` on a block whose accesses begin at `pointers`.
+    /// Calls the function of `id` on a block. `pointers` are the addresses of the accesses at the start of the block.
     pub fn call_block(&mut self, id: InstId, (operands, pointers): (&[InstId], &[Value]), count: Value) {
         let mut arguments = vec![self.home_of(id)];
         for operand in operands {
@@ -101,7 +101,7 @@ impl Emitter<'_, '_> {
         }
     }
 
-    /// Where a call finds the values of its operand at a block.
+    /// Returns the address at which a call reads a block of its operand.
     fn block_of(&mut self, operand: InstId, pointers: &[Value]) -> Value {
         match self.source.schedule.home[operand.index()] {
             Some(home) => self.home(home),
@@ -109,8 +109,8 @@ impl Emitter<'_, '_> {
         }
     }
 
-    /// A block of a noise stream whose first element is at `inner` along the innermost axis, whose accesses begin at
-    /// `pointers` and whose values are `skipped` bytes after the start of their scratch slots.
+    /// Generates a block of a noise stream. `inner` is the index of its first element along the innermost axis, `pointers` are the addresses of the
+    /// accesses at the start of the block, and the values are stored `skipped` bytes after the start of their scratch slots.
     pub fn noise_block(
         &mut self,
         id: InstId,
@@ -139,7 +139,7 @@ impl Emitter<'_, '_> {
         self.noise(id, block, coordinates, Some(inner));
     }
 
-    /// Calls `id` on one element.
+    /// Calls the function of `id` on one element.
     pub fn call_once(&mut self, id: InstId, operands: &[Value]) -> Value {
         let mut arguments = vec![self.scratch];
         for (at, operand) in operands.iter().enumerate() {
@@ -152,7 +152,7 @@ impl Emitter<'_, '_> {
         self.single_result()
     }
 
-    /// One element of a noise stream, `inner` being the index along the innermost axis if this is inside its loop.
+    /// Generates one element of a noise stream. `inner` is the index along the innermost axis if this is inside the innermost loop.
     pub fn noise_once(
         &mut self,
         id: InstId,

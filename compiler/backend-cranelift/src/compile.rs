@@ -1,4 +1,4 @@
-//! From kernels to functions of a Cranelift module, wherever that module keeps them.
+//! Translates kernels to functions of a Cranelift module, independent of where the module stores them.
 
 use crate::access::Accesses;
 use crate::call::{callee, calls, scratch_bytes, signature};
@@ -16,7 +16,7 @@ use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext};
 use cranelift_module::{FuncId, Linkage, Module, ModuleError};
 use std::collections::{HashMap, HashSet};
 
-/// What the text of code shows.
+/// The form in which code is listed as text.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Listing {
     /// Cranelift's intermediate form.
@@ -25,21 +25,21 @@ pub(crate) enum Listing {
     Assembly,
 }
 
-/// A kernel whose address is not known yet.
+/// A compiled kernel whose address is not known yet.
 pub(crate) struct Draft {
-    /// What the module calls it.
+    /// The id of the function in the module.
     pub function: FuncId,
     /// The kernel's name.
     pub name: String,
-    /// Scratch memory of one invocation.
+    /// The bytes of scratch memory that one invocation needs.
     pub scratch: usize,
-    /// The function in Cranelift's form.
+    /// The function in Cranelift's intermediate form.
     pub clif: Function,
-    /// The same as instructions, where they were asked for.
+    /// The function as machine instructions, if they were requested.
     pub assembly: Option<String>,
 }
 
-/// Defines every kernel of a program in `module`; where there is a `prefix`, kernel `n` is the global symbol `prefix` and `n`.
+/// Defines every kernel of a program in `module`. With a `prefix`, kernel `n` becomes the global symbol made of `prefix` and `n`.
 pub(crate) fn define<M: Module>(
     module: &mut M,
     program: &Program,
@@ -112,7 +112,7 @@ impl<M: Module> Compiler<'_, M> {
         })
     }
 
-    /// The runtime functions that a kernel calls.
+    /// Returns references to the runtime functions that a kernel calls.
     fn callees(&mut self, kernel: &Kernel, schedule: &Schedule) -> Result<HashMap<String, FuncRef>, Fault> {
         let mut callees = HashMap::new();
         for id in calls(kernel, schedule) {
@@ -146,7 +146,7 @@ fn declare(
     }
 }
 
-/// An error of a module that its input cannot cause.
+/// Converts a module error that valid input cannot cause into a bug report.
 pub(crate) fn bug(error: ModuleError) -> Fault {
     Fault::Bug(format!("Cranelift: {error}"))
 }

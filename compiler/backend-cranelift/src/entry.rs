@@ -1,4 +1,4 @@
-//! The entry of an executable: `main`, the program's artefact, and the way from kernels to the runtime's functions.
+//! The entry object of an executable: `main`, the serialised program, and the bridges from kernels to runtime functions.
 
 use crate::call::{noise_parameters, scalar_parameters, signature};
 use crate::compile::bug;
@@ -13,14 +13,14 @@ use cranelift_module::{DataDescription, DataId, Linkage, Module, default_libcall
 use cranelift_object::{ObjectBuilder, ObjectModule};
 use std::mem::offset_of;
 
-/// An object, in the system's format, that makes an executable of the runtime's static library and the objects of a program.
+/// Builds an object, in the system's format, that forms an executable together with the runtime's static library and the objects of a program.
 ///
-/// It holds the artefact; a table of `kernels`, symbols of those objects; for each function of the runtime that kernels call a cell and a
-/// function of that name which goes where the cell says, since the runtime chooses among versions when it starts; and `main`, which hands
-/// all of it to the runtime as [`Linked`].
+/// The object contains the artefact and a table of `kernels`, which are symbols of the program's objects. For each runtime function that kernels
+/// call, it has a cell and a function of the same name that jumps to the address in the cell, because the runtime chooses among versions of a
+/// function at startup. `main` passes all of these to the runtime as a [`Linked`].
 ///
 /// # Errors
-/// A limit of the object format, or a bug.
+/// Fails at a limit of the object format, or because of a bug.
 pub fn entry(artefact: &[u8], kernels: &[String]) -> Result<Vec<u8>, Fault> {
     let form = Form::Object {
         prefix: String::new(),
@@ -68,7 +68,7 @@ impl Writer {
         self.data(name, false, &mut data)
     }
 
-    /// The addresses of functions of other objects.
+    /// Writes a table with the addresses of functions in other objects.
     fn table(&mut self, symbols: &[String]) -> Result<DataId, Fault> {
         let mut data = DataDescription::new();
         data.define(vec![0; 8 * symbols.len().max(1)].into());
@@ -121,7 +121,7 @@ impl Writer {
         self.data("bnnc_linked", false, &mut data)
     }
 
-    /// A function that goes where a cell says.
+    /// Defines a function that jumps to the address in a cell.
     fn bridge(
         &mut self,
         symbol: &str,

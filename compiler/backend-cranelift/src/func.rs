@@ -1,4 +1,4 @@
-//! One kernel as a function: arguments, the loops around the innermost one, and what is computed between them.
+//! Emits one kernel as a function: its arguments, the outer loops, and the values computed between them.
 
 use crate::access::Accesses;
 use crate::call::is_called;
@@ -16,17 +16,17 @@ use cranelift_frontend::FunctionBuilder;
 use std::collections::HashMap;
 use std::mem::offset_of;
 
-/// What one kernel is made from.
+/// The kernel and the decisions from which a function is emitted.
 pub(crate) struct Source<'a> {
     /// The kernel.
     pub kernel: &'a Kernel,
-    /// Iterations of the kernel's outermost axis for one of the launch's.
+    /// The number of iterations of the kernel's outermost axis per iteration of the launch's outer axis.
     pub factor: i64,
-    /// The axis of which launches give a part: the outermost, unless axes were exchanged.
+    /// The axis that is divided among launches: the outermost one, unless axes were exchanged.
     pub divided: usize,
-    /// Where everything is computed.
+    /// The schedule, which states where each instruction is computed.
     pub schedule: &'a Schedule,
-    /// The kernel's addresses.
+    /// The kernel's distinct accesses.
     pub accesses: &'a Accesses<'a>,
     /// The width of reals.
     pub precision: Precision,
@@ -34,41 +34,41 @@ pub(crate) struct Source<'a> {
     pub callees: &'a HashMap<String, FuncRef>,
 }
 
-/// A function that is being written.
+/// A function under construction.
 pub(crate) struct Emitter<'a, 'f> {
-    /// What from.
+    /// The kernel from which the function is emitted.
     pub source: &'a Source<'a>,
-    /// Instructions go here.
+    /// The builder that receives the instructions.
     pub builder: FunctionBuilder<'f>,
     /// Values computed outside the innermost loop, by instruction.
     pub hoisted: Vec<Option<Value>>,
-    /// The same in every lane of a vector, where the innermost loop wants them so.
+    /// The same values broadcast to every lane of a vector, for those that the innermost loop uses as vectors.
     pub splats: Vec<Option<Value>>,
-    /// The current index of each loop around this point.
+    /// The current index of each enclosing loop.
     pub indices: Vec<Value>,
-    /// Scratch memory.
+    /// The address of the scratch memory.
     pub scratch: Value,
     start: Value,
     end: Value,
     ints: Vec<Option<Value>>,
 }
 
-/// What a loop does each time: `(emitter, counter, carried)` to the next carried values.
+/// The body of a loop: maps `(emitter, counter, carried)` to the next carried values.
 pub(crate) type LoopBody<'b, 'a, 'f> = &'b mut dyn FnMut(&mut Emitter<'a, 'f>, Value, &[Value]) -> Vec<Value>;
 
-/// The values of a counter: those of `(from..to).step_by(step)`.
+/// The range of a counter, as in `(from..to).step_by(step)`.
 #[derive(Clone, Copy)]
 pub struct CounterRange {
-    /// The first.
+    /// The first value.
     pub from: Value,
-    /// Where they end.
+    /// The end, which is excluded.
     pub to: Value,
-    /// The difference of one and the next.
+    /// The difference between consecutive values.
     pub step: i64,
 }
 
 impl<'a, 'f> Emitter<'a, 'f> {
-    /// Writes the whole function.
+    /// Emits the whole function.
     pub fn emit(source: &'a Source<'a>, mut builder: FunctionBuilder<'f>) -> FunctionBuilder<'f> {
         let entry = builder.create_block();
         builder.append_block_params_for_function_params(entry);
@@ -113,7 +113,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
         emitter.builder
     }
 
-    /// Single operations on `lanes`.
+    /// Returns an emitter of single operations on `lanes`.
     pub fn scalars(&mut self, lanes: Lanes) -> Scalars<'_, 'f> {
         Scalars {
             builder: &mut self.builder,
@@ -121,17 +121,17 @@ impl<'a, 'f> Emitter<'a, 'f> {
         }
     }
 
-    /// Single operations on one element.
+    /// Returns an emitter of single operations on one element.
     pub fn single(&mut self) -> Scalars<'_, 'f> {
         self.scalars(Lanes::one(self.source.precision))
     }
 
-    /// A 64-bit number.
+    /// Emits a 64-bit constant.
     pub fn int(&mut self, value: i64) -> Value {
         self.builder.ins().iconst(types::I64, value)
     }
 
-    /// `x + number`.
+    /// Emits `x + number`.
     pub fn plus(&mut self, x: Value, number: i64) -> Value {
         if number == 0 {
             x
@@ -140,7 +140,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
         }
     }
 
-    /// A size as a 64-bit value.
+    /// Returns a size as a 64-bit value.
     pub fn size(&mut self, size: Size) -> Value {
         match size {
             Size::Fixed(size) => self.int(size),
@@ -148,7 +148,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
         }
     }
 
-    /// A size in units of `bytes`, a power of two.
+    /// Returns a size times `bytes`, which must be a power of two.
     pub fn bytes(&mut self, size: Size, bytes: i64) -> Value {
         match size {
             Size::Fixed(size) => self.int(size * bytes),
@@ -161,7 +161,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
         }
     }
 
-    /// First iteration of an axis, and one past the last.
+    /// Returns the first iteration of an axis, and one past the last.
     pub fn axis_range(&mut self, axis: usize) -> (Value, Value) {
         match axis == self.source.divided {
             true => (self.start, self.end),
@@ -169,7 +169,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
         }
     }
 
-    /// Emits a loop over a counter; returns what is carried at the end.
+    /// Emits a loop over a counter. Returns the loop-carried values after the last iteration.
     pub fn count(
         &mut self,
         range: CounterRange,
@@ -195,7 +195,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
         result
     }
 
-    /// The address an access reaches: `pointer` and its computed positions.
+    /// Returns the address of an access: `pointer` plus the offsets of its computed positions, which are clamped to their axes.
     pub fn place(&mut self, access: &Access, pointer: Value, positions: &[Value]) -> Value {
         let bytes = element_bytes(self.source.kernel, access, self.source.precision);
         let mut address = pointer;
@@ -212,7 +212,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
         address
     }
 
-    /// The same where the positions are computed outside the innermost loop.
+    /// Returns the address of an access whose positions are all computed outside the innermost loop.
     pub fn place_outside(&mut self, access: &Access, pointer: Value) -> Value {
         let positions: Vec<Value> = access
             .dynamic
@@ -222,12 +222,12 @@ impl<'a, 'f> Emitter<'a, 'f> {
         self.place(access, pointer, &positions)
     }
 
-    /// The value of an instruction outside the innermost loop.
+    /// Returns the value of an instruction that is computed outside the innermost loop.
     pub fn outside(&self, id: InstId) -> Value {
         self.hoisted[id.index()].unwrap_or_else(|| unreachable!("{id} is computed before its users"))
     }
 
-    /// `offset + sum strides * index` over the loops around this point, and `inner` along the innermost axis.
+    /// Emits `offset + sum strides * index` over the enclosing loops, with `inner` as the index along the innermost axis.
     pub fn linear(&mut self, offset: Size, strides: &[Size], inner: Option<Value>) -> Value {
         let mut position = self.size(offset);
         let indices: Vec<Value> = self.indices.iter().copied().chain(inner).collect();
@@ -329,7 +329,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
         self.builder.switch_to_block(work);
     }
 
-    /// The address of each access at the first iteration.
+    /// Returns the address of each access at the first iteration.
     fn base_pointers(&mut self, buffers: Value) -> Vec<Value> {
         let mut pointers = Vec::new();
         for access in self.source.accesses.list() {
@@ -351,7 +351,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
         pointers
     }
 
-    /// The loop over `axis` and everything in it, each access being at its pointer.
+    /// Emits the loop over `axis` and everything inside it. `pointers` are the addresses of the accesses.
     fn nest(&mut self, axis: usize, pointers: &[Value]) {
         self.hoist(axis, pointers, None);
         let kernel = self.source.kernel;
@@ -386,7 +386,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
         );
     }
 
-    /// Computes what varies with the axes before `depth` only, if it is among the `needed`.
+    /// Computes the instructions that vary only with the axes before `depth`, restricted to `needed` if it is given.
     pub fn hoist(&mut self, depth: usize, pointers: &[Value], needed: Option<&[bool]>) {
         let Source {
             kernel,
@@ -435,7 +435,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
         }
     }
 
-    /// An operation that is no call.
+    /// Emits an operation that is not a call.
     pub fn compute(&mut self, id: InstId, lanes: Lanes, operands: &[Value]) -> Value {
         let kernel = self.source.kernel;
         let InstOp::Apply(scalar, ids) = &kernel.body[id].op else {
@@ -446,7 +446,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
             unreachable!("operations have operands")
         };
         let dtype = kernel.body[*last].dtype;
-        // Extrema are cheapest with a constant in front; nothing else asks.
+        // Extrema are cheapest with the constant as the first operand. No other operation depends on it.
         let extremum = matches!(
             scalar,
             bnnc_math::scalar::Scalar::Max | bnnc_math::scalar::Scalar::Min
@@ -461,7 +461,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
     }
 }
 
-/// `pointers` with those of the `moving` accesses replaced.
+/// Replaces the pointers of the `moving` accesses.
 pub(crate) fn replaced(pointers: &[Value], moving: &[usize], by: &[Value]) -> Vec<Value> {
     let mut pointers = pointers.to_vec();
     moving
@@ -471,12 +471,12 @@ pub(crate) fn replaced(pointers: &[Value], moving: &[usize], by: &[Value]) -> Ve
     pointers
 }
 
-/// Elements of buffers: inside their buffer, with the alignment of one element.
+/// Returns the memory flags of buffer elements: inside their buffer, aligned to one element.
 pub(crate) fn memory() -> MemFlagsData {
     MemFlagsData::new().with_notrap()
 }
 
-/// The arguments, which nothing writes.
+/// Returns the memory flags of the kernel arguments, which are never written.
 fn fixed_memory() -> MemFlagsData {
     MemFlagsData::trusted().with_readonly()
 }

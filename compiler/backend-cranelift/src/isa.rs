@@ -1,4 +1,4 @@
-//! The instruction set of the host, and the types that its vectors give.
+//! The instruction set of the host and its vector types.
 
 use bnnc_base::dtype::{DType, Precision};
 use bnnc_base::fault::Fault;
@@ -7,11 +7,11 @@ use cranelift_codegen::ir::{Type, types};
 use cranelift_codegen::isa::{self, OwnedTargetIsa, TargetIsa};
 use cranelift_codegen::settings::{self, Configurable};
 
-/// Bytes of a vector register: Cranelift's vectors are 128 bits wide on every host.
+/// The size of a vector register in bytes. Cranelift's vectors have 128 bits on every host.
 pub(crate) const VECTOR_BYTES: i64 = 16;
 
-/// Settings under which emitted code is neither reordered nor checked. Kernels come with common subexpressions removed
-/// and invariants hoisted, and their unrolled copies interleaved; Cranelift's own optimiser would undo the interleaving.
+/// Cranelift settings that disable its optimiser, and its verifier in release builds. Kernels arrive with common subexpressions removed, invariants
+/// hoisted and their unrolled copies interleaved. Cranelift's own optimiser would undo the interleaving.
 const FLAGS: &[(&str, &str)] = &[
     ("opt_level", "none"),
     ("use_colocated_libcalls", "false"),
@@ -22,7 +22,7 @@ const FLAGS: &[(&str, &str)] = &[
     ),
 ];
 
-/// The host with every extension it has. Objects go to addresses that are not known yet, so their code has none in it.
+/// Returns the host with all of its extensions. Objects are loaded at unknown addresses, so their code is position-independent.
 pub(crate) fn host(form: &Form) -> Result<OwnedTargetIsa, Fault> {
     let (pic, elf) = match form {
         Form::Memory => ("false", false),
@@ -43,7 +43,7 @@ pub(crate) fn host(form: &Form) -> Result<OwnedTargetIsa, Fault> {
         .map_err(|error| Fault::Limit(error.to_string()))
 }
 
-/// The same instruction set and calling convention with objects in the form of Linux.
+/// Returns the same instruction set and calling convention with the object format of Linux.
 fn as_elf(builder: &isa::Builder) -> Result<isa::Builder, Fault> {
     let limit = |reason: &dyn std::fmt::Display| Fault::Limit(reason.to_string());
     let mut triple = builder.triple().clone();
@@ -54,7 +54,7 @@ fn as_elf(builder: &isa::Builder) -> Result<isa::Builder, Fault> {
     Ok(builder)
 }
 
-/// The extensions that code for this instruction set may use, as `std::arch` names them.
+/// Returns the extensions that code for this instruction set may use, with the names of `std::arch`.
 pub(crate) fn features(isa: &dyn TargetIsa) -> Vec<String> {
     let enabled = isa
         .isa_flags()
@@ -64,7 +64,8 @@ pub(crate) fn features(isa: &dyn TargetIsa) -> Vec<String> {
     names.filter_map(feature).map(str::to_owned).collect()
 }
 
-/// What `std::arch` calls an extension that Cranelift calls so; nothing where code for every processor of the architecture may use it.
+/// Translates Cranelift's name of an extension to that of `std::arch`. Returns `None` for an extension that code for every processor of the
+/// architecture may use.
 fn feature(name: &str) -> Option<&str> {
     match name {
         "sse41" => Some("sse4.1"),
@@ -75,7 +76,7 @@ fn feature(name: &str) -> Option<&str> {
     }
 }
 
-/// How many elements one value holds, and of which width reals are.
+/// The number of elements in one value, and the width of reals.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Lanes {
     precision: Precision,
@@ -83,7 +84,7 @@ pub(crate) struct Lanes {
 }
 
 impl Lanes {
-    /// One element.
+    /// Single elements.
     pub fn one(precision: Precision) -> Lanes {
         Lanes {
             precision,
@@ -91,7 +92,7 @@ impl Lanes {
         }
     }
 
-    /// A vector register of reals.
+    /// Vector registers of reals.
     pub fn vector(precision: Precision) -> Lanes {
         Lanes {
             precision,
@@ -104,7 +105,7 @@ impl Lanes {
         self.vector
     }
 
-    /// The number of elements.
+    /// Returns the number of elements in one value.
     pub fn count(self) -> i64 {
         if self.vector {
             VECTOR_BYTES / self.precision.bytes() as i64
@@ -113,12 +114,12 @@ impl Lanes {
         }
     }
 
-    /// Bytes of the reals of one value.
+    /// Returns the bytes of the reals in one value.
     pub fn bytes(self) -> i64 {
         self.count() * self.precision.bytes() as i64
     }
 
-    /// The type of values in registers. Truth values are bytes, or lane masks as wide as reals.
+    /// Returns the register type of values. Booleans are bytes, or lane masks as wide as reals.
     pub fn of(self, dtype: DType) -> Type {
         match (dtype, self.vector, self.precision) {
             (DType::Real, false, Precision::F32) => types::F32,
@@ -132,7 +133,7 @@ impl Lanes {
         }
     }
 
-    /// Integers as wide as the reals.
+    /// Returns the integer type as wide as the reals.
     pub fn mask(self) -> Type {
         match (self.vector, self.precision) {
             (false, Precision::F32) => types::I32,
@@ -142,7 +143,7 @@ impl Lanes {
         }
     }
 
-    /// The width of reals.
+    /// Returns the width of reals.
     pub fn precision(self) -> Precision {
         self.precision
     }

@@ -1,4 +1,4 @@
-//! A program as machine code in this process.
+//! Compiles a program to machine code in this process.
 
 use crate::compile::{Draft, Listing, bug, define};
 use crate::isa::host;
@@ -12,10 +12,10 @@ use cranelift_module::default_libcall_names;
 use std::fmt::Write;
 use std::sync::Mutex;
 
-/// Compiled kernels and the memory they lie in.
+/// Compiled kernels and the memory that contains them.
 pub(crate) struct Compiled {
     kernels: Vec<Entry>,
-    /// Only to be freed.
+    /// The module, kept so that its memory can be freed.
     module: Mutex<Option<JITModule>>,
 }
 
@@ -31,7 +31,7 @@ struct Entry {
 
 impl Code for Compiled {
     unsafe fn launch(&self, kernel: usize, args: &KernelArgs) {
-        // SAFETY: the caller's promise is that of the generated code, which lives as long as `self`.
+        // SAFETY: the caller's guarantees are those that the generated code needs, and the code lives as long as `self`.
         unsafe { (self.kernels[kernel].function)(args) }
     }
 
@@ -59,13 +59,13 @@ impl Drop for Compiled {
     fn drop(&mut self) {
         let module = self.module.get_mut().map(Option::take);
         if let Ok(Some(module)) = module {
-            // SAFETY: `launch` borrows `self`, so no kernel is running, and none can be called hereafter.
+            // SAFETY: `launch` borrows `self`, so no kernel is running, and none can be called afterwards.
             unsafe { module.free_memory() }
         }
     }
 }
 
-/// Compiles every kernel.
+/// Compiles every kernel of a program.
 pub(crate) fn compile(program: &Program, options: &Options, listing: Listing) -> Result<Compiled, Fault> {
     let mut builder = JITBuilder::with_isa(host(&options.form)?, default_libcall_names());
     for symbol in &options.symbols {
@@ -77,7 +77,7 @@ pub(crate) fn compile(program: &Program, options: &Options, listing: Listing) ->
     let drafts = match drafts {
         Ok(drafts) => drafts,
         Err(fault) => {
-            // SAFETY: no address of this memory has been handed out.
+            // SAFETY: no address in this memory has been returned to a caller.
             unsafe { module.free_memory() };
             return Err(fault);
         }

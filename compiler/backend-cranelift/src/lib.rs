@@ -1,9 +1,8 @@
-//! The backend `cranelift`: kernels of the loop IR as machine code of the host.
+//! The backend `cranelift`: compiles kernels of the loop IR to machine code of the host.
 //!
-//! `compile` makes functions of a program's kernels, which `jit` puts into memory and `object` into an object. For each
-//! kernel axes are merged, `schedule` decides what is computed where, `func` emits the outer loops, `stmt` the innermost one,
-//! `tile` the innermost one of several rows at once, `sweep` sums over draws, `reduce` reductions, `scalar` single operations
-//! and `call` calls of runtime primitives.
+//! `compile` turns the kernels of a program into functions, which `jit` places in memory and `object` in an object file. For each kernel, axes are
+//! merged, and `schedule` decides where each instruction is computed. `func` emits the outer loops, `stmt` the innermost loop, `tile` the innermost
+//! loop of several rows together, `sweep` sums over draws, `reduce` reductions, `scalar` single operations, and `call` calls of runtime primitives.
 
 mod access;
 mod call;
@@ -28,7 +27,7 @@ use compile::Listing;
 pub use entry::entry;
 use std::sync::Arc;
 
-/// Compiles in process for the machine it runs on.
+/// The backend that compiles in this process for the host.
 pub struct Cranelift;
 
 impl Backend for Cranelift {
@@ -45,10 +44,10 @@ impl Backend for Cranelift {
 }
 
 impl Cranelift {
-    /// The machine instructions of all kernels as text, for `bnnc emit asm`.
+    /// Returns the machine instructions of all kernels as text, for `bnnc emit asm`.
     ///
     /// # Errors
-    /// As for [`Backend::compile`].
+    /// Fails as [`Backend::compile`] does.
     pub fn assembly(&self, program: &Program, options: &Options) -> Result<String, Fault> {
         Ok(jit::compile(program, options, Listing::Assembly)?.text())
     }

@@ -1,4 +1,4 @@
-//! A program as a relocatable object, for executables that hold no compiler.
+//! Compiles a program to a relocatable object, for executables without a compiler.
 
 use crate::compile::{Listing, define};
 use crate::isa::{features, host};
@@ -9,7 +9,7 @@ use bnnc_loops::ir::Program;
 use cranelift_module::default_libcall_names;
 use cranelift_object::{ObjectBuilder, ObjectModule};
 
-/// Compiles every kernel; the symbols begin with `prefix`.
+/// Compiles every kernel of a program. The symbols begin with `prefix`.
 pub(crate) fn compile(program: &Program, options: &Options, prefix: &str) -> Result<Object, Fault> {
     let isa = host(&options.form)?;
     let features = features(&*isa);

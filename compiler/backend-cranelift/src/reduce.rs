@@ -1,4 +1,4 @@
-//! Reductions over the innermost axis: accumulators in registers, combined in a fixed order, written once.
+//! Reductions over the innermost axis. Accumulators stay in registers, are combined in a fixed order, and are written once.
 
 use crate::func::{Emitter, memory};
 use crate::isa::Lanes;
@@ -9,19 +9,19 @@ use bnnc_loops::analysis::motion::{Motion, motion};
 use bnnc_loops::ir::KernelOutput;
 use cranelift_codegen::ir::{InstBuilder, Value};
 
-/// An output whose address stands still along the innermost axis.
+/// An output whose address is constant along the innermost axis.
 pub(crate) struct Reduction {
-    /// The position of the output.
+    /// The index of the output.
     pub output: usize,
-    /// How elements combine.
+    /// The operation that combines elements.
     pub combine: Combine,
-    /// What they are.
+    /// The type of its elements.
     pub dtype: DType,
     access: usize,
 }
 
 impl Emitter<'_, '_> {
-    /// The outputs that accumulate in registers.
+    /// Returns the outputs that accumulate in registers.
     pub fn reductions(&self) -> Vec<Reduction> {
         let (kernel, accesses) = (self.source.kernel, self.source.accesses);
         let mut reductions = Vec::new();
@@ -43,7 +43,7 @@ impl Emitter<'_, '_> {
         reductions
     }
 
-    /// The type of an output's elements in memory.
+    /// Returns the type of an output's elements in memory.
     pub fn stored_type(&self, output: &KernelOutput) -> DType {
         match self.source.kernel.slots[output.access.slot as usize] {
             Storage::Real => DType::Real,
@@ -51,7 +51,7 @@ impl Emitter<'_, '_> {
         }
     }
 
-    /// What each reduction starts from.
+    /// Emits the initial value of each reduction.
     pub fn identities(&mut self, reductions: &[Reduction], lanes: Lanes) -> Vec<Value> {
         let mut identities = Vec::new();
         for reduction in reductions {
@@ -63,7 +63,7 @@ impl Emitter<'_, '_> {
         identities
     }
 
-    /// `copies` accumulators for each reduction, the first holding what there is.
+    /// Emits `copies` accumulators for each reduction. The first copy holds the current value.
     pub fn spread_copies(
         &mut self,
         reductions: &[Reduction],
@@ -83,7 +83,7 @@ impl Emitter<'_, '_> {
         spread
     }
 
-    /// One accumulator for each reduction again.
+    /// Combines the copies of each reduction into one accumulator.
     pub fn fold_copies(
         &mut self,
         reductions: &[Reduction],
@@ -97,7 +97,7 @@ impl Emitter<'_, '_> {
         folded
     }
 
-    /// The lanes of each accumulator as one element.
+    /// Combines the lanes of each accumulator into one element.
     pub fn fold_lanes(&mut self, reductions: &[Reduction], lanes: Lanes, held: &[Value]) -> Vec<Value> {
         let mut folded = Vec::new();
         for (reduction, vector) in reductions.iter().zip(held) {
@@ -110,7 +110,7 @@ impl Emitter<'_, '_> {
         folded
     }
 
-    /// Combines each accumulator with what memory holds.
+    /// Combines each accumulator with the value in memory.
     pub fn finish_reductions(&mut self, reductions: &[Reduction], held: &[Value], span: &Span) {
         let lanes = Lanes::one(self.source.precision);
         for (reduction, value) in reductions.iter().zip(held) {
@@ -123,7 +123,7 @@ impl Emitter<'_, '_> {
         }
     }
 
-    /// Neighbours first, so that rounding errors grow with the logarithm of the number of values.
+    /// Combines values pairwise, so that rounding errors grow with the logarithm of their number.
     fn fold(&mut self, reduction: &Reduction, lanes: Lanes, values: &[Value]) -> Value {
         if let [value] = values {
             return *value;

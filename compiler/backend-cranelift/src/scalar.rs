@@ -1,4 +1,4 @@
-//! One scalar operation as instructions, on one element or a vector of them: the same roundings in both.
+//! Emits one scalar operation, on one element or on a vector, with the same rounding in both cases.
 
 use crate::isa::Lanes;
 use bnnc_abi::plan::Combine;
@@ -8,16 +8,16 @@ use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types};
 use cranelift_frontend::FunctionBuilder;
 
-/// Emits single operations.
+/// An emitter of single operations.
 pub(crate) struct Scalars<'a, 'f> {
-    /// Where to.
+    /// The builder that receives the instructions.
     pub builder: &'a mut FunctionBuilder<'f>,
-    /// On what.
+    /// The shape of the operands.
     pub lanes: Lanes,
 }
 
 impl Scalars<'_, '_> {
-    /// Emits `scalar` on `x`, where `dtype` is the type of the last operand and `never_nan` holds of the first.
+    /// Emits `scalar` on `x`. `dtype` is the type of the last operand, and `never_nan` states that the first operand is not NaN.
     pub fn apply(&mut self, scalar: Scalar, dtype: DType, x: &[Value], never_nan: bool) -> Value {
         match scalar {
             Scalar::Add | Scalar::Sub | Scalar::Mul | Scalar::Abs | Scalar::Neg => {
@@ -59,7 +59,7 @@ impl Scalars<'_, '_> {
         }
     }
 
-    /// Combines what a reduction holds with a new element.
+    /// Combines the accumulated value of a reduction with a new element.
     pub fn combine(&mut self, combine: Combine, dtype: DType, held: Value, new: Value) -> Value {
         let scalar = match combine {
             Combine::Sum => Scalar::Add,
@@ -68,7 +68,7 @@ impl Scalars<'_, '_> {
         self.apply(scalar, dtype, &[held, new], false)
     }
 
-    /// A number in every lane.
+    /// Emits a constant in every lane.
     pub fn literal(&mut self, dtype: DType, value: f64) -> Value {
         let one = match (dtype, self.lanes.precision()) {
             (DType::Real, Precision::F32) => self.builder.ins().f32const(value as f32),
@@ -83,7 +83,7 @@ impl Scalars<'_, '_> {
         }
     }
 
-    /// One element in every lane.
+    /// Broadcasts one element to every lane.
     pub fn splat(&mut self, dtype: DType, one: Value) -> Value {
         let ty = self.lanes.of(dtype);
         let one = match dtype {
@@ -93,7 +93,7 @@ impl Scalars<'_, '_> {
         self.builder.ins().splat(ty, one)
     }
 
-    /// `if condition { x } else { y }` in each lane.
+    /// Emits `if condition { x } else { y }` in each lane.
     pub fn select(&mut self, condition: Value, x: Value, y: Value) -> Value {
         if !self.lanes.is_vector() {
             return self.builder.ins().select(condition, x, y);
@@ -109,7 +109,7 @@ impl Scalars<'_, '_> {
         self.builder.ins().fcmp(FloatCC::NotEqual, stored, zero)
     }
 
-    /// An integer or truth value as a real number.
+    /// Converts an integer or a Boolean to a real.
     pub fn real_of(&mut self, dtype: DType, x: Value) -> Value {
         let real = self.lanes.of(DType::Real);
         match dtype {
@@ -160,7 +160,7 @@ impl Scalars<'_, '_> {
         }
     }
 
-    /// See Note \[Extrema\].
+    /// Emits the larger or the smaller operand; see Note \[Extrema\].
     fn extremum(&mut self, dtype: DType, x: Value, y: Value, (which, never_nan): (Extremum, bool)) -> Value {
         if dtype != DType::Real {
             return match which {
@@ -181,7 +181,7 @@ impl Scalars<'_, '_> {
         self.select(x_is_nan, x, winner)
     }
 
-    /// -1 or 1 where `x` is negative or positive, else `x` itself: a zero, or NaN.
+    /// Emits -1 for a negative and 1 for a positive `x`. A zero or NaN is returned unchanged.
     fn sign(&mut self, dtype: DType, x: Value) -> Value {
         let (one, minus_one, zero) = (
             self.literal(dtype, 1.0),
@@ -209,5 +209,5 @@ enum Extremum {
     Min,
 }
 
-// Note [Extrema]. `select (lt y x) x y` is one machine instruction whose result is `y` where either operand is NaN. So
-// only a NaN in `x` needs more work, and none at all where `x` is a constant.
+// Note [Extrema]. `select (lt y x) x y` is one machine instruction whose result is `y` if either operand is NaN. So only a NaN in `x` needs more
+// instructions, and none are needed if `x` is a constant.

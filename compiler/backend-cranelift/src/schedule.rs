@@ -1,4 +1,4 @@
-//! Where each instruction is computed: under how many loops, and in which stage of the innermost one.
+//! Decides where each instruction is computed: under how many loops, and in which stage of the innermost loop.
 
 use crate::call::is_called;
 use crate::isa::Lanes;
@@ -12,30 +12,30 @@ use bnnc_loops::analysis::staging::{
 use bnnc_loops::analysis::sweep;
 use bnnc_loops::ir::{Access, InstId, InstOp, Kernel};
 
-/// Decisions for one kernel.
+/// The decisions for one kernel.
 pub(crate) struct Schedule {
-    /// Per instruction: the number of loops around it.
+    /// For each instruction, the number of enclosing loops.
     pub depth: Vec<usize>,
-    /// Per instruction: whether an output needs it.
+    /// For each instruction, whether an output depends on it.
     pub live: Vec<bool>,
-    /// Whether the innermost loop handles vectors.
+    /// True if the innermost loop computes with vectors.
     pub vector: bool,
-    /// How many vectors one iteration handles.
+    /// The number of vectors per iteration.
     pub unroll: usize,
     /// The stages of the innermost loop.
     pub stages: Vec<BlockStage>,
-    /// Per instruction: the scratch slot that holds a block of its values. Operands of calls that have none are loads
-    /// whose elements the call reads where they lie.
+    /// For each instruction, the scratch slot that holds a block of its values. An operand of a call without a slot is a load, whose elements the
+    /// call reads in place.
     pub home: Vec<Option<usize>>,
     /// The number of scratch slots.
     pub homes: usize,
-    /// Elements of a block, where there is more than one stage.
+    /// The number of elements of a block if there is more than one stage.
     pub block: i64,
-    /// Rows and their length, where blocks hold several whole rows.
+    /// The number of rows and their length, if a block contains several whole rows.
     pub tile: Option<(i64, i64)>,
-    /// Per instruction: whether vectors need it in every lane, though it is computed outside the innermost loop.
+    /// For each instruction, whether it is computed outside the innermost loop and vectors use it in every lane.
     pub splat: Vec<bool>,
-    /// The outputs that are summed in scratch memory, where the last two axes are swept.
+    /// The outputs that are summed in scratch memory, if the last two axes are swept.
     pub sums: Vec<usize>,
 }
 
@@ -81,12 +81,12 @@ impl Schedule {
         }
     }
 
-    /// What the loop of a stage uses, directly or not, per instruction.
+    /// Returns, for each instruction, whether the loop of a stage uses it directly or indirectly.
     pub fn needs(&self, kernel: &Kernel, stage: usize) -> Vec<bool> {
         staging::needs(kernel, (&self.depth, &self.live), &self.stages, stage)
     }
 
-    /// What `roots` use outside the innermost loop, directly or not, and they themselves.
+    /// Returns, for each instruction, whether it is one of `roots` or is used by them outside the innermost loop, directly or indirectly.
     pub fn closure(&self, kernel: &Kernel, roots: &[InstId]) -> Vec<bool> {
         staging::closure(kernel, &self.depth, roots)
     }
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_reads_a_load_where_it_lies() {
+    fn a_call_reads_a_load_in_place() {
         let chain = "v0: real = load 0 at 0 [300, 1] v1: real = exp v0 v2: real = tanh v1";
         let schedule = schedule(chain, 2);
         assert_eq!(bodies(&schedule), [[], [], []]);
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_computed_late_and_loads_repeated() {
+    fn values_are_computed_late_and_loads_are_repeated() {
         let body = "v0: real = load 0 at 0 [300, 1] v1: real = mul v0 v0 v2: real = exp v1
                     v3: real = neg v0 v4: real = mul v2 v3";
         let schedule = schedule(body, 4);
@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn slots_are_shared_by_values_that_do_not_meet() {
+    fn values_with_disjoint_lifetimes_share_slots() {
         let chain: String = (1..9)
             .map(|at| format!("v{at}: real = exp v{} ", at - 1))
             .collect();
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_on_what_the_inner_loop_does_not_change_stay_outside() {
+    fn calls_on_loop_invariants_are_hoisted() {
         let body = "v0: real = load 0 at 0 [1, 0] v1: real = exp v0 v2: real = load 0 at 0 [300, 1]
                     v3: real = mul v1 v2";
         let schedule = schedule(body, 3);

@@ -1,4 +1,4 @@
-//! The innermost loop: blocks, stages, vectors and their remainders.
+//! Emits the innermost loop: blocks, stages, vectors and their remainders.
 
 use crate::func::{CounterRange, Emitter, memory};
 use crate::isa::{Lanes, VECTOR_BYTES};
@@ -10,46 +10,46 @@ use bnnc_loops::analysis::staging::BlockStage;
 use bnnc_loops::ir::{Access, InstId, InstOp, Size};
 use cranelift_codegen::ir::{ConstantData, InstBuilder, Value, types};
 
-/// A stretch of the innermost axis.
+/// A contiguous part of the innermost axis.
 pub(crate) struct Span {
-    /// The address of each access at its first element.
+    /// The address of each access at the first element.
     pub pointers: Vec<Value>,
-    /// The index of its first element.
+    /// The index of the first element.
     first: Value,
     /// The number of elements.
     count: Value,
-    /// The same where it is known.
+    /// The number of elements, if it is a constant.
     known: Option<i64>,
-    /// Bytes of scratch slots before those of its first element.
+    /// The bytes in each scratch slot before the values of the first element.
     skipped: Option<Value>,
 }
 
-/// A loop over a span, or over what a faster loop has left of it.
+/// A loop over a span, or over the rest that a faster loop leaves.
 #[derive(Clone, Copy)]
 struct Pass<'s> {
     stage: &'s BlockStage,
     span: &'s Span,
-    /// What one value holds.
+    /// The number of elements in one value.
     lanes: Lanes,
-    /// Values side by side, whose instructions are interleaved to hide latencies.
+    /// The number of independent values per iteration, whose instructions are interleaved to hide latencies.
     copies: usize,
-    /// The reductions, in the stage that writes outputs.
+    /// The reductions; only in the stage that writes outputs.
     reductions: Option<&'s [Reduction]>,
 }
 
-/// Some neighbouring elements that one iteration of a pass computes.
+/// The neighbouring elements that one iteration of a pass computes.
 struct Group<'s> {
     pass: Pass<'s>,
-    /// Bytes of reals from the start of the span.
+    /// The offset from the start of the span, in bytes of reals.
     at: Value,
-    /// The addresses of moving accesses, by access.
+    /// For each access that moves, its address.
     moving: Vec<Option<Value>>,
-    /// By instruction, one value per copy.
+    /// For each instruction, one value per copy.
     values: Vec<Vec<Value>>,
 }
 
 impl<'a> Emitter<'a, '_> {
-    /// The loop over the innermost axis, each access being at its pointer.
+    /// Emits the loop over the innermost axis. `pointers` are the addresses of the accesses.
     pub fn innermost(&mut self, pointers: &[Value]) {
         let schedule = self.source.schedule;
         let span = self.whole_axis(pointers, None);
@@ -60,7 +60,7 @@ impl<'a> Emitter<'a, '_> {
         }
     }
 
-    /// The innermost axis; `skipped` is where its values are in scratch slots.
+    /// Returns the whole innermost axis as a span. `skipped` is the offset of its values in the scratch slots.
     pub fn whole_axis(&mut self, pointers: &[Value], skipped: Option<Value>) -> Span {
         let kernel = self.source.kernel;
         let pointers = self.placed(pointers);
@@ -80,7 +80,7 @@ impl<'a> Emitter<'a, '_> {
         }
     }
 
-    /// Elements `first .. first + count` of the innermost axis.
+    /// Returns the elements `first .. first + count` of the innermost axis as a span.
     pub fn span(&mut self, pointers: &[Value], (first, count): (Value, Value)) -> Span {
         Span {
             pointers: self.placed(pointers),
@@ -91,7 +91,7 @@ impl<'a> Emitter<'a, '_> {
         }
     }
 
-    /// `pointers` with the computed positions that are the same all along the innermost axis.
+    /// Adds to `pointers` the computed positions that are constant along the innermost axis.
     fn placed(&mut self, pointers: &[Value]) -> Vec<Value> {
         let mut pointers = pointers.to_vec();
         for (at, access) in self.source.accesses.list().iter().enumerate() {
@@ -102,7 +102,7 @@ impl<'a> Emitter<'a, '_> {
         pointers
     }
 
-    /// Returns whether the computed positions of an access are the same all along the innermost axis.
+    /// Returns whether all computed positions of an access are constant along the innermost axis.
     pub fn is_placed_outside(&self, access: &Access) -> bool {
         let Emitter { source, .. } = self;
         access
@@ -111,7 +111,7 @@ impl<'a> Emitter<'a, '_> {
             .all(|dynamic| source.schedule.is_hoisted(source.kernel, dynamic.index))
     }
 
-    /// Cuts a span into blocks that fit into scratch slots.
+    /// Splits a span into blocks that fit into scratch slots.
     fn blocks(&mut self, span: &Span) {
         let block = self.source.schedule.block;
         let axis = self.source.kernel.dims.len() - 1;
@@ -151,7 +151,7 @@ impl<'a> Emitter<'a, '_> {
         );
     }
 
-    /// All stages over a span that fits into scratch slots.
+    /// Emits all stages over a span that fits into scratch slots.
     pub fn stages(&mut self, span: &Span) {
         for (number, stage) in self.source.schedule.stages.iter().enumerate() {
             self.stage_loops(number, span);
@@ -159,7 +159,7 @@ impl<'a> Emitter<'a, '_> {
         }
     }
 
-    /// The loops of one stage over a span.
+    /// Emits the loops of one stage over a span.
     pub fn stage_loops(&mut self, number: usize, span: &Span) {
         let stages = &self.source.schedule.stages;
         if number + 1 == stages.len() {
@@ -178,13 +178,13 @@ impl<'a> Emitter<'a, '_> {
         }
     }
 
-    /// The scratch slot of an instruction.
+    /// Returns the address of the scratch slot of an instruction.
     pub fn home_of(&mut self, id: InstId) -> Value {
         let home = self.source.schedule.home[id.index()];
         self.home(home.unwrap_or_else(|| unreachable!("{id} has a scratch slot")))
     }
 
-    /// The loops of one stage over a span; what its reductions come to.
+    /// Emits the loops of one stage over a span. Returns the values of its reductions.
     fn stage(&mut self, stage: &BlockStage, reductions: Option<&[Reduction]>, span: &Span) -> Vec<Value> {
         let precision = self.source.precision;
         let bytes = precision.bytes() as i64;
@@ -233,7 +233,7 @@ impl<'a> Emitter<'a, '_> {
         self.pass(&rest, (from, total), held)
     }
 
-    /// One loop; `held` is what each reduction has come to so far.
+    /// Emits one loop. `held` are the values of the reductions so far.
     fn pass(&mut self, pass: &Pass<'_>, (from, to): (Value, Value), held: Vec<Value>) -> Vec<Value> {
         let reductions = pass.reductions.unwrap_or(&[]);
         let mut carried = self.spread_copies(reductions, (pass.lanes, pass.copies), &held);
@@ -269,7 +269,7 @@ impl<'a> Emitter<'a, '_> {
         self.fold_copies(reductions, (pass.lanes, pass.copies), &last[..sums])
     }
 
-    /// The accesses that need a pointer of their own in a pass, and their steps. In passes over vectors none do.
+    /// Returns the accesses that need their own pointers in a pass, and the steps of these pointers. Vector passes do not have any.
     fn moving_steps(&mut self, pass: &Pass<'_>) -> (Vec<usize>, Vec<Value>) {
         if pass.lanes.is_vector() {
             return (Vec::new(), Vec::new());
@@ -283,7 +283,7 @@ impl<'a> Emitter<'a, '_> {
             .unzip()
     }
 
-    /// What a stage computes, and what it leaves in scratch.
+    /// Emits the instructions of a stage, and stores its results in scratch memory.
     fn body(&mut self, group: &mut Group<'_>) {
         let lanes = group.pass.lanes;
         for id in &group.pass.stage.body {
@@ -303,7 +303,7 @@ impl<'a> Emitter<'a, '_> {
         }
     }
 
-    /// An instruction for every copy of a group.
+    /// Emits an instruction for every copy of a group.
     fn element(&mut self, group: &mut Group<'_>, id: InstId) -> Vec<Value> {
         let inst = &self.source.kernel.body[id];
         let Pass { lanes, copies, .. } = group.pass;
@@ -335,7 +335,7 @@ impl<'a> Emitter<'a, '_> {
         }
     }
 
-    /// The value of an operand in one copy.
+    /// Returns the value of an operand in one copy.
     fn value(&mut self, group: &mut Group<'_>, id: InstId, copy: usize) -> Value {
         let lanes = group.pass.lanes;
         if self.source.schedule.is_hoisted(self.source.kernel, id) {
@@ -379,7 +379,7 @@ impl<'a> Emitter<'a, '_> {
         value
     }
 
-    /// Where an access begins in a group.
+    /// Returns the address of an access at the start of a group.
     fn address(&mut self, group: &mut Group<'_>, access: &Access, number: usize) -> Value {
         let pointer = group.pass.span.pointers[number];
         let pointer = match (
@@ -403,7 +403,7 @@ impl<'a> Emitter<'a, '_> {
         self.place(access, pointer, &positions)
     }
 
-    /// The index of the first element of a group along the innermost axis.
+    /// Returns the index of the first element of a group along the innermost axis.
     fn wide_index(&mut self, group: &Group<'_>) -> Value {
         let shift = i64::from(self.source.precision.bytes().trailing_zeros());
         let done = self.builder.ins().ushr_imm_u(group.at, shift);
@@ -430,7 +430,7 @@ impl<'a> Emitter<'a, '_> {
         self.builder.ins().iadd(index, numbers)
     }
 
-    /// Writes the outputs of a group; the next state of the reductions.
+    /// Writes the outputs of a group. Returns the next values of the reductions.
     fn outputs(&mut self, group: &mut Group<'_>, reductions: &[Reduction], held: &[Value]) -> Vec<Value> {
         let Pass { lanes, copies, .. } = group.pass;
         let mut next = Vec::new();
@@ -461,7 +461,7 @@ impl<'a> Emitter<'a, '_> {
         next
     }
 
-    /// A value as it lies in memory.
+    /// Converts a value to its representation in memory.
     fn stored(&mut self, group: &mut Group<'_>, id: InstId, copy: usize) -> Value {
         let value = self.value(group, id, copy);
         match self.source.kernel.body[id].dtype {
@@ -470,7 +470,7 @@ impl<'a> Emitter<'a, '_> {
         }
     }
 
-    /// The accesses that move along an axis, and by how many bytes.
+    /// Returns the accesses that move along an axis, with their strides in bytes.
     pub fn steps(&mut self, axis: usize) -> (Vec<usize>, Vec<Value>) {
         let list = self.source.accesses.list();
         let moving: Vec<usize> = (0..list.len())
@@ -484,7 +484,7 @@ impl<'a> Emitter<'a, '_> {
         (moving, strides)
     }
 
-    /// Every pointer moved by its stride.
+    /// Adds its stride to every pointer.
     pub fn advance(&mut self, pointers: &[Value], strides: &[Value]) -> Vec<Value> {
         let mut next = Vec::new();
         for (pointer, stride) in pointers.iter().zip(strides) {

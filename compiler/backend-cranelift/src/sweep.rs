@@ -1,10 +1,10 @@
-//! Sums over draws: a block of elements goes through all draws before the next block does.
+//! Sums over draws: all draws of a block of elements are processed before the next block.
 //!
-//! Note \[Sweeps\]. Where noise of many elements is summed over an axis, say of draws, that axis is the last but one, the
-//! elements are the innermost, and the innermost axis is cut into blocks outside the loop over draws: what a block reads and
-//! adds up then stays in the nearest cache for all draws. The sums lie in scratch memory, in two levels, so that rounding
-//! errors do not grow with the number of draws: the values of a group of draws are added in the precision of the plan,
-//! the groups in `f64`, and what they come to is added to the output once.
+//! Note \[Sweeps\]. Noise of many elements may be summed over an axis, such as an axis of draws. That axis is then the last but one, and the
+//! elements are the innermost axis, which is split into blocks outside the loop over draws. The data that a block reads and accumulates then stay
+//! in the nearest cache for all draws. The sums are kept in scratch memory at two levels, so that rounding errors do not grow with the number of
+//! draws. The values of a group of draws are added in the precision of the plan, the groups are added in `f64`, and the total is added to the
+//! output once.
 
 use crate::func::{CounterRange, Emitter, memory, replaced};
 use crate::schedule::Schedule;
@@ -13,19 +13,19 @@ use bnnc_loops::analysis::motion::element_bytes;
 use bnnc_loops::ir::Size;
 use cranelift_codegen::ir::{InstBuilder, Value, types};
 
-/// Draws that are added up in the precision of the plan.
+/// The number of draws that are added in the precision of the plan.
 const GROUP: i64 = 64;
-/// Bytes of the `f64` sums of an element.
+/// The bytes of an element's `f64` sum.
 const WIDE_BYTES: i64 = 8;
-/// Elements that are added up in one iteration; blocks are a multiple of it.
+/// The number of elements that are added per iteration. The block size is a multiple of it.
 const UNROLL: i64 = 4;
 
-/// Scratch bytes of the sums of one output.
+/// Returns the scratch bytes for the sums of one output.
 fn slot_bytes(schedule: &Schedule, precision: Precision) -> i64 {
     schedule.block * (precision.bytes() as i64 + WIDE_BYTES)
 }
 
-/// Scratch bytes of all sums.
+/// Returns the scratch bytes for all sums.
 pub(crate) fn scratch_bytes(schedule: &Schedule, precision: Precision) -> usize {
     schedule.sums.len() * slot_bytes(schedule, precision) as usize
 }
@@ -33,18 +33,18 @@ pub(crate) fn scratch_bytes(schedule: &Schedule, precision: Precision) -> usize 
 /// The sums of one output.
 #[derive(Clone, Copy)]
 struct Sum {
-    /// The number of its access.
+    /// The index of its access.
     access: usize,
-    /// Whether there is one for each element.
+    /// True if there is one sum per element.
     by_element: bool,
-    /// Where those of a group of draws are.
+    /// The address of the sums over the current group of draws.
     narrow: Value,
-    /// Where those of the groups before it are.
+    /// The address of the sums over the previous groups.
     wide: Value,
 }
 
 impl<'a, 'f> Emitter<'a, 'f> {
-    /// The loops over the last two axes.
+    /// Emits the loops over the last two axes.
     pub fn sweep(&mut self, pointers: &[Value]) {
         let sums = self.clear_sums();
         let rank = self.source.kernel.dims.len();
@@ -76,7 +76,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
         }
     }
 
-    /// The loop over groups of draws for a block of elements.
+    /// Emits the loop over groups of draws for a block of elements.
     fn groups(&mut self, sums: &[Sum], (first, count): (Value, Value), pointers: &[Value]) {
         let axis = self.source.kernel.dims.len() - 2;
         let tile = self.source.schedule.tile;
@@ -110,7 +110,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
         );
     }
 
-    /// The loop over some draws for a block of elements.
+    /// Emits the loop over a range of draws for a block of elements.
     fn draws(&mut self, (from, to): (Value, Value), (first, count): (Value, Value), pointers: &[Value]) {
         let axis = self.source.kernel.dims.len() - 2;
         let (moving, strides) = self.steps(axis);
@@ -130,14 +130,14 @@ impl<'a, 'f> Emitter<'a, 'f> {
         );
     }
 
-    /// The accesses that move along an axis, and by how many bytes in `steps` iterations.
+    /// Returns the accesses that move along an axis, with the bytes by which they move in `steps` iterations.
     fn leaps(&mut self, axis: usize, steps: i64) -> (Vec<usize>, Vec<Value>) {
         let (moving, strides) = self.steps(axis);
         let leap = |stride: Value| self.builder.ins().imul_imm_s(stride, steps);
         (moving, strides.into_iter().map(leap).collect())
     }
 
-    /// Sums of nothing.
+    /// Sets all sums to zero.
     fn clear_sums(&mut self) -> Vec<Sum> {
         let (source, precision) = (self.source, self.source.precision);
         let slot = slot_bytes(source.schedule, precision);
@@ -175,7 +175,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
         sums
     }
 
-    /// Moves the sums of a group of draws to those of the groups before it. Past `count` both are zeros.
+    /// Adds the sums of a group of draws to those of the previous groups. Elements past `count` are zero in both.
     fn widen(&mut self, sum: &Sum, count: Value) {
         let bytes = self.source.precision.bytes() as i64;
         let zero = self.int(0);
@@ -207,7 +207,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
         );
     }
 
-    /// Reads a real as `f64` and leaves zero.
+    /// Reads a real as `f64`, and stores a zero in its place.
     fn take_real(&mut self, address: Value, offset: i64) -> Value {
         let (ty, zero) = match self.source.precision {
             Precision::F32 => (types::F32, self.builder.ins().f32const(0.0)),
@@ -221,7 +221,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
         }
     }
 
-    /// Adds the sums over all draws to `count` elements of the output, and leaves zeros.
+    /// Adds the sums over all draws to `count` elements of the output, and resets them to zero.
     fn add_to_output(&mut self, sum: &Sum, pointer: Value, count: Value) {
         let kernel = self.source.kernel;
         let access = self.source.accesses.list()[sum.access];
@@ -254,7 +254,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
         );
     }
 
-    /// The address of an element, whose bytes are a power of two.
+    /// Returns the address of an element whose size in bytes is a power of two.
     fn element_at(&mut self, base: Value, at: Value, bytes: i64) -> Value {
         let skipped = self
             .builder

@@ -1,4 +1,4 @@
-//! Kernels that call array primitives along a short axis: several rows share each call.
+//! Kernels that call array primitives along a short axis. Several rows share each call.
 
 use crate::func::{CounterRange, Emitter, replaced};
 use bnnc_base::arena::Id;
@@ -6,26 +6,26 @@ use bnnc_loops::analysis::staging::rows_adjoin;
 use bnnc_loops::ir::{InstId, InstOp, Kernel};
 use cranelift_codegen::ir::{InstBuilder, Value};
 
-/// Some neighbouring rows.
+/// A group of neighbouring rows.
 struct Tile {
     /// The index of the first row.
     first: Value,
     /// The number of rows.
     count: Value,
-    /// Elements of a row.
+    /// The number of elements of a row.
     length: i64,
     /// The address of each access at the first row.
     pointers: Vec<Value>,
-    /// The accesses that differ between rows, and by how many bytes.
+    /// The accesses that differ between rows, and their strides in bytes.
     moving: Vec<usize>,
     strides: Vec<Value>,
 }
 
-/// What is done for each row: `(emitter, pointers, skipped)`, where `skipped` are the bytes of rows before it.
+/// The body for each row, `(emitter, pointers, skipped)`. `skipped` is the size in bytes of the rows before it.
 type RowBody<'b, 'a, 'f> = &'b mut dyn FnMut(&mut Emitter<'a, 'f>, &[Value], Value);
 
 impl<'a, 'f> Emitter<'a, 'f> {
-    /// The loop over a range of the axis before the innermost one, `rows` at a time.
+    /// Emits the loop over a range of the axis before the innermost one, in steps of `rows`.
     pub fn tiles(&mut self, pointers: &[Value], (from, to): (Value, Value), (rows, length): (i64, i64)) {
         let axis = row_axis(self.source.kernel);
         let (moving, strides) = self.steps(axis);
@@ -71,7 +71,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
         }
     }
 
-    /// The loop over the rows of a tile.
+    /// Emits the loop over the rows of a tile.
     fn rows(&mut self, tile: &Tile, needed: &[bool], body: RowBody<'_, 'a, 'f>) {
         let zero = self.int(0);
         let mut carried: Vec<Value> = tile.moving.iter().map(|at| tile.pointers[*at]).collect();

@@ -1,4 +1,4 @@
-//! Runs programs on the reference interpreter and as machine code, on the same numbers, and compares.
+//! Runs programs on the reference interpreter and as machine code, with the same inputs, and compares the results.
 
 use crate::BACKEND;
 use bnnc_abi::code::{Code, KernelArgs};
@@ -17,7 +17,7 @@ use bnnc_math::scalar::Scalar;
 /// The elements of one buffer.
 pub type Elements = Vec<f64>;
 
-/// A real type of the run.
+/// A real type of a run.
 pub trait Real: Copy {
     fn from_f64(value: f64) -> Self;
     fn to_f64(self) -> f64;
@@ -77,7 +77,7 @@ unsafe extern "C" fn noise<T: Real, const KIND: usize>(
     let coordinates = [draw, example, step];
     for at in 0..n as usize {
         let element = first + at as u64;
-        // SAFETY: generated code passes the addresses of `n` elements, of shapes where the law has any.
+        // SAFETY: generated code passes addresses of `n` elements, and of shapes if the distribution has them.
         unsafe {
             let value = match NoiseKind::ALL[KIND] {
                 NoiseKind::Uniform => philox::uniform(key, coordinates, element),
@@ -94,7 +94,7 @@ unsafe extern "C" fn noise<T: Real, const KIND: usize>(
 
 macro_rules! called {
     ($($variant:ident)*) => {
-        /// The addresses of unary functions by operation.
+        /// Returns the address of the function of an elementwise operation.
         fn unary_address<T: Real>(scalar: Scalar) -> usize {
             match scalar {
                 $(Scalar::$variant => unary::<T, { Scalar::$variant as usize }> as *const () as usize,)*
@@ -128,7 +128,7 @@ fn addresses_of<T: Real>(precision: Precision) -> Vec<Address> {
     addresses
 }
 
-/// Naive array primitives, elementwise the reference's.
+/// Naive array primitives with the elementwise functions of the reference.
 pub fn options() -> Options {
     let mut symbols = addresses_of::<f32>(Precision::F32);
     symbols.extend(addresses_of::<f64>(Precision::F64));
@@ -138,7 +138,7 @@ pub fn options() -> Options {
     }
 }
 
-/// The only launch of a program.
+/// Returns the only launch of a program.
 pub fn launch(program: &Program) -> &Launch {
     match &program.plan.steps[0] {
         Step::Launch(launch) => launch,
@@ -153,7 +153,7 @@ pub struct Case {
     pub chunks: Vec<i64>,
 }
 
-/// The outputs of both.
+/// Runs a program on both sides. Returns the outputs of the backend and of the reference.
 pub fn run_both(program: &Program, contents: &[Elements], chunks: &[i64]) -> (Vec<Elements>, Vec<Elements>) {
     let case = Case {
         program: program.clone(),
@@ -163,7 +163,7 @@ pub fn run_both(program: &Program, contents: &[Elements], chunks: &[i64]) -> (Ve
     run_all(&[case]).remove(0)
 }
 
-/// The outputs of both for each case; cases of one precision are compiled together.
+/// Runs each case on both sides. Cases of equal precision are compiled together.
 pub fn run_all(cases: &[Case]) -> Vec<(Vec<Elements>, Vec<Elements>)> {
     let mut results: Vec<_> = cases.iter().map(|_| (Vec::new(), Vec::new())).collect();
     for precision in [Precision::F32, Precision::F64] {
@@ -196,7 +196,7 @@ pub fn run_all(cases: &[Case]) -> Vec<(Vec<Elements>, Vec<Elements>)> {
     results
 }
 
-/// One program with the kernels of all, each of which is verified.
+/// Merges programs into one with the kernels of all. Each program is verified.
 fn merged(programs: &[&Program]) -> Program {
     let mut merged = programs[0].clone();
     (merged.kernels, merged.plan.steps) = (Vec::new(), Vec::new());
@@ -220,7 +220,7 @@ enum Memory<T> {
     Int(Vec<i32>),
 }
 
-/// Elements around every buffer that must stay as they are.
+/// The number of guard elements around every buffer, which must not change.
 const MARGIN: usize = 16;
 const GUARD: f64 = -77.0;
 
@@ -255,7 +255,7 @@ fn run<T: Real>(
         .collect();
     let mut scratch = vec![0u128; code.scratch_bytes(kernel) / 16 + 8];
     let aligned = scratch.as_mut_ptr().cast::<u8>();
-    // SAFETY: eight spare words make room for the alignment.
+    // SAFETY: eight spare words leave room for the alignment.
     let aligned = unsafe { aligned.add(aligned.align_offset(64)) };
     let mut start = 0;
     for end in chunks {
@@ -293,7 +293,7 @@ fn elements<T: Real>(memory: &Memory<T>, program: &Program) -> Elements {
     all[inside].to_vec()
 }
 
-/// What the executor puts into the buffers of a launch first.
+/// Returns the contents that the executor would put into the buffers before a launch.
 pub fn initial(program: &Program, mut element: impl FnMut(Storage) -> f64) -> Vec<Elements> {
     let launch = launch(program);
     let mut contents = Vec::new();
@@ -310,7 +310,7 @@ pub fn initial(program: &Program, mut element: impl FnMut(Storage) -> f64) -> Ve
     contents
 }
 
-/// Compares all buffers; errors are relative to the largest magnitude in the buffer, or to 1.
+/// Compares all buffers. Errors are relative to the largest magnitude in the buffer, or to 1 if that is larger.
 pub fn compare(program: &Program, found: &[Elements], wanted: &[Elements], tolerance: f64) {
     for (buffer, (found, wanted)) in found.iter().zip(wanted).enumerate() {
         let finite = wanted.iter().filter(|value| value.is_finite());

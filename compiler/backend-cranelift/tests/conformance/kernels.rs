@@ -1,4 +1,4 @@
-//! Kernels of the kinds that training needs, and what a backend must do besides computing.
+//! Kernels of the kinds used in training, and the duties of a backend besides computing.
 
 use crate::harness;
 use bnnc_abi::code::Code;
@@ -29,7 +29,7 @@ kernel "step" [1000] (real, real) {
 "#;
 
 #[test]
-fn updates_in_place_with_calls_between() {
+fn in_place_updates_with_calls_between() {
     let program = program(IN_PLACE);
     let w: Vec<f64> = (0..1000).map(|at| (f64::from(at) * 0.37).sin()).collect();
     let g: Vec<f64> = (0..1000).map(|at| (f64::from(at) * 0.11).cos()).collect();
@@ -58,7 +58,7 @@ kernel "sum" [100000] (real, real) {
 }
 
 #[test]
-fn neighbouring_axes_run_as_one_in_every_chunk() {
+fn adjacent_axes_are_merged_in_every_chunk() {
     let program = program(
         r#"plan "p" f32 1 {
   b0 = real "x" [4, 5, 3] input
@@ -76,7 +76,7 @@ kernel "twice" [4, 5, 3] (real, real) {
     let (found, _) = harness::run_both(&program, &[x.clone(), vec![0.0; 60]], &[1, 3, 4]);
     assert_eq!(found[1], x.iter().map(|x| 2.0 * x).collect::<Vec<f64>>());
     let code = Cranelift.compile(&program, &Options::default()).unwrap();
-    // One loop of four vectors, one of single vectors, one of elements: no loops around them.
+    // One loop of four vectors, one of single vectors and one of elements, without loops around them.
     assert_eq!(code.text().matches("brif").count(), 7, "{}", code.text());
 }
 
@@ -100,7 +100,7 @@ kernel "k" [3, $0] (real, real) {
 }
 
 #[test]
-fn a_symbol_without_address_is_a_bug_and_not_a_crash() {
+fn a_symbol_without_an_address_is_reported_as_a_bug() {
     let fault = Cranelift
         .compile(&program(IN_PLACE), &Options::default())
         .err()
@@ -124,10 +124,10 @@ fn listings_name_their_kernels() {
     assert!(!code.is_reference());
 }
 
-/// Gamma noise reads its shapes where they lie or from scratch: along an axis, in rows that share a call, in rows of streams of
-/// their own, and outside the innermost loop.
+/// Gamma noise reads its shapes in place or from scratch memory: along an axis, in rows that share a call, in rows with separate streams, and
+/// outside the innermost loop.
 #[test]
-fn shapes_of_noise_lie_anywhere() {
+fn shapes_of_noise_may_lie_anywhere() {
     let shapes: Vec<f64> = (0..280).map(|at| 0.25 + f64::from(at % 7) * 0.5).collect();
     for (dims, strides, body) in [
         (

@@ -1,4 +1,4 @@
-//! Machine code against the reference interpreter: every operation, random kernels, kernels of training.
+//! Compares machine code with the reference interpreter: every operation, random kernels, and kernels of training.
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 mod harness;
@@ -16,10 +16,10 @@ use bnnc_math::scalar::Scalar;
 /// The backend under test.
 pub static BACKEND: Cranelift = Cranelift;
 
-/// How many random kernels are compared in each precision.
+/// The number of random kernels compared in each precision.
 pub const RANDOM_KERNELS: u64 = 1000;
 
-/// The relative error of a single operation. The array primitives of the harness round the reference's results.
+/// The tolerated relative error of a single operation. The array primitives of the harness round the results of the reference.
 pub fn tolerance(_: Scalar, precision: Precision) -> f64 {
     match precision {
         Precision::F32 => 1e-6,

@@ -1,4 +1,4 @@
-//! Random kernels: machine code against the reference interpreter.
+//! Compares machine code with the reference interpreter on random kernels.
 
 use crate::RANDOM_KERNELS;
 use crate::harness::{self, Case};
@@ -7,7 +7,7 @@ use bnnc_abi::plan::Storage;
 use bnnc_base::dtype::Precision;
 use bnnc_base::shape::Sizes;
 
-/// The program of a seed on numbers of that seed.
+/// Builds the random program and inputs of a seed.
 fn case(seed: u64, precision: Precision) -> Case {
     let program = random::program(seed, precision);
     let mut dice = Dice(!seed);
@@ -37,11 +37,11 @@ fn check(seeds: std::ops::Range<u64>, precision: Precision, tolerance: f64) {
 }
 
 #[test]
-fn agree_in_f64() {
+fn random_kernels_agree_in_f64() {
     check(0..RANDOM_KERNELS, Precision::F64, 1e-12);
 }
 
 #[test]
-fn agree_in_f32() {
+fn random_kernels_agree_in_f32() {
     check(10_000..10_000 + RANDOM_KERNELS, Precision::F32, 1e-5);
 }

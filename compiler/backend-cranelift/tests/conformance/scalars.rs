@@ -1,4 +1,4 @@
-//! Every scalar operation, for every type it takes, in both precisions and in every shape of the innermost loop.
+//! Every scalar operation, for every operand type, in both precisions and in every shape of the innermost loop.
 
 use crate::harness::{self, Case};
 use crate::tolerance;
@@ -9,7 +9,7 @@ use bnnc_loops::parse::parse;
 use bnnc_loops::verify::scalar_type;
 use bnnc_math::scalar::Scalar;
 
-/// Operands that every pairing is made of; `f32` holds each exactly, and comparisons meet equal and special ones.
+/// The operands of which all pairs are tested. Each is exact in `f32`, and the pairs include equal and special values.
 const REALS: [f64; 24] = [
     0.0,
     -0.0,
@@ -64,10 +64,10 @@ const INTS: [f64; 24] = [
     -2_147_483_648.0,
 ];
 
-/// All pairs, and a remainder for the loops after vectors and blocks.
+/// All pairs, plus a remainder for the loops after vectors and blocks.
 const COUNT: usize = 24 * 24 + 27;
 
-/// How the operation is laid out: the axes, then the strides of operands and of the result.
+/// The layout of an operation: its axes, then the strides of the operands and of the result.
 struct Layout {
     dims: &'static str,
     operand: &'static str,
@@ -87,7 +87,7 @@ const LAYOUTS: [Layout; 5] = [
         operand: "[2]",
         result: "[1]",
     },
-    // Strides that only a run knows.
+    // Strides known only at run time.
     Layout {
         dims: "[30, $0]",
         operand: "[20, $1]",
@@ -138,14 +138,14 @@ fn text(scalar: Scalar, types: &[DType], result: DType, (precision, layout): (Pr
     )
 }
 
-/// The `operand`-th number of each pairing.
+/// Returns the operands at position `operand` of all pairs.
 fn contents(dtype: DType, operand: usize) -> Vec<f64> {
     let pairing = |at: usize| [at % 24, at / 24 % 24, (at * 7 + 3) % 24][operand];
     (0..COUNT)
         .map(|at| match dtype {
             DType::Real => REALS[pairing(at)],
             DType::Int => INTS[pairing(at)],
-            // Any number but 0 is true, NaN too.
+            // Any number but 0 is true, including NaN.
             DType::Bool => [0.0, 1.0, -0.0, 2.0, f64::NAN][pairing(at) % 5],
         })
         .collect()

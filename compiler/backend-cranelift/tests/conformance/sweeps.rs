@@ -8,7 +8,7 @@ fn program(text: &str) -> Program {
     parse(text).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
-/// Compares with the interpreter, on contents that differ from element to element.
+/// Compares with the interpreter on inputs that differ between elements.
 fn check(program: &Program, chunks: &[i64]) {
     let mut at = 0.0;
     let contents = harness::initial(program, |_| {
@@ -23,7 +23,7 @@ fn check(program: &Program, chunks: &[i64]) {
     harness::compare(program, &found, &wanted, tolerance);
 }
 
-/// A sum for each element, one of values that need a call, one over all, a maximum, and a sum for each draw.
+/// Builds a program with a sum for each element, a sum of values that need a call, a sum over everything, a maximum, and a sum for each draw.
 fn outputs(precision: &str, elements: i64, draws: i64, [element, draw]: [&str; 2]) -> Program {
     let order = |of_element: i64, of_draw: i64| match element < draw {
         true => format!("[{of_element}, {of_draw}]"),
@@ -70,7 +70,7 @@ kernel "k" {dims} (real, real, real, real, real, real, real) {{
 }
 
 #[test]
-fn chunks_of_elements() {
+fn chunks_of_elements_give_the_same_sums() {
     for precision in ["f32", "f64"] {
         check(&outputs(precision, 1000, 70, ["0", "1"]), &[256, 700, 1000]);
         check(&outputs(precision, 131, 200, ["0", "1"]), &[131]);
@@ -79,7 +79,7 @@ fn chunks_of_elements() {
 }
 
 #[test]
-fn chunks_of_draws() {
+fn chunks_of_draws_give_the_same_sums() {
     for precision in ["f32", "f64"] {
         check(&outputs(precision, 700, 150, ["1", "0"]), &[1, 90, 150]);
         check(&outputs(precision, 20, 333, ["1", "0"]), &[100, 333]);
@@ -88,7 +88,7 @@ fn chunks_of_draws() {
 }
 
 #[test]
-fn rows_of_elements_that_share_a_number() {
+fn rows_of_elements_may_share_a_number() {
     for (rows, elements) in [(5, 300), (4, 30)] {
         check(
             &program(&format!(
@@ -111,7 +111,7 @@ kernel "k" [{rows}, $0, {elements}] (real, real) {{
     }
 }
 
-/// Tenths have rounding errors of one sign in a running sum: twenty thousand of them lose three digits.
+/// Tenths have rounding errors of equal sign in a running sum: twenty thousand of them would lose three digits.
 #[test]
 fn many_draws_in_f32_keep_their_digits() {
     let draws = 20_000.0;

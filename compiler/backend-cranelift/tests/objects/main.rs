@@ -1,4 +1,4 @@
-//! The same kernels as objects, loaded as executables load them, against the reference interpreter.
+//! Compares kernels compiled to objects and loaded as in executables with the reference interpreter.
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 #[path = "../conformance/harness.rs"]
@@ -20,7 +20,7 @@ use bnnc_loops::ir::Program;
 use bnnc_object::LoadedCode;
 use std::sync::Arc;
 
-/// Cranelift by way of an object.
+/// The Cranelift backend with a detour through an object file.
 pub struct Loaded;
 
 impl Backend for Loaded {
@@ -54,5 +54,5 @@ impl Backend for Loaded {
 /// The backend under test.
 pub static BACKEND: Loaded = Loaded;
 
-/// How many random kernels are compared in each precision.
+/// The number of random kernels compared in each precision.
 pub const RANDOM_KERNELS: u64 = 300;
