@@ -1,4 +1,4 @@
-//! Elements of buffers and of scratch memory, with what tells LLVM that they are different memory.
+//! Elements of buffers and of scratch memory, with the alias scopes by which LLVM knows that they are different memory.
 
 use crate::func::{Emitter, plus, times};
 use crate::text::{Type, Value};
@@ -8,13 +8,13 @@ use bnnc_base::dtype::DType;
 use bnnc_loops::analysis::staging::BLOCK;
 use bnnc_loops::ir::{Access, InstId, Size};
 
-/// Scratch bytes in front of the blocks: a result and two operands of a call on one element, a cache line each.
+/// Scratch bytes before the blocks: one cache line each for the result and the two operands of a call on one element.
 pub(crate) const SINGLE_BYTES: usize = 3 * LINE;
-/// Bytes between single elements.
+/// The distance in bytes between these single elements.
 pub(crate) const LINE: usize = 64;
 
 impl Emitter<'_> {
-    /// `offset + sum strides * index` over the loops around this point; axes without a loop are at 0.
+    /// Emits `offset + sum strides * index` over the enclosing loops. Axes without a loop have the index 0.
     pub fn linear(&mut self, offset: Size, strides: &[Size]) -> Value {
         let mut position = (offset != Size::Fixed(0)).then(|| self.size(offset));
         for (stride, index) in strides.iter().zip(self.indices.clone()) {
@@ -34,7 +34,7 @@ impl Emitter<'_> {
         position.unwrap_or_else(|| self.text.long(0))
     }
 
-    /// Where an access reaches.
+    /// Returns the address of an access. Computed positions are clamped to their axes.
     pub fn address(&mut self, access: &Access, within: Option<Value>) -> Value {
         let mut position = self.linear(access.offset, &access.strides);
         for dynamic in &access.dynamic {
@@ -87,18 +87,18 @@ impl Emitter<'_> {
         }
     }
 
-    /// The address of a scratch slot that holds a block.
+    /// Returns the address of a scratch slot, which holds one block.
     pub fn home(&mut self, home: usize) -> Value {
         let block = BLOCK as usize * self.source.precision.bytes();
         self.text.skip(self.scratch, SINGLE_BYTES + home * block)
     }
 
-    /// The scratch slot of an instruction's values.
+    /// Returns the scratch slot of an instruction's values.
     pub fn home_of(&self, id: InstId) -> usize {
         self.source.schedule.home[id.index()].unwrap_or_else(|| unreachable!("{id} has a scratch slot"))
     }
 
-    /// Reads the value of an instruction `within` elements into the block at hand.
+    /// Reads the value of an instruction at the offset `within` in the current block.
     pub fn recall(&mut self, id: InstId, within: Value) -> Value {
         let (home, dtype) = (self.home_of(id), self.source.kernel.body[id].dtype);
         let ty = self.stored_type(dtype);
@@ -123,7 +123,7 @@ impl Emitter<'_> {
         self.text.store(value, address, &scope);
     }
 
-    /// The value as memory holds it: truth values are reals.
+    /// Converts a value to its representation in memory, where Booleans are reals.
     pub fn storable(&mut self, value: Value) -> Value {
         match value.ty {
             Type::Truth => crate::scalar::real_of(self.text, value, Type::Real(self.source.precision)),
@@ -143,7 +143,7 @@ fn scope(name: &str, number: usize) -> String {
     format!(" {{alias_scopes = [#{name}{number}], noalias_scopes = #not_{name}{number}}}")
 }
 
-/// The pairs of slots of a kernel that share a buffer in some launch, each in order.
+/// Returns the pairs of a kernel's slots that share a buffer in some launch. Each pair is in ascending order.
 pub fn shared(plan: &Plan, kernel: u32) -> Vec<(u32, u32)> {
     let mut pairs = Vec::new();
     collect(&plan.steps, kernel, &mut pairs);

@@ -1,5 +1,5 @@
-//! Elementary functions and noise as functions of MLIR, from the recordings of what the runtime's primitives do: the same
-//! numbers, but inlined into loops, and so as wide as the loops become.
+//! Defines elementary functions and noise as MLIR functions, from recordings of the runtime's primitives. They give the same numbers, but are
+//! inlined into loops and vectorised with them.
 
 use crate::gpu::gamma;
 use crate::text::{Text, Type, Value, commas};
@@ -8,7 +8,7 @@ use bnnc_base::dtype::Precision;
 use bnnc_math::approx::recorded::{self, Kind, Op, Operand, Recording, Step};
 use bnnc_math::scalar::Scalar;
 
-/// Returns whether a scalar operation is inlined where the runtime can be called: not those that are long or need exact products.
+/// Returns whether a scalar operation is inlined although the runtime can be called. Long functions and functions that need exact products are not.
 pub(crate) fn is_inlined(scalar: Scalar) -> bool {
     let short = !matches!(
         scalar,
@@ -17,17 +17,17 @@ pub(crate) fn is_inlined(scalar: Scalar) -> bool {
     short && recorded::unary(scalar, Precision::F32, true).is_some()
 }
 
-/// A function to be inlined.
+/// A function that is inlined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Approximation {
-    /// Of one or two operands.
+    /// A function of one or two operands.
     Function(Scalar),
-    /// An element of a stream, by its inputs.
+    /// An element of a noise stream, as a function of the stream's inputs.
     Noise(NoiseKind),
 }
 
 impl Approximation {
-    /// Its name in a module.
+    /// Returns the name of the function in a module.
     pub fn symbol(self, precision: Precision) -> String {
         match self {
             Approximation::Function(scalar) => format!("{}_{precision}", scalar.name()),
@@ -75,7 +75,7 @@ impl Approximation {
     }
 }
 
-/// Writes the steps of a recording; returns its result.
+/// Writes the steps of a recording. Returns its result.
 pub(crate) fn inline(text: &mut Text, recording: &Recording, inputs: &[Value]) -> Value {
     let mut results: Vec<Value> = Vec::new();
     for each in &recording.steps {
@@ -164,7 +164,7 @@ fn with_number(text: &mut Text, name: &str, x: Value, number: i64) -> Value {
     text.alike(name, &[x, number])
 }
 
-/// A number of an integer type, wrapped to it.
+/// Writes a constant of an integer type, wrapped to the width of the type.
 fn integer(text: &mut Text, ty: Type, number: i64) -> Value {
     match ty {
         Type::Int => text.literal(ty, f64::from(number as i32)),

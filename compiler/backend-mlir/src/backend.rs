@@ -1,4 +1,4 @@
-//! A program through the worker and back: text out, object in, kernels in memory.
+//! Compiles a program in a worker process: sends text, receives an object, and loads its kernels into memory.
 
 use crate::module::{Module, module};
 use crate::process::Worker;
@@ -14,26 +14,26 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Names an executable that is a worker.
+/// The environment variable that names the executable of a worker.
 pub const WORKER: &str = "BNNC_MLIR_WORKER";
 
-/// Kernel `n` of a program that stays in this process is this and `n`.
+/// The prefix of kernel symbols in a program that stays in this process. The kernel's number follows.
 pub const PREFIX: &str = "kernel_";
 
-/// Compiles through MLIR and LLVM for the machine it runs on.
+/// The backend that compiles through MLIR and LLVM for the host.
 #[derive(Clone, Debug)]
 pub struct Mlir {
-    /// The executable that is started as a worker. Where there is none, the environment's [`WORKER`] is, and else this
-    /// process's own executable, if it was built with one inside.
+    /// The worker executable. If it is `None`, the environment variable [`WORKER`] is used, and otherwise the executable of this process if it was
+    /// built with a worker inside.
     pub worker: Option<PathBuf>,
-    /// Bytes of addresses that a worker may use.
+    /// The limit on the address space of a worker in bytes.
     pub memory: u64,
-    /// How long it may take for a program.
+    /// The time limit for one program.
     pub time: Duration,
 }
 
 impl Mlir {
-    /// Bounds that no program of ours comes near.
+    /// Creates a backend with limits that no program comes near: 8 GiB and 600 seconds.
     pub const fn new() -> Mlir {
         Mlir {
             worker: None,
@@ -42,7 +42,7 @@ impl Mlir {
         }
     }
 
-    /// The executable that is started, if there is one.
+    /// Returns the executable to start as a worker, if there is one.
     pub fn program(&self) -> Option<PathBuf> {
         let named = || std::env::var_os(WORKER).map(PathBuf::from);
         let own = || {
@@ -53,10 +53,10 @@ impl Mlir {
         self.worker.clone().or_else(named).or_else(own)
     }
 
-    /// The worker.
+    /// Returns the worker.
     ///
     /// # Errors
-    /// Where this build has none.
+    /// Fails if this build does not have a worker.
     pub(crate) fn worker(&self) -> Result<Worker, Fault> {
         let program = self.program();
         Ok(Worker {
@@ -127,7 +127,7 @@ fn every_symbol_is_known(module: &Module, options: &Options) -> Result<(), Fault
     }
 }
 
-/// Kernels in memory, and the module that they were made of.
+/// Kernels in memory, and the text of the module from which they were compiled.
 struct Compiled {
     code: LoadedCode,
     text: String,
@@ -135,7 +135,7 @@ struct Compiled {
 
 impl Code for Compiled {
     unsafe fn launch(&self, kernel: usize, args: &KernelArgs) {
-        // SAFETY: the caller's promise.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.code.launch(kernel, args) }
     }
 

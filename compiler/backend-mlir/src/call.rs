@@ -12,7 +12,7 @@ use bnnc_loops::analysis::staging::BLOCK;
 use bnnc_loops::ir::{InstId, InstOp};
 use std::collections::BTreeMap;
 
-/// The runtime function that an instruction calls, and the types of its parameters.
+/// Returns the symbol and the parameter types of the runtime function that an instruction calls.
 fn callee(op: &InstOp, precision: Precision) -> Option<(String, Vec<Type>)> {
     match op {
         InstOp::Apply(scalar, operands) => {
@@ -36,7 +36,7 @@ pub(crate) fn scratch_bytes(schedule: &Schedule, precision: Precision) -> usize 
     SINGLE_BYTES + (narrow + wide) * BLOCK as usize
 }
 
-/// Where elements of a noise stream go, where the parameters of a gamma are, and how many they are.
+/// The addresses of the results and of the gamma shapes of a block of noise, and its number of elements.
 struct NoiseAddresses {
     out: Value,
     shapes: Value,
@@ -44,7 +44,7 @@ struct NoiseAddresses {
 }
 
 impl Emitter<'_> {
-    /// Calls `id` on the block of `count` elements that begins at the current indices.
+    /// Calls the function of `id` on the block of `count` elements that begins at the current indices.
     pub fn call_block(&mut self, id: InstId, count: Value) {
         let InstOp::Apply(_, operands) = &self.source.kernel.body[id].op else {
             return self.noise_block(id, count, None);
@@ -57,7 +57,7 @@ impl Emitter<'_> {
         self.call(&self.source.kernel.body[id].op, &arguments);
     }
 
-    /// Where a call finds the values of its operand at a block.
+    /// Returns the address at which a call reads a block of its operand.
     fn block_of(&mut self, operand: InstId) -> Value {
         match (
             self.source.schedule.home[operand.index()],
@@ -69,8 +69,8 @@ impl Emitter<'_> {
         }
     }
 
-    /// A block of a noise stream that begins at the current indices, its values `skipped` elements after the start of
-    /// their scratch slots.
+    /// Generates a block of a noise stream that begins at the current indices. Its values are stored `skipped` elements after the start of their
+    /// scratch slots.
     pub fn noise_block(&mut self, id: InstId, count: Value, skipped: Option<Value>) {
         let InstOp::Noise {
             coordinates, shape, ..
@@ -101,7 +101,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// A called scalar operation on one element.
+    /// Calls a scalar operation on one element.
     pub fn call_once(&mut self, op: &InstOp, operands: &[Value]) -> Value {
         let mut arguments = vec![self.scratch];
         for (at, operand) in operands.iter().enumerate() {
@@ -114,7 +114,7 @@ impl Emitter<'_> {
         self.single_result()
     }
 
-    /// One element of a noise stream.
+    /// Generates one element of a noise stream.
     pub fn noise_once(&mut self, id: InstId, coordinates: [Value; 3], shape: Option<Value>) -> Value {
         let InstOp::Noise { kind, .. } = &self.source.kernel.body[id].op else {
             unreachable!("{id} is noise")
@@ -145,7 +145,7 @@ impl Emitter<'_> {
         }
     }
 
-    /// One element of a stream whose law is arithmetic.
+    /// Generates one element of a stream whose distribution is computed by inlined arithmetic.
     fn noise_inline(&mut self, id: InstId, kind: NoiseKind, coordinates: [Value; 3]) -> Value {
         let (key, element) = self.key_and_element(id);
         let (low, high) = (self.half(key, 0), self.half(key, 32));
@@ -158,14 +158,14 @@ impl Emitter<'_> {
         self.inlined(Approximation::Noise(kind), &inputs)
     }
 
-    /// 32 bits of a number.
+    /// Returns the 32 bits of a number from bit `from` on.
     fn half(&mut self, long: Value, from: i64) -> Value {
         let from = self.text.long(from);
         let shifted = self.text.alike("arith.shrui", &[long, from]);
         self.text.convert("arith.trunci", shifted, Type::Int)
     }
 
-    /// A function that the module defines.
+    /// Calls a function that the module defines.
     pub fn inlined(&mut self, function: Approximation, operands: &[Value]) -> Value {
         if !self.needs.approximations.contains(&function) {
             self.needs.approximations.push(function);
@@ -220,11 +220,11 @@ impl Emitter<'_> {
     }
 }
 
-/// Functions that kernels use.
+/// The functions that the kernels of a module use.
 #[derive(Default)]
 pub(crate) struct Needs {
-    /// Those of the runtime, by symbol: the declaration, and the name of a kernel that calls it.
+    /// Runtime functions by symbol: the declaration, and the name of one kernel that calls it.
     pub runtime: BTreeMap<String, (String, String)>,
-    /// Those to be inlined.
+    /// Functions to be inlined.
     pub approximations: Vec<Approximation>,
 }

@@ -1,4 +1,4 @@
-//! One kernel as a function: its arguments, its loops, and what is computed between them.
+//! Emits one kernel as a function: its arguments, its loops, and the values computed between them.
 
 use crate::approximation::{Approximation, is_inlined};
 use crate::call::Needs;
@@ -13,51 +13,51 @@ use bnnc_loops::ir::{InstId, InstOp, Kernel, Size};
 use bnnc_math::scalar::Scalar;
 use std::mem::offset_of;
 
-/// What one kernel is made from.
+/// The kernel and the decisions from which a function is emitted.
 pub(crate) struct Source<'a> {
     /// The kernel.
     pub kernel: &'a Kernel,
-    /// Iterations of the kernel's outermost axis for one of the launch's.
+    /// The number of iterations of the kernel's outermost axis per iteration of the launch's outer axis.
     pub factor: i64,
-    /// The axis of which launches give a part: the outermost, unless axes were exchanged.
+    /// The axis that is divided among launches: the outermost one, unless axes were exchanged.
     pub divided: usize,
-    /// Where everything is computed.
+    /// The schedule, which states where each instruction is computed.
     pub schedule: &'a Schedule,
     /// The width of reals.
     pub precision: Precision,
-    /// Whether the kernel's slots are different buffers in every launch.
+    /// True if the kernel's slots are different buffers in every launch.
     pub distinct: bool,
-    /// Whether the function is for a graphics processor, where no runtime can be called.
+    /// True if the function is for a GPU, which cannot call the runtime.
     pub device: bool,
 }
 
-/// A function that is being written.
+/// A function under construction.
 pub(crate) struct Emitter<'a> {
-    /// What from.
+    /// The kernel from which the function is emitted.
     pub source: &'a Source<'a>,
-    /// Where to.
+    /// The text that receives the operations.
     pub text: &'a mut Text,
     /// The values known at this point, by instruction.
     pub values: Vec<Option<Value>>,
-    /// What reductions have come to, by output; only inside the loops through which they are carried.
+    /// The current value of each output's reduction, set only inside the loops that carry it.
     pub held: Vec<Option<Value>>,
-    /// The current index of each loop around this point.
+    /// The current index of each enclosing loop.
     pub indices: Vec<Value>,
     /// The base address of each slot.
     pub bases: Vec<Value>,
-    /// Scratch memory of this invocation.
+    /// The scratch memory of this invocation.
     pub scratch: Value,
-    /// The functions it uses.
+    /// The functions that the kernel uses.
     pub needs: &'a mut Needs,
     range: (Value, Value),
     ints: Vec<Option<Value>>,
 }
 
-/// The inside of a loop, given its counter.
+/// The body of a loop, which receives its counter.
 pub(crate) type Body<'b, 'a> = &'b mut dyn FnMut(&mut Emitter<'a>, Value);
 
 impl<'a> Emitter<'a> {
-    /// Writes the function `name`.
+    /// Emits the function `name`.
     pub fn emit(source: &'a Source<'a>, (text, needs): (&'a mut Text, &'a mut Needs), name: &str) {
         text.restart();
         text.open(format_args!(
@@ -97,7 +97,7 @@ impl<'a> Emitter<'a> {
         emitter.text.close("}");
     }
 
-    /// Inside a function of a graphics processor, given the addresses of buffers and the integers that it mentions, by slot.
+    /// Creates an emitter inside a GPU function, given the addresses of the buffers and the integers of the kernel by slot.
     pub fn on_device(
         source: &'a Source<'a>,
         (text, needs): (&'a mut Text, &'a mut Needs),
@@ -119,7 +119,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Everything, where no axis is empty: what is read outside loops exists only then.
+    /// Emits the kernel inside a condition that no axis is empty. Values read outside the loops exist only then.
     fn unless_empty(&mut self) {
         let (start, end) = self.range;
         let mut some = self.text.compare("slt", start, end);
@@ -135,7 +135,7 @@ impl<'a> Emitter<'a> {
         self.text.close("}");
     }
 
-    /// A size.
+    /// Returns a size as a 64-bit value.
     pub fn size(&mut self, size: Size) -> Value {
         match size {
             Size::Fixed(size) => self.text.long(size),
@@ -143,7 +143,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// First iteration of an axis, and one past the last.
+    /// Returns the first iteration of an axis, and one past the last.
     pub fn axis_range(&mut self, axis: usize) -> (Value, Value) {
         match axis == self.source.divided {
             true => self.range,
@@ -151,7 +151,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// A loop over a counter; what reductions have come to is carried through it.
+    /// Emits a loop over a counter that carries the current values of the reductions.
     pub fn count(&mut self, bounds: LoopBounds, body: Body<'_, 'a>) {
         let carried: Vec<Value> = self.held.iter().copied().flatten().collect();
         let open = self.text.open_loop(bounds, &carried);
@@ -169,7 +169,7 @@ impl<'a> Emitter<'a> {
         held.zip(by).for_each(|(held, by)| *held = *by);
     }
 
-    /// The loop over `axis` and everything in it.
+    /// Emits the loop over `axis` and everything inside it.
     fn nest(&mut self, axis: usize) {
         self.hoist(axis, None);
         let rank = self.source.kernel.dims.len();
@@ -196,7 +196,7 @@ impl<'a> Emitter<'a> {
         });
     }
 
-    /// Computes what varies with the axes before `depth` only, if it is among the `needed`.
+    /// Computes the instructions that vary only with the axes before `depth`, restricted to `needed` if it is given.
     pub fn hoist(&mut self, depth: usize, needed: Option<&[bool]>) {
         let Source { kernel, schedule, .. } = self.source;
         for id in kernel.body.ids() {
@@ -208,7 +208,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// The value of an instruction whose operands are known, `within` elements into the block at hand.
+    /// Computes an instruction whose operands are known. `within` is the offset in the current block.
     pub fn compute(&mut self, id: InstId, within: Option<Value>) -> Value {
         let inst = &self.source.kernel.body[id];
         let ty = Type::of(inst.dtype, self.source.precision);
@@ -252,12 +252,12 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Returns whether the arithmetic of a scalar operation is written out.
+    /// Returns whether a scalar operation is emitted as inline arithmetic.
     fn inlines(&self, scalar: Scalar) -> bool {
         is_inlined(scalar) || (self.source.device && CALLED.contains(&scalar))
     }
 
-    /// Of each of the first two operands, whether it cannot be NaN.
+    /// Returns, for each of the first two operands, whether it cannot be NaN.
     fn never_nan(&self, operands: &[InstId]) -> [bool; 2] {
         let number = |at: usize| {
             let operand = operands.get(at).map(|id| &self.source.kernel.body[*id].op);
@@ -266,7 +266,7 @@ impl<'a> Emitter<'a> {
         [number(0), number(1)]
     }
 
-    /// The value of an instruction: known at this point, or `within` elements into the block at hand.
+    /// Returns the value of an instruction, which is known at this point or is read at the offset `within` in the current block.
     pub fn value(&mut self, id: InstId, within: Option<Value>) -> Value {
         match (self.values[id.index()], within) {
             (Some(value), _) => value,
@@ -276,7 +276,7 @@ impl<'a> Emitter<'a> {
     }
 }
 
-/// A field of the arguments.
+/// Loads a field of the kernel arguments.
 fn argument(text: &mut Text, offset: usize, ty: Type) -> Value {
     let address = text.value(
         Type::Pointer,
@@ -285,7 +285,7 @@ fn argument(text: &mut Text, offset: usize, ty: Type) -> Value {
     text.load(ty, address, " invariant")
 }
 
-/// The integers that a kernel mentions, by slot.
+/// Loads the integers that a kernel uses, by slot.
 fn read_ints(kernel: &Kernel, text: &mut Text, ints: Value) -> Vec<Option<Value>> {
     let mut read: Vec<Option<Value>> = Vec::new();
     for size in bnnc_loops::analysis::motion::sizes(kernel) {
@@ -302,7 +302,7 @@ fn read_ints(kernel: &Kernel, text: &mut Text, ints: Value) -> Vec<Option<Value>
     read
 }
 
-/// The product of indices and sizes, which addresses memory and so does not overflow.
+/// Multiplies indices or sizes. The product addresses memory, so it cannot overflow.
 pub(crate) fn times(text: &mut Text, x: Value, y: Value) -> Value {
     text.value(
         Type::Long,
@@ -310,7 +310,7 @@ pub(crate) fn times(text: &mut Text, x: Value, y: Value) -> Value {
     )
 }
 
-/// The sum of indices and sizes, which addresses memory and so does not overflow.
+/// Adds indices or sizes. The sum addresses memory, so it cannot overflow.
 pub(crate) fn plus(text: &mut Text, x: Value, y: Value) -> Value {
     text.value(
         Type::Long,

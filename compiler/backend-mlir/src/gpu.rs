@@ -1,8 +1,8 @@
-//! Programs for graphics processors: kernels and primitives as the text of one `gpu.module`, and how they are launched.
+//! Compiles programs for GPUs: kernels and primitives as the text of one `gpu.module`, and the description of their launches.
 //!
-//! `mapping` shares the points of a kernel among threads, `kernel` writes its parts as functions, `primitives` those that plans
-//! call. Functions are of the LLVM dialect from the beginning, with the few intrinsics that tell a thread where it is, and
-//! elementary functions are inlined from their recordings: nothing is left that a library would have to provide.
+//! `mapping` distributes the points of a kernel among threads, `kernel` writes its parts as functions, and `primitives` writes the primitives that
+//! plans call. All functions are in the LLVM dialect from the beginning and use the few intrinsics that give a thread its position. Elementary
+//! functions are inlined from their recordings, so no device library is needed.
 
 mod backend;
 pub mod chip;
@@ -24,10 +24,10 @@ use bnnc_loops::ir::Program;
 use chip::Chip;
 use kernel::Function;
 
-/// The text of a module for this processor, and what is launched; there is no image yet.
+/// Returns the text of a module for this chip, and the device program that launches it. The program does not have an image yet.
 ///
 /// # Errors
-/// [`Fault::Limit`] where the program needs what is not made for graphics processors.
+/// Returns [`Fault::Limit`] if the program needs a primitive that is not available on GPUs.
 pub fn module(program: &Program, chip: Chip) -> Result<(String, device::Program), Fault> {
     let mut text = Text::default();
     let mut needs = Needs::default();
@@ -56,7 +56,7 @@ pub fn module(program: &Program, chip: Chip) -> Result<(String, device::Program)
             function.emit((&mut text, &mut needs), symbol)
         };
         let entries: Vec<_> = parts.iter().enumerate().flat_map(part).collect();
-        // The parts run one after the other, in the same memory.
+        // The parts run one after another, so they can share the same memory.
         let scratch = parts.iter().map(|part| kernel::scratch_bytes(kernel, part)).max();
         kernels.push(Work {
             entries,
@@ -78,10 +78,10 @@ pub fn module(program: &Program, chip: Chip) -> Result<(String, device::Program)
     Ok((text.finish(), launched))
 }
 
-/// A program for this processor and later ones, through a worker.
+/// Compiles a program for this chip and later ones in a worker.
 ///
 /// # Errors
-/// As [`module`], and those of the worker.
+/// Fails as [`module`] does, or if the worker fails.
 pub fn compile(mlir: &Mlir, program: &Program, chip: Chip) -> Result<device::Program, Fault> {
     let (text, mut launched) = module(program, chip)?;
     let assembly = mlir.worker()?.lower(&text, Target::Ptx)?;

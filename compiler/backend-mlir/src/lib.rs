@@ -1,9 +1,8 @@
-//! The backend `mlir`: kernels of the loop IR as MLIR, which LLVM turns into vector code of the host.
+//! The backend `mlir`: translates kernels of the loop IR to MLIR, which LLVM compiles to vector code of the host.
 //!
-//! `module` writes a program as text, with a function per kernel: `schedule` decides what is computed where, `func` writes
-//! the loops, `stmt` the innermost ones, `access` addresses, `reduce` outputs, `scalar` single operations and `call` calls
-//! of runtime primitives; `gpu` does so for graphics processors. The text goes to a worker process (`process`), because LLVM
-//! may abort or take all memory.
+//! `module` writes a program as text, with one function per kernel. `schedule` decides where each instruction is computed, `func` writes the loops,
+//! `stmt` the innermost loops, `access` addresses, `reduce` outputs, `scalar` single operations, and `call` calls of runtime primitives. `gpu` does
+//! the same for GPUs. The text is sent to a worker process (`process`), because LLVM may abort or exhaust the memory.
 
 mod access;
 mod approximation;

@@ -1,4 +1,4 @@
-//! From the LLVM dialect to an object, by LLVM's C functions.
+//! Compiles the LLVM dialect to an object through LLVM's C interface.
 
 use crate::passes::{OPTIMISE, names};
 use mlir_sys::{
@@ -8,10 +8,10 @@ use mlir_sys::{
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ptr::null_mut;
 
-/// Opaque things of LLVM that MLIR's bindings do not know.
+/// Opaque LLVM types that the bindings of MLIR lack.
 type Opaque = *mut c_void;
 
-/// Machine code may lie anywhere, and reaches the runtime through stubs nearby.
+/// Machine code may be loaded at any address, and calls the runtime through nearby stubs.
 const POSITION_INDEPENDENT: c_int = 2;
 const DEFAULT_CODE_MODEL: c_int = 0;
 const AGGRESSIVE: c_int = 3;
@@ -62,7 +62,7 @@ mod processor {
     }
 
     /// # Safety
-    /// Once in a process.
+    /// Must be called at most once in a process.
     pub unsafe fn initialise() {
         // SAFETY: these register the target, in this order.
         unsafe {
@@ -84,7 +84,7 @@ mod processor {
     }
 
     /// # Safety
-    /// Once in a process.
+    /// Must be called at most once in a process.
     pub unsafe fn initialise() {
         // SAFETY: these register the target, in this order.
         unsafe {
@@ -96,15 +96,15 @@ mod processor {
     }
 }
 
-/// Text that LLVM allocated, to keep.
+/// Copies and frees text that LLVM allocated. Null gives an empty string.
 ///
 /// # Safety
-/// `text` is null or text that LLVM gave away.
+/// `text` must be null or text whose ownership LLVM has passed to the caller.
 unsafe fn taken(text: *mut c_char) -> String {
     if text.is_null() {
         return String::new();
     }
-    // SAFETY: the caller's promise; it is freed once, after it is copied.
+    // SAFETY: guaranteed by the caller. The text is freed once, after it has been copied.
     unsafe {
         let copy = CStr::from_ptr(text).to_string_lossy().into_owned();
         LLVMDisposeMessage(text);
@@ -116,12 +116,12 @@ fn c_text(text: &str) -> Result<CString, String> {
     CString::new(text).map_err(|error| error.to_string())
 }
 
-/// The object of a module in the LLVM dialect. What LLVM allocates lives until the process ends.
+/// Compiles a module in the LLVM dialect to an object. LLVM's allocations live until the process ends.
 ///
 /// # Errors
-/// What LLVM complains about.
+/// Returns the error message of LLVM.
 pub(crate) fn object(module: MlirOperation) -> Result<Vec<u8>, String> {
-    // SAFETY: the module is alive; every pointer below comes from LLVM and is checked where it may be null.
+    // SAFETY: the module is alive. Every pointer below comes from LLVM and is checked if it may be null.
     unsafe {
         let module = mlirTranslateModuleToLLVMIR(module, LLVMContextCreate());
         if module.is_null() {
@@ -145,12 +145,12 @@ pub(crate) fn object(module: MlirOperation) -> Result<Vec<u8>, String> {
     }
 }
 
-/// The processor at hand with every extension that it has; the module is told about it.
+/// Returns a target machine for the host with all of its extensions, and sets the target of the module.
 ///
 /// # Safety
-/// The module is alive.
+/// The module must be alive.
 unsafe fn machine(module: LLVMModuleRef) -> Result<Opaque, String> {
-    // SAFETY: strings are alive while LLVM reads them; what it returns is checked.
+    // SAFETY: the strings are alive while LLVM reads them, and its results are checked.
     unsafe {
         processor::initialise();
         let triple = c_text(&taken(LLVMGetDefaultTargetTriple()))?;

@@ -1,4 +1,4 @@
-//! A program as the text of one MLIR module: a function per kernel, with the arguments that the runtime passes.
+//! Writes a program as the text of one MLIR module: one function per kernel, with the arguments that the runtime passes.
 
 use crate::access::shared;
 use crate::call::{Needs, scratch_bytes};
@@ -11,13 +11,13 @@ use bnnc_loops::analysis::sweep::order;
 use bnnc_loops::ir::{Kernel, Program};
 use std::collections::BTreeMap;
 
-/// The text of a module, and what the runtime must know of it.
+/// The text of a module, and its properties that the runtime needs.
 pub struct Module {
-    /// MLIR.
+    /// The text in MLIR.
     pub text: String,
-    /// Per kernel: the name of its function, and the scratch bytes that an invocation needs.
+    /// For each kernel, the name of its function and the scratch bytes that an invocation needs.
     pub kernels: Vec<(String, usize)>,
-    /// The runtime functions that are called, with the name of a kernel that does.
+    /// The runtime functions that are called, each with the name of a kernel that calls it.
     pub symbols: BTreeMap<String, String>,
 }
 
@@ -31,7 +31,7 @@ struct Draft<'a> {
     distinct: bool,
 }
 
-/// Writes every kernel; kernel `n` is the function `prefix` and `n`.
+/// Writes every kernel. The function of kernel `n` is named `prefix` followed by `n`.
 pub fn module(program: &Program, prefix: &str) -> Module {
     let precision = program.plan.precision;
     let kernels = program.kernels.iter().enumerate();
@@ -87,7 +87,7 @@ fn draft<'a>(program: &Program, at: usize, original: &'a Kernel) -> Draft<'a> {
     }
 }
 
-/// Names for the memory of each slot and each scratch block, and for all but it.
+/// Writes the alias scopes: for each slot and each scratch block, the scope of its memory and the scopes of all other memory.
 fn scopes(text: &mut Text, drafts: &[Draft<'_>]) {
     let slots = drafts.iter().map(|draft| draft.kernel.slots.len()).max();
     let blocks = |draft: &Draft<'_>| draft.schedule.homes + draft.schedule.sums.len();

@@ -1,14 +1,14 @@
-//! The pass pipelines, as lists with reasons.
+//! The pass pipelines, as lists with a reason for each pass.
 
-/// A pass by its name in MLIR or LLVM, and what it is there for.
+/// A pass of MLIR or LLVM, and its purpose.
 pub struct MlirPass {
-    /// As in a textual pipeline, with options.
+    /// The name as in a textual pipeline, with options.
     pub name: &'static str,
-    /// Why.
+    /// The reason why the pass is in the pipeline.
     pub reason: &'static str,
 }
 
-/// From the text of a module to the LLVM dialect.
+/// The passes from the text of a module to the LLVM dialect.
 pub const TO_LLVM: &[MlirPass] = &[
     MlirPass {
         name: "convert-scf-to-cf",
@@ -28,8 +28,8 @@ pub const TO_LLVM: &[MlirPass] = &[
     },
 ];
 
-/// From the text of a module for graphics processors to assembly. Kernels are functions of the LLVM dialect already: the
-/// conversion from the `gpu` dialect would turn square roots and the like into calls of a library.
+/// The passes from the text of a GPU module to assembly. Kernels are functions of the LLVM dialect already, because the conversion from the `gpu`
+/// dialect would turn square roots and similar operations into library calls.
 pub const TO_PTX: &[MlirPass] = &[
     MlirPass {
         name: "convert-scf-to-cf",
@@ -53,18 +53,18 @@ pub const TO_PTX: &[MlirPass] = &[
     },
 ];
 
-/// From LLVM's form to what machine code is made of.
+/// The passes that optimise LLVM IR before code generation.
 pub const OPTIMISE: &[MlirPass] = &[MlirPass {
     name: "default<O3>",
     reason: "invariants leave loops, loops become vectors of the host's width, the rest is unrolled and cleaned up",
 }];
 
-/// The passes of a module, as text.
+/// Returns the passes as a pipeline of a module.
 pub fn pipeline(passes: &[MlirPass]) -> String {
     format!("builtin.module({})", names(passes))
 }
 
-/// The passes, with commas.
+/// Returns the names of the passes, separated by commas.
 pub fn names(passes: &[MlirPass]) -> String {
     let names: Vec<&str> = passes.iter().map(|pass| pass.name).collect();
     names.join(",")

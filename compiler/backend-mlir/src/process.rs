@@ -1,4 +1,4 @@
-//! The worker process, seen from the compiler: started, fed, watched, and its end explained.
+//! The compiler's side of the worker process: starts it, sends the module, supervises it, and explains its end.
 
 use crate::backend::WORKER;
 use crate::protocol::{self, Request, unframe};
@@ -9,31 +9,31 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// The longest answer that is read of a worker that may use more.
+/// The largest response that is read, if the memory limit of the worker allows more.
 const LONGEST_ANSWER: u64 = 1 << 30;
-/// How much of a worker's diagnostics is kept.
+/// The largest part of a worker's diagnostics that is kept, in bytes.
 const LONGEST_COMPLAINT: u64 = 1 << 16;
-/// What systems send that run out of memory.
+/// The signal that operating systems send when memory runs out.
 const KILL: i32 = 9;
-/// Other signals that no crash sends: hangup, interrupt, termination, and the end of the time that a process may have.
+/// Signals that come from outside rather than from a crash: hangup, interrupt, termination, and the CPU time limit.
 const FROM_OUTSIDE: [i32; 4] = [1, 2, 15, 24];
-/// What of it a message quotes.
+/// The number of characters of a worker's diagnostics that a message quotes.
 const QUOTED: usize = 600;
-/// How often it is looked whether a worker that has answered has ended.
+/// The interval at which a worker that has responded is polled for its end.
 const GLANCE: Duration = Duration::from_millis(2);
 
-/// A worker and the bounds within which it works.
+/// A worker and its limits.
 #[derive(Clone, Debug)]
 pub struct Worker {
-    /// The executable; it understands [`crate::protocol::SUBCOMMAND`].
+    /// The executable, which must support [`crate::protocol::SUBCOMMAND`].
     pub program: PathBuf,
-    /// Bytes of addresses that it may use.
+    /// The limit on its address space in bytes.
     pub memory: u64,
-    /// How long it may take.
+    /// The time limit.
     pub time: Duration,
 }
 
-/// What a worker left behind.
+/// The result of a worker that has ended.
 struct Outcome {
     status: ExitStatus,
     answer: Vec<u8>,
@@ -41,11 +41,11 @@ struct Outcome {
 }
 
 impl Worker {
-    /// Lowers a module.
+    /// Lowers a module in a worker.
     ///
     /// # Errors
-    /// Where the worker cannot be started, refuses the module, ends early, runs out of memory or time, says what is no answer, or
-    /// more than one can be. Whatever happens in it stays there.
+    /// Fails if the worker cannot be started, rejects the module, ends early, exceeds its memory or time, or sends a malformed or too long
+    /// response. A crash of the worker does not affect this process.
     pub fn lower(&self, text: &str, target: crate::protocol::Target) -> Result<Vec<u8>, Fault> {
         let request = Request {
             target,
@@ -71,12 +71,12 @@ impl Worker {
         artefact.ok_or_else(|| self.no_worker(&outcome))
     }
 
-    /// Feeds the worker and waits for its end, or ends it.
+    /// Sends the module to the worker and waits for its end. Kills the worker at the time limit or after a response that is too long.
     fn converse(&self, child: &mut Child, text: &str) -> Result<Outcome, Fault> {
         let deadline = Instant::now() + self.time;
         if let Some(mut input) = child.stdin.take() {
             let text = text.to_owned();
-            // A worker that ends early closes the pipe; its status says why.
+            // A worker that ends early closes the pipe. Its exit status gives the reason.
             std::thread::spawn(move || input.write_all(text.as_bytes()));
         }
         let most = self.memory.min(LONGEST_ANSWER);
@@ -95,7 +95,7 @@ impl Worker {
                 .map_err(|error| Fault::Limit(format!("the MLIR worker was lost: {error}")))?,
         };
         let Some(status) = ended else {
-            // It may have ended just now; then there is nothing to end.
+            // The worker may have ended in the meantime; then these calls have no effect.
             let _ = child.kill();
             let _ = child.wait();
             return Err(Fault::Limit(match is_long {
@@ -114,7 +114,7 @@ impl Worker {
         })
     }
 
-    /// An executable that is no worker, which a setting may name.
+    /// Returns the error for an executable that is not a worker of this version, which an environment variable may have named.
     fn no_worker(&self, outcome: &Outcome) -> Fault {
         Fault::Limit(format!(
             "{} is no MLIR worker of this version ({WORKER} may name one){}",
@@ -123,7 +123,7 @@ impl Worker {
         ))
     }
 
-    /// Why there is no answer.
+    /// Returns the error for a worker that failed.
     fn ended(&self, outcome: &Outcome) -> Fault {
         let said = quoted(&outcome.complaint);
         let exhausted = [
@@ -138,7 +138,8 @@ impl Worker {
                 "MLIR needs more than {mebibytes} MiB, or than this process may have, to lower a program{said}"
             ));
         }
-        // Rust does not say which: `bad_alloc`, as LLVM and MLIR throw nothing of their own, or what else the library of C++ throws.
+        // Rust does not report which exception it was. It may be `bad_alloc`, since LLVM and MLIR do not throw exceptions of their own, or another
+        // one from the C++ library.
         if outcome.complaint.contains("foreign exception") {
             return Fault::Limit(format!(
                 "MLIR ended with an exception of C++, as want of memory throws; it may have {mebibytes} MiB{said}"
@@ -161,7 +162,7 @@ impl Worker {
     }
 }
 
-/// Waits until a process ends, or so long: one that has closed its pipes may go on.
+/// Waits until a process ends or the deadline passes. A process that has closed its pipes may still run.
 fn end(child: &mut Child, deadline: Instant) -> io::Result<Option<ExitStatus>> {
     loop {
         match child.try_wait()? {
@@ -171,15 +172,15 @@ fn end(child: &mut Child, deadline: Instant) -> io::Result<Option<ExitStatus>> {
     }
 }
 
-/// Reads a pipe to its end on a thread, so that neither side waits for the other.
+/// Reads a pipe to its end in a thread, so that neither process blocks on the other.
 fn drain(pipe: impl Read + Send + 'static, most: u64) -> Receiver<Vec<u8>> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
         let mut pipe = pipe;
-        // What cannot be read is missing from the answer, which then is none.
+        // A read error truncates the response, which is then rejected as malformed.
         let _ = pipe.by_ref().take(most).read_to_end(&mut bytes);
-        // Nobody listens after a time-out.
+        // After a time-out there is no receiver.
         let _ = sender.send(bytes);
         let _ = io::copy(&mut pipe, &mut io::sink());
     });

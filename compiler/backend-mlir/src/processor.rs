@@ -1,6 +1,6 @@
-//! What the processor at hand can do, which is what code is made for.
+//! The capabilities of the host processor, for which code is compiled.
 
-/// The extensions that code may use, as `std::arch` names them.
+/// Returns the extensions that code may use, with the names of `std::arch`.
 pub(crate) fn features() -> Vec<String> {
     #[cfg(target_arch = "x86_64")]
     {
@@ -21,7 +21,7 @@ pub(crate) fn features() -> Vec<String> {
     }
 }
 
-/// Returns whether it multiplies and adds in one instruction; functions are evaluated in another way where it does not.
+/// Returns whether the processor has fused multiply-add. Without it, functions are evaluated by a different recording.
 pub(crate) fn has_fused_products() -> bool {
     #[cfg(target_arch = "x86_64")]
     {

@@ -1,21 +1,21 @@
-//! What a worker process is told and answers: options as arguments, the module on standard input, the artefact on standard
-//! output between a header and nothing, diagnostics on standard error.
+//! The protocol of a worker process. The options are passed as arguments, and the module on standard input. The artefact follows a header on
+//! standard output, and diagnostics are on standard error.
 
-/// The subcommand that makes an executable a worker.
+/// The subcommand that runs an executable as a worker.
 pub const SUBCOMMAND: &str = "__mlir-worker";
 
-/// The exit status where the arguments are not understood, of a worker and of whatever else is started with them.
+/// The exit status for invalid arguments, of a worker and of other executables that are started with them.
 pub const MISUNDERSTOOD: i32 = 2;
 
-/// What an answer begins with; the length of the artefact follows in eight bytes, lowest first.
+/// The beginning of a response. The length of the artefact follows in eight bytes, lowest first.
 pub const HEADER: &[u8] = b"bnnc-mlir-worker 1\n";
 
-/// What is made of a module.
+/// The form to which a module is lowered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// A relocatable object for the processor at hand, with every extension that it has.
+    /// A relocatable object for the host processor with all of its extensions.
     Object,
-    /// The assembly of a module for graphics processors, which names its processor.
+    /// The assembly of a GPU module, whose text names the chip.
     Ptx,
 }
 
@@ -23,7 +23,7 @@ impl Target {
     /// Every target.
     pub const ALL: [Target; 2] = [Target::Object, Target::Ptx];
 
-    /// As an argument.
+    /// Returns the name used as an argument.
     pub fn name(self) -> &'static str {
         match self {
             Target::Object => "object",
@@ -31,23 +31,23 @@ impl Target {
         }
     }
 
-    /// The target with this name.
+    /// Returns the target with this name.
     pub fn from_name(name: &str) -> Option<Target> {
         Target::ALL.into_iter().find(|target| target.name() == name)
     }
 }
 
-/// What a worker does.
+/// The work that a worker is started for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// The result.
+    /// The form of the result.
     pub target: Target,
-    /// Bytes of addresses that it may use.
+    /// The limit on its address space in bytes.
     pub memory: u64,
 }
 
 impl Request {
-    /// As arguments.
+    /// Returns the request as arguments.
     pub fn arguments(self) -> [String; 3] {
         [
             SUBCOMMAND.to_owned(),
@@ -56,7 +56,7 @@ impl Request {
         ]
     }
 
-    /// From the arguments after the subcommand.
+    /// Parses the arguments after the subcommand.
     pub fn parse(arguments: &[String]) -> Option<Request> {
         let [target, memory] = arguments else {
             return None;
@@ -68,12 +68,12 @@ impl Request {
     }
 }
 
-/// An answer around an artefact.
+/// Wraps an artefact in a response.
 pub fn frame(artefact: &[u8]) -> Vec<u8> {
     [HEADER, &(artefact.len() as u64).to_le_bytes(), artefact].concat()
 }
 
-/// The artefact of an answer, if it is one, and whole.
+/// Returns the artefact of a response, or `None` if the response is malformed or incomplete.
 pub fn unframe(answer: &[u8]) -> Option<&[u8]> {
     let (length, artefact) = answer.strip_prefix(HEADER)?.split_first_chunk::<8>()?;
     (u64::from_le_bytes(*length) == artefact.len() as u64).then_some(artefact)
@@ -84,7 +84,7 @@ mod tests {
     use super::{Request, Target, frame, unframe};
 
     #[test]
-    fn requests_and_answers_come_through_whole() {
+    fn requests_and_responses_round_trip() {
         let request = Request {
             target: Target::Object,
             memory: 7,

@@ -1,4 +1,4 @@
-//! What leaves the body: stores, reductions in memory, and reductions in registers.
+//! Emits outputs: stores, reductions in memory, and reductions in registers.
 
 use crate::func::Emitter;
 use crate::scalar;
@@ -6,7 +6,7 @@ use crate::text::{Type, Value};
 use bnnc_abi::plan::Storage;
 
 impl<'a> Emitter<'a> {
-    /// `inside` is the loop over `axis`: the reductions that it carries begin before it and go to memory after it.
+    /// Emits the loop over `axis` with `inside`. The reductions carried by that loop are initialised before it and written to memory after it.
     pub fn reduce(&mut self, axis: usize, inside: &mut dyn FnMut(&mut Emitter<'a>)) {
         let source = self.source;
         let here = |carried: &Option<usize>| *carried == Some(axis);
@@ -33,7 +33,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Applies an output at a point.
+    /// Emits an output at a point.
     pub fn output(&mut self, number: usize, within: Option<Value>) {
         let output = &self.source.kernel.outputs[number];
         let value = self.value(output.value, within);
@@ -53,7 +53,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// Combines what memory holds with a value.
+    /// Combines the value in memory with a new one.
     pub fn merge(&mut self, number: usize, value: Value, within: Option<Value>) {
         let output = &self.source.kernel.outputs[number];
         let combine = output

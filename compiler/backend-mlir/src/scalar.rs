@@ -1,11 +1,11 @@
-//! One scalar operation as operations of MLIR, and how a reduction combines.
+//! Emits one scalar operation as MLIR operations, and the combination step of reductions.
 
 use crate::text::{Text, Type, Value};
 use bnnc_abi::plan::Combine;
 use bnnc_base::dtype::Precision;
 use bnnc_math::scalar::Scalar;
 
-/// Emits `scalar` on `x`; `never_nan` says of each of the first two operands whether it cannot be NaN.
+/// Emits `scalar` on `x`. `never_nan` states for each of the first two operands whether it cannot be NaN.
 pub(crate) fn apply(text: &mut Text, scalar: Scalar, x: &[Value], never_nan: [bool; 2]) -> Value {
     match scalar {
         Scalar::Add => text.alike(of(x, "arith.addf", "arith.addi"), x),
@@ -50,7 +50,7 @@ pub(crate) fn apply(text: &mut Text, scalar: Scalar, x: &[Value], never_nan: [bo
     }
 }
 
-/// Combines what a reduction holds with a new element. The order of sums is free, so that they become vectors.
+/// Combines the accumulated value of a reduction with a new element. Sums may be reassociated, so that LLVM can vectorise them.
 pub(crate) fn combine(text: &mut Text, combine: Combine, held: Value, new: Value) -> Value {
     let operands = [held, new];
     match (combine, held.ty) {
@@ -64,7 +64,7 @@ pub(crate) fn combine(text: &mut Text, combine: Combine, held: Value, new: Value
     }
 }
 
-/// What a reduction begins with.
+/// Returns the initial value of a reduction.
 pub(crate) fn identity(text: &mut Text, combine: Combine, ty: Type) -> Value {
     match ty {
         Type::Int => text.literal(ty, combine.identity().max(f64::from(i32::MIN))),
@@ -72,8 +72,8 @@ pub(crate) fn identity(text: &mut Text, combine: Combine, ty: Type) -> Value {
     }
 }
 
-/// The type in which a reduction is kept outside memory. Sums of reals are wide, so that their rounding errors do not grow
-/// with the number of terms.
+/// Returns the type in which a reduction is kept outside memory. Sums of reals use 64 bits, so that their rounding errors do not grow with the
+/// number of terms.
 pub(crate) fn register_type(combine: Combine, stored: Type) -> Type {
     match (combine, stored) {
         (Combine::Sum, Type::Real(_)) => Type::Real(Precision::F64),
@@ -81,7 +81,7 @@ pub(crate) fn register_type(combine: Combine, stored: Type) -> Type {
     }
 }
 
-/// A real of another width.
+/// Converts a real to another width.
 pub(crate) fn resized(text: &mut Text, x: Value, to: Type) -> Value {
     match (x.ty, to) {
         (Type::Real(Precision::F32), Type::Real(Precision::F64)) => text.convert("arith.extf", x, to),
@@ -90,7 +90,7 @@ pub(crate) fn resized(text: &mut Text, x: Value, to: Type) -> Value {
     }
 }
 
-/// An integer or truth value as a real number.
+/// Converts an integer or a Boolean to a real.
 pub(crate) fn real_of(text: &mut Text, x: Value, real: Type) -> Value {
     match x.ty {
         Type::Real(_) => x,
@@ -129,7 +129,7 @@ fn neg(text: &mut Text, x: Value) -> Value {
     text.alike("arith.subi", &[zero, x])
 }
 
-/// Truncates, saturates, and makes NaN zero.
+/// Converts to an integer: truncates and saturates reals, and maps NaN to zero.
 fn int_of(text: &mut Text, x: Value) -> Value {
     match x.ty {
         Type::Real(_) => text.value(
@@ -141,14 +141,14 @@ fn int_of(text: &mut Text, x: Value) -> Value {
     }
 }
 
-/// See Note \[Extrema\].
+/// Emits the larger or the smaller operand; see Note \[Extrema\].
 fn extremum(text: &mut Text, scalar: Scalar, x: &[Value], never_nan: [bool; 2]) -> Value {
     let max = scalar == Scalar::Max;
     if x[0].ty == Type::Int {
         let name = if max { "arith.maxsi" } else { "arith.minsi" };
         return text.alike(name, x);
     }
-    // The constant in front, where there is one.
+    // A constant operand comes first, if there is one.
     let (x, y, never_nan) = match never_nan {
         [false, true] => (x[1], x[0], true),
         [never_nan, _] => (x[0], x[1], never_nan),
@@ -165,7 +165,7 @@ fn extremum(text: &mut Text, scalar: Scalar, x: &[Value], never_nan: [bool; 2]) 
     text.select(x_is_nan, x, winner)
 }
 
-/// -1 or 1 where `x` is negative or positive, else `x` itself: a zero, or NaN.
+/// Emits -1 for a negative and 1 for a positive `x`. A zero or NaN is returned unchanged.
 fn sign(text: &mut Text, x: Value) -> Value {
     let [one, minus_one, zero] = [1.0, -1.0, 0.0].map(|value| text.literal(x.ty, value));
     let less = of(&[x], "olt", "slt");
@@ -175,5 +175,5 @@ fn sign(text: &mut Text, x: Value) -> Value {
     text.select(positive, one, signed)
 }
 
-// Note [Extrema]. `select (lt y x) x y` is one machine instruction whose result is `y` where either operand is NaN. So
-// only a NaN in `x` needs more work, and none at all where `x` is a constant.
+// Note [Extrema]. `select (lt y x) x y` is one machine instruction whose result is `y` if either operand is NaN. So only a NaN in `x` needs more
+// instructions, and none are needed if `x` is a constant.

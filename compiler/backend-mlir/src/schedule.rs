@@ -1,4 +1,4 @@
-//! Where each instruction of a kernel is computed, and which reductions stay in registers through which loops.
+//! Decides where each instruction of a kernel is computed, and through which loops reductions stay in registers.
 
 use crate::approximation::is_inlined;
 use bnnc_abi::symbols::CALLED;
@@ -9,25 +9,25 @@ use bnnc_loops::analysis::staging::{self, BLOCK, BlockStage, BlockStaging, row_l
 use bnnc_loops::analysis::sweep::{is_swept, sums};
 use bnnc_loops::ir::{Inst, InstId, InstOp, Kernel, KernelOutput, Size};
 
-/// Decisions for one kernel.
+/// The decisions for one kernel.
 pub(crate) struct Schedule {
-    /// Per instruction: the number of loops around it.
+    /// For each instruction, the number of enclosing loops.
     pub depth: Vec<usize>,
-    /// Per instruction: whether an output needs it.
+    /// For each instruction, whether an output depends on it.
     pub live: Vec<bool>,
     /// The stages of the innermost loop.
     pub stages: Vec<BlockStage>,
-    /// Per instruction: the scratch slot that holds a block of its values.
+    /// For each instruction, the scratch slot that holds a block of its values.
     pub home: Vec<Option<usize>>,
     /// The number of scratch slots.
     pub homes: usize,
-    /// Rows and their length, where blocks hold several whole rows.
+    /// The number of rows and their length, if a block contains several whole rows.
     pub tile: Option<(i64, i64)>,
-    /// The outputs with a sum for each element in scratch memory, where the last two axes are swept.
+    /// The outputs with a sum per element in scratch memory, if the last two axes are swept.
     pub sums: Vec<usize>,
-    /// Whether they are.
+    /// True if the last two axes are swept.
     pub swept: bool,
-    /// Per output: the axis through whose loop, and all loops in it, what it reduces to stays in a register.
+    /// For each output, the outermost axis whose loop carries its reduction in a register.
     pub carried: Vec<Option<usize>>,
 }
 
@@ -64,7 +64,7 @@ impl Schedule {
         }
     }
 
-    /// For whoever decides otherwise.
+    /// Returns a schedule without decisions, for callers that make their own.
     pub fn without_loops(kernel: &Kernel) -> Schedule {
         let count = kernel.body.len();
         Schedule {
@@ -80,12 +80,12 @@ impl Schedule {
         }
     }
 
-    /// What the loop of a stage uses, directly or not, per instruction.
+    /// Returns, for each instruction, whether the loop of a stage uses it directly or indirectly.
     pub fn needs(&self, kernel: &Kernel, stage: usize) -> Vec<bool> {
         staging::needs(kernel, (&self.depth, &self.live), &self.stages, stage)
     }
 
-    /// What `roots` use outside the innermost loop, directly or not, and they themselves.
+    /// Returns, for each instruction, whether it is one of `roots` or is used by them outside the innermost loop, directly or indirectly.
     pub fn closure(&self, kernel: &Kernel, roots: &[InstId]) -> Vec<bool> {
         staging::closure(kernel, &self.depth, roots)
     }
@@ -100,7 +100,8 @@ pub(crate) fn is_called(inst: &Inst) -> bool {
     }
 }
 
-/// The outermost axis from which on a reducing output stays where it is, if any, and nothing else looks at it.
+/// Returns the outermost axis from which on the address of a reducing output is constant. Returns `None` if there is no such axis, or if another
+/// access uses the slot.
 fn carried(kernel: &Kernel, depth: &[usize], output: &KernelOutput) -> Option<usize> {
     output.combine?;
     let slot = output.access.slot;

@@ -1,4 +1,4 @@
-//! The innermost loops: points, blocks of points between calls, and tiles of several rows.
+//! Emits the innermost loops: single points, blocks of points between calls, and tiles of several rows.
 
 use crate::func::Emitter;
 use crate::text::{LoopBounds, Value};
@@ -6,7 +6,7 @@ use bnnc_base::arena::Id;
 use bnnc_loops::analysis::staging::{BLOCK, rows_adjoin};
 use bnnc_loops::ir::{InstId, InstOp};
 
-/// Some neighbouring rows: the index of the first, how many, and elements of each.
+/// A group of neighbouring rows: the index of the first, their number, and the number of elements of each.
 #[derive(Clone, Copy)]
 struct Tile {
     first: Value,
@@ -15,7 +15,7 @@ struct Tile {
 }
 
 impl<'a> Emitter<'a> {
-    /// What a stage does at one point, which is `within` elements into the block at hand, if there are blocks.
+    /// Emits a stage at one point. `within` is the offset of the point in the current block, if there are blocks.
     pub fn point(&mut self, number: usize, within: Option<Value>) {
         let (source, stages) = (self.source, &self.source.schedule.stages);
         for id in &stages[number].body {
@@ -33,7 +33,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// The innermost axis in blocks.
+    /// Emits the innermost axis in blocks.
     pub fn blocks(&mut self, (from, to): (Value, Value)) {
         self.count(
             LoopBounds {
@@ -48,7 +48,7 @@ impl<'a> Emitter<'a> {
         );
     }
 
-    /// All stages of a block: where it begins, and its length.
+    /// Emits all stages of a block, given its first index and its length.
     pub fn block(&mut self, (first, count): (Value, Value)) {
         let stages = &self.source.schedule.stages;
         for (number, stage) in stages.iter().enumerate() {
@@ -66,7 +66,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// The last two axes in tiles.
+    /// Emits the last two axes in tiles.
     pub fn tiles(&mut self, (from, to): (Value, Value)) {
         let Some((rows, length)) = self.source.schedule.tile else {
             unreachable!("there are tiles")
@@ -87,7 +87,7 @@ impl<'a> Emitter<'a> {
         });
     }
 
-    /// One row of a tile, whose block begins `skipped` elements before it.
+    /// Emits one row of a tile, which begins `skipped` elements after the start of the tile's block.
     fn row(&mut self, number: usize, length: i64, skipped: Value) {
         let length = self.text.long(length);
         let last = number + 1 == self.source.schedule.stages.len();
@@ -106,7 +106,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// `for counter in 0..count`, through which only the last stage carries anything.
+    /// Emits `for counter in 0..count`. Only the last stage carries reductions through it.
     fn part(&mut self, number: usize, count: Value, body: crate::func::Body<'_, 'a>) {
         let zero = self.text.long(0);
         let last = number + 1 == self.source.schedule.stages.len();
@@ -127,7 +127,7 @@ impl<'a> Emitter<'a> {
         }
     }
 
-    /// The loop over the rows of a tile, of a stage or (`None`) of a call.
+    /// Emits the loop over the rows of a tile, for a stage or (if `number` is `None`) for a call.
     fn rows(&mut self, tile: Tile, number: Option<usize>, needed: &[bool], body: crate::func::Body<'_, 'a>) {
         let depth = self.source.kernel.dims.len() - 1;
         self.part(number.unwrap_or(0), tile.count, &mut |emitter, row| {
@@ -172,7 +172,7 @@ impl<'a> Emitter<'a> {
         number + 1 == stages.len() || !stages[number].store.is_empty()
     }
 
-    /// `to - first`, but at most `most`.
+    /// Returns `to - first`, limited to `most`.
     pub fn rest(&mut self, (first, to): (Value, Value), most: i64) -> Value {
         let rest = self.text.alike("arith.subi", &[to, first]);
         let most = self.text.long(most);

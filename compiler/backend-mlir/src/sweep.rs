@@ -1,9 +1,9 @@
-//! Sums over draws: a block of elements goes through all draws before the next block does.
+//! Sums over draws: all draws of a block of elements are processed before the next block.
 //!
-//! Note \[Sweeps\]. Where noise of many elements is summed over an axis, say of draws, that axis is the last but one, the
-//! elements are the innermost, and the innermost axis is cut into blocks outside the loop over draws: what a block reads and
-//! adds up then stays in the nearest cache for all draws. The sums lie in scratch memory, in `f64`, so that rounding errors
-//! do not grow with the number of draws, and are added to the output once.
+//! Note \[Sweeps\]. Noise of many elements may be summed over an axis, such as an axis of draws. That axis is then the last but one, and the
+//! elements are the innermost axis, which is split into blocks outside the loop over draws. The data that a block reads and accumulates then stay
+//! in the nearest cache for all draws. The sums are kept in scratch memory in `f64`, so that rounding errors do not grow with the number of draws,
+//! and are added to the output once.
 
 use crate::func::Emitter;
 use crate::scalar;
@@ -15,7 +15,7 @@ use bnnc_loops::analysis::staging::BLOCK;
 const WIDE: Type = Type::Real(Precision::F64);
 
 impl<'a> Emitter<'a> {
-    /// The last two axes, given the range of draws.
+    /// Emits the last two axes, given the range of draws.
     pub fn sweep(&mut self, (from, to): (Value, Value)) {
         let elements = self.source.kernel.dims.len() - 1;
         let (first, last) = self.axis_range(elements);
@@ -54,7 +54,7 @@ impl<'a> Emitter<'a> {
         );
     }
 
-    /// Adds to the sum of an element, if the output is summed so.
+    /// Adds a value to the sum of an element. Returns false if the output does not have sums in scratch memory.
     pub fn add_to_sum(&mut self, output: usize, value: Value, within: Value) -> bool {
         let sums = &self.source.schedule.sums;
         let Some(sum) = sums.iter().position(|sum| *sum == output) else {
@@ -67,7 +67,7 @@ impl<'a> Emitter<'a> {
         true
     }
 
-    /// A loop over a block that carries nothing.
+    /// Emits a loop over a block that does not carry reductions.
     fn every_element(&mut self, count: Value, body: crate::func::Body<'_, 'a>) {
         let zero = self.text.long(0);
         let held = self.held.iter_mut().map(Option::take).collect();

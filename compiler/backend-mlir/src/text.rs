@@ -1,4 +1,4 @@
-//! The text of a module as it grows: one operation a line, every value with its number and type.
+//! The text of a module under construction: one operation per line, and a number and a type for every value.
 
 use bnnc_base::dtype::{DType, Precision};
 use std::fmt::{self, Display, Write};
@@ -6,20 +6,20 @@ use std::fmt::{self, Display, Write};
 /// The type of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Type {
-    /// A real number of this width.
+    /// A real of this width.
     Real(Precision),
-    /// A truth value.
+    /// A Boolean.
     Truth,
-    /// An integer of a program.
+    /// A 32-bit integer of a program.
     Int,
-    /// An index, size or key.
+    /// A 64-bit index, size or key.
     Long,
     /// An address.
     Pointer,
 }
 
 impl Type {
-    /// The type of an instruction's results.
+    /// Returns the type of an instruction's results.
     pub fn of(dtype: DType, precision: Precision) -> Type {
         match dtype {
             DType::Real => Type::Real(precision),
@@ -45,7 +45,7 @@ impl Display for Type {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Value {
     number: u32,
-    /// Which, where the operation has several.
+    /// The index of the result, if the operation has several.
     result: Option<u32>,
     /// Its type.
     pub ty: Type,
@@ -60,17 +60,17 @@ impl Display for Value {
     }
 }
 
-/// A list with commas.
+/// Formats a list separated by commas.
 pub(crate) fn commas<T: Display>(items: impl IntoIterator<Item = T>) -> String {
     let items: Vec<String> = items.into_iter().map(|item| item.to_string()).collect();
     items.join(", ")
 }
 
-/// A loop whose inside is being written.
+/// A loop whose body is being written.
 pub(crate) struct Loop {
     /// Its counter.
     pub counter: Value,
-    /// The carried values as an iteration finds them.
+    /// The carried values at the beginning of an iteration.
     pub inside: Vec<Value>,
     results: Vec<Value>,
 }
@@ -83,42 +83,42 @@ pub(crate) struct Text {
     values: u32,
 }
 
-/// The values of the counter of a loop: those of `(from..to).step_by(step)`.
+/// The range of a loop counter, as in `(from..to).step_by(step)`.
 #[derive(Clone, Copy)]
 pub struct LoopBounds {
-    /// The first.
+    /// The first value.
     pub from: Value,
-    /// Where they end.
+    /// The end, which is excluded.
     pub to: Value,
-    /// The difference of one and the next.
+    /// The difference between consecutive values.
     pub step: i64,
 }
 
 impl Text {
-    /// All of it.
+    /// Returns the whole text.
     pub fn finish(self) -> String {
         self.lines
     }
 
-    /// A line as it is.
+    /// Writes a line.
     pub fn line(&mut self, line: impl Display) {
         // Writing to a string does not fail.
         let _ = writeln!(self.lines, "{:1$}{line}", "", 2 * self.depth);
     }
 
-    /// A line that begins a region.
+    /// Writes a line that begins a region.
     pub fn open(&mut self, line: impl Display) {
         self.line(line);
         self.depth += 1;
     }
 
-    /// A line that ends the region.
+    /// Writes a line that ends a region.
     pub fn close(&mut self, line: impl Display) {
         self.depth -= 1;
         self.line(line);
     }
 
-    /// Begins a loop over a counter, which carries values from iteration to iteration.
+    /// Begins a loop over a counter that carries values from iteration to iteration.
     pub fn open_loop(&mut self, bounds: LoopBounds, carried: &[Value]) -> Loop {
         let LoopBounds { from, to, step } = bounds;
         let step = self.long(step);
@@ -144,7 +144,7 @@ impl Text {
         }
     }
 
-    /// Ends a loop with what goes into the next iteration; what the last one leaves.
+    /// Ends a loop, given the carried values of the next iteration. Returns the values after the last iteration.
     pub fn close_loop(&mut self, open: Loop, after: &[Value]) -> Vec<Value> {
         if !open.results.is_empty() {
             let types = commas(after.iter().map(|value| value.ty));
@@ -154,12 +154,12 @@ impl Text {
         open.results
     }
 
-    /// Values are numbered anew in each function.
+    /// Restarts the numbering of values, which each function does.
     pub fn restart(&mut self) {
         self.values = 0;
     }
 
-    /// A value that the next line defines.
+    /// Returns a new value, which the next line must define.
     pub fn fresh(&mut self, ty: Type) -> Value {
         self.values += 1;
         Value {
@@ -169,7 +169,7 @@ impl Text {
         }
     }
 
-    /// Values that the next line defines together, and how it names them.
+    /// Returns new values that the next line defines together, and the name of the group in that line.
     pub fn several(&mut self, types: &[Type]) -> (Vec<Value>, String) {
         let number = self.fresh(Type::Long).number;
         let value = |(at, ty): (usize, &Type)| Value {
@@ -188,20 +188,20 @@ impl Text {
         )
     }
 
-    /// The result of an operation.
+    /// Writes an operation and returns its result.
     pub fn value(&mut self, ty: Type, operation: impl Display) -> Value {
         let value = self.fresh(ty);
         self.line(format_args!("{value} = {operation}"));
         value
     }
 
-    /// An operation of `dialect.name operands : type` on operands of its result's type.
+    /// Writes an operation `dialect.name operands : type` whose operands have the type of its result.
     pub fn alike(&mut self, name: &str, operands: &[Value]) -> Value {
         let ty = operands[0].ty;
         self.value(ty, format_args!("{name} {} : {ty}", commas(operands)))
     }
 
-    /// An intrinsic function on operands of its result's type.
+    /// Writes an intrinsic function whose operands have the type of its result.
     pub fn intrinsic(&mut self, name: &str, operands: &[Value]) -> Value {
         let ty = operands[0].ty;
         let types = commas(operands.iter().map(|operand| operand.ty));
@@ -212,7 +212,7 @@ impl Text {
         )
     }
 
-    /// A number.
+    /// Writes a constant.
     pub fn literal(&mut self, ty: Type, value: f64) -> Value {
         match ty {
             Type::Real(Precision::F32) => {
@@ -229,7 +229,7 @@ impl Text {
         }
     }
 
-    /// A real number in decimals where it has them, else by its bits.
+    /// Writes a real constant, in decimals if possible, else by its bits.
     fn real(&mut self, ty: Type, decimals: String, bits: impl Display) -> Value {
         let whole = decimals
             .trim_start_matches('-')
@@ -240,12 +240,12 @@ impl Text {
         }
     }
 
-    /// An index or size.
+    /// Writes a constant index or size.
     pub fn long(&mut self, value: i64) -> Value {
         self.value(Type::Long, format_args!("arith.constant {value} : i64"))
     }
 
-    /// `if x < y` and the like: `predicate` of `arith.cmpi` or `arith.cmpf`.
+    /// Writes a comparison. `predicate` is one of `arith.cmpi` or `arith.cmpf`.
     pub fn compare(&mut self, predicate: &str, x: Value, y: Value) -> Value {
         let name = match x.ty {
             Type::Real(_) => "arith.cmpf",
@@ -257,7 +257,7 @@ impl Text {
         )
     }
 
-    /// `if condition { x } else { y }`.
+    /// Writes `if condition { x } else { y }`.
     pub fn select(&mut self, condition: Value, x: Value, y: Value) -> Value {
         self.value(
             x.ty,
@@ -265,12 +265,12 @@ impl Text {
         )
     }
 
-    /// A conversion.
+    /// Writes a conversion.
     pub fn convert(&mut self, name: &str, x: Value, to: Type) -> Value {
         self.value(to, format_args!("{name} {x} : {} to {to}", x.ty))
     }
 
-    /// The address of an element.
+    /// Writes the address of an element.
     pub fn element(&mut self, base: Value, position: Value, ty: Type) -> Value {
         self.value(
             Type::Pointer,
@@ -280,7 +280,7 @@ impl Text {
         )
     }
 
-    /// The address a number of bytes further on.
+    /// Writes the address that follows `base` by a number of bytes.
     pub fn skip(&mut self, base: Value, bytes: usize) -> Value {
         self.value(
             Type::Pointer,
@@ -288,7 +288,7 @@ impl Text {
         )
     }
 
-    /// What memory holds; `attributes` come with a space in front.
+    /// Writes a load. `attributes` begin with a space if they are not empty.
     pub fn load(&mut self, ty: Type, address: Value, attributes: &str) -> Value {
         self.value(
             ty,
@@ -296,7 +296,7 @@ impl Text {
         )
     }
 
-    /// Writes to memory.
+    /// Writes a store to memory.
     pub fn store(&mut self, value: Value, address: Value, attributes: &str) {
         self.line(format_args!(
             "llvm.store {value}, {address}{attributes} : {}, !llvm.ptr",

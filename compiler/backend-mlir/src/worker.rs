@@ -1,4 +1,4 @@
-//! The inside of a worker process: a module's text in, an artefact out.
+//! The worker process: reads the text of a module and writes an artefact.
 
 use crate::llvm;
 use crate::passes::{TO_LLVM, TO_PTX, pipeline};
@@ -16,7 +16,7 @@ use mlir_sys::{
 };
 use std::io::{Read, Write};
 
-/// Does what the arguments after the subcommand say; returns the exit status.
+/// Runs the request in the arguments after the subcommand. Returns the exit status.
 pub fn run(arguments: &[String]) -> u8 {
     let Some(request) = Request::parse(arguments) else {
         eprintln!("an MLIR worker takes a target and a number of bytes");
@@ -47,7 +47,7 @@ fn answer(target: Target) -> Result<(), String> {
 /// Lowers a module in this process.
 ///
 /// # Errors
-/// What MLIR or LLVM complain about.
+/// Returns the error message of MLIR or LLVM.
 pub fn lower(text: &str, target: Target) -> Result<Vec<u8>, String> {
     let registry = DialectRegistry::new();
     register_all_dialects(&registry);
@@ -75,13 +75,13 @@ pub fn lower(text: &str, target: Target) -> Result<Vec<u8>, String> {
     }
 }
 
-/// The assembly inside the binaries of a module.
+/// Returns the assembly in the GPU binaries of a module.
 fn assembly(module: &Module<'_>) -> Result<Vec<u8>, String> {
     let mut operation = module.body().first_operation();
     while let Some(each) = operation {
         if let Ok(objects) = each.attribute("objects") {
-            // SAFETY: the attribute of a binary is a list of objects; lists are asked within their length, and the text is
-            // copied while the module is alive.
+            // SAFETY: the attribute of a binary is a list of objects. The list is accessed within its length, and the text is copied while the
+            // module is alive.
             unsafe {
                 let objects = objects.to_raw();
                 if mlirAttributeIsAArray(objects) && mlirArrayAttrGetNumElements(objects) == 1 {
@@ -96,7 +96,8 @@ fn assembly(module: &Module<'_>) -> Result<Vec<u8>, String> {
     Err("MLIR made no assembly".to_owned())
 }
 
-/// Beyond this many bytes, or fewer where the user said so, allocations fail, here and not in the whole machine.
+/// Limits the address space to this many bytes, or fewer if the user has set a lower limit. Allocations then fail in this process, before the
+/// machine runs out of memory.
 #[cfg(unix)]
 fn limit_addresses(bytes: u64) {
     #[repr(C)]
@@ -113,7 +114,7 @@ fn limit_addresses(bytes: u64) {
         soft: u64::MAX,
         hard: u64::MAX,
     };
-    // SAFETY: the functions only write and read the two numbers. Where `setrlimit` fails there is no limit, which is no error.
+    // SAFETY: the functions only write and read the two numbers. If `setrlimit` fails, there is no limit, which is acceptable.
     unsafe {
         getrlimit(ADDRESS_SPACE, &raw mut limits);
         limits.soft = limits.soft.min(bytes);

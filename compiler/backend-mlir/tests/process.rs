@@ -1,4 +1,4 @@
-//! Whatever a worker process does, the compiler gets an answer or a fault.
+//! Whatever a worker process does, the compiler gets a result or an error.
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 #![cfg(unix)]
 
@@ -10,11 +10,11 @@ use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// One script at a time: the child of another test has, until it becomes its program, a copy of the file that is being written here, and a system
-/// runs no file that someone may write to.
+/// A lock that lets one script run at a time. A child process of another test has a copy of the descriptor of the file that is being written here
+/// until it executes its program, and the system does not execute a file that is open for writing.
 static TURN: Mutex<()> = Mutex::new(());
 
-/// What comes of a worker that is this shell script.
+/// Runs this shell script as a worker and returns the result.
 fn script(name: &str, body: &str, time: Duration) -> Result<Vec<u8>, Fault> {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
@@ -32,27 +32,27 @@ fn script(name: &str, body: &str, time: Duration) -> Result<Vec<u8>, Fault> {
 const LONG: Duration = Duration::from_secs(60);
 
 #[test]
-fn an_answer_is_taken_whole() {
+fn a_response_is_read_completely() {
     let body = r#"cat >/dev/null; printf 'bnnc-mlir-worker 1\n\004\000\000\000\000\000\000\000code'"#;
     assert_eq!(script("answer", body, LONG).unwrap(), b"code");
 }
 
 #[test]
-fn a_crash_is_a_bug_with_what_was_said() {
+fn a_crash_is_a_bug_with_the_diagnostics_of_the_worker() {
     let fault = script("crash", "echo LLVM ERROR: oh dear >&2; kill -ABRT $$", LONG).unwrap_err();
     let wanted = "MLIR crashed while lowering a program: signal 6: LLVM ERROR: oh dear";
     assert_eq!(fault, Fault::Bug(wanted.to_owned()));
 }
 
 #[test]
-fn a_refusal_is_a_bug_with_its_reason() {
+fn a_rejected_module_is_a_bug_with_its_reason() {
     let fault = script("refusal", "echo no such op >&2; exit 1", LONG).unwrap_err();
     let wanted = "MLIR refused a module: status 1: no such op";
     assert_eq!(fault, Fault::Bug(wanted.to_owned()));
 }
 
 #[test]
-fn want_of_memory_is_a_limit() {
+fn exhausted_memory_is_a_limit() {
     let fault = script(
         "memory",
         "echo LLVM ERROR: out of memory >&2; kill -ABRT $$",
@@ -66,9 +66,9 @@ fn want_of_memory_is_a_limit() {
     );
 }
 
-/// The runtime of Rust does not say which.
+/// The runtime of Rust does not report which exception it was.
 #[test]
-fn an_exception_may_be_want_of_memory() {
+fn a_foreign_exception_may_mean_exhausted_memory() {
     let said = "fatal runtime error: Rust cannot catch foreign exceptions, aborting";
     let fault = script("exception", &format!("echo '{said}' >&2; kill -ABRT $$"), LONG).unwrap_err();
     let wanted = "MLIR ended with an exception of C++, as want of memory throws; it may have 64 MiB";
@@ -76,7 +76,7 @@ fn an_exception_may_be_want_of_memory() {
 }
 
 #[test]
-fn an_end_from_outside_is_a_limit() {
+fn a_signal_from_outside_is_a_limit() {
     for (signal, how) in [
         (9, "by signal 9, as systems do that run out of memory"),
         (15, "from outside by signal 15"),
@@ -87,7 +87,7 @@ fn an_end_from_outside_is_a_limit() {
 }
 
 #[test]
-fn what_does_not_answer_is_no_worker() {
+fn an_executable_without_a_valid_response_is_not_a_worker() {
     for (name, body) in [
         ("nonsense", "echo nonsense"),
         ("silence", "exit 0"),
@@ -106,12 +106,12 @@ fn what_does_not_answer_is_no_worker() {
 }
 
 #[test]
-fn a_worker_that_takes_too_long_is_ended() {
+fn a_worker_that_takes_too_long_is_killed() {
     let clock = Instant::now();
     let answer = r"printf 'bnnc-mlir-worker 1\n\000\000\000\000\000\000\000\000'";
     for (name, body) in [
         ("sleep", "exec sleep 600".to_owned()),
-        // Whole, but it does not end.
+        // The response is complete, but the process does not end.
         ("stays", format!("{answer}; exec sleep 600 >&- 2>&-")),
     ] {
         let fault = script(name, &body, Duration::from_millis(300)).unwrap_err();
@@ -121,9 +121,9 @@ fn a_worker_that_takes_too_long_is_ended() {
     assert!(clock.elapsed() < LONG);
 }
 
-/// However long it says that its answer is, and however long it is.
+/// The response is cut off whatever length its header declares and however long it is.
 #[test]
-fn an_answer_without_end_is_cut_off() {
+fn an_endless_response_is_cut_off() {
     let header = r"printf 'bnnc-mlir-worker 1\n\377\377\377\377\377\377\377\377'";
     let fault = script("endless", &format!("{header}; exec cat /dev/zero"), LONG).unwrap_err();
     let wanted = "the MLIR worker answered with more than 67108864 bytes";
@@ -131,7 +131,7 @@ fn an_answer_without_end_is_cut_off() {
 }
 
 #[test]
-fn a_worker_that_does_not_exist_is_a_limit() {
+fn a_missing_worker_is_a_limit() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let worker = Worker {
         program: PathBuf::from("/nowhere/worker"),

@@ -1,4 +1,4 @@
-//! The text of modules, which needs no LLVM.
+//! The text of modules, which does not require LLVM.
 
 use bnnc_backend_mlir::{Mlir, PREFIX, module};
 use bnnc_loops::backend::{Backend, Options};
@@ -28,7 +28,7 @@ fn a_module_is_written_so() {
 }
 
 #[test]
-fn elementary_functions_are_inlined_and_their_symbols_are_not_needed() {
+fn elementary_functions_are_inlined_without_runtime_symbols() {
     let text = ROWS.replace("mul v2 v4", "exp v4");
     let module = module(&parse(&text).unwrap(), PREFIX);
     assert!(module.text.contains("llvm.call @exp_f32("), "{}", module.text);
@@ -43,9 +43,9 @@ fn elementary_functions_are_inlined_and_their_symbols_are_not_needed() {
     assert_eq!(symbols, ["bnnc_noise_gamma_f32"]);
 }
 
-/// Two slots that one launch binds to the same buffer are not said to be different memory.
+/// Two slots that a launch binds to the same buffer must not be declared as different memory.
 #[test]
-fn buffers_that_may_be_the_same_are_not_said_to_differ() {
+fn buffers_that_may_alias_are_not_declared_different() {
     let program = parse(ROWS).unwrap();
     assert!(
         module(&program, PREFIX)
@@ -57,7 +57,7 @@ fn buffers_that_may_be_the_same_are_not_said_to_differ() {
 }
 
 #[test]
-fn a_symbol_without_address_is_a_bug_and_not_a_crash() {
+fn a_symbol_without_an_address_is_reported_as_a_bug() {
     let program = parse(ROWS).unwrap();
     let fault = Mlir::new().compile(&program, &Options::default()).err().unwrap();
     assert_eq!(

@@ -1,7 +1,7 @@
-//! A worker process alone, for tests and for builds of `bnnc` that have none inside.
+//! A stand-alone worker process, for tests and for builds of `bnnc` without a worker inside.
 
 fn main() -> std::process::ExitCode {
-    // The subcommand comes first, as for `bnnc`.
+    // The first argument is the subcommand, as for `bnnc`.
     let arguments: Vec<String> = std::env::args().skip(2).collect();
     std::process::ExitCode::from(bnnc_backend_mlir::worker::run(&arguments))
 }

@@ -1,4 +1,4 @@
-//! The backend `cuda`: programs as images for graphics processors, which a runtime attaches to one.
+//! The backend `cuda`: compiles programs to GPU images, which a runtime attaches to a device.
 
 use super::chip;
 use crate::backend::Mlir;
@@ -9,7 +9,7 @@ use bnnc_loops::backend::{Backend, Form, Options, keys};
 use bnnc_loops::ir::{Kernel, Program};
 use std::sync::Arc;
 
-/// Compiles to PTX for the processor that is asked for, else [`chip::DEFAULT`], and later ones.
+/// The backend that compiles to PTX for the requested chip, or else [`chip::DEFAULT`], and for later ones.
 #[derive(Clone, Debug, Default)]
 pub struct Cuda(pub Mlir);
 
@@ -36,7 +36,7 @@ impl Backend for Cuda {
     }
 }
 
-/// What a runtime has to know of a kernel besides its images.
+/// Returns the properties of a kernel that a runtime needs besides the images.
 fn kernel(kernel: &Kernel) -> ObjectKernel {
     ObjectKernel {
         symbol: String::new(),
@@ -45,7 +45,7 @@ fn kernel(kernel: &Kernel) -> ObjectKernel {
     }
 }
 
-/// Kernels that run on a device only.
+/// Kernels that run only on a device.
 struct Images(device::Program);
 
 impl Code for Images {

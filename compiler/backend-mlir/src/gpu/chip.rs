@@ -1,17 +1,17 @@
-//! The processors that code can be made for.
+//! The GPUs that can be compiled for.
 
-/// A graphics processor: the value of `--gpu`, and the oldest version of PTX that knows it.
+/// A GPU: the value of `--gpu`, and the oldest version of PTX that supports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chip {
-    /// As in `sm_80`.
+    /// The name, such as `sm_80`.
     pub name: &'static str,
     /// Ten times its compute capability.
     pub capability: u32,
-    /// As in `+ptx70`.
+    /// The required PTX version as an LLVM feature, such as `+ptx70`.
     pub features: &'static str,
 }
 
-/// Every processor, oldest first.
+/// Every supported GPU, oldest first.
 pub const ALL: &[Chip] = &[
     Chip {
         name: "sm_80",
@@ -50,10 +50,10 @@ pub const ALL: &[Chip] = &[
     },
 ];
 
-/// Its code runs on every processor from the year 2020 on.
+/// The default, whose code runs on every GPU of this architecture and later ones, from 2020 on.
 pub const DEFAULT: Chip = ALL[0];
 
-/// The processor with this name.
+/// Returns the GPU with this name.
 pub fn lookup(name: &str) -> Option<Chip> {
     ALL.iter().copied().find(|chip| chip.name == name)
 }

@@ -1,4 +1,4 @@
-//! Gamma variates and their derivative, whose loops end when the numbers say so; in 64 bits for either precision.
+//! Gamma variates and their derivative as device functions, whose loops end depending on the data. They compute in 64 bits for either precision.
 
 use crate::approximation::{Approximation, inline};
 use crate::scalar::resized;
@@ -11,7 +11,7 @@ use bnnc_math::scalar::Scalar;
 
 const WIDE: Type = Type::Real(Precision::F64);
 
-/// Begins a function of these types.
+/// Begins a function with these parameter types.
 fn begin(text: &mut Text, name: &str, types: &[Type], result: Type) -> Vec<Value> {
     text.restart();
     let inputs: Vec<Value> = types.iter().map(|ty| text.fresh(*ty)).collect();
@@ -34,7 +34,7 @@ fn end(text: &mut Text, value: Value, smallest: Option<f64>, to: Type) {
     text.close("}");
 }
 
-/// `while condition(state) { state = body(state) }`.
+/// Emits `while condition(state) { state = body(state) }`.
 fn repeat_while(
     text: &mut Text,
     state: &[Value],
@@ -64,7 +64,8 @@ fn repeat_while(
     results
 }
 
-/// The function of [`Approximation::Noise`] of gamma: the words of the key, the element, draw, example, step, and the shape.
+/// Writes the function of [`Approximation::Noise`] for gamma noise. Its parameters are the two halves of the key, the element, draw, example, step,
+/// and the shape.
 pub(crate) fn variate(text: &mut Text, precision: Precision) {
     let real = Type::Real(precision);
     let types = [[Type::Int; 6].as_slice(), &[real]].concat();
@@ -108,7 +109,7 @@ pub(crate) fn variate(text: &mut Text, precision: Precision) {
     end(text, results[2], Some(smallest), real);
 }
 
-/// The key of an attempt: see `bnnc_math::philox::attempt`.
+/// Computes the key of an attempt; see `bnnc_math::philox::attempt`.
 fn attempt_key(text: &mut Text, key: Value, number: Value) -> Value {
     let step = with(text, "arith.muli", number, 0x9E37_79B9_7F4A_7C15_u64 as i64);
     let mut mixed = text.alike("arith.addi", &[key, step]);
@@ -124,7 +125,7 @@ fn attempt_key(text: &mut Text, key: Value, number: Value) -> Value {
     text.select(first, key, mixed)
 }
 
-/// The function of [`Approximation::Function`] of the derivative: the shape and the variate.
+/// Writes the function of [`Approximation::Function`] for the derivative. Its parameters are the shape and the variate.
 pub(crate) fn gradient(text: &mut Text, precision: Precision) {
     let real = Type::Real(precision);
     let name = Approximation::Function(Scalar::GammaGradient).symbol(precision);

@@ -1,4 +1,4 @@
-//! A part of a kernel as a function of the device.
+//! Emits a part of a kernel as device functions.
 
 mod walk;
 
@@ -16,13 +16,13 @@ use bnnc_loops::ir::{Kernel, Size};
 use std::collections::BTreeSet;
 use walk::Walk;
 
-/// Bytes of shared memory in which a block combines one number of each thread.
+/// The bytes of shared memory in which a block combines one number of each thread.
 const SHARED: u32 = 8 * THREADS as u32;
 
-/// Bytes of what a block among several has come to, whatever its type.
+/// The bytes of one partial result of a block, whatever its type.
 const PIECE: i64 = 8;
 
-/// Bytes of memory in which blocks leave what they have come to.
+/// Returns the bytes of scratch memory in which blocks store their partial results.
 pub(super) fn scratch_bytes(kernel: &Kernel, part: &Part) -> i64 {
     match (part.team, mapping::points(kernel, part, true)) {
         (Team::Blocks, Some(points)) => part.outputs.len() as i64 * points * PIECES * PIECE,
@@ -30,31 +30,32 @@ pub(super) fn scratch_bytes(kernel: &Kernel, part: &Part) -> i64 {
     }
 }
 
-/// What a function does.
+/// The role of a function in computing a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// All of it.
+    /// The function computes the whole part.
     Whole,
-    /// Each of several blocks leaves what it has come to.
+    /// Each of several blocks stores a partial result.
     Pieces,
-    /// A block combines what those blocks have left.
+    /// One block combines the partial results of these blocks.
     Combine,
 }
 
-/// What a function is made from.
+/// The part of a kernel from which functions are emitted.
 pub(super) struct Function<'a> {
     /// The kernel.
     pub kernel: &'a Kernel,
-    /// Which of its outputs, and who computes them.
+    /// The outputs it computes, and the threads that compute them.
     pub part: &'a Part,
     /// The width of reals.
     pub precision: Precision,
-    /// Whether the kernel's slots are different buffers in every launch.
+    /// True if the kernel's slots are different buffers in every launch.
     pub distinct: bool,
 }
 
 impl Function<'_> {
-    /// Writes the function, or the two of several blocks, and says what is launched: entries that fill what is reduced in memory, then it.
+    /// Emits the function, or the two functions of several blocks. Returns the entries to launch: first those that fill outputs reduced in memory,
+    /// then the part itself.
     pub fn emit(&self, (text, needs): (&mut Text, &mut Needs), symbol: String) -> Vec<Entry> {
         let stages: &[(Stage, String)] = &match self.part.team {
             Team::Blocks => vec![
@@ -71,7 +72,7 @@ impl Function<'_> {
         self.fills().into_iter().chain(own).collect()
     }
 
-    /// Writes a function.
+    /// Emits one function.
     fn stage(&self, (text, needs): (&mut Text, &mut Needs), symbol: &str, stage: Stage) {
         let schedule = Schedule::without_loops(self.kernel);
         let source = Source {
@@ -121,7 +122,7 @@ impl Function<'_> {
         end(text);
     }
 
-    /// How a function is launched.
+    /// Describes the launch of a function.
     fn entry(&self, name: &str, stage: Stage) -> Entry {
         let team = self.part.team;
         let buffers = (0..self.kernel.slots.len() as u32).map(Parameter::Buffer);
@@ -145,7 +146,7 @@ impl Function<'_> {
         )
     }
 
-    /// What fills the outputs whose reductions are combined in memory.
+    /// Returns the entries that fill the outputs whose reductions are combined in memory.
     fn fills(&self) -> Vec<Entry> {
         let outputs = self.part.outputs.iter().filter(|at| !self.in_register(**at));
         let outputs = outputs.map(|at| &self.kernel.outputs[*at]);
@@ -162,7 +163,7 @@ impl Function<'_> {
             .collect()
     }
 
-    /// The integer slots that the kernel mentions, in order.
+    /// Returns the integer slots that the kernel uses, in order.
     fn ints(&self) -> Vec<u32> {
         let slots = sizes(self.kernel).into_iter().filter_map(|size| match size {
             Size::Slot(slot) => Some(slot),
@@ -171,7 +172,7 @@ impl Function<'_> {
         slots.collect::<BTreeSet<u32>>().into_iter().collect()
     }
 
-    /// What LLVM may believe of the memory of a slot.
+    /// Returns the LLVM attributes of the memory of a slot.
     fn promises(&self, slot: usize) -> &'static str {
         let written = self
             .kernel
@@ -185,7 +186,7 @@ impl Function<'_> {
         }
     }
 
-    /// The axes that are, or are not, kept; those of length 1 are at 0.
+    /// Returns the axes that are kept, or those that are not. Axes of length 1 are omitted, because their index is 0.
     fn axes(&self, kept: bool) -> Vec<usize> {
         let dims = self.kernel.dims.iter().enumerate();
         dims.filter(|(axis, dim)| **dim != Size::Fixed(1) && self.part.kept[*axis] == kept)
@@ -193,7 +194,7 @@ impl Function<'_> {
             .collect()
     }
 
-    /// A thread for each kept point.
+    /// Emits one thread for each kept point.
     fn by_threads(&self, emitter: &mut Emitter<'_>) {
         let (thread, block) = place(emitter.text);
         let threads = emitter.text.long(THREADS);
@@ -211,7 +212,7 @@ impl Function<'_> {
         emitter.text.close("}");
     }
 
-    /// A block for each kept point, or [`PIECES`] that leave in `scratch` what they have come to.
+    /// Emits one block for each kept point, or [`PIECES`] blocks that store partial results in `scratch`.
     fn by_blocks(&self, emitter: &mut Emitter<'_>, symbol: &str, scratch: Option<Value>) {
         let (thread, block) = place(emitter.text);
         let (mut point, mut first, mut step) = (block, thread, THREADS);
@@ -255,7 +256,7 @@ impl Function<'_> {
         }
     }
 
-    /// A block for each kept point, whose pieces it combines.
+    /// Emits one block for each kept point, which combines the partial results.
     fn by_pieces(&self, emitter: &mut Emitter<'_>, symbol: &str, scratch: Value) {
         let (thread, point) = place(emitter.text);
         self.go_to(emitter, point, &self.axes(true));
@@ -285,23 +286,23 @@ impl Function<'_> {
         }
     }
 
-    /// Has all threads wait where the next output takes the shared memory from which the first has read this one.
+    /// Emits a barrier before the next output reuses the shared memory from which the first thread has read this output.
     fn wait_between(&self, emitter: &mut Emitter<'_>, order: usize) {
         if order + 1 < self.part.outputs.len() {
             emitter.text.line("nvvm.barrier0");
         }
     }
 
-    /// The address of what a block has come to of the output in this place of the part.
+    /// Returns the address of the partial result of a block. `order` is the position of the output in the part.
     fn piece(&self, emitter: &mut Emitter<'_>, (scratch, order): (Value, usize), block: Value) -> Value {
         let pieces = mapping::points(self.kernel, self.part, true).unwrap_or(1) * PIECES;
         let before = emitter.text.long(order as i64 * pieces);
         let number = plus(emitter.text, before, block);
-        // Every piece has room for a double.
+        // Every partial result has room for a double.
         emitter.text.element(scratch, number, Type::Real(Precision::F64))
     }
 
-    /// The number of points along some axes.
+    /// Returns the number of points along some axes.
     fn total(&self, emitter: &mut Emitter<'_>, axes: &[usize]) -> Value {
         let mut total = emitter.text.long(1);
         for axis in axes {
@@ -311,13 +312,13 @@ impl Function<'_> {
         total
     }
 
-    /// The indices along some axes of the point with this number.
+    /// Sets the indices along some axes to those of the point with number `flat`.
     fn go_to(&self, emitter: &mut Emitter<'_>, flat: Value, axes: &[usize]) {
         let fixed = axes.iter().map(|axis| match self.kernel.dims[*axis] {
             Size::Fixed(size) => Some(size),
             Size::Slot(_) => None,
         });
-        // Division of 32 bits takes a fraction of the time.
+        // A 32-bit division takes a fraction of the time of a 64-bit one.
         let short = fixed
             .product::<Option<i64>>()
             .is_some_and(|total| total <= i64::from(i32::MAX));
@@ -342,7 +343,7 @@ impl Function<'_> {
         }
     }
 
-    /// Returns whether a reduction is carried in a register to its end.
+    /// Returns whether a reduction stays in a register until its end.
     fn in_register(&self, output: usize) -> bool {
         let described = &self.kernel.outputs[output];
         let reduces = described.combine.is_some() && described.access.dynamic.is_empty();
@@ -357,7 +358,7 @@ fn stored(storage: Storage, precision: Precision) -> Type {
     }
 }
 
-/// The address of the shared memory of a function.
+/// Returns the address of the shared memory of a function.
 fn shared(text: &mut Text, symbol: &str) -> Value {
     let shared = text.value(
         Type::Pointer,
@@ -369,7 +370,7 @@ fn shared(text: &mut Text, symbol: &str) -> Value {
     )
 }
 
-/// An entry with a grid along one axis, of blocks of [`THREADS`] threads.
+/// Builds an entry with a grid along one axis, of blocks of [`THREADS`] threads.
 pub(super) fn entry((name, shared): (String, u32), blocks: Count, parameters: Vec<Parameter>) -> Entry {
     Entry {
         name,
@@ -381,7 +382,7 @@ pub(super) fn entry((name, shared): (String, u32), blocks: Count, parameters: Ve
     }
 }
 
-/// The blocks that have a thread for each of so many.
+/// Returns the number of blocks needed for `count` threads.
 pub(super) fn over_threads(count: Count) -> Count {
     Count::Quotient(Box::new(count), THREADS)
 }
@@ -400,7 +401,7 @@ pub(super) fn end(text: &mut Text) {
     text.close("}");
 }
 
-/// The number of this thread in its block, and of the block.
+/// Returns the number of this thread in its block, and the number of the block.
 pub(super) fn place(text: &mut Text) -> (Value, Value) {
     let [thread, block] = ["tid", "ctaid"].map(|register| {
         let short = text.value(Type::Int, format_args!("nvvm.read.ptx.sreg.{register}.x : i32"));
@@ -417,7 +418,7 @@ fn fill_symbol(storage: Storage, combine: Combine) -> String {
     format!("fill_{storage}_{}", combine.name())
 }
 
-/// The functions that fill buffers for these kernels.
+/// Writes the functions that fill buffers for these kernels.
 pub(super) fn fills(kernels: &[Work], precision: Precision, text: &mut Text) {
     let entries = kernels.iter().flat_map(|work| &work.entries);
     let wanted: BTreeSet<&str> = entries.map(|entry| entry.name.as_str()).collect();

@@ -1,52 +1,52 @@
-//! How the points of a kernel's domain are shared among threads: static rules.
+//! Distributes the points of a kernel's domain among threads, by static rules.
 //!
-//! Note \[Parts\]. An output moves along some axes of the domain, which are kept, and stands still along the others, over which
-//! it reduces. Outputs with the same kept axes make one part of the kernel, a function of its own that computes what these outputs
-//! need. A thread has one kept point and goes through the others in order; where few points are kept and many are not, a block has
-//! one, its threads take every 256th of the others, and what they have come to is combined by halves; where hardly any are kept and
-//! very many are not, many blocks share them, and a second launch combines what these have come to. Every order depends on
-//! the domain alone. Reductions come first, because plain outputs may overwrite in place what reductions read.
+//! Note \[Parts\]. An output moves along some axes of the domain, which are called kept, and is constant along the others, over which it reduces.
+//! Outputs with the same kept axes form one part of the kernel, a separate function that computes the instructions that these outputs need. A
+//! thread handles one kept point and traverses the reduced points in order. If there are few kept points and many reduced points, a block handles
+//! one kept point. Each of its threads takes every 256th reduced point, and their results are combined by halves. If there are very few kept points
+//! and very many reduced points, many blocks share each kept point, and a second launch combines their results. Every order depends only on the
+//! domain. Reductions come first, because plain outputs may overwrite in place the data that reductions read.
 
 use bnnc_base::arena::Id;
 use bnnc_loops::analysis::staging::operands;
 use bnnc_loops::ir::{Access, InstOp, Kernel, KernelOutput, Size};
 
-/// Threads of a block.
+/// The number of threads per block.
 pub const THREADS: i64 = 256;
-/// So many points that stand still are worth a block.
+/// The number of reduced points from which on a block handles a kept point.
 const MANY: i64 = 128;
-/// So many threads keep the processor busy.
+/// The number of threads that keeps a GPU busy.
 const BUSY: i64 = 65_536;
-/// Blocks among which the points of a kept point are divided: each thread of the second launch combines what four have come to.
+/// The number of blocks that share a kept point. Each thread of the second launch combines four of their results.
 pub const PIECES: i64 = 4 * THREADS;
-/// Kept points that are blocks enough.
+/// The number of kept points that give enough blocks.
 const BLOCKS: i64 = 64;
 
-/// Who goes through the points that belong to one kept point.
+/// The threads that handle the points belonging to one kept point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Team {
-    /// A thread.
+    /// One thread.
     Thread,
-    /// A block.
+    /// One block.
     Block,
     /// [`PIECES`] blocks.
     Blocks,
-    /// One thread has all points, because the order matters.
+    /// One thread handles all points of the kernel, because their order matters.
     Alone,
 }
 
 /// A part of a kernel; see Note \[Parts\].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// The outputs, by position.
+    /// The indices of the outputs.
     pub outputs: Vec<usize>,
-    /// Per axis: whether it is kept.
+    /// For each axis, whether it is kept.
     pub kept: Vec<bool>,
-    /// Who has a kept point.
+    /// The threads that handle a kept point.
     pub team: Team,
 }
 
-/// The parts of a kernel, given which slots share a buffer in some launch.
+/// Divides a kernel into parts. `shared` are the pairs of slots that share a buffer in some launch.
 pub fn parts(kernel: &Kernel, shared: &[(u32, u32)]) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
     let reductions = |reduces: bool| {
@@ -86,7 +86,7 @@ fn kept(kernel: &Kernel, output: &KernelOutput) -> Vec<bool> {
         .collect()
 }
 
-/// The number of points along the axes that are, or are not, kept; `None` where a launch decides.
+/// Returns the number of points along the axes that are kept, or along those that are not. Returns `None` if it depends on the launch.
 pub fn points(kernel: &Kernel, part: &Part, kept: bool) -> Option<i64> {
     let axes = kernel.dims.iter().zip(&part.kept).filter(|(_, k)| **k == kept);
     axes.map(|(dim, _)| match dim {
@@ -113,7 +113,7 @@ fn team(kernel: &Kernel, part: &Part) -> Team {
     }
 }
 
-/// Returns whether the parts may run one after another, and the threads of each in any order.
+/// Returns whether the parts may run one after another, with the threads of each in any order.
 fn is_independent(kernel: &Kernel, parts: &[Part], shared: &[(u32, u32)]) -> bool {
     let same = |a: u32, b: u32| a == b || shared.contains(&(a.min(b), a.max(b)));
     let moved = |a: &Access, b: &Access| {
@@ -151,7 +151,7 @@ fn is_independent(kernel: &Kernel, parts: &[Part], shared: &[(u32, u32)]) -> boo
     })
 }
 
-/// What some outputs need, per instruction.
+/// Returns, for each instruction, whether some of the outputs depend on it.
 pub fn needed(kernel: &Kernel, outputs: &[usize]) -> Vec<bool> {
     let mut needed = vec![false; kernel.body.len()];
     for output in outputs.iter().map(|at| &kernel.outputs[*at]) {
@@ -169,7 +169,7 @@ pub fn needed(kernel: &Kernel, outputs: &[usize]) -> Vec<bool> {
     needed
 }
 
-/// Per instruction and axis: whether its value varies along it.
+/// Returns, for each instruction and axis, whether the value varies along the axis.
 pub fn varies(kernel: &Kernel) -> Vec<Vec<bool>> {
     let mut varies: Vec<Vec<bool>> = Vec::with_capacity(kernel.body.len());
     let moves = |strides: &[Size]| strides.iter().map(|stride| *stride != Size::Fixed(0)).collect();

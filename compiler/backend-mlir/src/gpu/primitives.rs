@@ -1,4 +1,4 @@
-//! The primitives that plans call, as functions of the device: products in tiles, the rest simple.
+//! The primitives that plans call, as device functions. Matrix products are tiled; the others are simple.
 
 mod factor;
 mod matmul;
@@ -12,10 +12,10 @@ use bnnc_base::dtype::Precision;
 use bnnc_base::fault::Fault;
 use std::collections::BTreeSet;
 
-/// Writes what the calls of a plan need.
+/// Writes the functions that the calls of a plan need.
 ///
 /// # Errors
-/// [`Fault::Limit`] for a primitive that is not made for graphics processors.
+/// Returns [`Fault::Limit`] for a primitive that is not available on GPUs.
 pub(super) fn emit(plan: &Plan, text: &mut Text) -> Result<Vec<Routine>, Fault> {
     let mut calls = BTreeSet::new();
     collect(&plan.steps, &mut calls);
@@ -60,7 +60,7 @@ fn collect(steps: &[Step], calls: &mut BTreeSet<(&'static str, usize)>) {
     }
 }
 
-/// A function of some addresses and integers.
+/// A device function with some addresses and integers as parameters.
 struct Entry {
     symbol: String,
     addresses: Vec<Value>,
@@ -84,7 +84,7 @@ impl Entry {
         }
     }
 
-    /// The parameters: every buffer, then every integer.
+    /// Returns the parameters: every buffer, then every integer.
     fn parameters(&self) -> Vec<Parameter> {
         let buffers = (0..self.addresses.len() as u32).map(Parameter::Buffer);
         buffers
@@ -99,41 +99,41 @@ impl Entry {
     }
 }
 
-/// The inside of a loop: from its counter and what it carries to what the next iteration gets.
+/// The body of a loop: maps the counter and the carried values to the carried values of the next iteration.
 type Body<'a> = &'a mut dyn FnMut(&mut Text, Value, &[Value]) -> Vec<Value>;
 
-/// A loop over a counter: what `body` makes of the carried values goes into the next iteration.
+/// Emits a loop over a counter. `body` computes the carried values of the next iteration.
 fn repeat(text: &mut Text, bounds: LoopBounds, carried: &[Value], body: Body<'_>) -> Vec<Value> {
     let open = text.open_loop(bounds, carried);
     let after = body(text, open.counter, &open.inside);
     text.close_loop(open, &after)
 }
 
-/// What is done where a condition holds.
+/// Emits operations under a condition.
 fn when(text: &mut Text, condition: Value, body: &mut dyn FnMut(&mut Text)) {
     text.open(format_args!("scf.if {condition} {{"));
     body(text);
     text.close("}");
 }
 
-/// Sums, products and the like of indices and sizes.
+/// Emits integer arithmetic on indices or sizes.
 fn long(text: &mut Text, name: &str, x: Value, y: Value) -> Value {
     text.alike(&format!("arith.{name}"), &[x, y])
 }
 
-/// The same with a number.
+/// Emits integer arithmetic of an index or size with a constant.
 fn with(text: &mut Text, name: &str, x: Value, y: i64) -> Value {
     let y = text.long(y);
     long(text, name, x, y)
 }
 
-/// `x y + z` of indices and sizes.
+/// Emits `x y + z` for indices or sizes.
 fn at(text: &mut Text, x: Value, y: Value, z: Value) -> Value {
     let product = long(text, "muli", x, y);
     long(text, "addi", product, z)
 }
 
-/// The element of an array of reals.
+/// Reads an element of an array of reals.
 fn read(text: &mut Text, precision: Precision, base: Value, position: Value) -> Value {
     let address = text.element(base, position, Type::Real(precision));
     text.load(Type::Real(precision), address, "")
@@ -145,7 +145,7 @@ fn write(text: &mut Text, base: Value, position: Value, value: Value) {
     text.store(value, address, "");
 }
 
-/// The number of this thread in the grid.
+/// Returns the number of this thread in the grid.
 fn flat(text: &mut Text) -> Value {
     let (thread, block) = super::kernel::place(text);
     let threads = text.long(super::mapping::THREADS);

@@ -1,4 +1,4 @@
-//! The real worker: what LLVM does to it stays in it.
+//! Tests of the real worker: failures of LLVM are contained in it.
 
 use crate::BACKEND;
 use bnnc_backend_mlir::process::Worker;
@@ -26,16 +26,16 @@ fn a_module_becomes_an_object() {
 }
 
 #[test]
-fn what_is_no_module_is_refused_with_its_place() {
+fn an_invalid_module_is_rejected_with_the_position_of_the_error() {
     let fault = lower("module { llvm.func @f() { llvm.retrun } }", MEMORY, TIME).unwrap_err();
     let text = fault.to_string();
     assert!(text.starts_with("bug in bnnc: MLIR refused a module"), "{text}");
     assert!(text.contains("llvm.retrun"), "{text}");
 }
 
-/// An intrinsic of another processor: LLVM finds no instruction for it and calls `abort`.
+/// An intrinsic of another processor, for which LLVM does not find an instruction, so that it calls `abort`.
 #[test]
-fn an_abort_of_llvm_is_a_fault() {
+fn an_abort_of_llvm_is_reported() {
     let text = "module { llvm.func @f(%x: f32) -> f32 {
       %y = llvm.call_intrinsic \"llvm.nvvm.ex2.approx\"(%x) : (f32) -> f32
       llvm.return %y : f32 } }";
@@ -47,9 +47,9 @@ fn an_abort_of_llvm_is_a_fault() {
     assert!(fault.contains("LLVM ERROR"), "{fault}");
 }
 
-/// The executable alone takes more addresses than that; what it asks for then is refused.
+/// The executable alone needs a larger address space than this limit, so its further allocations fail.
 #[test]
-fn want_of_memory_is_a_limit() {
+fn exhausted_memory_is_reported_as_a_limit() {
     let fault = lower(EMPTY, 64 << 20, TIME).unwrap_err();
     let text = fault.to_string();
     assert!(
@@ -61,7 +61,7 @@ fn want_of_memory_is_a_limit() {
 }
 
 #[test]
-fn a_time_out_is_a_fault() {
+fn a_time_out_is_reported() {
     let functions: String = (0..20_000)
         .map(|at| {
             format!(

@@ -1,4 +1,4 @@
-//! Inlined functions give the bits of the runtime's array primitives, wherever an element stands.
+//! Inlined functions give the same bits as the runtime's array primitives, at every position of an element.
 
 use crate::harness::{Case, run_all};
 use bnnc_abi::symbols::CALLED;
@@ -9,7 +9,7 @@ use bnnc_math::scalar::Scalar;
 
 const COUNT: usize = 1003;
 
-/// Arguments of every size and sign, which `f32` holds exactly.
+/// Arguments of every magnitude and sign that are exact in `f32`.
 fn arguments() -> Vec<f64> {
     let argument = |at: usize| match at {
         0 => f64::NAN,
@@ -38,7 +38,7 @@ fn case(scalar: Scalar, precision: Precision, chunks: &[i64]) -> Case {
     }
 }
 
-/// The array primitive on all arguments.
+/// Returns the results of the array primitive for all arguments.
 fn primitive(scalar: Scalar, precision: Precision) -> Vec<f64> {
     let function = unary(scalar, precision).unwrap();
     let mut doubles = arguments();
@@ -47,7 +47,7 @@ fn primitive(scalar: Scalar, precision: Precision) -> Vec<f64> {
         Precision::F32 => singles.as_mut_ptr().cast(),
         Precision::F64 => doubles.as_mut_ptr().cast(),
     };
-    // SAFETY: the address is that of `COUNT` elements of the precision, and results may replace operands.
+    // SAFETY: the address is that of `COUNT` elements of the precision, and results may overwrite operands.
     unsafe { function(address, address, COUNT as i64) };
     match precision {
         Precision::F32 => singles.into_iter().map(f64::from).collect(),
@@ -56,7 +56,7 @@ fn primitive(scalar: Scalar, precision: Precision) -> Vec<f64> {
 }
 
 #[test]
-fn inlined_functions_are_the_primitives_in_every_chunk() {
+fn inlined_functions_equal_the_primitives_in_every_chunk() {
     let inlined = CALLED.iter().filter(|scalar| {
         let called = [Scalar::Cos, Scalar::Sin].contains(scalar);
         scalar.arity() == 1 && !called && !special(**scalar)
@@ -74,7 +74,7 @@ fn inlined_functions_are_the_primitives_in_every_chunk() {
     let cases: Vec<Case> = whole.chain(parts).collect();
     let results = run_all(&cases);
     let bits = |values: &[f64]| -> Vec<u64> {
-        // Which NaN it is means nothing.
+        // The payload of a NaN is ignored.
         let canonical = |x: &f64| if x.is_nan() { f64::NAN } else { *x };
         values.iter().map(|x| canonical(x).to_bits()).collect()
     };
@@ -86,7 +86,7 @@ fn inlined_functions_are_the_primitives_in_every_chunk() {
     }
 }
 
-/// Functions that stay calls of the runtime.
+/// Returns whether a function remains a call of the runtime.
 fn special(scalar: Scalar) -> bool {
     matches!(scalar, Scalar::Digamma | Scalar::Lgamma | Scalar::Trigamma)
 }

@@ -1,4 +1,4 @@
-//! Code of MLIR against the reference interpreter: the tests of the other backend, with functions inlined.
+//! Compares code of MLIR with the reference interpreter, by the tests of the Cranelift backend and with functions inlined.
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 mod faults;
@@ -26,10 +26,10 @@ pub static BACKEND: LazyLock<Mlir> = LazyLock::new(|| Mlir {
     ..Mlir::new()
 });
 
-/// How many random kernels are compared in each precision.
+/// The number of random kernels compared in each precision.
 pub const RANDOM_KERNELS: u64 = 150;
 
-/// The relative error of a single operation: that of the inlined approximations, as the array primitives' own tests bound it.
+/// The tolerated relative error of a single operation: that of the inlined approximations, as bounded by the tests of the array primitives.
 pub fn tolerance(_: Scalar, precision: Precision) -> f64 {
     match precision {
         Precision::F32 => 1e-6,

@@ -1,4 +1,4 @@
-//! A backend that runs plans as a runtime of a graphics processor would: from an image, on the machine of these tests.
+//! A backend that runs plans from an image as the runtime of a GPU would, on the emulator of these tests.
 
 use crate::machine::Machine;
 use bnnc_abi::code::{Code, KernelArgs};
@@ -11,16 +11,16 @@ use bnnc_loops::ir::Program;
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 
-/// What lowers modules.
+/// The backend that lowers modules.
 pub static MLIR: LazyLock<Mlir> = LazyLock::new(|| Mlir {
     worker: Some(PathBuf::from(env!("CARGO_BIN_EXE_bnnc-mlir-worker"))),
     ..Mlir::new()
 });
 
-/// Compiles for a graphics processor and runs on the machine.
+/// A backend that compiles for a GPU and runs on the emulator.
 pub struct Emulated;
 
-/// An image and the machine that read it.
+/// An image and the emulator that has read it.
 pub struct Device {
     pub program: device::Program,
     machine: Machine,
@@ -33,10 +33,10 @@ impl Device {
         Ok(Device { program, machine })
     }
 
-    /// Runs entries with the buffers at these addresses; those that fill only where it is known how many elements they have.
+    /// Runs entries with the buffers at these addresses. Entries that fill buffers run only if the numbers of elements are given.
     ///
     /// # Safety
-    /// As [`Machine::launch`].
+    /// The requirements of [`Machine::launch`] must hold.
     pub unsafe fn run(&self, work: &Work, (buffers, elements): (&[u64], Option<&[i64]>), ints: &[i64]) {
         let bound = Bound {
             ints,
@@ -63,7 +63,7 @@ impl Device {
                 Parameter::Scratch => scratch.as_mut_ptr() as u64,
             };
             let arguments: Vec<u64> = entry.parameters.iter().map(argument).collect();
-            // SAFETY: passed on.
+            // SAFETY: passed on to the caller.
             unsafe {
                 self.machine
                     .launch(&entry.name, (blocks, entry.block[0]), &arguments)
@@ -91,7 +91,7 @@ struct Launches {
 }
 
 impl Code for Launches {
-    /// A launch is of the whole domain: the first invocation does it, and the others nothing.
+    /// A launch covers the whole domain: the first invocation runs it, and the others do nothing.
     unsafe fn launch(&self, kernel: usize, args: &KernelArgs) {
         if args.start != 0
             || args.end == 0 && self.program.kernels[kernel].dims[0] != bnnc_loops::ir::Size::Fixed(0)
@@ -109,7 +109,7 @@ impl Code for Launches {
         unsafe {
             let buffers: Vec<u64> = (0..slots).map(|slot| *args.buffers.add(slot) as u64).collect();
             let ints: Vec<i64> = (0..count).map(|slot| *args.ints.add(slot)).collect();
-            // Whoever passes single kernels has filled the buffers.
+            // A caller that launches single kernels has filled the buffers.
             self.device
                 .run(&self.device.program.kernels[kernel], (&buffers, None), &ints);
         }

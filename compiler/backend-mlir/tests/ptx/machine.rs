@@ -1,5 +1,5 @@
-//! A machine that runs PTX, one block after another and the threads of a block in turns from barrier to barrier. It knows what
-//! LLVM writes for our kernels and nothing else, and stops at whatever it does not know.
+//! An emulator of PTX. It runs one block after another, and the threads of a block in turn from barrier to barrier. It supports the instructions
+//! that LLVM emits for our kernels, and panics at any other.
 
 use crate::arithmetic::{self, Function, Type};
 use std::collections::HashMap;
@@ -10,15 +10,15 @@ pub struct Machine {
     entries: HashMap<String, Entry>,
 }
 
-/// Where an operand is.
+/// The location of an operand.
 #[derive(Clone, Debug)]
 enum Operand {
     Register(usize),
     Number(u64),
-    /// The number of the thread, or of the block.
+    /// The index of the thread, or of the block.
     Thread,
     Block,
-    /// Memory at a register plus an offset.
+    /// Memory at the address in a register plus an offset.
     Memory(Box<Operand>, i64),
     Parameter(usize),
     Several(Vec<Operand>),
@@ -27,14 +27,14 @@ enum Operand {
 
 struct Instruction {
     text: String,
-    /// A predicate, and whether it is negated.
+    /// The predicate register, and whether it is negated.
     guard: Option<(usize, bool)>,
     ty: Type,
     operands: Vec<Operand>,
     action: Action,
 }
 
-/// What an instruction does.
+/// The effect of an instruction.
 enum Action {
     Wait,
     End,
@@ -57,7 +57,7 @@ struct Entry {
     body: Vec<Instruction>,
 }
 
-/// What one thread knows.
+/// The state of one thread.
 #[derive(Clone)]
 struct Thread {
     registers: Vec<u64>,
@@ -65,7 +65,7 @@ struct Thread {
     done: bool,
 }
 
-/// What threads of one block share.
+/// The state shared by the threads of one block.
 struct Block<'a> {
     number: u64,
     arguments: &'a [u64],
@@ -73,7 +73,7 @@ struct Block<'a> {
 }
 
 impl Machine {
-    /// Reads an assembly.
+    /// Parses an assembly.
     pub fn new(text: &str) -> Machine {
         let mut entries = HashMap::new();
         let mut rest = text;
@@ -92,7 +92,7 @@ impl Machine {
     /// Runs an entry.
     ///
     /// # Safety
-    /// The arguments must be what the entry takes, and addresses those of memory that it may use.
+    /// The arguments must match the parameters of the entry, and addresses must be those of memory that it may use.
     pub unsafe fn launch(&self, entry: &str, (blocks, threads): (u64, u32), arguments: &[u64]) {
         let entry = &self.entries[entry];
         assert_eq!(arguments.len(), entry.parameters);
@@ -110,7 +110,7 @@ impl Machine {
             let mut all = vec![fresh; threads as usize];
             while all.iter().any(|thread| !thread.done) {
                 for (number, thread) in all.iter_mut().enumerate().filter(|(_, thread)| !thread.done) {
-                    // SAFETY: the caller's promise.
+                    // SAFETY: guaranteed by the caller.
                     unsafe { block.advance(entry, number as u64, thread) }
                 }
             }
@@ -141,9 +141,9 @@ impl Block<'_> {
                     };
                     thread.at = *at;
                 }
-                // SAFETY: passed on.
+                // SAFETY: passed on to the caller.
                 Action::Load { shared } => unsafe { self.load(instruction, *shared, number, thread) },
-                // SAFETY: passed on.
+                // SAFETY: passed on to the caller.
                 Action::Store { shared } => unsafe { self.store(instruction, *shared, number, thread) },
                 Action::Compute(function) => {
                     let mut operands = [0; 4];
@@ -192,13 +192,13 @@ impl Block<'_> {
             let mut bytes = [0; 8];
             match shared {
                 true => bytes[..length].copy_from_slice(&self.shared[address as usize..][..length]),
-                // SAFETY: passed on; an aligned address is that of an element.
+                // SAFETY: passed on to the caller. An aligned address is that of an element.
                 false => unsafe {
                     assert_eq!(address % length as u64, 0, "{instruction:?}");
                     std::ptr::copy_nonoverlapping(address as *const u8, bytes.as_mut_ptr(), length);
                 },
             }
-            // A register may be wider than what is loaded.
+            // A register may be wider than the loaded value.
             set(target, instruction.ty.extended(u64::from_le_bytes(bytes)), thread);
         }
     }
@@ -213,7 +213,7 @@ impl Block<'_> {
             let bytes = self.value(operand, number, thread).to_le_bytes();
             match shared {
                 true => self.shared[address as usize..][..length].copy_from_slice(&bytes[..length]),
-                // SAFETY: passed on; an aligned address is that of an element.
+                // SAFETY: passed on to the caller. An aligned address is that of an element.
                 false => unsafe {
                     assert_eq!(address % length as u64, 0, "{instruction:?}");
                     std::ptr::copy_nonoverlapping(bytes.as_ptr(), address as *mut u8, length);
@@ -254,7 +254,7 @@ fn set(target: &Operand, value: u64, thread: &mut Thread) {
     thread.registers[*at] = value;
 }
 
-/// Reads one entry.
+/// The state while one entry is parsed.
 #[derive(Default)]
 struct Reader {
     registers: HashMap<String, usize>,
@@ -288,7 +288,7 @@ impl Reader {
         }
     }
 
-    /// Instructions, after labels and shared memory have been given their places.
+    /// Returns the instructions, after recording the positions of labels and of shared memory.
     fn statements(&mut self, body: &str) -> Vec<String> {
         let mut statements = Vec::new();
         for line in body.lines() {
@@ -303,7 +303,7 @@ impl Reader {
                     .insert(name.to_owned(), Operand::Number(self.shared as u64));
                 self.shared += length.parse::<usize>().unwrap().next_multiple_of(16);
             } else {
-                // Some instructions come with registers of their own, between braces.
+                // Some instructions come with their own registers, between braces.
                 let inner = line
                     .strip_prefix("{ ")
                     .map_or(line, |line| line.trim_end_matches('}'));
@@ -396,7 +396,7 @@ fn action(name: &str, parts: &[String], ty: Type) -> Option<Action> {
     })
 }
 
-/// Operands, between commas outside of braces.
+/// Splits operands at commas outside braces.
 fn split(operands: &str) -> Vec<&str> {
     let (mut parts, mut depth, mut start) = (Vec::new(), 0, 0);
     for (at, character) in operands.char_indices() {

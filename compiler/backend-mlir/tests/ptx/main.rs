@@ -1,4 +1,4 @@
-//! Code for graphics processors against the reference interpreter, on a machine that runs PTX.
+//! Compares GPU code with the reference interpreter, on an emulator of PTX.
 #![expect(clippy::unwrap_used, reason = "a test that cannot be set up has failed")]
 
 mod arithmetic;

@@ -1,4 +1,4 @@
-//! Primitives on the machine against their naive references.
+//! Compares primitives on the emulator with their naive references.
 
 use crate::device::Device;
 use bnnc_abi::device::{Count, Work};
@@ -6,7 +6,7 @@ use bnnc_abi::primitive::{self, PrimitiveDef};
 use bnnc_base::dtype::Precision;
 use bnnc_loops::parse::parse;
 
-/// Numbers of a small generator between -1 and 1.
+/// Returns pseudo-random numbers between -1 and 1.
 fn numbers(count: usize, seed: u64) -> Vec<f64> {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     let mut next = || {
@@ -18,7 +18,7 @@ fn numbers(count: usize, seed: u64) -> Vec<f64> {
     (0..count).map(|_| next()).collect()
 }
 
-/// A plan with one call.
+/// Compiles a plan with one call.
 fn device(precision: Precision, name: &str, buffers: usize, ints: &[i64]) -> Device {
     let declared = (0..buffers).map(|at| {
         let role = if at + 1 == buffers { "output" } else { "input" };
@@ -35,7 +35,7 @@ fn device(precision: Precision, name: &str, buffers: usize, ints: &[i64]) -> Dev
     Device::new(&program).unwrap()
 }
 
-/// Runs a primitive both ways; `contents` are the operands, and then what the result holds before.
+/// Runs a primitive on both sides. `contents` are the operands, followed by the initial contents of the result.
 fn check(def: &'static PrimitiveDef, contents: &[Vec<f64>], ints: &[i64]) {
     for (precision, bound) in [(Precision::F32, 2e-5), (Precision::F64, 2e-13)] {
         let device = device(precision, def.name, contents.len(), ints);
@@ -80,7 +80,7 @@ fn check(def: &'static PrimitiveDef, contents: &[Vec<f64>], ints: &[i64]) {
 }
 
 #[test]
-fn products() {
+fn products_match_the_reference() {
     for (m, n, k) in [(1, 1, 1), (3, 70, 5), (65, 64, 17), (130, 3, 40), (5, 5, 0)] {
         let (a, b) = (numbers((m * k) as usize, 1), numbers((k * n) as usize, 2));
         let c = vec![7.0; (m * n) as usize];
@@ -91,9 +91,9 @@ fn products() {
     }
 }
 
-/// A batch of two axes, of which one operand has only the first and the other only the second.
+/// A batch with two axes. One operand has only the first of them, and the other has only the second.
 #[test]
-fn products_of_batches() {
+fn products_of_batches_match_the_reference() {
     let (m, n, k, [outer, inner]) = (4i64, 6i64, 3i64, [2i64, 5i64]);
     let a = numbers((outer * m * k) as usize, 3);
     let b = numbers((inner * k * n) as usize, 4);
@@ -103,7 +103,7 @@ fn products_of_batches() {
     check(&primitive::MATMUL, &[a, b, c], &ints);
 }
 
-/// `x x' + n` on the diagonal for rows of numbers.
+/// Returns `x x'` with `n` added to the diagonal, for each matrix of a batch.
 fn definite(batch: usize, n: usize) -> Vec<f64> {
     let mut all = Vec::new();
     for item in 0..batch {
@@ -119,7 +119,7 @@ fn definite(batch: usize, n: usize) -> Vec<f64> {
 }
 
 #[test]
-fn factors() {
+fn cholesky_factors_match_the_reference() {
     for (batch, n) in [(3, 7), (1, 1), (2, 33)] {
         let l = vec![9.0; batch * n * n];
         check(
@@ -128,12 +128,12 @@ fn factors() {
             &[batch as i64, n as i64],
         );
     }
-    // What is not positive definite has no factor.
+    // A matrix that is not positive definite does not have a factor.
     let broken = vec![1.0, 2.0, 2.0, 1.0];
     check(&primitive::CHOLESKY, &[broken, vec![0.0; 4]], &[1, 2]);
 }
 
-/// Columns of blocks as a runtime puts them together: what columns before take away by a product, which is plain here, then the parts.
+/// Factors column by column of blocks, as a runtime does: subtracts the product with earlier columns, computed naively here, then runs the parts.
 fn by_columns(precision: Precision, l: &mut [f64], (batch, n): (usize, usize)) {
     let device = device(precision, "cholesky", 2, &[batch as i64, n as i64]);
     let blocked = device.program.routines[0].blocked.as_ref().unwrap();
@@ -160,7 +160,7 @@ fn by_columns(precision: Precision, l: &mut [f64], (batch, n): (usize, usize)) {
                 entries: vec![entry.clone()],
                 scratch: Count::Fixed(0),
             };
-            // SAFETY: the parts use the result alone, which is the second buffer.
+            // SAFETY: the parts use only the result, which is the second buffer.
             unsafe { device.run(&work, (&[0, address], None), &ints) };
         }
         if precision == Precision::F32 {
@@ -171,10 +171,9 @@ fn by_columns(precision: Precision, l: &mut [f64], (batch, n): (usize, usize)) {
     }
 }
 
-/// One matrix that is positive definite, and one for each of some columns at which another is not: on the first and last rows of blocks
-/// and between.
+/// One positive definite matrix, and several that fail at one column each: in the first and last rows of blocks, and between them.
 #[test]
-fn factors_by_columns_of_blocks() {
+fn cholesky_factors_by_columns_of_blocks_match_the_reference() {
     let (n, faults) = (130, [0, 40, 63, 64, 127, 128, 129]);
     let mut a = definite(1 + faults.len(), n);
     for (item, fault) in faults.iter().enumerate() {
@@ -203,7 +202,7 @@ fn factors_by_columns_of_blocks() {
 }
 
 #[test]
-fn triangular_systems() {
+fn triangular_systems_match_the_reference() {
     for (batch, n, columns, transposed) in [(2, 9, 3, 0), (2, 9, 3, 1), (1, 1, 300, 0)] {
         let (l, b) = (definite(batch, n), numbers(batch * n * columns, 8));
         let x = vec![0.0; b.len()];
@@ -213,7 +212,7 @@ fn triangular_systems() {
 }
 
 #[test]
-fn running_sums() {
+fn cumulative_sums_match_the_reference() {
     for (outer, length, inner, reverse) in [(2, 11, 3, 0), (2, 11, 3, 1), (1, 0, 4, 0)] {
         let x = numbers((outer * length * inner) as usize, 9);
         let y = vec![0.0; x.len()];

@@ -1,12 +1,12 @@
-//! Reductions over so many points that several blocks share them.
+//! Reductions over enough points that several blocks share them.
 
 use crate::BACKEND;
 use crate::harness;
 use bnnc_loops::parse::parse;
 
-/// A sum and a maximum for each of three rows, and a sum and a maximum over all; the last block has hardly anything to do.
+/// A sum and a maximum for each of three rows, and a sum and a maximum over all elements. The last block has almost nothing to do.
 #[test]
-fn of_many_points_by_several_blocks() {
+fn reductions_of_many_points_use_several_blocks() {
     const COLUMNS: usize = 70_001;
     for (precision, bound) in [("f32", 1e-6), ("f64", 1e-11)] {
         let count = 3 * COLUMNS;
@@ -34,7 +34,7 @@ fn of_many_points_by_several_blocks() {
             listed.contains("_pieces") && listed.contains("_combine"),
             "{listed}"
         );
-        // Above a half, so that no sum is small by cancellation; the largest of a row stands anywhere.
+        // All numbers are above a half, so that no sum is small by cancellation, and the largest of a row may be anywhere.
         let x: Vec<f64> = (0..count)
             .map(|at| 0.5 + (at * 7919 % 65_521) as f64 / 65_536.0)
             .collect();

@@ -1,4 +1,4 @@
-//! The way of a thread through its points, and how a block combines what its threads have come to.
+//! The traversal of a thread's points, and the combination of the results of a block's threads.
 
 use super::{Function, stored};
 use crate::func::{Emitter, plus};
@@ -9,7 +9,7 @@ use bnnc_abi::plan::Combine;
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::Precision;
 
-/// The way of a thread through the points that are its own.
+/// The traversal of the points that belong to a thread.
 pub(super) struct Walk<'a> {
     function: &'a Function<'a>,
     needed: Vec<bool>,
@@ -17,7 +17,7 @@ pub(super) struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Of the part that a function computes.
+    /// Creates the traversal for the part that a function computes.
     pub fn of(function: &'a Function<'a>) -> Walk<'a> {
         Walk {
             function,
@@ -26,7 +26,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// What reductions start from.
+    /// Sets the reductions to their initial values.
     pub fn begin(&self, emitter: &mut Emitter<'_>) {
         for at in &self.function.part.outputs {
             let output = &self.function.kernel.outputs[*at];
@@ -39,7 +39,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Everything that does not vary along these axes.
+    /// Computes the instructions that do not vary along the axes in `open`.
     pub fn compute(&self, emitter: &mut Emitter<'_>, open: &[usize]) {
         for id in self.function.kernel.body.ids() {
             let here = self.needed[id.index()] && emitter.values[id.index()].is_none();
@@ -50,7 +50,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The loops over these axes, and what is done at each point.
+    /// Emits the loops over these axes, and the outputs at each point.
     pub fn through(&self, emitter: &mut Emitter<'_>, axes: &[usize]) {
         self.compute(emitter, axes);
         let Some((axis, inner)) = axes.split_first() else {
@@ -76,7 +76,7 @@ impl<'a> Walk<'a> {
         );
     }
 
-    /// What reductions have come to goes to memory.
+    /// Writes the results of the reductions to memory.
     pub fn end(&self, emitter: &mut Emitter<'_>) {
         for at in &self.function.part.outputs {
             if let Some(held) = emitter.held[*at].take() {
@@ -86,7 +86,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// What the threads of a block have come to is combined by halves; opens what the first does with the result.
+    /// Combines the results of a block's threads by halves. Opens the condition under which the first thread uses the combined result.
     pub fn gather(&self, emitter: &mut Emitter<'_>, at: usize, (shared, thread): (Value, Value)) -> Value {
         let output = &self.function.kernel.outputs[at];
         let (Some(combine), Some(held)) = (output.combine, emitter.held[at].take()) else {
@@ -116,13 +116,13 @@ impl<'a> Walk<'a> {
         emitter.text.load(ty, own, "")
     }
 
-    /// Writes what a reduction has come to.
+    /// Writes the result of a reduction.
     pub fn write(&self, emitter: &mut Emitter<'_>, at: usize, result: Value) {
         let result = scalar::resized(emitter.text, result, self.stored(at));
         emitter.write(&self.function.kernel.outputs[at].access, result, None);
     }
 
-    /// The type of what a reduction has come to: sums of many numbers keep their digits.
+    /// Returns the type in which a reduction is accumulated. Sums of reals use 64 bits, so that sums of many numbers keep their digits.
     fn held(&self, output: usize, combine: Combine) -> Type {
         match (combine, self.stored(output)) {
             (Combine::Sum, Type::Real(_)) => Type::Real(Precision::F64),

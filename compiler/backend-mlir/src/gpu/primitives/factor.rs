@@ -1,4 +1,4 @@
-//! Cholesky factors: whole, a block of threads for each matrix, and the parts from which a runtime makes large ones.
+//! Cholesky factors: a whole matrix per block of threads, and the parts from which a runtime factors large matrices.
 
 use super::{Entry, at, flat, long, read, repeat, when, with, write};
 use crate::gpu::kernel::{over_threads, place};
@@ -7,11 +7,11 @@ use crate::text::{LoopBounds, Text, Type, Value};
 use bnnc_abi::device::{self, Blocked, Count};
 use bnnc_base::dtype::Precision;
 
-/// Rows of a block on the diagonal. A thread reads a row of a block again and again: thirty-two such rows are to fit the cache that is
-/// nearest, while the products beside the blocks are the better the fewer there are.
+/// The number of rows of a diagonal block. A thread rereads a row of a block many times, so thirty-two of these rows should fit into the nearest
+/// cache. On the other hand, larger blocks leave fewer and therefore better products beside the blocks.
 const ROWS: u32 = 64;
 
-/// A square part of a matrix: its first element, from row to row, and its rows.
+/// A square part of a matrix: the position of its first element, the distance between rows, and the number of rows.
 #[derive(Clone, Copy)]
 struct Square {
     first: Value,
@@ -19,7 +19,7 @@ struct Square {
     rows: Value,
 }
 
-/// The primitive `cholesky`: a block for each matrix.
+/// Writes the primitive `cholesky`, with one block of threads for each matrix.
 pub(super) fn cholesky(text: &mut Text, precision: Precision) -> device::Entry {
     let entry = Entry::begin(text, "cholesky".to_owned(), (2, 2));
     let ([a, l], n) = ([entry.addresses[0], entry.addresses[1]], entry.ints[1]);
@@ -33,7 +33,7 @@ pub(super) fn cholesky(text: &mut Text, precision: Precision) -> device::Entry {
     entry.end(text, 0, Count::Int(0))
 }
 
-/// The parts of the same for one column of blocks: see [`Blocked`].
+/// Writes the parts of the primitive for one column of blocks; see [`Blocked`].
 pub(super) fn blocked(text: &mut Text, precision: Precision) -> Blocked {
     Blocked {
         rows: ROWS,
@@ -51,7 +51,7 @@ fn diagonal(text: &mut Text, precision: Precision) -> device::Entry {
     entry.end(text, 0, Count::Int(0))
 }
 
-/// A thread for each row below the block on the diagonal.
+/// Writes the function for the rows below the diagonal block, with one thread for each row.
 fn panel(text: &mut Text, precision: Precision) -> device::Entry {
     let entry = Entry::begin(text, "cholesky_panel".to_owned(), (2, 5));
     let (l, batch, below) = (entry.addresses[1], entry.ints[0], entry.ints[4]);
@@ -91,13 +91,13 @@ fn panel(text: &mut Text, precision: Precision) -> device::Entry {
     entry.end(text, 0, over_threads(rows))
 }
 
-/// Where a matrix of a batch begins.
+/// Returns the position of the first element of a matrix in a batch.
 fn matrix(text: &mut Text, number: Value, n: Value) -> Value {
     let square = long(text, "muli", n, n);
     long(text, "muli", number, square)
 }
 
-/// The block on the diagonal of a matrix of a batch.
+/// Returns the diagonal block of a matrix in a batch.
 fn corner(text: &mut Text, entry: &Entry, number: Value) -> Square {
     let (n, first, rows) = (entry.ints[1], entry.ints[2], entry.ints[3]);
     let matrix = matrix(text, number, n);
@@ -109,7 +109,8 @@ fn corner(text: &mut Text, entry: &Entry, number: Value) -> Square {
     }
 }
 
-/// The position of `l[i, j]`, and `a[i, j]` less the product of what is known of rows `i` and `j`, which begin at these positions.
+/// Returns the position of `l[i, j]`, and `a[i, j]` minus the product of the known parts of rows `i` and `j`. The last argument has the positions
+/// at which the rows begin, and `j`.
 fn rest(
     text: &mut Text,
     precision: Precision,
@@ -136,7 +137,7 @@ fn rest(
     (position, text.alike("arith.subf", &[entry, dot[0]]))
 }
 
-/// Factors a square part by the threads of a block, which share the rows below the diagonal of each column in turn; clears what is above
+/// Factors a square part with the threads of one block, which share the rows below the diagonal of each column in turn. Clears the elements above
 /// the diagonal.
 fn factor(text: &mut Text, precision: Precision, [a, l]: [Value; 2], square: Square) {
     let (thread, _) = place(text);
@@ -153,7 +154,7 @@ fn factor(text: &mut Text, precision: Precision, [a, l]: [Value; 2], square: Squ
             let pivot_row = at(text, j, square.stride, square.first);
             let (pivot, value) = rest(text, precision, [a, l], [pivot_row, pivot_row, j]);
             let root = text.intrinsic("sqrt", &[value]);
-            // Every thread has read the pivot before one overwrites it, where the matrix is factored in place.
+            // If the matrix is factored in place, every thread must have read the pivot before one overwrites it.
             text.line("nvvm.barrier0");
             let is_first = text.compare("eq", thread, zero);
             when(text, is_first, &mut |text| write(text, l, pivot, root));

@@ -1,5 +1,5 @@
-//! Products of matrices: tiles of 64 x 64 by blocks of 256 threads, each with 4 x 4 elements in registers, from slices of both
-//! operands in shared memory. Any strides; the order of each sum is that of the contracted axis.
+//! Matrix products in tiles of 64 x 64 by blocks of 256 threads. Each thread keeps 4 x 4 elements in registers and reads slices of both operands
+//! from shared memory. All strides are supported, and each sum follows the order of the contracted axis.
 
 use super::{Entry, at, long, repeat, when, with, write};
 use crate::gpu::kernel::place;
@@ -8,16 +8,16 @@ use crate::text::{LoopBounds, Text, Type, Value};
 use bnnc_abi::device::{self, Count};
 use bnnc_base::dtype::Precision;
 
-/// Rows and columns of a tile.
+/// The rows and columns of a tile.
 const TILE: i64 = 64;
-/// How much of the contracted axis is in shared memory.
+/// The length of the slice of the contracted axis in shared memory.
 const DEPTH: i64 = 16;
-/// Elements of a thread along either axis.
+/// The elements of a thread along either axis.
 const OWN: i64 = 4;
-/// Elements from one row of a slice to the next, so that columns fall into different banks.
+/// The distance between rows of a slice, chosen so that columns fall into different banks.
 const PITCH: i64 = TILE + 4;
 
-/// One operand as a tile sees it: `free` runs along the tile, `contracted` is summed over.
+/// One operand as used by a tile: `free` is the axis along the tile, and `contracted` is the axis summed over.
 struct Operand {
     base: Value,
     free: (Value, Value),
@@ -26,17 +26,17 @@ struct Operand {
     slice: Value,
 }
 
-/// The part of the contracted axis that is in shared memory.
+/// The slice of the contracted axis in shared memory.
 struct Slice {
     /// The number of this thread in its block.
     thread: Value,
-    /// Where the part begins.
+    /// The position at which the slice begins.
     depth: Value,
-    /// The length of the whole axis.
+    /// The length of the contracted axis.
     k: Value,
 }
 
-/// The primitive with this number of integers.
+/// Writes the variant of the primitive with this number of integers.
 pub(super) fn emit(text: &mut Text, precision: Precision, ints: usize) -> device::Entry {
     let axes = (ints - 9) / 4;
     let symbol = format!("matmul_{axes}");
@@ -125,7 +125,7 @@ fn tile(text: &mut Text, precision: Precision, entry: &Entry) {
     store(text, ints, result, (row, column), (down, across), sums);
 }
 
-/// Writes the elements of one thread, whose first is at `(down, across)` of a tile that begins at `(row, column)`.
+/// Writes the elements of one thread. Its first element is at `(down, across)` in a tile that begins at `(row, column)`.
 fn store(
     text: &mut Text,
     ints: &[Value],
@@ -151,7 +151,7 @@ fn store(
     }
 }
 
-/// The first element of each operand and of the result, for an item of the batch.
+/// Returns the position of the first element of each operand and of the result, for an item of the batch.
 fn bases(text: &mut Text, item: Value, axes: &[Value]) -> [Value; 3] {
     let mut bases = [text.long(0); 3];
     let mut rest = item;
@@ -166,12 +166,12 @@ fn bases(text: &mut Text, item: Value, axes: &[Value]) -> [Value; 3] {
 }
 
 impl Operand {
-    /// Copies a slice to shared memory, zeros beyond the ends.
+    /// Copies a slice to shared memory, with zeros beyond the ends.
     fn fetch(&self, text: &mut Text, precision: Precision, part: &Slice) {
         let Slice { thread, depth, k } = *part;
         let (stride, size) = self.free;
         let nothing = text.literal(Type::Real(precision), 0.0);
-        // Neighbouring threads read neighbouring elements along whichever axis has them side by side.
+        // Neighbouring threads read neighbouring elements along whichever axis is contiguous.
         let (first, one) = (text.long(0), text.long(1));
         let deep = text.compare("eq", self.contracted, one);
         for pass in 0..TILE * DEPTH / THREADS {

@@ -1,4 +1,4 @@
-//! Running sums and triangular systems: a thread for each independent problem.
+//! Cumulative sums and triangular systems, with one thread for each independent problem.
 
 use super::{Entry, at, flat, long, read, repeat, when, with, write};
 use crate::gpu::kernel::over_threads;
@@ -6,7 +6,7 @@ use crate::text::{LoopBounds, Text, Type};
 use bnnc_abi::device::{self, Count};
 use bnnc_base::dtype::Precision;
 
-/// The primitive `cumsum`: a thread for each line.
+/// Writes the primitive `cumsum`, with one thread for each line.
 pub(super) fn cumsum(text: &mut Text, precision: Precision) -> device::Entry {
     let entry = Entry::begin(text, "cumsum".to_owned(), (2, 4));
     let ([x, y], [outer, length, inner, reverse]) = (
@@ -46,7 +46,7 @@ pub(super) fn cumsum(text: &mut Text, precision: Precision) -> device::Entry {
     entry.end(text, 0, over_threads(counts))
 }
 
-/// The primitive `triangular_solve`: a thread for each right-hand side.
+/// Writes the primitive `triangular_solve`, with one thread for each right-hand side.
 pub(super) fn triangular(text: &mut Text, precision: Precision) -> device::Entry {
     let entry = Entry::begin(text, "triangular_solve".to_owned(), (3, 4));
     let ([l, b, x], [batch, n, columns, transposed]) = (
@@ -63,7 +63,7 @@ pub(super) fn triangular(text: &mut Text, precision: Precision) -> device::Entry
         );
         let (zero, one) = (text.long(0), text.long(1));
         let is_transposed = text.compare("ne", transposed, zero);
-        // Entry (i, j) of the matrix that is solved with lies `i` times one stride and `j` times the other from its first.
+        // Entry (i, j) of the matrix is at `i` times the row stride plus `j` times the column stride from its first element.
         let row_stride = text.select(is_transposed, one, n);
         let column_stride = text.select(is_transposed, n, one);
         let square = long(text, "muli", n, n);
