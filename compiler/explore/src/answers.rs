@@ -1,4 +1,4 @@
-//! From a request to an answer: what is asked is read and bounded here, and computed by the compiler.
+//! Serves requests: reads and checks the parameters of a request here, and lets the compiler compute the response.
 
 use super::http::{Request, Response};
 use super::limits;
@@ -30,14 +30,14 @@ const PAGE: &str = concat!(
     "</script>\n</body>\n</html>\n",
 );
 
-/// What answers need.
+/// The state that responses need.
 pub struct ServedAnswers {
     families: Vec<Family>,
     pool: Arc<Pool>,
 }
 
 impl ServedAnswers {
-    /// For the library, on so many threads.
+    /// Creates the state for the library's families, with a pool of this many threads.
     pub fn new(threads: usize) -> ServedAnswers {
         ServedAnswers {
             families: families(&program::library()),
@@ -45,7 +45,7 @@ impl ServedAnswers {
         }
     }
 
-    /// The answer to a request that needs no work.
+    /// Returns the response to a request that does not need the compiler, or `None` for any other request.
     pub fn quick(&self, request: &Request) -> Option<Response> {
         match &*request.path {
             "/" => Some(Response::page(PAGE)),
@@ -58,7 +58,7 @@ impl ServedAnswers {
         }
     }
 
-    /// The answer to a request that does.
+    /// Returns the response to a request that needs the compiler.
     pub fn slow(&self, request: &Request) -> Response {
         let answer = match &*request.path {
             "/api/question" => self.question(request),
@@ -100,7 +100,7 @@ impl ServedAnswers {
         })
     }
 
-    /// What the compiler says of a question: its choices, its graphs, and the exact value beside them.
+    /// Computes the properties of a question: the choices of the compiler, its graphs, and the exact value beside them.
     fn question(&self, request: &Request) -> Result<Value, String> {
         let question = self.asked(request)?;
         let symbols = bnnc_kernels::arrays::symbols();
@@ -125,7 +125,7 @@ impl ServedAnswers {
     }
 
     fn compiled(&self, compiled: &CompiledDivergence, question: &Question) -> Value {
-        // A value without draws is the same however often it is computed.
+        // A value without draws is the same in every evaluation.
         let examined = &compiled.examined;
         let value = match examined.sampled {
             true => None,
@@ -143,7 +143,7 @@ impl ServedAnswers {
         })
     }
 
-    /// Estimates by evaluation.
+    /// Estimates the divergence by repeated evaluation.
     fn measurement(&self, request: &Request) -> Result<Value, String> {
         let question = self.asked(request)?;
         let repetitions = integer(request, "r", limits::REPETITIONS, limits::REPETITIONS.0)?;
@@ -165,7 +165,7 @@ impl ServedAnswers {
     }
 }
 
-/// An integer between two bounds.
+/// Reads an integer between two bounds.
 fn integer(
     request: &Request,
     key: &str,
@@ -212,7 +212,7 @@ fn argument(argument: &ChosenArgument) -> Value {
     }
 }
 
-/// Numbers of draws at which the size of a graph is told.
+/// The numbers of draws for which the size of a graph is returned.
 const TOLD: [usize; 5] = [1, 10, 100, 1000, 1_000_000];
 
 fn graph(drawing: &Drawing, draws: usize) -> Value {
@@ -242,7 +242,7 @@ fn graph(drawing: &Drawing, draws: usize) -> Value {
     })
 }
 
-/// The mean and the spread of estimates. What is no number is told as none.
+/// Returns the mean and the spread of the estimates. A value that is not finite becomes `null` in the JSON.
 fn summary(measured: &Measured, way: Way, question: &Question) -> Value {
     let count = measured.values.len() as f64;
     let mean = measured.values.iter().sum::<f64>() / count;

@@ -1,29 +1,29 @@
-//! A distribution with numbers for its parameters, as the language writes it: `Normal(loc = 0.3, scale = 0.5)`.
+//! A distribution with numbers for its parameters, in the syntax of the language: `Normal(loc = 0.3, scale = 0.5)`.
 //!
-//! Only this much of the language is read here: names of the library, numbers, and distributions inside distributions.
+//! Only this part of the language is accepted here: names of library distributions, numbers, and nested distributions.
 
 use super::families::{DistributionParameter, Family};
 use bnnc_base::source::SourceMap;
 use bnnc_grammar::ast::{Arg, Expr, ExprKind, UnaryOp};
 use std::fmt;
 
-/// A distribution that was chosen.
+/// A distribution that the user has chosen.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ChosenDistribution {
     /// Its name.
     pub family: String,
-    /// Every parameter in order.
+    /// The arguments of all parameters, in order.
     pub arguments: Vec<(String, ChosenArgument)>,
 }
 
-/// What stands for a parameter.
+/// The argument of a parameter.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ChosenArgument {
     /// A number.
     Number {
         /// The number.
         value: f64,
-        /// Whether an optimiser leaves it there: `fixed(2)`.
+        /// True if an optimiser keeps the value: `fixed(2)`.
         fixed: bool,
     },
     /// A distribution.
@@ -31,7 +31,7 @@ pub enum ChosenArgument {
 }
 
 impl ChosenArgument {
-    /// Returns whether it is a number.
+    /// Returns whether the argument is a number.
     pub fn is_number(&self) -> bool {
         matches!(self, ChosenArgument::Number { .. })
     }
@@ -68,23 +68,23 @@ impl fmt::Display for ChosenDistribution {
     }
 }
 
-/// What a distribution is chosen as.
+/// The role for which a distribution is chosen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DistributionRole {
-    /// The approximation; only its parameters may be `fixed(..)`.
+    /// The approximation. Only its parameters may be `fixed(..)`.
     Posterior,
     /// The prior, or a part of it.
     Prior,
 }
 
-/// How deep distributions may stand inside each other.
+/// The maximum nesting depth of distributions.
 const DEEPEST: usize = 3;
 
-/// The longest text that is read.
+/// The maximum length of the text in bytes.
 const LONGEST: usize = 1000;
 
 impl ChosenDistribution {
-    /// A family with its defaults.
+    /// Returns a family with its default arguments.
     pub fn of(family: &Family) -> ChosenDistribution {
         let default = |parameter: &DistributionParameter| (parameter.name.clone(), parameter.default.clone());
         ChosenDistribution {
@@ -93,10 +93,10 @@ impl ChosenDistribution {
         }
     }
 
-    /// Reads a text; parameters that it does not name keep their defaults.
+    /// Parses a text. Parameters without an argument keep their defaults.
     ///
     /// # Errors
-    /// What keeps it from being one of `families` in this role.
+    /// Returns the reason if the text is not one of `families` in this role.
     pub fn read(
         text: &str,
         role: DistributionRole,

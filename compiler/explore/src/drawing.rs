@@ -1,4 +1,4 @@
-//! A graph as something to draw: nodes with what they are, where their operands come from, and whether a gradient flows.
+//! A graph prepared for drawing: its nodes with their kinds, their operands, and whether a gradient flows through them.
 
 use bnnc_base::arena::Id;
 use bnnc_base::dtype::DType;
@@ -9,27 +9,27 @@ use bnnc_graph::op::Vjp;
 use bnnc_rewrite::methods::divergence::Divergence;
 use std::collections::HashSet;
 
-/// A graph to be drawn.
+/// A graph to be drawn, as a list of nodes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Drawing {
     /// The nodes, operands before their users.
     pub nodes: Vec<DrawnNode>,
 }
 
-/// A node of it.
+/// A node of a drawing.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DrawnNode {
-    /// What it does: the name of the op, of the parameter.
+    /// The name of the operation or of the parameter.
     pub name: String,
     /// The type of its value: `real[kl_draws, 3]`.
     pub ty: String,
-    /// What it is.
+    /// The kind of node.
     pub kind: DrawnKind,
-    /// Its operands, as positions in the drawing.
+    /// The indices of its operands in the drawing.
     pub operands: Vec<usize>,
-    /// Whether a gradient flows through it.
+    /// True if a gradient flows through it.
     pub gradient: bool,
-    /// Numbers in its value with one draw, and more with each further one.
+    /// The number of elements of its value with one draw, and the increase with each further draw.
     pub count: (usize, usize),
 }
 
@@ -40,7 +40,7 @@ impl DrawnNode {
     }
 }
 
-/// What a node is.
+/// The kinds of nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DrawnKind {
     /// A parameter that is optimised.
@@ -54,7 +54,7 @@ pub enum DrawnKind {
 }
 
 impl Drawing {
-    /// How many operations a gradient flows through.
+    /// Returns the number of operations through which a gradient flows.
     pub fn gradient_nodes(&self) -> usize {
         self.nodes
             .iter()
@@ -62,7 +62,7 @@ impl Drawing {
             .count()
     }
 
-    /// How many numbers those operations keep for `draws` draws.
+    /// Returns the number of elements that these operations keep for `draws` draws.
     pub fn gradient_numbers(&self, draws: usize) -> usize {
         self.nodes
             .iter()
@@ -71,7 +71,7 @@ impl Drawing {
             .fold(0, usize::saturating_add)
     }
 
-    /// The numbers of the largest value.
+    /// Returns the number of elements of the largest value.
     pub fn largest(&self, draws: usize) -> usize {
         self.nodes
             .iter()
@@ -81,14 +81,14 @@ impl Drawing {
     }
 }
 
-/// Returns whether a function takes draws: all noise is numbered by the step.
+/// Returns whether a function uses draws. That is the case if its results depend on the step, which numbers all noise.
 pub fn is_sampled(function: &Function) -> bool {
     function
         .param("step")
         .is_some_and(|step| reachable(function).contains(&step))
 }
 
-/// The graph of a divergence.
+/// Returns the graph of a divergence.
 pub fn draw(divergence: &Divergence) -> Drawing {
     let function = &divergence.value;
     let kept: HashSet<Value> = reachable(function);
@@ -120,7 +120,7 @@ pub fn draw(divergence: &Divergence) -> Drawing {
     }
 }
 
-/// The values that a gradient flows through on its way from the results to what moves.
+/// Returns the values through which a gradient flows from the results to the optimised parameters in `moved`.
 fn flows(function: &Function, moved: &HashSet<Value>) -> HashSet<Value> {
     let passes = |value: Value| {
         let real = function.ty(value).dtype == DType::Real;
@@ -144,7 +144,7 @@ fn flows(function: &Function, moved: &HashSet<Value>) -> HashSet<Value> {
     changes
 }
 
-/// The parameters that the derivative is taken in: the results of the gradient beside the divergence itself.
+/// Returns the parameters with respect to which the derivative is taken. They are the results of the gradient function apart from the divergence.
 fn moved(divergence: &Divergence) -> HashSet<Value> {
     divergence
         .gradient
@@ -174,7 +174,7 @@ fn kind(function: &Function, value: Value, is_state: bool) -> DrawnKind {
     }
 }
 
-/// Sizes are products, in which the number of draws stands at most once.
+/// Returns the number of elements with one draw, and the increase per further draw. A size is a product with at most one factor for the draws.
 fn count(function: &Function, value: Value) -> (usize, usize) {
     let shape = &function.ty(value).shape;
     let with = |draws: usize| shape.count(&Sizes::default().with(Symbol::KlDraws, draws));

@@ -1,4 +1,4 @@
-//! The divergence for one weight by quadrature, which knows nothing of how the compiler computes it.
+//! The divergence for one weight by quadrature, independent of how the compiler computes it.
 
 use super::quadrature::{IntegralRange, integrate, marks};
 use super::{Prepared, Question, Way, prepare, program, told};
@@ -17,30 +17,31 @@ use bnnc_rewrite::batch::batch;
 use bnnc_rewrite::constrain::constrain;
 use bnnc_rewrite::kl::{Placement, placement};
 
-/// How many draws say where the approximation has its mass.
+/// The number of draws that locate the mass of the approximation.
 const DRAWS: usize = 2000;
 
-/// Which shares of them mark the range.
+/// The quantile levels of these draws that mark the range.
 const SHARES: [f64; 9] = [0.001, 0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98, 0.999];
 
-/// How many points a curve has.
+/// The number of points of a curve.
 const POINTS: usize = 241;
 
-/// What is known of one weight without the compiler's rewrites.
+/// The properties of the divergence for one weight, computed without the compiler's rewrites.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Exact {
-    /// The divergence; `None` where no finite value is found.
+    /// The divergence, or `None` if a finite value is not found.
     pub value: Option<f64>,
-    /// Whether the approximation is on the reals and is carried onto the support of the prior.
+    /// True if the approximation is on the reals and is transformed to the support of the prior.
     pub carried: bool,
-    /// Both densities where the approximation has its mass, before it is carried: weight, posterior, prior.
+    /// Both densities where the approximation has its mass, before it is transformed. Each entry has the weight, the posterior density and the
+    /// prior density.
     pub curve: Vec<[f64; 3]>,
 }
 
-/// The divergence for one weight, and the densities that it compares.
+/// Computes the divergence for one weight, and the densities that it compares.
 ///
 /// # Errors
-/// The diagnostics as text.
+/// Returns the diagnostics as text.
 pub fn exact(question: &Question) -> Result<Exact, String> {
     let question = Question {
         weights: 1,
@@ -81,7 +82,7 @@ fn by_quadrature(prepared: &Prepared<'_>) -> Result<Exact, Failure> {
     })
 }
 
-/// Points where most of the draws lie and a little beyond, inside the support.
+/// Returns points in the region of most draws and slightly beyond, inside the support.
 fn grid(shares: &[f64], support: Support) -> Vec<f64> {
     let (Some(first), Some(last)) = (shares.get(1), shares.iter().rev().nth(1)) else {
         return Vec::new();
@@ -92,12 +93,12 @@ fn grid(shares: &[f64], support: Support) -> Vec<f64> {
         _ => (f64::NEG_INFINITY, f64::INFINITY),
     };
     let (from, to) = ((first - room).max(low), (last + room).min(high));
-    // Ends of supports stay outside: densities may be infinite there.
+    // The ends of the support are excluded, because densities may be infinite there.
     let share = |at: usize| (at as f64 + 0.5) / POINTS as f64;
     (0..POINTS).map(|at| from + (to - from) * share(at)).collect()
 }
 
-/// What a parameter is set to.
+/// Returns the value of a parameter, or NaN if it has a random start.
 fn start(param: &FamilyParam) -> Tensor {
     let sizes = param.ty.shape.resolve(&Sizes::default());
     let values = match &param.start {
@@ -108,7 +109,7 @@ fn start(param: &FamilyParam) -> Tensor {
     Tensor::from_fn(sizes, |_| values[0])
 }
 
-/// `(parameters of both.., x) -> log q(x), log p(x)` for many `x` at once.
+/// Builds `(parameters of both.., x) -> log q(x), log p(x)`, vectorised over `x`.
 fn densities(family: &Instance, prior: &Instance, carried: Option<Support>) -> Function {
     let mut builder = Builder::new("densities");
     let of_family = parameters(&mut builder, family, "q");
@@ -136,7 +137,7 @@ fn with(mut values: Vec<Value>, last: Value) -> Vec<Value> {
     values
 }
 
-/// `log q(x)` and `log p(x)` at each point.
+/// Returns `log q(x)` and `log p(x)` at each point.
 fn log_densities(densities: &Function, parameters: &[Tensor], points: &[f64]) -> Vec<(f64, f64)> {
     let at = Tensor::new(vec![points.len(), 1], points.to_vec());
     let inputs: Vec<Tensor> = parameters.iter().cloned().chain([at]).collect();
@@ -150,7 +151,7 @@ fn log_densities(densities: &Function, parameters: &[Tensor], points: &[f64]) ->
         .collect()
 }
 
-/// `q (log q - log p)`. Beyond the range of double precision densities are no numbers; there is no mass.
+/// Returns `q (log q - log p)`. It is zero where the density `q` is zero or not a number, as it is beyond the range of double precision.
 fn contribution((log_q, log_p): (f64, f64)) -> f64 {
     let density = log_q.exp();
     if density > 0.0 {
@@ -160,12 +161,12 @@ fn contribution((log_q, log_p): (f64, f64)) -> f64 {
     }
 }
 
-/// Where an approximation has its mass.
+/// The location of the mass of an approximation.
 struct Mass {
     range: IntegralRange,
     /// Quantiles of draws.
     shares: Vec<f64>,
-    /// Points between which its density is not narrow.
+    /// Points such that the density is not narrow between neighbouring ones.
     marks: Vec<f64>,
 }
 

@@ -1,4 +1,4 @@
-//! What can be chosen: the distributions of the library over one real, with their parameters as they are declared.
+//! The available choices: the library's distributions over one real, with their parameters as declared.
 
 use super::chosen::{ChosenArgument, ChosenDistribution};
 use bnnc_graph::dist::Support;
@@ -6,20 +6,20 @@ use bnnc_hir::elaborate::dist::support;
 use bnnc_hir::tree::{Binding, DistItem, ExprKind, Module};
 use bnnc_hir::types::{Elem, Ty};
 
-/// A distribution that can be chosen.
+/// A distribution that the user can choose.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Family {
-    /// As declared: `Normal`.
+    /// The declared name, such as `Normal`.
     pub name: String,
-    /// Its `///` lines.
+    /// The documentation, from its `///` lines.
     pub about: String,
-    /// The type of a value, as written: `positive`.
+    /// The type of a value as written, such as `positive`.
     pub on: String,
     /// Its parameters in order.
     pub parameters: Vec<DistributionParameter>,
-    /// Whether it can approximate: it has a sampler, and a density or an entropy.
+    /// True if it can be an approximation: it has a sampler, and a density or an entropy.
     pub approximates: bool,
-    /// Whether it can be a prior: it has a density.
+    /// True if it can be a prior: it has a density.
     pub is_prior: bool,
 }
 
@@ -28,29 +28,29 @@ pub struct Family {
 pub struct DistributionParameter {
     /// Its name.
     pub name: String,
-    /// Its declared type, as written: `positive`, `dist`.
+    /// The declared type as written, such as `positive` or `dist`.
     pub ty: String,
-    /// Its ends, both outside; `None` where any real may stand, or a distribution.
+    /// The open interval of allowed values. `None` if any real is allowed, or if the parameter is a distribution.
     pub ends: Option<(f64, f64)>,
-    /// Whether only integers may stand.
+    /// True if only integers are allowed.
     pub whole: bool,
-    /// What stands if nothing is said.
+    /// The default argument.
     pub default: ChosenArgument,
 }
 
 impl DistributionParameter {
-    /// Returns whether a distribution stands here.
+    /// Returns whether the parameter is a distribution.
     pub fn takes_family(&self) -> bool {
         matches!(self.default, ChosenArgument::Family(_))
     }
 }
 
-/// The distributions over one real whose elements are independent, in the order of their names.
+/// Returns the distributions over one real with independent elements, sorted by name.
 pub fn families(module: &Module) -> Vec<Family> {
     let mut families: Vec<Family> = module.dists.iter().filter_map(family).collect();
     families.sort_by(|a, b| a.name.cmp(&b.name));
     let known: Vec<ChosenDistribution> = families.iter().map(ChosenDistribution::of).collect();
-    // A parameter that is a distribution starts as one that needs none itself.
+    // The default of a parameter that is a distribution must not have such a parameter itself.
     let stands = known.iter().find(|chosen| chosen.family == "Normal").or_else(|| {
         let plain =
             |chosen: &&ChosenDistribution| chosen.arguments.iter().all(|(_, argument)| argument.is_number());
@@ -126,7 +126,7 @@ fn parameter(item: &DistItem, at: usize, binding: &Binding) -> Option<Distributi
     })
 }
 
-/// The default that a declaration gives, if it is a number.
+/// Returns the declared default if it is a number.
 fn declared(binding: &Binding) -> Option<f64> {
     match binding.default.as_ref()?.kind {
         ExprKind::Real(value) => Some(value),
@@ -135,8 +135,8 @@ fn declared(binding: &Binding) -> Option<f64> {
     }
 }
 
-/// A number that suits what a parameter is. The library calls every spread `scale`; other positive parameters are shapes,
-/// and most moments are finite from a shape of 3. Reals differ by position, because two of them may be ends.
+/// Returns a suitable number for a parameter. The library calls every spread `scale`. Other positive parameters are shapes, and most moments are
+/// finite for a shape of 3. Reals differ by position, because two of them may be the ends of an interval.
 fn start(name: &str, at: usize, ends: Option<(f64, f64)>) -> f64 {
     match ends {
         None if name == "loc" => 0.0,
@@ -148,7 +148,7 @@ fn start(name: &str, at: usize, ends: Option<(f64, f64)>) -> f64 {
 }
 
 impl Family {
-    /// Puts `stands` where a distribution stands, each narrower than the one before.
+    /// Sets `stands` as the default of each parameter that is a distribution, each narrower than the one before.
     fn fill(&mut self, stands: &ChosenDistribution) {
         let places = self
             .parameters

@@ -1,4 +1,4 @@
-//! As much of HTTP/1.1 as one page needs: `GET`, one request per connection.
+//! The subset of HTTP/1.1 that the page needs: `GET` with one request per connection.
 
 use super::limits;
 use std::io::{Read, Write};
@@ -8,14 +8,14 @@ use std::time::Instant;
 /// A request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// The path, decoded.
+    /// The decoded path.
     pub path: String,
-    /// What follows the `?`, decoded, in order.
+    /// The decoded parameters after the `?`, in order.
     pub query: Vec<(String, String)>,
 }
 
 impl Request {
-    /// The value of a key, if it is given.
+    /// Returns the value of a key, if it is present.
     pub fn value(&self, key: &str) -> Option<&str> {
         self.query
             .iter()
@@ -24,19 +24,19 @@ impl Request {
     }
 }
 
-/// An answer.
+/// A response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Response {
-    /// The status and its words.
+    /// The status code and its text.
     pub status: &'static str,
-    /// What the body is.
+    /// The content type of the body.
     pub content: &'static str,
     /// The body.
     pub body: String,
 }
 
 impl Response {
-    /// A page.
+    /// Creates an HTML response.
     pub fn page(body: &str) -> Response {
         Response {
             status: "200 OK",
@@ -45,7 +45,7 @@ impl Response {
         }
     }
 
-    /// An object.
+    /// Creates a JSON response.
     pub fn json(value: &serde_json::Value) -> Response {
         Response {
             status: "200 OK",
@@ -54,7 +54,7 @@ impl Response {
         }
     }
 
-    /// A refusal with its reason.
+    /// Creates an error response with the reason.
     pub fn refusal(status: &'static str, why: &str) -> Response {
         Response {
             status,
@@ -64,11 +64,11 @@ impl Response {
     }
 }
 
-/// The page may use what stands in it and ask this server, nothing else; nothing may put it in a frame.
+/// The content security policy. The page may use only its own contents and connect only to this server, and no other page may embed it in a frame.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; \
                       connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// Sends an answer; a client that has gone is no fault.
+/// Sends a response. A client that has closed the connection is not an error.
 pub fn write(stream: &mut TcpStream, response: &Response) {
     let Response {
         status,
@@ -94,10 +94,10 @@ pub fn write(stream: &mut TcpStream, response: &Response) {
     }
 }
 
-/// Reads a request that names this server as its host. `None` where nothing was sent.
+/// Reads a request that names this server as its host. Returns `None` if the client sent nothing.
 ///
 /// # Errors
-/// The answer to what is no such request.
+/// Returns the response to send to a client whose request is invalid.
 pub fn read(stream: &mut TcpStream, port: u16) -> Result<Option<Request>, Response> {
     match head(stream)? {
         Some(head) => parse(&head, port).map(Some),
@@ -105,7 +105,7 @@ pub fn read(stream: &mut TcpStream, port: u16) -> Result<Option<Request>, Respon
     }
 }
 
-/// The bytes up to the empty line.
+/// Reads the bytes up to the empty line.
 fn head(stream: &mut TcpStream) -> Result<Option<Vec<u8>>, Response> {
     let until = Instant::now() + limits::PATIENCE;
     let mut head = Vec::new();
@@ -183,7 +183,7 @@ fn parse(head: &[u8], port: u16) -> Result<Request, Response> {
     })
 }
 
-/// A page of another site must not reach this server under a name of its own, nor make it work.
+/// Rejects requests from pages of other sites, and requests that name this server by another host name (DNS rebinding).
 fn guard(headers: &[(String, &str)], port: u16) -> Result<(), Response> {
     let mut hosts = headers
         .iter()
@@ -215,7 +215,7 @@ fn guard(headers: &[(String, &str)], port: u16) -> Result<(), Response> {
     Ok(())
 }
 
-/// Percent encoding and `+` undone.
+/// Decodes percent encoding and `+`.
 fn decoded(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -224,7 +224,7 @@ fn decoded(text: &str) -> Option<String> {
         match first {
             b'%' => {
                 let (digits, after) = rest.split_at_checked(2)?;
-                // What reads numbers would take a sign.
+                // The integer parser would accept a sign.
                 if !digits.iter().all(u8::is_ascii_hexdigit) {
                     return None;
                 }
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_are_read() {
+    fn requests_are_parsed() {
         let request = parse(
             b"GET /a%20b?q=N(0%2C1)&p=x+y&n HTTP/1.1\r\nHost: localhost:8000",
             8000,
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_request_is_refused() {
+    fn malformed_requests_are_rejected() {
         let host = "Host: 127.0.0.1:8000";
         assert_eq!(status(&format!("GET / HTTP/1.1\r\n{host}")), "200");
         assert_eq!(status("GET / HTTP/1.1\r\nhost:LOCALHOST:8000"), "200");
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn other_names_and_other_sites_are_refused() {
+    fn other_hosts_and_other_sites_are_rejected() {
         for host in [
             "",
             "Host: evil.example:8000",

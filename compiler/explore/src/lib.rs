@@ -1,7 +1,7 @@
-//! The questions of the explorer: the divergence between two distributions of the library, answered by the compiler.
+//! The questions of the explorer: the KL divergence between two distributions of the library, computed by the compiler.
 //!
-//! A question becomes a small program; what is said about it comes from the stages that every program goes through. Running
-//! the code is the caller's part.
+//! A question becomes a small program that passes through the same stages as every program. The stages give the properties that the explorer shows.
+//! Running the code is left to the caller.
 
 pub mod answers;
 pub mod chosen;
@@ -31,33 +31,33 @@ use chosen::ChosenDistribution;
 use drawing::Drawing;
 use std::sync::Arc;
 
-/// What is asked: the divergence from `posterior` to `prior`, for so many independent weights.
+/// A question: the KL divergence from `posterior` to `prior`, for this number of independent weights.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Question {
-    /// The family, with what its parameters are.
+    /// The approximating family, with the values of its parameters.
     pub posterior: ChosenDistribution,
     /// The prior.
     pub prior: ChosenDistribution,
     /// The number of weights.
     pub weights: usize,
-    /// The order of the Taylor series of what does not separate; 0 takes none.
+    /// The order of the Taylor series of terms that do not factorise; 0 disables it.
     pub taylor: usize,
-    /// The draws of one evaluation.
+    /// The number of draws of one evaluation.
     pub draws: usize,
-    /// The seed of every draw.
+    /// The seed of all draws.
     pub seed: u64,
 }
 
-/// A way to compute a divergence, as options of `vi` name it.
+/// A way to compute a divergence, which corresponds to options of `vi`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// What the compiler chooses by itself.
+    /// The way that the compiler chooses.
     Best,
     /// The plain mean over draws.
     Direct,
-    /// The best estimate by draws, with the noise summed.
+    /// The best Monte Carlo estimate, with summed noise.
     Sums,
-    /// The same with the sums drawn from their own law where it is known.
+    /// The same, with the sums drawn from their own distribution where it is known.
     Law,
 }
 
@@ -65,7 +65,7 @@ impl Way {
     /// Every way.
     pub const ALL: [Way; 4] = [Way::Best, Way::Direct, Way::Sums, Way::Law];
 
-    /// Its name.
+    /// Returns the name of the way.
     pub fn name(self) -> &'static str {
         match self {
             Way::Best => "best",
@@ -75,12 +75,12 @@ impl Way {
         }
     }
 
-    /// The way with this name.
+    /// Returns the way with this name.
     pub fn from_name(name: &str) -> Option<Way> {
         Way::ALL.into_iter().find(|way| way.name() == name)
     }
 
-    /// The options of `vi` that ask for it.
+    /// Returns the options of `vi` that select the way.
     fn options(self) -> &'static str {
         match self {
             Way::Best => "kl = auto",
@@ -91,12 +91,12 @@ impl Way {
     }
 }
 
-/// A divergence as the compiler sees it.
+/// The compiler's analysis of a divergence.
 #[derive(Clone, Debug)]
 pub struct Examined {
-    /// How the divergence is computed and why, as reports of a run say it.
+    /// The explanation of how the divergence is computed and why, as in the report of a run.
     pub report: String,
-    /// Whether it takes draws.
+    /// True if it uses draws.
     pub sampled: bool,
     /// The graph of the divergence alone.
     pub drawing: Drawing,
@@ -104,29 +104,29 @@ pub struct Examined {
     pub program: String,
 }
 
-/// A divergence that can be run.
+/// A compiled divergence.
 pub struct CompiledDivergence {
-    /// What is known of it.
+    /// The compiler's analysis.
     pub examined: Examined,
     /// `(states.., step) -> kl`, and its derivatives as `gradient/STATE`, in double precision.
     pub artifact: Artifact,
-    /// The states, with the parameters asked for as their starts.
+    /// The states, which start at the chosen parameters.
     pub states: Vec<State>,
-    /// Seconds from the text to machine code.
+    /// The time from the text to machine code in seconds.
     pub seconds: f64,
 }
 
-/// A program with what its elaboration gives.
+/// A program with the results of its elaboration.
 struct Prepared<'a> {
     compilation: Compilation<'a>,
     elaborated: Elaborated,
     densities: Densities,
 }
 
-/// What the compiler makes of a question.
+/// Analyses a question in one way.
 ///
 /// # Errors
-/// The diagnostics as text: an infinite divergence, a family without a sampler.
+/// Returns the diagnostics as text, for example for an infinite divergence or a family without a sampler.
 pub fn examine(question: &Question, way: Way) -> Result<Examined, String> {
     let program = program::load(question, way)?;
     let options = program::options(question, &[]);
@@ -135,10 +135,10 @@ pub fn examine(question: &Question, way: Way) -> Result<Examined, String> {
     Ok(examined(&divergence, &program))
 }
 
-/// Compiles a question, with the array primitives of the runtime.
+/// Compiles a question, using the array primitives of the runtime.
 ///
 /// # Errors
-/// As [`examine`].
+/// Fails as [`examine`] does.
 pub fn compile(question: &Question, way: Way, symbols: &[Address]) -> Result<CompiledDivergence, String> {
     let clock = std::time::Instant::now();
     let program = program::load(question, way)?;
@@ -187,7 +187,7 @@ impl Prepared<'_> {
     }
 
     fn code(&mut self, divergence: &Divergence, symbols: &[Address]) -> Result<Artifact, Failure> {
-        // Results with the names of parameters would share their ports.
+        // Results with the same names as parameters would share their ports.
         let mut function = divergence.gradient.clone();
         for (name, _) in function.results.iter_mut().skip(1) {
             *name = format!("gradient/{name}").into();
@@ -210,7 +210,7 @@ impl Prepared<'_> {
     }
 }
 
-/// A failure as the command line shows it, without colours.
+/// Formats a failure as on the command line, without colours.
 fn told(failure: &Failure, program: &Program) -> String {
     match failure {
         Failure::Program(diagnostics) => {

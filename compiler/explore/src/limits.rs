@@ -1,33 +1,33 @@
-//! How much one request may ask for.
+//! The limits of one request.
 
 use std::time::Duration;
 
-/// The most weights.
+/// The maximum number of weights.
 pub const WEIGHTS: usize = 100_000;
 
-/// The most draws.
+/// The maximum number of draws.
 pub const DRAWS: usize = 1 << 20;
 
-/// The most numbers that are drawn for one evaluation, weights times draws.
+/// The maximum number of elements of one value in an evaluation, such as weights times draws.
 pub const NUMBERS: usize = 1 << 21;
 
-/// The fewest and the most evaluations; one has no variance.
+/// The minimum and the maximum number of evaluations. One evaluation does not have a variance.
 pub const REPETITIONS: (usize, usize) = (2, 1000);
 
-/// The longest Taylor series.
+/// The maximum order of the Taylor series.
 pub const TAYLOR: usize = 12;
 
-/// After this no further evaluation begins.
+/// The time after which no further evaluation begins.
 pub const TIME: Duration = Duration::from_secs(4);
 
-/// The longest head of a request, in bytes.
+/// The maximum size of a request's head in bytes.
 pub const HEAD: usize = 8 << 10;
 
-/// How long a client may take to send it.
+/// The time that a client may take to send the head.
 pub const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The most connections at a time.
+/// The maximum number of simultaneous connections.
 pub const CONNECTIONS: usize = 32;
 
-/// The most requests that wait for the compiler.
+/// The maximum number of requests that wait for the compiler.
 pub const WAITING: usize = 16;

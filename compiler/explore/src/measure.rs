@@ -1,4 +1,4 @@
-//! Evaluations of a compiled divergence, with different noise each time.
+//! Evaluates a compiled divergence repeatedly, with different noise each time.
 
 use crate::CompiledDivergence;
 use bnnc_abi::manifest::State;
@@ -12,21 +12,21 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What evaluations came to.
+/// The results of the evaluations.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measured {
     /// The estimates, one per evaluation.
     pub values: Vec<f64>,
-    /// The median of the seconds that one took, with its gradient.
+    /// The median time of one evaluation with its gradient, in seconds.
     pub seconds: f64,
-    /// The bytes of the machine's arena.
+    /// The size of the machine's arena in bytes.
     pub bytes: u64,
 }
 
-/// Evaluates value and gradient up to `repetitions` times; none begins after `time`, except the first two.
+/// Evaluates value and gradient up to `repetitions` times. Apart from the first two, no evaluation begins after `time`.
 ///
 /// # Errors
-/// Where there is not enough memory.
+/// Fails if there is not enough memory.
 pub fn measure(
     compiled: &CompiledDivergence,
     draws: usize,

@@ -1,4 +1,4 @@
-//! The program that a question is.
+//! The program that represents a question.
 
 use super::{Question, Way};
 use bnnc_abi::data::{Field, FieldKind, Schema};
@@ -8,10 +8,10 @@ use bnnc_driver::program::Program;
 use bnnc_driver::{program, render};
 use bnnc_hir::tree::Module;
 
-/// Where the texts of programs would lie.
+/// The file name used for the text of a program.
 const NAME: &str = "explore.bnn";
 
-/// Options of its compilation.
+/// Returns the options of its compilation.
 pub fn options(question: &Question, symbols: &[Address]) -> Options {
     Options {
         seed: question.seed,
@@ -20,12 +20,12 @@ pub fn options(question: &Question, symbols: &[Address]) -> Options {
     }
 }
 
-/// The library, checked.
+/// Returns the checked library.
 pub fn library() -> Module {
     program::load(NAME, "", &Options::default()).module
 }
 
-/// The text of the program that asks a question one way.
+/// Returns the text of the program for a question and a way.
 pub fn text(question: &Question, way: Way) -> String {
     let Question {
         posterior,
@@ -49,7 +49,7 @@ pub fn text(question: &Question, way: Way) -> String {
     )
 }
 
-/// The type of a family's values.
+/// Returns the type of a family's values.
 fn on(family: &str) -> String {
     let module = library();
     let item = module.dists.iter().find(|item| *item.name == *family);
@@ -59,10 +59,10 @@ fn on(family: &str) -> String {
     )
 }
 
-/// The program, checked.
+/// Returns the checked program.
 ///
 /// # Errors
-/// The diagnostics as text.
+/// Returns the diagnostics as text.
 pub fn load(question: &Question, way: Way) -> Result<Program, String> {
     let text = text(question, way);
     let loaded = program::load(NAME, &text, &Options::default());
@@ -79,7 +79,7 @@ pub fn load(question: &Question, way: Way) -> Result<Program, String> {
     Err(texts.join("\n"))
 }
 
-/// What the header of the file would say: one row, which no divergence reads.
+/// Returns the schema of the data: one row, which no divergence reads.
 pub fn schema() -> Schema {
     let field = |name: &str| Field {
         name: name.to_owned(),

@@ -1,8 +1,8 @@
-//! Integrals over a line, a ray or a segment: adaptive Gauss-Kronrod rules on a double-exponential scale.
+//! Integrals over a line, a ray or a segment: adaptive Gauss-Kronrod rules after a double-exponential substitution.
 
 use std::f64::consts::FRAC_PI_2;
 
-/// Half the nodes of the Kronrod rule of 15 points, the outermost first; every second one is a node of Gauss's 7.
+/// The non-negative nodes of the 15-point Kronrod rule, outermost first. Every second one is a node of the 7-point Gauss rule.
 const NODES: [f64; 8] = [
     0.9914553711208126,
     0.9491079123427585,
@@ -14,7 +14,7 @@ const NODES: [f64; 8] = [
     0.0,
 ];
 
-/// Their weights.
+/// The weights of the Kronrod rule.
 const KRONROD: [f64; 8] = [
     0.022935322010529224,
     0.06309209262997856,
@@ -26,7 +26,7 @@ const KRONROD: [f64; 8] = [
     0.20948214108472782,
 ];
 
-/// The weights of Gauss's rule.
+/// The weights of the Gauss rule.
 const GAUSS: [f64; 4] = [
     0.1294849661688697,
     0.27970539148927664,
@@ -34,37 +34,38 @@ const GAUSS: [f64; 4] = [
     0.4179591836734694,
 ];
 
-/// Beyond this a coordinate is further out than double precision reaches.
+/// The bound on the transformed coordinate. Points beyond it overflow double precision.
 const REACH: f64 = 6.4;
 
-/// Beyond this points are some 1e50 widths away: what is still found there grows without bound.
+/// The transformed coordinate from which on points are about 1e50 widths away. A contribution found there belongs to an integral that grows without
+/// bound.
 const FAR: f64 = 5.0;
 
-/// How many intervals there are before any is halved.
+/// The initial number of intervals.
 const INTERVALS: usize = 64;
 
-/// How often intervals are halved.
+/// The maximum number of rounds in which intervals are halved.
 const ROUNDS: usize = 60;
 
-/// The most evaluations.
+/// The number of evaluations after which no further round begins.
 const MOST: usize = 300_000;
 
-/// The relative error that is asked for.
+/// The required relative error.
 const TOLERANCE: f64 = 1e-12;
 
-/// How the reals are laid onto the range of an integral.
+/// The substitution that maps the reals to the range of an integral.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum IntegralRange {
-    /// All reals, with the middle and the width of what matters.
+    /// All reals, given the location and the width of the relevant region.
     Line(f64, f64),
-    /// From an end upwards (or downwards, where the width is negative).
+    /// The ray upwards from an end, or downwards if the width is negative.
     Ray(f64, f64),
     /// Between two ends.
     Segment(f64, f64),
 }
 
 impl IntegralRange {
-    /// The point at a coordinate, and its slope there.
+    /// Returns the point at a transformed coordinate, and the derivative of the substitution there.
     fn point(self, t: f64) -> (f64, f64) {
         let (u, slope) = (FRAC_PI_2 * t.sinh(), FRAC_PI_2 * t.cosh());
         match self {
@@ -81,7 +82,7 @@ impl IntegralRange {
         }
     }
 
-    /// The coordinate of a point.
+    /// Returns the transformed coordinate of a point.
     fn coordinate(self, x: f64) -> f64 {
         let u = match self {
             IntegralRange::Line(middle, width) => ((x - middle) / width).asinh(),
@@ -92,12 +93,12 @@ impl IntegralRange {
     }
 }
 
-/// An integral with a bound on its error.
+/// An integral with an estimate of its error.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct BoundedIntegral {
     /// The value.
     pub value: f64,
-    /// How far the two rules are apart.
+    /// The difference between the two rules.
     pub error: f64,
 }
 
@@ -109,7 +110,7 @@ struct Interval {
     error: f64,
 }
 
-/// Points around the middle of what may be narrow, further and further apart.
+/// Returns points around the middle of a possibly narrow region, at increasing distances.
 pub fn marks(middle: f64, width: f64) -> Vec<f64> {
     let distances = (-2..40).map(|power| width * 2f64.powi(power));
     distances
@@ -117,8 +118,8 @@ pub fn marks(middle: f64, width: f64) -> Vec<f64> {
         .collect()
 }
 
-/// The integral of a function over a range. `values` takes many points at once; between neighbouring `marks` the function
-/// must not be narrow. `None` where it is infinite or does not converge.
+/// Integrates a function over a range. `values` evaluates the function at many points at once. The function must not be narrow between neighbouring
+/// `marks`. Returns `None` if the integral is infinite or does not converge.
 pub fn integrate(
     range: IntegralRange,
     marks: &[f64],
@@ -157,7 +158,7 @@ pub fn integrate(
     finished(&settled)
 }
 
-/// A sum that has not settled, or that still grows far out, is not the value of an integral.
+/// Returns the sum of the intervals, or `None` if it has not converged or still has contributions far out.
 fn finished(intervals: &[Interval]) -> Option<BoundedIntegral> {
     let value: f64 = intervals.iter().map(|interval| interval.value).sum();
     let error: f64 = intervals.iter().map(|interval| interval.error).sum();
@@ -171,7 +172,7 @@ fn finished(intervals: &[Interval]) -> Option<BoundedIntegral> {
     (value.is_finite() && error <= small && tails <= small).then_some(BoundedIntegral { value, error })
 }
 
-/// Both rules on each interval; `None` where the function is infinite or no number.
+/// Applies both rules to each interval. Returns `None` if the function is infinite or not a number.
 fn measured(
     range: IntegralRange,
     intervals: &[(f64, f64)],
@@ -194,7 +195,7 @@ fn measured(
         let (mut kronrod, mut gauss) = (0.0, 0.0);
         for node in 0..15 {
             let value = values[15 * at + node];
-            // One factor may be too large to be a number where the other vanishes.
+            // One factor may overflow where the other vanishes.
             let slope = slopes[15 * at + node];
             let term = if value == 0.0 || slope == 0.0 {
                 0.0
@@ -235,17 +236,17 @@ mod tests {
     }
 
     #[test]
-    fn known_integrals() {
+    fn known_integrals_are_found() {
         let root = (2.0 * std::f64::consts::PI).sqrt();
         close(IntegralRange::Line(0.0, 1.0), &[], |x| (-0.5 * x * x).exp(), root);
-        // Far from where the range expects it, and narrow.
+        // A narrow function far from the location that the range expects.
         close(
             IntegralRange::Line(0.0, 1.0),
             &marks(5.0, 1e-3),
             |x| (-0.5 * ((x - 5.0) / 1e-3).powi(2)).exp(),
             1e-3 * root,
         );
-        // A kink, a jump, a tail that falls like a power, a peak at an end.
+        // A kink, a jump, a tail that decays like a power, and a peak at an end.
         close(IntegralRange::Line(0.3, 0.7), &[], |x| (-x.abs()).exp(), 2.0);
         close(
             IntegralRange::Line(0.0, 1.0),
@@ -258,9 +259,9 @@ mod tests {
         close(IntegralRange::Ray(1.0, -2.0), &[], |x| (x - 1.0).exp(), 1.0);
     }
 
-    /// The first moment of a Cauchy density grows without bound, as slowly as a logarithm.
+    /// The first absolute moment of a Cauchy distribution diverges as slowly as a logarithm.
     #[test]
-    fn what_diverges_has_no_value() {
+    fn a_divergent_integral_has_no_value() {
         let mut f = |points: &[f64]| points.iter().map(|x| x.abs() / (1.0 + x * x)).collect();
         assert_eq!(integrate(IntegralRange::Line(0.0, 1.0), &[], &mut f), None);
     }

@@ -1,4 +1,4 @@
-//! Connections on loopback, and the one queue to the compiler.
+//! The server: connections on the loopback interface, and a single queue to the compiler.
 
 use super::answers::ServedAnswers;
 use super::http::{self, Request, Response};
@@ -16,16 +16,16 @@ struct Job {
     stream: TcpStream,
 }
 
-/// Serves until the process ends.
+/// Serves requests until the process ends.
 ///
 /// # Errors
-/// Where threads cannot be started.
+/// Fails if threads cannot be started.
 pub fn serve(listener: &TcpListener, answers: ServedAnswers) -> std::io::Result<()> {
     let port = listener.local_addr()?.port();
     let answers = Arc::new(answers);
     let (queue, jobs) = sync_channel(limits::WAITING);
     let compiler = answers.clone();
-    // Deep graphs recurse; the stack is that of the command line.
+    // The compiler recurses on deep graphs, so its thread has the same stack size as on the command line.
     std::thread::Builder::new()
         .name("compiler".to_owned())
         .stack_size(64 << 20)
@@ -34,7 +34,7 @@ pub fn serve(listener: &TcpListener, answers: ServedAnswers) -> std::io::Result<
     loop {
         let mut stream = match listener.accept() {
             Ok((stream, _)) => stream,
-            // A client that has gone already, or too many open files for now.
+            // The client has closed the connection already, or there are too many open files at the moment.
             Err(_) => {
                 std::thread::sleep(Duration::from_millis(10));
                 continue;
@@ -61,7 +61,7 @@ fn busy() -> Response {
     Response::refusal("503 Service Unavailable", "too many requests at once; try again")
 }
 
-/// Answers at once or hands the request on.
+/// Responds at once, or queues the request for the compiler.
 fn receive(mut stream: TcpStream, port: u16, answers: &ServedAnswers, queue: &SyncSender<Job>) {
     let request = match http::read(&mut stream, port) {
         Ok(Some(request)) => request,
@@ -83,7 +83,7 @@ fn receive(mut stream: TcpStream, port: u16, answers: &ServedAnswers, queue: &Sy
     }
 }
 
-/// One request at a time, so that timings are not those of a crowd.
+/// Processes one request at a time, so that requests do not disturb each other's timings.
 fn work(jobs: &Receiver<Job>, answers: &ServedAnswers) {
     for mut job in jobs {
         if has_gone(&job.stream) {
@@ -96,12 +96,12 @@ fn work(jobs: &Receiver<Job>, answers: &ServedAnswers) {
                 "bug in bnnc: the terminal that serves this page says which",
             )
         });
-        // A client that reads slowly keeps nobody waiting but itself.
+        // A client that reads slowly must not delay other requests.
         std::thread::spawn(move || http::write(&mut job.stream, &response));
     }
 }
 
-/// Returns whether the client closed the connection while it waited: a page that shows something else by now.
+/// Returns whether the client has closed the connection while it waited, as a page does that shows something else by now.
 fn has_gone(stream: &TcpStream) -> bool {
     if stream.set_nonblocking(true).is_err() {
         return true;

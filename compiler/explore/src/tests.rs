@@ -1,4 +1,4 @@
-//! Values of the explorer beside closed forms and figures from elsewhere.
+//! Compares values of the explorer with closed forms and with independent figures.
 
 use super::chosen::{ChosenDistribution, DistributionRole};
 use super::exact::exact;
@@ -25,7 +25,7 @@ fn refused(text: &str, role: DistributionRole) -> String {
     ChosenDistribution::read(text, role, &all()).expect_err("it is refused")
 }
 
-/// Closed forms: normals, the Laplace by the folded normal's mean, the rest from an independent quadrature.
+/// Closed forms for normal distributions, the mean of the folded normal for the Laplace distribution, and an independent quadrature for the rest.
 #[test]
 fn quadrature_finds_known_divergences() {
     let cases = [
@@ -39,7 +39,7 @@ fn quadrature_finds_known_divergences() {
             "Mixture(0.5, Normal(0, 1), Normal(0, 0.0024787521766663585))",
             1.00889651,
         ),
-        // Carried by the exponential, a normal is a log-normal.
+        // Transformed by the exponential function, a normal distribution is log-normal.
         ("Normal(0.3, 0.5)", "LogNormal(0, 1)", 0.36314718),
         ("LogNormal(0.3, 0.5)", "LogNormal(0, 1)", 0.36314718),
     ];
@@ -59,9 +59,9 @@ fn an_infinite_divergence_has_no_value() {
     assert_eq!(found.value, None);
 }
 
-/// What is offered follows from the library: every pair of its defaults compiles or says why not.
+/// The choices follow from the library.
 #[test]
-fn every_family_is_offered_with_what_it_needs() {
+fn every_family_is_offered_with_its_requirements() {
     let all = all();
     let named = |name: &str| all.iter().find(|family| family.name == name);
     for name in ["Normal", "Laplace", "Exponential", "LogNormal"] {
@@ -83,7 +83,7 @@ fn every_family_is_offered_with_what_it_needs() {
 }
 
 #[test]
-fn every_default_of_a_family_compiles_or_says_why_not() {
+fn every_default_of_a_family_compiles_or_gives_an_error() {
     let all = all();
     for family in all.iter().filter(|family| family.approximates) {
         let written = ChosenDistribution::of(family).to_string();
@@ -95,7 +95,7 @@ fn every_default_of_a_family_compiles_or_says_why_not() {
 }
 
 #[test]
-fn what_is_not_a_distribution_of_the_library_is_refused() {
+fn texts_that_are_not_library_distributions_are_rejected() {
     for text in [
         "",
         "1",
@@ -124,7 +124,7 @@ fn what_is_not_a_distribution_of_the_library_is_refused() {
 }
 
 #[test]
-fn programs_say_what_was_asked() {
+fn programs_contain_the_options_of_the_question() {
     let mut question = question("Normal(0.3, fixed(0.5))", "Exponential(2)");
     question.weights = 3;
     let text = program::text(&question, Way::Sums);
@@ -139,9 +139,9 @@ fn programs_say_what_was_asked() {
     assert_eq!(bnnc_grammar::print::format(&source), Ok(text));
 }
 
-/// What is fixed needs no gradient.
+/// Fixed parameters do not need gradients.
 #[test]
-fn gradients_flow_from_what_is_optimised() {
+fn gradients_flow_only_to_optimised_parameters() {
     let gradients = |posterior: &str| {
         let examined = examine(&question(posterior, "Laplace(0, 1)"), Way::Direct);
         examined.expect("it compiles").drawing
@@ -151,7 +151,7 @@ fn gradients_flow_from_what_is_optimised() {
         gradients("Normal(0.3, fixed(0.5))"),
     );
     assert!(held.gradient_nodes() < free.gradient_nodes());
-    // Before the rewrite each draw costs the nodes on its path; the noise costs none.
+    // Before the rewrite, each draw adds the nodes on its path to the gradient. The noise does not.
     assert!(free.gradient_numbers(1001) - free.gradient_numbers(1) >= 3000);
     assert!(
         free.nodes
@@ -160,7 +160,7 @@ fn gradients_flow_from_what_is_optimised() {
     );
 }
 
-/// What the rewrite is for: the numbers that need gradients do not depend on the draws.
+/// This is the purpose of the rewrite: the number of elements with gradients does not depend on the number of draws.
 #[test]
 fn after_the_rewrite_draws_need_no_gradients() {
     for prior in ["Laplace(0, 1)", "Normal(0, 1)"] {
@@ -178,7 +178,7 @@ fn after_the_rewrite_draws_need_no_gradients() {
 }
 
 #[test]
-fn an_infinite_divergence_is_told_as_the_command_line_tells_it() {
+fn an_infinite_divergence_is_reported_as_on_the_command_line() {
     let told = examine(&question("Gamma(2, 1)", "Beta(1, 1)"), Way::Best);
     let told = told.expect_err("it is refused");
     assert!(told.contains("error[E03"), "{told}");
