@@ -1,4 +1,4 @@
-//! The commands of the prompt: a registry of plain records.
+//! The commands of the REPL, as a table of plain records.
 
 use super::distribution::Wanted;
 use super::variables::Variable;
@@ -15,16 +15,16 @@ use std::sync::Arc;
 
 /// One command.
 pub struct Command {
-    /// After the colon.
+    /// The name after the colon.
     pub name: &'static str,
-    /// What follows it.
+    /// The arguments, for messages.
     pub arguments: &'static str,
-    /// One sentence.
+    /// One sentence that describes the command.
     pub about: &'static str,
     run: fn(&mut Session, &Line, &mut Reply) -> Result<(), Refused>,
 }
 
-/// Sorted by name.
+/// All commands, sorted by name.
 pub static ALL: &[Command] = &[
     command(
         "density",
@@ -79,16 +79,16 @@ const fn command(
     }
 }
 
-/// A command line: its text and where its words are.
+/// A command line: its text and the positions of its words.
 pub struct Line {
-    /// All of it.
+    /// The whole line.
     pub source: Source,
-    /// The first is the command.
+    /// The words, of which the first is the command.
     pub words: Vec<Range<usize>>,
 }
 
 impl Line {
-    /// Words end at blanks outside brackets and quotes; the first is the command.
+    /// Splits a line into words at blanks outside brackets and quotes.
     fn new(source: &Source) -> Line {
         let mut words: Vec<Range<usize>> = Vec::new();
         let (mut depth, mut quoted, mut open) = (0usize, false, false);
@@ -113,25 +113,25 @@ impl Line {
         }
     }
 
-    /// A word.
+    /// Returns the word with this index.
     pub fn word(&self, at: usize) -> Option<&str> {
         self.words
             .get(at)
             .and_then(|range| self.source.text.get(range.clone()))
     }
 
-    /// A word without the comma that may separate it from the next.
+    /// Returns the range of a word without a trailing comma.
     pub fn without_comma(&self, range: &Range<usize>) -> Range<usize> {
         let text = self.source.text.get(range.clone()).unwrap_or_default();
         range.start..range.start + text.trim_end_matches(',').len()
     }
 
-    /// Everything from a word on.
+    /// Returns the range from a word to the end of the line.
     pub fn rest(&self, from: usize) -> Option<Range<usize>> {
         Some(self.words.get(from)?.start..self.words.last()?.end)
     }
 
-    /// A part of the line whose spans are those of the line: all else is blank.
+    /// Returns a part of the line as a source with the same spans as the line. Everything else is replaced by blanks.
     pub fn part(&self, range: Range<usize>) -> Source {
         let blanks = |count: usize| " ".repeat(count);
         let inner = self.source.text.get(range.clone()).unwrap_or_default();
@@ -147,13 +147,13 @@ impl Line {
     }
 }
 
-/// A command that cannot be carried out.
+/// Returns the error for a command that cannot be executed.
 pub fn refuse<T>(message: impl Into<String>) -> Result<T, Refused> {
     Err(vec![Diagnostic::usage(&BAD_COMMAND, message)])
 }
 
 impl Session {
-    /// Rejects a command that is written without its colon, as other prompts take it, where the word has no other meaning.
+    /// Rejects a command without its colon, which other REPLs accept, unless the word is a variable.
     pub(super) fn is_no_command(&self, text: &str) -> Result<(), Refused> {
         let command = match text.trim() {
             "exit" | "q" | "quit" | "quit()" | "exit()" => "quit",
@@ -167,7 +167,7 @@ impl Session {
         refuse(format!("commands begin with a colon: `:{command}`"))
     }
 
-    /// Carries out a command.
+    /// Executes a command.
     pub(super) fn command(&mut self, source: &Source, reply: &mut Reply) -> Result<(), Refused> {
         let line = Line::new(source);
         let name = line.word(0).unwrap_or_default().trim_start_matches(':');
@@ -186,7 +186,7 @@ impl Session {
         }
     }
 
-    /// The expression that a part of a command line is.
+    /// Checks the expression in a part of a command line.
     pub(super) fn argument(
         &mut self,
         line: &Line,
@@ -207,7 +207,7 @@ impl Session {
     }
 }
 
-/// How the command of a line is to be used.
+/// Returns the error that shows the usage of the line's command.
 pub fn usage<T>(line: &Line) -> Result<T, Refused> {
     let name = line.word(0).unwrap_or_default().trim_start_matches(':');
     let arguments = ALL

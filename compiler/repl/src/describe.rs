@@ -1,4 +1,4 @@
-//! Distributions, layers and functions as text.
+//! Formats distributions, layers and functions as text.
 
 use super::distribution::value_sizes;
 use super::evaluate::Computed;
@@ -10,20 +10,20 @@ use bnnc_hir::elaborate::datum::{Callee, Datum, DistDatum, LayerDatum};
 use bnnc_hir::tree::{Binding, Module};
 use bnnc_hir::types::Ty;
 
-/// What a description refers to.
+/// The objects that a description refers to.
 pub struct Describer<'a> {
-    /// Where ids lead.
+    /// The module of the ids.
     pub module: &'a Module,
-    /// Where spans lead.
+    /// The sources of the spans.
     pub sources: &'a SourceMap,
-    /// Where names lead.
+    /// The items by name.
     pub items: &'a Items,
-    /// Where values lead.
+    /// The computed values.
     pub computed: &'a Computed,
 }
 
 impl Describer<'_> {
-    /// A whole answer.
+    /// Formats a complete response.
     pub fn datum(&self, datum: &Datum) -> String {
         match datum {
             Datum::Dist(dist) => format!("{} on {}", self.argument(datum), self.on(dist)),
@@ -45,7 +45,7 @@ impl Describer<'_> {
         }
     }
 
-    /// As it is written between parentheses.
+    /// Formats a datum as an argument.
     fn argument(&self, datum: &Datum) -> String {
         match datum {
             Datum::Tensor(value) => {
@@ -71,7 +71,7 @@ impl Describer<'_> {
         }
     }
 
-    /// Arguments that are as the declaration has them by default are left out; what follows them is named.
+    /// Formats arguments. Those equal to the declared default are omitted, and arguments after an omitted one are named.
     fn arguments(&self, params: &[Binding], args: &[Datum]) -> String {
         let mut texts = Vec::new();
         let mut skipped = false;
@@ -98,7 +98,7 @@ impl Describer<'_> {
             .get(span.start as usize..span.end as usize)
     }
 
-    /// `real[3]`.
+    /// Formats the type of a distribution's values, such as `real[3]`.
     fn on(&self, dist: &DistDatum) -> String {
         let item = &self.module.dists[dist.dist];
         let sizes = value_sizes(self.module, dist, &|value| {
@@ -113,7 +113,7 @@ impl Describer<'_> {
         }
     }
 
-    /// `layer (real[n]) -> real[50]`.
+    /// Formats the type of a layer instance, such as `layer (real[n]) -> real[50]`.
     fn signature(&self, layer: &LayerDatum) -> String {
         let item = &self.module.layers[layer.layer];
         let show = |ty: &Ty| bnnc_hir::show::ty(&settled(ty, &item.params, &layer.args), &item.locals);
@@ -121,7 +121,7 @@ impl Describer<'_> {
         format!("layer ({}) -> {}", inputs.join(", "), show(&item.result))
     }
 
-    /// The declaration of an item.
+    /// Returns the declaration of an item.
     fn item(&self, name: &str) -> String {
         self.items
             .find(name)
@@ -129,7 +129,7 @@ impl Describer<'_> {
     }
 }
 
-/// A type with the integers that a layer was made with.
+/// Substitutes the integers with which a layer was constructed into a type.
 fn settled(ty: &Ty, params: &[Binding], args: &[Datum]) -> Ty {
     let known = |atom: &Atom| match atom {
         Atom::Local(local) => params.iter().zip(args).find_map(|(binding, arg)| match arg {

@@ -1,4 +1,4 @@
-//! Distributions at the prompt: from an expression to one with numbers for parameters.
+//! Distributions in the REPL: turns an expression into a distribution with numbers for parameters.
 
 use super::{Checked, Session};
 use bnnc_base::dtype::DType;
@@ -16,22 +16,22 @@ use bnnc_hir::tree::{LocalId, Module};
 use bnnc_hir::types::Ty;
 use std::collections::HashMap;
 
-/// How many draws are made, at most, to find one inside a declared type.
+/// The limit on the number of draws per attempt to find one inside a declared type.
 const ATTEMPTS: usize = 1 << 14;
 
-/// Over what values a distribution is wanted.
+/// The sizes of the values over which a distribution is needed.
 #[derive(Clone, Copy, Debug)]
 pub enum Wanted<'a> {
-    /// Those that its arguments give.
+    /// The sizes that follow from its arguments.
     Own,
     /// Tensors of these sizes.
     Sizes(&'a [usize]),
-    /// Those of a declared type.
+    /// The sizes of a declared type.
     Site(&'a Ty),
 }
 
 impl Session {
-    /// The distribution that an expression is.
+    /// Evaluates an expression to a distribution.
     pub(super) fn concrete_at(
         &self,
         checked: &Checked,
@@ -79,7 +79,7 @@ fn sizes(ty: &Type) -> Vec<usize> {
     ty.shape.static_sizes().unwrap_or_default()
 }
 
-/// The sizes of a distribution's values as its arguments give them.
+/// Returns the sizes of a distribution's values according to its arguments, or `None` if the arguments do not determine them.
 pub fn value_sizes(
     module: &Module,
     dist: &DistDatum,
@@ -115,7 +115,7 @@ pub fn value_sizes(
     on.iter().map(size).collect()
 }
 
-/// The sizes of the first argument that is an array.
+/// Returns the sizes of the first argument that is an array.
 fn lifted(dist: &DistDatum, sizes: &dyn Fn(Value) -> Vec<usize>) -> Option<Vec<usize>> {
     let of = |arg: &Datum| match arg {
         Datum::Tensor(value) => Some(sizes(*value)),
@@ -126,7 +126,7 @@ fn lifted(dist: &DistDatum, sizes: &dyn Fn(Value) -> Vec<usize>) -> Option<Vec<u
     Some(found.unwrap_or_default())
 }
 
-/// The one name that a dim is.
+/// Returns the variable if a dim consists of a single name.
 fn local(dim: &Dim) -> Option<LocalId> {
     let mut terms = dim.terms.iter();
     match (terms.next(), terms.next()) {
@@ -138,7 +138,7 @@ fn local(dim: &Dim) -> Option<LocalId> {
     }
 }
 
-/// A draw that lies in a declared type: elements outside are drawn again.
+/// Draws a value of a declared type. Elements outside it are drawn again.
 pub fn draw_declared(
     concrete: &Concrete,
     declared: &Ty,

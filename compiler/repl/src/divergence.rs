@@ -1,4 +1,4 @@
-//! `:kl Q P`: exact where the graph shows a closed form, else by draws, and it says which and why.
+//! The command `:kl Q P`: exact if the graph has a closed form, else by draws. The result states the method and the reason.
 
 use super::show::number;
 use bnnc_base::shape::Sizes;
@@ -14,7 +14,7 @@ use bnnc_rewrite::kl::finite::Finiteness;
 use bnnc_rewrite::kl::{self, Placement};
 use std::sync::Arc;
 
-/// A divergence as text, with how it was found. `draws` are taken from `stream` where it needs them.
+/// Computes the KL divergence and formats it with the method used. `draws` are taken from `stream` if they are needed.
 pub fn divergence(
     q: &Concrete,
     p: &Concrete,
@@ -54,7 +54,7 @@ pub fn divergence(
         support,
         local: false,
     };
-    // The ends of a uniform distribution are parameters: between intervals, what both declare decides.
+    // The ends of a uniform distribution are parameters. Between intervals, the declared ends of both distributions decide.
     let is_interval = |support: Support| matches!(support, Support::Real | Support::Interval(..));
     let are_intervals = is_interval(support) && is_interval(posterior.family.support);
     if !are_intervals && !matches!(kl::placement(&site, &posterior), Ok(Placement::Inside)) {
@@ -86,7 +86,7 @@ pub fn divergence(
     }
 }
 
-/// The parameters of a distribution as those of a family that stays as it is.
+/// Returns the parameters of a distribution as fixed parameters of a family.
 fn held(concrete: &Concrete) -> Vec<FamilyParam> {
     let named = concrete.instance.params.iter().zip(&concrete.params);
     named
@@ -99,7 +99,7 @@ fn held(concrete: &Concrete) -> Vec<FamilyParam> {
         .collect()
 }
 
-/// A distribution as the prior of a site.
+/// Converts a distribution to the prior of a site.
 fn prior(concrete: &Concrete) -> SitePrior {
     let mut builder = Builder::new("arguments");
     let named = concrete.instance.params.iter().zip(&concrete.params);
@@ -123,7 +123,7 @@ fn prior(concrete: &Concrete) -> SitePrior {
     }
 }
 
-/// The value of a function of the parameters of a distribution.
+/// Evaluates a function of a distribution's parameters.
 fn value_of(function: &Function, concrete: &Concrete) -> f64 {
     let values = evaluate(function, &concrete.params, &Sizes::default());
     values.first().map_or(f64::NAN, |tensor| tensor.data[0])
@@ -169,7 +169,7 @@ fn two_digits(error: f64) -> String {
     number(rounded.unwrap_or(error))
 }
 
-/// Between discrete distributions: a sum over the values.
+/// Sums over the values of two discrete distributions.
 fn summed(q: &Concrete, p: &Concrete) -> Result<String, String> {
     let (of_q, of_p) = (q.table()?, p.table()?);
     let mut total = 0.0;
@@ -177,7 +177,7 @@ fn summed(q: &Concrete, p: &Concrete) -> Result<String, String> {
         for (element, mass) in masses.data.iter().enumerate() {
             let other = match of_p.get(at) {
                 Some(masses) => masses.data[element].ln(),
-                // Beyond the table of an unbounded distribution its density is still known.
+                // The density of an unbounded distribution is known beyond its table.
                 None if p.instance.support == Support::Integers(0) && p.instance.probabilities.is_none() => {
                     let value = Tensor::from_fn(p.sizes(), |_| at as f64);
                     if value.data.len() == 1 {

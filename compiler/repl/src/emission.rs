@@ -1,4 +1,4 @@
-//! `:emit`: the graph of an expression, or a stage of the program so far.
+//! The command `:emit`: prints the graph of an expression, or a stage of the program so far.
 
 use super::commands::{Line, refuse, usage};
 use super::distribution::Wanted;
@@ -13,7 +13,7 @@ use bnnc_hir::elaborate::model;
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Carries out `:emit`.
+/// Executes `:emit`.
 pub fn emit(session: &mut Session, line: &Line, reply: &mut Reply) -> Result<(), Refused> {
     let Some(word) = line.word(1) else {
         return usage(line);

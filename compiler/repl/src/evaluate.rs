@@ -1,4 +1,4 @@
-//! From a checked expression to numbers: elaboration in a scene of variables, then the reference evaluator.
+//! Evaluates a checked expression: elaborates it with the variables in scope, then runs the reference evaluator.
 
 use super::variables::{Held, Variable};
 use bnnc_base::dtype::DType;
@@ -20,36 +20,36 @@ use bnnc_hir::walk;
 use bnnc_rewrite::density::prefix_noise;
 use std::collections::{HashMap, HashSet};
 
-/// The most elements that one evaluation may hold: a gigabyte of reals.
+/// The maximum number of elements of one evaluation: a gigabyte of reals.
 const MOST_ELEMENTS: usize = 1 << 27;
 
-/// Where random numbers come from: draw number `line`, except in layers that have a name, whose weights stay.
+/// The random streams. Sites take the draw with number `line`, except those of named layers, whose weights stay the same.
 #[derive(Clone, Debug)]
 pub struct Streams {
-    /// Of the session.
+    /// The seed of the session.
     pub seed: u64,
-    /// The number of the draw at hand.
+    /// The number of the current draw.
     pub line: u32,
-    /// Before the name of every site; it keeps the draws of one entry apart from those of another.
+    /// The prefix of every site name, which separates the draws of different entries.
     pub prefix: String,
-    /// The draw numbers of layers by name.
+    /// The draw numbers of layers, by name.
     pub layers: HashMap<String, u32>,
 }
 
 impl Streams {
-    /// The stream of a site.
+    /// Returns the name of a site's stream.
     pub fn name(&self, site: &str) -> String {
         format!("prompt/{}/{}{site}", self.seed, self.prefix)
     }
 
-    /// The draw number of a site: that of the layer it belongs to.
+    /// Returns the draw number of a site, which is that of its layer if the layer is named.
     pub fn number(&self, site: &str) -> u32 {
         let layer = site.split(['.', '[']).next().unwrap_or(site);
         self.layers.get(layer).copied().unwrap_or(self.line)
     }
 }
 
-/// An elaboration with the variables of the prompt in scope.
+/// An elaboration with the REPL's variables in scope.
 pub struct Scene<'a> {
     /// The function under construction.
     pub elaborator: Elaborator<'a>,
@@ -59,27 +59,27 @@ pub struct Scene<'a> {
     streams: Streams,
 }
 
-/// A function with every value it computes.
+/// A function with all values that it computes.
 pub struct Computed {
     /// The function.
     pub function: Function,
-    /// By the number of the value.
+    /// The values, indexed by their ids.
     pub values: Vec<Tensor>,
     /// The sites that were drawn.
     pub drawn: Vec<String>,
-    /// What a model observes, drawn instead: outputs by name.
+    /// The outputs that a model observes, by name. They are drawn instead.
     pub observed: Vec<(String, Tensor)>,
 }
 
 impl Computed {
-    /// A value and what it is.
+    /// Returns a value and its element type.
     pub fn of(&self, value: Value) -> (&Tensor, DType) {
         (&self.values[value.0 as usize], self.function.ty(value).dtype)
     }
 }
 
 impl<'a> Scene<'a> {
-    /// A scene for expressions over `locals`: what they mention is put into it.
+    /// Creates a scene for expressions over `locals`, with the variables that they mention.
     pub fn new(
         module: &'a Module,
         locals: &'a Locals,
@@ -122,7 +122,7 @@ impl<'a> Scene<'a> {
         Ok(scene)
     }
 
-    /// A tensor that is known becomes a parameter.
+    /// Adds a known tensor as a parameter of the function.
     fn input(&mut self, name: &str, tensor: &Tensor, dtype: DType) -> Datum {
         self.inputs.push(tensor.clone());
         Datum::Tensor(
@@ -137,7 +137,7 @@ impl<'a> Scene<'a> {
         self.elaborator.expr(expr, &mut self.frame)
     }
 
-    /// The function so far, with nothing computed.
+    /// Returns the function so far without evaluating it.
     pub fn function(self, results: Vec<(&str, Value)>) -> Function {
         let results = results
             .into_iter()
@@ -164,7 +164,7 @@ fn is_noise(expr: &Expr) -> bool {
     }
 }
 
-/// The variables that expressions need, also through distributions, layers and functions held by name.
+/// Returns the variables that expressions need, directly or through distributions, layers and functions stored in variables.
 fn mentioned(exprs: &[&Expr], variables: &[Variable]) -> HashSet<LocalId> {
     let mut found = HashSet::new();
     let add = |expr: &Expr, found: &mut HashSet<LocalId>| {
@@ -184,7 +184,7 @@ fn mentioned(exprs: &[&Expr], variables: &[Variable]) -> HashSet<LocalId> {
     found
 }
 
-/// Computes every value of a function: sites and outputs are drawn.
+/// Computes every value of a function. Sites and outputs are drawn.
 pub fn compute(function: Function, inputs: &[Tensor], streams: &Streams) -> Result<Computed, String> {
     check_size(&function)?;
     let mut values: Vec<Tensor> = Vec::with_capacity(function.nodes.len());
@@ -226,7 +226,7 @@ pub fn compute(function: Function, inputs: &[Tensor], streams: &Streams) -> Resu
     })
 }
 
-/// Refuses what would not fit into memory, and draws inside loops, which the evaluator cannot carry out.
+/// Rejects functions that would not fit into memory, and draws inside loops, which the evaluator does not support.
 fn check_size(function: &Function) -> Result<(), String> {
     let mut elements = 0usize;
     for value in function.nodes.ids() {

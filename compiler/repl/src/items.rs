@@ -1,4 +1,4 @@
-//! The program of a session: the library and the items entered so far.
+//! The program of a REPL session: the library and the items entered so far.
 
 use bnnc_base::diagnostic::{Diagnostic, Place};
 use bnnc_base::source::SourceMap;
@@ -16,7 +16,7 @@ pub struct Items {
 }
 
 impl Items {
-    /// Only the library.
+    /// Creates a session program with only the library.
     pub fn new(library: Vec<Module>) -> Items {
         Items {
             library,
@@ -25,7 +25,7 @@ impl Items {
         }
     }
 
-    /// The items entered so far.
+    /// Returns the items entered so far.
     pub fn program(&self) -> &Module {
         &self.program
     }
@@ -44,7 +44,7 @@ impl Items {
         check(&self.library, program, &context)
     }
 
-    /// The program with new items, and a sentence for each; an item takes the place of one with its name.
+    /// Returns the program with new items, and a sentence for each. An item replaces an existing item with its name.
     pub fn with(&self, new: &[Item]) -> (Module, Vec<String>) {
         let mut program = Module {
             items: self.program.items.clone(),
@@ -70,12 +70,12 @@ impl Items {
         (program, changes)
     }
 
-    /// Takes a sound program.
+    /// Replaces the program by one without errors.
     pub fn set(&mut self, program: Module) {
         self.program = program;
     }
 
-    /// Files that items name are relative to the folder of this file; the folder before is returned.
+    /// Sets the folder of this file as the base of relative file names in items. Returns the previous folder.
     pub fn enter_folder(&mut self, path: &str) -> PathBuf {
         let folder = Path::new(path)
             .parent()
@@ -84,12 +84,12 @@ impl Items {
         std::mem::replace(&mut self.folder, folder)
     }
 
-    /// Back to a folder.
+    /// Restores a previous folder.
     pub fn leave_folder(&mut self, folder: PathBuf) {
         self.folder = folder;
     }
 
-    /// The names of all items.
+    /// Returns the names of all items.
     pub fn names(&self) -> impl Iterator<Item = &Arc<str>> {
         let all = self.library.iter().chain([&self.program]);
         all.flat_map(|module| &module.items)
@@ -97,21 +97,21 @@ impl Items {
             .map(|ident| &ident.name)
     }
 
-    /// The item with this name; those of the program hide those of the library.
+    /// Returns the item with this name. Items of the program hide those of the library.
     pub fn find(&self, wanted: &str) -> Option<&Item> {
         let all = std::iter::once(&self.program).chain(&self.library);
         all.flat_map(|module| &module.items)
             .find(|item| item.name().is_some_and(|ident| &*ident.name == wanted))
     }
 
-    /// The text of all items, one after another.
+    /// Returns the texts of all entered items, one after another.
     pub fn text(&self, sources: &SourceMap) -> String {
         let texts = self.program.items.iter().filter_map(|item| text(item, sources));
         texts.map(|text| format!("{text}\n\n")).collect()
     }
 }
 
-/// The keyword of an item.
+/// Returns the keyword of an item.
 fn kind(item: &Item) -> &'static str {
     match &item.kind {
         ItemKind::Use(_) => "use",
@@ -129,7 +129,7 @@ fn kind(item: &Item) -> &'static str {
     }
 }
 
-/// The text of an item.
+/// Returns the text of an item.
 fn text(item: &Item, sources: &SourceMap) -> Option<String> {
     let source = sources.get(item.span.source)?;
     source
@@ -138,7 +138,7 @@ fn text(item: &Item, sources: &SourceMap) -> Option<String> {
         .map(str::to_owned)
 }
 
-/// What stands before the braces of an item, on one line.
+/// Returns the text before the braces of an item, on one line.
 pub fn header(item: &Item, sources: &SourceMap) -> String {
     let text = text(item, sources).unwrap_or_default();
     let head = if matches!(item.kind, ItemKind::Const(_)) {
@@ -149,7 +149,7 @@ pub fn header(item: &Item, sources: &SourceMap) -> String {
     head.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Whether a diagnostic points into the text of an item.
+/// Returns whether a diagnostic belongs to the text of an item.
 pub fn is_about(diagnostic: &Diagnostic, item: &Item) -> bool {
     match &diagnostic.at {
         Place::Span(span) => span.source == item.span.source,

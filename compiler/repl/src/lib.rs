@@ -1,4 +1,4 @@
-//! The prompt: a session that grows by one entry at a time. Reading lines and printing belong to the command line.
+//! The REPL: a session that grows by one entry at a time. The command line reads the lines and prints the results.
 
 mod commands;
 mod describe;
@@ -35,11 +35,11 @@ pub use pending::PendingEntry;
 use std::collections::HashMap;
 use variables::{Held, Variable};
 
-/// What a session needs from the world.
+/// The external facilities that a session needs.
 pub struct World {
-    /// The seed of draws.
+    /// The seed of all draws.
     pub seed: u64,
-    /// Whether diagnostics are coloured.
+    /// True if diagnostics are coloured.
     pub colour: bool,
     /// Reads the header of a data item.
     pub schema: fn(&DataSpec) -> Result<Schema, Vec<Diagnostic>>,
@@ -49,21 +49,21 @@ pub struct World {
     pub symbols: Vec<Address>,
 }
 
-/// One piece of an answer.
+/// One part of a reply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Said {
-    /// What was asked for.
+    /// The result of the entry.
     Result(String),
     /// Diagnostics and notes.
     Aside(String),
 }
 
-/// The answer to an entry.
+/// The reply to an entry.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reply {
-    /// In order.
+    /// The parts in order.
     pub said: Vec<Said>,
-    /// Whether the session is over.
+    /// True if the session is over.
     pub leave: bool,
 }
 
@@ -77,7 +77,7 @@ impl Reply {
     }
 }
 
-/// What was defined and bound so far.
+/// A session: the items and variables defined so far.
 pub struct Session {
     world: World,
     sources: SourceMap,
@@ -95,11 +95,11 @@ struct Checked {
     locals: Locals,
 }
 
-/// Why an entry has no effect.
+/// The diagnostics of an entry that has no effect.
 type Refused = Vec<Diagnostic>;
 
 impl Session {
-    /// Nothing defined but the library.
+    /// Creates a session in which only the library is defined.
     pub fn new(world: World) -> Session {
         let mut sources = SourceMap::default();
         let items = Items::new(bnnc_driver::program::library(&mut sources));
@@ -117,14 +117,14 @@ impl Session {
         }
     }
 
-    /// Whether more lines must follow before the text can be entered.
+    /// Returns whether the text needs more lines before it can be entered.
     pub fn is_unfinished(text: &str) -> bool {
         let is_command = text.trim_start().starts_with(':');
         let source = SourceMap::default().add("entry", text);
         !is_command && matches!(parse::parse_entry(&source), Entered::Incomplete)
     }
 
-    /// Carries out a command, defines items, binds names, or evaluates an expression.
+    /// Processes an entry: executes a command, defines items, binds names, or evaluates an expression.
     pub fn enter(&mut self, text: &str) -> Reply {
         let mut reply = Reply::default();
         self.entries += 1;
@@ -141,7 +141,7 @@ impl Session {
         reply
     }
 
-    /// Reads a program and defines all its items, or none.
+    /// Loads a program and defines all its items, or none of them.
     pub fn load(&mut self, path: &str) -> Reply {
         let mut reply = Reply::default();
         if let Err(diagnostics) = self.load_file(path, &mut reply) {
@@ -150,7 +150,7 @@ impl Session {
         reply
     }
 
-    /// Every name that may be completed, commands among them, sorted.
+    /// Returns every name that can be completed, commands included, sorted.
     pub fn names(&self) -> Vec<String> {
         let mut names: Vec<String> = self.items.names().map(|name| name.to_string()).collect();
         names.extend(self.environment.scope.keys().map(|name| name.to_string()));
@@ -204,7 +204,7 @@ impl Session {
         Ok(())
     }
 
-    /// Adds items to the program if all of it is still sound, and says whether it is; those of the same names are replaced.
+    /// Adds items to the program if all of it still checks without errors, and returns whether that is so. Items with the same names are replaced.
     fn define(&mut self, new: Vec<ast::Item>, reply: &mut Reply) -> bool {
         let (program, changes) = self.items.with(&new);
         let (module, mut diagnostics) = self.items.check(&program);
@@ -227,7 +227,7 @@ impl Session {
         true
     }
 
-    /// Gives every variable its value anew, with the same draws.
+    /// Recomputes the value of every variable, with the same draws.
     fn recompute(&mut self, reply: &mut Reply) {
         self.environment = Environment::default();
         for variable in std::mem::take(&mut self.variables) {
@@ -250,7 +250,7 @@ impl Session {
         Ok(())
     }
 
-    /// Binds a name and says what it holds.
+    /// Binds a name, and returns a text that shows its value.
     fn bind(&mut self, written: &ast::Stmt, draw: u32, reply: &mut Reply) -> Result<String, Refused> {
         let mut environment = self.environment.clone();
         let (stmt, diagnostics) = check_entry(&self.module, &mut environment, written);
@@ -305,7 +305,7 @@ impl Session {
         Ok(text)
     }
 
-    /// A draw of the distribution of a `~` statement.
+    /// Draws from the distribution of a `~` statement.
     fn drawn(&self, sample: &Sample, locals: &Locals, draw: u32) -> Elaborated<Held> {
         let checked = Checked {
             expr: sample.dist.clone(),
@@ -319,7 +319,7 @@ impl Session {
         }
     }
 
-    /// Checks an expression; warnings are shown.
+    /// Checks an expression. Its warnings are shown.
     fn checked(&mut self, written: &ast::Expr, reply: &mut Reply) -> Result<Checked, Refused> {
         let (expr, locals, diagnostics) = check_expr(&self.module, &self.environment, written);
         if diagnostics.iter().any(Diagnostic::is_error) {
@@ -329,7 +329,7 @@ impl Session {
         Ok(Checked { expr, locals })
     }
 
-    /// Evaluates an expression with the next draw: what a name would hold, and its text.
+    /// Evaluates an expression with the next draw. Returns its value and its text.
     fn value(&mut self, checked: &Checked, reply: &mut Reply) -> Result<(Held, String), Refused> {
         self.draws += 1;
         self.value_at(checked, self.draws, reply)
@@ -406,7 +406,7 @@ impl Session {
     }
 }
 
-/// A whole number given to a real name is a real.
+/// Converts an integer bound to a name of type real to a real.
 fn as_declared(held: Held, text: String, declared: &Ty) -> (Held, String) {
     match (&held, declared) {
         (Held::Static(number), Ty::Tensor(Elem::Real(_) | Elem::Count, dims)) if dims.is_empty() => {
@@ -417,7 +417,7 @@ fn as_declared(held: Held, text: String, declared: &Ty) -> (Held, String) {
     }
 }
 
-/// `x: real[3] = [1, 2, 3]`, `h = Dense(4): layer ..`.
+/// Formats a binding: `x: real[3] = [1, 2, 3]`, `h = Dense(4): layer ..`.
 fn named(local: LocalId, held: &Held, text: &str, locals: &Locals) -> String {
     let (name, ty) = (&locals[local].name, &locals[local].ty);
     match held {
@@ -430,7 +430,7 @@ fn named(local: LocalId, held: &Held, text: &str, locals: &Locals) -> String {
     }
 }
 
-/// What an entry that ends too early lacks.
+/// Returns the diagnostics for an entry that ends too early.
 fn unfinished(source: &Source) -> Refused {
     let (_, found) = parse::parse(source);
     if found.is_empty() {

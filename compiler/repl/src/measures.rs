@@ -1,4 +1,4 @@
-//! `:density`, `:draw` and `:kl`.
+//! The commands `:density`, `:draw` and `:kl`.
 
 use super::commands::{Line, refuse, usage};
 use super::distribution::Wanted;
@@ -10,19 +10,19 @@ use bnnc_graph::tensor::Tensor;
 use bnnc_hir::elaborate::datum::Datum;
 use bnnc_hir::elaborate::model;
 
-/// Draws of `:draw` where no number is given.
+/// The default number of draws of `:draw`.
 const DRAWS: usize = 1000;
 
-/// Draws of `:kl` where no number is given.
+/// The default number of draws of `:kl`.
 const KL_DRAWS: usize = 100_000;
 
-/// The most draws that may be asked for.
+/// The maximum number of draws.
 const MOST_DRAWS: usize = 10_000_000;
 
-/// How many draws `:draw` lists.
+/// The number of draws that `:draw` lists.
 const LISTED: usize = 5;
 
-/// Carries out `:density`.
+/// Executes `:density`.
 pub fn density(session: &mut Session, line: &Line, reply: &mut Reply) -> Result<(), Refused> {
     if line.words.len() < 3 {
         return usage(line);
@@ -68,7 +68,7 @@ pub fn density(session: &mut Session, line: &Line, reply: &mut Reply) -> Result<
     Ok(())
 }
 
-/// Carries out `:draw`.
+/// Executes `:draw`.
 pub fn draw(session: &mut Session, line: &Line, reply: &mut Reply) -> Result<(), Refused> {
     let asked = line.word(2).map(count).transpose()?.unwrap_or(DRAWS);
     let Some(range) = line.words.get(1).cloned() else {
@@ -102,7 +102,7 @@ pub fn draw(session: &mut Session, line: &Line, reply: &mut Reply) -> Result<(),
     Ok(())
 }
 
-/// Mean and standard deviation of each element, with what is known of them, and the first draws.
+/// Shows the mean and the standard deviation of each element, beside their exact values if known, and the first draws.
 fn summary(draws: &Tensor, sizes: &[usize], exact: [String; 2], reply: &mut Reply) {
     let elements: usize = sizes.iter().product();
     let of = |at: usize| {
@@ -133,12 +133,12 @@ fn summary(draws: &Tensor, sizes: &[usize], exact: [String; 2], reply: &mut Repl
     }
 }
 
-/// To the four digits that a sample is worth.
+/// Rounds to four significant digits, since a sample does not have more.
 fn rounded(value: f64) -> f64 {
     format!("{value:.3e}").parse().unwrap_or(value)
 }
 
-/// Carries out `:kl`.
+/// Executes `:kl`.
 pub fn kl(session: &mut Session, line: &Line, reply: &mut Reply) -> Result<(), Refused> {
     let draws = match (line.words.len(), line.word(3), line.word(4)) {
         (3, ..) => KL_DRAWS,
@@ -176,7 +176,7 @@ pub fn kl(session: &mut Session, line: &Line, reply: &mut Reply) -> Result<(), R
     Ok(())
 }
 
-/// A number of draws, which may be written `1e6`.
+/// Parses a number of draws, which may be written as `1e6`.
 fn count(text: &str) -> Result<usize, Refused> {
     let whole = |number: f64| (number.fract() == 0.0 && number < 1e15).then_some(number as usize);
     match text.parse().ok().or_else(|| whole(text.parse().ok()?)) {

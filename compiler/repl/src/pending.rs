@@ -5,14 +5,14 @@ use bnnc_base::source::SourceMap;
 use bnnc_grammar::lexer;
 use bnnc_grammar::token::Token;
 
-/// The lines of an entry.
+/// The lines of an entry so far.
 ///
-/// Only a parse of all lines shows that an entry is complete. That it is not shows where brackets are open or the last line ends in an operator, so that a long entry is not
-/// parsed again for each of its lines.
+/// Only a parse of all lines can show that an entry is complete. Open brackets or an operator at the end of the last line show that it is
+/// incomplete. Checking for these first avoids parsing a long entry again for each of its lines.
 #[derive(Debug, Default)]
 pub struct PendingEntry {
     text: String,
-    /// The opening brackets less the closing ones.
+    /// The number of opening brackets minus the number of closing ones.
     open: isize,
     /// True after an operator that needs a right-hand side.
     lacks_operand: bool,
@@ -24,19 +24,19 @@ pub struct PendingEntry {
 }
 
 impl PendingEntry {
-    /// The lines.
+    /// Returns the lines.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Adds a line with its end, and returns whether more lines must follow.
+    /// Adds a line with its line end. Returns whether more lines must follow.
     pub fn push(&mut self, line: &str) -> bool {
         self.text.push_str(line);
         self.is_unfinished = self.is_open_after(line) || Session::is_unfinished(&self.text);
         self.is_unfinished
     }
 
-    /// Reads the tokens of the last line, and returns whether they show that more must follow. `false` where that is not known.
+    /// Scans the tokens of the last line. Returns true if they show that more lines must follow, and `false` if that is not known.
     fn is_open_after(&mut self, line: &str) -> bool {
         let source = SourceMap::default().add("entry", line);
         let lexed = lexer::lex(&source);
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_complete_where_their_text_is() {
+    fn lines_are_complete_if_their_text_is() {
         for text in [
             "model M() -> y: real {\n  a ~ Normal(0, 1)\n\n  y ~ Normal(a, 1)\n}\n",
             "model M()\n\n-> y: real {\n}\n",

@@ -1,4 +1,4 @@
-//! `:draw Model(inputs)`: what a model says of its output before it has seen data.
+//! The command `:draw Model(inputs)`: prior predictive draws of a model.
 
 use super::evaluate::{Streams, compute};
 use super::{Refused, Reply, Session};
@@ -24,7 +24,7 @@ pub struct Call {
     span: Span,
 }
 
-/// The call of a model that a text is, if it is one.
+/// Parses a text as a call of a model. Returns `None` if it is not one.
 pub fn call(module: &Module, text: &Source) -> Option<Call> {
     let (written, diagnostics) = bnnc_grammar::parse::parse_expr(text);
     let (name, args) = match *written.kind {
@@ -44,7 +44,7 @@ pub fn call(module: &Module, text: &Source) -> Option<Call> {
 }
 
 impl Session {
-    /// Draws of a model's output: every site from its prior, then the output. The sizes of a draw come first.
+    /// Draws a model's output after drawing every site from its prior. Returns the sizes of one draw, and all draws.
     pub(super) fn predictive(
         &mut self,
         call: &Call,
@@ -87,12 +87,12 @@ impl Session {
         Ok((sizes, all))
     }
 
-    /// The name of a dim of a model.
+    /// Returns the name of a dim of a model.
     fn dim_name(&self, model: ModelId, dim: &Dim) -> Arc<str> {
         bnnc_hir::show::dim(dim, &self.module.models[model].locals).into()
     }
 
-    /// The values of a model's inputs in declared order, given by position or by name.
+    /// Returns the values of a model's inputs in declared order. They are given by position or by name.
     fn inputs(&mut self, call: &Call, reply: &mut Reply) -> Result<Vec<Tensor>, Refused> {
         let item = &self.module.models[call.model];
         let names: Vec<Arc<str>> = item
@@ -137,7 +137,7 @@ impl Session {
     }
 }
 
-/// The tensors of the function's parameters: the inputs, then outputs that nothing may look at.
+/// Returns the tensors of the function's parameters: the inputs, then zeros for the outputs, which only observations may read.
 fn ports(model: &Model, given: Vec<Tensor>) -> Result<Vec<Tensor>, String> {
     let inputs = model.shared.iter().chain(&model.inputs);
     for (input, tensor) in inputs.zip(&given) {
@@ -175,7 +175,7 @@ fn ports(model: &Model, given: Vec<Tensor>) -> Result<Vec<Tensor>, String> {
     Ok(ports)
 }
 
-/// Whether anything but an observation needs a value.
+/// Returns whether an operation other than an observation reads a value.
 fn is_read(function: &Function, value: Value) -> bool {
     function.nodes.ids().any(|node| {
         let observes = function.op(node).is_some_and(|op| op.is(&ops::observe::OBSERVE));

@@ -1,18 +1,18 @@
-//! Values as text: numbers to eight digits, aligned matrices, long arrays elided.
+//! Formats values as text: numbers with eight digits, aligned matrices, elided long arrays.
 
 use bnnc_base::dtype::DType;
 use bnnc_graph::tensor::Tensor;
 
-/// Significant digits of a printed real.
+/// The number of significant digits of a printed real.
 const DIGITS: usize = 8;
 
-/// Longer axes are elided to their [`ENDS`].
+/// The maximum number of elements printed per axis. A longer axis is elided to its [`ENDS`].
 const LONGEST: usize = 16;
 
-/// How many elements of an elided axis are printed at its start and at its end.
+/// The numbers of elements printed at the start and at the end of an elided axis.
 const ENDS: (usize, usize) = (6, 3);
 
-/// A real in its shortest form of at most eight significant digits.
+/// Formats a real in its shortest form with at most eight significant digits.
 pub fn number(value: f64) -> String {
     if !value.is_finite() || value == 0.0 {
         return match value {
@@ -43,7 +43,7 @@ fn trimmed(digits: &str) -> &str {
     }
 }
 
-/// One element of a type.
+/// Formats one element.
 fn element(value: f64, dtype: DType) -> String {
     match dtype {
         DType::Bool if value == 0.0 => "false".to_owned(),
@@ -53,13 +53,13 @@ fn element(value: f64, dtype: DType) -> String {
     }
 }
 
-/// `[3, 2]`.
+/// Formats sizes as `[3, 2]`.
 pub fn shape(sizes: &[usize]) -> String {
     let sizes: Vec<String> = sizes.iter().map(usize::to_string).collect();
     format!("[{}]", sizes.join(", "))
 }
 
-/// A whole tensor: `0.5`, `[1, 2, 3]`, or rows under each other. An elided one ends with its shape.
+/// Formats a tensor: `0.5`, `[1, 2, 3]`, or rows below each other. An elided tensor ends with its shape.
 pub fn tensor(tensor: &Tensor, dtype: DType) -> String {
     let elided = tensor.shape.iter().any(|size| *size > LONGEST);
     let text = match tensor.shape.len() {
@@ -73,7 +73,7 @@ pub fn tensor(tensor: &Tensor, dtype: DType) -> String {
     }
 }
 
-/// The positions of an axis that are printed; `None` stands for those left out.
+/// Returns the positions of an axis that are printed. `None` stands for the omitted positions.
 fn positions(size: usize) -> Vec<Option<usize>> {
     if size <= LONGEST {
         return (0..size).map(Some).collect();
@@ -82,7 +82,7 @@ fn positions(size: usize) -> Vec<Option<usize>> {
     ends.chain((size - ENDS.1..size).map(Some)).collect()
 }
 
-/// The width of each printed column of a matrix; a vector is not padded.
+/// Returns the width of each printed column of a matrix. Vectors are not padded.
 fn widths(tensor: &Tensor, dtype: DType) -> Vec<usize> {
     let rank = tensor.shape.len();
     let columns = tensor.shape[rank - 1];

@@ -1,4 +1,4 @@
-//! What names hold at the prompt.
+//! The variables of a REPL session.
 
 use bnnc_base::dtype::DType;
 use bnnc_grammar::ast;
@@ -6,30 +6,30 @@ use bnnc_graph::tensor::Tensor;
 use bnnc_hir::tree::{Expr, LocalId};
 use std::sync::Arc;
 
-/// A name with its meaning. A later one of the same name hides an earlier one.
+/// A variable and its value. A later variable hides an earlier one with the same name.
 #[derive(Clone, Debug)]
 pub struct Variable {
     /// The name.
     pub name: Arc<str>,
     /// The checked variable.
     pub local: LocalId,
-    /// As typed: checked and computed again when an item is defined anew.
+    /// The statement as entered. It is checked and computed again if an item is redefined.
     pub written: ast::Stmt,
-    /// Which draw it took.
+    /// The number of the draw that it used.
     pub draw: u32,
-    /// What it is.
+    /// The value.
     pub held: Held,
-    /// The same as text.
+    /// The value as text.
     pub text: String,
 }
 
-/// The meaning of a name.
+/// The value of a variable.
 #[derive(Clone, Debug)]
 pub enum Held {
-    /// An integer that may stand in a dimension.
+    /// An integer that can be used in dimensions.
     Static(i64),
-    /// Numbers.
+    /// A tensor.
     Tensor(Tensor, DType),
-    /// A distribution, a layer, a list of layers, a function: elaborated wherever it is mentioned.
+    /// A distribution, a layer, a list of layers or a function. It is elaborated at each use.
     Made(Expr),
 }
