@@ -182,7 +182,7 @@ Right:
 ",
 };
 
-/// `a < b < c`.
+/// A chain of comparisons, such as `a < b < c`.
 pub static COMPARISON_CHAIN: Code = Code {
     id: "E0110",
     title: "chain of comparisons",

@@ -133,7 +133,7 @@ impl<'s, 'a> Lines<'s, 'a> {
         }
     }
 
-    /// Returns whether square brackets hold a token directly.
+    /// Returns whether the innermost bracket around a token is a square bracket.
     fn is_in_brackets(&self, at: usize) -> bool {
         self.within[at].is_some_and(|open| self.tokens[open].1 == Token::OpenBracket)
     }

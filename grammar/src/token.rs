@@ -21,7 +21,7 @@ pub fn is_keyword(word: &str) -> bool {
 /// A lexical error. The stretch of text may yield a token that stands in for the intended one.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Fault {
-    /// A character that begins no token.
+    /// A character that does not begin any token.
     #[default]
     Stray,
     /// A spelling from another language, with the token it stands for.

@@ -53,7 +53,7 @@ pub(crate) struct Emitter<'a, 'f> {
     ints: Vec<Option<Value>>,
 }
 
-/// The body of a loop: maps `(emitter, counter, carried)` to the next carried values.
+/// The body of a loop: maps `(emitter, counter, carried)` to the values of the next iteration.
 pub(crate) type LoopBody<'b, 'a, 'f> = &'b mut dyn FnMut(&mut Emitter<'a, 'f>, Value, &[Value]) -> Vec<Value>;
 
 /// The range of a counter, as in `(from..to).step_by(step)`.
@@ -169,7 +169,7 @@ impl<'a, 'f> Emitter<'a, 'f> {
         }
     }
 
-    /// Emits a loop over a counter. Returns the loop-carried values after the last iteration.
+    /// Emits a loop over a counter that passes values from iteration to iteration. Returns these values after the last iteration.
     pub fn count(
         &mut self,
         range: CounterRange,

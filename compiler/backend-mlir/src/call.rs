@@ -29,7 +29,7 @@ fn callee(op: &InstOp, precision: Precision) -> Option<(String, Vec<Type>)> {
     }
 }
 
-/// Scratch memory of one invocation.
+/// Returns the bytes of scratch memory that one invocation needs.
 pub(crate) fn scratch_bytes(schedule: &Schedule, precision: Precision) -> usize {
     let narrow = schedule.homes * precision.bytes();
     let wide = schedule.sums.len() * Precision::F64.bytes();

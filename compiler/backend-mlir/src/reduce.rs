@@ -6,7 +6,8 @@ use crate::text::{Type, Value};
 use bnnc_abi::plan::Storage;
 
 impl<'a> Emitter<'a> {
-    /// Emits the loop over `axis` with `inside`. The reductions carried by that loop are initialised before it and written to memory after it.
+    /// Emits the loop over `axis` with `inside`. The reductions that this loop keeps in registers are initialised before it and written to memory
+    /// after it.
     pub fn reduce(&mut self, axis: usize, inside: &mut dyn FnMut(&mut Emitter<'a>)) {
         let source = self.source;
         let here = |carried: &Option<usize>| *carried == Some(axis);

@@ -70,7 +70,7 @@ pub(crate) fn commas<T: Display>(items: impl IntoIterator<Item = T>) -> String {
 pub(crate) struct Loop {
     /// Its counter.
     pub counter: Value,
-    /// The carried values at the beginning of an iteration.
+    /// The values that an iteration receives from the one before.
     pub inside: Vec<Value>,
     results: Vec<Value>,
 }
@@ -144,7 +144,7 @@ impl Text {
         }
     }
 
-    /// Ends a loop, given the carried values of the next iteration. Returns the values after the last iteration.
+    /// Ends a loop, given the values for the next iteration. Returns the values after the last iteration.
     pub fn close_loop(&mut self, open: Loop, after: &[Value]) -> Vec<Value> {
         if !open.results.is_empty() {
             let types = commas(after.iter().map(|value| value.ty));

@@ -183,7 +183,8 @@ fn parse(head: &[u8], port: u16) -> Result<Request, Response> {
     })
 }
 
-/// Rejects requests from pages of other sites, and requests that name this server by another host name (DNS rebinding).
+/// Rejects requests by another host name (DNS rebinding), requests that a page of another site makes other than by navigation, and requests with a
+/// body.
 fn guard(headers: &[(String, &str)], port: u16) -> Result<(), Response> {
     let mut hosts = headers
         .iter()

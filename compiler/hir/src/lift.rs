@@ -15,7 +15,7 @@ pub fn obstacle(function: &FnItem) -> Option<(Span, String)> {
         .find_map(|expr| in_expr(expr, Noise::Refused))
 }
 
-/// Whether noise counts as elementwise. In `draw` it does.
+/// The handling of noise, which counts as elementwise in `draw`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Noise {
     /// Noise counts as elementwise.

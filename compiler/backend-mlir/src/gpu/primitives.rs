@@ -99,10 +99,10 @@ impl Entry {
     }
 }
 
-/// The body of a loop: maps the counter and the carried values to the carried values of the next iteration.
+/// The body of a loop: maps the counter and the values of an iteration to the values of the next one.
 type Body<'a> = &'a mut dyn FnMut(&mut Text, Value, &[Value]) -> Vec<Value>;
 
-/// Emits a loop over a counter. `body` computes the carried values of the next iteration.
+/// Emits a loop over a counter that passes values from iteration to iteration. `body` computes those of the next iteration.
 fn repeat(text: &mut Text, bounds: LoopBounds, carried: &[Value], body: Body<'_>) -> Vec<Value> {
     let open = text.open_loop(bounds, carried);
     let after = body(text, open.counter, &open.inside);

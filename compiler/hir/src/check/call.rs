@@ -28,18 +28,18 @@ pub struct Signature<'s> {
     pub params: &'s [Binding],
     /// Its variables, for the names of dims in messages.
     pub locals: &'s Locals,
-    /// Whether arrays may be passed where scalars are declared.
+    /// The way in which the callee treats arrays that are passed where scalars are declared.
     pub lifts: Lifts<'s>,
 }
 
-/// Whether a callee applies elementwise to arrays.
+/// The elementwise application of a callee to arrays.
 #[derive(Clone, Copy)]
 pub enum Lifts<'s> {
-    /// It applies elementwise.
+    /// The callee applies elementwise.
     Yes,
-    /// It does not, because it has array parameters itself.
+    /// The callee does not, because it has array parameters itself.
     No,
-    /// It does not because of the construct at this position, described by the text.
+    /// The callee does not because of the construct at this position, described by the text.
     But(Span, &'s str),
 }
 

@@ -166,7 +166,8 @@ fn flag(body: &mut Body<'_>, line: &ast::Definition, dist: &mut DistItem) {
     }
 }
 
-/// Checks that a point distribution defines `draw` without noise and does not define a density, and that an improper one does not define `draw`.
+/// Checks the parts of a distribution that is not a density. A point needs a `draw` without noise and cannot have a density. An improper
+/// distribution needs `log_density` and cannot have a `draw`.
 fn check_measure(body: &mut Body<'_>, item: &ast::Dist, dist: &DistItem, seen: &HashMap<Arc<str>, Span>) {
     let (flag, wanted, excluded) = match dist.measure {
         Measure::Density => return,

@@ -91,7 +91,7 @@ fn tensors_only(body: &mut Body<'_>, written: &[ast::Param], params: &[Binding])
     }
 }
 
-/// Handles the default `= row` of an input of type `index`: the number of the example.
+/// Handles the default `= row` of an input of integers: the number of the example.
 fn rows(body: &mut Body<'_>, written: &[ast::Param], inputs: &mut [Binding]) {
     for (input, written) in inputs.iter_mut().zip(written) {
         let Some(default) = &written.default else { continue };

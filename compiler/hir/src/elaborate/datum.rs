@@ -21,7 +21,7 @@ pub enum Datum {
     List(Rc<Vec<Datum>>),
     /// A function.
     Function(Callee),
-    /// A text.
+    /// A string.
     Text(Arc<str>),
 }
 

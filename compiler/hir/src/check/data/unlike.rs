@@ -57,7 +57,7 @@ pub fn outliers(session: &mut Session<'_>, written: &ast::Expr, format: Format) 
     None
 }
 
-/// Checks that the data have images to rotate and to shuffle.
+/// Checks that `rotate` and `outliers = shuffled(..)` are used with images and together with `test`.
 pub fn check(session: &mut Session<'_>, spec: &DataSpec, span: Span) {
     let asked = [
         ("rotate", !spec.rotate.is_empty()),

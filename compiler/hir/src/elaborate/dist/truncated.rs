@@ -49,7 +49,7 @@ impl Interval {
 
 /// The end of the interval that values are relative to.
 struct Origin {
-    /// Whether it is the upper end. Equal for all elements if the interval has only one end.
+    /// True if it is the upper end. Equal for all elements if the interval has only one end.
     is_upper: Value,
     /// `log beyond` of the whole interval.
     whole: Value,
