@@ -1,5 +1,5 @@
 "use strict";
-// Charts as SVG.
+// Draws charts as SVG.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -26,7 +26,7 @@ function duration(seconds) {
   return seconds < 1 ? `${Number((seconds * 1e3).toPrecision(3))} ms` : `${Number(seconds.toPrecision(3))} s`;
 }
 
-// Round steps for a linear axis.
+// Returns round steps for a linear axis.
 function linearTicks(low, high, wanted) {
   const raw = (high - low) / wanted;
   const power = 10 ** Math.floor(Math.log10(raw));
@@ -55,7 +55,7 @@ class Scale {
   }
 }
 
-// { width, height, x: [low, high], y: [low, high], logX, logY, labelX, tickX, tickY, describe } with room for axes.
+// A chart with room for axes. Its options are { width, height, x: [low, high], y: [low, high], logX, logY, labelX, tickX, tickY, describe }.
 class Chart {
   constructor(place, options) {
     const { width = 560, height = 300, left = 62, right = 14, top = 10, bottom = 40 } = options;

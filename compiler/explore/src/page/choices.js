@@ -1,5 +1,5 @@
 "use strict";
-// The choices of a user: controls made from what the server offers, and their state as text in the address.
+// The user's choices: builds the controls from the families that the server lists, and keeps their state as text in the address.
 
 const byId = (id) => document.getElementById(id);
 
@@ -13,7 +13,7 @@ function element(tag, attributes = {}, ...children) {
   return made;
 }
 
-// `Normal(loc = 0.3, scale = fixed(0.5))`, read as the language writes it: { family, args: { loc: 0.3, .. }, fixed: { scale } }.
+// Parses `Normal(loc = 0.3, scale = fixed(0.5))`, in the syntax of the language, to { family, args: { loc: 0.3, .. }, fixed: { scale } }.
 function readDistribution(text) {
   let at = 0;
   const blank = () => { while (/\s/.test(text[at] ?? "")) at += 1; };
@@ -55,7 +55,7 @@ function readDistribution(text) {
   return at === text.length ? read : null;
 }
 
-// One distribution: a list of families and a field per parameter, inside `place`.
+// The controls of one distribution inside `place`: a list of families, and a field for each parameter.
 class Distribution {
   constructor(place, families, label, colour, role, changed) {
     Object.assign(this, { place, families, label, role, changed });

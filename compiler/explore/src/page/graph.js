@@ -1,12 +1,12 @@
 "use strict";
-// A graph as SVG: operands above their users, in layers.
+// Draws a graph as SVG, in layers with operands above their users.
 
 const NODE = { height: 24, gapX: 14, gapY: 34, pad: 18 };
 
 function layers(nodes) {
   const rank = [];
   nodes.forEach((node, at) => { rank[at] = node.from.length ? Math.max(...node.from.map((from) => rank[from])) + 1 : 0; });
-  // What has no operands stands just above its first user.
+  // A node without operands is placed directly above its first user.
   const users = nodes.map(() => []);
   nodes.forEach((node, at) => node.from.forEach((from) => users[from].push(at)));
   nodes.forEach((node, at) => {
@@ -17,7 +17,7 @@ function layers(nodes) {
   return Array.from(rows, (row) => row ?? []);
 }
 
-// Edges over several layers pass through bends, which take part in the ordering like narrow nodes.
+// An edge over several layers passes through bends, which are ordered like narrow nodes.
 function withBends(nodes) {
   const rows = layers(nodes);
   const rank = [];
@@ -42,7 +42,7 @@ function withBends(nodes) {
   return { rows, above, below, width, paths };
 }
 
-// Each row in the order of the middles of its neighbours, swept down and up; then positions by the same middles.
+// Orders each row by the mean position of the neighbours, in sweeps down and up. The final positions follow the same means.
 function place(nodes) {
   const { rows, above, below, width, paths } = withBends(nodes);
   const x = [];
@@ -52,7 +52,7 @@ function place(nodes) {
   const settle = (row, neighbours) => {
     const wanted = new Map(row.map((at) => [at, middle(neighbours(at), x[at])]));
     row.sort((a, b) => wanted.get(a) - wanted.get(b));
-    // As near to what is wanted as the neighbours in the row allow: the mean of pushing right and pushing left.
+    // As close to the wanted position as the neighbours in the row allow: the mean of pushing right and pushing left.
     const right = [];
     const left = [];
     row.forEach((at, i) => { right[i] = i ? Math.max(wanted.get(at), right[i - 1] + distance(row[i - 1], at)) : wanted.get(at); });
@@ -72,7 +72,7 @@ function place(nodes) {
   return { x, y, width, paths, depth: rows.length };
 }
 
-// A curve from the foot of a node through bends to the head of another, upright at every one.
+// Draws a curve from the bottom of a node through bends to the top of another, vertical at each of these points.
 function curve(path, x, y) {
   const points = path.map((at, i) => [x[at], i === 0 ? y[at] + NODE.height : y[at]]);
   let d = `M${points[0].join(" ")}`;

@@ -1,5 +1,5 @@
 "use strict";
-// What is asked, fetched and shown.
+// The page: sends the question to the server and shows the responses.
 
 const WAYS = [
   { name: "direct", label: "direct mean over draws", colour: "var(--direct)", mark: "circle", fact: "" },
@@ -161,7 +161,7 @@ function facts() {
   byId("facts").replaceChildren(...entries);
 }
 
-// Two digits of the error, and as many of the mean.
+// Formats the error with two digits, and the mean with as many decimal places.
 function withError(mean, error) {
   if (!Number.isFinite(mean) || !Number.isFinite(error)) return "not a number";
   if (error === 0) return `${Number(mean.toPrecision(9))} ± 0`;
@@ -169,7 +169,7 @@ function withError(mean, error) {
   return places > 9 || places === 0 ? `${mean.toPrecision(6)} ± ${error.toExponential(1)}` : `${mean.toFixed(places)} ± ${error.toFixed(places)}`;
 }
 
-// A range of a linear axis that holds these values with some room.
+// Returns the range of a linear axis that contains these values with some margin.
 function around(values) {
   const finite = values.filter(Number.isFinite);
   if (!finite.length) return [0, 1];
@@ -185,7 +185,7 @@ const logAround = (values) => {
 
 const shown = () => WAYS.map((way, at) => ({ ...way, at, points: current.points[way.name] })).filter((way) => way.points.length);
 
-// Marks of several ways at one number of draws stand side by side.
+// Marks of several ways at the same number of draws are placed side by side.
 const beside = (chart, way, draws) => chart.x.at(draws) + (way.at - 1) * 9;
 
 function showMeasured() {
@@ -208,7 +208,7 @@ function showMeasured() {
   showTable();
 }
 
-// What a reader of the charts has to know about a way.
+// Returns a remark about a way for the legend of the charts.
 function remark(name) {
   const { ways } = current.question;
   if (ways[name].error) return " (refused)";
