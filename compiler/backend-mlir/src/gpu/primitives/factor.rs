@@ -8,7 +8,7 @@ use bnnc_abi::device::{self, Blocked, Count};
 use bnnc_base::dtype::Precision;
 
 /// The number of rows of a diagonal block. A thread rereads a row of a block many times, so thirty-two of these rows should fit into the nearest
-/// cache. On the other hand, larger blocks leave fewer and therefore better products beside the blocks.
+/// cache. Larger blocks, on the other hand, leave fewer matrix products beside them, and the fewer these are, the more efficient they are.
 const ROWS: u32 = 64;
 
 /// A square part of a matrix: the position of its first element, the distance between rows, and the number of rows.
