@@ -25,26 +25,26 @@ pub struct Dataset {
     pub validation: Rows,
     /// Rows to test on.
     pub test: Rows,
-    /// Rows that are unlike the others; their targets mean nothing.
+    /// Out-of-distribution rows, whose targets have no meaning.
     pub outliers: Rows,
-    /// The images of the test rows, where they are turned or shuffled.
+    /// The images of the test rows, if the program rotates or shuffles images.
     pub images: Option<Images>,
     /// The target's name.
     pub target: Option<String>,
-    /// What was learnt from the training rows.
+    /// The statistics of the training rows.
     pub preparation: Preparation,
     /// The columns of the shared table.
     pub shared: Vec<Array>,
-    /// The arrays of the item's own files that have no element per example.
+    /// The arrays of the data files that all examples share.
     pub whole: Vec<Array>,
     /// The training rows of each file, as ranges of `train`.
     pub shards: Vec<Range<usize>>,
-    /// What is worth knowing but stops nothing.
+    /// Warnings, which do not stop the run.
     pub warnings: Vec<Diagnostic>,
 }
 
 impl Dataset {
-    /// The test rows turned by each angle but the first, which is that of [`Dataset::test`].
+    /// Returns the test rows rotated by each angle but the first; [`Dataset::test`] has the first angle.
     pub fn turned(&self) -> impl Iterator<Item = (f64, Rows)> {
         let images = self.images.iter();
         images.flat_map(|images| {
@@ -53,38 +53,39 @@ impl Dataset {
         })
     }
 
-    /// A column of the shared table.
+    /// Returns a column of the shared table.
     pub fn shared(&self, name: &str) -> Option<&Array> {
         self.shared.iter().find(|array| array.name == name)
     }
 
-    /// An array of the item's own files that has no element per example.
+    /// Returns an array of the data files that all examples share.
     pub fn whole(&self, name: &str) -> Option<&Array> {
         self.whole.iter().find(|array| array.name == name)
     }
 }
 
-/// What the training rows decide about how any row is prepared; saved with the posterior, it prepares new rows.
+/// The statistics of the training rows that determine how every row is prepared. Saved with the posterior, so that new rows are prepared in
+/// the same way.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Preparation {
-    /// One per input column: applied after the scale.
+    /// One map per input column, applied after the scale.
     pub inputs: Vec<Standardisation>,
-    /// The names of these columns, as messages say them.
+    /// The names of these columns in messages.
     #[serde(default)]
     pub columns: Vec<String>,
-    /// One list per array that is an input by itself, one entry per element.
+    /// For each array that is an input on its own, its name and one map per element.
     pub named: Vec<(String, Vec<Standardisation>)>,
-    /// The means and sds of the calls of `zscore`, in order.
+    /// The means and standard deviations of the calls of `zscore`, in the order of evaluation.
     pub zscores: Vec<Standardisation>,
     /// The target's name.
     pub target_name: Option<String>,
-    /// The target's.
+    /// The map of the target.
     pub target: Standardisation,
     /// The levels of text columns.
     pub levels: Vec<(String, Vec<String>)>,
 }
 
-/// Cuts a split out of a source.
+/// Builds the dataset of one split from a source.
 pub(crate) fn cut(source: &Source, parts: Parts, seed: u64) -> Result<Dataset, Faults> {
     let mut zscores = Vec::new();
     let columns = input_columns(
@@ -184,7 +185,7 @@ fn input_columns<'a>(
     inputs.iter().filter_map(column).collect()
 }
 
-/// Means and sds of the training rows, as far as the program asks for them.
+/// Computes the means and standard deviations of the training rows that the program requests.
 fn fit(
     source: &Source,
     columns: &[InputColumn<'_>],
@@ -255,7 +256,7 @@ fn fit(
     }
 }
 
-/// The chosen rows, in that order.
+/// Prepares the chosen rows, in that order.
 fn assemble(source: &Source, columns: &[InputColumn<'_>], preparation: &Preparation, part: &[usize]) -> Rows {
     let (spec, table) = (&source.spec, &source.table);
     let width = columns.iter().map(InputColumn::width).sum();
@@ -271,7 +272,7 @@ fn assemble(source: &Source, columns: &[InputColumn<'_>], preparation: &Preparat
     }
     let arrays = table.arrays.iter().enumerate();
     let per_example = arrays.filter(|(_, array)| array.per_example && !scaled_bytes(spec, &array.name));
-    // A search of the list for each column would take seconds for 40,000 columns.
+    // A map, because a search of the list for each column would take seconds for 40,000 columns.
     let named: HashMap<&str, &Vec<Standardisation>> = preparation
         .named
         .iter()
@@ -297,7 +298,7 @@ fn assemble(source: &Source, columns: &[InputColumn<'_>], preparation: &Preparat
     }
 }
 
-/// Marks text fields whose rows have levels that no training row has: a fault as soon as the field is used.
+/// Marks text fields that have a level without a training row: using such a field is an error.
 fn mark_unseen(source: &Source, rows: &mut Rows, train: &[usize], kind: &str) {
     for array in &source.table.arrays {
         let (Values::Level { codes, levels }, true) = (&array.values, array.per_example) else {
@@ -324,7 +325,7 @@ fn mark_unseen(source: &Source, rows: &mut Rows, train: &[usize], kind: &str) {
     }
 }
 
-/// The training rows of each file; they stand in the order of the files.
+/// Returns the training rows of each file as ranges of `train`, which is in the order of the files.
 fn shards(table: &Table, train: &[usize]) -> Vec<Range<usize>> {
     let bounds = table.shards.iter().map(|shard| {
         let below = |end: usize| train.partition_point(|&row| row < end);
@@ -343,16 +344,16 @@ fn whole(source: &Source) -> Vec<Array> {
 pub struct NewRows<'a> {
     /// The file.
     pub file: &'a Path,
-    /// Columns that may have levels that training rows do not have, which follow theirs.
+    /// Columns that may have levels without a training row; new levels get codes after the known ones.
     pub open: &'a [&'a str],
-    /// Columns that need not be there, nor have a value in every row: what is predicted.
+    /// Columns that may be absent or have empty cells, because they are predicted.
     pub outcomes: &'a [&'a str],
-    /// As many bytes of memory may be taken.
+    /// The limit on memory, in bytes.
     pub most: Option<u64>,
 }
 
 impl Preparation {
-    /// Rows to predict for.
+    /// Reads rows to predict for and prepares them.
     pub fn rows(&self, spec: &DataSpec, new: NewRows<'_>) -> Result<Rows, Faults> {
         let target = known_target(spec);
         let outcomes = new.outcomes.iter().map(|name| (*name).to_owned());
@@ -363,7 +364,7 @@ impl Preparation {
         self.rows_of(spec, table, new.open)
     }
 
-    /// The rows of a table that was read.
+    /// Prepares the rows of a table that was read.
     fn rows_of(&self, spec: &DataSpec, mut table: Table, open: &[&str]) -> Result<Rows, Faults> {
         let file = table.path();
         let named = self.named.iter().map(|(name, _)| name.as_str());
@@ -397,7 +398,7 @@ impl Preparation {
     }
 }
 
-/// Gives the strings of a column the codes they had in training.
+/// Maps the strings of a column to the codes that they had in training.
 fn relevel<'a>(
     file: &Path,
     place: impl Fn(usize) -> (&'a Path, usize),
@@ -436,7 +437,7 @@ fn relevel<'a>(
     Ok(())
 }
 
-/// Whether data still fit the schema that a program was compiled for; rows may have changed.
+/// Checks that the data still match the schema that a program was compiled for; rows may have changed.
 pub(crate) fn check_unchanged(source: &Source, compiled: &Schema) -> Result<(), Faults> {
     let found = source.schema();
     let numbers = compiled
@@ -479,7 +480,7 @@ pub(crate) fn check_unchanged(source: &Source, compiled: &Schema) -> Result<(), 
     Err(vec![report::changed(&source.table.path(), &what)])
 }
 
-/// The first text in columns of numbers.
+/// Returns a diagnostic for the first text in columns that should hold numbers.
 fn text_among_numbers<'a>(
     table: &Table,
     mut names: impl Iterator<Item = &'a str>,

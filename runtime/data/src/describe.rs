@@ -1,4 +1,4 @@
-//! What feeds an input or an output, in words.
+//! Describes in words which columns feed an input or an output.
 
 use crate::dataset::Preparation;
 use crate::expression;
@@ -6,7 +6,7 @@ use crate::standardise::Standardisation;
 use bnnc_abi::data::{Column, DataSpec, InputEntry};
 use bnnc_abi::manifest::DataSource;
 
-/// The columns or expressions that feed a port, one for each of its elements, with the scales that the training rows gave them.
+/// Describes the columns or expressions that feed a port, one for each of its elements, with the scales fitted to the training rows.
 pub fn feeds(
     from: &DataSource,
     spec: &DataSpec,
@@ -35,7 +35,7 @@ pub fn feeds(
     }
 }
 
-/// One element of the inputs.
+/// Describes one element of the inputs.
 fn element(at: usize, spec: &DataSpec, entries: &[InputEntry], preparation: &Preparation) -> String {
     let map = preparation.inputs.get(at).copied();
     let scale = standardised(map.unwrap_or(Standardisation::IDENTITY));
@@ -59,7 +59,7 @@ fn element(at: usize, spec: &DataSpec, entries: &[InputEntry], preparation: &Pre
     format!("{}{scores}{scale}", entries[entry].text)
 }
 
-/// The means and standard deviations of the calls of `zscore` in an input, which has this name in messages.
+/// Returns the means and standard deviations of the calls of `zscore` in the input with this name in messages.
 pub fn scores<'a>(
     name: &str,
     spec: &DataSpec,
@@ -85,7 +85,7 @@ fn moments(map: Standardisation) -> String {
     format!("mean {}, sd {}", digits(map.mean), digits(map.sd))
 }
 
-/// Four significant digits.
+/// Formats a number with four significant digits.
 fn digits(value: f64) -> String {
     let rounded: f64 = format!("{value:.3e}").parse().unwrap_or(value);
     match rounded == 0.0 || (1e-4..1e7).contains(&rounded.abs()) {

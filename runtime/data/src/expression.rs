@@ -7,11 +7,11 @@ use bnnc_abi::data::{Column, Divisor};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::Span;
 
-/// What `zscore` uses.
+/// The means and standard deviations that `zscore` uses.
 pub(crate) enum Scores<'a> {
-    /// Mean and sd of these rows, appended to the list in the order of evaluation.
+    /// Fits them to these rows and appends them to the list in the order of evaluation.
     Fit(&'a [usize], Divisor, &'a mut Vec<Fitted>),
-    /// The numbers fitted earlier, in the same order.
+    /// Applies those fitted earlier, in the same order.
     Apply(std::slice::Iter<'a, Standardisation>),
 }
 
@@ -19,12 +19,12 @@ pub(crate) enum Scores<'a> {
 struct Function {
     name: &'static str,
     arity: usize,
-    /// How a call is written: an operator between the arguments, or the name before them.
+    /// The operator between the two arguments of a call; `None` if the name stands before the arguments.
     infix: Option<&'static str>,
     eval: fn(&[f64]) -> f64,
 }
 
-/// All functions but `zscore`, which needs the training rows.
+/// All functions except `zscore`, which needs the training rows.
 static FUNCTIONS: &[Function] = &[
     Function {
         name: "abs",
@@ -96,7 +96,7 @@ static FUNCTIONS: &[Function] = &[
 
 const ZSCORE: &str = "zscore";
 
-/// The text of an expression: its name as a field, and in messages.
+/// Returns the text of an expression, which is its name as a field and in messages.
 pub fn text(column: &Column) -> String {
     match column {
         Column::Name(name, _) => name.clone(),
@@ -127,7 +127,7 @@ fn operand(column: &Column) -> String {
     }
 }
 
-/// The columns that an expression mentions.
+/// Returns the columns that an expression mentions.
 pub(crate) fn names(column: &Column) -> Vec<&str> {
     match column {
         Column::Name(name, _) => vec![name],
@@ -137,7 +137,7 @@ pub(crate) fn names(column: &Column) -> Vec<&str> {
     }
 }
 
-/// Where an expression stands, if it is more than a number.
+/// Returns the place of an expression in the program; `None` for a number.
 pub(crate) fn span(column: &Column) -> Option<Span> {
     match column {
         Column::Name(_, span) | Column::Apply(_, _, span) | Column::Named(_, _, span) => Some(*span),
@@ -145,7 +145,7 @@ pub(crate) fn span(column: &Column) -> Option<Span> {
     }
 }
 
-/// Whether the values depend on which rows are for training.
+/// Returns whether the values depend on which rows are for training.
 pub(crate) fn uses_zscore(column: &Column) -> bool {
     match column {
         Column::Name(..) | Column::Number(_) => false,
@@ -154,7 +154,7 @@ pub(crate) fn uses_zscore(column: &Column) -> bool {
     }
 }
 
-/// The arguments of the calls of `zscore` in an expression, in the order of evaluation.
+/// Returns the arguments of the calls of `zscore` in an expression, in the order of evaluation.
 pub(crate) fn scored(column: &Column) -> Vec<&Column> {
     match column {
         Column::Name(..) | Column::Number(_) => Vec::new(),
@@ -167,12 +167,12 @@ pub(crate) fn scored(column: &Column) -> Vec<&Column> {
     }
 }
 
-/// Whether the values are 0 and 1.
+/// Returns whether the values are Boolean, that is 0 and 1.
 pub(crate) fn is_truth(column: &Column) -> bool {
     matches!(column, Column::Apply(name, _, _) if name == "eq")
 }
 
-/// The array of a name.
+/// Returns the array of this name and its position in the table.
 pub(crate) fn lookup<'a>(
     table: &'a Table,
     name: &str,
@@ -184,7 +184,7 @@ pub(crate) fn lookup<'a>(
         .ok_or_else(|| report::unknown_column(&table.path(), name, span, names))
 }
 
-/// One value per row of the table.
+/// Evaluates an expression: one value per row of the table.
 pub(crate) fn evaluate(
     column: &Column,
     table: &Table,
@@ -258,7 +258,7 @@ fn call(
     })
 }
 
-/// Standardises; equal values become zeros.
+/// Standardises values; equal values become zeros.
 fn zscore(values: &[f64], scores: &mut Scores<'_>) -> Vec<f64> {
     let map = match scores {
         Scores::Fit(rows, divisor, list) => {

@@ -1,4 +1,4 @@
-//! Files that may be pipes or devices: opened without waiting for ever.
+//! Opens files that may be pipes or devices, without waiting for ever.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Error, ErrorKind, Read, Result};
@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// Opens a file to read. A named pipe that no program opens for writing within five seconds is an error, because opening it would wait for ever.
+/// Opens a file for reading. A named pipe that no program opens for writing within five seconds is an error, because opening it would block
+/// for ever.
 ///
 /// # Errors
-/// Those of the system.
+/// Errors of the operating system.
 pub fn open(path: &Path) -> Result<File> {
     match is_pipe(path)? {
         true => open_pipe(path, File::open, "it is a pipe, and no program writes into it"),
@@ -17,10 +18,10 @@ pub fn open(path: &Path) -> Result<File> {
     }
 }
 
-/// Opens what is there to write into it. A named pipe that no program reads within five seconds is an error.
+/// Opens an existing file for writing. A named pipe that no program opens for reading within five seconds is an error.
 ///
 /// # Errors
-/// Those of the system.
+/// Errors of the operating system.
 pub(crate) fn open_to_write(path: &Path) -> Result<File> {
     fn to_write(path: PathBuf) -> Result<File> {
         OpenOptions::new().write(true).open(path)
@@ -42,22 +43,22 @@ fn is_pipe(_path: &Path) -> Result<bool> {
     Ok(false)
 }
 
-/// Opens a pipe in a thread of its own, which stays behind where nobody is at the other end.
+/// Opens a pipe in a thread of its own, which stays blocked if no program opens the other end.
 fn open_pipe(path: &Path, open: fn(PathBuf) -> Result<File>, why: &'static str) -> Result<File> {
     let (sender, receiver) = mpsc::channel();
     let path = path.to_path_buf();
     std::thread::Builder::new().spawn(move || {
-        // Nobody listens any more where it took too long.
+        // The receiver is gone after a timeout, so a failure to send does not matter.
         let _ = sender.send(open(path));
     })?;
     let found = receiver.recv_timeout(Duration::from_secs(5));
     found.unwrap_or_else(|_| Err(Error::new(ErrorKind::TimedOut, why)))
 }
 
-/// Opens a regular file. Pipes and devices are refused before they are opened: a pipe may never be written into, and a device has no end.
+/// Opens a regular file. Pipes and devices are rejected before they are opened: a pipe may never be written to, and a device has no end.
 ///
 /// # Errors
-/// Those of the system, and a path that is not a regular file.
+/// Errors of the operating system, and a path that is not a regular file.
 pub fn regular(path: &Path) -> Result<File> {
     match std::fs::metadata(path)?.is_file() {
         true => File::open(path),
@@ -65,10 +66,10 @@ pub fn regular(path: &Path) -> Result<File> {
     }
 }
 
-/// Reads a regular file, up to the size that it had when it was opened.
+/// Reads a regular file, at most up to the size that it had when it was opened.
 ///
 /// # Errors
-/// Those of [`regular`].
+/// Errors of [`regular`].
 pub fn whole(path: &Path) -> Result<Vec<u8>> {
     let file = regular(path)?;
     let size = file.metadata()?.len();
@@ -80,7 +81,7 @@ pub fn whole(path: &Path) -> Result<Vec<u8>> {
 /// Reads a regular file as text.
 ///
 /// # Errors
-/// Those of [`regular`], and bytes that are not UTF-8.
+/// Errors of [`regular`], and bytes that are not UTF-8.
 pub fn text(path: &Path) -> Result<String> {
     String::from_utf8(whole(path)?).map_err(|error| Error::new(ErrorKind::InvalidData, error.utf8_error()))
 }

@@ -1,4 +1,4 @@
-//! Images, held as rows of numbers: turned about their centre, or cut into squares that are put back in another order.
+//! Images, held as rows of numbers: rotated about their centre, or cut into squares that are put back in another order.
 
 use crate::dataset::Preparation;
 use crate::report::Faults;
@@ -8,19 +8,19 @@ use crate::split::shuffled;
 use crate::table::Values;
 use bnnc_abi::data::Outliers;
 
-/// The images of some rows, as they are in the file.
+/// The images of some rows, with the values of the file.
 #[derive(Clone, Debug)]
 pub struct Images {
     frame: Frame,
     values: Values,
     scale: f64,
     degrees: Vec<f64>,
-    /// The sides of the squares that outliers are made of.
+    /// The side of the squares that outliers are shuffled from, in pixels.
     side: Option<usize>,
 }
 
 impl Images {
-    /// Those of `part`, where the program turns or shuffles them.
+    /// Returns the images of the rows `part`, or `None` if the program neither rotates nor shuffles images.
     pub(crate) fn of(source: &Source, part: &[usize]) -> Result<Option<Images>, Faults> {
         let Some(frame) = source.frame()? else {
             return Ok(None);
@@ -40,18 +40,18 @@ impl Images {
         }))
     }
 
-    /// By how much they are turned, in degrees.
+    /// Returns the angles of rotation, in degrees.
     pub(crate) fn degrees(&self) -> &[f64] {
         &self.degrees
     }
 
-    /// The rows with images that are turned.
+    /// Returns the rows with their images rotated.
     pub(crate) fn turned(&self, rows: &Rows, preparation: &Preparation, degrees: f64) -> Rows {
         let mut turn = Turn::new(self.frame, degrees);
         self.changed(rows, preparation, |_, image| turn.apply(image))
     }
 
-    /// The rows with images in pieces; none where they stay whole.
+    /// Returns the rows with the squares of their images shuffled; no rows if the program does not shuffle.
     pub(crate) fn shuffled(&self, rows: &Rows, preparation: &Preparation, key: u64) -> Rows {
         let Some(side) = self.side else {
             return rows.none();
@@ -60,7 +60,7 @@ impl Images {
         self.changed(rows, preparation, |row, image| shuffle.apply(row, image))
     }
 
-    /// The rows with inputs that are changed before they are scaled and standardised.
+    /// Returns the rows with inputs that are changed before they are scaled and standardised.
     fn changed(
         &self,
         rows: &Rows,
@@ -83,17 +83,17 @@ impl Images {
     }
 }
 
-/// The sizes of an image; its numbers are in row-major order, plane by plane.
+/// The sizes of an image, whose numbers are in row-major order, plane by plane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Frame {
-    /// Colours, or whatever stands before the last two axes.
+    /// The number of colour channels: the product of all axes before the last two.
     planes: usize,
     height: usize,
     width: usize,
 }
 
 impl Frame {
-    /// Of arrays with these axes; `None` where they have fewer than two.
+    /// Returns the frame of arrays with these axes, or `None` if there are fewer than two.
     pub(crate) fn of(axes: &[usize]) -> Option<Frame> {
         let [planes @ .., height, width] = axes else {
             return None;
@@ -105,7 +105,7 @@ impl Frame {
         })
     }
 
-    /// Squares of so many pixels a side that fit in.
+    /// Returns the number of whole squares of `side` pixels a side that fit into the image.
     pub(crate) fn squares(self, side: usize) -> usize {
         (self.height / side.max(1)) * (self.width / side.max(1))
     }
@@ -115,17 +115,17 @@ impl Frame {
     }
 }
 
-/// A rotation about the centre of an image with bilinear interpolation; outside of the image everything is zero.
+/// A rotation about the centre of an image with bilinear interpolation. Pixels outside the image are zero.
 #[derive(Clone, Debug)]
 pub(crate) struct Turn {
     frame: Frame,
-    /// For each pixel of a plane the four that it is a weighted sum of.
+    /// The four source pixels and their weights for each pixel of a plane.
     taps: Vec<[(usize, f64); 4]>,
     plane: Vec<f64>,
 }
 
 impl Turn {
-    /// Counter-clockwise by so many degrees; by a multiple of 90 no pixel of a square image is interpolated.
+    /// A counter-clockwise rotation. Rotating a square image by a multiple of 90 degrees interpolates no pixel.
     pub(crate) fn new(frame: Frame, degrees: f64) -> Turn {
         let (sine, cosine) = sine_cosine(degrees);
         let centre = |size: usize| (size as f64 - 1.0) / 2.0;
@@ -145,7 +145,7 @@ impl Turn {
         }
     }
 
-    /// Turns one image.
+    /// Rotates one image.
     pub(crate) fn apply(&mut self, image: &mut [f64]) {
         debug_assert_eq!(image.len(), self.frame.planes * self.frame.pixels());
         for plane in image.chunks_exact_mut(self.frame.pixels().max(1)) {
@@ -157,7 +157,7 @@ impl Turn {
     }
 }
 
-/// Sine and cosine, exact at multiples of 90 degrees.
+/// Returns sine and cosine, exact at multiples of 90 degrees.
 fn sine_cosine(degrees: f64) -> (f64, f64) {
     let quarters = (degrees / 90.0).round();
     let (sine, cosine) = (degrees - 90.0 * quarters).to_radians().sin_cos();
@@ -169,7 +169,7 @@ fn sine_cosine(degrees: f64) -> (f64, f64) {
     }
 }
 
-/// The four pixels around a place, each with one minus its distance along each axis.
+/// Returns the four pixels around a point with their bilinear weights: the product, over both axes, of one minus the distance.
 fn taps(frame: Frame, (y, x): (f64, f64)) -> [(usize, f64); 4] {
     let (top, left) = (y.floor(), x.floor());
     let tap = |row: f64, column: f64| {
@@ -188,8 +188,8 @@ fn taps(frame: Frame, (y, x): (f64, f64)) -> [(usize, f64); 4] {
     ]
 }
 
-/// Cuts images into squares and puts these back in an order that is random, another one for each image. What is left over at the
-/// right and at the bottom stays.
+/// Cuts images into squares and puts these back in a random order, a different one for each image. Pixels that are left over at the right
+/// and at the bottom stay.
 #[derive(Clone, Debug)]
 pub(crate) struct Shuffle {
     frame: Frame,
@@ -199,7 +199,7 @@ pub(crate) struct Shuffle {
 }
 
 impl Shuffle {
-    /// Squares of `side` pixels a side, in orders that `key` decides.
+    /// Squares of `side` pixels a side, in orders that `key` determines.
     pub(crate) fn new(frame: Frame, side: usize, key: u64) -> Shuffle {
         Shuffle {
             frame,
@@ -209,7 +209,7 @@ impl Shuffle {
         }
     }
 
-    /// Shuffles the image of this number.
+    /// Shuffles the image with this number.
     pub(crate) fn apply(&mut self, number: usize, image: &mut [f64]) {
         let (side, width) = (self.side, self.frame.width);
         let across = width / side;
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn half_a_turn_flips_what_is_no_square() {
+    fn half_a_turn_flips_an_image_that_is_not_square() {
         let frame = Frame {
             planes: 1,
             height: 2,
@@ -301,7 +301,7 @@ mod tests {
             image[13]
         );
         assert_eq!(image[2 * 5 + 2], 13.0, "the centre stays");
-        // A corner comes from 2 sqrt(2) - 2 above the middle of the upper edge, where the 3 fades into nothing.
+        // The corner comes from 2 sqrt(2) - 2 above the middle of the upper edge, between the pixel 3 and the zeros outside.
         let corner = turned(FRAME, 45.0)[0];
         assert!((corner - 3.0 * (3.0 - 8_f64.sqrt())).abs() < 1e-12, "{corner}");
     }
@@ -311,7 +311,7 @@ mod tests {
         let mut image = numbered(FRAME);
         Turn::new(FRAME, 17.0).apply(&mut image);
         Turn::new(FRAME, -17.0).apply(&mut image);
-        // Beside the centre all pixels that matter stay inside, where interpolation of a linear image is exact.
+        // Next to the centre, all source pixels are inside, where interpolation of a linear image is exact.
         assert!((image[13] - 14.0).abs() < 1e-12, "{}", image[13]);
     }
 
@@ -329,7 +329,7 @@ mod tests {
         for number in 0..20 {
             let mut image = before.clone();
             shuffle.apply(number, &mut image);
-            // The last row is no part of a square.
+            // The last row does not belong to any square.
             assert_eq!((&image[24..30], &image[54..]), (&before[24..30], &before[54..]));
             let mut corners = Vec::new();
             for square in 0..6 {
@@ -344,7 +344,7 @@ mod tests {
             corners.sort_unstable();
             assert_eq!(corners, [1, 3, 5, 13, 15, 17]);
         }
-        // A random order of six leaves one in its place on average: 100 of 120 move, with a deviation of sqrt(20).
+        // A random order of six keeps one square in its place on average: 100 of 120 move, with a standard deviation of sqrt(20).
         assert!((moved as f64 - 100.0).abs() < 4.0 * 20_f64.sqrt(), "{moved}");
         let mut again = before.clone();
         let mut other = before;

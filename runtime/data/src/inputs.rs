@@ -1,4 +1,4 @@
-//! Which columns and expressions are inputs.
+//! Resolves which columns and expressions are inputs.
 
 use crate::expression;
 use crate::report::{self, Faults};
@@ -9,18 +9,19 @@ use bnnc_base::source::Span;
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Where input columns come from.
+/// The origin of an input column.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Input {
     /// All elements of an array, in order.
     Array(usize),
     /// An expression.
     Computed(Column),
-    /// An array that is no element of a vector, text or a renamed array: it is found by its name only.
+    /// An array that is not an element of the input vector (text, a renamed array or one that all examples share): it is bound by its name
+    /// only.
     Aside,
 }
 
-/// The description of an entry of `inputs = [..]`, with its place among the elements of all inputs.
+/// Describes an entry of `inputs = [..]`. `place` is its range among the elements of all inputs.
 pub(crate) fn entry(column: &Column, place: Range<usize>, span: Span) -> InputEntry {
     let (name, inner) = match column {
         Column::Named(name, inner, _) => (Some(name.clone()), &**inner),
@@ -43,7 +44,8 @@ pub(crate) fn entry(column: &Column, place: Range<usize>, span: Span) -> InputEn
     }
 }
 
-/// The arrays that are inputs unless the program names some: all per example but the target and what it is computed from.
+/// Returns the arrays that are inputs when the program names none: all per-example arrays except the target and the columns it is computed
+/// from.
 fn candidates(spec: &DataSpec, table: &Table, target: Option<usize>) -> Vec<usize> {
     if target.is_none() && spec.format == Format::Json {
         return Vec::new();
@@ -55,7 +57,7 @@ fn candidates(spec: &DataSpec, table: &Table, target: Option<usize>) -> Vec<usiz
     inputs.map(|(i, _)| i).collect()
 }
 
-/// The input columns. None where the program names none and a column is text: such data bind by name only.
+/// Returns the input columns. Empty if the program names none and a column is text: such data are bound by name only.
 pub(crate) fn resolve_inputs(
     spec: &DataSpec,
     table: &Table,
@@ -70,7 +72,7 @@ pub(crate) fn resolve_inputs(
             inputs.into_iter().map(Input::Array).collect()
         });
     }
-    // A search through the table for each of, say, 100,000 names would take a minute.
+    // A map, because a search through the table for each of, say, 100,000 names would take a minute.
     let places: HashMap<&str, usize> = table
         .arrays
         .iter()

@@ -1,7 +1,7 @@
 //! Data: readers of files, splits, column expressions, standardisation, metrics and result files.
 //!
-//! [`schema`] answers what a data item holds, [`load`] gives the rows of one split; [`Source`] does both and reads only
-//! once. What is wrong with a file is a diagnostic with its row and column, never a panic.
+//! [`schema`] returns the fields, shapes and splits of a data item, and [`load`] the rows of one split. [`Source`] does both and reads the
+//! files only once. Problems in a file become diagnostics with a row and a column, never a panic.
 
 #![allow(
     clippy::result_large_err,
@@ -34,12 +34,12 @@ pub use standardise::Standardisation;
 use bnnc_abi::data::{DataSpec, Schema};
 use bnnc_base::diagnostic::Diagnostic;
 
-/// What the files of a data item say: fields, shapes, rows, splits.
+/// Reads the files of a data item and returns its schema: fields, shapes, rows and splits.
 pub fn schema(spec: &DataSpec) -> Result<Schema, Vec<Diagnostic>> {
     Source::read(spec).map(|source| source.schema().clone())
 }
 
-/// The rows of one of the splits that a run visits (counted from 0), if the files still fit the schema.
+/// Reads the rows of one split of a run, counted from 0. The files must still match the schema.
 pub fn load(spec: &DataSpec, schema: &Schema, split: usize, seed: u64) -> Result<Dataset, Vec<Diagnostic>> {
     let source = Source::read(spec)?;
     dataset::check_unchanged(&source, schema)?;

@@ -1,4 +1,4 @@
-//! How good predictions are. Every number is a mean over test rows, in the target's own units.
+//! Metrics of predictions. Every metric is a mean over test rows, in the target's own units.
 //!
 //! | name | formula | source |
 //! |---|---|---|
@@ -7,13 +7,13 @@
 //! | `coverage_50`, `_90`, `_95` | fraction of y inside the central predictive interval, ends included | |
 //! | `crps` | mean of E abs(X - y) - E abs(X - X') / 2, fair estimator | Gneiting and Raftery 2007; Ferro 2014 |
 //! | `sd` | mean predictive standard deviation | |
-//! | `accuracy` | fraction of rows whose most probable class is the right one (of equals the first) | |
-//! | `nll` | minus the mean log of the right class's probability | |
+//! | `accuracy` | fraction of rows whose most probable class is the true class (the first one of equals) | |
+//! | `nll` | minus the mean log probability of the true class | |
 //! | `brier` | mean of the sum over classes of (p - indicator) squared, 0 to 2 | Brier 1950 |
 //! | `ece` | mean gap between confidence and accuracy in 15 equal-width bins | Guo et al. 2017 |
-//! | `entropy` | mean of minus the sum over classes of p log p; only where there are outliers | |
-//! | `ood_entropy` | the same of the outliers | |
-//! | `ood_auroc` | probability that an outlier has a larger entropy than a row, ties counting half | Hanley and McNeil 1982 |
+//! | `entropy` | mean of minus the sum over classes of p log p; only if there are outliers | |
+//! | `ood_entropy` | the same over the outliers | |
+//! | `ood_auroc` | probability that an outlier has a larger entropy than a test row, ties counting half | Hanley and McNeil 1982 |
 
 mod squares;
 mod unsure;
@@ -26,7 +26,7 @@ use squares::Squares;
 /// Metrics by name, in the order of reports.
 pub type MetricSet = Vec<(String, f64)>;
 
-/// The bins of `ece`.
+/// The number of bins of `ece`.
 pub const CALIBRATION_BINS: usize = 15;
 
 /// The levels of `coverage`, in percent.
@@ -40,18 +40,18 @@ pub struct Draws<'a> {
 }
 
 impl<'a> Draws<'a> {
-    /// `values` holds a whole number of draws of `rows` numbers.
+    /// `values` holds a whole number of draws of `rows` numbers each.
     pub fn new(values: &'a [f64], rows: usize) -> Draws<'a> {
         Draws { values, rows }
     }
 
-    /// All draws for one row.
+    /// Returns all draws of one row.
     pub fn of_row(self, row: usize) -> impl Iterator<Item = f64> + Clone + 'a {
         self.values.iter().copied().skip(row).step_by(self.rows.max(1))
     }
 }
 
-/// The logarithm of the mean of exponentials, without overflow.
+/// Computes the logarithm of the mean of exponentials, without overflow.
 pub fn log_mean_exp(values: impl Iterator<Item = f64> + Clone) -> f64 {
     let largest = values.clone().fold(f64::NEG_INFINITY, f64::max);
     if largest.is_infinite() {
@@ -63,7 +63,7 @@ pub fn log_mean_exp(values: impl Iterator<Item = f64> + Clone) -> f64 {
     largest + (sum / count).ln()
 }
 
-/// The `p`-quantile of sorted numbers by linear interpolation (type 7 of Hyndman and Fan 1996, as NumPy and R).
+/// Computes the `p`-quantile of sorted numbers by linear interpolation (type 7 of Hyndman and Fan 1996, as in NumPy and R).
 pub fn quantile(sorted: &[f64], p: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else {
         return f64::NAN;
@@ -74,9 +74,9 @@ pub fn quantile(sorted: &[f64], p: f64) -> f64 {
     sorted[below] + (place - below as f64) * (sorted[above] - sorted[below])
 }
 
-/// The continuous ranked probability score of sorted draws: mean abs(x_i - y) minus half the mean abs(x_i - x_j) over
-/// pairs i != j (the fair estimator of Ferro 2014, whose mean does not depend on the number of draws). The sum over
-/// pairs of sorted numbers is the sum over i of (2 i - S - 1) x_i.
+/// Computes the continuous ranked probability score of sorted draws: mean abs(x_i - y) minus half the mean abs(x_i - x_j) over pairs i != j
+/// (the fair estimator of Ferro 2014, whose mean does not depend on the number of draws). The sum over pairs of sorted numbers is the sum
+/// over i of (2 i - S - 1) x_i.
 pub fn crps(sorted: &[f64], y: f64) -> f64 {
     let count = sorted.len() as f64;
     let error = sorted.iter().map(|x| (x - y).abs()).sum::<f64>() / count;
@@ -91,7 +91,7 @@ pub fn crps(sorted: &[f64], y: f64) -> f64 {
     error - pairs / (count * (count - 1.0))
 }
 
-/// What draws say about one number.
+/// Summary statistics of the draws of one number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
     /// Mean.
@@ -107,7 +107,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// The summary of sorted draws.
+    /// Summarises sorted draws.
     pub fn of_sorted(sorted: &[f64]) -> Summary {
         let mean = sorted.iter().sum::<f64>() / sorted.len() as f64;
         let sd = if sorted.len() < 2 {
@@ -125,7 +125,7 @@ impl Summary {
     }
 }
 
-/// The draws of one row in order.
+/// Sorts the draws of one row in ascending order.
 pub fn sorted(draws: impl Iterator<Item = f64>) -> Vec<f64> {
     let mut sorted: Vec<f64> = draws.collect();
     sorted.sort_unstable_by(f64::total_cmp);
@@ -150,7 +150,7 @@ impl Mean {
     }
 }
 
-/// Scores of real or count outputs, fed batch by batch.
+/// Scores of real or count outputs, accumulated batch by batch.
 #[derive(Clone, Debug)]
 pub struct RealScores {
     log_sd: f64,
@@ -159,12 +159,12 @@ pub struct RealScores {
     covered: [Mean; 3],
     crps: Mean,
     sd: Mean,
-    /// Whether the standard deviation is infinite, whatever that of draws.
+    /// True if the predictive distribution has an infinite variance: `sd` is then infinite, whatever the draws.
     pub infinite_variance: bool,
 }
 
 impl RealScores {
-    /// `target` is the standardisation under which log likelihoods will be given; the identity if there is none.
+    /// `target` is the standardisation of the scale that log likelihoods are given on; the identity if there is none.
     pub fn new(target: Standardisation) -> RealScores {
         let (zero, covered) = (Mean::default(), [Mean::default(); 3]);
         RealScores {
@@ -178,12 +178,12 @@ impl RealScores {
         }
     }
 
-    /// Log likelihoods of `rows` targets on the model's scale; a density in original units is smaller by the target's sd.
+    /// Adds log likelihoods of `rows` targets on the model's scale. Dividing the density by the target's sd gives it in original units.
     pub fn add_log_likelihood(&mut self, log_likelihood: Draws<'_>) {
         self.add_log_likelihood_of(log_likelihood, 1);
     }
 
-    /// The same for targets of `elements` numbers each.
+    /// Adds log likelihoods of targets of `elements` numbers each.
     pub fn add_log_likelihood_of(&mut self, log_likelihood: Draws<'_>, elements: usize) {
         for row in 0..log_likelihood.rows {
             let density = log_mean_exp(log_likelihood.of_row(row));
@@ -191,7 +191,7 @@ impl RealScores {
         }
     }
 
-    /// Predictive means in original units, and the targets.
+    /// Adds predictive means in original units, with the targets.
     pub fn add_mean(&mut self, mean: Draws<'_>, targets: &[f64]) {
         for (row, y) in targets.iter().enumerate() {
             let mut average = Mean::default();
@@ -200,7 +200,7 @@ impl RealScores {
         }
     }
 
-    /// Predictive draws in original units, and the targets.
+    /// Adds predictive draws in original units, with the targets.
     pub fn add_draws(&mut self, draws: Draws<'_>, targets: &[f64]) {
         for (row, &y) in targets.iter().enumerate() {
             let sorted = sorted(draws.of_row(row));
@@ -217,7 +217,7 @@ impl RealScores {
         }
     }
 
-    /// The metrics; those that got no rows are absent.
+    /// Returns the metrics; those without rows are absent.
     pub fn finish(self) -> MetricSet {
         let mut metrics = vec![
             ("rmse".to_string(), self.squares.root_mean()),
@@ -227,17 +227,17 @@ impl RealScores {
         metrics.extend(coverage.map(|(level, mean)| (format!("coverage_{level}"), mean.get())));
         metrics.extend([
             ("crps".to_string(), self.crps.get()),
-            // What has no mean has no standard deviation either, although draws have one.
+            // A distribution without a mean has no standard deviation either, although its draws have one.
             ("sd".to_string(), self.squares.root_mean().and(self.sd.get())),
         ]);
         present(metrics)
     }
 }
 
-/// Probabilities below have lost digits or are zero, because kernels may compute them in single precision.
+/// Probabilities below this have lost digits or are zero, because kernels may compute them in single precision.
 const SMALLEST_PROBABILITY: f64 = f32::MIN_POSITIVE as f64;
 
-/// Scores of classes, fed batch by batch.
+/// Scores of class outputs, accumulated batch by batch.
 #[derive(Clone, Debug)]
 pub struct ClassScores {
     classes: usize,
@@ -245,14 +245,14 @@ pub struct ClassScores {
     right: Mean,
     nll: Mean,
     brier: Mean,
-    /// Rows, summed confidence and right answers of each bin.
+    /// The number of rows, the sum of confidences and the number of hits in each bin.
     bins: [(f64, f64, f64); CALIBRATION_BINS],
-    /// How unsure the predictions of each row are, and whether they are right.
+    /// The predictive entropy of each row, and whether its prediction is right.
     unsure: Unsure,
 }
 
 impl ClassScores {
-    /// For so many classes.
+    /// Scores of this number of classes.
     pub fn new(classes: usize) -> ClassScores {
         let zero = Mean::default();
         let bins = [(0.0, 0.0, 0.0); CALIBRATION_BINS];
@@ -267,19 +267,20 @@ impl ClassScores {
         }
     }
 
-    /// Log likelihoods `[draws, rows]`.
+    /// Adds log likelihoods `[draws, rows]`.
     pub fn add_log_likelihood(&mut self, log_likelihood: Draws<'_>) {
         (0..log_likelihood.rows)
             .for_each(|row| self.log_likelihood.add(log_mean_exp(log_likelihood.of_row(row))));
     }
 
-    /// Class probabilities `[draws, rows, classes]`, and the right class of each row. Probabilities are averaged over the
-    /// draws and not renormalised. Nothing is added where there are none.
+    /// Adds class probabilities `[draws, rows, classes]`, with the true class of each row. Probabilities are averaged over the draws and
+    /// not renormalised. Empty probabilities add nothing.
     pub fn add_probabilities(&mut self, probabilities: &[f64], targets: &[i32]) {
         self.add_classes(probabilities, targets, None);
     }
 
-    /// The same with the log likelihoods `[draws, rows]` of the targets, which are finite where a probability is rounded to zero.
+    /// Adds class probabilities together with the log likelihoods `[draws, rows]` of the targets, which are finite even if a probability is
+    /// rounded to zero.
     pub fn add_classes(&mut self, probabilities: &[f64], targets: &[i32], log_likelihood: Option<Draws<'_>>) {
         if probabilities.is_empty() {
             return;
@@ -296,7 +297,7 @@ impl ClassScores {
         }
     }
 
-    /// Class probabilities `[draws, rows, classes]` of rows that are unlike the others.
+    /// Adds class probabilities `[draws, rows, classes]` of outliers.
     pub fn add_outliers(&mut self, probabilities: &[f64], rows: usize) {
         if probabilities.is_empty() {
             return;
@@ -307,9 +308,9 @@ impl ClassScores {
         }
     }
 
-    /// The probabilities of one row, averaged over the draws.
+    /// Averages the probabilities of one row over the draws.
     fn average(&self, probabilities: &[f64], rows: usize, row: usize) -> Vec<f64> {
-        // Draw by draw: the draws of one probability are far apart in memory where there are many classes.
+        // Draw by draw, because the draws of one probability are far apart in memory if there are many classes.
         let mut means = vec![Mean::default(); self.classes];
         for draw in probabilities.chunks_exact((rows * self.classes).max(1)) {
             let of_row = &draw[row * self.classes..(row + 1) * self.classes];
@@ -321,7 +322,7 @@ impl ClassScores {
             .collect()
     }
 
-    /// The predictive probabilities of one row, and minus the logarithm of that of the target.
+    /// Adds the predictive probabilities of one row, with minus the log probability of its target.
     fn add_row(&mut self, p: &[f64], target: usize, nll: f64) {
         let best = (0..p.len()).fold(0, |best, class| if p[class] > p[best] { class } else { best });
         let Some(&confidence) = p.get(best) else { return };
@@ -331,7 +332,7 @@ impl ClassScores {
         self.nll.add(nll);
         let gap = |(class, p): (usize, &f64)| (p - f64::from(u8::from(class == target))).powi(2);
         self.brier.add(p.iter().enumerate().map(gap).sum());
-        // Bin m holds the confidences in ((m - 1)/15, m/15]; what is no number makes that of the first one none.
+        // Bin m holds the confidences in ((m - 1)/15, m/15]. A confidence of NaN falls into the first bin and makes its sum NaN.
         let bin = (confidence * CALIBRATION_BINS as f64)
             .ceil()
             .clamp(1.0, CALIBRATION_BINS as f64) as usize;
@@ -340,12 +341,12 @@ impl ClassScores {
         (*count, *sum, *hits) = (*count + 1.0, *sum + confidence, *hits + right);
     }
 
-    /// How unsure the predictions are of the rows and of the outliers.
+    /// Returns the predictive entropies of the rows and of the outliers.
     pub fn unsure(&self) -> &Unsure {
         &self.unsure
     }
 
-    /// The metrics; those that got no rows are absent.
+    /// Returns the metrics; those without rows are absent.
     pub fn finish(self) -> MetricSet {
         let gaps: f64 = self.bins.iter().map(|(_, sum, hits)| (sum - hits).abs()).sum();
         let ece = (self.right.count > 0.0).then(|| gaps / self.right.count);
@@ -369,7 +370,7 @@ fn present(metrics: Vec<(String, Option<f64>)>) -> MetricSet {
         .collect()
 }
 
-/// Mean and standard error (sd with n - 1, over the root of n); no standard error of a single number.
+/// Computes the mean and its standard error (sd with n - 1, over the root of n); a single number has no standard error.
 pub fn mean_and_standard_error(values: &[f64]) -> (f64, Option<f64>) {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;
@@ -380,7 +381,7 @@ pub fn mean_and_standard_error(values: &[f64]) -> (f64, Option<f64>) {
     )
 }
 
-/// Each metric over the splits: name, mean, standard error.
+/// Summarises each metric over the splits: name, mean, standard error.
 pub fn over_splits(splits: &[MetricSet]) -> Vec<(String, f64, Option<f64>)> {
     let Some(first) = splits.first() else {
         return Vec::new();

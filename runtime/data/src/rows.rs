@@ -1,4 +1,4 @@
-//! Rows as the model sees them: a matrix of inputs, and every field by name.
+//! Rows as the model reads them: a matrix of inputs, and every field by name.
 
 use crate::report::{self, At};
 use crate::standardise::Standardisation;
@@ -11,19 +11,19 @@ use std::path::{Path, PathBuf};
 /// Some rows of a data item.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rows {
-    /// How many.
+    /// The number of rows.
     pub count: usize,
-    /// Their numbers over all data files, from 0 (rows of test files follow those of the data files).
+    /// The numbers of the rows over all data files, from 0 (rows of test files follow those of the data files).
     pub index: Vec<usize>,
-    /// Input columns.
+    /// The number of input columns.
     pub width: usize,
-    /// The inputs, `count` rows of `width`, scaled and standardised as the data item says.
+    /// The inputs, `[count, width]`, scaled and standardised as the data item specifies.
     pub inputs: Vec<f64>,
     /// The fields that hold one element per example.
     pub fields: Vec<RowField>,
-    /// All data files, for messages.
+    /// The rows of each data file, for messages.
     pub(crate) shards: Vec<Shard>,
-    /// How messages call the first row of a file.
+    /// The number of a file's first row in messages.
     pub(crate) first_row: usize,
 }
 
@@ -32,15 +32,15 @@ pub struct Rows {
 pub struct RowField {
     /// Its name.
     pub name: String,
-    /// Axes of one example.
+    /// The axes of one example.
     pub shape: Vec<usize>,
     /// The elements as in the file.
     pub values: Values,
-    /// Multiplies reals.
+    /// The factor that reals are multiplied by.
     pub scale: f64,
-    /// Standardises reals after the scale, one per element of an example.
+    /// The maps that standardise reals after the scale, one per element of an example.
     pub standardisation: Vec<Standardisation>,
-    /// Why the field cannot be used.
+    /// The reason why the field cannot be used.
     pub(crate) fault: Option<Box<Diagnostic>>,
 }
 
@@ -62,14 +62,14 @@ impl RowField {
         }
     }
 
-    /// Elements per example.
+    /// Returns the number of elements per example.
     pub fn width(&self) -> usize {
         self.shape.iter().product()
     }
 }
 
 impl Rows {
-    /// Rows that come from no file: `inputs` holds rows of `width` inputs, every field one element per row.
+    /// Rows that do not come from a file: `inputs` is `[rows, width]`, and every field has one element per row.
     pub fn of(width: usize, inputs: Vec<f64>, fields: Vec<(String, Values)>) -> Rows {
         let of_fields = fields.first().map_or(0, |(_, values)| values.len());
         let count = inputs.len().checked_div(width).unwrap_or(of_fields);
@@ -98,22 +98,22 @@ impl Rows {
         }
     }
 
-    /// No rows, of the same inputs.
+    /// Returns an empty set of rows with the same number of inputs.
     pub fn none(&self) -> Rows {
         Rows::of(self.width, Vec::new(), Vec::new())
     }
 
-    /// The field of that name.
+    /// Returns the field of this name.
     pub fn field(&self, name: &str) -> Option<&RowField> {
         self.fields.iter().find(|field| field.name == name)
     }
 
-    /// The inputs of one row.
+    /// Returns the inputs of one row.
     pub fn input(&self, row: usize) -> &[f64] {
         &self.inputs[row * self.width..(row + 1) * self.width]
     }
 
-    /// A field as reals, row by row: scaled and standardised where the data item says so.
+    /// Returns a field as reals, row by row, scaled and standardised as the data item specifies.
     pub fn reals(&self, name: &str) -> Result<Vec<f64>, Diagnostic> {
         let field = self.usable(name)?;
         if field.values.is_text() {
@@ -130,13 +130,13 @@ impl Rows {
         Ok((0..field.values.len()).map(prepare).collect())
     }
 
-    /// A field as in the file, without scale and standardisation: a target in its own units.
+    /// Returns a field as in the file, without scale and standardisation: a target in its own units.
     pub fn original(&self, name: &str) -> Result<Vec<f64>, Diagnostic> {
         let field = self.usable(name)?;
         Ok((0..field.values.len()).map(|i| field.values.real(i)).collect())
     }
 
-    /// A field as integers, row by row: counts, classes, indices, the codes of levels. Never standardised.
+    /// Returns a field as integers, row by row: counts, classes, indices, the codes of levels. They are never standardised.
     pub fn ints(&self, name: &str) -> Result<Vec<i32>, Diagnostic> {
         let field = self.usable(name)?;
         let width = field.width().max(1);
@@ -150,7 +150,7 @@ impl Rows {
         (0..field.values.len()).map(convert).collect()
     }
 
-    /// A field as positions along an axis of `size`, row by row.
+    /// Returns a field as positions along an axis of `size`, row by row.
     pub fn positions(&self, name: &str, codes: &Codes, size: usize) -> Result<Vec<i32>, Diagnostic> {
         let field = self.usable(name)?;
         let width = field.width().max(1);
@@ -166,7 +166,7 @@ impl Rows {
             Codes::Texts(all) => all.iter().map(String::as_str).zip(0..).collect(),
             Codes::Positions | Codes::Ids(_) => HashMap::new(),
         };
-        // Ids ascend but for new ones, which follow those of the run.
+        // Ids ascend, except new ones, which follow those of the run; unsorted ids need a map.
         let places: HashMap<i64, usize> = match codes {
             Codes::Ids(ids) if !ids.is_sorted() => ids.iter().copied().zip(0..).collect(),
             Codes::Ids(_) | Codes::Positions | Codes::Texts(_) => HashMap::new(),
@@ -222,20 +222,20 @@ impl Rows {
             .unwrap_or_default()
     }
 
-    /// The numbers of all rows in their file, as messages count them; `None` where they are of several files.
+    /// Returns the numbers of all rows in their file, as messages count them; `None` if the rows belong to several files.
     pub fn numbers(&self) -> Option<Vec<usize>> {
         let places = (0..self.count).map(|row| self.place(row));
         let (paths, numbers): (Vec<&Path>, Vec<usize>) = places.unzip();
         paths.windows(2).all(|pair| pair[0] == pair[1]).then_some(numbers)
     }
 
-    /// The file of row `i` and its number there.
+    /// Returns the file of row `i` and its number there.
     pub fn place(&self, i: usize) -> (&Path, usize) {
         table::place_of(&self.shards, self.first_row, self.index[i])
     }
 }
 
-/// An element that is a whole number, as `3` or as `3.0`.
+/// Returns an element if it is a whole number, such as `3` or `3.0`.
 fn integer(values: &Values, i: usize) -> Option<i64> {
     let whole = |real: f64| (real.fract() == 0.0 && real.abs() < 2e9).then_some(real as i64);
     values.int(i).or_else(|| whole(values.real(i)))

@@ -15,18 +15,18 @@ use bnnc_base::diagnostic::Diagnostic;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Everything a data item names, in memory; each split is cut from it.
+/// All data that a data item names, in memory; each split is cut from it.
 #[derive(Clone, Debug)]
 pub struct Source {
     pub(crate) spec: DataSpec,
     /// The rows of the data files, then those of the test files; a computed target is its last array.
     pub(crate) table: Table,
-    /// Rows of the data files.
+    /// The number of rows of the data files.
     pub(crate) rows: usize,
-    /// Levels of each array in the data files (test files may add more); 0 for numbers.
+    /// The number of levels of each array in the data files (test files may add more); 0 for numbers.
     pub(crate) levels: Vec<usize>,
     pub(crate) inputs: Vec<Input>,
-    /// Arrays that are inputs by themselves: standardised also where they are bound by name.
+    /// Arrays that are inputs on their own: they are standardised even if they are bound by name.
     pub(crate) named: Vec<usize>,
     pub(crate) target: Option<usize>,
     /// The shared table.
@@ -35,7 +35,7 @@ pub struct Source {
     pub(crate) outliers: Option<Table>,
     splits: Vec<Vec<usize>>,
     schema: Schema,
-    /// Of each file, as it was read.
+    /// The checksum of each file, as it was read.
     checksums: BTreeMap<PathBuf, Checksum>,
 }
 
@@ -84,20 +84,21 @@ impl Source {
         };
         source.frame()?;
         let source = source.described()?;
-        // A split is cut while the table is still there.
+        // A split is cut while the table is still in memory.
         let taken = reading.take(&source.table.path(), source.split_bytes());
         taken.map_err(|fault| vec![fault])?;
         Ok(source)
     }
 
-    /// The bytes that a split takes beside the table: its inputs and fields, and the numbers of its rows before and after it is chosen.
+    /// Returns the bytes that a split takes in addition to the table: its inputs and fields, and its row numbers before and after
+    /// selection.
     fn split_bytes(&self) -> usize {
         let fields = self.table.arrays.iter().filter(|array| array.per_example);
         let fields: usize = fields.map(|array| array.values.len()).sum();
         8 * (fields + self.table.rows * (self.schema.inputs + 3))
     }
 
-    /// A source of rows to predict for: no splits, the inputs of the training, and the target only where the file has it.
+    /// Builds a source of rows to predict for: no splits, the inputs of the training, and the target only if the file has it.
     pub(crate) fn of_new_rows(
         spec: &DataSpec,
         mut table: Table,
@@ -154,12 +155,12 @@ impl Source {
         })
     }
 
-    /// The checksum of a file as it was read.
+    /// Returns the checksum of a file as it was read.
     pub fn checksum(&self, path: &Path) -> Option<Checksum> {
         self.checksums.get(path).copied()
     }
 
-    /// The sizes of the images, where the program turns or shuffles them.
+    /// Returns the sizes of the images, if the program rotates or shuffles them.
     pub(crate) fn frame(&self) -> Result<Option<Frame>, Faults> {
         let spec = &self.spec;
         let side = match spec.outliers {
@@ -183,17 +184,17 @@ impl Source {
         }
     }
 
-    /// The data item that was read.
+    /// Returns the data item that was read.
     pub fn spec(&self) -> &DataSpec {
         &self.spec
     }
 
-    /// What the files say.
+    /// Returns the schema of the files.
     pub fn schema(&self) -> &Schema {
         &self.schema
     }
 
-    /// The rows of one of the splits that a run visits, counted from 0.
+    /// Returns the rows of one split of a run, counted from 0.
     pub fn dataset(&self, split: usize, seed: u64) -> Result<Dataset, Faults> {
         let parts = split::parts(&self.spec, &self.pool(&self.table.path()), split, seed)
             .map_err(|fault| vec![fault])?;
@@ -276,7 +277,7 @@ impl Source {
         Ok(self)
     }
 
-    /// The description of an array: its levels are those of the data files.
+    /// Describes an array; its levels are those of the data files.
     fn field(&self, array: usize) -> Field {
         let array_of = &self.table.arrays[array];
         let mut field = array_of.field();
@@ -292,7 +293,7 @@ impl Source {
     }
 }
 
-/// Whether a field is the inputs of `idx` or `npy` data, which are reals whatever the file holds.
+/// Returns whether a field is the inputs of `idx` or `npy` data, which are reals whatever the file holds.
 pub(crate) fn scaled_bytes(spec: &DataSpec, name: &str) -> bool {
     matches!(spec.format, Format::Idx | Format::Npy) && name == read::INPUTS
 }
@@ -348,7 +349,7 @@ fn check_options(spec: &DataSpec) -> Result<(), Faults> {
     Ok(())
 }
 
-/// The name whose length is the number of examples of JSON data.
+/// Returns the name of the array whose length is the number of examples of JSON data.
 pub(crate) fn known_target(spec: &DataSpec) -> Option<String> {
     spec.target
         .as_ref()
@@ -370,7 +371,7 @@ fn read_shared(spec: &DataSpec, reading: &Reading) -> Result<Vec<Array>, Faults>
         .collect())
 }
 
-/// The outliers of a file, whose images must have the sizes of the others.
+/// Reads the outliers from their file; their images must have the sizes of the others.
 fn read_outliers(spec: &DataSpec, table: &Table, reading: &Reading) -> Result<Option<Table>, Faults> {
     let Some(Outliers::File(file)) = &spec.outliers else {
         return Ok(None);
@@ -389,7 +390,7 @@ fn read_outliers(spec: &DataSpec, table: &Table, reading: &Reading) -> Result<Op
     Ok(Some(outliers))
 }
 
-/// The target's place; a computed one is appended to the table.
+/// Returns the place of the target; a computed target is appended to the table.
 fn resolve_target(spec: &DataSpec, table: &mut Table) -> Result<Option<usize>, Diagnostic> {
     let place = match (&spec.target, spec.format) {
         (None, Format::Csv | Format::Parquet) => table.arrays.len() - 1,

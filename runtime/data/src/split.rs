@@ -1,4 +1,4 @@
-//! Which rows train, validate and test.
+//! Splits rows into training, validation and test rows.
 
 use crate::read::Reading;
 use crate::report::{self, Faults};
@@ -8,24 +8,24 @@ use bnnc_math::philox;
 use serde::Deserialize;
 use std::path::Path;
 
-/// Row numbers of a table.
+/// The row numbers of each part of a table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Parts {
-    /// In the order of the files.
+    /// Training rows, in the order of the files.
     pub(crate) train: Vec<usize>,
-    /// In the order of the files.
+    /// Validation rows, in the order of the files.
     pub(crate) validation: Vec<usize>,
-    /// In the order of the split file, or of the files.
+    /// Test rows, in the order of the split file or of the files.
     pub(crate) test: Vec<usize>,
 }
 
 /// The rows of a table before they are split.
 pub(crate) struct Pool<'a> {
-    /// Where faults are reported.
+    /// The file named in diagnostics.
     pub(crate) path: &'a Path,
-    /// Rows of the data files.
+    /// The number of rows of the data files.
     pub(crate) rows: usize,
-    /// Rows of the test files, which follow.
+    /// The number of rows of the test files, which follow.
     pub(crate) test_rows: usize,
     /// The test rows of each split of a split file.
     pub(crate) splits: &'a [Vec<usize>],
@@ -94,7 +94,7 @@ fn check_list(list: &[u64], base: u64, rows: usize) -> Result<Vec<usize>, String
     }
 }
 
-/// The parts of one split.
+/// Computes the parts of one split.
 pub(crate) fn parts(spec: &DataSpec, pool: &Pool<'_>, split: usize, seed: u64) -> Result<Parts, Diagnostic> {
     let test: Vec<usize> = match &spec.test {
         Test::None => Vec::new(),
@@ -144,12 +144,12 @@ fn check_fraction(path: &Path, option: &str, fraction: f64) -> Result<(), Diagno
     Err(report::bad_option(path, option, "above 0 and below 1", fraction))
 }
 
-/// The key of the random numbers of one choice of rows.
+/// Returns the key of the random numbers of one choice of rows.
 pub(crate) fn stream(spec: &DataSpec, purpose: &str, seed: u64) -> u64 {
     philox::key(seed, &format!("data/{}/{purpose}", spec.name))
 }
 
-/// A random fraction of some rows, at least one of them, in their order.
+/// Chooses a random fraction of some rows, at least one of them, in their order.
 fn chosen(rows: &[usize], fraction: f64, key: u64, split: usize) -> Vec<usize> {
     let count = ((rows.len() as f64 * fraction).round() as usize)
         .max(1)
@@ -160,7 +160,7 @@ fn chosen(rows: &[usize], fraction: f64, key: u64, split: usize) -> Vec<usize> {
     order.into_iter().map(|i| rows[i]).collect()
 }
 
-/// A random permutation of `0..count` (Fisher and Yates; Durstenfeld 1964), the same for the same key on every machine.
+/// Returns a random permutation of `0..count` (Fisher and Yates; Durstenfeld 1964), the same for the same key on every machine.
 pub(crate) fn shuffled(count: usize, key: u64, split: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();
     for i in (1..count).rev() {

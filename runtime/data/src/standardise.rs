@@ -1,4 +1,4 @@
-//! Means and standard deviations of training rows.
+//! Standardisation by the means and standard deviations of the training rows.
 
 use bnnc_abi::data::Divisor;
 use serde::{Deserialize, Serialize};
@@ -8,16 +8,16 @@ use serde::{Deserialize, Serialize};
 pub struct Standardisation {
     /// The mean over the training rows.
     pub mean: f64,
-    /// The standard deviation over the training rows; 1 where they are all equal.
+    /// The standard deviation over the training rows; 1 if they are all equal.
     pub sd: f64,
 }
 
-/// The map of some values.
+/// The map fitted to some values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fitted {
     /// The map.
     pub map: Standardisation,
-    /// Whether the values differ; otherwise the map subtracts their mean only.
+    /// True if the values differ; otherwise the map only subtracts their mean.
     pub varies: bool,
 }
 
@@ -25,8 +25,8 @@ impl Standardisation {
     /// The map that changes nothing.
     pub const IDENTITY: Standardisation = Standardisation { mean: 0.0, sd: 1.0 };
 
-    /// Returns the map of some values. Equal values have no scale: only their mean is subtracted, so that a constant column
-    /// reaches the model as zeros, not at its raw size.
+    /// Fits the map to some values. Equal values have no scale: only their mean is subtracted, so that a constant column reaches the model
+    /// as zeros, not at its raw size.
     pub fn fit(values: impl Iterator<Item = f64> + Clone, divisor: Divisor) -> Fitted {
         let constant = |mean| Fitted {
             map: Standardisation { mean, sd: 1.0 },
@@ -46,7 +46,7 @@ impl Standardisation {
             Divisor::CountLessOne => count - 1.0,
         };
         let (mean, sd) = moments(sum / count, values.clone(), divisor).unwrap_or_else(|| {
-            // The squares of values beyond 1e154 overflow, those below 1e-154 vanish: divided by the largest they do neither.
+            // Squares overflow for values beyond 1e154 and underflow below 1e-154. Dividing by the largest value avoids both.
             let largest = values.clone().fold(0.0, |largest: f64, x| largest.max(x.abs()));
             let scaled = values.map(|x| x / largest);
             let mean = scaled.clone().sum::<f64>() / count;
@@ -62,18 +62,18 @@ impl Standardisation {
         }
     }
 
-    /// The standardised value.
+    /// Standardises a value.
     pub fn apply(self, value: f64) -> f64 {
         (value - self.mean) / self.sd
     }
 
-    /// The value in original units.
+    /// Converts a value back to original units.
     pub fn undo(self, value: f64) -> f64 {
         value * self.sd + self.mean
     }
 }
 
-/// Mean and standard deviation, where both can be calculated.
+/// Computes the mean and the standard deviation; `None` if one is not finite or the sd is zero.
 fn moments(mean: f64, values: impl Iterator<Item = f64>, divisor: f64) -> Option<(f64, f64)> {
     let sd = (values.map(|x| (x - mean).powi(2)).sum::<f64>() / divisor).sqrt();
     (mean.is_finite() && sd.is_finite() && sd > 0.0).then_some((mean, sd))

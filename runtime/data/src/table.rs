@@ -1,4 +1,4 @@
-//! What every reader gives back: named arrays, and how files are joined into one table.
+//! Named arrays, which every reader returns, and the joining of files into one table.
 
 use crate::report::{self, Faults};
 use bnnc_abi::data::{Field, FieldKind, word};
@@ -14,7 +14,7 @@ pub enum Values {
     Int(Vec<i64>),
     /// Reals, all finite.
     Real(Vec<f64>),
-    /// Strings as codes into their levels, which are in order of first appearance.
+    /// Strings as codes into their levels, which are in the order of their first appearance.
     Level {
         /// One code per element.
         codes: Vec<u32>,
@@ -24,7 +24,7 @@ pub enum Values {
 }
 
 impl Values {
-    /// How many elements there are.
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         match self {
             Values::Byte(values) => values.len(),
@@ -34,17 +34,17 @@ impl Values {
         }
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no elements.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether the elements are strings.
+    /// Returns whether the elements are strings.
     pub fn is_text(&self) -> bool {
         matches!(self, Values::Level { .. })
     }
 
-    /// These levels, then those of the strings that are not among them.
+    /// Returns the known levels, followed by the levels of this array that are not among them.
     pub(crate) fn levels_after(&self, known: &[String]) -> Vec<String> {
         let own = match self {
             Values::Level { levels, .. } => levels.as_slice(),
@@ -55,7 +55,7 @@ impl Values {
         known.iter().chain(new).cloned().collect()
     }
 
-    /// Element `i` as a real; a string's code.
+    /// Returns element `i` as a real; for a string, its code.
     pub fn real(&self, i: usize) -> f64 {
         match self {
             Values::Byte(values) => f64::from(values[i]),
@@ -65,7 +65,7 @@ impl Values {
         }
     }
 
-    /// Element `i` as an integer, if the elements are integers; a string's code.
+    /// Returns element `i` as an integer, if the elements are integers; for a string, its code.
     pub fn int(&self, i: usize) -> Option<i64> {
         match self {
             Values::Byte(values) => Some(i64::from(values[i])),
@@ -75,7 +75,7 @@ impl Values {
         }
     }
 
-    /// What the elements are, with the range of integers.
+    /// Returns the kind of the elements, with the range of integers or the levels.
     pub fn kind(&self) -> FieldKind {
         match self {
             Values::Byte(values) => int_range(values.iter().map(|&value| i64::from(value))),
@@ -85,12 +85,12 @@ impl Values {
         }
     }
 
-    /// The distinct integers in ascending order, where some between the smallest and the largest do not occur.
+    /// Returns the distinct integers in ascending order; `None` if every integer between the smallest and the largest occurs.
     pub fn distinct(&self) -> Option<Vec<i64>> {
         let FieldKind::Int(low, high) = self.kind() else {
             return None;
         };
-        // A few numbers far apart are sorted; others are marked one by one.
+        // Few integers far apart are sorted; otherwise the integers that occur are marked in an array.
         let span = high.checked_sub(low).and_then(|span| usize::try_from(span).ok());
         let span = span.filter(|span| *span <= 8 * self.len() + 256);
         let Some(span) = span else {
@@ -108,12 +108,12 @@ impl Values {
         }
     }
 
-    /// A word for messages.
+    /// Returns a word for messages.
     fn noun(&self) -> &'static str {
         if self.is_text() { "text" } else { "numbers" }
     }
 
-    /// Appends; integers become reals where one side is real, levels are merged. `None`: text meets numbers.
+    /// Appends values. Integers become reals if one side is real, and levels are merged. `None` if one side is text and the other numbers.
     fn append(self, other: Values) -> Option<Values> {
         match (self, other) {
             (Values::Byte(mut a), Values::Byte(b)) => {
@@ -155,7 +155,7 @@ fn reals(values: &Values) -> impl Iterator<Item = f64> + '_ {
     (0..values.len()).map(|i| values.real(i))
 }
 
-/// The code of a level, which is added if it is new (the new names of one file are distinct).
+/// Returns the code of a level, which is added if it is new (the new names of one file are distinct).
 fn code_of(places: &HashMap<String, u32>, levels: &mut Vec<String>, name: String) -> u32 {
     places.get(&name).copied().unwrap_or_else(|| {
         levels.push(name);
@@ -177,9 +177,9 @@ fn int_range(values: impl Iterator<Item = i64>) -> FieldKind {
 pub struct Array {
     /// Its name.
     pub name: String,
-    /// Whether the first axis counts the examples.
+    /// True if the first axis runs over the examples.
     pub per_example: bool,
-    /// All axes, that of the examples included.
+    /// The sizes of all axes, including that of the examples.
     pub shape: Vec<usize>,
     /// The elements.
     pub values: Values,
@@ -196,7 +196,7 @@ impl Array {
         }
     }
 
-    /// Axes without that of the examples.
+    /// Returns the axes without that of the examples.
     pub fn axes(&self) -> &[usize] {
         if self.per_example {
             &self.shape[1..]
@@ -205,12 +205,12 @@ impl Array {
         }
     }
 
-    /// Elements per example (all of them where examples share the array).
+    /// Returns the number of elements per example (of all elements if examples share the array).
     pub fn width(&self) -> usize {
         self.axes().iter().product()
     }
 
-    /// The elements of some rows.
+    /// Returns the elements of some rows.
     pub fn rows(&self, part: &[usize]) -> Values {
         let width = self.width();
         let elements = || part.iter().flat_map(|&row| row * width..(row + 1) * width);
@@ -225,7 +225,7 @@ impl Array {
         }
     }
 
-    /// Its description.
+    /// Returns the description of the array.
     pub fn field(&self) -> Field {
         Field {
             name: self.name.clone(),
@@ -238,7 +238,7 @@ impl Array {
     }
 }
 
-/// The rows of a table that one file holds.
+/// The rows of a table that come from one file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shard {
     /// The file.
@@ -247,21 +247,21 @@ pub struct Shard {
     pub start: usize,
     /// One past its last row.
     pub end: usize,
-    /// The rows below lines that are not rows of their own: blank lines, and those inside quoted cells.
+    /// The rows that come after lines that are not rows of their own: blank lines, and those inside quoted cells.
     pub jumps: Vec<Jump>,
 }
 
-/// Rows of a file that stand further below than one line per row would put them.
+/// Rows of a file whose line numbers are larger than one line per row would make them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Jump {
     /// The first of the rows, from 0.
     pub row: usize,
-    /// The number of such lines before them.
+    /// The number of extra lines before them.
     pub lines: usize,
 }
 
 impl Shard {
-    /// The number of a row of the table in this file, where the first row has the number `first`.
+    /// Returns the number in this file of a row of the table, if the first row has the number `first`.
     fn number(&self, row: usize, first: usize) -> usize {
         let row = row - self.start;
         let before = self.jumps.partition_point(|jump| jump.row <= row);
@@ -269,7 +269,7 @@ impl Shard {
     }
 }
 
-/// The file of a row and the row's number there.
+/// Returns the file of a row and the row's number there.
 pub(crate) fn place_of(shards: &[Shard], first_row: usize, row: usize) -> (&Path, usize) {
     match shards
         .iter()
@@ -280,18 +280,18 @@ pub(crate) fn place_of(shards: &[Shard], first_row: usize, row: usize) -> (&Path
     }
 }
 
-/// The arrays of one or several files of the same columns.
+/// The arrays of one or several files with the same columns.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Table {
     /// The files, in order.
     pub shards: Vec<Shard>,
-    /// Examples.
+    /// The number of examples.
     pub rows: usize,
-    /// How the first example is called in messages: 2 where a header line is row 1.
+    /// The number of the first example in messages: 2 if a header line is row 1.
     pub first_row: usize,
     /// The arrays.
     pub arrays: Vec<Array>,
-    /// The axes that the inputs of one example have in their file, where they are an array (idx, npy).
+    /// The axes of the inputs of one example in their file, if the format stores them as an array (idx, npy).
     pub axes: Vec<usize>,
 }
 
@@ -316,7 +316,7 @@ impl Table {
         }
     }
 
-    /// The array of that name and its place.
+    /// Returns the array of this name and its place.
     pub fn find(&self, name: &str) -> Option<(usize, &Array)> {
         self.arrays
             .iter()
@@ -324,7 +324,7 @@ impl Table {
             .find(|(_, array)| array.name == name)
     }
 
-    /// The first file, for messages about the whole table.
+    /// Returns the first file, for messages about the whole table.
     pub fn path(&self) -> PathBuf {
         self.shards
             .first()
@@ -332,7 +332,7 @@ impl Table {
             .unwrap_or_default()
     }
 
-    /// The first row in which an array of text holds what is not a number, with this text: the cell that made a column of numbers one of text.
+    /// Returns the row and the text of the cell that made an array text: the first row that holds the first level that is not a number.
     pub fn first_text<'a>(&self, array: &'a Array) -> Option<(usize, &'a str)> {
         let Values::Level { codes, levels } = &array.values else {
             return None;
@@ -342,12 +342,12 @@ impl Table {
         Some((row / array.width().max(1), text))
     }
 
-    /// The file of a row and the row's number there, as messages call it.
+    /// Returns the file of a row and the row's number there, as messages count it.
     pub fn place(&self, row: usize) -> (&Path, usize) {
         place_of(&self.shards, self.first_row, row)
     }
 
-    /// The same table with the lines of its one file that are not rows.
+    /// Sets the lines of a table of one file that are not rows.
     pub fn with_jumps(mut self, jumps: Vec<Jump>) -> Table {
         if let [shard] = self.shards.as_mut_slice() {
             shard.jumps = jumps;
@@ -390,7 +390,7 @@ impl Table {
         Ok(self)
     }
 
-    /// Why `other` cannot be appended.
+    /// Returns the reasons why `other` cannot be appended.
     fn disagreements(&self, other: &Table) -> Faults {
         let (here, there) = (self.path(), other.path());
         let mut faults = Vec::new();
@@ -432,12 +432,12 @@ impl Table {
     }
 }
 
-/// Whether two files disagree about an array that all examples share; counts such as `N` belong to their file.
+/// Returns whether two files disagree about an array that all examples share; scalars such as `N` belong to their file.
 fn unlike(mine: &Array, theirs: &Array) -> bool {
     !mine.per_example && !mine.shape.is_empty() && mine.values != theirs.values
 }
 
-/// Collects strings into codes.
+/// Encodes strings as codes.
 #[derive(Default)]
 pub(crate) struct Levels {
     codes: Vec<u32>,
@@ -460,7 +460,7 @@ impl Levels {
         self.codes.push(code);
     }
 
-    /// All strings so far.
+    /// Returns all strings so far.
     pub(crate) fn finish(self) -> Values {
         Values::Level {
             codes: self.codes,

@@ -1,4 +1,4 @@
-//! Result files: written under a temporary name in the same folder, renamed when they are whole.
+//! Result files: written under a temporary name in the same folder, and renamed when they are complete.
 
 mod pending;
 pub mod stan_csv;
@@ -10,7 +10,7 @@ use pending::Pending;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Writes a file; a reader sees the old content or the new, never a part.
+/// Writes a file atomically: a reader sees the old content or the new, never a part.
 pub fn atomically(
     path: &Path,
     fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -22,7 +22,7 @@ pub fn atomically(
     written.map_err(|error| report::unwritable(path, &error))
 }
 
-/// As [`atomically`], in the place of whatever has the name: a link is replaced and not followed.
+/// Writes as [`atomically`] does, but replaces whatever has the name: a link is replaced and not followed.
 pub fn in_place_of(
     path: &Path,
     fill: impl FnOnce(&mut dyn Write) -> io::Result<()>,
@@ -46,7 +46,7 @@ pub enum ResultColumn {
 }
 
 impl ResultColumn {
-    /// The number of cells.
+    /// Returns the number of cells.
     pub fn len(&self) -> usize {
         match self {
             ResultColumn::Int(values) => values.len(),
@@ -55,7 +55,7 @@ impl ResultColumn {
         }
     }
 
-    /// Whether there are no cells.
+    /// Returns whether there are no cells.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -69,12 +69,12 @@ impl ResultColumn {
     }
 }
 
-/// Writes a table such as `predictions.csv`; columns of different length are cut to the shortest.
+/// Writes a table such as `predictions.csv`; columns of different lengths are cut to the shortest.
 pub fn csv(path: &Path, columns: &[(String, ResultColumn)]) -> Result<(), Diagnostic> {
     atomically(path, |writer| writer.write_all(csv_text(columns).as_bytes()))
 }
 
-/// The text of a table, as [`csv()`] writes it.
+/// Returns the text of a table, as [`csv()`] writes it.
 pub fn csv_text(columns: &[(String, ResultColumn)]) -> String {
     let rows = columns.iter().map(|(_, column)| column.len()).min().unwrap_or(0);
     let mut table = ::csv::Writer::from_writer(Vec::new());
@@ -91,7 +91,7 @@ pub fn csv_text(columns: &[(String, ResultColumn)]) -> String {
 pub fn npy(path: &Path, sizes: &[usize], values: &[f64]) -> Result<(), Diagnostic> {
     let sizes: String = sizes.iter().map(|size| format!("{size}, ")).collect();
     let header = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({sizes}), }}");
-    // With the ten bytes before it and the newline after it, the header takes a multiple of 64 bytes.
+    // Together with the ten bytes before it and the newline after it, the header takes a multiple of 64 bytes.
     let length = (header.len() + 11).next_multiple_of(64) - 10;
     atomically(path, |writer| {
         writer.write_all(b"\x93NUMPY\x01\x00")?;
@@ -103,7 +103,7 @@ pub fn npy(path: &Path, sizes: &[usize], values: &[f64]) -> Result<(), Diagnosti
     })
 }
 
-/// The shortest text that reads back as the same number; valid JSON, in which what is not finite is `null`.
+/// Returns the shortest text that reads back as the same number. It is valid JSON: numbers that are not finite become `null`.
 pub fn number(value: f64) -> String {
     if value.is_finite() {
         format!("{value:?}")

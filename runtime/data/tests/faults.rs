@@ -1,4 +1,4 @@
-//! Wrong data files: each is refused with one short, exact message.
+//! Wrong data files: each is rejected with one short, exact message.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a panic")]
 
@@ -9,7 +9,7 @@ use bnnc_data::{CODES, Source};
 use folder::{Folder, apply, idx, name, npy, parquet, said, spec};
 use std::path::Path;
 
-/// What is said about one file.
+/// Returns the diagnostics of one file.
 fn check(format: Format, file: &str, bytes: impl AsRef<[u8]>) -> Vec<String> {
     let folder = Folder::new();
     faults(&spec(format, &[&folder.file(file, bytes)]))
@@ -80,7 +80,7 @@ fn csv() {
 }
 
 #[test]
-fn csv_of_other_tools() {
+fn csv_of_other_tools_is_rejected_with_advice() {
     let check = |text: &str| check(Format::Csv, "t.csv", text);
     assert_eq!(
         check(",x,y\n0,1,2\n"),
@@ -92,7 +92,7 @@ fn csv_of_other_tools() {
     );
 }
 
-/// Searching a list of names for each of them took 25 s for 40,000 columns, and more than a minute for these.
+/// Searching a list of names took 25 s for 40,000 columns, and more than a minute for this table.
 #[test]
 fn wide_tables_are_read_in_linear_time() {
     let names: Vec<String> = (0..100_000).map(|at| format!("x{at}")).collect();
@@ -137,7 +137,7 @@ fn contents_beyond_the_memory_are_not_read() {
 }
 
 #[test]
-fn csv_tells_several_faults_but_not_all() {
+fn csv_reports_several_errors_but_not_all() {
     let found = check(Format::Csv, "t.csv", "x,y\n1,2\n?,3\n4\n5,\n");
     let expected = [
         "E0408 t.csv:3:1 expected a value, found the mark `?`",
@@ -310,7 +310,7 @@ fn parquet_files() {
 }
 
 #[test]
-fn parquet_codecs_that_are_not_known_are_named() {
+fn unsupported_parquet_codecs_are_named() {
     let plain = parquet(&[Some(1.0), Some(2.0)]);
     // The path of column `x` and its codec in the Thrift form of the footer: 0 is none, 6 Zstandard, 4 Brotli, doubled by the zigzag.
     let before = [0x19, 0x18, 1, b'x', 0x15, 0];
@@ -502,7 +502,7 @@ fn splits_and_options() {
 }
 
 #[test]
-fn unseen_levels() {
+fn levels_without_a_training_row_are_rejected() {
     let folder = Folder::new();
     let mut spec = spec(Format::Csv, &[&folder.file("a.csv", "x,y\n1,cat\n2,dog\n")]);
     spec.test = Test::Files(vec![folder.file("t.csv", "x,y\n1,dog\n2,cow\n")]);
@@ -510,7 +510,7 @@ fn unseen_levels() {
         faults(&spec),
         ["E0428 t.csv:3:0 `cow` occurs in the test rows but not in the training rows"]
     );
-    // A text column that is not the target only matters where a program binds it.
+    // A text column that is not the target matters only if a program binds it.
     spec.target = Some(name("x"));
     let data = Source::read(&spec)
         .and_then(|source| source.dataset(0, 1))
@@ -519,9 +519,9 @@ fn unseen_levels() {
     assert_eq!(data.test.ints("y").unwrap_err().code.id, "E0428");
 }
 
-/// All rows below would be one cell of text.
+/// An open quote would make all rows below it one cell of text.
 #[test]
-fn a_quote_that_is_never_closed() {
+fn a_quote_that_is_never_closed_is_reported() {
     let folder = Folder::new();
     for (text, row) in [
         ("x,y\n1,a\n2,\"b\n3,c\n4,a\n", 3),
@@ -534,7 +534,7 @@ fn a_quote_that_is_never_closed() {
         );
         assert_eq!(faults(&spec(Format::Csv, &[&file])), [expected]);
     }
-    // Quotes that are closed, and one inside a cell without quotes.
+    // Closed quotes, and a quote inside a cell that does not begin with one.
     for text in [
         "x,y\n1,a\n2,\"b\nc\"",
         "x,y\n1,a\n2,\"b\"\n",
@@ -548,7 +548,7 @@ fn a_quote_that_is_never_closed() {
 #[test]
 fn rows_are_numbered_by_their_lines() {
     let folder = Folder::new();
-    // Row 2 follows a blank line, row 3 a cell of two lines.
+    // Row 2 follows a blank line; row 3 follows a cell of two lines.
     let text = "x,n,y\n1,a,cat\n\n2,\"b\nc\",dog\n3,d,cow\n\n\n4,e,dog\n";
     let file = folder.file("t.csv", text);
     let mut spec = spec(Format::Csv, &[&folder.file("a.csv", "x,n,y\n1,a,cat\n2,b,dog\n")]);

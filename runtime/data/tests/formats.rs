@@ -1,4 +1,4 @@
-//! Every format reads what it should.
+//! Every format reads the values that its file holds.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a panic")]
 
@@ -18,7 +18,7 @@ fn arrays(format: Format, name: &str, bytes: &[u8]) -> Vec<Array> {
         .arrays
 }
 
-/// The inputs of an NPY or IDX file: its shape and elements.
+/// Returns the inputs of an NPY or IDX file: their shape and elements.
 fn inputs(format: Format, bytes: &[u8]) -> (Vec<usize>, Values) {
     let folder = Folder::new();
     let table =
@@ -137,7 +137,7 @@ fn idx_reads_all_types() {
 }
 
 #[test]
-fn json_tells_examples_from_shared_arrays() {
+fn json_distinguishes_examples_from_shared_arrays() {
     let text = br#"{"J": 2, "u": [0.5, 1.5], "y": [1, 2, 3], "X": [[1, 2.5], [3, 4], [5, 6]], "g": ["b", "a", "b"]}"#;
     let found = arrays(Format::Json, "d.json", text);
     let field = |name: &str, kind, shape: &[usize], per_example| Field {
@@ -182,7 +182,7 @@ fn the_target_decides_what_an_example_is() {
 }
 
 #[test]
-fn parquet_reads_numbers_truth_values_and_text() {
+fn parquet_reads_numbers_booleans_and_text() {
     let found = arrays(
         Format::Parquet,
         "t.parquet",
@@ -216,7 +216,7 @@ fn packed_parquet_files_are_read() {
 }
 
 #[test]
-fn the_digits_have_the_shape_their_readme_says() {
+fn the_digits_have_the_shape_of_their_readme() {
     let path = |name: &str| folder::example(&format!("digits/data/{name}"));
     let mut spec = spec(Format::Idx, &[&path("train-images.gz"), &path("train-labels.gz")]);
     spec.test = bnnc_abi::data::Test::Files(vec![path("test-images.gz"), path("test-labels.gz")]);

@@ -1,4 +1,4 @@
-//! No sequence of bytes makes a reader panic, and none makes it allocate without bound.
+//! No sequence of bytes makes a reader panic or allocate without bound.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a panic")]
 
@@ -26,7 +26,8 @@ impl Dice {
     }
 }
 
-/// One to four small changes: bytes replaced, removed, repeated, or set to what numbers in headers fear most.
+/// Makes one to four small changes: replaces, flips, inserts, removes or repeats bytes, cuts the file, or sets bytes to the limits of
+/// integers.
 fn mutate(dice: &mut Dice, bytes: &[u8]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     for _ in 0..=dice.below(4) {

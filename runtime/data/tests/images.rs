@@ -1,4 +1,4 @@
-//! Test images that are turned, and outliers: against images moved by hand.
+//! Rotated test images and outliers, compared with images moved by hand.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a panic")]
 
@@ -8,7 +8,7 @@ use bnnc_abi::data::{DataSpec, Format, Outliers, Test};
 use bnnc_data::{Dataset, Source};
 use folder::{Folder, idx, npy, said, spec};
 
-/// Two images of two by two pixels to train on, one of them again to test on.
+/// Two images of two by two pixels to train on; one of them is also the test image.
 fn images(folder: &Folder) -> DataSpec {
     let pixels = [1, 2, 3, 4, 50, 60, 70, 80];
     let train = [
@@ -36,7 +36,7 @@ fn faults(spec: &DataSpec) -> Vec<String> {
 }
 
 #[test]
-fn only_test_images_are_turned() {
+fn only_test_images_are_rotated() {
     let folder = Folder::new();
     let turned = |rotate: f64| {
         cut(&DataSpec {
@@ -59,7 +59,7 @@ fn only_test_images_are_turned() {
 }
 
 #[test]
-fn each_angle_is_a_test_of_its_own() {
+fn each_angle_gives_its_own_test_rows() {
     let folder = Folder::new();
     let with = |rotate: &[f64]| {
         cut(&DataSpec {
@@ -83,7 +83,7 @@ fn each_angle_is_a_test_of_its_own() {
 }
 
 #[test]
-fn turning_comes_before_standardising() {
+fn rotation_comes_before_standardisation() {
     let folder = Folder::new();
     let plain = DataSpec {
         standardise_inputs: true,
@@ -104,7 +104,7 @@ fn turning_comes_before_standardising() {
 }
 
 #[test]
-fn a_fraction_of_the_rows_is_turned_too() {
+fn a_fraction_of_the_rows_is_rotated_too() {
     let folder = Folder::new();
     let image: Vec<u8> = (0..16).flat_map(|row| [row, 100, 200, 250]).collect();
     let (x, y) = (
@@ -167,7 +167,7 @@ fn outliers_are_the_images_of_a_file() {
 }
 
 #[test]
-fn outliers_are_test_images_in_pieces_that_are_not_turned() {
+fn shuffled_outliers_are_not_rotated() {
     let folder = Folder::new();
     let whole = |rotate| {
         let outliers = Some(Outliers::Shuffled(1));
@@ -210,7 +210,7 @@ fn rows_of_a_table_can_be_outliers() {
 }
 
 #[test]
-fn what_is_no_image_is_not_changed() {
+fn inputs_that_are_not_images_are_rejected() {
     let folder = Folder::new();
     let (x, y) = (
         folder.file("x", idx(&[2, 4], &[0; 8])),

@@ -1,4 +1,4 @@
-//! Where results go: through links and into pipes.
+//! Result files are written through links and into pipes.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used)]

@@ -1,4 +1,4 @@
-//! Splits, standardisation, levels and shards, against numbers computed by hand or stated by the data's own texts.
+//! Splits, standardisation, levels and shards, compared with numbers computed by hand or stated in the texts that come with the data.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a panic")]
 
@@ -35,7 +35,7 @@ fn mean_and_sd(values: &[f64]) -> (f64, f64) {
 }
 
 #[test]
-fn the_benchmark_data_are_as_their_texts_say() {
+fn the_benchmark_data_match_their_descriptions() {
     for (set, rows, inputs, test) in [
         ("yacht", 308, 6, 31),
         ("energy", 768, 8, 77),
@@ -115,7 +115,7 @@ fn standardisation_uses_training_rows_only() {
     let (mean, sd) = mean_and_sd(&data.train.original("residuary_resistance").unwrap());
     let target = data.preparation.target;
     assert!((target.mean - mean).abs() < 1e-12 && (target.sd - sd).abs() < 1e-12);
-    // Test rows are mapped with the same numbers.
+    // Test rows are mapped with the mean and sd of the training rows.
     let (standard, original) = (
         data.test.reals("residuary_resistance").unwrap(),
         data.test.original("residuary_resistance").unwrap(),
@@ -126,10 +126,10 @@ fn standardisation_uses_training_rows_only() {
             .zip(&original)
             .all(|(z, y)| (z * sd + mean - y).abs() < 1e-12)
     );
-    // By name, inputs are the columns of the matrix.
+    // Inputs that are bound by name are the columns of the matrix.
     let froude = data.test.reals("froude_number").unwrap();
     assert!((0..data.test.count).all(|row| data.test.input(row)[5] == froude[row]));
-    // The published order of the test rows is kept.
+    // The test rows keep the published order.
     assert_eq!(data.test.index[..5], [121, 115, 286, 216, 264]);
 }
 
@@ -236,7 +236,7 @@ fn levels_are_in_order_of_first_appearance() {
     let source = Source::read(&spec).unwrap();
     let levels = ["Wake", "Durham", "Orange"].map(String::from).to_vec();
     assert_eq!(source.schema().fields[0].kind, FieldKind::Levels(levels));
-    // Text among the default inputs: bound by name only.
+    // Default inputs that include text are bound by name only.
     assert_eq!(source.schema().inputs, 0);
     let data = source.dataset(0, 1).unwrap();
     assert_eq!(data.train.ints("county"), Ok(vec![0, 1, 2, 0]));
@@ -258,7 +258,7 @@ fn shards_are_ranges_of_the_training_rows() {
         },
         ..spec
     });
-    // The second file is all test.
+    // All rows of the second file are test rows.
     assert_eq!((data.shards, data.train.count), (vec![0..2, 2..5], 5));
 }
 
@@ -377,7 +377,7 @@ fn new_rows_bind_default_inputs_by_name() {
 }
 
 #[test]
-fn data_must_fit_what_was_compiled() {
+fn data_must_match_the_compiled_schema() {
     let folder = Folder::new();
     let spec = spec(Format::Csv, &[&folder.file("t.csv", "a,y\n1,2\n")]);
     let compiled = schema(&spec).unwrap();

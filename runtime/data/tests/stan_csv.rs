@@ -1,4 +1,4 @@
-//! Stan CSV files say what CmdStan's say, in its order.
+//! Stan CSV files have the same content in the same order as CmdStan's.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a panic")]
 
@@ -117,7 +117,7 @@ fn elements_come_in_column_major_order() {
 }
 
 #[test]
-fn settings_are_cmdstans_and_the_count_is_what_came() {
+fn settings_are_cmdstans_and_the_count_is_that_of_the_draws() {
     let folder = Folder::new();
     let path = folder.0.join("p.csv");
     let transition = nuts(Metric::Dense);
@@ -202,7 +202,7 @@ fn names_are_stans_and_are_kept_apart() {
 }
 
 #[test]
-fn numbers_read_back_and_what_is_not_finite_is_cs() {
+fn numbers_read_back_and_nan_and_infinity_are_written_as_in_c() {
     let folder = Folder::new();
     let path = folder.0.join("p.csv");
     let transition = nuts(Metric::Unit);
@@ -223,7 +223,7 @@ fn numbers_read_back_and_what_is_not_finite_is_cs() {
     let all = lines(&path);
     let row = all.iter().filter(|line| !line.starts_with('#')).nth(1).unwrap();
     let cells: Vec<&str> = row.split(',').collect();
-    // Where a sampler does not compute the density, its column is there all the same.
+    // If a sampler does not compute the density, its column is written nevertheless.
     assert_eq!(cells[0], "nan");
     for (cell, value) in cells[1..8].iter().zip(values) {
         assert_eq!(cell.parse::<f64>().unwrap().to_bits(), value.to_bits());
@@ -295,7 +295,7 @@ fn every_transition_names_its_algorithm() {
 }
 
 #[test]
-fn a_file_that_is_not_finished_vanishes_and_one_that_cannot_be_written_is_told() {
+fn unfinished_files_are_removed_and_write_errors_are_reported() {
     let folder = Folder::new();
     let transition = nuts(Metric::Unit);
     let path = folder.0.join("p.csv");

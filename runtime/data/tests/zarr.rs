@@ -1,4 +1,4 @@
-//! Zarr stores hold what was handed over: metadata and chunks are read back by the rules of the storage specification.
+//! Zarr stores hold the values passed to them: metadata and chunks are read back by the rules of the storage specification.
 
 #![allow(clippy::unwrap_used, reason = "a failed test is a panic")]
 
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 const NO_ATTRIBUTES: [(String, Value); 0] = [];
 
-/// One array of a store, as a reader of Zarr version 2 sees it.
+/// One array of a store, read by the rules of Zarr version 2.
 struct Array {
     folder: PathBuf,
     layout: Value,
@@ -39,7 +39,7 @@ impl Array {
         serde_json::from_value(self.layout[key].clone()).unwrap()
     }
 
-    /// The bytes of an element: of the chunk that holds it, at its place in C order.
+    /// Returns the bytes of an element: from the chunk that holds it, at its place in C order.
     fn bytes(&self, index: &[usize], width: usize) -> Vec<u8> {
         let chunks = self.sizes("chunks");
         let place = |(at, size): (&usize, &usize)| (at / size).to_string();
@@ -92,7 +92,7 @@ fn json_file(path: &Path) -> Value {
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
 }
 
-/// Every file below a folder with its content.
+/// Returns every file below a folder with its content.
 fn tree(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut folders = vec![folder.to_path_buf()];
@@ -120,12 +120,12 @@ fn variable<'a>(name: &'a str, kind: Kind, dims: &'a [Dim]) -> Variable<'a> {
     Variable { name, kind, dims }
 }
 
-/// A different number for every element.
+/// Returns a different number for every element.
 fn value(chain: usize, draw: usize, element: usize) -> f64 {
     1e6 * chain as f64 + draw as f64 + 1e-6 * element as f64
 }
 
-/// A store of 2 chains of 7 draws of 80 x 80 elements, five to a chunk; draws are handed over in blocks of so many.
+/// A store of 2 chains of 7 draws of 80 x 80 elements, five draws to a chunk; draws are appended in blocks of `block`.
 fn wide(path: &Path, block: usize) {
     let mut store = Store::create(path, [("model".to_owned(), json!("wide"))]).unwrap();
     let group = store.samples("posterior", 2, 7).unwrap();
@@ -187,7 +187,7 @@ fn the_last_chunk_is_filled_up_with_the_fill_value() {
 }
 
 #[test]
-fn the_bytes_do_not_depend_on_how_draws_come() {
+fn the_bytes_do_not_depend_on_how_draws_are_appended() {
     let folder = Folder::new();
     let paths = [1, 2, 7].map(|block| {
         let path = folder.0.join(format!("{block}.zarr"));
@@ -328,7 +328,7 @@ fn chains_are_cut_to_the_shortest() {
         (w.real(&[0, 2, 1]), w.real(&[1, 2, 1])),
         (value(0, 2, 0), value(1, 2, 0))
     );
-    // Two draws fill a chunk: two chunks for each chain and the two files of metadata.
+    // Two draws fill a chunk, so there are two chunks for each chain and the two files of metadata.
     assert_eq!((w.sizes("chunks")[1], entries(&w.folder)), (2, 2 * 2 + 2));
 }
 
@@ -353,7 +353,7 @@ fn a_store_is_replaced_and_nothing_else_is() {
 }
 
 #[test]
-fn an_unfinished_store_vanishes() {
+fn an_unfinished_store_is_removed() {
     let folder = Folder::new();
     let mut store = Store::create(&folder.0.join("a.zarr"), NO_ATTRIBUTES).unwrap();
     let group = store.samples("posterior", 1, 1).unwrap();

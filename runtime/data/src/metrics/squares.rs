@@ -1,9 +1,9 @@
-//! Sums of squares whose root is wanted, of numbers of any size (Blue 1978): squares of numbers below 1e-162 are zero.
+//! Sums of squares that neither overflow nor underflow (Blue 1978). Plain squares of numbers below 1e-162 would be zero.
 
 /// Numbers outside `[1 / BOUND, BOUND]` are scaled before they are squared.
 const BOUND: f64 = f64::from_bits((1023 + 500) << 52);
 
-/// A power of two that takes numbers outside the bound into it.
+/// A power of two that scales numbers outside the bound into it.
 const SCALE: f64 = f64::from_bits((1023 + 600) << 52);
 
 /// A running sum of squares.
@@ -31,12 +31,12 @@ impl Squares {
         }
     }
 
-    /// The root of the mean; `None` of nothing.
+    /// Returns the root of the mean square; `None` without values.
     pub(super) fn root_mean(self) -> Option<f64> {
         (self.count > 0.0).then(|| self.root(self.count))
     }
 
-    /// The root of the sum divided by a number.
+    /// Returns the root of the sum divided by `divisor`.
     pub(super) fn root(self, divisor: f64) -> f64 {
         if self.large > 0.0 {
             return ((self.large + self.medium / SCALE / SCALE) / divisor).sqrt() * SCALE;

@@ -1,4 +1,4 @@
-//! Numbers by hand and from closed forms.
+//! Metrics against numbers worked out by hand and closed forms.
 
 use super::*;
 use bnnc_math::philox;
@@ -50,7 +50,7 @@ fn quantiles_are_those_of_numpy() {
 }
 
 #[test]
-fn crps_by_hand() {
+fn crps_matches_hand_computation() {
     // |1-2| + |3-2| + |6-2| = 6 over 3; pairs |1-3| + |1-6| + |3-6| = 10 over 3 pairs, halved.
     near(crps(&[1.0, 3.0, 6.0], 2.0), 2.0 - 10.0 / 3.0 / 2.0, 1e-15);
     near(crps(&[1.0], 3.0), 2.0, 0.0);
@@ -65,7 +65,7 @@ fn crps_of_a_normal_sample_converges_to_the_closed_form() {
     let density = (-z * z / 2.0).exp() / (2.0 * std::f64::consts::PI).sqrt();
     let two_phi_minus_one = bnnc_math::special::erf(z / 2.0_f64.sqrt());
     let exact = sigma * (z * two_phi_minus_one + 2.0 * density - 1.0 / std::f64::consts::PI.sqrt());
-    // The influence function of the estimator has sd below 1.5 here: 5 sd / sqrt(40000).
+    // The influence function of the estimator has an sd below 1.5 here: 5 sd / sqrt(40000).
     near(crps(&sample, y), exact, 5.0 * 1.5 / 200.0);
 }
 
@@ -118,7 +118,7 @@ fn a_calibrated_normal_has_its_coverage_and_likelihood() {
 }
 
 #[test]
-fn classes_by_hand() {
+fn class_metrics_match_hand_computation() {
     // Two draws, two rows, two classes; averages [0.7, 0.3] and [0.4, 0.6].
     let probabilities = [0.8, 0.2, 0.5, 0.5, 0.6, 0.4, 0.3, 0.7];
     let mut scores = ClassScores::new(2);
@@ -131,8 +131,8 @@ fn classes_by_hand() {
     near(get(&metrics, "ece"), 0.45, 1e-15);
 }
 
-/// A probability of `exp(-1200)` is zero in every precision; its logarithm is known from the likelihood. The average over two
-/// draws halves it.
+/// A probability of `exp(-1200)` is zero in every precision, so its logarithm comes from the likelihood. The average over two draws halves
+/// it.
 #[test]
 fn the_nll_of_an_underflowed_probability_is_finite() {
     let mut scores = ClassScores::new(2);
@@ -161,7 +161,7 @@ fn no_rows_give_no_metrics() {
 }
 
 #[test]
-fn standard_errors_over_splits() {
+fn standard_errors_over_splits_divide_by_n_minus_1() {
     // sd of 1, 2, 3, 4 with n - 1 is sqrt(5/3).
     let (mean, error) = mean_and_standard_error(&[1.0, 2.0, 3.0, 4.0]);
     near(mean, 2.5, 0.0);
@@ -171,9 +171,9 @@ fn standard_errors_over_splits() {
     assert_eq!(over_splits(&sets), [("rmse".to_string(), 2.0, Some(1.0))]);
 }
 
-/// A network whose weights are not finite predicts no numbers: its metrics are none either, and what is not predicted has no metrics.
+/// Weights that are not finite predict NaN probabilities, so their metrics are NaN too. Outputs that are not predicted have no metrics.
 #[test]
-fn probabilities_that_are_no_numbers_or_missing() {
+fn nan_probabilities_give_nan_and_missing_ones_no_metrics() {
     let mut scores = ClassScores::new(2);
     scores.add_probabilities(&[f64::NAN, f64::NAN, 0.25, 0.75], &[0, 1]);
     let metrics = scores.finish();

@@ -1,12 +1,12 @@
-//! How unsure predictions of classes are: of rows of the kind that a model was made for, and of outliers.
+//! The uncertainty of class predictions, for test rows and for outliers.
 
-/// The fractions of rows that the table of rejections leaves out, the most unsure first.
+/// The fractions of rows that the table of rejections leaves out, the most uncertain first.
 pub const REJECTED: [f64; 10] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9];
 
-/// Predictive entropies, in nats, with what the predictions are worth.
+/// Predictive entropies, in nats, of rows and of outliers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Unsure {
-    /// Entropies of rows, and whether their most probable class is right.
+    /// The entropy of each row, and whether its most probable class is right.
     rows: Vec<(f64, bool)>,
     outliers: Vec<f64>,
 }
@@ -17,25 +17,25 @@ impl Unsure {
         self.rows.push((entropy(probabilities), right));
     }
 
-    /// Adds those of an outlier.
+    /// Adds the predictive probabilities of an outlier.
     pub fn add_outlier(&mut self, probabilities: &[f64]) {
         self.outliers.push(entropy(probabilities));
     }
 
-    /// The mean entropy of the rows, where there are outliers to compare it with.
+    /// Returns the mean entropy of the rows; `None` without outliers to compare it with.
     pub fn entropy(&self) -> Option<f64> {
         let sum: f64 = self.rows.iter().map(|(entropy, _)| entropy).sum();
         (!self.rows.is_empty() && !self.outliers.is_empty()).then(|| sum / self.rows.len() as f64)
     }
 
-    /// The mean entropy of the outliers.
+    /// Returns the mean entropy of the outliers.
     pub fn outlier_entropy(&self) -> Option<f64> {
         let sum: f64 = self.outliers.iter().sum();
         (!self.outliers.is_empty()).then(|| sum / self.outliers.len() as f64)
     }
 
-    /// The area under the curve of true against false alarms, where a large entropy raises the alarm: by the ranks of Mann and Whitney (1947),
-    /// equal entropies sharing the middle of theirs, so that it is exact.
+    /// Computes the area under the ROC curve of detecting outliers by a large entropy, exactly, from the ranks of Mann and Whitney (1947).
+    /// Equal entropies share their middle rank.
     pub fn auroc(&self) -> Option<f64> {
         let (count, rows) = (self.outliers.len() as f64, self.rows.len() as f64);
         if self.outliers.is_empty() || self.rows.is_empty() {
@@ -55,9 +55,9 @@ impl Unsure {
         Some((ranks - count * (count + 1.0) / 2.0) / (count * rows))
     }
 
-    /// For each fraction of [`REJECTED`] the accuracy on the rows and outliers that are left when so many of the most unsure are
-    /// rejected; no answer for an outlier is right. Of equally unsure ones any are rejected: this is the mean over all choices.
-    /// Empty without outliers.
+    /// Returns, for each fraction of [`REJECTED`], the accuracy on the rows and outliers that are left when this fraction of the most
+    /// uncertain is rejected. A prediction for an outlier always counts as wrong. Among equal entropies the result is the mean over all
+    /// choices of which to reject. Empty without outliers.
     pub fn rejection(&self) -> Vec<(f64, f64)> {
         if self.outliers.is_empty() {
             return Vec::new();
@@ -73,7 +73,7 @@ impl Unsure {
     }
 }
 
-/// How many of the first `kept` are right; of ties that are kept in part, their share.
+/// Counts the correct predictions among the first `kept`. Ties that are kept in part count by the kept share.
 fn right_of(sorted: &[(f64, bool)], kept: f64) -> f64 {
     let (mut left, mut right) = (kept, 0.0);
     for ties in sorted.chunk_by(|one, other| one.0 == other.0) {
@@ -88,7 +88,7 @@ fn right_of(sorted: &[(f64, bool)], kept: f64) -> f64 {
     right
 }
 
-/// Minus the sum of `p log p`.
+/// Computes minus the sum of `p log p`.
 fn entropy(probabilities: &[f64]) -> f64 {
     let term = |p: &f64| if *p > 0.0 { -p * p.ln() } else { 0.0 * p };
     probabilities.iter().map(term).sum()
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
     use bnnc_math::philox;
 
-    /// Probabilities of two classes; a larger `p` up to a half is less sure.
+    /// Probabilities of two classes; a larger `p` up to a half is less certain.
     fn two(p: f64) -> [f64; 2] {
         [p, 1.0 - p]
     }
@@ -121,11 +121,11 @@ mod tests {
     }
 
     #[test]
-    fn areas_by_hand() {
+    fn areas_match_hand_computation() {
         let rows = [(0.1, true), (0.3, true)];
         assert_eq!(with(&rows, &[0.4, 0.5]).auroc(), Some(1.0));
         assert_eq!(with(&rows, &[0.01, 0.02]).auroc(), Some(0.0));
-        // Of the four pairs the outlier at 0.2 wins one and loses one, that at 0.4 wins two.
+        // Of its four pairs, the outlier at 0.2 wins one and loses one; the outlier at 0.4 wins two.
         assert_eq!(with(&rows, &[0.2, 0.4]).auroc(), Some(0.75));
         // A tie is half a pair.
         assert_eq!(with(&rows, &[0.1, 0.4]).auroc(), Some(0.625));
@@ -153,8 +153,8 @@ mod tests {
     }
 
     #[test]
-    fn rejecting_by_hand() {
-        // Six rows of rising entropy, four right; four outliers, the most unsure of all.
+    fn rejection_accuracies_match_hand_computation() {
+        // Six rows of rising entropy, four of them right; four outliers, the most uncertain of all.
         let rows = [
             (0.01, true),
             (0.02, true),
@@ -187,7 +187,7 @@ mod tests {
 
     #[test]
     fn equally_unsure_rows_are_rejected_in_shares() {
-        // All ten tie: whatever is rejected, half of what is left is right on average.
+        // All ten tie: whatever is rejected, half of the rest is right on average.
         let table = with(&[(0.2, true); 5], &[0.2; 5]).rejection();
         assert!(
             table.iter().all(|(_, accuracy)| (accuracy - 0.5).abs() < 1e-12),

@@ -8,13 +8,13 @@ use csv::{ByteRecord, ReaderBuilder};
 use std::collections::HashSet;
 use std::path::Path;
 
-/// The line of the first row where no blank line stands before it.
+/// The line of the first row if no blank line comes before it.
 pub(super) const FIRST_ROW: usize = 2;
 
 /// The bytes of a number in memory.
 const CELL: usize = 8;
 
-/// Words that are the numbers 0 and 1 where a column holds nothing else.
+/// Words that mean the numbers 0 and 1 if a column holds nothing else.
 const TRUTH: &[(&str, i64)] = &[
     ("False", 0),
     ("false", 0),
@@ -24,16 +24,16 @@ const TRUTH: &[(&str, i64)] = &[
     ("TRUE", 1),
 ];
 
-/// After so many faults the rest of the file is not looked at.
+/// Reading stops after this number of errors.
 const MOST_FAULTS: usize = 10;
 
-/// As many empty cells of a column are reported one by one; more are reported at once.
+/// Up to this number of empty cells of a column are reported one by one; more are reported at once.
 const FEW_EMPTY: usize = 3;
 
-/// Marks for missing values in a column of numbers, or where a column begins, which would make it text.
+/// Marks for missing values. In a column of numbers, or at the top of a column, which they would turn into text, they are errors.
 const MISSING: &[&str] = &["?", "N/A", "NA", "NULL", "null"];
 
-/// The columns of a file, and the lines of it that are not rows.
+/// Returns the columns of a file, and the lines of it that are not rows.
 pub(super) fn arrays(
     path: &Path,
     bytes: &[u8],
@@ -50,7 +50,7 @@ pub(super) fn arrays(
         return Err(vec![report::no_rows(path, "columns")]);
     }
     let names = counted_header(path, &record, reading)?;
-    // A cell takes two bytes at least, so that blank lines below many names reserve nothing.
+    // A cell takes at least two bytes, so this bound reserves nothing for blank lines below many names.
     let lines = text.iter().filter(|byte| **byte == b'\n').count();
     let rows = lines.min(text.len() / (2 * names.len()) + 1);
     let texts: Vec<bool> = names.iter().map(|name| reading.is_text(name)).collect();
@@ -128,7 +128,7 @@ fn next(path: &Path, reader: &mut csv::Reader<&[u8]>, record: &mut ByteRecord) -
         .map_err(|e| vec![report::malformed(At::file(path), "csv", &e.to_string())])
 }
 
-/// The line of a record's first byte: blank lines are skipped but counted, as an editor does.
+/// Returns the line of a record's first byte. Blank lines are skipped but counted, as in an editor.
 fn line(text: &[u8], record: &ByteRecord) -> usize {
     let Some(position) = record.position() else {
         return 0;
@@ -140,8 +140,8 @@ fn line(text: &[u8], record: &ByteRecord) -> usize {
     position.line() as usize + blank.filter(|&&byte| byte == b'\n').count()
 }
 
-/// Reports a quote that is never closed, which makes one cell of all rows below it. Only the last record, given with its first byte and its line, can have
-/// it: a line after it is another record unless a quote is open.
+/// Reports a quote that is never closed, which makes one cell of all rows below it. Only the last record, given with its first byte and its
+/// line, can have one: a line appended after it is a separate record unless a quote is open.
 fn unclosed(path: &Path, text: &[u8], (start, row): (usize, usize)) -> Option<Diagnostic> {
     let longer = [text.get(start..)?, b"\n0\n"].concat();
     let mut reader = ReaderBuilder::new()
@@ -153,9 +153,9 @@ fn unclosed(path: &Path, text: &[u8], (start, row): (usize, usize)) -> Option<Di
     is_open.then(|| report::malformed(At { path, row, column: 0 }, "csv", detail))
 }
 
-/// The names of the columns, counted as memory together with the columns to fill.
+/// Returns the names of the columns, after counting their memory and that of the columns to fill.
 fn counted_header(path: &Path, record: &ByteRecord, reading: &Reading) -> Result<Vec<String>, Faults> {
-    // A name, its place among the known ones, and a column.
+    // The parts per column: a name, its entry in the set of known names, and the column.
     let column_bytes = 2 * size_of::<String>() + size_of::<Column>() + size_of::<Empty>();
     let bytes = record.len().saturating_mul(column_bytes) + record.as_slice().len();
     reading.take(path, bytes).map_err(|fault| vec![fault])?;
@@ -164,7 +164,7 @@ fn counted_header(path: &Path, record: &ByteRecord, reading: &Reading) -> Result
 
 fn header(path: &Path, record: &ByteRecord) -> Result<Vec<String>, Faults> {
     let mut names: Vec<String> = Vec::new();
-    // A list would be searched once for each of, say, 40,000 columns.
+    // A set, because a list would be searched once for each of, say, 40,000 columns.
     let mut known = HashSet::new();
     let mut faults = Vec::new();
     for (i, cell) in record.iter().enumerate() {
@@ -207,7 +207,7 @@ fn header(path: &Path, record: &ByteRecord) -> Result<Vec<String>, Faults> {
     if faults.is_empty() { Ok(names) } else { Err(faults) }
 }
 
-/// The words `true` and `false` as 1 and 0, as a JSON file has them; other text as it is.
+/// Converts a column that holds only the words `true` and `false` to 1 and 0, as in a JSON file; returns other text unchanged.
 fn truth(values: Values) -> Values {
     let Values::Level { codes, levels } = values else {
         return values;
@@ -223,7 +223,7 @@ fn truth(values: Values) -> Values {
     }
 }
 
-/// The cells of a column that hold no value.
+/// The empty cells of a column.
 #[derive(Default)]
 struct Empty {
     count: usize,
@@ -240,7 +240,7 @@ impl Empty {
         }
     }
 
-    /// A diagnostic for each of a few cells, or one for all of more.
+    /// Returns one diagnostic per cell if there are few, and one for all of them otherwise.
     fn reported(mut self, read: usize) -> Vec<Diagnostic> {
         if self.count > FEW_EMPTY {
             self.first.truncate(1);
@@ -255,12 +255,12 @@ impl Empty {
 
 /// A column that grows; its first cell decides between numbers and text.
 enum Column {
-    /// How many rows to make room for.
+    /// The number of rows to reserve memory for.
     Unknown(usize),
     Int(Vec<i64>),
     Real(Vec<f64>),
     Text(Levels),
-    /// An optional column with an empty cell.
+    /// An optional column with an empty cell, which is left out.
     LeftOut,
 }
 
@@ -310,10 +310,10 @@ impl Column {
         }
     }
 
-    /// The column as reals: integers so far are widened.
+    /// Returns the column as reals; integers so far are widened.
     fn reals(&mut self) -> &mut Vec<f64> {
         let so_far = match self {
-            // In place: both are of one size.
+            // The elements have the same size, so the conversion reuses the allocation.
             Column::Int(values) => std::mem::take(values)
                 .into_iter()
                 .map(|value| value as f64)
@@ -331,7 +331,7 @@ impl Column {
         }
     }
 
-    /// The values; `true` and `false` alone are numbers, unless the column is known to hold text.
+    /// Returns the values. A column of only `true` and `false` becomes numbers, unless the column is known to hold text.
     fn finish(self, is_text: bool) -> Values {
         match self {
             Column::Unknown(_) | Column::LeftOut => Values::Int(Vec::new()),

@@ -5,7 +5,7 @@ use crate::table::Values;
 use bnnc_base::diagnostic::Diagnostic;
 use std::path::Path;
 
-/// The shape and the elements of a file.
+/// Returns the shape and the elements of a file.
 pub(super) fn array(path: &Path, bytes: &[u8]) -> Result<(Vec<usize>, Values), Diagnostic> {
     let at = At::file(path);
     let &[0, 0, code, rank, ..] = bytes else {
@@ -49,7 +49,7 @@ pub(super) fn array(path: &Path, bytes: &[u8]) -> Result<(Vec<usize>, Values), D
     Ok((shape, elements(path, code, data)?))
 }
 
-/// Up to eight bytes as an unsigned integer, the first byte being the highest.
+/// Returns up to eight big-endian bytes as an unsigned integer.
 fn big_endian(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0, |sum, &byte| sum << 8 | u64::from(byte))
 }

@@ -1,4 +1,4 @@
-//! JSON data as Stan's: one object of scalars and rectangular arrays.
+//! JSON data in Stan's form: one object of scalars and rectangular arrays.
 
 use super::Reading;
 use crate::report::{self, At, Faults};
@@ -9,12 +9,11 @@ use serde_json::Value;
 use std::fmt;
 use std::path::Path;
 
-/// The bytes of a value of the parsed file: 32 of `serde_json`, twice where a list grows.
+/// The bytes of a value of the parsed file: 32 for `serde_json`, doubled because a list may double when it grows.
 const NODE: usize = 64;
 
-/// The arrays of a file. Which of them hold one element per example follows from their lengths: the number of examples is
-/// the length of `target`'s first axis where a target is named, and otherwise the length that most arrays have (of
-/// equally frequent ones the largest).
+/// Returns the arrays of a file. The number of examples is the length of `target`'s first axis if a target is named. Otherwise it is the
+/// length that most arrays have (of equally frequent ones the largest). Arrays of this length hold one element per example.
 pub(super) fn arrays(
     path: &Path,
     bytes: &[u8],
@@ -65,7 +64,7 @@ pub(super) fn arrays(
     Ok(arrays)
 }
 
-/// The members of the object, also those whose name another has: the caller reports them.
+/// The members of the object, including those with the name of another: the caller reports duplicates.
 struct Members(Vec<(String, Value)>);
 
 impl<'de> Deserialize<'de> for Members {
@@ -92,7 +91,7 @@ impl<'de> Visitor<'de> for Collect {
     }
 }
 
-/// The message of `serde_json` without its `at line 1 column 2`: the place is told apart.
+/// Returns the message of `serde_json` without its `at line 1 column 2`, because the diagnostic has the place already.
 fn without_place(message: &str) -> String {
     message
         .rsplit_once(" at line ")
@@ -115,7 +114,7 @@ fn examples(arrays: &[Array], target: Option<&str>) -> Option<usize> {
         .max_by_key(|length| (lengths.iter().filter(|other| *other == length).count(), *length))
 }
 
-/// One member of the object.
+/// Converts one member of the object.
 fn array(path: &Path, name: &str, value: &Value) -> Result<Array, Diagnostic> {
     let mut shape = Vec::new();
     let mut inner = value;
@@ -154,7 +153,7 @@ enum Leaves {
     Text(Levels),
 }
 
-/// Walks a value of the expected shape; `place` is its path, as `X[3][1]`.
+/// Walks a value of the expected shape; `place` is its path, such as `X[3][1]`.
 fn collect(
     path: &Path,
     place: &mut String,

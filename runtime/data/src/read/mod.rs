@@ -1,4 +1,4 @@
-//! Readers: one file per format, all of which give arrays by name.
+//! Readers: one file per format, all of which return arrays by name.
 
 mod csv;
 mod idx;
@@ -36,7 +36,7 @@ pub fn read(
     for group in files.chunks(files_per_table(format)) {
         match read_group(format, group, target, reading) {
             Ok(table) => {
-                // The first file decides what a column holds, not the first row of each.
+                // The first file decides whether a column holds text, not the first row of each file.
                 let texts = table.arrays.iter().filter(|array| array.values.is_text());
                 reading.know_texts(texts.map(|array| &array.name));
                 tables.push(table);
@@ -52,7 +52,7 @@ pub fn read(
     tables.try_fold(first, Table::join)
 }
 
-/// Inputs without targets: rows to predict for. Columns of the target may be absent.
+/// Reads inputs without targets, as rows to predict for. Columns of the target may be absent.
 pub fn read_inputs(
     format: Format,
     file: &Path,
@@ -133,7 +133,7 @@ fn read_pair(format: Format, inputs: &Path, targets: &Path, reading: &Reading) -
     Ok(pair(inputs, x, Some(y)))
 }
 
-/// A table of inputs, which remembers their axes, and targets.
+/// Builds a table of inputs and targets that keeps the axes of the inputs.
 fn pair(file: &Path, inputs: (Vec<usize>, Values), targets: Option<(Vec<usize>, Values)>) -> Table {
     let axes = inputs.0[1..].to_vec();
     let targets = targets.map(|targets| flattened(TARGET, targets));
@@ -144,7 +144,7 @@ fn pair(file: &Path, inputs: (Vec<usize>, Values), targets: Option<(Vec<usize>, 
     }
 }
 
-/// The shape and the elements of one `idx` or `npy` file.
+/// Reads the shape and the elements of one `idx` or `npy` file.
 fn half(format: Format, file: &Path, reading: &Reading) -> Result<(Vec<usize>, Values), Faults> {
     let bytes = bytes(file, reading)?;
     let array = if format == Format::Idx {
@@ -166,7 +166,7 @@ fn half(format: Format, file: &Path, reading: &Reading) -> Result<(Vec<usize>, V
     Ok((shape, values))
 }
 
-/// One vector per example; one number per example stays a number.
+/// Flattens the elements to one vector per example; targets of one number per example stay scalars.
 fn flattened(name: &str, (shape, values): (Vec<usize>, Values)) -> Array {
     let rows = shape[0];
     let inputs_or_rank = name == INPUTS || shape.len() > 1;

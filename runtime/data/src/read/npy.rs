@@ -5,7 +5,7 @@ use crate::table::Values;
 use bnnc_base::diagnostic::Diagnostic;
 use std::path::Path;
 
-/// What the dictionary says.
+/// The entries of the dictionary.
 struct Header {
     little_endian: bool,
     kind: u8,
@@ -14,7 +14,7 @@ struct Header {
     shape: Vec<usize>,
 }
 
-/// The shape and the elements of a file, in row-major order.
+/// Returns the shape and the elements of a file, in row-major order.
 pub(super) fn array(path: &Path, bytes: &[u8]) -> Result<(Vec<usize>, Values), Diagnostic> {
     let bad = |detail: &str| report::malformed(At::file(path), "npy", detail);
     let (dictionary, data) = split(bytes).map_err(bad)?;
@@ -40,7 +40,7 @@ pub(super) fn array(path: &Path, bytes: &[u8]) -> Result<(Vec<usize>, Values), D
     Ok((header.shape, values))
 }
 
-/// The dictionary and what follows it.
+/// Returns the dictionary and the bytes after it.
 fn split(bytes: &[u8]) -> Result<(&str, &[u8]), &'static str> {
     let rest = bytes
         .strip_prefix(b"\x93NUMPY")
@@ -110,7 +110,7 @@ fn unsupported(at: At<'_>, what: &str) -> Diagnostic {
     report::unsupported(at, what, "arrays of integers, reals (f4, f8) or truth values")
 }
 
-/// `<f8` as (little-endian, kind, bytes).
+/// Parses an element type such as `<f8` into (little-endian, kind, bytes).
 fn element_type(name: &str) -> Option<(bool, u8, usize)> {
     let (&order, rest) = name.as_bytes().split_first()?;
     let (&kind, digits) = rest.split_first()?;
@@ -189,7 +189,7 @@ fn reorder<T: Copy>(shape: &[usize], values: &[T]) -> Vec<T> {
         .collect()
 }
 
-/// Reals, if all of them are finite; otherwise the first that is not.
+/// Returns the reals if all of them are finite; otherwise a diagnostic for the first that is not.
 pub(super) fn finite(path: &Path, reals: Vec<f64>) -> Result<Values, Diagnostic> {
     match reals.iter().position(|value| !value.is_finite()) {
         None => Ok(Values::Real(reals)),

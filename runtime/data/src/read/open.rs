@@ -1,4 +1,4 @@
-//! The bytes of a file, unpacked where they are gzip.
+//! Reads the bytes of a file, and unpacks gzip.
 
 use super::Reading;
 use crate::report;
@@ -6,11 +6,11 @@ use bnnc_base::diagnostic::Diagnostic;
 use std::io::Read;
 use std::path::Path;
 
-/// A gzip stream may unpack to this many bytes; a few kilobytes can otherwise fill any memory. The same bounds pipes and
-/// devices, which may have no end.
+/// The most bytes that a gzip stream may unpack to, because a few kilobytes can otherwise fill any memory. The same limit applies to pipes
+/// and devices, which may have no end.
 const LARGEST_UNPACKED: u64 = 2 << 30;
 
-/// The whole file, unpacked where its first bytes are those of gzip, whatever its name.
+/// Reads the whole file, and unpacks it if its first bytes are those of gzip, whatever its name.
 pub(crate) fn bytes(path: &Path, reading: &Reading) -> Result<Vec<u8>, Vec<Diagnostic>> {
     whole(path, reading).map_err(|fault| vec![fault])
 }
@@ -61,7 +61,7 @@ mod tests {
     use std::io::Write;
 
     #[test]
-    fn a_bomb_is_refused_at_the_limit() {
+    fn a_gzip_bomb_is_rejected_at_the_limit() {
         let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
         encoder.write_all(&vec![0; 1 << 20]).unwrap();
         let packed = encoder.finish().unwrap();

@@ -1,4 +1,4 @@
-//! Apache Parquet: flat columns of numbers, truth values and text.
+//! Apache Parquet: flat columns of numbers, Booleans and text.
 
 use super::Reading;
 use crate::report::{self, At};
@@ -19,23 +19,23 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Records are asked for in pieces of this size, so that no allocation follows from a number in the file.
+/// Records are read in pieces of this size, so that no allocation depends on a number in the file.
 const PIECE: usize = 1 << 16;
 
-/// A file may hold this many bytes of values, or this many times its own size: a run of equal values takes a few bytes whatever its length, so that a
-/// small file can fill any memory.
+/// A file may hold this many bytes of values, or this many times its own size, whichever is larger. A run of equal values takes a few bytes
+/// whatever its length, so a small file can fill any memory.
 const LARGEST: u64 = 2 << 30;
 const LARGEST_RATIO: u64 = 100;
 
-/// Bytes that may be read from a file: a buffer for each header of a page, and many times the file for pages that are small. Damaged files can have pages
-/// without an end.
+/// The bytes that may be read from a file: this constant, for the buffer of each page header, plus this multiple of its size, for small
+/// pages. Damaged files can have pages without an end.
 const MOST_READ: u64 = 64 << 20;
 const MOST_READ_RATIO: u64 = 64;
 
-/// Bytes that a call counts for at least.
+/// The bytes that a call counts for at least.
 const LEAST_READ: usize = 4096;
 
-/// A file that can be read so often only.
+/// A file with a limit on the bytes that are read from it.
 struct Bounded {
     file: File,
     size: u64,
@@ -61,7 +61,7 @@ impl Bounded {
     }
 }
 
-/// A part of a file whose bytes are counted.
+/// A reader of part of a file that counts bytes against the limit.
 struct Counted {
     file: File,
     left: Arc<AtomicU64>,
@@ -70,7 +70,7 @@ struct Counted {
 impl Read for Counted {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let read = self.file.read(buffer)?;
-        // At the end of the file nothing is read, again and again.
+        // A call at the end of the file reads nothing; it counts too, because a damaged file can repeat it for ever.
         let cost = read.max(LEAST_READ) as u64;
         let is_left = |left: u64| left.checked_sub(cost);
         match self
@@ -106,7 +106,7 @@ impl ChunkReader for Bounded {
     }
 }
 
-/// The bytes of values that may still be read from a file.
+/// The limit on the bytes of values of a file.
 struct Room {
     all: u64,
     left: Cell<u64>,
@@ -130,10 +130,10 @@ impl Room {
     }
 }
 
-/// The columns of a file.
+/// Returns the columns of a file.
 pub(super) fn arrays(path: &Path, reading: &Reading) -> Result<Vec<Array>, Vec<Diagnostic>> {
     let file = crate::file::open(path).map_err(|error| vec![report::unreadable(path, &error)])?;
-    // The library asserts on some damaged files; a damaged file is the user's to mend, not a bug of ours.
+    // The library asserts on some damaged files. A damaged file is an error of the user's data, not a bug of ours.
     let read = caught(|| columns(path, file, reading));
     read.unwrap_or_else(|| Err(malformed(path, "its pages contradict each other")))
         .map_err(|fault| vec![fault])
@@ -171,7 +171,7 @@ fn columns(path: &Path, file: File, reading: &Reading) -> Result<Vec<Array>, Dia
     }
 }
 
-/// The values of one column of all row groups.
+/// Reads the values of one column of all row groups.
 fn values(
     reader: &SerializedFileReader<Bounded>,
     (at, column): (At<'_>, &ColumnDescriptor),
@@ -188,8 +188,8 @@ fn values(
     builder.finish()
 }
 
-/// Rejects codecs that are not compiled in. The only decoder of Zstandard that the library knows is written in C, and
-/// hardly any file is packed with the others.
+/// Rejects codecs that are not compiled in. The only decoder of Zstandard that the library knows is written in C, and few files use the
+/// others.
 fn decodable(path: &Path, codec: Compression) -> Result<(), Diagnostic> {
     let name = match codec {
         Compression::UNCOMPRESSED
@@ -382,7 +382,7 @@ fn unsupported(at: At<'_>, what: &str) -> Diagnostic {
 mod tests {
     use super::*;
 
-    /// A file of 1.7 KB whose runs of equal values filled the memory of the machine was found by fuzzing.
+    /// Fuzzing found a file of 1.7 KB whose runs of equal values filled the memory of the machine.
     #[test]
     fn a_small_file_holds_bounded_values() -> std::io::Result<()> {
         let path = std::env::temp_dir().join(format!("bnnc-room-{}", std::process::id()));
@@ -406,7 +406,7 @@ mod tests {
         );
         std::fs::remove_file(&path)?;
         let whole = || file.get_bytes(0, 1 << 20).is_ok();
-        // 64 MiB, and 64 times its size of 1 MiB. A reading takes some more calls, which count for 4 KiB each.
+        // 64 MiB, plus 64 times its size of 1 MiB. A complete read makes a few extra calls, which count for 4 KiB each.
         let count = (0..1000).take_while(|_| whole()).count();
         assert!((100..=128).contains(&count), "{count}");
         // At the end of a file each call counts too.

@@ -1,4 +1,4 @@
-//! The memory that reading may take.
+//! The memory limit and the shared state of one reading of files.
 
 use crate::report;
 use bnnc_base::checksum::Checksum;
@@ -14,7 +14,7 @@ pub struct Reading {
     used: Cell<u64>,
     checksums: RefCell<BTreeMap<PathBuf, Checksum>>,
     texts: RefCell<Vec<String>>,
-    /// Columns that are left out where cells of them are empty.
+    /// Columns that are left out if one of their cells is empty.
     optional: Vec<String>,
 }
 
@@ -30,7 +30,7 @@ impl Reading {
         }
     }
 
-    /// The same where columns of these names are left out if any of their cells is empty.
+    /// Leaves out columns of these names if any of their cells is empty.
     pub fn with_optional(self, names: Vec<String>) -> Reading {
         Reading {
             optional: names,
@@ -38,18 +38,18 @@ impl Reading {
         }
     }
 
-    /// Returns whether a column is left out where a cell is empty.
+    /// Returns whether a column is left out if one of its cells is empty.
     pub(super) fn is_optional(&self, column: &str) -> bool {
         self.optional.iter().any(|name| name == column)
     }
 
-    /// The same for files whose columns of these names are known to hold text, whatever their first row looks like.
+    /// Treats columns of these names as text, whatever their first row looks like.
     pub fn with_texts<'a>(self, names: impl Iterator<Item = &'a String>) -> Reading {
         self.know_texts(names);
         self
     }
 
-    /// Takes columns of these names for text in the files that follow.
+    /// Treats columns of these names as text in the files that follow.
     pub(crate) fn know_texts<'a>(&self, names: impl Iterator<Item = &'a String>) {
         self.texts.borrow_mut().extend(names.cloned());
     }
@@ -59,18 +59,18 @@ impl Reading {
         self.texts.borrow().iter().any(|name| name == column)
     }
 
-    /// Keeps the checksum of what a file held when it was read: a pipe cannot be read again, and a file may change.
+    /// Keeps the checksum of a file's contents as read: a pipe cannot be read again, and a file may change.
     pub(super) fn keep(&self, path: &Path, bytes: &[u8]) {
         let mut checksums = self.checksums.borrow_mut();
         checksums.insert(path.to_path_buf(), Checksum::of(bytes));
     }
 
-    /// The checksums of the files that were read.
+    /// Returns the checksums of the files that were read.
     pub(crate) fn checksums(&self) -> BTreeMap<PathBuf, Checksum> {
         self.checksums.borrow().clone()
     }
 
-    /// The bytes that are left.
+    /// Returns the bytes that are left.
     pub(super) fn left(&self) -> u64 {
         self.limit.saturating_sub(self.used.get())
     }
@@ -78,7 +78,7 @@ impl Reading {
     /// Counts bytes that the contents of a file take.
     ///
     /// # Errors
-    /// More than there may be.
+    /// More bytes than the limit.
     pub(crate) fn take(&self, path: &Path, bytes: usize) -> Result<(), Diagnostic> {
         let used = self.used.get().saturating_add(bytes as u64);
         self.used.set(used);
@@ -88,7 +88,7 @@ impl Reading {
         }
     }
 
-    /// Counts bytes that are free again.
+    /// Releases bytes that were counted.
     pub(super) fn free(&self, bytes: usize) {
         self.used.set(self.used.get().saturating_sub(bytes as u64));
     }

@@ -1,4 +1,4 @@
-//! The codes of faults in data, with their long texts (`bnnc explain E0401`).
+//! The codes of errors in data, with their long texts (`bnnc explain E0401`).
 
 use bnnc_base::diagnostic::Code;
 

@@ -1,4 +1,4 @@
-//! Faults of a data item: files that do not fit together, columns, expressions, splits, options.
+//! Diagnostics of a data item: files that do not fit together, columns, expressions, splits, options.
 
 use super::{At, codes, fault, short, shown, shown_long};
 use bnnc_base::diagnostic::{Diagnostic, Fault, Place, Severity};
@@ -6,7 +6,7 @@ use bnnc_base::nearest::nearest;
 use bnnc_base::source::Span;
 use std::path::{Path, PathBuf};
 
-/// Files in a number that the format does not allow.
+/// A number of files that the format does not allow.
 pub fn file_count(path: &Path, format: &str, actual: usize) -> Diagnostic {
     fault(
         &codes::FILE_COUNT,
@@ -28,7 +28,7 @@ pub fn row_counts(inputs: (&Path, usize), targets: (&Path, usize)) -> Diagnostic
         .help("inputs and targets must belong together, row by row")
 }
 
-/// A column of the first file that another file lacks.
+/// A column of the first file that is missing in another file.
 pub fn missing_column(there: &Path, name: &str, here: &Path) -> Diagnostic {
     let message = format!(
         "`{}` has a column `{}`, `{}` has not",
@@ -48,7 +48,7 @@ pub fn missing_column(there: &Path, name: &str, here: &Path) -> Diagnostic {
     .help("all files of a data item need the same columns")
 }
 
-/// A column that the first file lacks.
+/// A column that is missing in the first file.
 pub fn extra_column(there: &Path, name: &str, here: &Path) -> Diagnostic {
     let message = format!(
         "`{}` has a column `{}`, `{}` has not",
@@ -79,7 +79,7 @@ pub fn column_differs(there: &Path, name: &str, (expected, actual): (&str, &str)
         .help("all files of a data item need the same columns")
 }
 
-/// An array that all examples share but that differs between files.
+/// An array that all examples share and that differs between files.
 pub fn shared_differs(there: &Path, name: &str, here: &Path) -> Diagnostic {
     let message = format!(
         "expected the same `{}` as in `{}`, found another",
@@ -90,7 +90,7 @@ pub fn shared_differs(there: &Path, name: &str, here: &Path) -> Diagnostic {
         .help("values that all examples share must agree between files")
 }
 
-/// A file that no longer fits what was compiled against it.
+/// A file that no longer matches the program compiled against it.
 pub fn changed(path: &Path, what: &str) -> Diagnostic {
     fault(
         &codes::CHANGED,
@@ -100,7 +100,7 @@ pub fn changed(path: &Path, what: &str) -> Diagnostic {
     .help("compile the program with these data")
 }
 
-/// A column that the program names and no file has.
+/// A column that the program names but that no file has.
 pub fn unknown_column<'a>(
     path: &Path,
     name: &str,
@@ -157,14 +157,14 @@ pub fn not_a_column(path: &Path, name: &str, why: &str, span: Option<Span>) -> D
     )
 }
 
-/// A function that column expressions do not have, or with the wrong number of arguments.
+/// An unknown function of column expressions, or one with a wrong number of arguments.
 pub fn bad_function(path: &Path, message: String, span: Span) -> Diagnostic {
     fault(&codes::BAD_FUNCTION, At::file(path), message)
         .help("column expressions know log, exp, sqrt, abs, zscore, neg, add, sub, mul, div, pow and eq")
         .also(span, "named here")
 }
 
-/// A function outside its domain.
+/// A function evaluated outside its domain.
 pub fn domain(at: At<'_>, call: &str, span: Span) -> Diagnostic {
     fault(&codes::DOMAIN, at, format!("`{call}` is not a finite number"))
         .help("change the expression or drop the row")
@@ -197,7 +197,7 @@ pub fn no_such_split(path: &Path, wanted: usize, count: usize) -> Diagnostic {
     fault(&codes::NO_SUCH_SPLIT, At::file(path), message).help("splits are numbered from 0")
 }
 
-/// A row number outside the table, or twice.
+/// A row number outside the table, or one that occurs twice.
 pub fn split_index(path: &Path, split: usize, message: &str) -> Diagnostic {
     fault(
         &codes::BAD_SPLITS,
@@ -217,7 +217,7 @@ pub fn bad_option(path: &Path, option: &str, expected: &str, actual: f64) -> Dia
     .help(format!("change `{option}` in the data item"))
 }
 
-/// Something is to be done with images that are none.
+/// Inputs that are not images, although the program rotates or shuffles images.
 pub fn no_images(path: &Path, axes: &[usize]) -> Diagnostic {
     fault(
         &codes::NO_IMAGES,
@@ -229,7 +229,7 @@ pub fn no_images(path: &Path, axes: &[usize]) -> Diagnostic {
     )
 }
 
-/// Squares of which fewer than two fit into an image.
+/// Squares that are so large that fewer than two fit into an image.
 pub fn large_squares(path: &Path, side: usize, axes: &[usize]) -> Diagnostic {
     fault(
         &codes::BAD_OPTION,
@@ -249,7 +249,7 @@ pub fn too_few_rows(path: &Path, kind: &str, rows: usize) -> Diagnostic {
     .help("change `test`, `validation` or `limit` in the data item")
 }
 
-/// A string that training never sees.
+/// A level without a training row.
 pub fn unseen_level(at: At<'_>, name: &str, level: &str, kind: &str) -> Diagnostic {
     let help = match kind {
         "new" => {
@@ -274,7 +274,7 @@ pub fn selected(at: At<'_>, columns: &[&str], position: f64, size: usize) -> Dia
     fault(&codes::OUTSIDE, at, gives(columns, position, size)).help("positions count from 0")
 }
 
-/// A position outside its axis, computed from parameters; in a row where it depends on one.
+/// A position outside its axis, computed from parameters. `at` is the row if the position depends on one.
 pub fn reached(at: Option<At<'_>>, names: &[&str], position: f64, size: usize) -> Diagnostic {
     let place = at.unwrap_or(At::file(Path::new("")));
     let diagnostic = Diagnostic {
@@ -292,7 +292,7 @@ pub fn reached(at: Option<At<'_>>, names: &[&str], position: f64, size: usize) -
     }
 }
 
-/// Parameters that selected a position outside an axis in a step of a training, but not after it.
+/// Parameters that selected a position outside an axis in a step of the training, but not after it.
 pub fn reached_in_step(infer: &str, names: &[&str], step: u64, size: usize) -> Diagnostic {
     let names: Vec<String> = names.iter().map(|name| format!("`{}`", shown(name))).collect();
     let text = format!(
@@ -325,7 +325,7 @@ pub fn outside(at: At<'_>, name: &str, value: i64, size: usize) -> Diagnostic {
     fault(&codes::OUTSIDE, at, message).help("positions count from 0")
 }
 
-/// A value that its declared type does not have.
+/// A value outside its declared type.
 pub fn outside_type(at: At<'_>, name: &str, value: f64, expected: &str) -> Diagnostic {
     let message = format!(
         "`{}` holds {value}, but the model declares it {expected}",
@@ -334,7 +334,7 @@ pub fn outside_type(at: At<'_>, name: &str, value: f64, expected: &str) -> Diagn
     fault(&codes::OUTSIDE_TYPE, at, message).help("correct the row, or declare the type that the values have")
 }
 
-/// An index target that is declared standardised.
+/// A target of classes that is declared standardised.
 pub fn standardised_class(path: &Path, name: &str, span: Span) -> Diagnostic {
     fault(
         &codes::STANDARDISED_CLASS,
@@ -371,7 +371,7 @@ pub fn not_an_integer(at: At<'_>, name: &str, value: f64) -> Diagnostic {
     .help("counts, classes and indices are whole numbers")
 }
 
-/// Columns that do not vary over the training rows (a warning).
+/// Columns that are constant over the training rows (a warning).
 pub fn constant_columns(path: &Path, names: &[String]) -> Diagnostic {
     let listed = shown_long(
         &names
@@ -393,7 +393,7 @@ pub fn constant_columns(path: &Path, names: &[String]) -> Diagnostic {
     warning
 }
 
-/// No file at all.
+/// A data item without files.
 pub fn no_files(name: &str) -> Diagnostic {
     Diagnostic::data(
         &codes::FILE_COUNT,

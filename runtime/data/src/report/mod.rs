@@ -1,4 +1,4 @@
-//! Everything that can be wrong with data: one function per fault, each with its code and its advice.
+//! Everything that can be wrong with data: one function per error, each with its code and its advice.
 
 mod codes;
 mod item;
@@ -17,10 +17,10 @@ use bnnc_base::nearest::nearest;
 use bnnc_base::number::exact;
 use std::path::Path;
 
-/// Several faults; never empty where it stands for a failure.
+/// Several diagnostics; never empty in an `Err`.
 pub type Faults = Vec<Diagnostic>;
 
-/// A place in a data file: row and column count from 1, 0 means the whole.
+/// A place in a data file. Rows and columns count from 1; 0 means all of them.
 #[derive(Clone, Copy, Debug)]
 pub struct At<'a> {
     /// The file.
@@ -46,7 +46,7 @@ fn fault(code: &'static Code, at: At<'_>, message: impl Into<String>) -> Diagnos
     Diagnostic::data(code, at.path, at.row, at.column, message)
 }
 
-/// Only the file's name: messages that name a second file stay short.
+/// Returns only the file's name, so that messages that name a second file stay short.
 fn short(path: &Path) -> String {
     path.file_name().map_or_else(
         || path.display().to_string(),
@@ -54,7 +54,7 @@ fn short(path: &Path) -> String {
     )
 }
 
-/// A cell as a message may show it: on one line, never long.
+/// Shortens a cell for a message: one line, at most 40 characters.
 fn shown(text: &str) -> String {
     let line: String = text
         .chars()
@@ -68,7 +68,7 @@ fn shown(text: &str) -> String {
     }
 }
 
-/// A file that cannot be opened or read; a missing one is compared with its neighbours.
+/// A file that cannot be opened or read. For a missing file, the help suggests similar names.
 pub fn unreadable(path: &Path, error: &std::io::Error) -> Diagnostic {
     if error.kind() != std::io::ErrorKind::NotFound {
         return fault(
@@ -114,7 +114,7 @@ pub fn unpacks_too_large(path: &Path, limit: u64) -> Diagnostic {
     fault(&codes::BAD_GZIP, At::file(path), message).help("unpack it by hand, or use parquet")
 }
 
-/// Contents that take more memory than there may be used.
+/// Contents that take more memory than is left.
 pub fn too_little_memory(path: &Path, limit: u64) -> Diagnostic {
     let message = format!("the contents take more than the {limit} bytes of memory that are left");
     fault(&codes::TOO_LARGE, At::file(path), message)
@@ -132,7 +132,7 @@ pub fn no_rows(path: &Path, what: &str) -> Diagnostic {
         .help("a table needs a header line, at least one column and at least one row")
 }
 
-/// A row with another number of cells than the header.
+/// A row with a different number of cells than the header.
 pub fn ragged(at: At<'_>, expected: usize, actual: usize) -> Diagnostic {
     fault(
         &codes::RAGGED,
@@ -142,7 +142,7 @@ pub fn ragged(at: At<'_>, expected: usize, actual: usize) -> Diagnostic {
     .help("a cell that contains a comma needs double quotes around it")
 }
 
-/// A column name that is there twice, or empty.
+/// A column name that is empty or occurs twice.
 pub fn bad_name(at: At<'_>, name: &str) -> Diagnostic {
     let message = if name.is_empty() {
         "the column has no name".to_string()
@@ -152,7 +152,7 @@ pub fn bad_name(at: At<'_>, name: &str) -> Diagnostic {
     fault(&codes::DUPLICATE_NAME, at, message).help("give every column a name of its own")
 }
 
-/// A first column without a name, as pandas writes its index.
+/// A first column without a name, such as the index that pandas writes.
 pub fn index_column(at: At<'_>) -> Diagnostic {
     fault(&codes::DUPLICATE_NAME, at, "the first column has no name")
         .help("an index that pandas wrote: `to_csv(\"file.csv\", index=False)` leaves it out")
@@ -205,12 +205,12 @@ pub fn missing_mark(at: At<'_>, name: &str, text: &str) -> Diagnostic {
     .help("drop the row or fill in a value; missing data are not supported")
 }
 
-/// Returns whether a cell is empty.
+/// Returns whether the error reports a missing value.
 pub fn is_missing_value(fault: &Diagnostic) -> bool {
     std::ptr::eq(fault.code, &codes::MISSING_VALUE)
 }
 
-/// The report of a cell without a value, for all of them in its column; `counts` are these and the rows that were read.
+/// Extends the diagnostic of a cell without a value to all such cells of its column. `count` is their number, `read` that of the rows read.
 pub fn missing_values(fault: Diagnostic, first: &[usize], (count, read): (usize, usize)) -> Diagnostic {
     let rows: Vec<String> = first.iter().map(usize::to_string).collect();
     let message = format!(
@@ -220,7 +220,7 @@ pub fn missing_values(fault: Diagnostic, first: &[usize], (count, read): (usize,
     Diagnostic { message, ..fault }
 }
 
-/// The row and the column of an error, for sorting.
+/// Returns the row and the column of an error, for sorting.
 pub fn place_in_file(fault: &Diagnostic) -> (usize, usize) {
     match &fault.at {
         Place::File { row, column, .. } => (*row, *column),
@@ -239,7 +239,7 @@ pub fn not_finite(at: At<'_>, name: &str, text: &str) -> Diagnostic {
     .help("drop the row or fill in a value; missing data are not supported")
 }
 
-/// A number that a program in the precision of a run cannot calculate with, as it is after scale and standardisation.
+/// A number that is too large for the precision of a run, as it is after scale and standardisation.
 pub fn too_large(at: At<'_>, name: &str, value: f64, (precision, is_output): (&str, bool)) -> Diagnostic {
     let text = match is_output {
         true => format!(
@@ -288,7 +288,7 @@ fn shown_long(text: &str) -> String {
         .collect()
 }
 
-/// A header that promises another number of bytes than there are.
+/// A header that gives a different number of bytes than the file has.
 pub fn wrong_length(path: &Path, expected: &str, actual: usize) -> Diagnostic {
     fault(
         &codes::WRONG_LENGTH,
@@ -298,12 +298,12 @@ pub fn wrong_length(path: &Path, expected: &str, actual: usize) -> Diagnostic {
     .help("the file is damaged or cut short: fetch or write it again")
 }
 
-/// A type of element that is not read.
+/// An element type that is not supported.
 pub fn unsupported(at: At<'_>, what: &str, supported: &str) -> Diagnostic {
     fault(&codes::UNSUPPORTED, at, format!("{what} cannot be read")).help(format!("use {supported}"))
 }
 
-/// A Parquet file that is packed with a codec that cannot be unpacked.
+/// A Parquet file that is compressed with an unsupported codec.
 pub fn unknown_codec(path: &Path, codec: &str) -> Diagnostic {
     let text = format!("Parquet files that are compressed with {codec} cannot be read");
     fault(&codes::UNSUPPORTED, At::file(path), text)
@@ -320,7 +320,7 @@ pub fn bad_json(path: &Path, place: &str, message: &str) -> Diagnostic {
     .help("the file must be one object whose values are numbers, text, or arrays of one shape")
 }
 
-/// A list whose length differs from its neighbours'.
+/// A list whose length differs from that of its neighbours.
 pub fn ragged_json(path: &Path, place: &str, expected: usize, actual: usize) -> Diagnostic {
     fault(
         &codes::BAD_JSON,

@@ -1,5 +1,5 @@
-//! A file that is written under a temporary name and renamed when it is whole. Links are followed, and what is no regular file, such as a pipe
-//! or a device, is written to as it is.
+//! A file that is written under a temporary name and renamed when it is complete. Links are followed. A target that is not a regular file,
+//! such as a pipe or a device, is written to directly.
 
 use crate::file;
 use std::ffi::OsString;
@@ -7,20 +7,20 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// A file that does not have its name yet; it vanishes where it is dropped unfinished.
+/// A file that does not have its final name yet; it is removed if it is dropped unfinished.
 #[derive(Debug)]
 pub(super) struct Pending {
     target: PathBuf,
-    /// Nothing where the target is written to as it is.
+    /// `None` if the target is written to directly.
     temporary: Option<PathBuf>,
-    /// Nothing once the file has its name.
+    /// `None` once the file is finished.
     writer: Option<BufWriter<File>>,
 }
 
 impl Pending {
-    /// Begins a file beside its final name.
+    /// Creates a file beside its final name.
     pub(super) fn create(target: &Path) -> io::Result<Pending> {
-        // Where nothing stands yet there is nothing to follow.
+        // A target that does not exist is not a link.
         let target = fs::canonicalize(target).unwrap_or_else(|_| target.to_path_buf());
         let is_special = fs::metadata(&target).is_ok_and(|found| !found.is_file() && !found.is_dir());
         let temporary = (!is_special).then(|| beside(&target, "tmp"));
@@ -28,7 +28,7 @@ impl Pending {
             Some(temporary) => {
                 let file = File::create(temporary)?;
                 if let Ok(found) = fs::metadata(&target) {
-                    // Whoever could not read the old content cannot read the new.
+                    // The new file is readable only by those who could read the old one.
                     file.set_permissions(found.permissions())?;
                 }
                 file
@@ -42,7 +42,7 @@ impl Pending {
         })
     }
 
-    /// Begins a file that replaces whatever has its final name, links too.
+    /// Creates a file that replaces whatever has its final name, including a link.
     pub(super) fn in_place_of(target: &Path) -> io::Result<Pending> {
         let temporary = beside(target, "tmp");
         let file = File::create(&temporary)?;
@@ -65,7 +65,7 @@ impl Pending {
         let renamed = whole
             .and_then(|file| file.sync_all())
             .and_then(|()| fs::rename(temporary, &self.target));
-        // The first fault is the one worth telling; a leftover file is only untidy.
+        // The first error is the one to report; a leftover file is merely untidy.
         renamed.inspect_err(|_| drop(fs::remove_file(temporary)))
     }
 
@@ -99,7 +99,7 @@ impl Drop for Pending {
     }
 }
 
-/// A name of this process in the same folder: `NAME.PROCESS.EXTENSION`.
+/// Returns a name in the same folder that is unique to this process: `NAME.PROCESS.EXTENSION`.
 pub(super) fn beside(path: &Path, extension: &str) -> PathBuf {
     let mut name: OsString = path.file_name().unwrap_or_default().to_os_string();
     name.push(format!(".{}.{extension}", std::process::id()));

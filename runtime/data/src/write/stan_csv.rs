@@ -1,10 +1,10 @@
 //! Draws as Stan CSV, one file per chain, as CmdStan writes them.
 //!
-//! Comments with the settings come first, then the header, the draws, and where a sampler adapts, its step size and inverse
-//! metric between warm-up and draws. CmdStan splits names at dots: a site such as `hidden.w` is called `hidden_w`, its elements
-//! `hidden_w.1.2`, counted from 1 and in column-major order. Where elements have names, comments say which column is which,
-//! because indices of Stan are integers. Numbers have all their digits. Of the numbers that come with each
-//! draw only those are written that CmdStan has. Elapsed times are not written, so that the same draws make the same bytes.
+//! Comments with the settings come first, then the header, the draws and, if the sampler adapts, its step size and inverse metric between
+//! warm-up and draws. CmdStan splits names at dots: a site such as `hidden.w` is written as `hidden_w` and its elements as `hidden_w.1.2`,
+//! counted from 1 and in column-major order. Indices in Stan are integers, so comments map columns to the names of elements that have
+//! names. Numbers have all their digits. Of the statistics that come with each draw, only those that CmdStan has are written. Elapsed times
+//! are not written, so that the same draws make the same bytes.
 
 use crate::report;
 use crate::write::pending::Pending;
@@ -14,7 +14,7 @@ use std::fmt::Write as _;
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-/// What a file says about its run.
+/// The settings of a run that are written into a file.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings<'a> {
     /// The model's name.
@@ -25,13 +25,13 @@ pub struct Settings<'a> {
     pub chain: usize,
     /// Iterations of warm-up.
     pub warmup: usize,
-    /// Draws that are expected; what is written in the end is the number that came.
+    /// The expected number of draws; the file ends up with the actual number.
     pub draws: usize,
     /// Iterations per draw.
     pub thin: usize,
-    /// Whether draws of the warm-up come before [`Chain::adapted`].
+    /// True if draws of the warm-up come before [`Chain::adapted`].
     pub saves_warmup: bool,
-    /// What an iteration does.
+    /// The transition of the sampler.
     pub transition: &'a Transition,
 }
 
@@ -42,11 +42,11 @@ pub struct Parameter<'a> {
     pub name: &'a str,
     /// Its shape.
     pub shape: &'a [usize],
-    /// The names of its elements in row-major order, `beta[age]`; empty where they have none.
+    /// The names of its elements in row-major order, such as `beta[age]`; empty if they have no names.
     pub names: &'a [String],
 }
 
-/// The names that Stan gives to a sampler's numbers, in its order. Its tools refuse files with more of them.
+/// Our names of a sampler's statistics and Stan's, in Stan's order. Stan's tools reject files with additional ones.
 const STATISTICS: [(&str, &str); 7] = [
     ("lp", "lp__"),
     ("acceptance_rate", "accept_stat__"),
@@ -57,28 +57,28 @@ const STATISTICS: [(&str, &str); 7] = [
     ("energy", "energy__"),
 ];
 
-/// The file of a chain; it has no name before [`Chain::finish`], and vanishes where it is dropped unfinished.
+/// The file of one chain; it has no name before [`Chain::finish`], and is removed if it is dropped unfinished.
 #[derive(Debug)]
 pub struct Chain {
     path: PathBuf,
     file: Pending,
-    /// Which numbers of the sampler are the first columns; `None` where it does not know.
+    /// The index of the statistic in each of the first columns; `None` if the sampler does not compute it.
     statistics: Vec<Option<usize>>,
-    /// Which values are the columns after these.
+    /// The index of the value in each of the other columns.
     elements: Vec<usize>,
     metric: Option<Metric>,
-    /// Where the number of draws stands in the file, and the width that is kept for it.
+    /// The position of the number of draws in the file, and the width reserved for it.
     count_at: (u64, usize),
     thin: usize,
     expected: usize,
-    /// Rows since the warm-up.
+    /// The number of rows since the warm-up.
     rows: usize,
     is_warm: bool,
     line: String,
 }
 
 impl Chain {
-    /// Begins the file of a chain; `statistics` are the names of the sampler's numbers, `parameters` the sites.
+    /// Begins the file of a chain; `statistics` are the names of the sampler's statistics, `parameters` the sites.
     ///
     /// # Errors
     /// A file that cannot be written.
@@ -120,8 +120,8 @@ impl Chain {
         Ok(chain)
     }
 
-    /// Writes what the warm-up found, where the transition adapts. The inverse metric has one element per unconstrained parameter where the transition's metric is
-    /// diagonal, the square of that where it is dense, row by row.
+    /// Writes the result of the warm-up, if the transition adapts. The inverse metric has one element per unconstrained parameter if it is
+    /// diagonal. If it is dense, it is a square matrix, row by row.
     ///
     /// # Errors
     /// A file that cannot be written.
@@ -153,7 +153,7 @@ impl Chain {
         self.told(written)
     }
 
-    /// Writes a draw: the sampler's numbers, and the elements of all parameters, each in C order, one after the other.
+    /// Writes a draw: the sampler's statistics, then the elements of all parameters one after the other, each in C order.
     ///
     /// # Errors
     /// A file that cannot be written.
@@ -174,7 +174,7 @@ impl Chain {
         self.told(written)
     }
 
-    /// Completes the file and gives it its name. Where fewer draws came than expected, the settings are corrected.
+    /// Completes the file and gives it its name. If there were fewer draws than expected, the settings are corrected.
     ///
     /// # Errors
     /// A file that cannot be written.
@@ -198,7 +198,8 @@ impl Chain {
     }
 }
 
-/// The columns of the sampler's numbers, and which number each holds. `lp__` is always the first: readers know the header by it.
+/// Returns the columns of the sampler's statistics and the index of each. `lp__` is always the first, because readers recognise the header
+/// by it.
 fn statistic_columns(statistics: &[&str]) -> (Vec<String>, Vec<Option<usize>>) {
     let place = |name: &str| statistics.iter().position(|other| *other == name);
     let known = STATISTICS
@@ -209,7 +210,8 @@ fn statistic_columns(statistics: &[&str]) -> (Vec<String>, Vec<Option<usize>>) {
         .unzip()
 }
 
-/// Letters, digits and underscores; names that end in `__` are the sampler's.
+/// Replaces everything but letters and digits by underscores. Trailing underscores are removed, because names that end in `__` are the
+/// sampler's. A name that does not begin with a letter gets a `v` in front.
 fn plain(name: &str) -> String {
     let letter = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
     let name: String = name.chars().map(letter).collect();
@@ -237,7 +239,7 @@ fn element_columns(parameters: &[Parameter<'_>]) -> Vec<String> {
     columns
 }
 
-/// One comment for each column whose element has a name.
+/// Returns one comment for each column whose element has a name.
 fn name_comments(parameters: &[Parameter<'_>]) -> String {
     let named = |parameter: &Parameter<'_>| {
         let count = parameter.shape.iter().product();
@@ -258,7 +260,7 @@ fn name_comments(parameters: &[Parameter<'_>]) -> String {
     columns.filter_map(comment).collect()
 }
 
-/// For each column, the place of its value among all values.
+/// Returns, for each column, the index of its value among all values.
 fn element_order(parameters: &[Parameter<'_>]) -> Vec<usize> {
     let mut start = 0;
     let mut order = Vec::new();
@@ -276,7 +278,7 @@ fn element_order(parameters: &[Parameter<'_>]) -> Vec<usize> {
     order
 }
 
-/// All indices of a shape, the first running fastest.
+/// Returns all indices of a shape, the first axis running fastest.
 fn column_major(shape: &[usize]) -> impl Iterator<Item = Vec<usize>> {
     let count = shape.iter().product::<usize>();
     (0..count).map(move |mut place| {
@@ -289,7 +291,7 @@ fn column_major(shape: &[usize]) -> impl Iterator<Item = Vec<usize>> {
     })
 }
 
-/// The settings as CmdStan's comments: up to the number of draws, and after it.
+/// Returns the settings as CmdStan's comments: the text before the number of draws, and the text after it.
 fn settings_text(settings: &Settings<'_>) -> (String, String) {
     let before = format!(
         "# model = {}\n# method = sample\n#   sample\n#     num_samples = ",
@@ -320,7 +322,7 @@ fn settings_text(settings: &Settings<'_>) -> (String, String) {
     (before, after)
 }
 
-/// The shortest text that reads back as the same number, in C's words for what is not finite.
+/// Returns the shortest text that reads back as the same number, with C's words for NaN and infinity.
 fn number(value: f64) -> String {
     if value.is_nan() {
         "nan".to_owned()

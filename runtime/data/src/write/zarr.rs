@@ -1,9 +1,9 @@
 //! Draws as a Zarr store that `xarray.open_datatree(engine="zarr")` and `arviz.from_zarr` open.
 //!
-//! The store is Zarr version 2 with consolidated metadata: uncompressed little-endian chunks that each hold some draws of one
-//! chain, so that it grows as draws come and memory does not. Groups and names are those of the InferenceData schema:
-//! `posterior`, `sample_stats`, `log_likelihood`, `posterior_predictive`, `observed_data`; dimensions `chain` and `draw` come
-//! first. Nothing in it depends on the time, so that the same draws make the same bytes.
+//! The store is Zarr version 2 with consolidated metadata. Its uncompressed little-endian chunks each hold some draws of one chain, so that
+//! the store grows with the draws while memory stays bounded. Groups and names follow the InferenceData schema: `posterior`,
+//! `sample_stats`, `log_likelihood`, `posterior_predictive`, `observed_data`. The dimensions `chain` and `draw` come first. Nothing in the
+//! store depends on the time, so that the same draws make the same bytes.
 //!
 //! ```no_run
 //! use bnnc_data::write::zarr::{Dim, Kind, Store, Variable};
@@ -30,31 +30,31 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What the elements of a variable are. Values are handed over as reals in any case.
+/// The element type of a variable. Values are passed as reals in any case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// 64-bit reals.
     Real,
-    /// 64-bit integers; reals are cut off, what is no number is zero.
+    /// 64-bit integers; reals are truncated, NaN becomes zero.
     Int,
-    /// True where the value is a number that is not zero.
+    /// True if the value is neither zero nor NaN.
     Bool,
 }
 
 /// A dimension of a variable.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dim {
-    /// Its name; without one it is called `VARIABLE_dim_POSITION`, as ArviZ does. So it is where another dimension of the group,
-    /// with another size or other labels, has the name already.
+    /// Its name. Without one, or if the group has a dimension of this name with another size or other labels, it is called
+    /// `VARIABLE_dim_POSITION`, as in ArviZ.
     pub name: Option<String>,
     /// Its length.
     pub size: usize,
-    /// What its positions are called.
+    /// The labels of its positions.
     pub labels: Labels,
 }
 
 impl Dim {
-    /// A dimension with a name, counted from 0.
+    /// A dimension with a name, whose positions count from 0.
     pub fn named(name: &str, size: usize) -> Dim {
         Dim {
             name: Some(name.to_owned()),
@@ -62,7 +62,7 @@ impl Dim {
         }
     }
 
-    /// A dimension without a name, counted from 0.
+    /// A dimension without a name, whose positions count from 0.
     pub fn unnamed(size: usize) -> Dim {
         Dim {
             name: None,
@@ -71,7 +71,7 @@ impl Dim {
         }
     }
 
-    /// A dimension with a name whose positions have names.
+    /// A dimension with a name, whose positions have labels.
     pub fn labelled(name: &str, labels: Vec<String>) -> Dim {
         Dim {
             name: Some(name.to_owned()),
@@ -81,25 +81,25 @@ impl Dim {
     }
 }
 
-/// What the positions along a dimension are called.
+/// The labels of the positions along a dimension.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Labels {
     /// 0, 1, 2, ...
     Count,
-    /// Integers: numbers of rows, for example. As many as the dimension is long.
+    /// Integers, such as row numbers; one per position.
     Int(Vec<i64>),
-    /// Names. As many as the dimension is long.
+    /// Names; one per position.
     Text(Vec<String>),
 }
 
-/// A variable that a group is to hold.
+/// A variable to add to a group.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Variable<'a> {
-    /// Its name. What a file name cannot hold becomes `_`, and a name that is taken gets a `_` at its end.
+    /// Its name. Characters that a file name cannot hold become `_`, and a name that is taken gets a `_` at its end.
     pub name: &'a str,
-    /// What its elements are.
+    /// Its element type.
     pub kind: Kind,
-    /// Its dimensions, without `chain` and `draw`. Elements lie in C order.
+    /// Its dimensions, without `chain` and `draw`. Elements are in C order.
     pub dims: &'a [Dim],
 }
 
@@ -114,28 +114,28 @@ pub struct VariableId(usize);
 #[derive(Debug)]
 struct Group {
     name: String,
-    /// Chains and draws, where the group holds draws.
+    /// The numbers of chains and draws, if the group holds draws.
     samples: Option<Samples>,
     names: Names,
 }
 
-/// A store that does not have its name yet; it vanishes where it is dropped unfinished.
+/// A store that does not have its name yet; it is removed if it is dropped unfinished.
 #[derive(Debug)]
 pub struct Store {
     target: PathBuf,
     temporary: PathBuf,
     attributes: Map<String, Value>,
     groups: Vec<Group>,
-    /// Variables with the groups that hold them.
+    /// The variables, with their groups.
     variables: Vec<(GroupId, Array)>,
     is_finished: bool,
 }
 
 impl Store {
-    /// Begins a store. All groups carry the attributes, which say beside them that `bnnc` of this version wrote the store.
+    /// Begins a store. All groups get these attributes, and those that name `bnnc` and its version as the writer.
     ///
     /// # Errors
-    /// A folder that cannot be written, or something there that is no Zarr store.
+    /// A folder that cannot be written, or an existing file or folder that is not a Zarr store.
     pub fn create(
         path: &Path,
         attributes: impl IntoIterator<Item = (String, Value)>,
@@ -161,8 +161,8 @@ impl Store {
         })
     }
 
-    /// A group of draws, of so many chains. `draws` is how many each chain is expected to have: it bounds what a chunk holds; what
-    /// is kept are the draws that all chains have when the store is finished.
+    /// Adds a group of draws of `chains` chains. `draws` is the expected number per chain and bounds the draws per chunk. The finished
+    /// store keeps the draws that all chains have.
     ///
     /// # Errors
     /// The folder cannot be written.
@@ -170,7 +170,7 @@ impl Store {
         self.group(name, Some(Samples { chains, draws }))
     }
 
-    /// A group of variables that do not depend on the draw, such as `observed_data`; its variables have one "chain".
+    /// Adds a group of variables that do not depend on the draw, such as `observed_data`; its variables have one "chain".
     ///
     /// # Errors
     /// The folder cannot be written.
@@ -189,7 +189,7 @@ impl Store {
         Ok(GroupId(self.groups.len() - 1))
     }
 
-    /// A variable of a group, without values yet.
+    /// Adds a variable to a group, without values yet.
     ///
     /// # Errors
     /// The folder cannot be written.
@@ -203,8 +203,7 @@ impl Store {
         Ok(VariableId(self.variables.len() - 1))
     }
 
-    /// Adds the next draws of a chain, one after the other. For a variable of a group of constants the chain is 0 and there is one
-    /// "draw".
+    /// Appends the next draws of a chain, one after the other. A variable of a group of constants has only chain 0 and one "draw".
     ///
     /// # Errors
     /// A file that cannot be written.
@@ -213,7 +212,7 @@ impl Store {
         self.told(appended)
     }
 
-    /// Completes the store and gives it its name. Chains that differ in length are cut to the shortest.
+    /// Completes the store and gives it its name. Chains of different lengths are cut to the shortest.
     ///
     /// # Errors
     /// A file that cannot be written.
@@ -283,7 +282,7 @@ impl Drop for Store {
     }
 }
 
-/// Whether there is nothing at the path, or a store; anything else may be somebody's work.
+/// Checks that the path is free or holds a Zarr store; anything else may be the user's work.
 fn may_be_replaced(path: &Path) -> io::Result<()> {
     if !path.exists() || path.join(".zgroup").is_file() {
         return Ok(());
@@ -292,7 +291,7 @@ fn may_be_replaced(path: &Path) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::AlreadyExists, why))
 }
 
-/// Removes what a killed process of the same number left.
+/// Removes the folder that a killed process with the same process number left.
 fn cleared(temporary: &Path) -> io::Result<()> {
     match temporary.exists() {
         true => fs::remove_dir_all(temporary),

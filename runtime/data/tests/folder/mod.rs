@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// Removed when it goes out of scope.
+/// A temporary folder, removed when it goes out of scope.
 pub struct Folder(pub PathBuf);
 
 impl Folder {
@@ -24,7 +24,7 @@ impl Folder {
 
     pub fn file(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
         let path = self.0.join(name);
-        // Some file systems wait for the disk when a file is cut to zero and written again.
+        // Some file systems wait for the disk when a file is truncated and written again.
         let _ = fs::remove_file(&path);
         fs::write(&path, bytes).unwrap();
         path

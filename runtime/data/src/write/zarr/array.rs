@@ -7,14 +7,14 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Bytes of a chunk, about: few files, and little memory for chunks that are not full.
+/// The approximate size of a chunk in bytes: few files, and little memory for chunks that are not full.
 const CHUNK_BYTES: usize = 1 << 18;
 
-/// How many draws a group holds.
+/// The numbers of chains and draws of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Samples {
     pub chains: usize,
-    /// Of each chain.
+    /// The number of draws of each chain.
     pub draws: usize,
 }
 
@@ -28,7 +28,7 @@ pub(super) struct Written {
     pub attributes: Value,
 }
 
-/// An array that grows, one chain after or beside the other.
+/// An array that grows chain by chain or in all chains at once.
 #[derive(Debug)]
 pub(super) struct Array {
     folder: PathBuf,
@@ -36,17 +36,17 @@ pub(super) struct Array {
     kind: Kind,
     dims: Vec<NamedDim>,
     is_sampled: bool,
-    /// Draws in a chunk.
+    /// The number of draws in a chunk.
     draws_per_chunk: usize,
     chains: Vec<Chain>,
 }
 
-/// What one chain has written.
+/// The chunks of one chain.
 #[derive(Clone, Debug, Default)]
 struct Chain {
-    /// Chunks in files.
+    /// The number of chunks in files.
     chunks: usize,
-    /// The chunk that is not full.
+    /// The bytes of the chunk that is not full.
     bytes: Vec<u8>,
 }
 
@@ -81,7 +81,7 @@ impl Array {
         self.draws_per_chunk * self.draw_bytes()
     }
 
-    /// Adds draws to a chain.
+    /// Appends draws to a chain.
     pub fn append(&mut self, chain: usize, values: &[f64]) -> io::Result<()> {
         let full = self.chunk_bytes();
         for value in values {
@@ -95,7 +95,7 @@ impl Array {
         Ok(())
     }
 
-    /// The draws that every chain has; unknown where a draw has no elements.
+    /// Returns the number of draws that every chain has; `None` if a draw has no elements.
     pub fn draws(&self) -> Option<usize> {
         let (width, per_chunk) = (self.draw_bytes(), self.draws_per_chunk);
         let draws = |chain: &Chain| Some(chain.chunks * per_chunk + chain.bytes.len().checked_div(width)?);
@@ -116,7 +116,7 @@ impl Array {
         })
     }
 
-    /// Writes the chunks that are not full and removes those that are not kept.
+    /// Writes the chunks that are not full, and removes those beyond the kept draws.
     pub fn finish(&self, kept: Option<Samples>) -> io::Result<Written> {
         let draws = kept.map_or(1, |kept| kept.draws);
         let needed = draws.div_ceil(self.draws_per_chunk);
@@ -178,7 +178,7 @@ impl Kind {
     }
 }
 
-/// Only reals have a fill value: xarray takes the fill value of integers for what is missing and makes reals of them.
+/// Only reals have a fill value: xarray treats the fill value of integers as missing and converts them to reals.
 fn layout(shape: &[usize], chunks: &[usize], code: &str) -> Value {
     let fill = (code == "<f8").then_some("NaN");
     json!({
@@ -187,7 +187,7 @@ fn layout(shape: &[usize], chunks: &[usize], code: &str) -> Value {
     })
 }
 
-/// Writes one array per dimension, of what its positions are called.
+/// Writes one coordinate array per dimension, with the labels of its positions.
 pub(super) fn coordinates(
     folder: &Path,
     kept: Option<Samples>,

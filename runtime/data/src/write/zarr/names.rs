@@ -1,4 +1,4 @@
-//! Names of variables and dimensions in a group: xarray wants them apart, and file systems do not take all of them.
+//! Names of variables and dimensions in a group: xarray needs distinct ones, and file systems do not allow all characters.
 
 use super::{Dim, Labels};
 
@@ -19,7 +19,7 @@ pub(super) struct NamedDim {
 }
 
 impl Names {
-    /// No names but `chain` and `draw`, where the group holds draws.
+    /// An empty set of names; `chain` and `draw` are taken if the group holds draws.
     pub fn new(is_sampled: bool) -> Names {
         Names {
             variables: Vec::new(),
@@ -28,12 +28,12 @@ impl Names {
         }
     }
 
-    /// The dimensions met so far, in order.
+    /// Returns the dimensions added so far, in order.
     pub fn dims(&self) -> &[NamedDim] {
         &self.dims
     }
 
-    /// The name that a variable gets, and its dimensions with theirs.
+    /// Returns the final name of a variable, and its dimensions with their final names.
     pub fn take(&mut self, wanted: &str, dims: &[Dim]) -> (String, Vec<NamedDim>) {
         let mut name = file_name(wanted);
         while self.is_taken(&name) {
@@ -50,7 +50,7 @@ impl Names {
         (name, own)
     }
 
-    /// The dimension of this name if it is new or the same as before.
+    /// Returns the dimension of this name if it is new or equal to an earlier one.
     fn share(&mut self, name: String, dim: &Dim) -> Option<NamedDim> {
         let wanted = NamedDim {
             name,
@@ -88,7 +88,7 @@ impl Names {
     }
 }
 
-/// A name that is one part of a path on every system; a leading dot would hide it among the metadata.
+/// Makes a name that is one part of a path on every system. A leading dot would hide it among the metadata.
 fn file_name(name: &str) -> String {
     let keep = |c: char| c.is_alphanumeric() || "_-.,[]()+=".contains(c);
     let mut name: String = name.chars().map(|c| if keep(c) { c } else { '_' }).collect();
