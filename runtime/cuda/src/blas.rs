@@ -1,5 +1,4 @@
-//! cuBLAS, where it is installed: matrix products and triangular systems by NVIDIA's kernels, exact to the precision of the plan (no
-//! TF32).
+//! cuBLAS, if it is installed: NVIDIA's kernels for matrix products and triangular systems, in the full precision of the plan (no TF32).
 
 use crate::device::Device;
 use crate::driver::{DriverStatus, Stream, library};
@@ -43,7 +42,7 @@ type Batched<T> = unsafe extern "C" fn(
     c_int,
 ) -> DriverStatus;
 
-/// As [`Batched`], of one product.
+/// Like [`Batched`], for a single product.
 type Single<T> = unsafe extern "C" fn(
     Handle,
     c_int,
@@ -77,7 +76,7 @@ type Solve<T> = unsafe extern "C" fn(
     c_int,
 ) -> DriverStatus;
 
-/// The entry points.
+/// The entry points of cuBLAS.
 pub struct Blas {
     create: unsafe extern "C" fn(*mut Handle) -> DriverStatus,
     destroy: unsafe extern "C" fn(Handle) -> DriverStatus,
@@ -92,10 +91,10 @@ pub struct Blas {
 }
 
 impl Blas {
-    /// Loads the first of these libraries that there is.
+    /// Loads the first of these libraries that exists.
     ///
     /// # Errors
-    /// Where there is none or it lacks an entry point.
+    /// None of the libraries exists, or the one found lacks an entry point.
     pub fn load(paths: &[PathBuf]) -> Result<Blas, String> {
         let library = library(paths)?;
         /// # Safety
@@ -137,7 +136,7 @@ impl Blas {
         }
     }
 
-    /// As people write it.
+    /// Returns the version as text, such as `12.4.5`.
     pub fn version(&self) -> String {
         let [major, minor, patch] = self.version;
         format!("{major}.{minor}.{patch}")
@@ -158,7 +157,7 @@ impl Blas {
     }
 }
 
-/// Products and systems in one stream.
+/// A cuBLAS handle that computes products and systems in one stream.
 pub struct Products {
     blas: Arc<Blas>,
     handle: Handle,
@@ -168,7 +167,7 @@ pub struct Products {
 unsafe impl Send for Products {}
 
 impl Products {
-    /// The bytes of its workspace on a device, as cuBLAS's manual advises.
+    /// Returns the bytes of the workspace on a device, as cuBLAS's manual recommends.
     pub fn workspace_bytes(device: &Device) -> usize {
         if device.capability >= 90 {
             32 << 20
@@ -177,20 +176,20 @@ impl Products {
         }
     }
 
-    /// Those on a stream of the present context, with a workspace that lives as long.
+    /// Creates a handle on a stream of the current context, with a workspace that lives as long.
     ///
     /// # Errors
-    /// Where cuBLAS refuses.
+    /// Errors of cuBLAS.
     ///
     /// # Safety
-    /// The workspace must have the bytes on the device of the stream.
+    /// The workspace must have this number of bytes on the device of the stream.
     pub unsafe fn new(
         blas: &Arc<Blas>,
         stream: Stream,
         (workspace, bytes): (u64, usize),
     ) -> Result<Products, Fault> {
         let mut handle = std::ptr::null_mut();
-        // SAFETY: the call writes to the place.
+        // SAFETY: the call writes to `handle`.
         blas.check("cublasCreate", unsafe { (blas.create)(&mut handle) })?;
         let products = Products {
             blas: blas.clone(),
@@ -207,13 +206,13 @@ impl Products {
         Ok(products)
     }
 
-    /// Asks for products of operands at these addresses.
+    /// Enqueues products of the operands at these addresses.
     ///
     /// # Errors
-    /// Where cuBLAS refuses.
+    /// Errors of cuBLAS.
     ///
     /// # Safety
-    /// The operands must hold on the device what the product reaches.
+    /// The operands must be in memory of the device, with all elements that the product accesses.
     pub unsafe fn multiply(
         &self,
         product: &BatchedProduct,
@@ -244,13 +243,13 @@ impl Products {
         self.blas.check(name, status)
     }
 
-    /// Asks for the solutions of systems: of the matrices and the right sides at these addresses, where the solutions go.
+    /// Enqueues the solution of systems. The addresses are those of the matrices and of the right sides, which the solutions overwrite.
     ///
     /// # Errors
-    /// Where cuBLAS refuses.
+    /// Errors of cuBLAS.
     ///
     /// # Safety
-    /// The operands must hold on the device what the systems reach.
+    /// The operands must be in memory of the device, with all elements that the systems access.
     pub unsafe fn solve(
         &self,
         system: &System,
@@ -374,7 +373,7 @@ impl Products {
 
 impl Drop for Products {
     fn drop(&mut self) {
-        // SAFETY: made in `new`; its owner has waited for what uses it.
+        // SAFETY: the handle was created in `new`; its owner has waited for the work that uses it.
         let _ = unsafe { (self.blas.destroy)(self.handle) };
     }
 }

@@ -1,4 +1,4 @@
-//! Work of a stream captured as a graph, to be launched as one.
+//! Captures the work of a stream as a graph, which is launched as a whole.
 
 use crate::device::Device;
 use crate::driver::{Graph, GraphExec, Stream};
@@ -11,7 +11,7 @@ pub struct Captured {
     graph: GraphExec,
 }
 
-/// Ends a graph's life.
+/// Destroys a graph when it is dropped.
 struct OwnGraph<'a> {
     device: &'a Device,
     graph: Graph,
@@ -20,17 +20,17 @@ struct OwnGraph<'a> {
 impl Drop for OwnGraph<'_> {
     fn drop(&mut self) {
         if self.graph != Graph::NONE {
-            // SAFETY: made by the end of a capture.
+            // SAFETY: the graph was created by the end of a capture.
             let _ = unsafe { (self.device.driver().symbols.graph_destroy)(self.graph) };
         }
     }
 }
 
 impl Captured {
-    /// Captures what `issue` asks the stream for; nothing of it runs.
+    /// Captures the work that `issue` enqueues on the stream, without running it.
     ///
     /// # Errors
-    /// What `issue` returns, or where the driver refuses; the stream is as before then.
+    /// The error of `issue`, or an error of the driver. The stream is then as before.
     pub fn new(
         device: &Arc<Device>,
         stream: Stream,
@@ -47,13 +47,13 @@ impl Captured {
             device,
             graph: Graph::NONE,
         };
-        // SAFETY: the call writes to the place; a capture has begun above.
+        // SAFETY: the call writes to `own.graph`; a capture has begun above.
         let ended = unsafe { (symbols.capture_end)(stream, &mut own.graph) };
-        // What went wrong first says more.
+        // The first error is the more informative one.
         issued?;
         device.check("cuStreamEndCapture", ended)?;
         let mut graph = GraphExec::NONE;
-        // SAFETY: the graph was captured above, and the call writes to the place.
+        // SAFETY: the graph was captured above, and the call writes to `graph`.
         device.check("cuGraphInstantiateWithFlags", unsafe {
             (symbols.graph_instantiate)(&mut graph, own.graph, 0)
         })?;
@@ -63,9 +63,9 @@ impl Captured {
         })
     }
 
-    /// Asks a stream for all of it.
+    /// Enqueues the whole graph on a stream.
     pub fn launch(&self, stream: Stream) -> Result<(), Fault> {
-        // SAFETY: the graph lives, and so does what it was captured from.
+        // SAFETY: the graph and everything that it was captured from are alive.
         self.device.check("cuGraphLaunch", unsafe {
             (self.device.driver().symbols.graph_launch)(self.graph, stream)
         })
@@ -75,7 +75,7 @@ impl Captured {
 impl Drop for Captured {
     fn drop(&mut self) {
         let _ = self.device.enter();
-        // SAFETY: instantiated in `new`; its owner has waited for what uses it.
+        // SAFETY: the graph was instantiated in `new`; its owner has waited for the work that uses it.
         let _ = unsafe { (self.device.driver().symbols.graph_exec_destroy)(self.graph) };
     }
 }

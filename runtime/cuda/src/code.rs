@@ -1,4 +1,4 @@
-//! Code whose plans run on a device.
+//! Code that runs its plans on a device.
 
 use crate::blas;
 use crate::device::Device;
@@ -12,18 +12,18 @@ use bnnc_base::fault::Fault;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// An [`bnnc_abi::code::Attach`] to the first device of this system's driver, which is opened once in a process.
+/// An [`bnnc_abi::code::Attach`] to the first device of this system's driver, which is opened once per process.
 ///
 /// # Errors
-/// Where there is no driver or no device, or the code has no images.
+/// There is no driver or no device, or the code has no images.
 pub fn attach(code: Arc<dyn Code>) -> Result<Arc<dyn Code>, Fault> {
     on(&device()?, code)
 }
 
-/// The device of this system.
+/// Returns the device of this system, which is opened once per process.
 ///
 /// # Errors
-/// Where there is no driver or no device.
+/// There is no driver or no device.
 pub fn device() -> Result<Arc<Device>, Fault> {
     static DEVICE: OnceLock<Result<Arc<Device>, Fault>> = OnceLock::new();
     DEVICE
@@ -34,10 +34,10 @@ pub fn device() -> Result<Arc<Device>, Fault> {
         .clone()
 }
 
-/// The same code on a device.
+/// Returns the same code, attached to a device.
 ///
 /// # Errors
-/// Where it has no images, or none that the device can run.
+/// The code has no images, or none that the device can run.
 pub fn on(device: &Arc<Device>, code: Arc<dyn Code>) -> Result<Arc<dyn Code>, Fault> {
     let Some(program) = code.device() else {
         return Err(Fault::Bug("code without images for a device".to_owned()));
@@ -55,7 +55,7 @@ struct Attached {
     program: Arc<Program>,
     device: Arc<Device>,
     code: Arc<dyn Code>,
-    /// The module, from the first session on; sessions share it.
+    /// The module, loaded by the first session and shared by all.
     loaded: Mutex<Option<Arc<LoadedModule>>>,
 }
 

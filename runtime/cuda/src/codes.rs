@@ -1,8 +1,8 @@
-//! What a machine lacks that a program for a graphics processor needs.
+//! The diagnostics of a machine that lacks something that a program for a GPU needs.
 
 use bnnc_base::diagnostic::{Code, Diagnostic, Fault};
 
-/// Every code, sorted.
+/// All codes, sorted.
 pub static CODES: &[&Code] = &[&NO_DRIVER, &NO_DEVICE, &OLDER_DEVICE];
 
 /// A machine without the driver.
@@ -34,20 +34,20 @@ static OLDER_DEVICE: Code = Code {
               oldest that has to run it: `bnnc build model.bnn --backend cuda --gpu sm_90 -o model`.",
 };
 
-/// No library of the driver's names can be loaded.
+/// None of the driver's libraries can be loaded, for this reason.
 pub(crate) fn no_driver(why: &str) -> Diagnostic {
     lacks(&NO_DRIVER, format!("no CUDA driver: {why}"))
         .help("install NVIDIA's driver, or leave `--backend cuda` out")
 }
 
-/// The driver says so, in these words.
+/// The driver reports that there is no device; `said` is its message.
 pub(crate) fn no_device(said: &str) -> Diagnostic {
     lacks(&NO_DEVICE, "the CUDA driver shows no device".to_owned())
         .note(said)
         .help("`nvidia-smi -L` lists the devices; `CUDA_VISIBLE_DEVICES` may hide them")
 }
 
-/// Code that is made for others than this device, of a name and a capability.
+/// The code was made for later devices than this one, given with its name and compute capability.
 pub(crate) fn older_device(made: &str, (name, capability): (&str, u32)) -> Diagnostic {
     let text = format!("the code is for {made}; {name} is sm_{capability}");
     lacks(&OLDER_DEVICE, text).help("`--gpu` names the oldest processor that has to run the code")

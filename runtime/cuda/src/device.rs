@@ -1,4 +1,4 @@
-//! A device that is in use: its context, what it is, and streams on it.
+//! A device in use: its context, its properties, and streams on it.
 
 use crate::blas::Blas;
 use crate::codes;
@@ -19,34 +19,34 @@ mod attribute {
 /// A stream that does not wait for the legacy default stream.
 const NON_BLOCKING: u32 = 1;
 
-/// The first device that the driver shows (`CUDA_VISIBLE_DEVICES` chooses), with its primary context.
+/// The first device that the driver lists (selected by `CUDA_VISIBLE_DEVICES`), with its primary context.
 pub struct Device {
     driver: Driver,
     number: crate::driver::Device,
     context: Context,
-    /// As the driver names it.
+    /// Its name, as the driver reports it.
     pub name: String,
     /// Ten times the compute capability: 90 for 9.0.
     pub capability: u32,
-    /// Bytes of shared memory that a block may ask for.
+    /// The most bytes of shared memory per block.
     pub shared_bytes: u32,
-    /// Its multiprocessors.
+    /// The number of its multiprocessors.
     pub multiprocessors: u32,
     /// The driver's version: 1000 * major + 10 * minor.
     pub version: i32,
-    /// cuBLAS, where it is installed.
+    /// cuBLAS, if it is installed.
     pub(crate) blas: Option<Arc<Blas>>,
 }
 
 impl Device {
-    /// Opens the device, and cuBLAS where one of these libraries is it.
+    /// Opens the device, and cuBLAS if one of these libraries exists.
     ///
     /// # Errors
-    /// Where there is no device, or the driver refuses.
+    /// There is no device, or an error of the driver.
     pub fn open(driver: Driver, blas: &[PathBuf]) -> Result<Arc<Device>, Fault> {
         let mut count = 0;
         let symbols = driver.symbols.clone();
-        // SAFETY: as `ask`, for every call below: each writes to the one place that it is given.
+        // SAFETY: as in `ask`, for every call below: each writes to the one place that is passed to it.
         driver.check("cuDeviceGetCount", unsafe { (symbols.device_count)(&mut count) })?;
         if count < 1 {
             return Err(codes::no_device("cuDeviceGetCount: 0 devices").into());
@@ -83,10 +83,10 @@ impl Device {
         Ok(Arc::new(device))
     }
 
-    /// Makes its context that of this thread, as every other call needs.
+    /// Makes its context the current one of this thread, as every other call requires.
     ///
     /// # Errors
-    /// Where the driver refuses.
+    /// Errors of the driver.
     pub fn enter(&self) -> Result<(), Fault> {
         // SAFETY: the context is retained as long as `self` lives.
         self.check("cuCtxSetCurrent", unsafe {
@@ -94,20 +94,20 @@ impl Device {
         })
     }
 
-    /// Free bytes and all bytes of its memory.
+    /// Returns the free bytes and all bytes of the device's memory.
     ///
     /// # Errors
-    /// Where the driver refuses.
+    /// Errors of the driver.
     pub fn memory(&self) -> Result<(usize, usize), Fault> {
         let (mut free, mut total) = (0, 0);
-        // SAFETY: the call writes to the two places.
+        // SAFETY: the call writes to the two variables.
         self.check("cuMemGetInfo", unsafe {
             (self.driver.symbols.memory_info)(&mut free, &mut total)
         })?;
         Ok((free, total))
     }
 
-    /// The device and what is used on it, for people.
+    /// Describes the device and the libraries used on it, for messages.
     pub fn describe(&self) -> String {
         let products = match &self.blas {
             Some(blas) => format!(
@@ -134,7 +134,7 @@ impl Device {
         self.driver.check(call, status)
     }
 
-    /// Lets a kernel have so many bytes of dynamic shared memory.
+    /// Allows a kernel this number of bytes of dynamic shared memory.
     pub(crate) fn allow_shared(&self, function: Function, bytes: c_int) -> Result<(), Fault> {
         const MAX_DYNAMIC_SHARED: c_int = 8;
         // SAFETY: the function belongs to a module that is loaded.
@@ -146,15 +146,15 @@ impl Device {
 
 impl Drop for Device {
     fn drop(&mut self) {
-        // What cannot be released goes with the process.
-        // SAFETY: retained in `open`; whatever lives in the context keeps the device alive.
+        // SAFETY: the context was retained in `open`, and every object in it keeps the device alive. Errors are ignored: the end of the
+        // process releases the context.
         let _ = unsafe { (self.driver.symbols.context_release)(self.number) };
     }
 }
 
 fn ask(driver: &Driver, number: crate::driver::Device, attribute: i32) -> Result<u32, Fault> {
     let mut value = 0;
-    // SAFETY: the call writes to the place.
+    // SAFETY: the call writes to `value`.
     driver.check("cuDeviceGetAttribute", unsafe {
         (driver.symbols.device_attribute)(&mut value, attribute, number)
     })?;
@@ -163,7 +163,7 @@ fn ask(driver: &Driver, number: crate::driver::Device, attribute: i32) -> Result
 
 fn name(driver: &Driver, number: crate::driver::Device) -> Result<String, Fault> {
     let mut text = [0u8; 256];
-    // SAFETY: the call writes at most as many bytes, the last of them 0.
+    // SAFETY: the call writes at most this number of bytes and ends them with 0.
     driver.check("cuDeviceGetName", unsafe {
         (driver.symbols.device_name)(text.as_mut_ptr().cast(), text.len() as c_int, number)
     })?;
@@ -179,10 +179,10 @@ pub(crate) struct OwnStream {
 }
 
 impl OwnStream {
-    /// Creates one.
+    /// Creates a stream.
     pub fn new(device: &Arc<Device>) -> Result<OwnStream, Fault> {
         let mut stream = Stream::NONE;
-        // SAFETY: the call writes to the place.
+        // SAFETY: the call writes to `stream`.
         device.check("cuStreamCreate", unsafe {
             (device.driver.symbols.stream_create)(&mut stream, NON_BLOCKING)
         })?;
@@ -192,11 +192,11 @@ impl OwnStream {
         })
     }
 
-    /// Asks for a copy to the device.
+    /// Enqueues a copy to the device.
     ///
     /// # Safety
-    /// So many bytes must be the caller's there and at `from`; where these are page-locked they are left alone until the stream is
-    /// through with them, and of others the driver makes a copy before it returns.
+    /// `to` must have this number of bytes on the device and `from` on the host. If `from` is page-locked, its bytes must not change until
+    /// the stream has finished the copy. Of other memory the driver makes a copy before the call returns.
     pub unsafe fn copy_in(&self, to: u64, from: *const u8, bytes: usize) -> Result<(), Fault> {
         let copy = self.device.driver.symbols.copy_in;
         // SAFETY: the caller's promise.
@@ -205,10 +205,10 @@ impl OwnStream {
         })
     }
 
-    /// Asks for a copy from the device.
+    /// Enqueues a copy from the device.
     ///
     /// # Safety
-    /// So many bytes must be the caller's there and at `to`, until the stream is through.
+    /// `from` must have this number of bytes on the device and `to` on the host, until the stream has finished the copy.
     pub unsafe fn copy_out(&self, to: *mut u8, from: u64, bytes: usize) -> Result<(), Fault> {
         let copy = self.device.driver.symbols.copy_out;
         // SAFETY: the caller's promise.
@@ -217,9 +217,9 @@ impl OwnStream {
         })
     }
 
-    /// Waits for everything in it.
+    /// Waits for all work of the stream.
     pub fn synchronise(&self) -> Result<(), Fault> {
-        // SAFETY: the stream lives.
+        // SAFETY: the stream is alive.
         self.device.check("cuStreamSynchronize", unsafe {
             (self.device.driver.symbols.stream_synchronize)(self.stream)
         })
@@ -228,7 +228,7 @@ impl OwnStream {
 
 impl Drop for OwnStream {
     fn drop(&mut self) {
-        // SAFETY: created in `new`.
+        // SAFETY: the stream was created in `new`.
         let _ = unsafe { (self.device.driver.symbols.stream_destroy)(self.stream) };
     }
 }

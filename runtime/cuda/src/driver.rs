@@ -1,8 +1,8 @@
 //! The CUDA driver, loaded by name when the first program needs it.
 //!
-//! Note [Faults of the driver]. Every entry point returns a status; [`Driver`] turns whatever is not success into a
-//! [`Fault`] with the call, CUDA's name of the status and its sentence. Launches and copies are asynchronous, so that a status may
-//! belong to work that an earlier call asked for.
+//! Note [Driver errors]. Every entry point returns a status. [`Driver`] converts any status but success to a [`Fault`] with the call,
+//! CUDA's name of the status and its description. Launches and copies are asynchronous, so that a status may belong to work of an earlier
+//! call.
 
 mod symbols;
 
@@ -14,13 +14,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 pub use symbols::{Context, Function, Graph, GraphExec, Module, NAMES as ENTRY_POINTS, Stream, Symbols};
 
-/// What an entry point returns: 0 for success.
+/// The status that an entry point returns: 0 for success.
 pub type DriverStatus = i32;
 
-/// A compute device of the driver, by number.
+/// The number of a compute device of the driver.
 pub type Device = i32;
 
-/// What entry points return, `cuInit` first, where there is a driver but no device.
+/// The status if there is a driver but no device; `cuInit` is the first to return it.
 const NO_DEVICE: DriverStatus = 100;
 
 /// The names of the driver's library.
@@ -40,16 +40,16 @@ impl Driver {
     /// Loads the driver of this system.
     ///
     /// # Errors
-    /// Where there is none, it lacks an entry point, or it cannot start.
+    /// There is no driver, it lacks an entry point, or it cannot start.
     pub fn load() -> Result<Driver, Fault> {
         let names: Vec<PathBuf> = NAMES.iter().map(PathBuf::from).collect();
         Driver::load_from(&names)
     }
 
-    /// Loads the first of these libraries that there is.
+    /// Loads the first of these libraries that exists.
     ///
     /// # Errors
-    /// As [`Driver::load`].
+    /// As for [`Driver::load`].
     pub fn load_from(paths: &[PathBuf]) -> Result<Driver, Fault> {
         let library = library(paths).map_err(|why| codes::no_driver(&why))?;
         let driver = Driver {
@@ -60,10 +60,10 @@ impl Driver {
         Ok(driver)
     }
 
-    /// Turns a status into a result. See Note [Faults of the driver].
+    /// Converts a status to a result. See Note [Driver errors].
     ///
     /// # Errors
-    /// Whatever is not success.
+    /// Any status but success.
     pub fn check(&self, call: &str, status: DriverStatus) -> Result<(), Fault> {
         match status {
             0 => Ok(()),
@@ -103,7 +103,7 @@ impl Driver {
     }
 }
 
-/// Loads the first of these libraries that there is; else says what became of each.
+/// Loads the first of these libraries that exists; otherwise returns the error of each.
 pub(crate) fn library(paths: &[PathBuf]) -> Result<Library, String> {
     let mut reasons = Vec::new();
     for path in paths {
@@ -116,12 +116,12 @@ pub(crate) fn library(paths: &[PathBuf]) -> Result<Library, String> {
 }
 
 fn open(path: &Path) -> Result<Library, libloading::Error> {
-    // SAFETY: the library is NVIDIA's, or what its user put in its place; its initialisation asks nothing of who loads it.
+    // SAFETY: the library is NVIDIA's or a replacement that the user installed; its initialisation has no preconditions.
     unsafe { Library::new(path) }
 }
 
-/// Returns whether a status says that code or arguments were wrong: invalid value, context, handle or image; illegal addresses and
-/// instructions; failed launches.
+/// Returns whether a status means wrong code or arguments: invalid value, context, handle or image; illegal addresses and instructions;
+/// failed launches.
 fn is_ours(status: DriverStatus) -> bool {
     matches!(status, 1 | 200 | 201 | 218 | 400 | 500 | 700 | 714..=719 | 900..=908)
 }

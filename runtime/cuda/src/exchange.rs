@@ -1,10 +1,10 @@
-//! Runs with the copies around them as one graph.
+//! Runs captured together with the copies before and after them as one graph.
 //!
 //! Note [Exchanges]. A step of a sampler sends a position, runs the plan and waits for the density with its gradient; a step of training
-//! sends counters and waits for a loss. What such a step copies is the same bytes of the arena each time. From the second time on one
-//! graph holds the copies to the device, the plan and the copies back, from and to page-locked memory that belongs to the graph: a step
-//! is a copy between memory of the host, one launch, one wait, and a copy again. What is copied between two steps by other means, such
-//! as row numbers of a batch, is asked of the stream by itself and comes before the launch.
+//! sends counters and waits for a loss. Every such step copies the same ranges of the arena. From the second step on, one graph holds the
+//! copies to the device, the plan and the copies back, between the device and page-locked memory that belongs to the graph. A step then
+//! copies within the host's memory, launches once, waits once, and copies within the host's memory again. Bytes that are copied between two
+//! steps by other means, such as the row numbers of a batch, are enqueued separately and come before the launch.
 
 use crate::capture::Captured;
 use crate::device::OwnStream;
@@ -14,24 +14,24 @@ use bnnc_base::fault::Fault;
 use bnnc_base::shape::Sizes;
 use std::ops::Range;
 
-/// Alignment of the parts of page-locked memory.
+/// The alignment of the parts of page-locked memory, in bytes.
 const ALIGN: usize = 64;
 
-/// A run for some sizes with some copies, seen once or captured.
+/// A run for given sizes with given copies, seen once or captured.
 pub struct Exchange {
     sizes: Sizes,
     sent: Vec<Range<usize>>,
     wanted: Vec<Range<usize>>,
-    /// Before the memory that it uses.
+    /// The captured graph and its page-locked memory. The graph is dropped first, because it uses the memory.
     pub graph: Option<(Captured, PageLocked)>,
-    /// Whether the system refused the memory for a graph.
+    /// True if the system did not provide the page-locked memory for a graph.
     pub refused: bool,
-    /// Whether a launch was asked for whose end nobody has seen.
+    /// True if a launch was enqueued and no wait for it has succeeded.
     under_way: bool,
 }
 
 impl Exchange {
-    /// One that was seen.
+    /// An exchange seen for the first time, without a graph.
     pub fn new(sizes: &Sizes, traffic: Traffic<'_>) -> Exchange {
         Exchange {
             sizes: *sizes,
@@ -43,24 +43,24 @@ impl Exchange {
         }
     }
 
-    /// Returns whether it is for these sizes and copies.
+    /// Returns whether it has these sizes and copies.
     pub fn is(&self, sizes: &Sizes, traffic: Traffic<'_>) -> bool {
         self.sizes == *sizes && self.sent == traffic.sent && self.wanted == traffic.wanted
     }
 
-    /// The page-locked memory that it needs.
+    /// Returns the bytes of page-locked memory that it needs.
     pub fn bytes(&self) -> usize {
         let ranges = self.sent.iter().chain(&self.wanted);
         ranges.fold(0, |sum: usize, range| sum.saturating_add(room(range)))
     }
 
-    /// Asks a stream for the copies to the device.
+    /// Enqueues the copies to the device.
     ///
     /// # Errors
-    /// Where the driver refuses.
+    /// Errors of the driver.
     ///
     /// # Safety
-    /// As [`Exchange::receive`].
+    /// As for [`Exchange::receive`].
     pub unsafe fn send(&self, stream: &OwnStream, staging: &PageLocked, arena: u64) -> Result<(), Fault> {
         laid(&self.sent, 0).try_for_each(|(range, at)| {
             // SAFETY: the caller's promise.
@@ -68,14 +68,14 @@ impl Exchange {
         })
     }
 
-    /// Asks a stream for the copies back.
+    /// Enqueues the copies back.
     ///
     /// # Errors
-    /// Where the driver refuses.
+    /// Errors of the driver.
     ///
     /// # Safety
-    /// The ranges must be bytes of the arena at this address, the memory have [`Exchange::bytes`], and both live until the stream is
-    /// through.
+    /// The ranges must be within the arena at this address, and the page-locked memory must have [`Exchange::bytes`]. Both must live until
+    /// the stream has finished.
     pub unsafe fn receive(&self, stream: &OwnStream, staging: &PageLocked, arena: u64) -> Result<(), Fault> {
         let sent = self.sent.iter().map(room).sum();
         laid(&self.wanted, sent).try_for_each(|(range, at)| {
@@ -84,10 +84,10 @@ impl Exchange {
         })
     }
 
-    /// Waits for a launch whose wait failed: the graph and its memory are used until then.
+    /// Waits for a launch whose wait failed, because the graph and its memory are in use until then.
     ///
     /// # Errors
-    /// Where the driver refuses.
+    /// Errors of the driver.
     pub fn settle(&mut self, stream: &OwnStream) -> Result<(), Fault> {
         if self.under_way {
             stream.synchronise()?;
@@ -96,10 +96,10 @@ impl Exchange {
         Ok(())
     }
 
-    /// Launches the graph where there is one, waits for its end, and says whether there is.
+    /// Launches the graph, if there is one, and waits for its end. Returns whether there is a graph.
     ///
     /// # Errors
-    /// Where the driver refuses.
+    /// Errors of the driver.
     pub fn replay(&mut self, stream: &OwnStream, mirror: &mut [u8]) -> Result<bool, Fault> {
         self.settle(stream)?;
         let Some((graph, staging)) = &self.graph else {
@@ -107,7 +107,7 @@ impl Exchange {
         };
         for (range, at) in laid(&self.sent, 0) {
             let bytes = &mirror[range.clone()];
-            // SAFETY: the part has so many bytes, and every launch that reads it was waited for.
+            // SAFETY: the part has this number of bytes, and every launch that reads it has been waited for.
             unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), staging.at(at), bytes.len()) }
         }
         self.under_way = true;
@@ -128,7 +128,7 @@ fn room(range: &Range<usize>) -> usize {
     range.len().next_multiple_of(ALIGN)
 }
 
-/// Ranges with their places in page-locked memory, one after the other.
+/// Returns the ranges with their consecutive places in page-locked memory.
 fn laid(ranges: &[Range<usize>], first: usize) -> impl Iterator<Item = (&Range<usize>, usize)> {
     ranges.iter().scan(first, |next, range| {
         let at = *next;

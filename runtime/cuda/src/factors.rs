@@ -1,30 +1,32 @@
-//! Large Cholesky factors with the matrix products of cuBLAS.
+//! Computes large Cholesky factors with the matrix products of cuBLAS.
 //!
-//! Note [Cholesky factors]. A factor is made column of blocks by column of blocks. What the columns before it take away from a column of
-//! blocks, on and below the diagonal, is one matrix product, and the products are nearly all of the work; then our own kernels factor the
-//! block on the diagonal, a block of threads for each matrix, and solve for the rows below, a thread for each.
+//! Note [Cholesky factors]. A factor is computed one column of blocks at a time. One matrix product subtracts the contribution of the
+//! earlier columns from a column of blocks, on and below the diagonal; these products are nearly all of the work. Our own kernels then
+//! factor the block on the diagonal, with a block of threads for each matrix, and solve for the rows below, with a thread for each.
 //!
-//! What is left of a matrix that is not positive definite is what the primitive says, NaN included: an element of a product depends on a
-//! row of each operand alone, with NaN as well, and the rest is our own. Of `trsm`, which would do for the rows below, that is not
-//! documented: where it multiplies by the inverse of a block, NaN at the end of the block reaches columns before.
+//! For a matrix that is not positive definite the result is what the primitive specifies, NaN included. An element of a product depends on
+//! one row of each operand alone, also with NaN, and the rest is our own code. `trsm` could solve for the rows below, but that property is
+//! not documented for it: an implementation that multiplies by the inverse of a block spreads a NaN at the end of the block to columns
+//! before it.
 //!
-//! cuSOLVER is not used. cuBLAS's manual says what of it a capture may hold; cuSOLVER's (12.9) has no such section, and some of its
-//! functions are known to fail there. What a library asks another stream for during a capture need neither fail nor become part of the
-//! graph, whose later runs would then find the factor of the first. Nor is it documented what it leaves of a matrix that is not positive
-//! definite, and cuSOLVER 11.4.2 did not always tell that it met one.
+//! cuSOLVER is not used. cuBLAS's manual states which of its calls a capture may contain; cuSOLVER's (12.9) has no such section, and some
+//! of its functions are known to fail in a capture. Work that a library enqueues on another stream during a capture need neither fail nor
+//! become part of the graph, whose later runs would then read the factor of the first. Nor is it documented what cuSOLVER leaves of a
+//! matrix that is not positive definite, and cuSOLVER 11.4.2 did not always report such a matrix.
 
 use crate::products::{BatchedProduct, MatrixOperand};
 
-/// Rows of a matrix from which on it goes by blocks. Our kernel of one block of threads makes `n^3 / 3` multiply-adds 256 at a time, some
-/// 20 ns each: 0.4 ms for 256 rows, while four columns of blocks are eleven launches of some 40 us. This is an estimate and not measured.
+/// The number of rows from which on a matrix is factored by blocks. Our kernel of one block of threads makes `n^3 / 3` multiply-adds, 256
+/// at a time, of some 20 ns each: 0.4 ms for 256 rows, while four columns of blocks are eleven launches of some 40 us. This is an estimate
+/// and not measured.
 const FROM: i64 = 256;
 
 /// The matrices of a call of `cholesky`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Factor {
-    /// How many there are.
+    /// The number of matrices.
     pub batch: i32,
-    /// Rows and columns of each.
+    /// The number of rows and columns of each.
     pub n: i32,
 }
 
@@ -33,13 +35,13 @@ pub struct Factor {
 pub struct Column {
     /// Its first row and column.
     pub first: i32,
-    /// Rows and columns of its block on the diagonal.
+    /// The number of rows and columns of its block on the diagonal.
     pub rows: i32,
-    /// Rows below that.
+    /// The number of rows below that block.
     pub below: i32,
 }
 
-/// The factors of a call with these integers; `None` where our own kernel does as well.
+/// Returns the factors of a call with these integers; `None` if our own kernel is as good.
 pub fn factor(ints: &[i64]) -> Option<Factor> {
     let [batch, n] = *ints.as_array()?;
     let pays = batch > 0 && n >= FROM;
@@ -51,13 +53,13 @@ pub fn factor(ints: &[i64]) -> Option<Factor> {
 }
 
 impl Factor {
-    /// Elements of all matrices.
+    /// Returns the number of elements of all matrices.
     pub fn elements(&self) -> i64 {
         let [batch, n] = [self.batch, self.n].map(i64::from);
         batch * n * n
     }
 
-    /// The columns of blocks of so many rows, in order.
+    /// Returns the columns of blocks of this number of rows, in order.
     pub fn columns(self, rows: u32) -> impl Iterator<Item = Column> {
         let n = self.n;
         let most = i32::try_from(rows).map_or(n, |rows| rows.max(1));
@@ -72,8 +74,9 @@ impl Factor {
         (0..n).step_by(most as usize).map(column)
     }
 
-    /// What columns before this one take away from it: `l[first.., column] -= l[first.., ..first] l[column, ..first]^T`, of the one
-    /// operand. By columns, as cuBLAS sees it, both sides are transposed.
+    /// Returns the product that subtracts the contribution of earlier columns from this one:
+    /// `l[first.., column] -= l[first.., ..first] l[column, ..first]^T`, all within the one operand. In cuBLAS's column-major order, both
+    /// sides are transposed.
     pub fn update(&self, column: &Column) -> Option<BatchedProduct> {
         let n = i64::from(self.n);
         let operand = |column_offset: i32, transposed| MatrixOperand {
@@ -121,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_pay_is_left_alone() {
+    fn small_and_huge_factors_are_left_to_our_kernel() {
         for ints in [[1, FROM - 1], [0, FROM], [1, 1 << 40], [1 << 40, FROM]] {
             assert_eq!(factor(&ints), None, "{ints:?}");
         }

@@ -1,7 +1,7 @@
-//! Rows that stay on the device, and batches of them by number.
+//! Keeps the rows of a data set on the device, and gathers batches of them by row number.
 //!
-//! Note [Rows that stay]. Rows are kept from their second use on: what changes before every step would travel whole each time, for
-//! a batch of it. One table is kept for each place of the arena, where the device has room.
+//! Note [Rows on the device]. Rows are kept from their second use on. Rows that change before every step would otherwise be sent whole each
+//! time, for the sake of one batch. One table is kept for each place of the arena, if the device has room.
 
 use crate::device::Device;
 use crate::driver::{Function, Stream};
@@ -12,46 +12,46 @@ use std::collections::HashMap;
 use std::ffi::c_void;
 use std::sync::Arc;
 
-/// The kernel.
+/// The PTX of the kernel.
 pub const PTX: &str = include_str!("gather.ptx");
-/// Its name.
+/// The name of the kernel.
 pub const ENTRY: &str = "bnnc_gather";
-/// Threads of its blocks.
+/// The number of threads per block.
 const THREADS: usize = 256;
-/// Part of the free memory that tables leave to others.
+/// Tables leave one part in this many of the free memory to others.
 const LEFT: usize = 4;
 
-/// What is kept for each place of an arena.
+/// The tables for each place of an arena.
 #[derive(Default)]
 pub struct Tables {
     tables: HashMap<usize, Table>,
-    /// Row numbers on the device, and which they are.
+    /// The memory for row numbers on the device, and the row numbers that it holds.
     indices: Option<Allocation>,
     chosen: Vec<u32>,
 }
 
 struct Table {
     stamp: u64,
-    /// Rows that were seen once, or for which there is no room, are not here.
+    /// `None` if the rows were seen only once, or if there is no room for them.
     rows: Option<Allocation>,
 }
 
-/// What a table is to do now.
+/// The next action for a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
-    /// Nothing: the host gathers.
+    /// None: the host gathers.
     Host,
-    /// The rows are to be sent to this address first.
+    /// Send the rows to this address first.
     Rows(u64),
-    /// The rows are at this address.
+    /// Use the rows at this address.
     Kept(u64),
 }
 
 impl Tables {
-    /// Where the rows are, or shall be. What another stamp left is freed: the stream must be through with it.
+    /// Returns where the rows are or have to be sent. Frees the rows of another stamp, so the stream must have finished with them.
     ///
     /// # Errors
-    /// Where the driver refuses.
+    /// Errors of the driver.
     pub fn need(&mut self, device: &Arc<Device>, at: usize, rows: &Rows) -> Result<Need, Fault> {
         let table = self.tables.entry(at).or_insert(Table {
             stamp: !rows.stamp,
@@ -78,27 +78,27 @@ impl Tables {
             .map_or(Need::Host, |kept| Need::Rows(kept.address)))
     }
 
-    /// Says that the rows could not be sent.
+    /// Forgets a table whose rows could not be sent.
     pub fn forget(&mut self, at: usize) {
         self.tables.remove(&at);
     }
 
-    /// Returns whether another stamp has rows for this place.
+    /// Returns whether there are rows of another stamp for this place.
     pub fn is_other(&self, at: usize, stamp: u64) -> bool {
         self.tables.get(&at).is_some_and(|table| table.stamp != stamp)
     }
 
-    /// The address of row numbers, and whether these are there already.
+    /// Returns the address for row numbers, and whether it holds these row numbers already. `None` if they do not fit.
     pub fn indices(&self, chosen: &[u32]) -> Option<(u64, bool)> {
         let indices = self.indices.as_ref()?;
         let holds = size_of_val(chosen) <= indices.bytes;
         holds.then(|| (indices.address, self.chosen == chosen))
     }
 
-    /// Makes room for row numbers. The stream must be through with those that were.
+    /// Allocates memory for row numbers. The stream must have finished with the earlier ones.
     ///
     /// # Errors
-    /// Where the device has no memory left.
+    /// The device has no memory left.
     pub fn make_room(&mut self, device: &Arc<Device>, chosen: &[u32]) -> Result<(), Fault> {
         self.indices = None;
         self.chosen.clear();
@@ -106,20 +106,21 @@ impl Tables {
         Ok(())
     }
 
-    /// Says which row numbers are on the device.
+    /// Records which row numbers are on the device.
     pub fn remember(&mut self, chosen: &[u32]) {
         self.chosen.clear();
         self.chosen.extend_from_slice(chosen);
     }
 }
 
-/// Asks a stream for rows: the address of the result, of the table and of the row numbers, then the words of a row and in all.
+/// Enqueues a gather. The parameters are the addresses of the result, the table and the row numbers, then the words per row and the words
+/// in total.
 ///
 /// # Errors
-/// Where the driver refuses.
+/// Errors of the driver.
 ///
 /// # Safety
-/// The addresses must be those of memory on the device that holds as much.
+/// The addresses must be those of memory of the device that is large enough.
 pub unsafe fn launch(
     device: &Device,
     function: Function,

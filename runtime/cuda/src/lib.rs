@@ -1,6 +1,7 @@
-//! Plans on an NVIDIA device: [`attach`] puts code with PTX images there.
+//! Runs plans on an NVIDIA device: [`attach`] puts code with PTX images on it.
 //!
-//! The driver is loaded when it is first asked for; nothing of CUDA is needed to build, and where there is none every call says so.
+//! The driver is loaded at its first use, and building needs no part of CUDA. Without a driver, every call returns an error with that
+//! diagnostic.
 
 mod blas;
 mod capture;

@@ -1,4 +1,4 @@
-//! Memory of a device, and memory of the host that it reads without a copy.
+//! Memory of a device, and page-locked memory of the host.
 
 use crate::device::Device;
 use crate::driver::DriverStatus;
@@ -12,17 +12,17 @@ const OUT_OF_MEMORY: DriverStatus = 2;
 /// One allocation on a device.
 pub struct Allocation {
     device: Arc<Device>,
-    /// Its first byte there.
+    /// The address of its first byte on the device.
     pub address: u64,
-    /// Its size.
+    /// Its size in bytes.
     pub bytes: usize,
 }
 
 impl Allocation {
-    /// Allocates; `what` for people.
+    /// Allocates memory; `what` is a description for messages.
     ///
     /// # Errors
-    /// Where the device has not so much memory left, with the sizes.
+    /// The device does not have this much free memory; the message gives the sizes.
     pub fn new(device: &Arc<Device>, bytes: usize, what: &str) -> Result<Allocation, Fault> {
         let (free, total) = device.memory()?;
         let refused = |why: &str| {
@@ -41,13 +41,13 @@ impl Allocation {
         }
     }
 
-    /// Allocates; nothing where no piece of the free memory is as large.
+    /// Allocates memory; `None` if no contiguous piece of the free memory is large enough.
     ///
     /// # Errors
-    /// Where the driver refuses for another reason.
+    /// Other errors of the driver.
     pub fn fitting(device: &Arc<Device>, bytes: usize) -> Result<Option<Allocation>, Fault> {
         let mut address = 0;
-        // SAFETY: the call writes to the place.
+        // SAFETY: the call writes to `address`.
         let status = unsafe { (device.driver().symbols.allocate)(&mut address, bytes.max(1)) };
         if status == OUT_OF_MEMORY {
             return Ok(None);
@@ -64,17 +64,17 @@ impl Allocation {
 impl Drop for Allocation {
     fn drop(&mut self) {
         let _ = self.device.enter();
-        // SAFETY: allocated in `fitting`; its owner has waited for what uses it.
+        // SAFETY: the memory was allocated in `fitting`; its owner has waited for the work that uses it.
         let _ = unsafe { (self.device.driver().symbols.free)(self.address) };
     }
 }
 
-/// Page-locked memory of the host: copies from and to it need no wait.
+/// Page-locked memory of the host: copies from and to it are asynchronous.
 pub struct PageLocked {
     device: Arc<Device>,
     start: *mut u8,
     bytes: usize,
-    /// Bytes that copies under way still use.
+    /// The bytes that copies under way may still use.
     used: usize,
 }
 
@@ -82,13 +82,13 @@ pub struct PageLocked {
 unsafe impl Send for PageLocked {}
 
 impl PageLocked {
-    /// Allocates.
+    /// Allocates page-locked memory.
     ///
     /// # Errors
-    /// Where the system has not so much memory to lock.
+    /// The system does not have this much memory to lock.
     pub fn new(device: &Arc<Device>, bytes: usize) -> Result<PageLocked, Fault> {
         let mut start: *mut c_void = std::ptr::null_mut();
-        // SAFETY: the call writes to the place.
+        // SAFETY: the call writes to `start`.
         device.check("cuMemHostAlloc", unsafe {
             (device.driver().symbols.host_allocate)(&mut start, bytes, 0)
         })?;
@@ -100,12 +100,12 @@ impl PageLocked {
         })
     }
 
-    /// The address of a byte of it.
+    /// Returns the address of a byte of it.
     pub fn at(&self, offset: usize) -> *mut u8 {
         self.start.wrapping_add(offset)
     }
 
-    /// A part that nothing uses, if one is left.
+    /// Returns a part that no copy uses, if one is left.
     pub fn take(&mut self, bytes: usize) -> Option<*mut u8> {
         let end = self.used.checked_add(bytes).filter(|end| *end <= self.bytes)?;
         let part = self.start.wrapping_add(self.used);
@@ -113,12 +113,12 @@ impl PageLocked {
         Some(part)
     }
 
-    /// Returns whether a part of this size can be had at all.
+    /// Returns whether a part of this size fits at all.
     pub fn may_hold(&self, bytes: usize) -> bool {
         bytes <= self.bytes
     }
 
-    /// Says that no copy is under way.
+    /// Marks all parts as free: no copy is under way.
     pub fn clear(&mut self) {
         self.used = 0;
     }
@@ -127,7 +127,7 @@ impl PageLocked {
 impl Drop for PageLocked {
     fn drop(&mut self) {
         let _ = self.device.enter();
-        // SAFETY: allocated in `new`; its owner has waited for what uses it.
+        // SAFETY: the memory was allocated in `new`; its owner has waited for the work that uses it.
         let _ = unsafe { (self.device.driver().symbols.host_free)(self.start.cast()) };
     }
 }

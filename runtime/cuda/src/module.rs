@@ -1,4 +1,4 @@
-//! The functions of a program on a device.
+//! Loads the functions of a program on a device.
 
 use crate::codes;
 use crate::device::Device;
@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::ffi::{CString, c_int, c_void};
 use std::sync::Arc;
 
-/// Bytes for what the driver's compiler says of an image.
+/// The bytes for the messages of the driver's compiler.
 const LOG_BYTES: usize = 16 << 10;
 
 /// Loaded code with its functions by name.
@@ -21,10 +21,10 @@ pub struct LoadedModule {
 }
 
 impl LoadedModule {
-    /// Loads the image that fits the device.
+    /// Loads the image that matches the device.
     ///
     /// # Errors
-    /// Where none does, the driver refuses it (with its compiler's words), or it lacks an entry.
+    /// No image matches, the driver rejects it (with its compiler's message), or it lacks an entry.
     pub fn new(device: &Arc<Device>, program: &Program) -> Result<LoadedModule, Fault> {
         let image = image(device, program)?;
         let mut loaded = LoadedModule {
@@ -49,7 +49,7 @@ impl LoadedModule {
             CString::new(entry).map_err(|_| Fault::Bug(format!("an entry with the name {entry:?}")))?;
         let module = self.modules.last().copied().unwrap_or(Module::NONE);
         let mut function = Function::NONE;
-        // SAFETY: the module is loaded, the name ends with 0, and the call writes to the place.
+        // SAFETY: the module is loaded, the name ends with 0, and the call writes to `function`.
         let status =
             unsafe { (self.device.driver().symbols.module_function)(&mut function, module, name.as_ptr()) };
         self.device
@@ -58,10 +58,10 @@ impl LoadedModule {
         Ok(())
     }
 
-    /// The function of this name.
+    /// Returns the function of this name.
     ///
     /// # Errors
-    /// A bug: none of the program's entries is called so.
+    /// A bug: the program has no entry of this name.
     pub fn function(&self, name: &str) -> Result<Function, Fault> {
         let found = self.functions.get(name).copied();
         found.ok_or_else(|| Fault::Bug(format!("there is no device function {name}")))
@@ -72,16 +72,16 @@ impl Drop for LoadedModule {
     fn drop(&mut self) {
         let _ = self.device.enter();
         for module in &self.modules {
-            // SAFETY: loaded in `new`; who launches its functions keeps it.
+            // SAFETY: the module was loaded in `new`, and users of its functions keep `self` alive.
             let _ = unsafe { (self.device.driver().symbols.module_unload)(*module) };
         }
     }
 }
 
-/// The image that fits the device.
+/// Returns the image that matches the device.
 ///
 /// # Errors
-/// Where none does.
+/// No image matches.
 pub fn image<'a>(device: &Device, program: &'a Program) -> Result<&'a Image, Fault> {
     program.image(device.capability).ok_or_else(|| {
         let made = program
@@ -93,7 +93,7 @@ pub fn image<'a>(device: &Device, program: &'a Program) -> Result<&'a Image, Fau
     })
 }
 
-/// Has the driver translate PTX.
+/// Loads PTX, which the driver compiles.
 fn compile(device: &Arc<Device>, ptx: &str) -> Result<Module, Fault> {
     const ERROR_LOG: c_int = 5;
     const ERROR_LOG_BYTES: c_int = 6;
@@ -101,7 +101,7 @@ fn compile(device: &Arc<Device>, ptx: &str) -> Result<Module, Fault> {
         .map_err(|_| Fault::Bug("PTX with a zero inside".to_owned()))?;
     let mut log = vec![0u8; LOG_BYTES];
     let mut options = [ERROR_LOG, ERROR_LOG_BYTES];
-    // The driver takes a number in the place of an address.
+    // The driver expects this number in place of an address.
     let mut values: [*mut c_void; 2] = [
         log.as_mut_ptr().cast(),
         std::ptr::without_provenance_mut(LOG_BYTES),

@@ -1,27 +1,27 @@
-//! Matrix products as cuBLAS wants them: columns after one another, one stride per operand, at most one batch axis.
+//! Matrix products in the form that cuBLAS requires: column-major, one stride per operand, at most one batch axis.
 //!
-//! Note [Products by columns]. cuBLAS knows `C = op(A) op(B)` where in memory the columns of each matrix follow one another at a
-//! leading stride, and `op` may transpose. Where the columns of our `c` lie side by side (`c_n = 1`, the usual case) its memory
-//! is that of `c^T` by columns, so `c^T = b^T a^T` is asked for; where its rows do, `c = a b` is. Axes of one element have any
-//! stride that is wanted.
+//! Note [Products by columns]. cuBLAS computes `C = op(A) op(B)`, where the columns of each matrix follow one another in memory at a
+//! leading stride, and `op` may transpose. If our `c` is row-major (`c_n = 1`, the usual case), its memory is that of a column-major `c^T`,
+//! and cuBLAS computes `c^T = b^T a^T`. If `c` is column-major, it computes `c = a b`. The stride of an axis of one element does not
+//! matter.
 
-/// Products of one call beyond which own kernels do better than a loop of calls.
+/// The most cuBLAS calls per call of the primitive; beyond it our own kernels are faster than a loop of calls.
 const MOST: i64 = 64;
 
-/// One call of a strided batched product: `c[i] = op(a[i]) op(b[i])`, or `c[i]` less that, by columns.
+/// One call of a strided batched product, in column-major order: `c[i] = op(a[i]) op(b[i])`, or `c[i] -= op(a[i]) op(b[i])`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BatchedProduct {
-    /// Rows and columns of `c`, and what is summed over.
+    /// The numbers of rows and columns of `c`, and the length of the sum.
     pub sizes: [i32; 3],
-    /// The operand that comes first.
+    /// The left operand.
     pub a: MatrixOperand,
-    /// The operand that comes second.
+    /// The right operand.
     pub b: MatrixOperand,
     /// The result, never transposed.
     pub c: MatrixOperand,
     /// The number of products.
     pub batch: i32,
-    /// Whether they are taken away from what is there.
+    /// True if the products are subtracted from `c` instead of overwriting it.
     pub subtracted: bool,
 }
 
@@ -30,17 +30,17 @@ pub struct BatchedProduct {
 pub struct MatrixOperand {
     /// The operand of the primitive: 0, 1 or 2.
     pub slot: usize,
-    /// Its first element.
+    /// The offset of its first element.
     pub offset: i64,
-    /// Whether it is read transposed.
+    /// True if it is read transposed.
     pub transposed: bool,
-    /// From column to column.
+    /// The stride from column to column.
     pub leading: i32,
-    /// From product to product.
+    /// The stride from product to product.
     pub stride: i64,
 }
 
-/// A matrix of some rows and columns with its strides.
+/// A matrix with its numbers of rows and columns and its strides.
 #[derive(Clone, Copy)]
 struct Matrix {
     slot: usize,
@@ -61,7 +61,7 @@ impl Matrix {
         }
     }
 
-    /// The stride between columns that lie after one another, if they do.
+    /// Returns the stride between columns, if the elements of a column are adjacent.
     fn leading(self) -> Option<i32> {
         let compact = self.row == 1 || self.rows <= 1;
         let least = self.rows.max(1);
@@ -85,7 +85,8 @@ impl Matrix {
     }
 }
 
-/// The products of a call of `matmul` with these integers; `None` where cuBLAS cannot, or not well. See Note [Products by columns].
+/// Returns the products of a call of `matmul` with these integers; `None` if cuBLAS cannot compute them, or not efficiently. See Note
+/// [Products by columns].
 pub fn products(ints: &[i64]) -> Option<Vec<BatchedProduct>> {
     let [m, n, k, a_m, a_k, b_k, b_n, c_m, c_n] = *ints.get(..9)?.as_array()?;
     let axes = axes(&ints[9..]);
@@ -126,7 +127,7 @@ fn one([a, b, c]: [Matrix; 3]) -> Option<BatchedProduct> {
     })
 }
 
-/// The batch axes `(size, a, b, c)` with more than one element, neighbours joined where one stride serves both.
+/// Returns the batch axes `(size, a, b, c)` with more than one element. Neighbouring axes are joined if one stride serves both.
 fn axes(ints: &[i64]) -> Vec<[i64; 4]> {
     let mut axes: Vec<[i64; 4]> = Vec::new();
     let given = ints.as_chunks::<4>().0;
@@ -141,7 +142,7 @@ fn axes(ints: &[i64]) -> Vec<[i64; 4]> {
     axes
 }
 
-/// The longest axis becomes that of the calls, the others a loop.
+/// Makes the longest axis the batch axis of the calls, and unrolls the others into a loop of calls.
 fn batched(product: BatchedProduct, axes: &[[i64; 4]]) -> Option<Vec<BatchedProduct>> {
     let longest = (0..axes.len()).max_by_key(|at| axes[*at][0]);
     let mut products = vec![product];

@@ -17,15 +17,15 @@ use bnnc_base::shape::Sizes;
 use std::ffi::c_void;
 use std::sync::Arc;
 
-/// Shared memory that every kernel may have without asking.
+/// The bytes of shared memory that every kernel may use without a request.
 const SHARED_BYTES: u32 = 48 << 10;
 /// The most blocks along the first axis of a grid, and along the others.
 const MOST_BLOCKS: [i64; 3] = [i32::MAX as i64, 65_535, 65_535];
 
-/// One thing that a stream is asked for.
+/// One operation that is enqueued on a stream.
 enum Op {
     Launch(Ready),
-    /// Bytes to the first address from the second.
+    /// Copies bytes from the second address to the first.
     Copy {
         addresses: [u64; 2],
         bytes: usize,
@@ -34,7 +34,7 @@ enum Op {
         product: BatchedProduct,
         addresses: [u64; 3],
     },
-    /// The matrices, and the right sides that become the solutions.
+    /// Solves systems: the addresses are those of the matrices, and of the right sides that become the solutions.
     Solve {
         system: System,
         addresses: [u64; 2],
@@ -56,33 +56,33 @@ struct Ready {
     parameters: Vec<u64>,
 }
 
-/// What the steps of a plan are resolved with.
+/// The context for resolving the steps of a plan.
 pub struct Resolver<'a> {
     /// The plan.
     pub plan: &'a Plan,
-    /// What carries out its kernels.
+    /// The program with the plan's kernels.
     pub program: &'a Program,
-    /// Their functions.
+    /// The functions of the program.
     pub loaded: &'a LoadedModule,
     /// The device.
     pub device: &'a Arc<Device>,
-    /// Where each buffer starts in the arena.
+    /// The offset of each buffer in the arena.
     pub offsets: &'a [usize],
-    /// The arena's address.
+    /// The address of the arena.
     pub arena: u64,
     /// The address and the size of the scratch memory.
     pub scratch: (u64, usize),
-    /// Whether cuBLAS takes what it can.
+    /// True if cuBLAS takes the calls that it can.
     pub blas: bool,
 }
 
-/// The steps of a plan for some sizes.
+/// The operations of a plan for given sizes.
 pub struct Schedule {
     ops: Vec<Op>,
     precision: Precision,
 }
 
-/// The bytes of scratch memory that the most demanding step needs.
+/// Returns the bytes of scratch memory that the most demanding step needs.
 pub fn scratch_bytes(program: &Program, (plan, steps): (&Plan, &[Step]), sizes: &Sizes) -> usize {
     let of = |work: &Work, numbers: Numbers| work.scratch.value(numbers.bound()).max(0) as usize;
     let one = |step: &Step| match step {
@@ -98,7 +98,7 @@ pub fn scratch_bytes(program: &Program, (plan, steps): (&Plan, &[Step]), sizes: 
     steps.iter().map(one).max().unwrap_or(0)
 }
 
-/// What cuBLAS does of a call.
+/// The part of a call that cuBLAS computes.
 enum ByBlas {
     Products(Vec<BatchedProduct>),
     System(System),
@@ -114,7 +114,7 @@ fn by_blas(call: &Call, ints: &[i64]) -> Option<ByBlas> {
     }
 }
 
-/// Returns whether cuBLAS has anything to do in these steps.
+/// Returns whether cuBLAS has anything to compute in these steps.
 pub fn uses_blas(steps: &[Step], sizes: &Sizes) -> bool {
     steps.iter().any(|step| match step {
         Step::Launch(_) => false,
@@ -123,7 +123,7 @@ pub fn uses_blas(steps: &[Step], sizes: &Sizes) -> bool {
     })
 }
 
-/// What the slots of a step are bound to for some sizes.
+/// The values of the slots of a step for given sizes.
 struct Numbers {
     ints: Vec<i64>,
     elements: Vec<i64>,
@@ -165,7 +165,7 @@ fn numbers(amounts: &[Amount], sizes: &Sizes) -> Vec<i64> {
     amounts.iter().map(|amount| amount.resolve(sizes)).collect()
 }
 
-/// A Cholesky factor with its address and the elements of its operands.
+/// A Cholesky factor, with the address of its matrices and the numbers of elements of its operands.
 struct Factored<'a> {
     factor: &'a Factor,
     l: u64,
@@ -176,7 +176,7 @@ impl Resolver<'_> {
     /// Resolves the plan's steps.
     ///
     /// # Errors
-    /// A call that nothing carries out, a launch beyond the device's limits.
+    /// A call without an implementation, or a launch beyond the device's limits.
     pub fn schedule(&self, sizes: &Sizes) -> Result<Schedule, Fault> {
         Ok(Schedule {
             ops: self.steps(&self.plan.steps, sizes)?,
@@ -307,7 +307,7 @@ impl Resolver<'_> {
         Ok(())
     }
 
-    /// A launch; none where there is nothing to do.
+    /// Returns a launch; `None` if there is nothing to do.
     fn ready(&self, entry: &Entry, buffers: &[BufferId], bound: Bound<'_>) -> Result<Option<Ready>, Fault> {
         let Some(grid) = self.grid(entry, bound)? else {
             return Ok(None);
@@ -329,7 +329,7 @@ impl Resolver<'_> {
         }))
     }
 
-    /// The blocks of a launch; none where there is nothing to do.
+    /// Returns the grid of a launch in blocks; `None` if there is nothing to do.
     fn grid(&self, entry: &Entry, bound: Bound<'_>) -> Result<Option<[u32; 3]>, Fault> {
         let sizes = entry.grid.each_ref().map(|count| count.value(bound));
         if sizes.iter().any(|size| *size <= 0) {
@@ -344,7 +344,7 @@ impl Resolver<'_> {
         Ok(Some(sizes.map(|size| size as u32)))
     }
 
-    /// The dynamic shared memory of a launch, which the function is allowed.
+    /// Returns the bytes of dynamic shared memory of a launch, after allowing the function to use them.
     fn shared(&self, entry: &Entry, function: Function, bound: Bound<'_>) -> Result<u32, Fault> {
         let dynamic = entry.dynamic_shared.value(bound).max(0);
         let all = dynamic.saturating_add(i64::from(entry.static_shared));
@@ -362,18 +362,19 @@ impl Resolver<'_> {
 }
 
 impl Schedule {
-    /// How often a stream is asked for something.
+    /// Returns the number of operations that are enqueued.
     pub fn length(&self) -> u64 {
         length(&self.ops)
     }
 
-    /// Asks a stream for everything.
+    /// Enqueues all operations on a stream.
     ///
     /// # Errors
-    /// Where the driver or cuBLAS refuses.
+    /// Errors of the driver or of cuBLAS.
     ///
     /// # Safety
-    /// The arena, the scratch memory, the functions and the products must live until the stream is through, and the stream be theirs.
+    /// The arena, the scratch memory, the functions and the products must live until the stream has finished, and must belong to the
+    /// stream.
     pub unsafe fn issue(
         &self,
         device: &Device,
@@ -395,7 +396,7 @@ impl Schedule {
 fn length(ops: &[Op]) -> u64 {
     let of = |op: &Op| match op {
         Op::Launch(_) | Op::Copy { .. } | Op::Multiply { .. } => 1,
-        // A call for each matrix.
+        // One call per matrix.
         Op::Solve { system, .. } => system.batch as u64,
         Op::Repeat { count, body, .. } => (1 + length(body)).saturating_mul((*count).max(0) as u64),
     };
@@ -413,7 +414,7 @@ struct Issue<'a> {
 
 impl Issue<'_> {
     /// # Safety
-    /// As [`Schedule::issue`].
+    /// As for [`Schedule::issue`].
     unsafe fn ops(&mut self, ops: &[Op]) -> Result<(), Fault> {
         for op in ops {
             // SAFETY: the caller's promise.
@@ -456,13 +457,13 @@ impl Issue<'_> {
     }
 
     /// # Safety
-    /// As [`Schedule::issue`].
+    /// As for [`Schedule::issue`].
     unsafe fn launch(&mut self, ready: &Ready) -> Result<(), Fault> {
         self.arguments.clear();
         let address = |parameter: &u64| std::ptr::from_ref(parameter).cast_mut().cast();
         self.arguments.extend(ready.parameters.iter().map(address));
         let ([x, y, z], [width, height, depth]) = (ready.grid, ready.block);
-        // SAFETY: the caller's promise; each argument points to 64 bits, which the driver reads before it returns.
+        // SAFETY: the caller's promise; each argument points to 64 bits, which the driver reads before the call returns.
         let status = unsafe {
             (self.device.driver().symbols.launch)(
                 ready.function,

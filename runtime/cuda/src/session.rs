@@ -1,8 +1,9 @@
-//! One plan with its arena on a device.
+//! A session: one plan with its arena on a device.
 //!
-//! Note [Graphs]. A run for sizes that were not seen asks the stream for every launch; that also makes the driver and cuBLAS load what
-//! they load at first use, which a capture would forbid. The second run for the same sizes captures the same as a graph, which
-//! later runs launch as one. A few sizes are remembered, the latest first: a training run has two, whole batches and the remainder.
+//! Note [Graphs]. The first run for given sizes enqueues every launch. This also makes the driver and cuBLAS load their lazily loaded
+//! parts, which is not allowed in a capture. The second run for the same sizes captures the same launches as a graph, which later runs
+//! launch as a whole. The session keeps the graphs of the most recent sizes: a training run has two sizes, that of whole batches and that
+//! of the remainder.
 
 use crate::blas::Products;
 use crate::capture::Captured;
@@ -19,28 +20,29 @@ use bnnc_base::fault::Fault;
 use bnnc_base::shape::Sizes;
 use std::sync::Arc;
 
-/// Sizes whose schedules are remembered, and exchanges.
+/// The most sizes whose schedules are kept, and the most exchanges.
 const REMEMBERED: usize = 8;
-/// Launches beyond which a run is no graph: it would take more memory than it saves time.
+/// The most launches of a run that is captured as a graph: a longer graph would take more memory than it saves time.
 const LONGEST: u64 = 20_000;
-/// Page-locked memory for copies.
+/// The bytes of page-locked memory for copies.
 const STAGING_BYTES: usize = 1 << 20;
-/// Bytes beyond which an exchange is no graph: the copies take longer by far than asking for them, and page-locked memory is scarce.
+/// The most bytes of an exchange that is captured as a graph. The copies of a larger one take far longer than enqueueing them, and
+/// page-locked memory is scarce.
 const EXCHANGED_BYTES: usize = 16 << 20;
-/// Alignment of what shares the allocation.
+/// The alignment of the parts of the allocation, in bytes.
 const ALIGN: usize = 256;
 
-/// What carries out a plan's kernels on a device.
+/// A device with the program that runs a plan's kernels.
 pub struct OnDevice {
     /// The device.
     pub device: Arc<Device>,
-    /// Launch descriptions.
+    /// The launch descriptions.
     pub program: Arc<Program>,
-    /// The functions that they name.
+    /// The functions that the program names.
     pub loaded: Arc<LoadedModule>,
 }
 
-/// An open session. What is dropped first comes first.
+/// An open session. The fields are in the order in which they have to be dropped.
 pub struct CudaSession {
     exchanges: Vec<Exchange>,
     runs: Vec<Run>,
@@ -56,7 +58,7 @@ pub struct CudaSession {
     memory: Allocation,
 }
 
-/// The steps for some sizes.
+/// The schedule and the graph for given sizes.
 struct Run {
     sizes: Sizes,
     schedule: Schedule,
@@ -67,7 +69,7 @@ impl CudaSession {
     /// Allocates and clears the memory for runs of a plan.
     ///
     /// # Errors
-    /// Where it does not fit, or the driver refuses.
+    /// The memory does not fit, or an error of the driver.
     pub fn open(on: OnDevice, arena: Arena) -> Result<CudaSession, Fault> {
         let device = on.device.clone();
         device.enter()?;
@@ -107,7 +109,7 @@ impl CudaSession {
             stream,
             memory,
         };
-        // What cannot be run is told before anything is.
+        // A plan that cannot run is reported before any run.
         session.resolve(arena.capacity)?;
         Ok(session)
     }
@@ -126,14 +128,14 @@ impl CudaSession {
         resolver.schedule(sizes)
     }
 
-    /// Waits for everything that was asked for.
+    /// Waits for all enqueued work.
     fn synchronise(&mut self) -> Result<(), Fault> {
         self.stream.synchronise()?;
         self.staging.clear();
         Ok(())
     }
 
-    /// The address of bytes of the arena.
+    /// Returns the device address of bytes of the arena.
     fn address(&self, at: usize, bytes: usize) -> Result<u64, Fault> {
         match at.checked_add(bytes) {
             Some(end) if end <= self.bytes => Ok(self.memory.address + at as u64),
@@ -144,7 +146,7 @@ impl CudaSession {
         }
     }
 
-    /// Page-locked memory that no copy uses; none for more bytes than there are.
+    /// Returns page-locked memory that no copy uses; `None` if it has fewer bytes in total.
     fn stage(&mut self, bytes: usize) -> Result<Option<*mut u8>, Fault> {
         if !self.staging.may_hold(bytes) {
             return Ok(None);
@@ -159,7 +161,7 @@ impl CudaSession {
     fn send(&mut self, to: u64, bytes: &[u8]) -> Result<(), Fault> {
         match self.stage(bytes.len())? {
             Some(part) => {
-                // SAFETY: the part has so many bytes, which no copy under way uses; the target was checked.
+                // SAFETY: the part has this number of bytes, which no copy under way uses; the target was checked.
                 unsafe {
                     std::ptr::copy_nonoverlapping(bytes.as_ptr(), part, bytes.len());
                     self.stream.copy_in(to, part, bytes.len())
@@ -170,7 +172,7 @@ impl CudaSession {
         }
     }
 
-    /// The address of these row numbers on the device.
+    /// Returns the device address of these row numbers, and sends them if necessary.
     fn choose(&mut self, chosen: &[u32]) -> Result<u64, Fault> {
         if self.tables.indices(chosen).is_none() {
             self.synchronise()?;
@@ -180,7 +182,7 @@ impl CudaSession {
         let found = self.tables.indices(chosen);
         let (address, known) = found.ok_or_else(|| Fault::Bug("no room for row numbers".to_owned()))?;
         if !known {
-            // SAFETY: numbers without padding.
+            // SAFETY: integers have no padding.
             let bytes = unsafe { std::slice::from_raw_parts(chosen.as_ptr().cast(), size_of_val(chosen)) };
             self.tables.remember(&[]);
             self.send(address, bytes)?;
@@ -189,7 +191,7 @@ impl CudaSession {
         Ok(address)
     }
 
-    /// Puts the steps for these sizes at the front of those that are remembered; whether they were among them.
+    /// Moves the schedule for these sizes to the front of the kept ones, or creates it there. Returns whether it was kept before.
     fn schedule(&mut self, sizes: &Sizes) -> Result<bool, Fault> {
         if let Some(at) = self.runs.iter().position(|run| run.sizes == *sizes) {
             self.runs[..=at].rotate_right(1);
@@ -197,7 +199,7 @@ impl CudaSession {
         }
         let schedule = self.resolve(sizes)?;
         if self.runs.len() == REMEMBERED {
-            // The stream may still be at the one that is forgotten.
+            // The stream may still be running the schedule that is dropped.
             self.synchronise()?;
             self.runs.pop();
         }
@@ -210,15 +212,15 @@ impl CudaSession {
         Ok(false)
     }
 
-    /// Asks the stream for the steps at the front.
+    /// Enqueues the schedule at the front.
     fn issue(&self) -> Result<(), Fault> {
         let (device, stream, products) = (&self.on.device, self.stream.stream, self.products.as_ref());
-        // SAFETY: what the schedule names lives as long as the session, which waits for its stream at its end.
+        // SAFETY: all memory and functions of the schedule live as long as the session, which waits for its stream when it is dropped.
         unsafe { self.runs[0].schedule.issue(device, stream, products) }
     }
 
-    /// Puts an exchange at the front of those that are remembered; one that was among them is a graph then where it can be. See
-    /// Note [Exchanges] in `exchange`.
+    /// Moves an exchange to the front of the kept ones, or creates it there. An exchange that was kept before is captured as a graph if
+    /// possible. See Note [Exchanges] in `exchange`.
     fn recall(&mut self, sizes: &Sizes, traffic: Traffic<'_>) -> Result<(), Fault> {
         let Some(at) = self.exchanges.iter().position(|one| one.is(sizes, traffic)) else {
             if let Some(oldest) = self.exchanges.get_mut(REMEMBERED - 1) {
@@ -240,7 +242,7 @@ impl CudaSession {
         }
         let (exchange, device, arena) = (&self.exchanges[0], &self.on.device, self.memory.address);
         let Ok(staging) = PageLocked::new(device, bytes) else {
-            // The plain way needs no more than there is.
+            // The run without a graph needs no more page-locked memory than there is.
             self.exchanges[0].refused = true;
             return Ok(());
         };
@@ -276,7 +278,7 @@ impl Session for CudaSession {
         self.on.device.enter()?;
         match self.stage(bytes.len())? {
             Some(part) => {
-                // SAFETY: the source was checked, the part has so many bytes, and after the wait no copy is under way.
+                // SAFETY: the source was checked, the part has this number of bytes, and after the wait no copy is under way.
                 unsafe {
                     self.stream.copy_out(part, from, bytes.len())?;
                     self.synchronise()?;
@@ -284,7 +286,7 @@ impl Session for CudaSession {
                 }
             }
             None => {
-                // SAFETY: the source was checked, and the target is borrowed until the stream is through.
+                // SAFETY: the source was checked, and the target is borrowed until the stream has finished.
                 unsafe { self.stream.copy_out(bytes.as_mut_ptr(), from, bytes.len())? };
                 self.synchronise()?;
             }
@@ -311,7 +313,7 @@ impl Session for CudaSession {
             self.address(range.start, range.len())?;
         }
         self.on.device.enter()?;
-        // Where nothing is waited for, the next step may begin before the device has read what this one sent.
+        // Without a wait, the next step could begin before the device has read the bytes that this one sent.
         if !traffic.wanted.is_empty() {
             self.recall(sizes, traffic)?;
             if self.exchanges[0].replay(&self.stream, mirror)? {
@@ -322,7 +324,7 @@ impl Session for CudaSession {
         one_by_one(self, sizes, mirror, traffic)
     }
 
-    /// See Note [Rows that stay] in `gather`.
+    /// See Note [Rows on the device] in `gather`.
     fn gather(&mut self, at: usize, rows: &Rows, chosen: &[u32]) -> Result<bool, Fault> {
         let to = self.address(at, chosen.len() * rows.width)?;
         let count = rows.bytes.len() / rows.width.max(1);
@@ -339,7 +341,7 @@ impl Session for CudaSession {
             Need::Kept(table) => table,
             Need::Rows(table) => {
                 let (from, bytes) = (rows.bytes.as_ptr(), rows.bytes.len());
-                // SAFETY: the table was allocated for so many bytes.
+                // SAFETY: the table was allocated for this number of bytes.
                 if let Err(fault) = unsafe { self.stream.copy_in(table, from, bytes) } {
                     self.tables.forget(at);
                     return Err(fault);
@@ -351,7 +353,7 @@ impl Session for CudaSession {
         let words = (rows.width / 4) as u64;
         let parameters = [to, table, indices, words, words * chosen.len() as u64];
         let function = self.on.loaded.function(gather::ENTRY)?;
-        // SAFETY: the target was checked, and so was that the table has the rows; the row numbers were sent.
+        // SAFETY: the target and the rows of the table were checked; the row numbers were sent.
         unsafe { gather::launch(&device, function, self.stream.stream, parameters)? };
         Ok(true)
     }
@@ -382,13 +384,13 @@ impl Session for CudaSession {
 
 impl Drop for CudaSession {
     fn drop(&mut self) {
-        // Nothing may be freed that the stream still uses. A device that fails here has stopped.
+        // The stream may still use the memory. If the wait fails, the device has stopped.
         let _ = self.on.device.enter();
         let _ = self.stream.synchronise();
     }
 }
 
-/// The same for sessions on one device in this process.
+/// Returns a number that is the same for all sessions on one device in this process.
 fn device_number(device: &Arc<Device>) -> u64 {
     Arc::as_ptr(device) as u64
 }

@@ -1,37 +1,37 @@
-//! Triangular systems as cuBLAS wants them: by columns, in place, one matrix a call.
+//! Triangular systems in the form that cuBLAS requires: column-major, in place, one matrix per call.
 //!
-//! Note [Systems by columns]. Our matrices lie row by row, which cuBLAS sees as their transposes: a lower `l` is an upper `u`, and
-//! right sides are rows. So `l x = b` is `x^T u = b^T`, with the matrix on the right and as it is, and `l^T x = b` is
-//! `x^T u^T = b^T`. The other triangle is not read.
+//! Note [Systems by columns]. Our matrices are row-major, which cuBLAS reads as their transposes: a lower `l` is an upper `u`, and right
+//! sides are rows. So `l x = b` is `x^T u = b^T`, with the matrix on the right and not transposed, and `l^T x = b` is `x^T u^T = b^T`. The
+//! other triangle is not read.
 
-/// Calls of cuBLAS in the place of one of the primitive.
+/// The most calls of cuBLAS per call of the primitive.
 const MOST: i64 = 64;
-/// Multiply-adds that a thread of our own kernel makes one after the other in the time of a call: some 20 ns each, and 10 us. This is an
-/// estimate and not measured.
+/// The number of sequential multiply-adds that a thread of our own kernel makes in the time of one cuBLAS call: some 20 ns each, and 10 us
+/// per call. This is an estimate and not measured.
 const CALL: i64 = 500;
 
 /// The systems of a call of `triangular_solve`. See Note [Systems by columns].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct System {
-    /// Rows and columns of each matrix.
+    /// The number of rows and columns of each matrix.
     pub n: i32,
-    /// Right sides of each.
+    /// The number of right sides of each matrix.
     pub columns: i32,
-    /// Whether the matrices are transposed.
+    /// True if the matrices are transposed.
     pub transposed: bool,
-    /// Systems, one after the other.
+    /// The number of systems, which follow one another.
     pub batch: i64,
 }
 
 impl System {
-    /// Elements of each matrix, and of its right sides.
+    /// Returns the numbers of elements of each matrix and of its right sides.
     pub fn elements(&self) -> [i64; 2] {
         let n = i64::from(self.n);
         [n * n, n * i64::from(self.columns)]
     }
 }
 
-/// The systems of a call with these integers; `None` where our own kernel, in which each right side has a thread, does as well.
+/// Returns the systems of a call with these integers; `None` if our own kernel, which has a thread for each right side, is as good.
 pub fn system(ints: &[i64]) -> Option<System> {
     let [batch, n, columns, transposed] = *ints.as_array()?;
     // Solving for one right side takes n (n - 1) / 2 multiply-adds.
@@ -52,7 +52,7 @@ mod tests {
     use bnnc_abi::primitive::TRIANGULAR_SOLVE;
     use bnnc_math::philox;
 
-    /// What `cublasDtrsm` documents for side right, the upper triangle and a diagonal of its own, with alpha 1: the `X` with
+    /// Computes what `cublasDtrsm` documents for side right, the upper triangle and a non-unit diagonal, with alpha 1: the `X` with
     /// `X op(A) = B` for the `m` by `n` matrix `B`, which it overwrites. Column `j` of the product is the sum of the columns `k` of `X`
     /// times `op(A)[k, j]`.
     fn carry_out(transposed: bool, (m, n): (usize, usize), a: &[f64], b: &mut [f64]) {
@@ -71,7 +71,7 @@ mod tests {
         }
     }
 
-    /// Well-conditioned, with rubbish in the triangle that nobody may read.
+    /// Returns well-conditioned operands, with garbage in the triangle that must not be read.
     fn operands(batch: usize, n: usize, columns: usize) -> Vec<Vec<f64>> {
         let value = |slot: u64, at: usize| philox::uniform(slot, [0, 0, 0], at as u64) - 0.5;
         let l = (0..batch * n * n).map(|at| match (at / n % n, at % n) {
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn systems_are_those_of_the_reference() {
+    fn systems_equal_those_of_the_reference() {
         for (batch, n, columns) in [(1, 32, 1), (1, 40, 3), (2, 50, 7), (3, 60, 1), (64, 260, 1)] {
             for transposed in [0, 1] {
                 let ints = [batch as i64, n as i64, columns as i64, transposed];
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_pay_is_left_alone() {
+    fn systems_that_do_not_pay_are_left_to_our_kernel() {
         for ints in [
             [1, 31, 5, 0],
             [2, 32, 5, 0],

@@ -1,4 +1,4 @@
-//! Cholesky factors on a stub of the driver: with products of cuBLAS where they are large, else by a kernel; captured, and refused.
+//! Cholesky factors on a stub of the driver: by cuBLAS products if they are large, otherwise by one kernel. Covers captures and errors.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -15,14 +15,14 @@ use bnnc_kernels::executor::Machine;
 use bnnc_math::philox;
 use stub::{Stub, blocks, fixed, image, planned, sizes, work};
 
-/// Rows of the matrices: large enough, and no multiple of a block's.
+/// The number of rows of the matrices: large enough for blocks, and not a multiple of a block's.
 const N: usize = 300;
-/// Rows of a block.
+/// The number of rows of a block.
 const ROWS: usize = 64;
-/// Columns of blocks.
+/// The number of columns of blocks.
 const COLUMNS: i32 = 5;
 
-/// What keeps a matrix from being positive definite.
+/// A defect that keeps a matrix from being positive definite.
 #[derive(Clone, Copy, Debug)]
 enum Flaw {
     Nothing,
@@ -30,7 +30,7 @@ enum Flaw {
     Entry(usize, usize, f64),
 }
 
-/// On the first and last rows of blocks and between; a pivot of zero, which gives infinities; what is no number.
+/// Defects in the first, the last and other rows of blocks: negative pivots, a pivot of zero, which gives infinities, and NaN.
 const FLAWS: [Flaw; 10] = [
     Flaw::Nothing,
     Flaw::Entry(0, 0, -1.0),
@@ -44,7 +44,7 @@ const FLAWS: [Flaw; 10] = [
     Flaw::Entry(200, 70, f64::NAN),
 ];
 
-/// The factors of as many matrices as the batch.
+/// A plan and its program that factor `batch` matrices.
 fn factoring(precision: Precision) -> (Plan, Program) {
     let mut buffers = Arena::default();
     let (batch, n) = (Dim::Symbol(Symbol::Batch), Dim::Fixed(N));
@@ -96,7 +96,8 @@ fn factoring(precision: Precision) -> (Plan, Program) {
     (plan, program)
 }
 
-/// Two on the diagonal, numbers with sums below a half in the rest of each row of the lower triangle, and nothing to be read above.
+/// Returns a matrix with 2 on the diagonal and, in the rest of each row of the lower triangle, numbers whose sum is below a half. The upper
+/// triangle must not be read.
 fn matrix(precision: Precision, seed: u64, flaw: Flaw) -> Vec<f64> {
     let element = |at: usize| match (at / N, at % N) {
         (i, j) if i == j => 2.0,
@@ -116,11 +117,11 @@ fn matrix(precision: Precision, seed: u64, flaw: Flaw) -> Vec<f64> {
     a
 }
 
-/// Factors fresh matrices, and holds them to the reference.
+/// Factors fresh matrices and compares them with the reference.
 ///
-/// The diagonal dominates each row and column by one and a half: the condition is below two, and so is an entry of the factor, whose error
-/// is at most `n + 1` roundings of products of such entries times the condition (Higham 2002, "Accuracy and stability of numerical
-/// algorithms", theorems 10.3 and 10.8).
+/// The diagonal dominates each row and column by one and a half: the condition number is below two, and so is an entry of the factor, whose
+/// error is at most `n + 1` roundings of products of such entries times the condition number (Higham 2002, "Accuracy and stability of
+/// numerical algorithms", theorems 10.3 and 10.8).
 fn run((machine, precision): (&mut Machine, Precision), batch: usize, seed: usize) -> Result<(), Fault> {
     let flaws: Vec<Flaw> = (0..batch)
         .map(|item| FLAWS[(seed + item) % FLAWS.len()])
@@ -152,7 +153,7 @@ fn run((machine, precision): (&mut Machine, Precision), batch: usize, seed: usiz
     Ok(())
 }
 
-/// Every size several times: asked for, captured, and replayed with other numbers and flaws.
+/// Runs every size several times: enqueued, captured, and replayed with other numbers and defects.
 fn scenario(stub: &Stub, precision: Precision, times: usize) -> Result<(), Fault> {
     let device = stub.device()?;
     let mut machine = planned(&device, factoring(precision), 3)?;
@@ -165,14 +166,14 @@ fn scenario(stub: &Stub, precision: Precision, times: usize) -> Result<(), Fault
 }
 
 #[test]
-fn large_factors_go_by_blocks() {
+fn large_factors_are_computed_by_blocks() {
     for (precision, single, batched) in [
         (Precision::F64, "cublasDgemm_v2", "cublasDgemmStridedBatched"),
         (Precision::F32, "cublasSgemm_v2", "cublasSgemmStridedBatched"),
     ] {
         let Some(stub) = Stub::with_blas() else { return };
         scenario(&stub, precision, 6).unwrap();
-        // Each size asked for once and captured once.
+        // Each size is enqueued once and captured once.
         let updates = 2 * (COLUMNS - 1);
         assert_eq!((stub.calls(single), stub.calls(batched)), (updates, updates));
         assert_eq!(stub.calls("cuStreamBeginCapture_v2"), 2);
@@ -182,11 +183,11 @@ fn large_factors_go_by_blocks() {
 }
 
 #[test]
-fn others_go_by_one_kernel() {
+fn other_factors_are_computed_by_one_kernel() {
     let Some(stub) = Stub::new(&[]) else { return };
     scenario(&stub, Precision::F64, 6).unwrap();
     assert_eq!((stub.calls("cuLaunchKernel"), stub.live()), (2 * 2, 0));
-    // Code without the parts.
+    // Code without the kernels for blocks.
     let Some(stub) = Stub::with_blas() else { return };
     let (plan, mut program) = factoring(Precision::F32);
     program.routines[0].blocked = None;
@@ -200,7 +201,7 @@ fn others_go_by_one_kernel() {
 }
 
 #[test]
-fn parts_that_are_not_there_are_told() {
+fn missing_kernels_and_unbound_slots_are_reported() {
     let Some(stub) = Stub::with_blas() else { return };
     let device = stub.device().unwrap();
     let (plan, mut program) = factoring(Precision::F64);
@@ -224,7 +225,7 @@ fn parts_that_are_not_there_are_told() {
 }
 
 #[test]
-fn refusals_are_told() {
+fn errors_of_calls_are_reported() {
     let Some(stub) = Stub::with_blas() else { return };
     let refused = [
         ("cublasDgemm_v2", 13, "cublasGemm: CUBLAS_STATUS_EXECUTION_FAILED"),

@@ -1,4 +1,4 @@
-//! Plans on a stub of the driver: results, graphs, and what happens where a call fails.
+//! Plans on a stub of the driver: results, graphs, and errors of calls.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -22,7 +22,7 @@ fn stamped(stamp: u64, values: &[f64]) -> StampedRows<'_, f64> {
     }
 }
 
-/// One run; the result.
+/// Runs once and checks the result.
 fn run(machine: &mut Machine, batch: usize, at: usize) -> Result<(), Fault> {
     machine.set_sizes(&sizes(batch))?;
     machine.write_real("x", &inputs(batch, at))?;
@@ -35,7 +35,7 @@ fn run(machine: &mut Machine, batch: usize, at: usize) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Runs of several sizes and a copy to another machine; all results are checked.
+/// Runs several sizes and copies to another machine; all results are checked.
 fn scenario(stub: &Stub) -> Result<(), Fault> {
     let device = stub.device()?;
     let mut machine = stub.machine(&device)?;
@@ -73,7 +73,7 @@ fn scenario(stub: &Stub) -> Result<(), Fault> {
     Ok(())
 }
 
-/// One run as samplers and training ask for it.
+/// Runs once in the way of samplers and training.
 fn evaluate(machine: &mut Machine, batch: usize, at: usize) -> Result<(), Fault> {
     let ports = ["total", "y"].map(|name| machine.find(name).unwrap());
     machine.set_sizes(&sizes(batch))?;
@@ -86,7 +86,7 @@ fn evaluate(machine: &mut Machine, batch: usize, at: usize) -> Result<(), Fault>
 }
 
 #[test]
-fn results_are_those_of_the_host() {
+fn results_equal_those_of_the_host() {
     for macros in [&["-DWITH_BLAS"][..], &[]] {
         let Some(stub) = Stub::new(macros) else { return };
         scenario(&stub).unwrap();
@@ -96,7 +96,7 @@ fn results_are_those_of_the_host() {
     }
 }
 
-/// The first run of some sizes asks for every launch, the second captures, the others replay.
+/// The first run for given sizes enqueues every launch, the second captures, and the others replay.
 #[test]
 fn a_step_is_captured_once_and_replayed() {
     let Some(stub) = Stub::with_blas() else { return };
@@ -109,7 +109,7 @@ fn a_step_is_captured_once_and_replayed() {
         for at in 0..20 {
             run(&mut machine, batch, at).unwrap();
         }
-        // Twice, once of them captured: one kernel outside of the loop and three inside.
+        // Twice, one of them captured: one kernel outside the loop and three inside.
         assert_eq!(counts(), [captures, 8 * captures, 19 * captures]);
     }
     for at in 0..20 {
@@ -120,8 +120,7 @@ fn a_step_is_captured_once_and_replayed() {
     assert_eq!(stub.calls("cuModuleLoadDataEx"), 2);
 }
 
-/// The copies of an evaluation are part of its graph: from the second of its kind on the stream is asked for one thing, and waited for
-/// once.
+/// The copies of an evaluation are part of its graph: from the second evaluation of its kind on, the stream gets one launch and one wait.
 #[test]
 fn an_evaluation_is_one_launch() {
     let Some(stub) = Stub::with_blas() else { return };
@@ -138,7 +137,7 @@ fn an_evaluation_is_one_launch() {
         "cuStreamSynchronize",
     ];
     let counts = || names.map(|name| stub.calls(name));
-    // Other bytes travel at first: the weights.
+    // The first evaluation also sends the weights, so it copies other ranges.
     for at in 0..3 {
         evaluate(&mut machine, 8, at).unwrap();
     }
@@ -150,7 +149,7 @@ fn an_evaluation_is_one_launch() {
     one[5] += 17;
     one[6] += 17;
     assert_eq!(counts(), one);
-    // Another size, and other bytes, are other graphs; those that alternate are kept.
+    // Other sizes and other ranges need their own graphs; the graphs of alternating evaluations are kept.
     for at in 0..20 {
         evaluate(&mut machine, 8 - at % 2, at).unwrap();
         if at % 4 == 2 {
@@ -165,7 +164,7 @@ fn an_evaluation_is_one_launch() {
         }
     }
     assert_eq!(stub.calls(names[0]), captured);
-    // What the host wrote to a buffer that the device computes goes there before, and comes back with what became of it.
+    // Bytes that the host wrote to a buffer that the device computes are sent first, and the result comes back.
     machine.write_real("total", &[0.25]).unwrap();
     evaluate(&mut machine, 8, 1).unwrap();
     assert_eq!(machine.read_real("total").unwrap(), [3.25]);
@@ -174,13 +173,13 @@ fn an_evaluation_is_one_launch() {
     assert_eq!(stub.live(), 0);
 }
 
-/// Evaluations of many sizes, and some too large for graphs of their copies.
+/// Evaluations of many sizes, and some that are too large for graphs of their copies.
 #[test]
-fn few_evaluations_are_remembered() {
+fn only_recent_evaluations_are_kept() {
     let Some(stub) = Stub::with_blas() else { return };
     let device = stub.device().unwrap();
     let names = ["cuStreamBeginCapture_v2", "cuGraphExecDestroy", "cuMemFreeHost"];
-    // What exceeds eight is lost with its memory.
+    // Only eight evaluations are kept; others are dropped with their memory.
     for (batches, counts) in [(1..=40, [40, 32, 32]), (800_000..=800_001, [2, 0, 0])] {
         let capacity = batches.end() + 1;
         let mut machine = stub::machine(&device, program(), capacity).unwrap();
@@ -199,9 +198,9 @@ fn few_evaluations_are_remembered() {
     assert_eq!(stub.live(), 0);
 }
 
-/// Where no memory can be locked for a graph of its copies, an evaluation goes on without, and does not ask again.
+/// If no memory can be locked for the graph of its copies, an evaluation works without a graph and does not try again.
 #[test]
-fn an_evaluation_needs_no_more_page_locked_memory() {
+fn an_evaluation_works_without_page_locked_memory_of_its_own() {
     let Some(stub) = Stub::with_blas() else { return };
     let device = stub.device().unwrap();
     let mut machine = stub.machine(&device).unwrap();
@@ -222,7 +221,7 @@ fn an_evaluation_needs_no_more_page_locked_memory() {
     assert_eq!(stub.live(), 0);
 }
 
-/// A launch whose wait failed may still read and write its memory: nobody writes to that, or frees it, before a wait did not fail.
+/// A launch whose wait failed may still use its memory, so the memory is neither written nor freed before a wait succeeds.
 #[test]
 fn an_evaluation_that_was_not_waited_for_keeps_its_memory() {
     let Some(stub) = Stub::with_blas() else { return };
@@ -251,11 +250,11 @@ fn an_evaluation_that_was_not_waited_for_keeps_its_memory() {
     for batch in 1..=7 {
         step(batch, 7, LAUNCH_FAILED);
     }
-    // The ninth size takes the place of the first, once that is through: of its evaluation's graph and of its run's.
+    // The ninth size replaces the first after the first has finished: the graph of its evaluation and that of its run.
     assert_eq!(step(9, 8, LAUNCH_FAILED).1, lost);
     assert_eq!(step(9, 9, 0).1, lost + 2);
     assert_eq!(machine.read_real("y").unwrap(), expected(&inputs(9, 9)));
-    // Four evaluations, two of the same size, one without a wait, seven of others, and the last.
+    // Four evaluations, two of them of the same size, one without a wait, seven of other sizes, and the last.
     assert_eq!(
         machine.read_real("total").unwrap(),
         [3.0 * (4.0 + 2.0 + 1.0 + 7.0 + 1.0)]
@@ -266,7 +265,7 @@ fn an_evaluation_that_was_not_waited_for_keeps_its_memory() {
 }
 
 #[test]
-fn few_graphs_are_remembered() {
+fn only_recent_graphs_are_kept() {
     let Some(stub) = Stub::with_blas() else { return };
     let device = stub.device().unwrap();
     let mut machine = stub::machine(&device, program(), 40).unwrap();
@@ -283,9 +282,9 @@ fn few_graphs_are_remembered() {
     assert_eq!(stub.live(), 0);
 }
 
-/// Copies happen when the stream is waited for, so page-locked memory that is used again too early would show.
+/// The stub copies when the stream is waited for, so that a premature reuse of page-locked memory would be detected.
 #[test]
-fn many_runs_without_a_look() {
+fn many_runs_without_a_wait_give_correct_results() {
     let Some(stub) = Stub::with_blas() else { return };
     let device = stub.device().unwrap();
     for batch in [1000, 30_000, 60_000] {
@@ -314,15 +313,15 @@ fn only_what_changed_is_sent() {
     for at in 1..6 {
         run(&mut machine, 8, at).unwrap();
     }
-    // `x` to the device and `y` from it.
+    // `x` goes to the device and `y` comes back.
     assert_eq!(copies(), before.map(|count| count + 5));
-    // The rest was seen already, or never changed.
+    // The rest was read already, or never changed.
     machine.read_real("y").unwrap();
     machine.read_real("x").unwrap();
     assert_eq!(copies(), before.map(|count| count + 5));
 }
 
-/// Rows travel at their second use; later batches send row numbers only.
+/// Rows are sent at their second use; later batches send only row numbers.
 #[test]
 fn rows_stay_on_the_device() {
     let Some(stub) = Stub::with_blas() else { return };
@@ -349,14 +348,14 @@ fn rows_stay_on_the_device() {
     let copies = || stub.calls("cuMemcpyHtoDAsync_v2");
     assert!(!step(1, &all, &[5, 7]));
     let before = copies();
-    // The rows and their numbers.
+    // The rows and their row numbers.
     assert!(step(1, &all, &[99, 0, 50, 50]));
     assert_eq!(copies(), before + 2);
     assert!(step(1, &all, &[1, 2, 3, 4]));
     assert_eq!(copies(), before + 3);
     assert!(step(1, &all, &[1, 2, 3, 4]));
     assert_eq!(copies(), before + 3);
-    // More numbers than there is room for, then other rows.
+    // More row numbers than there is room for, then other rows.
     assert!(step(1, &all, &[9, 8, 7, 6, 5, 4, 3, 2]));
     let other: Vec<f64> = inputs(60, 8);
     let found = [7, 3, 1].map(|row| step(2, &other, &[row, 59]));
@@ -369,7 +368,7 @@ fn rows_stay_on_the_device() {
     let before = copies();
     assert!(step(3, &few, &[0, 1]));
     assert_eq!(copies(), before);
-    // No piece of the memory is large enough: the host gathers, until one is.
+    // While no contiguous piece of memory is large enough, the host gathers.
     assert!(!step(4, &few, &[0, 1]));
     stub.fail("cuMemAlloc_v2", 1, OUT_OF_MEMORY);
     assert!(!step(4, &few, &[0, 1]));
@@ -382,7 +381,7 @@ fn rows_stay_on_the_device() {
     assert_eq!(stub.live(), 0);
 }
 
-/// Contexts are per thread.
+/// CUDA contexts are per thread.
 #[test]
 fn machines_move_between_threads() {
     let Some(stub) = Stub::with_blas() else { return };
@@ -411,7 +410,7 @@ fn machines_move_between_threads() {
     assert_eq!(stub.live(), 0);
 }
 
-/// What ends lives; a failure is nobody's concern any more, but what it keeps is lost.
+/// The entry points that end the life of an object. Their failure is not reported, but the object is lost.
 const RELEASES: [&str; 8] = [
     "cuDevicePrimaryCtxRelease_v2",
     "cuMemFree_v2",
@@ -430,7 +429,7 @@ const LAUNCH_FAILED: i32 = 719;
 
 /// Makes every call of every entry point fail in turn.
 #[test]
-fn every_failure_is_told_and_leaks_nothing() {
+fn every_failure_is_reported_and_leaks_nothing() {
     let Some(stub) = Stub::with_blas() else { return };
     let blas = [
         "cublasCreate_v2",
@@ -454,7 +453,7 @@ fn every_failure_is_told_and_leaks_nothing() {
     for (name, count) in names.iter().zip(counts) {
         let is_release = RELEASES.contains(name);
         let is_text = name.starts_with("cuGetError");
-        // A session needs the first; an evaluation goes on without.
+        // A session needs the first page-locked memory; an evaluation works without its own.
         let can_spare = |call| *name == "cuMemHostAlloc" && call == 2;
         assert_eq!(count == 0, is_text || *name == "cuFuncSetAttribute", "{name}");
         for call in 1..=count {
@@ -465,7 +464,7 @@ fn every_failure_is_told_and_leaks_nothing() {
             let called = name.trim_end_matches("_v2").replace("cublasDgemm", "cublasGemm");
             match found {
                 Ok(()) => {
-                    // At the end of a session nobody is left to tell.
+                    // Errors at the end of a session cannot be reported.
                     let ends = ["cuCtxSetCurrent", "cuStreamSynchronize"];
                     assert!(
                         is_release || ends.contains(name) || can_spare(call),
@@ -491,7 +490,7 @@ fn text<T>(found: Result<T, Fault>) -> String {
     found.map(|_| ()).unwrap_err().to_string()
 }
 
-/// The message of a diagnostic with this code.
+/// Returns the message of a diagnostic with this code.
 fn told<T>(code: &str, found: Result<T, Fault>) -> String {
     match found.map(|_| ()).unwrap_err() {
         Fault::Told(diagnostic) if diagnostic.code.id == code => diagnostic.message,
@@ -500,7 +499,7 @@ fn told<T>(code: &str, found: Result<T, Fault>) -> String {
 }
 
 #[test]
-fn without_a_driver_or_with_half_of_one() {
+fn missing_and_incomplete_drivers_are_reported() {
     let nowhere = [
         PathBuf::from("/nowhere/libcuda.so.1"),
         PathBuf::from("/nowhere/libcuda.so"),
@@ -518,7 +517,7 @@ fn without_a_driver_or_with_half_of_one() {
     let Some(stub) = Stub::new(&[]) else { return };
     stub.devices(0);
     assert!(told("E0802", stub.device()).contains("shows no device"));
-    // A real driver says so at its first call.
+    // A real driver returns this status at its first call.
     stub.fail("cuInit", 1, 100);
     assert!(told("E0802", stub.device()).contains("shows no device"));
     assert_eq!(stub.live(), 0);
@@ -529,7 +528,7 @@ fn opened(stub: &Stub) -> Arc<Device> {
 }
 
 #[test]
-fn images_that_do_not_fit() {
+fn images_that_do_not_fit_are_reported() {
     let Some(stub) = Stub::new(&[]) else { return };
     stub.capability(75);
     let device = opened(&stub);
@@ -563,7 +562,7 @@ fn images_that_do_not_fit() {
 }
 
 #[test]
-fn what_a_device_cannot_do_is_told_before_the_run() {
+fn plans_beyond_the_device_are_rejected_before_the_run() {
     let Some(stub) = Stub::new(&[]) else { return };
     let device = opened(&stub);
     stub.memory(10_000);
@@ -593,9 +592,9 @@ fn what_a_device_cannot_do_is_told_before_the_run() {
     run(&mut machine, 8, 1).unwrap();
 }
 
-/// A fault of work that was asked for earlier is told when the stream is waited for; later calls go on telling.
+/// An error of earlier work is reported when the stream is waited for.
 #[test]
-fn a_late_fault_is_told() {
+fn a_late_error_is_reported() {
     let Some(stub) = Stub::with_blas() else { return };
     let device = opened(&stub);
     let mut machine = stub.machine(&device).unwrap();
@@ -608,12 +607,12 @@ fn a_late_fault_is_told() {
         matches!(&fault, Fault::Bug(text) if text.contains("CUDA_ERROR_LAUNCH_FAILED")),
         "{fault}"
     );
-    // The driver would go on failing; the stub does not, and nothing was taken for read that was not.
+    // A real driver would go on failing; the stub does not. No buffer was marked as read that was not read.
     assert_eq!(machine.read_real("y").unwrap(), expected(&inputs(8, 0)));
 }
 
 #[test]
-fn the_device_says_what_it_uses() {
+fn the_description_names_the_libraries_in_use() {
     let Some(stub) = Stub::with_blas() else { return };
     assert_eq!(
         opened(&stub).describe(),

@@ -1,4 +1,4 @@
-//! The entry points of the driver that are used, with their types (CUDA Driver API, 12.0).
+//! The entry points of the driver that bnnc uses, with their types (CUDA Driver API, 12.0).
 
 use super::{Device, DriverStatus};
 use bnnc_base::fault::Fault;
@@ -18,7 +18,7 @@ macro_rules! handles {
         unsafe impl Sync for $name {}
 
         impl $name {
-            /// No object.
+            /// The null handle.
             pub(crate) const NONE: $name = $name(std::ptr::null_mut());
         }
     )*};
@@ -27,15 +27,15 @@ macro_rules! handles {
 handles! {
     /// A context of a device.
     Context;
-    /// Work in order.
+    /// A stream: work that runs in order.
     Stream;
-    /// Loaded code.
+    /// A module: loaded code.
     Module;
-    /// A kernel in loaded code.
+    /// A kernel of a module.
     Function;
-    /// Captured work.
+    /// A graph: captured work.
     Graph;
-    /// Captured work that can be launched.
+    /// An executable graph.
     GraphExec;
 }
 
@@ -44,7 +44,7 @@ macro_rules! entry_points {
         /// The entry points, found by name once.
         pub struct Symbols {
             $(pub(crate) $field: unsafe extern "C" fn($($argument),*) -> DriverStatus,)*
-            /// Keeps the addresses valid.
+            /// The library, which keeps the addresses valid.
             _library: Library,
         }
 
@@ -55,7 +55,7 @@ macro_rules! entry_points {
             /// Finds every entry point.
             ///
             /// # Errors
-            /// Where one is missing: the driver is too old, or something else.
+            /// An entry point is missing: the driver is too old, or the library is not a driver.
             pub fn load(library: Library) -> Result<Symbols, Fault> {
                 Ok(Symbols {
                     $($field: {

@@ -1,10 +1,10 @@
-//! Products by columns, carried out as cuBLAS documents them, against the naive reference of the primitive.
+//! Products by columns, computed as cuBLAS documents them, against the naive reference of the primitive.
 
 use super::*;
 use bnnc_abi::primitive::MATMUL;
 use bnnc_math::philox;
 
-/// What `cublasDgemmStridedBatched` documents, with alpha 1 and beta 0.
+/// Computes what `cublasDgemmStridedBatched` documents, with alpha 1 and beta 0.
 fn carry_out(product: &BatchedProduct, buffers: &mut [Vec<f64>]) {
     let [m, n, k] = product.sizes.map(i64::from);
     let least = |operand: &MatrixOperand, rows, columns| if operand.transposed { columns } else { rows };
@@ -33,7 +33,7 @@ fn carry_out(product: &BatchedProduct, buffers: &mut [Vec<f64>]) {
     }
 }
 
-/// The products of the call do what the reference does; whether there are any.
+/// Checks that the products of the call give the result of the reference; returns whether there are any.
 fn check(ints: &[i64], elements: [usize; 3]) -> bool {
     let fill = |slot: usize| {
         let value = |at: usize| philox::uniform(slot as u64, [0, 0, 0], at as u64);
@@ -53,7 +53,7 @@ fn check(ints: &[i64], elements: [usize; 3]) -> bool {
 }
 
 #[test]
-fn every_orientation_of_two_dimensions() {
+fn every_orientation_of_a_matrix_product_is_correct() {
     for (m, n, k) in [
         (3, 4, 5),
         (1, 4, 5),
@@ -84,12 +84,12 @@ fn every_orientation_of_two_dimensions() {
 
 #[test]
 fn batches_are_joined_strided_or_looped() {
-    // Two axes that follow one another are one.
+    // Two adjacent axes whose strides agree are joined to one.
     let joined = [2, 3, 4, 4, 1, 3, 1, 3, 1, 5, 48, 0, 36, 6, 8, 0, 6];
     let found = products(&joined).unwrap_or_default();
     assert_eq!((found.len(), found[0].batch), (1, 30));
     assert!(check(&joined, [240, 12, 180]));
-    // `b` is shared along the first axis only: five calls of six products.
+    // `b` is shared along the first axis only, so there are five calls of six products.
     let looped = [2, 3, 4, 4, 1, 3, 1, 3, 1, 5, 48, 0, 36, 6, 8, 12, 6];
     let found = products(&looped).unwrap_or_default();
     assert_eq!((found.len(), found[0].batch), (5, 6));
@@ -99,8 +99,8 @@ fn batches_are_joined_strided_or_looped() {
 }
 
 #[test]
-fn what_cannot_be_done_is_left_alone() {
-    // No unit stride in `a`.
+fn products_that_cublas_cannot_compute_are_left_to_our_kernels() {
+    // `a` has no unit stride.
     assert_eq!(products(&[2, 3, 4, 8, 2, 3, 1, 3, 1]), None);
     // Rows of `a` overlap.
     assert_eq!(

@@ -1,10 +1,10 @@
-/* A CUDA driver and a cuBLAS that are none: device memory is memory of the host, kernels are the C functions below.
+/* A stub of the CUDA driver and of cuBLAS: device memory is memory of the host, and kernels are the C functions below.
  *
- * Work in a stream happens when the stream is waited for, and not before: who reuses page-locked memory too early is found out. Every
- * entry point counts its calls and can be told to fail at one of them; objects that live are counted. Contexts are per thread, as
- * the driver's are; threads take turns at the entry points. With -DANY_KERNEL every entry that an image has is a kernel that does
- * nothing. A process that loads the stub as its driver cannot be told anything: -DCAPABILITY and -DDEVICES say what there is,
- * -DINIT what cuInit returns, and $STUB_CALLS names a file for the calls. */
+ * Work in a stream is done only when the stream is waited for, so that a premature reuse of page-locked memory is detected. Every entry
+ * point counts its calls and can be set to fail at one of them; live objects are counted. Contexts are per thread, as in the real
+ * driver; threads take turns at the entry points. With -DANY_KERNEL every entry of an image is a kernel that does nothing. A process
+ * that loads the stub as its driver cannot set anything, so -DCAPABILITY and -DDEVICES set the device, -DINIT the status of cuInit,
+ * and $STUB_CALLS names a file for the calls. */
 #define _GNU_SOURCE
 #include <math.h>
 #include <pthread.h>
@@ -16,7 +16,7 @@
 typedef int Status;
 enum { OUT_OF_MEMORY = 2, INVALID_VALUE = 1, INVALID_PTX = 218, INVALID_CONTEXT = 201, NOT_FOUND = 500, WRONG_CAPTURE = 900 };
 
-/* ---- what the tests set and ask ---- */
+/* ---- what the tests set and read ---- */
 
 static struct { char name[48]; int calls, fail_at, status; } entries[96];
 #ifndef CAPABILITY
@@ -69,7 +69,7 @@ static void leave(int *arrived) { (void)arrived, pthread_mutex_unlock(&driver); 
 
 /* ---- memory ---- */
 
-/* Fresh and freed memory holds rubbish, as far as this goes. */
+/* Fresh and freed memory is filled with garbage, up to this number of bytes. */
 enum { SPOILT = 1 << 16 };
 typedef struct Block { char *start; size_t bytes; int host; struct Block *next; } Block;
 static Block *blocks;

@@ -21,7 +21,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A driver of its own for one test.
+/// A driver that belongs to one test.
 pub struct Stub {
     pub path: PathBuf,
     library: Library,
@@ -34,7 +34,7 @@ impl Drop for Stub {
 }
 
 impl Stub {
-    /// Compiles the stub; `None`, with the reason printed, where there is no C compiler.
+    /// Compiles the stub; `None`, with the reason printed, without a C compiler.
     pub fn new(macros: &[&str]) -> Option<Stub> {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -89,7 +89,7 @@ impl Stub {
         self.set("stub_memory", bytes);
     }
 
-    /// Makes one call of an entry point fail, counted from the next on.
+    /// Makes one call of an entry point fail, counted from the next one.
     pub fn fail(&self, name: &str, call: c_int, status: c_int) {
         type Fail = unsafe extern "C" fn(*const c_char, c_int, c_int);
         let (at, name) = (self.calls(name) + call, CString::new(name).unwrap());
@@ -97,7 +97,7 @@ impl Stub {
         unsafe { self.library.get::<Fail>(b"stub_fail").unwrap()(name.as_ptr(), at, status) }
     }
 
-    /// How often an entry point was called.
+    /// Returns the number of calls of an entry point.
     pub fn calls(&self, name: &str) -> c_int {
         let name = CString::new(name).unwrap();
         // SAFETY: the stub's function has this type.
@@ -109,7 +109,7 @@ impl Stub {
         }
     }
 
-    /// How many objects live.
+    /// Returns the number of live objects.
     pub fn live(&self) -> c_int {
         // SAFETY: the stub's function has this type.
         unsafe {
@@ -119,13 +119,13 @@ impl Stub {
         }
     }
 
-    /// The device; cuBLAS is in the same library.
+    /// Opens the device; cuBLAS is in the same library.
     pub fn device(&self) -> Result<Arc<Device>, Fault> {
         let paths = [self.path.clone()];
         Device::open(Driver::load_from(&paths)?, &paths)
     }
 
-    /// A machine for the plan below.
+    /// Creates a machine for the plan below.
     pub fn machine(&self, device: &Arc<Device>) -> Result<Machine, Fault> {
         machine(device, program(), 8)
     }
@@ -152,7 +152,7 @@ pub fn planned(
     Machine::new(&artifact, sizes(batch), Arc::new(Pool::new(1)))
 }
 
-/// Code that is for devices only.
+/// Code that runs on devices only.
 struct Images(Program);
 
 impl Code for Images {
@@ -254,7 +254,7 @@ pub fn work(name: &str, grid: [Count; 3], parameters: Vec<Parameter>, scratch: C
     }
 }
 
-/// What carries the plan out.
+/// The program of the plan.
 pub fn program() -> Program {
     use Parameter::{Buffer, Elements, Int, Scratch};
     let none = || Count::Fixed(0);
@@ -293,7 +293,7 @@ pub fn image(capability: u32, ptx: &str) -> Image {
     }
 }
 
-/// Inputs of a run: small whole numbers, so that every sum is exact.
+/// Returns the inputs of a run: small whole numbers, so that every sum is exact.
 pub fn inputs(batch: usize, run: usize) -> Vec<f64> {
     (0..3 * batch)
         .map(|at| ((7 * at + 3 * run) % 11) as f64)
@@ -302,7 +302,7 @@ pub fn inputs(batch: usize, run: usize) -> Vec<f64> {
 
 pub const WEIGHTS: [f64; 6] = [1.0, -2.0, 3.0, 4.0, -5.0, 6.0];
 
-/// `2 x w`.
+/// Returns `2 x w`.
 pub fn expected(x: &[f64]) -> Vec<f64> {
     let row = |row: &[f64]| {
         let of = |column: usize| -> f64 { (0..3).map(|k| 2.0 * row[k] * WEIGHTS[2 * k + column]).sum() };
