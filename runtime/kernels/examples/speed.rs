@@ -1,4 +1,4 @@
-//! Prints what the kernels reach on this machine: nanoseconds per element, and GFLOP/s of matrix products.
+//! Prints the speed of the kernels on this machine: nanoseconds per element, and GFLOP/s of matrix products.
 
 use bnnc_abi::symbols::NoiseKind;
 use bnnc_base::dtype::Precision;
@@ -8,7 +8,7 @@ use bnnc_kernels::pool::Pool;
 use bnnc_math::scalar::Scalar;
 use std::time::Instant;
 
-/// The best of many repetitions, in seconds.
+/// Returns the time of the fastest of many repetitions, in seconds.
 fn best(mut body: impl FnMut()) -> f64 {
     let start = Instant::now();
     let mut best = f64::INFINITY;
@@ -24,7 +24,7 @@ fn best(mut body: impl FnMut()) -> f64 {
 
 const N: usize = 1024;
 
-/// Shapes of gamma variates.
+/// Returns shapes of gamma variates.
 fn shapes(precision: Precision) -> *const u8 {
     static SINGLE: [f32; N] = [2.5; N];
     static DOUBLE: [f64; N] = [2.5; N];
@@ -136,7 +136,7 @@ fn products() {
                     let repeat = (4_000_000 / (m * n * k)).max(1);
                     let seconds = best(|| {
                         for _ in 0..repeat {
-                            // SAFETY: the buffers hold what the integers reach.
+                            // SAFETY: the buffers hold all elements that the integers address.
                             unsafe { matmul(pool, precision, &addresses, &ints) }
                         }
                     });
@@ -159,7 +159,7 @@ fn main() {
     }
 }
 
-/// Microseconds of an empty section, one after the other and after a pause that lets workers sleep.
+/// Measures an empty section in microseconds: back to back, and after a pause that lets workers sleep.
 fn sections() {
     let pool = Pool::new(2);
     let busy = best(|| (0..1000).for_each(|_| pool.run(8, &|_, _| {})));

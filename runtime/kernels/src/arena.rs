@@ -1,9 +1,9 @@
-//! Where buffers lie in the arena.
+//! Assigns places in the arena to buffers.
 //!
-//! Note [When buffers live]. Positions number the steps in order of execution, loops flattened. A scratch buffer lives from its first
-//! to its last use; a use inside a `Repeat` stretches that over the whole loop, because the next iteration may read what
-//! this one wrote, unless all uses are inside and the first is a reduction, which fills the buffer before it is read. All
-//! other buffers live for ever. Two buffers share memory only if they are never alive at the same position.
+//! Note [When buffers live]. Positions number the steps in order of execution, with loops flattened. A scratch buffer lives from its first
+//! to its last use. A use inside a `Repeat` extends its life over the whole loop, because the next iteration may read what this one wrote.
+//! The exception is a buffer whose uses are all inside the loop and whose first use is a reduction, which fills the buffer before it is
+//! read. All other buffers live for ever. Two buffers share memory only if they are never alive at the same position.
 
 use crate::chunks;
 use bnnc_abi::plan::{Buffer, BufferId, Launch, Plan, Role, Step, Storage};
@@ -11,17 +11,17 @@ use bnnc_base::arena::Id;
 use bnnc_base::shape::Sizes;
 use std::ops::Range;
 
-/// The alignment of every buffer.
+/// The alignment of every buffer, in bytes.
 pub const ALIGN: usize = 64;
 
 /// The places of all buffers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// Where each buffer starts.
+    /// The offset of each buffer in bytes.
     pub offsets: Vec<usize>,
-    /// Where the copies of partial reductions lie.
+    /// The range of the copies of partial reductions.
     pub workspace: Range<usize>,
-    /// Size of the arena.
+    /// The size of the arena in bytes.
     pub bytes: usize,
 }
 
@@ -52,7 +52,7 @@ impl Lifetime {
     }
 }
 
-/// The number of elements of a buffer; a number too large to count is the largest.
+/// Returns the number of elements of a buffer; `usize::MAX` if it is too large to count.
 pub fn element_count(buffer: &Buffer, sizes: &Sizes) -> usize {
     buffer
         .shape
@@ -61,7 +61,7 @@ pub fn element_count(buffer: &Buffer, sizes: &Sizes) -> usize {
         .fold(1, |count: usize, dim| count.saturating_mul(dim.resolve(sizes)))
 }
 
-/// The bytes of one element.
+/// Returns the bytes of one element.
 pub fn element_bytes(plan: &Plan, storage: Storage) -> usize {
     match storage {
         Storage::Real => plan.precision.bytes(),
@@ -69,19 +69,19 @@ pub fn element_bytes(plan: &Plan, storage: Storage) -> usize {
     }
 }
 
-/// The bytes set aside for a buffer.
+/// Returns the bytes that a buffer takes in the arena.
 pub fn buffer_bytes(plan: &Plan, id: BufferId, sizes: &Sizes) -> usize {
     let buffer = &plan.buffers[id];
     let bytes = element_count(buffer, sizes).saturating_mul(element_bytes(plan, buffer.storage));
     bytes.checked_next_multiple_of(ALIGN).unwrap_or(usize::MAX)
 }
 
-/// The bytes of the arena that [`crate::executor::Machine`] allocates for these sizes.
+/// Returns the bytes of the arena that [`crate::executor::Machine`] allocates for these sizes.
 pub fn predict_arena_bytes(plan: &Plan, sizes: &Sizes) -> u64 {
     layout(plan, sizes).bytes as u64
 }
 
-/// Plans the arena: lasting buffers one after the other, then scratch by first fit, largest first.
+/// Plans the arena: lasting buffers one after the other, then scratch buffers by first fit, largest first.
 pub fn layout(plan: &Plan, sizes: &Sizes) -> Layout {
     let lifetimes = lifetimes(plan);
     let size = |id: BufferId| buffer_bytes(plan, id, sizes);
@@ -123,7 +123,7 @@ pub fn layout(plan: &Plan, sizes: &Sizes) -> Layout {
     }
 }
 
-/// The first place from `from` on for `size` bytes between ranges, which come by start.
+/// Returns the first place at or after `from` with `size` free bytes. `taken` are the used ranges, sorted by start.
 fn first_gap<'a>(taken: impl Iterator<Item = &'a Range<usize>>, from: usize, size: usize) -> usize {
     let mut start = from;
     for range in taken {
@@ -135,7 +135,7 @@ fn first_gap<'a>(taken: impl Iterator<Item = &'a Range<usize>>, from: usize, siz
     start
 }
 
-/// Room for the copies of the launch that needs most.
+/// Returns the bytes for the copies of the launch that needs most.
 fn workspace_bytes(plan: &Plan, steps: &[Step], sizes: &Sizes) -> usize {
     let of = |step: &Step| match step {
         Step::Launch(launch) => {
@@ -147,14 +147,14 @@ fn workspace_bytes(plan: &Plan, steps: &[Step], sizes: &Sizes) -> usize {
     steps.iter().map(of).max().unwrap_or(0)
 }
 
-/// The bytes of one chunk's copies of the partial reductions.
+/// Returns the bytes of one chunk's copies of the partial reductions.
 pub fn copy_bytes(plan: &Plan, launch: &Launch, sizes: &Sizes) -> usize {
     let partial = launch.reduces.iter().filter(|reduce| reduce.partial);
     let bytes = partial.map(|reduce| buffer_bytes(plan, launch.buffers[reduce.slot as usize], sizes));
     bytes.fold(0, usize::saturating_add)
 }
 
-/// When each buffer is alive; `None` where no step uses it. See Note [When buffers live].
+/// Returns the lifetime of each buffer; `None` if no step uses it. See Note [When buffers live].
 pub fn lifetimes(plan: &Plan) -> Vec<Option<Lifetime>> {
     let mut trace = Trace {
         position: 0,
@@ -197,16 +197,16 @@ struct Span(Lifetime);
 /// The uses of a buffer.
 #[derive(Clone)]
 struct Use {
-    /// In order.
+    /// The positions of the uses, in order.
     positions: Vec<usize>,
-    /// Whether the first fills all of it.
+    /// True if the first use fills all of the buffer.
     filled: bool,
 }
 
 struct Trace {
     position: usize,
     uses: Vec<Option<Use>>,
-    /// Inner loops before outer ones.
+    /// The loops seen so far, inner loops before outer ones.
     loops: Vec<Span>,
 }
 
@@ -219,7 +219,7 @@ impl Trace {
                     for (slot, id) in launch.buffers.iter().enumerate() {
                         let reduces =
                             |at: usize| launch.reduces.iter().any(|reduce| reduce.slot as usize == at);
-                        // A buffer that is also bound to another slot may be read there.
+                        // A buffer that is also bound to another slot may be read through that slot.
                         let all = launch
                             .buffers
                             .iter()

@@ -1,22 +1,22 @@
-//! How launches are cut into chunks: by their sizes alone, so that results do not depend on the threads.
+//! Cuts launches into chunks by their sizes alone, so that results do not depend on the number of threads.
 
 use crate::arena::element_count;
 use bnnc_abi::plan::{Launch, Plan};
 use bnnc_base::shape::Sizes;
 use std::ops::Range;
 
-/// Scalar operations that are worth a chunk.
+/// The number of scalar operations that justify a chunk.
 const WORK: i64 = 32_768;
 /// The most chunks of a launch.
 const MOST: i64 = 64;
-/// Elements that the copies of partial reductions may have together, if there are more than [`FEW`].
+/// The most elements in the copies of partial reductions together, if there are more than [`FEW`] chunks.
 const COPIED: usize = 65_536;
-/// Chunks that a launch may have whatever its copies cost to keep.
+/// The number of chunks that a launch may have regardless of the size of its copies.
 const FEW: usize = 4;
-/// Iterations of which the lengths of long chunks are multiples.
+/// The lengths of long chunks are multiples of this number of iterations.
 const BLOCK: i64 = 256;
 
-/// The number of chunks of a launch, at least one.
+/// Returns the number of chunks of a launch, at least one.
 pub fn count(plan: &Plan, launch: &Launch, sizes: &Sizes) -> usize {
     let outer = launch.outer.resolve(sizes).max(1);
     let work = outer.saturating_mul(launch.work.resolve(sizes).max(1));
@@ -28,15 +28,15 @@ pub fn count(plan: &Plan, launch: &Launch, sizes: &Sizes) -> usize {
     if copied == 0 {
         return chunks;
     }
-    // Combining a copy costs about one operation per element; it shall stay well below the work it saves.
+    // Combining a copy costs about one operation per element, which must stay well below the work of a chunk.
     let worthwhile = work as usize / copied.saturating_mul(4);
     chunks.min((COPIED / copied).max(FEW)).min(worthwhile.max(1))
 }
 
-/// The iterations of a chunk. Long chunks begin where blocks of vectors and of random numbers do.
+/// Returns the iterations of a chunk. Long chunks begin at the boundaries of blocks of vectors and of random numbers.
 pub fn bounds(outer: i64, chunk: usize, chunks: usize) -> Range<i64> {
     let length = outer / chunks as i64;
-    // Rounding moves an end by an eighth of a chunk at most.
+    // Rounding moves a boundary by at most an eighth of a chunk.
     let unit = (1 << (length / 8).max(1).ilog2()).min(BLOCK);
     let cut = |at: usize| match at == chunks {
         true => outer,

@@ -1,4 +1,4 @@
-//! The executor of plans: one arena, resolved once, run many times.
+//! The executor of plans: memory is allocated and steps are resolved once, and run many times.
 
 use crate::arena::{self, Layout, element_count};
 use crate::chunks;
@@ -24,25 +24,25 @@ pub struct Machine {
     capacity: Sizes,
     sizes: Sizes,
     layout: Layout,
-    /// Owns what `addresses`, `workspace` and the resolved steps point into.
+    /// The memory that `addresses`, `workspace` and the resolved steps point into.
     memory: Memory,
     pub(crate) addresses: Vec<*mut u8>,
     steps: Vec<Resolved>,
     workers: Workers,
-    /// Where a device runs the steps; `memory` is the mirror of its arena then.
+    /// The mirror of a device's arena, if a device runs the steps. `memory` then holds the host's side.
     pub(crate) mirror: Option<Mutex<Mirror>>,
     /// Ports by name, sorted.
     pub(crate) ports: Vec<(Arc<str>, BufferId)>,
-    /// Whether the steps are resolved for `sizes`.
+    /// True if the steps are resolved for `sizes`.
     resolved: bool,
 }
 
 // SAFETY: the addresses point into memory that the machine owns.
 unsafe impl Send for Machine {}
-// SAFETY: with a shared reference a machine can only be read.
+// SAFETY: a shared reference to a machine only allows reads.
 unsafe impl Sync for Machine {}
 
-/// Memory of each worker alone: scratch of kernels, and buffer slots whose addresses differ by chunk.
+/// The private memory of each worker: scratch of kernels, and buffer slots whose addresses differ by chunk.
 struct Workers {
     memory: Memory,
     scratch: usize,
@@ -74,7 +74,7 @@ impl Workers {
     }
 }
 
-/// The arena on the device, where the code has one.
+/// Opens a session with the arena on the device, if the code has one.
 fn open(
     plan: &Arc<Plan>,
     code: &dyn Code,
@@ -105,10 +105,10 @@ fn most_slots(steps: &[bnnc_abi::plan::Step]) -> usize {
 }
 
 impl Machine {
-    /// Plans and allocates the memory for runs up to `capacity`, which are also the sizes at first.
+    /// Plans and allocates the memory for runs up to `capacity`, which is also the initial value of the sizes.
     ///
     /// # Errors
-    /// Where there is not enough memory, or the plan is not well formed.
+    /// There is not enough memory, or the plan is not well formed.
     pub fn new(artifact: &Artifact, capacity: Sizes, pool: Arc<Pool>) -> Result<Machine, Fault> {
         let (plan, code) = (artifact.plan.clone(), artifact.code.clone());
         if code.is_reference() && plan.precision != Precision::F64 {
@@ -166,10 +166,10 @@ impl Machine {
         Ok(())
     }
 
-    /// Makes later runs use these sizes, none above the capacity; buffers are compact for them. Allocates nothing.
+    /// Sets the sizes of later runs, none of them above the capacity; buffers are laid out compactly for them. Allocates nothing.
     ///
     /// # Errors
-    /// Where a size is above the capacity.
+    /// A size is above the capacity.
     pub fn set_sizes(&mut self, sizes: &Sizes) -> Result<(), Fault> {
         if let Some(symbol) = Symbol::ALL
             .into_iter()
@@ -200,26 +200,26 @@ impl Machine {
         Ok(())
     }
 
-    /// The sizes of the next run.
+    /// Returns the sizes of the next run.
     pub fn sizes(&self) -> &Sizes {
         &self.sizes
     }
 
-    /// The bytes of the arena.
+    /// Returns the bytes of the arena.
     pub fn arena_bytes(&self) -> u64 {
         self.layout.bytes as u64
     }
 
-    /// The number of elements of a buffer under the present sizes.
+    /// Returns the number of elements of a buffer under the current sizes.
     pub(crate) fn count_of(&self, id: BufferId) -> usize {
         element_count(&self.plan.buffers[id], &self.sizes)
     }
 
-    /// Executes all steps once and adds the seconds of each outermost step to `seconds` (see [`Machine::step_names`]). Where a device
-    /// runs them they are not told apart: nothing is added.
+    /// Executes all steps once and adds the seconds of each outermost step to `seconds` (see [`Machine::step_names`]). On a device the
+    /// steps are not timed separately, and nothing is added.
     ///
     /// # Errors
-    /// As [`Machine::run`].
+    /// As for [`Machine::run`].
     pub fn run_timed(&mut self, seconds: &mut [f64]) -> Result<(), Fault> {
         if self.mirror.is_some() {
             return self.run();
@@ -258,19 +258,19 @@ impl Machine {
         self.plan.steps.iter().map(name).collect()
     }
 
-    /// Executes all steps. Allocates nothing, apart from what matrix products pack.
+    /// Executes all steps. Allocates nothing, apart from the memory in which matrix products copy operands.
     ///
     /// # Errors
-    /// A fault of the device that runs them, if there is one.
+    /// An error of the device that runs them, if there is one.
     pub fn run(&mut self) -> Result<(), Fault> {
         self.run_for(&[])
     }
 
-    /// As [`Machine::run`]; where a device runs the steps, what these ports hold then comes back with the end of the run, so that reading
-    /// them waits for nothing.
+    /// Runs as [`Machine::run`] does. If a device runs the steps, the contents of these ports are copied back as part of the run, so that
+    /// reading them needs no further wait.
     ///
     /// # Errors
-    /// As [`Machine::run`].
+    /// As for [`Machine::run`].
     pub fn run_for(&mut self, wanted: &[Port]) -> Result<(), Fault> {
         if self.mirror.is_some() {
             return self.run_there(wanted);
@@ -279,13 +279,13 @@ impl Machine {
         Ok(())
     }
 
-    /// All memory of the arena, for who mirrors it: buffers lie in it as [`arena::layout`] says for the capacity.
+    /// Returns all memory of the arena, for code that mirrors it. The offsets of buffers are those of [`arena::layout`] for the capacity.
     pub fn arena_mut(&mut self) -> &mut [u8] {
-        // SAFETY: the memory has so many bytes, and `self` is borrowed alone.
+        // SAFETY: the memory has this number of bytes, and `self` is mutably borrowed.
         unsafe { std::slice::from_raw_parts_mut(self.memory.at(0), self.layout.bytes) }
     }
 
-    /// The first byte of the arena.
+    /// Returns the address of the arena.
     pub(crate) fn start(&self) -> *mut u8 {
         self.memory.at(0)
     }
@@ -352,7 +352,7 @@ impl Machine {
         unsafe { self.code.launch(launch.kernel, &args) };
     }
 
-    /// Where the copies of a chunk after the first start.
+    /// Returns the address of the copies of a chunk after the first.
     fn copies(&self, launch: &ReadyLaunch, chunk: usize) -> *mut u8 {
         self.memory
             .at(self.layout.workspace.start + (chunk - 1) * launch.copy_bytes)
@@ -378,7 +378,7 @@ impl Machine {
 
     fn call(&self, call: &ReadyCall) {
         match call.native {
-            // SAFETY: the operands are live buffers that hold what the integers reach, as the plan's maker promised.
+            // SAFETY: the operands are live buffers with all elements that the integers address, as the creator of the plan guarantees.
             Some(native) => unsafe { native(&self.pool, self.plan.precision, &call.buffers, &call.ints) },
             None => self.call_reference(call),
         }
@@ -404,7 +404,7 @@ impl Machine {
             return;
         };
         for (at, value) in result.iter().enumerate() {
-            // SAFETY: the result is a live buffer of as many elements.
+            // SAFETY: the result is a live buffer with this number of elements.
             unsafe {
                 match self.plan.precision {
                     Precision::F64 => address.cast::<f64>().add(at).write(*value),
@@ -415,11 +415,11 @@ impl Machine {
     }
 }
 
-/// A resolved launch, for the pieces of a section.
+/// A resolved launch that the pieces of a section share.
 #[derive(Clone, Copy)]
 struct Shared<'a>(&'a ReadyLaunch);
 
-// SAFETY: pieces only read the launch; what its addresses point to is divided between them by the chunks.
+// SAFETY: pieces only read the launch; the memory that its addresses point to is divided between them by the chunks.
 unsafe impl Sync for Shared<'_> {}
 
 impl<'a> Shared<'a> {

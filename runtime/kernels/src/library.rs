@@ -1,14 +1,14 @@
-//! The native versions of the library primitives, by primitive.
+//! The native versions of the library primitives.
 
 use crate::pool::Pool;
 use crate::{linalg, matmul};
 use bnnc_abi::primitive::{self, Primitive, PrimitiveDef};
 use bnnc_base::dtype::Precision;
 
-/// A native primitive: `(pool, precision, buffers, ints)`, as the primitive documents them.
+/// A native primitive with the arguments `(pool, precision, buffers, ints)`, as documented for the primitive.
 pub type Native = unsafe fn(pool: &Pool, precision: Precision, buffers: &[*mut u8], ints: &[i64]);
 
-/// In the order of [`primitive::ALL`].
+/// The native primitives, in the order of [`primitive::ALL`].
 static NATIVE: &[(&PrimitiveDef, Native)] = &[
     (&primitive::CHOLESKY, linalg::cholesky),
     (&primitive::CUMSUM, linalg::cumsum),
@@ -16,7 +16,7 @@ static NATIVE: &[(&PrimitiveDef, Native)] = &[
     (&primitive::TRIANGULAR_SOLVE, linalg::triangular_solve),
 ];
 
-/// The native version of a primitive, if there is one.
+/// Returns the native version of a primitive, if there is one.
 pub fn native(primitive: Primitive) -> Option<Native> {
     NATIVE
         .iter()

@@ -1,6 +1,6 @@
 //! Cholesky factors, triangular systems and running sums.
 //!
-//! The cubic parts go through matrix products on blocks of `BLOCK` rows; what is left is plain loops along rows.
+//! The cubic parts are matrix products on blocks of `BLOCK` rows; the rest are plain loops along rows.
 
 use crate::matmul::{Extents, Real, subtract_product};
 use crate::pool::Pool;
@@ -10,7 +10,7 @@ use bnnc_math::approx::{Number, Plain};
 /// Rows per block.
 const BLOCK: usize = 48;
 
-/// One address that several pieces may use, each for its own elements.
+/// An address that several pieces share, each for its own elements.
 #[derive(Clone, Copy)]
 struct Shared<T>(*mut T);
 
@@ -28,8 +28,8 @@ macro_rules! by_precision {
         $(#[$meta])*
         ///
         /// # Safety
-        /// `buffers` must hold the addresses of the primitive's operands, with the elements that `ints` reach; the result
-        /// overlaps no operand.
+        /// `buffers` must hold the addresses of the primitive's operands, with all elements that `ints` address; the result overlaps no
+        /// operand.
         pub unsafe fn $name(pool: &Pool, precision: Precision, buffers: &[*mut u8], ints: &[i64]) {
             match precision {
                 // SAFETY: the caller's promise.
@@ -50,7 +50,7 @@ by_precision! {
     triangular_solve solutions;
 }
 
-/// The sum of products of two rows, in eight lanes.
+/// Computes the sum of products of two rows, in eight lanes.
 #[inline(always)]
 fn dot<T: Number>(x: &[T], y: &[T]) -> T {
     let mut lanes = [T::ZERO; 8];
@@ -69,7 +69,7 @@ fn dot<T: Number>(x: &[T], y: &[T]) -> T {
 }
 
 /// # Safety
-/// As [`cholesky`].
+/// As for [`cholesky`].
 unsafe fn factors<T: Real>(pool: &Pool, buffers: &[*mut u8], ints: &[i64]) {
     let (batch, n) = (ints[0].max(0) as usize, ints[1].max(0) as usize);
     let (a, l) = (Shared(buffers[0].cast::<T>()), Shared(buffers[1].cast::<T>()));
@@ -90,7 +90,7 @@ fn factor<T: Real>(l: &mut [T], n: usize) {
         let end = (start + BLOCK).min(n);
         factor_columns(l, n, start..end);
         for next in (end..n).step_by(BLOCK) {
-            // The rest of the lower triangle, a block row at a time: l[next.., end..] -= l[next.., block] l[end.., block]^T.
+            // The rest of the lower triangle, one block row at a time: l[next.., end..] -= l[next.., block] l[end.., block]^T.
             let (rows, columns) = ((n - next).min(BLOCK), (next + BLOCK).min(n) - end);
             let extents = Extents {
                 m: rows,
@@ -101,19 +101,19 @@ fn factor<T: Real>(l: &mut [T], n: usize) {
                 c: [n as isize, 1],
             };
             let base = l.as_mut_ptr();
-            // SAFETY: rows `next..` and `end..` and the columns lie inside the matrix; columns `start..end`, which are read, and
-            // columns `end..`, which are written, do not overlap.
+            // SAFETY: rows `next..` and `end..` and the columns are inside the matrix; columns `start..end`, which are read, and columns
+            // `end..`, which are written, do not overlap.
             unsafe {
                 let (a, b) = (base.add(next * n + start), base.add(end * n + start));
                 subtract_product(&extents, a, b, base.add(next * n + end));
             }
         }
-        // The products above also touched the upper triangle of the diagonal blocks.
+        // The products above also wrote to the upper triangle of the diagonal blocks.
         (end..n).for_each(|i| l[i * n + i + 1..(i + 1) * n].fill(T::ZERO));
     }
 }
 
-/// Columns `block` of the factor, given that earlier columns are already subtracted.
+/// Computes columns `block` of the factor; the contributions of earlier columns must be subtracted already.
 fn factor_columns<T: Number>(l: &mut [T], n: usize, block: std::ops::Range<usize>) {
     for i in block.start..n {
         for j in block.start..block.end.min(i + 1) {
@@ -125,7 +125,7 @@ fn factor_columns<T: Number>(l: &mut [T], n: usize, block: std::ops::Range<usize
 }
 
 /// # Safety
-/// As [`triangular_solve`].
+/// As for [`triangular_solve`].
 unsafe fn solutions<T: Real>(pool: &Pool, buffers: &[*mut u8], ints: &[i64]) {
     let (batch, n, columns) = (
         ints[0].max(0) as usize,
@@ -175,7 +175,7 @@ fn solve<T: Real>(l: &[T], x: &mut [T], n: usize, transposed: bool) {
             start * n
         };
         let base = x.as_mut_ptr();
-        // SAFETY: both parts of `l` and the rows of `x` are inside; rows `known` and `start..end` do not overlap.
+        // SAFETY: both parts of `l` and the rows of `x` are inside the arrays; rows `known` and `start..end` do not overlap.
         unsafe {
             let a = l.as_ptr().wrapping_add(corner);
             let (b, c) = (
@@ -195,9 +195,9 @@ fn solve<T: Real>(l: &[T], x: &mut [T], n: usize, transposed: bool) {
 
 /// The sizes of a system with a lower triangular matrix.
 struct TriangularSystem {
-    /// Rows of the matrix.
+    /// The number of rows of the matrix.
     n: usize,
-    /// Right sides.
+    /// The number of right sides.
     columns: usize,
     /// True if the matrix is transposed.
     transposed: bool,
@@ -239,7 +239,7 @@ fn solve_block<T: Number>(l: &[T], x: &mut [T], system: &TriangularSystem, block
 }
 
 /// # Safety
-/// As [`cumsum`].
+/// As for [`cumsum`].
 unsafe fn sums<T: Number>(_pool: &Pool, buffers: &[*mut u8], ints: &[i64]) {
     let [outer, length, inner] = [0, 1, 2].map(|at| ints[at].max(0) as usize);
     let count = outer * length * inner;

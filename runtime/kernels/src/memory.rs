@@ -11,16 +11,16 @@ pub struct Memory {
     layout: Layout,
 }
 
-// SAFETY: the memory is owned; who may touch it is decided by who holds the addresses.
+// SAFETY: the memory is owned; the users of its addresses decide which thread accesses it.
 unsafe impl Send for Memory {}
-// SAFETY: as above; this type itself only hands out addresses.
+// SAFETY: as above; this type itself only returns addresses.
 unsafe impl Sync for Memory {}
 
 impl Memory {
-    /// Allocates at least one line.
+    /// Allocates at least one line of [`ALIGN`] bytes.
     ///
     /// # Errors
-    /// Where the system has not so much memory.
+    /// The system does not have this much memory.
     pub fn new(bytes: usize) -> Result<Memory, Fault> {
         let refused = || Fault::Limit(format!("{bytes} bytes of memory are not to be had"));
         let layout = Layout::from_size_align(bytes.max(ALIGN), ALIGN).map_err(|_| refused())?;
@@ -29,7 +29,7 @@ impl Memory {
         Ok(Memory { start, layout })
     }
 
-    /// The address `offset` bytes from the start.
+    /// Returns the address `offset` bytes from the start.
     pub fn at(&self, offset: usize) -> *mut u8 {
         self.start.as_ptr().wrapping_add(offset)
     }

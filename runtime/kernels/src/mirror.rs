@@ -1,9 +1,9 @@
-//! The arena of a device and its mirror on the host: what is newer where, and the copies that make them agree.
+//! The arena of a device and its mirror on the host: which side is newer, and the copies that make them agree.
 //!
-//! Note [Who is newer]. The device has the truth, except for the bytes of `unsent`, which the host wrote since. The host's bytes
-//! outside of these are as good unless the buffer is stale: a run may write whatever is no input, and where sizes change, bytes
-//! that were not looked at come into sight. Inputs and constants are written by the host alone, so the host's are never stale,
-//! unless another machine's were copied into them on the device.
+//! Note [Which side is newer]. The device has the current bytes, except those of `unsent`, which the host wrote since. Outside of `unsent`,
+//! the host's bytes are equally current unless the buffer is stale. Two events make a buffer stale: a run may write every buffer except
+//! inputs, and a change of sizes exposes bytes that were never read back. Only the host writes inputs and constants, so the host's copies
+//! of them are never stale, unless those of another machine were copied into them on the device.
 
 use crate::arena::ALIGN;
 use bnnc_abi::accelerator::{Rows, Session, Traffic};
@@ -13,43 +13,43 @@ use bnnc_base::fault::Fault;
 use bnnc_base::shape::Sizes;
 use std::ops::Range;
 
-/// A session with what is known about each buffer.
+/// A session, with the state of each buffer.
 pub struct Mirror {
     session: Box<dyn Session>,
-    /// By buffer.
+    /// The state of each buffer.
     states: Vec<State>,
-    /// Buffers that the host writes or reads, by their place in the arena.
+    /// Buffers that the host writes or reads, in the order of their places in the arena.
     visible: Vec<BufferId>,
-    /// Counts what may make buffers stale.
+    /// A counter of the events that may make buffers stale.
     now: u64,
-    /// Bytes of the arena.
+    /// The bytes of the arena.
     bytes: usize,
-    /// The ranges that the last run sent and brought, kept to reuse their memory.
+    /// The ranges that the last run sent and fetched, kept to reuse their memory.
     sent: Vec<Range<usize>>,
     wanted: Vec<Range<usize>>,
 }
 
 #[derive(Clone)]
 struct State {
-    /// Bytes of the arena that only the host has yet.
+    /// The bytes of the arena that only the host has so far.
     unsent: Range<usize>,
-    /// When host and device agreed last; 0 for never.
+    /// The value of `now` when host and device last agreed; 0 for never.
     seen: u64,
-    /// Whether the device's bytes change without the host.
+    /// True if the device's bytes change without the host.
     computed: bool,
 }
 
 /// The mirror on the host: its first byte, and a range of it.
 #[derive(Clone, Debug)]
 pub struct HostSpan {
-    /// Where the arena starts.
+    /// The address of the arena.
     pub start: *mut u8,
-    /// Bytes of one buffer.
+    /// The bytes of one buffer.
     pub range: Range<usize>,
 }
 
 impl Mirror {
-    /// A mirror of so many bytes, all of them zero on both sides.
+    /// A mirror of this number of bytes, all of them zero on both sides.
     pub fn new(session: Box<dyn Session>, plan: &Plan, (offsets, bytes): (&[usize], usize)) -> Mirror {
         let state = |id: BufferId| State {
             unsent: 0..0,
@@ -79,18 +79,18 @@ impl Mirror {
         !state.computed || state.seen == self.now
     }
 
-    /// Says that the host is about to write bytes of a buffer.
+    /// Prepares for a write of the host to bytes of a buffer.
     ///
     /// # Errors
-    /// A fault of the device.
+    /// An error of the device.
     ///
     /// # Safety
-    /// The span must be that of the machine's memory, and nobody writes to it now.
+    /// The span must be in the machine's memory, which no other thread writes now.
     pub unsafe fn write(&mut self, id: BufferId, span: &HostSpan) -> Result<(), Fault> {
         let (range, unsent) = (&span.range, &self.states[id.index()].unsent);
         let apart = range.start > unsent.end || unsent.start > range.end;
         if !unsent.is_empty() && apart && !self.is_current(id) {
-            // The bytes between the two belong to the device.
+            // The bytes between the two ranges are current only on the device.
             // SAFETY: the caller's promise.
             unsafe { self.send(id, span.start)? };
         }
@@ -105,10 +105,10 @@ impl Mirror {
     /// Makes the host's bytes of a buffer current.
     ///
     /// # Errors
-    /// A fault of the device.
+    /// An error of the device.
     ///
     /// # Safety
-    /// The span must be that of the machine's memory; where the buffer is not current nobody may look at it now.
+    /// The span must be in the machine's memory. If the buffer is not current, no references to it may exist now.
     pub unsafe fn read(&mut self, id: BufferId, span: &HostSpan) -> Result<(), Fault> {
         if self.is_current(id) {
             return Ok(());
@@ -127,7 +127,7 @@ impl Mirror {
         Ok(())
     }
 
-    /// Sends what the host wrote to a buffer.
+    /// Sends the bytes that the host wrote to a buffer.
     unsafe fn send(&mut self, id: BufferId, start: *mut u8) -> Result<(), Fault> {
         let range = self.states[id.index()].unsent.clone();
         if !range.is_empty() {
@@ -139,13 +139,13 @@ impl Mirror {
         Ok(())
     }
 
-    /// Sends what the host wrote, runs the plan, and makes the host's bytes of the wanted buffers current.
+    /// Sends the bytes that the host wrote, runs the plan, and makes the host's bytes of the wanted buffers current.
     ///
     /// # Errors
-    /// A fault of the device.
+    /// An error of the device.
     ///
     /// # Safety
-    /// `start` must be that of the machine's memory, which nobody looks at now; the ranges must be those of the buffers.
+    /// `start` must be that of the machine's memory, to which no references exist now; the ranges must be those of the buffers.
     pub unsafe fn run(
         &mut self,
         start: *mut u8,
@@ -176,7 +176,8 @@ impl Mirror {
         Ok(())
     }
 
-    /// Puts what only the host has into `sent`; neighbours go together. Bytes after the unsent ones of an input are the host's too.
+    /// Collects the bytes that only the host has in `sent` and joins neighbours. The bytes after the unsent ones of an input belong to the
+    /// host as well.
     fn gather_unsent(&mut self) {
         self.sent.clear();
         let mut joins = false;
@@ -193,18 +194,18 @@ impl Mirror {
         }
     }
 
-    /// Says that sizes change, which brings bytes into sight.
+    /// Records a change of sizes, which exposes other bytes of the buffers.
     pub fn resize(&mut self) {
         self.now += 1;
     }
 
-    /// Puts the chosen of these rows into a buffer on the device; false, with nothing done, where the host is to do it.
+    /// Copies the chosen rows into a buffer on the device. Returns false, with nothing done, if the host has to do it.
     ///
     /// # Errors
-    /// A fault of the device.
+    /// An error of the device.
     ///
     /// # Safety
-    /// The span must be that of the machine's memory, and nobody writes to it now.
+    /// The span must be in the machine's memory, which no other thread writes now.
     pub unsafe fn gather(
         &mut self,
         (id, span): (BufferId, &HostSpan),
@@ -221,13 +222,13 @@ impl Mirror {
         Ok(gathered)
     }
 
-    /// Copies a buffer of another machine on the device; false, with nothing done, where that cannot be.
+    /// Copies a buffer of another machine on the device. Returns false, with nothing done, if that is not possible.
     ///
     /// # Errors
-    /// A fault of the device.
+    /// An error of the device.
     ///
     /// # Safety
-    /// The spans must be those of the machines' memories, as long as each other, and nobody writes to them now.
+    /// The spans must be in the memories of their machines and equally long, and no other thread writes them now.
     pub unsafe fn copy(
         &mut self,
         (id, to): (BufferId, &HostSpan),
@@ -252,12 +253,12 @@ impl Mirror {
     }
 }
 
-/// Returns whether nothing but padding, or bytes out of sight, keeps a range from one that begins later.
+/// Returns whether only padding, or bytes beyond the current sizes, separate a range from one that begins later.
 fn is_near(range: &Range<usize>, later: &Range<usize>) -> bool {
     later.start < range.end + ALIGN
 }
 
-/// Sorts ranges to be read and joins neighbours: where nothing is unsent, what lies between them may be read too.
+/// Sorts ranges to be read and joins neighbours: if nothing is unsent, the bytes between them may be read too.
 fn join(ranges: &mut Vec<Range<usize>>) {
     ranges.sort_unstable_by_key(|range| range.start);
     ranges.dedup_by(|later, range| {
@@ -270,14 +271,14 @@ fn join(ranges: &mut Vec<Range<usize>>) {
 }
 
 /// # Safety
-/// The range must lie in memory that starts at `start` and that nobody writes to during `'a`.
+/// The range must be inside memory that starts at `start` and that is not written during `'a`.
 unsafe fn bytes<'a>(start: *mut u8, range: Range<usize>) -> &'a [u8] {
     // SAFETY: the caller's promise.
     unsafe { std::slice::from_raw_parts(start.add(range.start), range.len()) }
 }
 
 /// # Safety
-/// The range must lie in memory that starts at `start` and that nobody else uses during `'a`.
+/// The range must be inside memory that starts at `start` and that has no other user during `'a`.
 unsafe fn bytes_mut<'a>(start: *mut u8, range: Range<usize>) -> &'a mut [u8] {
     // SAFETY: the caller's promise.
     unsafe { std::slice::from_raw_parts_mut(start.add(range.start), range.len()) }

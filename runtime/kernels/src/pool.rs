@@ -1,9 +1,9 @@
 //! A pool of threads for short parallel sections.
 //!
-//! Note [The gate]. A section is opened by publishing its job and then its generation in `gate`, whose low half counts the
-//! workers inside. A worker enters by adding one to an open gate of a generation that it has not served; the caller works
-//! too, closes the gate when no piece is left, and waits for those inside. A worker that wakes too late finds the gate closed
-//! and is never waited for. Nothing is allocated and, while workers still spin, no system call is made.
+//! Note [The gate]. To open a section, the caller publishes its job and then its generation in `gate`, whose low half counts the workers
+//! inside. A worker enters by adding one to an open gate of a generation that it has not served. The caller works too, closes the gate when
+//! no piece is left, and waits for the workers inside. A worker that wakes too late finds the gate closed, and the caller does not wait for
+//! it. Nothing is allocated and, while workers still spin, no system call is made.
 
 use std::any::Any;
 use std::cell::{Cell, UnsafeCell};
@@ -16,14 +16,14 @@ use std::time::{Duration, Instant};
 /// The function that runs a piece: `(worker, piece)`.
 pub type PieceTask<'a> = &'a (dyn Fn(usize, usize) + Sync);
 
-/// How long an idle worker spins before it sleeps.
+/// The time that an idle worker spins before it sleeps.
 const SPIN: Duration = Duration::from_micros(40);
-/// The gate's bit that says that workers may enter.
+/// The bit of the gate that allows workers to enter.
 const OPEN: u64 = 1 << 31;
-/// The gate's bits that count the workers inside.
+/// The bits of the gate that count the workers inside.
 const INSIDE: u64 = OPEN - 1;
 
-/// A fixed number of threads, the caller among them.
+/// A fixed number of threads, including the caller.
 pub struct Pool {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
@@ -51,17 +51,17 @@ struct Shared {
 unsafe impl Sync for Shared {}
 
 thread_local! {
-    /// The pool whose section this thread is in, as an address, and its worker number there.
+    /// The address of the pool whose section this thread is in, and the thread's worker number there.
     static SECTION: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
 }
 
-/// The guarded value; a panic elsewhere cannot have left it half-written.
+/// Locks a mutex, ignoring poison: a panic elsewhere cannot have left the value half-written.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Pool {
-    /// A pool of `threads` threads (at least one), of which the caller is one.
+    /// A pool of `threads` threads (at least one), including the caller.
     pub fn new(threads: usize) -> Pool {
         let shared = Arc::new(Shared {
             gate: AtomicU64::new(0),
@@ -82,7 +82,7 @@ impl Pool {
                 .spawn(move || shared.serve(worker))
                 .ok()
         };
-        // Where the system refuses more threads, the pool is smaller; results do not depend on it.
+        // If the system does not provide more threads, the pool is smaller; results do not depend on it.
         let threads = (1..threads.max(1)).map_while(start).collect();
         Pool {
             shared,
@@ -91,16 +91,16 @@ impl Pool {
         }
     }
 
-    /// The number of threads; worker numbers are below it.
+    /// Returns the number of threads; worker numbers are below it.
     pub fn threads(&self) -> usize {
         self.threads.len() + 1
     }
 
-    /// Runs `task(worker, piece)` for every piece below `count`. Pieces run in any order on any thread; no two at the same
-    /// time have the same worker number. Inside a section of the same pool they run on the calling thread.
+    /// Runs `task(worker, piece)` for every piece below `count`. Pieces run in any order on any thread, and no two pieces that run at the
+    /// same time have the same worker number. Inside a section of the same pool they run on the calling thread.
     ///
     /// # Panics
-    /// Where a piece panics; remaining pieces may then be skipped.
+    /// A piece panics; remaining pieces may then be skipped.
     pub fn run(&self, count: usize, task: PieceTask<'_>) {
         let (section, worker) = SECTION.get();
         if section == self.address() {
@@ -123,13 +123,13 @@ impl Pool {
         }
     }
 
-    /// The identity of this pool in [`SECTION`]: the same for the caller and the workers.
+    /// Returns the identity of this pool in [`SECTION`]: the same for the caller and the workers.
     fn address(&self) -> usize {
         Arc::as_ptr(&self.shared) as usize
     }
 
     fn open(&self, job: TileJob) {
-        // SAFETY: the caller's lock is held, and the gate is closed and empty, so nobody reads the job.
+        // SAFETY: the caller's lock is held, and the gate is closed and empty, so no worker reads the job.
         unsafe { *self.shared.job.get() = job };
         self.shared.next.store(0, Ordering::Relaxed);
         let generation = (self.shared.gate.load(Ordering::Relaxed) >> 32) + 1;
@@ -208,7 +208,7 @@ impl Shared {
         }
     }
 
-    /// The life of a worker.
+    /// The main loop of a worker.
     fn serve(&self, worker: usize) {
         let _section = Section::enter(std::ptr::from_ref(self) as usize, worker);
         let mut served = 0;
@@ -221,7 +221,7 @@ impl Shared {
         }
     }
 
-    /// Waits for a section after `served` and enters it; `None` at the end of the pool.
+    /// Waits for a section after `served` and enters it; `None` when the pool is dropped.
     fn enter(&self, served: u64) -> Option<u64> {
         let mut idle = Instant::now();
         let mut rounds = 0u32;
@@ -241,7 +241,7 @@ impl Shared {
         }
     }
 
-    /// Sleeps unless a section has opened; the caller looks at `sleepers` after it has opened one.
+    /// Sleeps unless a section has opened. No wake-up is lost, because the caller reads `sleepers` after it has opened a section.
     fn sleep(&self, served: u64) {
         self.sleepers.fetch_add(1, Ordering::SeqCst);
         let gate = self.gate.load(Ordering::SeqCst);

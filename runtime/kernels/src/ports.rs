@@ -1,4 +1,4 @@
-//! The host's writes into a machine and reads from it, by the names of the plan's ports.
+//! Reads and writes of the host in a machine, by the names of the plan's ports.
 
 use crate::executor::Machine;
 pub use crate::remote::StampedRows;
@@ -10,7 +10,7 @@ use bnnc_base::shape::{Dim, Symbol};
 
 /// A Rust type that is the stored form of an element.
 pub trait Stored: Copy {
-    /// Which form.
+    /// The stored form.
     const ELEMENT: StoredElement;
 }
 
@@ -26,12 +26,12 @@ impl Stored for i32 {
     const ELEMENT: StoredElement = StoredElement::Int;
 }
 
-/// A port of one machine, found once and used in every run.
+/// A port of one machine, looked up once and used in every run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Port(pub(crate) BufferId);
 
 impl Machine {
-    /// The port of this name, if there is one.
+    /// Returns the port of this name, if there is one.
     pub fn find(&self, name: &str) -> Option<Port> {
         self.port(name).ok().map(Port)
     }
@@ -39,7 +39,7 @@ impl Machine {
     /// Writes a port, converting to its stored form.
     ///
     /// # Errors
-    /// Where it has another number of elements.
+    /// The port has a different number of elements.
     pub fn put(&mut self, port: Port, values: &[f64]) -> Result<(), Fault> {
         self.write_values(port.0, values)
     }
@@ -47,7 +47,7 @@ impl Machine {
     /// Reads a port into memory of the caller.
     ///
     /// # Errors
-    /// Where it has another number of elements.
+    /// The port has a different number of elements.
     pub fn take(&self, port: Port, values: &mut [f64]) -> Result<(), Fault> {
         self.check_count(port.0, values.len())?;
         self.load(port.0, 0, values)
@@ -56,7 +56,7 @@ impl Machine {
     /// Writes some elements of a port, from `first` on.
     ///
     /// # Errors
-    /// Where it has fewer elements.
+    /// The port has fewer elements.
     pub fn put_part(&mut self, port: Port, first: usize, values: &[f64]) -> Result<(), Fault> {
         self.check_part(port.0, first, values.len())?;
         self.store(port.0, first, values.iter().copied())
@@ -65,7 +65,7 @@ impl Machine {
     /// Reads some elements of a port, from `first` on.
     ///
     /// # Errors
-    /// Where it has fewer elements.
+    /// The port has fewer elements.
     pub fn take_part(&self, port: Port, first: usize, values: &mut [f64]) -> Result<(), Fault> {
         self.check_part(port.0, first, values.len())?;
         self.load(port.0, first, values)
@@ -84,10 +84,10 @@ impl Machine {
         })
     }
 
-    /// The number of elements of a port under the present sizes.
+    /// Returns the number of elements of a port under the current sizes.
     ///
     /// # Errors
-    /// Where there is no such port.
+    /// There is no such port.
     pub fn count(&self, name: &str) -> Result<usize, Fault> {
         self.port(name).map(|id| self.count_of(id))
     }
@@ -95,7 +95,7 @@ impl Machine {
     /// Writes a port, converting to its stored form.
     ///
     /// # Errors
-    /// Where there is no such port or it has another number of elements.
+    /// There is no such port, or it has a different number of elements.
     pub fn write_real(&mut self, name: &str, values: &[f64]) -> Result<(), Fault> {
         let id = self.port(name)?;
         self.write_values(id, values)
@@ -104,7 +104,7 @@ impl Machine {
     /// Writes a port of reals, converting to its precision.
     ///
     /// # Errors
-    /// As [`Machine::write_real`].
+    /// As for [`Machine::write_real`].
     pub fn write_f32(&mut self, name: &str, values: &[f32]) -> Result<(), Fault> {
         let id = self.port(name)?;
         self.check_count(id, values.len())?;
@@ -114,17 +114,17 @@ impl Machine {
     /// Writes a port of integers.
     ///
     /// # Errors
-    /// As [`Machine::write_real`].
+    /// As for [`Machine::write_real`].
     pub fn write_int(&mut self, name: &str, values: &[i32]) -> Result<(), Fault> {
         let id = self.port(name)?;
         self.check_count(id, values.len())?;
         self.store(id, 0, values.iter().map(|value| f64::from(*value)))
     }
 
-    /// The elements of a port.
+    /// Returns the elements of a port.
     ///
     /// # Errors
-    /// Where there is no such port.
+    /// There is no such port.
     pub fn read_real(&self, name: &str) -> Result<Vec<f64>, Fault> {
         let mut values = vec![0.0; self.count(name)?];
         self.read_into(name, &mut values)?;
@@ -134,40 +134,40 @@ impl Machine {
     /// Reads a port into memory of the caller.
     ///
     /// # Errors
-    /// As [`Machine::write_real`].
+    /// As for [`Machine::write_real`].
     pub fn read_into(&self, name: &str, values: &mut [f64]) -> Result<(), Fault> {
         let id = self.port(name)?;
         self.check_count(id, values.len())?;
         self.load(id, 0, values)
     }
 
-    /// The elements of a port in place.
+    /// Returns the elements of a port in place.
     ///
     /// # Errors
-    /// Where there is no such port or it is stored otherwise.
+    /// There is no such port, or it has another stored form.
     pub fn view<T: Stored>(&self, name: &str) -> Result<&[T], Fault> {
         let id = self.stored_as::<T>(name)?;
         self.fetch(id)?;
-        // SAFETY: the buffer has as many elements of this form, and nobody writes while `self` is borrowed.
+        // SAFETY: the buffer has this number of elements of this form, and is not written while `self` is borrowed.
         Ok(unsafe { std::slice::from_raw_parts(self.addresses[id.index()].cast(), self.count_of(id)) })
     }
 
-    /// The elements of a port in place, to be changed.
+    /// Returns the elements of a port in place, for changes.
     ///
     /// # Errors
-    /// As [`Machine::view`].
+    /// As for [`Machine::view`].
     pub fn view_mut<T: Stored>(&mut self, name: &str) -> Result<&mut [T], Fault> {
         let id = self.stored_as::<T>(name)?;
         self.fetch(id)?;
         self.announce(id, 0, self.count_of(id))?;
-        // SAFETY: the buffer has as many elements of this form, and `self` is borrowed alone.
+        // SAFETY: the buffer has this number of elements of this form, and `self` is mutably borrowed.
         Ok(unsafe { std::slice::from_raw_parts_mut(self.addresses[id.index()].cast(), self.count_of(id)) })
     }
 
-    /// Copies a port of this name from another machine, converting if that has another precision.
+    /// Copies a port of this name from another machine, and converts the values if that machine has another precision.
     ///
     /// # Errors
-    /// Where one of them has no such port, or their numbers of elements differ.
+    /// A machine has no such port, or the numbers of elements differ.
     pub fn copy_state_from(&mut self, other: &Machine, name: &str) -> Result<(), Fault> {
         let (to, from) = (self.port(name)?, other.port(name)?);
         self.check_count(to, other.count_of(from))?;
@@ -253,7 +253,7 @@ impl Machine {
         self.announce(id, first, values.len())?;
         let (address, element) = (self.addresses[id.index()], self.element(id));
         for (at, value) in (first..self.count_of(id)).zip(values) {
-            // SAFETY: `at` is below the buffer's number of elements of this form, and `self` is borrowed alone.
+            // SAFETY: `at` is below the buffer's number of elements of this form, and `self` is mutably borrowed.
             unsafe {
                 match element {
                     StoredElement::F32 => address.cast::<f32>().add(at).write(value as f32),
@@ -269,7 +269,7 @@ impl Machine {
         self.fetch(id)?;
         let (address, element) = (self.addresses[id.index()], self.element(id));
         for (at, value) in (first..self.count_of(id)).zip(values) {
-            // SAFETY: `at` is below the buffer's number of elements of this form, and nobody writes while `self` is borrowed.
+            // SAFETY: `at` is below the buffer's number of elements of this form, and the buffer is not written while `self` is borrowed.
             *value = unsafe {
                 match element {
                     StoredElement::F32 => f64::from(address.cast::<f32>().add(at).read()),

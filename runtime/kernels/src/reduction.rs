@@ -7,7 +7,7 @@ use std::ops::Range;
 /// Fills a reducing output with the identity.
 ///
 /// # Safety
-/// `address` must be that of `reduce.count` elements that nobody else uses now.
+/// `address` must be that of `reduce.count` elements that have no other user now.
 pub unsafe fn fill(address: *mut u8, reduce: &ReadyReduce) {
     let identity = reduce.combine.identity();
     // SAFETY: the caller's promise.
@@ -24,7 +24,7 @@ pub unsafe fn fill(address: *mut u8, reduce: &ReadyReduce) {
 /// Combines the elements of a range of `from` into those of `into`.
 ///
 /// # Safety
-/// Both must be addresses of `reduce.count` elements, of whose range nobody else uses any now; they do not overlap.
+/// Both must be addresses of `reduce.count` elements, whose elements in the range have no other user now; they do not overlap.
 pub unsafe fn combine(into: *mut u8, from: *mut u8, range: Range<usize>, reduce: &ReadyReduce) {
     // SAFETY: the caller's promise.
     unsafe {
@@ -32,7 +32,7 @@ pub unsafe fn combine(into: *mut u8, from: *mut u8, range: Range<usize>, reduce:
             (StoredElement::F32, Combine::Sum) => zip::<f32>(into, from, range, |x, y| x + y),
             (StoredElement::F64, Combine::Sum) => zip::<f64>(into, from, range, |x, y| x + y),
             (StoredElement::Int, Combine::Sum) => zip::<i32>(into, from, range, i32::wrapping_add),
-            // NaN wins, as in the scalar operation.
+            // NaN propagates, as in the scalar operation.
             (StoredElement::F32, Combine::Max) => {
                 zip::<f32>(into, from, range, |x, y| if x > y || x.is_nan() { x } else { y })
             }
@@ -45,7 +45,7 @@ pub unsafe fn combine(into: *mut u8, from: *mut u8, range: Range<usize>, reduce:
 }
 
 /// # Safety
-/// As [`combine`].
+/// As for [`combine`].
 unsafe fn zip<T: Copy>(into: *mut u8, from: *mut u8, range: Range<usize>, f: impl Fn(T, T) -> T) {
     // SAFETY: the caller's promise.
     let (into, from) = unsafe { (elements::<T>(into, range.clone()), elements::<T>(from, range)) };
@@ -53,7 +53,7 @@ unsafe fn zip<T: Copy>(into: *mut u8, from: *mut u8, range: Range<usize>, f: imp
 }
 
 /// # Safety
-/// `address` must be that of at least `range.end` elements, of whose range nobody else uses any during `'a`.
+/// `address` must be that of at least `range.end` elements, whose elements in the range have no other user during `'a`.
 unsafe fn elements<'a, T>(address: *mut u8, range: Range<usize>) -> &'a mut [T] {
     // SAFETY: the caller's promise.
     unsafe { std::slice::from_raw_parts_mut(address.cast::<T>().add(range.start), range.len()) }

@@ -1,4 +1,4 @@
-//! The differences of a machine whose steps run on a device: ports go through the mirror of the device's arena.
+//! The methods of a machine whose steps run on a device: ports go through the mirror of the device's arena.
 
 use crate::arena::element_bytes;
 use crate::executor::Machine;
@@ -11,22 +11,22 @@ use bnnc_base::arena::Id;
 use bnnc_base::fault::Fault;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Elements that are compared before they are written: what stays the same need not be sent.
+/// Writes of up to this number of elements are compared with the current ones first, because unchanged elements need not be sent.
 const COMPARED: usize = 8;
 
 /// Rows of a port that the host keeps.
 #[derive(Clone, Copy, Debug)]
 pub struct StampedRows<'a, T> {
-    /// A number that no other rows have.
+    /// A number that identifies these rows.
     pub stamp: u64,
     /// All rows, one after another.
     pub values: &'a [T],
-    /// Elements of a row.
+    /// The number of elements of a row.
     pub width: usize,
 }
 
 impl Machine {
-    /// Some elements of a buffer in the mirror.
+    /// Returns the span of some elements of a buffer in the mirror.
     fn span(&self, id: BufferId, first: usize, count: usize) -> HostSpan {
         let start = self.start();
         let bytes = element_bytes(&self.plan, self.plan.buffers[id].storage);
@@ -37,24 +37,24 @@ impl Machine {
         }
     }
 
-    /// Before the host reads a port: brings what the device computed.
+    /// Copies what the device computed to the host before the host reads a port.
     pub(crate) fn fetch(&self, id: BufferId) -> Result<(), Fault> {
         let Some(mirror) = &self.mirror else {
             return Ok(());
         };
         let span = self.span(id, 0, self.count_of(id));
-        // SAFETY: the span is in this machine's memory; references to it were handed out only after the buffer became current, and
-        // with a reference to the machine nobody makes it otherwise.
+        // SAFETY: the span is in this machine's memory. References to it are handed out only after the buffer became current, and no method
+        // makes it stale while the machine is borrowed.
         unsafe { lock(mirror).read(id, &span) }
     }
 
-    /// Before the host writes elements of a port.
+    /// Prepares for a write of the host to elements of a port.
     pub(crate) fn announce(&mut self, id: BufferId, first: usize, count: usize) -> Result<(), Fault> {
         if self.mirror.is_none() {
             return Ok(());
         }
         let span = self.span(id, first, count);
-        // SAFETY: the span is in this machine's memory, which is borrowed alone.
+        // SAFETY: the span is in this machine's memory, which is mutably borrowed.
         self.mirror_mut()
             .map_or(Ok(()), |mirror| unsafe { mirror.write(id, &span) })
     }
@@ -74,7 +74,7 @@ impl Machine {
         }
         let (address, element) = (self.addresses[id.index()], self.element(id));
         values.zip(first..).all(|(value, at)| {
-            // SAFETY: the caller checked that the buffer has these elements, and nobody writes while `self` is borrowed.
+            // SAFETY: the caller checked that the buffer has these elements, and it is not written while `self` is borrowed.
             unsafe {
                 match element {
                     StoredElement::F32 => {
@@ -87,7 +87,7 @@ impl Machine {
         })
     }
 
-    /// Copies a port of another machine on the device; false where the two share none or store it differently.
+    /// Copies a port of another machine on the device. Returns false if the machines do not share a device or store the port differently.
     pub(crate) fn copy_there(
         &mut self,
         to: BufferId,
@@ -103,16 +103,16 @@ impl Machine {
         let count = self.count_of(to);
         let (target, source) = (self.span(to, 0, count), other.span(from, 0, count));
         self.mirror_mut().map_or(Ok(false), |mirror| {
-            // SAFETY: the spans are in the machines' memories, have as many elements of one form, and nobody writes to them now.
+            // SAFETY: the spans are in the machines' memories, have the same number of elements of one form, and are not written now.
             unsafe { mirror.copy((to, &target), &mut lock(theirs), (from, &source)) }
         })
     }
 
-    /// Puts the chosen of these rows into a port on the device that runs the steps; false, with nothing done, where the host is to do
-    /// it. The rows travel once for each port and stamp.
+    /// Copies the chosen rows into a port on the device that runs the steps. Returns false, with nothing done, if the host has to do it.
+    /// The rows are sent once for each port and stamp.
     ///
     /// # Errors
-    /// Where there is no such port, it is stored otherwise or has another number of elements; a fault of the device.
+    /// There is no such port, or it has another stored form or number of elements; or an error of the device.
     pub fn gather<T: Stored>(
         &mut self,
         name: &str,
@@ -135,23 +135,23 @@ impl Machine {
             width: width * size_of::<T>(),
         };
         self.mirror_mut().map_or(Ok(false), |mirror| {
-            // SAFETY: the span is in this machine's memory, which is borrowed alone.
+            // SAFETY: the span is in this machine's memory, which is mutably borrowed.
             unsafe { mirror.gather((id, &span), &rows, chosen) }
         })
     }
 
-    /// Runs the steps on the device, if there is one, and brings what ports hold then.
+    /// Runs the steps on the device, if there is one, and copies the contents of the wanted ports to the host.
     pub(crate) fn run_there(&mut self, wanted: &[Port]) -> Result<(), Fault> {
         let Some(mirror) = &self.mirror else {
             return Ok(());
         };
         let bytes = |port: &Port| (port.0, self.span(port.0, 0, self.count_of(port.0)).range);
         let ports = wanted.iter().map(bytes);
-        // SAFETY: the memory is this machine's, which is borrowed alone, and so are the ranges.
+        // SAFETY: the memory with its ranges belongs to this machine, which is mutably borrowed.
         unsafe { lock(mirror).run(self.start(), self.sizes(), ports) }
     }
 
-    /// Says that the sizes changed.
+    /// Records a change of the sizes.
     pub(crate) fn resize(&mut self) {
         if let Some(mirror) = self.mirror_mut() {
             mirror.resize();
@@ -164,7 +164,7 @@ impl Machine {
     }
 }
 
-/// Locks a mirror. A thread that panicked left it as it is after a fault: no byte counts as sent that was not.
+/// Locks a mirror. A thread that panicked left it in the state after an error: no byte is marked as sent that was not.
 fn lock(mirror: &Mutex<Mirror>) -> MutexGuard<'_, Mirror> {
     mirror.lock().unwrap_or_else(PoisonError::into_inner)
 }

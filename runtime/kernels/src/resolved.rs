@@ -1,4 +1,4 @@
-//! Steps with addresses and numbers in place of buffers and symbols.
+//! Resolved steps, with addresses and numbers in place of buffers and symbols.
 
 use crate::arena::{buffer_bytes, copy_bytes, element_count};
 use crate::chunks;
@@ -15,9 +15,9 @@ pub struct ResolvingContext<'a> {
     pub plan: &'a Plan,
     /// The address of each buffer.
     pub addresses: &'a [*mut u8],
-    /// Bytes of the workspace for copies.
+    /// The bytes of the workspace for copies.
     pub workspace: usize,
-    /// Whether library calls use the naive references.
+    /// True if library calls use the naive references.
     pub reference: bool,
 }
 
@@ -29,43 +29,43 @@ pub enum Resolved {
     Call(ReadyCall),
     /// A loop.
     Repeat {
-        /// How often.
+        /// The number of iterations.
         count: i64,
-        /// Where the iteration number goes.
+        /// The address of the iteration number.
         counter: *mut i32,
-        /// The steps.
+        /// The steps of an iteration.
         body: Vec<Resolved>,
     },
 }
 
 /// A launch, ready to run.
 pub struct ReadyLaunch {
-    /// Which kernel.
+    /// The index of the kernel.
     pub kernel: usize,
     /// One address per buffer slot.
     pub buffers: Vec<*mut u8>,
     /// One number per integer slot.
     pub ints: Vec<i64>,
-    /// Iterations of the outermost axis.
+    /// The number of iterations of the outermost axis.
     pub outer: i64,
-    /// Chunks they are cut into.
+    /// The number of chunks that they are cut into.
     pub chunks: usize,
     /// The reducing outputs.
     pub reduces: Vec<ReadyReduce>,
-    /// Bytes of one chunk's copies.
+    /// The bytes of one chunk's copies.
     pub copy_bytes: usize,
 }
 
 /// A reducing output, ready to run.
 #[derive(Clone, Copy)]
 pub struct ReadyReduce {
-    /// Which slot.
+    /// The index of the buffer slot.
     pub slot: usize,
     /// The type of its elements.
     pub element: StoredElement,
-    /// How elements combine.
+    /// The combination of elements.
     pub combine: Combine,
-    /// Where a chunk's copy starts within its copies; `None` where chunks share the output.
+    /// The offset of the output within a chunk's copies; `None` if chunks share the output.
     pub copy: Option<usize>,
     /// The number of elements.
     pub count: usize,
@@ -83,7 +83,7 @@ pub enum StoredElement {
 }
 
 impl StoredElement {
-    /// How the plan stores elements.
+    /// Returns the form in which the plan stores elements.
     pub fn of(storage: Storage, precision: Precision) -> StoredElement {
         match (storage, precision) {
             (Storage::Int, _) => StoredElement::Int,
@@ -95,20 +95,20 @@ impl StoredElement {
 
 /// A library call, ready to run.
 pub struct ReadyCall {
-    /// What.
+    /// The primitive.
     pub primitive: Primitive,
-    /// Its native version, unless the reference is wanted.
+    /// Its native version; `None` if the reference is used.
     pub native: Option<Native>,
-    /// The addresses of operands and result.
+    /// The addresses of the operands and of the result.
     pub buffers: Vec<*mut u8>,
-    /// Elements of each, for the reference.
+    /// The number of elements of each, for the reference.
     pub counts: Vec<usize>,
-    /// The integers.
+    /// The integers of the call.
     pub ints: Vec<i64>,
 }
 
 impl ResolvingContext<'_> {
-    /// The steps with everything but numbers resolved; [`ResolvingContext::update`] does the rest.
+    /// Resolves everything in the steps except numbers; [`ResolvingContext::update`] does the rest.
     pub fn prepare(&self, steps: &[Step]) -> Vec<Resolved> {
         let address = |id: &bnnc_abi::plan::BufferId| self.addresses[id.index()];
         let one = |step: &Step| match step {
@@ -152,7 +152,7 @@ impl ResolvingContext<'_> {
         }
     }
 
-    /// Puts in the numbers for these sizes; allocates nothing.
+    /// Fills in the numbers for these sizes; allocates nothing.
     pub fn update(&self, resolved: &mut [Resolved], steps: &[Step], sizes: &Sizes) {
         for (ready, step) in resolved.iter_mut().zip(steps) {
             match (ready, step) {

@@ -1,4 +1,4 @@
-//! A run in the steady state allocates nothing.
+//! A machine in the steady state runs without allocating.
 #![allow(clippy::unwrap_used)]
 
 mod mock;
@@ -21,11 +21,11 @@ struct Counting;
 static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// Whether this thread is of the pool: the one that waits for the test may allocate when it likes.
+    /// True if this thread belongs to the pool; the thread that waits for the test may allocate at any time.
     static COUNTS: Cell<bool> = const { Cell::new(false) };
 }
 
-// SAFETY: everything is passed on to the system's allocator.
+// SAFETY: every call is passed on to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if COUNTS.get() {
@@ -74,7 +74,7 @@ fn the_steady_state_allocates_nothing() {
         Sizes::default().with(Symbol::Batch, 700),
     );
     let pool = Arc::new(Pool::new(2));
-    // A thread allocates when it starts, so both must have been seen at work.
+    // A thread allocates when it starts, so both threads must have worked before.
     let both = Barrier::new(pool.threads());
     pool.run(pool.threads(), &|_, _| {
         both.wait();

@@ -1,4 +1,4 @@
-//! Random plans: what a step reads is what was written last, whatever memory buffers share.
+//! Random plans: a step reads the values that were written last, whatever memory buffers share.
 
 mod mock;
 
@@ -21,7 +21,7 @@ impl Random {
     }
 }
 
-/// A plan whose launches read all slots but the last and write the last, sometimes as a reduction.
+/// Returns a plan whose launches read all slots but the last and write the last, sometimes as a reduction.
 fn random_plan(random: &mut Random) -> Plan {
     let mut buffers = Arena::default();
     for at in 0..3 + random.below(12) {
@@ -76,7 +76,7 @@ fn random_steps(
     steps
 }
 
-/// Memory by lines, and what each buffer must hold.
+/// The memory in lines, and the expected content of each buffer.
 struct Simulation<'a> {
     plan: &'a Plan,
     layout: &'a Layout,
@@ -117,7 +117,7 @@ impl Simulation<'_> {
                         continue;
                     };
                     if launch.reduces.is_empty() {
-                        // A plain output may be written in part, so what it held must still be there.
+                        // A plain output may be written in part, so its earlier content must still be there.
                         self.read(*out);
                     } else {
                         self.write(*out);
@@ -155,7 +155,7 @@ fn live_buffers_are_never_overwritten() {
             clock: 0,
         };
         simulation.run(&plan.steps);
-        // States survive into the next run; scratch does not.
+        // States keep their values between runs; scratch does not.
         for id in plan
             .buffers
             .ids()

@@ -1,4 +1,4 @@
-//! Every array primitive, in every version this processor runs, against the scalar references.
+//! Every array primitive, in every version that this processor supports, against the scalar references.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
@@ -9,7 +9,7 @@ use bnnc_math::gamma;
 use bnnc_math::philox;
 use bnnc_math::scalar::Scalar;
 
-/// Runs a unary primitive on `f64` values stored in the precision, in place where asked.
+/// Runs a unary primitive on `f64` values in the precision: `f64` into another array, `f32` in place.
 fn run_unary(level: Level, scalar: Scalar, precision: Precision, x: &[f64]) -> Vec<f64> {
     let function = arrays::unary_at(level, scalar, precision).unwrap();
     let n = x.len() as i64;
@@ -29,7 +29,7 @@ fn run_unary(level: Level, scalar: Scalar, precision: Precision, x: &[f64]) -> V
     }
 }
 
-/// The domain on which a function is compared, dense near zero, at ordinary sizes and at the ends.
+/// Returns the points at which a function is compared: dense near zero, at ordinary sizes and at the ends of the domain.
 fn grid(scalar: Scalar, precision: Precision) -> Vec<f64> {
     let mut points = Vec::new();
     let largest = if precision == Precision::F32 { 87.0 } else { 705.0 };
@@ -39,7 +39,7 @@ fn grid(scalar: Scalar, precision: Precision) -> Vec<f64> {
         let magnitude = 10f64.powf(-30.0 + 60.0 * t);
         points.extend([magnitude, -magnitude]);
     }
-    // Next to the zeros of sine and cosine.
+    // Points near the zeros of sine and cosine.
     points.extend((1..500).map(|k| f64::from(k) * std::f64::consts::FRAC_PI_2));
     let inside = |x: &f64| match scalar {
         Scalar::Log => *x > 0.0,
@@ -60,7 +60,7 @@ fn grid(scalar: Scalar, precision: Precision) -> Vec<f64> {
     points.into_iter().map(rounded).filter(inside).collect()
 }
 
-/// `log(1 + exp x)` with the relative accuracy that the formula with a maximum has too.
+/// Computes `log(1 + exp x)` with relative accuracy, which the formula with a maximum has too.
 fn reference(scalar: Scalar, x: f64) -> f64 {
     scalar.eval(&[x])
 }
@@ -139,7 +139,7 @@ fn edges_agree_with_the_reference() {
     }
 }
 
-/// The value of an element depends on nothing but the element.
+/// The value of an element depends only on the element.
 #[test]
 fn values_do_not_depend_on_position() {
     let x: Vec<f64> = (0..300)
@@ -159,7 +159,7 @@ fn values_do_not_depend_on_position() {
 }
 
 #[test]
-fn powers() {
+fn powers_agree_with_the_reference() {
     let x = [2.0, 0.5, -2.0, 0.0, 9.0, -8.0];
     let y = [10.0, -3.0, 3.0, 0.0, 0.5, 0.5];
     let mut out = [0f64; 6];
@@ -283,10 +283,10 @@ fn streams_agree_with_the_reference() {
     }
 }
 
-/// Words at the ends give finite normals and uniforms inside the open interval; a stream of the published vector's key and
-/// counter (Random123 1.09 `kat_vectors`) gives its words.
+/// Words at the ends give finite normals and uniforms inside the open interval. A stream with the key and counter of the published vector
+/// (Random123 1.09 `kat_vectors`) gives its words.
 #[test]
-fn known_words() {
+fn known_words_give_known_values() {
     let (key, [draw, example, step]) = (0x299f_31d0_a409_3822, [0x85a3_08d3, 0x1319_8a2e, 0x0370_7344]);
     let words = [0xd16c_fe09u32, 0x94fd_cceb, 0x5001_e420, 0x2412_6ea1];
     for level in Level::supported() {
@@ -309,7 +309,7 @@ fn known_words() {
     }
 }
 
-/// Gamma variates are those of the reference, rounded; those too small for the precision are its smallest number.
+/// Gamma variates are those of the reference, rounded; those that are too small for the precision become its smallest number.
 #[test]
 fn gamma_variates_agree_with_the_reference() {
     let key = 0x1234_5678_9abc_def0;

@@ -142,7 +142,7 @@ fn partial_reductions_do_not_depend_on_threads() {
 }
 
 #[test]
-fn loops_count() {
+fn loops_run_count_iterations() {
     let mut buffers = Arena::default();
     let counter = buffers.push(buffer("counter", Storage::Int, &[], Role::Scratch));
     let total = buffers.push(buffer("total", Storage::Real, &[], Role::State));
@@ -216,7 +216,7 @@ fn product(reference: bool, precision: Precision) -> Result<Machine, bnnc_base::
 }
 
 #[test]
-fn library_calls() {
+fn library_calls_compute_products() {
     for (reference, precision) in [
         (false, Precision::F32),
         (false, Precision::F64),
@@ -243,7 +243,7 @@ fn a_panic_in_a_kernel_reaches_the_caller() {
 }
 
 #[test]
-fn impossible_memory_is_a_limit() {
+fn impossible_memory_is_reported_as_a_limit() {
     let fault = Machine::new(&doubling(), sizes(usize::MAX / 8), Arc::new(Pool::new(1))).err();
     assert!(matches!(fault, Some(bnnc_base::fault::Fault::Limit(_))));
 }

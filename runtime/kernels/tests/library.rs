@@ -45,7 +45,7 @@ fn native(
                 .iter_mut()
                 .map(|buffer| buffer.as_mut_ptr().cast())
                 .collect();
-            // SAFETY: the buffers hold what the integers reach.
+            // SAFETY: the buffers hold all elements that the integers address.
             unsafe { function(pool, precision, &addresses, ints) };
             copies.pop().unwrap()
         }
@@ -58,7 +58,7 @@ fn native(
                 .iter_mut()
                 .map(|buffer| buffer.as_mut_ptr().cast())
                 .collect();
-            // SAFETY: the buffers hold what the integers reach.
+            // SAFETY: the buffers hold all elements that the integers address.
             unsafe { function(pool, precision, &addresses, ints) };
             copies.pop().unwrap().into_iter().map(f64::from).collect()
         }
@@ -92,7 +92,7 @@ fn check(def: &'static PrimitiveDef, buffers: &[Vec<f64>], ints: &[i64], bound: 
     }
 }
 
-/// The strides of axes of these sizes laid out in a shuffled order, and the number of elements.
+/// Returns the strides of axes of these sizes in a shuffled memory order, and the number of elements.
 fn layout(random: &mut Random, sizes: &[i64]) -> (Vec<i64>, usize) {
     let mut order: Vec<usize> = (0..sizes.len()).collect();
     (1..order.len()).for_each(|i| order.swap(i, random.below(i as u64 + 1) as usize));
@@ -135,7 +135,7 @@ fn random_product(random: &mut Random, largest: [u64; 3]) -> (Vec<Vec<f64>>, Vec
 }
 
 #[test]
-fn products_of_random_layouts() {
+fn products_of_random_layouts_agree_with_the_reference() {
     let mut random = Random(1);
     for round in 0..400 {
         let largest = [
@@ -190,7 +190,7 @@ fn an_empty_contraction_is_zero() {
     );
 }
 
-/// `batch` random lower triangles with a heavy diagonal.
+/// Returns `batch` random lower triangles with a dominant diagonal.
 fn triangles(random: &mut Random, batch: usize, n: usize) -> Vec<f64> {
     let mut l = random.reals(batch * n * n);
     for (at, value) in l.iter_mut().enumerate() {
@@ -207,7 +207,7 @@ fn triangles(random: &mut Random, batch: usize, n: usize) -> Vec<f64> {
 }
 
 #[test]
-fn cholesky_factors() {
+fn cholesky_factors_agree_with_the_reference() {
     let mut random = Random(3);
     for (batch, n) in [(1, 1), (3, 5), (1, 48), (2, 49), (1, 150), (0, 4), (1, 0)] {
         let l = triangles(&mut random, batch, n);
@@ -236,7 +236,7 @@ fn cholesky_factors() {
 }
 
 #[test]
-fn triangular_systems() {
+fn triangular_systems_agree_with_the_reference() {
     let mut random = Random(4);
     for (batch, n, columns) in [
         (1, 1, 1),
@@ -258,7 +258,7 @@ fn triangular_systems() {
 }
 
 #[test]
-fn running_sums() {
+fn running_sums_agree_with_the_reference() {
     let mut random = Random(5);
     for (outer, length, inner) in [(1, 5, 1), (3, 4, 7), (2, 1, 3), (0, 3, 2), (2, 0, 3)] {
         for reverse in [0, 1] {

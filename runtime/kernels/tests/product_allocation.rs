@@ -13,11 +13,11 @@ struct Counting;
 static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// Whether this thread is of the pool: the one that waits for the test may allocate when it likes.
+    /// True if this thread belongs to the pool; the thread that waits for the test may allocate at any time.
     static COUNTS: Cell<bool> = const { Cell::new(false) };
 }
 
-// SAFETY: everything is passed on to the system's allocator.
+// SAFETY: every call is passed on to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if COUNTS.get() {
@@ -42,7 +42,7 @@ fn products_allocate_nothing_after_the_first() {
     let both = Barrier::new(pool.threads());
     let mut buffers = [0; 3].map(|_| vec![0f64; 1100 * 300]);
     let addresses = buffers.each_mut().map(|buffer| buffer.as_mut_ptr().cast::<u8>());
-    // Buffers as addresses, so that both threads may have them.
+    // Buffers as addresses, so that both threads may use them.
     let tiny = addresses.map(|address| address as usize);
     pool.run(pool.threads(), &|worker, _| {
         both.wait();
@@ -73,7 +73,7 @@ fn products_allocate_nothing_after_the_first() {
                 ([k, 1], [1, k], [1, m]),
             ] {
                 let ints = [m, n, k, a[0], a[1], b[0], b[1], c[0], c[1]];
-                // SAFETY: the buffers hold what the integers reach.
+                // SAFETY: the buffers hold all elements that the integers address.
                 unsafe { matmul(&pool, precision, &addresses, &ints) };
             }
         }

@@ -65,14 +65,14 @@ impl Number for f64 {
     }
 }
 
-/// The result's buffer at a level, the last of `buffers` before.
+/// Returns the result of a level: the last of `buffers`, which holds the initial values.
 fn run<T: Number>(level: Level, pool: &Pool, buffers: &[Vec<f64>], ints: &[i64]) -> Vec<T> {
     let mut copies: Vec<Vec<T>> = buffers
         .iter()
         .map(|buffer| buffer.iter().map(|value| T::of(*value)).collect())
         .collect();
     let addresses: Vec<*mut u8> = copies.iter_mut().map(|copy| copy.as_mut_ptr().cast()).collect();
-    // SAFETY: the buffers hold what the integers reach.
+    // SAFETY: the buffers hold all elements that the integers address.
     unsafe { matmul_at(level, pool, T::PRECISION, &addresses, ints) };
     copies.pop().unwrap()
 }
@@ -92,22 +92,22 @@ fn check(pool: &Pool, buffers: &[Vec<f64>], ints: &[i64]) {
     }
 }
 
-/// How one operand lies in memory.
+/// The memory layout of one operand.
 #[derive(Clone, Copy, Debug)]
 enum Layout {
     Rows,
     Columns,
-    /// Neither axis adjacent, and gaps after rows.
+    /// No adjacent axis, and gaps after rows.
     Gaps,
-    /// Rows so far apart that they compete for places of a cache.
+    /// Rows at distances that make them compete for places of a cache.
     Pages,
-    /// The same of columns.
+    /// Columns at distances that make them compete for places of a cache.
     ColumnPages,
     /// The second axis is broadcast.
     Broadcast,
 }
 
-/// The strides of a matrix, and its elements.
+/// Returns the strides of a matrix, and its elements.
 fn matrix(random: &mut Random, layout: Layout, rows: usize, columns: usize) -> ([i64; 2], Vec<f64>) {
     let strides = match layout {
         Layout::Rows => [columns, 1],
@@ -140,7 +140,7 @@ const RESULT: &[Layout] = &[
     Layout::Pages,
 ];
 
-/// Operands without batch axes, and the integers.
+/// Returns operands without batch axes, and the integers of the call.
 fn product(random: &mut Random, [m, n, k]: [usize; 3]) -> (Vec<Vec<f64>>, Vec<i64>) {
     let [left, right, result] = [OPERAND, OPERAND, RESULT].map(|choices| random.pick(choices));
     let (a, a_data) = matrix(random, left, m, k);
@@ -152,7 +152,7 @@ fn product(random: &mut Random, [m, n, k]: [usize; 3]) -> (Vec<Vec<f64>>, Vec<i6
 }
 
 #[test]
-fn small_sizes_in_all_layouts() {
+fn small_products_are_exact_in_all_layouts() {
     let (mut random, pool) = (Random(1), Pool::new(2));
     for _ in 0..1500 {
         let sizes =
@@ -163,7 +163,7 @@ fn small_sizes_in_all_layouts() {
 }
 
 #[test]
-fn large_sizes_in_all_layouts() {
+fn large_products_are_exact_in_all_layouts() {
     let (mut random, pool) = (Random(2), Pool::new(2));
     let sizes = [
         [128, 10, 400],
@@ -189,7 +189,7 @@ fn large_sizes_in_all_layouts() {
 }
 
 #[test]
-fn batches_with_shared_operands() {
+fn batches_with_shared_operands_are_exact() {
     let (mut random, pool) = (Random(3), Pool::new(2));
     for _ in 0..300 {
         let sizes = [0; 3].map(|_| random.pick(&[1, 2, 5, 16, 19, 40]));
@@ -198,7 +198,7 @@ fn batches_with_shared_operands() {
             let size = random.below(4);
             let mut axis = vec![size as i64];
             for (at, buffer) in buffers.iter_mut().enumerate() {
-                // Items follow each other, sometimes with a gap; an operand may be shared by all.
+                // Items follow one another, sometimes with a gap; all items may share an operand.
                 let shared = at < 2 && random.below(3) == 0;
                 let stride = if shared { 0 } else { buffer.len() + random.below(2) };
                 let reach = buffer.len() + size.saturating_sub(1) * stride;
@@ -211,7 +211,7 @@ fn batches_with_shared_operands() {
     }
 }
 
-/// Elements whose sums are rounded.
+/// Returns elements whose sums are rounded.
 fn rounded(random: &mut Random, count: usize) -> Vec<f64> {
     (0..count)
         .map(|_| (random.next() >> 11) as f64 / (1u64 << 53) as f64 - 0.5)
@@ -256,7 +256,7 @@ fn results_do_not_depend_on_threads() {
     }
 }
 
-/// The order of summation is a property of `k`: rows of a product are the product of those rows.
+/// The order of summation depends on `k` alone: rows of a product equal the product of those rows.
 #[test]
 fn an_element_does_not_depend_on_its_neighbours() {
     let (mut random, pool) = (Random(5), Pool::new(1));

@@ -1,4 +1,4 @@
-//! Array primitives: what generated code calls on blocks of elements, in the best version for this processor.
+//! Array primitives: the functions that generated code calls on blocks of elements, in the best version for this processor.
 
 pub mod blocks;
 pub mod noise;
@@ -25,7 +25,7 @@ pub enum Level {
 }
 
 impl Level {
-    /// The levels that this processor can run, least first.
+    /// Returns the levels that this processor supports, in ascending order.
     pub fn supported() -> &'static [Level] {
         #[cfg(target_arch = "x86_64")]
         {
@@ -46,28 +46,28 @@ impl Level {
         }
     }
 
-    /// The best of them.
+    /// Returns the highest level that this processor supports.
     pub fn detect() -> Level {
         Level::supported().last().copied().unwrap_or(Level::Portable)
     }
 }
 
-/// The array form of a scalar operation of one operand, if generated code calls one.
+/// Returns the array form of a scalar operation of one operand, if generated code calls one.
 pub fn unary(scalar: Scalar, precision: Precision) -> Option<Unary> {
     unary_at(Level::detect(), scalar, precision)
 }
 
-/// The array form of a scalar operation of two operands, if generated code calls one.
+/// Returns the array form of a scalar operation of two operands, if generated code calls one.
 pub fn binary(scalar: Scalar, precision: Precision) -> Option<Binary> {
     rare::binary(scalar, precision)
 }
 
-/// The generator of a noise stream.
+/// Returns the generator of a noise stream.
 pub fn noise(kind: NoiseKind, precision: Precision) -> Noise {
     noise_at(Level::detect(), kind, precision)
 }
 
-/// Every primitive that generated code may call.
+/// Returns the addresses of all primitives that generated code may call.
 pub fn symbols() -> Vec<Address> {
     let address = |(callable, precision): (Callable, Precision)| {
         let pointer = match callable {
@@ -91,7 +91,7 @@ pub fn unary_at(level: Level, scalar: Scalar, precision: Precision) -> Option<Un
     .or_else(|| rare::unary(scalar, precision))
 }
 
-/// A scalar operation and its version for a level.
+/// A scalar operation and the function that returns its version for a level.
 type Versions = (Scalar, fn(Level) -> Unary);
 
 fn vectorised<T: Number>(level: Level, scalar: Scalar) -> Option<Unary> {

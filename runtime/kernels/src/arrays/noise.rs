@@ -1,6 +1,7 @@
 //! Noise streams: Philox 4x32-10 for many counters at once, then uniforms or Box-Muller normals; gamma variates one by one.
 //!
-//! The streams are defined in [`bnnc_math::philox`] and [`bnnc_math::gamma`]; here is the same, sixteen or more words at a time.
+//! The streams are defined in [`bnnc_math::philox`] and [`bnnc_math::gamma`]. This is the same computation, sixteen or more words at a
+//! time.
 
 use bnnc_math::approx::noise::{self as approx, NoiseLaw};
 use bnnc_math::approx::{Arch, Fused, Number, Plain};
@@ -10,20 +11,20 @@ use bnnc_math::gamma;
 const LARGE: usize = 64;
 /// Counters per medium block.
 const MEDIUM: usize = 16;
-/// Counters per small block, for ends.
+/// Counters per small block, for the ends of arrays.
 const SMALL: usize = 4;
 
-/// The words of `L` blocks, word by word.
+/// The random words of `L` blocks: four arrays of one word per block.
 type Words<const L: usize> = [[u32; L]; 4];
 
-/// A stream without its element: the key, then draw, example and step.
+/// A noise stream: the key, and the coordinates draw, example and step.
 #[derive(Clone, Copy)]
 struct Stream {
     key: u64,
     coordinates: [u32; 3],
 }
 
-/// The words of blocks `first ..  first + L`.
+/// Returns the random words of blocks `first .. first + L`.
 #[inline(always)]
 fn philox<const L: usize>(stream: Stream, first: u64) -> Words<L> {
     let mut words = [[0u32; L]; 4];
@@ -39,7 +40,7 @@ fn philox<const L: usize>(stream: Stream, first: u64) -> Words<L> {
     words
 }
 
-/// The elements of blocks `first .. first + L`, in order, to `out`.
+/// Writes the elements of blocks `first .. first + L`, in order, to `out`.
 ///
 /// # Safety
 /// `out` must have room for `4 L` elements.
@@ -94,7 +95,7 @@ macro_rules! versions {
     ($($(#[$meta:meta])* $name:ident $arch:ident;)*) => {$(
         $(#[$meta])*
         ///
-        /// # Safety
+        /// As for [`bnnc_abi::symbols::Noise`], on a processor with the features.
         /// As [`bnnc_abi::symbols::Noise`] says, on a processor with the features.
         pub unsafe extern "C" fn $name<N: NoiseLaw, T: Number>(
             out: *mut u8,
@@ -126,10 +127,10 @@ versions! {
     avx512 Fused;
 }
 
-/// Gamma variates. Rejection makes each take its own path, in `f64` for either precision.
+/// Generates gamma variates, one by one and in `f64` for either precision, because rejection takes a different path for each.
 ///
 /// # Safety
-/// As [`bnnc_abi::symbols::Noise`] says.
+/// As for [`bnnc_abi::symbols::Noise`].
 pub unsafe extern "C" fn gamma<T: Number>(
     out: *mut u8,
     shapes: *const u8,

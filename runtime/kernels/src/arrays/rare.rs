@@ -1,4 +1,4 @@
-//! Functions that programs call seldom: element by element through the `f64` references.
+//! Functions that programs seldom call: computed element by element by the `f64` references.
 
 use bnnc_abi::symbols::{Binary, Unary};
 use bnnc_base::dtype::Precision;
@@ -51,7 +51,7 @@ impl RarePair for Pow {
     }
 }
 
-/// The array form of the rare functions of one operand.
+/// Returns the array form of a rare function of one operand.
 pub fn unary(scalar: Scalar, precision: Precision) -> Option<Unary> {
     match precision {
         Precision::F32 => one::<f32>(scalar),
@@ -59,7 +59,7 @@ pub fn unary(scalar: Scalar, precision: Precision) -> Option<Unary> {
     }
 }
 
-/// The array form of the functions of two operands.
+/// Returns the array form of a function of two operands.
 pub fn binary(scalar: Scalar, precision: Precision) -> Option<Binary> {
     match precision {
         Precision::F32 => two::<f32>(scalar),
@@ -91,7 +91,7 @@ fn one<T: Number>(scalar: Scalar) -> Option<Unary> {
 }
 
 /// # Safety
-/// As [`Unary`] says.
+/// As for [`Unary`].
 unsafe extern "C" fn map<F: Rare, T: Number>(out: *mut u8, x: *const u8, n: i64) {
     let (out, x) = (out.cast::<T>(), x.cast::<T>());
     for at in 0..n.max(0) as usize {
@@ -101,7 +101,7 @@ unsafe extern "C" fn map<F: Rare, T: Number>(out: *mut u8, x: *const u8, n: i64)
 }
 
 /// # Safety
-/// As [`Binary`] says.
+/// As for [`Binary`].
 unsafe extern "C" fn map_two<F: RarePair, T: Number>(out: *mut u8, x: *const u8, y: *const u8, n: i64) {
     let (out, x, y) = (out.cast::<T>(), x.cast::<T>(), y.cast::<T>());
     for at in 0..n.max(0) as usize {

@@ -1,27 +1,27 @@
-//! One product on one thread: its form, its blocks, and what is copied before.
+//! One product on one thread: its form, its blocks, and the operands that are copied first.
 //!
-//! Note [What is copied]. The kernels take the left operand at any strides, and the right operand with adjacent columns at any
-//! distance between its rows. So only columns that are not adjacent are copied, a strip at a time, and rows or columns of the left
-//! operand that lie a multiple of a page apart, because they would displace each other from the first cache. Copying more does not pay
-//! on processors that reorder loads over hundreds of instructions.
+//! Note [Copied operands]. The kernels take the left operand with any strides, and the right operand with adjacent columns and any row
+//! stride. So a copy is made only of columns that are not adjacent, one strip at a time, and of rows or columns of the left operand whose
+//! stride is a multiple of a page, because they would evict each other from the L1 cache. Copying more does not pay on processors that
+//! reorder loads over hundreds of instructions.
 
 use super::Extents;
 use super::tile::{Kernels, Real, TileJob, TileKernel, Update};
 use super::workspace::{self, DEPTH, HEIGHT_BYTES, Workspace};
 
-/// Columns of a sweep along one row, so that the row stays in the first cache.
+/// The columns of a sweep along one row, so that the row stays in the L1 cache.
 const SWEEP: usize = 4096;
-/// Columns that are worth a copy of the left operand.
+/// The number of columns that justifies a copy of the left operand.
 const WORTH: usize = 64;
 
-/// How a product is computed, decided on the whole product so that its pieces agree.
+/// The way a product is computed, chosen for the whole product so that its pieces agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProductForm {
-    /// Tiles of the result, chains along `k`.
+    /// Tiles of the result, with sums along `k`.
     Tiles,
-    /// One row, vectors along it.
+    /// One row of the result, with vectors along it.
     Row,
-    /// One row, vectors along `k`.
+    /// One row of the result, with vectors along `k`.
     Dots,
 }
 
@@ -35,7 +35,7 @@ pub struct Addresses<T> {
     pub c: *mut T,
 }
 
-/// The form of a product, and whether it is that of the transposes.
+/// Returns the form of a product, and whether it is that of the transposed product.
 pub fn form<T>(kernels: &Kernels<T>, extents: &Extents) -> (ProductForm, bool) {
     let turned = extents.transposed();
     let turn = cost(kernels, &turned) < cost(kernels, extents);
@@ -59,7 +59,7 @@ pub fn form<T>(kernels: &Kernels<T>, extents: &Extents) -> (ProductForm, bool) {
     (form, turn)
 }
 
-/// An estimate of the cost in units of half a vector operation per lane.
+/// Estimates the cost in units of half a vector operation per lane.
 fn cost<T>(kernels: &Kernels<T>, extents: &Extents) -> usize {
     let Extents { m, n, k, .. } = *extents;
     let lanes = kernels.lanes;
@@ -88,7 +88,7 @@ fn cost<T>(kernels: &Kernels<T>, extents: &Extents) -> usize {
 /// Computes a piece, in the form of the whole product.
 ///
 /// # Safety
-/// The operands must hold the elements that the extents reach; the result overlaps neither.
+/// The operands must hold all elements that the extents address; the result overlaps neither.
 pub unsafe fn compute<T: Real>(
     kernels: &Kernels<T>,
     form: ProductForm,
@@ -118,14 +118,14 @@ pub unsafe fn compute<T: Real>(
     });
 }
 
-/// Parts of `size`, each at most `most` and all about equal, at least one: `(start, length)`.
+/// Cuts `size` into at least one part of about equal size, each at most `most`: `(start, length)`.
 fn blocks(size: usize, most: usize) -> impl Iterator<Item = (usize, usize)> {
     let count = size.div_ceil(most).max(1);
     let cut = move |at: usize| size * at / count;
     (0..count).map(move |at| (cut(at), cut(at + 1) - cut(at)))
 }
 
-/// The work of one call.
+/// The operands and settings of one call.
 struct Piece<'a, T: 'static> {
     kernels: &'a Kernels<T>,
     extents: &'a Extents,
@@ -134,12 +134,12 @@ struct Piece<'a, T: 'static> {
     space: Workspace<T>,
 }
 
-/// The columns of one kernel, in a block of rows and a block of the contracted axis.
+/// The columns that one kernel computes, in a block of rows and a block of the contracted axis.
 struct Strip<T: 'static> {
     kernels: &'static [TileKernel<T>],
     rows: usize,
     columns: usize,
-    /// The operands at the first row, with the result where the first tile is written.
+    /// The operands at the first row, and the place of the first tile of the result.
     job: TileJob<T>,
 }
 
@@ -154,7 +154,7 @@ impl<T: Real> Piece<'_, T> {
     }
 
     /// # Safety
-    /// As [`compute`].
+    /// As for [`compute`].
     unsafe fn tiles(&self) {
         let Extents {
             m, n, k, a: strides, ..
@@ -164,7 +164,7 @@ impl<T: Real> Piece<'_, T> {
             for (first, depth) in blocks(k, DEPTH) {
                 let corner = top as isize * strides[0] + first as isize * strides[1];
                 let from = self.at.a.wrapping_offset(corner);
-                // SAFETY: the block is inside, and the workspace has room for any.
+                // SAFETY: the block is inside the operand, and the workspace has room for any block.
                 let (a, a_strides) = if compete {
                     unsafe { self.copy_lines(from, (rows, depth)) }
                 } else {
@@ -172,17 +172,17 @@ impl<T: Real> Piece<'_, T> {
                 };
                 let mut left = 0;
                 while left < n {
-                    // SAFETY: the columns are inside.
+                    // SAFETY: the columns are inside the operands.
                     left += unsafe { self.strip((a, a_strides), (top, rows), (first, depth), left) };
                 }
             }
         }
     }
 
-    /// Computes the next strip of columns, and says how many.
+    /// Computes the next strip of columns, and returns their number.
     ///
     /// # Safety
-    /// As [`compute`]; the left operand is that of the block.
+    /// As for [`compute`]; `a` is the block of the left operand.
     unsafe fn strip(
         &self,
         (a, a_strides): (*const T, [isize; 2]),
@@ -199,7 +199,7 @@ impl<T: Real> Piece<'_, T> {
         let (b, b_stride) = if b_n == 1 || columns == 1 {
             (from, b_k)
         } else {
-            // SAFETY: the columns are inside, and the workspace has room for the widest and deepest strip.
+            // SAFETY: the columns are inside the operand, and the workspace has room for the widest and deepest strip.
             unsafe { self.copy_columns(from, (depth, columns)) };
             (self.space.strip.cast_const(), self.pair() as isize)
         };
@@ -225,7 +225,7 @@ impl<T: Real> Piece<'_, T> {
             columns,
             job,
         };
-        // SAFETY: the strip is inside.
+        // SAFETY: the strip is inside the operands.
         unsafe {
             if c_n == 1 || columns == 1 {
                 strip.compute(self.kernels.rows);
@@ -236,12 +236,12 @@ impl<T: Real> Piece<'_, T> {
         columns
     }
 
-    /// Columns of the widest strip.
+    /// Returns the number of columns of the widest strip.
     fn pair(&self) -> usize {
         2 * self.kernels.lanes
     }
 
-    /// The kernels for the next columns, how many these are, and how many the last vector has.
+    /// Returns the kernels for the next columns, the number of these columns, and the number in the last vector.
     fn kernels_for(&self, rest: usize) -> (&'static [TileKernel<T>], usize, usize) {
         let Kernels { lanes, half, .. } = *self.kernels;
         if rest >= 2 * lanes {
@@ -256,7 +256,8 @@ impl<T: Real> Piece<'_, T> {
         }
     }
 
-    /// Copies a block of the left operand, of adjacent rows or columns, to where these do not compete: `(copy, strides)`.
+    /// Copies a block of adjacent rows or columns of the left operand so that they do not evict each other from the cache:
+    /// `(copy, strides)`.
     ///
     /// # Safety
     /// `from` must hold the block.
@@ -303,13 +304,13 @@ impl<T: Real> Piece<'_, T> {
     }
 
     /// # Safety
-    /// As [`compute`], for one row of adjacent elements and a right operand of adjacent columns.
+    /// As for [`compute`], for one row of adjacent elements and a right operand with adjacent columns.
     unsafe fn row(&self) {
         let Extents { n, k, a, b, .. } = *self.extents;
         for (left, columns) in blocks(n, SWEEP) {
             let c = self.at.c.wrapping_add(left);
             if k == 0 && self.update == Update::Store {
-                // SAFETY: the columns are inside.
+                // SAFETY: the columns are inside the result.
                 (0..columns).for_each(|column| unsafe { c.add(column).write(T::ZERO) });
             }
             for (first, steps) in blocks(k, self.kernels.sweeps.len()).filter(|(_, steps)| *steps > 0) {
@@ -328,14 +329,14 @@ impl<T: Real> Piece<'_, T> {
                     tail: columns,
                     update: self.update(first),
                 };
-                // SAFETY: the columns are inside.
+                // SAFETY: the columns are inside the operands.
                 unsafe { self.kernels.sweeps[steps - 1](&job) };
             }
         }
     }
 
     /// # Safety
-    /// As [`compute`], for one row and a right operand whose rows are adjacent.
+    /// As for [`compute`], for one row and a right operand with adjacent rows.
     unsafe fn dots(&self) {
         let Extents {
             n,
@@ -349,7 +350,7 @@ impl<T: Real> Piece<'_, T> {
             let mut row = self.at.a.wrapping_offset(first as isize * a_k);
             if a_k != 1 {
                 for k in 0..depth {
-                    // SAFETY: the element is inside, and the workspace has room for the deepest block.
+                    // SAFETY: the element is inside the row, and the workspace has room for the deepest block.
                     unsafe { self.space.rows.add(k).write(row.offset(k as isize * a_k).read()) };
                 }
                 row = self.space.rows;
@@ -369,7 +370,7 @@ impl<T: Real> Piece<'_, T> {
                     tail: 0,
                     update: self.update(first),
                 };
-                // SAFETY: the columns are inside.
+                // SAFETY: the columns are inside the operands.
                 unsafe { self.kernels.dots[count - 1](&job) };
             }
         }
@@ -377,24 +378,24 @@ impl<T: Real> Piece<'_, T> {
 }
 
 impl<T: Real> Strip<T> {
-    /// Runs the kernels from top to bottom, by tiles of at most `most` rows.
+    /// Runs the kernels from top to bottom, in tiles of at most `most` rows.
     ///
     /// # Safety
-    /// The operands must hold the rows, and the result the columns side by side.
+    /// The operands must hold the rows, and the result must have adjacent columns.
     unsafe fn compute(mut self, most: usize) {
         let (a, c) = (self.job.a, self.job.c);
         for (row, rows) in blocks(self.rows, most) {
             self.job.a = a.wrapping_offset(row as isize * self.job.a_strides[0]);
             self.job.c = c.wrapping_offset(row as isize * self.job.c_stride);
-            // SAFETY: the tile is inside.
+            // SAFETY: the tile is inside the result.
             unsafe { self.kernels[rows - 1](&self.job) };
         }
     }
 
-    /// [`Strip::compute`] for a result whose columns are `c_n` apart, through `(tile, stride)`.
+    /// Runs [`Strip::compute`] for a result whose columns have the stride `c_n`, by way of `(tile, stride)`.
     ///
     /// # Safety
-    /// The operands must hold the rows, and the tile any.
+    /// The operands must hold the rows, and the tile must have room for any rows.
     unsafe fn compute_apart(mut self, most: usize, (tile, stride): (*mut T, usize), c_n: isize) {
         let TileJob {
             a,
@@ -406,13 +407,13 @@ impl<T: Real> Strip<T> {
         (self.job.c, self.job.c_stride, self.job.update) = (tile, stride as isize, Update::Store);
         for (top, rows) in blocks(self.rows, most) {
             self.job.a = a.wrapping_offset(top as isize * self.job.a_strides[0]);
-            // SAFETY: the tile is inside.
+            // SAFETY: the tile is inside the workspace.
             unsafe { self.kernels[rows - 1](&self.job) };
             for row in 0..rows {
                 let to = c.wrapping_offset((top + row) as isize * c_stride);
                 let from = tile.wrapping_add(row * stride);
                 for column in 0..self.columns {
-                    // SAFETY: an element of the result, and of the tile.
+                    // SAFETY: one element of the result, and one of the tile.
                     unsafe { update.apply(to.offset(column as isize * c_n), from.add(column).read()) };
                 }
             }

@@ -6,9 +6,9 @@ use super::{Extents, Operands, PIECE};
 use crate::arrays::Level;
 use crate::pool::Pool;
 
-/// Sides of tiles of the result; the largest that gives [`ENOUGH`] tiles is taken, else the smallest.
+/// The sides of tiles of the result. The largest that gives [`ENOUGH`] tiles is taken, or else the smallest.
 const SIDES: [usize; 3] = [256, 128, 64];
-/// So many tiles that threads finish at about the same time.
+/// The number of tiles with which threads finish at about the same time.
 const ENOUGH: usize = 16;
 
 /// The elements of a result that are computed.
@@ -16,13 +16,13 @@ const ENOUGH: usize = 16;
 pub enum Part {
     /// All of them.
     All,
-    /// Those on and above the diagonal, and some below it that lie in the same tiles.
+    /// The elements on and above the diagonal, and some below it that are in the same tiles.
     Upper,
 }
 
 /// A product of dense matrices.
 pub struct Product<'a, T> {
-    /// Sizes and strides; no stride is negative.
+    /// The sizes and strides; no stride is negative.
     pub extents: Extents,
     /// The left operand, from its first element.
     pub a: &'a [T],
@@ -30,11 +30,11 @@ pub struct Product<'a, T> {
     pub b: &'a [T],
     /// The update of the result.
     pub update: Update,
-    /// The part of it that is computed.
+    /// The part of the result that is computed.
     pub part: Part,
 }
 
-/// The number of elements that a matrix of these sizes and strides reaches.
+/// Returns the number of elements that a matrix with these sizes and strides spans.
 fn reach(sizes: [usize; 2], strides: [isize; 2]) -> usize {
     if sizes.contains(&0) {
         return 0;
@@ -50,7 +50,7 @@ impl<T: Real> Product<'_, T> {
     /// Writes the product to `c`, from its first element. No element depends on the number of threads.
     ///
     /// # Panics
-    /// Where a slice is too short, or two elements of the result may be the same.
+    /// A slice is too short, or two elements of the result may have the same address.
     pub fn write(&self, pool: &Pool, c: &mut [T]) {
         let Extents { m, n, k, .. } = self.extents;
         if m == 0 || n == 0 || (k == 0 && self.update != Update::Store) {
@@ -84,13 +84,13 @@ impl<T: Real> Product<'_, T> {
         };
         let (at, tiles) = (&at, &tiles);
         pool.run(tiles.len(), &|_, tile| {
-            // SAFETY: the operands hold what the extents reach, tiles are disjoint parts of the result, and that is borrowed
-            // for writing, so it overlaps no operand.
+            // SAFETY: the operands hold all elements that the extents address; tiles are disjoint parts of the result, which is mutably
+            // borrowed, so it overlaps no operand.
             unsafe { self.tile(at, tiles[tile], side) };
         });
     }
 
-    /// The first rows and columns of the tiles.
+    /// Returns the first row and column of each tile.
     fn tiles(&self, side: usize) -> Vec<(usize, usize)> {
         let Extents { m, n, .. } = self.extents;
         let first = |top: usize| match self.part {
@@ -103,7 +103,7 @@ impl<T: Real> Product<'_, T> {
     }
 
     /// # Safety
-    /// The operands must hold the elements that the extents reach; nobody else uses the tile.
+    /// The operands must hold all elements that the extents address; no other thread uses the tile.
     unsafe fn tile(&self, at: &Operands<T>, (top, left): (usize, usize), side: usize) {
         let Extents { m, n, a, b, c, .. } = self.extents;
         let extents = Extents {
@@ -128,7 +128,7 @@ impl<T: Real> Product<'_, T> {
 }
 
 impl Extents {
-    /// Returns whether elements of the result surely have different addresses.
+    /// Returns whether the elements of the result certainly have different addresses.
     fn results_differ(&self) -> bool {
         let [rows, columns] = self.c.map(isize::unsigned_abs);
         let wide = self.n <= 1 || columns > 0;
@@ -151,7 +151,7 @@ mod tests {
         (0..count).map(|at| (mixed(at) as f64 - 32.0) / 64.0).collect()
     }
 
-    /// Strides of a matrix by rows or by columns, with gaps.
+    /// Strides of a row-major or column-major matrix, with gaps.
     fn strides([rows, columns]: [usize; 2], by_columns: bool, gap: usize) -> [isize; 2] {
         match by_columns {
             false => [(columns + gap) as isize, 1],
@@ -163,7 +163,7 @@ mod tests {
         i * along_i as usize + j * along_j as usize
     }
 
-    /// The result by its definition, with the places of the elements that are computed and of those that may be.
+    /// The result by its definition, with the positions of the elements that must be computed and of those that may be.
     fn naive(product: &Product<'_, f64>, old: &[f64]) -> (Vec<f64>, Vec<usize>, Vec<usize>) {
         let Extents { m, n, k, a, b, c } = product.extents;
         let mut result = old.to_vec();
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "the right operand is too short")]
-    fn a_short_operand_is_refused() {
+    fn a_short_operand_is_rejected() {
         let extents = Extents {
             m: 2,
             n: 3,
@@ -263,7 +263,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "elements of the result coincide")]
-    fn a_result_that_overlaps_itself_is_refused() {
+    fn a_result_that_overlaps_itself_is_rejected() {
         let extents = Extents {
             m: 2,
             n: 3,

@@ -1,7 +1,7 @@
 //! Batched strided matrix products.
 //!
-//! Note [Pieces of a product]. A product is cut into pieces by its sizes alone: along the batch axes where there are enough items, else
-//! along the longer side of the result. Each piece is one sequential call, so results do not depend on the threads.
+//! Note [Pieces of a product]. A product is cut into pieces by its sizes alone: along the batch axes if there are enough items, otherwise
+//! along the longer side of the result. Each piece is one sequential call, so results do not depend on the number of threads.
 //!
 //! `blocked` computes a piece from the kernels of `tile`, which are written once over the vectors of `vector` and
 //! compiled for each instruction set.
@@ -20,27 +20,27 @@ use bnnc_base::dtype::Precision;
 pub use tile::{Real, Update};
 pub use workspace::BYTES as WORKSPACE_BYTES;
 
-/// Products below this many floating-point operations are not worth a second thread.
+/// Products with fewer floating-point operations than this are not worth a second thread.
 const PIECE: u64 = 800_000;
-/// Pieces of a product that is not large: so many that threads finish at about the same time.
+/// The number of pieces of a product that is not large, with which threads finish at about the same time.
 const FEW: u64 = 4;
-/// Products with more than so many floating-point operations per piece are cut into more than [`FEW`].
+/// Products with more floating-point operations per piece than this are cut into more than [`FEW`].
 const LARGE: u64 = 40_000_000;
 /// The most pieces.
 const MOST: u64 = 16;
-/// Cuts fall on multiples of this many rows or columns, so that the inner kernel meets whole tiles.
+/// Cuts are at multiples of this many rows or columns, so that the inner kernel gets whole tiles.
 const TILE: usize = 32;
-/// Lines a multiple of so many bytes apart compete for the same places of a cache.
+/// Cache lines whose distance is a multiple of this many bytes compete for the same places of a cache.
 const PAGE: usize = 4096;
 
 /// The sizes and strides of one product, in elements.
 #[derive(Clone, Copy, Debug)]
 pub struct Extents {
-    /// Rows of the result.
+    /// The number of rows of the result.
     pub m: usize,
-    /// Columns of the result.
+    /// The number of columns of the result.
     pub n: usize,
-    /// The contracted size.
+    /// The size of the contracted axis.
     pub k: usize,
     /// Strides of the left operand along `m` and `k`.
     pub a: [isize; 2],
@@ -61,19 +61,19 @@ struct Operands<T> {
 // SAFETY: pieces write disjoint parts of `c` and only read the others.
 unsafe impl<T> Sync for Operands<T> {}
 
-/// The primitive `matmul`.
+/// Computes the primitive `matmul`.
 ///
 /// # Safety
-/// `buffers` must hold the addresses of `a`, `b` and `c`, with the elements that `ints` reach; `c` overlaps neither.
+/// `buffers` must hold the addresses of `a`, `b` and `c`, with all elements that `ints` address; `c` overlaps neither.
 pub unsafe fn matmul(pool: &Pool, precision: Precision, buffers: &[*mut u8], ints: &[i64]) {
     // SAFETY: the caller's promise.
     unsafe { matmul_at(Level::detect(), pool, precision, buffers, ints) }
 }
 
-/// [`matmul()`] for a chosen level.
+/// Computes [`matmul()`] with the kernels of a chosen level.
 ///
 /// # Safety
-/// As [`matmul()`]; the level must be among [`Level::supported`].
+/// As for [`matmul()`]; the level must be among [`Level::supported`].
 pub unsafe fn matmul_at(level: Level, pool: &Pool, precision: Precision, buffers: &[*mut u8], ints: &[i64]) {
     match precision {
         // SAFETY: the caller's promise.
@@ -105,7 +105,7 @@ impl Batch<'_> {
         self.looped().map(|axis| axis[0] as usize).product()
     }
 
-    /// The offsets of an item in the three operands.
+    /// Returns the offsets of an item in the three operands.
     fn offsets(&self, item: usize) -> [isize; 3] {
         let mut rest = item as i64;
         self.looped().rev().fold([0; 3], |mut sum, [size, strides @ ..]| {
@@ -118,7 +118,7 @@ impl Batch<'_> {
         })
     }
 
-    /// Makes axes part of the product where operands allow it, innermost first.
+    /// Makes axes part of the product if the operands allow it, innermost first.
     fn fold(&mut self, extents: &mut Extents) {
         for (at, axis) in self.axes.iter().enumerate().rev().take(64) {
             if extents.absorb(axis) {
@@ -142,7 +142,7 @@ impl Extents {
         }
     }
 
-    /// The product of the transposes: the same elements with the operands exchanged.
+    /// Returns the transposed product: the same elements with the operands exchanged.
     fn transposed(&self) -> Extents {
         let swap = |[x, y]: [isize; 2]| [y, x];
         Extents {
@@ -159,7 +159,8 @@ impl Extents {
         2 * self.m as u64 * self.n as u64 * self.k as u64
     }
 
-    /// Returns whether a batch axis was taken in: more rows where only `b` is shared, more columns where only `a` is.
+    /// Makes a batch axis part of the product, if possible: more rows if only `b` is shared, more columns if only `a` is. Returns whether
+    /// it was.
     fn absorb(&mut self, axis: &[i64; 4]) -> bool {
         let [size, a, b, c] = axis.map(|value| value as isize);
         let (m, n) = (self.m as isize, self.n as isize);
@@ -182,7 +183,7 @@ impl Extents {
         more_rows || more_columns
     }
 
-    /// Returns whether rows or columns of the left operand lie so that they compete for the same places of a cache.
+    /// Returns whether the stride of the left operand makes its rows or columns compete for the same places of a cache.
     fn lines_compete(&self, element: usize) -> bool {
         let apart = |stride: isize| (stride.unsigned_abs() * element).is_multiple_of(PAGE);
         match self.a {
@@ -191,7 +192,7 @@ impl Extents {
         }
     }
 
-    /// Returns whether to cut along `n`: so that what is copied is copied once where possible, else along the longer side.
+    /// Returns whether to cut along `n`: copied operands are copied only once if possible, otherwise the cut is along the longer side.
     fn is_cut_along_n(&self, parts: usize, element: usize) -> bool {
         let enough = |size: usize| size >= parts * TILE;
         if self.b[1] != 1 && enough(self.n) {
@@ -203,7 +204,7 @@ impl Extents {
         }
     }
 
-    /// Part `part` of `parts`, with its offsets.
+    /// Returns part `part` of `parts`, with its offsets.
     fn part(&self, part: usize, parts: usize, along_n: bool) -> (Extents, [isize; 3]) {
         let cut = |size: usize, at: usize| (size.div_ceil(TILE) * at / parts * TILE).min(size);
         let size = if along_n { self.n } else { self.m };
@@ -229,7 +230,7 @@ impl Extents {
     }
 }
 
-/// The number of pieces for so many floating-point operations.
+/// Returns the number of pieces for this number of floating-point operations.
 fn piece_count(work: u64) -> usize {
     let pieces = if work < PIECE {
         1
@@ -240,7 +241,7 @@ fn piece_count(work: u64) -> usize {
 }
 
 /// # Safety
-/// As [`matmul()`].
+/// As for [`matmul()`].
 unsafe fn batched<T: Real>(level: Level, pool: &Pool, buffers: &[*mut u8], ints: &[i64]) {
     let kernels = T::kernels(level);
     let mut extents = Extents::of(ints);
@@ -279,10 +280,10 @@ unsafe fn batched<T: Real>(level: Level, pool: &Pool, buffers: &[*mut u8], ints:
     });
 }
 
-/// `c = c - a b`, on this thread.
+/// Computes `c = c - a b` on this thread.
 ///
 /// # Safety
-/// The operands must hold the elements that the extents reach; `c` overlaps neither.
+/// The operands must hold all elements that the extents address; `c` overlaps neither.
 pub unsafe fn subtract_product<T: Real>(extents: &Extents, a: *const T, b: *const T, c: *mut T) {
     if extents.k == 0 {
         return;

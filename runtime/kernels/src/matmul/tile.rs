@@ -1,8 +1,8 @@
 //! The innermost kernels: a tile of the result in registers.
 //!
-//! Note [One order of summation]. An element of the result is a chain of fused multiply-adds over `k`, first to last, in
-//! blocks of a length that depends on `k` alone; blocks are added in order. So an element does not depend on the tile, the
-//! piece or the thread that computes it.
+//! Note [One order of summation]. An element of the result is a sequence of fused multiply-adds over `k`, first to last, in blocks of a
+//! length that depends on `k` alone; blocks are added in order. So an element does not depend on the tile, the piece or the thread that
+//! computes it.
 
 #![expect(
     clippy::needless_range_loop,
@@ -47,7 +47,7 @@ impl Update {
 
 /// The operands of one tile: `c[r, j] = sum over k of a[r, k] b[k, j]`, where `b` and `c` have adjacent columns.
 pub struct TileJob<T> {
-    /// The contracted size.
+    /// The size of the contracted axis.
     pub k: usize,
     /// The left operand.
     pub a: *const T,
@@ -61,7 +61,7 @@ pub struct TileJob<T> {
     pub c: *mut T,
     /// Its stride along rows.
     pub c_stride: isize,
-    /// Columns of the last vector of a masked kernel, of a sweep all.
+    /// The number of columns of the last vector of a masked kernel, or of all columns of a sweep.
     pub tail: usize,
     /// The update of the result.
     pub update: Update,
@@ -70,40 +70,40 @@ pub struct TileJob<T> {
 /// A kernel for one shape of tile.
 pub type TileKernel<T> = unsafe fn(&TileJob<T>);
 
-/// The kernels of an instruction set, by rows less one.
+/// The kernels of an instruction set, indexed by the number of rows less one.
 pub struct Kernels<T: 'static> {
-    /// Rows of the tallest tile.
+    /// The number of rows of the tallest tile.
     pub rows: usize,
-    /// Elements of a vector.
+    /// The number of elements of a vector.
     pub lanes: usize,
-    /// Elements of the short vector of `half_masked`.
+    /// The number of elements of the short vector of `half_masked`.
     pub half: usize,
-    /// Two whole vectors.
+    /// Two whole vectors of columns.
     pub double: &'static [TileKernel<T>],
-    /// A whole vector and a part of another.
+    /// A whole vector and part of another.
     pub double_masked: &'static [TileKernel<T>],
-    /// A part of a vector.
+    /// Part of a vector.
     pub single_masked: &'static [TileKernel<T>],
-    /// A part of a vector of half the length.
+    /// Part of a vector of half the length.
     pub half_masked: &'static [TileKernel<T>],
-    /// Any number of columns of one row, which `tail` holds, by `k` less one.
+    /// Any number of columns of one row (`tail`), indexed by `k` less one.
     pub sweeps: &'static [TileKernel<T>],
-    /// Sums along `k` where both operands are adjacent along it, by rows less one.
+    /// Sums along `k` if both operands are adjacent along it, indexed by the number of rows less one.
     pub dots: &'static [TileKernel<T>],
     /// Copies a square of [`Kernels::square`] columns: `(from, column stride, to, row stride)`.
     pub transpose: unsafe fn(*const T, isize, *mut T, usize),
-    /// The side of that square.
+    /// The side of that square, in elements.
     pub square: usize,
 }
 
-/// An element of products.
+/// An element type of products.
 pub trait Real: Number {
-    /// Its kernels for an instruction set, which the processor must have.
+    /// Returns its kernels for an instruction set, which the processor must support.
     fn kernels(level: Level) -> &'static Kernels<Self>;
 }
 
 /// # Safety
-/// The operands of `job` must hold `R` rows and the columns of `C` vectors, of which the last has `job.tail` if `MASKED`.
+/// The operands of `job` must hold `R` rows and the columns of `C` vectors, the last of which has `job.tail` columns if `MASKED`.
 #[inline(always)]
 unsafe fn tile<V: Vector, const R: usize, const C: usize, const MASKED: bool>(job: &TileJob<V::Element>) {
     let [a_row, a_step] = job.a_strides;
@@ -157,7 +157,7 @@ unsafe fn tile<V: Vector, const R: usize, const C: usize, const MASKED: bool>(jo
     }
 }
 
-/// `c[j] = sum over k < K of a[k] b[k, j]` for `job.tail` columns.
+/// Computes `c[j] = sum over k < K of a[k] b[k, j]` for `job.tail` columns.
 ///
 /// # Safety
 /// The operands of `job` must hold `K` steps and the columns.
@@ -202,7 +202,7 @@ unsafe fn sweep<V: Vector, const K: usize>(job: &TileJob<V::Element>) {
     }
 }
 
-/// `c[r] = sum over k of a[r, k] b[k]` where `a` and `b` are adjacent along `k`.
+/// Computes `c[r] = sum over k of a[r, k] b[k]`, where `a` and `b` are adjacent along `k`.
 ///
 /// # Safety
 /// The operands of `job` must hold `R` rows and `k` elements along each.
@@ -234,7 +234,7 @@ unsafe fn dots<V: Vector, const R: usize>(job: &TileJob<V::Element>) {
     }
 }
 
-/// Versions of the kernels for one instruction set.
+/// The versions of the kernels for one instruction set.
 macro_rules! compiled {
     ($tile_name:ident $sweep_name:ident $dots_name:ident $(#[$feature:meta])?) => {
         $(#[$feature])?
@@ -263,7 +263,7 @@ compiled!(tile_avx2 sweep_avx2 dots_avx2 #[target_feature(enable = "avx2,fma")])
 #[cfg(target_arch = "x86_64")]
 compiled!(tile_avx512 sweep_avx512 dots_avx512 #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]);
 
-/// The record of an instruction set.
+/// The record of the kernels of an instruction set.
 macro_rules! kernels {
     ($tile:ident $sweep:ident $dots:ident $transpose:expr, $square:literal, $element:ty, $vector:ty, $half:ty,
      [$($rows:literal)*], [$($dot_rows:literal)*]) => {

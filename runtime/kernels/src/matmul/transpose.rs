@@ -1,8 +1,8 @@
-//! Squares copied from columns to rows.
+//! Copies of squares that turn columns into rows.
 
 use bnnc_math::approx::Number;
 
-/// A square of four: `to[i, j] = from[j, i]`, where `from` has columns `stride` apart and `to` rows `to_stride` apart.
+/// Copies a square of side four: `to[i, j] = from[j, i]`. `from` has the column stride `stride`, and `to` the row stride `to_stride`.
 ///
 /// # Safety
 /// Both must hold the square.
@@ -18,10 +18,10 @@ pub unsafe fn transpose_plain<T: Number>(from: *const T, stride: isize, to: *mut
     }
 }
 
-/// A square of eight.
+/// Copies a square of side eight.
 ///
 /// # Safety
-/// As [`transpose_plain`], on a processor with this feature.
+/// As for [`transpose_plain`], on a processor with this feature.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 pub unsafe fn transpose_f32(from: *const f32, stride: isize, to: *mut f32, to_stride: usize) {
@@ -54,10 +54,10 @@ pub unsafe fn transpose_f32(from: *const f32, stride: isize, to: *mut f32, to_st
     }
 }
 
-/// A square of four.
+/// Copies a square of side four.
 ///
 /// # Safety
-/// As [`transpose_plain`], on a processor with this feature.
+/// As for [`transpose_plain`], on a processor with this feature.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 pub unsafe fn transpose_f64(from: *const f64, stride: isize, to: *mut f64, to_stride: usize) {

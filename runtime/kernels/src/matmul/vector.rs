@@ -1,6 +1,6 @@
-//! Vectors of a processor, as the product kernels need them.
+//! Vectors of a processor, with the operations of the product kernels.
 //!
-//! Every function is inlined into a kernel that is compiled for the vector's instruction set, and must be called only there.
+//! Every function is inlined into a kernel that is compiled for the vector's instruction set, and must only be called there.
 
 use bnnc_math::approx::{Number, Plain};
 
@@ -8,37 +8,37 @@ use bnnc_math::approx::{Number, Plain};
 pub trait Vector: Copy {
     /// The type of its elements.
     type Element: Number;
-    /// Which lanes a masked access touches.
+    /// The lanes that a masked access reads or writes.
     type Mask: Copy;
-    /// How many elements it holds.
+    /// The number of elements of a vector.
     const LANES: usize;
 
-    /// The mask of the first `count` lanes.
+    /// Returns the mask of the first `count` lanes.
     unsafe fn mask(count: usize) -> Self::Mask;
-    /// All lanes zero.
+    /// Returns a vector of zeros.
     unsafe fn zero() -> Self;
-    /// All lanes the element at `from`.
+    /// Returns a vector with the element at `from` in all lanes.
     unsafe fn splat(from: *const Self::Element) -> Self;
-    /// The elements at `from`.
+    /// Loads the elements at `from`.
     unsafe fn load(from: *const Self::Element) -> Self;
-    /// The elements at `from` in the lanes of the mask, zero elsewhere; other elements are not touched.
+    /// Loads the elements at `from` in the lanes of the mask and zero elsewhere; other elements are not accessed.
     unsafe fn load_masked(from: *const Self::Element, mask: Self::Mask) -> Self;
     /// Writes all lanes.
     unsafe fn store(self, to: *mut Self::Element);
     /// Writes the lanes of the mask.
     unsafe fn store_masked(self, to: *mut Self::Element, mask: Self::Mask);
-    /// `self * factor + term`.
+    /// Computes `self * factor + term`.
     unsafe fn fma(self, factor: Self, term: Self) -> Self;
-    /// `self + other`.
+    /// Computes `self + other`.
     unsafe fn add(self, other: Self) -> Self;
-    /// `self - other`.
+    /// Computes `self - other`.
     unsafe fn sub(self, other: Self) -> Self;
 
-    /// The sum of the lanes, by halves.
+    /// Returns the sum of the lanes, added by halves.
     unsafe fn sum(self) -> Self::Element;
 }
 
-/// A vector for any processor.
+/// A vector for any processor, made of scalars.
 #[derive(Clone, Copy)]
 pub struct LaneArray<T, const N: usize>([T; N]);
 
@@ -141,7 +141,7 @@ macro_rules! x86_vector {
 
             #[inline(always)]
             unsafe fn mask(count: usize) -> $mask_type {
-                // SAFETY: called only where the processor has the instruction.
+                // SAFETY: called only on a processor with the instruction.
                 #[allow(unused_unsafe, reason = "some masks are plain integers")]
                 unsafe {
                     $mask(count)
@@ -150,13 +150,13 @@ macro_rules! x86_vector {
 
             #[inline(always)]
             unsafe fn zero() -> Self {
-                // SAFETY: called only where the processor has the instruction.
+                // SAFETY: called only on a processor with the instruction.
                 unsafe { x86::$zero() }
             }
 
             #[inline(always)]
             unsafe fn splat(from: *const $element) -> Self {
-                // SAFETY: called only where the processor has the instruction; the caller's promise.
+                // SAFETY: called only on a processor with the instruction; the caller's promise.
                 unsafe { x86::$splat(from.read()) }
             }
 
@@ -219,7 +219,7 @@ mod on_x86 {
     use std::arch::x86_64 as x86;
     use std::arch::x86_64::{__m256, __m256d, __m256i, __m512, __m512d};
 
-    /// The masked loads with the operands in one order.
+    /// The masked loads, with their operands in one common order.
     mod load_masked {
         use super::x86::*;
 
@@ -241,7 +241,7 @@ mod on_x86 {
         }
     }
 
-    /// Windows into these are masks of 256 bits.
+    /// Masks of 256 bits are windows into these arrays.
     static EDGE_32: [i32; 16] = [-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0];
     static EDGE_64: [i64; 8] = [-1, -1, -1, -1, 0, 0, 0, 0];
 

@@ -1,4 +1,4 @@
-//! Plans by hand and kernels as closures.
+//! Hand-written plans, with closures as kernels.
 
 #![allow(dead_code, reason = "each test file uses a part")]
 
@@ -112,7 +112,7 @@ pub fn scale() -> Kernel {
     })
 }
 
-/// `sum[j] += x[i, j]` and `max[j] = max(max[j], x[i, j])` over rows; integers: columns. Touches its scratch too.
+/// `sum[j] += x[i, j]` and `max[j] = max(max[j], x[i, j])` over rows; integers: columns. Writes its scratch too.
 pub fn sum_and_max() -> Kernel {
     Box::new(|args| {
         // SAFETY: the plan binds three buffers of `f32` and one integer, and scratch has at least 100 bytes.
