@@ -1,4 +1,4 @@
-//! Kernels of a loaded object, or of this executable itself, as the runtime calls them.
+//! Kernels of a loaded object, or of this executable itself, in the form that the runtime calls.
 
 use crate::load::{Loaded, load};
 use bnnc_abi::code::{Code, KernelArgs, Object};
@@ -11,7 +11,7 @@ type KernelFunction = unsafe extern "C" fn(*const KernelArgs);
 pub struct LoadedCode {
     object: Object,
     functions: Vec<KernelFunction>,
-    /// Only to be freed; nothing where the code is part of this executable.
+    /// The memory to free; `None` if the code is part of this executable.
     _memory: Option<Loaded>,
 }
 
@@ -19,15 +19,15 @@ impl LoadedCode {
     /// Loads the code of a program; `symbols` are the runtime's functions.
     ///
     /// # Errors
-    /// As [`load`], and kernels that the object does not define.
+    /// Errors of [`load`], and kernels that the object does not define.
     pub fn load(object: &Object, symbols: &[Address]) -> Result<LoadedCode, Fault> {
         let memory = load(&object.bytes, symbols)?;
         let function = |symbol: &str| {
             let address = memory
                 .function(symbol)
                 .ok_or_else(|| Fault::Limit(format!("this object does not define `{symbol}`")))?;
-            // SAFETY: kernels are compiled with this signature; an object with other functions of these names breaks the
-            // promise that its maker gives with it.
+            // SAFETY: kernels are compiled with this signature; whoever makes an object with other functions of these names breaks that
+            // guarantee.
             Ok(unsafe { std::mem::transmute::<*const u8, KernelFunction>(address) })
         };
         let functions = object
@@ -42,12 +42,12 @@ impl LoadedCode {
         })
     }
 
-    /// Kernels that were linked into this executable.
+    /// Wraps kernels that were linked into this executable.
     ///
     /// # Safety
     /// `functions` are the addresses of the object's kernels, in their order, and stay valid.
     ///
-    /// # Errors
+    /// The numbers of addresses and of kernels differ, or an address is null.
     /// Another number of addresses than of kernels.
     pub unsafe fn linked(object: &Object, functions: &[*const u8]) -> Result<LoadedCode, Fault> {
         if functions.len() != object.kernels.len() || functions.iter().any(|address| address.is_null()) {

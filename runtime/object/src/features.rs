@@ -1,4 +1,4 @@
-//! The extensions of the processor at hand.
+//! The instruction set extensions of this processor.
 
 macro_rules! detect {
     ($detect:ident, $name:expr, [$($known:tt),*]) => {
@@ -9,7 +9,7 @@ macro_rules! detect {
     };
 }
 
-/// Returns whether this processor has an extension, named as in `std::arch`; one that is not known here it has not.
+/// Returns whether this processor has an extension, named as in `std::arch`; false for names that are not listed here.
 #[cfg(target_arch = "x86_64")]
 fn has(name: &str) -> bool {
     detect!(
@@ -48,7 +48,7 @@ fn has(name: &str) -> bool {
     )
 }
 
-/// Returns whether this processor has an extension, named as in `std::arch`; one that is not known here it has not.
+/// Returns whether this processor has an extension, named as in `std::arch`; false for names that are not listed here.
 #[cfg(target_arch = "aarch64")]
 fn has(name: &str) -> bool {
     detect!(
@@ -58,13 +58,13 @@ fn has(name: &str) -> bool {
     )
 }
 
-/// Returns whether this processor has an extension.
+/// Returns false, because no extension of this kind of processor is known.
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 fn has(_: &str) -> bool {
     false
 }
 
-/// Those of some extensions that this processor lacks.
+/// Returns the needed extensions that this processor does not have.
 pub fn missing_features(needed: &[String]) -> Vec<String> {
     needed.iter().filter(|name| !has(name)).cloned().collect()
 }

@@ -1,4 +1,4 @@
-//! Where the sections of an object lie in memory: code, constants and data, each from a page boundary.
+//! The places of an object's sections in memory: code, constants and data, each from a page boundary.
 
 use bnnc_base::fault::Fault;
 use object::read::elf::{ElfFile64, ElfSection64};
@@ -9,51 +9,51 @@ use std::ops::Range;
 /// An object file being read.
 pub(crate) type File<'a> = ElfFile64<'a, Endianness>;
 
-/// A section of it.
+/// A section of an object file.
 pub(crate) type Section<'a, 'f> = ElfSection64<'a, 'f, Endianness>;
 
-/// More than any program of ours needs; sizes beyond are those of a damaged file.
+/// The largest image in bytes. Our programs need less, so larger sizes are those of a damaged file.
 const LARGEST_IMAGE: u64 = 1 << 30;
 
 /// The permitted use of a part of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Use {
-    /// To run.
+    /// Execution.
     Code,
-    /// To read.
+    /// Reading.
     Constants,
-    /// To read and write.
+    /// Reading and writing.
     Data,
 }
 
 /// A section in memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Placed {
-    /// From the start of the image.
+    /// Its offset from the start of the image.
     pub offset: usize,
-    /// Its size.
+    /// Its size in bytes.
     pub bytes: usize,
 }
 
-/// Where everything is, in bytes from the start of the image.
+/// The places of all parts, in bytes from the start of the image.
 #[derive(Debug, Default)]
 pub(crate) struct Layout {
     /// Sections by number.
     pub sections: HashMap<SectionIndex, Placed>,
-    /// Room for stubs, behind the code.
+    /// The start of the stubs, after the code.
     pub stubs: usize,
-    /// Room for cells that hold addresses, behind the constants.
+    /// The start of the cells that hold addresses, after the constants.
     pub cells: usize,
-    /// Whole pages of code.
+    /// The whole pages of code.
     pub code: Range<usize>,
-    /// Whole pages of constants.
+    /// The whole pages of constants.
     pub constants: Range<usize>,
-    /// All bytes.
+    /// The size of the image.
     pub bytes: usize,
 }
 
 impl Layout {
-    /// Gives every section that is needed a place, with room for `stubs` and `cells` bytes.
+    /// Assigns a place to every section that is needed, with room for `stubs` and `cells` bytes.
     pub fn of(file: &File<'_>, stubs: usize, cells: usize) -> Result<Layout, Fault> {
         let page = region::page::size();
         let mut layout = Layout::default();
@@ -86,7 +86,7 @@ impl Layout {
     }
 }
 
-/// Takes the next `bytes` from a multiple of `align` on; returns where they begin.
+/// Reserves `bytes` from the next multiple of `align` on, and returns their start.
 fn advance(end: &mut usize, bytes: u64, align: usize) -> Result<usize, Fault> {
     let start = end.next_multiple_of(align);
     if bytes > LARGEST_IMAGE || start as u64 + bytes > LARGEST_IMAGE {
@@ -98,7 +98,7 @@ fn advance(end: &mut usize, bytes: u64, align: usize) -> Result<usize, Fault> {
     Ok(start)
 }
 
-/// The use of a section, if it is needed in memory at all.
+/// Returns the use of a section; `None` if it is not needed in memory.
 fn usage(section: &Section<'_, '_>) -> Result<Option<Use>, Fault> {
     let SectionFlags::Elf { sh_flags } = section.flags() else {
         return Ok(None);
@@ -120,12 +120,12 @@ fn usage(section: &Section<'_, '_>) -> Result<Option<Use>, Fault> {
     }
 }
 
-/// An object that says what cannot be.
+/// The error of an object with contradictory contents.
 pub(crate) fn malformed(reason: String) -> Fault {
     Fault::Limit(format!("this object cannot be loaded: {reason}"))
 }
 
-/// An object whose tables cannot be read.
+/// The error of an object whose tables cannot be read.
 pub(crate) fn unreadable(error: object::Error) -> Fault {
     malformed(error.to_string())
 }

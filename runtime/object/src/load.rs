@@ -1,4 +1,4 @@
-//! From the bytes of an object to functions of this process.
+//! Loads the bytes of an object as functions of this process.
 
 use crate::image::{File, Layout, Placed, malformed, unreadable};
 use crate::math;
@@ -13,7 +13,7 @@ use object::{
 };
 use std::collections::HashMap;
 
-/// Bytes of a cell that holds an address.
+/// The bytes of a cell that holds an address.
 const CELL_BYTES: usize = 8;
 
 /// An object in executable memory, which is freed when this is dropped.
@@ -23,7 +23,7 @@ pub struct Loaded {
 }
 
 impl Loaded {
-    /// The address of a global function that the object defines. It is valid as long as `self` lives.
+    /// Returns the address of a global function that the object defines. It is valid as long as `self` lives.
     pub fn function(&self, name: &str) -> Option<*const u8> {
         self.functions
             .get(name)
@@ -31,12 +31,12 @@ impl Loaded {
     }
 }
 
-/// Loads a relocatable ELF object of this machine's processor; what it does not define is looked for among `symbols`, and then
-/// among the rounding functions and moves of memory that code generators call by their C names.
+/// Loads a relocatable ELF object for this machine's processor. Symbols that it does not define are looked up in `symbols`, and then among
+/// the rounding and memory functions that code generators call by their C names.
 ///
 /// # Errors
-/// Bytes that are no such object, kinds of relocations or sections that no code generator of ours makes, symbols that are
-/// nowhere, and memory that the system refuses.
+/// Bytes that are not such an object, kinds of relocations or sections that our code generators do not emit, undefined symbols, and a lack
+/// of memory.
 pub fn load(bytes: &[u8], symbols: &[Address]) -> Result<Loaded, Fault> {
     let file = File::parse(bytes).map_err(unreadable)?;
     if file.kind() != ObjectKind::Relocatable {
@@ -64,7 +64,7 @@ pub fn load(bytes: &[u8], symbols: &[Address]) -> Result<Loaded, Fault> {
         layout: &layout,
         bridges: &bridges,
     };
-    // The later of two with one name counts.
+    // Of two symbols with one name, the later one is used.
     linker.known.extend_from_slice(symbols);
     linker.copy(memory.bytes())?;
     linker.bridge(memory.bytes())?;
@@ -85,7 +85,7 @@ struct Relocation {
     addend: i64,
 }
 
-/// The relocations of all sections that are needed in memory.
+/// Returns the relocations of all sections that are needed in memory.
 fn patches(file: &File<'_>) -> Result<Vec<Relocation>, Fault> {
     let needed = Layout::of(file, 0, 0)?.sections;
     let mut patches = Vec::new();
@@ -118,7 +118,7 @@ fn patches(file: &File<'_>) -> Result<Vec<Relocation>, Fault> {
     Ok(patches)
 }
 
-/// The numbers of stubs and of cells between instructions of short reach and far symbols.
+/// The numbers of the stubs and cells through which instructions of short reach address distant symbols.
 #[derive(Default)]
 struct Bridges {
     stubs: HashMap<SymbolIndex, usize>,
@@ -151,11 +151,11 @@ struct Linker<'a> {
 }
 
 impl Linker<'_> {
-    /// Copies what sections hold.
+    /// Copies the contents of the sections.
     fn copy(&self, memory: &mut [u8]) -> Result<(), Fault> {
         for (index, Placed { offset, bytes }) in &self.layout.sections {
             let section = self.file.section_by_index(*index).map_err(unreadable)?;
-            // A section without bytes in the file is zero, as the memory is.
+            // A section without bytes in the file stays zero.
             let data = section.data().map_err(unreadable)?;
             let data = &data[..data.len().min(*bytes)];
             memory[*offset..*offset + data.len()].copy_from_slice(data);
@@ -163,7 +163,7 @@ impl Linker<'_> {
         Ok(())
     }
 
-    /// Writes stubs and cells.
+    /// Writes the stubs and cells.
     fn bridge(&self, memory: &mut [u8]) -> Result<(), Fault> {
         for (symbol, number) in &self.bridges.stubs {
             let at = self.layout.stubs + number * STUB_BYTES;
@@ -218,7 +218,7 @@ impl Linker<'_> {
         String::from_utf8_lossy(&name.unwrap_or_default()).into_owned()
     }
 
-    /// The address of a symbol in this process.
+    /// Returns the address of a symbol in this process.
     fn address(&self, index: SymbolIndex) -> Result<u64, Fault> {
         let symbol = self.symbol(index)?;
         match symbol.section() {
@@ -240,14 +240,14 @@ impl Linker<'_> {
     }
 }
 
-/// Where a symbol lies in the image, if in a section that is in memory.
+/// Returns the offset of a symbol in the image; `None` if its section is not in memory.
 fn offset(symbol: &ElfSymbol64<'_, '_, Endianness>, layout: &Layout) -> Option<usize> {
     let section = layout.sections.get(&symbol.section_index()?)?;
     let within = usize::try_from(symbol.address()).ok()?;
     (within <= section.bytes).then_some(section.offset + within)
 }
 
-/// The global functions of an object by name.
+/// Returns the global functions of an object, by name.
 fn functions(file: &File<'_>, layout: &Layout) -> Result<HashMap<String, usize>, Fault> {
     let mut functions = HashMap::new();
     let table = file.symbol_table().into_iter();

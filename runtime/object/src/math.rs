@@ -1,5 +1,5 @@
-//! Functions that code generators call on their own: rounding and fused products where a processor lacks the instruction, and
-//! moves of memory.
+//! Functions that code generators call on their own: rounding and fused multiply-adds for processors without the instruction, and memory
+//! functions.
 
 use bnnc_abi::symbols::Address;
 use std::ffi::c_void;
@@ -36,7 +36,7 @@ unsafe extern "C" {
     fn memcmp(left: *const c_void, right: *const c_void, bytes: usize) -> i32;
 }
 
-/// The functions by their names in C.
+/// Returns the functions by their names in C.
 pub(crate) fn symbols() -> Vec<Address> {
     let moves = [
         ("memcpy", memcpy as *const () as usize),

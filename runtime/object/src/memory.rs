@@ -1,10 +1,10 @@
-//! Memory of an image: written first, then closed, some pages to run and some to read.
+//! Memory of an image: first written, then protected, with some pages executable and some read-only.
 
 use bnnc_base::fault::Fault;
 use region::{Allocation, Protection};
 use std::ops::Range;
 
-/// Pages that can be written.
+/// Writable pages.
 pub(crate) struct Open {
     pages: Allocation,
 }
@@ -15,24 +15,24 @@ pub(crate) struct Closed {
 }
 
 impl Open {
-    /// `bytes` zeros, page-aligned.
+    /// Allocates `bytes` zeros, page-aligned.
     pub fn new(bytes: usize) -> Result<Open, Fault> {
         let pages = region::alloc(bytes.max(1), Protection::READ_WRITE).map_err(refused)?;
         Ok(Open { pages })
     }
 
-    /// The address of the first byte.
+    /// Returns the address of the first byte.
     pub fn base(&self) -> u64 {
         self.pages.as_ptr::<u8>() as u64
     }
 
-    /// All of it.
+    /// Returns all bytes.
     pub fn bytes(&mut self) -> &mut [u8] {
-        // SAFETY: the pages are ours alone, readable, writable and zeroed by the system.
+        // SAFETY: the pages belong to this value alone, and are readable, writable and zeroed by the system.
         unsafe { std::slice::from_raw_parts_mut(self.pages.as_mut_ptr(), self.pages.len()) }
     }
 
-    /// Makes `code` executable and `constants` readable, neither writable; the rest stays writable. Both ranges are whole pages.
+    /// Makes `code` executable and `constants` read-only; neither stays writable, the rest does. Both ranges are whole pages.
     pub fn close(self, code: Range<usize>, constants: Range<usize>) -> Result<Closed, Fault> {
         self.protect(code, Protection::READ_EXECUTE)?;
         self.protect(constants, Protection::READ)?;
@@ -44,7 +44,7 @@ impl Open {
             return Ok(());
         }
         debug_assert!(range.end <= self.pages.len());
-        // SAFETY: the range lies in the allocation, and nothing runs in it or holds a reference to it.
+        // SAFETY: the range is inside the allocation, and nothing runs in it or holds a reference to it.
         unsafe {
             region::protect(
                 self.pages.as_ptr::<u8>().add(range.start),
@@ -56,13 +56,13 @@ impl Open {
     }
 }
 
-// SAFETY: the pages belong to this value alone and are freed with it, and no method writes them.
+// SAFETY: the pages belong to this value alone and are freed with it, and no method writes to them.
 unsafe impl Send for Closed {}
-// SAFETY: as above; a shared reference gives addresses only.
+// SAFETY: as above; a shared reference only gives addresses.
 unsafe impl Sync for Closed {}
 
 impl Closed {
-    /// The address of a byte.
+    /// Returns the address of a byte.
     pub fn address(&self, offset: usize) -> *const u8 {
         self.pages.as_ptr::<u8>().wrapping_add(offset)
     }

@@ -1,41 +1,41 @@
-//! The meaning of relocations on the processor this is built for.
+//! The meaning of relocations on the processor that this is built for.
 
 use object::elf;
 
-/// How a relocation changes the bytes at its place. `S` is the symbol, `A` the addend, `P` the place.
+/// The change that a relocation makes to the bytes at its place. `S` is the symbol, `A` the addend, `P` the place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Patch {
-    /// Nothing.
+    /// No change.
     Nothing,
     /// `S + A` in 64 bits.
     Absolute64,
-    /// `S + A` in 32 bits without sign.
+    /// `S + A` in 32 bits, unsigned.
     Absolute32,
-    /// `S + A` in 32 bits with sign.
+    /// `S + A` in 32 bits, signed.
     Absolute32Signed,
     /// `S + A - P` in 32 bits.
     Relative32,
     /// `S + A - P` in 64 bits.
     Relative64,
-    /// As [`Patch::Relative32`], from the address of a cell that holds `S`.
+    /// As [`Patch::Relative32`], to the address of a cell that holds `S`.
     Cell32,
 }
 
-/// Why a value cannot be stored.
+/// The error of a value that does not fit into its bytes.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct OutOfReach;
 
-/// The machine of an ELF header that this build can run.
+/// The architecture of objects that this build can run.
 pub(crate) const MACHINE: Option<object::Architecture> = if cfg!(target_arch = "x86_64") {
     Some(object::Architecture::X86_64)
 } else {
     None
 };
 
-/// Bytes of [`stub`].
+/// The bytes of a [`stub`].
 pub(crate) const STUB_BYTES: usize = 16;
 
-/// Instructions that jump to an address wherever it is: `jmp [rip + 0]` and the address.
+/// Returns instructions that jump to any address: `jmp [rip + 0]`, followed by the address.
 pub(crate) fn stub(address: u64) -> [u8; STUB_BYTES] {
     let mut code = [0xCC; STUB_BYTES];
     code[..6].copy_from_slice(&[0xFF, 0x25, 0, 0, 0, 0]);
@@ -46,16 +46,16 @@ pub(crate) fn stub(address: u64) -> [u8; STUB_BYTES] {
 /// An address that a patch writes.
 #[derive(Clone, Copy, Debug)]
 pub struct PatchedAddress {
-    /// What is referred to.
+    /// The address that is referred to.
     pub target: u64,
-    /// What is added to it.
+    /// The number that is added to it.
     pub addend: i64,
-    /// The address of the patched bytes, from which relative addresses count.
+    /// The address of the patched bytes, which relative addresses count from.
     pub place: u64,
 }
 
 impl Patch {
-    /// The meaning of a relocation type of x86-64, if code of ours may contain it.
+    /// Returns the meaning of a relocation type of x86-64; `None` if our code cannot contain it.
     pub fn of(kind: u32) -> Option<Patch> {
         Some(match kind {
             elf::R_X86_64_NONE => Patch::Nothing,
@@ -69,7 +69,7 @@ impl Patch {
         })
     }
 
-    /// Bytes it changes.
+    /// Returns the number of bytes that it changes.
     pub fn width(self) -> usize {
         match self {
             Patch::Nothing => 0,
@@ -78,12 +78,12 @@ impl Patch {
         }
     }
 
-    /// Returns whether a symbol that is too far away may be reached through a [`stub`].
+    /// Returns whether a distant symbol may be reached through a [`stub`].
     pub fn may_take_stub(self) -> bool {
         self == Patch::Relative32
     }
 
-    /// Writes an address into `bytes`, which are as many as [`Patch::width`] says.
+    /// Writes an address into `bytes`, whose number is [`Patch::width`].
     pub fn write(self, bytes: &mut [u8], address: PatchedAddress) -> Result<(), OutOfReach> {
         let PatchedAddress {
             target,
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn patches_are_what_the_processor_supplement_says() {
+    fn patches_follow_the_processor_supplement() {
         let mut four = [0; 4];
         assert_eq!(
             Patch::Relative32.write(&mut four, address(0x2000, -4, 0x1000)),
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused() {
+    fn addresses_that_do_not_fit_are_rejected() {
         let mut four = [0; 4];
         let far = address(1_u64 << 40, 0, 0);
         for patch in [

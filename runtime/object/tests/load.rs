@@ -1,4 +1,4 @@
-//! Objects made by Cranelift and by a C compiler, loaded and called; and damaged ones, refused.
+//! Objects made by Cranelift and by a C compiler are loaded and called; damaged ones are rejected.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_abi::code::{Code, KernelArgs, Object, ObjectKernel};
@@ -13,7 +13,7 @@ use std::process::Command;
 
 /// An object that defines
 /// - `affine(x) = 2.5 x + *offset`, where `offset` is data;
-/// - `through(x) = twice(x)`, where `twice` is nowhere in the object;
+/// - `through(x) = twice(x)`, where the object does not define `twice`;
 /// - `pointed() = *pointer`, where `pointer` is data that holds the address of `offset`.
 fn sample(pic: bool) -> Vec<u8> {
     let mut flags = settings::builder();
@@ -106,7 +106,7 @@ fn real(address: *const u8) -> Real {
 }
 
 #[test]
-fn constants_data_and_calls_reach_what_they_name() {
+fn constants_data_and_calls_reach_their_symbols() {
     for pic in [true, false] {
         let loaded = load(&sample(pic), &symbols()).unwrap();
         let call = |name: &str, x: f64| real(loaded.function(name).unwrap())(x);
@@ -120,8 +120,8 @@ fn constants_data_and_calls_reach_what_they_name() {
 
 #[test]
 fn a_symbol_beyond_the_reach_of_a_call_is_reached_through_a_stub() {
-    // A function that lies as far from the image as the address space has room: the image is mapped near the libraries,
-    // so a page near its other end is more than two gigabytes away.
+    // A function as far from the image as the address space allows: the image is mapped near the libraries, so a page near the other end is
+    // more than two gigabytes away.
     let page = region::page::size();
     let far = region::alloc_at(
         0x1000_0000_0000_usize as *const u8,
@@ -147,7 +147,7 @@ fn a_symbol_beyond_the_reach_of_a_call_is_reached_through_a_stub() {
 }
 
 #[test]
-fn what_is_missing_is_named() {
+fn missing_symbols_are_named() {
     let message = load(&sample(true), &[]).err().unwrap().to_string();
     assert!(message.contains("`twice`"), "{message}");
     let object = Object {
@@ -165,10 +165,10 @@ fn what_is_missing_is_named() {
 }
 
 #[test]
-fn damaged_objects_are_refused_or_loaded_but_never_a_crash() {
+fn damaged_objects_never_crash_the_loader() {
     let whole = sample(true);
     for length in 0..whole.len() {
-        // A file whose tables are gone cannot be loaded.
+        // A file without tables cannot be loaded.
         assert!(load(&whole[..length], &symbols()).is_err(), "{length} bytes");
     }
     for at in 0..whole.len() {
@@ -178,7 +178,7 @@ fn damaged_objects_are_refused_or_loaded_but_never_a_crash() {
             let _ = load(&damaged, &symbols());
         }
     }
-    // Words of any value where offsets, sizes, numbers and alignments stand.
+    // Random words in the place of offsets, sizes, numbers and alignments.
     let mut state = 0x9E37_79B9_7F4A_7C15_u64;
     for _ in 0..20_000 {
         let mut next = || {
@@ -196,7 +196,7 @@ fn damaged_objects_are_refused_or_loaded_but_never_a_crash() {
 }
 
 #[test]
-fn other_kinds_of_files_are_refused() {
+fn other_kinds_of_files_are_rejected() {
     for bytes in [&b""[..], b"\x7FELF", b"MZ", &[0; 4096]] {
         assert!(load(bytes, &[]).is_err());
     }
@@ -258,8 +258,8 @@ fn objects_of_a_c_compiler_load_in_every_model() {
 }
 
 #[test]
-fn kernels_run_behind_the_trait() {
-    // `affine` ignores what its address argument is; called as a kernel it must return.
+fn kernels_run_through_the_code_trait() {
+    // `affine` ignores its address argument; called as a kernel it must return.
     let object = Object {
         bytes: sample(true),
         features: Vec::new(),
@@ -278,7 +278,7 @@ fn kernels_run_behind_the_trait() {
         end: 0,
         scratch: std::ptr::null_mut(),
     };
-    // SAFETY: the function reads no argument in memory.
+    // SAFETY: the function reads no argument from memory.
     unsafe { code.launch(0, &args) };
     assert_eq!(code.scratch_bytes(0), 192);
     assert_eq!(code.object(), Some(&object));
