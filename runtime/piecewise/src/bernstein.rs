@@ -1,5 +1,5 @@
-//! Polynomials on an interval by Bernstein coefficients: with non-negative ones, every step here is a
-//! sum of non-negative terms, hence stable.
+//! Polynomials on an interval in Bernstein form. With non-negative coefficients, every step here is a sum of non-negative terms and hence
+//! stable.
 
 use super::twofold::Twofold;
 use std::sync::OnceLock;
@@ -31,36 +31,36 @@ impl Piece {
         }
     }
 
-    /// The degree it is written in.
+    /// Returns the degree of the Bernstein form.
     pub fn degree(&self) -> usize {
         self.coefficients.len() - 1
     }
 
-    /// The value at the part `t` of the way, `1 - t` given apart so that neither end loses digits.
+    /// Evaluates the polynomial at the fraction `t` of the interval. `rest` is `1 - t`, passed separately so that neither end loses digits.
     pub fn at(&self, t: f64, rest: f64) -> f64 {
         bernstein(&self.coefficients, t, rest)
     }
 
-    /// The value at a position.
+    /// Evaluates the polynomial at a position.
     pub fn value(&self, position: Twofold) -> f64 {
         let t = ((position - self.start).value() / self.width).clamp(0.0, 1.0);
         let rest = ((self.end - position).value() / self.width).clamp(0.0, 1.0);
         self.at(t, rest)
     }
 
-    /// The integral over the whole interval.
+    /// Integrates over the whole interval.
     pub fn mass(&self) -> f64 {
         self.width * self.coefficients.iter().sum::<f64>() / self.coefficients.len() as f64
     }
 
-    /// The integral from the left end to a position inside.
+    /// Integrates from the left end to a position inside.
     pub fn mass_below(&self, position: Twofold) -> f64 {
         let t = ((position - self.start).value() / self.width).clamp(0.0, 1.0);
         let rest = ((self.end - position).value() / self.width).clamp(0.0, 1.0);
         bernstein(&self.from_start(), t, rest)
     }
 
-    /// Bernstein coefficients of the integral from the left end, one degree higher.
+    /// Returns the Bernstein coefficients of the integral from the left end, one degree higher.
     pub fn from_start(&self) -> Vec<f64> {
         let scale = self.width / self.coefficients.len() as f64;
         let sums = self.coefficients.iter().scan(0.0, |sum, coefficient| {
@@ -70,7 +70,7 @@ impl Piece {
         std::iter::once(0.0).chain(sums).collect()
     }
 
-    /// Bernstein coefficients of the integral to the right end, one degree higher.
+    /// Returns the Bernstein coefficients of the integral to the right end, one degree higher.
     pub fn to_end(&self) -> Vec<f64> {
         let mut mirrored = self.clone();
         mirrored.coefficients.reverse();
@@ -79,8 +79,8 @@ impl Piece {
         sums
     }
 
-    /// The coefficients of `coefficients` (over this interval) over `[from, to]` inside it (de
-    /// Casteljau, twice).
+    /// Restricts the polynomial with `coefficients` over this interval to `[from, to]` inside it (de Casteljau's algorithm, twice). Returns
+    /// the coefficients over `[from, to]`.
     pub fn restrict(&self, coefficients: &[f64], from: Twofold, to: Twofold) -> Vec<f64> {
         let mut kept = coefficients.to_vec();
         let right = (to - self.start).value();
@@ -95,7 +95,7 @@ impl Piece {
         kept
     }
 
-    /// The mirror image at 0, positions and values.
+    /// Returns the mirror image about 0: the polynomial at `-x`, on the mirrored interval.
     pub fn mirrored(&self) -> Piece {
         let coefficients = self.coefficients.iter().rev().copied().collect();
         Piece {
@@ -107,7 +107,7 @@ impl Piece {
     }
 }
 
-/// The polynomial with these Bernstein coefficients on `[0, 1]` at `t`, where `rest = 1 - t`.
+/// Evaluates the polynomial with these Bernstein coefficients on `[0, 1]` at `t`, where `rest = 1 - t`.
 pub fn bernstein(coefficients: &[f64], t: f64, rest: f64) -> f64 {
     let degree = coefficients.len() - 1;
     let binomials = binomials(degree);
@@ -121,7 +121,7 @@ pub fn bernstein(coefficients: &[f64], t: f64, rest: f64) -> f64 {
     }
 }
 
-/// The binomial coefficients of a degree up to [`MOST_DEGREE`].
+/// Returns the binomial coefficients of a degree up to [`MOST_DEGREE`].
 pub fn binomials(degree: usize) -> &'static [f64] {
     static ROWS: OnceLock<Vec<Vec<f64>>> = OnceLock::new();
     let rows = ROWS.get_or_init(|| {
@@ -140,7 +140,7 @@ pub fn binomials(degree: usize) -> &'static [f64] {
     &rows[degree]
 }
 
-/// The coefficients on `[0, t]`, in place.
+/// Replaces the coefficients by those over `[0, t]`.
 fn keep_left(coefficients: &mut [f64], t: f64, rest: f64) {
     for level in 1..coefficients.len() {
         for index in (level..coefficients.len()).rev() {
@@ -149,7 +149,7 @@ fn keep_left(coefficients: &mut [f64], t: f64, rest: f64) {
     }
 }
 
-/// The coefficients on `[t, 1]`, in place.
+/// Replaces the coefficients by those over `[t, 1]`.
 fn keep_right(coefficients: &mut [f64], t: f64, rest: f64) {
     for level in 1..coefficients.len() {
         for index in 0..coefficients.len() - level {
@@ -158,7 +158,7 @@ fn keep_right(coefficients: &mut [f64], t: f64, rest: f64) {
     }
 }
 
-/// The same polynomial, written in a higher degree.
+/// Returns the coefficients of the same polynomial in a higher degree.
 pub fn elevated(coefficients: &[f64], degree: usize) -> Vec<f64> {
     let mut raised = coefficients.to_vec();
     while raised.len() <= degree {
@@ -173,8 +173,8 @@ pub fn elevated(coefficients: &[f64], degree: usize) -> Vec<f64> {
     raised
 }
 
-/// The Bernstein coefficients of the polynomial with these values at the Chebyshev nodes [`node`] of
-/// `values.len()` nodes.
+/// Returns the Bernstein coefficients of the polynomial with these values at the Chebyshev nodes [`node`], of which there are
+/// `values.len()`.
 pub fn interpolate(values: &[f64]) -> Vec<f64> {
     let count = values.len();
     let nodes: Vec<f64> = (0..count).map(|index| node(index, count)).collect();
@@ -194,7 +194,7 @@ pub fn interpolate(values: &[f64]) -> Vec<f64> {
     result
 }
 
-/// The product with the linear function that is `at_zero` and `at_one` at the ends.
+/// Multiplies by the linear function with the values `at_zero` and `at_one` at the ends.
 fn times_linear(coefficients: &[f64], at_zero: f64, at_one: f64) -> Vec<f64> {
     let degree = coefficients.len();
     let below = |index: usize| if index == 0 { 0.0 } else { coefficients[index - 1] };
@@ -207,7 +207,7 @@ fn times_linear(coefficients: &[f64], at_zero: f64, at_one: f64) -> Vec<f64> {
         .collect()
 }
 
-/// The Chebyshev node `index` of `count` in `(0, 1)`, increasing.
+/// Returns the Chebyshev node `index` of `count` in `(0, 1)`, in ascending order.
 pub fn node(index: usize, count: usize) -> f64 {
     let angle = std::f64::consts::PI * (index as f64 + 0.5) / count as f64;
     let half = (0.5 * angle).sin();

@@ -1,8 +1,7 @@
-//! Sums whose summands have very different scales: few wide uniforms as exact pieces, all others and
-//! the noise as a Fourier series.
+//! Sums whose summands have very different scales: a few wide uniforms become exact pieces, and all others with the noise a Fourier series.
 //!
-//! `p(y) = integral m(u) k(y - u) du`, pieces `m`, kernel `k`. In the tails both are tilted by the
-//! saddle of the whole sum, which leaves every term of moderate size.
+//! `p(y) = integral m(u) k(y - u) du`, with the pieces `m` and the kernel `k`. In the tails both are exponentially tilted by the saddle
+//! point of the whole sum, which keeps every term of moderate size.
 
 use super::bernstein::Piece;
 use super::cumulant::Summands;
@@ -11,29 +10,29 @@ use super::quadrature::rule;
 use super::series::Series;
 use super::twofold::Twofold;
 
-/// Pieces and the kernel they are smoothed with.
+/// The pieces, and the kernel that they are smoothed with.
 #[derive(Clone, Debug)]
 pub struct Blend {
-    /// The law of the wide part.
+    /// The distribution of the wide part.
     pub measure: Measure,
     /// The other summands.
     pub narrow: Summands,
-    /// The series of `narrow` itself.
+    /// The untilted series of `narrow`.
     pub kernel: Series,
-    /// All summands around 0, for the saddle.
+    /// All summands around 0, for the saddle point.
     pub all: Summands,
-    /// The centre of the whole law.
+    /// The centre of the whole distribution.
     pub centre: Twofold,
 }
 
 impl Blend {
-    /// The density at a position, with absolute accuracy.
+    /// Computes the density at a position, with absolute accuracy.
     pub fn density(&self, position: Twofold) -> f64 {
         let (value, exponent) = self.integral(position, &self.kernel);
         value * exponent.exp()
     }
 
-    /// An estimate of the error of [`Blend::density`]: the kernel's, times the mass it meets.
+    /// Estimates the error of [`Blend::density`]: the error of the kernel, times the mass within its reach.
     pub fn error(&self, y: f64) -> f64 {
         let reach = Twofold::from(self.kernel.below + self.kernel.above);
         let position = Twofold::from(y);
@@ -41,7 +40,7 @@ impl Blend {
         met * self.kernel.error() + 256.0 * f64::EPSILON * self.density(position)
     }
 
-    /// The log density with relative accuracy.
+    /// Computes the log density with relative accuracy; `None` outside the support, or if the kernel has too many terms.
     pub fn log_density(&self, position: Twofold) -> Option<f64> {
         let theta = self.all.saddle((position - self.centre).value())?;
         let kernel = Series::new(&self.narrow, theta)?;
@@ -49,7 +48,7 @@ impl Blend {
         Some(kernel.log_scale + exponent + value.ln())
     }
 
-    /// The integral without the kernel's scale, as a value and an exponent.
+    /// Computes the integral without the kernel's scale, as a value and an exponent.
     fn integral(&self, position: Twofold, kernel: &Series) -> (f64, f64) {
         let origin = position - Twofold::from(kernel.centre);
         let ends = self.pieces_within(origin, kernel);
@@ -76,7 +75,7 @@ impl Blend {
         (sum, exponent)
     }
 
-    /// The pieces that the kernel reaches, with the ends of what it reaches, relative to `origin`.
+    /// Returns the pieces within the kernel's reach, with the ends of the reached part, relative to `origin`.
     fn pieces_within(&self, origin: Twofold, kernel: &Series) -> impl Iterator<Item = (&Piece, f64, f64)> {
         let (low, high) = (-kernel.above, kernel.below);
         self.measure.pieces.iter().filter_map(move |piece| {
@@ -86,7 +85,7 @@ impl Blend {
         })
     }
 
-    /// The atoms that the kernel reaches, relative to `origin`, with their masses.
+    /// Returns the atoms within the kernel's reach, relative to `origin`, with their masses.
     fn atoms_within(&self, origin: Twofold, kernel: &Series) -> impl Iterator<Item = (f64, f64)> {
         let (low, high) = (-kernel.above, kernel.below);
         self.measure.atoms.iter().filter_map(move |atom| {
@@ -95,7 +94,7 @@ impl Blend {
         })
     }
 
-    /// The probability of at most `position`.
+    /// Computes the probability of at most `position`.
     pub fn below(&self, position: Twofold) -> f64 {
         let kernel = &self.kernel;
         let origin = position - Twofold::from(kernel.centre);
@@ -121,9 +120,9 @@ impl Blend {
     }
 }
 
-/// The integral of the piece times a function of the distance from `origin`, over distances `from..to`,
-/// by panels no longer than `length`. Distances are counted from `from`, lest the width of the piece
-/// cost them digits; of slivers narrower than the digits of a distance they are no longer than the piece.
+/// Integrates the piece times a function of the distance from `origin`, over distances `from..to`, in panels no longer than `length`.
+/// Distances count from `from`, so that the width of the piece does not cost them digits. For slivers narrower than the digits of a
+/// distance, they are no longer than the piece.
 fn panels(piece: &Piece, origin: Twofold, from: f64, to: f64, length: f64, of: impl Fn(f64) -> f64) -> f64 {
     let whole = (to - from).min(piece.width);
     if whole <= 0.0 {

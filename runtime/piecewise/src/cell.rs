@@ -1,16 +1,16 @@
-//! Convex polytopes inside the unit cube, by their vertices and the constraints these are tight at:
-//! cutting in two and triangulating.
+//! Convex polytopes inside the unit cube, represented by their vertices and the constraints that are tight at each: cutting in two and
+//! triangulation.
 
-/// Constraints that one polytope can have.
+/// The most constraints of one polytope.
 const MOST_CONSTRAINTS: u32 = 128;
 
-/// Sides that a cube can have.
+/// The most dimensions of a cube.
 pub const MOST_DIMENSIONS: usize = 8;
 
 /// A vertex.
 #[derive(Clone, Debug)]
 pub struct Vertex {
-    /// Where, in the unit cube.
+    /// Its coordinates in the unit cube.
     pub point: Vec<f64>,
     /// The constraints that hold with equality, one bit each.
     pub tight: u128,
@@ -24,8 +24,8 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// The unit cube; `None` above [`MOST_DIMENSIONS`], or where its triangulation alone has more than `most`
-    /// simplices: joining facets to a vertex makes the factorial of the dimension.
+    /// The unit cube. `None` above [`MOST_DIMENSIONS`], or if its triangulation alone has more than `most` simplices: it has as many as the
+    /// factorial of the dimension.
     pub fn cube(dimension: usize, most: usize) -> Option<Cell> {
         let simplices: usize = (1..=dimension.min(MOST_DIMENSIONS)).product();
         if dimension > MOST_DIMENSIONS || simplices > most {
@@ -43,16 +43,16 @@ impl Cell {
         })
     }
 
-    /// The mean of the vertices, a point inside.
+    /// Returns the mean of the vertices, a point inside.
     pub fn centre(&self) -> Vec<f64> {
         let count = self.vertices.len() as f64;
         let mean = |side| self.vertices.iter().map(|vertex| vertex.point[side]).sum::<f64>() / count;
         (0..self.vertices[0].point.len()).map(mean).collect()
     }
 
-    /// Where an affine function with these values at the vertices, of both signs, is not negative and
-    /// where it is not positive. Two vertices are joined by an edge if no third is tight at all
-    /// constraints that they share. `None` where there are more constraints than can be told apart.
+    /// Cuts the polytope along the zero set of an affine function with these values at the vertices, which have both signs. Returns the
+    /// parts where it is not negative and where it is not positive. Two vertices are joined by an edge if no third vertex is tight at all
+    /// constraints that they share. `None` if there are more constraints than bits to represent them.
     pub fn cut(&self, values: &[f64]) -> Option<[Cell; 2]> {
         let used = self
             .vertices
@@ -90,7 +90,7 @@ impl Cell {
         Some([Cell { vertices: above }, Cell { vertices: below }])
     }
 
-    /// Returns whether an edge joins two vertices.
+    /// Returns whether two vertices are joined by an edge.
     fn adjacent(&self, first: usize, second: usize) -> bool {
         let shared = self.vertices[first].tight & self.vertices[second].tight;
         if (shared.count_ones() as usize) < self.vertices[0].point.len() - 1 {
@@ -102,7 +102,7 @@ impl Cell {
         !self.vertices.iter().enumerate().any(third)
     }
 
-    /// The vertex at a part of an edge, on a new constraint.
+    /// Returns the vertex at a fraction of an edge, on a new constraint.
     fn between(&self, from: usize, to: usize, part: f64, plane: u128) -> Vertex {
         let (from, to) = (&self.vertices[from], &self.vertices[to]);
         let point = from
@@ -117,8 +117,8 @@ impl Cell {
         }
     }
 
-    /// The simplices of a triangulation, as indices of vertices: a vertex is joined with the simplices
-    /// of the facets it is not on (Cohen and Hickey 1979). At most about `most`, and then not all.
+    /// Triangulates the polytope and returns the simplices as indices of vertices: a vertex is joined with the simplices of the facets that
+    /// do not contain it (Cohen and Hickey 1979). If there are more than about `most`, the rest is left out.
     pub fn simplices(&self, most: usize) -> Vec<Vec<usize>> {
         let mut simplices = Vec::new();
         let all: Vec<usize> = (0..self.vertices.len()).collect();
@@ -144,7 +144,7 @@ impl Cell {
         simplices
     }
 
-    /// The facets of a face: the largest sets of its vertices that share a constraint which not all have.
+    /// Returns the facets of a face: the largest sets of its vertices that share a constraint which not all of them share.
     fn facets(&self, face: &[usize]) -> Vec<Vec<usize>> {
         let tight = |index: &usize| self.vertices[*index].tight;
         let some = face.iter().fold(0u128, |bits, index| bits | tight(index));
@@ -171,7 +171,7 @@ impl Cell {
         facets
     }
 
-    /// The volume of a simplex of vertices times the factorial of the dimension.
+    /// Returns the volume of a simplex of vertices, times the factorial of the dimension.
     pub fn determinant(&self, simplex: &[usize]) -> f64 {
         let origin = &self.vertices[simplex[0]].point;
         let row = |index: &usize| -> Vec<f64> {
@@ -186,7 +186,7 @@ impl Cell {
     }
 }
 
-/// Gaussian elimination with the largest pivots of the columns.
+/// Computes a determinant by Gaussian elimination with partial pivoting.
 fn determinant(mut rows: Vec<Vec<f64>>) -> f64 {
     let mut product = 1.0;
     for column in 0..rows.len() {

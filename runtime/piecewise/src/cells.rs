@@ -1,10 +1,8 @@
-//! Laws of piecewise affine functions of a few uniforms: the box is cut into cells on which the
-//! function is affine.
+//! Distributions of piecewise affine functions of a few uniforms: the box is cut into cells on which the function is affine.
 //!
-//! A cell is cut in two at the first kink that changes sign on it, until none does: kinks of a layer
-//! are affine where no kink of an earlier layer changes sign, so that no cell is cut at a place where
-//! the function has no kink. Kinks that do not change sign on the box never cut. The cells are then
-//! triangulated, once for all questions asked of the law.
+//! A cell is cut in two at the first kink that changes sign on it, until no kink does. The kinks of a layer are affine if no kink of an
+//! earlier layer changes sign, so no cell is cut at a place where the function has no kink. Kinks that do not change sign on the box never
+//! cut. The cells are then triangulated, once for all evaluations of the distribution.
 
 use super::cell::{Cell, Vertex};
 use super::law::Law;
@@ -13,27 +11,26 @@ use super::unit::Linear;
 use super::{Noise, Term, simplex};
 use std::fmt;
 
-/// Kinks this far from 0, relative to the sizes they are computed from, are 0 in a function of `f64`.
+/// In a function computed in `f64`, kinks with a value below this, relative to the sizes of their terms, are treated as 0.
 const ROUNDING: f64 = 1e-13;
 /// The smallest tolerance for the difference between the sum of all masses and 1.
 const LOST: f64 = 1e-9;
 
-/// A piecewise affine function as seen from a point.
+/// A piecewise affine function around a point.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Local {
     /// The value at the point.
     pub value: f64,
     /// The gradient at the point.
     pub slope: Vec<f64>,
-    /// The arguments of all its ReLUs, layer by layer: values at the point and gradients. As affine
-    /// functions they hold where none of an earlier layer changes sign.
+    /// The arguments of all its ReLUs, layer by layer: their values at the point and gradients. These affine functions are valid as long as
+    /// no argument of an earlier layer changes sign.
     pub kinks: Vec<(f64, Vec<f64>)>,
 }
 
-/// A continuous piecewise affine function, such as a ReLU network of some of its weights, where these
-/// do not multiply each other.
+/// A continuous piecewise affine function, such as a ReLU network as a function of some weights that do not multiply each other.
 pub trait PiecewiseAffine {
-    /// Writes what the function looks like from a point.
+    /// Writes the local form of the function at a point.
     fn at(&mut self, point: &[f64], local: &mut Local);
 }
 
@@ -43,19 +40,19 @@ impl<F: FnMut(&[f64], &mut Local)> PiecewiseAffine for F {
     }
 }
 
-/// Why there are no cells.
+/// The reason why cells could not be made.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum NoCells {
-    /// The function has more cells than there may be.
+    /// The function has more cells than allowed.
     TooMany {
-        /// How many simplices were allowed.
+        /// The number of simplices allowed.
         most: usize,
         /// The number of weights.
         dimension: usize,
     },
-    /// Cuts so near to corners of cells that rounding decided them: the cells do not fill the box.
+    /// Cuts were so near to corners of cells that rounding decided them, and the cells do not fill the box.
     Lost {
-        /// The fraction of it that they fill; 1 is all of it.
+        /// The fraction of the box that they fill.
         mass: f64,
     },
 }
@@ -77,7 +74,7 @@ impl fmt::Display for NoCells {
 
 impl std::error::Error for NoCells {}
 
-/// The law of a piecewise affine function of independent uniforms.
+/// The distribution of a piecewise affine function of independent uniforms.
 #[derive(Clone, Debug)]
 pub struct Cells {
     measure: Measure,
@@ -85,7 +82,7 @@ pub struct Cells {
 }
 
 impl Cells {
-    /// [`Cells::with_tolerance`] for a function that is computed in `f64`.
+    /// Calls [`Cells::with_tolerance`] for a function that is computed in `f64`.
     pub fn new(
         function: &mut dyn PiecewiseAffine,
         lower: &[f64],
@@ -95,13 +92,13 @@ impl Cells {
         Cells::with_tolerance(function, (lower, upper), most, ROUNDING)
     }
 
-    /// The law over the box between two corners, the lower one first; sides of length 0 are constants.
-    /// `tolerance` is what rounding may make of a kink, relative to the sizes it is computed from: nearer to
-    /// 0 it is 0, lest rounding is cut along.
+    /// Computes the distribution over the box between the lower and the upper corner; sides of length 0 are constants. `tolerance` bounds
+    /// the rounding error of a kink, relative to the sizes of its terms. A value below it is treated as 0, so that no cut follows rounding
+    /// errors.
     ///
     /// # Errors
-    /// The function takes more than `most` simplices or has more than [`super::cell::MOST_DIMENSIONS`] weights that kinks
-    /// depend on, or the cells do not fill the box.
+    /// The function needs more than `most` simplices, has more than [`super::cell::MOST_DIMENSIONS`] weights that kinks depend on, or its
+    /// cells do not fill the box.
     pub fn with_tolerance(
         function: &mut dyn PiecewiseAffine,
         (lower, upper): (&[f64], &[f64]),
@@ -150,23 +147,23 @@ impl Cells {
         Ok(cells)
     }
 
-    /// The number of simplices; 1 where the function is affine on the whole box.
+    /// Returns the number of simplices; 1 if the function is affine on the whole box.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// The law of the function.
+    /// Returns the distribution of the function.
     pub fn measure(&self) -> &Measure {
         &self.measure
     }
 
-    /// The law of the function with noise.
+    /// Returns the distribution of the function with noise.
     pub fn law(&self, noise: Noise) -> Law {
         Law::of_measure(self.measure.clone(), noise)
     }
 }
 
-/// The law of a function none of whose kinks changes sign on the box, if it has not too many pieces.
+/// Returns the distribution of a function whose kinks do not change sign on the box; `None` if it has too many pieces.
 fn affine(local: &Local, lower: &[f64], upper: &[f64], middle: &[f64]) -> Option<Measure> {
     let spread = |slope: &[f64]| -> f64 {
         slope
@@ -208,8 +205,8 @@ struct Cutter<'a> {
 }
 
 impl Cutter<'_> {
-    /// Cuts until the function is affine on every cell, and adds their laws; `None` where there get to
-    /// be more than `most` simplices.
+    /// Cuts until the function is affine on every cell, and adds the distributions of the cells; `None` if there are more than `most`
+    /// simplices.
     fn cut_all(&mut self, cube: Cell, most: usize, cells: &mut Cells) -> Option<()> {
         let mut open = vec![cube];
         while let Some(cell) = open.pop() {
@@ -227,7 +224,7 @@ impl Cutter<'_> {
         Some(())
     }
 
-    /// The weights at a point of the unit cube.
+    /// Returns the weights at a point of the unit cube.
     fn weights(&self, point: &[f64]) -> Vec<f64> {
         let mut weights = self.lower.to_vec();
         for (&side, part) in self.sides.iter().zip(point) {
@@ -236,8 +233,8 @@ impl Cutter<'_> {
         weights
     }
 
-    /// An affine function at the vertices of a cell, from its value and gradient at the centre; and the
-    /// sizes that rounding is relative to.
+    /// Evaluates an affine function at the vertices of a cell, from its value and gradient at the centre. Also returns the size that
+    /// rounding errors are relative to.
     fn at_vertices(&self, value: f64, slope: &[f64], cell: &Cell, centre: &[f64]) -> (Vec<f64>, f64) {
         let steps: Vec<f64> = self
             .sides
@@ -255,8 +252,7 @@ impl Cutter<'_> {
         (cell.vertices.iter().map(at).collect(), size)
     }
 
-    /// The values at the vertices of the first kink that changes sign, if one does. Values that may be
-    /// rounding are 0.
+    /// Returns the values at the vertices of the first kink that changes sign, if one does. Values within the tolerance are 0.
     fn first_kink(&self, cell: &Cell, centre: &[f64]) -> Option<Vec<f64>> {
         self.local.kinks.iter().find_map(|(value, slope)| {
             let (mut values, size) = self.at_vertices(*value, slope, cell, centre);
@@ -269,7 +265,7 @@ impl Cutter<'_> {
         })
     }
 
-    /// Adds the law of the function on a cell.
+    /// Adds the distribution of the function on a cell.
     fn add(&self, cell: &Cell, centre: &[f64], most: usize, cells: &mut Cells) {
         let (values, _) = self.at_vertices(self.local.value, &self.local.slope, cell, centre);
         let orders: f64 = (1..=self.sides.len()).map(|n| n as f64).product();

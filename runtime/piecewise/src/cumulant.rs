@@ -1,48 +1,46 @@
-//! Cumulant functions of sums of independent variables, and their characteristic functions under
-//! exponential tilting.
+//! Cumulant functions of sums of independent variables, and their characteristic functions under exponential tilting.
 //!
-//! Tilting by `theta` multiplies a density by `exp(theta x - K(theta))`. At the `theta` with `K'(theta)
-//! = y` the tilted law has mean `y`, so what is far out in a tail becomes the middle of a law, and
-//! absolute accuracy becomes relative accuracy (Daniels, "Saddlepoint approximations in statistics",
-//! 1954, equation 2.5).
+//! Tilting by `theta` multiplies a density by `exp(theta x - K(theta))`. At the `theta` with `K'(theta) = y` the tilted distribution has
+//! the mean `y`, so that a point far out in a tail becomes the middle of a distribution, and absolute accuracy becomes relative accuracy
+//! (Daniels, "Saddlepoint approximations in statistics", 1954, equation 2.5).
 
 use super::twofold::Twofold;
 
-/// A point mass of a discretised law.
+/// A point mass of a discretised distribution.
 #[derive(Clone, Copy, Debug)]
 pub struct Mass {
-    /// Where.
+    /// Its position.
     pub at: f64,
-    /// How much, positive.
+    /// Its mass, positive.
     pub mass: f64,
 }
 
 /// A sum of independent variables.
 #[derive(Clone, Debug, Default)]
 pub struct Summands {
-    /// Half widths of uniforms around 0.
+    /// The half widths of uniforms around 0.
     pub halves: Vec<f64>,
     /// The standard deviation of a Normal around 0.
     pub sd: f64,
-    /// Laws given by masses; an integral by quadrature, or a few atoms.
+    /// Distributions given by point masses: the nodes of a quadrature, or a few atoms.
     pub masses: Vec<Vec<Mass>>,
 }
 
-/// The cumulant function and two derivatives at one point.
+/// The cumulant function and its first two derivatives at one point.
 #[derive(Clone, Copy, Debug)]
 pub struct Cumulant {
-    /// `K(theta)` less `theta` times the end of the uniforms' support in its direction.
+    /// `K(theta)` minus `theta` times the end of the uniforms' support in its direction.
     pub bounded: f64,
     /// `K(theta)`.
     pub value: f64,
-    /// `K'(theta)`, the mean of the tilted law.
+    /// `K'(theta)`, the mean of the tilted distribution.
     pub mean: f64,
-    /// `K''(theta)`, its variance.
+    /// `K''(theta)`, the variance of the tilted distribution.
     pub variance: f64,
 }
 
 impl Summands {
-    /// Half the width of the support of the uniforms together.
+    /// Returns half the width of the support of all uniforms together.
     pub fn half_width(&self) -> f64 {
         self.halves
             .iter()
@@ -50,7 +48,7 @@ impl Summands {
             .value()
     }
 
-    /// The cumulant function at `theta`.
+    /// Computes the cumulant function at `theta`.
     pub fn cumulant(&self, theta: f64) -> Cumulant {
         let (mean, variance) = self.slopes(theta);
         let bounded = self.bounded(theta);
@@ -62,10 +60,10 @@ impl Summands {
         }
     }
 
-    /// `K(theta)` less `|theta|` times half the width of the uniforms' support.
+    /// Computes `K(theta)` minus `|theta|` times half the width of the uniforms' support.
     pub fn bounded(&self, theta: f64) -> f64 {
         let mut sum = 0.5 * (self.sd * theta) * (self.sd * theta);
-        // One logarithm for many factors, each of which is in (0, 1].
+        // One logarithm serves many factors, each of which is in (0, 1].
         let mut product = 1.0;
         for &half in &self.halves {
             product *= uniform_factor((half * theta).abs());
@@ -82,7 +80,7 @@ impl Summands {
                 .sum::<f64>()
     }
 
-    /// `K'(theta)` and `K''(theta)`.
+    /// Computes `K'(theta)` and `K''(theta)`.
     pub fn slopes(&self, theta: f64) -> (f64, f64) {
         let square = self.sd * self.sd;
         let (mut mean, mut variance) = (square * theta, square);
@@ -99,8 +97,7 @@ impl Summands {
         (mean, variance)
     }
 
-    /// The `theta` with `K'(theta) = mean`, near enough for the tilted law to be centred there; `None`
-    /// outside the support.
+    /// Returns the `theta` with `K'(theta) = mean`, accurate enough to centre the tilted distribution there; `None` outside the support.
     pub fn saddle(&self, mean: f64) -> Option<f64> {
         let (at_rest, variance) = self.slopes(0.0);
         let mut theta = (mean - at_rest) / variance;
@@ -134,8 +131,8 @@ impl Summands {
         Some(theta)
     }
 
-    /// For every uniform half the width, and the bound on its factor of the tilted characteristic
-    /// function at `t` times `|theta + i t|` half widths: what [`Summands::envelope`] asks at many `t`.
+    /// Returns, for every uniform, its half width and the bound on its factor of the tilted characteristic function at `t` times
+    /// `|theta + i t|` half widths. [`Summands::envelope`] uses them at many `t`.
     pub fn tops(&self, theta: f64) -> Vec<(f64, f64)> {
         let top = |a: f64| if a < 1e-9 { 1.0 } else { a / a.tanh() };
         self.halves
@@ -144,8 +141,8 @@ impl Summands {
             .collect()
     }
 
-    /// A bound on the modulus of the characteristic function tilted by `theta` at `t` and beyond: falls
-    /// with `t`. With the number of factors of it that fall as `1 / t`.
+    /// Bounds the modulus of the characteristic function tilted by `theta` at `t` and beyond; the bound falls with `t`. Also returns the
+    /// number of its factors that fall as `1 / t`.
     pub fn envelope(&self, theta: f64, tops: &[(f64, f64)], t: f64) -> (f64, usize) {
         let mut product = (-0.5 * (self.sd * t) * (self.sd * t)).exp();
         let mut falling = 0;
@@ -160,8 +157,8 @@ impl Summands {
         (product, falling)
     }
 
-    /// How far beyond `mean` in the direction of `sign` the law tilted by `theta` has a density above
-    /// about `exp(-cut)` of its largest (Chernoff's bound over a few exponents).
+    /// Returns how far beyond `mean` in the direction of `sign` the distribution tilted by `theta` has a density above about `exp(-cut)` of
+    /// its largest (Chernoff's bound over a few exponents).
     pub fn reach(&self, theta: f64, here: &Cumulant, sign: f64, cut: f64) -> f64 {
         let sd = here.variance.sqrt();
         [3.0, 6.0, 10.0]
@@ -177,7 +174,7 @@ impl Summands {
     }
 }
 
-/// A point strictly between two bounds, one of which may be infinite.
+/// Returns a point strictly between two bounds, one of which may be infinite.
 fn between(low: f64, high: f64) -> f64 {
     match (low.is_finite(), high.is_finite()) {
         (true, true) => 0.5 * (low + high),
@@ -187,7 +184,7 @@ fn between(low: f64, high: f64) -> f64 {
     }
 }
 
-/// `exp(-a) sinh a / a` for `a >= 0`.
+/// Computes `exp(-a) sinh a / a` for `a >= 0`.
 fn uniform_factor(a: f64) -> f64 {
     if a < 1e-6 {
         return 1.0 - a * (1.0 - 2.0 / 3.0 * a);
@@ -195,8 +192,7 @@ fn uniform_factor(a: f64) -> f64 {
     -(-2.0 * a).exp_m1() / (2.0 * a)
 }
 
-/// The first two derivatives of `log(sinh a / a)` for `a >= 0`: `coth a - 1 / a`, and `1 / a^2 - 1 /
-/// sinh^2 a`.
+/// Computes the first two derivatives of `log(sinh a / a)` for `a >= 0`: `coth a - 1 / a`, and `1 / a^2 - 1 / sinh^2 a`.
 fn uniform_slopes(a: f64) -> (f64, f64) {
     if a < 0.15 {
         let s = a * a;
@@ -212,7 +208,7 @@ fn uniform_slopes(a: f64) -> (f64, f64) {
     (tangent - 1.0 / a, 1.0 / (a * a) - sine)
 }
 
-/// The log moment generating function of masses, mean and variance under tilting.
+/// Computes the log moment generating function of point masses, and their mean and variance under tilting.
 fn tilted(masses: &[Mass], theta: f64) -> (f64, f64, f64) {
     let top = masses
         .iter()

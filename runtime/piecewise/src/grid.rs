@@ -1,10 +1,9 @@
-//! Sums of independent laws on a grid, for those that have too many pieces to be convolved exactly and no
-//! short Fourier series: the work depends on the grid and the number of laws only.
+//! Sums of independent distributions on a grid, for those that have too many pieces to be convolved exactly and no short Fourier series.
+//! The work depends only on the grid and the number of distributions.
 //!
-//! Every law becomes masses at equidistant positions by integrals against cubic Lagrange weights, which
-//! keep its mass and first three moments (Monaghan, "Extrapolating B splines for interpolation", 1985,
-//! on the order of such assignments), and the masses are convolved by the fast Fourier transform. A law
-//! has its own origin, its first atom, so that atoms of units stay where they are.
+//! Every distribution becomes masses at equidistant positions by integrals against cubic Lagrange weights, which keep its mass and first
+//! three moments (Monaghan, "Extrapolating B splines for interpolation", 1985, on the order of such assignments), and the masses are
+//! convolved by the fast Fourier transform. The origin of a distribution is its first atom, so that atoms of units keep their positions.
 
 use super::bernstein::Piece;
 use super::cumulant::Summands;
@@ -13,18 +12,17 @@ use super::quadrature::{nodes_for_degree, rule};
 use super::twofold::Twofold;
 use std::f64::consts::PI;
 
-/// Positions of the grid.
+/// The number of positions of the grid.
 const POSITIONS: usize = 1 << 13;
-/// `-log` of the part of the largest density beyond which the grid does not reach.
+/// `-log` of the fraction of the largest density at which the grid ends.
 const CUT: f64 = 40.0;
-/// Masses below this part of the largest are rounding of the transform.
+/// Masses below this fraction of the largest are rounding errors of the transform.
 const FAINT: f64 = 1e-15;
 
-/// The law of the sum of independent laws and uniforms on `[0, width]`: at most one atom, that of all first
-/// atoms together, and a density that is linear between positions of a grid. What it differs from the exact
-/// one is below the distance of two positions, about a four-hundredth of the standard deviation, nearly
-/// everywhere; smooth densities are nearer, to the fourth order in the assignment and to the second in the
-/// lines between positions. Far tails, below about `1e-15` of the peak, are cut off.
+/// Computes the distribution of the sum of independent distributions and uniforms on `[0, width]`: at most one atom, that of all first
+/// atoms together, and a density that is linear between the positions of a grid. Nearly everywhere its error, as a shift in
+/// position, is below the distance of two positions, about a four-hundredth of the standard deviation. Smooth densities are more accurate,
+/// to the fourth order in the assignment and to the second in the lines between positions. Far tails, below about `1e-15` of the peak, are cut off.
 pub fn sum(laws: &[Measure], widths: &[f64]) -> Measure {
     let uniforms = widths
         .iter()
@@ -68,7 +66,7 @@ pub fn sum(laws: &[Measure], widths: &[f64]) -> Measure {
     law
 }
 
-/// Where a law begins on the grid: at its first atom if it has one.
+/// Returns the origin of a distribution on the grid: its first atom if it has one, or else its first piece.
 fn origin(law: &Measure) -> Twofold {
     let start = law.pieces.first().map(|piece| piece.start);
     law.atoms
@@ -78,15 +76,15 @@ fn origin(law: &Measure) -> Twofold {
         .unwrap_or_default()
 }
 
-/// The mass of the sum at the sum of all origins, where every law has an atom.
+/// Returns the mass of the sum at the sum of all origins, positive if every distribution has an atom.
 fn atom(laws: &[Measure]) -> f64 {
     laws.iter()
         .map(|law| law.atoms.first().map_or(0.0, |atom| atom.mass))
         .product()
 }
 
-/// The ends of the sum relative to its origin: of its support, or of where its density is above about
-/// `exp(-CUT)` of the largest. Not shorter than any of the laws.
+/// Returns the ends of the sum relative to its origin: those of its support, or those of the range where its density is above about
+/// `exp(-CUT)` of the largest. The range is at least as long as that of any of the distributions.
 fn reach(laws: &[Measure], origins: &[Twofold]) -> (f64, f64) {
     let supports: Vec<(f64, f64)> = laws
         .iter()
@@ -114,7 +112,7 @@ fn reach(laws: &[Measure], origins: &[Twofold]) -> (f64, f64) {
     (low - more, high + more)
 }
 
-/// Adds the masses of a law around its origin, positions counted modulo their number.
+/// Adds the masses of a distribution around its origin; positions wrap around.
 fn assign(law: &Measure, origin: Twofold, step: f64, masses: &mut [(f64, f64)]) {
     for atom in &law.atoms {
         add((atom.at - origin).value() / step, atom.mass, masses);
@@ -125,7 +123,7 @@ fn assign(law: &Measure, origin: Twofold, step: f64, masses: &mut [(f64, f64)]) 
         while from < piece.width {
             let next = ((start + from) / step).floor() + 1.0;
             let to = (next * step - start).min(piece.width);
-            // A sliver at a position belongs to what follows.
+            // A sliver at a position belongs to the next part.
             let to = if to - from > 1e-9 * step {
                 to
             } else {
@@ -137,7 +135,7 @@ fn assign(law: &Measure, origin: Twofold, step: f64, masses: &mut [(f64, f64)]) 
     }
 }
 
-/// Adds what a piece has between two positions, counted from its start.
+/// Adds the part of a piece between two positions, counted from its start.
 fn assign_part(piece: &Piece, start: f64, (from, to): (f64, f64), step: f64, masses: &mut [(f64, f64)]) {
     for node in rule(nodes_for_degree(piece.degree() + 3)) {
         let at = from + (to - from) * node.at;
@@ -147,7 +145,7 @@ fn assign_part(piece: &Piece, start: f64, (from, to): (f64, f64), step: f64, mas
     }
 }
 
-/// Adds a mass at a multiple of the step by the cubic through four positions around it.
+/// Distributes a mass at `at` steps over the four positions around it, by cubic weights.
 fn add(at: f64, mass: f64, masses: &mut [(f64, f64)]) {
     let whole = at.floor();
     let t = at - whole;
@@ -163,7 +161,7 @@ fn add(at: f64, mass: f64, masses: &mut [(f64, f64)]) {
     }
 }
 
-/// The density that is linear between equidistant positions from `start` on, of this mass in all.
+/// Builds a density that is linear between equidistant positions from `start` on, with the total mass `whole`.
 fn lines(masses: &[f64], start: Twofold, step: f64, whole: f64) -> Measure {
     let top = masses.iter().copied().fold(0.0, f64::max);
     let value = |index: usize| {
@@ -187,8 +185,7 @@ fn lines(masses: &[f64], start: Twofold, step: f64, whole: f64) -> Measure {
     }
 }
 
-/// The discrete Fourier transform in place, not scaled (Cooley and Tukey 1965, radix 2). `sign` is that of
-/// the exponent.
+/// Computes the discrete Fourier transform in place, unscaled (Cooley and Tukey 1965, radix 2). `sign` is the sign of the exponent.
 fn transform(values: &mut [(f64, f64)], sign: f64) {
     let count = values.len();
     let bits = count.trailing_zeros();

@@ -1,4 +1,4 @@
-//! The law of a noisy observation of a network.
+//! The distribution of a noisy observation of a network.
 
 use super::bernstein::MOST_DEGREE;
 use super::grid;
@@ -10,17 +10,17 @@ use super::twofold::Twofold;
 use super::unit::{Decided, Linear, decided};
 use super::{Network, Noise, Ridge};
 
-/// The law of `f + noise`. Making it is the work; asking it is cheap.
+/// The distribution of `f + noise`. Creating it does most of the work; evaluations are cheap.
 #[derive(Clone, Debug)]
 pub struct Law {
     shape: Shape,
     mean: f64,
     variance: f64,
-    /// Weight of the Normal of the same mean and variance that is mixed in.
+    /// The weight of the Normal with the same mean and variance that is mixed in.
     floor: f64,
 }
 
-/// The uniforms and the standard deviation of the Normal that noise adds.
+/// The uniforms and the standard deviation of the Normal that the noise adds.
 struct Kernel {
     uniforms: Vec<f64>,
     shift: f64,
@@ -29,7 +29,7 @@ struct Kernel {
 }
 
 impl Kernel {
-    /// A triangle of radius `r` is the sum of two uniforms on `[-r/2, r/2]`.
+    /// A triangular distribution of radius `r` is that of the sum of two uniforms on `[-r/2, r/2]`.
     fn new(noise: Noise) -> Kernel {
         match noise {
             Noise::Normal { sd } => Kernel {
@@ -50,7 +50,7 @@ impl Kernel {
         }
     }
 
-    /// Its variance.
+    /// Returns the variance of the noise.
     fn variance(&self) -> f64 {
         self.sd * self.sd
             + self
@@ -62,10 +62,10 @@ impl Kernel {
 }
 
 impl Law {
-    /// The law of a network and its noise. Units that interval bounds decide are linear; the others are
-    /// independent of each other, and their laws (mass at 0 and a spline) are convolved: exactly where
-    /// that is little work, by their characteristic functions where these fall soon, and on a grid else
-    /// ([`super::grid::sum`]), so that the work is bounded. Mean and variance are of the exact law always.
+    /// Computes the distribution of a network and its noise. Units that interval bounds decide are linear. The others are independent of
+    /// each other, and their distributions (a mass at 0 and a spline) are convolved: exactly if that is little work, by their
+    /// characteristic functions if these decay fast, and otherwise on a grid ([`super::grid::sum`]), so that the work is bounded. Mean and
+    /// variance are always those of the exact distribution.
     pub fn new(network: &Network, noise: Noise) -> Law {
         let kernel = Kernel::new(noise);
         let mut linear = Linear::new(network.offset, &network.terms, 1.0);
@@ -93,15 +93,15 @@ impl Law {
         }
     }
 
-    /// The law of a piecewise linear function of one linear form: what a single unit at any depth makes
-    /// of its weights.
+    /// Computes the distribution of a piecewise linear function of one linear form, such as a single unit at any depth as a function of its
+    /// weights.
     pub fn of_ridge(ridge: &Ridge, noise: Noise) -> Law {
         let form = Linear::new(ridge.offset, &ridge.terms, 1.0);
         let law = form.measure(f64::NEG_INFINITY, f64::INFINITY);
         Law::of_measure(law.mapped(&ridge.segments), noise)
     }
 
-    /// The law of a variable with this law and noise.
+    /// Adds noise to a variable with this distribution.
     pub fn of_measure(law: Measure, noise: Noise) -> Law {
         let kernel = Kernel::new(noise);
         let (mean, variance) = law.moments();
@@ -117,7 +117,7 @@ impl Law {
         }
     }
 
-    /// The density at `y`; infinite where a law without noise has an atom.
+    /// Computes the density at `y`; infinite at an atom of a distribution without noise.
     pub fn density(&self, y: f64) -> f64 {
         if self.floor > 0.0 {
             self.log_density(y).exp()
@@ -126,7 +126,7 @@ impl Law {
         }
     }
 
-    /// The log density at `y`, with relative accuracy however far out; minus infinity outside the support.
+    /// Computes the log density at `y`, with relative accuracy however far out; minus infinity outside the support.
     pub fn log_density(&self, y: f64) -> f64 {
         let main = self.shape.log_density(y);
         if self.floor <= 0.0 || self.variance <= 0.0 {
@@ -138,9 +138,9 @@ impl Law {
         high + (low - high).exp().ln_1p()
     }
 
-    /// The probability of at most `y`, with absolute accuracy.
+    /// Computes the probability of at most `y`, with absolute accuracy.
     pub fn cdf(&self, y: f64) -> f64 {
-        // Sums of many pieces round.
+        // Sums over many pieces have rounding errors.
         let main = self.shape.below(y).clamp(0.0, 1.0);
         if self.floor <= 0.0 || self.variance <= 0.0 {
             return main;
@@ -148,25 +148,25 @@ impl Law {
         main + self.floor * (normal_below((y - self.mean) / self.variance.sqrt()) - main)
     }
 
-    /// The probability between two places and an estimate of its error, as that of [`Law::density_with_error`].
+    /// Computes the probability between two values and an estimate of its error, of the same kind as that of [`Law::density_with_error`].
     pub fn between(&self, low: f64, high: f64) -> (f64, f64) {
         let between = self.cdf(high) - self.cdf(low);
         (between.max(0.0), self.shape.accuracy() + ROUNDING)
     }
 
-    /// The mean.
+    /// Returns the mean.
     pub fn mean(&self) -> f64 {
         self.mean
     }
 
-    /// The variance, noise included. The Normal that is mixed in as a floor has the same mean and variance.
+    /// Returns the variance, noise included. The Normal that is mixed in as a floor has the same mean and variance.
     pub fn variance(&self) -> f64 {
         self.variance
     }
 
-    /// The density at `y` and an estimate of its error: of the series what is cut off and aliased and
-    /// rounding; of pieces rounding, all their terms being of one sign; of what was interpolated, made
-    /// masses or held on a grid the size of that error, which is not proven.
+    /// Computes the density at `y` and an estimate of its error. For a series these are truncation, aliasing and rounding errors. For
+    /// pieces it is the rounding error, as all their terms have one sign. For interpolated, discretised or gridded distributions it is the
+    /// size of that error, which is not proven.
     pub fn density_with_error(&self, y: f64) -> (f64, f64) {
         let density = self.density(y);
         (
@@ -175,7 +175,7 @@ impl Law {
         )
     }
 
-    /// How the law is held.
+    /// Returns the representation of the distribution.
     pub fn shape(&self) -> &Shape {
         &self.shape
     }
@@ -184,14 +184,14 @@ impl Law {
 /// The rounding error of a probability.
 const ROUNDING: f64 = 256.0 * f64::EPSILON;
 
-/// Terms of an exact convolution beyond which it is not done.
+/// The number of terms beyond which an exact convolution is not done.
 const MOST_WORK: f64 = 1e7;
 
-/// The law of the sum of independent laws, uniforms and a Normal: exact pieces where these are few, else a
-/// Fourier series where that is short, else a grid.
+/// Computes the distribution of the sum of independent distributions, uniforms and a Normal: exact pieces if these are few, otherwise a
+/// Fourier series if that is short, otherwise a grid.
 fn sum(mut laws: Vec<Measure>, linear: Linear, sd: f64) -> Shape {
     let start = Measure::point(linear.start);
-    // One law after the other; the largest come last, where they are cheapest.
+    // One distribution after the other; the largest come last, where they are cheapest.
     laws.sort_by_key(|law| law.pieces.len());
     let degree: usize = laws.iter().map(|law| degree(law) + 1).sum();
     let work = work(&laws);
@@ -212,12 +212,12 @@ fn sum(mut laws: Vec<Measure>, linear: Linear, sd: f64) -> Shape {
     Shape::smoothed(grid::sum(&laws, &linear.widths), sd)
 }
 
-/// The highest degree of the pieces of a law.
+/// Returns the highest degree of the pieces of a distribution.
 fn degree(law: &Measure) -> usize {
     law.pieces.iter().map(|piece| piece.degree()).max().unwrap_or(0)
 }
 
-/// About how many terms the exact convolution of all has.
+/// Estimates the number of terms of the exact convolution of all.
 fn work(laws: &[Measure]) -> f64 {
     let (mut pieces, mut high, mut total) = (1.0, 0.0, 0.0);
     for law in laws {
@@ -231,7 +231,7 @@ fn work(laws: &[Measure]) -> f64 {
 }
 
 impl Ridge {
-    /// The function `relu(x)`, as segments.
+    /// Returns the function `relu(x)` as segments.
     pub fn relu() -> [Segment; 2] {
         [
             Segment {

@@ -1,8 +1,9 @@
 //! Distributions of piecewise linear functions of independent uniforms: the outputs of a network whose weights are uniform, and noisy observations
 //! of them.
 //!
-//! Sums of uniforms are box splines. They are held as exact pieces, as Fourier series, or as both ([`shape::Shape`]), whichever is cheapest for the
-//! widths at hand; none of them loses digits to cancellation, and tails keep their relative accuracy.
+//! Distributions of sums of uniforms are box splines. They are represented by exact pieces, by Fourier series, or by both
+//! ([`shape::Shape`]), whichever is cheapest for the given widths. None of these loses digits to cancellation, and tails keep their
+//! relative accuracy.
 
 pub mod bernstein;
 pub mod blend;
@@ -29,7 +30,7 @@ pub use law::Law;
 pub use sigmoid::{CUBIC_END_L2, mean_sigmoid, mean_sigmoid_cubic};
 pub use transform::Segment;
 
-/// `slope * w`, `w` uniform on `[lower, upper]`. Either may be trivial: then it is a constant.
+/// `slope * w` with `w` uniform on `[lower, upper]`; a constant if the slope is 0 or the interval a point.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Term {
     /// The factor of the weight.
@@ -51,19 +52,19 @@ pub struct Unit {
     pub terms: Vec<Term>,
 }
 
-/// `f = offset + sum terms + sum units`, all weights independent.
+/// `f = offset + sum terms + sum units`, with all weights independent.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Network {
     /// The fixed part.
     pub offset: f64,
-    /// Weights that `f` is linear in.
+    /// The weights that `f` is linear in.
     pub terms: Vec<Term>,
-    /// Units with weights of their own.
+    /// The units, each with weights of its own.
     pub units: Vec<Unit>,
 }
 
 impl Network {
-    /// The least and the largest value.
+    /// Returns the least and the largest value.
     pub fn support(&self) -> (f64, f64) {
         let range = |start: f64, terms: &[Term]| {
             let ends = terms
@@ -83,19 +84,19 @@ impl Network {
     }
 }
 
-/// A piecewise linear function of `offset + sum terms`, all weights independent: a unit at any depth
-/// whose incoming weights are uniform.
+/// A piecewise linear function of `offset + sum terms` with all weights independent: a unit at any depth whose incoming weights are
+/// uniform.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ridge {
     /// The fixed part of the linear form.
     pub offset: f64,
     /// Its uniform part.
     pub terms: Vec<Term>,
-    /// The function, on segments that cover all values of the form and overlap in ends only.
+    /// The function, on segments that cover all values of the form and overlap only at their ends.
     pub segments: Vec<Segment>,
 }
 
-/// The noise of an observation. A negative or undefined spread counts as none.
+/// The noise of an observation. A negative or NaN spread counts as no noise.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Noise {
     /// A Normal around 0; exact.
@@ -107,7 +108,7 @@ pub enum Noise {
     Triangular {
         /// Half the width of its support.
         radius: f64,
-        /// The weight, from 0 to below 1, of the Normal that has the mean and variance of the whole law.
+        /// The weight, from 0 to below 1, of the Normal with the mean and variance of the whole distribution.
         floor: f64,
     },
 }

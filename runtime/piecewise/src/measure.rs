@@ -1,4 +1,4 @@
-//! Laws on the line made of atoms and piecewise polynomial densities.
+//! Distributions on the line made of atoms and piecewise polynomial densities.
 
 use super::bernstein::{Piece, bernstein};
 use super::quadrature::{nodes_for_degree, rule};
@@ -7,9 +7,9 @@ use super::twofold::Twofold;
 /// Mass at one position.
 #[derive(Clone, Copy, Debug)]
 pub struct PointMass {
-    /// Where.
+    /// Its position.
     pub at: Twofold,
-    /// How much.
+    /// Its mass.
     pub mass: f64,
 }
 
@@ -18,9 +18,9 @@ pub struct PointMass {
 pub struct Measure {
     /// Masses at positions.
     pub atoms: Vec<PointMass>,
-    /// Pieces of the density, by their left ends once [`Measure::sorted`].
+    /// Pieces of the density, in the order of their left ends after [`Measure::sorted`].
     pub pieces: Vec<Piece>,
-    /// A bound on the relative error that pieces have beyond rounding, of interpolated ones.
+    /// A bound on the relative error of interpolated pieces beyond rounding.
     pub accuracy: f64,
 }
 
@@ -33,7 +33,7 @@ impl Measure {
         }
     }
 
-    /// Equal masses at positions, one at least.
+    /// Equal masses at positions, of which there is at least one.
     pub fn of_points(positions: &[f64]) -> Measure {
         let mass = 1.0 / positions.len().max(1) as f64;
         let atom = |at: &f64| PointMass {
@@ -46,7 +46,7 @@ impl Measure {
         }
     }
 
-    /// The sum of independent uniforms on `[0, width]` and a position: the box spline of the widths, by one
+    /// Computes the distribution of the sum of independent uniforms on `[0, width]` and a position: the box spline of the widths, by one
     /// window average per width.
     pub fn uniforms(start: Twofold, widths: &[f64]) -> Measure {
         widths
@@ -54,14 +54,14 @@ impl Measure {
             .fold(Measure::point(start), |sum, &width| sum.plus_uniform(width))
     }
 
-    /// The same, pieces and atoms by their left ends.
+    /// Sorts pieces and atoms by their left ends.
     pub fn sorted(mut self) -> Measure {
         self.pieces.sort_by(|a, b| a.start.order(b.start));
         self.atoms.sort_by(|a, b| a.at.order(b.at));
         self
     }
 
-    /// The density at a position, atoms left out; at a jump the mean of both sides.
+    /// Computes the density at a position, without atoms; at a jump it is the mean of both sides.
     pub fn density(&self, position: Twofold) -> f64 {
         self.pieces
             .iter()
@@ -74,7 +74,7 @@ impl Measure {
         self.atoms.iter().any(|atom| atom.at == position)
     }
 
-    /// The mass at and below a position.
+    /// Returns the mass at and below a position.
     pub fn below(&self, position: Twofold) -> f64 {
         let atoms = self
             .atoms
@@ -93,7 +93,7 @@ impl Measure {
         atoms.chain(pieces).sum()
     }
 
-    /// The mass above a position.
+    /// Returns the mass above a position.
     pub fn above(&self, position: Twofold) -> f64 {
         let atoms = self
             .atoms
@@ -113,13 +113,13 @@ impl Measure {
         atoms.chain(pieces).sum()
     }
 
-    /// All mass.
+    /// Returns the total mass.
     pub fn mass(&self) -> f64 {
         let atoms: f64 = self.atoms.iter().map(|atom| atom.mass).sum();
         atoms + self.pieces.iter().map(Piece::mass).sum::<f64>()
     }
 
-    /// The integral of a function that is a polynomial of at most this degree between the knots.
+    /// Integrates a function that is a polynomial of at most this degree between the knots.
     pub fn expectation(&self, degree: usize, of: impl Fn(f64) -> f64) -> f64 {
         let atoms: f64 = self
             .atoms
@@ -138,14 +138,14 @@ impl Measure {
         atoms + pieces.sum::<f64>()
     }
 
-    /// Mean and variance of the law, its mass being 1.
+    /// Returns mean and variance of the distribution, normalised to mass 1.
     pub fn moments(&self) -> (f64, f64) {
         let mass = self.mass();
         let mean = self.expectation(1, |x| x) / mass;
         (mean, self.expectation(2, |x| (x - mean) * (x - mean)) / mass)
     }
 
-    /// The ends of the support.
+    /// Returns the ends of the support.
     pub fn support(&self) -> (f64, f64) {
         let atoms = self.atoms.iter().map(|atom| (atom.at.value(), atom.at.value()));
         let pieces = self
@@ -159,7 +159,7 @@ impl Measure {
             })
     }
 
-    /// The mirror image at 0.
+    /// Returns the mirror image about 0.
     pub fn mirrored(&self) -> Measure {
         let atoms = self
             .atoms
@@ -177,7 +177,7 @@ impl Measure {
         .sorted()
     }
 
-    /// Everything moved by a distance.
+    /// Shifts everything by a distance.
     pub fn shifted(mut self, by: Twofold) -> Measure {
         self.atoms.iter_mut().for_each(|atom| atom.at = atom.at + by);
         self.pieces.iter_mut().for_each(|piece| {
@@ -187,7 +187,7 @@ impl Measure {
         self
     }
 
-    /// The measure times a number.
+    /// Multiplies the measure by a number.
     pub fn scaled(mut self, factor: f64) -> Measure {
         self.atoms.iter_mut().for_each(|atom| atom.mass *= factor);
         self.pieces
@@ -199,7 +199,7 @@ impl Measure {
 }
 
 impl Piece {
-    /// The part of the way a position is from the left end, and the rest of the way.
+    /// Returns the fraction of the piece left of a position, and the fraction right of it.
     pub fn local(&self, position: Twofold) -> (f64, f64) {
         (
             (position - self.start).value() / self.width,
@@ -207,7 +207,7 @@ impl Piece {
         )
     }
 
-    /// 1 inside, one half at an end, 0 outside.
+    /// Returns 1 inside, one half at an end, 0 outside.
     fn part(&self, position: Twofold) -> f64 {
         let (t, rest) = self.local(position);
         match t.min(rest) {

@@ -1,7 +1,7 @@
-//! Laws with Normal noise: integrals of pieces against a Normal kernel.
+//! Distributions with Normal noise: integrals of pieces against a Normal kernel.
 //!
-//! All terms are non-negative and exponents are taken relative to the largest, so densities keep their
-//! relative accuracy however far out.
+//! All terms are non-negative and exponents are taken relative to the largest, so that densities keep their relative accuracy however far
+//! out.
 
 use super::bernstein::Piece;
 use super::measure::Measure;
@@ -13,19 +13,19 @@ use std::f64::consts::SQRT_2;
 /// `log sqrt(2 pi)`.
 pub const LOG_ROOT_TWO_PI: f64 = 0.918_938_533_204_672_7;
 
-/// `P(Z <= x)` of a standard Normal, with relative accuracy in the lower tail.
+/// Computes `P(Z <= x)` of a standard Normal, with relative accuracy in the lower tail.
 pub fn normal_below(x: f64) -> f64 {
     0.5 * erfc(-x / SQRT_2)
 }
 
-/// `log` of the density of `Normal(0, sd)` at `x`.
+/// Computes the log density of `Normal(0, sd)` at `x`.
 pub fn normal_log_density(x: f64, sd: f64) -> f64 {
     let scaled = x / sd;
     -0.5 * scaled * scaled - sd.ln() - LOG_ROOT_TWO_PI
 }
 
 impl Measure {
-    /// The log density of the sum with an independent `Normal(0, sd)`, `sd` positive.
+    /// Computes the log density of the sum with an independent `Normal(0, sd)`, `sd` positive.
     pub fn smoothed_log_density(&self, position: Twofold, sd: f64) -> f64 {
         let top = self.nearest(position, sd);
         let atoms = self.atoms.iter().map(|atom| {
@@ -61,8 +61,8 @@ impl Measure {
         sum.ln() + top - sd.ln() - LOG_ROOT_TWO_PI
     }
 
-    /// The largest exponent of the kernel at the nearest point of an atom or a piece, with the log of its
-    /// mass: a point that is nearer than all others counts as little as it weighs.
+    /// Returns the largest exponent of the kernel at the nearest point of an atom or a piece, plus the log of its mass. The mass is
+    /// included so that a nearest point of little mass does not determine the scale.
     fn nearest(&self, position: Twofold, sd: f64) -> f64 {
         let exponent = |distance: f64, mass: f64| {
             let scaled = distance / sd;
@@ -79,7 +79,7 @@ impl Measure {
         atoms.chain(pieces).flatten().fold(f64::MIN, f64::max)
     }
 
-    /// The probability that the sum with an independent `Normal(0, sd)` is at most `position`.
+    /// Computes the probability that the sum with an independent `Normal(0, sd)` is at most `position`.
     pub fn smoothed_below(&self, position: Twofold, sd: f64) -> f64 {
         let atoms = self
             .atoms
@@ -99,14 +99,14 @@ impl Measure {
     }
 }
 
-/// Masses below this count as this: the exponential of what is above it is finite.
+/// Masses below this are treated as this, because the exponential of anything above it is finite.
 const LEAST: f64 = 1e-280;
-/// Standard deviations beyond which a Normal has no mass in `f64`.
+/// The number of standard deviations beyond which a Normal has no mass in `f64`.
 const REACH: f64 = 9.0;
 
 impl Piece {
-    /// The part of `Measure::smoothed_below` where the kernel's cumulative probability is neither 0 nor
-    /// 1, by panels of a standard deviation and a half, and the mass below that.
+    /// Computes the contribution of the piece to `Measure::smoothed_below`: the part where the kernel's cumulative probability is neither 0
+    /// nor 1, in panels of a standard deviation and a half, plus the mass below that.
     fn smoothed_below(&self, left: f64, right: f64, sd: f64) -> f64 {
         let from = (left - REACH * sd).max(0.0);
         let to = (left + REACH * sd).min(self.width);
@@ -135,7 +135,7 @@ impl Piece {
     }
 }
 
-/// One side of a piece as seen from the position of a kernel: the exponent falls from the nearest point on.
+/// The part of a piece on one side of the kernel's position: the exponent falls from the nearest point on.
 struct Ray {
     near: f64,
     room: f64,
@@ -145,7 +145,7 @@ struct Ray {
 }
 
 impl Ray {
-    /// The integral of the piece times `exp(-distance^2 / (2 sd^2) - top)`.
+    /// Integrates the piece times `exp(-distance^2 / (2 sd^2) - top)`.
     fn integral(&self, piece: &Piece) -> f64 {
         let (near, sd) = (self.near / self.sd, self.sd);
         let drop = 42.0 + 4.0 * piece.degree() as f64;
@@ -177,12 +177,12 @@ impl Ray {
         sum * panel * sd
     }
 
-    /// The distance of the ray's start from the end of the piece behind it.
+    /// Returns the distance of the ray's start from the end of the piece behind it.
     fn origin(&self, piece: &Piece) -> f64 {
         piece.width - self.room
     }
 
-    /// The piece at a distance along the ray.
+    /// Evaluates the piece at a distance along the ray.
     fn value(&self, piece: &Piece, origin: f64, along: f64) -> f64 {
         let behind = (origin + along) / piece.width;
         let ahead = ((self.room - along) / piece.width).max(0.0);

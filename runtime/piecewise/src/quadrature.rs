@@ -15,19 +15,19 @@ pub struct RuleNode {
     pub weight: f64,
 }
 
-/// The rule of `count` nodes (clamped to `1..=MOST_NODES`): exact for polynomials of degree `2 count - 1`.
+/// Returns the rule of `count` nodes (clamped to `1..=MOST_NODES`), which is exact for polynomials of degree `2 count - 1`.
 pub fn rule(count: usize) -> &'static [RuleNode] {
     static RULES: OnceLock<Vec<Vec<RuleNode>>> = OnceLock::new();
     let rules = RULES.get_or_init(|| (1..=MOST_NODES).map(legendre).collect());
     &rules[count.clamp(1, MOST_NODES) - 1]
 }
 
-/// The least count of nodes whose rule is exact for polynomials of this degree.
+/// Returns the least number of nodes whose rule is exact for polynomials of this degree.
 pub fn nodes_for_degree(degree: usize) -> usize {
     degree / 2 + 1
 }
 
-/// Newton's method on the Legendre polynomial from the usual asymptotic guess.
+/// Computes a rule by Newton's method on the Legendre polynomial, from the usual asymptotic guess.
 fn legendre(count: usize) -> Vec<RuleNode> {
     let n = count as f64;
     (0..count)
@@ -46,7 +46,7 @@ fn legendre(count: usize) -> Vec<RuleNode> {
         .collect()
 }
 
-/// The Legendre polynomial of degree `count` and its derivative.
+/// Evaluates the Legendre polynomial of degree `count` and its derivative.
 fn legendre_at(count: usize, x: f64) -> (f64, f64) {
     let (mut before, mut value) = (1.0, x);
     for k in 2..=count {

@@ -1,24 +1,24 @@
-//! Laws by Fourier series of their tilted densities.
+//! Distributions by Fourier series of their tilted densities.
 //!
-//! A density that is negligible outside an interval of length `P` is there its own Fourier series of
-//! period `P`, whose coefficients are the characteristic function at multiples of `2 pi / P`: for
-//! compact support without any error, else with an aliasing error that Chernoff's bound keeps below the
-//! rounding. The error of cutting the series is bounded by the envelope of the characteristic function.
+//! A density that is negligible outside an interval of length `P` equals, inside it, the Fourier series with the period `P`, whose
+//! coefficients are the characteristic function at multiples of `2 pi / P`. For compact support this is exact; otherwise Chernoff's bound
+//! keeps the aliasing error below the rounding error. The error of truncating the series is bounded by the envelope of the characteristic
+//! function.
 
 use super::cumulant::Summands;
 use std::f64::consts::PI;
 
-/// Terms beyond which a series is not made.
+/// The number of terms beyond which no series is made.
 pub const MOST_TERMS: usize = 1 << 18;
-/// `-log` of what is neglected.
+/// `-log` of the neglected fraction.
 const CUT: f64 = 40.0;
-/// Terms after which rotations are made afresh.
+/// The number of terms after which rotations are computed afresh.
 const FRESH: usize = 64;
 
 /// The Fourier series of a density tilted by `theta`, around its mean.
 #[derive(Clone, Debug)]
 pub struct Series {
-    /// The mean of the tilted law: the origin of the series.
+    /// The mean of the tilted distribution, which is the origin of the series.
     pub centre: f64,
     /// The density is negligible beyond `centre - below` and `centre + above`.
     pub below: f64,
@@ -28,7 +28,7 @@ pub struct Series {
     pub log_scale: f64,
     /// The tilt.
     pub theta: f64,
-    /// A bound on the sum of the terms left out, relative to `1 / period`.
+    /// A bound on the sum of the truncated terms, relative to `1 / period`.
     pub truncation: f64,
     /// The number of factors of a coefficient.
     factors: usize,
@@ -48,7 +48,7 @@ struct Plan {
 }
 
 impl Series {
-    /// The series of the sum tilted by `theta`; `None` where it needs more than [`MOST_TERMS`] terms.
+    /// Computes the series of the sum tilted by `theta`; `None` if it needs more than [`MOST_TERMS`] terms.
     pub fn new(summands: &Summands, theta: f64) -> Option<Series> {
         let plan = plan(summands, theta)?;
         let here = summands.cumulant(theta);
@@ -68,27 +68,27 @@ impl Series {
         })
     }
 
-    /// The number of terms and the period that [`Series::new`] would have.
+    /// Returns the number of terms and the period that [`Series::new`] would have.
     pub fn size_needed(summands: &Summands) -> Option<(usize, f64)> {
         plan(summands, 0.0).map(|plan| (plan.terms, plan.period))
     }
 
-    /// A length over which the tilted law is smooth: a twelfth of what it is spread over.
+    /// Returns a length over which the tilted distribution is smooth: a twelfth of its period.
     pub fn spread(&self) -> f64 {
         self.period / 12.0
     }
 
-    /// The period.
+    /// Returns the period.
     pub fn period(&self) -> f64 {
         self.period
     }
 
-    /// The number of terms.
+    /// Returns the number of terms.
     pub fn terms(&self) -> usize {
         self.coefficients.len()
     }
 
-    /// The tilted density at `centre + x`.
+    /// Computes the tilted density at `centre + x`.
     pub fn density(&self, x: f64) -> f64 {
         if x < -self.below || x > self.above {
             return 0.0;
@@ -98,7 +98,7 @@ impl Series {
         (1.0 + 2.0 * sum) / self.period
     }
 
-    /// The mass of the tilted law below `centre + x`.
+    /// Computes the mass of the tilted distribution below `centre + x`.
     pub fn mass_below(&self, x: f64) -> f64 {
         if x <= -self.below {
             return 0.0;
@@ -110,7 +110,7 @@ impl Series {
             .clamp(0.0, 1.0)
     }
 
-    /// The periodic part of the integral, up to a constant.
+    /// Computes the periodic part of the integral, up to a constant.
     fn primitive(&self, x: f64) -> f64 {
         let mut sum = 0.0;
         self.rotate(x, |k, (re, im), (cos, sin)| {
@@ -119,12 +119,12 @@ impl Series {
         sum
     }
 
-    /// The log of the density before tilting, at `centre + x`.
+    /// Computes the log density before tilting, at `centre + x`.
     pub fn log_density(&self, x: f64) -> f64 {
         self.log_scale - self.theta * x + self.density(x).ln()
     }
 
-    /// A bound on the error of the tilted density: truncation, aliasing and rounding.
+    /// Bounds the error of the tilted density: truncation, aliasing and rounding.
     pub fn error(&self) -> f64 {
         let sizes: f64 = self.coefficients.iter().map(|(re, im)| re.abs() + im.abs()).sum();
         (self.truncation + (-CUT).exp() + f64::EPSILON * (8.0 + (16.0 + 2.0 * self.factors as f64) * sizes))
@@ -145,7 +145,7 @@ impl Series {
     }
 }
 
-/// Period and number of terms for a tilt.
+/// Returns the period and the number of terms for a tilt.
 fn plan(summands: &Summands, theta: f64) -> Option<Plan> {
     let here = summands.cumulant(theta);
     if here.variance <= 0.0 || !here.variance.is_finite() {
@@ -198,7 +198,7 @@ fn plan(summands: &Summands, theta: f64) -> Option<Plan> {
 }
 
 impl Summands {
-    /// The ends of the support, where it is bounded and known.
+    /// Returns the ends of the support, if it is bounded and known.
     fn support(&self) -> Option<(f64, f64)> {
         (self.sd == 0.0 && self.masses.is_empty()).then(|| {
             let half = self.half_width();
@@ -207,7 +207,7 @@ impl Summands {
     }
 }
 
-/// The tilted characteristic function of the sum less `centre`, at multiples of `step`.
+/// Computes the tilted characteristic function of the sum minus `centre`, at multiples of `step`.
 fn transform(summands: &Summands, theta: f64, centre: f64, step: f64, terms: usize) -> Vec<(f64, f64)> {
     let square = summands.sd * summands.sd;
     let drift = theta * square - centre;
@@ -257,7 +257,7 @@ fn turn(values: &mut [(f64, f64)], angle: f64, mut visit: impl FnMut(&mut (f64, 
     }
 }
 
-/// Multiplies by `[sinh(a + i b) / (a + i b)] / [sinh a / a]`, `b` the multiples of `angle`.
+/// Multiplies by `[sinh(a + i b) / (a + i b)] / [sinh a / a]`, where `b` runs over the multiples of `angle`.
 fn times_uniform(values: &mut [(f64, f64)], a: f64, angle: f64) {
     let mut k = 0.0;
     if a.abs() < 1e-8 {
@@ -279,7 +279,7 @@ fn times_uniform(values: &mut [(f64, f64)], a: f64, angle: f64) {
     });
 }
 
-/// The product of two complex numbers.
+/// Multiplies two complex numbers.
 fn times(x: (f64, f64), y: (f64, f64)) -> (f64, f64) {
     (x.0 * y.0 - x.1 * y.1, x.0 * y.1 + x.1 * y.0)
 }

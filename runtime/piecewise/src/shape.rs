@@ -1,5 +1,4 @@
-//! The law of a sum of independent uniforms and a Normal, in the representation that is cheapest for
-//! its widths.
+//! The distribution of a sum of independent uniforms and a Normal, in the representation that is cheapest for its widths.
 
 use super::bernstein::MOST_DEGREE;
 use super::blend::Blend;
@@ -10,29 +9,29 @@ use super::series::Series;
 use super::twofold::Twofold;
 use std::f64::consts::PI;
 
-/// How a law is held.
+/// The representation of a distribution.
 #[derive(Clone, Debug)]
 pub enum Shape {
-    /// Exact pieces, and the standard deviation of Normal noise that is added when asked (0: none).
+    /// Exact pieces, and the standard deviation of Normal noise that is added at evaluation (0: none).
     Pieces(Measure, f64),
     /// A Fourier series around `centre`; tails by tilting.
     Series {
-        /// An estimate of the relative error of what is summed.
+        /// An estimate of the relative error of the summed distributions.
         accuracy: f64,
-        /// The centre of the law of `summands`' origin.
+        /// The centre: the position of the origin of `summands`.
         centre: Twofold,
         /// The summands.
         summands: Summands,
         /// The series without tilt.
         series: Series,
     },
-    /// Both.
+    /// Exact pieces for the wide uniforms and a series for the rest.
     Blend(Box<Blend>),
-    /// Very many pieces and Normal noise: a series for where most of the mass is, the pieces for the tails.
+    /// Very many pieces and Normal noise: a series where most of the mass is, the pieces in the tails.
     Tabulated {
-        /// An estimate of the relative error of the series' masses.
+        /// An estimate of the relative error of the masses of the series.
         accuracy: f64,
-        /// The law without noise.
+        /// The distribution without noise.
         measure: Measure,
         /// The standard deviation of the noise.
         sd: f64,
@@ -45,24 +44,24 @@ pub enum Shape {
     Triangular(Measure, f64),
 }
 
-/// The most wide uniforms that become pieces where a series would do as well.
+/// The most wide uniforms that become pieces if a series is possible too.
 const MOST_WIDE: usize = 13;
-/// The most pieces that a sum becomes.
+/// The most pieces of a sum.
 const MOST_PIECES: f64 = 8192.0;
-/// Products of a mass and a term of a series beyond which it is not made.
+/// The number of products of a mass and a term beyond which no series is made.
 const MOST_INNER: f64 = 1e7;
-/// Radians that a rule with 16 nodes more than polynomials need resolves to rounding.
+/// The angle in radians that a rule with 16 nodes more than polynomials need resolves to rounding.
 const RESOLVED: f64 = 8.6;
 /// The estimated accuracy of such rules, relative to the density.
 const QUADRATURE: f64 = 1e-14;
-/// Pieces that are so many that a series pays.
+/// The number of pieces beyond which a series pays.
 const MANY: usize = 400;
-/// Tilted series have this part of their peak at their centre at least; below it the series without
-/// tilt is not used.
+/// The density at the centre of a tilted series is at least this fraction of its peak. The untilted series is not used for densities below
+/// this fraction.
 const TAIL: f64 = 1e-3;
 
 impl Shape {
-    /// The law of the sum of a variable with the law `base`, uniforms on `[0, width]` and `Normal(0, sd)`.
+    /// Computes the distribution of the sum of a variable with the distribution `base`, uniforms on `[0, width]` and `Normal(0, sd)`.
     pub fn new(base: Measure, mut widths: Vec<f64>, sd: f64) -> Shape {
         widths.retain(|&width| width > 0.0);
         widths.sort_by(|a, b| b.total_cmp(a));
@@ -103,8 +102,7 @@ impl Shape {
                 let mut all = self::summands(&widths, sd);
                 all.masses = vec![base.masses(origin, length.max(f64::MIN_POSITIVE), 2)];
                 let centre = origin + half_of(&widths);
-                // The narrow uniforms are around 0 in the kernel, hence their half widths belong to the
-                // pieces' position.
+                // The narrow uniforms are around 0 in the kernel, so their half widths are added to the position of the pieces.
                 let measure = add(base.shifted(half_of(&widths[wide..])), &widths[..wide]);
                 Shape::Blend(Box::new(Blend {
                     measure,
@@ -119,8 +117,8 @@ impl Shape {
         }
     }
 
-    /// The law of the sum of a variable with the law `base` and `Normal(0, sd)`: with a series if there
-    /// are very many pieces and it is short, `sd` positive.
+    /// Adds `Normal(0, sd)` to a variable with the distribution `base`. Uses a series if there are very many pieces, `sd` is positive and
+    /// the series is short.
     pub fn smoothed(base: Measure, sd: f64) -> Shape {
         if sd > 0.0 && base.pieces.len() > MANY {
             let centre = Twofold::from(base.moments().0);
@@ -137,9 +135,9 @@ impl Shape {
         Shape::Pieces(base, sd)
     }
 
-    /// The law of a sum of independent variables with these laws, uniforms on `[0, width]` and a Normal, by
-    /// the series of the product of their characteristic functions; `None` where making it has more inner
-    /// terms than `most`, or where neither uniforms nor the Normal end it.
+    /// Computes the distribution of a sum of independent variables with these distributions, uniforms on `[0, width]` and a Normal, by the
+    /// series of the product of their characteristic functions. `None` if that takes more products of a mass and a term than `most`, or if
+    /// neither the uniforms nor the Normal make the series end.
     pub fn of_many(laws: &[Measure], widths: &[f64], sd: f64, most: f64) -> Option<Shape> {
         let origins: Vec<Twofold> = laws.iter().map(|law| Twofold::from(law.moments().0)).collect();
         let (summands, series) = series(laws, &origins, (widths, sd), most)?;
@@ -156,7 +154,7 @@ impl Shape {
         })
     }
 
-    /// The density; infinite at an atom.
+    /// Computes the density; infinite at an atom.
     pub fn density(&self, y: f64) -> f64 {
         let position = Twofold::from(y);
         match self {
@@ -175,7 +173,7 @@ impl Shape {
         }
     }
 
-    /// The density near a position, for many askings: one tilted series serves all of them.
+    /// Returns a function for many evaluations of the density near a position, which share one tilted series.
     pub fn near(&self, y: f64) -> impl Fn(f64) -> f64 + '_ {
         let tilted = match self {
             Shape::Series {
@@ -203,7 +201,7 @@ impl Shape {
         }
     }
 
-    /// The density with absolute accuracy only: no tilting in the tails.
+    /// Computes the density with absolute accuracy only, without tilting in the tails.
     pub fn plain_density(&self, y: f64) -> f64 {
         let position = Twofold::from(y);
         match self {
@@ -215,7 +213,7 @@ impl Shape {
         }
     }
 
-    /// The log of the density.
+    /// Computes the log density.
     pub fn log_density(&self, y: f64) -> f64 {
         let position = Twofold::from(y);
         let outside = f64::NEG_INFINITY;
@@ -256,7 +254,7 @@ impl Shape {
         }
     }
 
-    /// The probability of at most `y`.
+    /// Computes the probability of at most `y`.
     pub fn below(&self, y: f64) -> f64 {
         let position = Twofold::from(y);
         match self {
@@ -270,8 +268,8 @@ impl Shape {
         }
     }
 
-    /// An estimate of the error of the density at `y`, which is `density`: rounding, what series leave out,
-    /// and what is known of the laws that were interpolated or made masses.
+    /// Estimates the error of `density`, the density at `y`: rounding, truncation of series, and the known errors of distributions that
+    /// were interpolated or discretised.
     pub fn error(&self, y: f64, density: f64) -> f64 {
         match self {
             Shape::Pieces(measure, _) | Shape::Triangular(measure, _) => {
@@ -291,16 +289,16 @@ impl Shape {
             Shape::Blend(blend) if self.is_central(density) => {
                 blend.measure.accuracy * density + blend.error(y)
             }
-            // In the tails the exponent is rounded too.
+            // In the tails the exponent has a rounding error too.
             Shape::Series { .. } | Shape::Blend(_) | Shape::Tabulated { .. } => {
-                // Below the least number the value is 0.
+                // Below the least positive number the value is 0.
                 let log = density.max(f64::MIN_POSITIVE).ln().abs();
                 (self.accuracy() + 1e-11 + 32.0 * f64::EPSILON * log) * density + f64::MIN_POSITIVE
             }
         }
     }
 
-    /// An estimate of the relative error of the laws that are summed.
+    /// Returns an estimate of the relative error of the summed distributions.
     pub fn accuracy(&self) -> f64 {
         match self {
             Shape::Pieces(measure, _) | Shape::Triangular(measure, _) => measure.accuracy,
@@ -309,8 +307,7 @@ impl Shape {
         }
     }
 
-    /// Returns whether a density that was computed with absolute accuracy is large enough to be relatively
-    /// accurate.
+    /// Returns whether a density that was computed with absolute accuracy is large enough to be relatively accurate.
     fn is_central(&self, density: f64) -> bool {
         let spread = match self {
             Shape::Pieces(..) | Shape::Triangular(..) => return true,
@@ -322,8 +319,8 @@ impl Shape {
     }
 }
 
-/// The series of the sum of laws around their origins, uniforms of these widths around 0 and a Normal,
-/// with masses that resolve its highest frequency; `None` where that is more than `most` products.
+/// Computes the series of the sum of distributions around their origins, uniforms of these widths around 0 and a Normal. The masses resolve
+/// its highest frequency. `None` if that takes more than `most` products.
 fn series(
     laws: &[Measure],
     origins: &[Twofold],
@@ -339,7 +336,7 @@ fn series(
     let mut all = summands(widths, sd);
     all.masses = masses(f64::INFINITY, 4);
     let (terms, period) = Series::size_needed(&all)?;
-    // Panels over which the fastest wave turns by about as much as a rule with 16 nodes more resolves.
+    // Panels over which the fastest wave turns by about the angle that a rule with 16 more nodes resolves.
     let length = RESOLVED * period / (2.0 * PI * terms as f64);
     let nodes = |law: &Measure| law.count_masses(length, 16);
     if terms as f64 * laws.iter().map(nodes).sum::<f64>() > most {
@@ -350,7 +347,7 @@ fn series(
     Some((all, series))
 }
 
-/// Uniforms around 0 of these widths and `Normal(0, sd)`.
+/// Returns uniforms around 0 of these widths and `Normal(0, sd)` as summands.
 fn summands(widths: &[f64], sd: f64) -> Summands {
     Summands {
         halves: widths.iter().map(|width| 0.5 * width).collect(),
@@ -359,9 +356,8 @@ fn summands(widths: &[f64], sd: f64) -> Summands {
     }
 }
 
-/// About how many nanoseconds a density takes with the first `wide` of the falling widths as pieces;
-/// `None` where that is not possible. `knots` is the number of knots of the law they are added to, if
-/// it is not a point.
+/// Estimates the nanoseconds per density if the first `wide` of the descending widths become pieces; `None` if that is not possible.
+/// `knots` is the number of knots of the distribution that they are added to; `None` for a point.
 fn cost(widths: &[f64], wide: usize, sd: f64, knots: Option<usize>) -> Option<f64> {
     let pieces = pieces(&widths[..wide]).max(1.0) * knots.unwrap_or(1) as f64;
     if wide > 0 && pieces > MOST_PIECES {
@@ -373,7 +369,7 @@ fn cost(widths: &[f64], wide: usize, sd: f64, knots: Option<usize>) -> Option<f6
     }
     let kernel = summands(narrow, sd);
     let terms = Series::size_needed(&kernel)?.0 as f64;
-    // A tail makes a series of its own.
+    // A density in a tail needs a series of its own.
     let making = 0.5 * terms * narrow.len() as f64;
     if wide == 0 && knots.is_none() {
         return Some(3.0 * terms + making);
@@ -382,7 +378,7 @@ fn cost(widths: &[f64], wide: usize, sd: f64, knots: Option<usize>) -> Option<f6
     smooth.then_some(pieces.min(40.0) * 300.0 * terms + making)
 }
 
-/// The number of pieces of a box spline; equal widths share knots.
+/// Returns the number of pieces of a box spline; equal widths share knots.
 fn pieces(widths: &[f64]) -> f64 {
     let groups = widths.chunk_by(|a, b| a == b);
     groups.map(|group| group.len() as f64 + 1.0).product::<f64>() - 1.0

@@ -11,27 +11,25 @@ use super::twofold::Twofold;
 use super::unit::Linear;
 use bnnc_math::special::{sigmoid, softplus};
 
-/// The end `d` of the cubic that is nearest to the logistic function in `L2` among those with `p(d) =
-/// 1` and `p'(d) = 0`.
+/// The end `d` of the cubic that is nearest to the logistic function in `L2` among those with `p(d) = 1` and `p'(d) = 0`.
 pub const CUBIC_END_L2: f64 = 3.522_769;
-/// Uniforms whose exact spline is used; more have a series, if it is short.
+/// The most uniforms whose exact spline is used if the series is short.
 const MOST_EXACT: usize = 4;
-/// Terms of a short series.
+/// The most terms of a short series.
 const SHORT: usize = 2000;
-/// Uniforms whose exact spline is used where the series is long.
+/// The most uniforms whose exact spline is used if the series is long.
 const MOST_EXACT_LONG: usize = 9;
-/// Panels over a whole law, at most; a wider law is integrated where the logistic function bends only.
+/// The most panels over a whole distribution. A wider distribution is integrated only where the logistic function bends.
 const MOST_PANELS: f64 = 2000.0;
 /// Beyond this the logistic function is 1 in `f64`.
 const SATURATED: f64 = 38.0;
-/// A logit this far below the largest one, or below saturation, adds nothing to a mean in `f64` but where
-/// all of it is smaller than the least number.
+/// A logit that is this far below the largest one, or below saturation, adds nothing to a mean in `f64` unless the whole mean is below the
+/// least positive number.
 const FADED: f64 = 800.0;
 
-/// `E sigma(offset + sum terms)`, `sigma` the logistic function. One term: `log1p(expm1(D) sigma(v)) /
-/// D` for the form on `[v, v + D]`, the mean of `sigma` in closed form, to rounding. More: a
-/// Gauss-Legendre rule on panels over the law's density, relative error about 1e-14 up to eight terms
-/// and 1e-12 for more.
+/// Computes `E sigma(offset + sum terms)`, where `sigma` is the logistic function. For one term: `log1p(expm1(D) sigma(v)) / D` for the
+/// form on `[v, v + D]`, the mean of `sigma` in closed form, accurate to rounding. For more: a Gauss-Legendre rule on panels over the
+/// density of the form, with a relative error of about 1e-14 up to eight terms and 1e-12 for more.
 pub fn mean_sigmoid(terms: &[Term], offset: f64) -> f64 {
     let form = Linear::new(offset, terms, 1.0);
     match form.widths[..] {
@@ -41,8 +39,8 @@ pub fn mean_sigmoid(terms: &[Term], offset: f64) -> f64 {
     }
 }
 
-/// `E p(offset + sum terms)` with the surrogate `p(t) = 1/2 + 3 t / (4 d) - t^3 / (4 d^3)` on `[-d,
-/// d]`, 0 below and 1 above; `d` is `end`. The integral is exact but for rounding up to eight terms.
+/// Computes `E p(offset + sum terms)` with the surrogate `p(t) = 1/2 + 3 t / (4 d) - t^3 / (4 d^3)` on `[-d, d]`, 0 below and 1 above,
+/// where `d` is `end`. The integral is exact except for rounding up to eight terms.
 pub fn mean_sigmoid_cubic(terms: &[Term], offset: f64, end: f64) -> f64 {
     let cubic = |t: f64| {
         // (1 + s)^2 (2 - s) / 4 with s = t / d: no digits cancel at the left end.
@@ -57,7 +55,7 @@ pub fn mean_sigmoid_cubic(terms: &[Term], offset: f64, end: f64) -> f64 {
     form.above(end) + form.integral(-end, end, 2.0 * end, cubic)
 }
 
-/// The mean of the logistic function over `[low, low + width]`.
+/// Computes the mean of the logistic function over `[low, low + width]`.
 fn mean_over_interval(low: f64, width: f64) -> f64 {
     if width < 1e-9 {
         return sigmoid(low + 0.5 * width);
@@ -68,9 +66,9 @@ fn mean_over_interval(low: f64, width: f64) -> f64 {
     (width.exp_m1() * sigmoid(low)).ln_1p() / width
 }
 
-/// The mean by the series of the law tilted so that its mean is as near 0 as a tilt in `[0, 1]` makes
-/// it: there the logistic function times `exp(-theta x)` is bounded, and the result has relative
-/// accuracy however small it is. `None` where exact pieces are better.
+/// Computes the mean by the series of the distribution, tilted so that its mean is as near to 0 as a tilt in `[0, 1]` allows. For such
+/// tilts the logistic function times `exp(-theta x)` is bounded, and the result has relative accuracy however small it is. `None` if exact
+/// pieces are better.
 fn tilted_mean(form: &Linear) -> Option<f64> {
     let halves: Vec<f64> = form.widths.iter().map(|width| 0.5 * width).collect();
     let summands = Summands {
@@ -106,7 +104,7 @@ fn tilted_mean(form: &Linear) -> Option<f64> {
     Some((panel * (0..count as usize).map(on).sum::<f64>()).min(1.0))
 }
 
-/// The law of a linear form.
+/// The distribution of a linear form.
 struct Form {
     shape: Shape,
     low: f64,
@@ -135,7 +133,7 @@ impl Form {
         }
     }
 
-    /// The probability of more than `bound`.
+    /// Computes the probability of more than `bound`.
     fn above(&self, bound: f64) -> f64 {
         match &self.shape {
             Shape::Pieces(measure, _) => measure.above(Twofold::from(bound)),
@@ -143,7 +141,7 @@ impl Form {
         }
     }
 
-    /// The part above saturation is mass.
+    /// Computes the mean of the logistic function. The part above saturation is the mass there.
     fn mean_sigmoid(&self) -> f64 {
         let saturated = if self.high > SATURATED {
             self.above(SATURATED)
@@ -154,7 +152,7 @@ impl Form {
         saturated + self.integral(self.low.max(high - FADED), high, 2.0, sigmoid)
     }
 
-    /// The integral of the density times a function over `[from, to]`, by panels no longer than `longest`.
+    /// Integrates the density times a function over `[from, to]`, in panels no longer than `longest`.
     fn integral(&self, from: f64, to: f64, longest: f64, of: impl Fn(f64) -> f64) -> f64 {
         if let Shape::Pieces(measure, _) = &self.shape {
             return measure
@@ -171,7 +169,7 @@ impl Form {
         self.panels(from, to, longest, |x| self.shape.density(x) * of(x))
     }
 
-    /// The integral of a function over `[from, to]`, by panels that resolve the law.
+    /// Integrates a function over `[from, to]`, in panels that resolve the distribution.
     fn panels(&self, from: f64, to: f64, longest: f64, of: impl Fn(f64) -> f64) -> f64 {
         if to <= from {
             return 0.0;
@@ -189,7 +187,7 @@ impl Form {
     }
 }
 
-/// The integral of a piece times a function over what `[from, to]` has of it.
+/// Integrates a piece times a function over the part of it within `[from, to]`.
 fn on_piece(piece: &Piece, from: f64, to: f64, longest: f64, of: &impl Fn(f64) -> f64) -> f64 {
     let origin = piece.start.value();
     let low = (Twofold::from(from) - piece.start).value().max(0.0);

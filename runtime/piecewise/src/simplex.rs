@@ -1,12 +1,12 @@
-//! The law of an affine function of a uniform point of a simplex: a B-spline whose knots are the values
-//! at the vertices (Curry and Schoenberg, "On Polya frequency functions IV", 1966, theorem 2).
+//! The distribution of an affine function of a uniform point of a simplex: a B-spline whose knots are the values at the vertices (Curry and
+//! Schoenberg, "On Polya frequency functions IV", 1966, theorem 2).
 
 use super::bernstein::Piece;
 use super::measure::{Measure, PointMass};
 use super::twofold::Twofold;
 
-/// Adds the law of a function with these values at the vertices, of this mass, to a measure. Values
-/// that differ by rounding only are one: an atom.
+/// Adds the distribution of a function with these values at the vertices, scaled to this mass, to a measure. Values that differ only by
+/// rounding become one atom.
 pub fn add(values: &mut [f64], mass: f64, measure: &mut Measure) {
     values.sort_by(f64::total_cmp);
     let (first, last) = (values[0], values[values.len() - 1]);
@@ -35,9 +35,8 @@ pub fn add(values: &mut [f64], mass: f64, measure: &mut Measure) {
     }
 }
 
-/// The Bernstein coefficient `count` of the B-spline that starts at knot `degree`, on an interval
-/// between knots: its blossom with `count` arguments at the right end, the others at the left (de
-/// Boor's recurrence; all weights are in `[0, 1]`).
+/// Computes the Bernstein coefficient `count` of the B-spline that starts at knot `degree`, on an interval between knots: its blossom with
+/// `count` arguments at the right end and the others at the left (de Boor's recurrence; all weights are in `[0, 1]`).
 fn blossom(knots: &[f64], degree: usize, interval: usize, count: usize) -> f64 {
     let first = interval - degree;
     let mut controls: Vec<f64> = (first..=interval)

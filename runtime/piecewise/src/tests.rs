@@ -1,4 +1,4 @@
-//! Predictions of networks with uniform weights, against exact rationals, high precision and closed forms.
+//! Distributions of networks with uniform weights, compared with exact rationals, high precision and closed forms.
 #![allow(clippy::unwrap_used)]
 
 mod cells;
@@ -11,7 +11,7 @@ mod vectors;
 
 use super::{Law, Network, Noise, Term, Unit};
 
-/// `slope * w`, `w` on `[lower, upper]`.
+/// `slope * w` with `w` on `[lower, upper]`.
 fn term(slope: f64, lower: f64, upper: f64) -> Term {
     Term { slope, lower, upper }
 }
@@ -39,7 +39,7 @@ fn triangle(radius: f64) -> Noise {
     Noise::Triangular { radius, floor: 0.0 }
 }
 
-/// Relative closeness.
+/// Checks that two numbers are relatively close.
 fn close(got: f64, want: f64, tolerance: f64) {
     assert!(
         (got - want).abs() <= tolerance * want.abs(),
@@ -48,7 +48,8 @@ fn close(got: f64, want: f64, tolerance: f64) {
     );
 }
 
-/// Mass, mean and variance of a law by the midpoint rule of `count` points over `reach` standard deviations.
+/// Computes mass, mean and variance of a distribution by the midpoint rule with `count` points over `reach` standard deviations on both
+/// sides.
 fn moments(law: &Law, reach: f64, count: i32) -> (f64, f64, f64) {
     let sd = law.variance().sqrt();
     let step = 2.0 * reach * sd / f64::from(count);
@@ -63,7 +64,7 @@ fn moments(law: &Law, reach: f64, count: i32) -> (f64, f64, f64) {
     (mass, law.mean() + mean, variance)
 }
 
-/// The law is a law: it rises from 0 to 1, has its mass and its moments.
+/// Checks that the distribution function rises from 0 to 1, and that the density has mass 1 and the stated moments.
 fn check_law(law: &Law, reach: f64, tolerance: f64) {
     let (mass, mean, variance) = moments(law, reach, if tolerance < 1e-6 { 1500 } else { 6000 });
     close(mass, 1.0, tolerance);

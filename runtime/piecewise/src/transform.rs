@@ -1,4 +1,4 @@
-//! Piecewise linear images and convolutions of laws.
+//! Piecewise linear images and convolutions of distributions.
 
 use super::bernstein::{Piece, binomials, interpolate, node};
 use super::cumulant::Mass;
@@ -14,19 +14,19 @@ pub struct Segment {
     pub from: f64,
     /// The right end.
     pub to: f64,
-    /// The value of the function's line at 0.
+    /// The value at 0 of the function's line.
     pub offset: f64,
     /// Its slope.
     pub slope: f64,
 }
 
 impl Segment {
-    /// The value of the line at a position.
+    /// Returns the value of the line at a position.
     fn image(&self, position: Twofold) -> Twofold {
         position.times(self.slope) + Twofold::from(self.offset)
     }
 
-    /// Adds the image of what a piece has on the segment.
+    /// Adds the image of the part of a piece on the segment.
     fn push(&self, piece: &Piece, image: &mut Measure) {
         let low = Twofold::from(self.from.max(f64::MIN));
         let high = Twofold::from(self.to.min(f64::MAX));
@@ -62,8 +62,8 @@ impl Segment {
 }
 
 impl Measure {
-    /// The law of a piecewise linear function of a variable with this law. The segments cover the
-    /// support and overlap in ends only.
+    /// Computes the distribution of a piecewise linear function of a variable with this distribution. The segments cover the support and
+    /// overlap only at their ends.
     pub fn mapped(&self, segments: &[Segment]) -> Measure {
         let mut image = Measure {
             accuracy: self.accuracy,
@@ -89,7 +89,7 @@ impl Measure {
         image.gathered()
     }
 
-    /// The same law, one atom per position.
+    /// Merges atoms at the same position.
     pub fn gathered(self) -> Measure {
         let mut sorted = self.sorted();
         sorted.atoms.dedup_by(|right, left| {
@@ -102,7 +102,7 @@ impl Measure {
         sorted
     }
 
-    /// The law of the sum of independent variables with these laws.
+    /// Computes the distribution of the sum of independent variables with these distributions.
     pub fn convolved(&self, other: &Measure) -> Measure {
         let mut sum = Measure {
             accuracy: self.accuracy + other.accuracy,
@@ -129,7 +129,7 @@ impl Measure {
         sum.gathered()
     }
 
-    /// The same law with pieces that do not overlap. Their degree is the highest of the old ones.
+    /// Rewrites the density with pieces that do not overlap. Their degree is the highest of the old ones.
     pub fn flattened(&self) -> Measure {
         let knots = merged(
             self.pieces
@@ -167,9 +167,9 @@ impl Measure {
         }
     }
 
-    /// The law as point masses relative to `origin`: a Gauss-Legendre rule on panels no longer than
-    /// `length`, which have `extra` nodes above what polynomials need; short ones have fewer. There are
-    /// [`Measure::count_masses`] of them: ask before.
+    /// Discretises the distribution into point masses relative to `origin`: a Gauss-Legendre rule on panels no longer than `length`, with
+    /// `extra` nodes more than polynomials need; short pieces have fewer. There may be very many masses, so callers check
+    /// [`Measure::count_masses`] first.
     pub fn masses(&self, origin: Twofold, length: f64, extra: usize) -> Vec<Mass> {
         let atoms = self.atoms.iter().map(|atom| Mass {
             at: (atom.at - origin).value(),
@@ -193,7 +193,7 @@ impl Measure {
         atoms.chain(pieces).filter(|mass| mass.mass > 0.0).collect()
     }
 
-    /// At most so many masses does [`Measure::masses`] make.
+    /// Returns an upper bound on the number of masses that [`Measure::masses`] makes.
     pub fn count_masses(&self, length: f64, extra: usize) -> f64 {
         let pieces = self.pieces.iter().map(|piece| {
             let (panels, nodes) = resolution(piece, length, extra);
@@ -202,8 +202,8 @@ impl Measure {
         self.atoms.len() as f64 + pieces.sum::<f64>()
     }
 
-    /// A density as pieces between two positions: panels are halved until interpolation has the
-    /// relative accuracy given. `near` gives the density near a position.
+    /// Interpolates a density by pieces between two positions: panels are halved until the interpolation has the given relative accuracy.
+    /// `near` returns the density near a position.
     pub fn interpolated<D: Fn(f64) -> f64>(
         near: impl Fn(f64) -> D,
         from: f64,
@@ -240,7 +240,7 @@ impl Measure {
     }
 }
 
-/// The number of panels of a piece that are no longer than `length`, and of nodes on each of them.
+/// Returns the number of panels of a piece that are no longer than `length`, and the number of nodes on each.
 fn resolution(piece: &Piece, length: f64, extra: usize) -> (f64, usize) {
     let part = piece.width / length;
     let fewer = match part {
@@ -254,14 +254,14 @@ fn resolution(piece: &Piece, length: f64, extra: usize) -> (f64, usize) {
     )
 }
 
-/// Nodes of an interpolated panel.
+/// The number of nodes of an interpolated panel.
 const INTERPOLATION: usize = 14;
 
-/// The convolution of two pieces: three pieces, every coefficient a sum of non-negative terms.
+/// Convolves two pieces: the result has three pieces, and every coefficient is a sum of non-negative terms.
 ///
-/// On a piece, the overlap runs from the larger to the smaller of two ends each of which stands still
-/// or moves along. For a fixed part of the overlap both factors are polynomials of the position, and
-/// the parts are averaged by an exact rule.
+/// On a piece of the result, the overlap runs from the larger to the smaller of two ends, each of which is fixed or moves with the
+/// position. At a fixed fraction of the overlap both factors are polynomials of the position, and an exact rule averages over the
+/// fractions.
 fn convolution(left: &Piece, right: &Piece) -> Vec<Piece> {
     let corners = [
         left.start + right.start,
@@ -299,7 +299,7 @@ fn convolution(left: &Piece, right: &Piece) -> Vec<Piece> {
     knots.windows(2).map(on).collect()
 }
 
-/// The product of two polynomials by Bernstein coefficients.
+/// Multiplies two polynomials in Bernstein form.
 fn product(a: &[f64], b: &[f64]) -> Vec<f64> {
     let (m, n) = (a.len() - 1, b.len() - 1);
     let (rows, columns, all) = (binomials(m), binomials(n), binomials(m + n));

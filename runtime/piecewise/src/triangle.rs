@@ -1,5 +1,4 @@
-//! Laws with triangular noise: integrals of pieces against a triangle, exact by Gauss-Legendre rules
-//! between the knots of both.
+//! Distributions with triangular noise: integrals of pieces against a triangle, exact by Gauss-Legendre rules between the knots of both.
 
 use super::bernstein::Piece;
 use super::measure::Measure;
@@ -7,7 +6,7 @@ use super::quadrature::{nodes_for_degree, rule};
 use super::twofold::Twofold;
 
 impl Measure {
-    /// The density of the sum with independent triangular noise of this radius.
+    /// Computes the density of the sum with independent triangular noise of this radius.
     pub fn triangular_density(&self, position: Twofold, radius: f64) -> f64 {
         let kernel = |distance: f64| (1.0 - distance.abs() / radius).max(0.0) / radius;
         let atoms = self
@@ -23,7 +22,7 @@ impl Measure {
             .sum()
     }
 
-    /// The probability that the sum with independent triangular noise of this radius is at most `position`.
+    /// Computes the probability that the sum with independent triangular noise of this radius is at most `position`.
     pub fn triangular_below(&self, position: Twofold, radius: f64) -> f64 {
         let kernel = |distance: f64| {
             let part = (1.0 - distance.abs() / radius).max(0.0);
@@ -52,8 +51,8 @@ impl Measure {
 }
 
 impl Piece {
-    /// The integral of the piece times a function of the distance to `position`, over distances up to
-    /// `radius`; the function is a polynomial of this degree on both sides of 0.
+    /// Integrates the piece times a function of the distance to `position`, over distances up to `radius`; the function is a polynomial of
+    /// this degree on both sides of 0.
     fn against(&self, position: Twofold, radius: f64, degree: usize, of: impl Fn(f64) -> f64) -> f64 {
         let distance = (position - self.start).value();
         if distance <= -radius || distance - self.width >= radius {

@@ -1,10 +1,9 @@
-//! Positions with twice the digits of `f64`: knots of splines are sums of widths, and slivers between
-//! two sums must keep their width.
+//! Positions with twice the digits of `f64`: knots of splines are sums of widths, and slivers between two sums must keep their width.
 
 use std::cmp::Ordering;
 use std::ops::{Add, Neg, Sub};
 
-/// An unevaluated sum `high + low`, `low` at most half a unit in the last place of `high`.
+/// An unevaluated sum `high + low`, where `low` is at most half a unit in the last place of `high`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Twofold {
     high: f64,
@@ -12,7 +11,7 @@ pub struct Twofold {
 }
 
 impl Twofold {
-    /// The exact sum of two numbers (Knuth's two-sum).
+    /// Returns the exact sum of two numbers (Knuth's two-sum).
     pub fn sum(a: f64, b: f64) -> Twofold {
         let high = a + b;
         let part = high - a;
@@ -22,7 +21,7 @@ impl Twofold {
         }
     }
 
-    /// The exact product of two numbers, but for underflow.
+    /// Returns the exact product of two numbers, except for underflow.
     pub fn product(a: f64, b: f64) -> Twofold {
         let high = a * b;
         Twofold {
@@ -31,12 +30,12 @@ impl Twofold {
         }
     }
 
-    /// The nearest `f64`.
+    /// Returns the nearest `f64`.
     pub fn value(self) -> f64 {
         self.high + self.low
     }
 
-    /// The midpoint of two positions.
+    /// Returns the midpoint of two positions.
     pub fn midpoint(self, other: Twofold) -> Twofold {
         let sum = self + other;
         Twofold {
@@ -45,13 +44,13 @@ impl Twofold {
         }
     }
 
-    /// This position times a number.
+    /// Multiplies this position by a number.
     pub fn times(self, factor: f64) -> Twofold {
         let product = Twofold::product(self.high, factor);
         Twofold::sum(product.high, product.low + self.low * factor)
     }
 
-    /// The order of positions.
+    /// Compares two positions.
     pub fn order(self, other: Twofold) -> Ordering {
         self.high
             .total_cmp(&other.high)

@@ -1,4 +1,4 @@
-//! The laws of single ReLU units: mass at 0 and what is left of a spline.
+//! The distributions of single ReLU units: a mass at 0 and the rest of a spline.
 
 use super::measure::{Measure, PointMass};
 use super::shape::Shape;
@@ -6,27 +6,27 @@ use super::transform::Segment;
 use super::twofold::Twofold;
 use super::{Ridge, Term, Unit};
 
-/// Uniforms that an exact spline of a unit's input may have; more are interpolated from their series.
+/// The most uniforms of a unit's input whose exact spline is used; with more, the spline is interpolated from their series.
 const MOST_EXACT: usize = 9;
 /// The accuracy of interpolation, relative to the density.
 const ACCURACY: f64 = 1e-11;
-/// `-log` of the part of its largest value below which an interpolated density is taken as 0.
+/// `-log` of the fraction of its largest value below which an interpolated density is treated as 0.
 const FAINT: f64 = 100.0;
 
-/// Steps to where a density is faint, at most.
+/// The most steps to the point where a density is faint.
 const MOST_STEPS: i32 = 40;
 
-/// A sum of uniforms: where it starts, and the widths above that.
+/// A sum of uniforms: its least value, and the widths above that.
 #[derive(Clone, Debug)]
 pub struct Linear {
     /// The least value.
     pub start: Twofold,
-    /// Positive widths.
+    /// The widths, all positive.
     pub widths: Vec<f64>,
 }
 
 impl Linear {
-    /// `offset + sum terms`, all times `factor`.
+    /// The form `offset + sum terms`, all times `factor`.
     pub fn new(offset: f64, terms: &[Term], factor: f64) -> Linear {
         let mut start = Twofold::product(offset, factor);
         let mut widths = Vec::new();
@@ -49,14 +49,14 @@ impl Linear {
         Linear { start, widths }
     }
 
-    /// The sum of two independent ones.
+    /// Returns the sum of two independent forms.
     pub fn plus(mut self, other: Linear) -> Linear {
         self.start = self.start + other.start;
         self.widths.extend(other.widths);
         self
     }
 
-    /// The largest value.
+    /// Returns the largest value.
     pub fn end(&self) -> f64 {
         self.widths
             .iter()
@@ -64,7 +64,7 @@ impl Linear {
             .value()
     }
 
-    /// Mean and variance.
+    /// Returns mean and variance.
     pub fn moments(&self) -> (f64, f64) {
         let middle = self
             .widths
@@ -76,13 +76,13 @@ impl Linear {
         )
     }
 
-    /// The law as pieces, exact for few widths. For more it is interpolated between `from` and `to`,
-    /// and what is outside is mass at the nearer of them.
+    /// Returns the distribution as pieces, exact for few widths. For more widths it is interpolated between `from` and `to`, and the
+    /// probability outside becomes mass at the nearer of them.
     pub fn measure(&self, from: f64, to: f64) -> Measure {
         if self.widths.len() <= MOST_EXACT {
             return Measure::uniforms(self.start, &self.widths);
         }
-        // Around 0: far from there the digits of a position could not tell its pieces apart.
+        // Computed around 0, because far from 0 the digits of a position could not distinguish its pieces.
         let half = self
             .widths
             .iter()
@@ -92,7 +92,7 @@ impl Linear {
         self.around(-half, near(from), near(to)).shifted(middle)
     }
 
-    /// The interpolated law of the sum from `start` on, whose middle is 0.
+    /// Interpolates the distribution of the sum that begins at `start` and is centred at 0.
     fn around(&self, start: Twofold, from: f64, to: f64) -> Measure {
         let shape = Shape::new(Measure::point(start), self.widths.clone(), 0.0);
         let sd = self.moments().1.sqrt();
@@ -115,8 +115,8 @@ impl Linear {
     }
 }
 
-/// Where the density gets faint from 0 on in steps of `step`, inside the support. A sum of uniforms falls
-/// faster than the Normal of its variance, which is faint after 15 steps.
+/// Returns the first point, from 0 on in steps of `step` and inside the support, where the density is faint. A sum of uniforms falls faster
+/// than the Normal with its variance, which is faint after 15 steps.
 fn edge(shape: &Shape, faint: f64, step: f64, end: f64) -> f64 {
     let steps = (1..=MOST_STEPS).map(|count| f64::from(count) * step);
     let found = steps
@@ -125,13 +125,13 @@ fn edge(shape: &Shape, faint: f64, step: f64, end: f64) -> f64 {
     found.map_or(end, |x| if (end - x) * step > 0.0 { x } else { end })
 }
 
-/// A unit that its interval bounds do not decide.
+/// The contribution of a unit, classified by its interval bounds.
 pub enum Decided {
-    /// Its input is never positive.
+    /// The input is never positive.
     Off,
-    /// Its input is never negative: it is linear.
+    /// The input is never negative, so that the unit is linear.
     On(Linear),
-    /// Neither: the law of its contribution.
+    /// The input may have both signs: the distribution of the contribution.
     Both(Measure),
 }
 

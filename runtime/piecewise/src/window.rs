@@ -1,8 +1,7 @@
-//! Adding an independent uniform: the average of a law over a sliding window.
+//! Adds an independent uniform to a distribution, which averages it over a sliding window.
 //!
-//! Every coefficient is a sum of non-negative terms (integrals from an end by running sums,
-//! restrictions by de Casteljau's scheme, and where the window is inside one piece, an average over its
-//! positions by a Gauss-Legendre rule), so no digits cancel.
+//! Every coefficient is a sum of non-negative terms, so that no digits cancel: integrals from an end by running sums, restrictions by de
+//! Casteljau's algorithm, and, if the window is inside one piece, an average over its positions by a Gauss-Legendre rule.
 
 use super::bernstein::{Piece, elevated};
 use super::measure::Measure;
@@ -10,7 +9,7 @@ use super::quadrature::{nodes_for_degree, rule};
 use super::twofold::Twofold;
 
 impl Measure {
-    /// The law of the sum with an independent uniform on `[0, width]`.
+    /// Computes the distribution of the sum with an independent uniform on `[0, width]`.
     pub fn plus_uniform(&self, width: f64) -> Measure {
         if width <= 0.0 {
             return self.clone();
@@ -55,13 +54,13 @@ impl Measure {
         }
     }
 
-    /// Where the law is not smooth, unsorted.
+    /// Returns the positions where the distribution is not smooth, unsorted.
     pub fn knots(&self) -> impl Iterator<Item = Twofold> + '_ {
         let ends = self.pieces.iter().flat_map(|piece| [piece.start, piece.end]);
         self.atoms.iter().map(|atom| atom.at).chain(ends)
     }
 
-    /// The average over the window, as coefficients of this degree; none where nothing is in it.
+    /// Returns the average over the window, as coefficients of this degree; `None` if the window is empty.
     fn average(&self, sources: &[Source], window: &Window, degree: usize) -> Option<Vec<f64>> {
         let mut sums = vec![0.0; degree + 1];
         let mut reached = false;
@@ -86,7 +85,7 @@ impl Measure {
     }
 }
 
-/// The positions `from..to` of the leading end of a window. No knot is passed by either end meanwhile.
+/// The positions `from..to` of the leading end of a window, between which neither end passes a knot.
 struct Window {
     from: Twofold,
     to: Twofold,
@@ -106,7 +105,7 @@ impl Window {
     }
 }
 
-/// A piece with what is asked of it many times.
+/// A piece with its mass and integrals, which are used many times.
 struct Source<'a> {
     piece: &'a Piece,
     mass: f64,
@@ -149,7 +148,7 @@ impl<'a> Source<'a> {
     }
 }
 
-/// `sums += factor * coefficients`, raised to the degree of `sums`.
+/// Adds `factor * coefficients` to `sums`, raised to the degree of `sums`.
 fn add(sums: &mut [f64], coefficients: &[f64], factor: f64) {
     let raised = elevated(coefficients, sums.len() - 1);
     sums.iter_mut()
@@ -157,7 +156,7 @@ fn add(sums: &mut [f64], coefficients: &[f64], factor: f64) {
         .for_each(|(sum, coefficient)| *sum += factor * coefficient);
 }
 
-/// Sorted, one of each: knots nearer than the last digits of the positions are one.
+/// Sorts knots and removes duplicates; knots that differ only in the last digits of the positions are duplicates.
 pub fn merged(mut knots: Vec<Twofold>) -> Vec<Twofold> {
     const DIGITS: f64 = 1e-29;
     knots.sort_by(|a, b| a.order(*b));

@@ -1,11 +1,11 @@
-//! Networks of several units that share weights, and deeper ones.
+//! Networks with several units that share weights, and deeper networks.
 
 use super::{affine, check_law, close, term, triangle};
 use crate::{Cells, Law, Local, NoCells, Noise};
 
 type Layer = (Vec<Vec<f64>>, Vec<f64>);
 
-/// A dense ReLU network of its inputs.
+/// A dense ReLU network as a function of its inputs.
 fn network(layers: &[Layer], outgoing: &[f64], offset: f64) -> impl FnMut(&[f64], &mut Local) {
     move |point, local| {
         let count = point.len();
@@ -42,7 +42,7 @@ fn network(layers: &[Layer], outgoing: &[f64], offset: f64) -> impl FnMut(&[f64]
 }
 
 #[test]
-fn two_units_that_share_weights() {
+fn two_units_that_share_weights_match_exact_rationals() {
     let layers = [(vec![vec![1.0, 0.5], vec![-0.7, 1.3]], vec![0.1, -0.2])];
     let cells = Cells::new(
         &mut network(&layers, &[1.4, -0.9], 0.3),
@@ -79,9 +79,9 @@ fn two_layers() {
     check_law(&cells.law(Noise::Normal { sd: 0.2 }), 9.0, 1e-10);
 }
 
-/// Without kinks in the box the law is that of the affine network, also where a side has no length.
+/// Without kinks in the box the distribution is that of the affine network, even if a side has length 0.
 #[test]
-fn no_kinks() {
+fn functions_without_kinks_are_affine() {
     let layers = [(vec![vec![1.0, 0.5, -0.3]], vec![5.0])];
     let (lower, upper) = ([-1.0, 0.25, 0.0], [1.0, 0.25, 0.4]);
     let cells = Cells::new(&mut network(&layers, &[0.7], 0.1), &lower, &upper, 10).unwrap();
@@ -104,9 +104,9 @@ fn no_kinks() {
     }
 }
 
-/// Many cells: the series of the law agrees with its pieces, and the mean with draws.
+/// Many cells: the series of the distribution agrees with its pieces, and the mean with draws.
 #[test]
-fn many_cells() {
+fn series_of_many_cells_agree_with_their_pieces() {
     let mut state = 1u64;
     let mut random = || {
         state = state
@@ -148,9 +148,9 @@ fn many_cells() {
     );
 }
 
-/// Nine weights that a kink depends on are refused before any work is done.
+/// A function with nine weights that a kink depends on is rejected before any work is done.
 #[test]
-fn too_many_weights() {
+fn too_many_weights_are_rejected() {
     let layers = [(vec![vec![1.0; 9]], vec![0.1])];
     let found = Cells::new(
         &mut network(&layers, &[1.0], 0.0),
@@ -164,9 +164,9 @@ fn too_many_weights() {
     );
 }
 
-/// Kinks of one place with noise of `f32`: with a tolerance above the noise they are one, and no mass is lost.
+/// Kinks at one place with noise of the size of `f32` rounding: with a tolerance above the noise they are one kink, and no mass is lost.
 #[test]
-fn kinks_with_noise() {
+fn kinks_within_the_tolerance_are_one() {
     let mut count = 0u32;
     let mut function = move |point: &[f64], local: &mut Local| {
         count += 1;
@@ -179,7 +179,7 @@ fn kinks_with_noise() {
     let cells = Cells::with_tolerance(&mut function, (&[-1.0; 2], &[1.0; 2]), 100, 1e-5).unwrap();
     assert_eq!(cells.count(), 2);
     close(cells.measure().mass(), 1.0, 1e-14);
-    // E relu(u - v) of uniforms on [-1, 1]: a sixth of the side of 2, once over.
+    // E relu(u - v) of uniforms on [-1, 1] is a sixth of the side length 2.
     close(cells.measure().moments().0, 1.0 / 3.0, 1e-5);
     let lost = NoCells::Lost { mass: 0.9 }.to_string();
     assert_eq!(

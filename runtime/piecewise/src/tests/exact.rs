@@ -1,5 +1,4 @@
-//! Splines of dyadic widths against sums over the corners of the box in rationals, and laws that
-//! degenerate.
+//! Splines of dyadic widths against sums over the corners of the box in rationals, and degenerate distributions.
 
 use super::{affine, check_law, close, term, triangle};
 use crate::{Law, Network, Noise, Term};
@@ -31,9 +30,9 @@ fn corners(start: f64, widths: &[f64], y: f64) -> f64 {
     (sum / scale / factorial).to_f64().value()
 }
 
-/// Random widths over eight orders of magnitude, 1 to 8 of them.
+/// One to eight random widths over eight orders of magnitude.
 #[test]
-fn splines_against_rationals() {
+fn splines_match_exact_rationals() {
     let mut state = 7u64;
     let mut random = || {
         state = state
@@ -55,7 +54,7 @@ fn splines_against_rationals() {
     }
 }
 
-/// Terms of no width or no slope are constants.
+/// Terms with no width or no slope are constants.
 #[test]
 fn constants() {
     let trivial = [term(2.0, 0.25, 0.25), term(0.0, -1.0, 1.0)];
@@ -83,9 +82,9 @@ fn constants() {
     assert!(law.log_density(1e6).is_finite());
 }
 
-/// Mass, moments and monotone probabilities for every representation of a sum.
+/// Checks mass, moments and monotone probabilities for every representation of a sum.
 #[test]
-fn sums_are_laws() {
+fn sums_are_distributions() {
     for (count, narrow) in [
         (1, 1.0),
         (3, 1e-4),

@@ -1,11 +1,11 @@
-//! Sums of so many units that their exact pieces are out of reach.
+//! Sums of many units, whose exact pieces are too many to compute.
 
 use super::{close, term, triangle};
 use crate::twofold::Twofold;
 use crate::{Law, Network, Noise, Unit, grid};
 use std::time::{Duration, Instant};
 
-/// Numbers in `[0, 1)`.
+/// A generator of numbers in `[0, 1)`.
 struct Random(u64);
 
 impl Random {
@@ -18,7 +18,7 @@ impl Random {
     }
 }
 
-/// So many units of so many terms each, all of which their boxes cross, and linear terms.
+/// A network of `units` units with `each` terms each, whose inputs have both signs in their boxes, and `linear` linear terms.
 fn network(units: usize, each: usize, linear: usize) -> Network {
     let mut random = Random(units as u64 * 100 + each as u64);
     let unit = |_| Unit {
@@ -39,7 +39,7 @@ fn network(units: usize, each: usize, linear: usize) -> Network {
     }
 }
 
-/// One draw of a network.
+/// Draws the output of a network.
 fn draw(network: &Network, random: &mut Random) -> f64 {
     let mut form = |terms: &[crate::Term]| -> f64 {
         let parts = terms
@@ -55,7 +55,7 @@ fn draw(network: &Network, random: &mut Random) -> f64 {
     network.offset + form(&network.terms) + units
 }
 
-/// Mean and variance of a unit alone, whose law is exact.
+/// Returns mean and variance of a single unit, whose distribution is exact.
 fn alone(unit: &Unit) -> (f64, f64) {
     let one = Network {
         units: vec![unit.clone()],
@@ -65,7 +65,7 @@ fn alone(unit: &Unit) -> (f64, f64) {
     (law.mean(), law.variance())
 }
 
-/// The probabilities of a law against the parts of draws below some places. A noise is drawn with them.
+/// Compares the probabilities of a distribution with the fractions of draws below some values. The draws include noise.
 fn check_draws(network: &Network, law: &Law, noise: Noise, seed: u64) {
     let mut random = Random(seed);
     let draws = 20_000;
@@ -102,7 +102,7 @@ fn check_draws(network: &Network, law: &Law, noise: Noise, seed: u64) {
     }
 }
 
-/// Mass, mean and variance by the midpoint rule, from densities of absolute accuracy.
+/// Computes mass, mean and variance by the midpoint rule, from densities with absolute accuracy.
 fn moments(law: &Law) -> (f64, f64, f64) {
     let sd = law.variance().sqrt();
     let step = 0.01 * sd;
@@ -115,7 +115,7 @@ fn moments(law: &Law) -> (f64, f64, f64) {
 }
 
 #[test]
-fn many_units_are_laws() {
+fn sums_of_many_units_are_distributions() {
     for (units, each, linear) in [
         (3, 9, 0),
         (10, 1, 0),
@@ -159,9 +159,9 @@ fn many_units_are_laws() {
     }
 }
 
-/// The grid against the exact convolution, where both can be had: a law with an atom, jumps and widths.
+/// Compares the grid with the exact convolution, where both are possible: a distribution with an atom, jumps and widths.
 #[test]
-fn the_grid_is_near_the_exact_law() {
+fn the_grid_is_near_the_exact_distribution() {
     let network = network(2, 3, 0);
     let sd = 0.0;
     let bare = |unit: &Unit| {
@@ -207,7 +207,7 @@ fn the_grid_is_near_the_exact_law() {
     }
 }
 
-/// One unit or none, and widths that no series is short for.
+/// One unit or none, and widths for which no series is short.
 #[test]
 fn widths_of_all_sizes() {
     let crossed = Unit {

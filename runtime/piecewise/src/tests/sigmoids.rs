@@ -13,8 +13,7 @@ fn one_weight() {
     ] {
         close(mean_sigmoid(&[term(slope, low, high)], -shift), want, 2e-8);
     }
-    // In the limits: a point, the far left where the function is exp, the far right, an interval that
-    // covers both.
+    // The limits: a point, the far left where the function is exp, the far right, and an interval that covers both.
     close(mean_sigmoid(&[term(1.0, 0.3, 0.3)], 0.0), sigmoid(0.3), 1e-16);
     close(mean_sigmoid(&[term(1e-12, 0.0, 1.0)], 0.3), sigmoid(0.3), 1e-12);
     close(
@@ -26,8 +25,8 @@ fn one_weight() {
     close(mean_sigmoid(&[term(2000.0, -1.0, 1.0)], 0.0), 0.5, 1e-15);
 }
 
-/// The mean over one weight more is the mean of means (by Simpson's rule, relative error about 3e-11 for
-/// these steps where the function is an exponential), whichever way the sum is held.
+/// The mean over one more weight is the mean of means (by Simpson's rule, with a relative error of about 3e-11 for these steps where the
+/// function is an exponential), whichever representation the sum has.
 #[test]
 fn weights_one_by_one() {
     for count in [2, 4, 5, 9, 30] {

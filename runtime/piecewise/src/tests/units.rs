@@ -3,7 +3,7 @@
 use super::{check_law, close, term, units};
 use crate::{Law, Network, Noise, Ridge, Segment, Term, Unit};
 
-/// Units that their bounds decide are linear or nothing.
+/// Units that their bounds decide are linear or zero.
 #[test]
 fn decided_units() {
     let on = Unit {
@@ -46,17 +46,17 @@ fn many(count: usize) -> Network {
     }
 }
 
-/// One to five units, convolved exactly or by characteristic functions; means are of the units' own splines.
+/// One to five units, convolved exactly or by characteristic functions. Their means are those of the units' own splines.
 #[test]
-fn several_units_are_laws() {
+fn sums_of_several_units_are_distributions() {
     for count in [1, 2, 3, 5] {
         check_law(&Law::new(&many(count), Noise::Normal { sd: 0.2 }), 6.5, 1e-8);
     }
 }
 
-/// A unit's kernel is the integral over its atom and density: the second unit by quadrature over the first.
+/// The density of two units is the integral of the second over the atom and the density of the first, by quadrature.
 #[test]
-fn two_units_by_quadrature() {
+fn two_units_match_quadrature() {
     let network = many(2);
     let noise = Noise::Normal { sd: 0.1 };
     let law = Law::new(&network, noise);
@@ -84,8 +84,7 @@ fn two_units_by_quadrature() {
     }
 }
 
-/// Two more weights make a unit one whose spline is interpolated. As constants they change nothing, as
-/// uniforms of hardly any width nearly nothing.
+/// Two more weights give a unit whose spline is interpolated. As constants they change nothing, and as very narrow uniforms almost nothing.
 #[test]
 fn units_of_many_weights() {
     let terms: Vec<Term> = (0..9)
@@ -113,8 +112,8 @@ fn units_of_many_weights() {
     check_law(&interpolated, 8.0, 1e-9);
 }
 
-/// `relu(relu(u) - 1/2) - relu(u) / 4 + 1`, `u` uniform on `[-1, 1]` less a uniform on `[0, 1]`:
-/// moments by integrals over the triangle-shaped density.
+/// `relu(relu(u) - 1/2) - relu(u) / 4 + 1`, where `u` is a uniform on `[-1, 1]` minus a uniform on `[0, 1]`: moments by integrals over the
+/// triangular density.
 #[test]
 fn a_unit_below_other_layers() {
     let segment = |from, to, offset, slope| Segment {
@@ -138,7 +137,7 @@ fn a_unit_below_other_layers() {
     check_law(&law, 9.0, 1e-11);
 }
 
-/// A unit of many weights so far from 0 that its spread is less than the digits of its position.
+/// A unit with many weights, so far from 0 that its spread is less than the digits of its position.
 #[test]
 fn a_narrow_unit_far_out() {
     let unit = Unit {
@@ -157,7 +156,7 @@ fn a_narrow_unit_far_out() {
     assert!((mean - 1e6).abs() < 1e-9 && variance < 1e-18, "{mean} {variance}");
 }
 
-/// A point of hardly any mass is the nearest: what is beyond counts by its mass.
+/// An atom of very little mass is nearest: the kernel's scale depends on its mass too.
 #[test]
 fn a_light_atom_is_nearest() {
     use crate::measure::{Measure, PointMass};

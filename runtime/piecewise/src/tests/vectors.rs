@@ -4,7 +4,7 @@
 use super::{affine, close, term};
 use crate::{Law, Noise, Term};
 
-/// A case: name, widths by counts, start, standard deviation, y, log density, probability of at most y.
+/// Cases: name, widths by counts, start, standard deviation, y, log density, probability of at most y.
 const CASES: &str = include_str!("vectors.txt");
 
 struct Case<'a> {
@@ -38,8 +38,7 @@ fn cases() -> Vec<Case<'static>> {
     CASES.lines().map(case).collect()
 }
 
-/// Log densities down to -690 with absolute accuracy 1e-9 (relative accuracy of the density), widths
-/// from 1e-8 to 1.
+/// Log densities down to -690 with the absolute accuracy 1e-9 (the relative accuracy of the density), and widths from 1e-8 to 1.
 #[test]
 fn densities_and_their_tails() {
     for case in cases() {
@@ -79,10 +78,9 @@ fn probabilities() {
     }
 }
 
-/// The law is the same whichever end of a weight is called lower and whatever the sign of the slope,
-/// and is symmetric.
+/// The distribution does not depend on which end of a weight is the lower one nor on the sign of the slope, and is symmetric.
 #[test]
-fn symmetries() {
+fn distributions_are_symmetric() {
     for case in cases() {
         let noise = Noise::Normal { sd: case.sd };
         let law = Law::new(&affine(case.start, &case.terms), noise);
