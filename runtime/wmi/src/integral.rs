@@ -8,30 +8,30 @@ use std::time::Instant;
 /// A number with a bound on its error.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Integral {
-    /// The number.
+    /// The computed number.
     pub value: f64,
-    /// At most so far from the true one, rounding of `value` itself included.
+    /// A bound on its distance from the true number, including the rounding of `value` itself.
     pub error_bound: f64,
-    /// The true one, where it was computed exactly.
+    /// The true number, if it was computed exactly.
     pub exact: Option<Rational>,
 }
 
-/// A region and the integral over it, as far as they are known.
+/// The integral over a region, as far as it is known.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
-    /// It has a volume.
+    /// The region has a volume.
     Integral(Integral),
-    /// No point is in it; the integral is 0.
+    /// The region is empty; the integral is 0.
     Empty,
-    /// It has points but no volume; the integral is 0.
+    /// The region has points but no volume; the integral is 0.
     Degenerate,
-    /// It reaches to infinity in this direction, where the weight is not zero.
+    /// The region is unbounded in this direction, and the weight is not zero there.
     Unbounded(Vec<Rational>),
-    /// The work on it would take more than [`Effort`] allows; nothing is known of the integral.
+    /// The work on the region would exceed what [`Effort`] allows; nothing is known of the integral.
     GaveUp(Limit),
 }
 
-/// The limit that work on a region reached.
+/// The limit that the work on a region reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     /// [`Effort::steps`], or a fixed number of monomials.
@@ -42,29 +42,28 @@ pub enum Limit {
     Memory,
 }
 
-/// How exact a result must be, and how much work it may take.
+/// The required accuracy of a result, and the work that it may take.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Effort {
-    /// Where the bound of a floating-point result is above this part of it, the result is made in rationals.
+    /// The largest relative error bound of a floating-point result; a result with a larger bound is computed again in rationals.
     pub tolerance: f64,
-    /// Whether rationals are wanted from the start.
+    /// True to compute in rationals from the start.
     pub exact: bool,
-    /// Regions that may be integrated before the work is given up.
+    /// The most regions to integrate.
     pub regions: usize,
-    /// Steps in one region before the work on it is given up. A step compares two rays of the cone over
-    /// it, or adds up one term of the integral over one of its faces; a number that is kept counts as eight
-    /// terms, and in rationals a term counts as 32.
+    /// The most steps in one region. A step compares two rays of the cone over the region, or adds one term of the integral over one of its
+    /// faces. A stored number counts as eight terms, and in rationals a term counts as 32.
     pub steps: u64,
-    /// The bytes that the search and the region at hand may keep together before the work is given up, as far as they are counted: rays, moments of
-    /// faces, solved cases and terms. The allocator takes some more.
+    /// The most bytes for the search and the current region together, as far as they are counted: rays, moments of faces, solved cases and
+    /// terms. The allocator takes somewhat more.
     pub memory: u64,
-    /// When the work is given up whatever was done; looked at before each case and within regions.
+    /// The time at which the work ends, finished or not; checked before each case and within regions.
     pub deadline: Option<Instant>,
 }
 
 impl Default for Effort {
-    /// A relative tolerance of 1e-12, rationals where needed, a million regions, and a billion steps in
-    /// each: less than a minute in floating point.
+    /// A relative tolerance of 1e-12, rationals if necessary, a million regions, and a billion steps in each, which take less than a minute
+    /// in floating point.
     fn default() -> Effort {
         Effort {
             tolerance: 1e-12,
@@ -78,7 +77,7 @@ impl Default for Effort {
 }
 
 impl Integral {
-    /// A number known exactly.
+    /// A number that is known exactly.
     pub fn exactly(number: Rational) -> Integral {
         let ball = Ball::around(&number);
         Integral {
@@ -93,17 +92,16 @@ impl Integral {
         Integral::exactly(Rational::ZERO)
     }
 
-    /// The sum, exact where all of `parts` are. Its bound holds for any order of addition: it covers the
-    /// bounds of the parts and every rounding of the sum (Higham, Accuracy and Stability of Numerical
-    /// Algorithms, section 3.3, running error bounds).
+    /// Adds the parts; the sum is exact if all parts are. Its bound holds for any order of addition: it covers the bounds of the parts and
+    /// every rounding error of the sum (Higham, Accuracy and Stability of Numerical Algorithms, section 3.3, running error bounds).
     pub fn sum<I: Borrow<Integral>>(parts: impl IntoIterator<Item = I>) -> Integral {
         parts.into_iter().fold(Integral::zero(), |sum, part| {
             sum.combine(part.borrow(), Ball::plus, |a, b| a + b)
         })
     }
 
-    /// The product, exact where all of `parts` are; 1 for none of them. Its bound covers as that of
-    /// [`Integral::sum`] does.
+    /// Multiplies the parts; the product is exact if all parts are, and 1 without parts. Its bound covers the same errors as that of
+    /// [`Integral::sum`].
     pub fn product<I: Borrow<Integral>>(parts: impl IntoIterator<Item = I>) -> Integral {
         let one = Integral::exactly(Rational::ONE);
         parts.into_iter().fold(one, |product, part| {
@@ -111,7 +109,7 @@ impl Integral {
         })
     }
 
-    /// Itself times an exact number.
+    /// Multiplies by an exact number.
     pub fn scaled(&self, factor: &Rational) -> Integral {
         self.combine(&Integral::exactly(factor.clone()), Ball::times, |a, b| a * b)
     }
@@ -146,7 +144,7 @@ impl From<Ball> for Integral {
     }
 }
 
-/// The nearest floating-point number to the true value where it is known, else `value`.
+/// Converts to the floating-point number nearest to the exact value if that is known, and to `value` otherwise.
 impl From<&Integral> for f64 {
     fn from(integral: &Integral) -> f64 {
         integral.exact.as_ref().map_or(integral.value, to_f64)
@@ -187,7 +185,7 @@ mod tests {
 
     #[test]
     fn bounds_cover_every_rounding() {
-        // Ten thousand roundings of numbers that are not representable, with a cancellation at the end.
+        // Ten thousand rounding errors of numbers that are not representable, with a cancellation at the end.
         let mut parts = vec![rounded("0.1"); 10_000];
         parts.push(rounded("-999.7"));
         let sum = Integral::sum(&parts);

@@ -1,7 +1,7 @@
 //! Weighted model integration: exact integrals of piecewise polynomials over polytopes and formulas.
 //!
-//! [`problem`], [`solve`] and [`region`] take a formula of linear real arithmetic and its weight to a value with a certified error. No model, machine,
-//! file or clock is seen.
+//! [`problem`], [`solve`] and [`region`] compute the integral of a weight over a formula of linear real arithmetic, with a certified error
+//! bound. The crate does not depend on models, machines, files or the clock.
 
 pub mod integral;
 pub mod linear;

@@ -3,11 +3,11 @@
 use crate::rational::{Rational, primitive_integers};
 use dashu_base::Abs;
 
-/// The half-space `coefficients . x <= bound`. As sets are only integrated over, whether its edge belongs to
-/// it does not matter.
+/// The half-space `coefficients . x <= bound`. Half-spaces are only integrated over, so it does not matter whether the boundary belongs to
+/// them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct HalfSpace {
-    /// One per variable.
+    /// The coefficients, one per variable.
     pub coefficients: Vec<Rational>,
     /// The right-hand side.
     pub bound: Rational,
@@ -18,7 +18,7 @@ pub struct HalfSpace {
 pub struct Polytope {
     /// The number of variables.
     pub dimension: usize,
-    /// Its bounds.
+    /// The half-spaces.
     pub rows: Vec<HalfSpace>,
 }
 
@@ -44,7 +44,7 @@ impl HalfSpace {
         }
     }
 
-    /// The half-space on the other side; their intersection has measure zero.
+    /// Returns the half-space on the other side; their intersection has measure zero.
     pub fn complement(&self) -> HalfSpace {
         HalfSpace {
             coefficients: self.coefficients.iter().map(|c| -c).collect(),
@@ -52,13 +52,13 @@ impl HalfSpace {
         }
     }
 
-    /// Returns whether no variable occurs: all of space, or nothing of it.
+    /// Returns whether no variable occurs: the half-space is then all of space or empty.
     pub fn is_constant(&self) -> bool {
         self.coefficients.iter().all(Rational::is_zero)
     }
 
-    /// The one row among its positive multiples whose entries are integers without a common factor. Equal
-    /// half-spaces have equal ones, except where no variable occurs.
+    /// Returns the positive multiple whose entries are integers without a common factor. Equal half-spaces have equal primitive rows,
+    /// except those without variables.
     pub fn primitive(&self) -> HalfSpace {
         let mut integers = primitive_integers(self.coefficients.iter().chain([&self.bound]))
             .into_iter()
@@ -70,8 +70,7 @@ impl HalfSpace {
         }
     }
 
-    /// The positive multiple whose first coefficient that is not zero is 1 or -1: rows that bound the same
-    /// form have the same coefficients.
+    /// Returns the positive multiple whose first non-zero coefficient is 1 or -1: rows that bound the same form have the same coefficients.
     pub(crate) fn monic(&self) -> HalfSpace {
         match self.coefficients.iter().find(|c| !c.is_zero()) {
             Some(leading) if !leading.numerator().is_one() || !leading.is_int() => {
@@ -85,7 +84,7 @@ impl HalfSpace {
         }
     }
 
-    /// `bound - coefficients . point`: not negative inside.
+    /// Returns `bound - coefficients . point`, which is not negative inside.
     pub fn slack(&self, point: &[Rational]) -> Rational {
         let products = self
             .coefficients
@@ -95,7 +94,7 @@ impl HalfSpace {
         products.fold(self.bound.clone(), |slack, (c, x)| slack - c * x)
     }
 
-    /// The variables that occur, in order.
+    /// Returns the variables that occur, in order.
     pub fn support(&self) -> impl Iterator<Item = usize> + '_ {
         self.coefficients
             .iter()
@@ -106,7 +105,7 @@ impl HalfSpace {
 }
 
 impl Polytope {
-    /// All of space, as long as no row is added.
+    /// All of space, until a row is added.
     pub fn whole(dimension: usize) -> Polytope {
         Polytope {
             dimension,
@@ -114,7 +113,7 @@ impl Polytope {
         }
     }
 
-    /// `lower <= x <= upper` for each variable; `None` leaves a side open.
+    /// The box `lower <= x <= upper` for each variable; `None` leaves a side open.
     pub fn boxed(bounds: &[(Option<Rational>, Option<Rational>)]) -> Polytope {
         let mut polytope = Polytope::whole(bounds.len());
         for (variable, (lower, upper)) in bounds.iter().enumerate() {
@@ -129,26 +128,25 @@ impl Polytope {
         polytope
     }
 
-    /// The part of it in one more half-space.
+    /// Returns the intersection with one more half-space.
     pub fn cut(&self, row: HalfSpace) -> Polytope {
         let mut cut = self.clone();
         cut.rows.push(row);
         cut
     }
 
-    /// Returns whether `point` is in it, its surface included.
+    /// Returns whether `point` is in the polytope, including its surface.
     pub fn contains(&self, point: &[Rational]) -> bool {
         self.rows.iter().all(|row| row.slack(point) >= Rational::ZERO)
     }
 
-    /// Returns whether `point` is in it and not on its surface. Rows without variables count as surface where they
-    /// hold with equality.
+    /// Returns whether `point` is in the interior of the polytope. A row without variables that holds with equality leaves no interior.
     pub fn contains_inside(&self, point: &[Rational]) -> bool {
         self.rows.iter().all(|row| row.slack(point) > Rational::ZERO)
     }
 
-    /// The variables in groups such that no row and none of the sets `together` mentions two groups: in the
-    /// order of their first members. A variable that nothing mentions is a group of its own.
+    /// Groups the variables such that no row and none of the sets `together` mentions variables of two groups. The groups are in the order
+    /// of their first members; a variable that nothing mentions is a group of its own.
     pub fn blocks(&self, together: &[Vec<usize>]) -> Vec<Vec<usize>> {
         let mut group: Vec<usize> = (0..self.dimension).collect();
         let rows = self.rows.iter().map(|row| row.support().collect());
@@ -213,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn complements_share_the_edge_only() {
+    fn complements_share_only_the_boundary() {
         let half = row(&["1", "2"], "3");
         for (point, inside, outside) in [
             (["0", "0"], true, false),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::ops::{Add, Mul, Neg, Sub};
 
-/// A sum of monomials. A key holds one exponent per variable; no coefficient is zero.
+/// A sum of monomials. A key holds one exponent per variable; every coefficient is non-zero.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Polynomial {
     /// The number of variables.
@@ -23,12 +23,12 @@ impl Polynomial {
         }
     }
 
-    /// A constant.
+    /// A constant polynomial.
     pub fn constant(variables: usize, value: Rational) -> Polynomial {
         Polynomial::monomial(vec![0; variables], value)
     }
 
-    /// One variable.
+    /// The polynomial of one variable.
     pub fn variable(variables: usize, variable: usize) -> Polynomial {
         let exponents = (0..variables)
             .map(|column| u32::from(column == variable))
@@ -43,18 +43,18 @@ impl Polynomial {
         polynomial
     }
 
-    /// Adds one term to it.
+    /// Adds one term.
     pub fn add_term(&mut self, exponents: Vec<u32>, coefficient: Rational) {
         debug_assert_eq!(exponents.len(), self.variables);
         add_term(&mut self.terms, exponents, coefficient);
     }
 
-    /// Returns whether it is 0 everywhere.
+    /// Returns whether the polynomial is 0.
     pub fn is_zero(&self) -> bool {
         self.terms.is_empty()
     }
 
-    /// The largest sum of exponents; 0 for the polynomial 0.
+    /// Returns the largest sum of exponents; 0 for the polynomial 0.
     pub fn degree(&self) -> u32 {
         self.terms
             .keys()
@@ -63,7 +63,7 @@ impl Polynomial {
             .unwrap_or(0)
     }
 
-    /// Its value, where no variable occurs.
+    /// Returns the value if no variable occurs.
     pub fn as_constant(&self) -> Option<Rational> {
         match self.degree() {
             0 => Some(self.terms.values().next().cloned().unwrap_or_default()),
@@ -71,7 +71,7 @@ impl Polynomial {
         }
     }
 
-    /// Its coefficients, one per variable, and its constant, where its degree is at most one.
+    /// Returns the coefficients, one per variable, and the constant, if the degree is at most one.
     pub fn affine(&self) -> Option<(Vec<Rational>, Rational)> {
         if self.degree() > 1 {
             return None;
@@ -87,7 +87,7 @@ impl Polynomial {
         Some((coefficients, constant))
     }
 
-    /// Its value at `point`, one number per variable.
+    /// Evaluates the polynomial at `point`, one number per variable.
     pub fn evaluate(&self, point: &[Rational]) -> Rational {
         debug_assert_eq!(point.len(), self.variables);
         let value_of = |(exponents, coefficient): (&Vec<u32>, &Rational)| {
@@ -102,7 +102,7 @@ impl Polynomial {
             .fold(Rational::ZERO, |sum, term| sum + term)
     }
 
-    /// Each coefficient times `factor`.
+    /// Multiplies each coefficient by `factor`.
     pub fn scaled(&self, factor: &Rational) -> Polynomial {
         if factor.is_zero() {
             return Polynomial::zero(self.variables);
@@ -117,7 +117,7 @@ impl Polynomial {
         }
     }
 
-    /// Itself, `exponent` times multiplied; 1 for the exponent 0.
+    /// Returns the power with this exponent; 1 for the exponent 0.
     pub fn power(&self, exponent: u32) -> Polynomial {
         let mut result = Polynomial::constant(self.variables, Rational::ONE);
         for bit in (0..u32::BITS - exponent.leading_zeros()).rev() {
@@ -129,7 +129,7 @@ impl Polynomial {
         result
     }
 
-    /// Itself with `value`, a polynomial in the same variables, in the place of one of them.
+    /// Substitutes `value`, a polynomial in the same variables, for one variable.
     pub fn substitute(&self, variable: usize, value: &Polynomial) -> Polynomial {
         debug_assert_eq!(value.variables, self.variables);
         let mut by_exponent: BTreeMap<u32, Polynomial> = BTreeMap::new();
@@ -158,7 +158,7 @@ impl Polynomial {
         }
     }
 
-    /// Itself with `factor` times the variable in the place of one of them.
+    /// Substitutes `factor` times the variable for one variable.
     pub fn stretched(&self, variable: usize, factor: &Rational) -> Polynomial {
         let terms = self.terms.iter().map(|(exponents, coefficient)| {
             let factor = factor.pow(exponents[variable] as isize);
@@ -170,9 +170,9 @@ impl Polynomial {
         }
     }
 
-    /// Itself in other variables: variable `k` becomes variable `places[k]` of `variables`.
+    /// Renames the variables: variable `k` becomes variable `places[k]` of `variables`.
     ///
-    /// Two variables may go to the same place; a variable that does not occur may have any place.
+    /// Two variables may get the same place; a variable that does not occur may have any place.
     pub fn renamed(&self, places: &[usize], variables: usize) -> Polynomial {
         let mut renamed = Polynomial::zero(variables);
         for (exponents, coefficient) in &self.terms {
@@ -237,7 +237,7 @@ impl Mul for &Polynomial {
     }
 }
 
-/// Adds one term to a sum, which keeps no coefficient that is zero.
+/// Adds one term to a sum, which keeps only non-zero coefficients.
 pub(crate) fn add_term<K: Ord>(terms: &mut BTreeMap<K, Rational>, monomial: K, coefficient: Rational) {
     if coefficient.is_zero() {
         return;
@@ -255,7 +255,7 @@ pub(crate) fn add_term<K: Ord>(terms: &mut BTreeMap<K, Rational>, monomial: K, c
     }
 }
 
-/// The exponents of a product of monomials.
+/// Returns the exponents of a product of monomials.
 fn summed(left: &[u32], right: &[u32]) -> Vec<u32> {
     left.iter().zip(right).map(|(l, r)| l + r).collect()
 }

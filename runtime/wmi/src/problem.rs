@@ -1,22 +1,21 @@
 //! Problems of weighted model integration, and the three notations that they are read from.
 //!
-//! A problem is a formula over Booleans and reals, whose atoms compare piecewise linear terms, and a
-//! weight, a piecewise polynomial. Its value is the integral of the weight over the reals that fulfil the
-//! formula, summed over both values of every declared Boolean, whether it is used or not. Strict and weak
-//! comparisons are the same, and an equation between terms has measure zero.
+//! A problem is a formula over Booleans and reals, whose atoms compare piecewise linear terms, and a weight, a piecewise polynomial. Its
+//! value is the integral of the weight over the reals that satisfy the formula, summed over both values of every declared Boolean, whether
+//! it is used or not. Strict and weak comparisons are equivalent, and an equation between terms has measure zero.
 //!
 //! * An **instance** (`wmi-instances/1`): a JSON object with `reals` (name, lower bound or null, upper
 //!   bound or null), `bools`, `defs` (names of terms, which are substituted), `given` (values of reals
 //!   that are not integrated), `formula` and `weight`, both in prefix form; or an object with a list of
-//!   them under `instances`.
+//!   instances under `instances`.
 //! * A **density** of pywmi or wmpy: a JSON object with `domain`, `formula`, `weights` and `queries`, the
-//!   last three in their S-expressions. Each query is a problem of its own: the formula and the query
+//!   last three as S-expressions. Each query is a separate problem, in which both the formula and the query
 //!   hold.
 //! * **SMT-LIB 2**: `declare-fun` and `declare-const` of `Real` and `Bool`, `define-fun` without
 //!   parameters, `assert`. The weight is the definition called `weight` of sort `Real`, or an asserted
 //!   term, as pywmi writes it; without one it is 1.
 //!
-//! Numbers are kept as they are written: `0.1` is a tenth.
+//! Numbers are exact as written: `0.1` is a tenth.
 
 pub mod form;
 pub mod report;
@@ -42,21 +41,21 @@ use store::{FormulaId, Store, TermId};
 pub struct Problem {
     /// Its name in its file; empty if it has no name.
     pub name: String,
-    /// Where it begins: line and column, counted from 1; 0 where it is the whole file.
+    /// The line and column where it begins, counted from 1; 0 if it is the whole file.
     pub at: (usize, usize),
     /// The variables that are integrated over.
     pub reals: Vec<String>,
     /// The variables that are summed over.
     pub bools: Vec<String>,
-    /// Where the formula and the weight are kept.
+    /// The store that holds the formula and the weight.
     pub store: Store,
-    /// The formula that must hold, bounds of the variables included.
+    /// The formula that must hold, including the bounds of the variables.
     pub formula: FormulaId,
     /// The integrand.
     pub weight: TermId,
 }
 
-/// Reads the problems of a text; the notation is found out. `file` is its name in messages.
+/// Reads the problems of a text, whose notation is detected. `file` is its name in messages.
 ///
 /// # Errors
 ///
@@ -71,7 +70,7 @@ pub fn read(file: &str, text: &str) -> Result<Vec<Problem>, Box<Diagnostic>> {
     problems.map_err(|flaw| flaw.diagnostic(file))
 }
 
-/// Reads a JSON object in the form that its keys show.
+/// Reads a JSON object in the form that its keys indicate.
 fn json(text: &str) -> Result<Vec<Problem>, Flaw> {
     let tree = json::read(text)?;
     if let Some(list) = tree.key("instances") {
@@ -106,7 +105,7 @@ fn json(text: &str) -> Result<Vec<Problem>, Flaw> {
     Err(Flaw::problem(tree.at, format!("{text}; found {}", tree.shown())))
 }
 
-/// `lower <= variable <= upper`.
+/// Returns the parts of `lower <= variable <= upper`.
 fn between(
     store: &mut Store,
     variable: usize,

@@ -4,18 +4,18 @@ use dashu_base::{BitTest, Gcd, UnsignedAbs};
 use dashu_int::{IBig, UBig};
 pub use dashu_ratio::RBig as Rational;
 
-/// Powers of ten beyond this one are refused by [`parse`], so that a short text cannot ask for a long number.
+/// The largest exponent that [`parse`] accepts, so that a short text cannot produce a long number.
 const LARGEST_EXPONENT: u64 = 4096;
 
-/// The nearest floating-point number.
+/// Returns the nearest floating-point number.
 pub fn to_f64(number: &Rational) -> f64 {
     number.to_f64().value()
 }
 
-/// The natural logarithm of the magnitude, also where that is no floating-point number; of zero, minus infinity.
+/// Computes the natural logarithm of the magnitude, even if the magnitude overflows or underflows; minus infinity for zero.
 pub fn ln_abs(number: &Rational) -> f64 {
     let (above, below) = (number.numerator().unsigned_abs(), number.denominator());
-    // The quotient is near this power of two; 64 digits of it are looked at.
+    // The quotient is near this power of two; its first 64 bits are used.
     let power = above.bit_len() as i64 - below.bit_len() as i64;
     let shift = 64 - power;
     let digits = match usize::try_from(shift) {
@@ -25,14 +25,13 @@ pub fn ln_abs(number: &Rational) -> f64 {
     (digits.to_f64().value() / 2f64.powi(64)).ln() + power as f64 * std::f64::consts::LN_2
 }
 
-/// The rational that `number` is, where it is finite.
+/// Converts a finite floating-point number to a rational; `None` for others.
 pub fn from_f64(number: f64) -> Option<Rational> {
     Rational::try_from(number).ok()
 }
 
-/// `"3"`, `"-1.25"`, `"2.5e-3"`, `"49/20"`: an integer or decimal, or a quotient of two of them; exact,
-/// without a detour through floating point. `None` for anything else, for a zero below the line, and for
-/// exponents beyond 4096.
+/// Parses an integer or decimal, or a quotient of two of them, such as `"3"`, `"-1.25"`, `"2.5e-3"` or `"49/20"`, exactly and without
+/// floating point. `None` for anything else, for a zero denominator, and for exponents beyond 4096.
 pub fn parse(text: &str) -> Option<Rational> {
     match text.split_once('/') {
         None => parse_decimal(text.trim()),
@@ -47,12 +46,12 @@ pub fn parse(text: &str) -> Option<Rational> {
     }
 }
 
-/// The bits of numerator and denominator.
+/// Returns the bits of numerator and denominator together.
 pub(crate) fn bits(number: &Rational) -> u64 {
     (number.numerator().bit_len() + number.denominator().bit_len()) as u64
 }
 
-/// The smallest number that makes all of `numbers` whole.
+/// Returns the smallest number that makes all of `numbers` integers.
 pub(crate) fn common_denominator<'a>(numbers: impl Iterator<Item = &'a Rational>) -> UBig {
     numbers.fold(UBig::ONE, |all, number| {
         let below = number.denominator();
@@ -64,8 +63,7 @@ pub(crate) fn common_denominator<'a>(numbers: impl Iterator<Item = &'a Rational>
     })
 }
 
-/// The positive multiple of `numbers` that consists of integers without a common factor; all zero where they
-/// are.
+/// Returns the positive multiple of `numbers` that consists of integers without a common factor; all zero if they are.
 pub(crate) fn primitive_integers<'a>(numbers: impl Iterator<Item = &'a Rational> + Clone) -> Vec<IBig> {
     let denominator = common_denominator(numbers.clone());
     let mut integers: Vec<IBig> = numbers
@@ -75,7 +73,7 @@ pub(crate) fn primitive_integers<'a>(numbers: impl Iterator<Item = &'a Rational>
     integers
 }
 
-/// Divides by the greatest common divisor.
+/// Divides the integers by their greatest common divisor.
 pub(crate) fn make_primitive(integers: &mut [IBig]) {
     let mut common = UBig::ZERO;
     for integer in integers.iter().filter(|integer| !integer.is_zero()) {
@@ -144,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_refused() {
+    fn texts_that_are_not_numbers_are_rejected() {
         for text in [
             "",
             "-",

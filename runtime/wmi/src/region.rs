@@ -1,8 +1,8 @@
-//! The integral of a polynomial over one polytope, powers of linear forms unexpanded.
+//! The integral of a polynomial over one polytope, without expanding powers of linear forms.
 //!
-//! Geometry is exact and arithmetic is not: corners and their incidence with facets come from the double
-//! description method in integers, so that no sliver is misjudged; integrals over faces, which are sums of
-//! products of positive numbers, are rounded with a running bound on the error.
+//! The geometry is exact and the arithmetic is not. Corners and their incidence with facets come from the double description method in
+//! integers, so that no sliver is misclassified. Integrals over faces, which are sums of products of positive numbers, are rounded with a
+//! running bound on the error.
 
 pub(crate) mod ball;
 mod bits;

@@ -1,10 +1,9 @@
 //! Weighted model integration.
 //!
-//! The search decides comparisons and Booleans only as far as the formula and the weight need them
-//! (partial assignments as in structure-aware encodings, Spallitta et al., UAI 2022), multiplies over
-//! parts that share no variable, adds over the terms of weights that are sums, and integrates out variables
-//! that one form bounds from either side (message passing as in Zeng et al., ICML 2020, where the primal graph
-//! is a tree). What remains are polytopes, which [`crate::region`] integrates.
+//! The search decides comparisons and Booleans only as far as the formula and the weight need them (partial assignments as in
+//! structure-aware encodings, Spallitta et al., UAI 2022). It multiplies over parts that share no variable, adds over the terms of weights
+//! that are sums, and integrates out variables that one form bounds from either side (message passing as in Zeng et al., ICML 2020, where
+//! the primal graph is a tree). The remaining regions are polytopes, which [`crate::region`] integrates.
 
 mod amount;
 mod bounds;
@@ -27,22 +26,20 @@ use ranges::Ranges;
 use search::{Search, Tally};
 use state::State;
 
-/// How the work on a problem ended.
+/// The outcome of the work on a problem.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Status {
-    /// The integral is known. Where it is 0, why it is may not be.
+    /// The integral is known. If it is 0, the reason may be unknown.
     Ok,
-    /// Nothing fulfils the formula; the integral is 0.
+    /// No point satisfies the formula; the integral is 0.
     Empty,
-    /// The set that fulfils the formula has no volume; the integral is 0.
+    /// The set that satisfies the formula has no volume; the integral is 0.
     Degenerate,
-    /// The region reaches to infinity where the weight is not zero, in this direction: variables with the
-    /// steps that they take.
+    /// The region is unbounded in a direction in which the weight is not zero: variables with their steps.
     Unbounded(Vec<(String, Rational)>),
-    /// The integral is above the largest number of double precision, where an exact one was not asked for or is not known.
+    /// The integral exceeds the largest number of double precision, and an exact result was not requested or is not known.
     Overflow,
-    /// More work than allowed, for this reason. The value is that of what was done, and its bound holds
-    /// for the whole.
+    /// The work reached a limit, for this reason. The value is that of the finished part, and its bound holds for the whole.
     GaveUp(String),
 }
 
@@ -51,29 +48,29 @@ pub enum Status {
 pub struct Solution {
     /// The integral.
     pub value: f64,
-    /// At most so far from the true one.
+    /// A bound on the distance from the true integral.
     pub error_bound: f64,
-    /// The true one, where it is known.
+    /// The true integral, if it is known.
     pub exact: Option<Rational>,
-    /// How it ended.
+    /// The outcome.
     pub status: Status,
-    /// Cells that were integrated.
+    /// The number of cells that were integrated.
     pub regions: usize,
-    /// How, in a few words.
+    /// The method, in a few words.
     pub method: String,
 }
 
 impl Solution {
-    /// The natural logarithm of the magnitude, where `value` cannot hold it: a number below the smallest normal
-    /// one or above the largest, exactly known.
+    /// Returns the natural logarithm of the magnitude if `value` cannot represent it: for an exactly known number below the smallest normal
+    /// number or above the largest.
     pub fn log_value(&self) -> Option<f64> {
         let exact = self.exact.as_ref().filter(|exact| !exact.is_zero())?;
         (!self.value.is_normal()).then(|| ln_abs(exact))
     }
 }
 
-/// Solves a problem. A stack of 32 MiB is enough for cases as deep as they may be nested. Where parts
-/// cancel so much that the bound of the sum is above the tolerance, all is done again in rationals.
+/// Solves a problem. A stack of 32 MiB is enough for the deepest nesting of cases. If parts cancel so much that the bound of the sum
+/// exceeds the tolerance, everything is computed again in rationals.
 pub fn solve(problem: &Problem, effort: &Effort) -> Solution {
     let solution = within_tolerance(problem, effort);
     let is_known = solution.value.is_finite() || (effort.exact && solution.exact.is_some());
@@ -86,7 +83,7 @@ pub fn solve(problem: &Problem, effort: &Effort) -> Solution {
     }
 }
 
-/// The value in floating point, or in rationals where that is not as accurate as it should be.
+/// Computes the value in floating point, or in rationals if floating point is not accurate enough.
 fn within_tolerance(problem: &Problem, effort: &Effort) -> Solution {
     let solution = attempt(problem, effort);
     let ball = Ball {
@@ -103,7 +100,7 @@ fn within_tolerance(problem: &Problem, effort: &Effort) -> Solution {
     };
     let exact = attempt(problem, &effort);
     match exact.status {
-        // Rationals take more work; what is known without them stays.
+        // Rationals take more work; a better result without them is kept.
         Status::GaveUp(_) if exact.error_bound > solution.error_bound => Solution {
             status: exact.status,
             ..solution
@@ -147,8 +144,8 @@ fn attempt(problem: &Problem, effort: &Effort) -> Solution {
     }
 }
 
-/// Why nothing was integrated: no point, no volume, or no weight. Where that takes too much work it is
-/// left open: the integral is known to be 0.
+/// Returns why nothing was integrated: no point, no volume, or no weight. If that takes too much work to find out, the status is `Ok`,
+/// because the integral is known to be 0.
 fn nothing(problem: &Problem, search: &mut Search, mut state: State, inside: &[Rational]) -> Status {
     state.weight = search.store.number(Rational::ONE);
     if search.has_region(state, inside) || search.gave_up.is_some() {

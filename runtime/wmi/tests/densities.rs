@@ -7,8 +7,8 @@ use bnnc_wmi::problem::read;
 use bnnc_wmi::rational::parse;
 use bnnc_wmi::solve::{Status, solve};
 
-/// Files with the integrals that an independent exact solver in rationals found, rounded. wmpy agrees,
-/// except for `nr2-3`: there a Boolean is declared and never used, which wmpy does not count twice.
+/// Files with the integrals that an independent exact solver in rationals computed, rounded. wmpy agrees, except for `nr2-3`, which
+/// declares a Boolean and never uses it: wmpy does not count it twice.
 const BIG_RANDOM: &[(&str, &str, f64)] = &[
     (
         "nr2-1",
@@ -63,7 +63,7 @@ const BIG_RANDOM: &[(&str, &str, f64)] = &[
 ];
 
 #[test]
-fn big_random() {
+fn big_random_densities_match_the_exact_solver() {
     for (name, text, expected) in BIG_RANDOM {
         let problems = read(name, text).unwrap();
         assert_eq!(problems.len(), 1, "{name}");
@@ -82,10 +82,9 @@ fn big_random() {
     }
 }
 
-/// The example of pywmi's README as `Density.to_file` writes it, with its query. The answers are exact:
-/// 61/240 and 3/40.
+/// The example of pywmi's README as `Density.to_file` writes it, with its query. The results are exact: 61/240 and 3/40.
 #[test]
-fn pywmi() {
+fn the_density_of_pywmi_has_its_exact_integrals() {
     let text = r#"{"domain": {"variables": ["a", "b", "x", "y"],
                    "var_types": {"a": "bool", "b": "bool", "x": "real", "y": "real"},
                    "var_domains": {"x": [0, 1], "y": [0, 1]}},

@@ -47,7 +47,7 @@ fn cube(reals: usize, formula: &str) -> String {
     instance(reals, ("0", "1"), "", formula, "\"1\"")
 }
 
-/// `x0 <= x1 <= ..`.
+/// The chain `x0 <= x1 <= ..`.
 #[test]
 fn and_overlap() {
     for size in [2, 3, 5, 7, 12] {
@@ -61,7 +61,7 @@ fn and_overlap() {
     }
 }
 
-/// An odd number of the others is above the first.
+/// An odd number of the other variables is above the first.
 #[test]
 fn xor() {
     for size in [2, 3, 4, 5, 10, 25] {
@@ -74,7 +74,7 @@ fn xor() {
     }
 }
 
-/// Exactly one of the others is above the first.
+/// Exactly one of the other variables is above the first.
 #[test]
 fn mutex() {
     for size in [2, 3, 4, 8, 16] {
@@ -90,7 +90,7 @@ fn mutex() {
     }
 }
 
-/// A triangular weight on each variable alone, cut at a half.
+/// A triangular weight on each variable separately, cut at a half.
 #[test]
 fn uni() {
     for size in [1, 2, 4, 12] {
@@ -175,7 +175,7 @@ fn tree_star() {
     }
 }
 
-/// The variables go up and down in turn, beginning either way.
+/// The variables go up and down in turn, in either order.
 #[test]
 fn tree_path() {
     // Euler's zigzag numbers, OEIS A000111.
@@ -197,7 +197,7 @@ fn tree_path() {
     }
 }
 
-/// Every declared variable counts, used or not: every Boolean twice, a real with its length.
+/// Every declared variable counts, used or not: a Boolean with a factor 2, a real with its length.
 #[test]
 fn unused_variables() {
     let text = r#"{"reals": [["x", "0", "3"], ["y", "1", "5"]], "bools": ["a", "b"], "formula": ["b", "a"], "weight": "x"}"#;

@@ -1,4 +1,4 @@
-//! Texts that are no problems, and problems that are too large: a clear answer, always.
+//! Texts that are not problems, and problems that are too large: both always give a clear result.
 
 #![allow(clippy::unwrap_used)]
 
@@ -18,7 +18,7 @@ fn refused(text: &str) -> Box<Diagnostic> {
     }
 }
 
-/// The text is refused with this code, at this line and column, for a reason that has these words.
+/// Checks that the text is rejected with this code, at this line and column, with a message that contains these words.
 fn assert_refused(text: &str, code: &str, place: (usize, usize), words: &str) {
     let diagnostic = refused(text);
     let Place::File { row, column, .. } = diagnostic.at else {
@@ -50,7 +50,7 @@ fn solved(text: &str) -> Solution {
 }
 
 #[test]
-fn broken_texts() {
+fn broken_texts_are_rejected_at_their_place() {
     assert_refused("", "E0702", (1, 1), "found nothing");
     assert_refused("{", "E0701", (1, 2), "the end of the file");
     assert_refused(
@@ -72,7 +72,7 @@ fn broken_texts() {
 }
 
 #[test]
-fn texts_that_are_no_problems() {
+fn texts_that_are_not_problems_are_rejected() {
     assert_refused("{}", "E0702", (1, 1), "expected an object with `instances`");
     assert_refused("[1, 2]", "E0702", (1, 1), "found a list");
     assert_refused("{\"instances\": 3}", "E0702", (1, 15), "a list of instances");
@@ -153,7 +153,7 @@ fn texts_that_are_no_problems() {
 }
 
 #[test]
-fn formulas_that_are_none() {
+fn malformed_formulas_are_rejected() {
     let formula = |formula: &str| instance(formula, "\"1\"");
     assert_refused(
         &formula("[\"<=\", \"x\", true]"),
@@ -201,7 +201,7 @@ fn formulas_that_are_none() {
 }
 
 #[test]
-fn terms_that_are_none() {
+fn malformed_terms_are_rejected() {
     let weight = |weight: &str| instance("true", weight);
     assert_refused(
         &weight("[\"/\", \"x\", \"y\"]"),
@@ -238,11 +238,11 @@ fn terms_that_are_none() {
 }
 
 #[test]
-fn names_that_are_near() {
+fn near_names_are_suggested() {
     let formula = |formula: &str| instance(formula, "\"1\"");
     let help = &refused(&formula("[\"and\", [\"<=\", \"xx\", \"1\"]]")).help;
     assert_eq!(help.as_slice(), ["did you mean `x`?"]);
-    // Among names that are equally near, the first in the alphabet, every time.
+    // Among names that are equally near, the first one in the alphabet is suggested every time.
     let reals = ["xe", "xc", "xf", "xb", "xd"].map(|name| format!(r#"["{name}", "0", "1"]"#));
     let text = format!(
         r#"{{"reals": [{}], "formula": ["<=", "xx", "1"]}}"#,
@@ -254,7 +254,7 @@ fn names_that_are_near() {
 }
 
 #[test]
-fn sizes() {
+fn oversized_problems_are_rejected() {
     let weight = |weight: &str| instance("true", weight);
     assert_refused(&weight("\"1e999999999\""), "E0702", (3, 1), "a number such as");
     let smallest = format!("\"1e{}\"", i64::MIN);
@@ -275,7 +275,7 @@ fn sizes() {
 }
 
 #[test]
-fn nesting() {
+fn deep_nesting_is_rejected() {
     for depth in [600, 5_000, 200_000] {
         let json = format!("{}true{}", "[\"not\", ".repeat(depth), "]".repeat(depth));
         assert_eq!(refused(&instance(&json, "\"1\"")).code.id, "E0704", "{depth}");
@@ -284,7 +284,7 @@ fn nesting() {
         assert!(["E0701", "E0704"].contains(&refused(&"(".repeat(depth)).code.id));
         assert!(["E0701", "E0704"].contains(&refused(&"[".repeat(depth)).code.id));
     }
-    // Definitions on definitions are as deep as what they stand for.
+    // Definitions that use definitions are as deep as their expansion.
     let mut script = String::from("(declare-fun x0 () Real)\n(assert (and (<= 0.0 x0) (<= x0 1.0)))\n");
     for at in 1..2000 {
         let before = at - 1;
@@ -295,7 +295,7 @@ fn nesting() {
     assert_eq!(refused(&script).code.id, "E0704");
 }
 
-/// Names of assertions are for solvers that report which of them contradict each other.
+/// Names of assertions are for solvers that report which assertions contradict each other.
 #[test]
 fn annotations_change_nothing() {
     let script = |bound: &str| {
@@ -306,9 +306,9 @@ fn annotations_change_nothing() {
     assert_eq!(plain.value, named.value);
 }
 
-/// A problem of the largest allowed depth is solved, on the stack of a test.
+/// A problem of the greatest allowed depth is solved on the stack of a test thread.
 #[test]
-fn deep_problems() {
+fn problems_of_the_greatest_depth_are_solved() {
     let depth = 390;
     let mut formula = String::from("[\"<=\", \"x\", \"1/2\"]");
     for level in 0..depth / 2 {
@@ -317,10 +317,10 @@ fn deep_problems() {
     }
     let solution = solved(&instance(&formula, "\"1\""));
     assert_eq!(solution.status, Status::Ok);
-    // All bounds on `y` hold together, and the last one counts; the Boolean doubles it.
+    // All bounds on `y` hold together, and the last one is the tightest; the Boolean doubles the integral.
     let expected = 1.0 / (depth / 2 + 1) as f64;
     assert!((solution.value - expected).abs() < 1e-15, "{solution:?}");
-    // A chain of `let`, as solvers print formulas.
+    // A chain of `let`, in the form in which solvers print formulas.
     let mut script = String::from("(declare-fun x () Real)\n(assert (and (<= 0.0 x) (<= x 1.0)))\n(assert ");
     for at in 0..900 {
         let inner = if at == 0 {
@@ -336,9 +336,9 @@ fn deep_problems() {
     assert_eq!(solution.value, 0.5, "{solution:?}");
 }
 
-/// Shared parts stay shared: `n` definitions that each use the one before twice.
+/// Shared parts stay shared: `n` definitions each use the one before twice.
 #[test]
-fn sharing() {
+fn shared_definitions_stay_shared() {
     let mut script = String::from("(declare-fun x0 () Real)\n(assert (and (<= 0.0 x0) (<= x0 1.0)))\n");
     for at in 1..=100 {
         let before = at - 1;
@@ -350,9 +350,9 @@ fn sharing() {
     assert_eq!(solved(&script).value, 0.5);
 }
 
-/// A bound on the work: the value is that of what was done, and the bound holds for the whole.
+/// When the work reaches its limit, the value is that of the finished part, and the bound holds for the whole.
 #[test]
-fn given_up() {
+fn bounds_hold_for_unfinished_work() {
     let text = include_str!("data/densities/nr4-1.json");
     let problem = read("problem", text).unwrap().remove(0);
     let truth = 60.85540875454947;
@@ -382,9 +382,9 @@ fn given_up() {
     }
 }
 
-/// Where a side of the box is open, nothing is known of what was given up; the bound says so.
+/// If a side of the box is open, the bound on an unfinished part is infinite.
 #[test]
-fn given_up_without_an_end() {
+fn unfinished_unbounded_parts_have_an_infinite_bound() {
     let text = r#"{"reals": [["x", null, null], ["y", "0", "1"]], "bools": ["a"], "weight": "y",
                    "formula": ["or", ["and", [">=", "x", "1"], ["<=", "x", "2"]], ["b", "a"]]}"#;
     let effort = Effort {
@@ -396,9 +396,9 @@ fn given_up_without_an_end() {
     assert_eq!((solution.value, solution.error_bound), (0.0, f64::INFINITY));
 }
 
-/// Where one region alone would take too long, it is given up as many regions are: with its box as the bound.
+/// A single region that would take too long is given up in the same way as many regions, with a bound from its box.
 #[test]
-fn regions_that_are_too_large() {
+fn regions_that_are_too_large_are_given_up() {
     let names = ["x", "y", "z", "w"];
     let solve_on = |lower: &str, weight: &str| {
         let reals = names
@@ -425,15 +425,15 @@ fn regions_that_are_too_large() {
         given_up(&solution);
         assert!(solution.error_bound > whole && solution.error_bound < 2f64.powi(404) * 1.0001);
     }
-    // Below the bound on monomials: the volume of the box cuts what the planes leave.
+    // Below the limit on monomials, the integral is known, and less than that over the whole box.
     let solution = solve_on("0", r#"["*", ["^", "x", "3"], ["^", "y", "2"], "z", "w"]"#);
     assert_eq!(solution.status, Status::Ok);
     assert!(solution.value < 4.0 * (8.0 / 3.0) * 2.0 * 2.0, "{solution:?}");
 }
 
-/// A case for each of many Booleans is too deep for the stack: what is left at some depth is given up.
+/// A case for each of many Booleans would be too deep for the stack: the rest below some depth is given up.
 #[test]
-fn deep_searches() {
+fn searches_that_are_too_deep_are_given_up() {
     let booleans = |part: fn(usize) -> String| (0..1_550).map(part).collect::<Vec<_>>().join(", ");
     let (names, parts) = (
         booleans(|at| format!(r#""a{at}""#)),
@@ -448,10 +448,10 @@ fn deep_searches() {
     assert!(reason.contains("deep"), "{reason}");
 }
 
-/// It may be too hard to decide that a formula without volume holds somewhere; the integral is 0 all the same.
+/// It may be too hard to decide whether a formula without volume holds somewhere; the integral is 0 nevertheless.
 #[test]
-fn zeros_without_a_reason() {
-    // Nine pigeons, eight holes: each pigeon sits in one of them, and no two in the same.
+fn zeros_need_no_reason() {
+    // Nine pigeons and eight holes: each pigeon is in a hole, and no two are in the same hole.
     let sits = |pigeon: usize, hole: usize| format!(r#"["b", "p{pigeon}h{hole}"]"#);
     let (mut names, mut parts) = (Vec::new(), Vec::new());
     for pigeon in 0..9 {
@@ -477,7 +477,7 @@ fn zeros_without_a_reason() {
         (&Status::Ok, 0.0),
         "{solution:?}"
     );
-    // No work is allowed, and none is needed: only why the integral is 0 is left open.
+    // No work is allowed, and none is needed: only the reason why the integral is 0 stays open.
     let text = instance(r#"["or", ["<=", "x", "1/4"], ["<=", "y", "1/4"]]"#, "\"0\"");
     let effort = Effort {
         regions: 0,
@@ -487,9 +487,9 @@ fn zeros_without_a_reason() {
     assert_eq!((solution.status, solution.error_bound), (Status::Ok, 0.0));
 }
 
-/// Empty comes before degenerate, degenerate before unbounded, and what has no weight does not count.
+/// Empty takes precedence over degenerate and degenerate over unbounded, and parts without weight do not count.
 #[test]
-fn order_of_statuses() {
+fn statuses_have_an_order_of_precedence() {
     let reals = r#""reals": [["x", null, null], ["y", "0", "1"]]"#;
     let status = |formula: &str, weight: &str| {
         solved(&format!(
@@ -515,7 +515,7 @@ fn order_of_statuses() {
     assert!(direction.iter().all(|(name, _)| name == "x"), "{direction:?}");
 }
 
-/// Positive and negative parts cancel only where both are finite: over a half strip neither is, whatever the order of integration.
+/// Positive and negative parts cancel only if both are finite. Over a half strip neither is, whatever the order of integration.
 #[test]
 fn infinities_do_not_cancel() {
     let status = |reals: &str, formula: &str, weight: &str| {
@@ -543,9 +543,9 @@ fn infinities_do_not_cancel() {
     );
 }
 
-/// The direction of an unbounded region keeps within it, also in variables that were integrated out before it was seen.
+/// The direction of an unbounded region stays within it, even in variables that were integrated out before it was found.
 #[test]
-fn directions_stay_within() {
+fn directions_stay_within_their_region() {
     let steps = |formula: &str| {
         let plane = r#"["x", null, null], ["y", null, null]"#;
         let text = format!(r#"{{"reals": [{plane}], "formula": {formula}, "weight": "1"}}"#);
@@ -564,9 +564,9 @@ fn directions_stay_within() {
     assert!(x <= y && y <= Rational::from(2) * x);
 }
 
-/// An equation with a piecewise linear term has measure zero, its negation is everywhere else.
+/// An equation with a piecewise linear term has measure zero, and its negation holds everywhere else.
 #[test]
-fn equations() {
+fn equations_have_measure_zero() {
     let text = |formula: &str| instance(formula, "\"1\"");
     assert_eq!(
         solved(&text(r#"["=", "y", ["relu", ["-", "x", "1/2"]]]"#)).status,
@@ -576,7 +576,7 @@ fn equations() {
         solved(&text(r#"["not", ["=", "y", ["relu", ["-", "x", "1/2"]]]]"#)).value,
         2.0
     );
-    // Where the rectified term is zero, this one holds on a set of positive measure.
+    // Where the rectified term is zero, the equation holds on a set of positive measure.
     assert_eq!(
         solved(&text(r#"["=", "0", ["relu", ["-", "x", "1/4"]]]"#)).value,
         0.5
@@ -588,9 +588,9 @@ fn equations() {
     );
 }
 
-/// Bytes that mean nothing never end in a panic.
+/// Random bytes never cause a panic.
 #[test]
-fn noise() {
+fn random_bytes_never_panic() {
     let sources = [
         include_str!("data/densities/nr2-3.json").to_owned(),
         instance(r#"["<=", ["max", "x", "y"], "1/2"]"#, r#"["^", "x", "2"]"#),
@@ -634,9 +634,9 @@ fn noise() {
     }
 }
 
-/// Nothing is ignored silently.
+/// Unknown keys are not ignored silently.
 #[test]
-fn unknown_keys() {
+fn unknown_keys_are_rejected() {
     let misspelt = r#"{"reals": [["x", "0", "1"]], "formula": true, "wieght": "x"}"#;
     let found = refused(misspelt);
     assert!(found.message.contains("an instance has no `wieght`"), "{found:?}");

@@ -1,4 +1,4 @@
-//! Instances with exact answers, each of which two independent methods confirmed.
+//! Instances with exact results, each of which two independent methods confirmed.
 
 #![allow(clippy::unwrap_used)]
 
@@ -30,7 +30,7 @@ fn word(status: &Status) -> &'static str {
     }
 }
 
-/// The mistake in a solution, if there is one.
+/// Returns the mistake in a solution, if there is one.
 fn fault(solution: &Solution, expected: &Value, is_exact: bool) -> Option<String> {
     let status = expected["status"].as_str().unwrap();
     if word(&solution.status) != status {
@@ -45,7 +45,7 @@ fn fault(solution: &Solution, expected: &Value, is_exact: bool) -> Option<String
     if error > 1e-9 * truth.abs() {
         return Some(format!("expected {truth}, found {}", solution.value));
     }
-    // The true value may be off `truth` by its own rounding.
+    // The true value may differ from `truth` by the rounding error of `truth`.
     if error > solution.error_bound + f64::EPSILON * truth.abs() {
         return Some(format!("off by {error}, more than {}", solution.error_bound));
     }
@@ -65,15 +65,15 @@ fn check(problems: &[(Problem, Value)], effort: &Effort, is_exact: bool) {
     assert!(faults.is_empty(), "\n{faults}");
 }
 
-/// To the tolerance that is asked for by default, and never off by more than the bound.
+/// Results meet the default tolerance, and their error never exceeds the bound.
 #[test]
-fn in_floating_point() {
+fn floating_point_results_are_within_their_bounds() {
     check(&all(), &Effort::default(), false);
 }
 
-/// As the same fraction.
+/// Results are the same fractions.
 #[test]
-fn in_rationals() {
+fn rational_results_are_exact() {
     let effort = Effort {
         exact: true,
         ..Effort::default()
@@ -81,7 +81,7 @@ fn in_rationals() {
     check(&all(), &effort, true);
 }
 
-/// The same problems as scripts of SMT-LIB, whose formulas and weights are those beside the prefix form.
+/// Returns the same problem as an SMT-LIB script, whose formulas and weights are stored with those in prefix form.
 fn script(instance: &Value) -> String {
     let mut text = String::from("(set-logic QF_LRA) ; made of an instance\n");
     let given = instance["given"].as_object().unwrap();
@@ -115,7 +115,7 @@ fn script(instance: &Value) -> String {
     text
 }
 
-/// `-49/20` as `(/ (- 49.0) 20.0)`.
+/// Writes `-49/20` as `(/ (- 49.0) 20.0)`.
 fn fraction(value: &Value) -> String {
     let (above, below) = parse(value.as_str().unwrap()).unwrap().into_parts();
     match above.to_string().strip_prefix('-') {
@@ -125,7 +125,7 @@ fn fraction(value: &Value) -> String {
 }
 
 #[test]
-fn as_smt_lib() {
+fn smt_lib_scripts_have_the_same_results() {
     let mut problems = Vec::new();
     for (_, instance) in all() {
         let text = script(&instance);
@@ -135,9 +135,9 @@ fn as_smt_lib() {
     check(&problems, &Effort::default(), false);
 }
 
-/// The direction of an unbounded region names the variables that go there.
+/// The direction of an unbounded region names the variables that are unbounded.
 #[test]
-fn direction() {
+fn unbounded_directions_name_their_variables() {
     let problems = all();
     let (problem, _) = problems
         .iter()

@@ -1,4 +1,4 @@
-//! Powers of linear forms and sums of rectified forms, against formulas that expand nothing and cut nothing.
+//! Powers of linear forms and sums of rectified forms, compared with formulas that neither expand nor cut anything.
 
 #![allow(clippy::unwrap_used)]
 
@@ -22,7 +22,7 @@ fn factorial(n: u32) -> Rational {
     (1..=n).fold(Rational::ONE, |product, k| product * Rational::from(k))
 }
 
-/// `constant + coefficients . x`.
+/// Returns `constant + coefficients . x`.
 fn form(coefficients: &[Rational], constant: &Rational) -> Polynomial {
     let start = Polynomial::constant(coefficients.len(), constant.clone());
     coefficients.iter().enumerate().fold(start, |sum, (at, factor)| {
@@ -30,7 +30,7 @@ fn form(coefficients: &[Rational], constant: &Rational) -> Polynomial {
     })
 }
 
-/// The weight in `dimension` variables and two forms that is the product of powers of the forms alone.
+/// Returns the weight in `dimension` variables and two forms that is the product of powers of the forms alone.
 fn powers(dimension: usize, exponents: [u32; 2]) -> Polynomial {
     Polynomial::monomial([vec![0; dimension], exponents.to_vec()].concat(), Rational::ONE)
 }
@@ -43,7 +43,7 @@ fn exactly(polytope: &Polytope, weight: &Polynomial, forms: &[Polynomial]) -> Ra
     let Outcome::Integral(integral) = integrate(polytope, weight, forms, &effort) else {
         panic!("no integral");
     };
-    // The rounded value is within its bound, which is small enough not to fall back where the form is positive.
+    // The rounded value is within its bound, which is so small that no fallback is needed if the form is positive.
     let Outcome::Integral(rounded) = integrate(polytope, weight, forms, &Effort::default()) else {
         panic!("no integral");
     };
@@ -65,11 +65,11 @@ fn solved(reals: &[(Rational, Rational)], formula: &str, weight: &str) -> Soluti
     solve(&read("problem", &text).unwrap()[0], &Effort::default())
 }
 
-/// A generator of numbers, so that every run sees the same problems.
+/// A generator of numbers with a fixed seed, so that every run tests the same problems.
 struct Numbers(u64);
 
 impl Numbers {
-    /// From `-size` to `size`.
+    /// Returns a number from `-size` to `size`.
     fn next(&mut self, size: i64) -> i64 {
         self.0 = self
             .0
@@ -86,19 +86,19 @@ impl Numbers {
     }
 }
 
-/// `x + y + .. <= 1`, no coordinate negative.
+/// The simplex `x + y + .. <= 1` with non-negative coordinates.
 fn simplex(dimension: usize) -> Polytope {
     let sides = vec![(Some(Rational::ZERO), None); dimension];
     Polytope::boxed(&sides).cut(HalfSpace::new(vec![Rational::ONE; dimension], Rational::ONE))
 }
 
-/// Brion: over a simplex of volume 1 / d!, `int l^m = m! / (m + d)! sum over corners of l(v)^(m + d) / prod over
-/// the others of (l(v) - l(w))`.
+/// Brion's formula: over a simplex of volume 1 / d!,
+/// `int l^m = m! / (m + d)! sum over corners of l(v)^(m + d) / prod over the others of (l(v) - l(w))`.
 #[test]
-fn over_a_simplex() {
+fn powers_over_a_simplex_follow_brion() {
     for (coefficients, constant) in [
         (["2", "3", "5"], "1/7"),
-        // Neighbouring values cancel in the formula, not in the series.
+        // Neighbouring values cancel in the formula but not in the series.
         (["1", "1.000000001", "0.999999998"], "3"),
         (["-1", "4", "1/3"], "-2/5"),
     ] {
@@ -125,7 +125,7 @@ fn over_a_simplex() {
             );
         }
     }
-    // Corners of the same value: by the sum s of the coordinates, whose density is s^2 / 2.
+    // Corners with the same value: by the sum s of the coordinates, whose density is s^2 / 2.
     let sum = form(&[whole(1), whole(1), whole(1)], &Rational::ZERO);
     let forms = [sum.clone(), sum];
     assert_eq!(
@@ -134,16 +134,16 @@ fn over_a_simplex() {
     );
 }
 
-/// Products of powers of two forms over cut boxes are those of the expanded polynomials.
+/// Products of powers of two forms over cut boxes equal those of the expanded polynomials.
 #[test]
-fn as_expanded() {
+fn products_of_powers_equal_their_expansion() {
     let mut numbers = Numbers(7);
     for round in 0..40 {
         let dimension = 2 + round % 3;
         let mut polytope = Polytope::boxed(&vec![(Some(whole(-1)), Some(whole(2))); dimension]);
         let mut drawn =
             |size| -> Vec<Rational> { (0..dimension).map(|_| whole(numbers.not_zero(size))).collect() };
-        // The origin stays inside.
+        // The cuts keep the origin inside.
         for _ in 0..2 {
             polytope.rows.push(HalfSpace::new(drawn(4), whole(2)));
         }
@@ -158,8 +158,8 @@ fn as_expanded() {
     }
 }
 
-/// `int over a box of (c + a . x)_+^m`, by its corners: `m! / (m + n)! / prod a * sum of +- (corner)_+^(m + n)`; the
-/// sign is that of an even number of lower ends.
+/// Computes `int over a box of (c + a . x)_+^m` from its corners: `m! / (m + n)! / prod a * sum of +- (corner)_+^(m + n)`, where the sign
+/// is positive for an even number of lower ends.
 fn by_corners(
     reals: &[(Rational, Rational)],
     slopes: &[Rational],
@@ -199,9 +199,9 @@ fn assert_near(solution: &Solution, expected: &Rational) {
     );
 }
 
-/// High powers of a sum over a box, whole and cut in two by planes that the sum does not know of.
+/// High powers of a sum over a box, whole and cut in two by planes that are unrelated to the sum.
 #[test]
-fn high_powers() {
+fn high_powers_over_boxes_match_their_corners() {
     for (count, power) in [(1, 4096), (2, 2000), (4, 60), (4, 512), (8, 60), (12, 60)] {
         let reals: Vec<(Rational, Rational)> = (1..=count)
             .map(|at| (Rational::ZERO, Rational::ONE / whole(at)))
@@ -233,9 +233,9 @@ fn high_powers() {
     }
 }
 
-/// Integrals of high powers with closed forms of other kinds.
+/// Integrals of high powers with other closed forms.
 #[test]
-fn beta_functions_and_maxima() {
+fn high_powers_match_beta_functions_and_maxima() {
     let unit = vec![(Rational::ZERO, Rational::ONE); 2];
     // The larger of two uniforms has the density 2 m.
     let maximum = r#"["^", ["+", "x0", ["relu", ["-", "x1", "x0"]]], "4096"]"#;
@@ -256,9 +256,9 @@ fn beta_functions_and_maxima() {
     assert!((found - logarithm).abs() < 1e-8, "{found} {logarithm}");
 }
 
-/// A weight that has too many monomials and is not a power of a linear form is given up, with a bound that holds.
+/// A weight with too many monomials that is not a power of a linear form is given up, with a valid bound.
 #[test]
-fn powers_of_other_sums() {
+fn powers_of_other_sums_are_given_up() {
     let unit = vec![(Rational::ZERO, Rational::ONE); 2];
     let weight = r#"["^", ["*", "1/3", ["+", ["^", "x0", "2"], "x1", "1"]], "1000"]"#;
     let solution = solved(&unit, "true", weight);
@@ -272,9 +272,9 @@ fn powers_of_other_sums() {
     );
 }
 
-/// A sum of rectified forms takes two cells for each, not two to the power of their number.
+/// A sum of rectified forms takes two cells for each form, not two to the power of their number.
 #[test]
-fn many_rectified_forms() {
+fn sums_of_rectified_forms_take_two_cells_each() {
     let mut numbers = Numbers(11);
     for (dimension, count) in [(2, 3), (3, 30), (8, 40)] {
         let reals = vec![(whole(-1), whole(1)); dimension];
@@ -293,7 +293,7 @@ fn many_rectified_forms() {
             ));
             expected += outgoing * by_corners(&reals, &slopes, &bias, 1);
         }
-        // A term without a choice is part of the sum as well: over this box the square of a variable is 1/3 of its volume.
+        // A term without a choice is part of the sum as well: over this box the integral of the square of a variable is 1/3 of the volume.
         let weight = format!(r#"["+", ["^", "x0", "2"], {}]"#, parts.join(", "));
         expected += whole(2).pow(dimension as isize) / whole(3);
         let solution = solved(&reals, "true", &weight);
@@ -302,10 +302,9 @@ fn many_rectified_forms() {
     }
 }
 
-/// The square of a sum is integrated pair by pair where that is fewer cells, and agrees with what it is made of:
-/// `(relu(a) + relu(-a))^2 = a^2`.
+/// The square of a sum is integrated pair by pair if that takes fewer cells, and satisfies `(relu(a) + relu(-a))^2 = a^2`.
 #[test]
-fn squares_of_sums() {
+fn squares_of_sums_are_integrated_pair_by_pair() {
     let mut numbers = Numbers(3);
     let dimension = 7;
     let reals = vec![(whole(-1), whole(1)); dimension];
@@ -338,9 +337,9 @@ fn squares_of_sums() {
     assert_near(&solution, &expected);
 }
 
-/// Only where all is finite may a sum be taken apart.
+/// A sum may be split only if all of its parts are finite.
 #[test]
-fn sums_without_an_end() {
+fn unbounded_sums_are_not_split() {
     let relu = |slope: &str| format!(r#"["relu", ["+", "x0", ["*", "{slope}", "x1"]]]"#);
     let slopes = ["1", "2", "3", "-1", "-2"].map(relu).join(", ");
     let text = format!(
@@ -350,9 +349,9 @@ fn sums_without_an_end() {
     assert!(matches!(solution.status, Status::Unbounded(_)), "{solution:?}");
 }
 
-/// The bound on the work is one for all terms, and the bound on the error holds for the whole.
+/// The limit on the work applies to all terms together, and the bound on the error holds for the whole.
 #[test]
-fn sums_that_are_given_up() {
+fn bounds_hold_for_unfinished_sums() {
     let terms: Vec<String> = (1..=9)
         .map(|at| format!(r#"["relu", ["-", ["*", "{at}", "x0"], ["+", "x1", ["*", "{at}", "x2"], "x3"]]]"#))
         .collect();
@@ -379,10 +378,10 @@ fn sums_that_are_given_up() {
     }
 }
 
-/// Triangles `x + y <= 1` with no variable in common stay apart, also where the weight is a power of a form of all: of the sums `s` of
-/// their coordinates `int 1`, `int s` and `int s^2` are 1/2, 1/3 and 1/4.
+/// Triangles `x + y <= 1` without common variables stay separate, even if the weight is a power of a form in all variables. For the sums
+/// `s` of their coordinates, `int 1`, `int s` and `int s^2` are 1/2, 1/3 and 1/4.
 #[test]
-fn a_form_leaves_blocks_apart() {
+fn a_form_in_all_variables_keeps_blocks_separate() {
     let sides = vec![(whole(0), whole(1)); 16];
     let rows: Vec<String> = (0..8)
         .map(|at| format!(r#"["<=", ["+", "x{}", "x{}"], "1"]"#, 2 * at, 2 * at + 1))
@@ -395,7 +394,7 @@ fn a_form_leaves_blocks_apart() {
     assert_near(&solution, &number("65/576"));
 }
 
-/// Over the triangle `x + y <= 1`, in `s = x + y` and `t = x - y`: `int s^a t^b = 1 / ((b + 1) (a + b + 2))`, b even.
+/// Over the triangle `x + y <= 1`, with `s = x + y` and `t = x - y`: `int s^a t^b = 1 / ((b + 1) (a + b + 2))` for even b.
 #[test]
 fn high_powers_of_forms_without_a_constant() {
     let sides = vec![(whole(0), whole(1)); 2];
@@ -407,7 +406,8 @@ fn high_powers_of_forms_without_a_constant() {
     }
 }
 
-/// Exact moments of such a form have some hundred thousand bits each: too many for all faces, which is said and not tried.
+/// Exact moments of such a form have some hundred thousand bits each. That is too much for all faces, so the work is given up without
+/// trying.
 #[test]
 fn numbers_that_would_be_too_long_are_given_up() {
     let mut numbers = Numbers(7);
@@ -426,8 +426,8 @@ fn numbers_that_would_be_too_long_are_given_up() {
     assert!(solution.error_bound.is_infinite() && solution.exact.is_none());
 }
 
-/// `x^n y^m` over the square from 1 to 2 without the corners beyond `x + y = s`, for two values of `s`: products of powers are not
-/// expanded around another origin. Each corner is `int x^n ((s - x)^(m+1) - end^(m+1)) / (m + 1)`, by the binomial theorem.
+/// `x^n y^m` over the square from 1 to 2 without the corners beyond `x + y = s`, for two values of `s`: products of powers are not expanded
+/// around another origin. Each corner is `int x^n ((s - x)^(m+1) - end^(m+1)) / (m + 1)`, by the binomial theorem.
 #[test]
 fn products_of_powers_far_from_the_origin() {
     let (low, high) = (number("5/2"), number("7/2"));
@@ -459,9 +459,9 @@ fn products_of_powers_far_from_the_origin() {
     }
 }
 
-/// More monomials than are kept are given up before any work.
+/// A weight with more monomials than the limit is given up before any work.
 #[test]
-fn products_of_powers_that_are_too_high() {
+fn products_of_powers_that_are_too_high_are_given_up() {
     let reals = vec![(whole(1), whole(2)); 2];
     let formula = r#"["and", ["<=", ["+", "x0", "x1"], "7/2"], [">=", ["+", "x0", "x1"], "5/2"]]"#;
     let weight = r#"["*", ["^", "x0", "1000"], ["^", "x1", "1000"]]"#;

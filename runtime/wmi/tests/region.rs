@@ -1,4 +1,4 @@
-//! Integrals over single polytopes against closed forms and against each other.
+//! Integrals over single polytopes, compared with closed forms and with each other.
 
 #![allow(clippy::unwrap_used)]
 
@@ -16,7 +16,7 @@ const EXACT: Effort = Effort {
     memory: u64::MAX,
     deadline: None,
 };
-/// Never falls back, so that its bounds are seen.
+/// An effort that never falls back to rationals, so that the floating-point bounds are tested.
 const ROUNDED: Effort = Effort {
     tolerance: f64::INFINITY,
     exact: false,
@@ -69,7 +69,7 @@ fn exactly(polytope: &Polytope, weight: &Polynomial) -> Rational {
     value(integrate(polytope, weight, &EXACT)).exact.unwrap()
 }
 
-/// Exact, rounded and usual integrals all agree with `expected`, within their bounds.
+/// Checks that exact, rounded and default integrals all agree with `expected`, within their bounds.
 fn check(name: &str, polytope: &Polytope, weight: &Polynomial, expected: &Rational) {
     assert_eq!(exactly(polytope, weight), *expected, "{name}");
     let rounded = value(integrate(polytope, weight, &ROUNDED));
@@ -100,7 +100,7 @@ fn simplex(dimension: usize) -> Polytope {
     cube(dimension, "0", "1").cut(row(&vec!["1"; dimension], "1"))
 }
 
-/// All sign patterns of `x0 + .. <= 1`.
+/// The cross polytope: `x0 + .. <= 1` with all sign patterns.
 fn cross(dimension: usize) -> Polytope {
     let mut polytope = cube(dimension, "-1", "1");
     for signs in 0..1usize << dimension {
@@ -154,7 +154,7 @@ fn a_high_degree_keeps_its_relative_accuracy() {
 }
 
 #[test]
-fn cross_polytopes() {
+fn cross_polytopes_have_known_moments() {
     for dimension in 1..=5u32 {
         let expected = Rational::from(1u32 << dimension) / factorial(dimension);
         check(
@@ -167,7 +167,7 @@ fn cross_polytopes() {
     check("cross3", &cross(3), &monomial(&[2, 0, 0]), &number("2/15"));
 }
 
-/// `P(U_1 + .. + U_n <= x)`, Irwin and Hall.
+/// Computes `P(U_1 + .. + U_n <= x)` (Irwin and Hall).
 fn irwin_hall(n: u32, x: &Rational) -> Rational {
     let mut sum = Rational::ZERO;
     for k in (0..=n).filter(|&k| Rational::from(k) < *x) {
@@ -217,7 +217,7 @@ fn order_polytopes_are_order_statistics() {
 }
 
 #[test]
-fn slivers_and_mixed_scales() {
+fn slivers_and_mixed_scales_are_exact() {
     let strip = Polytope::boxed(&[
         (Some(number("0")), Some(number("1"))),
         (Some(number("0")), Some(number("2"))),
@@ -225,7 +225,7 @@ fn slivers_and_mixed_scales() {
     .cut(row(&["1", "-1"], "0"))
     .cut(row(&["-1", "1"], "1e-9"));
     check("sliver_strip", &strip, &one(2), &number("1e-9"));
-    // x <= y <= x (1 + e) in the unit interval of x.
+    // x <= y <= x (1 + e) for x in the unit interval.
     let wedge = Polytope::boxed(&[
         (Some(number("0")), Some(number("1"))),
         (Some(number("0")), Some(number("2"))),
@@ -239,7 +239,7 @@ fn slivers_and_mixed_scales() {
     ])
     .cut(row(&["1e6", "1e-6"], "1"));
     check("scales_mixed", &mixed, &monomial(&[1, 1]), &number("1/24"));
-    // A slab of a cube about its diagonal, thinner than the distance of neighbouring floating-point numbers.
+    // A slab of a cube around its diagonal, thinner than the distance of neighbouring floating-point numbers.
     let slab = cube(3, "0", "1")
         .cut(row(&["1", "1", "1"], "1.50000000000000000001"))
         .cut(row(&["-1", "-1", "-1"], "-1.5"));
@@ -264,13 +264,13 @@ fn no_variables_are_one_point() {
 }
 
 #[test]
-fn signed_weights_and_their_cancellation() {
+fn signed_weights_cancel_exactly() {
     let weight = &monomial(&[1, 1]) - &one(2);
     check("weight_negative", &cube(2, "0", "1"), &weight, &number("-3/4"));
     // int of (x - 1000)^6 over [1000, 1001] = 1/7: all digits of a rounded sum would cancel.
     let far = (&monomial(&[1]) - &Polynomial::constant(1, number("1000"))).power(6);
     check("far", &cube(1, "1000", "1001"), &far, &number("1/7"));
-    // Odd, so zero: no rounded sum can tell.
+    // The weight is odd, so the integral is zero, which no rounded sum can prove.
     assert_eq!(
         value(integrate(&cross(3), &monomial(&[1, 0, 0]), &USUAL)).exact,
         Some(Rational::ZERO)
@@ -278,7 +278,7 @@ fn signed_weights_and_their_cancellation() {
 }
 
 #[test]
-fn empty_flat_and_unbounded_regions() {
+fn empty_flat_and_unbounded_regions_are_distinguished() {
     let interval = Polytope {
         dimension: 1,
         rows: vec![row(&["-1"], "-1"), row(&["1"], "0")],
@@ -295,7 +295,7 @@ fn empty_flat_and_unbounded_regions() {
         .cut(row(&["1", "1"], "1"))
         .cut(row(&["-1", "-1"], "-1"));
     assert_eq!(integrate(&diagonal, &one(2), &USUAL), Outcome::Degenerate);
-    // Flat and unbounded: without volume first.
+    // Flat and unbounded: reported as without volume.
     let line = Polytope {
         dimension: 2,
         rows: vec![row(&["1", "0"], "1"), row(&["-1", "0"], "-1")],
@@ -345,7 +345,7 @@ fn unbounded_regions_name_their_direction() {
     }
 }
 
-/// A linear congruential generator (Knuth, MMIX): numbers from -bound to bound.
+/// A linear congruential generator (Knuth, MMIX) of numbers from -bound to bound.
 struct Draws(u64);
 
 impl Draws {
@@ -368,7 +368,7 @@ impl Draws {
         )
     }
 
-    /// A box about the origin, cut by half-spaces that contain the origin.
+    /// Returns a box around the origin, cut by half-spaces that contain the origin.
     fn polytope(&mut self, dimension: usize, cuts: usize) -> Polytope {
         let mut polytope = cube(dimension, "-3", "3.5");
         for _ in 0..cuts {
@@ -392,7 +392,7 @@ impl Draws {
     }
 }
 
-/// Eight polytopes with weights in two to four variables.
+/// Returns eight polytopes with weights in two to four variables.
 fn samples(seed: u64) -> Vec<(Polytope, Polynomial)> {
     let mut draws = Draws(seed);
     let shapes = [(2, 3), (2, 6), (3, 2), (3, 4), (3, 7), (4, 1), (4, 3), (2, 1)];
@@ -401,14 +401,13 @@ fn samples(seed: u64) -> Vec<(Polytope, Polynomial)> {
         .into()
 }
 
-/// The dual of a cyclic polytope has the most corners that so many rows can have (McMullen 1970), here n
-/// (n - 3) / 2 in four dimensions (Ziegler, Lectures on Polytopes, theorem 8.23). As many steps as it
-/// takes are allowed, or it is given up.
+/// The dual of a cyclic polytope has the most corners for its number of rows (McMullen 1970), here n (n - 3) / 2 in four dimensions
+/// (Ziegler, Lectures on Polytopes, theorem 8.23). It is computed if the steps that it takes are allowed, and given up otherwise.
 #[test]
-fn too_many_steps_are_not_made() {
+fn work_beyond_the_allowed_steps_is_given_up() {
     let rows = (-6..=6).map(|t: i64| {
         let powers = (1..=4).map(|power| Rational::from(t.pow(power)));
-        // The moments of the points -6 .. 6 are 0, 14, 0, 350: the origin is moved inside.
+        // The moments of the points -6 .. 6 are 0, 14, 0, 350, so the origin is moved inside.
         let centre = [0, 14, 0, 350].map(Rational::from);
         let coefficients = powers.zip(centre).map(|(power, centre)| power - centre).collect();
         HalfSpace::new(coefficients, Rational::ONE)
@@ -435,7 +434,7 @@ fn too_many_steps_are_not_made() {
     );
 }
 
-/// The rows where `variable` is `value`, an affine form in the same variables.
+/// Returns the rows with `value`, an affine form in the same variables, in place of `variable`.
 fn mapped(polytope: &Polytope, variable: usize, value: &Polynomial) -> Polytope {
     let map = |row: &HalfSpace| {
         let mut form = Polynomial::constant(polytope.dimension, -&row.bound);
@@ -460,7 +459,7 @@ fn rounded_integrals_are_within_their_bounds() {
 }
 
 #[test]
-fn shears_and_translations_change_nothing_and_scales_their_factor() {
+fn integrals_are_invariant_under_shears_and_translations_and_scale_with_their_factor() {
     let mut draws = Draws(3);
     for (mut polytope, mut weight) in samples(4) {
         let expected = exactly(&polytope, &weight);
@@ -494,7 +493,7 @@ fn the_order_of_variables_and_rows_does_not_matter() {
         };
         let mut rows: Vec<HalfSpace> = polytope.rows.iter().map(turn).collect();
         rows.reverse();
-        // Repeated and slackened rows, and one that holds for any point.
+        // Repeated and relaxed rows, and one that holds for every point.
         rows.push(rows[0].clone());
         rows.push(HalfSpace::new(
             rows[1].coefficients.clone(),
@@ -527,7 +526,7 @@ fn two_sides_of_a_cut_add_up() {
     }
 }
 
-/// The corners of a polygon in order: a square, cut edge by edge.
+/// Returns the corners of a polygon in order: a square, cut edge by edge.
 fn polygon(polytope: &Polytope) -> Vec<[Rational; 2]> {
     let square = [("-9", "-9"), ("9", "-9"), ("9", "9"), ("-9", "9")];
     let mut corners: Vec<[Rational; 2]> = square.map(|(x, y)| [number(x), number(y)]).into();
@@ -560,7 +559,7 @@ fn polygons_follow_green() {
             let [x2, y2] = &corners[(place + 1) % corners.len()];
             let cross = x1 * y2 - x2 * y1;
             area += &cross / number("2");
-            // int x y, as in Steger, On the calculation of arbitrary moments of polygons, 1996.
+            // int x y, by the formula of Steger, On the calculation of arbitrary moments of polygons, 1996.
             moment +=
                 cross * (x1 * y2 + number("2") * x1 * y1 + number("2") * x2 * y2 + x2 * y1) / number("24");
         }
@@ -570,10 +569,10 @@ fn polygons_follow_green() {
 }
 
 #[test]
-fn a_polygon_of_ninety_tangents_of_the_circle() {
+fn a_polygon_of_ninety_tangents_matches_its_exact_area() {
     let mut polytope = cube(2, "-2", "2");
     for step in -45..45 {
-        // A rational point of the circle and the tangent there.
+        // A rational point of the circle, and the tangent there.
         let t = Rational::from(2 * step + 1) / Rational::from(17);
         let below = Rational::ONE + &t * &t;
         let tangent = vec![(Rational::ONE - &t * &t) / &below, number("2") * &t / &below];
@@ -591,7 +590,7 @@ fn a_polygon_of_ninety_tangents_of_the_circle() {
 
 #[test]
 fn independent_blocks_multiply() {
-    // A triangle in x0 and x2, an interval in x1, a square in x3 and x4 that a row ties together.
+    // A triangle in x0 and x2, an interval in x1, and a square in x3 and x4 that a row connects.
     let mut polytope = Polytope::whole(5);
     polytope.rows = vec![
         row(&["-1", "0", "0", "0", "0"], "0"),
@@ -604,13 +603,13 @@ fn independent_blocks_multiply() {
         row(&["0", "0", "0", "1", "-1"], "1"),
         row(&["0", "0", "0", "-1", "1"], "1"),
     ];
-    // 1/24 * (9 - 1)/2 * 2 for x0 x2 * x1, and 1/2 * 2 * 1/3 for x3^2.
+    // 1/24 * (9 - 1)/2 * 2 for x0 x2 * x1, plus 1/2 * 2 * 1/3 for x3^2.
     let weight = &monomial(&[1, 1, 1, 0, 0]) + &monomial(&[0, 0, 0, 2, 0]);
     check("blocks", &polytope, &weight, &number("2/3"));
 }
 
 #[test]
-fn feasibility_of_systems_made_to_order() {
+fn feasibility_of_constructed_systems_is_exact() {
     let mut draws = Draws(9);
     for dimension in 1..=6 {
         for round in 0..40 {
@@ -625,7 +624,7 @@ fn feasibility_of_systems_made_to_order() {
                 row.bound = -row.slack(&point);
                 polytope.rows.push(row);
             }
-            // The coefficients now add up to zero, as all rows hold with equality at the point.
+            // All rows hold with equality at the point, so the coefficients now add up to zero.
             let bound = -HalfSpace::new(sum.clone(), Rational::ZERO).slack(&point);
             polytope.rows.push(HalfSpace::new(sum, bound));
             let by = |slack: Rational| {

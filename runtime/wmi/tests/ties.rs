@@ -1,11 +1,12 @@
-//! Comparisons whose sides are the same on a region: there, weak and strict ones differ.
+//! Comparisons whose sides are equal on a region, where weak and strict comparisons differ.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_wmi::integral::Effort;
 use bnnc_wmi::problem::read;
 use bnnc_wmi::solve::solve;
 
-/// The measure of what a formula allows, of `x` in `[0, 1]` and the Booleans `a`, `b` and `c`, divided by the eight values of these.
+/// Returns the measure of the set that satisfies a formula, for `x` in `[0, 1]` and the Booleans `a`, `b` and `c`, divided by the eight
+/// values of these.
 fn part(formula: &str) -> f64 {
     let text = format!(
         "(declare-const x Real)(declare-const a Bool)(declare-const b Bool)(declare-const c Bool)
@@ -22,7 +23,7 @@ fn part(formula: &str) -> f64 {
 }
 
 #[test]
-fn sides_that_are_the_same() {
+fn strict_and_weak_comparisons_differ_where_sides_are_equal() {
     let cases = [
         ("(<= (relu (- x 0.5)) 0)", 0.5),
         ("(< (relu (- x 0.5)) 0)", 0.0),

@@ -1,5 +1,4 @@
-//! From trees to terms and formulas. The notations differ in the names of operators only, so that one
-//! table serves them all.
+//! Converts trees to terms and formulas. The notations differ only in the names of operators, so one table serves all of them.
 
 mod formulas;
 mod operators;
@@ -14,7 +13,7 @@ use bnnc_base::nearest::nearest;
 use operators::{Call, OPERATORS, Operator};
 use std::collections::BTreeMap;
 
-/// The deepest that terms and formulas may be nested, definitions included.
+/// The deepest nesting of terms and formulas, including definitions.
 const DEEPEST: u32 = 400;
 
 /// The meaning of a name or a tree.
@@ -22,24 +21,24 @@ const DEEPEST: u32 = 400;
 pub(super) enum Meaning {
     /// A real.
     Term(TermId),
-    /// A truth value.
+    /// A Boolean.
     Formula(FormulaId),
 }
 
 /// Builds terms and formulas in a store.
 #[derive(Default)]
 pub(super) struct Builder {
-    /// Where they are kept.
+    /// The store of the terms and formulas.
     pub store: Store,
-    /// In the order of the alphabet, so that the nearest of them is the same one every time.
+    /// The defined names, in alphabetical order so that the nearest name is always the same one.
     names: BTreeMap<String, Meaning>,
-    /// Names of `let`, the innermost last.
+    /// The names of `let`, the innermost last.
     local: Vec<(String, Meaning)>,
     depth: u32,
 }
 
 impl Builder {
-    /// Gives a name a meaning.
+    /// Assigns a meaning to a name.
     pub(super) fn define(&mut self, name: &str, at: Position, meaning: Meaning) -> Result<(), Flaw> {
         if number::looks_like_number(name) || name.is_empty() || matches!(name, "true" | "false") {
             let text = format!("expected a name, found `{}`", short(name));
@@ -51,12 +50,12 @@ impl Builder {
         }
     }
 
-    /// A real variable.
+    /// Returns the meaning of a real variable.
     pub(super) fn real(&mut self, variable: usize) -> Meaning {
         Meaning::Term(self.store.linear(LinearForm::variable(variable)))
     }
 
-    /// A term.
+    /// Builds a term.
     pub(super) fn term(&mut self, tree: &Tree) -> Result<TermId, Flaw> {
         match self.value(tree)? {
             Meaning::Term(id) => Ok(id),
@@ -67,7 +66,7 @@ impl Builder {
         }
     }
 
-    /// A formula.
+    /// Builds a formula.
     pub(super) fn formula(&mut self, tree: &Tree) -> Result<FormulaId, Flaw> {
         match self.value(tree)? {
             Meaning::Formula(id) => Ok(id),
@@ -78,7 +77,7 @@ impl Builder {
         }
     }
 
-    /// `(! formula :named name ..)`: what stands inside; the annotations are for solvers.
+    /// Builds the inner formula of `(! formula :named name ..)`; the annotations are for solvers.
     fn annotated(&mut self, tree: &Tree, arguments: &[Tree]) -> Result<Meaning, Flaw> {
         let is_key = |tree: &Tree| tree.word().is_some_and(|word| word.starts_with(':'));
         match arguments.split_first() {
@@ -98,7 +97,7 @@ impl Builder {
         }
     }
 
-    /// Either.
+    /// Builds a term or a formula.
     pub(super) fn value(&mut self, tree: &Tree) -> Result<Meaning, Flaw> {
         let parts = match &tree.node {
             Node::Word(word) => return self.word(word, tree.at),
@@ -204,7 +203,7 @@ impl Builder {
         }
     }
 
-    /// `(const real 0.5)`, `(const bool True)`, `(var real x)`, `(var bool a)`.
+    /// Builds `(const real 0.5)`, `(const bool True)`, `(var real x)` or `(var bool a)`.
     fn typed(&mut self, operator: Operator, call: Call<'_>) -> Result<Meaning, Flaw> {
         let [sort, name] = call.arguments else {
             return Err(call.wants("`real` or `bool`, and a value"));
@@ -241,7 +240,7 @@ impl Builder {
         }
     }
 
-    /// `(let ((name value) ..) body)`. A chain of them is read in a loop, as machines write long ones.
+    /// Builds `(let ((name value) ..) body)`. Nested lets are read in a loop, because generated files have long chains of them.
     fn bind(&mut self, call: Call<'_>) -> Result<Meaning, Flaw> {
         let before = self.local.len();
         let mut arguments = call.arguments;

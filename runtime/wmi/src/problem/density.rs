@@ -1,4 +1,4 @@
-//! Densities of pywmi (`Density.to_file`) and of wmpy, whose `domain` is written differently.
+//! Densities of pywmi (`Density.to_file`) and of wmpy, which write the `domain` differently.
 
 use super::build::{Builder, Meaning};
 use super::instance::{bound, expected, list, name, required};
@@ -17,7 +17,7 @@ struct Variable<'a> {
     bounds: Option<&'a Tree>,
 }
 
-/// Reads a density: the problem itself, then one for each of its queries that is not simply true.
+/// Reads a density: the problem itself, then one problem for each query that is not simply true.
 pub(super) fn read(tree: &Tree) -> Result<Vec<Problem>, Flaw> {
     let mut builder = Builder::default();
     let mut parts: Vec<FormulaId> = Vec::new();
@@ -60,8 +60,7 @@ pub(super) fn read(tree: &Tree) -> Result<Vec<Problem>, Flaw> {
     Ok(named.into_iter().map(problem).collect())
 }
 
-/// The variables: a list of `[name, sort, bounds]` (wmpy), or an object of `variables`, `var_types` and
-/// `var_domains` (pywmi).
+/// Reads the variables: a list of `[name, sort, bounds]` (wmpy), or an object with `variables`, `var_types` and `var_domains` (pywmi).
 fn domain(tree: &Tree) -> Result<Vec<Variable<'_>>, Flaw> {
     let mut variables = Vec::new();
     if let Some(entries) = tree.list() {
@@ -101,7 +100,7 @@ fn variable<'a>(at: &'a Tree, sort: &Tree, bounds: Option<&'a Tree>) -> Result<V
     })
 }
 
-/// `[lower, upper]`, each a number or null; or null.
+/// Reads `[lower, upper]`, each a number or null; or null.
 fn bounds(tree: &Tree) -> Result<(Option<Rational>, Option<Rational>), Flaw> {
     match &tree.node {
         Node::Null => Ok((None, None)),
@@ -113,7 +112,7 @@ fn bounds(tree: &Tree) -> Result<(Option<Rational>, Option<Rational>), Flaw> {
     }
 }
 
-/// The S-expression in a JSON string; places in it count from the quote.
+/// Reads the S-expression in a JSON string; positions in it count from the quote.
 fn expression(tree: &Tree) -> Result<Tree, Flaw> {
     let text = tree
         .word()

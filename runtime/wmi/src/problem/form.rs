@@ -3,17 +3,17 @@
 use crate::rational::{Rational, primitive_integers};
 use dashu_base::Signed;
 
-/// `constant + sum of coefficient * variable`. Coefficients are ordered by variable and none is zero.
+/// `constant + sum of coefficient * variable`. Coefficients are ordered by variable and non-zero.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LinearForm {
     /// The part that does not depend on a variable.
     pub constant: Rational,
-    /// Variables (positions among the reals of the problem) with their coefficients.
+    /// Variables (indices into the reals of the problem) with their coefficients.
     pub coefficients: Vec<(usize, Rational)>,
 }
 
 impl LinearForm {
-    /// A number.
+    /// A form that is a number.
     pub fn number(constant: Rational) -> LinearForm {
         let coefficients = Vec::new();
         LinearForm {
@@ -22,7 +22,7 @@ impl LinearForm {
         }
     }
 
-    /// A variable.
+    /// A form that is one variable.
     pub fn variable(variable: usize) -> LinearForm {
         LinearForm {
             constant: Rational::ZERO,
@@ -30,22 +30,22 @@ impl LinearForm {
         }
     }
 
-    /// Returns whether it is a number.
+    /// Returns whether the form is a number.
     pub fn is_number(&self) -> bool {
         self.coefficients.is_empty()
     }
 
-    /// The number that it is.
+    /// Returns the number, if the form is one.
     pub fn as_number(&self) -> Option<&Rational> {
         self.is_number().then_some(&self.constant)
     }
 
-    /// Returns whether it is a number or a multiple of one variable.
+    /// Returns whether the form is a number or a multiple of one variable.
     pub fn is_single(&self) -> bool {
         self.coefficients.len() + usize::from(!self.constant.is_zero()) <= 1
     }
 
-    /// Itself with a form in the place of a variable.
+    /// Substitutes a form for a variable.
     pub fn substituted(&self, variable: usize, value: &LinearForm) -> LinearForm {
         match self.coefficient(variable) {
             None => self.clone(),
@@ -57,7 +57,7 @@ impl LinearForm {
         }
     }
 
-    /// `self + factor * other`.
+    /// Returns `self + factor * other`.
     pub fn plus(&self, factor: &Rational, other: &LinearForm) -> LinearForm {
         if factor.is_zero() {
             return self.clone();
@@ -92,12 +92,12 @@ impl LinearForm {
         }
     }
 
-    /// `factor * self`.
+    /// Returns `factor * self`.
     pub fn scaled(&self, factor: &Rational) -> LinearForm {
         LinearForm::default().plus(factor, self)
     }
 
-    /// The coefficient of a variable.
+    /// Returns the coefficient of a variable.
     pub fn coefficient(&self, variable: usize) -> Option<&Rational> {
         let at = self
             .coefficients
@@ -106,20 +106,19 @@ impl LinearForm {
         Some(&self.coefficients[at].1)
     }
 
-    /// Its variables, in order.
+    /// Returns the variables, in order.
     pub fn variables(&self) -> impl Iterator<Item = usize> + '_ {
         self.coefficients.iter().map(|entry| entry.0)
     }
 }
 
-/// A linear form without a constant whose coefficients are integers without a common factor, the first
-/// one positive: the one row that stands for all its multiples.
+/// A linear form without a constant whose coefficients are integers without a common factor, the first one positive: the representative of
+/// all its multiples.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Row(Vec<(usize, Rational)>);
 
 impl Row {
-    /// The row and the factor by which it must be multiplied to give the variable part of `form`; nothing
-    /// for a number.
+    /// Returns the row, and the factor that turns it into the variable part of `form`; `None` for a number.
     pub fn of(form: &LinearForm) -> Option<(Row, Rational)> {
         let (_, first) = form.coefficients.first()?;
         let integers = primitive_integers(form.coefficients.iter().map(|entry| &entry.1));
@@ -138,12 +137,12 @@ impl Row {
         Row(vec![(variable, Rational::ONE)])
     }
 
-    /// Variables with their coefficients.
+    /// Returns the variables with their coefficients.
     pub fn entries(&self) -> &[(usize, Rational)] {
         &self.0
     }
 
-    /// The variable that it is.
+    /// Returns the variable, if the row is a single variable.
     pub fn as_variable(&self) -> Option<usize> {
         match self.0.as_slice() {
             [(variable, _)] => Some(*variable),
@@ -151,7 +150,7 @@ impl Row {
         }
     }
 
-    /// The coefficient of a variable.
+    /// Returns the coefficient of a variable.
     pub fn coefficient(&self, variable: usize) -> Option<&Rational> {
         let at = self.0.binary_search_by_key(&variable, |entry| entry.0).ok()?;
         Some(&self.0[at].1)

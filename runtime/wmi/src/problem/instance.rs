@@ -8,13 +8,13 @@ use super::{Problem, between, number};
 use crate::rational::Rational;
 use bnnc_base::nearest::nearest;
 
-/// The keys of an instance; those that are not read describe it in words.
+/// The keys of an instance. Those that are not read are descriptive.
 const KEYS: [&str; 12] = [
     "id", "category", "note", "reals", "bools", "defs", "given", "formula", "weight", "policy", "smt2",
     "expected",
 ];
 
-/// A real as it is declared.
+/// A declared real.
 struct Declared<'a> {
     name: &'a str,
     at: &'a Tree,
@@ -116,7 +116,7 @@ fn declared(tree: &Tree) -> Result<Vec<Declared<'_>>, Flaw> {
     Ok(declared)
 }
 
-/// The values of reals, with the places where they are given.
+/// Reads the values of reals, with the positions where they are given.
 fn given(tree: &Tree) -> Result<Vec<(&str, Rational, &Tree)>, Flaw> {
     let Some(given) = tree.key("given") else {
         return Ok(Vec::new());
@@ -132,7 +132,7 @@ fn given(tree: &Tree) -> Result<Vec<(&str, Rational, &Tree)>, Flaw> {
     Ok(values)
 }
 
-/// A bound; `null` is none.
+/// Reads a bound; `null` means no bound.
 pub(super) fn bound(tree: &Tree) -> Result<Option<Rational>, Flaw> {
     match &tree.node {
         Node::Null => Ok(None),
@@ -141,13 +141,13 @@ pub(super) fn bound(tree: &Tree) -> Result<Option<Rational>, Flaw> {
     }
 }
 
-/// The value of a key that must be there.
+/// Returns the value of a required key.
 pub(super) fn required<'a>(tree: &'a Tree, key: &str) -> Result<&'a Tree, Flaw> {
     tree.key(key)
         .ok_or_else(|| Flaw::problem(tree.at, format!("expected the key `{key}` in this object")))
 }
 
-/// The list under a key; empty where the key is not there.
+/// Returns the list under a key; empty if the key is absent.
 pub(super) fn list<'a>(tree: &'a Tree, key: &str) -> Result<&'a [Tree], Flaw> {
     match tree.key(key) {
         None => Ok(&[]),
@@ -157,12 +157,12 @@ pub(super) fn list<'a>(tree: &'a Tree, key: &str) -> Result<&'a [Tree], Flaw> {
     }
 }
 
-/// A word.
+/// Returns the word of a tree.
 pub(super) fn name(tree: &Tree) -> Result<&str, Flaw> {
     tree.word().ok_or_else(|| expected("a name", tree))
 }
 
-/// The mistake of a tree that is not of the expected form.
+/// The error of a tree that does not have the expected form.
 pub(super) fn expected(what: &str, tree: &Tree) -> Flaw {
     Flaw::problem(tree.at, format!("expected {what}, found {}", tree.shown()))
 }

@@ -1,10 +1,10 @@
-//! A reader of JSON that keeps places and the digits of numbers: `0.1` stays a tenth.
+//! A reader of JSON that keeps positions and the digits of numbers: `0.1` stays a tenth.
 
 use super::number;
 use super::report::{BAD_TEXT, Flaw};
 use super::tree::{Characters, Node, Position, Tree, short};
 
-/// The deepest that lists and objects may be nested.
+/// The deepest nesting of lists and objects.
 const DEEPEST: usize = 500;
 
 /// Reads one JSON value.
@@ -58,7 +58,7 @@ impl Reader<'_> {
         Ok(Tree { at, node })
     }
 
-    /// A number, `true`, `false` or `null`.
+    /// Reads a number, `true`, `false` or `null`.
     fn bare(&mut self, at: Position) -> Result<Node, Flaw> {
         let word = self
             .characters
@@ -77,7 +77,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Returns whether another element follows, in a list or object that `close` ends.
+    /// Returns whether another element follows in a list or object that ends with `close`.
     fn another(&mut self, first: bool, close: char) -> Result<bool, Flaw> {
         self.skip_blanks();
         match self.characters.peek() {

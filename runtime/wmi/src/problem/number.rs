@@ -1,4 +1,4 @@
-//! Numbers as they are written, exactly: `1/3`, `-0.1`, `1e-9`.
+//! Reads numbers exactly as written: `1/3`, `-0.1`, `1e-9`.
 
 use super::report::Flaw;
 use super::tree::{Position, short};
@@ -7,13 +7,13 @@ use crate::rational::{self, Rational};
 /// The most digits of a number.
 const DIGITS: usize = 1000;
 
-/// Returns whether a word is meant as a number, well written or not.
+/// Returns whether a word is meant as a number, even if it is malformed.
 pub(super) fn looks_like_number(word: &str) -> bool {
     let digits = word.trim_start_matches(['+', '-']);
     digits.starts_with(|c: char| c.is_ascii_digit() || c == '.')
 }
 
-/// A number: a decimal with or without an exponent, or a quotient of two.
+/// Reads a number: a decimal with or without an exponent, or a quotient of two.
 pub(super) fn read(word: &str, at: Position) -> Result<Rational, Flaw> {
     if word.len() > DIGITS {
         return Err(Flaw::large(at, format!("a number of more than {DIGITS} digits")));

@@ -1,4 +1,4 @@
-//! The mistakes in problems, with codes for `bnnc explain`.
+//! The errors in problems, with codes for `bnnc explain`.
 
 use super::Problem;
 use super::tree::Position;
@@ -26,7 +26,7 @@ pub static BAD_TEXT: Code = Code {
               `{\"formula\": [\"<=\", \"x\", \"1\"]}`.",
 };
 
-/// A well-formed text that is no problem.
+/// A well-formed text that is not a problem.
 pub static BAD_PROBLEM: Code = Code {
     id: "E0702",
     title: "a problem that does not make sense",
@@ -48,7 +48,7 @@ pub static NOT_LINEAR: Code = Code {
               or the product in the weight.",
 };
 
-/// More than the readers take.
+/// A problem beyond the limits of the readers.
 pub static TOO_LARGE: Code = Code {
     id: "E0704",
     title: "a problem beyond the bounds of the reader",
@@ -57,7 +57,7 @@ pub static TOO_LARGE: Code = Code {
               \"100000\"]`.\n\nRight: `[\"^\", \"x\", \"100\"]`.",
 };
 
-/// An integral over a region without an end.
+/// An integral over an unbounded region.
 pub static UNBOUNDED: Code = Code {
     id: "E0705",
     title: "an unbounded problem",
@@ -68,7 +68,7 @@ pub static UNBOUNDED: Code = Code {
               \"1\"], \"1\", \"0\"]`.",
 };
 
-/// A result that is a part only.
+/// A partial result.
 pub static GAVE_UP: Code = Code {
     id: "E0706",
     title: "a problem that is more work than allowed",
@@ -81,7 +81,7 @@ pub static GAVE_UP: Code = Code {
               fewer variables in one constraint, lower powers or a formula in several parts are less work.",
 };
 
-/// A result that is no number of double precision.
+/// A result that double precision cannot represent.
 pub static OVERFLOW: Code = Code {
     id: "E0707",
     title: "an integral above the largest number",
@@ -92,21 +92,21 @@ pub static OVERFLOW: Code = Code {
               `--exact`, or variables in larger units.",
 };
 
-/// A fault in a text, before the name of its file is known.
+/// An error in a text, before the name of its file is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Flaw {
     /// The code.
     pub code: &'static Code,
-    /// Where.
+    /// Its position.
     pub at: Position,
-    /// The mistake, and the expectation.
+    /// The message: the mistake and the expectation.
     pub message: String,
     /// The advice, if there is any.
     pub help: Option<String>,
 }
 
 impl Flaw {
-    /// A flaw without advice.
+    /// An error without advice.
     pub(super) fn new(code: &'static Code, at: Position, message: impl Into<String>) -> Flaw {
         let message = message.into();
         Flaw {
@@ -117,12 +117,12 @@ impl Flaw {
         }
     }
 
-    /// A well-formed text that is no problem.
+    /// The error of a well-formed text that is not a problem.
     pub(super) fn problem(at: Position, message: impl Into<String>) -> Flaw {
         Flaw::new(&BAD_PROBLEM, at, message)
     }
 
-    /// More than the readers take.
+    /// The error of a problem beyond the limits of the readers.
     pub(super) fn large(at: Position, message: impl Into<String>) -> Flaw {
         Flaw::new(&TOO_LARGE, at, message)
     }
@@ -133,7 +133,7 @@ impl Flaw {
         self
     }
 
-    /// The message to the user.
+    /// Converts the error to a diagnostic.
     pub(super) fn diagnostic(self, file: &str) -> Box<Diagnostic> {
         let (line, column) = self.at.into();
         let mut diagnostic = Diagnostic::data(self.code, file, line, column, self.message);
@@ -143,7 +143,7 @@ impl Flaw {
     }
 }
 
-/// An integral that is infinite or does not exist. `direction` says where to, variable by variable.
+/// The diagnostic of an integral that is infinite or does not exist. `direction` is the unbounded direction, variable by variable.
 pub fn unbounded(file: &str, problem: &Problem, direction: &[(String, String)]) -> Diagnostic {
     let steps: Vec<String> = direction
         .iter()
@@ -158,7 +158,7 @@ pub fn unbounded(file: &str, problem: &Problem, direction: &[(String, String)]) 
         .help("bound these variables, or make the weight zero far out")
 }
 
-/// A result that is a part only.
+/// The diagnostic of a partial result.
 pub fn gave_up(file: &str, problem: &Problem, reason: &str) -> Diagnostic {
     let text = match problem.name.as_str() {
         "" => format!("given up: {reason}"),
@@ -168,7 +168,7 @@ pub fn gave_up(file: &str, problem: &Problem, reason: &str) -> Diagnostic {
         .help("`--max-regions` allows more regions and cases, `--max-steps` more work on one, `--max-seconds` more time, `--max-memory` more memory; the bound holds for the whole integral")
 }
 
-/// A result that is no number of double precision; its logarithm, where it is known.
+/// The diagnostic of a result that double precision cannot represent, with its logarithm if that is known.
 pub fn overflow(file: &str, problem: &Problem, log_value: Option<f64>) -> Diagnostic {
     let text = match problem.name.as_str() {
         "" => "the integral is too large for double precision".to_owned(),

@@ -1,4 +1,4 @@
-//! SMT-LIB 2.
+//! Reads SMT-LIB 2.
 
 use super::Problem;
 use super::build::{Builder, Meaning};
@@ -9,7 +9,7 @@ use super::symbols::{self, Words};
 use super::tree::{Position, Tree, short};
 use crate::rational::Rational;
 
-/// Commands that change nothing of a problem.
+/// Commands that do not change a problem.
 const IGNORED: &[&str] = &[
     "set-logic",
     "set-info",

@@ -1,5 +1,4 @@
-//! Terms and formulas, each kept once: what is built twice is the same node, so that shared parts of
-//! networks stay shared.
+//! Terms and formulas, each stored once: building one a second time returns the same node, so that shared parts of networks stay shared.
 
 use super::form::{LinearForm, Row};
 use crate::rational::Rational;
@@ -17,13 +16,13 @@ pub struct FormulaId(u32);
 /// A real-valued piecewise polynomial.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Term {
-    /// A linear form; every term of degree one without a condition is one.
+    /// A linear form. Every term of degree one without a condition is one.
     Linear(LinearForm),
     /// A linear form and multiples of other terms, ordered by term.
     Sum(LinearForm, Vec<(Rational, TermId)>),
-    /// Powers of terms, ordered by term; none is a number.
+    /// Powers of terms, ordered by term, none of which is a number.
     Product(Vec<(TermId, u32)>),
-    /// The first term where the formula holds, else the second.
+    /// The first term where the formula holds, and the second elsewhere.
     Choice(FormulaId, TermId, TermId),
 }
 
@@ -36,41 +35,41 @@ pub enum Formula {
     Boolean(usize),
     /// `row <= bound`.
     AtMost(Row, Rational),
-    /// `term <= 0` of a term that is not a linear form yet.
+    /// `term <= 0` for a term that is not a linear form yet.
     Sign(TermId),
     /// `term = 0`.
     Zero(TermId),
-    /// The opposite.
+    /// The negation of a formula.
     Not(FormulaId),
-    /// All of several.
+    /// The conjunction of several formulas.
     All(Vec<FormulaId>),
-    /// At least one of several.
+    /// The disjunction of several formulas.
     Any(Vec<FormulaId>),
-    /// The second where the first holds, else the third.
+    /// The second formula where the first holds, and the third elsewhere.
     Choice(FormulaId, FormulaId, FormulaId),
 }
 
-/// The properties of a node that a store keeps beside its content.
+/// The properties of a node that a store keeps with its content.
 #[derive(Clone, Copy, Debug, Default)]
 struct Facts {
-    /// The longest way down.
+    /// The length of the longest path to a leaf.
     depth: u32,
     /// The highest degree that a term can have.
     degree: u64,
-    /// How many numbers and variables are multiplied in it at most, a number counting as one.
+    /// The most numbers and variables that are multiplied in it, a number counting as one.
     factors: u64,
-    /// Whether a condition is somewhere in it.
+    /// True if it contains a condition.
     has_choice: bool,
 }
 
 impl Facts {
-    /// Takes in a part.
+    /// Combines with the facts of a child.
     fn above(&mut self, part: Facts) {
         self.depth = self.depth.max(part.depth + 1);
         self.has_choice |= part.has_choice;
     }
 
-    /// Takes in a part that stands beside others, not multiplied by them.
+    /// Combines with the facts of a child that is an alternative to others or added to them, not multiplied by them.
     fn alternative(&mut self, part: Facts) {
         self.above(part);
         self.degree = self.degree.max(part.degree);
@@ -78,7 +77,7 @@ impl Facts {
     }
 }
 
-/// Terms and formulas, each once.
+/// Terms and formulas, each stored once.
 #[derive(Clone, Debug, Default)]
 pub struct Store {
     terms: Vec<(Term, Facts)>,
@@ -88,33 +87,32 @@ pub struct Store {
 }
 
 impl Store {
-    /// The content of a term.
+    /// Returns the content of a term.
     pub fn term(&self, id: TermId) -> &Term {
         &self.terms[id.0 as usize].0
     }
 
-    /// The content of a formula.
+    /// Returns the content of a formula.
     pub fn formula(&self, id: FormulaId) -> &Formula {
         &self.formulas[id.0 as usize].0
     }
 
-    /// The number of terms and formulas.
+    /// Returns the number of terms and formulas.
     pub fn len(&self) -> usize {
         self.terms.len() + self.formulas.len()
     }
 
-    /// Returns whether nothing is in it.
+    /// Returns whether the store is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// A bound on the degree of a term.
+    /// Returns a bound on the degree of a term.
     pub fn degree(&self, id: TermId) -> u64 {
         self.terms[id.0 as usize].1.degree
     }
 
-    /// How many numbers and variables a term multiplies at most, a number counting as one: what powers of
-    /// powers grow with.
+    /// Returns the most numbers and variables that a term multiplies, a number counting as one. Powers of powers grow with this number.
     pub fn factors(&self, id: TermId) -> u64 {
         self.terms[id.0 as usize].1.factors
     }
@@ -124,12 +122,12 @@ impl Store {
         self.terms[id.0 as usize].1.has_choice
     }
 
-    /// The longest way from a term down to a leaf.
+    /// Returns the length of the longest path from a term to a leaf.
     pub fn term_depth(&self, id: TermId) -> u32 {
         self.terms[id.0 as usize].1.depth
     }
 
-    /// The longest way from a formula down to a leaf.
+    /// Returns the length of the longest path from a formula to a leaf.
     pub fn formula_depth(&self, id: FormulaId) -> u32 {
         self.formulas[id.0 as usize].1.depth
     }
@@ -208,17 +206,17 @@ impl Store {
 
 /// Terms.
 impl Store {
-    /// A number.
+    /// Builds a number.
     pub fn number(&mut self, number: Rational) -> TermId {
         self.linear(LinearForm::number(number))
     }
 
-    /// A linear form.
+    /// Builds a linear form.
     pub fn linear(&mut self, form: LinearForm) -> TermId {
         self.intern_term(Term::Linear(form))
     }
 
-    /// The number that a term is.
+    /// Returns the value of a term that is a number.
     pub fn as_number(&self, id: TermId) -> Option<&Rational> {
         match self.term(id) {
             Term::Linear(form) => form.as_number(),
@@ -226,7 +224,7 @@ impl Store {
         }
     }
 
-    /// `form + sum of factor * term`.
+    /// Builds `form + sum of factor * term`.
     pub fn sum(&mut self, form: LinearForm, parts: &[(Rational, TermId)]) -> TermId {
         let mut form = form;
         let mut rest: Vec<(Rational, TermId)> = Vec::new();
@@ -260,13 +258,12 @@ impl Store {
         self.intern_term(Term::Sum(form, merged))
     }
 
-    /// A multiple of a term.
+    /// Builds a multiple of a term.
     pub fn scaled(&mut self, factor: &Rational, id: TermId) -> TermId {
         self.sum(LinearForm::default(), &[(factor.clone(), id)])
     }
 
-    /// The product of powers of terms. Numbers, and factors that every part of a sum has, become one
-    /// factor in front.
+    /// Builds the product of powers of terms. Numbers, and factors that all parts of a sum share, are collected into one leading factor.
     pub fn product(&mut self, parts: &[(TermId, u32)]) -> TermId {
         let mut factor = Rational::ONE;
         let mut rest: Vec<(TermId, u32)> = Vec::new();
@@ -312,7 +309,7 @@ impl Store {
         }
     }
 
-    /// `one` where `condition` holds, else `other`.
+    /// Builds the term that is `one` where `condition` holds, and `other` elsewhere.
     pub fn choose(&mut self, condition: FormulaId, one: TermId, other: TermId) -> TermId {
         match self.formula(condition) {
             Formula::Constant(true) => one,
@@ -326,12 +323,12 @@ impl Store {
 
 /// Formulas.
 impl Store {
-    /// True or false.
+    /// Builds a constant formula.
     pub fn constant(&mut self, value: bool) -> FormulaId {
         self.intern_formula(Formula::Constant(value))
     }
 
-    /// The value of a formula that is true or false.
+    /// Returns the value of a constant formula.
     pub fn as_constant(&self, id: FormulaId) -> Option<bool> {
         match self.formula(id) {
             Formula::Constant(value) => Some(*value),
@@ -339,24 +336,24 @@ impl Store {
         }
     }
 
-    /// A Boolean variable.
+    /// Builds a Boolean variable.
     pub fn boolean(&mut self, variable: usize) -> FormulaId {
         self.intern_formula(Formula::Boolean(variable))
     }
 
-    /// `row <= bound`.
+    /// Builds `row <= bound`.
     pub fn at_most(&mut self, row: Row, bound: Rational) -> FormulaId {
         self.intern_formula(Formula::AtMost(row, bound))
     }
 
-    /// `term <= 0`.
+    /// Builds `term <= 0`.
     pub fn not_positive(&mut self, term: TermId) -> FormulaId {
         let Term::Linear(form) = self.term(term) else {
             return self.intern_formula(Formula::Sign(term));
         };
         match Row::of(form) {
             None => {
-                // Zero counts as positive here: `is_positive` looks at the sign alone.
+                // Zero counts as positive here, because `is_positive` only reads the sign.
                 let value = form.constant.is_zero() || form.constant.is_negative();
                 self.constant(value)
             }
@@ -369,7 +366,7 @@ impl Store {
         }
     }
 
-    /// `term = 0`.
+    /// Builds `term = 0`.
     pub fn zero(&mut self, term: TermId) -> FormulaId {
         match self.as_number(term) {
             Some(number) => {
@@ -380,7 +377,7 @@ impl Store {
         }
     }
 
-    /// The opposite.
+    /// Builds the negation of a formula.
     pub fn not(&mut self, id: FormulaId) -> FormulaId {
         match self.formula(id) {
             Formula::Constant(value) => {
@@ -392,17 +389,17 @@ impl Store {
         }
     }
 
-    /// All of `parts`.
+    /// Builds the conjunction of `parts`.
     pub fn all(&mut self, parts: &[FormulaId]) -> FormulaId {
         self.many(parts, true)
     }
 
-    /// At least one of `parts`.
+    /// Builds the disjunction of `parts`.
     pub fn any(&mut self, parts: &[FormulaId]) -> FormulaId {
         self.many(parts, false)
     }
 
-    /// `all` with `neutral` true, `any` with `neutral` false.
+    /// Builds the conjunction if `neutral` is true, and the disjunction if it is false.
     fn many(&mut self, parts: &[FormulaId], neutral: bool) -> FormulaId {
         let mut flat = Vec::with_capacity(parts.len());
         for id in parts {
@@ -416,7 +413,7 @@ impl Store {
         }
         let mut seen = std::collections::HashSet::with_capacity(flat.len());
         flat.retain(|id| seen.insert(*id));
-        // A comparison and its opposite have an edge in common: no volume, but not nothing.
+        // A comparison and its negation share their boundary, which has no volume but is not empty.
         let is_sharp = |id: &FormulaId| !neutral || matches!(self.formula(*id), Formula::Boolean(_));
         let opposed = |id: &FormulaId| match self.formula(*id) {
             Formula::Not(inner) => is_sharp(inner) && seen.contains(inner),
@@ -433,7 +430,7 @@ impl Store {
         }
     }
 
-    /// `one` where `condition` holds, else `other`.
+    /// Builds the formula that is `one` where `condition` holds, and `other` elsewhere.
     pub fn choose_formula(&mut self, condition: FormulaId, one: FormulaId, other: FormulaId) -> FormulaId {
         let (first, second) = (self.as_constant(one), self.as_constant(other));
         match (self.formula(condition).clone(), first, second) {

@@ -1,12 +1,12 @@
-//! A reader of S-expressions, those of SMT-LIB 2 and of the densities of pywmi.
+//! Reads S-expressions, those of SMT-LIB 2 and those of the densities of pywmi.
 
 use super::report::{BAD_TEXT, Flaw};
 use super::tree::{Characters, Node, Position, Tree};
 
-/// The deepest that lists may be nested. Chains of `let` nest without need, so it is more than formulas may.
+/// The deepest nesting of lists. Chains of `let` nest deeply without need, so the limit is higher than that of formulas.
 const DEEPEST: usize = 2000;
 
-/// The characters that words may have.
+/// The syntax of words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Words {
     /// SMT-LIB: `|a b|` and `"a b"` are quoted, `;` begins a comment.

@@ -1,6 +1,6 @@
-//! Nested lists with places, which the readers of JSON and of S-expressions share.
+//! Nested lists with positions, which the readers of JSON and of S-expressions share.
 
-/// A place in a text, counted from 1.
+/// A position in a text, counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Position {
     /// The line.
@@ -15,16 +15,16 @@ impl From<Position> for (usize, usize) {
     }
 }
 
-/// A piece of text that was understood as far as its brackets go.
+/// A part of a text, parsed as far as its brackets.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Tree {
-    /// Where it begins.
+    /// The position where it begins.
     pub at: Position,
     /// The node.
     pub node: Node,
 }
 
-/// The kinds of pieces.
+/// The kinds of nodes.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Node {
     /// A symbol, a number, or a JSON string, `true` or `false`.
@@ -33,12 +33,12 @@ pub(super) enum Node {
     Null,
     /// A list.
     List(Vec<Tree>),
-    /// A JSON object: keys in order.
+    /// A JSON object, with its keys in order.
     Table(Vec<(String, Tree)>),
 }
 
 impl Tree {
-    /// A few words on it for messages.
+    /// Describes the tree in a few words for messages.
     pub(super) fn shown(&self) -> String {
         match &self.node {
             Node::Word(word) => format!("`{}`", short(word)),
@@ -49,7 +49,7 @@ impl Tree {
         }
     }
 
-    /// The word that it is.
+    /// Returns the word, if the tree is one.
     pub(super) fn word(&self) -> Option<&str> {
         match &self.node {
             Node::Word(word) => Some(word),
@@ -57,7 +57,7 @@ impl Tree {
         }
     }
 
-    /// The list that it is.
+    /// Returns the list, if the tree is one.
     pub(super) fn list(&self) -> Option<&[Tree]> {
         match &self.node {
             Node::List(parts) => Some(parts),
@@ -65,7 +65,7 @@ impl Tree {
         }
     }
 
-    /// The value of a key.
+    /// Returns the value of a key.
     pub(super) fn key(&self, name: &str) -> Option<&Tree> {
         match &self.node {
             Node::Table(entries) => entries
@@ -77,7 +77,7 @@ impl Tree {
     }
 }
 
-/// A word as a message may show it: on one line, never long.
+/// Shortens a word for a message: one line, at most 40 characters.
 pub(super) fn short(word: &str) -> String {
     let mut line: String = word
         .chars()
@@ -90,10 +90,10 @@ pub(super) fn short(word: &str) -> String {
     line
 }
 
-/// The characters of a text, with the place of the next one.
+/// The characters of a text, with the position of the next one.
 pub(super) struct Characters<'a> {
     rest: std::iter::Peekable<std::str::Chars<'a>>,
-    /// The place of the next character.
+    /// The position of the next character.
     pub at: Position,
 }
 
@@ -106,12 +106,12 @@ impl<'a> Characters<'a> {
         }
     }
 
-    /// The next character, which stays.
+    /// Returns the next character without consuming it.
     pub(super) fn peek(&mut self) -> Option<char> {
         self.rest.peek().copied()
     }
 
-    /// Takes characters as long as they fit.
+    /// Consumes characters as long as they fit.
     pub(super) fn run(&mut self, fits: impl Fn(char) -> bool) -> String {
         let mut taken = String::new();
         while let Some(character) = self.peek().filter(|character| fits(*character)) {

@@ -1,4 +1,4 @@
-//! Floating-point numbers that carry a bound on their error.
+//! Floating-point numbers with a bound on their error.
 
 use crate::rational::Rational;
 use dashu_base::Approximation;
@@ -6,18 +6,17 @@ use dashu_base::Approximation;
 /// Half the distance from 1 to the next number: the relative error of one rounded operation.
 const UNIT: f64 = f64::EPSILON / 2.0;
 
-/// Makes up for the roundings within the computation of a bound, of which there are at most six.
+/// A factor that covers the rounding errors in the computation of a bound, of which there are at most six.
 const MARGIN: f64 = 1.0 + 4.0 * f64::EPSILON;
 
-/// The largest loss of a product by underflow.
+/// The largest error of a product through underflow.
 const TINY: f64 = f64::MIN_POSITIVE;
 
-/// All numbers within `error` of `value`: midpoint-radius arithmetic (Rump, Fast and parallel interval
-/// arithmetic, BIT 39, 1999), with the roundings of the radius covered by a margin instead of a directed
-/// rounding mode. A value that overflows has an infinite radius.
+/// All numbers within `error` of `value`: midpoint-radius arithmetic (Rump, Fast and parallel interval arithmetic, BIT 39, 1999), with the
+/// rounding errors of the radius covered by a margin instead of a directed rounding mode. A value that overflows has an infinite radius.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Ball {
-    /// The middle.
+    /// The midpoint.
     pub value: f64,
     /// The radius.
     pub error: f64,
@@ -32,7 +31,7 @@ impl Ball {
         Ball { value, error: 0.0 }
     }
 
-    /// The ball around the nearest floating-point number.
+    /// Returns the ball around the nearest floating-point number.
     pub fn around(number: &Rational) -> Ball {
         match number.to_f64() {
             Approximation::Exact(value) => Ball::exactly(value),
@@ -43,13 +42,13 @@ impl Ball {
         }
     }
 
-    /// A radius that is not a number bounds nothing.
+    /// Replaces a radius of NaN, which bounds nothing, by infinity.
     fn with(value: f64, error: f64) -> Ball {
         let error = if error.is_nan() { f64::INFINITY } else { error };
         Ball { value, error }
     }
 
-    /// Returns whether the radius is at most this part of the value.
+    /// Returns whether the radius is at most this fraction of the value.
     pub fn is_within(self, tolerance: f64) -> bool {
         self.error.is_finite() && self.error <= tolerance * self.value.abs()
     }
@@ -64,7 +63,7 @@ impl Ball {
         let carried = product(self.value.abs(), other.error)
             + product(other.value.abs(), self.error)
             + product(self.error, other.error);
-        // An exact zero stays one: no rounding happens to it.
+        // An exact zero stays exact, because no rounding occurs.
         let rounded = if value == 0.0 && (self == Ball::ZERO || other == Ball::ZERO) {
             0.0
         } else {
@@ -73,7 +72,7 @@ impl Ball {
         Ball::with(value, (carried + rounded) * MARGIN)
     }
 
-    /// The quotient; its radius is not finite where 0 is within `other`.
+    /// Returns the quotient; its radius is not finite if `other` contains 0.
     pub fn over(self, other: Ball) -> Ball {
         let value = self.value / other.value;
         let smallest = (other.value.abs() - other.error) * (1.0 - f64::EPSILON);
@@ -84,18 +83,18 @@ impl Ball {
         Ball::with(value, (carried + rounding(value)) * MARGIN)
     }
 
-    /// Not below any number of the ball.
+    /// Returns an upper bound of the numbers of the ball.
     pub fn upper(self) -> f64 {
         (self.value + self.error).next_up()
     }
 
-    /// Not above any number of the ball.
+    /// Returns a lower bound of the numbers of the ball.
     pub fn lower(self) -> f64 {
         (self.value - self.error).next_down()
     }
 }
 
-/// The product, where an infinite factor stands for a number that is not known: zero times it is zero.
+/// Multiplies two numbers, where zero times infinity is zero: an infinite factor represents an unknown number.
 pub(crate) fn product(one: f64, other: f64) -> f64 {
     match one == 0.0 || other == 0.0 {
         true => 0.0,
@@ -103,7 +102,7 @@ pub(crate) fn product(one: f64, other: f64) -> f64 {
     }
 }
 
-/// A bound on the error of one operation that was rounded to `value`, underflow included.
+/// Bounds the error of one operation that was rounded to `value`, including underflow.
 fn rounding(value: f64) -> f64 {
     UNIT * MARGIN * value.abs() + TINY
 }
@@ -130,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_has_an_infinite_radius() {
+    fn unknown_numbers_have_an_infinite_radius() {
         let unknown = Ball {
             value: 0.0,
             error: f64::INFINITY,

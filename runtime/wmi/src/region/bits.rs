@@ -1,6 +1,6 @@
 //! Sets of small numbers.
 
-/// A set of numbers below a limit that is fixed when the set is made.
+/// A set of numbers below a limit that is fixed when the set is created.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Bits(Box<[u64]>);
 
@@ -10,7 +10,7 @@ impl Bits {
         Bits(vec![0; limit.div_ceil(64)].into())
     }
 
-    /// All numbers below `limit`.
+    /// The set of all numbers below `limit`.
     pub fn all(limit: usize) -> Bits {
         (0..limit).fold(Bits::none(limit), |mut bits, member| {
             bits.insert(member);
@@ -18,7 +18,7 @@ impl Bits {
         })
     }
 
-    /// The bytes that the set takes.
+    /// Returns the bytes that the set takes.
     pub fn bytes(&self) -> usize {
         size_of_val(&*self.0)
     }
@@ -39,12 +39,12 @@ impl Bits {
         self.0.iter().all(|&word| word == 0)
     }
 
-    /// The members of both sets.
+    /// Returns the intersection of the sets.
     pub fn and(&self, other: &Bits) -> Bits {
         Bits(self.0.iter().zip(&other.0).map(|(a, b)| a & b).collect())
     }
 
-    /// How many members the sets share.
+    /// Returns the size of the intersection of the sets.
     pub fn shared(&self, other: &Bits) -> usize {
         self.0
             .iter()
@@ -53,17 +53,17 @@ impl Bits {
             .sum()
     }
 
-    /// Keeps the members of `other` only.
+    /// Keeps only the members of `other`.
     pub fn keep(&mut self, other: &Bits) {
         self.0.iter_mut().zip(&other.0).for_each(|(a, b)| *a &= b);
     }
 
-    /// Returns whether each member is one of `other`.
+    /// Returns whether the set is a subset of `other`.
     pub fn within(&self, other: &Bits) -> bool {
         self.0.iter().zip(&other.0).all(|(a, b)| a & !b == 0)
     }
 
-    /// The members in order.
+    /// Returns the members in order.
     pub fn members(&self) -> impl Iterator<Item = usize> + '_ {
         self.0.iter().enumerate().flat_map(|(place, &word)| {
             let mut rest = word;
@@ -77,7 +77,7 @@ impl Bits {
         })
     }
 
-    /// The smallest member.
+    /// Returns the smallest member.
     pub fn first(&self) -> Option<usize> {
         self.members().next()
     }

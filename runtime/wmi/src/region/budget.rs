@@ -1,22 +1,22 @@
-//! A bound on the work on one region.
+//! Limits the work on one region.
 
 use crate::integral::{Effort, Limit};
 use std::time::Instant;
 
-/// More work than was allowed.
+/// The error of exceeding a limit.
 pub(crate) type Spent = Limit;
 
-/// Steps between two looks at the clock: in floating point a step takes a few nanoseconds.
+/// The number of steps between two checks of the clock: in floating point a step takes a few nanoseconds.
 const STEPS_PER_LOOK: u64 = 1 << 20;
 
-/// The steps that the work on a region may still take (pairs of rays that are compared, terms that are
-/// added up), the bytes that it may still keep, and when it has to end.
+/// The steps that the work on a region may still take (comparisons of pairs of rays, additions of terms), the bytes that it may still keep,
+/// and the time at which it has to end.
 #[derive(Debug)]
 pub(crate) struct Budget {
     left: u64,
     bytes: u64,
     deadline: Option<Instant>,
-    /// Steps until the next look at the clock.
+    /// The number of steps until the next check of the clock.
     look: u64,
 }
 
@@ -31,12 +31,12 @@ impl Budget {
         }
     }
 
-    /// The same bytes and time with other steps.
+    /// Returns a budget with the same bytes and time and other steps.
     pub fn again(&self, steps: u64) -> Budget {
         Budget { left: steps, ..*self }
     }
 
-    /// Takes steps off, before they are made.
+    /// Subtracts steps, before they are taken.
     pub fn spend(&mut self, steps: u64) -> Result<(), Spent> {
         self.left = self.left.checked_sub(steps).ok_or(Limit::Steps)?;
         match self.look.checked_sub(steps) {
@@ -51,7 +51,7 @@ impl Budget {
         }
     }
 
-    /// Looks at the clock.
+    /// Checks the clock.
     pub fn in_time(&self) -> Result<(), Spent> {
         match self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
             true => Err(Limit::Seconds),
@@ -59,13 +59,13 @@ impl Budget {
         }
     }
 
-    /// Takes bytes off, before they are kept.
+    /// Subtracts bytes, before they are kept.
     pub fn keep(&mut self, bytes: usize) -> Result<(), Spent> {
         self.bytes = self.bytes.checked_sub(bytes as u64).ok_or(Limit::Memory)?;
         Ok(())
     }
 
-    /// Gives back bytes that are not kept any more.
+    /// Returns bytes that are not kept any more to the budget.
     pub fn release(&mut self, bytes: usize) {
         self.bytes = self.bytes.saturating_add(bytes as u64);
     }

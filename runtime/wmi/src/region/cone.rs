@@ -1,4 +1,4 @@
-//! The extreme rays of a cone, exactly: the double description method.
+//! Computes the extreme rays of a cone exactly, by the double description method.
 
 use super::bits::Bits;
 use super::budget::{Budget, Spent};
@@ -6,23 +6,22 @@ use crate::rational::make_primitive;
 use dashu_base::Signed;
 use dashu_int::IBig;
 
-/// A direction along which a cone is sharp.
+/// An extreme ray of a cone.
 #[derive(Clone, Debug)]
 pub(crate) struct Ray {
-    /// Integers without a common factor.
+    /// Its direction, as integers without a common factor.
     pub direction: Vec<IBig>,
-    /// The rows that are zero along it.
+    /// The rows that are zero on it.
     pub tight: Bits,
 }
 
-/// The extreme rays of `{z : row . z >= 0 for all rows}`, or `None` where the cone contains a line. Their
-/// number may grow exponentially with that of the rows (McMullen, The maximum numbers of faces of a
-/// convex polytope, 1970): each pair of rays that is compared, and each ray that such a pair is compared
-/// with, is a step of `budget`.
+/// Computes the extreme rays of `{z : row . z >= 0 for all rows}`; `None` if the cone contains a line. Their number may grow exponentially
+/// with that of the rows (McMullen, The maximum numbers of faces of a convex polytope, 1970). Each comparison of a pair of rays, and each
+/// comparison of such a pair with a further ray, is a step of `budget`.
 ///
-/// Motzkin, Raiffa, Thompson and Thrall, The double description method, 1953, with the combinatorial test of
-/// adjacency of Fukuda and Prodon, Double description method revisited, 1996, proposition 7: two rays span a
-/// face of dimension two where no third ray is zero on all rows on which both are.
+/// Motzkin, Raiffa, Thompson and Thrall, The double description method, 1953, with the combinatorial test of adjacency of Fukuda and
+/// Prodon, Double description method revisited, 1996, proposition 7: two rays span a face of dimension two if no third ray is zero on all
+/// rows on which both are.
 pub(crate) fn extreme_rays(rows: &[Vec<IBig>], budget: &mut Budget) -> Result<Option<Vec<Ray>>, Spent> {
     let Some((mut rays, first)) = simplicial_start(rows) else {
         return Ok(None);
@@ -34,18 +33,17 @@ pub(crate) fn extreme_rays(rows: &[Vec<IBig>], budget: &mut Budget) -> Result<Op
 }
 
 impl Ray {
-    /// The bytes that a ray takes, and the corner that it becomes, with its coordinates as fractions: twice as many integers. Few
-    /// integers are longer than the two words that need no memory of their own.
+    /// Returns the bytes of a ray and of the corner that it becomes, whose coordinates are fractions with twice as many integers. Few
+    /// integers are longer than the two words that need no separate memory.
     fn bytes(&self) -> usize {
         3 * self.direction.len() * size_of::<IBig>() + 2 * self.tight.bytes() + size_of::<Ray>()
     }
 }
 
-/// The rays of the cone of the first linearly independent rows, and these rows.
+/// Returns the rays of the cone of the first linearly independent rows, and these rows.
 fn simplicial_start(rows: &[Vec<IBig>]) -> Option<(Vec<Ray>, Vec<usize>)> {
     let dimension = rows.first().map_or(0, Vec::len);
-    // Gauss-Jordan elimination on columns: `basis` spans all of space; each chosen row becomes zero on all
-    // but one of its vectors.
+    // Gauss-Jordan elimination on columns: `basis` spans all of space, and each chosen row becomes zero on all but one of its vectors.
     let mut basis: Vec<Vec<IBig>> = (0..dimension).map(|one| unit(dimension, one)).collect();
     let mut chosen = Vec::new();
     for (row, normal) in rows.iter().enumerate() {
@@ -76,8 +74,7 @@ fn simplicial_start(rows: &[Vec<IBig>]) -> Option<(Vec<Ray>, Vec<usize>)> {
     Some((rays.collect(), chosen))
 }
 
-/// Makes the row whose `values` on the basis are given positive on the vector at `pivot` and zero on all
-/// others.
+/// Makes the row with these `values` on the basis positive on the vector at `pivot` and zero on all others.
 fn eliminate(basis: &mut [Vec<IBig>], values: &[IBig], pivot: usize) {
     let mut leading = basis[pivot].clone();
     let mut size = values[pivot].clone();
@@ -91,7 +88,7 @@ fn eliminate(basis: &mut [Vec<IBig>], values: &[IBig], pivot: usize) {
     basis[pivot] = leading;
 }
 
-/// The rays of a cone after one more row.
+/// Returns the rays of a cone after adding one more row.
 fn cut(mut rays: Vec<Ray>, row: usize, normal: &[IBig], budget: &mut Budget) -> Result<Vec<Ray>, Spent> {
     let values: Vec<IBig> = rays.iter().map(|ray| dot(normal, &ray.direction)).collect();
     let mut above = Vec::new();
@@ -114,7 +111,7 @@ fn cut(mut rays: Vec<Ray>, row: usize, normal: &[IBig], budget: &mut Budget) -> 
             if adjacent(&rays, inside, outside, budget)? {
                 let mut tight = rays[inside].tight.and(&rays[outside].tight);
                 tight.insert(row);
-                // Positive on both, as the value outside is negative.
+                // Both coefficients are positive, because the value outside is negative.
                 let direction = combination(
                     &values[inside],
                     &rays[outside].direction,
@@ -144,8 +141,8 @@ fn adjacent(rays: &[Ray], one: usize, other: usize, budget: &mut Budget) -> Resu
     if shared + 2 < dimension {
         return Ok(false);
     }
-    // A ray on the fewest rows possible is on linearly independent ones: all but one of these leave a face of
-    // dimension two.
+    // A ray that is zero on the fewest possible rows is zero on linearly independent ones; all but one of these define a face of dimension
+    // two.
     if shared + 2 == dimension && (a.tight.len() + 1 == dimension || b.tight.len() + 1 == dimension) {
         return Ok(true);
     }
@@ -155,14 +152,14 @@ fn adjacent(rays: &[Ray], one: usize, other: usize, budget: &mut Budget) -> Resu
     Ok(!rays.iter().enumerate().any(third))
 }
 
-/// `a x - b y` without common factors.
+/// Returns `a x - b y` without common factors.
 fn combination(a: &IBig, x: &[IBig], b: &IBig, y: &[IBig]) -> Vec<IBig> {
     let mut result: Vec<IBig> = x.iter().zip(y).map(|(x, y)| a * x - b * y).collect();
     make_primitive(&mut result);
     result
 }
 
-/// The sum of products.
+/// Returns the scalar product.
 pub(crate) fn dot(a: &[IBig], b: &[IBig]) -> IBig {
     let products = a.iter().zip(b).filter(|(x, y)| !x.is_zero() && !y.is_zero());
     products.fold(IBig::ZERO, |sum, (x, y)| sum + x * y)
@@ -198,7 +195,7 @@ mod tests {
 
     #[test]
     fn a_square_pyramid_has_four_rays() {
-        // z >= |x|, z >= |y|: the sharp edges are those over the corners of the square.
+        // z >= |x|, z >= |y|: the extreme rays are those over the corners of the square.
         let cone = rows(&[&[1, 0, 1], &[-1, 0, 1], &[0, 1, 1], &[0, -1, 1], &[0, 0, 1]]);
         let mut found: Vec<Vec<IBig>> = all_rays(&cone)
             .into_iter()
@@ -210,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cone_with_a_line_has_none() {
+    fn a_cone_with_a_line_has_no_rays() {
         assert!(all_rays(&rows(&[&[1, 0, 0], &[0, 1, 0], &[1, 1, 0]])).is_none());
     }
 

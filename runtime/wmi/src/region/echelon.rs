@@ -5,22 +5,21 @@ use dashu_base::{Abs, Gcd};
 use dashu_int::IBig;
 use std::rc::Rc;
 
-/// Linearly independent rows, each with its first entry that is not zero in a column where the rows after it
-/// have zeros. Rows are shared between copies.
+/// Linearly independent rows in echelon form: each has its first non-zero entry in a column where the rows after it have zeros. Copies
+/// share the rows.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Echelon(Vec<Rc<Row>>);
 
 #[derive(Debug)]
 struct Row {
-    /// The column of the first entry that is not zero.
+    /// The column of the first non-zero entry.
     pivot: usize,
     entries: Vec<IBig>,
 }
 
-/// A row minus multiples of the rows of an [`Echelon`], such that it is zero in the columns of their first
-/// entries.
+/// A row minus multiples of the rows of an [`Echelon`], such that it is zero in the columns of their first non-zero entries.
 pub(crate) struct Reduced {
-    /// The column of its first entry that is not zero.
+    /// The column of its first non-zero entry.
     pivot: usize,
     /// The row times `scale`.
     entries: Vec<IBig>,
@@ -28,14 +27,14 @@ pub(crate) struct Reduced {
 }
 
 impl Reduced {
-    /// The size of its first entry.
+    /// Returns the magnitude of its first non-zero entry.
     pub fn leading(&self) -> Rational {
         Rational::from_parts_signed(self.entries[self.pivot].clone(), self.scale.clone()).abs()
     }
 }
 
 impl Echelon {
-    /// Returns the rest of `row`, or nothing if it depends on the rows that are there.
+    /// Reduces `row` by the rows of the echelon; `None` if it depends on them linearly.
     pub fn reduce(&self, row: &[IBig]) -> Option<Reduced> {
         let mut entries = row.to_vec();
         let mut scale = IBig::ONE;
@@ -71,7 +70,7 @@ impl Echelon {
         })
     }
 
-    /// The rows with one more.
+    /// Returns the echelon with one more row.
     pub fn with(&self, reduced: Reduced) -> Echelon {
         let Reduced {
             pivot, mut entries, ..
@@ -83,7 +82,7 @@ impl Echelon {
         Echelon(rows)
     }
 
-    /// A vector on which all rows are zero; there are fewer rows than its `dimension`.
+    /// Returns a vector on which all rows are zero; there must be fewer rows than its `dimension`.
     pub fn kernel_vector(&self, dimension: usize) -> Vec<Rational> {
         let is_open = |column: &usize| self.0.iter().all(|row| row.pivot != *column);
         let Some(open) = (0..dimension).find(is_open) else {

@@ -1,28 +1,26 @@
-//! The monomials whose integrals are wanted, with what their recursion needs.
+//! The monomials whose integrals are needed, with the divisors that their recursion needs.
 
 use super::budget::Spent;
 use std::collections::{BTreeSet, HashMap};
 
-/// The most exponents of all monomials together, each monomial counting as [`FEWEST`] of them at least: some 16 bytes
-/// each, and one number for each monomial on every face.
+/// The most exponents of all monomials together, each monomial counting as at least [`FEWEST`]: some 16 bytes each, and one number for each
+/// monomial on every face.
 const MOST_EXPONENTS: usize = 1 << 24;
 
 /// See [`MOST_EXPONENTS`].
 const FEWEST: usize = 64;
 
-/// Monomials such that each divisor of one of them is among them too.
+/// Monomials that include all divisors of each other.
 #[derive(Clone, Debug)]
 pub(crate) struct Exponents {
-    /// Where a monomial is in the list.
+    /// The index of each monomial.
     places: HashMap<Vec<u32>, usize>,
-    /// Of each monomial, the variables that divide it and where the quotients are. A divisor comes before
-    /// its multiples.
+    /// For each monomial, the variables that divide it and the indices of the quotients. A divisor comes before its multiples.
     quotients: Vec<Vec<(usize, usize)>>,
 }
 
 impl Exponents {
-    /// All divisors of the monomials `wanted` in `variables` variables, 1 among them; an error where they are
-    /// too many.
+    /// Collects all divisors of the monomials `wanted` in `variables` variables, including 1; an error if there are too many.
     pub fn dividing<'a>(
         wanted: impl IntoIterator<Item = &'a [u32]>,
         variables: usize,
@@ -47,12 +45,12 @@ impl Exponents {
         })
     }
 
-    /// The number of monomials.
+    /// Returns the number of monomials.
     pub fn len(&self) -> usize {
         self.quotients.len()
     }
 
-    /// The number of all quotients by one variable.
+    /// Returns the number of all quotients by one variable.
     pub fn links(&self) -> u64 {
         self.quotients
             .iter()
@@ -60,24 +58,24 @@ impl Exponents {
             .sum()
     }
 
-    /// The largest sum of the exponents of one.
+    /// Returns the largest degree of a monomial.
     pub fn degree(&self) -> u64 {
         let sum = |monomial: &Vec<u32>| monomial.iter().map(|&exponent| u64::from(exponent)).sum();
         self.places.keys().map(sum).max().unwrap_or(0)
     }
 
-    /// Where `monomial` is.
+    /// Returns the index of `monomial`.
     pub fn place(&self, monomial: &[u32]) -> Option<usize> {
         self.places.get(monomial).copied()
     }
 
-    /// The variables that divide each monomial, with the places of the quotients.
+    /// Returns the variables that divide each monomial, with the indices of the quotients.
     pub fn quotients(&self) -> impl Iterator<Item = &[(usize, usize)]> {
         self.quotients.iter().map(Vec::as_slice)
     }
 }
 
-/// The variables that divide a monomial, and the quotients.
+/// Returns the variables that divide a monomial, with the quotients.
 fn quotients(monomial: &[u32]) -> impl Iterator<Item = (usize, Vec<u32>)> {
     let dividing = (0..monomial.len()).filter(|&variable| monomial[variable] > 0);
     dividing.map(|variable| {

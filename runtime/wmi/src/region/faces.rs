@@ -1,4 +1,4 @@
-//! Moments of a polytope, face by face.
+//! Computes the moments of a polytope, face by face.
 
 use super::ball::Ball;
 use super::bits::Bits;
@@ -15,12 +15,12 @@ use std::rc::Rc;
 
 /// The numbers in which moments are computed.
 pub(crate) trait Number: Clone + PartialEq {
-    /// How many steps of a budget one product and one sum are, of numbers that take so many bits where they are exact.
+    /// Returns the cost of one product and one sum in steps of a budget, for exact numbers with this number of bits.
     fn steps(bits: u64) -> u64;
 
     fn zero() -> Self;
     fn of(number: &Rational) -> Self;
-    /// In units of this, products of powers of `numbers` are easily calculated with.
+    /// Returns a unit in which products of powers of `numbers` are easy to compute.
     fn unit<'a>(numbers: impl Iterator<Item = &'a Rational>) -> Rational;
     fn plus(&self, other: &Self) -> Self;
     fn times(&self, other: &Self) -> Self;
@@ -39,7 +39,7 @@ impl Number for Ball {
         Ball::around(number)
     }
 
-    /// One that none of them is much larger than, so that powers do not overflow.
+    /// Returns a unit that makes none of the numbers much larger than 1, so that powers do not overflow.
     fn unit<'a>(numbers: impl Iterator<Item = &'a Rational>) -> Rational {
         power_of_two(
             &numbers
@@ -59,7 +59,7 @@ impl Number for Ball {
 }
 
 impl Number for Rational {
-    /// Long fractions are reduced in a time that grows with the square of their length.
+    /// Reducing long fractions takes a time that grows with the square of their length.
     fn steps(bits: u64) -> u64 {
         let lengths = bits / 1024;
         lengths
@@ -77,7 +77,7 @@ impl Number for Rational {
         number.clone()
     }
 
-    /// One that makes all of them whole, so that products have no fractions to be reduced.
+    /// Returns a unit that makes all numbers integers, so that products need not be reduced.
     fn unit<'a>(numbers: impl Iterator<Item = &'a Rational>) -> Rational {
         Rational::from_parts(IBig::ONE, common_denominator(numbers))
     }
@@ -91,36 +91,33 @@ impl Number for Rational {
     }
 }
 
-/// The cost of a number that is kept, in terms of a budget: a step takes little memory, so that a billion of
-/// them take no more than some gigabytes.
+/// The cost of keeping a number, in steps of a budget. With this cost, a billion steps keep no more than some gigabytes.
 const KEPT: u64 = 8;
 
-/// The bytes that the allocator adds to two small pieces of memory, with the counts of references in one of them.
+/// The bytes that the allocator adds to two small allocations, including the reference counts in one of them.
 const ALLOCATIONS: usize = 48;
 
-/// The moments of the polytope in some affine forms `l`, whose values at the corners are `values`: of each
-/// monomial `l^a` in `exponents`, in their order,
+/// Computes the moments of the polytope in affine forms `l`, whose values at the corners are `values`. For each monomial `l^a` in
+/// `exponents`, in their order, the moment is
 ///
 /// `M(a) = (d + |a|)! / a! int l^a`,
 ///
 /// where `d` is the dimension and `a!` the product of the factorials of the exponents.
 ///
-/// A face of dimension k is the union of the cones from its first corner v to its facets G without v; over
-/// such a cone, x = (1 - t) v + t y with y in G and dx = h t^(k-1) dt dy, so that the moments of the face are
-/// the coefficients of the series `sum over G of h M_G / (1 - l(v) . t)`:
+/// A face of dimension k is the union of the cones from its first corner v to its facets G without v. Over such a cone, x = (1 - t) v + t y
+/// with y in G and dx = h t^(k-1) dt dy, so the moments of the face are the coefficients of the series
+/// `sum over G of h M_G / (1 - l(v) . t)`:
 ///
 /// `M(a) = sum over G of h M_G(a) + sum over j of l_j(v) M(a - e_j)`.
 ///
-/// For one simplex this is the series of Baldoni, Berline, De Loera, Koeppe and Vergne, How to integrate a
-/// polynomial over a simplex, Math. Comp. 80, 2011; a power of a form is never expanded, and where
-/// the forms are positive nothing cancels. The faces are those of Lasserre, An analytical expression and an
-/// algorithm for the volume of a convex polyhedron in R^n, J. Optim. Theory Appl. 39, 1983, with a corner of
-/// each face as its origin, as in the triangulation of Cohen and Hickey (Two algorithms for determining volumes
-/// of convex polyhedra, JACM 26, 1979); moments of faces are kept, as Bueler, Enge and Fukuda do in Exact volume
-/// computation for polytopes, 2000. Areas of faces are measured in the coordinates that are no first entries of
-/// the echelon form of their equations; which these are depends on the face only, and h is the slack of v in the
-/// row of G over the first entry of that row, reduced by the equations of the face. Faces and terms may be many:
-/// an error where they are more than `budget` allows.
+/// For one simplex this is the series of Baldoni, Berline, De Loera, Koeppe and Vergne, How to integrate a polynomial over a simplex, Math.
+/// Comp. 80, 2011. A power of a form is never expanded, and if the forms are positive nothing cancels. The faces are those of Lasserre, An
+/// analytical expression and an algorithm for the volume of a convex polyhedron in R^n, J. Optim. Theory Appl. 39, 1983, with a corner of
+/// each face as its origin, as in the triangulation of Cohen and Hickey (Two algorithms for determining volumes of convex polyhedra, JACM
+/// 26, 1979). Moments of faces are stored, as in Bueler, Enge and Fukuda, Exact volume computation for polytopes, 2000. Areas of faces are
+/// measured in the coordinates that are not pivots of the echelon form of their equations; which coordinates these are depends only on the
+/// face. h is the slack of v in the row of G divided by the pivot of that row, after reduction by the equations of the face. It is an error
+/// if faces and terms exceed `budget`.
 pub(crate) fn moments<T: Number>(
     skeleton: &Skeleton,
     values: &[Vec<Rational>],
@@ -147,13 +144,13 @@ pub(crate) fn moments<T: Number>(
 
 struct Face {
     corners: Bits,
-    /// All facets of the polytope that it is on.
+    /// All facets of the polytope that contain the face.
     facets: Bits,
     dimension: usize,
 }
 
 impl Face {
-    /// The bytes that the face takes while its moments are made.
+    /// Returns the bytes that the face takes while its moments are computed.
     fn bytes(&self) -> usize {
         size_of::<Face>() + self.corners.bytes() + self.facets.bytes()
     }
@@ -162,17 +159,17 @@ impl Face {
 struct Faces<'a, T> {
     skeleton: &'a Skeleton,
     exponents: &'a Exponents,
-    /// The forms at each corner.
+    /// The values of the forms at each corner.
     values: Vec<Vec<T>>,
-    /// The moments of faces, by the facets that they are on.
+    /// The moments of faces, keyed by the facets that contain them.
     known: HashMap<Bits, Rc<[T]>>,
-    /// The cost of a product and a sum.
+    /// The cost of a product and a sum, in steps.
     steps: u64,
     budget: &'a mut Budget,
 }
 
 impl<T: Number> Faces<'_, T> {
-    /// The moments of a face whose equations are `equations`.
+    /// Returns the moments of a face that is defined by `equations`.
     fn moments(&mut self, face: &Face, equations: &Echelon) -> Result<Rc<[T]>, Spent> {
         let Some(apex) = face.corners.first() else {
             unreachable!("a face has corners")
@@ -196,7 +193,7 @@ impl<T: Number> Faces<'_, T> {
                 Some(known) => known.clone(),
                 None => {
                     let base = self.moments(&facet, &equations.with(reduced))?;
-                    // The table grows by doubling, so that its entries take up to twice their own room.
+                    // The table grows by doubling, so its entries take up to twice their own size.
                     let entry = size_of::<(Bits, Rc<[T]>)>() * 2 + facet.facets.bytes();
                     self.budget.keep(entry + count * size_of::<T>() + ALLOCATIONS)?;
                     self.known.insert(facet.facets, base.clone());
@@ -221,8 +218,7 @@ impl<T: Number> Faces<'_, T> {
         Ok(moments.into())
     }
 
-    /// The facets of a face that do not have the corner `apex`, each with a row of the polytope that makes
-    /// it.
+    /// Returns the facets of a face that do not contain the corner `apex`, each with a row of the polytope that defines it.
     fn facets_without(&mut self, face: &Face, apex: usize) -> Result<Vec<(usize, Face)>, Spent> {
         if face.dimension == 0 {
             return Ok(Vec::new());
@@ -242,7 +238,7 @@ impl<T: Number> Faces<'_, T> {
             let within = |(other, (_, set)): (usize, &(usize, Bits))| {
                 other != place && corners.within(set) && (other < place || corners != set)
             };
-            // One more row is one dimension less; more of them may be one face twice, or too small a face.
+            // One more row reduces the dimension by one; several more rows may give the same face twice, or one of too low a dimension.
             let single = facets.len() == face.facets.len() + 1;
             if single || !cuts.iter().enumerate().any(within) {
                 let corners = corners.clone();

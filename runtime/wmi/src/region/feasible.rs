@@ -1,4 +1,4 @@
-//! Whether a polytope has an inside: decided exactly, by floating point where that can be certain.
+//! Decides exactly whether a polytope has an interior, by floating point if that is certain.
 
 use super::ball::Ball;
 use super::lp::{Deepest, deepest};
@@ -8,15 +8,15 @@ use crate::rational::{Rational, from_f64};
 /// The extent of a polytope.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Feasibility {
-    /// A point with room around it.
+    /// The polytope has an interior; this point is in it.
     Interior(Vec<Rational>),
-    /// Points, but no volume.
+    /// The polytope has points, but no volume.
     Flat,
-    /// No point.
+    /// The polytope is empty.
     Empty,
 }
 
-/// Returns whether a polytope that has points is bounded: no direction keeps within all of its rows.
+/// Returns whether a non-empty polytope is bounded: no direction stays within all of its rows.
 pub fn is_bounded(polytope: &Polytope) -> bool {
     let mut cone = polytope.clone();
     cone.rows.iter_mut().for_each(|row| row.bound = Rational::ZERO);
@@ -28,12 +28,11 @@ pub fn is_bounded(polytope: &Polytope) -> bool {
     })
 }
 
-/// Returns whether `polytope` has a volume, decided exactly.
+/// Decides exactly whether `polytope` has a volume.
 ///
-/// Bounds are tightened first; then a linear program in floating point proposes an inner point or a
-/// contradictory combination of rows. Either is checked with rigorous bounds on every rounding (Neumaier and
-/// Shcherbina, Safe bounds in linear and mixed-integer linear programming, 2004), and only what stays
-/// undecided, such as a polytope without volume, is solved in rationals.
+/// Bounds are tightened first. Then a linear program in floating point proposes an inner point or a contradictory combination of rows.
+/// Either is checked with rigorous bounds on every rounding error (Neumaier and Shcherbina, Safe bounds in linear and mixed-integer linear
+/// programming, 2004). Only undecided cases, such as a polytope without volume, are solved in rationals.
 pub fn feasible(polytope: &Polytope) -> Feasibility {
     let mut rows = Vec::new();
     for row in &polytope.rows {
@@ -68,7 +67,7 @@ pub fn feasible(polytope: &Polytope) -> Feasibility {
     }
 }
 
-/// As [`feasible`], but tries `guess` first: a point inside of a similar polytope.
+/// Decides as [`feasible`] does, but first tries `guess`, a point inside a similar polytope.
 pub fn feasible_near(polytope: &Polytope, guess: &[Rational]) -> Feasibility {
     if polytope.contains_inside(guess) {
         return Feasibility::Interior(guess.to_vec());
@@ -82,7 +81,7 @@ struct ShadowRow {
     bound: Ball,
 }
 
-/// The answer, where rounding leaves no doubt of it.
+/// Decides in floating point; `None` if rounding errors leave a doubt.
 fn in_floating_point(rows: &[ShadowRow], dimension: usize) -> Option<Feasibility> {
     let Some(ranges) = tightened(rows, dimension) else {
         return Some(Feasibility::Empty);
@@ -127,11 +126,10 @@ fn in_floating_point(rows: &[ShadowRow], dimension: usize) -> Option<Feasibility
     contradictory(rows, &multipliers, &ranges).then_some(Feasibility::Empty)
 }
 
-/// Bounds of each variable that follow from the rows one at a time, or nothing where they contradict each
-/// other.
+/// Returns bounds of each variable that follow from single rows; `None` if they contradict each other.
 fn tightened(rows: &[ShadowRow], dimension: usize) -> Option<Vec<(f64, f64)>> {
     let mut ranges = vec![(f64::NEG_INFINITY, f64::INFINITY); dimension];
-    // The first sweep takes the rows of one variable, the second what follows from these.
+    // The first sweep applies the rows of one variable, the second what follows from these.
     for _ in 0..2 {
         for row in rows {
             tighten(row, &mut ranges);
@@ -194,7 +192,7 @@ fn tighten(row: &ShadowRow, ranges: &mut [(f64, f64)]) {
     }
 }
 
-/// The middle and half the width of a range, or what comes closest to these where a side is open.
+/// Returns the middle and half the width of a range, or the nearest equivalents if a side is open.
 fn centre_and_scale(lower: f64, upper: f64) -> (f64, f64) {
     let scale = |size: f64| if size.is_normal() { size } else { 1.0 };
     match (lower.is_finite(), upper.is_finite()) {
@@ -205,7 +203,7 @@ fn centre_and_scale(lower: f64, upper: f64) -> (f64, f64) {
     }
 }
 
-/// `point` as an inner point, where it is one whatever the roundings were.
+/// Returns `point` as an inner point if it is one regardless of rounding errors.
 fn certainly_inside(rows: &[ShadowRow], point: &[f64]) -> Option<Feasibility> {
     let inside = rows.iter().all(|row| {
         let products = row

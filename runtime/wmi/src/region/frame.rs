@@ -1,4 +1,4 @@
-//! Coordinates in which a polytope is about one wide and near the origin.
+//! Coordinates in which a polytope is about one unit wide and near the origin.
 
 use super::budget::Spent;
 use super::skeleton::Skeleton;
@@ -6,7 +6,7 @@ use crate::polynomial::Polynomial;
 use crate::rational::{Rational, make_primitive, to_f64};
 use dashu_int::IBig;
 
-/// The most monomials of a weight in new coordinates: some 200 bytes each.
+/// The most monomials of a weight in new coordinates, of some 200 bytes each.
 const MOST_MONOMIALS: u64 = 1 << 20;
 
 /// New coordinates `(x - origin) / scale`, one pair per variable. The scales are powers of two.
@@ -17,8 +17,8 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    /// The origin is the point of the bounding box that is closest to 0, so that monomials keep their signs
-    /// and products of powers do not cancel.
+    /// Chooses new coordinates. The origin is the point of the bounding box that is closest to 0, so that monomials keep their signs and
+    /// products of powers do not cancel.
     pub fn around(skeleton: &Skeleton) -> Frame {
         let points: Vec<Vec<Rational>> = (0..skeleton.vertices.len())
             .map(|corner| skeleton.point(corner))
@@ -40,7 +40,7 @@ impl Frame {
         frame
     }
 
-    /// Brings a polytope to the new coordinates.
+    /// Transforms a polytope to the new coordinates.
     pub fn apply(&self, skeleton: &mut Skeleton) {
         for (variable, (origin, scale)) in self.origin.iter().zip(&self.scale).enumerate() {
             if origin.is_zero() && scale.is_one() {
@@ -68,13 +68,12 @@ impl Frame {
         skeleton.facets.iter_mut().for_each(|facet| make_primitive(facet));
     }
 
-    /// The volume of one unit of the new coordinates.
+    /// Returns the volume of one unit of the new coordinates.
     pub fn unit(&self) -> Rational {
         self.scale.iter().fold(Rational::ONE, |unit, scale| unit * scale)
     }
 
-    /// A polynomial in the new coordinates of `variables`, and in the others as before; an error where it
-    /// has too many terms.
+    /// Transforms a polynomial to the new coordinates of `variables`, keeping the other variables; an error if it has too many terms.
     pub fn moved(&self, polynomial: &Polynomial, variables: &[usize]) -> Result<Polynomial, Spent> {
         let mut moved = polynomial.clone();
         for ((&variable, origin), scale) in variables.iter().zip(&self.origin).zip(&self.scale) {
@@ -93,14 +92,14 @@ impl Frame {
     }
 }
 
-/// The values that a translation changes: the moved coordinate of a point, or the constant of a row.
+/// The entry that a translation changes: the moved coordinate of a point, or the constant of a row.
 enum Moves {
     Entry,
     First,
 }
 
-/// Multiplies the entry at `place` by `scale` and adds `shift` times the first entry to it, or `shift` times
-/// the old entry to the first; up to a positive factor of all entries.
+/// Multiplies the entry at `place` by `scale` and adds `shift` times the first entry to it, or adds `shift` times the old entry to the
+/// first. The result is up to a positive factor of all entries.
 fn change(entries: &mut [IBig], place: usize, scale: &Rational, shift: &Rational, moves: Moves) {
     let common = IBig::from(scale.denominator() * shift.denominator());
     let (first, old) = (entries[0].clone(), entries[place].clone());
@@ -113,7 +112,7 @@ fn change(entries: &mut [IBig], place: usize, scale: &Rational, shift: &Rational
     }
 }
 
-/// A power of two within a factor of two of a positive number.
+/// Returns a power of two within a factor of two of a positive number.
 pub(crate) fn power_of_two(number: &Rational) -> Rational {
     let approximate = to_f64(number);
     let power = if approximate.is_normal() {

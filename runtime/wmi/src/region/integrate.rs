@@ -1,4 +1,4 @@
-//! From a polytope and a weight to the integral.
+//! Integrates a weight over a polytope.
 
 use super::ball::Ball;
 use super::budget::{Budget, Spent};
@@ -14,17 +14,16 @@ use crate::rational::Rational;
 use dashu_int::UBig;
 use std::collections::{BTreeSet, HashMap};
 
-/// The most monomials that new coordinates may make of one: powers of variables are kept where they would make more.
+/// The most monomials that new coordinates may make of one monomial; beyond it, powers of variables are kept.
 const MOST_EXPANDED: usize = 256;
 
-/// The integral of `weight` over `polytope`. Its variables are those of the polytope and then the `forms`,
-/// polynomials in these of degree one: `(x + y)^60` is a power of a form, and stays one. In no
-/// variables the polytope is one point, which counts once.
+/// Computes the integral of `weight` over `polytope`. The variables of the weight are those of the polytope, followed by the `forms`,
+/// polynomials of degree one in these: `(x + y)^60` is a power of a form and is not expanded. Without variables the polytope is one point,
+/// which counts once.
 ///
-/// Corners, facets and heights are exact; only sums and products of them are rounded, and their errors
-/// are bounded. Where the bound is above the tolerance of `effort`, or where it asks for rationals, the
-/// sums are exact too; unless that takes more steps than `effort` allows and rationals are not asked for:
-/// then the bound is above the tolerance.
+/// Corners, facets and heights are exact; only sums and products of them are rounded, with bounded errors. If the bound exceeds the
+/// tolerance of `effort`, or if `effort.exact` is set, the sums are exact too. If exact sums would take more steps than `effort` allows and
+/// `effort.exact` is not set, the result is the rounded one, whose bound exceeds the tolerance.
 pub fn integrate(polytope: &Polytope, weight: &Polynomial, forms: &[Polynomial], effort: &Effort) -> Outcome {
     debug_assert_eq!(polytope.dimension + forms.len(), weight.variables);
     debug_assert!(forms.iter().all(|form| !support(form).is_empty()));
@@ -67,24 +66,24 @@ pub fn integrate(polytope: &Polytope, weight: &Polynomial, forms: &[Polynomial],
     }
 }
 
-/// The variables of a form.
+/// Returns the variables of a form.
 fn support(form: &Polynomial) -> Vec<usize> {
     (0..form.variables)
         .filter(|&variable| form.mentions(variable))
         .collect()
 }
 
-/// Variables that share no row and no form with others, and the polytope in these.
+/// Variables that share no row and no form with others, and the polytope in these variables.
 struct Block {
     variables: Vec<usize>,
-    /// The variables of the weight that are these, or forms of these.
+    /// The variables of the weight that are among these, or that are forms of these.
     places: Vec<usize>,
-    /// Their values at the corners.
+    /// The values of the places at the corners.
     values: Vec<Vec<Rational>>,
     skeleton: Skeleton,
 }
 
-/// Keeps one of the rows that bound the same form, the tightest, and none without variables.
+/// Keeps only the tightest of the rows that bound the same form, and drops rows without variables.
 fn without_repetition(polytope: &Polytope) -> Polytope {
     let mut tightest: HashMap<Vec<Rational>, usize> = HashMap::new();
     let mut rows: Vec<HalfSpace> = Vec::new();
@@ -105,7 +104,7 @@ fn without_repetition(polytope: &Polytope) -> Polytope {
     }
 }
 
-/// The rows on `variables` only, in these alone.
+/// Returns the rows on `variables`, in these variables alone.
 fn restricted(polytope: &Polytope, variables: &[usize]) -> Polytope {
     let concerns = |row: &&HalfSpace| row.support().any(|variable| variables.contains(&variable));
     let rows = polytope.rows.iter().filter(concerns).map(|row| HalfSpace {
@@ -142,7 +141,7 @@ fn integral_over(
         if expands(&weight, &block.variables)? {
             make_forms(block, &mut weight, &mut forms);
         }
-        // New coordinates make divisors of what is there, and so nothing that is not among these.
+        // New coordinates only produce divisors of the monomials that are there.
         wanted.push(monomials(&weight, &block.places)?);
         let frame = Frame::around(&block.skeleton);
         frame.apply(&mut block.skeleton);
@@ -160,7 +159,7 @@ fn integral_over(
         }
     }
     let weight = weight.scaled(&unit);
-    // The corners stay while the sums are made, which have steps of their own.
+    // The corners are kept while the sums are computed, which have a step budget of their own.
     let total_budget = || budget.again(effort.steps);
     if effort.exact {
         return total(&blocks, &wanted, &weight, total_budget()).map(Integral::exactly);
@@ -173,7 +172,7 @@ fn integral_over(
     Ok(exact.map_or(ball.into(), Integral::exactly))
 }
 
-/// Returns whether new coordinates of `variables` may make many monomials of few.
+/// Returns whether new coordinates of `variables` may turn few monomials into many.
 fn expands(weight: &Polynomial, variables: &[usize]) -> Result<bool, Spent> {
     let most = MOST_EXPANDED.saturating_mul(weight.terms.len());
     let of_one = |exponents: &Vec<u32>| {
@@ -186,7 +185,7 @@ fn expands(weight: &Polynomial, variables: &[usize]) -> Result<bool, Spent> {
     Ok(together > most && monomials(weight, variables)?.len() > most)
 }
 
-/// Makes forms of the variables of a block, which are evaluated at the corners and not expanded.
+/// Turns the variables of a block into forms, which are evaluated at the corners and not expanded.
 fn make_forms(block: &mut Block, weight: &mut Polynomial, forms: &mut Vec<Polynomial>) {
     let (dimension, all) = (weight.variables - forms.len(), weight.variables);
     let mut places: Vec<usize> = (0..all).collect();
@@ -198,7 +197,7 @@ fn make_forms(block: &mut Block, weight: &mut Polynomial, forms: &mut Vec<Polyno
     *weight = weight.renamed(&places, all + block.variables.len());
 }
 
-/// The monomials in `places` that occur in the terms of `weight`, and their divisors.
+/// Returns the monomials in `places` that occur in the terms of `weight`, and their divisors.
 fn monomials(weight: &Polynomial, places: &[usize]) -> Result<Exponents, Spent> {
     let parts: BTreeSet<Vec<u32>> = weight
         .terms
@@ -212,7 +211,7 @@ fn part(exponents: &[u32], places: &[usize]) -> Vec<u32> {
     places.iter().map(|&place| exponents[place]).collect()
 }
 
-/// The sum over the terms of the weight of products of integrals over the blocks.
+/// Computes the sum, over the terms of the weight, of the products of integrals over the blocks.
 fn total<T: Number>(
     blocks: &[Block],
     wanted: &[Exponents],
@@ -258,7 +257,7 @@ fn total<T: Number>(
     Ok(sum)
 }
 
-/// `a! / (dimension + |a|)!`, from the factorials: a moment times this is the integral of the monomial.
+/// Returns `a! / (dimension + |a|)!` from the factorials: a moment times this number is the integral of the monomial.
 fn of_moment(exponents: &[u32], dimension: usize, factorials: &[UBig]) -> Rational {
     let above = exponents.iter().fold(UBig::ONE, |product, &exponent| {
         product * &factorials[exponent as usize]
@@ -267,7 +266,7 @@ fn of_moment(exponents: &[u32], dimension: usize, factorials: &[UBig]) -> Ration
     Rational::from_parts(above.into(), factorials[dimension + sum].clone())
 }
 
-/// The factorials from that of 0 on.
+/// Returns the factorials of 0 to `most`.
 fn factorials(most: usize) -> Vec<UBig> {
     let mut last = UBig::ONE;
     let rest = (1..=most).map(|factor| {

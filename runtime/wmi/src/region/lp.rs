@@ -1,16 +1,15 @@
-//! The deepest point of a polytope by the simplex method, in floating point or exactly.
+//! Finds the deepest point of a polytope by the simplex method, in floating point or exactly.
 
 use crate::rational::Rational;
 use dashu_base::{Abs, Signed};
 
-/// The numbers of the simplex method.
+/// The number type of the simplex method.
 pub(crate) trait Field: Clone + PartialOrd {
     const ZERO: Self;
     const ONE: Self;
-    /// Whether the answer is beyond doubt: then the first interior point is good enough, and the choice of
-    /// pivots must exclude cycles.
+    /// True if results are exact: then the first interior point is good enough, and the choice of pivots must exclude cycles.
     const EXACT: bool;
-    /// -1, 0 or 1; 0 for what may be 0 but for rounding.
+    /// Returns -1, 0 or 1; 0 if the number may be 0 up to rounding.
     fn sign(&self) -> i32;
     fn minus(&self, other: &Self) -> Self;
     fn times(&self, other: &Self) -> Self;
@@ -81,21 +80,19 @@ impl Field for Rational {
 /// A point of greatest margin.
 #[derive(Clone, Debug)]
 pub(crate) struct Deepest<T> {
-    /// The largest `t <= 1` with `coefficients . x + t <= bound` for each row; where the method is exact,
-    /// possibly a smaller positive one.
+    /// The largest `t <= 1` with `coefficients . x + t <= bound` for each row; for exact numbers, possibly a smaller positive one.
     pub margin: T,
     /// A point with this margin.
     pub point: Vec<T>,
-    /// One per row, not negative: where the margin is negative, the rows times these add up to `0 . x <=
-    /// margin` (Farkas).
+    /// The multipliers, one per row and not negative. If the margin is negative, the rows times these add up to `0 . x <= margin` (Farkas).
     pub multipliers: Vec<T>,
 }
 
-/// The deepest point of `coefficients . x <= bound` for all `(coefficients, bound)` in `rows`, in `dimension`
-/// variables without signs. `None` where floating point did not come to an end.
+/// Finds the deepest point of `coefficients . x <= bound` for all `(coefficients, bound)` in `rows`, in `dimension` free variables. `None`
+/// if floating point did not converge.
 ///
-/// The primal simplex method on the dictionary of Chvatal, Linear Programming, 1983, chapters 2 and 3; the
-/// margin itself is the artificial variable of its first phase. Exactly: with the rule of Bland, so it ends.
+/// The primal simplex method on the dictionary of Chvatal, Linear Programming, 1983, chapters 2 and 3, where the margin itself is the
+/// artificial variable of the first phase. For exact numbers it uses Bland's rule, which guarantees termination.
 pub(crate) fn deepest<T: Field>(rows: &[(Vec<T>, T)], dimension: usize) -> Option<Deepest<T>> {
     let mut dictionary = Dictionary::new(rows, dimension);
     let margin_column = dimension;
@@ -120,23 +117,23 @@ pub(crate) fn deepest<T: Field>(rows: &[(Vec<T>, T)], dimension: usize) -> Optio
     Some(dictionary.read(margin_row, rows.len()))
 }
 
-/// Which variable stands in a row or column: the coordinates are numbered first, then the slacks of the rows,
-/// then that of `t <= 1`, then `t`.
+/// A dictionary of the simplex method. Variables are numbered: the coordinates first, then the slacks of the rows, then that of `t <= 1`,
+/// then `t`.
 struct Dictionary<T> {
-    /// How many coordinates there are.
+    /// The number of coordinates.
     dimension: usize,
-    /// The number of `t`.
+    /// The index of `t`.
     margin: usize,
-    /// The variables that are expressed by others, one per row.
+    /// The basic variables, one per row, which are expressed by the others.
     basic: Vec<usize>,
-    /// The variables that express them, one per column: zero in the current solution.
+    /// The nonbasic variables, one per column, which express the others: zero in the current solution.
     free: Vec<usize>,
-    /// By row: a coefficient per column, then the constant.
+    /// The entries by row: a coefficient per column, then the constant.
     entries: Vec<Vec<T>>,
 }
 
 impl<T: Field> Dictionary<T> {
-    /// Each slack in terms of the coordinates and the margin.
+    /// Expresses each slack by the coordinates and the margin.
     fn new(rows: &[(Vec<T>, T)], dimension: usize) -> Dictionary<T> {
         let margin = dimension + rows.len() + 1;
         let less_one = || T::ZERO.minus(&T::ONE);
@@ -161,7 +158,7 @@ impl<T: Field> Dictionary<T> {
         &self.entries[row][self.free.len()]
     }
 
-    /// The row of the smallest constant.
+    /// Returns the row with the smallest constant.
     fn lowest(&self) -> usize {
         (1..self.entries.len()).fold(0, |lowest, row| {
             if self.constant(row) < self.constant(lowest) {
@@ -179,7 +176,7 @@ impl<T: Field> Dictionary<T> {
             .unwrap_or_else(|| unreachable!("the margin never leaves the basis"))
     }
 
-    /// A column whose variable makes the margin larger when it moves; a coordinate may move both ways.
+    /// Returns a column whose variable increases the margin when it moves; a coordinate may move both ways.
     fn entering(&self, margin_row: usize) -> Option<usize> {
         let rate = |column: usize| &self.entries[margin_row][column];
         let improves = |column: &usize| match rate(*column).sign() {
@@ -199,7 +196,7 @@ impl<T: Field> Dictionary<T> {
         })
     }
 
-    /// The row of the slack that reaches zero first when the variable of `column` makes the margin larger.
+    /// Returns the row of the slack that first reaches zero when the variable of `column` increases the margin.
     fn leaving(&self, column: usize, margin_row: usize) -> Option<usize> {
         let direction = self.entries[margin_row][column].sign();
         let mut best: Option<(usize, T)> = None;
@@ -220,7 +217,7 @@ impl<T: Field> Dictionary<T> {
         best.map(|(row, _)| row)
     }
 
-    /// Which of two rows that reach zero together is to leave.
+    /// Returns whether `row` is to leave rather than `other`, if both reach zero together.
     fn preferred(&self, row: usize, other: usize, column: usize) -> bool {
         if T::EXACT {
             return self.basic[row] < self.basic[other];
@@ -261,7 +258,7 @@ impl<T: Field> Dictionary<T> {
         std::mem::swap(&mut self.basic[row], &mut self.free[column]);
     }
 
-    /// The current solution.
+    /// Reads off the current solution.
     fn read(&self, margin_row: usize, rows: usize) -> Deepest<T> {
         let mut point = vec![T::ZERO; self.dimension];
         for (row, &variable) in self

@@ -1,4 +1,4 @@
-//! The corners of a polytope and the facets on which they lie, exactly.
+//! Computes the corners of a polytope and the facets that contain them, exactly.
 
 use super::bits::Bits;
 use super::budget::{Budget, Spent};
@@ -8,24 +8,24 @@ use crate::linear::{HalfSpace, Polytope};
 use crate::rational::{Rational, primitive_integers};
 use dashu_int::IBig;
 
-/// A bounded polytope with a volume, by its corners and facets, in coordinates with a first one that scales
-/// the others: a corner is a ray, a facet is `(bound, -coefficients)`, and the product of the two over the
-/// first coordinate of the corner is the slack of the corner.
+/// A bounded polytope with a volume, represented by its corners and facets in homogeneous coordinates, the first of which scales the
+/// others: a corner is a ray, a facet is `(bound, -coefficients)`, and their scalar product divided by the first coordinate of the corner
+/// is the slack of the corner.
 #[derive(Clone, Debug)]
 pub(crate) struct Skeleton {
     pub dimension: usize,
-    /// The corners; those on the most facets first.
+    /// The corners; those on the most facets come first.
     pub vertices: Vec<Vec<IBig>>,
-    /// The rows of the facets; no other row is among them, and none twice.
+    /// The rows of the facets, without duplicates and without other rows.
     pub facets: Vec<Vec<IBig>>,
-    /// The facets that each corner is on.
+    /// The facets that contain each corner.
     pub facets_of: Vec<Bits>,
-    /// The corners that each facet has.
+    /// The corners of each facet.
     pub corners_of: Vec<Bits>,
 }
 
 impl Skeleton {
-    /// A corner by its coordinates.
+    /// Returns the coordinates of a corner.
     pub fn point(&self, corner: usize) -> Vec<Rational> {
         let (scale, entries) = (&self.vertices[corner][0], &self.vertices[corner][1..]);
         entries
@@ -34,18 +34,18 @@ impl Skeleton {
             .collect()
     }
 
-    /// How far a corner is from a facet, in units of the row of the facet.
+    /// Returns the distance of a corner from a facet, in units of the row of the facet.
     pub fn slack(&self, facet: usize, corner: usize) -> Rational {
         let vertex = &self.vertices[corner];
         Rational::from_parts_signed(dot(&self.facets[facet], vertex), vertex[0].clone())
     }
 }
 
-/// Why there is no skeleton.
+/// The reason why there is no skeleton.
 pub(crate) enum Obstacle {
-    /// The polytope reaches to infinity in this direction.
+    /// The polytope is unbounded in this direction.
     Unbounded(Vec<Rational>),
-    /// It has too many corners.
+    /// The polytope has too many corners.
     Spent(Spent),
 }
 
@@ -55,7 +55,7 @@ impl From<Spent> for Obstacle {
     }
 }
 
-/// The skeleton of a polytope with a volume.
+/// Computes the skeleton of a polytope with a volume.
 pub(crate) fn skeleton(polytope: &Polytope, budget: &mut Budget) -> Result<Skeleton, Obstacle> {
     let dimension = polytope.dimension;
     let infinity: Vec<IBig> = (0..=dimension)
@@ -72,7 +72,7 @@ pub(crate) fn skeleton(polytope: &Polytope, budget: &mut Budget) -> Result<Skele
         let direction = direction.map(|entry| Rational::from(entry.clone())).collect();
         return Err(Obstacle::Unbounded(direction));
     }
-    // Corners on many facets are good origins: few facets are left to look at from there.
+    // Corners on many facets are good origins, because few other facets remain.
     rays.sort_by(|a, b| {
         b.tight
             .len()
@@ -82,14 +82,14 @@ pub(crate) fn skeleton(polytope: &Polytope, budget: &mut Budget) -> Result<Skele
     Ok(assemble(dimension, &cone, rays))
 }
 
-/// `(bound, -coefficients)` as integers without a common factor.
+/// Returns `(bound, -coefficients)` as integers without a common factor.
 fn homogeneous(row: &HalfSpace) -> Vec<IBig> {
     let mut integers = primitive_integers(std::iter::once(&row.bound).chain(&row.coefficients));
     integers[1..].iter_mut().for_each(|entry| *entry = -&*entry);
     integers
 }
 
-/// Keeps the rows whose corners are not all on another row as well: these are the facets.
+/// Keeps the rows whose corners are not all on another row as well, which are the facets.
 fn assemble(dimension: usize, rows: &[Vec<IBig>], corners: Vec<Ray>) -> Skeleton {
     let on_row = |row: usize| {
         let mut on = Bits::none(corners.len());
@@ -124,7 +124,7 @@ fn assemble(dimension: usize, rows: &[Vec<IBig>], corners: Vec<Ray>) -> Skeleton
     }
 }
 
-/// A direction that is orthogonal to all rows, which do not span the space.
+/// Returns a direction that is orthogonal to all rows, which do not span the space.
 fn line_within(rows: &[Vec<IBig>], dimension: usize) -> Vec<Rational> {
     let extend = |echelon: Echelon, row: &Vec<IBig>| match echelon.reduce(&row[1..]) {
         Some(reduced) => echelon.with(reduced),

@@ -6,15 +6,15 @@ use crate::rational::Rational;
 /// The result of a part of a problem.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Part {
-    /// It has no volume, or no weight.
+    /// It has no volume or no weight.
     Nothing,
-    /// Its integral.
+    /// It has this integral.
     Number(Integral),
-    /// It reaches to infinity in this direction, variable by variable, where the weight is not zero.
+    /// It is unbounded in a direction in which the weight is not zero, given variable by variable.
     Unbounded(Vec<(usize, Rational)>),
 }
 
-/// The sum of parts.
+/// Adds parts.
 pub(super) fn sum(parts: Vec<Part>) -> Part {
     let mut numbers = Vec::with_capacity(parts.len());
     for part in parts {
@@ -30,7 +30,7 @@ pub(super) fn sum(parts: Vec<Part>) -> Part {
     }
 }
 
-/// The product of parts: nothing where one of them is nothing, whatever the others are.
+/// Multiplies parts. The product is nothing if one of them is nothing, whatever the others are.
 pub(super) fn product(parts: Vec<Part>) -> Part {
     let mut numbers = Vec::with_capacity(parts.len());
     let mut unbounded = None;
@@ -44,7 +44,7 @@ pub(super) fn product(parts: Vec<Part>) -> Part {
     unbounded.unwrap_or_else(|| Part::Number(Integral::product(&numbers)))
 }
 
-/// A multiple of a part.
+/// Multiplies a part by a number.
 pub(super) fn scaled(factor: &Rational, part: Part) -> Part {
     match part {
         Part::Number(number) if !factor.is_one() => Part::Number(number.scaled(factor)),

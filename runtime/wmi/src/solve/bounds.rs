@@ -1,4 +1,4 @@
-//! How much a state that is not solved can contribute.
+//! Bounds the contribution of a state that is not solved.
 
 use super::amount::Part;
 use super::ranges::{Range, Rows};
@@ -64,8 +64,8 @@ impl Interval {
     }
 }
 
-/// Zero, with the largest magnitude that the integral of a state can have as its bound: the volume of its
-/// box times the largest weight there, for each value of its Booleans.
+/// Returns zero with a bound: the largest magnitude that the integral of a state can have. It is the volume of its box times the largest
+/// weight there, for each value of its Booleans.
 pub(super) fn anything(store: &Store, rows: &Rows, state: &State) -> Part {
     let side = |variable: usize| {
         let range = state.ranges.of_variable(rows, variable);

@@ -1,4 +1,4 @@
-//! Variables that were integrated out.
+//! Integrates out variables symbolically.
 
 use super::amount::Part;
 use super::ranges::Ranges;
@@ -12,7 +12,7 @@ use crate::rational::Rational;
 use crate::region::is_bounded;
 use std::collections::HashMap;
 
-/// The largest polynomial that elimination makes.
+/// The most monomials of a polynomial that elimination produces.
 const LARGEST_ELIMINATED: usize = 2_000;
 
 /// A state without one of its variables.
@@ -21,7 +21,7 @@ pub(super) struct Smaller {
     pub of: Eliminated,
 }
 
-/// A variable that was integrated out, and what bounded it.
+/// A variable that was integrated out, and the forms that bounded it.
 pub(super) struct Eliminated {
     pub real: usize,
     pub lower: LinearForm,
@@ -29,7 +29,7 @@ pub(super) struct Eliminated {
 }
 
 impl Eliminated {
-    /// A direction without the variable becomes one with it, which keeps between the bounds.
+    /// Extends an unbounded direction by the eliminated variable, which keeps between its bounds.
     pub(super) fn lifted(&self, part: Part) -> Part {
         let Part::Unbounded(mut direction) = part else {
             return part;
@@ -53,9 +53,8 @@ impl Eliminated {
 
 /// Elimination.
 impl Search {
-    /// Integrates out a variable that nothing undecided mentions and that one linear form bounds from
-    /// either side. The integral is a polynomial in the other variables, and what was above what stays a
-    /// constraint on them.
+    /// Integrates out a variable that nothing undecided mentions and that one linear form bounds from either side. The integral is a
+    /// polynomial in the other variables, and the requirement that the bounds do not cross stays a constraint on them.
     pub(super) fn without_one_variable(&mut self, state: &State) -> Option<Smaller> {
         let (mentioned, all) = conditioned(state, &self.store, &mut self.variables);
         let mut candidates: Vec<(usize, usize)> = Vec::new();
@@ -107,7 +106,7 @@ impl Search {
         Some(Smaller { state: next, of })
     }
 
-    /// The integral of a term over a variable, in monomials.
+    /// Integrates a term over a variable, in monomials.
     fn expanded(&mut self, term: TermId, real: usize, bounds: (&LinearForm, &LinearForm)) -> Option<TermId> {
         let integrand = Sparse::of(&self.store, term)?;
         let integral = integrand.integral(real, bounds.0, bounds.1)?;
@@ -115,8 +114,8 @@ impl Search {
         is_small.then(|| integral.term(&mut self.store))
     }
 
-    /// The integral over a variable of a sum of powers of linear forms, which is one again: `l^(m+1) / (c (m+1))`,
-    /// where `c` is the coefficient of the variable in `l`.
+    /// Integrates a sum of powers of linear forms over a variable. The result is such a sum again, of terms `l^(m+1) / (c (m+1))`, where
+    /// `c` is the coefficient of the variable in `l`.
     fn of_powers(&mut self, term: TermId, real: usize, bounds: (&LinearForm, &LinearForm)) -> Option<TermId> {
         let mut powers = Vec::new();
         self.powers(&Rational::ONE, term, &mut powers)?;
@@ -144,7 +143,7 @@ impl Search {
         }
     }
 
-    /// Adds `factor * term`, where it is a sum of powers of linear forms.
+    /// Adds `factor * term` to `into`; `None` if the term is not a sum of powers of linear forms.
     fn powers(
         &self,
         factor: &Rational,
@@ -171,8 +170,7 @@ impl Search {
         Some(())
     }
 
-    /// The one bound that is the tightest everywhere, where the bounds of the other variables show that
-    /// there is one.
+    /// Returns the bound that is the tightest everywhere, if the bounds of the other variables show that one is.
     fn tightest(&mut self, ranges: &Ranges, bounds: Vec<LinearForm>, is_lower: bool) -> Option<LinearForm> {
         let mut kept: Vec<LinearForm> = Vec::new();
         for bound in bounds {
@@ -195,7 +193,7 @@ impl Search {
         }
     }
 
-    /// Returns whether `form <= 0` is seen to hold everywhere.
+    /// Returns whether `form <= 0` evidently holds everywhere.
     fn holds(&mut self, ranges: &Ranges, form: &LinearForm) -> bool {
         let term = self.store.linear(form.clone());
         let atom = self.store.not_positive(term);

@@ -6,20 +6,20 @@ use dashu_base::Signed;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::rc::Rc;
 
-/// Bounds of a row.
+/// The bounds of a row.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Range {
-    /// It is at least this.
+    /// The lower bound.
     pub lower: Option<Rational>,
-    /// It is at most this.
+    /// The upper bound.
     pub upper: Option<Rational>,
 }
 
-/// The position of a row among all.
+/// The index of a row among all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct RowId(u32);
 
-/// Every row that was met, each once.
+/// All rows seen so far, each stored once.
 #[derive(Debug, Default)]
 pub(super) struct Rows {
     rows: Vec<Rc<Row>>,
@@ -27,7 +27,7 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    /// The number of a row.
+    /// Returns the id of a row, which is added if it is new.
     pub(super) fn id(&mut self, row: &Row) -> RowId {
         if let Some(id) = self.ids.get(row) {
             return *id;
@@ -39,12 +39,12 @@ impl Rows {
         id
     }
 
-    /// The number of a row that was met before.
+    /// Returns the id of a row that was added before.
     fn known(&self, row: &Row) -> Option<RowId> {
         self.ids.get(row).copied()
     }
 
-    /// A row.
+    /// Returns a row.
     pub(super) fn row(&self, id: RowId) -> &Row {
         &self.rows[id.0 as usize]
     }
@@ -55,7 +55,7 @@ impl Rows {
 pub(super) struct Ranges(BTreeMap<RowId, Range>);
 
 impl Ranges {
-    /// Adds `row <= bound`, or `row >= bound` where `is_lower`. Returns whether a volume may be left.
+    /// Adds `row <= bound`, or `row >= bound` if `is_lower`. Returns whether a volume may be left.
     pub(super) fn add(&mut self, id: RowId, bound: Rational, is_lower: bool) -> bool {
         let range = self.0.entry(id).or_default();
         let (side, tighter): (_, fn(&Rational, &Rational) -> bool) = match is_lower {
@@ -72,19 +72,19 @@ impl Ranges {
             .is_none_or(|(lower, upper)| lower < upper)
     }
 
-    /// All of them.
+    /// Returns all constraints.
     pub(super) fn iter(&self) -> impl Iterator<Item = (RowId, &Range)> {
         self.0.iter().map(|(id, range)| (*id, range))
     }
 
-    /// Those whose rows fit.
+    /// Returns the constraints whose rows satisfy `fits`.
     pub(super) fn only(&self, fits: impl Fn(RowId) -> bool) -> Ranges {
         let entries = self.0.iter().filter(|(id, _)| fits(**id));
         Ranges(entries.map(|(id, range)| (*id, range.clone())).collect())
     }
 
-    /// Returns whether `row <= bound` holds everywhere (true), nowhere but on an edge (false), or neither is seen
-    /// without much work: from the bounds of the row itself, or from those of its variables.
+    /// Returns true if `row <= bound` holds everywhere, and false if it holds at most on a boundary. `None` if neither follows easily, from
+    /// the bounds of the row itself or from those of its variables.
     pub(super) fn truth(&self, rows: &Rows, row: &Row, bound: &Rational) -> Option<bool> {
         let decided = |lower: Option<&Rational>, upper: Option<&Rational>| {
             if upper.is_some_and(|upper| upper <= bound) {
@@ -102,7 +102,7 @@ impl Ranges {
         decided(lower.as_ref(), upper.as_ref())
     }
 
-    /// The largest or smallest value that a row has for all that the bounds of single variables say.
+    /// Returns the largest or smallest value of a row under the bounds of single variables.
     fn extreme(&self, rows: &Rows, row: &Row, largest: bool) -> Option<Rational> {
         row.entries()
             .iter()
@@ -116,12 +116,12 @@ impl Ranges {
             })
     }
 
-    /// The bounds of a variable.
+    /// Returns the bounds of a variable.
     pub(super) fn of_variable(&self, rows: &Rows, variable: usize) -> Option<&Range> {
         self.0.get(&rows.known(&Row::variable(variable))?)
     }
 
-    /// The number of other variables that constraints connect a variable with.
+    /// Returns the number of other variables that share a constraint with a variable.
     pub(super) fn neighbours(&self, rows: &Rows, variable: usize) -> usize {
         let mine = self.0.keys().map(|id| rows.row(*id));
         let mine = mine.filter(|row| row.coefficient(variable).is_some());

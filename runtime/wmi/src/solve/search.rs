@@ -1,9 +1,8 @@
-//! The search: case distinctions until what is left can be integrated.
+//! The search: case distinctions until the rest can be integrated.
 //!
-//! A state is simplified by what is known, taken apart into states that share no variable, and then
-//! either a variable is integrated out, or, where nothing is left to decide, the polytope is integrated,
-//! or a comparison or a Boolean is decided both ways. What is undecided and does not matter is never
-//! decided, so that few regions arise; equal states are solved once.
+//! A state is simplified by known facts and split into states that share no variable. Then one of three steps follows: a variable is
+//! integrated out; or, if nothing is left to decide, the polytope is integrated; or a comparison or a Boolean is decided both ways.
+//! Undecided conditions that do not matter are never decided, so that there are few regions. Equal states are solved once.
 
 use super::amount::{Part, product, scaled, sum};
 use super::bounds;
@@ -21,70 +20,70 @@ use crate::region::{Feasibility, feasible_near, integrate, is_bounded};
 use std::collections::HashMap;
 use std::time::Instant;
 
-/// The most solved states that are remembered.
+/// The most solved states that are kept.
 const REMEMBERED: usize = 200_000;
 
-/// Case distinctions that are made per region that is allowed, before the work is given up.
+/// The number of case distinctions per allowed region.
 const DECISIONS_PER_REGION: usize = 50;
 
-/// Case distinctions that are always allowed.
+/// The number of case distinctions that are always allowed.
 const FREE_DECISIONS: usize = 10_000;
 
-/// Why work that took too long was given up.
+/// The reason given if the work took too long.
 const OUT_OF_TIME: &str = "the time that was allowed is over";
 
 /// The most nodes of formulas and terms.
 const MOST_NODES: usize = 5_000_000;
 
-/// The most case distinctions and eliminations within one another. Each takes some three thousand bytes
-/// of the stack, and several times that where nothing is optimised.
+/// The deepest nesting of case distinctions and eliminations. Each takes some three thousand bytes of the stack, and several times that
+/// without optimisation.
 pub(super) const DEEPEST: usize = 1_500;
 
-/// The counts of a search.
+/// The statistics of a search.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tally {
-    /// Cells that were integrated.
+    /// The number of cells that were integrated.
     pub regions: usize,
-    /// Those of them that were polytopes.
+    /// The number of cells that were polytopes.
     pub polytopes: usize,
-    /// Those of them that were boxes between parallel planes.
+    /// The number of cells that were boxes between parallel planes.
     pub slabs: usize,
-    /// Variables that were integrated out symbolically.
+    /// The number of variables that were integrated out symbolically.
     pub eliminated: usize,
-    /// States that fell into parts without common variables.
+    /// The number of states that were split into parts without common variables.
     pub products: usize,
-    /// States whose weights were sums that were integrated term by term.
+    /// The number of states whose weights were sums that were integrated term by term.
     pub sums: usize,
-    /// States that had been solved before.
+    /// The number of states that had been solved before.
     pub repeated: usize,
     decisions: usize,
 }
 
-/// The search and all that it remembers.
+/// The search and its caches.
 pub(super) struct Search {
     pub store: Store,
     pub rows: Rows,
     pub tally: Tally,
-    /// Why the work was given up, if it was.
+    /// The reason why the work ended early, if it did.
     pub gave_up: Option<String>,
     effort: Effort,
     depth: usize,
     pub(super) variables: Variables,
     solved: HashMap<State, Part>,
-    /// The bytes of the solved states, about.
+    /// The approximate bytes of the solved states.
     solved_bytes: u64,
 }
 
-/// A state whose simple consequences are drawn.
+/// A state after its simple consequences have been applied.
 enum Settled {
     /// No volume or no weight is left.
     Nothing,
-    /// This is left.
+    /// The remaining state.
     State(State),
 }
 
 impl Search {
-    /// A search in these terms and formulas.
+    /// Creates a search over these terms and formulas.
     pub(super) fn new(store: Store, effort: Effort) -> Search {
         Search {
             store,
@@ -99,8 +98,8 @@ impl Search {
         }
     }
 
-    /// The integral of a state. `inside` is a point that was inside of a state around it, one coordinate
-    /// per real of the problem.
+    /// Computes the integral of a state. `inside` is a point inside a state that contains this one, with one coordinate per real of the
+    /// problem.
     pub(super) fn integral(&mut self, state: State, inside: &[Rational]) -> Part {
         let mut inside = inside.to_vec();
         let Settled::State(state) = self.settled(state, &mut inside) else {
@@ -151,7 +150,7 @@ impl Search {
         part
     }
 
-    /// The integral of a state whose variables hang together.
+    /// Computes the integral of a state that cannot be split.
     fn connected(&mut self, state: &State, inside: &[Rational]) -> Part {
         if self.gave_up.is_none() {
             self.check_work();
@@ -172,7 +171,7 @@ impl Search {
             self.tally.eliminated += 1;
             self.tally.regions += usize::from(state.reals.len() == 1 && state.conjuncts.is_empty());
             return match self.has_no_weight(&smaller) {
-                // Not nothing: the integral is zero because its parts cancel.
+                // Not `Nothing`: the integral is zero because its parts cancel.
                 true => Part::Number(Integral::exactly(Rational::ZERO)),
                 false => of.lifted(self.integral(smaller, inside)),
             };
@@ -203,7 +202,7 @@ impl Search {
         sum(cases.into())
     }
 
-    /// Returns whether nothing is left to distinguish.
+    /// Returns whether nothing is left to decide.
     pub(super) fn is_decided(&self, state: &State) -> bool {
         state.conjuncts.is_empty() && !self.store.has_choice(state.weight)
     }
@@ -212,7 +211,8 @@ impl Search {
         self.store.as_number(state.weight).is_some_and(Rational::is_zero)
     }
 
-    /// The bytes that the search keeps, about: a node has few children, and a solved state a list of conditions and the range of each variable.
+    /// Returns the approximate bytes of the search: a node has few children, and a solved state a list of conditions and the range of each
+    /// variable.
     fn bytes(&self) -> u64 {
         let nodes = self.store.len() as u64;
         nodes * 128 + self.solved_bytes
@@ -250,7 +250,7 @@ impl Search {
             .or_else(|| undecided_in_term(&self.store, state.weight))
     }
 
-    /// The integral over a polytope.
+    /// Integrates over a polytope.
     fn region(&mut self, state: &State) -> Part {
         self.tally.regions += 1;
         self.tally.polytopes += 1;
@@ -291,8 +291,8 @@ impl Search {
 
 /// Simplification.
 impl Search {
-    /// Draws simple consequences: comparisons and Booleans that must hold are taken as known, and what
-    /// they decide is simplified. `inside` becomes a point inside of the constraints.
+    /// Applies simple consequences: comparisons and Booleans that must hold become known, and formulas that they decide are simplified.
+    /// `inside` becomes a point inside the constraints.
     fn settled(&mut self, mut state: State, inside: &mut [Rational]) -> Settled {
         let mut has_new_rows = false;
         loop {
@@ -336,7 +336,7 @@ impl Search {
         }
     }
 
-    /// Takes a formula that must hold as known, where it is simple enough.
+    /// Records a formula that must hold as known, if it is simple enough.
     fn assume(&mut self, id: FormulaId, ranges: &mut Ranges, bools: &mut HashMap<usize, bool>) -> Assumed {
         let (inner, value) = match self.store.formula(id) {
             Formula::Not(inner) => (self.store.formula(*inner), false),
@@ -359,7 +359,7 @@ impl Search {
         }
     }
 
-    /// A factor that is zero unless a condition holds makes the condition one of the formulas that must.
+    /// Moves conditions out of the weight: if a factor is zero unless a condition holds, the condition becomes a formula that must hold.
     fn move_conditions(&mut self, state: &mut State) {
         let (factor, all) = factors(&self.store, state.weight);
         let mut parts = Vec::with_capacity(all.len());
@@ -386,7 +386,7 @@ impl Search {
         }
     }
 
-    /// Returns whether the constraints of a state have a volume. `inside` becomes a point inside of them.
+    /// Returns whether the constraints of a state have a volume. If they do, `inside` becomes a point inside them.
     fn has_volume(&mut self, state: &State, inside: &mut [Rational]) -> bool {
         let guess: Vec<Rational> = state.reals.iter().map(|at| inside[*at].clone()).collect();
         match feasible_near(&state.polytope(&self.rows), &guess) {
@@ -430,10 +430,10 @@ impl Search {
 
 /// The outcome of assuming a formula.
 enum Assumed {
-    /// It cannot.
+    /// The formula contradicts a known one.
     Contradiction,
-    /// It is one of the known constraints now.
+    /// The formula is now one of the known constraints.
     Known,
-    /// It is not simple.
+    /// The formula is not simple.
     Kept,
 }

@@ -6,19 +6,19 @@ use crate::problem::store::{Formula, FormulaId, Store, Term, TermId};
 use crate::rational::Rational;
 use std::collections::HashMap;
 
-/// Simplifies under fixed knowledge, each node once.
+/// Simplifies formulas and terms under fixed constraints, each node once.
 pub(super) struct Simplifier<'a> {
     store: &'a mut Store,
     rows: &'a Rows,
     ranges: &'a Ranges,
-    /// Booleans with known values.
+    /// The Booleans with known values.
     bools: &'a HashMap<usize, bool>,
     formulas: HashMap<FormulaId, FormulaId>,
     terms: HashMap<TermId, TermId>,
 }
 
 impl<'a> Simplifier<'a> {
-    /// Knows what `ranges` and `bools` say.
+    /// Creates a simplifier under the constraints of `ranges` and the values of `bools`.
     pub(super) fn new(
         store: &'a mut Store,
         rows: &'a Rows,
@@ -36,7 +36,7 @@ impl<'a> Simplifier<'a> {
         }
     }
 
-    /// A formula that is the same where the knowledge holds, up to measure zero.
+    /// Returns a formula that is equivalent under the constraints, up to measure zero.
     pub(super) fn formula(&mut self, id: FormulaId) -> FormulaId {
         if let Some(known) = self.formulas.get(&id) {
             return *known;
@@ -63,7 +63,7 @@ impl<'a> Simplifier<'a> {
                 let term = self.term(term);
                 match self.store.has_choice(term) {
                     true => self.store.zero(term),
-                    // A polynomial that is not zero everywhere is zero on a set of measure zero only.
+                    // A polynomial that is not zero everywhere is zero only on a set of measure zero.
                     false => {
                         let value = self.store.as_number(term).is_some_and(Rational::is_zero);
                         self.store.constant(value)
@@ -93,7 +93,7 @@ impl<'a> Simplifier<'a> {
         simple
     }
 
-    /// A term that is the same where the knowledge holds, up to measure zero.
+    /// Returns a term that is equal under the constraints, up to measure zero.
     pub(super) fn term(&mut self, id: TermId) -> TermId {
         if !self.store.has_choice(id) {
             return id;
@@ -134,7 +134,7 @@ impl<'a> Simplifier<'a> {
     }
 }
 
-/// The first Boolean or comparison in a formula that must be decided before it has a value.
+/// Returns the first Boolean or comparison in a formula that must be decided before it has a value.
 pub(super) fn undecided(store: &Store, id: FormulaId) -> Option<FormulaId> {
     match store.formula(id) {
         Formula::Constant(_) => None,
@@ -149,7 +149,7 @@ pub(super) fn undecided(store: &Store, id: FormulaId) -> Option<FormulaId> {
     }
 }
 
-/// The first condition in a term that must be decided before it is a polynomial.
+/// Returns the first condition in a term that must be decided before it is a polynomial.
 pub(super) fn undecided_in_term(store: &Store, id: TermId) -> Option<FormulaId> {
     if !store.has_choice(id) {
         return None;
@@ -162,7 +162,7 @@ pub(super) fn undecided_in_term(store: &Store, id: TermId) -> Option<FormulaId> 
     }
 }
 
-/// A weight taken apart: a number and the factors that it multiplies.
+/// Splits a weight into a number and the factors that it multiplies.
 pub(super) fn factors(store: &Store, weight: TermId) -> (Rational, Vec<(TermId, u32)>) {
     match store.term(weight) {
         Term::Linear(form) if form.is_number() => (form.constant.clone(), Vec::new()),

@@ -1,10 +1,9 @@
-//! A box between two parallel planes, or a whole box, with a weight that depends on the distance from a plane
-//! only: what a sum of independent uniforms leads to.
+//! Integrates over a box between two parallel planes, or a whole box, a weight that only depends on the distance from a plane. Sums of
+//! independent uniforms lead to such integrals.
 //!
-//! For `s = a . x` the box has the density `1 / prod |a_i| * sum over corners of (-1)^k (s - c)_+^(n-1) /
-//! (n-1)!`, where `c` is the value of `s` in the corner and `k` counts the coordinates in which it is not
-//! the lowest corner (Curry and Schoenberg, On Polya frequency functions IV, 1966). In integers its
-//! cancellation does no harm.
+//! For `s = a . x` the box has the density `1 / prod |a_i| * sum over corners of (-1)^k (s - c)_+^(n-1) / (n-1)!`, where `c` is the value
+//! of `s` in the corner and `k` counts the coordinates in which the corner differs from the lowest one (Curry and Schoenberg, On Polya
+//! frequency functions IV, 1966). In integers, its cancellation is harmless.
 
 use super::ranges::{Range, Rows};
 use super::sparse::Sparse;
@@ -25,7 +24,7 @@ const MOST_CORNERS: usize = 1 << 17;
 /// The most products of coefficients of the weight, over all corners.
 const MOST_PRODUCTS: usize = 100_000_000;
 
-/// The integral, where the state is of this kind.
+/// Computes the integral if the state has this form.
 pub(super) fn integral(state: &State, store: &Store, rows: &Rows) -> Option<Rational> {
     if store.degree(state.weight) > MOST_DEGREE {
         return None;
@@ -36,7 +35,7 @@ pub(super) fn integral(state: &State, store: &Store, rows: &Rows) -> Option<Rati
     slab.integral(&weight)
 }
 
-/// `lower <= row <= upper` in a box.
+/// The slab `lower <= row <= upper` in a box.
 struct Slab {
     row: Row,
     /// The smallest value of the row in the box.
@@ -85,7 +84,7 @@ impl Slab {
         })
     }
 
-    /// The integral of a polynomial in the value of the row, its coefficients from the constant up.
+    /// Integrates a polynomial in the value of the row, given by its coefficients from the constant up.
     fn integral(&self, weight: &[Rational]) -> Option<Rational> {
         let numbers = self.widths.iter().chain([&self.start, &self.lower, &self.upper]);
         let scale = common_denominator(numbers);
@@ -97,7 +96,7 @@ impl Slab {
             return None;
         }
         let count = self.widths.len();
-        // In units of 1 / scale, the weight's coefficients fall with the power.
+        // In units of 1 / scale, the weight's coefficients shrink with the power.
         let falling =
             |(power, coefficient): (usize, &Rational)| coefficient / Rational::from(scale.pow(power));
         let weight: Vec<Rational> = weight.iter().enumerate().map(falling).collect();
@@ -125,7 +124,7 @@ impl Slab {
     }
 }
 
-/// The values in the corners below `upper`, with the sums of their signs.
+/// Returns the values in the corners below `upper`, with the sums of their signs.
 fn corners(start: IBig, widths: impl Iterator<Item = IBig>, upper: &IBig) -> Option<BTreeMap<IBig, IBig>> {
     let mut corners = BTreeMap::from([(start, IBig::ONE)]);
     for width in widths {
@@ -144,7 +143,7 @@ fn corners(start: IBig, widths: impl Iterator<Item = IBig>, upper: &IBig) -> Opt
     Some(corners)
 }
 
-/// The coefficients of a polynomial around another centre (Horner's scheme, repeated).
+/// Returns the coefficients of a polynomial around another centre (repeated Horner's scheme).
 fn around(polynomial: &[IBig], centre: &IBig) -> Vec<IBig> {
     let mut shifted = polynomial.to_vec();
     for start in 0..shifted.len() {
@@ -156,7 +155,7 @@ fn around(polynomial: &[IBig], centre: &IBig) -> Vec<IBig> {
     shifted
 }
 
-/// The row of the first linear form in a term.
+/// Returns the row of the first linear form in a term.
 fn first_row(store: &Store, id: TermId) -> Option<Row> {
     match store.term(id) {
         Term::Linear(form) => Row::of(form).map(|(row, _)| row),
@@ -169,7 +168,7 @@ fn first_row(store: &Store, id: TermId) -> Option<Row> {
     }
 }
 
-/// A weight as a polynomial in the value of a row, where it is written as one.
+/// Returns a weight as a polynomial in the value of a row, if it is written as one.
 fn unexpanded(store: &Store, id: TermId, row: &Row) -> Option<Vec<Rational>> {
     let linear = |form: &LinearForm| match Row::of(form) {
         None => Some(vec![form.constant.clone()]),
@@ -195,7 +194,7 @@ fn unexpanded(store: &Store, id: TermId, row: &Row) -> Option<Vec<Rational>> {
     }
 }
 
-/// A product of polynomials.
+/// Multiplies two polynomials.
 fn times(one: &[Rational], other: &[Rational]) -> Vec<Rational> {
     let mut product = vec![Rational::ZERO; one.len() + other.len() - 1];
     for (at, left) in one.iter().enumerate() {
@@ -206,7 +205,7 @@ fn times(one: &[Rational], other: &[Rational]) -> Vec<Rational> {
     product
 }
 
-/// A weight as a polynomial in the value of a row, where it is one.
+/// Returns a weight as a polynomial in the value of a row, if it is equal to one.
 fn along(weight: &Sparse, row: &Row) -> Option<Vec<Rational>> {
     let (variable, coefficient) = row.entries().first()?;
     let coefficients = weight.on_axis(*variable);

@@ -1,4 +1,4 @@
-//! Polynomials in a few of many variables, as elimination needs them.
+//! Polynomials in a few of many variables, for elimination.
 
 use crate::polynomial::{Polynomial, add_term};
 use crate::problem::form::LinearForm;
@@ -8,30 +8,30 @@ use crate::region::echelon::Echelon;
 use dashu_int::IBig;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The most monomials of a polynomial that is computed with.
+/// The most monomials of a polynomial.
 const MOST_TERMS: usize = 20_000;
 
-/// The most products of words of the coefficients of a power, over its terms: a second or two.
+/// The most products of words of the coefficients of a power, over its terms: they take a second or two.
 const MOST_WORDS: u64 = 1 << 31;
 
-/// The most powers of a variable for which a form of several terms is put in.
+/// The most powers of a variable for which a form of several terms is substituted.
 const MOST_POWERS: usize = 1024;
 
-/// The most monomials, divisors included, for which powers of forms are kept whatever they expand to.
+/// The most monomials, including divisors, up to which powers of forms are kept whatever they expand to.
 const FEW_KEPT: u64 = 2000;
 
-/// Where forms that are kept are numbered from, beyond all variables.
+/// The first number of kept forms, beyond all variables.
 const FIRST_FORM: usize = usize::MAX / 2;
 
-/// Powers of variables, ordered by variable; no power is zero.
+/// Powers of variables, ordered by variable and non-zero.
 type Monomial = Vec<(usize, u32)>;
 
-/// A polynomial; no coefficient is zero.
+/// A polynomial with non-zero coefficients.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sparse(BTreeMap<Monomial, Rational>);
 
 impl Sparse {
-    /// A linear form.
+    /// The polynomial of a linear form.
     pub(super) fn linear(form: &LinearForm) -> Sparse {
         let mut terms = BTreeMap::new();
         if !form.constant.is_zero() {
@@ -43,18 +43,18 @@ impl Sparse {
         Sparse(terms)
     }
 
-    /// The number one.
+    /// The constant polynomial 1.
     pub(super) fn one() -> Sparse {
         Sparse::linear(&LinearForm::number(Rational::ONE))
     }
 
-    /// Expands a term without conditions; nothing where it has conditions or too many monomials.
+    /// Expands a term without conditions; `None` if it has conditions or too many monomials.
     pub(super) fn of(store: &Store, id: TermId) -> Option<Sparse> {
         Sparse::expanded(store, id, None)
     }
 
-    /// Expands a term without conditions except for powers of linear forms in several terms, which become
-    /// variables of their own where they are `kept`.
+    /// Expands a term without conditions. If `kept` is given, powers of linear forms with several terms are not expanded but become
+    /// variables of their own.
     fn expanded(store: &Store, id: TermId, mut kept: Option<&mut Vec<LinearForm>>) -> Option<Sparse> {
         match store.term(id) {
             Term::Linear(form) => Some(Sparse::linear(form)),
@@ -82,7 +82,7 @@ impl Sparse {
         }
     }
 
-    /// A form as a variable of its own, after those that are `kept` already.
+    /// Returns a form as a variable of its own, numbered after those in `kept`.
     fn form(form: &LinearForm, kept: &mut Vec<LinearForm>) -> Sparse {
         let known = kept.iter().position(|other| other == form);
         let at = known.unwrap_or(kept.len());
@@ -92,12 +92,11 @@ impl Sparse {
         Sparse::linear(&LinearForm::variable(FIRST_FORM + at))
     }
 
-    /// A term without conditions as a polynomial in `reals` and in powers of forms of them, for the integral
-    /// over a polytope whose rows mention only one of the `blocks` each (places in `reals`); nothing where it has
-    /// too many monomials.
+    /// Converts a term without conditions to a polynomial in `reals` and in powers of forms of them, for the integral over a polytope each
+    /// of whose rows mentions only one of the `blocks` (indices into `reals`); `None` if it has too many monomials.
     ///
-    /// A form of two blocks would make one of them, with the product of their faces: such forms are expanded where
-    /// that can be done. Others are where the monomials in all variables are fewer than those in the forms.
+    /// A form over two blocks would join them into one, with the product of their faces. Such forms are expanded if possible. Other forms
+    /// are expanded if the monomials in all variables are fewer than those in the forms.
     pub(super) fn composed(
         store: &Store,
         id: TermId,
@@ -135,7 +134,7 @@ impl Sparse {
         Some((sparse.polynomial(&places), forms.collect()))
     }
 
-    /// Not less than the number of monomials that divide one of its own.
+    /// Returns an upper bound on the number of monomials that divide one of its own.
     fn divisors(&self) -> u64 {
         let of = |monomial: &Monomial| {
             let factors = monomial.iter().map(|(_, power)| u64::from(*power) + 1);
@@ -144,7 +143,7 @@ impl Sparse {
         self.0.keys().map(of).fold(0, u64::saturating_add)
     }
 
-    /// The number of monomials.
+    /// Returns the number of monomials.
     pub(super) fn len(&self) -> usize {
         self.0.len()
     }
@@ -156,7 +155,7 @@ impl Sparse {
         }
     }
 
-    /// A product; nothing where it has too many monomials.
+    /// Multiplies two polynomials; `None` if the product has too many monomials.
     pub(super) fn times(&self, other: &Sparse) -> Option<Sparse> {
         let mut terms = BTreeMap::new();
         for (one, left) in &self.0 {
@@ -170,10 +169,10 @@ impl Sparse {
         Some(Sparse(terms))
     }
 
-    /// A power; nothing where it has too many monomials.
+    /// Returns a power; `None` if it has too many monomials.
     pub(super) fn power(&self, power: u32) -> Option<Sparse> {
         let terms: Vec<_> = self.0.iter().collect();
-        // Coefficients are reduced in a time that grows with the square of their length.
+        // Reducing coefficients takes a time that grows with the square of their length.
         let words = (self.0.values().map(bits).max().unwrap_or(0)).saturating_mul(u64::from(power)) / 64;
         if terms.len() > 1 && words.saturating_mul(words).saturating_mul(u64::from(power)) > MOST_WORDS {
             return None;
@@ -189,7 +188,8 @@ impl Sparse {
         }
     }
 
-    /// Returns whether no two products of so many of its monomials are the same: their exponents are affinely independent.
+    /// Returns whether the exponents of the monomials are affinely independent, so that no two products of the same number of monomials are
+    /// equal.
     fn is_independent(&self) -> bool {
         let variables: BTreeSet<usize> = self.0.keys().flatten().map(|(variable, _)| *variable).collect();
         let exponents = |monomial: &Monomial| -> Vec<IBig> {
@@ -206,19 +206,19 @@ impl Sparse {
         self.0.len() <= variables.len() + 1 && self.0.keys().try_fold(Echelon::default(), extend).is_some()
     }
 
-    /// The largest sum of powers.
+    /// Returns the largest sum of powers.
     fn degree(&self) -> u64 {
         let of = |monomial: &Monomial| monomial.iter().map(|(_, power)| u64::from(*power)).sum();
         self.0.keys().map(of).max().unwrap_or(0)
     }
 
-    /// Returns whether it may be a polynomial of degree `degree` in a form of so many variables: it has the degree, and as
+    /// Returns whether it may be a polynomial of degree `degree` in a form of this number of variables: it has the degree, and at least as
     /// many monomials as the highest power has.
     pub(super) fn may_be_along(&self, degree: usize, variables: usize) -> bool {
         self.degree() == degree as u64 && combinations(degree as u32, variables).round() <= self.len() as f64
     }
 
-    /// The coefficients of the powers of a variable, from the power 0 up.
+    /// Returns the coefficients of the powers of a variable, from the power 0 up.
     fn by_power(&self, variable: usize) -> Vec<Sparse> {
         let mut parts = Vec::new();
         for (monomial, coefficient) in &self.0 {
@@ -233,14 +233,13 @@ impl Sparse {
         parts
     }
 
-    /// Its coefficients in one variable, from the constant up, where all others are 0.
+    /// Returns the coefficients in one variable, from the constant up, with all other variables set to 0.
     pub(super) fn on_axis(&self, variable: usize) -> Vec<Rational> {
         let constant = |part: Sparse| part.0.get(&Vec::new()).cloned().unwrap_or_default();
         self.by_power(variable).into_iter().map(constant).collect()
     }
 
-    /// The integral over a variable between two linear forms in the others; nothing where it has too many
-    /// monomials.
+    /// Integrates over a variable between two linear forms in the others; `None` if the result has too many monomials.
     pub(super) fn integral(&self, variable: usize, lower: &LinearForm, upper: &LinearForm) -> Option<Sparse> {
         let mut antiderivative = vec![Sparse::default()];
         for (power, part) in self.by_power(variable).into_iter().enumerate() {
@@ -275,7 +274,7 @@ impl Sparse {
         Some(integral)
     }
 
-    /// As a term.
+    /// Converts the polynomial to a term.
     pub(super) fn term(&self, store: &mut Store) -> TermId {
         let mut parts = Vec::with_capacity(self.0.len());
         for (monomial, coefficient) in &self.0 {
@@ -288,7 +287,7 @@ impl Sparse {
         store.sum(LinearForm::default(), &parts)
     }
 
-    /// As a polynomial in these variables, which are all that it has.
+    /// Converts to a polynomial in these variables, which must include all of its own.
     pub(super) fn polynomial(&self, variables: &[usize]) -> Polynomial {
         let mut terms = BTreeMap::new();
         for (monomial, coefficient) in &self.0 {
@@ -307,7 +306,7 @@ impl Sparse {
     }
 }
 
-/// A power of a monomial.
+/// Returns a power of a monomial.
 fn raised(monomial: &[(usize, u32)], power: u32) -> Monomial {
     let raised = monomial
         .iter()
@@ -315,7 +314,7 @@ fn raised(monomial: &[(usize, u32)], power: u32) -> Monomial {
     raised.filter(|(_, power)| *power > 0).collect()
 }
 
-/// The power of a sum of two terms, whose monomials are different.
+/// Returns the power of a sum of two terms with different monomials.
 fn binomial(
     (one, a): (&Monomial, &Rational),
     (other, b): (&Monomial, &Rational),
@@ -340,7 +339,7 @@ fn binomial(
     Some(Sparse(terms))
 }
 
-/// In how many ways `power` is a sum of `parts` numbers, about: the number of terms of a power of a sum.
+/// Returns the approximate number of ways in which `power` is a sum of `parts` numbers: the number of terms of a power of a sum.
 fn combinations(power: u32, parts: usize) -> f64 {
     let factor = |at: usize| (f64::from(power) + at as f64) / at as f64;
     (1..parts).map(factor).product()

@@ -1,4 +1,4 @@
-//! The rest of a problem at some point of the search.
+//! The remaining problem at some point of the search.
 
 use super::ranges::{Range, Ranges, RowId, Rows};
 use super::simplify::factors;
@@ -8,12 +8,12 @@ use crate::rational::Rational;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
-/// A part of the problem: constraints that hold, formulas that must, a weight, and the variables.
+/// A part of the problem: constraints that hold, formulas that must hold, a weight, and the variables.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct State {
-    /// Constraints on rows.
+    /// The constraints on rows.
     pub ranges: Ranges,
-    /// The formulas that must hold beside them.
+    /// The other formulas that must hold.
     pub conjuncts: Vec<FormulaId>,
     /// The integrand.
     pub weight: TermId,
@@ -24,13 +24,13 @@ pub(super) struct State {
 }
 
 impl State {
-    /// The bytes that the state takes, about: maps and lists with room for twice their entries.
+    /// Returns the approximate bytes of the state: maps and lists with room for twice their entries.
     pub(super) fn bytes(&self) -> usize {
         let lists = size_of_val(&*self.conjuncts) + size_of_val(&*self.reals) + size_of_val(&*self.bools);
         size_of::<State>() + lists + 2 * self.ranges.iter().count() * size_of::<(RowId, Range)>()
     }
 
-    /// The constraints as a polytope in the variables of the state.
+    /// Returns the constraints as a polytope in the variables of the state.
     pub(super) fn polytope(&self, rows: &Rows) -> Polytope {
         let mut polytope = Polytope::whole(self.reals.len());
         for (id, Range { lower, upper }) in self.ranges.iter() {
@@ -52,14 +52,14 @@ impl State {
     }
 }
 
-/// A variable of either kind.
+/// A real or a Boolean variable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) enum Variable {
     Real(usize),
     Bool(usize),
 }
 
-/// The variables of terms and formulas, found once.
+/// The variables of terms and formulas, each computed once.
 #[derive(Debug, Default)]
 pub(super) struct Variables {
     formulas: HashMap<FormulaId, Rc<[Variable]>>,
@@ -67,7 +67,7 @@ pub(super) struct Variables {
 }
 
 impl Variables {
-    /// The variables of a formula.
+    /// Returns the variables of a formula.
     pub(super) fn of_formula(&mut self, store: &Store, id: FormulaId) -> Rc<[Variable]> {
         if let Some(known) = self.formulas.get(&id) {
             return Rc::clone(known);
@@ -101,7 +101,7 @@ impl Variables {
         all
     }
 
-    /// The variables of a term.
+    /// Returns the variables of a term.
     pub(super) fn of_term(&mut self, store: &Store, id: TermId) -> Rc<[Variable]> {
         if let Some(known) = self.terms.get(&id) {
             return Rc::clone(known);
@@ -132,15 +132,15 @@ impl Variables {
     }
 }
 
-/// A state taken apart into states that share no variable. Its value is `factor`, times a factor 2 for
-/// each of `free` Booleans that nothing mentions, times theirs.
+/// A state split into states that share no variable. Its value is `factor`, times 2 for each of the `free` Booleans that nothing mentions,
+/// times the values of the parts.
 pub(super) struct Split {
     pub factor: Rational,
     pub free: usize,
     pub parts: Vec<State>,
 }
 
-/// Groups of variables that constraints, formulas and factors of the weight connect.
+/// Splits a state into groups of variables that constraints, formulas and factors of the weight connect.
 pub(super) fn split(state: &State, store: &mut Store, rows: &Rows, variables: &mut Variables) -> Split {
     let (factor, all) = factors(store, state.weight);
     let mut groups = Groups::new(state);
@@ -205,7 +205,7 @@ fn boolean(variable: &Variable) -> Option<usize> {
     }
 }
 
-/// Sets of variables, joined where something mentions several.
+/// Sets of variables, joined when something mentions several of them.
 struct Groups {
     all: Vec<Variable>,
     parent: Vec<usize>,
@@ -244,7 +244,7 @@ impl Groups {
         }
     }
 
-    /// The sets, in the order of their first members.
+    /// Returns the sets, in the order of their first members.
     fn sets(mut self) -> Vec<BTreeSet<Variable>> {
         let mut sets: Vec<(usize, BTreeSet<Variable>)> = Vec::new();
         for at in 0..self.all.len() {
@@ -261,7 +261,7 @@ impl Groups {
     }
 }
 
-/// Variables that a formula or a condition of the weight still mentions, and the factors of the weight.
+/// Returns the variables that a formula or a condition of the weight still mentions, and the factors of the weight.
 pub(super) fn conditioned(
     state: &State,
     store: &Store,

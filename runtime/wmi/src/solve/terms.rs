@@ -1,7 +1,7 @@
-//! Weights that are sums: integrated term by term where that takes fewer cells.
+//! Splits weights that are sums into terms that are integrated one by one, if that takes fewer cells.
 //!
-//! The choices of a sum cut the region into cells together; each term alone is cut by its own choices only. Of
-//! `relu(a) + relu(b) + ..` in n terms, together there may be `2^n` cells, one by one there are `2 n`.
+//! The choices of a sum cut the region into cells together, but each term alone is cut by its own choices only. For
+//! `relu(a) + relu(b) + ..` with n terms there may be `2^n` cells together, but `2 n` one by one.
 
 use super::simplify::factors;
 use super::state::State;
@@ -10,14 +10,14 @@ use crate::problem::store::{Formula, FormulaId, Store, Term, TermId};
 use crate::rational::Rational;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-/// The most terms of a product of sums that is multiplied out.
+/// The most terms of a product of sums that is expanded.
 const MOST_TERMS: usize = 1_000;
 
 /// The formulas that must be decided before a term is a polynomial.
 type Choices = BTreeSet<FormulaId>;
 
-/// Weights that add up to that of a state, each with fewer choices, where their cells together are fewer than
-/// those of the whole; only for a state that is bounded, as what cancels may not be finite otherwise.
+/// Returns weights with fewer choices that add up to the weight of a state, if their cells together are fewer than those of the whole. Only
+/// valid for a bounded state, because parts that cancel may not be finite otherwise.
 pub(super) fn apart(state: &State, store: &mut Store) -> Option<Vec<TermId>> {
     if !state.conjuncts.is_empty() {
         return None;
@@ -32,7 +32,7 @@ pub(super) fn apart(state: &State, store: &mut Store) -> Option<Vec<TermId>> {
             false => groups.entry(choices).or_default().push((factor, term)),
         }
     }
-    // Terms whose choices others have too are no more work with them.
+    // Terms whose choices are a subset of those of others add no cells to theirs.
     let mut kept: Vec<(Choices, Vec<(Rational, TermId)>)> = Vec::new();
     let mut ordered: Vec<_> = groups.into_iter().collect();
     ordered.sort_by_key(|(choices, _)| std::cmp::Reverse(choices.len()));
@@ -60,7 +60,7 @@ pub(super) fn apart(state: &State, store: &mut Store) -> Option<Vec<TermId>> {
     )
 }
 
-/// The most cells that so many planes cut a space into (Zaslavsky, Facing up to arrangements, 1975).
+/// Returns the most cells that this number of planes cuts a space into (Zaslavsky, Facing up to arrangements, 1975).
 fn cells(planes: usize, variables: usize) -> f64 {
     let (mut sum, mut combinations) = (1.0, 1.0);
     for chosen in 1..=planes.min(variables) {
@@ -70,7 +70,7 @@ fn cells(planes: usize, variables: usize) -> f64 {
     sum
 }
 
-/// A weight as a sum of multiples of terms: its factors that are sums with choices, multiplied out.
+/// Expands a weight into a sum of multiples of terms: its factors that are sums with choices are multiplied out.
 fn multiplied_out(store: &mut Store, weight: TermId) -> Option<Vec<(Rational, TermId)>> {
     let (factor, all) = factors(store, weight);
     let one = store.number(Rational::ONE);
@@ -82,7 +82,7 @@ fn multiplied_out(store: &mut Store, weight: TermId) -> Option<Vec<(Rational, Te
         } else {
             (1, power)
         };
-        // So many has the last product at least, that with two summands.
+        // The last product has at least this many terms, with two summands.
         if times as usize > MOST_TERMS / 2 {
             return None;
         }
@@ -103,7 +103,7 @@ fn multiplied_out(store: &mut Store, weight: TermId) -> Option<Vec<(Rational, Te
     (terms.len() > 1).then_some(terms)
 }
 
-/// The terms of a sum with choices; those without are one of them. Anything else is the only one.
+/// Returns the terms of a sum with choices; the terms without choices are one of them. Any other term is returned alone.
 fn summands(store: &mut Store, id: TermId) -> Vec<(Rational, TermId)> {
     let Term::Sum(form, rest) = store.term(id).clone() else {
         return vec![(Rational::ONE, id)];
@@ -119,7 +119,7 @@ fn summands(store: &mut Store, id: TermId) -> Vec<(Rational, TermId)> {
     all
 }
 
-/// The comparisons and Booleans that a term depends on.
+/// Returns the comparisons and Booleans that a term depends on.
 fn choices(store: &Store, id: TermId) -> Choices {
     let mut found = Choices::new();
     let (mut seen, mut seen_formulas) = (HashSet::new(), HashSet::new());
@@ -147,7 +147,7 @@ fn choices(store: &Store, id: TermId) -> Choices {
                 Formula::Boolean(_) | Formula::AtMost(..) => {
                     found.insert(formula);
                 }
-                // One more, once its own are decided.
+                // It becomes one more choice after its own choices are decided.
                 Formula::Sign(term) | Formula::Zero(term) => {
                     found.insert(formula);
                     terms.push(*term);

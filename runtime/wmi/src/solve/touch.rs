@@ -1,4 +1,4 @@
-//! Whether a formula without volume holds anywhere at all: on an edge, or in a point.
+//! Decides whether a formula without volume holds anywhere at all: on a boundary, or at a point.
 
 use super::search::DEEPEST;
 use crate::linear::{HalfSpace, Polytope};
@@ -9,11 +9,10 @@ use crate::rational::Rational;
 use crate::region::{Feasibility, feasible};
 use std::collections::HashMap;
 
-/// Steps before the question is left open.
+/// The most steps before the question is left open.
 const STEPS: usize = 20_000;
 
-/// Returns whether the formula of a problem holds somewhere, comparisons being weak; nothing where that takes too
-/// many steps.
+/// Returns whether the formula of a problem holds somewhere, with all comparisons weak; `None` if that takes too many steps.
 pub(super) fn holds_somewhere(problem: &Problem) -> Option<bool> {
     let mut search = Touch {
         store: problem.store.clone(),
@@ -36,12 +35,12 @@ struct Touch {
     depth: usize,
 }
 
-/// The formulas that must still hold, and those that were assumed.
+/// A case: the formulas that must still hold, and the decisions made.
 #[derive(Clone)]
 struct Case {
     duties: Vec<(FormulaId, bool)>,
     polytope: Polytope,
-    /// Booleans and conditions that were decided.
+    /// The Booleans and conditions that were decided.
     decided: HashMap<FormulaId, bool>,
 }
 
@@ -91,7 +90,7 @@ impl Touch {
         Some(true)
     }
 
-    /// `row <= bound`, or `row >= bound`.
+    /// Adds `row <= bound`, or `row >= bound`, to the polytope.
     fn cut(&self, polytope: &mut Polytope, row: &Row, bound: &Rational, is_upper: bool) {
         let mut coefficients = vec![Rational::ZERO; self.dimension];
         for (variable, coefficient) in row.entries() {
@@ -104,7 +103,7 @@ impl Touch {
         });
     }
 
-    /// One of `parts` must have `value`.
+    /// Tries each of `parts`: one of them must have `value`.
     fn one_of(&mut self, case: &Case, parts: &[FormulaId], value: bool) -> Option<bool> {
         for part in parts {
             let mut next = case.clone();
@@ -116,7 +115,7 @@ impl Touch {
         Some(false)
     }
 
-    /// The first duty where `condition` holds, or the second where it does not.
+    /// Tries the first duty with `condition` true, then the second with it false.
     fn either(&mut self, case: &Case, condition: FormulaId, duties: [(FormulaId, bool); 2]) -> Option<bool> {
         for (value, duty) in [true, false].into_iter().zip(duties) {
             let mut next = case.clone();
@@ -131,8 +130,8 @@ impl Touch {
         Some(false)
     }
 
-    /// A comparison of a piecewise linear term: its conditions are decided first. The answer, or nothing
-    /// where the comparison was taken as a duty.
+    /// Handles a comparison of a piecewise linear term, whose conditions are decided first. Returns the result, or `None` if the comparison
+    /// was added to the case.
     fn compare(
         &mut self,
         case: &mut Case,
@@ -159,7 +158,7 @@ impl Touch {
     }
 }
 
-/// A condition in a term that is not decided.
+/// Returns a condition in a term that is not decided.
 fn condition_of(store: &Store, id: TermId, decided: &HashMap<FormulaId, bool>) -> Option<FormulaId> {
     match store.term(id) {
         Term::Linear(_) => None,
@@ -177,7 +176,7 @@ fn condition_of(store: &Store, id: TermId, decided: &HashMap<FormulaId, bool>) -
     }
 }
 
-/// A term all of whose conditions are decided, without them.
+/// Returns a term without its conditions, all of which must be decided.
 fn resolved(store: &mut Store, id: TermId, decided: &HashMap<FormulaId, bool>) -> TermId {
     match store.term(id).clone() {
         Term::Linear(_) => id,

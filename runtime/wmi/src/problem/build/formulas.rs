@@ -1,4 +1,4 @@
-//! Operators that make formulas.
+//! Operators that build formulas.
 
 use super::super::report::{Flaw, NOT_LINEAR};
 use super::super::store::{FormulaId, TermId};
@@ -7,7 +7,7 @@ use super::operators::{Call, Operator};
 use super::{Builder, Meaning, described};
 
 impl Builder {
-    /// A formula that an operator makes of formulas, or of terms that it compares.
+    /// Builds the formula of an operator on formulas, or on terms that it compares.
     pub(super) fn logic(&mut self, operator: Operator, call: Call<'_>) -> Result<FormulaId, Flaw> {
         let comparisons = [
             Operator::AtMost,
@@ -53,7 +53,7 @@ impl Builder {
         self.store.choose_formula(one, other, opposite)
     }
 
-    /// `a <= b <= ..`, or with `<`, `>=`, `>`. Strict and weak ones differ where both sides are the same on a region.
+    /// Builds `a <= b <= ..`, or the same with `<`, `>=` or `>`. Strict and weak comparisons differ if both sides are equal on a region.
     fn comparison(&mut self, operator: Operator, call: Call<'_>) -> Result<FormulaId, Flaw> {
         let terms = self.compared(call)?;
         let mut parts = Vec::new();
@@ -68,13 +68,13 @@ impl Builder {
         Ok(self.store.all(&parts))
     }
 
-    /// `one < other`.
+    /// Builds `one < other`.
     fn below(&mut self, one: TermId, other: TermId) -> FormulaId {
         let reversed = self.at_most(other, one);
         self.store.not(reversed)
     }
 
-    /// No two are the same: of terms up to a set of measure zero.
+    /// Builds the statement that no two arguments are equal; for terms, up to a set of measure zero.
     pub(super) fn distinct(&mut self, call: Call<'_>) -> Result<FormulaId, Flaw> {
         if call.arguments.len() < 2 {
             return Err(call.wants("at least two terms or formulas"));
@@ -93,7 +93,7 @@ impl Builder {
         Ok(self.store.all(&parts))
     }
 
-    /// The sides of a comparison: terms of degree one at most.
+    /// Returns the sides of a comparison, which must be terms of degree at most one.
     fn compared(&mut self, call: Call<'_>) -> Result<Vec<TermId>, Flaw> {
         if call.arguments.len() < 2 {
             return Err(call.wants("two terms"));
@@ -107,7 +107,7 @@ impl Builder {
         Ok(terms)
     }
 
-    /// Between terms a set of measure zero, between formulas that both hold or neither.
+    /// Builds an equation: between terms it holds on a set of measure zero, and between formulas if both or neither hold.
     pub(super) fn equal(&mut self, call: Call<'_>) -> Result<FormulaId, Flaw> {
         let [first, rest @ ..] = call.arguments else {
             return Err(call.wants("two terms or two formulas"));

@@ -3,7 +3,7 @@
 use super::super::report::Flaw;
 use super::super::tree::{Position, Tree};
 
-/// The operators, as the notations write them.
+/// The operators, by their meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operator {
     Add,
@@ -36,7 +36,7 @@ pub(super) enum Operator {
     Let,
 }
 
-/// Every name that an operator has in one of the notations.
+/// All names that operators have in any of the notations.
 pub(super) const OPERATORS: &[(&str, Operator)] = &[
     ("+", Operator::Add),
     ("-", Operator::Subtract),
@@ -77,16 +77,16 @@ pub(super) const OPERATORS: &[(&str, Operator)] = &[
 /// An application that is being read.
 #[derive(Clone, Copy)]
 pub(super) struct Call<'a> {
-    /// Its name as it was written.
+    /// The name of the operator as written.
     pub name: &'a str,
-    /// Where it is.
+    /// Its position.
     pub at: Position,
     /// The arguments.
     pub arguments: &'a [Tree],
 }
 
 impl Call<'_> {
-    /// It has another number of arguments.
+    /// The error of a wrong number of arguments.
     pub(super) fn wants(&self, what: &str) -> Flaw {
         let text = format!(
             "`{}` takes {what}, found {} arguments",

@@ -1,4 +1,4 @@
-//! Operators that make terms.
+//! Operators that build terms.
 
 use super::super::form::LinearForm;
 use super::super::report::{Flaw, NOT_LINEAR};
@@ -9,14 +9,14 @@ use super::{Builder, described};
 use crate::rational::Rational;
 use dashu_base::BitTest;
 
-/// The most that powers may multiply up to, and the highest power: exact values have as many times the digits.
+/// The most factors of a product, and the highest power: exact values have this many times the digits.
 const MOST_FACTORS: u64 = 4096;
 
 /// The most bits of a power of a number.
 const MOST_BITS: usize = 1 << 16;
 
 impl Builder {
-    /// A term that an operator makes of terms.
+    /// Builds the term of an operator on terms.
     pub(super) fn arithmetic(&mut self, operator: Operator, call: Call<'_>) -> Result<TermId, Flaw> {
         let mut terms = Vec::with_capacity(call.arguments.len());
         for argument in call.arguments {
@@ -65,7 +65,7 @@ impl Builder {
         }
     }
 
-    /// A product whose numbers and powers stay within bounds.
+    /// Builds a product, whose numbers and powers must stay within the limits.
     fn product(&mut self, parts: &[(TermId, u32)], at: Position) -> Result<TermId, Flaw> {
         let mut factors = 0u64;
         for (id, power) in parts {
@@ -120,13 +120,13 @@ impl Builder {
         self.store.choose(condition, one, other)
     }
 
-    /// `one - other`.
+    /// Builds `one - other`.
     pub(super) fn difference(&mut self, one: TermId, other: TermId) -> TermId {
         let parts = [(Rational::ONE, one), (Rational::from(-1), other)];
         self.store.sum(LinearForm::default(), &parts)
     }
 
-    /// `one <= other`.
+    /// Builds `one <= other`.
     pub(super) fn at_most(&mut self, one: TermId, other: TermId) -> FormulaId {
         let difference = self.difference(one, other);
         self.store.not_positive(difference)
