@@ -26,7 +26,7 @@ fn faults(spec: &DataSpec) -> Vec<String> {
 }
 
 #[test]
-fn csv() {
+fn csv_errors_have_a_row_and_a_column() {
     let check = |text: &str| check(Format::Csv, "t.csv", text);
     assert_eq!(
         check("x,y\n1,2\n,3\n"),
@@ -170,7 +170,7 @@ fn many_empty_cells_of_a_column_are_counted_in_one_report() {
 }
 
 #[test]
-fn text_encoding() {
+fn text_that_is_not_utf8_is_rejected() {
     assert_eq!(
         check(Format::Csv, "t.csv", b"x\nM\xfcller\n"),
         ["E0404 t.csv:2:1 the text is not UTF-8"]
@@ -182,7 +182,7 @@ fn text_encoding() {
 }
 
 #[test]
-fn npy_and_idx() {
+fn malformed_npy_and_idx_files_are_rejected() {
     let npy_fault = |bytes: Vec<u8>| {
         let folder = Folder::new();
         let target = folder.file("y.npy", npy("|u1", false, "(2,)", &[0, 1]));
@@ -246,7 +246,7 @@ fn npy_and_idx() {
 }
 
 #[test]
-fn json() {
+fn malformed_json_is_rejected() {
     let check = |text: &str| check(Format::Json, "d.json", text);
     assert_eq!(
         check(r#"{"X": [[1, 2], [3]]}"#),
@@ -294,7 +294,7 @@ fn json() {
 }
 
 #[test]
-fn parquet_files() {
+fn malformed_parquet_files_are_rejected() {
     let check = |bytes: Vec<u8>| check(Format::Parquet, "t.parquet", bytes);
     assert_eq!(
         check(parquet(&[Some(1.0), None])),
@@ -326,7 +326,7 @@ fn unsupported_parquet_codecs_are_named() {
 }
 
 #[test]
-fn missing_and_damaged_files() {
+fn missing_and_damaged_files_are_reported() {
     let folder = Folder::new();
     folder.file("yacht.csv", "x\n1\n");
     let missing = Source::read(&spec(Format::Csv, &[&folder.0.join("yatch.csv")])).unwrap_err();
@@ -357,7 +357,7 @@ fn missing_and_damaged_files() {
 }
 
 #[test]
-fn files_that_do_not_fit_together() {
+fn files_that_do_not_fit_together_are_rejected() {
     let folder = Folder::new();
     let a = folder.file("a.csv", "x,y\n1,2\n");
     let shards = |text: &str| faults(&spec(Format::Csv, &[&a, &folder.file("b.csv", text)]));
@@ -380,7 +380,7 @@ fn files_that_do_not_fit_together() {
 }
 
 #[test]
-fn columns_and_expressions() {
+fn wrong_columns_and_expressions_are_rejected() {
     let folder = Folder::new();
     let file = folder.file("t.csv", "age,city,y\n1,a,2\n0,b,3\n");
     let with = |inputs, target| {
@@ -447,7 +447,7 @@ fn columns_and_expressions() {
 }
 
 #[test]
-fn splits_and_options() {
+fn wrong_splits_and_options_are_rejected() {
     let folder = Folder::new();
     let file = folder.file("t.csv", "x,y\n1,2\n3,4\n5,6\n");
     let base = spec(Format::Csv, &[&file]);

@@ -89,14 +89,14 @@ fn survive(format: Format, seed: &[u8], rounds: u64) {
 }
 
 #[test]
-fn csv() {
+fn mutated_csv_never_panics() {
     let text = b"x,y,city\n1,2.5,\"a, b\"\n-3,1e-3,c\n5,.5,\"d \"\"e\"\"\"\n";
     survive(Format::Csv, text, 4000);
     survive(Format::Csv, &gzip(text), 1500);
 }
 
 #[test]
-fn json() {
+fn mutated_json_never_panics() {
     survive(
         Format::Json,
         br#"{"J": 2, "y": [1, 2, 3], "X": [[1, 2.5], [3, 4], [5, 6]], "g": ["b", "a", "\u00e9"], "t": true}"#,
@@ -105,7 +105,7 @@ fn json() {
 }
 
 #[test]
-fn numpy_arrays() {
+fn mutated_numpy_arrays_never_panic() {
     let doubles: Vec<u8> = [1.0_f64, 2.0, 3.0, 4.0]
         .iter()
         .flat_map(|x| x.to_le_bytes())
@@ -115,7 +115,7 @@ fn numpy_arrays() {
 }
 
 #[test]
-fn idx_files() {
+fn mutated_idx_files_never_panic() {
     survive(Format::Idx, &idx(&[2, 2, 2], &[1, 2, 3, 4, 5, 6, 7, 8]), 4000);
     survive(
         Format::Idx,
@@ -125,7 +125,7 @@ fn idx_files() {
 }
 
 #[test]
-fn parquet_files() {
+fn mutated_parquet_files_never_panic() {
     survive(
         Format::Parquet,
         &parquet(&[Some(0.5), Some(1.5), Some(-2.0), Some(8.0)]),
@@ -134,7 +134,7 @@ fn parquet_files() {
 }
 
 #[test]
-fn split_files() {
+fn mutated_split_files_never_panic() {
     let folder = Folder::new();
     let file = folder.file("t.csv", "x,y\n1,2\n3,4\n5,6\n");
     let seed = br#"{"kind": "random", "n_rows": 3, "index_base": 0, "n_splits": 2, "test": [[0], [2, 1]]}"#;

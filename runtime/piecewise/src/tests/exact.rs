@@ -56,7 +56,7 @@ fn splines_match_exact_rationals() {
 
 /// Terms with no width or no slope are constants.
 #[test]
-fn constants() {
+fn terms_without_width_or_slope_are_constants() {
     let trivial = [term(2.0, 0.25, 0.25), term(0.0, -1.0, 1.0)];
     let noise = Noise::Normal { sd: 0.5 };
     let law = Law::new(&affine(0.5, &trivial), noise);

@@ -209,7 +209,7 @@ fn the_grid_is_near_the_exact_distribution() {
 
 /// One unit or none, and widths for which no series is short.
 #[test]
-fn widths_of_all_sizes() {
+fn widths_of_all_sizes_match_draws() {
     let crossed = Unit {
         outgoing: 1.0,
         bias: -0.1,

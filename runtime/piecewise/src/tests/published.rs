@@ -16,7 +16,7 @@ fn warm_up() -> Network {
 }
 
 #[test]
-fn one_unit_of_one_weight() {
+fn one_unit_of_one_weight_matches_exact_rationals() {
     for (radius, want) in [
         (2.45, 1840.0 / 7203.0),
         (2.297_003_764_877_570_3, 0.261_614_460_944_090_73),
@@ -46,7 +46,7 @@ fn one_unit_of_one_weight() {
 }
 
 #[test]
-fn one_unit_of_two_weights() {
+fn one_unit_of_two_weights_matches_exact_rationals() {
     let network = units(
         0.0,
         &[Unit {
@@ -72,7 +72,7 @@ fn one_unit_of_two_weights() {
 }
 
 #[test]
-fn affine_networks() {
+fn affine_networks_match_exact_rationals() {
     let network = affine(
         0.3,
         &[term(1.5, 0.1, 0.5), term(-0.8, -0.2, 0.4), term(1.0, -0.1, 0.1)],
@@ -130,7 +130,7 @@ fn affine_networks() {
 
 /// The mean is that of the distribution truncated to `[-2.5, 3]`: `[y F] - integral F`.
 #[test]
-fn one_unit_of_three_weights() {
+fn one_unit_of_three_weights_matches_exact_rationals() {
     let terms = vec![term(1.2, -0.8, 0.5), term(-0.7, -0.3, 0.9), term(1.0, -0.4, 0.6)];
     let network = units(
         -0.3,
@@ -152,7 +152,7 @@ fn one_unit_of_three_weights() {
 }
 
 #[test]
-fn two_units_with_weights_of_their_own() {
+fn two_units_with_weights_of_their_own_match_exact_rationals() {
     let first = Unit {
         outgoing: 1.0,
         bias: 0.1,

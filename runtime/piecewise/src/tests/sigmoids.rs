@@ -28,7 +28,7 @@ fn one_weight() {
 /// The mean over one more weight is the mean of means (by Simpson's rule, with a relative error of about 3e-11 for these steps where the
 /// function is an exponential), whichever representation the sum has.
 #[test]
-fn weights_one_by_one() {
+fn means_over_one_more_weight_are_means_of_means() {
     for count in [2, 4, 5, 9, 30] {
         let terms: Vec<Term> = (0..count)
             .map(|index| term(1.0, -0.5 - 0.01 * index as f64, 0.6))
@@ -91,7 +91,7 @@ fn the_cubic() {
 
 /// Logits far below 0: the work does not grow with their range, and the mean is that of the part near 0.
 #[test]
-fn logits_far_from_zero() {
+fn logits_far_from_zero_take_bounded_work() {
     let start = std::time::Instant::now();
     for (count, bits) in [(2, 1e9), (3, 1e12), (12, 1e9)] {
         let terms = vec![term(1.0, -bits, bits); count];

@@ -5,7 +5,7 @@ use crate::{Law, Network, Noise, Ridge, Segment, Term, Unit};
 
 /// Units that their bounds decide are linear or zero.
 #[test]
-fn decided_units() {
+fn decided_units_are_linear_or_zero() {
     let on = Unit {
         outgoing: -2.0,
         bias: 1.0,
