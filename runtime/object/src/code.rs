@@ -47,8 +47,8 @@ impl LoadedCode {
     /// # Safety
     /// `functions` are the addresses of the object's kernels, in their order, and stay valid.
     ///
+    /// # Errors
     /// The numbers of addresses and of kernels differ, or an address is null.
-    /// Another number of addresses than of kernels.
     pub unsafe fn linked(object: &Object, functions: &[*const u8]) -> Result<LoadedCode, Fault> {
         if functions.len() != object.kernels.len() || functions.iter().any(|address| address.is_null()) {
             return Err(Fault::Limit("not every kernel has an address".to_owned()));

@@ -171,7 +171,7 @@ fn standard_errors_over_splits_divide_by_n_minus_1() {
     assert_eq!(over_splits(&sets), [("rmse".to_string(), 2.0, Some(1.0))]);
 }
 
-/// Weights that are not finite predict NaN probabilities, so their metrics are NaN too. Outputs that are not predicted have no metrics.
+/// Weights that are not finite predict NaN probabilities, so that the mean `nll` is NaN. Outputs that are not predicted have no metrics.
 #[test]
 fn nan_probabilities_give_nan_and_missing_ones_no_metrics() {
     let mut scores = ClassScores::new(2);

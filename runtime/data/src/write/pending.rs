@@ -20,7 +20,7 @@ pub(super) struct Pending {
 impl Pending {
     /// Creates a file beside its final name.
     pub(super) fn create(target: &Path) -> io::Result<Pending> {
-        // A target that does not exist is not a link.
+        // Without an existing target there is no link to follow; a dangling link is replaced.
         let target = fs::canonicalize(target).unwrap_or_else(|_| target.to_path_buf());
         let is_special = fs::metadata(&target).is_ok_and(|found| !found.is_file() && !found.is_dir());
         let temporary = (!is_special).then(|| beside(&target, "tmp"));

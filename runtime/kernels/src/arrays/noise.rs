@@ -95,8 +95,8 @@ macro_rules! versions {
     ($($(#[$meta:meta])* $name:ident $arch:ident;)*) => {$(
         $(#[$meta])*
         ///
+        /// # Safety
         /// As for [`bnnc_abi::symbols::Noise`], on a processor with the features.
-        /// As [`bnnc_abi::symbols::Noise`] says, on a processor with the features.
         pub unsafe extern "C" fn $name<N: NoiseLaw, T: Number>(
             out: *mut u8,
             _shapes: *const u8,
