@@ -35,7 +35,7 @@ pub struct Source {
     pub(crate) outliers: Option<Table>,
     splits: Vec<Vec<usize>>,
     schema: Schema,
-    /// The checksum of each file, as it was read.
+    /// The checksums of the files that were read whole (all formats but Parquet), as they were read.
     checksums: BTreeMap<PathBuf, Checksum>,
 }
 
@@ -155,7 +155,7 @@ impl Source {
         })
     }
 
-    /// Returns the checksum of a file as it was read.
+    /// Returns the checksum of a file as it was read; `None` for Parquet files, which are not read whole.
     pub fn checksum(&self, path: &Path) -> Option<Checksum> {
         self.checksums.get(path).copied()
     }
