@@ -1,4 +1,4 @@
-//! A method that this build leaves out, of a program that another build compiled.
+//! A stand-in for a method that this build leaves out, used when another build compiled the program.
 
 use bnnc_abi::code::Artifact;
 use bnnc_abi::manifest::{Infer, Train};
@@ -8,11 +8,11 @@ use bnnc_core::context::Stop;
 use bnnc_inference::method::{Extent, Given, Method, Saved};
 use bnnc_inference::posterior::Found;
 
-/// The method of an inference that cannot run here. Whatever begins it reports the feature that is missing.
+/// The method of an inference that cannot run in this build. Finding or restoring a posterior reports the missing feature.
 pub struct Absent<'a> {
     /// The inference.
     pub infer: &'a Infer,
-    /// The training that it would begin with.
+    /// The plan of the training that the method would begin with.
     pub train: &'a Train,
 }
 

@@ -1,7 +1,7 @@
 //! Predictions with some weights integrated over a box that spans the iterates (Zeng and Van den Broeck 2023).
 //!
-//! The posterior is a mixture over the iterates: within each, the chosen weights are uniform on the box, and all others have the values of the
-//! iterate. Where the location of an observation is affine in the chosen weights, or affine between kinks, the integrals are exact.
+//! The posterior is a mixture over the iterates. Within each component the chosen weights are uniform on the box, and all other weights have the
+//! values of the iterate. The integrals are exact where the location of an observation is affine, or piecewise affine, in the chosen weights.
 
 pub mod boxes;
 pub mod choice;
@@ -38,7 +38,7 @@ use integrals::Integrals;
 pub use posterior::Integrated;
 use sampled::Draws;
 
-/// Whether the integrals have exact forms. Else the weights are drawn from the box.
+/// Returns whether the integrals have exact forms. Otherwise the weights are drawn from the box.
 pub fn is_exact(infer: &Infer, collapsed: &Collapsed) -> bool {
     let Some(output) = infer.only_output() else {
         return false;
@@ -53,7 +53,7 @@ pub fn is_exact(infer: &Infer, collapsed: &Collapsed) -> bool {
     fits && collapsed.local.is_some() && !matches!(collapsed.form, Form::Sampled(_))
 }
 
-/// The draws that predictions are made of, with so many iterates: quantiles, where integrals are exact.
+/// Returns the number of predictive draws for `iterates` iterates. Where the integrals are exact, quantiles take the place of draws.
 pub fn draws(infer: &Infer, collapsed: &Collapsed, iterates: usize) -> usize {
     match is_exact(infer, collapsed) {
         true => infer.predictive_draws(),
@@ -61,9 +61,9 @@ pub fn draws(infer: &Infer, collapsed: &Collapsed, iterates: usize) -> usize {
     }
 }
 
-/// What the boxes around iterates are made of.
+/// The iterates and the chosen weights from which the boxes are built.
 pub struct FoundBox<'a, 'c> {
-    /// The states at all iterates.
+    /// The states at all iterates, one after the other.
     pub values: &'a Values,
     /// The number of iterates.
     pub iterates: usize,
@@ -71,7 +71,7 @@ pub struct FoundBox<'a, 'c> {
     pub choice: &'c Choice,
 }
 
-/// Predictions for rows whose target may be unknown, from the states at so many iterates.
+/// Prepares predictions for rows whose target may be unknown, from the states at the iterates in `found`.
 ///
 /// # Errors
 /// Columns that do not fit, or a limit.
@@ -93,7 +93,7 @@ pub fn forecaster<'a>(
     Ok(Box::new(drawn))
 }
 
-/// What is worth knowing of iterates that a box is made of, and of integrals over it.
+/// Returns the warnings about the iterates that span the box, and about the integrals over it.
 pub fn warnings(
     infer: &Infer,
     collapsed: &Collapsed,

@@ -1,4 +1,4 @@
-//! Posteriors made of what training passes through: averages of iterates, and ensembles.
+//! Posteriors from iterates of trainings: averages over the iterates of one training, and ensembles of several trainings.
 
 pub mod method;
 
@@ -14,29 +14,30 @@ use bnnc_training::{Fitted, Task, maximum, restarts, train};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The seed of a member; `map` with this seed finds the same.
+/// Returns the seed of a member. `map` with this seed finds the same point.
 pub fn seed_of(seed: u64, member: usize) -> u64 {
     restarts::seed_of(seed, "member", member)
 }
 
-/// The members that are trained at a time, at most.
+/// Returns the largest number of members that are trained at the same time.
 pub fn at_once(ensemble: &Ensemble) -> usize {
     ensemble.options.members.clamp(1, restarts::AT_ONCE)
 }
 
-/// A member with its number.
+/// A trained member with its number.
 type Numbered = (usize, Fitted);
 
-/// The members that were trained, and why others were not.
+/// The members that were trained, and the first failure.
 #[derive(Default)]
 struct Members {
     found: Vec<Numbered>,
     interrupted: bool,
-    /// The first that failed.
+    /// The failed member with the lowest number, and its error.
     failed: Option<(usize, Stop)>,
 }
 
-/// Several trainings from different starts, on the threads of the machine. Each is a function of its own seed, so that the result does not depend on which of them ends first.
+/// Trains the members from different starts on the threads of the machine. Each member is a function of its own seed, so that the result does not
+/// depend on the order in which the members end.
 fn members(task: &Task<'_>, ensemble: &Ensemble, starts: &Starts<'_>) -> Result<Collected, Stop> {
     let count = ensemble.options.members;
     let workers = task.context.pool.threads().clamp(1, at_once(ensemble));
@@ -66,7 +67,7 @@ fn members(task: &Task<'_>, ensemble: &Ensemble, starts: &Starts<'_>) -> Result<
                 }
                 Ok(None) => all.interrupted = true,
                 Err(stop) => {
-                    // Those before it go on: which failure is the first does not depend on the threads.
+                    // Members with lower numbers finish, so that the reported failure does not depend on the threads.
                     next.store(count, Ordering::Relaxed);
                     if all.failed.as_ref().is_none_or(|(first, _)| member < *first) {
                         all.failed = Some((member, stop));
@@ -88,7 +89,7 @@ fn members(task: &Task<'_>, ensemble: &Ensemble, starts: &Starts<'_>) -> Result<
         return Err(stop);
     }
     found.sort_by_key(|(member, _)| *member);
-    // A member that was trained for a part of its epochs is not like the others, but better than nothing.
+    // A member that was trained for a part of its epochs differs from the others. It is kept only if there is no other.
     let is_whole = |(_, fitted): &Numbered| !fitted.interrupted;
     match found.iter().any(is_whole) {
         true => found.retain(is_whole),
@@ -106,7 +107,8 @@ fn members(task: &Task<'_>, ensemble: &Ensemble, starts: &Starts<'_>) -> Result<
     }
 }
 
-/// One member, or that of an earlier run that is continued; nothing where the user wants an end before it begins. Beside others it runs its restarts in turn.
+/// Trains one member, or takes it from the earlier run that is continued. Returns `None` if the user interrupted the run before the member began. A
+/// member that is trained beside others runs its restarts one after the other.
 fn one_member(
     task: &Task<'_>,
     member: usize,
@@ -141,7 +143,7 @@ fn one_member(
     Ok(Some(fitted))
 }
 
-/// What several trainings found, as draws.
+/// Collects the results of several trainings as draws.
 fn together(
     infer: &Infer,
     ensemble: &Ensemble,
@@ -175,7 +177,7 @@ fn together(
     }
 }
 
-/// The mean losses of several trainings, and the sum of their work.
+/// Averages the losses of several trainings and adds up their steps.
 fn average(found: &[Fitted], values: Arc<Values>, interrupted: bool) -> Fitted {
     let sum: f64 = found.iter().map(|fitted| fitted.loss).sum();
     let most = |of: fn(&Fitted) -> usize| found.iter().map(of).max().unwrap_or(0);

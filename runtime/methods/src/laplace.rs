@@ -1,8 +1,8 @@
 //! Laplace's approximation: the maximum, the curvature around it, and predictions from both.
 //!
-//! `search` finds the maximum, `online` that under factors and a noise which the marginal likelihood chooses on the way; `machines` and `jacobians` call
-//! the compiled programs on blocks of rows, `curve` sums the curvature, `select` chooses subnetworks, `tune` the factors on the prior; `predictor` turns
-//! the Gaussian into the blocks that every prediction gives.
+//! `search` finds the maximum, and `online` finds it while the marginal likelihood chooses the prior factors and the noise on the way. `machines` and
+//! `jacobians` call the compiled programs on blocks of rows, `curve` sums the curvature, `select` chooses subnetworks, and `tune` tunes the factors
+//! on the prior. `predictor` turns the Gaussian into the blocks that every prediction consists of.
 
 pub mod closed;
 pub mod curve;
@@ -47,14 +47,14 @@ use prior::Local;
 use select::Earlier;
 use tune::{Tuned, rise};
 
-/// The log posterior may rise by this much per weight before a point counts as no maximum.
+/// The largest rise of the log posterior, per weight, that the Gaussian may predict at a point that still counts as a maximum.
 const RISE: f64 = 0.1;
 
-/// Approximates the posterior of one infer given the training rows of a split, around the maximum that is found from each of the given starts. Several
-/// make a mixture with equal weights. What an earlier run that is continued found is taken.
+/// Approximates the posterior of one inference given the training rows of a split, around the maximum found from each of the given starts. Several
+/// maxima make a mixture with equal weights. Results of an earlier run that is continued are taken from its checkpoint.
 ///
 /// # Errors
-/// As training; a curvature that is no precision; a subnetwork that cannot be chosen.
+/// The errors of training; a curvature that is not a precision; a subnetwork that cannot be chosen.
 pub fn laplace(
     infer: &Infer,
     dataset: &Dataset,
@@ -129,7 +129,7 @@ fn approximate(
     })
 }
 
-/// What is worth knowing of Gaussians.
+/// Returns the warnings about the Gaussians.
 fn warnings(infer: &Infer, laplace: &Laplace, members: &[Gaussian]) -> Vec<Diagnostic> {
     let far = members.iter().filter_map(|member| {
         let weights = member.facts.weights;
@@ -148,7 +148,7 @@ fn warnings(infer: &Infer, laplace: &Laplace, members: &[Gaussian]) -> Vec<Diagn
             precisions: &member.facts.prior_precision,
             is_normal: member.facts.is_normal,
         };
-        // A factor at the end of what was searched has one cause and one warning.
+        // A factor at the end of the searched range has one cause and gets one warning.
         let is_inside = member.facts.at_end.is_none();
         is_inside.then(|| codes::other_centre(&infer.name, &elsewhere, laplace))
     });
@@ -164,7 +164,7 @@ fn warnings(infer: &Infer, laplace: &Laplace, members: &[Gaussian]) -> Vec<Diagn
     far.chain(ends.take(1)).chain(unsettled).chain(averaged).collect()
 }
 
-/// What is approximated, given what.
+/// An inference with its data, the earlier results and the context.
 struct Around<'a> {
     infer: &'a Infer,
     laplace: &'a Laplace,
@@ -173,22 +173,22 @@ struct Around<'a> {
     context: &'a Context,
 }
 
-/// What is known around a maximum before the factors on the prior.
+/// The quantities at a maximum that are computed before the factors on the prior are tuned.
 struct Before<'a> {
     tuned: Tuned<'a>,
     facts: Facts,
-    /// The derivative of the log likelihood by the weights that are random.
+    /// The derivative of the log likelihood with respect to the random weights.
     gradient: Vec<f64>,
-    /// The log prior of what is none of the weights.
+    /// The log prior of all parameters that are not random weights.
     of_others: f64,
-    /// The Gaussian of all weights, where it was needed to choose some.
+    /// The Gaussian of all weights, if choosing a subnetwork needed it.
     full: Option<algebra::posterior::Posterior>,
-    /// Whether no row has a say in the curvature.
+    /// True if no row contributes to the curvature.
     is_empty: bool,
 }
 
 impl Around<'_> {
-    /// The maximum from a start, or that of an earlier run, with what was chosen while it was searched.
+    /// Returns the maximum from a start, or that of an earlier run, with the factors and noise chosen during an online search.
     fn maximum(
         &self,
         task: &Task<'_>,
@@ -200,7 +200,7 @@ impl Around<'_> {
         }
         let found = match self.laplace.options.online {
             true => {
-                // The curvatures of one search fill the memory that is planned.
+                // The restarts run in turn: the curvatures of one search already fill the planned memory.
                 let (fitted, chosen) = restarts::in_turn(task, &|task| {
                     let start = start(task);
                     self.online(task, start)
@@ -226,7 +226,8 @@ impl Around<'_> {
         )
     }
 
-    /// Refuses to maximise a marginal likelihood that is not known. Whether a prior is Normal does not depend on the weights.
+    /// Returns an error if the options require a marginal likelihood that is not known since the prior is not Normal. Whether a prior is Normal does
+    /// not depend on the weights.
     fn refuse(&self, start: &Values) -> Result<(), Stop> {
         let options = &self.laplace.options;
         let option = match (options.online, options.prior_precision) {
@@ -242,7 +243,7 @@ impl Around<'_> {
         }
     }
 
-    /// The curvatures of likelihood and prior.
+    /// Computes the curvatures of likelihood and prior.
     fn before<'e>(&'e self, evaluation: &'e Evaluation<'e>) -> Result<Before<'e>, Stop> {
         let options = &self.laplace.options;
         let local = Local::new(evaluation, options.structure == Structure::Full)?;
@@ -299,7 +300,7 @@ impl Around<'_> {
         })
     }
 
-    /// The Gaussian around a maximum, with what was chosen while that was searched.
+    /// Computes the Gaussian around a maximum, with the factors and noise that an online search chose.
     fn gaussian(&self, values: &Values, chosen: Option<&Chosen>) -> Result<Gaussian, Stop> {
         let evaluation = self.evaluation(values)?;
         let Before {
@@ -322,7 +323,7 @@ impl Around<'_> {
             }
             (None, given) => (vec![1.0; tuned.slope.len()], given == PriorPrecision::Given(1.0)),
         };
-        // The density whose maximum was searched is often that of the Gaussian, but for the scale of a subnetwork's prior.
+        // The density that was maximised is often that of the Gaussian, except for the scale of a subnetwork's prior.
         let is_own = is_own && options.temperature == 1.0;
         let is_same = is_own && facts.prior_scale == 1.0;
         facts.others_rise = others::rise(&evaluation, chosen.map(|chosen| &chosen.slope))?;
@@ -336,14 +337,14 @@ impl Around<'_> {
         if is_same {
             member.facts.rise = Some(rise(&member.posterior, &slope, &self.context.pool));
         }
-        // A factor that was tuned for the subnetwork is not that of the Gaussian that chose it.
+        // A factor that was tuned for the subnetwork differs from the factor of the Gaussian that chose the subnetwork.
         let is_given = matches!(options.prior_precision, PriorPrecision::Given(_)) && given.is_none();
         let distance = full.filter(|_| is_given).map(|full| self.distance(full, &member));
         member.facts.wasserstein = distance;
         Ok(member)
     }
 
-    /// The distance from the Gaussian of all weights to that of a subnetwork.
+    /// Returns the Wasserstein distance between the Gaussian of all weights and that of a subnetwork.
     fn distance(&self, full: algebra::posterior::Posterior, member: &Gaussian) -> f64 {
         let pool = &self.context.pool;
         let covariance = full.inverse(pool);

@@ -1,4 +1,4 @@
-//! The methods of inference, one in each folder. None imports another; the rest of a run reaches them through [`of`].
+//! The methods of inference, one per folder. No method imports another; the rest of a run reaches them through [`of`].
 
 #[cfg(not(feature = "collapsed"))]
 mod absent;
@@ -12,7 +12,7 @@ pub mod train;
 use bnnc_abi::manifest::{Infer, Work};
 use bnnc_inference::method::Method;
 
-/// The method of an inference.
+/// Returns the method of an inference.
 pub fn of<'a>(infer: &'a Infer) -> Box<dyn Method + 'a> {
     match &infer.work {
         #[cfg(not(feature = "collapsed"))]
@@ -30,7 +30,7 @@ pub fn of<'a>(infer: &'a Infer) -> Box<dyn Method + 'a> {
     }
 }
 
-/// The beginnings of the names of tensors that are not states, in the folder of a run.
+/// The prefixes of the names of tensors in the folder of a run that are not states.
 pub const PREFIXES: &[&str] = &[
     #[cfg(feature = "collapsed")]
     collapsed::choice::PREFIX,

@@ -1,4 +1,4 @@
-//! Sampling: chains over the compiled model, and their draws as what the rest of a run reads.
+//! Sampling: chains over the compiled model, and their draws in the form that the rest of a run reads.
 
 pub mod chains;
 pub mod diagnose;
@@ -25,7 +25,7 @@ use chains::Chains;
 use std::sync::Arc;
 use target::Shared;
 
-/// Samples the posterior of one infer given the training rows of a dataset, from the given start.
+/// Samples the posterior of one inference given the training rows of a dataset, from the given start.
 ///
 /// # Errors
 /// No rows, no start with a finite density, columns that do not fit, a limit, a file that cannot be written.
@@ -75,7 +75,7 @@ pub fn sample(
     let interrupted = chains.iter().any(|chain| chain.iterations < planned);
     let mut without_draws = Vec::new();
     if interrupted {
-        // Nothing can be said of chains that were stopped before their first draw.
+        // Chains that were stopped before their first draw have nothing to report.
         let numbers = 0..chains.len();
         without_draws = numbers
             .filter(|number| chains[*number].store.is_empty())
@@ -106,7 +106,8 @@ pub fn sample(
     Ok(found)
 }
 
-/// The mean states, with the mean of the values in the place of the mean noise: infers that take them know no noise.
+/// Returns the mean states. For non-centred sites the mean of the values replaces the mean of the noise, since inferences that start from these
+/// states are centred.
 fn centred(
     infer: &Infer,
     sampling: &Sampling,
@@ -140,7 +141,7 @@ fn centred(
     Ok(mean)
 }
 
-/// Puts the mean of all draws in the place of each state that moves.
+/// Replaces each sampled state by its mean over all draws.
 fn average(chains: &[Chain], layout: &Layout, values: &mut Values) -> Result<(), Diagnostic> {
     let mut mean = vec![0.0; layout.dimension];
     let mut seen = 0.0;
@@ -161,14 +162,14 @@ fn average(chains: &[Chain], layout: &Layout, values: &mut Values) -> Result<(),
     Ok(())
 }
 
-/// Numbers that come with a draw, at most.
+/// The largest number of sampler statistics that are stored with a draw.
 const STATS: usize = 9;
 
-/// The bytes that sampling takes: machines for one chain, rows, and [`held`]. Like every prediction, it is for one thread.
+/// Returns the bytes that sampling takes: machines for one chain, the rows, and [`held`]. Like every such prediction, it assumes one thread.
 pub fn bytes(infer: &Infer, sampling: &Sampling, rows: usize) -> u64 {
     let draws = sampling.options.chains.saturating_mul(sampling.options.draws);
     let size = |site: &SiteReport| quantities::of_site(site, sampling);
-    // What is diagnosed is read site by site.
+    // Diagnostics read the draws one site at a time.
     let site = infer
         .reports
         .iter()
@@ -187,8 +188,9 @@ pub fn bytes(infer: &Infer, sampling: &Sampling, rows: usize) -> u64 {
         .saturating_add(diagnosed)
 }
 
-/// The bytes of dense metrics: what one chain learns from (one sum of products, two where gradients tell when to forget), what is
-/// factored, the factor, and all of it once more, with room to grow, where the chain's state is kept; then the metric of every chain.
+/// Returns the bytes of dense metrics. One chain holds the sums of products from which it adapts (one sum, or two if gradients decide when to
+/// forget), the matrix to be factored and the factor. While the chain's state is kept, all of these exist a second time, with room to grow. Every
+/// chain also has its metric.
 fn metrics(infer: &Infer, sampling: &Sampling) -> u64 {
     let matrices = match sampling
         .transition
@@ -208,7 +210,7 @@ fn metrics(infer: &Infer, sampling: &Sampling) -> u64 {
         .saturating_mul(size_of::<f64>() as u64)
 }
 
-/// The bytes that are held of the draws until the end of the run.
+/// Returns the bytes of the draws that are held until the end of the run.
 pub fn held(infer: &Infer, sampling: &Sampling) -> u64 {
     let draws = sampling.options.chains.saturating_mul(sampling.options.draws);
     let dimension = Layout::new(infer, sampling).dimension;

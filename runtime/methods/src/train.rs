@@ -103,7 +103,7 @@ impl Posterior for TrainedPosterior {
     }
 }
 
-/// Whether a state is the value of a site that an optimiser moves: it remembers something of it.
+/// Returns whether a state is the value of a point site that an optimiser moves: such a state has states of the optimiser below its name.
 fn is_moved_point(infer: &Infer, state: &State) -> bool {
     let is_point = infer
         .reports
@@ -114,11 +114,11 @@ fn is_moved_point(infer: &Infer, state: &State) -> bool {
     is_point && others.any(|other| !other.parameter && other.name.starts_with(&own))
 }
 
-/// The method of an inference whose posterior a training finds.
+/// The method of an inference whose posterior is found by training.
 pub struct Trains<'a> {
     /// The inference.
     pub infer: &'a Infer,
-    /// Its plan.
+    /// The plan of the training.
     pub train: &'a Train,
 }
 

@@ -1,34 +1,34 @@
-//! The box of the weights that may be integrated over, from their iterates.
+//! The box of the weights that may be integrated over, computed from their iterates.
 
 use bnnc_abi::collapsed::{Collapsed, Extent};
 use bnnc_core::states::Values;
 use std::ops::Range;
 
-/// Half the width that the published code gives the box of a bias whose iterates agree.
+/// Half the width of the box that the published code gives a bias whose iterates agree.
 const HALF_OF_POINT: f64 = 5e-5;
 
-/// One weight whose box is no point.
+/// One weight whose box has a positive width.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Column {
-    /// Its number among all elements of the sites that may be collapsed, one after the other.
+    /// The number of the weight among all elements of the sites that may be collapsed, counted site after site.
     pub number: u32,
-    /// The site among those.
+    /// The number of its site among the sites that may be collapsed.
     pub site: usize,
-    /// The element of the site.
+    /// The element within the site.
     pub element: usize,
-    /// The lower end of its box.
+    /// The lower end of the box.
     pub lower: f64,
-    /// The upper end.
+    /// The upper end of the box.
     pub upper: f64,
 }
 
 impl Column {
-    /// How far the box reaches.
+    /// Returns the width of the box.
     pub fn width(&self) -> f64 {
         self.upper - self.lower
     }
 
-    /// A place near the middle of the box; not the middle itself, since kinks often go through it.
+    /// Returns a point near the middle of the box. The middle itself is avoided since kinks often pass through it.
     pub fn base(&self) -> f64 {
         // The fractional parts of the multiples of the golden ratio are all different.
         let apart = (f64::from(self.number) * 0.618_033_988_749_894_9).fract() - 0.5;
@@ -36,20 +36,20 @@ impl Column {
     }
 }
 
-/// The box, and the iterates in it.
+/// The box, and the values of its weights at the iterates.
 #[derive(Clone, Debug)]
 pub struct Boxes {
-    /// The weights.
+    /// The weights of the box.
     pub columns: Vec<Column>,
     /// Their values at the iterates: `[iterates, columns]`.
     pub values: Vec<f64>,
-    /// How many iterates there are.
+    /// The number of iterates.
     pub iterates: usize,
 }
 
 impl Boxes {
-    /// The box of states that hold `[iterates, ..]`. Weights that never move are left out: they have the value of every iterate. The published code has none
-    /// of these among those that it always takes.
+    /// Builds the box from states of shape `[iterates, ..]`. Weights that never move are left out, since all iterates have the same value of them.
+    /// With the published options, such a weight gets a narrow box if its site is always integrated over.
     pub fn new(collapsed: &Collapsed, values: &Values, iterates: usize) -> Boxes {
         let mut columns = Vec::new();
         let mut first = 0;
@@ -89,7 +89,7 @@ impl Boxes {
         boxes
     }
 
-    /// The same of some of the weights alone, by number in order; numbers without a box are left out.
+    /// Keeps only the weights with the given numbers, which are in ascending order. Numbers without a box are ignored.
     pub fn only(mut self, collapsed: &Collapsed, values: &Values, numbers: &[u32]) -> Boxes {
         self.columns
             .retain(|column| numbers.binary_search(&column.number).is_ok());
@@ -109,7 +109,7 @@ impl Boxes {
         }
     }
 
-    /// The weights at an iterate.
+    /// Returns the weights at an iterate.
     pub fn at(&self, iterate: usize) -> &[f64] {
         &self.values[self.range(iterate)]
     }
@@ -120,7 +120,7 @@ impl Boxes {
     }
 }
 
-/// The ends of the box of a weight.
+/// Returns the ends of the box of a weight.
 fn ends<I: Iterator<Item = f64>>(extent: Extent, all: impl Fn() -> I) -> (f64, f64) {
     let range = all().fold((f64::INFINITY, f64::NEG_INFINITY), |(lower, upper), value| {
         (lower.min(value), upper.max(value))
@@ -132,7 +132,7 @@ fn ends<I: Iterator<Item = f64>>(extent: Extent, all: impl Fn() -> I) -> (f64, f
             let count = all().count() as f64;
             let mean = all().sum::<f64>() / count;
             let variance = all().map(|value| (value - mean).powi(2)).sum::<f64>() / count;
-            // A uniform on mean +- half has the variance half^2 / 3.
+            // A uniform distribution on mean ± half has the variance half² / 3.
             let half = (3.0 * variance).sqrt();
             (mean - half, mean + half)
         }

@@ -1,4 +1,4 @@
-//! Which weights are integrated over: all that move, those that feed some units, or those that move the outputs most.
+//! The choice of the weights that are integrated over: all that move, those that feed some units, or those that move the outputs most.
 
 use crate::collapsed::boxes::Boxes;
 use crate::collapsed::local::{Block, Local};
@@ -12,24 +12,25 @@ use bnnc_laplace::posterior::Array;
 use bnnc_training::iterates::Collected;
 use serde::{Deserialize, Serialize};
 
-/// The weights that are integrated over, by their numbers among all elements of the sites that may be collapsed.
+/// The weights that are integrated over, as numbers among all elements of the sites that may be collapsed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Choice {
-    /// Those among which each row has its choice, in order.
+    /// The weights from which each row chooses, in ascending order.
     pub columns: Vec<u32>,
-    /// Those of each output, where one choice serves all rows; else empty.
+    /// The weights of each output, if one choice serves all rows; otherwise empty.
     pub fixed: Vec<Vec<u32>>,
 }
 
-/// What the names of the tensors begin with that say the choice.
+/// The prefix of the names of the tensors that store the choice.
 pub const PREFIX: &str = "collapsed/";
 
-/// The tensors.
+/// The names of the tensors.
 const COLUMNS: &str = "collapsed/columns";
 const FIXED: &str = "collapsed/fixed";
 
 impl Choice {
-    /// The choice as tensors: `collapsed/columns` `[columns]`, and `collapsed/fixed` `[outputs, columns]`, where lines that are too short end in -1.
+    /// Returns the choice as tensors: `collapsed/columns` `[columns]`, and `collapsed/fixed` `[outputs, columns]`, whose shorter lines are padded
+    /// with -1.
     pub fn arrays(&self) -> Vec<Array<'static>> {
         let numbers = |numbers: &[u32]| {
             numbers
@@ -58,7 +59,7 @@ impl Choice {
         arrays
     }
 
-    /// The choice that tensors say.
+    /// Restores the choice from its tensors.
     pub fn restore(arrays: &[Array<'_>]) -> Choice {
         let numbers = |values: &[f64]| -> Vec<u32> {
             let known = values.iter().filter(|value| **value >= 0.0);
@@ -78,7 +79,7 @@ impl Choice {
     }
 }
 
-/// Chooses, where that depends on the training rows. Where the user stops, it is by the rows that were seen.
+/// Chooses the weights, where the choice depends on the training rows. After an interruption the choice is based on the rows visited so far.
 ///
 /// # Errors
 /// Columns that do not fit, or a limit.
@@ -117,7 +118,8 @@ pub fn choose(
     })
 }
 
-/// The most moving weights of each output, by the mean of their widths times slopes over the training rows and the iterates.
+/// Returns the weights that move each output most. The score of a weight is its width times its slope, summed over the training rows and the
+/// iterates.
 fn movers(
     programs: (&Infer, &Collapsed),
     found: &Collected,
@@ -148,7 +150,7 @@ fn movers(
         .collect())
 }
 
-/// How far each weight moves an output of a row in its box, by its slope in the middle or across the kinks, whichever is larger.
+/// Returns how much each weight moves an output of a row within its box: the width times the larger of the slopes in the middle and across the kinks.
 pub fn scores(boxes: &Boxes, (row, output): (usize, usize), blocks: [&Block; 2]) -> Vec<f64> {
     let [here, across] = blocks.map(|block| block.slope_of(row, output));
     let slopes = here
@@ -159,7 +161,8 @@ pub fn scores(boxes: &Boxes, (row, output): (usize, usize), blocks: [&Block; 2])
     widths.zip(slopes).map(|(width, slope)| width * slope).collect()
 }
 
-/// The places of the weights that are integrated over, in order: those that always are, and the most moving of the others. None that moves nothing.
+/// Returns the places of the weights that are integrated over, in ascending order: those that always are, and the highest-scoring others. Weights
+/// with score 0 are left out.
 pub fn chosen(boxes: &Boxes, options: &Options, scores: &[f64]) -> Vec<usize> {
     let is_always = |at: usize| options.always.contains(&boxes.columns[at].site);
     let part = |always: bool| -> Vec<f64> {
@@ -174,7 +177,7 @@ pub fn chosen(boxes: &Boxes, options: &Options, scores: &[f64]) -> Vec<usize> {
     places
 }
 
-/// The places of the largest scores in order, ties to the lower place; so many that are not zero. 0 takes all of these.
+/// Returns the places of the `count` largest positive scores, in ascending order. Ties go to the lower place. A count of 0 takes all positive scores.
 pub fn most(scores: &[f64], count: usize) -> Vec<usize> {
     let mut places: Vec<usize> = (0..scores.len()).filter(|at| scores[*at] > 0.0).collect();
     if count > 0 && places.len() > count {
@@ -186,8 +189,9 @@ pub fn most(scores: &[f64], count: usize) -> Vec<usize> {
     places
 }
 
-/// The weights that feed the kinks which move the outputs most: by how far the box moves a kink times the change of slope across it, over the
-/// training rows and the iterates. Only kinks that depend on no other count: those behind them are fed by the weights of all.
+/// Returns the weights that feed the kinks which move the outputs most. The score of a kink is the distance by which the box moves it times the
+/// change of slope across it, summed over the training rows and the iterates. Only kinks that depend on no other kink are scored: later kinks are fed
+/// by the weights of all.
 fn feeding(
     programs: (&Infer, &Collapsed),
     found: &Collected,
@@ -224,7 +228,7 @@ fn feeding(
     Ok(fed(boxes, &kept))
 }
 
-/// The weights that feed the first kinks. The slopes of kinks that depend on no other are the same all over the box.
+/// Returns the weights that feed the first `units` kinks. A kink that depends on no other kink has the same slopes everywhere in the box.
 fn feeding_first(
     programs: (&Infer, &Collapsed),
     found: &Collected,
@@ -243,7 +247,7 @@ fn feeding_first(
     Ok(fed(boxes, &[&feeds]))
 }
 
-/// The numbers of the weights that feed some of the kinks.
+/// Returns the numbers of the weights that feed at least one of the kinks.
 fn fed(boxes: &Boxes, feeds: &[&Vec<bool>]) -> Vec<u32> {
     let columns = boxes.columns.iter().enumerate();
     columns
@@ -252,7 +256,7 @@ fn fed(boxes: &Boxes, feeds: &[&Vec<bool>]) -> Vec<u32> {
         .collect()
 }
 
-/// How much the outputs change with a kink of this slope, together.
+/// Returns the sum over the outputs of the absolute change of the output per unit of a kink with this slope.
 fn jump(block: &Block, row: usize, kink: &[f64]) -> f64 {
     let square: f64 = kink.iter().map(|slope| slope * slope).sum();
     if square == 0.0 {
@@ -266,7 +270,7 @@ fn jump(block: &Block, row: usize, kink: &[f64]) -> f64 {
     (0..outputs).map(along).sum()
 }
 
-/// Visits the training rows in the middle of the box at every iterate: the iterate and the rows, and what the program says of them.
+/// Evaluates the training rows near the middle of the box at every iterate. Passes the iterate, the range of rows and the evaluated block to `take`.
 fn each(
     programs: (&Infer, &Collapsed),
     (found, boxes): (&Collected, &Boxes),
@@ -303,7 +307,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_largest_scores() {
+    fn most_takes_the_largest_scores() {
         let scores = [0.5, 0.0, 2.0, 0.5, 1.0];
         assert_eq!(most(&scores, 0), [0, 2, 3, 4]);
         assert_eq!(most(&scores, 2), [2, 4]);
@@ -313,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn tensors_say_the_choice() {
+    fn tensors_restore_the_choice() {
         let choice = Choice {
             columns: vec![0, 3, 4, 9],
             fixed: vec![vec![3, 9], vec![4]],

@@ -1,7 +1,7 @@
-//! Predictions of classes and truth values: means of sigmoids over weights, averaged over the iterates.
+//! Predictions of classes and Booleans: means of sigmoids over weights, averaged over the iterates.
 //!
-//! The probability of a class is that of its logit against the others, whose logits are held at the iterate; so the probabilities of all classes are
-//! normalised at the end.
+//! The probability of a class is the mean sigmoid of its logit against the other logits, which are held at the iterate. The probabilities of all
+//! classes are therefore normalised at the end.
 
 use crate::collapsed::errors::{self, Error};
 use crate::collapsed::function::Part;
@@ -14,29 +14,29 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::sync::OnceLock;
 
-/// Halvings of intervals of an integration, at most.
+/// The largest number of interval halvings in one integration.
 const HALVINGS: usize = 1000;
-/// What integrals without a closed form are accurate to, relative to their size.
+/// The relative accuracy of integrals without a closed form.
 const ACCURACY: f64 = 1e-10;
-/// Intervals that are integrated over apart.
+/// The number of panels at the start of an integration.
 const PANELS: usize = 32;
-/// What a probability may differ from 0 or 1 at the ends of a law.
+/// The tolerance within which a distribution function counts as 0 or 1 at the ends of a distribution.
 const ALL: f64 = 1e-15;
-/// Doublings of the standard deviation within which the ends of a law are looked for.
+/// The number of doublings of the standard deviation in the search for the ends of a distribution.
 const DOUBLINGS: u32 = 20;
 
-/// The classes of some rows.
+/// The classification of a block of rows.
 pub struct ScoredClasses<'a> {
-    /// Their number.
+    /// The number of classes.
     pub classes: usize,
-    /// The sigmoid of their logits.
+    /// The sigmoid that is applied to the logits.
     pub sigmoid: Sigmoid,
-    /// The class of each row, where it is known.
+    /// The true class of each row, where it is known.
     pub right: Option<&'a [i32]>,
 }
 
-/// Writes the probabilities of classes; the log likelihood where the right ones are known. The sum over rows of the probabilities before
-/// they are normalised.
+/// Writes the probabilities of the classes, and the log likelihood where the true classes are known. Returns the sum over rows and classes of the
+/// probabilities before they are normalised.
 pub fn write(all: &[Around], scored: &ScoredClasses<'_>, pool: &Pool, predictive: &mut Predictive) -> f64 {
     let ScoredClasses {
         classes,
@@ -45,7 +45,7 @@ pub fn write(all: &[Around], scored: &ScoredClasses<'_>, pool: &Pool, predictive
     } = *scored;
     let rows = predictive.rows;
     let raw = each(rows, pool, &|row| match raw(all, (row, classes), sigmoid) {
-        // The cubic gives nothing to logits far below the others, and so to all of very many equal ones.
+        // The cubic sigmoid is 0 for logits far below the others. With very many equal logits, that is the case for each of them.
         none if none.iter().sum::<f64>() == 0.0 => self::raw(all, (row, classes), Sigmoid::Exact),
         found => found,
     });
@@ -76,7 +76,8 @@ pub fn write(all: &[Around], scored: &ScoredClasses<'_>, pool: &Pool, predictive
         let known = class.filter(|class| *class < classes);
         let log = known.map_or(f64::NAN, |class| raw[class].ln() - total.ln());
         predictive.log_likelihood.push(log);
-        // Of a quotient: the relative errors of both. Classes that share weights share draws, so that their errors may be one.
+        // The relative error of a quotient is the sum of both relative errors. Classes that share weights share draws, so their errors may be fully
+        // dependent.
         let of_total = off.iter().sum::<f64>() / total;
         let relative = |class: usize| off[class] / raw[class] + of_total;
         let absolute = |class: usize| off[class] / total + of_total * raw[class] / total;
@@ -90,7 +91,7 @@ pub fn write(all: &[Around], scored: &ScoredClasses<'_>, pool: &Pool, predictive
     sum
 }
 
-/// The error of a mean of sigmoids over the iterates, at one element of the location times a sign plus a number.
+/// Returns the error of the mean over the iterates of `sigmoid(sign * location[at] + more(iterate))`.
 fn error(
     all: &[Around],
     (at, sign): (usize, f64),
@@ -106,7 +107,7 @@ fn error(
     all.iter().map(of).fold(Error::default(), Error::plus).total()
 }
 
-/// Writes the probability of a truth value; the log likelihood where the right one is known.
+/// Writes the probability of a Boolean, and the log likelihood where the true value is known.
 pub fn truth(
     all: &[Around],
     (sigmoid, right): (Sigmoid, Option<&[i32]>),
@@ -154,7 +155,7 @@ fn each(rows: usize, pool: &Pool, of: &(dyn Fn(usize) -> Vec<f64> + Sync)) -> Ve
     found.into_iter().filter_map(OnceLock::into_inner).collect()
 }
 
-/// The probability of each class against the others, averaged over the iterates.
+/// Returns the probability of each class against the others, averaged over the iterates and not normalised.
 fn raw(all: &[Around], (row, classes): (usize, usize), sigmoid: Sigmoid) -> Vec<f64> {
     let mut sums = vec![0.0; classes];
     for around in all {
@@ -167,7 +168,7 @@ fn raw(all: &[Around], (row, classes): (usize, usize), sigmoid: Sigmoid) -> Vec<
     sums.iter().map(|sum| sum / all.len().max(1) as f64).collect()
 }
 
-/// The log of the sum of the exponentials of all logits but one.
+/// Returns the log of the sum of the exponentials of all logits except one.
 fn others(logits: &[f64], class: usize) -> f64 {
     let all = || {
         logits
@@ -183,7 +184,7 @@ fn others(logits: &[f64], class: usize) -> f64 {
     }
 }
 
-/// The mean of the sigmoid of a function of uniform weights, times a sign, plus a number.
+/// Returns the mean of `sigmoid(sign * f + more)`, where `f` is the function `part` of uniform weights.
 pub fn mean(part: &Part, (sign, more): (f64, f64), sigmoid: Sigmoid) -> f64 {
     if let Part::Network(Network { offset, terms, units }) = part
         && units.is_empty()
@@ -216,22 +217,22 @@ pub fn mean(part: &Part, (sign, more): (f64, f64), sigmoid: Sigmoid) -> f64 {
     }
 }
 
-/// Where a law lies.
+/// The location and the extent of a distribution.
 struct Spread {
     centre: f64,
     sd: f64,
-    /// Of its support.
+    /// The ends of its support.
     ends: (f64, f64),
 }
 
-/// The mean of a sigmoid `s` of a variable on an interval `[a, b]` that is above `y` with the probability `above(y)`: `s(a)` and the integral of `s' above`
-/// from `a` to `b`, none of whose terms is negative, so that small means are as accurate as large ones.
+/// Returns the mean of a sigmoid `s` of a variable on `[a, b]` that exceeds `y` with the probability `above(y)`. The mean is `s(a)` plus the integral
+/// of `s' above` from `a` to `b`. No term is negative, so that small means are as accurate as large ones.
 fn mean_of_law(above: &dyn Fn(f64) -> f64, spread: &Spread, sigmoid: Sigmoid) -> f64 {
     let &Spread { centre, sd, ends } = spread;
     if sd == 0.0 {
         return value(sigmoid, centre);
     }
-    // A support is often far wider than what has any probability; where rounding hides that, it is all looked at.
+    // A support is often far wider than the range with any probability. If rounding hides the ends of that range, the whole support is integrated.
     let end = |sign: f64, probability: f64, last: f64| {
         let places = (0..DOUBLINGS).map(|power| centre + sign * sd * f64::from(1_u32 << power));
         let mut inside = places.take_while(|y| (ends.0..=ends.1).contains(y));
@@ -249,7 +250,7 @@ fn mean_of_law(above: &dyn Fn(f64) -> f64, spread: &Spread, sigmoid: Sigmoid) ->
     least + integral(&of, panels.collect(), least)
 }
 
-/// A sigmoid.
+/// Returns the value of a sigmoid.
 fn value(sigmoid: Sigmoid, y: f64) -> f64 {
     match sigmoid {
         Sigmoid::Exact => mean_sigmoid(&[], y),
@@ -257,14 +258,14 @@ fn value(sigmoid: Sigmoid, y: f64) -> f64 {
     }
 }
 
-/// Its derivative.
+/// Returns the derivative of a sigmoid.
 fn slope(sigmoid: Sigmoid, y: f64) -> f64 {
     match sigmoid {
         Sigmoid::Exact => {
             let small = (-y.abs()).exp();
             small / (1.0 + small).powi(2)
         }
-        // That of (1 + s)^2 (2 - s) / 4 with s = y / end.
+        // The derivative of (1 + s)^2 (2 - s) / 4 with s = y / end.
         Sigmoid::Cubic => {
             let s = (y / CUBIC_END_L2).clamp(-1.0, 1.0);
             0.75 * (1.0 - s * s) / CUBIC_END_L2
@@ -279,7 +280,7 @@ struct Panel {
 }
 
 impl Panel {
-    /// From the values at the ends and in the middle.
+    /// Builds a panel from the values at the ends and in the middle.
     fn new(of: &dyn Fn(f64) -> f64, ends: (f64, f64), [first, middle, last]: [f64; 3]) -> Panel {
         let (left, right) = (
             of(0.75 * ends.0 + 0.25 * ends.1),
@@ -291,8 +292,8 @@ impl Panel {
         }
     }
 
-    /// The integral by Simpson's rule on both halves, extrapolated, and how far both halves are from the whole: more than the error where the
-    /// function is smooth, about that where it jumps, as distribution functions do.
+    /// Returns the integral by Simpson's rule on both halves, extrapolated, and the difference between the halves and the whole. The difference
+    /// exceeds the error where the function is smooth, and is about as large as the error where it jumps, as distribution functions do.
     fn integral(&self) -> (f64, f64) {
         let width = self.ends.1 - self.ends.0;
         let [first, left, middle, right, last] = self.values;
@@ -326,15 +327,15 @@ impl PartialOrd for Panel {
     }
 }
 
-/// The largest has the largest error.
+/// Panels are ordered by error, so that the heap pops the panel with the largest error.
 impl Ord for Panel {
     fn cmp(&self, other: &Panel) -> Ordering {
         self.integral().1.total_cmp(&other.integral().1)
     }
 }
 
-/// The integral of a function over panels, the worst of which is halved until all agree with themselves: their sum with `least` is good to
-/// [`ACCURACY`]. Where the rounding errors of the function are larger than that they are spread evenly when [`HALVINGS`] end it.
+/// Returns the integral of a function over panels. The panel with the largest error is halved until the error of the sum with `least` is below
+/// [`ACCURACY`]. If rounding errors of the function are larger than that, they are spread evenly when [`HALVINGS`] ends the loop.
 fn integral(of: &dyn Fn(f64) -> f64, panels: BinaryHeap<Panel>, least: f64) -> f64 {
     let sums = |panels: &BinaryHeap<Panel>| {
         let integrals = panels.iter().map(Panel::integral);
@@ -390,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn a_unit_in_a_sigmoid() {
+    fn the_mean_sigmoid_of_a_unit_matches_its_closed_form() {
         for (outgoing, more) in [(1.0, 0.0), (3.0, -2.0), (-2.0, 0.7), (40.0, -20.0)] {
             let want = 0.5 * bnnc_math::special::sigmoid(more)
                 + 0.5 * between(more.min(more + outgoing), more.max(more + outgoing));
@@ -401,9 +402,9 @@ mod tests {
         }
     }
 
-    /// Small probabilities are as accurate as large ones, relative to their size: their logarithms are what counts.
+    /// Small probabilities have the same relative accuracy as large ones, since their logarithms are scored.
     #[test]
-    fn a_unit_far_below() {
+    fn a_unit_far_below_zero_keeps_relative_accuracy() {
         for more in [-25.0, -40.0, -300.0] {
             let want = 0.5 * bnnc_math::special::sigmoid(more) + 0.5 * between(more, more + 1.0);
             let got = mean(&rectified(1.0), (1.0, more), Sigmoid::Exact);
@@ -411,9 +412,9 @@ mod tests {
         }
     }
 
-    /// Four units: the law is a sum of four, each uniform over 0 to 1 or nothing, whose integral has no closed form.
+    /// Each of four units is 0 or uniform on 0 to 1. The integral over their sum does not have a closed form.
     #[test]
-    fn several_units_in_a_sigmoid() {
+    fn several_units_match_a_midpoint_rule() {
         let unit = |outgoing: f64| {
             let Part::Network(network) = rectified(outgoing) else {
                 unreachable!("a network")
@@ -426,7 +427,7 @@ mod tests {
             terms: Vec::new(),
             units: slopes.into_iter().flat_map(unit).collect(),
         });
-        // The midpoint rule over all four weights, where those below zero are one point of half the mass.
+        // The midpoint rule over all four weights, where all values below zero are one point with half the mass.
         let points: Vec<(f64, f64)> = (0..40)
             .map(|at| ((f64::from(at) + 0.5) / 40.0, 0.5 / 40.0))
             .chain([(0.0, 0.5)])
@@ -444,15 +445,15 @@ mod tests {
                 }
             }
             let got = mean(&part, (sign, more), Sigmoid::Exact);
-            // The error of the rule: a twenty-fourth of the squared step times the sum of squared slopes times the largest curvature.
+            // The error of the midpoint rule: the squared step times the sum of squared slopes times the largest curvature, over 24.
             assert!((got / want - 1.0).abs() < 2e-4, "{got} is not {want}");
         }
     }
 
-    /// The sigmoids of a number and of its negative add up to 1, whatever the number's law: units with several weights each, whose distribution
-    /// functions round.
+    /// The sigmoids of a number and of its negative add up to 1 for every distribution of the number. The units here have several weights each, whose
+    /// distribution functions round.
     #[test]
-    fn both_truth_values_add_up_to_one() {
+    fn the_probabilities_of_both_booleans_add_up_to_one() {
         for units in 1..6 {
             for seed in 0..8 {
                 let draw = |at: usize| uniform(key(seed, "units"), [0; 3], at as u64);
@@ -488,9 +489,9 @@ mod tests {
         }
     }
 
-    /// What no halving improves ends.
+    /// An integration that halving does not improve ends.
     #[test]
-    fn noise_ends() {
+    fn integrating_noise_ends() {
         let noisy = |x: f64| 1.0 + 1e-6 * (x * 1e9).sin();
         let panels = [Panel::new(
             &noisy,
@@ -501,7 +502,7 @@ mod tests {
     }
 
     #[test]
-    fn slopes_of_sigmoids() {
+    fn slopes_match_differences_of_sigmoids() {
         for (sigmoid, y) in [
             (Sigmoid::Exact, 0.7),
             (Sigmoid::Exact, -3.0),
@@ -514,9 +515,9 @@ mod tests {
         assert_eq!(slope(Sigmoid::Cubic, 9.0), 0.0);
     }
 
-    /// Very many equal logits are below the reach of the cubic, each against the others.
+    /// Each of very many equal logits is so far below the sum of the others that its cubic sigmoid is 0.
     #[test]
-    fn a_cubic_without_any_probability() {
+    fn the_exact_sigmoid_replaces_a_cubic_without_any_probability() {
         let classes = 64;
         let around = Around {
             parts: vec![Part::Network(Network::default()); classes],
@@ -542,7 +543,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cubic() {
+    fn the_cubic_sigmoid_is_averaged_exactly() {
         let cubic = |t: f64| {
             let s: f64 = (t / CUBIC_END_L2).clamp(-1.0, 1.0);
             0.25 * (1.0 + s).powi(2) * (2.0 - s)
@@ -554,7 +555,7 @@ mod tests {
     }
 
     #[test]
-    fn the_others_of_a_class() {
+    fn others_is_the_log_sum_exp_without_the_class() {
         let logits = [1.0, -2.0, 800.0];
         assert!((others(&logits, 2) - (1f64.exp() + (-2f64).exp()).ln()).abs() < 1e-12);
         assert!((others(&logits, 0) - 800.0).abs() < 1e-12);

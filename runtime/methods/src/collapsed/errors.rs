@@ -1,24 +1,24 @@
-//! Errors of integrals: what rounding and interpolation leave of exact ones, and the standard errors of draws.
+//! Errors of integrals: rounding and interpolation errors of exact integrals, and standard errors of means over draws.
 
 use crate::collapsed::function::Part;
 use bnnc_piecewise::{Law, Noise};
 
-/// What is known of the error of a number from several iterates: bounds or estimates that add up, and variances of independent draws.
+/// The error of a number that combines several iterates: bounds or estimates that add up, and variances of independent draws.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Error {
-    /// The size of what does not average out.
+    /// The sum of the bounds and estimates, which do not average out.
     pub size: f64,
-    /// The variance of what is drawn.
+    /// The variance due to draws.
     pub variance: f64,
 }
 
 impl Error {
-    /// Both together.
+    /// Returns the sum of both parts, the variance as a standard deviation.
     pub fn total(self) -> f64 {
         self.size + self.variance.max(0.0).sqrt()
     }
 
-    /// With another, independent one.
+    /// Adds an independent error.
     pub fn plus(self, other: Error) -> Error {
         Error {
             size: self.size + other.size,
@@ -26,7 +26,7 @@ impl Error {
         }
     }
 
-    /// Of a number times a factor.
+    /// Returns the error of the number times a factor.
     pub fn times(self, factor: f64) -> Error {
         Error {
             size: self.size * factor.abs(),
@@ -35,7 +35,7 @@ impl Error {
     }
 }
 
-/// The error of the mean of a function of the location; an exact one is known up to a part `accuracy` of its size.
+/// Returns the error of the mean of a function `of` of the location. A mean that was integrated exactly has the relative error `accuracy`.
 pub fn of_mean(part: &Part, of: &dyn Fn(f64) -> f64, (mean, accuracy): (f64, f64)) -> Error {
     match part {
         Part::Network(_) | Part::Pieces(_) => Error {
@@ -46,7 +46,7 @@ pub fn of_mean(part: &Part, of: &dyn Fn(f64) -> f64, (mean, accuracy): (f64, f64
     }
 }
 
-/// The relative error of the density at `y` of a location with noise, whose law is `law`.
+/// Returns the relative error of the density at `y` of a location with noise, whose distribution is `law`.
 pub fn of_density(part: &Part, law: &Law, (noise, y): (Noise, f64)) -> Error {
     match part {
         Part::Network(_) | Part::Pieces(_) => Error {
@@ -64,7 +64,7 @@ fn exact(law: &Law, y: f64) -> f64 {
     let (density, error) = law.density_with_error(y);
     match density > f64::MIN_POSITIVE {
         true => error / density,
-        // Below the least number the logarithm is still there, from a tilted series: its exponent is rounded.
+        // Where the density underflows, its logarithm is still known from a tilted series, whose exponent is rounded.
         false => 1e-11 + 32.0 * f64::EPSILON * law.log_density(y).abs(),
     }
 }
@@ -82,15 +82,15 @@ fn drawn(draws: &[f64], law: &Law, (noise, y): (Noise, f64)) -> f64 {
             let (_, variance) = variance_of_mean(draws.iter().map(of_draw));
             match law.density(y) {
                 density if density > 0.0 => variance / (density * density),
-                // No draw has come near, which does not say that none can.
+                // No draw came near `y`. That does not prove that none can.
                 _ => f64::INFINITY,
             }
         }
     }
 }
 
-/// What a draw adds to the density at `y` of the Normal that has the mean and the variance of a law made of draws: to first order, by way of both
-/// (its influence), but for what is the same of all draws.
+/// Returns the influence function of a draw on the density at `y` of the Normal with the mean and the variance of the draws. It is the first-order
+/// effect through both moments, up to a constant that is the same for all draws.
 fn of_floor(law: &Law, y: f64) -> impl Fn(f64) -> f64 {
     let (mean, spread) = (law.mean(), law.variance());
     let off = y - mean;
@@ -99,13 +99,13 @@ fn of_floor(law: &Law, y: f64) -> impl Fn(f64) -> f64 {
             (-0.5 * off * off / spread).exp() / (std::f64::consts::TAU * spread).sqrt(),
             [off / spread, 0.5 * (off * off / spread - 1.0) / spread],
         ),
-        // There is no floor then.
+        // There is no floor in this case.
         false => (0.0, [0.0; 2]),
     };
     move |draw| density * (slopes[0] * (draw - mean) + slopes[1] * (draw - mean).powi(2))
 }
 
-/// The error of a mean of draws.
+/// Returns the error of a mean of draws.
 pub fn of_draws(draws: impl Iterator<Item = f64> + Clone) -> Error {
     Error {
         size: 0.0,
@@ -113,11 +113,11 @@ pub fn of_draws(draws: impl Iterator<Item = f64> + Clone) -> Error {
     }
 }
 
-/// The logarithm of the mean of densities at draws, and the relative error of that mean; `logs` are their logarithms.
+/// Returns the logarithm of the mean of densities at draws, and the relative error of that mean. `logs` are the log densities at the draws.
 pub fn of_log_densities(logs: impl Iterator<Item = f64> + Clone) -> (f64, Error) {
     let largest = logs.clone().fold(f64::NEG_INFINITY, f64::max);
     if largest == f64::NEG_INFINITY {
-        // No draw has come near, which does not say that none can.
+        // No draw came near. That does not prove that none can.
         let variance = f64::INFINITY;
         return (largest, Error { size: 0.0, variance });
     }
@@ -129,7 +129,7 @@ pub fn of_log_densities(logs: impl Iterator<Item = f64> + Clone) -> (f64, Error)
     (largest + mean.ln(), relative)
 }
 
-/// The mean of numbers, and the variance of that mean: infinite of one, which says nothing of it.
+/// Returns the mean of numbers, and the variance of that mean. The variance is infinite for a single number, which gives no estimate of it.
 fn variance_of_mean(values: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
     let count = values.clone().count() as f64;
     let mean = values.clone().sum::<f64>() / count;
@@ -141,7 +141,7 @@ fn variance_of_mean(values: impl Iterator<Item = f64> + Clone) -> (f64, f64) {
     (mean, variance)
 }
 
-/// The relative error of a mean of densities, from their logarithms and relative errors.
+/// Returns the relative error of a mean of densities, from their logarithms and relative errors.
 pub fn of_mixture(log_densities: &[f64], errors: &[Error]) -> f64 {
     let largest = log_densities.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let weights = || log_densities.iter().map(|log| (log - largest).exp());
@@ -157,10 +157,10 @@ mod tests {
     use super::*;
     use bnnc_math::philox;
 
-    /// Uniform draws: the standard error of a density estimate is its standard deviation over many repetitions; also where no triangle reaches and
-    /// only the floor is left, and where it is in both.
+    /// The standard error of a density estimate from uniform draws equals its standard deviation over many repetitions. The tested points include one
+    /// that no triangle reaches, where only the floor is left, and one where both contribute.
     #[test]
-    fn standard_errors_are_spreads() {
+    fn standard_errors_match_the_spread_over_repetitions() {
         let triangle = |floor| Noise::Triangular { radius: 0.3, floor };
         for (noise, y) in [
             (Noise::Normal { sd: 0.3 }, 0.9),
@@ -192,7 +192,7 @@ mod tests {
                 .map(|density| (density - middle).powi(2))
                 .collect::<Vec<_>>(),
         );
-        // The variance of 400 numbers is known to about sqrt(2 / 400).
+        // The relative error of a variance that is estimated from 400 numbers is about sqrt(2 / 400).
         assert!(
             (mean(&said) / spread - 1.0).abs() < 4.0 * (2.0f64 / 400.0).sqrt(),
             "{noise:?}: {} and {spread}",
@@ -200,9 +200,9 @@ mod tests {
         );
     }
 
-    /// One draw says nothing of the error, and none that comes near says nothing of a density without a floor.
+    /// The error is infinite for a single draw, and for a density without a floor near which no draw came.
     #[test]
-    fn errors_that_are_not_known() {
+    fn errors_that_draws_do_not_determine_are_infinite() {
         let triangle = |floor| Noise::Triangular { radius: 0.3, floor };
         for (draws, noise, y) in [
             (vec![0.5], Noise::Normal { sd: 0.3 }, 0.6),
@@ -221,7 +221,7 @@ mod tests {
     fn a_mixture_of_errors() {
         let error = |size, variance| Error { size, variance };
         let got = of_mixture(&[0.0, 2.0f64.ln()], &[error(0.1, 0.01), error(0.2, 0.0)]);
-        // 0.1 + 0.4 + sqrt(0.01), over 3.
+        // (0.1 + 0.4 + sqrt(0.01)) / 3.
         assert!((got - 0.2).abs() < 1e-12, "{got}");
         let got = of_mixture(
             &[f64::NEG_INFINITY, -4000.0],

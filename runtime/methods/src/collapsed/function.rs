@@ -1,8 +1,8 @@
 //! The location of one output of one row around an iterate, as a function of weights that are uniform on a box.
 //!
-//! Between kinks the function is affine, and kinks that the box does not cross bend nothing. Of the others, each changes the slope in its own direction
-//! alone. Where they move with different weights, the function is therefore a sum of independent parts, one per kink; the slopes on both
-//! sides of every kink say all about it, and two evaluations find them: one in the box, one across all kinks.
+//! Between kinks the function is affine, and only the kinks that the box crosses bend it. Each of these changes the slope only along the direction of
+//! its own slope. If the kinks move with disjoint sets of weights, the function is a sum of independent parts, one per kink. The slopes on both sides
+//! of every kink then determine it. Two evaluations yield them: one inside the box, and one across all kinks.
 
 use crate::collapsed::boxes::Boxes;
 use crate::collapsed::local::Block;
@@ -11,28 +11,28 @@ use bnnc_base::dtype::Precision;
 use bnnc_piecewise::measure::Measure;
 use bnnc_piecewise::{Law, Network, Noise, Term, Unit};
 
-/// The function, as far as two evaluations can tell.
+/// The function, as far as two evaluations determine it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Function {
     /// A sum of independent parts.
     Network(Network),
-    /// Pieces that are not known from here.
+    /// A function with pieces that two evaluations do not determine.
     Pieces,
 }
 
-/// The law of a location.
+/// The distribution of a location.
 #[derive(Clone, Debug)]
 pub enum Part {
-    /// That of a sum of independent parts.
+    /// The distribution of a sum of independent parts.
     Network(Network),
-    /// That of any other function.
+    /// The distribution of any other piecewise affine function.
     Pieces(Measure),
-    /// Draws from that of a function with too many pieces.
+    /// Draws from the distribution of a function with too many pieces.
     Drawn(Vec<f64>),
 }
 
 impl Part {
-    /// The law with noise.
+    /// Returns the distribution of the location plus noise.
     pub fn law(&self, noise: Noise) -> Law {
         match self {
             Part::Network(network) => Law::new(network, noise),
@@ -41,7 +41,7 @@ impl Part {
         }
     }
 
-    /// The least and the largest value.
+    /// Returns the least and the largest value.
     pub fn support(&self) -> (f64, f64) {
         match self {
             Part::Network(network) => network.support(),
@@ -58,15 +58,15 @@ pub struct Spot<'a> {
     pub boxes: &'a Boxes,
     /// The places of the weights that are integrated over.
     pub places: &'a [usize],
-    /// The row within its block.
+    /// The row within the block.
     pub row: usize,
     /// The output.
     pub output: usize,
-    /// What rounding may make of a slope, relative to the largest.
+    /// The largest rounding error of a slope, relative to the largest slope.
     pub tolerance: f64,
 }
 
-/// What rounding may make of slopes in this precision, relative to the largest.
+/// Returns the tolerance for rounding errors of slopes in this precision, relative to the largest slope.
 pub fn tolerance(precision: Precision) -> f64 {
     match precision {
         Precision::F64 => 1e-9,
@@ -83,7 +83,7 @@ struct Crossed<'a> {
 }
 
 impl Spot<'_> {
-    /// An affine function, from its value and slopes at `at`, a value for each weight of the box.
+    /// Returns the affine function with the value and slopes of the block at the point `at`, which gives a value for each weight of the box.
     pub fn affine(&self, block: &Block, at: impl Fn(usize) -> f64) -> Network {
         let outputs = block.location.len() / block.rows.max(1);
         let slope = block.slope_of(self.row, self.output);
@@ -105,7 +105,7 @@ impl Spot<'_> {
         }
     }
 
-    /// Whether the box crosses a kink, from the base of the box.
+    /// Returns whether the box crosses a kink, given an evaluation at the base of the box.
     pub fn crosses(&self, base: &Block) -> bool {
         base.kinks_of(self.row)
             .any(|(value, slope)| self.is_crossed(value, slope))
@@ -116,8 +116,8 @@ impl Spot<'_> {
         low < 0.0 && high > 0.0
     }
 
-    /// The function from what is found at the base of the box, and across the kinks. Where kinks depend on others, only a box that no
-    /// kink crosses is told.
+    /// Returns the function from evaluations at the base of the box and across the kinks. If kinks depend on other kinks, the function is only
+    /// determined for a box that no kink crosses.
     pub fn function(&self, base: &Block, across: &Block, is_nested: bool) -> Function {
         let at_base = |place: usize| self.boxes.columns[place].base();
         let all = base.kinks_of(self.row).enumerate();
@@ -135,7 +135,7 @@ impl Spot<'_> {
         }
     }
 
-    /// Kinks that are the same place are one.
+    /// Removes duplicates among kinks that lie on the same hyperplane.
     fn different<'b>(&self, crossed: Vec<Crossed<'b>>) -> Vec<Crossed<'b>> {
         let mut kept: Vec<Crossed<'b>> = Vec::new();
         for kink in crossed {
@@ -160,7 +160,7 @@ impl Spot<'_> {
         !differ(1.0) || !differ(-1.0)
     }
 
-    /// The parts of kinks that have weights of their own.
+    /// Splits the function into parts if no two kinks share a weight.
     fn apart(&self, affine: Network, crossed: Vec<Crossed<'_>>, blocks: (&Block, &Block)) -> Function {
         let slopes = [blocks.0, blocks.1].map(|block| block.slope_of(self.row, self.output));
         let beyond: Vec<f64> = blocks.1.kinks_of(self.row).map(|(value, _)| value).collect();
@@ -179,7 +179,7 @@ impl Spot<'_> {
             if own.iter().any(|at| std::mem::replace(&mut owned[*at], true)) {
                 return Function::Pieces;
             }
-            // Where the second evaluation is on the same side, the slopes of the other are not known.
+            // If the second evaluation is on the same side of the kink, the slopes on the other side are unknown.
             if beyond
                 .get(kink.number)
                 .is_none_or(|value| value * kink.value > 0.0)
@@ -203,7 +203,7 @@ impl Spot<'_> {
                 return Function::Pieces;
             };
             network.units.push(self.unit(&own, kink, (sign, outgoing)));
-            // What the affine function says of these weights is what the unit says at the base.
+            // At the base, the affine function and the unit both count the contribution of these weights.
             let active = (sign * kink.value).max(0.0);
             network.offset -= outgoing * active;
         }
@@ -223,12 +223,12 @@ impl Spot<'_> {
         }
     }
 
-    /// Adds the weights that move no kink; the offset counts from the base.
+    /// Adds the weights that move no kink. The offset is relative to the base.
     fn rest(&self, network: &mut Network, owned: &[bool], slope: &[f64]) {
         for &at in self.places {
             let moved = slope[at] * self.boxes.columns[at].base();
             if owned[at] {
-                // The affine function took them away.
+                // The affine function subtracted them.
                 network.offset += moved;
             } else if slope[at] != 0.0 {
                 network.terms.push(self.term(at, slope[at]));
@@ -237,7 +237,8 @@ impl Spot<'_> {
     }
 }
 
-/// How much the function changes with a kink on the side where it is not flat: the slope there over that of the kink, where it is a multiple of it.
+/// Returns the outgoing weight of a unit: the slope of the function on the side where it is not flat over the slope of the kink. `None` if the one is
+/// not a multiple of the other.
 fn outgoing(own: &[usize], kink: &[f64], slope: &[f64], sign: f64, least: f64) -> Option<f64> {
     let square: f64 = own.iter().map(|at| kink[*at].powi(2)).sum();
     let along: f64 = own.iter().map(|at| sign * kink[*at] * slope[*at]).sum();
@@ -269,7 +270,7 @@ mod tests {
         }
     }
 
-    /// What a program says of one row at a point: the value and its slope, kinks with theirs.
+    /// The result of a program for one row at a point: the value and its slope, and the kinks with theirs.
     type Said = (f64, [f64; 4], Vec<(f64, [f64; 4])>);
     type At = fn(&[f64]) -> Said;
 
@@ -334,7 +335,7 @@ mod tests {
         [0.1, 0.2, 0.0, 0.5],
     ];
 
-    /// `1 + 2 relu(w0 - w1 / 2 + 0.1) - relu(-w2) + 0.3 w3`, and a kink twice.
+    /// `1 + 2 relu(w0 - w1 / 2 + 0.1) - relu(-w2) + 0.3 w3`, with one kink listed twice.
     fn apart(w: &[f64]) -> Said {
         let (one, two) = (w[0] - 0.5 * w[1] + 0.1, -w[2]);
         let (a, b) = (f64::from(one > 0.0), f64::from(two > 0.0));
@@ -343,7 +344,7 @@ mod tests {
             (one, [1.0, -0.5, 0.0, 0.0]),
             (w[2], [0.0, 0.0, 1.0, 0.0]),
             (-3.0 * one, [-3.0, 1.5, 0.0, 0.0]),
-            // One that the box does not cross.
+            // A kink that the box does not cross.
             (w[3] + 1.0, [0.0, 0.0, 0.0, 1.0]),
         ];
         (value, [2.0 * a, -a, b, 0.3], kinks)
@@ -361,9 +362,9 @@ mod tests {
         }
     }
 
-    /// A kink that bends a slope into another one, both not flat, is no unit; nor are two kinks with a weight in common.
+    /// A kink between two slopes that are both not flat is not a unit. Two kinks that share a weight are not units either.
     #[test]
-    fn others_are_pieces() {
+    fn kinks_that_are_not_units_are_pieces() {
         let leaky: At = |w| {
             let slope = if w[0] > 0.0 { 1.0 } else { 0.1 };
             (
@@ -382,9 +383,9 @@ mod tests {
         assert_eq!(function(shared), Function::Pieces);
     }
 
-    /// A kink that leaves the function as it is.
+    /// A kink that does not change the slope of the function.
     #[test]
-    fn a_kink_that_bends_nothing() {
+    fn a_kink_that_bends_nothing_is_ignored() {
         let straight: At = |w| (2.0, [0.0; 4], vec![(w[0], [1.0, 0.0, 0.0, 0.0])]);
         let flat = Network {
             offset: 2.0,

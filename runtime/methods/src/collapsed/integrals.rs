@@ -1,4 +1,4 @@
-//! Predictions with integrals over weights, as blocks of what every prediction says.
+//! Predictions with integrals over weights, as the blocks that every prediction consists of.
 
 use crate::collapsed::boxes::Boxes;
 use crate::collapsed::choice::{chosen, scores};
@@ -26,47 +26,47 @@ use bnnc_piecewise::Network;
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Rows of a block where the location has kinks.
+/// The largest number of rows in a block where the location has kinks.
 const PIECED_ROWS: usize = 16;
 
-/// Predictions of rows.
+/// Predictions of rows by integrals over the chosen weights.
 pub struct Integrals<'a> {
     infer: &'a Infer,
     collapsed: &'a Collapsed,
     values: &'a Values,
     boxes: Boxes,
-    /// The places in the box of the weights of each output, where one choice serves all rows.
+    /// The places in the box of the weights of each output, if one choice serves all rows.
     fixed: Vec<Vec<usize>>,
     local: Local<'a>,
-    /// The right classes, where they are known.
+    /// The true classes, where they are known.
     classes: Option<Vec<i32>>,
     is_known: bool,
-    /// The density of known targets, where it is the published one.
+    /// The published density for known targets, if the options select it.
     published: Option<Published>,
     draws: usize,
     context: &'a Context,
     tally: Tally,
-    /// What rounding may make of a slope, relative to the largest.
+    /// The largest rounding error of a slope, relative to the largest slope.
     tolerance: f64,
-    /// The key of draws in the place of integrals.
+    /// The key of the draws that replace integrals with too many pieces.
     key: u64,
 }
 
-/// What is known of a block of rows around one iterate.
+/// The distributions of a block of rows around one iterate.
 #[derive(Clone, Debug, Default)]
 pub struct Around {
-    /// The law of the location of each row and output over the box: `[rows, outputs]`.
+    /// The distribution of the location over the box, for each row and output: `[rows, outputs]`.
     pub parts: Vec<Part>,
     /// The location at the iterate itself: `[rows, outputs]`.
     pub location: Vec<f64>,
     /// The standard deviation of the noise: `[rows, outputs]`.
     pub scale: Vec<f64>,
-    /// What was observed: `[rows, outputs]`.
+    /// The observed values: `[rows, outputs]`.
     pub target: Vec<f64>,
 }
 
 impl<'a> Integrals<'a> {
-    /// Prepares predictions of rows whose target may be unknown, by so many quantiles in the place of draws.
+    /// Prepares predictions of rows whose target may be unknown. `draws` quantiles take the place of draws.
     ///
     /// # Errors
     /// Columns that do not fit, or a limit.
@@ -135,7 +135,7 @@ impl Forecaster for Integrals<'_> {
     fn run(&mut self, take: &mut Take<'_>) -> Result<(), Stop> {
         let most = match self.collapsed.form {
             Form::Affine | Form::Sampled(_) => usize::MAX,
-            // All iterates of a block are held at once, and each may be cut into many pieces.
+            // All iterates of a block are in memory at the same time, and each may be cut into many pieces.
             Form::Piecewise { .. } => PIECED_ROWS,
         };
         let (rows, size) = (self.local.rows(), self.local.rows_per_call.clamp(1, most));
@@ -172,7 +172,7 @@ impl Forecaster for Integrals<'_> {
                 }
             }
             take(range, &mut predictive);
-            // In the units that they were brought to.
+            // The tally is in the units that `take` converted the block to.
             let is_drawn = |row: &usize| {
                 let of_row = row * outputs..(row + 1) * outputs;
                 let mut parts = all.iter().flat_map(|around| &around.parts[of_row.clone()]);
@@ -185,7 +185,7 @@ impl Forecaster for Integrals<'_> {
 }
 
 impl Integrals<'_> {
-    /// The functions of a block of rows around an iterate.
+    /// Returns the distributions of a block of rows around an iterate.
     fn around(&mut self, iterate: usize, rows: &Range<usize>) -> Result<Around, Stop> {
         let mut here = Block::default();
         match self.collapsed.form {
@@ -315,13 +315,13 @@ impl Integrals<'_> {
         }
     }
 
-    /// Whether some weights of the box keep the values of the iterate.
+    /// Returns whether some weights of the box keep the values of the iterate.
     fn is_chosen(&self) -> bool {
         let count = self.collapsed.options.weights;
         !self.fixed.is_empty() || (count > 0 && count < self.boxes.columns.len())
     }
 
-    /// The weights that are integrated over for one output: those of all rows, or those that move it most in each.
+    /// Returns the weights that are integrated over for one output: the fixed choice for all rows, or those that move it most in each row.
     fn sets(&self, blocks: [&Block; 2], output: usize) -> Sets {
         if !self.is_chosen() {
             return Sets::all(&self.boxes);
@@ -337,7 +337,7 @@ impl Integrals<'_> {
     }
 }
 
-/// The law of a location that two places do not tell, by its pieces; by draws where these are too many.
+/// Returns the distribution of a location that two evaluations do not determine, from its pieces, or from draws if there are too many pieces.
 fn bent(
     place: &Place<'_>,
     local: &mut Local<'_>,
@@ -358,10 +358,10 @@ fn bent(
     }
 }
 
-/// Which weights move which outputs of which rows, as far as they are integrated over.
+/// The integrated weights that move each output of each row.
 struct Used {
     outputs: usize,
-    /// `[rows, outputs]`.
+    /// The places of the weights: `[rows, outputs]`.
     places: Vec<Vec<usize>>,
 }
 
@@ -386,14 +386,14 @@ impl Used {
         self.places[spot.row * self.outputs + spot.output] = places.collect();
     }
 
-    /// All weights, where pieces are not known.
+    /// Adds all weights, for a row whose pieces are not known.
     fn add_all(&mut self, spot: &Spot<'_>) {
         if self.outputs > 1 {
             self.places[spot.row * self.outputs + spot.output] = spot.places.to_vec();
         }
     }
 
-    /// Two outputs of a row that a weight moves.
+    /// Returns two outputs of a row that the same weight moves.
     fn shared(&self) -> Option<(usize, usize)> {
         let mut rows = self.places.chunks(self.outputs.max(1));
         rows.find_map(|outputs| {
@@ -407,7 +407,7 @@ impl Used {
     }
 }
 
-/// The published density of targets that are known, where it is asked for.
+/// Returns the published density for known targets, if the options select it.
 fn published(
     infer: &Infer,
     collapsed: &Collapsed,
@@ -422,7 +422,7 @@ fn published(
     }
 }
 
-/// The right classes of rows, where they are needed and known.
+/// Returns the true classes of rows, if the likelihood has classes and they are known.
 fn right(
     infer: &Infer,
     collapsed: &Collapsed,

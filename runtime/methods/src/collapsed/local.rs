@@ -1,4 +1,4 @@
-//! The program that says how the location of rows depends on the weights around an iterate, called on blocks of rows.
+//! The program that computes how the location of rows depends on the weights around an iterate, called on blocks of rows.
 
 use crate::collapsed::boxes::{Boxes, Column};
 use bnnc_abi::code::Artifact;
@@ -15,23 +15,23 @@ use bnnc_data::{Dataset, Rows};
 use bnnc_kernels::executor::Machine;
 use std::ops::Range;
 
-/// The program with the iterates and some rows.
+/// The program together with the states of the iterates and some rows.
 pub struct Local<'a> {
     states: States<'a>,
-    /// With slopes and kinks.
+    /// The program with slopes and kinks.
     whole: Program,
-    /// Without, where there is such a program.
+    /// The program without slopes and kinks, where there is one.
     plain: Option<Program>,
     ids: Vec<u32>,
-    /// The rows that it is called with, at most.
+    /// The largest number of rows in one call.
     pub rows_per_call: usize,
 }
 
-/// The states of all iterates, and the columns that are looked at.
+/// The states of all iterates, and the selected columns.
 struct States<'a> {
     infer: &'a Infer,
     collapsed: &'a Collapsed,
-    /// Those that move hold `[iterates, ..]`.
+    /// The states; those that move have the shape `[iterates, ..]`.
     values: &'a Values,
     iterates: usize,
     columns: Vec<Column>,
@@ -41,43 +41,43 @@ struct States<'a> {
 struct Program {
     machine: Machine,
     feed: Feed,
-    /// The iterate whose states it holds.
+    /// The iterate whose states the machine holds.
     at: Option<usize>,
-    /// Whether it knows which columns there are.
+    /// True if the machine holds the current columns.
     has_columns: bool,
     rows_per_call: usize,
     still: Vec<f64>,
 }
 
-/// What it says of a block of rows at an iterate, or moved away from it.
+/// The results of the program for a block of rows, at an iterate or moved away from it.
 #[derive(Clone, Debug, Default)]
 pub struct Block {
-    /// The rows.
+    /// The number of rows.
     pub rows: usize,
-    /// Columns of a slope: those of the boxes, and one at least.
+    /// The number of columns of a slope: one per column of the box, and at least one.
     pub selected: usize,
-    /// `[rows, outputs]`.
+    /// The locations `[rows, outputs]`.
     pub location: Vec<f64>,
-    /// `[rows, outputs, selected]`.
+    /// The slopes of the locations `[rows, outputs, selected]`.
     pub slope: Vec<f64>,
     /// The standard deviations `[rows, outputs]`; empty for classes.
     pub scale: Vec<f64>,
-    /// What was observed `[rows, outputs]`; empty for classes.
+    /// The observed values `[rows, outputs]`; empty for classes.
     pub target: Vec<f64>,
-    /// `[rows, kinks]`.
+    /// The values of the kinks `[rows, kinks]`.
     pub kinks: Vec<f64>,
-    /// `[rows, kinks, selected]`.
+    /// The slopes of the kinks `[rows, kinks, selected]`.
     pub kink_slope: Vec<f64>,
 }
 
 impl Block {
-    /// The slope of an output of a row.
+    /// Returns the slope of an output of a row.
     pub fn slope_of(&self, row: usize, output: usize) -> &[f64] {
         let outputs = self.location.len() / self.rows.max(1);
         line(&self.slope, row * outputs + output, self.selected)
     }
 
-    /// The kinks of a row with their slopes.
+    /// Iterates over the kinks of a row with their slopes.
     pub fn kinks_of(&self, row: usize) -> impl Iterator<Item = (f64, &[f64])> {
         let count = self.kinks.len() / self.rows.max(1);
         (row * count..(row + 1) * count).map(|at| (self.kinks[at], line(&self.kink_slope, at, self.selected)))
@@ -88,22 +88,22 @@ fn line(values: &[f64], at: usize, width: usize) -> &[f64] {
     &values[at * width..(at + 1) * width]
 }
 
-/// The program of an infer whose integrals are exact.
+/// Returns the program of the location of an inference whose integrals are exact.
 ///
 /// # Errors
-/// A bug: an infer without one.
+/// A bug: the inference does not have such a program.
 pub fn program<'a>(infer: &Infer, collapsed: &'a Collapsed) -> Result<&'a Artifact, Fault> {
     let missing = || Fault::Bug(format!("`{}` has no program of its location", infer.name));
     collapsed.local.as_ref().ok_or_else(missing)
 }
 
-/// The sizes of the program with so many columns.
+/// Returns the sizes of the program with this number of columns, at least one.
 pub fn sizes(columns: usize) -> Sizes {
     Sizes::default().with(Symbol::Selected, columns.max(1))
 }
 
 impl<'a> Local<'a> {
-    /// The program on rows whose target may be unknown; `numbers` reals are held of each row besides.
+    /// Prepares the program on rows whose target may be unknown. `numbers` is the number of further reals that the caller holds per row.
     ///
     /// # Errors
     /// Columns that do not fit, or a limit.
@@ -125,7 +125,7 @@ impl<'a> Local<'a> {
             dataset,
         };
         let plain = match &collapsed.plain {
-            // One row may be asked for at many places.
+            // The plain program may evaluate one row at many places.
             Some(artifact) => {
                 let places = plain_per_call((artifact, collapsed), sizes, count).max(rows_per_call);
                 Some(Program::new(artifact, &data, (sizes, places), context)?)
@@ -147,22 +147,23 @@ impl<'a> Local<'a> {
         })
     }
 
-    /// The number of rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.ids.len()
     }
 
-    /// Goes on with some of the columns that there were at first, or with all of them: slopes in others are work for nothing. Returns those before.
+    /// Replaces the selected columns by some of the original ones, or by all of them, which avoids computing slopes that are not needed. Returns the
+    /// columns that were selected before.
     pub fn select(&mut self, columns: Vec<Column>) -> Vec<Column> {
         let programs = std::iter::once(&mut self.whole).chain(&mut self.plain);
         programs.for_each(|program| program.has_columns = false);
         std::mem::replace(&mut self.states.columns, columns)
     }
 
-    /// Evaluates rows at an iterate, moved by `moves` `[rows, selected]` where they are given.
+    /// Evaluates rows at an iterate, moved by `moves` `[rows, selected]` if given.
     ///
     /// # Errors
-    /// Values of another size, from the folder of another run.
+    /// States whose size does not fit, from the folder of another run.
     pub fn evaluate(
         &mut self,
         iterate: usize,
@@ -179,10 +180,10 @@ impl<'a> Local<'a> {
         self.whole.read("kinks/slope", &mut block.kink_slope)
     }
 
-    /// As [`Local::evaluate`] at the iterate itself, without slopes and kinks.
+    /// Evaluates rows at the iterate itself, without slopes and kinks.
     ///
     /// # Errors
-    /// As there.
+    /// As [`Local::evaluate`].
     pub fn values(&mut self, iterate: usize, rows: &Range<usize>, block: &mut Block) -> Result<(), Fault> {
         let ids = &self.ids[rows.clone()];
         let program = self.plain.as_mut().unwrap_or(&mut self.whole);
@@ -191,12 +192,12 @@ impl<'a> Local<'a> {
         program.read_values(block)
     }
 
-    /// The places that [`Local::locations`] has room for in one call.
+    /// Returns the largest number of places that [`Local::locations`] evaluates in one call.
     pub fn places_per_call(&self) -> usize {
         self.plain.as_ref().unwrap_or(&self.whole).rows_per_call.max(1)
     }
 
-    /// The location of one row at many places, moved by `moves` `[places, selected]` from an iterate: `[places, outputs]`.
+    /// Returns the locations of one row at many places, moved by `moves` `[places, selected]` from an iterate: `[places, outputs]`.
     ///
     /// # Errors
     /// As [`Local::evaluate`].
@@ -214,14 +215,14 @@ impl<'a> Local<'a> {
     }
 }
 
-/// The rows that the program without slopes is called with.
+/// Returns the largest number of rows in one call of the program without slopes.
 pub fn plain_per_call((artifact, collapsed): (&Artifact, &Collapsed), sizes: Sizes, rows: usize) -> usize {
     let numbers = sizes.get(Symbol::Selected) + collapsed.outputs;
     rows_per_call(&[artifact], sizes, rows.max(collapsed.options.draws), numbers)
 }
 
 impl States<'_> {
-    /// The columns that programs have: one at least.
+    /// Returns the number of columns of the programs: at least one.
     fn selected(&self) -> usize {
         self.columns.len().max(1)
     }
@@ -231,7 +232,7 @@ impl States<'_> {
 struct FedRows<'a> {
     infer: &'a Infer,
     rows: &'a Rows,
-    /// Whether their targets are known.
+    /// True if the targets of the rows are known.
     is_known: bool,
     dataset: &'a Dataset,
 }
@@ -262,7 +263,7 @@ impl Program {
         })
     }
 
-    /// Writes which elements of which states the columns are.
+    /// Writes which elements of which states the columns refer to.
     fn write_columns(&mut self, states: &States<'_>) -> Result<(), Fault> {
         if self.has_columns {
             return Ok(());
@@ -310,7 +311,7 @@ impl Program {
         Ok(())
     }
 
-    /// Runs on rows at an iterate, moved by `[rows, selected]` where they are given.
+    /// Runs on rows at an iterate, moved by `moves` `[rows, selected]` if given.
     fn run(
         &mut self,
         states: &States<'_>,
@@ -336,7 +337,7 @@ impl Program {
         self.read("target", &mut block.target)
     }
 
-    /// Reads a port; nothing where the program does not have it.
+    /// Reads a port. `into` is left empty if the program does not have the port.
     fn read(&self, name: &str, into: &mut Vec<f64>) -> Result<(), Fault> {
         into.clear();
         match self.machine.has_port(name) {

@@ -1,4 +1,4 @@
-//! Memory before the run: what choosing weights and predicting with integrals will take.
+//! Predictions, before the run, of the memory for choosing weights and for predicting with integrals.
 
 use crate::collapsed::local::{plain_per_call, sizes};
 use bnnc_abi::collapsed::{Collapsed, Form};
@@ -8,15 +8,15 @@ use bnnc_base::shape::Symbol;
 use bnnc_core::blocks::rows_per_call;
 use bnnc_core::memory::{feed, machine};
 
-/// A number in double precision.
+/// The bytes of a number in double precision.
 const NUMBER: u64 = 8;
 
-/// Weights that may be collapsed.
+/// Returns the number of weights that may be collapsed.
 fn columns(collapsed: &Collapsed) -> usize {
     collapsed.weights.iter().map(|weights| weights.elements).sum()
 }
 
-/// The bytes of the program on blocks of rows, with its rows and the iterates of the weights.
+/// Returns the bytes of the program on blocks of rows, with its rows and the weights at the iterates.
 fn calling((infer, collapsed): (&Infer, &Collapsed), rows: usize, (planned, numbers): (usize, usize)) -> u64 {
     let Some(artifact) = &collapsed.local else {
         return 0;
@@ -38,7 +38,8 @@ fn calling((infer, collapsed): (&Infer, &Collapsed), rows: usize, (planned, numb
         + rows as u64 * 4
 }
 
-/// The numbers that are held of a row while weights are chosen: its slopes in the middle of the box, and across the kinks, with the moves there.
+/// Returns how many numbers are held per row while weights are chosen: the slopes in the middle of the box and across the kinks, and the moves to
+/// these points.
 pub fn choosing_per_row(collapsed: &Collapsed, columns: usize) -> usize {
     let kinks = match &collapsed.form {
         Form::Piecewise { kinks, .. } => *kinks,
@@ -47,7 +48,7 @@ pub fn choosing_per_row(collapsed: &Collapsed, columns: usize) -> usize {
     (2 * (collapsed.outputs + kinks) + 2).saturating_mul(columns + 1)
 }
 
-/// The bytes of choosing weights by the training rows.
+/// Returns the bytes of choosing weights by the training rows.
 pub fn choosing(programs: (&Infer, &Collapsed), rows: usize, planned: usize) -> u64 {
     let options = &programs.1.options;
     match options.units > 0 || (options.fixed && options.weights > 0) {
@@ -60,7 +61,7 @@ pub fn choosing(programs: (&Infer, &Collapsed), rows: usize, planned: usize) -> 
     }
 }
 
-/// The numbers that are held of a row while it is predicted: the functions around all iterates, and the quantiles of its outputs.
+/// Returns how many numbers are held per row during prediction: the functions around all iterates, and the quantiles of the outputs.
 pub fn per_row(collapsed: &Collapsed, columns: usize, (iterates, draws): (usize, usize)) -> usize {
     let terms = match collapsed.options.weights {
         0 => columns,
@@ -70,13 +71,13 @@ pub fn per_row(collapsed: &Collapsed, columns: usize, (iterates, draws): (usize,
             columns.min(count + always)
         }
     };
-    // A term is three numbers; a network, location, scale and target ten.
+    // A term has three numbers; a network, the location, the scale and the target together have ten.
     let around = match &collapsed.form {
-        // Draws, where there are too many pieces.
+        // Draws take the place of a function with too many pieces.
         Form::Piecewise { .. } => iterates.saturating_mul((3 * terms + 10).max(collapsed.options.draws)),
         Form::Affine | Form::Sampled(_) => iterates.saturating_mul(3 * terms + 10),
     };
-    // Slopes are read in one place, or in two and that of the chosen weights.
+    // Slopes are read at one point, at two, or at these two and at that of the chosen weights.
     let (places, kinks) = match (&collapsed.form, collapsed.options.weights) {
         (Form::Piecewise { kinks, .. }, 0) => (2, *kinks),
         (Form::Piecewise { kinks, .. }, _) => (3, *kinks),
@@ -93,20 +94,20 @@ pub fn per_row(collapsed: &Collapsed, columns: usize, (iterates, draws): (usize,
         .saturating_add(slopes)
 }
 
-/// The bytes of predicting so many rows with so many iterates and draws.
+/// Returns the bytes of predicting `rows` rows with `planned` iterates and `draws` draws.
 pub fn predicting(programs: (&Infer, &Collapsed), rows: usize, (planned, draws): (usize, usize)) -> u64 {
     let numbers = per_row(programs.1, columns(programs.1), (planned, draws));
     calling(programs, rows, (planned, numbers))
 }
 
-/// The bytes of draws from the box.
+/// Returns the bytes of draws from the box.
 pub fn drawn((_, collapsed): (&Infer, &Collapsed), planned: usize) -> u64 {
     let factors = [columns(collapsed), planned, collapsed.options.draws];
     let numbers = factors.into_iter().fold(1_usize, usize::saturating_mul);
     bytes(numbers)
 }
 
-/// The bytes of so many numbers: where that is more than any machine has, a size that can be added to others.
+/// Returns the bytes of this number of reals, capped so that sums of such sizes do not overflow.
 fn bytes(numbers: usize) -> u64 {
     (numbers as u64).min(u64::MAX / (16 * NUMBER)) * NUMBER
 }

@@ -19,7 +19,7 @@ use std::sync::Arc;
 pub struct Collapses<'a> {
     /// The inference.
     pub infer: &'a Infer,
-    /// Its plan.
+    /// The plan of the integration.
     pub collapsed: &'a Collapsed,
 }
 

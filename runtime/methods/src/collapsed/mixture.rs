@@ -1,15 +1,16 @@
-//! Mixtures of laws with equal weights: their moments, their density, and their quantiles by root finding.
+//! Mixtures of distributions with equal weights: their moments, their density, and their quantiles by root finding.
 
 use bnnc_data::metrics::log_mean_exp;
 use bnnc_piecewise::Law;
 
-/// What a part of a distribution may differ from a line in its middle, relative to its probability, before it is divided.
+/// The largest deviation of the distribution function from a line at the middle of an interval, relative to the interval's probability. Beyond it the
+/// interval is divided.
 const BENT: f64 = 0.02;
-/// Where two places are one, in standard deviations.
+/// The distance below which two places count as the same, in standard deviations.
 const NEAR: f64 = 1e-9;
-/// What exact quantiles are accurate to, in standard deviations.
+/// The accuracy of exact quantiles, in standard deviations.
 const EXACT: f64 = 1e-12;
-/// Steps of a root finder, at most.
+/// The largest number of steps of the root finder.
 const STEPS: usize = 200;
 
 /// A mixture with equal weights.
@@ -23,16 +24,16 @@ pub struct Mixture {
 }
 
 impl Mixture {
-    /// Of one law at least.
+    /// Builds the mixture of at least one distribution.
     pub fn new(parts: Vec<Law>) -> Mixture {
         let count = parts.len().max(1) as f64;
         let mean = parts.iter().map(Law::mean).sum::<f64>() / count;
-        // The mean of the variances, and the variance of the means.
+        // The variance of a mixture: the mean of the variances plus the variance of the means.
         let spread = parts
             .iter()
             .map(|part| part.variance() + (part.mean() - mean).powi(2));
         let sd = (spread.sum::<f64>() / count).max(0.0).sqrt();
-        // What the mean of equal means is off by is no spread.
+        // The rounding error of the mean of equal means does not count as spread.
         let sd = if sd <= 8.0 * f64::EPSILON * mean.abs() {
             0.0
         } else {
@@ -41,22 +42,22 @@ impl Mixture {
         Mixture { parts, mean, sd }
     }
 
-    /// The laws.
+    /// Returns the components.
     pub fn parts(&self) -> &[Law] {
         &self.parts
     }
 
-    /// The log density.
+    /// Returns the log density.
     pub fn log_density(&self, y: f64) -> f64 {
         log_mean_exp(self.parts.iter().map(|part| part.log_density(y)))
     }
 
-    /// The probability of at most `y`.
+    /// Returns the probability of at most `y`.
     pub fn cdf(&self, y: f64) -> f64 {
         self.parts.iter().map(|part| part.cdf(y)).sum::<f64>() / self.parts.len().max(1) as f64
     }
 
-    /// Where quantiles lie that have at least the first probability and at most the second (Cantelli's inequality).
+    /// Returns an interval that contains all quantiles between the two probabilities (Cantelli's inequality).
     fn bracket(&self, first: f64, last: f64) -> (f64, f64) {
         let reach = |odds: f64| self.sd * odds.sqrt() * (1.0 + 1e-9);
         (
@@ -65,7 +66,7 @@ impl Mixture {
         )
     }
 
-    /// The quantiles of probabilities that grow, about as exact as linear interpolation between many points.
+    /// Returns the quantiles of ascending probabilities, about as accurate as linear interpolation between many points.
     pub fn quantiles(&self, probabilities: &[f64]) -> Table {
         let mut table = Table {
             quantiles: vec![self.mean; probabilities.len()],
@@ -84,7 +85,7 @@ impl Mixture {
         table
     }
 
-    /// Finds the quantiles of some probabilities, the first of which has the number `first`, between two places.
+    /// Finds the quantiles of some probabilities between two places. `first` is the number of the first of these probabilities.
     fn divide(&self, ends: [(f64, f64); 2], probabilities: &[f64], first: usize, table: &mut Table) {
         let [(low, below), (high, above)] = ends;
         if probabilities.is_empty() {
@@ -117,7 +118,7 @@ impl Mixture {
         self.divide([(middle, inside), (high, above)], right, first + split, table);
     }
 
-    /// A quantile, exact but for rounding; `knots` are places with their probabilities in order, between which it is looked for.
+    /// Returns a quantile up to rounding. `knots` are ascending places with their probabilities, which bracket the search.
     pub fn quantile(&self, probability: f64, knots: &[(f64, f64)]) -> f64 {
         if self.sd <= 0.0 {
             return self.mean;
@@ -138,16 +139,17 @@ impl Mixture {
     }
 }
 
-/// Quantiles, and the places where the distribution was asked.
+/// Quantiles, and the places at which the distribution function was evaluated.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
     /// The quantiles.
     pub quantiles: Vec<f64>,
-    /// Places with their probabilities, in order.
+    /// Places with their probabilities, in ascending order.
     pub knots: Vec<(f64, f64)>,
 }
 
-/// Where a monotone function through three points has a value: by the quadratic of the inverse, where it is monotone too, else by lines.
+/// Returns the place at which a monotone function through three points has a value. It inverts the function by a quadratic in the value, clamped to
+/// the interval between the neighbouring points, or by a line where two of the points have the same value.
 fn inverse(points: [(f64, f64); 3], value: f64) -> f64 {
     let [(x0, f0), (x1, f1), (x2, f2)] = points;
     let ((xa, fa), (xb, fb)) = if value <= f1 {
@@ -169,12 +171,12 @@ fn inverse(points: [(f64, f64); 3], value: f64) -> f64 {
     quadratic.clamp(xa, xb)
 }
 
-/// The place where a function that grows from at most 0 to at least 0 crosses it (Chandrupatla 1997: inverse quadratic steps where they are
-/// safe, else halving).
+/// Returns the root of a function that increases from at most 0 to at least 0, by Chandrupatla's method (1997): inverse quadratic interpolation where
+/// it is safe, otherwise bisection.
 fn root(of: &dyn Fn(f64) -> f64, low: (f64, f64), high: (f64, f64), near: f64) -> f64 {
     let ((mut a, mut fa), (mut b, mut fb)) = (high, low);
     if fa == 0.0 || fa.signum() == fb.signum() {
-        // The ends are exact but for rounding; what lies outside them is nearest to one of them.
+        // The ends are exact up to rounding. A root outside them is closest to the end with the smaller value.
         return if fa.abs() <= fb.abs() { a } else { b };
     }
     let mut part = 0.5;
@@ -227,9 +229,9 @@ mod tests {
         Law::new(&network, Noise::Normal { sd })
     }
 
-    /// Two uniforms far apart: the distribution is a line on each, and flat between them.
+    /// The distribution function is linear on each of two distant uniforms, and constant between them.
     #[test]
-    fn uniforms_far_apart() {
+    fn quantiles_of_distant_uniforms_match_their_closed_form() {
         let mixture = Mixture::new(vec![law(0.0, 1.0, 0.0), law(10.0, 2.0, 0.0)]);
         assert!((mixture.mean - 5.75).abs() < 1e-12);
         let variance = (1.0 / 12.0 + 4.0 / 12.0) / 2.0 + 5.25f64.powi(2);
@@ -246,15 +248,15 @@ mod tests {
         }
     }
 
-    /// Laws without width are steps.
+    /// The distribution function of points is a step function.
     #[test]
-    fn points() {
+    fn quantiles_of_points_are_the_points() {
         let mixture = Mixture::new(vec![law(-1.0, 0.0, 0.0), law(3.0, 0.0, 0.0), law(3.0, 0.0, 0.0)]);
         let table = mixture.quantiles(&[0.1, 0.3, 0.4, 0.9]);
         for (got, want) in table.quantiles.iter().zip([-1.0, -1.0, 3.0, 3.0]) {
             assert!((got - want).abs() < 1e-6, "{got} is not {want}");
         }
-        // The mean of equal numbers may be off by rounding.
+        // The mean of equal numbers may have a rounding error.
         let same = Mixture::new(vec![law(0.1, 0.0, 0.0); 3]);
         assert_eq!(same.quantiles(&[0.05, 0.5]).quantiles, [same.mean; 2]);
         assert_eq!(same.quantile(0.95, &[]), same.mean);
@@ -263,9 +265,9 @@ mod tests {
         assert_eq!(single.quantile(0.05, &[]), 2.0);
     }
 
-    /// A Normal alone has the quantile 1.6448536269514722 at 0.95.
+    /// The standard Normal has the quantile 1.6448536269514722 at 0.95.
     #[test]
-    fn a_normal() {
+    fn quantiles_of_a_normal_match_its_table() {
         let mixture = Mixture::new(vec![law(1.0, 0.0, 2.0); 3]);
         let want = 1.0 + 2.0 * 1.644_853_626_951_472_2;
         assert!((mixture.quantile(0.95, &[]) - want).abs() < 1e-10);

@@ -1,4 +1,4 @@
-//! Where in the box the location is evaluated.
+//! The points of the box at which the location is evaluated.
 
 use crate::collapsed::boxes::Boxes;
 use crate::collapsed::local::Block;
@@ -7,17 +7,17 @@ use crate::collapsed::local::Block;
 #[derive(Clone, Debug, Default)]
 pub struct Sets {
     all: Vec<usize>,
-    /// Empty where all rows have the same.
+    /// Empty if all rows have the same places.
     of_rows: Vec<Vec<usize>>,
 }
 
 impl Sets {
-    /// All weights of the box, in every row.
+    /// Selects all weights of the box in every row.
     pub fn all(boxes: &Boxes) -> Sets {
         Sets::same((0..boxes.columns.len()).collect())
     }
 
-    /// The same in every row.
+    /// Selects the same weights in every row.
     pub fn same(places: Vec<usize>) -> Sets {
         Sets {
             all: places,
@@ -25,7 +25,7 @@ impl Sets {
         }
     }
 
-    /// Those of each row.
+    /// Selects weights for each row.
     pub fn of_rows(of_rows: Vec<Vec<usize>>) -> Sets {
         Sets {
             all: Vec::new(),
@@ -33,13 +33,13 @@ impl Sets {
         }
     }
 
-    /// Those of a row.
+    /// Returns the places of the weights of a row.
     pub fn of(&self, row: usize) -> &[usize] {
         self.of_rows.get(row).unwrap_or(&self.all)
     }
 }
 
-/// Moves `[rows, selected]` from an iterate to a place near the middle of the box; weights outside the sets stay.
+/// Returns the moves `[rows, selected]` from an iterate to a point near the middle of the box. Weights outside the sets do not move.
 pub fn to_base(boxes: &Boxes, iterate: usize, sets: &Sets, rows: usize) -> Vec<f64> {
     let selected = boxes.columns.len().max(1);
     let mut moves = vec![0.0; rows * selected];
@@ -52,8 +52,8 @@ pub fn to_base(boxes: &Boxes, iterate: usize, sets: &Sets, rows: usize) -> Vec<f
     moves
 }
 
-/// Moves `[rows, selected]` from an iterate to the corner of the box where the kinks have the other sign than in the block, as far as possible: each
-/// weight goes where it moves the kink that it moves most. Weights outside the sets stay.
+/// Returns the moves `[rows, selected]` from an iterate to a corner of the box where as many kinks as possible have the opposite sign to that in the
+/// block. Each weight goes to the end that pushes the kink it moves most across zero. Weights outside the sets do not move.
 pub fn across(boxes: &Boxes, iterate: usize, sets: &Sets, block: &Block) -> Vec<f64> {
     let mut moves = vec![0.0; block.rows * block.selected];
     let values = boxes.at(iterate);
@@ -61,7 +61,7 @@ pub fn across(boxes: &Boxes, iterate: usize, sets: &Sets, block: &Block) -> Vec<
     for (row, moves) in moves.chunks_exact_mut(block.selected).enumerate() {
         strongest.fill(0.0);
         for (value, slope) in block.kinks_of(row) {
-            // A kink that the box does not cross has no other side to go to.
+            // A kink that the box does not cross has the same sign everywhere in the box.
             let half: f64 = sets.of(row).iter().map(|&at| reach(boxes, slope, at)).sum();
             if value.abs() >= half {
                 continue;
@@ -86,14 +86,14 @@ pub fn across(boxes: &Boxes, iterate: usize, sets: &Sets, block: &Block) -> Vec<
     moves
 }
 
-/// How far a weight can move a kink from the base, at most.
+/// Returns the largest distance by which a weight can move a kink from its value at the base.
 fn reach(boxes: &Boxes, slope: &[f64], at: usize) -> f64 {
     let column = &boxes.columns[at];
     let base = column.base();
     slope[at].abs() * (column.upper - base).max(base - column.lower)
 }
 
-/// The least and the largest value of a linear form over the box, from its value at the base.
+/// Returns the least and the largest value of a linear form over the box, from its value at the base.
 pub fn span(boxes: &Boxes, places: &[usize], value: f64, slope: &[f64]) -> (f64, f64) {
     places.iter().fold((value, value), |(low, high), &at| {
         let column = &boxes.columns[at];

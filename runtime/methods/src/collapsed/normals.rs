@@ -1,5 +1,5 @@
-//! Predictions of Normal observations whose mean is integrated over weights: mixtures over the iterates, given by quantiles in the place of draws.
-//! Draw `d` of `D` is the `(d + 1/2) / D` quantile.
+//! Predictions of Normal observations whose mean is integrated over weights: mixtures over the iterates, represented by quantiles in the place of
+//! draws. Draw `d` of `D` is the `(d + 1/2) / D` quantile.
 
 use crate::collapsed::errors::{self, Error};
 use crate::collapsed::function::Part;
@@ -13,36 +13,36 @@ use bnnc_kernels::pool::Pool;
 use bnnc_piecewise::{Law, Noise};
 use std::sync::OnceLock;
 
-/// What is the same for all rows.
+/// The settings that all rows share.
 pub struct Normals {
     noise: collapsed::Noise,
     /// The probabilities of the quantiles.
     probabilities: Vec<f64>,
-    /// The density of known targets, where it is the published one.
+    /// The published density for known targets, if the options select it.
     published: Option<Published>,
 }
 
-/// What is said of one row.
+/// The predictions of one row.
 #[derive(Clone, Debug, Default)]
 struct Row {
-    /// `[outputs, draws]`.
+    /// Quantiles of the mean `[outputs, draws]`.
     mean: Vec<f64>,
     draw: Vec<f64>,
     epistemic: Vec<f64>,
     aleatoric: Vec<f64>,
     quantiles: Vec<[f64; 3]>,
     log_likelihood: f64,
-    /// Errors of the means.
+    /// The errors of the means.
     error: Vec<f64>,
     log_density_error: f64,
     cdf: Vec<f64>,
 }
 
-/// What a mean is rounded by, in parts of it.
+/// The relative rounding error of a mean.
 const ROUNDING: f64 = 16.0 * f64::EPSILON;
 
 impl Normals {
-    /// So many quantiles.
+    /// Prepares predictions with `draws` quantiles.
     pub fn new(collapsed: &Collapsed, draws: usize, published: Option<Published>) -> Normals {
         let probability = |draw: usize| (draw as f64 + 0.5) / draws as f64;
         Normals {
@@ -119,7 +119,7 @@ impl Normals {
             let location = Mixture::new(all.iter().map(plain).collect());
             let observed = Mixture::new(all.iter().zip(&noises).map(law).collect());
             let mut means = location.quantiles(&self.probabilities).quantiles;
-            // The mean over quantiles is that of the distribution, exactly.
+            // The shift makes the mean over the quantiles exactly the mean of the distribution.
             let shift = location.mean - means.iter().sum::<f64>() / means.len().max(1) as f64;
             means.iter_mut().for_each(|mean| *mean += shift);
             found.mean.extend(means);
@@ -140,7 +140,7 @@ impl Normals {
                     densities[iterate] += density;
                     off[iterate] = off[iterate].plus(error);
                 }
-                // What was observed is the same around all iterates.
+                // The observed values are the same around all iterates.
                 let target = all.first().map(|around| around.target[at]);
                 found
                     .cdf
@@ -155,7 +155,7 @@ impl Normals {
         found
     }
 
-    /// The log density at a known target around an iterate, and its error.
+    /// Returns the log density at a known target around an iterate, and its error.
     fn score(&self, part: &Part, law: &Law, (noise, y): (Noise, f64)) -> (f64, Error) {
         match &self.published {
             None => (law.log_density(y), errors::of_density(part, law, (noise, y))),
@@ -166,7 +166,7 @@ impl Normals {
         }
     }
 
-    /// The probability of at most a known target.
+    /// Returns the probability of at most a known target.
     fn below(&self, observed: &Mixture, y: f64) -> f64 {
         let Some(published) = &self.published else {
             return observed.cdf(y);
@@ -191,7 +191,7 @@ impl Normals {
     }
 }
 
-/// The error of the mean of one element over the iterates.
+/// Returns the error of the mean of one element over the iterates.
 fn error_of_mean(all: &[Around], at: usize, mean: f64) -> f64 {
     let share = 1.0 / all.len().max(1) as f64;
     let of = |around: &Around| errors::of_mean(&around.parts[at], &|location| location, (mean, ROUNDING));
@@ -199,7 +199,7 @@ fn error_of_mean(all: &[Around], at: usize, mean: f64) -> f64 {
     errors.fold(Error::default(), Error::plus).total()
 }
 
-/// The variance of a noise. The Normal that is mixed into a triangular one leaves that of the whole as it is.
+/// Returns the variance of a noise. A Normal floor that is mixed into triangular noise does not change the total variance.
 fn variance(noise: &Noise) -> f64 {
     match noise {
         Noise::Normal { sd } => sd * sd,

@@ -1,4 +1,4 @@
-//! The law of a location whose kinks depend on each other or share weights: over the pieces of the box on which it is affine.
+//! The distribution of a location whose kinks depend on each other or share weights, computed over the pieces of the box on which it is affine.
 
 use crate::collapsed::boxes::Boxes;
 use crate::collapsed::local::{Block, Local};
@@ -10,10 +10,10 @@ use bnnc_piecewise::twofold::Twofold;
 use bnnc_piecewise::{Cells, NoCells};
 use std::fmt;
 
-/// What rounding may make of the value of a kink, in parts of what it may make of a slope.
+/// The tolerance for the value of a kink, as a fraction of the tolerance for slopes.
 const KINK: f64 = 0.01;
 
-/// Weights apart from the pieces that move the location: each doubles the pieces of its law.
+/// The largest number of weights that move the location but no crossed kink. Each of them doubles the number of pieces of the distribution.
 const MOST_APART: usize = 8;
 
 /// A row and an output at an iterate, with the weights that are integrated over.
@@ -29,18 +29,18 @@ pub struct Place<'a> {
     pub row: usize,
     /// The output.
     pub output: usize,
-    /// Whether some kinks depend on others.
+    /// True if some kinks depend on others.
     pub is_nested: bool,
-    /// What rounding may make of a slope, relative to the largest.
+    /// The largest rounding error of a slope, relative to the largest slope.
     pub tolerance: f64,
 }
 
-/// Why there is no law.
+/// The reason why the distribution is not computed.
 #[derive(Clone, Debug)]
 pub enum NoLaw {
-    /// The work is too much.
+    /// Cutting the box takes too much work.
     Cells(NoCells),
-    /// So many weights move the location apart from its pieces.
+    /// The number of weights that move the location but no crossed kink is too large.
     Apart(usize),
 }
 
@@ -56,7 +56,8 @@ impl fmt::Display for NoLaw {
     }
 }
 
-/// The law of the location, from the program and from what it says at the base of the box in row `at` of its block; or why it takes too much work.
+/// Returns the distribution of the location, or the reason why it takes too much work. `base` is the evaluation at the base of the box, and `at` the
+/// row within its block.
 ///
 /// # Errors
 /// A bug of the machine.
@@ -71,7 +72,7 @@ pub fn law(
         low < 0.0 && high > 0.0
     };
     let crossed: Vec<(f64, &[f64])> = base.kinks_of(at).filter(is_crossed).collect();
-    // Where no kink depends on another, weights that move none of those which the box crosses are apart.
+    // If no kink depends on another, weights that move none of the crossed kinks are independent of the pieces.
     let is_bent = |at: &usize| place.is_nested || crossed.iter().any(|(_, slope)| slope[*at] != 0.0);
     let (bent, mut rest): (Vec<usize>, Vec<usize>) = place.places.iter().partition(|at| is_bent(at));
     let straight = base.slope_of(at, place.output);
@@ -82,7 +83,7 @@ pub fn law(
     let values = boxes.at(place.iterate);
     let to_base = |at: &usize| boxes.columns[*at].base() - values[*at];
     let mut moves: Vec<f64> = place.places.iter().map(to_base).collect();
-    // The program knows the weights of this place alone, until it is left.
+    // The program computes slopes for the weights of this place alone until the previous columns are selected again.
     let inside: Vec<usize> = (0..moves.len())
         .filter(|at| is_bent(&place.places[*at]))
         .collect();
@@ -96,7 +97,7 @@ pub fn law(
         let rows = place.row..place.row + 1;
         if let Err(error) = local.evaluate(place.iterate, &rows, Some(&moves), &mut block) {
             fault.get_or_insert(error);
-            // The walk goes on to its end; what it finds is not used.
+            // After an error the remaining evaluations return zeros, which are not used.
             found.value = 0.0;
             found.slope.clear();
             found.slope.resize(bent.len(), 0.0);
@@ -115,7 +116,7 @@ pub fn law(
                     .kinks_of(0)
                     .map(|(value, slope)| (value, picked(slope, &inside))),
             ),
-            // Affine on the whole box: the values there have no more rounding than those at the base.
+            // The kinks are affine on the whole box, so their values elsewhere have no more rounding than those at the base.
             false => found.kinks.extend(crossed.iter().map(|(value, slope)| {
                 let moved = bent.iter().zip(point);
                 let moved = moved.map(|(&at, point)| slope[at] * (point - boxes.columns[at].base()));
@@ -139,7 +140,7 @@ pub fn law(
     })
 }
 
-/// Adds weights that the location is affine in, independent of the others, which were at their base.
+/// Adds weights in which the location is affine. They are independent of the others, and `measure` has them at their base.
 fn with_rest(measure: Measure, boxes: &Boxes, rest: &[usize], slope: &[f64]) -> Measure {
     rest.iter().fold(measure, |measure, &at| {
         let column = &boxes.columns[at];
@@ -156,9 +157,9 @@ mod tests {
     use bnnc_abi::collapsed::MOST_CUT;
     use bnnc_piecewise::cell::Cell;
 
-    /// What the compiler says of boxes that can be cut is what is so.
+    /// The largest number of weights that the compiler assumes can be cut is the largest that this code cuts.
     #[test]
-    fn the_largest_box_that_is_cut() {
+    fn the_largest_box_that_is_cut_has_as_many_weights_as_the_compiler_assumes() {
         assert!(Cell::cube(MOST_CUT, MOST_SIMPLICES).is_some());
         assert!(Cell::cube(MOST_CUT + 1, MOST_SIMPLICES).is_none());
     }

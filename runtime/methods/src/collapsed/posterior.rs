@@ -28,15 +28,15 @@ use std::sync::Arc;
 pub struct Integrated {
     /// The iterates.
     pub collected: Collected,
-    /// The weights.
+    /// The weights that are integrated over.
     pub choice: Choice,
 }
 
 impl Integrated {
-    /// Collects iterates, and chooses the weights by them.
+    /// Collects iterates, and chooses the weights from them.
     ///
     /// # Errors
-    /// As training; fewer iterates than one; columns that do not fit.
+    /// The errors of training; no iterate; columns that do not fit.
     pub fn find(task: &Task<'_>, collapsed: &Collapsed, starts: &Starts<'_>) -> Result<Integrated, Stop> {
         let collected = iterates::iterated(task, &collapsed.iterates, starts)?;
         let programs = (task.infer, collapsed);

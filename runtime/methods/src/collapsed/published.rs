@@ -1,31 +1,31 @@
-//! What the code of Zeng and Van den Broeck (2023) makes of a known target, for comparison with their tables.
+//! The density that the code of Zeng and Van den Broeck (2023) assigns to a known target, for comparison with their tables.
 //!
 //! Around one iterate, with `d` the density and `F` the distribution function of the location with triangular noise,
 //!
 //! `p(y) = (smoothing + d(y)) / (smoothing (b - a) + F(b) - F(a))`, `a <= y <= b`:
 //!
-//! a triangle that is cut to an interval, and a uniform there. The interval is that of the targets which are scored, and a margin beyond: it makes every
-//! density larger by what no prediction could know. Mean, deviations and quantiles are those of the triangle, and know nothing of it.
+//! This is a triangle truncated to an interval, mixed with a uniform on it. The interval spans the targets that are scored, plus a margin. It raises
+//! every density by knowledge that no prediction can have. Means, deviations and quantiles are those of the triangle, without the interval.
 
 use crate::collapsed::errors::{self, Error};
 use crate::collapsed::function::Part;
 use bnnc_abi::collapsed::{Noise, Options};
 use bnnc_piecewise::{Law, Network};
 
-/// How far the interval reaches beyond the targets, on the model's scale.
+/// The distance by which the interval extends beyond the targets, on the model's scale.
 const MARGIN: f64 = 1e-3;
 
-/// The density of known targets, on the model's scale.
+/// The published density of known targets, on the model's scale.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Published {
-    /// What is added to the density.
+    /// The constant that is added to the density.
     smoothing: f64,
     /// The interval.
     pub interval: (f64, f64),
 }
 
 impl Published {
-    /// Of the targets that are scored together; nothing where the published density is not asked for.
+    /// Builds the density for the targets that are scored together. `None` if the options do not select the published density.
     pub fn new(options: &Options, targets: &[f64]) -> Option<Published> {
         let Noise::Published { smoothing, .. } = options.noise else {
             return None;
@@ -38,14 +38,14 @@ impl Published {
         })
     }
 
-    /// What the density is divided by, and its error.
+    /// Returns the normalising constant of the density, and its error.
     fn whole(&self, law: &Law) -> (f64, f64) {
         let (low, high) = self.interval;
         let (inside, error) = law.between(low, high);
         (self.smoothing * (high - low) + inside, error)
     }
 
-    /// The log density at a target around an iterate; minus infinity where nothing is in the interval.
+    /// Returns the log density at a target around an iterate: minus infinity if the interval has no mass.
     pub fn log_density(&self, law: &Law, y: f64) -> f64 {
         let (whole, _) = self.whole(law);
         match whole > 0.0 {
@@ -54,18 +54,18 @@ impl Published {
         }
     }
 
-    /// The probability of at most `y`, a place in the interval, around an iterate.
+    /// Returns the probability of at most `y`, a point of the interval, around an iterate.
     pub fn cdf(&self, law: &Law, y: f64) -> f64 {
         let (low, high) = self.interval;
         let (whole, _) = self.whole(law);
         match whole > 0.0 {
             true => (self.smoothing * (y - low) + law.between(low, y).0) / whole,
-            // What it tends to with the smoothing.
+            // The limit for vanishing mass is the uniform distribution.
             false => (y - low) / (high - low),
         }
     }
 
-    /// The relative error of the density at `y` around an iterate, of a location whose law with noise is `law`.
+    /// Returns the relative error of the density at `y` around an iterate. `law` is the distribution of the location with noise.
     pub fn error(&self, part: &Part, law: &Law, (noise, y): (bnnc_piecewise::Noise, f64)) -> Error {
         let ((whole, of_whole), (density, of_density)) = (self.whole(law), law.density_with_error(y));
         let above = self.smoothing + density;
@@ -74,13 +74,13 @@ impl Published {
                 size: of_density / above + of_whole / whole,
                 variance: 0.0,
             },
-            // No draw has come near, which does not say that none can.
+            // No draw came near. That does not prove that none can.
             Part::Drawn(_) if above <= 0.0 || whole <= 0.0 => Error {
                 size: 0.0,
                 variance: f64::INFINITY,
             },
             Part::Drawn(draws) => {
-                // The influence of a draw on a quotient of means, but for what is the same of all draws.
+                // The influence of a draw on a quotient of means, up to a constant that is the same for all draws.
                 let influence = |draw: &f64| {
                     let offset = *draw;
                     let alone = Law::new(
@@ -119,9 +119,10 @@ mod tests {
         })
     }
 
-    /// The integral over the interval is 1, however little of the law lies in it, and the distribution function is the integral up to a place.
+    /// The density integrates to 1 over the interval, however little of the distribution lies in it. The distribution function is its integral up to
+    /// a point.
     #[test]
-    fn a_density_on_the_interval() {
+    fn the_density_integrates_to_one_over_the_interval() {
         let count = 4000;
         for (smoothing, radius) in [(0.0, 1.2), (0.05, 1.2), (3.0, 0.1)] {
             let law = sum_of_uniforms().law(noise(radius));
@@ -134,7 +135,7 @@ mod tests {
             for at in 0..count {
                 let y = -0.4 + (f64::from(at) + 0.5) * step;
                 sum += published.log_density(&law, y).exp() * step;
-                // The rule of midpoints is wrong by h^2 / 24 times the largest change of slope.
+                // The error of the midpoint rule is h^2 / 24 times the largest change of slope.
                 let off = (published.cdf(&law, y + 0.5 * step) - sum).abs();
                 assert!(off < 1e-6, "{smoothing}, {radius}: {off} at {y}");
             }
@@ -142,9 +143,9 @@ mod tests {
         }
     }
 
-    /// Where the triangle lies outside the interval there is the uniform alone, and without it nothing.
+    /// If the triangle lies outside the interval, only the uniform is left, and without smoothing nothing.
     #[test]
-    fn nothing_in_the_interval() {
+    fn a_triangle_outside_the_interval_leaves_the_uniform() {
         let law = sum_of_uniforms().law(noise(0.1));
         let of = |smoothing| Published {
             smoothing,
@@ -159,9 +160,9 @@ mod tests {
         assert_eq!(error.total(), f64::INFINITY);
     }
 
-    /// Uniform draws: the standard error of a log density is its standard deviation over many repetitions.
+    /// The standard error of a log density from uniform draws equals its standard deviation over many repetitions.
     #[test]
-    fn standard_errors_are_spreads() {
+    fn standard_errors_match_the_spread_over_repetitions() {
         let published = Published {
             smoothing: 0.05,
             interval: (0.3, 1.1),
@@ -179,7 +180,7 @@ mod tests {
         let mean = found.iter().sum::<f64>() / f64::from(repetitions);
         let squares: f64 = found.iter().map(|log| (log - mean).powi(2)).sum();
         let spread = squares / f64::from(repetitions);
-        // The variance of so many numbers is known to about sqrt(2 / n).
+        // The relative error of a variance that is estimated from n numbers is about sqrt(2 / n).
         let near = 4.0 * (2.0 / f64::from(repetitions)).sqrt();
         assert!((said / spread - 1.0).abs() < near, "{said} and {spread}");
     }

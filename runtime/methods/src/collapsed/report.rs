@@ -1,4 +1,4 @@
-//! What is said about collapsed inference: diagnostics of the result object, and lines of the table for people.
+//! The report on collapsed inference: diagnostics of the result object, and lines of the printed table.
 
 use super::posterior::Integrated;
 use bnnc_abi::collapsed::{Collapsed, Extent, Form, Noise, Sigmoid};
@@ -7,7 +7,7 @@ use bnnc_core::number::{finite, number};
 use bnnc_core::tally::Tally;
 use serde_json::{Value, json};
 
-/// The integrals by form, with their names.
+/// Returns the number of integrals of each form, with its name.
 fn forms(tally: &Tally) -> [(&'static str, u64); 4] {
     [
         ("affine", tally.affine),
@@ -17,12 +17,12 @@ fn forms(tally: &Tally) -> [(&'static str, u64); 4] {
     ]
 }
 
-/// The mean over rows of the sum of the probabilities of all classes before they are normalised.
+/// Returns the mean over rows of the sum of the probabilities of all classes before they are normalised.
 fn raw(tally: &Tally) -> f64 {
     tally.raw / tally.rows.max(1) as f64
 }
 
-/// Adds to the diagnostics of an infer.
+/// Adds the integrals, their form and their errors to the diagnostics of an inference.
 pub fn diagnostics(value: &mut Value, collapsed: &Collapsed, found: &Integrated, tally: Option<&Tally>) {
     let options = &collapsed.options;
     value["collapsed"] = json!(found.choice.columns.len());
@@ -74,7 +74,7 @@ pub fn diagnostics(value: &mut Value, collapsed: &Collapsed, found: &Integrated,
     }
 }
 
-/// Lines of the table.
+/// Returns the lines of the table.
 pub fn table(collapsed: &Collapsed, found: &Integrated, tally: Option<&Tally>) -> String {
     let mut text = format!(
         "  {:<21} {:>10}\n",
@@ -93,7 +93,7 @@ pub fn table(collapsed: &Collapsed, found: &Integrated, tally: Option<&Tally>) -
     text
 }
 
-/// How integrals were made, and how well.
+/// Returns the lines on the forms of the integrals and their errors.
 fn how(collapsed: &Collapsed, tally: &Tally) -> String {
     let draws = collapsed.options.draws;
     let mut text = String::new();

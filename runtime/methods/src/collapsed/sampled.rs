@@ -1,4 +1,4 @@
-//! Draws from the box, where the integral has no exact form, or where that of a row would take too much work.
+//! Draws from the box, where the integral does not have an exact form or would take too much work for a row.
 
 use crate::collapsed::boxes::{Boxes, Column};
 use crate::collapsed::errors::{self, Error};
@@ -24,18 +24,18 @@ pub struct Draws {
     tally: Tally,
 }
 
-/// Draws in the order of the iterates that they are around.
+/// Draws grouped by the iterate that they are around.
 #[derive(Clone, Copy, Debug)]
 struct Strata {
     iterates: usize,
-    /// Draws from the box around each iterate.
+    /// The number of draws from the box around each iterate.
     each: usize,
-    /// The draws of predictions: these, evenly spaced, or each of them several times.
+    /// The number of predictive draws. They are the draws from the box, an evenly spaced subset, or each of them several times.
     draws: usize,
 }
 
 impl Draws {
-    /// Prepares predictions of rows whose target may be unknown, of so many draws.
+    /// Prepares predictions with `draws` draws of rows whose target may be unknown.
     ///
     /// # Errors
     /// Columns that do not fit, or a limit.
@@ -79,7 +79,7 @@ impl Forecaster for Draws {
                 said.integrated = strata.said(said, is_known);
             }
             take(range, block);
-            // In the units that they were brought to.
+            // The tally is in the units that `take` converted the block to.
             tally.note(block);
             tally.drawn_rows += block.rows as u64;
         })
@@ -87,7 +87,7 @@ impl Forecaster for Draws {
 }
 
 impl Strata {
-    /// What is around each iterate of a column of `[draws, width]`, no draw from the box twice.
+    /// Iterates over the iterates: the entries of a column of `[draws, width]` that belong to each, without repeated draws.
     fn split<'v>(
         self,
         values: &'v [f64],
@@ -105,7 +105,7 @@ impl Strata {
         })
     }
 
-    /// The standard errors of the means of the columns of `[draws, width]`.
+    /// Returns the standard errors of the means of the columns of `[draws, width]`.
     fn errors(self, values: &[f64], width: usize) -> Vec<f64> {
         let share = 1.0 / self.iterates.max(1) as f64;
         let of = |column: usize| {
@@ -146,7 +146,7 @@ impl Strata {
     }
 }
 
-/// The states with `draws` draws from the box for each iterate, `[iterates * draws, ..]`; the weights that are not in the box have the value of the
+/// Returns the states with `draws` draws from the box for each iterate, `[iterates * draws, ..]`. Weights outside the box have the value of the
 /// iterate.
 pub fn drawn(
     (infer, collapsed): (&Infer, &Collapsed),
@@ -175,7 +175,7 @@ pub fn drawn(
     drawn
 }
 
-/// The location of a row and output at draws of its weights, for a row whose box has too many pieces.
+/// Returns the locations of a row and output at draws of its weights, for a row whose box has too many pieces.
 ///
 /// # Errors
 /// A bug of the machine.

@@ -16,23 +16,23 @@ use bnnc_training::iterates::{Collected, draws_of, iterated, memory};
 use bnnc_training::memory::{at_a_time, training};
 use std::sync::Arc;
 
-/// The method of an inference whose posterior is made of iterates.
+/// The method of an inference whose posterior comes from the iterates of one training.
 pub struct Averages<'a> {
     /// The inference.
     pub infer: &'a Infer,
-    /// Its plan.
+    /// The plan of the averaging.
     pub swag: &'a Swag,
 }
 
-/// The method of an inference whose posterior is made of several trainings.
+/// The method of an inference whose posterior comes from several trainings.
 pub struct Ensembles<'a> {
     /// The inference.
     pub infer: &'a Infer,
-    /// Its plan.
+    /// The plan of the ensemble.
     pub ensemble: &'a Ensemble,
 }
 
-/// The positions in the folder of a run as a posterior.
+/// Returns the positions in the folder of a run as a posterior.
 fn restored(infer: &Infer, values: &Values) -> Found {
     Arc::new(Collected::restored(values, held(infer, values)))
 }
@@ -127,7 +127,7 @@ impl Method for Ensembles<'_> {
     }
 
     fn held(&self, _: usize, _: usize) -> u64 {
-        // Each member by itself and among the draws.
+        // The positions of each member are held twice: alone and among the draws.
         memory::numbers(
             self.infer,
             &self.ensemble.moved,
@@ -140,10 +140,10 @@ impl Method for Ensembles<'_> {
         let trains = (infer, &ensemble.train);
         let training = match ensemble.options.members {
             0 | 1 => training(trains, extent.schema, extent.rows, false),
-            // Members run at a time, and the restarts of each in turn.
+            // Several members run at the same time, and the restarts of each run one after the other.
             _ => at_a_time(trains, extent.schema, extent.rows, at_once(ensemble)),
         };
-        // Those that run count their own results.
+        // The memory of running members already includes their own results.
         let ended = ensemble.options.members.saturating_sub(at_once(ensemble));
         let meanwhile = memory::numbers(infer, &ensemble.moved, ended);
         meanwhile + training.max(self.held(extent.rows, extent.planned))

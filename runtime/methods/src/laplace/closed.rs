@@ -1,21 +1,21 @@
-//! Predictions from linearised outputs without draws: the Normal likelihood, classes, truth values. Those of several members are a mixture with
-//! equal weights.
+//! Predictions from linearised outputs without draws, for the Normal likelihood, classes and Booleans. The predictions of several members are a
+//! mixture with equal weights.
 
 use crate::laplace::machines::Block;
 use bnnc_core::predict::{PROBABILITIES, Predictive};
 use bnnc_data::metrics::log_mean_exp;
 use bnnc_laplace::link;
 
-/// A block of rows with the covariances `[batch, outputs, outputs]` of the outputs, of one member.
+/// A block of rows of one member, with the covariances `[batch, outputs, outputs]` of its outputs.
 pub type Member<'a> = (&'a Block, &'a [f64]);
 
-/// Outputs that are Normal around `f`. Their distribution is given by quantiles in the place of draws: draw `d` of `D` is the `(d + 1/2) / D` quantile.
+/// Outputs with a Normal distribution around `f`. Quantiles take the place of draws: draw `d` of `D` is the `(d + 1/2) / D` quantile.
 pub struct Normals {
     /// The probabilities of the quantiles.
     probabilities: Vec<f64>,
-    /// The quantiles of the standard distribution.
+    /// The quantiles of the standard Normal distribution.
     quantiles: Vec<f64>,
-    /// Those at [`PROBABILITIES`].
+    /// Its quantiles at [`PROBABILITIES`].
     exact: [f64; 3],
 }
 
@@ -29,7 +29,7 @@ struct Marginal {
 }
 
 impl Normals {
-    /// So many quantiles.
+    /// Prepares predictions with `draws` quantiles.
     pub fn new(draws: usize) -> Normals {
         let probabilities: Vec<f64> = (0..draws)
             .map(|draw| (draw as f64 + 0.5) / draws as f64)
@@ -45,8 +45,8 @@ impl Normals {
         }
     }
 
-    /// Writes the predictions of a block. The scale of the likelihood is read off its curvature, `1 / sigma^2`, and the target off its slope,
-    /// `(y - f) / sigma^2`.
+    /// Writes the predictions of a block. The curvature of the log likelihood, `1 / sigma^2`, yields its scale, and the slope, `(y - f) / sigma^2`,
+    /// yields the target.
     pub fn write(&self, members: &[Member], predictive: &mut Predictive) {
         let Some((first, _)) = members.first() else { return };
         let (rows, draws) = (first.rows.len(), self.quantiles.len());
@@ -85,7 +85,7 @@ impl Normals {
         }
     }
 
-    /// All outputs of all rows under one member, quantile by quantile, as they lie in memory.
+    /// Writes all outputs of all rows under one member, quantile by quantile in memory order.
     fn of_one(&self, member: &Member, (elements, outputs): (usize, usize), predictive: &mut Predictive) {
         let marginals: Vec<Marginal> = (0..elements)
             .map(|element| marginal(member, element, outputs))
@@ -108,7 +108,7 @@ impl Normals {
         }
     }
 
-    /// One output of one row under several members.
+    /// Writes one output of one row under several members.
     fn mixture(&self, marginals: &[Marginal], (at, elements): (usize, usize), predictive: &mut Predictive) {
         let all = |of: fn(&Marginal) -> f64| marginals.iter().map(of).collect::<Vec<f64>>();
         let (means, epistemic, total) = (
@@ -126,13 +126,13 @@ impl Normals {
         }
         let count = marginals.len() as f64;
         let mean = means.iter().sum::<f64>() / count;
-        // Quantiles at equal steps miss the mean of what is skewed by a little, which is known.
+        // The mean over equally spaced quantiles of a skewed distribution is slightly off. The shift corrects it.
         for values in [&mut predictive.mean, &mut predictive.draw] {
             let own = (at..values.len()).step_by(elements);
             let missed = mean - own.clone().map(|own| values[own]).sum::<f64>() / self.quantiles.len() as f64;
             own.for_each(|own| values[own] += missed);
         }
-        // The variance of a mixture: the mean of the variances and the variance of the means.
+        // The variance of a mixture: the mean of the variances plus the variance of the means.
         let within = marginals
             .iter()
             .map(|one| one.epistemic.powi(2) + (one.mean - mean).powi(2));
@@ -142,7 +142,7 @@ impl Normals {
     }
 }
 
-/// An element of the outputs of all rows of a block.
+/// Returns the moments of one element of the outputs of all rows of a block.
 fn marginal((block, covariance): &Member, element: usize, outputs: usize) -> Marginal {
     let (row, output) = (element / outputs, element % outputs);
     let square = (row * outputs + output) * outputs + output;
@@ -155,7 +155,7 @@ fn marginal((block, covariance): &Member, element: usize, outputs: usize) -> Mar
     }
 }
 
-/// Log densities of observed rows.
+/// The log density of observed rows.
 struct Density {
     normal: link::Normal,
     noise: Vec<f64>,
@@ -186,7 +186,7 @@ impl Density {
     }
 }
 
-/// How logits become probabilities of classes.
+/// The map from Gaussian logits to probabilities of classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Classes {
     /// The probit approximation.
@@ -197,7 +197,7 @@ pub enum Classes {
     BridgeNormalised,
 }
 
-/// Writes the probabilities of classes; the log likelihood where the right ones are known.
+/// Writes the probabilities of classes, and the log likelihood where the true classes are known.
 pub fn classes(how: Classes, members: &[Member], right: Option<&[i32]>, predictive: &mut Predictive) {
     let link: fn(&[f64], &[f64], &mut [f64]) = match how {
         Classes::Probit => link::probit,
@@ -227,7 +227,7 @@ pub fn classes(how: Classes, members: &[Member], right: Option<&[i32]>, predicti
     }
 }
 
-/// Writes the probability of a truth value; the log likelihood where the right one is known.
+/// Writes the probability of a Boolean, and the log likelihood where the true value is known.
 pub fn truth(members: &[Member], right: Option<&[i32]>, predictive: &mut Predictive) {
     let Some((first, _)) = members.first() else { return };
     let rows = first.rows.len();

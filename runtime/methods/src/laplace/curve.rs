@@ -1,4 +1,4 @@
-//! The curvature of the log likelihood at a maximum, in the form that the options ask for.
+//! The curvature of the log likelihood at a maximum, in the form that the options select.
 
 use crate::laplace::jacobians::{self, Jacobians, Which, needed};
 use crate::laplace::machines::{self, Clipped, Evaluation, Pulled};
@@ -13,20 +13,20 @@ use bnnc_laplace::matrix::Matrix;
 use bnnc_math::philox;
 use std::sync::Arc;
 
-/// Vectors that go through the second derivative at once.
+/// The number of vectors that are multiplied with the second derivative in one call.
 pub const COLUMNS: usize = 32;
 
-/// A curvature, and in how many rows the second derivative of the likelihood had to be clipped.
+/// A curvature, and the number of rows whose second derivative was clipped.
 pub struct Curved {
     /// The curvature.
     pub curvature: Curvature,
-    /// Rows whose second derivative in the outputs had negative eigenvalues.
+    /// The number of rows whose second derivative in the outputs had negative eigenvalues.
     pub clipped: usize,
-    /// Whether nothing is left of any row: the log likelihood is nowhere concave.
+    /// True if clipping left nothing of any row: the log likelihood is nowhere concave.
     pub is_empty: bool,
 }
 
-/// What goes back through the Jacobians for this kind of curvature.
+/// Returns the quantity that is pulled back through the Jacobians for this kind of curvature.
 pub fn pulled(evaluation: &Evaluation) -> Pulled {
     match evaluation.laplace.options.curvature {
         laplace::Curvature::Ggn | laplace::Curvature::Hessian => Pulled::Roots,
@@ -34,7 +34,7 @@ pub fn pulled(evaluation: &Evaluation) -> Pulled {
     }
 }
 
-/// The curvature of some weights.
+/// Returns the curvature of some weights.
 ///
 /// # Errors
 /// A likelihood whose second derivative is not finite; a limit of the machine.
@@ -59,7 +59,7 @@ pub fn curvature(evaluation: &Evaluation, which: Which) -> Result<Curved, Stop> 
 }
 
 impl Curved {
-    /// A curvature without roots.
+    /// A curvature without clipped rows.
     fn of(curvature: Curvature) -> Curved {
         Curved::clipped(curvature, Clipped::default())
     }
@@ -73,7 +73,7 @@ impl Curved {
     }
 }
 
-/// The whole matrix, from Jacobians.
+/// Returns the whole matrix, from Jacobians.
 ///
 /// # Errors
 /// As [`curvature`].
@@ -115,7 +115,7 @@ fn functional(evaluation: &Evaluation, which: Which, chosen: Option<usize>) -> R
         ids.sort_unstable();
     }
     let evaluation = &evaluation.only(ids);
-    // The chosen rows stand for all.
+    // Scales the chosen rows to represent all rows.
     let weight = (all as f64 / count.max(1) as f64).sqrt();
     let mut jacobians = Jacobians::new(evaluation, which, pulled(evaluation))?;
     let mut matrix = Matrix::zeros(0, which.count(evaluation));
@@ -132,7 +132,7 @@ fn functional(evaluation: &Evaluation, which: Which, chosen: Option<usize>) -> R
     Ok(Curved::clipped(Curvature::Functional(Arc::new(matrix)), clipped))
 }
 
-/// How the largest eigenpairs are searched: their residuals are small against what they are for, predictions to a few digits.
+/// Returns the settings of the search for the largest eigenpairs. Predictions need only a few digits, and the residuals are small compared to that.
 fn search(rank: usize) -> Search {
     Search {
         rank,
@@ -165,7 +165,7 @@ fn low_rank(evaluation: &Evaluation, which: Which, rank: usize) -> Result<Curved
     Ok(Curved::clipped(Curvature::LowRank(pairs), clipped))
 }
 
-/// Minus the second derivative of the log likelihood times the rows of a matrix `[.., weights]` of all weights, some rows at a time.
+/// Passes minus the second derivative of the log likelihood times the rows of `vectors` `[.., weights]` to `take`, [`COLUMNS`] rows at a time.
 fn second_derivative(
     evaluation: &Evaluation,
     vectors: &Matrix,
@@ -192,7 +192,7 @@ fn second_derivative(
     Ok(())
 }
 
-/// Unit vectors of some weights among all.
+/// Returns the unit vectors of some weights among all weights.
 fn unit_vectors(evaluation: &Evaluation, units: &[usize]) -> Matrix {
     let mut vectors = Matrix::zeros(units.len(), jacobians::weights(evaluation));
     units
@@ -202,7 +202,7 @@ fn unit_vectors(evaluation: &Evaluation, units: &[usize]) -> Matrix {
     vectors
 }
 
-/// The numbers of the weights.
+/// Returns the numbers of the weights.
 fn units(evaluation: &Evaluation, which: Which) -> Vec<usize> {
     match which {
         Which::All => (0..jacobians::weights(evaluation)).collect(),

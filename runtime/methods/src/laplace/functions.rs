@@ -14,21 +14,21 @@ use bnnc_laplace::link::Draws;
 use bnnc_laplace::root::Failure;
 use bnnc_math::philox;
 
-/// The program of predictions from outputs.
+/// The program that computes predictions from outputs.
 pub struct Functions {
     machine: Machine,
     draws: usize,
     draws_per_call: usize,
     /// The key of the noise of the outputs.
     key: u64,
-    /// `[draws, batch, outputs]`.
+    /// The noise of the outputs `[draws, batch, outputs]`.
     noise: Vec<f64>,
     outputs: Vec<f64>,
     link: Draws,
 }
 
 impl Functions {
-    /// For blocks of at most `rows` rows.
+    /// Prepares predictions for blocks of at most `rows` rows.
     ///
     /// # Errors
     /// A limit of the machine.
@@ -58,7 +58,7 @@ impl Functions {
         })
     }
 
-    /// Writes the predictions of a block: each member gives as many draws as the others.
+    /// Writes the predictions of a block. Each member contributes an equal share of the draws.
     ///
     /// # Errors
     /// A covariance that is not finite; a bug of the machine.

@@ -1,4 +1,4 @@
-//! A Gaussian of the weights around a maximum, and what is known of it.
+//! A Gaussian of the weights around a maximum, and the facts that are reported about it.
 
 use crate::laplace::jacobians::Which;
 use crate::laplace::predictor::forecaster;
@@ -18,16 +18,16 @@ use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What a Laplace approximation is: one Gaussian, or a mixture with equal weights of several.
+/// A Laplace approximation: one Gaussian, or a mixture of several with equal weights.
 #[derive(Clone, Debug)]
 pub struct Approximated {
-    /// How the maximum was found, of several the first.
+    /// The fit that found the maximum; that of the first member of a mixture.
     pub fitted: Fitted,
-    /// The states at the maximum, of several at the first.
+    /// The states at the maximum; those of the first member of a mixture.
     pub values: Arc<Values>,
     /// The Gaussians.
     pub members: Vec<Gaussian>,
-    /// What is worth knowing.
+    /// The warnings.
     pub warnings: Vec<Diagnostic>,
 }
 
@@ -36,70 +36,70 @@ pub struct Approximated {
 pub struct Gaussian {
     /// The states at the maximum.
     pub values: Arc<Values>,
-    /// The numbers of the weights that are random among all weights, ascending; all where there are none.
+    /// The numbers of the random weights among all weights, in ascending order; `None` if all weights are random.
     pub index: Option<Vec<usize>>,
-    /// The distribution of the weights that are random.
+    /// The distribution of the random weights.
     pub posterior: Posterior,
-    /// What is reported of it.
+    /// The facts that are reported about it.
     pub facts: Facts,
 }
 
-/// What is reported of a Gaussian.
+/// The facts that are reported about a Gaussian.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Facts {
-    /// Weights that are random.
+    /// The number of random weights.
     pub weights: usize,
-    /// All weights that move the outputs.
+    /// The number of all weights that move the outputs.
     pub parameters: usize,
-    /// Factors on the precision of the prior: by site where there is one each, else the only one, or the lowest and the highest.
+    /// The factors on the precision of the prior: one per site, the only factor, or the lowest and the highest.
     pub prior_precision: Vec<(String, f64)>,
-    /// What the precision of the prior was multiplied by besides: the share of the weights that are random, or 1.
+    /// A further factor on the precision of the prior: the share of the weights that are random, or 1.
     pub prior_scale: f64,
-    /// Of all training rows, at the maximum.
+    /// The log likelihood of all training rows at the maximum.
     pub log_likelihood: f64,
-    /// Of the training rows, in the approximation; none where it is not defined.
+    /// The log marginal likelihood of the training rows in the approximation; `None` where it is not defined.
     pub log_marginal_likelihood: Option<f64>,
-    /// Rows whose second derivative in the outputs had negative eigenvalues, which became zero.
+    /// The number of rows whose second derivative in the outputs had negative eigenvalues, which were set to zero.
     pub clipped: usize,
-    /// How far the log posterior could rise in the approximation, where its slope is known.
+    /// The rise of the log posterior that the approximation predicts, where the slope is known.
     pub rise: Option<f64>,
-    /// How far the log density with the factors and at the temperature of the Gaussian could rise, where these are not those of the search.
+    /// The predicted rise of the log density with the factors and the temperature of the Gaussian, where these differ from those of the search.
     #[serde(default)]
     pub rise_of_own: Option<f64>,
-    /// How far it could rise by moving the states that are none of the weights, where that is too far.
+    /// The predicted rise from moving the states that are not weights, where it is too large.
     #[serde(default)]
     pub others_rise: Option<f64>,
-    /// The squared 2-Wasserstein distance from the Gaussian of all weights, under the prior of the model times the factor that the options give, to
-    /// this one; none where the factor was tuned for this one.
+    /// The squared 2-Wasserstein distance between this Gaussian and that of all weights, whose prior is the model's times the factor in the options;
+    /// `None` where the factor was tuned for this Gaussian.
     pub wasserstein: Option<f64>,
     /// The largest residual of the eigenpairs of a low-rank form, relative to the largest eigenvalue.
     pub residual: Option<f64>,
     /// The predictive log likelihood of a validation row, where it chose the factor.
     pub validation: Option<f64>,
-    /// A factor on the prior that is the first or the last of those that were searched.
+    /// A factor on the prior that is the first or the last in the searched range.
     pub at_end: Option<f64>,
-    /// Whether the search for factors took all its steps.
+    /// True if the search for factors used all its steps.
     pub unsettled: bool,
     /// True if the prior of all weights is Normal.
     #[serde(default)]
     pub is_normal: bool,
-    /// Whether the prior varies within a block of a Kronecker structure, which takes its mean in the block's eigenbasis.
+    /// True if the prior varies within a block of a Kronecker structure. The block then uses the mean of the prior in its eigenbasis.
     pub prior_averaged: bool,
 }
 
 impl Gaussian {
-    /// All weights at the maximum, one after the other.
+    /// Returns all weights at the maximum, one after the other.
     pub fn weights(&self, laplace: &Laplace) -> Vec<f64> {
         weights(laplace, &self.values)
     }
 
-    /// The weights that are random.
+    /// Returns which weights are random.
     pub fn which(&self) -> Which<'_> {
         self.index.as_deref().map_or(Which::All, Which::Selected)
     }
 }
 
-/// All weights of an infer, one after the other.
+/// Returns all weights of an inference, one after the other.
 pub fn weights(laplace: &Laplace, values: &Values) -> Vec<f64> {
     let states = laplace
         .weights
@@ -108,17 +108,17 @@ pub fn weights(laplace: &Laplace, values: &Values) -> Vec<f64> {
     states.flatten().copied().collect()
 }
 
-/// The part of an infer that approximates.
+/// Returns the Laplace part of an inference.
 ///
 /// # Errors
-/// A bug: it does something else.
+/// A bug: the inference has another method.
 pub fn part(infer: &Infer) -> Result<&Laplace, Fault> {
     let bug = || Fault::Bug(format!("`{}` is no Gaussian around a maximum", infer.name));
     infer.laplace().ok_or_else(bug)
 }
 
 impl Approximated {
-    /// Predictions for rows whose target may be unknown.
+    /// Prepares predictions for rows whose target may be unknown.
     ///
     /// # Errors
     /// Columns that do not fit, or a limit.
@@ -132,7 +132,7 @@ impl Approximated {
         forecaster(&self.members, (infer, part(infer)?), rows, dataset, draws)
     }
 
-    /// The states of each member of a mixture.
+    /// Returns the states of each member of a mixture; empty if there is only one member.
     pub fn maxima(&self) -> Vec<Arc<Values>> {
         match self.members.len() {
             1 => Vec::new(),
@@ -140,13 +140,13 @@ impl Approximated {
         }
     }
 
-    /// The Gaussians as arrays, by names that begin with the number of the member.
+    /// Returns the Gaussians as arrays, whose names contain the number of the member.
     pub fn arrays(&self, infer: &Infer) -> Vec<Array<'_>> {
         let mut arrays = Vec::new();
         for (number, member) in self.members.iter().enumerate() {
             let mut own = member.posterior.arrays();
             for state in infer.states.iter().filter(|state| state.parameter) {
-                // The maximum of the only member is among the states.
+                // The maximum of the only member is already among the states.
                 if let Some(values) = member.values.get(&state.name).filter(|_| self.members.len() > 1) {
                     own.push((
                         format!("maximum/{}", state.name),
@@ -167,10 +167,10 @@ impl Approximated {
         arrays
     }
 
-    /// The approximation of states and [`Approximated::arrays`] in the folder of a run.
+    /// Restores the approximation from states and [`Approximated::arrays`] in the folder of a run.
     ///
     /// # Errors
-    /// Arrays of another program, or damaged ones.
+    /// Arrays of another program, or damaged arrays.
     pub fn restore(
         infer: &Infer,
         values: &Values,
@@ -205,10 +205,10 @@ impl Approximated {
     }
 }
 
-/// The names of arrays of Gaussians among those of an infer's states.
+/// The prefix of the names of a Gaussian's arrays.
 pub const PREFIX: &str = "laplace/";
 
-/// One member of the arrays of its own.
+/// Restores one member from its own arrays.
 fn restored(laplace: &Laplace, values: &Arc<Values>, arrays: &[Array<'_>]) -> Result<Gaussian, String> {
     let posterior = Posterior::from_arrays(arrays).map_err(|error| error.to_string())?;
     let mut maximum = values.as_ref().clone();
@@ -250,7 +250,7 @@ fn restored(laplace: &Laplace, values: &Arc<Values>, arrays: &[Array<'_>]) -> Re
     })
 }
 
-/// What stands for a fit where none was made.
+/// Returns a placeholder for the fit of a posterior that was not fitted in this run.
 pub fn found(values: Arc<Values>) -> Fitted {
     Fitted {
         values,
@@ -259,7 +259,7 @@ pub fn found(values: Arc<Values>) -> Fitted {
     }
 }
 
-/// What a checkpoint keeps of an approximation.
+/// The form in which a checkpoint keeps an approximation.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Kept<'a> {
     fitted: Fitted,
@@ -275,7 +275,7 @@ struct KeptMember<'a> {
 }
 
 impl<'a> Kept<'a> {
-    /// What is kept.
+    /// Returns the form to keep.
     pub fn of(found: &'a Approximated) -> Kept<'a> {
         let member = |member: &'a Gaussian| KeptMember {
             values: member.values.clone(),
@@ -289,7 +289,7 @@ impl<'a> Kept<'a> {
         }
     }
 
-    /// The approximation; none where the arrays are not whole.
+    /// Restores the approximation; `None` if the arrays are not complete.
     pub fn restore(self) -> Option<Approximated> {
         let member = |kept: KeptMember| {
             Some(Gaussian {

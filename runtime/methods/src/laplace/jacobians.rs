@@ -1,4 +1,4 @@
-//! Jacobians of the outputs in the weights, and the sums over rows that programs make of them.
+//! Jacobians of the outputs with respect to the weights, and the sums over rows that programs compute from them.
 
 use crate::laplace::machines::{self, Blocks, Clipped, Evaluation, Pulled, Reals, reals};
 use bnnc_abi::code::Artifact;
@@ -12,22 +12,22 @@ use bnnc_laplace::curvature;
 use bnnc_laplace::matrix::Matrix;
 use bnnc_laplace::select;
 
-/// Weights that are differentiated by.
+/// The weights with respect to which the outputs are differentiated.
 #[derive(Clone, Copy, Debug)]
 pub enum Which<'a> {
-    /// All.
+    /// All weights.
     All,
-    /// Those with these ascending numbers.
+    /// The weights with these ascending numbers.
     Selected(&'a [usize]),
 }
 
 impl Which<'_> {
-    /// Whether none is left out.
+    /// Returns whether all weights are included.
     pub fn is_all(&self) -> bool {
         matches!(self, Which::All)
     }
 
-    /// How many there are.
+    /// Returns the number of weights.
     pub fn count(&self, evaluation: &Evaluation) -> usize {
         match self {
             Which::All => weights(evaluation),
@@ -36,7 +36,7 @@ impl Which<'_> {
     }
 }
 
-/// Scalars of all weights that are approximated.
+/// Returns the number of elements of all weights that are approximated.
 pub fn weights(evaluation: &Evaluation) -> usize {
     evaluation
         .laplace
@@ -46,37 +46,37 @@ pub fn weights(evaluation: &Evaluation) -> usize {
         .sum()
 }
 
-/// A program that the compiler made where the options need it.
+/// Returns a program that the compiler generates only for options that need it.
 ///
 /// # Errors
-/// A bug: it is absent.
+/// A bug: the program is absent.
 pub fn needed<'a>(artifact: &'a Option<Artifact>, name: &str) -> Result<&'a Artifact, Fault> {
     artifact
         .as_ref()
         .ok_or_else(|| Fault::Bug(format!("there is no program `{name}`")))
 }
 
-/// The program of Jacobians, block by block.
+/// The program that computes Jacobians, block by block.
 pub struct Jacobians<'a> {
     evaluation: &'a Evaluation<'a>,
     machine: Machine,
     sizes: Sizes,
     blocks: Blocks<'a>,
-    /// The ports of the Jacobian with their elements.
+    /// The ports of the Jacobian with their numbers of elements.
     parts: Vec<(String, usize)>,
     matrix: Matrix,
 }
 
 /// A block of rows with its Jacobian.
 pub struct Pulls<'a> {
-    /// What the likelihood says.
+    /// The results of the likelihood.
     pub block: &'a machines::Block,
-    /// Cotangents times Jacobian, `[batch * columns, weights]`.
+    /// The cotangents times the Jacobian, `[batch * columns, weights]`.
     pub jacobian: &'a Matrix,
 }
 
 impl<'a> Jacobians<'a> {
-    /// Jacobians by some weights, with what is pulled back through them.
+    /// Prepares Jacobians with respect to some weights, multiplied from the left by the cotangents `pulled`.
     ///
     /// # Errors
     /// A limit of the machine.
@@ -118,7 +118,7 @@ impl<'a> Jacobians<'a> {
         })
     }
 
-    /// The next block, if there is one.
+    /// Returns the next block, if there is one.
     ///
     /// # Errors
     /// A curvature that is not finite.
@@ -126,12 +126,12 @@ impl<'a> Jacobians<'a> {
         self.advance_to(self.size())
     }
 
-    /// Rows of a block, at most.
+    /// Returns the largest number of rows of a block.
     pub fn size(&self) -> usize {
         self.blocks.size()
     }
 
-    /// The next block of at most so many rows, which are not more than [`Jacobians::size`].
+    /// Returns the next block of at most `size` rows; `size` must not exceed [`Jacobians::size`].
     ///
     /// # Errors
     /// As [`Jacobians::advance`].
@@ -158,13 +158,13 @@ impl<'a> Jacobians<'a> {
         }))
     }
 
-    /// What was clipped so far.
+    /// Returns the counts of clipped rows so far.
     pub fn clipped(&self) -> Clipped {
         self.blocks.clipped
     }
 }
 
-/// Copies `[rows, elements]` into as many columns of a matrix.
+/// Copies `[rows, elements]` into columns of a matrix, from column `start` on.
 fn spread(from: Reals<'_>, elements: usize, (start, to): (usize, &mut Matrix)) {
     for row in 0..to.rows {
         from.copy(
@@ -174,7 +174,7 @@ fn spread(from: Reals<'_>, elements: usize, (start, to): (usize, &mut Matrix)) {
     }
 }
 
-/// Tells the program of selected columns which they are.
+/// Writes the selected columns to the program.
 fn choose(evaluation: &Evaluation, machine: &mut Machine, index: &[usize]) -> Result<(), Fault> {
     let weights = &evaluation.laplace.weights;
     let elements: Vec<usize> = weights.iter().map(|weights| weights.elements).collect();
@@ -188,7 +188,7 @@ fn choose(evaluation: &Evaluation, machine: &mut Machine, index: &[usize]) -> Re
     Ok(())
 }
 
-/// A program that takes cotangents and makes sums over rows and columns: the sums of its outputs over all rows, and what was clipped.
+/// Returns the sums over all rows of the outputs of a program that takes cotangents, and the counts of clipped rows.
 fn sums(
     evaluation: &Evaluation,
     artifact: &Artifact,
@@ -214,7 +214,7 @@ fn sums(
     Ok((sums, blocks.clipped))
 }
 
-/// The diagonal of the curvature of all weights, and what was clipped.
+/// Returns the diagonal of the curvature of all weights, and the counts of clipped rows.
 ///
 /// # Errors
 /// A curvature that is not finite.
@@ -228,7 +228,7 @@ pub fn squares(evaluation: &Evaluation, pulled: Pulled) -> Result<(Vec<f64>, Cli
     Ok((sums.concat(), clipped))
 }
 
-/// The Kronecker factors of the curvature, and what was clipped.
+/// Returns the Kronecker factors of the curvature, and the counts of clipped rows.
 ///
 /// # Errors
 /// A curvature that is not finite.
@@ -267,7 +267,7 @@ pub fn factors(evaluation: &Evaluation, pulled: Pulled) -> Result<(Vec<curvature
     Ok((described.iter().zip(rights).map(block).collect(), clipped))
 }
 
-/// The log likelihood of all rows, and its gradient in all weights.
+/// Returns the log likelihood of all rows, and its gradient with respect to all weights.
 ///
 /// # Errors
 /// A limit of the machine.
@@ -279,7 +279,7 @@ pub fn gradient(evaluation: &Evaluation) -> Result<(f64, Vec<f64>), Stop> {
     gradient_in(evaluation, &states)
 }
 
-/// The same in some states, by their names and sizes.
+/// Returns the log likelihood of all rows, and its gradient with respect to some states, given by their names and sizes.
 ///
 /// # Errors
 /// A limit of the machine.

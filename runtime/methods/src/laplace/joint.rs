@@ -1,7 +1,8 @@
-//! The covariance of the outputs of rows together, under a Gaussian of the weights or a mixture of several.
+//! The joint covariance of the outputs of several rows, under a Gaussian of the weights or a mixture of several.
 //!
-//! Note [Total covariance]. A mixture with equal weights has the mean of the covariances of its members and the covariance of their means, which is summed as
-//! the members come: number `m` adds `(m - 1) / m` times the square of how far it is from the mean of those before (Welford 1962).
+//! Note [Total covariance]. The covariance of a mixture with equal weights is the mean of the covariances of its members plus the covariance of their
+//! means. It is summed member by member: member `m` adds `(m - 1) / m` times the outer product of its difference from the mean of the members before
+//! it (Welford 1962).
 
 use crate::laplace::gaussian::Gaussian;
 use crate::laplace::jacobians::Jacobians;
@@ -12,7 +13,7 @@ use bnnc_core::context::{Context, Stop};
 use bnnc_data::{Dataset, Rows};
 use bnnc_laplace::matrix::Matrix;
 
-/// `J P^-1 J'` without noise, of a mixture the total covariance: `[rows * outputs, rows * outputs]`.
+/// Returns `J P^-1 J'` without noise, `[rows * outputs, rows * outputs]`. For a mixture it is the total covariance.
 ///
 /// # Errors
 /// Columns that do not fit, or a limit.
@@ -44,7 +45,7 @@ pub fn covariance(
     Ok(total)
 }
 
-/// The outputs at the maximum of a member, and their covariance.
+/// Returns the outputs at the maximum of a member, and their covariance.
 fn of_one(evaluation: &Evaluation, member: &Gaussian) -> Result<(Vec<f64>, Matrix), Stop> {
     let mut jacobians = Jacobians::new(evaluation, member.which(), Pulled::Identity)?;
     let mut all = Matrix::zeros(0, member.posterior.elements());
@@ -58,16 +59,17 @@ fn of_one(evaluation: &Evaluation, member: &Gaussian) -> Result<(Vec<f64>, Matri
     Ok((outputs, member.posterior.joint(&all, &evaluation.context.pool)))
 }
 
-/// The mean of the vectors that came so far.
+/// A running mean of vectors.
 #[derive(Clone, Debug, Default)]
 pub struct Mean {
-    /// How many came.
+    /// The number of vectors added so far.
     pub count: f64,
     values: Vec<f64>,
 }
 
 impl Mean {
-    /// Takes one more in: how far it is from the mean of those before, and what the square of that counts for in the sum of squares around the mean.
+    /// Adds a vector. Returns its difference from the mean of the vectors before it, and the weight of that difference's square in the sum of squares
+    /// around the mean.
     pub fn add(&mut self, values: &[f64]) -> (Vec<f64>, f64) {
         if self.count == 0.0 {
             self.values = values.to_vec();

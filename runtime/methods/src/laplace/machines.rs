@@ -1,4 +1,4 @@
-//! Programs of an approximation at a maximum, called on blocks of rows.
+//! Programs of a Laplace approximation at a maximum, called on blocks of rows.
 
 use bnnc_abi::code::Artifact;
 use bnnc_abi::laplace::Laplace;
@@ -18,52 +18,52 @@ use bnnc_laplace::root::{Failure, Roots};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A maximum, and rows on which programs are evaluated there.
+/// A maximum, and the rows on which programs are evaluated there.
 pub struct Evaluation<'a> {
-    /// What is approximated.
+    /// The inference.
     pub infer: &'a Infer,
-    /// Its programs.
+    /// Its Laplace part, with the programs.
     pub laplace: &'a Laplace,
-    /// The states.
+    /// The states at the maximum.
     pub values: &'a Values,
-    /// Threads and seed.
+    /// The threads, the seed and the interrupt.
     pub context: &'a Context,
     feed: Arc<Feed>,
     ids: Vec<u32>,
 }
 
-/// What goes back through a Jacobian.
+/// The cotangents that are pulled back through a Jacobian.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pulled {
-    /// Roots of the second derivatives of the log likelihood in the outputs: `[batch, outputs, outputs]`.
+    /// Roots of minus the second derivatives of the log likelihood in the outputs: `[batch, outputs, outputs]`.
     Roots,
-    /// Its first derivatives: `[batch, 1, outputs]`.
+    /// First derivatives of the log likelihood in the outputs: `[batch, 1, outputs]`.
     Slopes,
-    /// Unit vectors: the Jacobian itself.
+    /// Unit vectors, which yield the Jacobian itself.
     Identity,
 }
 
-/// What the likelihood says of a block of rows.
+/// The results of the likelihood for a block of rows.
 #[derive(Clone, Debug, Default)]
 pub struct Block {
     /// The numbers of the rows.
     pub rows: Range<usize>,
-    /// `[batch, outputs]`.
+    /// The outputs `[batch, outputs]`.
     pub outputs: Vec<f64>,
-    /// `[batch]`.
+    /// The log likelihood of each row `[batch]`.
     pub log_likelihood: Vec<f64>,
-    /// `[batch, outputs]`.
+    /// The derivative of the log likelihood in the outputs `[batch, outputs]`.
     pub slope: Vec<f64>,
-    /// `[batch, outputs, outputs]`.
+    /// Minus the second derivative of the log likelihood in the outputs `[batch, outputs, outputs]`.
     pub curvature: Vec<f64>,
-    /// `[batch, columns, outputs]`.
+    /// The cotangents `[batch, columns, outputs]`.
     pub cotangents: Vec<f64>,
-    /// Cotangents of a row.
+    /// The number of cotangents per row.
     pub columns: usize,
 }
 
 impl<'a> Evaluation<'a> {
-    /// Evaluates on `rows`, whose target may be unknown.
+    /// Prepares the evaluation on `rows`, whose target may be unknown.
     ///
     /// # Errors
     /// Columns that do not fit.
@@ -117,7 +117,7 @@ impl<'a> Evaluation<'a> {
         })
     }
 
-    /// The same on other rows.
+    /// Returns the same evaluation on other rows.
     ///
     /// # Errors
     /// Columns that do not fit.
@@ -131,7 +131,7 @@ impl<'a> Evaluation<'a> {
         )
     }
 
-    /// The same rows at other values of the states.
+    /// Returns the same evaluation at other values of the states.
     pub fn at(&self, values: &'a Values) -> Evaluation<'a> {
         Evaluation {
             feed: self.feed.clone(),
@@ -141,7 +141,7 @@ impl<'a> Evaluation<'a> {
         }
     }
 
-    /// The same on some of the rows.
+    /// Returns the same evaluation on some of the rows.
     pub fn only(&self, ids: Vec<u32>) -> Evaluation<'a> {
         Evaluation {
             feed: self.feed.clone(),
@@ -150,17 +150,17 @@ impl<'a> Evaluation<'a> {
         }
     }
 
-    /// The number of rows.
+    /// Returns the number of rows.
     pub fn rows(&self) -> usize {
         self.ids.len()
     }
 
-    /// Outputs of a row.
+    /// Returns the number of outputs of a row.
     pub fn outputs(&self) -> usize {
         self.laplace.outputs
     }
 
-    /// A program with the states and what all rows share.
+    /// Prepares a machine with the states and the inputs that all rows share.
     ///
     /// # Errors
     /// A limit of the machine.
@@ -171,10 +171,10 @@ impl<'a> Evaluation<'a> {
         Ok(machine)
     }
 
-    /// Writes every state that the program has one value of.
+    /// Writes every state of which the program has a single value.
     ///
     /// # Errors
-    /// Values of another size, from the folder of another run.
+    /// States whose size does not fit, from the folder of another run.
     pub fn write_states(&self, machine: &mut Machine) -> Result<(), Fault> {
         let parameters = self.infer.states.iter().filter(|state| state.parameter);
         for state in parameters {
@@ -188,10 +188,10 @@ impl<'a> Evaluation<'a> {
         Ok(())
     }
 
-    /// Stops where the user wants it.
+    /// Returns an error if the user has interrupted the run.
     ///
     /// # Errors
-    /// The user's wish.
+    /// [`Stop::Interrupted`].
     pub fn heed(&self) -> Result<(), Stop> {
         match self.context.interrupt.is_raised() {
             true => Err(Stop::Interrupted),
@@ -202,7 +202,7 @@ impl<'a> Evaluation<'a> {
     /// Runs a machine on some rows.
     ///
     /// # Errors
-    /// A bug: sizes above the machine's.
+    /// A bug: sizes above those of the machine.
     pub fn call(&self, machine: &mut Machine, rows: &Range<usize>, sizes: Sizes) -> Result<(), Fault> {
         machine.set_sizes(&sizes.with(Symbol::Batch, rows.len()))?;
         self.feed.write(machine, &self.ids[rows.clone()])?;
@@ -210,7 +210,7 @@ impl<'a> Evaluation<'a> {
         Ok(())
     }
 
-    /// The likelihood of all rows, by blocks of at most `size` rows in order.
+    /// Evaluates the likelihood of all rows in order, by blocks of at most `size` rows.
     ///
     /// # Errors
     /// A curvature that is not finite.
@@ -228,7 +228,7 @@ impl<'a> Evaluation<'a> {
     }
 }
 
-/// How many cotangents a row has.
+/// Returns the number of cotangents of a row.
 pub fn columns(pulled: Pulled, outputs: usize) -> usize {
     match pulled {
         Pulled::Roots | Pulled::Identity => outputs,
@@ -244,29 +244,29 @@ pub struct Blocks<'a> {
     block: Block,
     size: usize,
     pulled: Pulled,
-    /// What was clipped so far.
+    /// The counts of clipped rows so far.
     pub clipped: Clipped,
 }
 
-/// Rows whose second derivative in the outputs was clipped to what has a root.
+/// Counts of rows whose second derivative in the outputs had to be clipped to be positive semidefinite.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Clipped {
-    /// Rows with negative eigenvalues, which became zero.
+    /// The number of rows with negative eigenvalues, which were set to zero.
     pub rows: usize,
-    /// Rows, of all, of which something is left.
+    /// The number of all rows, clipped or not, whose cotangents are not all zero.
     pub left: usize,
 }
 
 impl Blocks<'_> {
-    /// The next block, if there is one.
+    /// Returns the next block, if there is one.
     ///
     /// # Errors
-    /// A curvature that is not finite; a bug of the machine; the user's wish to stop.
+    /// A curvature that is not finite; a bug of the machine; an interruption by the user.
     pub fn advance(&mut self) -> Result<Option<&Block>, Stop> {
         self.advance_to(self.size)
     }
 
-    /// The next block of at most so many rows, which are not more than [`Blocks::size`].
+    /// Returns the next block of at most `size` rows and at most [`Blocks::size`].
     ///
     /// # Errors
     /// As [`Blocks::advance`].
@@ -275,7 +275,7 @@ impl Blocks<'_> {
         if from >= all {
             return Ok(None);
         }
-        // Predictions go on, so that what is finished is reported.
+        // Predictions continue after an interruption, so that finished work is reported.
         if self.pulled != Pulled::Identity {
             self.evaluation.heed()?;
         }
@@ -291,7 +291,7 @@ impl Blocks<'_> {
         Ok(Some(&self.block))
     }
 
-    /// Rows of a block, at most.
+    /// Returns the largest number of rows of a block.
     pub fn size(&self) -> usize {
         self.size
     }
@@ -333,10 +333,10 @@ impl Evaluation<'_> {
     }
 }
 
-/// The reals of a port of a program in this precision.
+/// Returns the reals of a port of a program in this precision.
 ///
 /// # Errors
-/// A bug: a program without the port.
+/// A bug: the program does not have the port.
 pub fn reals<'a>(machine: &'a Machine, precision: Precision, name: &str) -> Result<Reals<'a>, Fault> {
     Ok(match precision {
         Precision::F64 => Reals::F64(machine.view(name)?),
@@ -344,7 +344,7 @@ pub fn reals<'a>(machine: &'a Machine, precision: Precision, name: &str) -> Resu
     })
 }
 
-/// The elements of a port in place.
+/// The elements of a port, read in place.
 #[derive(Clone, Copy, Debug)]
 pub enum Reals<'a> {
     /// In single precision.
@@ -354,7 +354,7 @@ pub enum Reals<'a> {
 }
 
 impl Reals<'_> {
-    /// Copies the elements of a range.
+    /// Copies the elements of a range, converted to double precision.
     pub fn copy(&self, range: Range<usize>, to: &mut [f64]) {
         match self {
             Reals::F64(from) => to.copy_from_slice(&from[range]),
@@ -365,12 +365,12 @@ impl Reals<'_> {
         }
     }
 
-    /// Adds as many elements as there are places, from the first on.
+    /// Adds the first `to.len()` elements to `to`.
     pub fn add(&self, to: &mut [f64]) {
         self.add_range(0..to.len(), to);
     }
 
-    /// Adds the elements of a range.
+    /// Adds the elements of a range to `to`.
     pub fn add_range(&self, range: Range<usize>, to: &mut [f64]) {
         match self {
             Reals::F64(from) => to.iter_mut().zip(&from[range]).for_each(|(to, from)| *to += from),

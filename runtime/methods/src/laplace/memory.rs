@@ -1,4 +1,4 @@
-//! How much memory an approximation takes, before it is made.
+//! Predictions of the memory of a Laplace approximation, before it is computed.
 
 use crate::laplace::curve::COLUMNS;
 use crate::laplace::predictor::{self, Way};
@@ -13,14 +13,15 @@ use bnnc_kernels::arena::predict_arena_bytes;
 use bnnc_laplace::curvature::{Bytes, bytes};
 use bnnc_laplace::select;
 
-/// A number in double precision.
+/// The bytes of a number in double precision.
 const NUMBER: u64 = 8;
 
-/// What a thread that has decomposed a matrix keeps for the next: `faer` packs products of matrices with more rows than these.
+/// The bytes that a thread keeps after it has decomposed a matrix with more than [`UNPACKED`] rows: `faer` packs products of such matrices into a
+/// buffer that it reuses.
 const PACKED: u64 = 4 << 20;
 const UNPACKED: usize = 10;
 
-/// The weights that are random.
+/// Returns the number of random weights.
 pub fn selected(laplace: &Laplace) -> usize {
     let all = all(laplace);
     match &laplace.options.over {
@@ -29,17 +30,17 @@ pub fn selected(laplace: &Laplace) -> usize {
     }
 }
 
-/// All weights, random or among which a subnetwork is chosen.
+/// Returns the number of all weights from which the random ones are chosen.
 pub fn all(laplace: &Laplace) -> usize {
     laplace.weights.iter().map(|weights| weights.elements).sum()
 }
 
-/// The bytes of the matrices that the precision of an approximation on so many rows takes.
+/// Returns the bytes of the matrices that the precision of an approximation on this number of rows takes.
 pub fn precision(laplace: &Laplace, rows: usize) -> u64 {
     matrices(laplace, laplace.options.structure, selected(laplace), rows)
 }
 
-/// The bytes of the precision of all weights, where a subnetwork is chosen by it.
+/// Returns the bytes of the precision of all weights, if it is needed to choose a subnetwork.
 pub fn choosing(laplace: &Laplace) -> Option<u64> {
     match &laplace.options.over {
         Over::Subnetwork {
@@ -49,7 +50,7 @@ pub fn choosing(laplace: &Laplace) -> Option<u64> {
     }
 }
 
-/// The word for a form.
+/// Returns the adjective for a structure.
 pub fn name(structure: Structure) -> &'static str {
     match structure {
         Structure::Full => "full",
@@ -60,29 +61,30 @@ pub fn name(structure: Structure) -> &'static str {
     }
 }
 
-/// The bytes of the matrices of an approximation of so many weights.
+/// Returns the peak bytes of the matrices of an approximation of this number of weights.
 fn matrices(laplace: &Laplace, structure: Structure, weights: usize, rows: usize) -> u64 {
     form(laplace, structure, weights, rows).most()
 }
 
-/// The same by what is alive at the same time.
+/// Returns the bytes of these matrices by phase.
 fn form(laplace: &Laplace, structure: Structure, weights: usize, rows: usize) -> Bytes {
     bytes(structure, weights, rows, laplace.outputs, &laplace.blocks)
 }
 
-/// The bytes that an approximation on so many rows takes besides its search, the data and the maximum.
+/// Returns the bytes that an approximation on this number of rows takes besides its search, the data and the maximum.
 ///
-/// Note \[Phases\]. What is alive changes, and the most of these counts: weights are chosen among all; the curvature is summed over blocks of
-/// rows; the states that are none of the weights are moved a little; the curvature becomes a Gaussian. The programs of a phase are
-/// gone in the next. Of all weights only a few vectors are held, but of a subnetwork none once it is chosen.
+/// Note \[Phases\]. The phases do not overlap, and the largest one counts. First a subnetwork is chosen among all weights. Then the curvature is
+/// summed over blocks of rows. Then the states that are not weights are moved a little. Finally the curvature becomes a Gaussian. The programs of a
+/// phase are freed before the next. A few vectors over all weights are held, but none once a subnetwork is chosen.
 pub fn finding(infer: &Infer, laplace: &Laplace, rows: usize) -> u64 {
     let form = form(laplace, laplace.options.structure, selected(laplace), rows);
-    // Slope and precision of the prior, this as it is stated, and the gradient.
+    // The slope of the prior, its precision before and after scaling, and the gradient.
     let summing = form
         .curvature
         .saturating_add(vectors(4, all(laplace)))
         .saturating_add(summing(laplace, rows));
-    // These, factors by weight, by group and what they are multiplied to; of a search the factors, and derivatives by these at two places.
+    // The vectors above; factors by weight and by group, and their products. A search also holds its factors, and derivatives with respect to them at
+    // two points.
     let factors = match (is_tuned(laplace), laplace.options.prior_structure) {
         (true, PriorStructure::Diagonal) => 12,
         (true, PriorStructure::Scalar | PriorStructure::Layer) => 4,
@@ -98,12 +100,12 @@ pub fn finding(infer: &Infer, laplace: &Laplace, rows: usize) -> u64 {
     dependent(laplace).saturating_add(choosing.max(chosen))
 }
 
-/// The bytes of so many vectors.
+/// Returns the bytes of `count` vectors.
 fn vectors(count: u64, elements: usize) -> u64 {
     count.saturating_mul(NUMBER).saturating_mul(elements as u64)
 }
 
-/// The bytes that the programs of the curvature take; before it is summed there is the gradient.
+/// Returns the bytes of the programs of the curvature, or of the gradient before it, whichever is larger.
 fn summing(laplace: &Laplace, rows: usize) -> u64 {
     let programs = &laplace.programs;
     let is_of_all = !laplace.options.over.is_subnetwork();
@@ -122,7 +124,7 @@ fn summing(laplace: &Laplace, rows: usize) -> u64 {
     curvature.max(alone(&programs.gradient, Sizes::default(), rows))
 }
 
-/// The bytes that products of the second derivative with some vectors take: the program, the vectors as they are chosen, cut and written, and the
+/// Returns the bytes of products of the second derivative with some vectors: the program; the vectors as chosen, sliced and written; and the
 /// products.
 fn multiplying(laplace: &Laplace, rows: usize) -> u64 {
     let sizes = Sizes::default().with(Symbol::Columns, COLUMNS.min(selected(laplace)));
@@ -131,14 +133,14 @@ fn multiplying(laplace: &Laplace, rows: usize) -> u64 {
     program.saturating_add(vectors(4 * COLUMNS as u64, all(laplace)))
 }
 
-/// The bytes of a program by itself on a block of rows.
+/// Returns the bytes of a program alone on a block of rows.
 fn alone(artifact: &Artifact, sizes: Sizes, rows: usize) -> u64 {
     let size = blocks::rows_per_call(&[artifact], sizes, rows, 0);
     predict_arena_bytes(&artifact.plan, &sizes.with(Symbol::Batch, size))
 }
 
-/// The bytes that it takes to see whether the states that are none of the weights are at the maximum: their slopes at two places, of which one is
-/// added up, all states as they are moved, and a program.
+/// Returns the bytes of checking that the states that are not weights are at the maximum: their slopes at two points, one of them accumulated, a
+/// moved copy of all states, and a program.
 fn moving(infer: &Infer, laplace: &Laplace, rows: usize) -> u64 {
     let programs = &laplace.programs;
     let states = infer.states.iter().filter(|state| state.parameter);
@@ -159,12 +161,12 @@ fn moving(infer: &Infer, laplace: &Laplace, rows: usize) -> u64 {
         .saturating_add(program)
 }
 
-/// The bytes that it takes to choose a subnetwork, and of these what is kept until the end: the Gaussian of all weights.
+/// Returns the bytes of choosing a subnetwork, and the part of them that is kept until the end: the Gaussian of all weights.
 fn choosing_by(laplace: &Laplace, own: Bytes, rows: usize) -> (u64, u64) {
     let Over::Subnetwork { by, .. } = &laplace.options.over else {
         return (0, 0);
     };
-    // Those of the sums, with their squares; then scores and the order.
+    // The sums with their squares; then the scores and the order.
     let squares = called(laplace, &laplace.programs.squares, (0, rows));
     let squares = vectors(5, all(laplace)).saturating_add(squares);
     let ranking = squares.max(vectors(8, all(laplace)));
@@ -175,14 +177,14 @@ fn choosing_by(laplace: &Laplace, own: Bytes, rows: usize) -> (u64, u64) {
     let calls = called(laplace, &laplace.programs.jacobian, (all(laplace), rows));
     let making = full.curvature.saturating_add(calls).max(full.decomposition);
     let making = making.saturating_add(vectors(6, all(laplace)));
-    // At the end the distance of both: their covariances, one after the other, and what one is turned by.
+    // The distance between both Gaussians is computed last: from their covariances, one after the other, and the matrices that rotate one of them.
     let inverting = full.decomposition.saturating_add(own.posterior);
     let turning = square(selected(laplace)).saturating_mul(7);
     let comparing = inverting.max(full.posterior.saturating_add(turning));
     (ranking.max(making).max(comparing), full.posterior)
 }
 
-/// The bytes of the matrix of a prior whose elements depend on each other, and of its factor.
+/// Returns the bytes of the matrix of a prior whose elements depend on each other, and of its factor.
 fn dependent(laplace: &Laplace) -> u64 {
     match laplace.independent {
         true => 0,
@@ -190,17 +192,17 @@ fn dependent(laplace: &Laplace) -> u64 {
     }
 }
 
-/// The bytes of a square matrix.
+/// Returns the bytes of a square matrix.
 fn square(size: usize) -> u64 {
     NUMBER.saturating_mul(size as u64).saturating_mul(size as u64)
 }
 
-/// Whether the marginal likelihood chooses factors on the prior.
+/// Returns whether the marginal likelihood chooses factors on the prior.
 fn is_tuned(laplace: &Laplace) -> bool {
     laplace.options.online || laplace.options.prior_precision == PriorPrecision::MarginalLikelihood
 }
 
-/// The bytes of the eigenvalues of a whole matrix beyond those of its factor, where they are needed: a copy, and the work on it.
+/// Returns the bytes that the eigenvalues of a whole matrix take beyond its factor, where they are needed: a copy and its decomposition.
 fn decomposing(laplace: &Laplace, rows: usize) -> u64 {
     match is_tuned(laplace) && is_whole(laplace, rows) {
         true => square(selected(laplace)),
@@ -208,7 +210,7 @@ fn decomposing(laplace: &Laplace, rows: usize) -> u64 {
     }
 }
 
-/// Whether the precision is a whole matrix.
+/// Returns whether the precision is a whole matrix.
 fn is_whole(laplace: &Laplace, rows: usize) -> bool {
     match laplace.options.structure {
         Structure::Full => true,
@@ -217,7 +219,7 @@ fn is_whole(laplace: &Laplace, rows: usize) -> bool {
     }
 }
 
-/// The rows of the kernel of so many rows of data; none in other forms.
+/// Returns the number of rows of the kernel for this number of rows of data; 0 for other structures.
 fn kernel(laplace: &Laplace, rows: usize) -> usize {
     match laplace.options.structure {
         Structure::Functional(chosen) => {
@@ -228,7 +230,7 @@ fn kernel(laplace: &Laplace, rows: usize) -> usize {
     }
 }
 
-/// What a thread keeps that has found the eigenvalues of matrices on the way to an approximation on so many rows.
+/// Returns the bytes that each thread keeps from decomposing matrices for an approximation on this number of rows.
 pub fn packed(laplace: &Laplace, rows: usize) -> u64 {
     let blocks = laplace.blocks.iter();
     let of_form = match laplace.options.structure {
@@ -240,7 +242,7 @@ pub fn packed(laplace: &Laplace, rows: usize) -> u64 {
         },
         Structure::Full | Structure::Functional(_) | Structure::Diagonal => 0,
     };
-    // The distance of a subnetwork from the whole.
+    // The distance of a subnetwork from the Gaussian of all weights.
     let compared = choosing(laplace).map_or(0, |_| selected(laplace));
     match of_form.max(compared) > UNPACKED {
         true => PACKED,
@@ -248,12 +250,12 @@ pub fn packed(laplace: &Laplace, rows: usize) -> u64 {
     }
 }
 
-/// The bytes of one finished Gaussian on so many rows.
+/// Returns the bytes of one finished Gaussian on this number of rows.
 pub fn held(laplace: &Laplace, rows: usize) -> u64 {
     form(laplace, laplace.options.structure, selected(laplace), rows).posterior
 }
 
-/// The bytes that predictions for so many rows take besides the Gaussians of the members and the data.
+/// Returns the bytes that predictions for this number of rows take besides the Gaussians of the members and the data.
 pub fn predicting(
     (infer, laplace): (&Infer, &Laplace),
     rows: usize,
@@ -268,7 +270,7 @@ pub fn predicting(
         (None, None, None) => return 0,
     };
     let size = block(laplace, artifact, (weights, rows));
-    // Quantiles or draws of a block, and the noise of these; of classes in closed form there is one number each.
+    // Quantiles or draws of a block, and the noise of the draws. Classes in closed form have two numbers per output.
     let (said, noise) = match predictor::way(infer, laplace) {
         Ok(Way::Functions) => (2 * draws, 4 * draws),
         Ok(Way::Normal) => (2 * draws, 0),
@@ -276,17 +278,17 @@ pub fn predicting(
     };
     let numbers = size * laplace.outputs * (said + (1 + members) * laplace.outputs + 2);
     let drawing = BYTES.min(vectors(1, size * laplace.outputs * noise));
-    // The Jacobian is multiplied by a root of the covariance.
+    // The Jacobian times a root of the covariance.
     let product = vectors(copies(laplace).min(3), size * laplace.outputs * weights);
     let of_member = calling(laplace, artifact, (weights, rows)) + product;
     members as u64 * of_member + NUMBER * numbers as u64 + drawing
 }
 
-/// The bytes that the covariance of the outputs of so many rows together takes under so many members, besides their Gaussians and the data.
+/// Returns the bytes of the joint covariance of the outputs of `rows` rows under `members` members, besides the Gaussians and the data.
 pub fn together(infer: &Infer, laplace: &Laplace, members: usize, rows: usize) -> u64 {
     let weights = selected(laplace) as u64;
     let outputs = rows.saturating_mul(laplace.outputs) as u64;
-    // The Jacobians, what the Gaussian makes of them, and the covariance; of a mixture also the sum.
+    // The Jacobians, their products with a root of the covariance, and the covariance; for a mixture also the sum.
     let jacobians = outputs
         .saturating_mul(weights)
         .saturating_mul(1 + copies(laplace));
@@ -297,7 +299,7 @@ pub fn together(infer: &Infer, laplace: &Laplace, members: usize, rows: usize) -
     matrices.saturating_add(differentiating(infer, laplace, rows))
 }
 
-/// How many matrices of the size of a Jacobian its product with a root of the covariance takes.
+/// Returns how many matrices of the size of a Jacobian its product with a root of the covariance takes.
 fn copies(laplace: &Laplace) -> u64 {
     match laplace.options.structure {
         Structure::Full | Structure::Diagonal => 1,
@@ -306,30 +308,30 @@ fn copies(laplace: &Laplace) -> u64 {
     }
 }
 
-/// The bytes that the derivatives in the inputs of so many rows take.
+/// Returns the bytes of the derivatives in the inputs of `rows` rows.
 pub fn sloping(infer: &Infer, laplace: &Laplace, members: usize, rows: usize) -> u64 {
     let inputs = &laplace.programs.inputs;
     let slope = |binding: &Binding| inputs.plan.port(&format!("{}/slope", binding.port));
     let one = sizes(laplace, 0).with(Symbol::Batch, 1);
     let slopes = infer.bindings.iter().filter_map(slope);
     let width: usize = slopes.map(|id| inputs.plan.buffers[id].shape.count(&one)).sum();
-    // Of the means and of the variances, as columns too; of a mixture also the sums.
+    // The derivatives of means and variances, also as columns; for a mixture also the sums.
     let results = NUMBER.saturating_mul((2 * width * (1 + members.clamp(1, 2))) as u64);
     let size = slopes::block(laplace, rows);
     let program = predict_arena_bytes(&inputs.plan, &sizes(laplace, 0).with(Symbol::Batch, size));
-    // Roots, solutions, and these as the program takes them.
+    // Roots, solutions, and the solutions in the layout of the program.
     let vectors = (2 + copies(laplace)) * NUMBER * (size * laplace.outputs * all(laplace)) as u64;
     let working = differentiating(infer, laplace, rows).saturating_add(program + vectors);
     results.saturating_mul(rows as u64).saturating_add(working)
 }
 
-/// The bytes of the program of Jacobians by the weights that are random, with the rows that it reads.
+/// Returns the bytes of the program of Jacobians with respect to the random weights, with the rows that it reads.
 fn differentiating(infer: &Infer, laplace: &Laplace, rows: usize) -> u64 {
     let called = called(laplace, jacobian(laplace), (selected(laplace), rows));
     called + feed(infer, &laplace.programs.rows, rows)
 }
 
-/// The program of the Jacobians by the weights that are random.
+/// Returns the program of the Jacobians with respect to the random weights.
 fn jacobian(laplace: &Laplace) -> &Option<Artifact> {
     match laplace.options.over {
         Over::All | Over::LastLayer | Over::Names(_) => &laplace.programs.jacobian,
@@ -343,20 +345,20 @@ fn sizes(laplace: &Laplace, weights: usize) -> Sizes {
         .with(Symbol::Selected, weights)
 }
 
-/// The rows of a block.
+/// Returns the number of rows of a block.
 fn block(laplace: &Laplace, artifact: &Artifact, (weights, rows): (usize, usize)) -> usize {
     let readers = [&laplace.programs.rows, artifact];
     blocks::rows_per_call(&readers, sizes(laplace, weights), rows, laplace.outputs * weights)
 }
 
-/// The bytes of a program that the options may not need.
+/// Returns the bytes of calling a program, or 0 if the options do not need it.
 fn called(laplace: &Laplace, artifact: &Option<Artifact>, size: (usize, usize)) -> u64 {
     artifact
         .as_ref()
         .map_or(0, |artifact| calling(laplace, artifact, size))
 }
 
-/// A program beside that of the likelihood on a block of rows, whose Jacobian is copied once.
+/// Returns the bytes of calling a program beside that of the likelihood on a block of rows, with one copy of the Jacobian.
 fn calling(laplace: &Laplace, artifact: &Artifact, (weights, rows): (usize, usize)) -> u64 {
     let size = block(laplace, artifact, (weights, rows));
     let sizes = sizes(laplace, weights).with(Symbol::Batch, size);

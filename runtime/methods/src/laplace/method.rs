@@ -17,12 +17,12 @@ use std::sync::Arc;
 pub struct Approximates<'a> {
     /// The inference.
     pub infer: &'a Infer,
-    /// Its plan.
+    /// The plan of the approximation.
     pub laplace: &'a Laplace,
 }
 
 impl Approximates<'_> {
-    /// The bytes of a number of Gaussians, each with its maximum.
+    /// Returns the bytes of a number of Gaussians, each with its maximum.
     fn gaussians(&self, rows: usize, members: usize) -> u64 {
         let one = memory::held(self.laplace, rows).saturating_add(parameters(self.infer));
         one.saturating_mul(members as u64)
@@ -61,7 +61,7 @@ impl Method for Approximates<'_> {
     fn held(&self, rows: usize, planned: usize) -> u64 {
         let gaussians = self.gaussians(rows, planned);
         match self.laplace.options.link {
-            // Draws of the weights, once as they are made and once as they are read.
+            // The draws of the weights are held twice: as they are drawn and as they are read.
             Link::Weights => {
                 let draws = 2 * self.infer.predictive_draws() as u64 * parameters(self.infer);
                 sum(&[gaussians, draws])
@@ -76,21 +76,21 @@ impl Method for Approximates<'_> {
         let online = laplace.options.online;
         let trains = (infer, &laplace.train);
         let searching = match (laplace.search, online) {
-            // Searches that find curvatures run one after the other.
+            // The restarts of an online search run one after the other, since each holds curvatures.
             (true, true) => bnnc_training::memory::one(trains, extent.schema, rows, true),
             (true, false) => bnnc_training::memory::training(trains, extent.schema, rows, false),
             (false, _) => states(infer),
         };
-        // The maximum, and the rows as programs read them.
+        // The maximum, and the rows in the form that programs read.
         let around = feed(infer, &laplace.programs.rows, rows) + parameters(infer);
         let finding = sum(&[memory::finding(infer, laplace, rows), around]);
         let one = match online {
-            // Curvatures are found while the search goes on, and the best parameters kept.
+            // An online search computes curvatures while it runs, and keeps the best parameters.
             true => sum(&[searching, finding, parameters(infer)]),
             false => searching.max(finding),
         };
         let before = self.gaussians(rows, planned.saturating_sub(1));
-        // A checkpoint has the bytes of all of them.
+        // A checkpoint holds the bytes of all Gaussians besides the Gaussians themselves.
         let written = self.gaussians(rows, planned).saturating_mul(2);
         before.saturating_add(one).max(written)
     }
@@ -114,12 +114,12 @@ impl Method for Approximates<'_> {
 
     fn summing(&self, members: usize) -> Summing {
         let all = &self.laplace.weights;
-        // The quantiles of weights on the reals are known, but of a mixture: a few draws show which these are.
+        // The quantiles of weights on the real line are known, except for a mixture. A few draws show which weights are on the real line.
         let is_known = |weights: &Weights| weights.real || weights.elements > SMALL;
         let is_exact = members == 1 && all.iter().all(is_known);
         let elements: usize = all.iter().map(|weights| weights.elements).sum();
         let draws = if is_exact { 2 } else { DRAWS };
-        // Noise, a copy of it and what becomes of it.
+        // The noise, a copy of it and the weights made from it.
         let noise = 3 * weights::at_once(elements).min(draws) * elements;
         Summing {
             draws,

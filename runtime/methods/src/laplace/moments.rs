@@ -16,15 +16,15 @@ pub struct Moments<'a> {
     evaluation: &'a Evaluation<'a>,
     gaussian: &'a Gaussian,
     source: Source<'a>,
-    /// `[batch, outputs, outputs]`.
+    /// The covariances of the outputs `[batch, outputs, outputs]`.
     covariance: Vec<f64>,
 }
 
-/// Where covariances come from.
+/// The computation that yields the covariances.
 enum Source<'a> {
-    /// Jacobians, and the Gaussian's own products.
+    /// Jacobians, multiplied with the Gaussian's root.
     Jacobians(Box<Jacobians<'a>>),
-    /// A program that multiplies by variances: no Jacobian is held.
+    /// A program that multiplies with variances and does not hold a Jacobian.
     Spread {
         machine: Box<Machine>,
         blocks: Box<Blocks<'a>>,
@@ -33,7 +33,7 @@ enum Source<'a> {
 }
 
 impl<'a> Moments<'a> {
-    /// Prepares for the rows of an evaluation at the Gaussian's maximum.
+    /// Prepares the rows of an evaluation at the Gaussian's maximum.
     ///
     /// # Errors
     /// A limit of the machine.
@@ -74,7 +74,7 @@ impl<'a> Moments<'a> {
         })
     }
 
-    /// Rows of a block, at most.
+    /// Returns the largest number of rows of a block.
     pub fn size(&self) -> usize {
         match &self.source {
             Source::Jacobians(jacobians) => jacobians.size(),
@@ -82,7 +82,7 @@ impl<'a> Moments<'a> {
         }
     }
 
-    /// The next block of at most so many rows, if there is one: what the likelihood says at the maximum, and the covariances
+    /// Returns the next block of at most `size` rows, if there is one: the results of the likelihood at the maximum, and the covariances
     /// `[batch, outputs, outputs]` of the outputs.
     ///
     /// # Errors
@@ -128,14 +128,14 @@ fn write_variances(evaluation: &Evaluation, gaussian: &Gaussian, machine: &mut M
     Ok(())
 }
 
-/// Writes the eigenbases of the blocks and the variances in them.
+/// Writes the eigenbases of the Kronecker blocks and the variances in them.
 fn write_bases(evaluation: &Evaluation, gaussian: &Gaussian, machine: &mut Machine) -> Result<(), Fault> {
     let Some(turned) = gaussian.posterior.turned() else {
         return Err(Fault::Bug("the Gaussian has no blocks".to_owned()));
     };
     for (block, turned) in evaluation.laplace.blocks.iter().zip(turned) {
         machine.write_real(&format!("{}/variance", block.name), &turned.variances)?;
-        // An extent of 1 has no basis to turn to.
+        // A block extent of 1 does not have a basis.
         for (name, basis) in [("first", turned.first), ("second", turned.second)] {
             let port = format!("{}/{name}", block.name);
             if machine.has_port(&port) {

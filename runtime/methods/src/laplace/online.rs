@@ -1,10 +1,11 @@
-//! The maximum under a prior and a noise that maximise the marginal likelihood, which are tuned again and again while it is searched (Immer et al.
-//! 2021, "Scalable marginal likelihood estimation for model selection in deep learning", algorithm 1).
+//! The maximum under a prior and a noise that maximise the marginal likelihood and are tuned repeatedly during the search (Immer et al. 2021,
+//! "Scalable marginal likelihood estimation for model selection in deep learning", algorithm 1).
 //!
-//! Note [Noise and evidence]. Where no weight is at a maximum by itself, the log marginal likelihood is the log joint density there and minus half the log
-//! determinant of the precision over that of the prior. The optimiser climbs the first; by a noise level the second has a slope too, which is added to
-//! that of the optimiser and kept until the next tuning. Of a Normal likelihood the slope by the log of the noise is the effective number of parameters
-//! `gamma`, and the fixed point is that of MacKay (1992, "Bayesian interpolation"): the residuals over `N - gamma`.
+//! Note [Noise and evidence]. Up to a constant, the log marginal likelihood is the log joint density at the maximum minus half of a difference of log
+//! determinants: that of the precision minus that of the prior's precision. The optimiser climbs the log joint density. The determinants depend on
+//! the noise level too. Their slope by the noise level is added to the optimiser's slope, and stays constant until the next tuning. For a Normal
+//! likelihood the slope by the log of the noise is the effective number of parameters `gamma`. The fixed point is then that of MacKay (1992,
+//! "Bayesian interpolation"): the residual sum of squares over `N - gamma`.
 
 use super::{Around, Before};
 use crate::laplace::curve::{self, Curved};
@@ -23,30 +24,30 @@ use bnnc_training::{Fitted, Task, Watch, train};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// How often the factors on the prior are tuned while the maximum is searched, at most, besides once at the end.
+/// The largest number of tunings of the prior factors during the search, besides the one at the end.
 const TUNINGS: usize = 20;
 
-/// Steps of one tuning of several factors, which goes on where the one before ended.
+/// The number of steps of one tuning of several factors, which continues where the previous tuning ended.
 const STEPS: usize = 10;
 
-/// What maximises the marginal likelihood.
+/// The factors and the noise slope that maximise the marginal likelihood.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Chosen {
     /// The factors on the precision of the prior.
     pub tuned: Tuned,
-    /// By the states of the noise, the derivative of what the log marginal likelihood has besides the joint density.
+    /// By state of the noise, the derivative of the part of the log marginal likelihood that is not the joint density.
     pub slope: Values,
 }
 
 /// A point of the search.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Point {
-    /// After how many epochs it was there.
+    /// The number of epochs after which the search reached the point.
     epoch: usize,
     values: Values,
     chosen: Chosen,
-    /// The log marginal likelihood, and the log prior of what is none of the weights. Of a subnetwork none: the next one has other weights, and what
-    /// the factors say of those that are left out is not in it.
+    /// The log marginal likelihood, plus the log prior of the parameters that are not weights. Minus infinity for a subnetwork: the next subnetwork
+    /// has other weights, and the prior factors of the weights outside it are not part of the marginal likelihood, so that points cannot be compared.
     log_evidence: f64,
 }
 
@@ -60,7 +61,7 @@ struct Search<'a> {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Tunings {
     factors: Vec<f64>,
-    /// The slope that the machine was given last.
+    /// The slope that was last written to the machine.
     slope: Values,
     best: Option<Point>,
 }
@@ -74,7 +75,7 @@ impl Watch for Search<'_> {
         let state = &mut self.state;
         let at = (epoch, parameters(self.around, machine)?);
         let point = match self.around.tune(at, &mut state.factors) {
-            // As where few weights move an output yet: there is nothing to tune here.
+            // For example, only few weights move an output so early. There is nothing to tune at this point.
             Err(Stop::Diagnostics(_)) if epoch < self.epochs => return Ok(()),
             tuned => tuned?,
         };
@@ -105,10 +106,10 @@ impl Watch for Search<'_> {
 }
 
 impl Around<'_> {
-    /// Searches for the maximum from a start; the point with the highest marginal likelihood is kept, of a subnetwork the last one.
+    /// Searches for the maximum from a start. Keeps the point with the highest marginal likelihood, or the last point for a subnetwork.
     ///
     /// # Errors
-    /// As training.
+    /// The errors of training.
     pub(super) fn online(&self, task: &Task<'_>, start: Values) -> Result<(Fitted, Chosen), Stop> {
         let mut search = Search {
             around: self,
@@ -130,19 +131,19 @@ impl Around<'_> {
         let Tunings {
             mut factors, best, ..
         } = search.state;
-        // Patience may end the search before anything is tuned.
+        // Patience may end the search before the first tuning.
         let best = match best {
             Some(best) => best,
             None => self.tune((fitted.best_epoch, fitted.values.as_ref().clone()), &mut factors)?,
         };
         (fitted.values, fitted.best_epoch) = (Arc::new(best.values), best.epoch);
-        // What the steps lower is the joint density under the prior of the model, and not what the kept point is the best of.
+        // The loss of the steps is the joint density under the model's prior. The kept point was selected by another criterion.
         fitted.loss = f64::NAN;
         Ok((fitted, best.chosen))
     }
 
-    /// Tunes the factors of all weights at a point of the search. Where there is no posterior, as the second derivative of a point on the way need not have one, they
-    /// stay.
+    /// Tunes the factors of all weights at a point of the search. The factors stay as they are if there is no posterior, since the second derivative
+    /// at such a point need not be definite.
     fn tune(&self, (epoch, values): (usize, Values), factors: &mut Vec<f64>) -> Result<Point, Stop> {
         let evaluation = self.evaluation(&values)?;
         let Before {
@@ -161,7 +162,7 @@ impl Around<'_> {
             converged: false,
         });
         *factors = tuned.of_all(&found.factors);
-        // Its curvature is dropped before there are others.
+        // Drops this curvature before others are computed.
         let (index, prior) = tuned.into_prior(&found.factors);
         let which = index.as_deref().map_or(Which::All, Which::Selected);
         let slope = self.slope_of_noise(&evaluation, which, &prior)?;
@@ -181,7 +182,8 @@ impl Around<'_> {
         })
     }
 
-    /// The derivative of minus half the log determinant of the precision by the numbers of the noise, from the curvatures on both sides of each.
+    /// Returns the derivative of minus half the log determinant of the precision with respect to each number of the noise, by central differences of
+    /// curvatures.
     fn slope_of_noise(&self, evaluation: &Evaluation, which: Which, prior: &Prior) -> Result<Values, Stop> {
         let step = others::step(self.infer.precision);
         let log_determinant = |state: &str, at: usize, by: f64| -> Result<f64, Stop> {
@@ -206,7 +208,7 @@ impl Around<'_> {
         Ok(slopes)
     }
 
-    /// Tells the search what was tuned.
+    /// Writes the factors and the slope of the noise to the machine of the search.
     fn tell(&self, machine: &mut Machine, factors: &[f64], slope: &Values) -> Result<(), Stop> {
         let mut rest = factors;
         for weights in &self.laplace.weights {
@@ -221,7 +223,7 @@ impl Around<'_> {
     }
 }
 
-/// The parameters in a machine that trains.
+/// Reads the parameters from a machine that trains.
 fn parameters(around: &Around, machine: &Machine) -> Result<Values, Stop> {
     let parameters = around.infer.states.iter().filter(|state| state.parameter);
     let read = parameters.map(|state| Ok((state.name.clone(), machine.read_real(&state.name)?)));

@@ -1,4 +1,4 @@
-//! Whether the states that move and are none of the weights, such as a noise level, are at the maximum too.
+//! A check that the free states that are not weights, such as a noise level, are at the maximum too.
 
 use crate::laplace::jacobians::gradient_in;
 use crate::laplace::machines::Evaluation;
@@ -8,12 +8,12 @@ use bnnc_base::shape::Sizes;
 use bnnc_core::context::Stop;
 use bnnc_core::states::Values;
 
-/// The log posterior may rise by this much per state, and per row, before these states count as away from their maximum.
+/// The largest rise of the log posterior, per state and per row, for which these states count as at their maximum.
 const RISE: (f64, f64) = (0.1, 1e-3);
 
-/// How far the log posterior could rise by moving the other states in the direction of its slope, where that is too far: by the second
-/// derivative in that direction, but by no more than one on the unconstrained scale; without bound where the slope is not finite. `besides` is, by
-/// states, the slope of what is climbed together with the log posterior.
+/// Returns the rise of the log posterior from moving the other states along its slope, or `None` if the rise is small enough. The length of the move
+/// is the Newton step along the slope, but at most 1 on the unconstrained scale. The rise is infinite if the slope is not finite. `besides` holds, by
+/// state, the slope of a further term that the search climbs.
 ///
 /// # Errors
 /// A limit of the machine.
@@ -49,12 +49,12 @@ pub fn rise(evaluation: &Evaluation, besides: Option<&Values>) -> Result<Option<
     let length = if curvature > norm { norm / curvature } else { 1.0 };
     let rise = length * norm - 0.5 * curvature.max(0.0) * length * length;
     let most = RISE.0 * elements as f64 + RISE.1 * evaluation.rows() as f64;
-    // What is no number is no maximum.
+    // A rise that is not a number does not prove a maximum.
     let rise = if rise.is_finite() { rise } else { f64::INFINITY };
     Ok((rise > most).then_some(rise))
 }
 
-/// How far apart states are whose derivatives have a difference.
+/// Returns the distance of the finite differences of derivatives.
 pub fn step(precision: Precision) -> f64 {
     match precision {
         Precision::F32 => 1e-2,
@@ -62,7 +62,7 @@ pub fn step(precision: Precision) -> f64 {
     }
 }
 
-/// The states that move and are none of the weights, with their sizes.
+/// Returns the free states that are not weights, with their sizes.
 fn states<'a>(evaluation: &Evaluation<'a>) -> Vec<(&'a str, usize)> {
     let states = evaluation.infer.states.iter();
     states
@@ -71,14 +71,14 @@ fn states<'a>(evaluation: &Evaluation<'a>) -> Vec<(&'a str, usize)> {
         .collect()
 }
 
-/// Whether a state moves and is none of the weights.
+/// Returns whether a state is free and not one of the weights.
 pub fn is_other(laplace: &Laplace, name: &str) -> bool {
     let plan = &laplace.programs.gradient.plan;
     let has_slope = plan.port(&format!("{name}/gradient")).is_some();
     has_slope && !laplace.weights.iter().any(|weights| weights.state == name)
 }
 
-/// The derivative of the log posterior, and of what is besides it, by some states.
+/// Returns the derivative of the log posterior with respect to some states, plus the slope of the further term.
 fn slope(
     evaluation: &Evaluation,
     states: &[(&str, usize)],

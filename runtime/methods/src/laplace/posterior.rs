@@ -107,7 +107,7 @@ impl Posterior for Approximated {
     }
 }
 
-/// Weights that are outside a subnetwork.
+/// Returns the number of weights outside a subnetwork.
 fn outside(laplace: &Laplace) -> usize {
     let all: usize = laplace.weights.iter().map(|weights| weights.elements).sum();
     match laplace.options.over {

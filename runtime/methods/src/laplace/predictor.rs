@@ -1,4 +1,4 @@
-//! Predictions from Gaussians of the weights, as blocks of what every prediction says.
+//! Predictions from Gaussians of the weights, as the blocks that every prediction consists of.
 
 use crate::laplace::functions::Functions;
 use crate::laplace::gaussian::Gaussian;
@@ -13,14 +13,14 @@ use bnnc_core::forecast::{Forecaster, Take};
 use bnnc_core::predict::{Predictive, Predictor};
 use bnnc_data::{Dataset, Rows};
 
-/// How linearised outputs become predictions.
+/// The way from linearised outputs to predictions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
-    /// In closed form, the noise included.
+    /// A Normal predictive distribution in closed form, the noise included.
     Normal,
     /// Class probabilities.
     Classes(closed::Classes),
-    /// A truth value, by the probit approximation.
+    /// The probability of a Boolean, by the probit approximation.
     Truth,
     /// Draws of the outputs.
     Functions,
@@ -29,10 +29,10 @@ pub(super) enum Way {
 /// Linearised predictions.
 pub struct Linear<'a> {
     members: &'a [Gaussian],
-    /// Evaluations of the rows at the maxima of the members.
+    /// The evaluations of the rows at the maxima of the members.
     evaluations: Vec<Evaluation<'a>>,
     way: Way,
-    /// The right classes, where they are known.
+    /// The true classes, where they are known.
     classes: Option<Vec<i32>>,
     draws: usize,
 }
@@ -51,7 +51,7 @@ pub fn forecaster<'a>(
     let Some(first) = members.first() else {
         return Err(Fault::Bug(format!("`{}` has no Gaussian", infer.name)).into());
     };
-    // Each member gives a draw at least.
+    // Each member gives at least one draw.
     let draws = draws.max(members.len());
     if laplace.options.link == Link::Weights {
         let is_weight = |name: &str| laplace.weights.iter().any(|weights| weights.state == name);
@@ -88,7 +88,7 @@ pub fn forecaster<'a>(
 }
 
 impl Way {
-    /// The right classes of rows, where they are needed and known.
+    /// Returns the true classes of rows, if the likelihood has classes and they are known.
     fn classes(self, infer: &Infer, (rows, target): (&Rows, bool)) -> Result<Option<Vec<i32>>, Stop> {
         match (self, infer.only_output()) {
             (Way::Classes(_) | Way::Truth, Some(output)) if target => {
@@ -99,9 +99,9 @@ impl Way {
     }
 }
 
-/// How the linearised outputs of an infer become predictions.
+/// Returns the way from the linearised outputs of an inference to predictions.
 pub(super) fn way(infer: &Infer, laplace: &Laplace) -> Result<Way, Stop> {
-    // Several outputs are of no likelihood that is known.
+    // A likelihood of several outputs does not have a closed form, so it counts as without elements.
     let elements = infer.only_output().map_or(0, Output::elements);
     let kind = infer.only_output().map(|output| &output.kind);
     let is_of_classes = match (laplace.likelihood, kind) {

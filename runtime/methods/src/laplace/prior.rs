@@ -12,7 +12,7 @@ use bnnc_kernels::pool::Pool;
 use bnnc_laplace::curvature::Prior;
 use bnnc_laplace::matrix::Matrix;
 
-/// Vectors that go through a second derivative at once.
+/// The number of vectors that are multiplied with the second derivative in one call.
 const COLUMNS: usize = 64;
 
 /// The log prior around a maximum, to second order.
@@ -20,16 +20,16 @@ const COLUMNS: usize = 64;
 pub struct Local {
     /// The log density of the weights.
     pub log_prior: f64,
-    /// That of all other sites.
+    /// The log density of all other sites.
     pub of_others: f64,
-    /// Its derivative by weight.
+    /// The derivative of the log density by weight.
     pub slope: Vec<f64>,
-    /// Minus its second derivative.
+    /// Minus the second derivative of the log density.
     pub prior: Prior,
 }
 
 impl Local {
-    /// Evaluates the prior; the whole matrix where the elements depend on each other and `dense` asks for it.
+    /// Evaluates the prior. Computes the whole matrix if the elements depend on each other and `dense` is set, otherwise the diagonal.
     ///
     /// # Errors
     /// A limit of the machine.
@@ -56,8 +56,8 @@ impl Local {
         })
     }
 
-    /// Whether the log density is that of a Normal distribution with this slope and precision, up to rounding errors. Where elements depend on
-    /// each other the whole matrix must be known.
+    /// Returns whether the log density is that of a Normal distribution with this slope and precision, up to rounding errors. If elements depend on
+    /// each other, the whole matrix is required.
     pub fn is_normal(&self, precision: Precision, pool: &Pool) -> bool {
         let Ok(of_normal) = self.prior.log_density_of_normal(&self.slope, pool) else {
             return false;
@@ -77,7 +77,7 @@ impl Local {
     }
 }
 
-/// The matrix of a program of products that reads no rows.
+/// Returns the matrix of a program of products that reads no rows.
 fn second(evaluation: &Evaluation, artifact: &Option<Artifact>) -> Result<Matrix, Stop> {
     let artifact = needed(artifact, "prior_products")?;
     let all = weights(evaluation);
@@ -98,7 +98,7 @@ fn second(evaluation: &Evaluation, artifact: &Option<Artifact>) -> Result<Matrix
 /// Writes the rows of a matrix `[columns, weights]` to the inputs of a program of products.
 ///
 /// # Errors
-/// A bug: a program without these inputs.
+/// A bug: the program does not have these inputs.
 pub fn write_vectors(evaluation: &Evaluation, machine: &mut Machine, vectors: &Matrix) -> Result<(), Fault> {
     let mut start = 0;
     for weights in &evaluation.laplace.weights {
@@ -113,10 +113,10 @@ pub fn write_vectors(evaluation: &Evaluation, machine: &mut Machine, vectors: &M
     Ok(())
 }
 
-/// Adds the products `[columns, ..]` of a program to rows of a matrix from `row` on.
+/// Adds the products `[columns, ..]` of a program to the rows of a matrix, from `row` on.
 ///
 /// # Errors
-/// A bug: a program without these outputs.
+/// A bug: the program does not have these outputs.
 pub fn add_products(
     evaluation: &Evaluation,
     machine: &Machine,

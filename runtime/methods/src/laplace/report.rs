@@ -1,4 +1,4 @@
-//! What is said of an approximation: diagnostics for `result.json`, lines for people, summaries of sites.
+//! The report on a Laplace approximation: diagnostics for `result.json`, lines of the printed table, summaries of sites.
 
 use crate::laplace::gaussian::{Approximated, Facts, Gaussian, part};
 use crate::laplace::weights;
@@ -17,7 +17,7 @@ use bnnc_laplace::matrix::Matrix;
 use serde_json::{Map, Value, json};
 use std::ops::Range;
 
-/// The words of the options.
+/// Returns an option as it is written in a program.
 fn structure(structure: Structure) -> String {
     match structure {
         Structure::Full => "full".to_owned(),
@@ -62,7 +62,7 @@ fn over(laplace: &Laplace) -> String {
     format!("subnetwork({size}, by = {by})")
 }
 
-/// Adds what is diagnosed to an object.
+/// Adds the diagnostics to an object.
 pub fn diagnostics(value: &mut Value, infer: &Infer, found: &Approximated, sites: &[SiteSummary]) {
     let Ok(laplace) = part(infer) else { return };
     let options = &laplace.options;
@@ -120,7 +120,7 @@ fn facts(value: &mut Value, facts: &Facts) {
     }
 }
 
-/// The small sites that stay at the maximum, on their own scale.
+/// Returns the sites that stay at the maximum, with their values on their own scale.
 fn fixed<'a>(
     infer: &'a Infer,
     laplace: &'a Laplace,
@@ -137,7 +137,7 @@ fn fixed<'a>(
     infer.reports.iter().filter(is_fixed).filter_map(value)
 }
 
-/// The lines of the table for people.
+/// Returns the lines of the printed table.
 pub fn table(infer: &Infer, found: &Approximated, sites: &[SiteSummary]) -> String {
     lines(infer, found, sites)
         .into_iter()
@@ -146,7 +146,7 @@ pub fn table(infer: &Infer, found: &Approximated, sites: &[SiteSummary]) -> Stri
         .collect()
 }
 
-/// What was built, by name.
+/// Returns the facts about the approximation, each with its name.
 pub fn lines(infer: &Infer, found: &Approximated, sites: &[SiteSummary]) -> Vec<(String, String)> {
     let Ok(laplace) = part(infer) else {
         return Vec::new();
@@ -207,7 +207,8 @@ pub fn lines(infer: &Infer, found: &Approximated, sites: &[SiteSummary]) -> Vec<
     lines
 }
 
-/// Summaries of all small sites: exact where a site is a weight on the whole line, else from draws. Sites that stay have no spread.
+/// Returns the summaries of all small sites: exact where a site is a weight on the whole line, otherwise from draws. Sites that stay at the maximum
+/// do not have a spread.
 ///
 /// # Errors
 /// A limit of the machine.
@@ -220,7 +221,7 @@ pub fn summaries(infer: &Infer, found: &Approximated, context: &Context) -> Resu
     }
     let is_small = |weights: &&Weights| small.iter().any(|site| site.name == weights.site);
     let mut sites = Sites::new(infer, laplace, &small, context)?;
-    // A few draws show which weights are sites on their own scale; where all are, no more are needed.
+    // Two draws per member show which weights are sites on their own scale. If all are, no further draws are needed.
     sites.draw(found, 2 * found.members.len())?;
     let mut weights = laplace.weights.iter().zip(&sites.is_real);
     let all_real = weights.all(|(weights, is_real)| *is_real || !is_small(&weights));
@@ -254,11 +255,11 @@ struct Sites<'a> {
     context: &'a Context,
     small: &'a [&'a SiteReport],
     machine: Machine,
-    /// Draws of each site.
+    /// The draws of each site.
     draws: Vec<Vec<f64>>,
     /// The weights of one call.
     columns: Vec<Vec<f64>>,
-    /// Whether weights are sites on their own scale.
+    /// True for the weights that are sites on their own scale.
     is_real: Vec<bool>,
 }
 
@@ -282,7 +283,7 @@ impl<'a> Sites<'a> {
         })
     }
 
-    /// Draws anew, of each member as often as of the others.
+    /// Replaces the draws by new ones, in equal shares from the members.
     fn draw(&mut self, found: &Approximated, draws: usize) -> Result<(), Stop> {
         let count = found.members.len();
         let draws = draws.max(count);
@@ -339,7 +340,7 @@ impl<'a> Sites<'a> {
         self.compare()
     }
 
-    /// Sees whether sites are what was written for them.
+    /// Compares the sites with the weights that were written, to see which sites are on their own scale.
     fn compare(&mut self) -> Result<(), Fault> {
         for (at, weights) in self.laplace.weights.iter().enumerate() {
             let is_small = self.small.iter().any(|site| site.name == weights.site);
@@ -355,7 +356,7 @@ impl<'a> Sites<'a> {
     }
 }
 
-/// The marginal distributions of the small weights that are sites on their own scale.
+/// Returns the marginal distributions of the small weights that are sites on their own scale. Empty for a mixture.
 fn exact(
     found: &Approximated,
     laplace: &Laplace,
@@ -399,7 +400,7 @@ fn exact(
     found
 }
 
-/// The numbers, among the weights that are random, of those whose sites are small and on their own scale.
+/// Returns the numbers, among the random weights, of the weights whose sites are small and on their own scale.
 fn small_weights(laplace: &Laplace, index: Option<&[usize]>, is_real: &[bool]) -> Vec<usize> {
     let mut small = Vec::new();
     let mut start = 0;
@@ -420,7 +421,7 @@ fn small_weights(laplace: &Laplace, index: Option<&[usize]>, is_real: &[bool]) -
     small
 }
 
-/// The variances of some of the random weights. Of a whole matrix those of all would take the time of its inverse.
+/// Returns the variances of some of the random weights. For a whole matrix, the variances of all weights would require its inverse.
 fn variances(laplace: &Laplace, member: &Gaussian, some: &[usize], context: &Context) -> Vec<f64> {
     let posterior = &member.posterior;
     if laplace.options.structure != Structure::Full {

@@ -1,4 +1,4 @@
-//! The maximum: searched by an optimiser, or taken from the start.
+//! The maximum: found by an optimiser, or taken from the start.
 
 use crate::laplace::gaussian::found;
 use bnnc_abi::laplace::Laplace;
@@ -11,10 +11,10 @@ use bnnc_training::start::Starts;
 use bnnc_training::{Fitted, Task, restarts, train};
 use std::sync::Arc;
 
-/// Sees that the start of a member may be taken for a maximum: that somebody gave every weight.
+/// Checks that the start of a member may be used as a maximum: without a search, every weight must have a given value.
 ///
 /// # Errors
-/// A weight that would be where its state begins by itself.
+/// A weight that would begin at the default of its state.
 pub fn stated(infer: &Infer, laplace: &Laplace, starts: &Starts, member: usize) -> Result<(), Diagnostic> {
     let mut weights = laplace.weights.iter();
     match weights.find(|weights| !laplace.search && !starts.gives(member, &weights.state)) {
@@ -23,10 +23,10 @@ pub fn stated(infer: &Infer, laplace: &Laplace, starts: &Starts, member: usize) 
     }
 }
 
-/// The maximum from a start, or the start itself where none is searched.
+/// Returns the maximum from a start, or the start itself if there is no search.
 ///
 /// # Errors
-/// As training.
+/// The errors of training.
 pub fn maximum(
     task: &Task<'_>,
     laplace: &Laplace,
@@ -36,7 +36,7 @@ pub fn maximum(
     if laplace.search {
         let (fitted, ()) = restarts::best(task, &|task| Ok((train(task, start(task), None)?, ())))?;
         return match fitted.interrupted {
-            // There is no Gaussian around a point on the way.
+            // A Gaussian around an unfinished point would be wrong.
             true => Err(Stop::Interrupted),
             false => Ok(fitted),
         };

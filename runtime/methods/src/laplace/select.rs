@@ -1,4 +1,4 @@
-//! The weights of a subnetwork.
+//! The choice of the weights of a subnetwork.
 
 use crate::laplace::curve::{self, Curved};
 use crate::laplace::gaussian::weights;
@@ -12,21 +12,21 @@ use bnnc_laplace::posterior::Posterior;
 use bnnc_laplace::select;
 use bnnc_math::philox;
 
-/// The variances of the weights under an earlier infer, by its name.
+/// Returns the variances of the weights under an earlier inference, by its name.
 pub type Earlier<'a> = &'a dyn Fn(&str) -> Result<Vec<f64>, Stop>;
 
 /// A subnetwork.
 pub struct Subnetwork {
-    /// The numbers of its weights, ascending.
+    /// The numbers of its weights, in ascending order.
     pub index: Vec<usize>,
-    /// The Gaussian of all weights, where it was needed to choose.
+    /// The Gaussian of all weights, if the choice needed it.
     pub full: Option<Posterior>,
 }
 
-/// Chooses the weights that are random; none where all are.
+/// Chooses the random weights. Returns `None` if all weights are random.
 ///
 /// # Errors
-/// Fewer weights that move an output than are asked for; no precision where the score needs one.
+/// Fewer weights that move an output than the option requests; no precision where the score needs one.
 pub fn subnetwork(
     evaluation: &Evaluation,
     prior: &Prior,
@@ -67,7 +67,7 @@ pub fn subnetwork(
     Ok(Some(Subnetwork { index, full }))
 }
 
-/// The Gaussian of all weights under a full precision.
+/// Returns the Gaussian of all weights under a full precision.
 fn whole(evaluation: &Evaluation, prior: &Prior) -> Result<Posterior, Stop> {
     let pool = &evaluation.context.pool;
     let Curved { curvature, .. } = curve::full(evaluation, Which::All)?;

@@ -1,4 +1,4 @@
-//! Derivatives of predictions in the inputs of rows: of the mean of each output, and of its variance under the Gaussian of the weights.
+//! Derivatives of predictions with respect to the inputs of rows: of the mean of each output, and of its variance under the Gaussian of the weights.
 
 use crate::laplace::gaussian::Gaussian;
 use crate::laplace::jacobians::Jacobians;
@@ -15,18 +15,19 @@ use bnnc_data::{Dataset, Rows};
 use bnnc_kernels::executor::Machine;
 use bnnc_laplace::matrix::Matrix;
 
-/// The derivatives in one input, in the units of the model.
+/// The derivatives with respect to one input, in the units of the model.
 #[derive(Clone, Debug, Default)]
 pub struct Slopes {
-    /// The input.
+    /// The name of the input.
     pub input: String,
-    /// Of the means: `[rows, outputs, elements]`.
+    /// The derivatives of the means: `[rows, outputs, elements]`.
     pub mean: Vec<f64>,
-    /// Of the variances: `[rows, outputs, elements]`.
+    /// The derivatives of the variances: `[rows, outputs, elements]`.
     pub variance: Vec<f64>,
 }
 
-/// The derivatives in all real inputs of rows; of a mixture, those of its mean and its variance (Note \[Total covariance\] of [`crate::laplace::joint`]).
+/// Returns the derivatives with respect to all real inputs of rows. For a mixture, they are those of its mean and its variance (Note \[Total
+/// covariance\] of [`crate::laplace::joint`]).
 ///
 /// # Errors
 /// Columns that do not fit, or a limit.
@@ -61,7 +62,7 @@ pub fn slopes(
     Ok(all)
 }
 
-/// The outputs at the maximum of a member, and the derivatives.
+/// Returns the outputs at the maximum of a member, and the derivatives.
 fn of_one(evaluation: &Evaluation, member: &Gaussian) -> Result<(Vec<f64>, Vec<Slopes>), Stop> {
     let (infer, laplace) = (evaluation.infer, evaluation.laplace);
     let artifact = &laplace.programs.inputs;
@@ -88,7 +89,7 @@ fn of_one(evaluation: &Evaluation, member: &Gaussian) -> Result<(Vec<f64>, Vec<S
         for slopes in &mut all {
             let slope = machine.read_real(&format!("{}/slope", slopes.input))?;
             slopes.mean.extend(slope);
-            // The covariance is quadratic in the Jacobian, whose derivative enters twice.
+            // The covariance is quadratic in the Jacobian, so the derivative of the Jacobian enters twice.
             let bend = machine.read_real(&format!("{}/bend", slopes.input))?;
             slopes.variance.extend(bend.into_iter().map(|bend| 2.0 * bend));
         }
@@ -96,14 +97,14 @@ fn of_one(evaluation: &Evaluation, member: &Gaussian) -> Result<(Vec<f64>, Vec<S
     Ok((outputs, all))
 }
 
-/// The rows of a block.
+/// Returns the number of rows of a block.
 pub fn block(laplace: &Laplace, rows: usize) -> usize {
     let sizes = Sizes::default().with(Symbol::Columns, laplace.outputs);
     let numbers = 2 * laplace.outputs * memory::all(laplace);
     blocks::rows_per_call(&[&laplace.programs.inputs], sizes, rows, numbers)
 }
 
-/// Writes vectors `[batch * columns, weights that are random]` as those of all weights, state by state.
+/// Writes vectors `[batch * columns, random weights]`, expanded to all weights, state by state.
 fn write_vectors(
     evaluation: &Evaluation,
     machine: &mut Machine,

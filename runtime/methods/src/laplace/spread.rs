@@ -1,7 +1,7 @@
-//! The variances of weights under an earlier infer, by which subnetworks are chosen.
+//! The variances of weights under an earlier inference, by which subnetworks are chosen.
 //!
-//! Note \[Scales\]. Iterates, members, chains and Normal families state the spread of positions on the reals. Of every other family draws of the site are
-//! taken, on its declared scale: for sites on the whole line both are the same.
+//! Note \[Scales\]. Iterates, members, chains and Normal families hold the spread of positions on the unconstrained scale. For every other family the
+//! variance is estimated from draws of the site, on its declared scale. For sites on the whole line both scales are the same.
 
 use crate::laplace::gaussian::part;
 use bnnc_abi::laplace::Weights;
@@ -15,16 +15,16 @@ use bnnc_inference::posterior::Posterior;
 use bnnc_kernels::executor::Machine;
 use bnnc_math::special::softplus;
 
-/// Draws of the sites of an infer whose variances are in no state.
+/// The number of draws of the sites of an inference whose states do not hold variances.
 const DRAWS: usize = 1000;
 
-/// Draws that are made at once.
+/// The number of draws per call.
 const PER_CALL: usize = 20;
 
-/// The variances of all weights of `infer` under what an earlier infer found.
+/// Returns the variances of all weights of `infer` under the posterior of an earlier inference.
 ///
 /// # Errors
-/// An earlier infer without spread, or with other sites.
+/// An earlier inference without spread, or with other sites.
 pub fn variances(
     infer: &Infer,
     (by, found): (&Infer, &dyn Posterior),
@@ -46,8 +46,8 @@ pub fn variances(
     }
 }
 
-/// Those that the states hold: of iterates, of draws, or the square of a scale that is the standard deviation of its family. What other families call a scale is no
-/// standard deviation.
+/// Returns the variances that the states hold: the variance over iterates or draws, or the square of a scale that is the standard deviation of its
+/// family. The scale of other families is not a standard deviation.
 fn stated(weights: &Weights, by: &Infer, found: &dyn Posterior) -> Option<Vec<f64>> {
     if let Some(own) = found.variances(&weights.state) {
         return (own.len() == weights.elements).then(|| own.to_vec());
@@ -71,7 +71,7 @@ fn stated(weights: &Weights, by: &Infer, found: &dyn Posterior) -> Option<Vec<f6
     (scale.len() == weights.elements).then(|| scale.iter().map(squared).collect())
 }
 
-/// The variance of column `at` of numbers `[draws, width]`.
+/// Returns the variance of column `at` of numbers `[draws, width]`.
 fn variance(draws: &[f64], at: usize, width: usize) -> f64 {
     let column = || draws.iter().skip(at).step_by(width);
     let count = column().count() as f64;
@@ -79,7 +79,7 @@ fn variance(draws: &[f64], at: usize, width: usize) -> f64 {
     column().map(|value| (value - mean).powi(2)).sum::<f64>() / count
 }
 
-/// Those of draws of the site; none where the infer has no such site, or keeps points in the place of draws.
+/// Returns the variances of draws of the site. `None` if the inference does not have such a site, or holds points in the place of draws.
 fn drawn(
     weights: &Weights,
     by: &Infer,

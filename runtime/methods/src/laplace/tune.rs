@@ -1,4 +1,4 @@
-//! Factors on the precision of the prior: given, by the marginal likelihood, or by validation rows.
+//! Factors on the precision of the prior: given, or tuned by the marginal likelihood or by validation rows.
 
 use crate::laplace::gaussian::{Facts, Gaussian};
 use crate::laplace::machines::Evaluation;
@@ -16,16 +16,16 @@ use bnnc_laplace::matrix::{Matrix, dot};
 use bnnc_laplace::posterior::{Posterior, whitened};
 use std::sync::Arc;
 
-/// How far precisions of a prior differ, relative to one, that are more than rounded.
+/// The relative difference of prior precisions above which the difference is not a rounding error.
 const VARIES: f64 = 1e-6;
 
-/// What factors are tuned for.
+/// The curvature and the prior for which factors are tuned.
 pub struct Tuned<'a> {
     /// The rows, at the maximum.
     pub evaluation: &'a Evaluation<'a>,
     /// All data, for validation rows.
     pub dataset: &'a Dataset,
-    /// The numbers of the weights that are random.
+    /// The numbers of the random weights; `None` if all weights are random.
     pub index: Option<Vec<usize>>,
     /// The curvature of the log likelihood by these weights.
     pub curvature: Curvature,
@@ -33,16 +33,16 @@ pub struct Tuned<'a> {
     pub prior: Prior,
     /// The derivative of their log prior.
     pub slope: Vec<f64>,
-    /// Of all training rows.
+    /// The log likelihood of all training rows.
     pub log_likelihood: f64,
-    /// The log density of the prior, where all weights are random and nothing is multiplied.
+    /// The log density of the prior, if all weights are random and the prior is not scaled.
     pub log_prior: Option<f64>,
-    /// Whether the prior of all weights is Normal.
+    /// True if the prior of all weights is Normal.
     pub is_normal: bool,
 }
 
 impl Tuned<'_> {
-    /// Multiplies the precision of the prior.
+    /// Multiplies the precision of the prior by a factor.
     pub fn scale(&mut self, factor: f64) {
         if factor != 1.0 {
             self.prior = self.prior.scaled(&vec![factor; self.slope.len()]);
@@ -51,7 +51,7 @@ impl Tuned<'_> {
         }
     }
 
-    /// The derivative of the log posterior under which the maximum was searched, with these factors of the weights.
+    /// Returns the derivative of the log posterior that the search maximised, with these factors of the weights.
     pub fn log_posterior_slope(&self, gradient: &[f64], factors: &[f64]) -> Vec<f64> {
         let triples = gradient.iter().zip(&self.slope).zip(factors);
         triples
@@ -67,7 +67,7 @@ impl Tuned<'_> {
         codes::not_positive(&self.evaluation.infer.name, &failure).into()
     }
 
-    /// The posterior with these factors of the weights, at a temperature.
+    /// Returns the posterior with these factors of the weights, at a temperature.
     ///
     /// # Errors
     /// A precision that is not positive definite.
@@ -82,8 +82,8 @@ impl Tuned<'_> {
         }
     }
 
-    /// The Gaussian with the factors that the options ask for, or with those that are given; and how far its log density could rise by moving its centre, where
-    /// a derivative of the log likelihood is given.
+    /// Returns the Gaussian with the given factors, or else with the factors that the options select. If a derivative of the log likelihood is given,
+    /// it also computes how far the log density could rise if the centre moved.
     ///
     /// # Errors
     /// A precision that is not positive definite.
@@ -123,8 +123,8 @@ impl Tuned<'_> {
         })
     }
 
-    /// How far the log density with these factors, at the temperature, could rise. What a subnetwork multiplies the prior by besides is left out: it stands for the weights
-    /// that are not random, and moves no maximum.
+    /// Returns the predicted rise of the log density with these factors, at the temperature. The prior scale of a subnetwork is left out: it accounts
+    /// for the weights that are not random, and does not move a maximum.
     fn rise_of_own(
         &self,
         gradient: &[f64],
@@ -151,7 +151,8 @@ impl Tuned<'_> {
         ))
     }
 
-    /// The log marginal likelihood with these factors of the weights. A prior that is not Normal has no normaliser for other factors than 1.
+    /// Returns the log marginal likelihood with these factors of the weights. The normaliser of a prior that is not Normal is only known for factors
+    /// of 1.
     fn log_evidence(&self, posterior: &Posterior, factors: &[f64]) -> Option<f64> {
         let log_likelihood = self.log_likelihood / self.temperature();
         let evidence = match self.is_normal {
@@ -180,7 +181,7 @@ impl Tuned<'_> {
         self.prior.scatter(&self.slope, &self.evaluation.context.pool)
     }
 
-    /// What has a factor of its own.
+    /// Returns which groups of weights share a factor.
     fn structure(&self) -> PriorStructure {
         let options = &self.evaluation.laplace.options;
         match options.online || options.prior_precision == PriorPrecision::MarginalLikelihood {
@@ -189,14 +190,14 @@ impl Tuned<'_> {
         }
     }
 
-    /// The number of the factor of each weight, random or not.
+    /// Returns the group of each weight, random or not.
     fn groups_of_all(&self) -> Vec<usize> {
         let weights = self.evaluation.laplace.weights.iter();
         let elements: Vec<usize> = weights.map(|weights| weights.elements).collect();
         marginal::groups(self.structure(), &elements)
     }
 
-    /// The number of the factor of each random weight.
+    /// Returns the group of each random weight.
     fn groups(&self) -> Vec<usize> {
         match (&self.index, self.structure()) {
             (Some(index), PriorStructure::Diagonal) => (0..index.len()).collect(),
@@ -208,7 +209,7 @@ impl Tuned<'_> {
         }
     }
 
-    /// How many factors there are.
+    /// Returns the number of factors.
     fn count(&self) -> usize {
         match self.structure() {
             PriorStructure::Scalar => 1,
@@ -217,12 +218,12 @@ impl Tuned<'_> {
         }
     }
 
-    /// The factors of the random weights, from those of the groups.
+    /// Returns the factors of the random weights, from those of the groups.
     pub fn of_weights(&self, factors: &[f64]) -> Vec<f64> {
         self.groups().into_iter().map(|group| factors[group]).collect()
     }
 
-    /// The factors of all weights, from those of the groups; 1 where a weight would have one of its own and is not random.
+    /// Returns the factors of all weights, from those of the groups. With one factor per weight, weights that are not random have the factor 1.
     pub fn of_all(&self, factors: &[f64]) -> Vec<f64> {
         let groups = self.groups_of_all();
         match (&self.index, self.structure()) {
@@ -236,7 +237,7 @@ impl Tuned<'_> {
         }
     }
 
-    /// The factors of the groups, from those of all weights.
+    /// Returns the factors of the groups, from those of all weights.
     pub fn of_groups(&self, all: &[f64]) -> Vec<f64> {
         let mut factors = vec![1.0; self.count()];
         for (at, group) in self.groups().into_iter().enumerate() {
@@ -245,13 +246,13 @@ impl Tuned<'_> {
         factors
     }
 
-    /// The random weights and the precision of their prior with these factors of the groups.
+    /// Returns the random weights and the precision of their prior with these factors of the groups.
     pub fn into_prior(self, factors: &[f64]) -> (Option<Vec<usize>>, Prior) {
         let prior = self.prior.scaled(&self.of_weights(factors));
         (self.index, prior)
     }
 
-    /// The factors of the groups.
+    /// Returns the factors of the groups, given or tuned.
     fn factors(&self, given: Option<&marginal::Tuned>, facts: &mut Facts) -> Result<Vec<f64>, Stop> {
         let options = &self.evaluation.laplace.options;
         let found = match (given, options.prior_precision) {
@@ -264,14 +265,15 @@ impl Tuned<'_> {
             }
         };
         facts.unsettled = !found.converged;
-        // Of factors of single weights most end there: that is what they are for.
+        // With one factor per weight most factors end at a bound, which prunes their weights.
         if options.prior_structure != PriorStructure::Diagonal {
             facts.at_end = found.at_bounds().next();
         }
         Ok(found.factors)
     }
 
-    /// The search from a start for the factors of the groups that maximise the marginal likelihood; of several in at most so many steps.
+    /// Returns the factors of the groups that maximise the marginal likelihood, searched from a start. The search for several factors takes at most
+    /// `steps` steps.
     ///
     /// # Errors
     /// A prior or, at the start, a precision that is not positive definite.
@@ -299,7 +301,7 @@ impl Tuned<'_> {
         tuning.maximise(start, evaluate)
     }
 
-    /// The factor with the highest predictive log likelihood of the validation rows.
+    /// Returns the factor with the highest predictive log likelihood of the validation rows.
     fn by_validation(&self, facts: &mut Facts) -> Result<f64, Stop> {
         let evaluation = self.evaluation;
         let values = Arc::new(evaluation.values.clone());
@@ -340,7 +342,7 @@ impl Tuned<'_> {
         Ok(found.factor)
     }
 
-    /// The factors by name.
+    /// Returns the factors by name.
     fn named(&self, factors: &[f64]) -> Vec<(String, f64)> {
         let laplace = self.evaluation.laplace;
         if let [only] = factors {
@@ -363,18 +365,18 @@ impl Tuned<'_> {
     }
 }
 
-/// Half the squared Newton decrement, `g' P^-1 g / 2`: how far the log posterior could rise if it were what its second derivative says; without
-/// bound where its slope is not finite.
+/// Returns half the squared Newton decrement, `g' P^-1 g / 2`: how far the log posterior could rise if it were quadratic. Infinite if the slope is
+/// not finite.
 pub fn rise(posterior: &Posterior, slope: &[f64], pool: &Pool) -> f64 {
     let step = posterior.solve(&Matrix::from_row(slope), pool);
     let rise = 0.5 * dot(step.row(0), slope);
     if rise.is_finite() { rise } else { f64::INFINITY }
 }
 
-/// Steps of the search for factors of several groups.
+/// The largest number of steps of the search for factors of several groups.
 const STEPS: usize = 200;
 
-/// The mean log predictive density of the rows of a forecaster, on the model's scale.
+/// Returns the mean log predictive density of the rows of a forecaster, on the model's scale.
 fn mean_log_likelihood(forecaster: &mut dyn Forecaster) -> Result<f64, Stop> {
     let (mut sum, mut count) = (0.0, 0);
     forecaster.run(&mut |_, block| {

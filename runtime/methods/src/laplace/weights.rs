@@ -9,11 +9,11 @@ use bnnc_laplace::matrix::Matrix;
 use bnnc_math::philox;
 use std::ops::Range;
 
-/// Draws that are made at once, and the numbers that these may take.
+/// The largest number of draws per block, and the largest number of reals in a block.
 const DRAWS: usize = 64;
 const NUMBERS: usize = 1 << 20;
 
-/// The states with `draws` draws `[draws, ..]` of the weights; each member gives as many as the others, and one at least.
+/// Returns the states with `draws` draws `[draws, ..]` of the weights. The members contribute equal shares, and at least one draw each.
 pub fn drawn(
     members: &[Gaussian],
     infer: &Infer,
@@ -43,7 +43,7 @@ pub fn drawn(
     values
 }
 
-/// Visits the weights of each of some draws, state by state.
+/// Passes the weights of each of some draws to `take`, state by state.
 pub fn each(
     member: &Gaussian,
     infer: &Infer,
@@ -83,7 +83,7 @@ pub fn each(
     }
 }
 
-/// The draws of so many numbers that are made at once.
+/// Returns the number of draws of `size` reals in one block.
 pub fn at_once(size: usize) -> usize {
     (NUMBERS / size.max(1)).clamp(1, DRAWS)
 }

@@ -1,5 +1,5 @@
-//! Chains on threads: each is run by one worker from its start, or from where an earlier run left it, to its end, alone or beside
-//! others that are answered by the same runs of the density.
+//! Chains on threads. One worker runs a chain from its start, or from the point that an earlier run saved, to its end: alone or together with other
+//! chains whose densities are evaluated in the same calls.
 
 use super::member::{Member, Patience};
 use super::target::{Model, Shared};
@@ -19,29 +19,29 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-/// How often a start with a finite density is looked for.
+/// The number of attempts to find a start with a finite density.
 const ATTEMPTS: u64 = 100;
 
-/// What the chains of an infer have in common.
+/// The data that the chains of an inference share.
 pub struct Chains<'a> {
-    /// The infer.
+    /// The inference.
     pub infer: &'a Infer,
-    /// Its options.
+    /// Its sampler and options.
     pub sampling: &'a Sampling,
     /// The model and its rows.
     pub shared: &'a Shared<'a>,
-    /// Rows of each shard.
+    /// The number of rows of each shard.
     pub shards: &'a [usize],
-    /// Where the chains start before they are moved apart.
+    /// The start of the chains before jitter is added.
     pub start: &'a [f64],
     /// The split.
     pub split: usize,
-    /// Threads, progress, checkpoint.
+    /// The threads, the progress line and the checkpoint.
     pub context: &'a Context,
 }
 
-/// Chains that a thread advances at a time, where a run of the density serves `abreast` and every thread has `each` to run: a divisor of
-/// `abreast`, so that they have places of their own.
+/// Returns how many chains a thread advances in lockstep, if one call of the density has `abreast` places and every thread has `each` chains to run.
+/// The result divides `abreast`, so that every chain has its own place.
 fn company(abreast: usize, each: usize) -> usize {
     let mut company = abreast.max(1);
     while company > each.max(1) {
@@ -51,8 +51,8 @@ fn company(abreast: usize, each: usize) -> usize {
 }
 
 impl Chains<'_> {
-    /// Runs all chains. Every thread advances some at a time: as many as one run of the density serves, or fewer where there is a
-    /// thread for more; threads beyond the number of chains work inside them.
+    /// Runs all chains. Every thread advances as many chains in lockstep as one call of the density has places, or fewer if there are threads for the
+    /// others. Threads beyond the number of chains work inside the chains.
     ///
     /// # Errors
     /// No start with a finite density, a limit of the machine, a file that cannot be written.
@@ -70,7 +70,7 @@ impl Chains<'_> {
         let progress = Mutex::new(progress);
         let work = || self.work(&next, company, threads / workers, &progress);
         let found = thread::scope(|scope| {
-            // Where the system gives no more threads, those that there are run all chains.
+            // If the system does not start more threads, the existing ones run all chains.
             let start = |_| thread::Builder::new().spawn_scoped(scope, work).ok();
             let handles: Vec<_> = (1..workers).map_while(start).collect();
             let mut found = vec![work()];
@@ -94,7 +94,7 @@ impl Chains<'_> {
         Ok(all.into_iter().map(|(_, chain)| chain).collect())
     }
 
-    /// Runs `company` chains at a time until none is left.
+    /// Runs `company` chains at a time until all chains are done.
     fn work(
         &self,
         next: &AtomicUsize,
@@ -117,14 +117,14 @@ impl Chains<'_> {
             };
             let together = self.together(first..(first + company).min(chains), model, progress);
             if together.is_err() {
-                // The others stop at their next chain.
+                // The other workers stop before their next chains.
                 next.store(chains, Ordering::Relaxed);
             }
             done.extend(together?);
         }
     }
 
-    /// Advances some chains to their ends: all until they wait for a density, which is then computed for them at once.
+    /// Advances some chains to their ends. All chains advance until they need a density, which is then computed for all of them in one call.
     fn together(
         &self,
         numbers: Range<usize>,
@@ -147,7 +147,7 @@ impl Chains<'_> {
         members.into_iter().map(Member::finished).collect()
     }
 
-    /// A chain at its start, or where an earlier run left it.
+    /// Returns a chain at its start, or at the point that an earlier run saved.
     fn started(&self, number: usize, model: &mut Model<'_>) -> Result<Member, Stop> {
         let noise = Noise::new(self.context.seed, &self.infer.name, number);
         let start = self.found_start(number, noise, model)?;
@@ -177,7 +177,7 @@ impl Chains<'_> {
         Member::new(number, number % self.sampling.abreast, sampler, file)
     }
 
-    /// A point near the start where the density and its gradient are finite.
+    /// Returns a point near the start where the density and its gradient are finite.
     fn found_start(&self, number: usize, noise: Noise, model: &mut Model<'_>) -> Result<Vec<f64>, Stop> {
         let mut gradient = vec![0.0; self.start.len()];
         let jitter = self.sampling.options.jitter_of_start();

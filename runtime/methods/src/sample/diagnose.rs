@@ -1,4 +1,4 @@
-//! How far draws can be trusted: what the samplers noted, R-hat and effective sizes of every quantity, PSIS-LOO.
+//! Diagnostics of draws: the samplers' own statistics, R-hat and effective sample sizes of every quantity, PSIS-LOO.
 
 use bnnc_abi::manifest::Infer;
 use bnnc_abi::sampling::{Correction, Sampling};
@@ -13,7 +13,7 @@ use bnnc_mcmc::diagnostics::energy::Energies;
 use bnnc_mcmc::diagnostics::{Facts, Summariser, Swapped, advice};
 use bnnc_mcmc::penalty::report::target;
 
-/// Diagnoses what sampling found.
+/// Diagnoses the draws of a sampling run.
 ///
 /// # Errors
 /// A file that cannot be read, a limit of the machine.
@@ -49,7 +49,7 @@ pub fn diagnose(
     if let Some(penalty) = part.penalty() {
         let rows = examples(&infer.bindings, &dataset.train);
         found.target = Some(target(penalty, rows, sampling.options.temperature));
-        // One batch says nothing of its variance.
+        // A single batch gives no estimate of its variance.
         if penalty.batches < 2 && !penalty.takes_all(rows) {
             found.means.retain(|(name, _)| *name != "delta_variance");
         }
@@ -79,14 +79,15 @@ pub fn diagnose(
     Ok(found)
 }
 
-/// An R-hat above this is that of chains in different modes, and one below the other that of chains that agree.
+/// An R-hat above `APART` indicates chains in different modes. After sorting, an R-hat below `TOGETHER` indicates that the chains agree.
 const APART: f64 = 1.2;
 const TOGETHER: f64 = 1.05;
 
-/// Elements of a vector that are compared in ascending order, at most.
+/// The largest number of elements of a vector that are compared in ascending order.
 const COMPONENTS: usize = 10;
 
-/// The elements of a vector, or two numbers, about which the chains disagree as they are, but agree in ascending order. Nothing where draws are on disk alone.
+/// Returns the elements of a vector, or two scalars, about which the chains disagree, but agree once the values of each draw are sorted. `None` if
+/// the draws are only on disk.
 fn swapped(infer: &Infer, quantities: &[Quantity]) -> Option<Swapped> {
     let apart = |quantity: &&Quantity| {
         !quantity.chains.is_empty() && quantity.element.is_some() && quantity.summary.rhat > APART
@@ -169,7 +170,7 @@ fn means(sampled: &Sampled) -> Result<Vec<(&'static str, Vec<f64>)>, Diagnostic>
     Ok(found)
 }
 
-/// E-BFMI of each chain; none where there is no energy.
+/// Returns the E-BFMI of each chain; empty if the sampler does not record an energy.
 fn missing_information(sampled: &Sampled) -> Result<Vec<f64>, Diagnostic> {
     let mut found = Vec::new();
     if !sampled.stats().contains(&"energy") {
@@ -185,7 +186,7 @@ fn missing_information(sampled: &Sampled) -> Result<Vec<f64>, Diagnostic> {
     Ok(found)
 }
 
-/// The mean variance of the loss differences, where it is corrected for.
+/// Returns the mean variance of the loss differences, if the sampler corrects for it.
 fn loss_variance(sampling: &Sampling, found: &Diagnosis) -> Option<f64> {
     let penalty = sampling.transition.part().penalty();
     let corrects = penalty.is_some_and(|penalty| penalty.correction != Correction::Naive);

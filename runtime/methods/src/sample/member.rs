@@ -1,4 +1,4 @@
-//! One chain between two answers.
+//! One chain, advanced from one evaluation of the density to the next.
 
 use super::chains::Chains;
 use super::target::Model;
@@ -11,45 +11,45 @@ use bnnc_mcmc::seam::{Answer, Request, Sampler};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// How long iterations go on when the user has had enough: quick ones end, so that nothing of them is lost.
+/// The time for which iterations continue after an interruption by the user. Quick iterations end within it, so that their work is not lost.
 const GRACE: Duration = Duration::from_millis(250);
 
-/// What a sampler was asked for last.
+/// The evaluation that a sampler requested last.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Asked {
-    /// Nothing yet, or a draw was made.
+    /// No evaluation, or a draw was made.
     Nothing,
     Gradient,
     Value,
     Differences,
 }
 
-/// A chain that runs.
+/// A running chain.
 pub struct Member {
     number: usize,
-    /// Its place among the positions of the density.
+    /// The place of the chain's position in a call of the density.
     place: usize,
     sampler: Box<dyn Sampler>,
     file: ChainFile,
-    /// Iterations that were made.
+    /// The number of iterations made so far.
     iteration: usize,
     asked: Asked,
-    /// The answer to `Value` or `Differences`, with that of the prior.
+    /// The result of `Value` or `Differences`; for `Differences`, that of the prior.
     value: f64,
     gradient: Vec<f64>,
     sums: Vec<f64>,
-    /// Where the statistics say whether an iteration diverged.
+    /// The index of the statistic that marks a divergent iteration.
     diverging: Option<usize>,
-    /// Divergences and the iteration that the progress line has been told of.
+    /// The divergences that the progress line does not show yet, and the iteration that it shows.
     diverged: u64,
     shown: usize,
 }
 
 impl Member {
-    /// A chain at its start, or where an earlier run left it.
+    /// Prepares a chain at its start, or at the point that an earlier run saved.
     ///
     /// # Errors
-    /// A file that no run left in this way.
+    /// A damaged file.
     pub fn new(
         number: usize,
         place: usize,
@@ -79,8 +79,8 @@ impl Member {
         })
     }
 
-    /// Goes on with the answer that the model has for this chain until its next position is in its place; `false` where the chain
-    /// is complete, or the user has had enough and an iteration has just ended.
+    /// Passes the evaluation of the density to the sampler, and continues until the sampler's next position is in its place. Returns `false` if the
+    /// chain is complete, or if the user has interrupted the run and an iteration has just ended.
     ///
     /// # Errors
     /// A bug of the machine, a file that cannot be written.
@@ -144,7 +144,7 @@ impl Member {
         }
     }
 
-    /// Takes the answer from the model.
+    /// Reads the evaluation from the model.
     fn read(&mut self, model: &Model<'_>) -> Result<(), Stop> {
         match self.asked {
             Asked::Gradient => self.value = model.gradient(self.place, &mut self.gradient)?,
@@ -154,12 +154,12 @@ impl Member {
         Ok(())
     }
 
-    /// After an iteration: keeps the chain where it is time to, and says how far it is.
+    /// After an iteration, saves the chain if that is due and reports progress.
     fn drawn(&mut self, chains: &Chains<'_>, progress: &Mutex<Progress>) -> Result<(), Stop> {
         if self.file.is_due() {
             self.file.commit(self.iteration, self.sampler.save())?;
         }
-        // One worker at a time draws the line; the others go on.
+        // Only one worker at a time draws the line. The others do not wait for it.
         if chains.context.progress
             && let Ok(mut line) = progress.try_lock()
         {
@@ -169,14 +169,14 @@ impl Member {
         Ok(())
     }
 
-    /// What the chain leaves, by its number.
+    /// Returns the finished chain with its number.
     ///
     /// # Errors
     /// A file that cannot be written.
     pub fn finished(self) -> Result<(usize, Chain), Stop> {
         let stats = self.sampler.stats();
         let inverse_metric = self.sampler.inverse_metric();
-        // A sampler can be saved between iterations only.
+        // A sampler can only be saved between iterations.
         let store = match self.asked {
             Asked::Nothing => self.file.finish(self.iteration, || self.sampler.save())?,
             Asked::Gradient | Asked::Value | Asked::Differences => self.file.left()?,
@@ -191,14 +191,14 @@ impl Member {
     }
 }
 
-/// How long the iterations of some chains may go on.
+/// The time limit for unfinished iterations after an interruption.
 #[derive(Default)]
 pub struct Patience {
     asked: Option<Instant>,
 }
 
 impl Patience {
-    /// Whether the user asked for an end longer than [`GRACE`] ago.
+    /// Returns whether the interruption was first seen longer than [`GRACE`] ago.
     pub fn is_over(&mut self, interrupt: &Interrupt) -> bool {
         interrupt.is_raised() && self.asked.get_or_insert_with(Instant::now).elapsed() > GRACE
     }

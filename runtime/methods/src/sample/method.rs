@@ -17,16 +17,16 @@ use bnnc_inference::method::{Extent, Given, Method, Saved, few_draws};
 use bnnc_inference::posterior::Found;
 use std::sync::Arc;
 
-/// The method of an inference whose posterior chains find.
+/// The method of an inference whose posterior is sampled by chains.
 pub struct Samples<'a> {
     /// The inference.
     pub infer: &'a Infer,
-    /// Its plan.
+    /// Its sampler and options.
     pub sampling: &'a Sampling,
 }
 
 impl Samples<'_> {
-    /// Leaving training rows out: likelihoods, and the draws as they are taken and as the program reads them.
+    /// Returns the bytes of leaving training rows out: the likelihoods, and the draws both as they are selected and as the program reads them.
     fn leaving_out(&self, rows: usize) -> u64 {
         let Samples { infer, sampling } = *self;
         let dimension = Layout::new(infer, sampling).dimension;
@@ -41,7 +41,7 @@ impl Samples<'_> {
     }
 }
 
-/// The warning about several chains that share their start.
+/// Returns the warning about several chains that share their start.
 fn one_start(infer: &Infer, sampling: &Sampling) -> Option<Diagnostic> {
     let options = &sampling.options;
     let from = match &infer.start {

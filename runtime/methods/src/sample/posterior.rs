@@ -110,10 +110,10 @@ impl Posterior for ChainsPosterior {
     }
 }
 
-/// The part of a posterior standard deviation by which starts must differ at least.
+/// The smallest difference between starts that counts, as a fraction of a posterior standard deviation.
 const APART: f64 = 1e-3;
 
-/// Returns a warning where the program moves the starts by less than counts for the width of the posterior in any direction. Standard deviations on the
+/// Returns a warning if the program's jitter of the starts is negligible compared to every posterior standard deviation. Standard deviations on the
 /// unconstrained scale are those of the values times the slope of the map at their mean.
 fn close_starts(infer: &Infer, found: &[Quantity]) -> Option<Diagnostic> {
     let sampling = infer.sampling()?;
@@ -125,7 +125,7 @@ fn close_starts(infer: &Infer, found: &[Quantity]) -> Option<Diagnostic> {
         let (site, _) = quantity.element?;
         let (mean, sd) = (quantity.summary.mean, quantity.summary.sd);
         let sd = match infer.reports.get(site)?.prior.support {
-            // Noise of a standard deviation of one is what moves.
+            // In a non-centred parameterisation the sampled state is noise with a standard deviation of 1.
             _ if sampling.noncentred.contains(&site) => 1.0,
             Support::Interval(low, high) => match (low.is_finite(), high.is_finite()) {
                 (true, true) => sd * (high - low) / ((mean - low) * (high - mean)),

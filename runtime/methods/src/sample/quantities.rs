@@ -1,5 +1,5 @@
-//! What is diagnosed of a sampled posterior: elements of small sites, norms of large ones and of those of layers, predictions, the log
-//! density.
+//! The quantities that are diagnosed for a sampled posterior: elements of small sites, norms of large sites and of sites of layers, predictions, the
+//! log density.
 
 use bnnc_abi::manifest::{Infer, Output, SiteReport};
 use bnnc_abi::sampling::{Report, Sampling, Store};
@@ -17,23 +17,23 @@ use bnnc_inference::summary::SMALL;
 use bnnc_mcmc::diagnostics::Summariser;
 use std::ops::Range;
 
-/// Rows whose predictions are diagnosed.
+/// The largest number of rows whose predictions are diagnosed.
 pub const PREDICTIONS: usize = 31;
 
-/// Draws that predictions are computed for at a time.
+/// The number of draws per block of predictions.
 const BLOCK: usize = 256;
 
-/// Numbers of the elements of a site that are held at a time where draws are on disk alone.
+/// The largest number of reals of a site that are held at a time, if draws are only on disk.
 const HELD: usize = 1 << 22;
 
-/// A quantity before it is diagnosed.
+/// The draws of a quantity before they are diagnosed.
 struct Drawn {
     name: String,
     element: Option<(usize, usize)>,
     chains: Vec<Vec<f64>>,
 }
 
-/// Diagnoses quantities as they come, so that one site at a time is in memory where draws are kept on disk.
+/// Diagnoses quantities one by one, so that only one site at a time is in memory if draws are kept on disk.
 struct Collector {
     summariser: Summariser,
     keeps: bool,
@@ -61,7 +61,8 @@ impl Collector {
     }
 }
 
-/// Whether a site is diagnosed by its elements: it is named in `report`, or small and not of a layer, whose units may switch places.
+/// Returns whether a site is diagnosed by its elements. It is if it is named in `report`, or if it is small and not part of a layer, whose units may
+/// switch places.
 fn by_element(site: &SiteReport, sampling: &Sampling) -> bool {
     let is_named = match &sampling.options.report {
         Report::Sites(names) => names.contains(&site.name),
@@ -70,18 +71,19 @@ fn by_element(site: &SiteReport, sampling: &Sampling) -> bool {
     is_named || !by_norm(site)
 }
 
-/// Whether a site is diagnosed by its norm unless it is named.
+/// Returns whether a site is diagnosed by its norm unless it is named.
 fn by_norm(site: &SiteReport) -> bool {
     let is_of_layer = site.name.contains('.');
     is_of_layer || site.shape.count(&Sizes::default()) > SMALL
 }
 
-/// Whether predictions are diagnosed: where the sites of a layer, or a large one, may not say what is predicted.
+/// Returns whether predictions are diagnosed. They are if there is a large site or a layer, since such sites may not show whether predictions have
+/// converged.
 pub fn predicts(infer: &Infer) -> bool {
     infer.reports.iter().any(by_norm)
 }
 
-/// The quantities that a site makes.
+/// Returns the number of quantities of a site.
 pub fn of_site(site: &SiteReport, sampling: &Sampling) -> usize {
     match by_element(site, sampling) {
         true => site.shape.count(&Sizes::default()),
@@ -89,8 +91,8 @@ pub fn of_site(site: &SiteReport, sampling: &Sampling) -> usize {
     }
 }
 
-/// What the report of an infer asks for: each element of the sites that are named and of small sites of the model itself; the norm of
-/// each large site and of each site of a layer, and then predictions too. `lp` is the log density of the position.
+/// Diagnoses the quantities that the `report` option of an inference selects: each element of the named sites and of small sites outside layers; the
+/// norm of each large site and of each site of a layer, and then predictions too. `lp` is the log density of the position.
 ///
 /// # Errors
 /// A file that cannot be read, a limit of the machine.
@@ -136,7 +138,7 @@ pub fn quantities(
     Ok(found.found)
 }
 
-/// The log density of the position.
+/// Returns the log density of the position.
 fn density(sampled: &Sampled) -> Result<Drawn, Stop> {
     let every = sampled.every();
     let mut chains = Vec::with_capacity(sampled.chains.len());
@@ -157,7 +159,7 @@ fn density(sampled: &Sampled) -> Result<Drawn, Stop> {
     })
 }
 
-/// Some elements of a site.
+/// Returns some elements of a site.
 fn elements(
     sites: &mut Sites<'_>,
     site: usize,
@@ -192,7 +194,7 @@ fn elements(
     Ok(found)
 }
 
-/// The Euclidean norm of a site.
+/// Returns the Euclidean norm of a site.
 fn norm(sites: &mut Sites<'_>, site: usize, name: &str, sampled: &Sampled) -> Result<Drawn, Stop> {
     let every = sampled.every();
     let count = sites.report(site).shape.count(&Sizes::default());
@@ -215,8 +217,8 @@ fn norm(sites: &mut Sites<'_>, site: usize, name: &str, sampled: &Sampled) -> Re
     })
 }
 
-/// Means of the first element of each output at rows evenly spaced over the test rows (the training rows where there are none), in original
-/// units; their log likelihoods where the output has no mean. The weights of a network switch places, its predictions do not.
+/// Returns the mean of the first element of each output at evenly spaced test rows (training rows if there are none), in original units, or the log
+/// likelihood if the output does not have a mean. The weights of a network may switch places without changing its predictions.
 fn predictions(
     infer: &Infer,
     sampled: &Sampled,
@@ -272,7 +274,7 @@ fn predictions(
     Ok(found)
 }
 
-/// The means of each output, or their log likelihoods; where no output has either, the log likelihood of all.
+/// Returns the mean or else the log likelihood of each output; the joint log likelihood if no output has either.
 fn said<'a>(infer: &Infer, block: &'a Predictive) -> Vec<(String, &'a [f64])> {
     let of_output = |(output, said): (&Output, &'a Predictive)| {
         let (what, matrix) = match said.mean.is_empty() {
@@ -293,7 +295,7 @@ fn said<'a>(infer: &Infer, block: &'a Predictive) -> Vec<(String, &'a [f64])> {
     }
 }
 
-/// The first of some records, and each so many-th after it.
+/// Returns every `every`-th record of a range, starting with the first.
 fn records(store: &ChainStore, range: Range<usize>, every: usize) -> Result<Vec<f64>, Diagnostic> {
     let (mut at, mut found) = (0, Vec::new());
     store.blocks(range, |block| {

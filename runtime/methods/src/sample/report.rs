@@ -1,4 +1,4 @@
-//! What is said of chains: numbers for `result.json`, a table for people.
+//! The report on chains: numbers for `result.json`, and a printed table.
 
 use bnnc_core::number::{finite, number};
 use bnnc_inference::chains::Sampled;
@@ -7,7 +7,7 @@ use bnnc_inference::leave_one_out::LeftOut;
 use bnnc_mcmc::diagnostics::Summary;
 use serde_json::{Map, Value, json};
 
-/// Adds what is known of the chains of the last split to the diagnostics of an infer.
+/// Adds the results of the chains of the last split to the diagnostics of an inference.
 pub fn diagnostics(value: &mut Value, sampled: &Sampled, diagnosis: &Diagnosis) {
     value["chains"] = json!(sampled.chains.len());
     value["draws"] = json!(sampled.chains.iter().map(|chain| chain.store.len()).min());
@@ -59,7 +59,7 @@ fn of_summary(summary: &Summary) -> Value {
     })
 }
 
-/// The lines of an infer's table that say how far its draws can be trusted.
+/// Returns the lines of an inference's table on the convergence of its chains.
 pub fn table(sampled: &Sampled, diagnosis: &Diagnosis, left_out: Option<&LeftOut>) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: String| text.push_str(&format!("  {name:<21} {value:>10}\n"));

@@ -1,4 +1,4 @@
-//! The compiled model as what a sampler asks.
+//! The compiled model as the log density that a sampler evaluates.
 
 use bnnc_abi::code::Artifact;
 use bnnc_abi::manifest::Infer;
@@ -19,11 +19,11 @@ use bnnc_kernels::ports::Port;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What all chains read.
+/// The data that all chains read.
 pub struct Shared<'a> {
     infer: &'a Infer,
     sampling: &'a Sampling,
-    /// Where states lie in a position.
+    /// The ranges of the states within a position.
     pub layout: Layout,
     density: Feed,
     rows: Feed,
@@ -71,7 +71,7 @@ impl<'a> Shared<'a> {
         })
     }
 
-    /// A machine with the shared inputs and the states that stay.
+    /// Returns a machine with the shared inputs and the states that are not sampled.
     fn machine(
         &self,
         artifact: &Artifact,
@@ -95,13 +95,13 @@ impl<'a> Shared<'a> {
     }
 }
 
-/// The sizes of one chain's gradient, on a batch of so many rows where its transition takes batches.
+/// Returns the sizes of one chain's gradient, on a batch if its transition takes batches.
 pub fn gradient_sizes(sampling: &Sampling, rows: usize) -> Sizes {
     let batch = sampling.transition.part().evaluation(rows).gradient;
     sizes(sampling, batch, rows).with(Symbol::Draws, 1)
 }
 
-/// The sizes of programs that are asked about some rows of `examples`.
+/// Returns the sizes of programs that are called with `rows` of `examples` rows.
 fn sizes(sampling: &Sampling, rows: usize, examples: usize) -> Sizes {
     Sizes::default()
         .with(Symbol::Batch, rows.max(1))
@@ -114,12 +114,12 @@ fn feed(infer: &Infer, artifact: &Artifact, rows: &Rows, dataset: &Dataset) -> R
     Feed::of_plan((infer, plan), rows, dataset, true)
 }
 
-/// The port with the log likelihood of each row, of programs that compute it.
+/// The port with the log likelihood of each row, in programs that compute it.
 const TERMS: &str = "log_likelihood";
-/// Rows per call of the preparing program.
+/// The number of rows per call of the preparing program.
 const ROWS: usize = 256;
 
-/// What no position changes, for all training rows, as ports of the programs that a sampler asks.
+/// Computes the quantities that do not depend on the position, for all training rows, as ports of the programs that a sampler calls.
 ///
 /// # Errors
 /// Columns that do not fit, a limit of the machine.
@@ -151,7 +151,7 @@ pub fn prepare(
     Ok(Some(found))
 }
 
-/// The bytes of the machines of one chain, and of the rows that they read; or, where it is more, of what is computed before.
+/// Returns the bytes of the machines of one chain and of the rows that they read, or of the preparation if that is larger.
 pub fn bytes(infer: &Infer, sampling: &Sampling, rows: usize) -> u64 {
     let evaluation = sampling.transition.part().evaluation(rows);
     let sizes = |count: usize| sizes(sampling, count, rows);
@@ -169,21 +169,21 @@ pub fn bytes(infer: &Infer, sampling: &Sampling, rows: usize) -> u64 {
     before.max(asked(&sampling.density, evaluation.gradient) + asked(&sampling.rows, evaluation.differences))
 }
 
-/// A state's place in a position, with its ports: none where the program does not depend on it.
+/// The range of a state in a position, with its ports: `None` where the program does not depend on the state.
 struct Slot {
     range: Range<usize>,
     state: Option<Port>,
     gradient: Option<Port>,
 }
 
-/// A machine with the ports that every answer uses. Several positions have a place each.
+/// A machine with the ports that every evaluation uses. Each of several positions has its own place.
 struct Program {
     machine: Machine,
     slots: Vec<Slot>,
     scale: Option<Port>,
-    /// The number that it computes.
+    /// The port of the number that the program computes.
     value: Port,
-    /// All that is read after a run.
+    /// All ports that are read after a run.
     read: Vec<Port>,
 }
 
@@ -208,7 +208,7 @@ impl Program {
         })
     }
 
-    /// Writes a position.
+    /// Writes a position to its place.
     fn put(&mut self, place: usize, at: &[f64]) -> Result<(), Fault> {
         for slot in &self.slots {
             if let Some(port) = slot.state {
@@ -243,22 +243,22 @@ impl Program {
     }
 }
 
-/// The machines that answer the chains of one thread.
+/// The machines that evaluate the densities of the chains of one thread.
 pub struct Model<'a> {
     shared: &'a Shared<'a>,
     density: Program,
     rows: Option<Program>,
-    /// Whether the rows in `density` are all rows, in order.
+    /// True if `density` holds all rows in order.
     holds_all: bool,
     all: Vec<u32>,
     before: Vec<f64>,
     after: Vec<f64>,
-    /// What the next run scales the rows by.
+    /// The factor on the log likelihood of the rows in the next run.
     scale: f64,
 }
 
 impl<'a> Model<'a> {
-    /// Machines on a pool.
+    /// Prepares the machines on a pool.
     ///
     /// # Errors
     /// A limit of the machine.
@@ -277,7 +277,7 @@ impl<'a> Model<'a> {
         };
         let mut density = Program::new(density, &shared.layout, "log_density")?;
         if !shared.sampling.transition.part().takes_gradients() {
-            // After the start nobody asks for slopes.
+            // A random walk needs gradients at the start only.
             density.read = vec![density.value];
         }
         Ok(Model {
@@ -292,7 +292,8 @@ impl<'a> Model<'a> {
         })
     }
 
-    /// The log density at a position, from all rows or as many as fit at once; writes its gradient. Every place gets the position.
+    /// Returns the log density at a position, from all rows or as many as one call takes, and writes its gradient. The position is written to every
+    /// place.
     ///
     /// # Errors
     /// A bug of the machine.
@@ -307,8 +308,8 @@ impl<'a> Model<'a> {
         self.gradient(0, gradient)
     }
 
-    /// Puts the position of a chain in its place, for the next run. `rows` and `scale` as in `bnnc_mcmc::seam::Request`; chains that
-    /// share a run ask for the same.
+    /// Writes the position of a chain to its place, for the next run. `rows` and `scale` are as in `bnnc_mcmc::seam::Request`, and are the same for
+    /// all chains that share a run.
     ///
     /// # Errors
     /// A bug of the machine.
@@ -339,7 +340,7 @@ impl<'a> Model<'a> {
         self.density.run(self.scale)
     }
 
-    /// The log density that was computed for a place.
+    /// Returns the log density at a place.
     ///
     /// # Errors
     /// A bug of the machine.
@@ -347,7 +348,7 @@ impl<'a> Model<'a> {
         self.density.value(place)
     }
 
-    /// As [`Model::value`]; writes the gradient.
+    /// Returns the log density at a place, and writes its gradient.
     ///
     /// # Errors
     /// A bug of the machine.
@@ -356,7 +357,7 @@ impl<'a> Model<'a> {
         self.density.value(place)
     }
 
-    /// Writes the log likelihood of each of `rows` at a position and returns `log prior + log Jacobian`.
+    /// Writes the log likelihood of each row at a position, and returns `log prior + log Jacobian`.
     fn run_rows(&mut self, at: &[f64], is_after: bool, count: usize) -> Result<f64, Fault> {
         let Some(program) = self.rows.as_mut() else {
             return Err(Fault::Bug(
@@ -374,8 +375,8 @@ impl<'a> Model<'a> {
         program.value(0)
     }
 
-    /// How the log likelihood of groups of rows changes between two positions: the answer to `Request::Differences`. Returns the
-    /// prior's part and writes one sum per group.
+    /// Computes how the log likelihood of groups of rows changes between two positions, as `Request::Differences` requests. Returns the change of the
+    /// prior, and writes one sum per group.
     ///
     /// # Errors
     /// A bug of the machine.
