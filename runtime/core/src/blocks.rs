@@ -6,14 +6,14 @@ use bnnc_base::shape::{Sizes, Symbol};
 use bnnc_kernels::arena::predict_arena_bytes;
 use bnnc_kernels::executor::Machine;
 
-/// Rows of a block, at most. What is drawn of one row lies a block apart: 31 lines of cache, an odd number, fall into all sets
-/// of the cache in turn, where 32 would fall into a few of them.
+/// The largest number of rows of a block. The draws of one row lie a block apart in memory. A distance of 31 cache lines, an odd number, cycles
+/// through all sets of the cache, whereas 32 lines would fall into a few sets only.
 pub const ROWS: usize = 248;
 
-/// Bytes that a program, or the Jacobian of a block, may take before blocks become smaller.
+/// The bytes that a program, or the Jacobian of a block, may take before blocks become smaller.
 pub const BYTES: u64 = 64 << 20;
 
-/// The rows of a block for which each of the programs, and `numbers` reals per row besides, stay within bounds.
+/// Returns the number of rows of a block for which each of the programs, and `numbers` further reals per row, take at most [`BYTES`].
 pub fn rows_per_call(artifacts: &[&Artifact], sizes: Sizes, rows: usize, numbers: usize) -> usize {
     let fits = |rows: &usize| {
         let sizes = sizes.with(Symbol::Batch, *rows);
@@ -29,10 +29,10 @@ pub fn rows_per_call(artifacts: &[&Artifact], sizes: Sizes, rows: usize, numbers
     halves.into_iter().find(fits).unwrap_or(1)
 }
 
-/// Reads a port whole into memory that grows once.
+/// Reads a whole port into a vector, which is reallocated only if it must grow.
 ///
 /// # Errors
-/// A bug: a program without the port.
+/// A bug: the program does not have the port.
 pub fn read(machine: &Machine, name: &str, into: &mut Vec<f64>) -> Result<(), Fault> {
     into.resize(machine.count(name)?, 0.0);
     machine.read_into(name, into)

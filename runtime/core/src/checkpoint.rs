@@ -1,21 +1,22 @@
-//! The folder `checkpoint` of a run: what is needed to go on after an interruption to the very same numbers.
+//! The folder `checkpoint` of a run: the data to continue after an interruption with bit-identical results.
 //!
 //! | file | holds |
 //! |---|---|
-//! | `lock` | nothing; locked as long as a run writes here |
+//! | `lock` | no data; locked while a run writes to this folder |
 //! | `run.json` | the [`Fingerprint`] of the run |
 //! | `INFER-SPLIT-CHAIN.draws` | the draws of a chain ([`crate::store`]) |
-//! | `INFER-SPLIT-CHAIN.chain` | how far the chain is: its draws, its iterations, its sampler; `.chain.old` the same before |
-//! | `INFER-SPLIT.training` | the state of a training that runs; replaced as a whole |
+//! | `INFER-SPLIT-CHAIN.chain` | the progress of the chain: its draws, its iterations, its sampler; `.chain.old` the commit before |
+//! | `INFER-SPLIT.training` | the state of a running training; replaced as a whole |
 //! | `INFER-SPLIT.fit` | the result of a training |
 //!
-//! These are the only files that a later run deletes or replaces, and only those of the infers that `run.json` names: others in the folder are the user's.
+//! A later run deletes or replaces only these files, and only those of the inferences that `run.json` names. All other files in the folder belong to
+//! the user.
 //!
-//! Every file but the first two begins with a checksum over the run, the infer, the split and the chain that it is of, so that a file
-//! under the name of another is refused.
+//! Every file but the first two begins with a checksum over the run, the inference, the split and the chain that it belongs to. A file under the name
+//! of another file is therefore rejected.
 //!
-//! A chain is committed by writing its draws to the disk first and its state second, under a temporary name. So however a
-//! run ends, there is a state whose draws are all there; draws that came after it are cut off and drawn again.
+//! A chain is committed by first writing its draws to the disk, and then its state, under a temporary name. However a run ends, there is a state
+//! whose draws are all on disk. Draws that came after it are truncated and drawn again.
 
 mod own;
 mod training;
@@ -40,11 +41,10 @@ pub use training::TrainingFile;
 
 const MAGIC: [u8; 8] = *b"bnncsta3";
 
-/// How long after its start a chain is committed first; each further time comes after twice as long, up to
-/// [`Checkpoint::every`].
+/// The time between the start of a chain and its first commit. The time doubles after each commit, up to [`Checkpoint::every`].
 const FIRST: Duration = Duration::from_millis(50);
 
-/// The checkpoint of a run. Copies are of the same one.
+/// The checkpoint of a run. Clones share the same folder.
 #[derive(Clone, Debug)]
 pub struct Checkpoint {
     folder: Option<Arc<Folder>>,
@@ -54,31 +54,31 @@ pub struct Checkpoint {
 #[derive(Debug)]
 struct Folder {
     path: PathBuf,
-    /// What the run depends on.
+    /// The checksum of the run's fingerprint.
     run: Checksum,
-    /// Locked until the last copy is dropped, or the process ends.
+    /// The lock file, locked until the last clone is dropped or the process ends.
     _lock: File,
 }
 
-/// What becomes of the checkpoint that a folder holds.
+/// How an existing checkpoint in the folder is treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opening {
-    /// It is replaced if it is of the same run.
+    /// It is replaced if it belongs to the same run.
     New,
-    /// It is continued if it is of the same run.
+    /// It is continued if it belongs to the same run.
     Resume,
-    /// It is replaced whichever run it is of.
+    /// It is replaced whatever run it belongs to.
     Overwrite,
 }
 
-/// Which chain.
+/// The identity of a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChainId<'a> {
-    /// The infer's name.
+    /// The name of the inference.
     pub infer: &'a str,
-    /// The split's number.
+    /// The number of the split.
     pub split: usize,
-    /// The chain's number.
+    /// The number of the chain.
     pub chain: usize,
 }
 
@@ -89,7 +89,7 @@ impl Default for Checkpoint {
 }
 
 impl Checkpoint {
-    /// No checkpoint: nothing is written that could be continued from.
+    /// Returns a checkpoint that writes no files, so that the run cannot be continued.
     pub fn none() -> Checkpoint {
         Checkpoint {
             folder: None,
@@ -97,8 +97,8 @@ impl Checkpoint {
         }
     }
 
-    /// The checkpoint in the folder `out/checkpoint`. A new run replaces what is there; a run that is resumed continues it,
-    /// or begins where there is none.
+    /// Opens the checkpoint in the folder `out/checkpoint`. A new run replaces an existing checkpoint. A resumed run continues it, or begins a new
+    /// one if there is none.
     ///
     /// # Errors
     /// A folder that cannot be written or is in use; the checkpoint of another run, unless [`Opening::Overwrite`] replaces it.
@@ -131,7 +131,7 @@ impl Checkpoint {
         }
         let cannot_write = |error: io::Error| codes::cannot_write(&path, &error.to_string());
         if how != Opening::Resume && then.is_some() {
-            // The fingerprint goes first: without it nothing is continued.
+            // The fingerprint is removed first: without it the other files cannot be continued.
             fs::remove_file(&print).map_err(cannot_write)?;
         }
         clear(&path, &[known, fingerprint.infers()], how == Opening::Resume).map_err(cannot_write)?;
@@ -159,15 +159,15 @@ impl Checkpoint {
         out.join("checkpoint").join("run.json").exists()
     }
 
-    /// The same checkpoint with another longest time between commits (a second otherwise). No number depends on it.
+    /// Sets the longest time between commits, which is one second by default. The results do not depend on it.
     pub fn every(self, every: Duration) -> Checkpoint {
         Checkpoint { every, ..self }
     }
 
-    /// The draws of a chain: those that an earlier run kept, or none.
+    /// Opens the file of a chain, with the draws of an earlier run if there are any.
     ///
     /// # Errors
-    /// Files that cannot be read or written, and those that no run left in this way.
+    /// Files that cannot be read or written; damaged files.
     pub fn chain(&self, id: ChainId<'_>, layout: Layout, keep: Store) -> Result<ChainFile, Diagnostic> {
         let in_memory = keep == Store::Memory;
         let Some(folder) = &self.folder else {
@@ -198,7 +198,7 @@ impl Checkpoint {
         Ok(file)
     }
 
-    /// Keeps what an infer found on a split, for a run that continues after it.
+    /// Stores the result of an inference on a split for a run that continues after it.
     ///
     /// # Errors
     /// A file that cannot be written.
@@ -213,7 +213,7 @@ impl Checkpoint {
         }
     }
 
-    /// What was kept; nothing where it is not whole, since it can be found again.
+    /// Returns the stored result, or `None` if it is missing or damaged, since it can be computed again.
     pub fn kept<T: DeserializeOwned>(&self, infer: &str, split: usize) -> Option<T> {
         let folder = self.folder.as_ref()?;
         let name = format!("{infer}-{split}");
@@ -223,7 +223,7 @@ impl Checkpoint {
 }
 
 impl Folder {
-    /// What a file is of, beside its contents: the run, and its name without the extension.
+    /// Returns the checksum of a file's identity: the run, and the file's name without the extension.
     fn of(&self, name: &str) -> Checksum {
         let mut of = self.run;
         of.add(name.as_bytes());
@@ -231,12 +231,12 @@ impl Folder {
     }
 }
 
-/// Where a chain stood when it was last committed.
+/// The progress of a chain at its last commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resumed {
-    /// Iterations that were made, those of the warm-up included.
+    /// The number of iterations, including the warm-up.
     pub iteration: usize,
-    /// What the sampler saved.
+    /// The state that the sampler saved.
     pub sampler: Vec<u8>,
 }
 
@@ -244,12 +244,12 @@ pub struct Resumed {
 #[derive(Debug)]
 pub struct ChainFile {
     store: ChainStore,
-    /// Where the state goes, and whose it is; nowhere without a checkpoint.
+    /// The path of the state file and the checksum of its identity; `None` without a checkpoint.
     state: Option<(PathBuf, Checksum)>,
     resumed: Option<Resumed>,
     /// The iteration of the last commit.
     committed: Option<usize>,
-    /// When the next commit is due, how long after the one before, and how long that may become.
+    /// The time of the next commit, the time between commits, and its upper limit.
     due: Instant,
     wait: Duration,
     every: Duration,
@@ -273,12 +273,12 @@ impl ChainFile {
         self.due = Instant::now() + self.wait;
     }
 
-    /// Where to go on, given once: the sampler is to be restored before anything else. `None` is the beginning.
+    /// Returns the state to continue from, once. The sampler must be restored before anything else. `None` means that the chain begins.
     pub fn resumed(&mut self) -> Option<Resumed> {
         self.resumed.take()
     }
 
-    /// The diagnostic for a sampler that could not be restored.
+    /// Returns the diagnostic for a sampler that could not be restored.
     pub fn corrupt(&self) -> Diagnostic {
         let path = self
             .state
@@ -295,23 +295,23 @@ impl ChainFile {
         self.store.append(position, stats)
     }
 
-    /// The number of draws.
+    /// Returns the number of draws.
     pub fn len(&self) -> usize {
         self.store.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no draws.
     pub fn is_empty(&self) -> bool {
         self.store.is_empty()
     }
 
-    /// Whether it is time to commit.
+    /// Returns whether the next commit is due.
     pub fn is_due(&self) -> bool {
         self.state.is_some() && Instant::now() >= self.due
     }
 
-    /// Makes what was drawn so far the place to continue from. To be called after an iteration; `sampler` is what the
-    /// sampler saves then, and `iteration` counts from the first one of the warm-up.
+    /// Commits the draws made so far, so that a later run continues from here. Call it after an iteration. `sampler` is the saved state of the
+    /// sampler at that point, and `iteration` counts from the first iteration of the warm-up.
     ///
     /// # Errors
     /// A file that cannot be written.
@@ -339,8 +339,7 @@ impl ChainFile {
         Ok(())
     }
 
-    /// Commits for the last time, at the end or at an interruption, and gives the draws. A sampler is saved only after it has
-    /// made an iteration.
+    /// Commits for the last time, at the end or at an interruption, and returns the draws. The sampler is only saved if it has made an iteration.
     ///
     /// # Errors
     /// A file that cannot be written.
@@ -355,7 +354,7 @@ impl ChainFile {
         self.left()
     }
 
-    /// Gives the draws as they are, in the middle of an iteration: a run that goes on does so from the last commit.
+    /// Returns the draws without a commit, in the middle of an iteration. A resumed run continues from the last commit.
     ///
     /// # Errors
     /// A file that cannot be written.
@@ -365,7 +364,7 @@ impl ChainFile {
     }
 }
 
-/// What is on disk of a chain besides its draws.
+/// The state of a chain on disk, besides its draws.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct State {
     dim: usize,
@@ -375,7 +374,7 @@ struct State {
     sampler: Vec<u8>,
 }
 
-/// The latest state that is whole and whose draws are there; none where the chain was never committed.
+/// Returns the latest state that is intact and whose draws are on disk; `None` if the chain was never committed.
 fn latest(path: &Path, draws: &Path, layout: Layout, of: Checksum) -> Result<Option<State>, Diagnostic> {
     let mut refusal = None;
     for candidate in [path.to_path_buf(), old(path)] {
@@ -398,7 +397,7 @@ fn latest(path: &Path, draws: &Path, layout: Layout, of: Checksum) -> Result<Opt
             continue;
         }
         if candidate != path {
-            // The next commit keeps what is there as the state before it.
+            // The next commit renames the file at `path` to `.chain.old`. That must keep this state.
             let _ = fs::remove_file(path);
         }
         return Ok(Some(state));
@@ -410,7 +409,7 @@ fn old(path: &Path) -> PathBuf {
     path.with_extension("chain.old")
 }
 
-/// The store of a chain that cannot be continued. Draws that shall not be in memory go to a file that is deleted in the end.
+/// Returns the store of a chain without a checkpoint. If draws are not to be held in memory, they go to a temporary file.
 fn unsaved(id: ChainId<'_>, layout: Layout, in_memory: bool) -> Result<ChainStore, Diagnostic> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     if in_memory {
@@ -425,7 +424,7 @@ fn unsaved(id: ChainId<'_>, layout: Layout, in_memory: bool) -> Result<ChainStor
     ChainStore::temporary(&path, layout)
 }
 
-/// Reads the fingerprint of a checkpoint; `None` where there is none.
+/// Reads the fingerprint of a checkpoint; `None` if there is no file.
 fn read_print(path: &Path) -> Result<Option<Fingerprint>, Diagnostic> {
     let damaged = |why: String| codes::checkpoint_damaged(path, &why);
     match file::text(path) {
@@ -435,9 +434,9 @@ fn read_print(path: &Path) -> Result<Option<Fingerprint>, Diagnostic> {
     }
 }
 
-/// Writes a value behind a checksum of it and of what it is of, whole or not at all.
+/// Writes a value after a checksum of the value and of the file's identity. The file is replaced atomically.
 fn seal<T: Serialize>(path: &Path, mut of: Checksum, value: &T) -> Result<(), Diagnostic> {
-    // Known before, the size is not doubled as the bytes come.
+    // With the size known in advance, the buffer is not reallocated while it is filled.
     let sealed = postcard::experimental::serialized_size(value)
         .and_then(|size| postcard::to_extend(value, Vec::with_capacity(size)));
     let bytes = sealed.map_err(|error| codes::cannot_write(path, &error.to_string()))?;
@@ -449,7 +448,7 @@ fn seal<T: Serialize>(path: &Path, mut of: Checksum, value: &T) -> Result<(), Di
     })
 }
 
-/// Reads what [`seal`] wrote; `None` where the file is something else, of something else, or not whole.
+/// Reads a file that [`seal`] wrote; `None` if it has another format or identity, or is damaged.
 fn unseal<T: DeserializeOwned>(path: &Path, mut of: Checksum) -> io::Result<Option<T>> {
     let bytes = file::whole(path)?;
     let mut opened = || {

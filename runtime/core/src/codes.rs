@@ -1,4 +1,4 @@
-//! What may go wrong while a program runs.
+//! The diagnostics of a run.
 
 pub mod audit;
 mod collapsed;
@@ -28,7 +28,7 @@ pub use size::size;
 use std::path::Path;
 pub use training::{far_from_zero, large_input, scales_differ, small_input};
 
-/// Every code of this crate, sorted.
+/// All codes of this crate, sorted.
 pub static CODES: &[&Code] = &[
     &TRAINING_DIVERGED,
     &TOO_LITTLE_MEMORY,
@@ -163,7 +163,7 @@ static WHOLE_ARRAYS: Code = Code {
               whose predictions are in `predictions.csv`.",
 };
 
-/// Predictions for rows that are none.
+/// Predictions for new rows of a model that takes whole arrays.
 pub fn whole_arrays(infer: &str, array: &str) -> Diagnostic {
     let text = format!(
         "`{infer}` takes `{array}` for all examples at once, so that it has no predictions for new rows"
@@ -171,7 +171,7 @@ pub fn whole_arrays(infer: &str, array: &str) -> Diagnostic {
     error(&WHOLE_ARRAYS, Fault::Program, text).help("run again with the new arrays")
 }
 
-/// What is continued is not whole.
+/// The checkpoint to be continued is damaged.
 static CHECKPOINT_DAMAGED: Code = Code {
     id: "E0510",
     title: "a checkpoint is damaged",
@@ -180,7 +180,7 @@ static CHECKPOINT_DAMAGED: Code = Code {
               changed the file. Run with `--out DIR` instead of `--resume DIR` to start again.",
 };
 
-/// What is continued is another run.
+/// The run to be continued is a different one.
 static ANOTHER_RUN: Code = Code {
     id: "E0511",
     title: "the interrupted run was another one",
@@ -190,7 +190,7 @@ static ANOTHER_RUN: Code = Code {
               from where they ended. `--out DIR --overwrite` instead of `--resume DIR` starts again and replaces what is there.",
 };
 
-/// Two runs, one folder.
+/// Two runs write to the same folder.
 static FOLDER_IN_USE: Code = Code {
     id: "E0512",
     title: "another run is writing into this folder",
@@ -198,7 +198,7 @@ static FOLDER_IN_USE: Code = Code {
               it, or choose another folder.",
 };
 
-/// A run to be continued that never began.
+/// There is no run to be continued.
 static NOTHING_TO_RESUME: Code = Code {
     id: "E0513",
     title: "there is nothing to resume",
@@ -216,7 +216,7 @@ static NO_START: Code = Code {
               data)`.",
 };
 
-/// A file that no infer can start from.
+/// A file from which an inference cannot start.
 static NO_START_FILE: Code = Code {
     id: "E0530",
     title: "a file that the infer cannot start from",
@@ -226,12 +226,12 @@ static NO_START_FILE: Code = Code {
               taken as they are.",
 };
 
-/// Whether a diagnostic is about how well chains sampled; `--strict` makes such warnings count.
+/// Returns whether a diagnostic is about the convergence of chains; `--strict` turns such warnings into a failure.
 pub fn is_of_sampling(diagnostic: &Diagnostic) -> bool {
     of_sampling().iter().any(|code| code.id == diagnostic.code.id)
 }
 
-/// The codes of what is said about chains, sorted.
+/// Returns the codes of the diagnostics about chains, sorted.
 pub fn of_sampling() -> &'static [&'static Code] {
     bnnc_mcmc::diagnostics::CODES
 }
@@ -266,7 +266,7 @@ pub fn error(code: &'static Code, fault: Fault, message: String) -> Diagnostic {
     }
 }
 
-/// A warning about a run.
+/// Returns a warning about a run, without a place.
 fn warning(code: &'static Code, message: String) -> Diagnostic {
     Diagnostic {
         severity: Severity::Warning,
@@ -294,7 +294,7 @@ pub fn cannot_write(path: &Path, why: &str) -> Diagnostic {
     )
 }
 
-/// A folder holds no run.
+/// A folder does not hold a run.
 pub fn not_a_run(path: &Path, why: &str) -> Diagnostic {
     error(
         &NOT_A_RUN,
@@ -303,7 +303,7 @@ pub fn not_a_run(path: &Path, why: &str) -> Diagnostic {
     )
 }
 
-/// There is nothing to train on.
+/// There are no rows to train on.
 pub fn no_rows(data: &str) -> Diagnostic {
     error(
         &NO_ROWS,
@@ -312,7 +312,7 @@ pub fn no_rows(data: &str) -> Diagnostic {
     )
 }
 
-/// No chain can start.
+/// A chain cannot start.
 pub fn no_start(infer: &str, chain: usize, attempts: u64, options: &ChainOptions) -> Diagnostic {
     let jitter = options.jitter_of_start();
     let text = match options.start.is_some() && jitter == 0.0 {
@@ -339,7 +339,7 @@ pub fn no_start(infer: &str, chain: usize, attempts: u64, options: &ChainOptions
     .help("see that the data lie in the support of the likelihood, and standardise the inputs")
 }
 
-/// Adds to chains that cannot start which rows have no probability.
+/// Adds a note on the rows without probability to the diagnostics of chains that cannot start.
 pub fn with_impossible_rows(found: Vec<Diagnostic>, note: Option<String>) -> Vec<Diagnostic> {
     let add = |diagnostic: Diagnostic| match &note {
         Some(note) if diagnostic.code.id == NO_START.id => diagnostic.note(note.clone()),
@@ -348,7 +348,7 @@ pub fn with_impossible_rows(found: Vec<Diagnostic>, note: Option<String>) -> Vec
     found.into_iter().map(add).collect()
 }
 
-/// A file that does not hold the starts of an infer; `faults` says why, a line each.
+/// A file that does not hold the starts of an inference; each of `faults` is one line of the explanation.
 pub fn no_start_file(infer: &str, path: &Path, faults: &[String]) -> Diagnostic {
     let text = format!("`{infer}` cannot start from `{}`", path.display());
     let diagnostic = error(&NO_START_FILE, Fault::Data, text);
@@ -362,7 +362,7 @@ pub fn too_many_files(infer: &str, why: &str, help: &str) -> Diagnostic {
     error(&TOO_MANY_FILES, Fault::Program, format!("`{infer}`: {why}")).help(help)
 }
 
-/// An infer that is told to start from another, which found nothing on a split, counted from 0.
+/// An inference that starts from another one, which has no result on a split (counted from 0).
 pub fn nothing_found(infer: &str, from: &str, split: usize) -> Diagnostic {
     let text = format!(
         "`{infer}` starts from `{from}`, which found nothing on split {}",
@@ -371,7 +371,7 @@ pub fn nothing_found(infer: &str, from: &str, split: usize) -> Diagnostic {
     error(&NOTHING_FOUND, Fault::Program, text).help(format!("run `{from}` on data with the same splits"))
 }
 
-/// Something that is asked of a saved run and needs more than the limit.
+/// A prediction of a saved run that needs more memory than the limit.
 pub fn too_large_together(infer: &str, what: &str, need: u64, limit: u64) -> Diagnostic {
     let text = format!(
         "{what} under `{infer}` needs {} of memory, the limit is {}",
@@ -382,7 +382,7 @@ pub fn too_large_together(infer: &str, what: &str, need: u64, limit: u64) -> Dia
         .help("ask for fewer rows at once, or run a subnetwork: its Jacobians are smaller")
 }
 
-/// A file of the checkpoint is not what a run wrote.
+/// A file of the checkpoint is not as a run wrote it.
 pub fn checkpoint_damaged(path: &Path, why: &str) -> Diagnostic {
     error(
         &CHECKPOINT_DAMAGED,
@@ -392,7 +392,7 @@ pub fn checkpoint_damaged(path: &Path, why: &str) -> Diagnostic {
     .help("start again with `--out` instead of `--resume`")
 }
 
-/// The run in a folder is not the one that is to be continued; `differences` says why, a line each.
+/// The run in a folder is not the one to be continued; each of `differences` is one line of the explanation.
 pub fn another_run(folder: &Path, differences: &[String]) -> Diagnostic {
     let mut diagnostic = error(
         &ANOTHER_RUN,
@@ -405,7 +405,7 @@ pub fn another_run(folder: &Path, differences: &[String]) -> Diagnostic {
     diagnostic.help("start again with `--out DIR --overwrite` instead of `--resume`, or into another folder")
 }
 
-/// Somebody else writes into a folder.
+/// Another run is writing into a folder.
 pub fn folder_in_use(folder: &Path) -> Diagnostic {
     error(
         &FOLDER_IN_USE,
@@ -414,7 +414,7 @@ pub fn folder_in_use(folder: &Path) -> Diagnostic {
     )
 }
 
-/// A warning: the folder to resume from holds no checkpoint.
+/// A warning: the folder to resume from does not hold a checkpoint.
 pub fn nothing_to_resume(folder: &Path) -> Diagnostic {
     let mut warning = error(
         &NOTHING_TO_RESUME,

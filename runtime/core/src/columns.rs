@@ -1,4 +1,4 @@
-//! Predictions as the columns of a table, fed by blocks of rows: mean, sd and quantiles, or the probabilities of classes.
+//! Predictions as the columns of a table, filled by blocks of rows: mean, sd and quantiles, or the probabilities of classes.
 
 use crate::predict::Predictive;
 use crate::score::probabilities;
@@ -19,13 +19,14 @@ pub struct Columns<'a> {
 /// The columns of one output.
 struct OfOutput<'a> {
     output: &'a Output,
-    /// One column per class, or `mean`, `sd`, `q05`, `q50`, `q95`; those that the model does not have stay empty.
+    /// One column per class, or `mean`, `sd`, `q05`, `q50`, `q95`. Columns without values for the model stay empty.
     reals: Vec<(String, Vec<f64>)>,
-    /// Standard deviations of the mean, and of the target given the parameters, where predictions state them; then what integrals say besides.
+    /// The standard deviation of the mean and that of the target given the parameters, where predictions have them; then the further results of
+    /// integrals. See [`NAMES`].
     parts: [Vec<f64>; 6],
 }
 
-/// The names of [`OfOutput::parts`]; `error` is that of the mean or of the probabilities.
+/// The names of [`OfOutput::parts`]. `error` is the error of the mean value or of the probabilities.
 const NAMES: [&str; 6] = [
     "sd_epistemic",
     "sd_aleatoric",
@@ -35,12 +36,12 @@ const NAMES: [&str; 6] = [
     "cdf",
 ];
 
-/// The name of a column and what it holds.
+/// The name of a column and the statistic that it holds.
 type Part = (&'static str, fn(&Summary) -> f64);
 
-/// What is said of predictive draws.
+/// The statistics of predictive draws.
 const PARTS: [Part; 4] = [
-    // The first: it is left out where there is no mean.
+    // `sd` comes first, since it is left out where there is no mean.
     ("sd", |s| s.sd),
     ("q05", |s| s.q05),
     ("q50", |s| s.q50),
@@ -48,7 +49,7 @@ const PARTS: [Part; 4] = [
 ];
 
 impl<'a> Columns<'a> {
-    /// Empty columns for the first `count` of these rows, all of them unless they are one example.
+    /// Returns empty columns for the first `count` of these rows.
     pub fn new(infer: &'a Infer, rows: &Rows, count: usize) -> Columns<'a> {
         let each = infer
             .outputs
@@ -68,13 +69,13 @@ impl<'a> Columns<'a> {
         }
     }
 
-    /// The outputs of which nothing can be predicted: no column would be theirs.
+    /// Returns the outputs without any column of predictions.
     pub fn without(&self) -> Vec<&'a str> {
         let empty = self.each.iter().filter(|columns| columns.is_empty());
         empty.map(|columns| columns.output.name.as_str()).collect()
     }
 
-    /// The columns with their names, after the place of each row; those of one output after those of another.
+    /// Returns the columns with their names: first the place of each row, then the columns of each output in order.
     pub fn finish(self) -> Vec<(String, ResultColumn)> {
         let infer = self.infer;
         let each = self.each.into_iter().flat_map(|columns| {
@@ -91,7 +92,8 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// The number with the fewest digits that is the same in single precision: further digits of what was computed in it mean nothing.
+/// Returns the number with the fewest digits that has the same value in single precision. Further digits of a single-precision result have no
+/// meaning.
 fn single(value: f64) -> f64 {
     let narrow = value as f32;
     match narrow.is_finite() {
@@ -100,8 +102,8 @@ fn single(value: f64) -> f64 {
     }
 }
 
-/// The columns that say where rows come from: their numbers in their file as messages count them (the header of a table is row 1), and the file's name
-/// where they come from several.
+/// Returns the columns with the origin of rows: their numbers in their file, counted as in messages (the header of a table is row 1), and the file's
+/// name if there are several files.
 pub fn places(rows: &Rows, count: usize) -> Vec<(String, ResultColumn)> {
     let (paths, numbers): (Vec<&Path>, Vec<i64>) = (0..count.min(rows.count))
         .map(|row| rows.place(row))
@@ -115,7 +117,7 @@ pub fn places(rows: &Rows, count: usize) -> Vec<(String, ResultColumn)> {
     columns
 }
 
-/// The names of the probabilities of the classes of an output: `p[malignant]`, and `p0` where classes have no names.
+/// Returns the names of the probability columns of an output: `p[malignant]`, or `p0` if classes do not have names.
 pub fn classes(infer: &Infer, output: &Output, count: usize) -> Vec<String> {
     match infer.names.classes(&output.name, count) {
         Some(names) => names.iter().map(|name| format!("p[{name}]")).collect(),
@@ -152,7 +154,7 @@ impl<'a> OfOutput<'a> {
         let said = &predictive.integrated;
         let said = [&said.error, &said.log_density, &said.log_density_error, &said.cdf];
         for (column, values) in self.parts.iter_mut().skip(2).zip(said) {
-            // What has several elements in a row is no column.
+            // A quantity with several elements per row does not fit a column.
             if values.len() == predictive.rows {
                 column.extend(values);
             }
@@ -162,11 +164,11 @@ impl<'a> OfOutput<'a> {
     fn add_classes(&mut self, predictive: &Predictive) {
         let classes = self.reals.len();
         let all = probabilities(predictive, self.output);
-        // Only of outputs that are one class per row.
+        // Only outputs with one class per row have columns.
         if all.is_empty() || all.len() != predictive.draws * predictive.rows * classes {
             return;
         }
-        // Draw by draw: the draws of one probability are far apart in memory where there are many classes.
+        // The loop goes draw by draw. With many classes, the draws of one probability are far apart in memory.
         let mut sums = vec![0.0; predictive.rows * classes];
         for draw in all.chunks_exact(sums.len().max(1)) {
             sums.iter_mut().zip(draw).for_each(|(sum, value)| *sum += value);
@@ -177,7 +179,7 @@ impl<'a> OfOutput<'a> {
         }
     }
 
-    /// Only of outputs that are one number per row.
+    /// Adds the statistics of outputs that are one number per row.
     fn add_reals(&mut self, predictive: &Predictive) {
         let (rows, count) = (predictive.rows, predictive.draws);
         let Some(((_, means), others)) = self.reals.split_first_mut() else {
@@ -195,7 +197,7 @@ impl<'a> OfOutput<'a> {
                 if self.output.infinite_variance {
                     summary.sd = f64::INFINITY;
                 }
-                // What has no mean has no standard deviation either, although draws have one.
+                // Without a mean there is no standard deviation either, although draws have one.
                 let parts = others.iter_mut().zip(PARTS).skip(usize::from(!has_mean));
                 parts.for_each(|((_, column), (_, part))| column.push(part(&summary)));
             }
@@ -205,7 +207,7 @@ impl<'a> OfOutput<'a> {
             for (column, deviations) in self.parts.iter_mut().zip(known) {
                 column.extend(deviations);
             }
-            // Exact, unlike that of finitely many quantiles.
+            // This standard deviation is exact, unlike that of finitely many quantiles.
             if let Some((_, sd)) = others.first_mut() {
                 let both = predictive.epistemic.iter().zip(&predictive.aleatoric);
                 sd.truncate(sd.len().saturating_sub(rows));
@@ -221,13 +223,13 @@ impl<'a> OfOutput<'a> {
         }
     }
 
-    /// Whether nothing was added.
+    /// Returns whether no values were added.
     fn is_empty(&self) -> bool {
         let reals = self.reals.iter().map(|(_, column)| column);
         reals.chain(&self.parts).all(Vec::is_empty)
     }
 
-    /// Those that there are.
+    /// Returns the columns that have values.
     fn filled(self) -> impl Iterator<Item = (String, Vec<f64>)> {
         let parts = NAMES.map(str::to_owned).into_iter().zip(self.parts);
         let all = self.reals.into_iter().chain(parts);

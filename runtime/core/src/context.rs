@@ -1,4 +1,4 @@
-//! What the inferences of a run share, and why a run stops.
+//! The context that the inferences of a run share, and the reasons why a run stops.
 
 use crate::checkpoint::Checkpoint;
 use crate::interrupt::Interrupt;
@@ -8,23 +8,23 @@ use bnnc_kernels::pool::Pool;
 use std::fmt;
 use std::sync::Arc;
 
-/// What a run shares between its infers.
+/// The context that a run shares between its inferences.
 #[derive(Clone)]
 pub struct Context {
     /// The threads.
     pub pool: Arc<Pool>,
     /// The seed.
     pub seed: u64,
-    /// Whether progress lines are shown.
+    /// True if progress lines are shown.
     pub progress: bool,
-    /// Where the run is kept while it goes on.
+    /// The checkpoint of the run.
     pub checkpoint: Checkpoint,
-    /// The user's wish to stop.
+    /// The flag that the user raises to stop the run.
     pub interrupt: Interrupt,
 }
 
 impl Context {
-    /// Threads and a seed; nothing is shown, kept or interrupted.
+    /// Returns a context with threads and a seed, without progress lines, checkpoint or interruption.
     pub fn new(pool: Arc<Pool>, seed: u64) -> Context {
         Context {
             pool,
@@ -36,14 +36,14 @@ impl Context {
     }
 }
 
-/// Why a run stopped.
+/// The reason why a run stopped.
 #[derive(Debug)]
 pub enum Stop {
-    /// The user can do something about it.
+    /// An error that the user can correct.
     Diagnostics(Vec<Diagnostic>),
-    /// Our fault or our limit.
+    /// A bug or a limit of bnnc.
     Fault(Fault),
-    /// The user's wish, before there was anything to report.
+    /// An interruption by the user before there was anything to report.
     Interrupted,
 }
 

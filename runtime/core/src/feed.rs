@@ -29,13 +29,13 @@ struct Port {
     name: String,
     width: usize,
     elements: Elements,
-    /// Whether the same elements serve every batch.
+    /// True if the same elements serve every batch.
     shared: bool,
-    /// Tells these elements from all others that a device may hold.
+    /// A unique number, by which a device recognises elements that it already holds.
     stamp: u64,
 }
 
-/// A number that no elements had before.
+/// Returns a number that no other elements have.
 fn stamp() -> u64 {
     static LAST: AtomicU64 = AtomicU64::new(0);
     LAST.fetch_add(1, Ordering::Relaxed)
@@ -49,20 +49,20 @@ pub struct Feed {
     pub rows: usize,
 }
 
-/// What a feed is made for.
+/// The ports that a feed is built for.
 pub struct Wanted<'a> {
-    /// The ports and where they come from.
+    /// The ports and their sources.
     pub bindings: &'a [Binding],
     /// The outputs, whose values may be absent in rows to predict for.
     pub outputs: &'a [Output],
-    /// The width of reals.
+    /// The precision of reals.
     pub precision: Precision,
-    /// The program that will read the ports (it says which are integers, and which it has).
+    /// Returns the storage of a port in the program that will read it, or `None` if the program does not have the port.
     pub storage: &'a dyn Fn(&str) -> Option<Storage>,
 }
 
 impl Feed {
-    /// Prepares `rows` of an infer for one of its programs.
+    /// Prepares `rows` of an inference for one of its programs.
     ///
     /// # Errors
     /// As [`Feed::new`].
@@ -82,7 +82,7 @@ impl Feed {
         Feed::new(rows, dataset, &wanted, target)
     }
 
-    /// Refuses rows whose numbers the predictions could not be calculated with, before anything is found that would be lost with them.
+    /// Checks that the predictions can be computed with the numbers of these rows. Called before an inference, whose result would otherwise be lost.
     ///
     /// # Errors
     /// An element that is too large; as [`Feed::new`].
@@ -109,7 +109,7 @@ impl Feed {
         Ok(())
     }
 
-    /// Prepares `rows`; where `target` is false, the ports of outputs that no other output depends on are filled with one number.
+    /// Prepares `rows`. If `target` is false, the ports of outputs that no other output depends on are filled with a placeholder.
     ///
     /// # Errors
     /// A column whose elements do not fit (text, fractions where integers are needed).
@@ -148,7 +148,7 @@ impl Feed {
         })
     }
 
-    /// Ports for the outputs of a program, without elements yet, but with room for those of `rows` rows.
+    /// Returns ports for the outputs of a program: without elements, but with capacity for those of `rows` rows.
     pub fn of_columns(columns: &[Column], rows: usize, precision: Precision) -> Feed {
         let port = |column: &Column| {
             let room = column.width * if column.of_row { rows } else { 1 };
@@ -169,10 +169,10 @@ impl Feed {
         }
     }
 
-    /// Appends what a program computed: every output for `rows` more rows, or once where all rows share it.
+    /// Appends the outputs that a program computed for `rows` more rows. Outputs that all rows share are appended once.
     ///
     /// # Errors
-    /// A bug: an output that is missing.
+    /// A bug: an output is missing.
     pub fn append(&mut self, machine: &Machine, rows: usize) -> Result<(), Fault> {
         let is_first = self.rows == 0;
         for port in self.ports.iter_mut().filter(|port| is_first || !port.shared) {
@@ -192,7 +192,7 @@ impl Feed {
         self.ports.extend(other.ports);
     }
 
-    /// The same ports without rows.
+    /// Returns the same ports without rows.
     pub fn without_rows(&self) -> Feed {
         let mut empty = self.clone();
         empty.rows = 0;
@@ -213,7 +213,7 @@ impl Feed {
         self.rows += 1;
     }
 
-    /// Puts a row of a feed with the same ports in the place of row `at`.
+    /// Replaces row `at` by a row of a feed with the same ports.
     pub fn replace(&mut self, at: usize, from: &Feed, row: usize) {
         self.put(Some(at), from, row);
     }
@@ -231,10 +231,10 @@ impl Feed {
         }
     }
 
-    /// Writes what every batch shares, as far as the program of the machine reads it: a feed may serve several programs.
+    /// Writes the ports that every batch shares, as far as the program of the machine reads them: a feed may serve several programs.
     ///
     /// # Errors
-    /// A bug: a port of another size.
+    /// A bug: a port has another size.
     pub fn write_shared(&self, machine: &mut Machine) -> Result<(), Fault> {
         for port in self.ports.iter().filter(|port| port.shared) {
             if machine.has_port(&port.name) {
@@ -247,7 +247,7 @@ impl Feed {
     /// Writes the chosen rows.
     ///
     /// # Errors
-    /// A bug: a port of another size.
+    /// A bug: a port has another size.
     pub fn write(&self, machine: &mut Machine, rows: &[u32]) -> Result<(), Fault> {
         self.ports
             .iter()
@@ -256,8 +256,7 @@ impl Feed {
     }
 }
 
-/// The number of examples that rows are: one where the model sees the whole file as one example, which is when every port
-/// is shared.
+/// Returns the number of examples in these rows. If every port is shared, the model sees the whole file as one example.
 pub fn examples(bindings: &[Binding], rows: &Rows) -> usize {
     let whole = bindings.iter().all(|binding| binding.from.is_shared());
     if whole { rows.count.min(1) } else { rows.count }
@@ -323,7 +322,7 @@ fn copy<T: Copy>(values: &[T], width: usize, rows: Option<&[u32]>, target: &mut 
     }
 }
 
-/// Something in the place of the values of an output.
+/// Returns a placeholder for the values of an output.
 fn unknown(count: usize, output: &Output, (storage, precision): (Storage, Precision)) -> Elements {
     let size = count * output.elements();
     match (storage, &output.kind) {

@@ -1,4 +1,4 @@
-//! What the numbers of a run depend on: an interrupted run may only be continued where none of it has changed.
+//! The inputs that determine the results of a run. An interrupted run may only be continued if none of them has changed.
 
 use crate::sources::Sources;
 use bnnc_abi::data::{DataSpec, Outliers, Test};
@@ -14,25 +14,25 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// The fact that names the version.
+/// The name of the fact that holds the version.
 const VERSION: &str = "the version of bnnc";
 
-/// Facts by name.
+/// The facts that identify a run, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fingerprint {
-    /// What has to stay the same.
+    /// Values that must stay the same.
     facts: BTreeMap<String, String>,
-    /// Checksums of texts and files that have to stay the same.
+    /// Checksums of texts and files that must stay the same.
     contents: BTreeMap<String, String>,
-    /// What may grow: the draws of each chain, by infer.
+    /// The draws of each chain, by inference. They may grow.
     draws: BTreeMap<String, u64>,
-    /// The infers, whose names those of the files of a checkpoint begin with.
+    /// The names of the inferences, which are the prefixes of the files of a checkpoint.
     infers: Vec<String>,
 }
 
 impl Fingerprint {
-    /// The facts that a manifest holds: version, seed, backend, infers, precision, and the contents of the data files. Those of
-    /// `sources` are as they were read.
+    /// Returns the facts of a manifest: version, seed, backend, inferences, precision, and the contents of the data files. The checksums of `sources`
+    /// are those of the contents that were read.
     ///
     /// # Errors
     /// A data file that cannot be read.
@@ -59,7 +59,7 @@ impl Fingerprint {
                 let file = path.file_name().unwrap_or_default().to_string_lossy();
                 let mut name = format!("`{file}` of `{}`", spec.name);
                 if print.contents.contains_key(&name) {
-                    // Files of one name in several folders.
+                    // Several folders hold files of the same name.
                     name = format!("`{file}`, file {} of `{}`,", number + 1, spec.name);
                 }
                 let checksum = match sources.checksum(&spec.name, path) {
@@ -72,7 +72,8 @@ impl Fingerprint {
         Ok(print)
     }
 
-    /// `is_needed` says whether another infer makes use of this one's results: more draws would change what it took.
+    /// Adds the facts of a sampler. If another inference uses the results (`is_needed`), the number of draws is fixed, since more draws would change
+    /// that inference.
     fn sampling(&mut self, infer: &str, sampling: &Sampling, is_needed: bool) {
         self.fact(
             &format!("the chains of `{infer}`"),
@@ -89,24 +90,24 @@ impl Fingerprint {
         }
     }
 
-    /// Whether the run was made by this version of bnnc.
+    /// Returns whether this version of bnnc made the run.
     pub fn is_of_this_version(&self) -> bool {
         self.facts
             .get(VERSION)
             .is_none_or(|version| version == env!("CARGO_PKG_VERSION"))
     }
 
-    /// Adds an infer whose files a checkpoint holds.
+    /// Adds an inference whose files a checkpoint holds.
     pub fn infer(&mut self, name: &str) {
         self.infers.push(name.to_owned());
     }
 
-    /// The infers whose files a checkpoint holds.
+    /// Returns the inferences whose files a checkpoint holds.
     pub fn infers(&self) -> &[String] {
         &self.infers
     }
 
-    /// Adds a fact; its name reads as the subject of a sentence.
+    /// Adds a fact. Its name reads as the subject of a sentence.
     pub fn fact(&mut self, name: &str, value: &str) {
         self.facts.insert(name.to_owned(), value.to_owned());
     }
@@ -121,7 +122,7 @@ impl Fingerprint {
         self.contents.insert(name.to_owned(), checksum.to_string());
     }
 
-    /// Adds the settings `ITEM.KEY=VALUE` of the command line, but for the draws that may grow.
+    /// Adds the settings `ITEM.KEY=VALUE` of the command line, except for draws that may grow.
     pub fn settings(&mut self, settings: &[String]) {
         for setting in settings {
             let (key, value) = setting.split_once('=').unwrap_or((setting, ""));
@@ -134,12 +135,12 @@ impl Fingerprint {
         }
     }
 
-    /// Sets the draws of each chain of an infer, which may grow.
+    /// Sets the draws of each chain of an inference, which may grow.
     pub fn draws(&mut self, infer: &str, draws: u64) {
         self.draws.insert(infer.to_owned(), draws);
     }
 
-    /// The checksum of all that has to stay the same: what may grow is not in it.
+    /// Returns the checksum of all facts that must stay the same, without those that may grow.
     pub fn checksum(&self) -> Checksum {
         let mut checksum = Checksum::default();
         for (name, value) in self.facts.iter().chain(&self.contents) {
@@ -151,7 +152,7 @@ impl Fingerprint {
         checksum
     }
 
-    /// What keeps a run with the fingerprint `self` from being continued by one with the fingerprint `now`, a line each.
+    /// Returns the differences that keep a run with the fingerprint `self` from being continued by one with the fingerprint `now`, one line each.
     pub fn differences(&self, now: &Fingerprint) -> Vec<String> {
         let facts = changes(&self.facts, &now.facts)
             .map(|(name, then, now)| format!("{name}: {} then, {} now", given(then), given(now)));
@@ -170,12 +171,12 @@ impl Fingerprint {
     }
 }
 
-/// Whether another infer makes use of this one's results.
+/// Returns whether another inference uses the results of this one.
 fn is_needed(manifest: &Manifest, name: &str) -> bool {
     manifest.infers.iter().any(|infer| infer.needs().contains(&name))
 }
 
-/// What two maps do not agree on, with the values in both.
+/// Returns the keys for which two maps differ, with both values.
 fn changes<'a>(
     then: &'a BTreeMap<String, String>,
     now: &'a BTreeMap<String, String>,
@@ -191,7 +192,7 @@ fn given(value: Option<&String>) -> &str {
     value.map_or("not given", String::as_str)
 }
 
-/// Every file that a data item reads.
+/// Returns every file that a data item reads.
 pub fn files(spec: &DataSpec) -> impl Iterator<Item = &PathBuf> {
     let test: &[PathBuf] = match &spec.test {
         Test::None | Test::Fraction(_) => &[],
@@ -206,12 +207,12 @@ pub fn files(spec: &DataSpec) -> impl Iterator<Item = &PathBuf> {
     spec.files.iter().chain(test).chain(shared).chain(outliers)
 }
 
-/// Whether what an iteration does depends on how many there will be.
+/// Returns whether an iteration depends on the planned number of iterations.
 fn is_stretched(transition: &Transition) -> bool {
     matches!(transition.part().schedule(), Steps::Cyclical { .. })
 }
 
-/// Whether an option of a sampler may be raised when a run is resumed.
+/// Returns whether an option of a sampler may be raised when a run is resumed.
 fn is_extensible(option: &str) -> bool {
     ChainOptions::record(option).is_some_and(|record| record.phase == Phase::Resume)
 }

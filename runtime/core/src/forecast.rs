@@ -1,4 +1,4 @@
-//! Predictions for rows, whatever they are made of.
+//! Predictions for rows, independent of the method.
 
 use crate::context::Stop;
 use crate::predict::{Predictive, Predictor};
@@ -7,7 +7,7 @@ use bnnc_abi::manifest::Infer;
 use bnnc_data::{Dataset, Rows};
 use std::ops::Range;
 
-/// Takes blocks of predictions of rows.
+/// Receives blocks of predictions of rows.
 pub type Take<'a> = dyn FnMut(Range<usize>, &mut Predictive) + 'a;
 
 /// A source of predictions.
@@ -15,22 +15,22 @@ pub trait Forecaster {
     /// Computes all predictive quantities, by blocks of rows in order.
     ///
     /// # Errors
-    /// A bug of the machine, or the user's wish to stop.
+    /// A bug of the machine, or an interruption by the user.
     fn run(&mut self, take: &mut Take<'_>) -> Result<(), Stop>;
 
-    /// Goes on with other rows, whose target is unknown.
+    /// Replaces the rows by others, whose target is unknown.
     ///
     /// # Errors
     /// Columns that do not fit.
     fn replace_rows(&mut self, infer: &Infer, rows: &Rows, dataset: &Dataset) -> Result<(), Stop>;
 
-    /// How integrals over weights were made, where there are any.
+    /// Returns the counts and errors of the integrals over weights, if there are any.
     fn tally(&self) -> Option<&Tally> {
         None
     }
 }
 
-/// Predictions from draws of parameters, or from one value of them.
+/// Predictions from draws of parameters, or from a single value of them.
 impl Forecaster for Predictor {
     fn run(&mut self, take: &mut Take<'_>) -> Result<(), Stop> {
         Predictor::run(self, take)

@@ -1,4 +1,4 @@
-//! Rows that have no probability at a start: why no chain can begin.
+//! Rows that have no probability at a start, which keep chains from beginning.
 
 use super::context::{Context, Stop};
 use super::predict::Predictor;
@@ -6,10 +6,11 @@ use super::states::Values;
 use bnnc_abi::manifest::Infer;
 use bnnc_data::Dataset;
 
-/// Returns a note that names the first row whose likelihood at some parameters is zero or not a number, `None` where there is none; `begin` names the parameters: "where the attempts begin".
+/// Returns a note that names the first row whose likelihood at some parameters is zero or not a number; `None` if there is no such row. `begin`
+/// describes the parameters, for example "where the attempts begin".
 ///
 /// # Errors
-/// A limit of the machine, or the user's wish to stop.
+/// A limit of the machine, or an interruption by the user.
 pub fn note(
     infer: &Infer,
     dataset: &Dataset,
@@ -58,7 +59,7 @@ pub fn note(
     )))
 }
 
-/// The value of an output in one row, as its file has it.
+/// Returns the value of an output in one row, as in its file.
 fn target(infer: &Infer, output: &str, dataset: &Dataset, row: usize) -> Option<f64> {
     let binding = infer.bindings.iter().find(|binding| binding.port == output)?;
     let column = binding.from.column()?;

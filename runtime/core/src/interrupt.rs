@@ -1,33 +1,33 @@
-//! The wish that a run stop soon and keep what it has.
+//! The request that a run stop soon and keep its results.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-/// How long the predictions of a fit that was interrupted may take: those of most programs take less, and whoever presses Ctrl-C waits no longer.
+/// The time limit for the predictions of an interrupted fit. The predictions of most programs take less, and nobody who presses Ctrl-C waits longer.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// A flag that whoever listens to the user raises and that long work looks at: chains before each gradient (iterations that end in a
-/// moment are ended), training after each epoch, predictions after each block of rows once they have had `GRACE`.
+/// A flag that a signal handler raises and that long computations check. Chains check it before each gradient (an iteration that ends soon is
+/// completed), training after each epoch, and predictions after each block of rows once `GRACE` is over.
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt {
     raised: Arc<AtomicBool>,
-    /// When work first saw it raised.
+    /// The time at which a computation first saw the flag raised.
     seen: Arc<OnceLock<Instant>>,
 }
 
 impl Interrupt {
-    /// A flag that this one follows, for whoever raises it (from a signal, for example).
+    /// Returns the underlying flag, which a signal handler can raise.
     pub fn flag(&self) -> Arc<AtomicBool> {
         self.raised.clone()
     }
 
-    /// Asks the work to stop.
+    /// Raises the flag.
     pub fn raise(&self) {
         self.raised.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the work has been asked to stop.
+    /// Returns whether the flag is raised.
     pub fn is_raised(&self) -> bool {
         let raised = self.raised.load(Ordering::Relaxed);
         if raised {
@@ -36,7 +36,7 @@ impl Interrupt {
         raised
     }
 
-    /// Returns whether the work was interrupted so long ago that predictions end too.
+    /// Returns whether the flag has been raised for so long that predictions end too.
     pub fn is_overdue(&self) -> bool {
         self.is_raised() && self.seen.get().is_some_and(|seen| seen.elapsed() >= GRACE)
     }

@@ -1,4 +1,4 @@
-//! The vocabulary of every part of a run: its context, the values and rows that programs read, and what is kept between runs. Imports no method.
+//! The vocabulary of every part of a run: its context, the values and rows that programs read, and the data kept between runs. Imports no method.
 
 pub mod blocks;
 pub mod checkpoint;

@@ -1,4 +1,4 @@
-//! The bytes of programs and their rows, before they run.
+//! Predictions of the bytes of programs and their rows, before they run.
 
 use crate::predict::{self, Said};
 use bnnc_abi::code::Artifact;
@@ -6,25 +6,25 @@ use bnnc_abi::manifest::Infer;
 use bnnc_base::shape::{Shape, Sizes, Symbol};
 use bnnc_kernels::arena::{element_bytes, predict_arena_bytes};
 
-/// A number in double precision.
+/// The bytes of a number in double precision.
 pub const NUMBER: u64 = 8;
 
-/// All together; matrices of what nothing can hold are beyond any sum.
+/// Returns the sum of the parts. It saturates, since the size of a huge matrix may overflow.
 pub fn sum(parts: &[u64]) -> u64 {
     parts.iter().fold(0, |sum, part| sum.saturating_add(*part))
 }
 
-/// The bytes of a machine for one thread.
+/// Returns the bytes of a machine for one thread.
 pub fn machine(artifact: &Artifact, sizes: &Sizes) -> u64 {
     predict_arena_bytes(&artifact.plan, sizes)
 }
 
-/// The elements of a static shape.
+/// Returns the number of elements of a static shape.
 pub fn elements(shape: &Shape) -> u64 {
     shape.count(&Sizes::default()) as u64
 }
 
-/// The bytes of all states outside a machine.
+/// Returns the bytes of all states outside a machine.
 pub fn states(infer: &Infer) -> u64 {
     NUMBER
         * infer
@@ -34,13 +34,13 @@ pub fn states(infer: &Infer) -> u64 {
             .sum::<u64>()
 }
 
-/// The bytes of the parameters outside a machine.
+/// Returns the bytes of the parameters outside a machine.
 pub fn parameters(infer: &Infer) -> u64 {
     let parameters = infer.states.iter().filter(|state| state.parameter);
     NUMBER * parameters.map(|state| elements(&state.shape)).sum::<u64>()
 }
 
-/// The bytes of rows as a program reads them.
+/// Returns the bytes of rows in the form that a program reads.
 pub fn feed(infer: &Infer, program: &Artifact, rows: usize) -> u64 {
     let of_rows = infer.bindings.iter().filter(|binding| !binding.from.is_shared());
     let sizes = Sizes::default();
@@ -53,12 +53,12 @@ pub fn feed(infer: &Infer, program: &Artifact, rows: usize) -> u64 {
     rows as u64 * widths.sum::<u64>()
 }
 
-/// A predicting program with its rows and what it says of a block of them.
+/// Returns the bytes of a prediction program with its rows and the outputs for a block of them.
 pub fn predicting(infer: &Infer, program: &Artifact, rows: usize, draws: usize) -> u64 {
     predicting_some(infer, program, (rows, draws), &predict::said(infer))
 }
 
-/// The same, where some of what it says is taken.
+/// Returns the same for some of the outputs.
 pub fn predicting_some(
     infer: &Infer,
     program: &Artifact,

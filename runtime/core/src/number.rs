@@ -1,8 +1,8 @@
-//! Numbers as results and tables write them.
+//! Numbers as results and tables show them.
 
 use serde_json::{Value, json};
 
-/// JSON has no infinities.
+/// Returns a number as JSON: null if it is not finite, since JSON does not have infinities.
 pub fn finite(value: f64) -> Value {
     if value.is_finite() {
         json!(value)
@@ -11,7 +11,7 @@ pub fn finite(value: f64) -> Value {
     }
 }
 
-/// A number in ten places: with an exponent where four decimals would say nothing, or too much; a dash where there is none.
+/// Formats a number in at most ten characters: with an exponent if it is too small or too large for four decimals, as a dash if it is not a number.
 pub fn number(value: f64) -> String {
     let size = value.abs();
     if value.is_nan() {

@@ -1,9 +1,9 @@
-//! Reading and writing the ports of a machine, where the program has them.
+//! Reads and writes the ports of a machine, where the program has them.
 
 use bnnc_base::fault::Fault;
 use bnnc_kernels::executor::Machine;
 
-/// Writes an integer scalar; a program that does not use it has no such port.
+/// Writes an integer scalar. A program that does not use it does not have the port, and nothing is written.
 pub fn int(machine: &mut Machine, name: &str, value: i32) -> Result<(), Fault> {
     if machine.has_port(name) {
         machine.write_int(name, &[value])
@@ -12,7 +12,7 @@ pub fn int(machine: &mut Machine, name: &str, value: i32) -> Result<(), Fault> {
     }
 }
 
-/// Writes reals; a program that does not use them has no such port.
+/// Writes reals. A program that does not use them does not have the port, and nothing is written.
 pub fn real(machine: &mut Machine, name: &str, values: &[f64]) -> Result<(), Fault> {
     if machine.has_port(name) {
         machine.write_real(name, values)

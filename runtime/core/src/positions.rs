@@ -1,5 +1,5 @@
-//! Positions along axes, checked because kernels would clamp what lies outside: those that rows select before the rows are used, those that
-//! parameters select at values of these.
+//! Positions along axes. They are checked because kernels would clamp a position outside its axis. Positions that rows select are checked before the
+//! rows are used, those that parameters select at values of the parameters.
 
 use crate::context::{Context, Stop};
 use crate::feed::Feed;
@@ -14,10 +14,10 @@ use bnnc_kernels::executor::Machine;
 use bnnc_kernels::pool::Pool;
 use std::sync::Arc;
 
-/// Rows per call.
+/// The number of rows per call.
 const ROWS: usize = 256;
 
-/// Checks the positions of rows; those that depend on outputs only where these are known.
+/// Checks the positions that rows select. Those that depend on outputs are only checked where the outputs are known.
 ///
 /// # Errors
 /// A position outside its axis, with its row; columns that do not fit; a limit of the machine.
@@ -53,7 +53,8 @@ pub fn check(
     Ok(())
 }
 
-/// Checks the positions that parameters select, at this number of draws of these values; those that depend on outputs only where these are known.
+/// Checks the positions that parameters select, for this number of draws of these values. Those that depend on outputs are only checked where the
+/// outputs are known.
 ///
 /// # Errors
 /// A position outside its axis, with its row where it depends on one; columns that do not fit; a limit of the machine.
@@ -81,7 +82,7 @@ pub fn check_values(
     })
 }
 
-/// The checks with their numbers, without those that depend on outputs that are unknown.
+/// Returns the checks with their numbers, without those that depend on unknown outputs.
 fn known<'a>(
     infer: &'a Infer,
     checks: &'a [Check],
@@ -98,11 +99,11 @@ struct Outside {
     position: f64,
     /// The number of its example in the call.
     example: usize,
-    /// The element of whole columns that decides it, where that is known.
+    /// The element of whole columns that determines it, where that is known.
     element: Option<usize>,
 }
 
-/// The first position outside of a check, `[.., batch, ..]`, in what a machine computed.
+/// Returns the first position of a check, `[.., batch, ..]`, that is outside its axis.
 fn outside(machine: &Machine, number: usize, size: usize) -> Result<Option<Outside>, Fault> {
     let port = format!("position/{number}");
     if !machine.has_port(&port) {
@@ -134,7 +135,7 @@ fn outside(machine: &Machine, number: usize, size: usize) -> Result<Option<Outsi
     }))
 }
 
-/// Where positions come from.
+/// The data that positions come from.
 struct Places<'a> {
     infer: &'a Infer,
     rows: &'a Rows,
@@ -142,8 +143,8 @@ struct Places<'a> {
 }
 
 impl<'a> Places<'a> {
-    /// The row that decides a position: that of an example, or that of an element of a whole column. `None` where no data decide it; only the file
-    /// where the row is not known.
+    /// Returns the row that determines a position: that of an example, or that of an element of a whole column. Returns the file alone if the row is
+    /// not known, and `None` if the position does not depend on data.
     fn of(&self, check: &Check, example: usize, element: Option<usize>) -> Option<At<'a>> {
         let sources: Vec<&DataSource> = self
             .infer
@@ -174,7 +175,7 @@ impl<'a> Places<'a> {
     }
 }
 
-/// The column that feeds an input; a parameter or an input without one as it is.
+/// Returns the column that feeds an input. A parameter, or an input without a column, is returned as it is.
 fn column<'a>(infer: &'a Infer, input: &'a str) -> &'a str {
     let binding = infer.bindings.iter().find(|binding| binding.port == input);
     match binding.map(|binding| &binding.from) {

@@ -18,16 +18,16 @@ use bnnc_kernels::arena::predict_arena_bytes;
 use bnnc_kernels::executor::Machine;
 use std::ops::Range;
 
-/// The `step` coordinate of predictive noise: no training step has it.
+/// The `step` coordinate of predictive noise. No training step has this number.
 pub const PREDICTIVE_STEP: i32 = -1;
 
-/// Rows per call of the predicting program.
+/// The largest number of rows per call of the prediction program.
 pub const ROWS: usize = 256;
 
-/// Bytes that the predicting program may take before it is called with fewer draws.
+/// The bytes that the prediction program may take before it is called with fewer draws.
 const BYTES: u64 = 16 << 20;
 
-/// What can be said of an output.
+/// The kinds of predictive quantities of an output.
 #[derive(Clone, Copy, Debug)]
 enum Part {
     LogLikelihood,
@@ -39,7 +39,7 @@ enum Part {
 impl Part {
     const ALL: [Part; 4] = [Part::LogLikelihood, Part::Mean, Part::Draw, Part::Probabilities];
 
-    /// As programs call it.
+    /// Returns its name in programs.
     fn name(self) -> &'static str {
         match self {
             Part::LogLikelihood => "log_likelihood",
@@ -50,17 +50,17 @@ impl Part {
     }
 }
 
-/// Something that a predicting program says of rows, `[draws, rows, ..]`.
+/// One output of the prediction program, `[draws, rows, ..]`.
 #[derive(Clone, Debug)]
 pub struct Said {
-    /// The program's output.
+    /// The port of the output in the program.
     pub port: String,
     part: Part,
-    /// Of which output of the model it is said, where there are several; none where it is said of all.
+    /// The number of the model's output that it belongs to, if there are several. `None` if there is only one, or if it belongs to all together.
     output: Option<usize>,
 }
 
-/// What the predicting program of an infer may say: first the log likelihood of all outputs of the model.
+/// Returns the outputs that the prediction program of an inference may have. The first is the log likelihood of all outputs of the model together.
 pub fn said(infer: &Infer) -> Vec<Said> {
     let of_all = |part: Part| Said {
         port: part.name().to_owned(),
@@ -82,43 +82,43 @@ pub fn said(infer: &Infer) -> Vec<Said> {
         .collect()
 }
 
-/// What the posterior says of a block of rows, on the model's scale at first. Matrices are draws by rows (by elements).
+/// The predictions of a block of rows, at first on the model's scale. Matrices are `[draws, rows]` or `[draws, rows, elements]`.
 #[derive(Clone, Debug, Default)]
 pub struct Predictive {
-    /// What it says of each output, where the model has several. Here stands besides only the log likelihood, of all outputs together.
+    /// The predictions of each output, if the model has several. `self` then only holds the log likelihood of all outputs together.
     pub outputs: Vec<Predictive>,
     /// The number of rows.
     pub rows: usize,
     /// The number of draws.
     pub draws: usize,
-    /// Log density of the observed target.
+    /// The log density of the observed target.
     pub log_likelihood: Vec<f64>,
-    /// Mean of the target given the parameters; empty where the distribution has none.
+    /// The mean of the target given the parameters; empty if the distribution does not have a mean.
     pub mean: Vec<f64>,
-    /// A draw of the target; empty where the distribution has no sampler.
+    /// A draw of the target; empty if the distribution does not have a sampler.
     pub draw: Vec<f64>,
-    /// Probabilities of the classes; empty where there are none.
+    /// The probabilities of the classes; empty for other outputs.
     pub probabilities: Vec<f64>,
-    /// Standard deviation of the target's mean, by row; empty where it is left to the draws.
+    /// The standard deviation of the target's mean, by row; empty if it follows from the draws.
     pub epistemic: Vec<f64>,
-    /// Standard deviation of the target given the parameters, by row; empty where it is left to the draws.
+    /// The standard deviation of the target given the parameters, by row; empty if it follows from the draws.
     pub aleatoric: Vec<f64>,
-    /// The exact quantiles [`PROBABILITIES`] of the target, by row; empty where they are left to the draws.
+    /// The exact quantiles [`PROBABILITIES`] of the target, by row; empty if they follow from the draws.
     pub quantiles: [Vec<f64>; 3],
-    /// What integrals over weights say besides.
+    /// The further results of integrals over weights.
     pub integrated: Integrated,
 }
 
-/// What integrals over weights say of rows besides predictions; all empty where there are none.
+/// The results of integrals over weights besides predictions; all empty without such integrals.
 #[derive(Clone, Debug, Default)]
 pub struct Integrated {
-    /// The error of the mean of each element, or the largest error of the probabilities of each row.
+    /// The error of each element's mean, or the largest error of the probabilities of each row.
     pub error: Vec<f64>,
-    /// The log density of the target of each row, or the log probability of its class; empty where they are unknown.
+    /// The log density of the target of each row, or the log probability of its class; empty if targets are unknown.
     pub log_density: Vec<f64>,
-    /// The error of that.
+    /// The error of the log density.
     pub log_density_error: Vec<f64>,
-    /// The probability of at most the target, of each element; empty for classes and where targets are unknown.
+    /// The probability of at most the target, for each element; empty for classes, and if targets are unknown.
     pub cdf: Vec<f64>,
 }
 
@@ -126,7 +126,7 @@ pub struct Integrated {
 pub const PROBABILITIES: [f64; 3] = [0.05, 0.5, 0.95];
 
 impl Predictive {
-    /// What is said of each output of the model, in order.
+    /// Returns the predictions of each output of the model, in order.
     pub fn each(&self) -> &[Predictive] {
         match &self.outputs[..] {
             [] => std::slice::from_ref(self),
@@ -134,7 +134,7 @@ impl Predictive {
         }
     }
 
-    /// The same, to be changed.
+    /// Returns the same for modification.
     pub fn each_mut(&mut self) -> &mut [Predictive] {
         match self.outputs.is_empty() {
             true => std::slice::from_mut(self),
@@ -142,7 +142,7 @@ impl Predictive {
         }
     }
 
-    /// Brings means, draws and quantiles of a standardised target to its original units; classes have none.
+    /// Converts means, draws and quantiles of a standardised target to its original units. Classes do not have units.
     pub fn undo(&mut self, infer: &Infer, preparation: &Preparation) {
         for (said, output) in self.each_mut().iter_mut().zip(&infer.outputs) {
             said.undo_one(output, units(infer, output, preparation));
@@ -165,7 +165,7 @@ impl Predictive {
         }
     }
 
-    /// Goes on to a block of so many rows, of which so many draws will say this.
+    /// Prepares for a block of rows, with the number of draws that the outputs will have.
     pub fn begin(&mut self, (rows, draws): (usize, usize), all: &[Said]) {
         let places = all.iter().filter_map(|said| said.output);
         let outputs = places.max().map_or(0, |last| last + 1);
@@ -176,7 +176,8 @@ impl Predictive {
         }
     }
 
-    /// Copies what a program says under `count` draws, from `draw` on, to their place among all draws; nothing where it does not say it.
+    /// Copies an output of a program under `count` draws to their place among all draws, from `draw` on. An output that the program does not have is
+    /// left out.
     ///
     /// # Errors
     /// A bug of the machine.
@@ -209,7 +210,7 @@ impl Predictive {
     }
 }
 
-/// How an output was brought to the model's scale: only the target of the data may have been.
+/// Returns the standardisation of an output. Only the target of the data may be standardised.
 pub fn units(infer: &Infer, output: &Output, preparation: &Preparation) -> Standardisation {
     match preparation.target_name.as_deref() == Some(infer.column(output)) {
         true => preparation.target,
@@ -217,7 +218,7 @@ pub fn units(infer: &Infer, output: &Output, preparation: &Preparation) -> Stand
     }
 }
 
-/// How many draws or iterates these values hold; 0 where they hold one value of each state.
+/// Returns the number of draws or iterates in these values; 0 if they hold a single value of each state.
 pub fn held(infer: &Infer, values: &Values) -> usize {
     let held = infer.per_draw().into_iter().filter_map(|name| {
         let state = infer.states.iter().find(|state| state.name == name)?;
@@ -227,8 +228,8 @@ pub fn held(infer: &Infer, values: &Values) -> usize {
     held.min().unwrap_or(0)
 }
 
-/// How many draws predictions are made of where so many positions are held: at least `predictive_draws` where draws of the target say
-/// more than positions alone, each position equally often.
+/// Returns the number of predictive draws from `held` positions. It is `held` if all outputs are classes, otherwise the smallest multiple that is at
+/// least `predictive_draws`. Each position is used equally often.
 pub fn predictive_draws(infer: &Infer, held: usize) -> usize {
     let held = held.max(1);
     let is_of_classes = |output: &Output| matches!(output.kind, OutputKind::Classes(_) | OutputKind::Bool);
@@ -238,14 +239,14 @@ pub fn predictive_draws(infer: &Infer, held: usize) -> usize {
     }
 }
 
-/// A predicting program with its rows.
+/// A prediction program with its rows.
 pub struct Predictor {
     machine: Machine,
     feed: Feed,
     interrupt: Interrupt,
     said: Vec<Said>,
     parameters: Vec<String>,
-    /// Parameters with a value per draw.
+    /// The parameters with a value per draw.
     drawn: Vec<Drawn>,
     /// The number of the first draw.
     first_draw: usize,
@@ -300,14 +301,14 @@ impl Predictor {
         })
     }
 
-    /// Takes the parameters of a training machine.
+    /// Copies the parameters of a training machine.
     ///
     /// # Errors
-    /// A bug: programs that disagree about a parameter.
+    /// A bug: the programs disagree about a parameter.
     pub fn take_parameters(&mut self, from: &Machine) -> Result<(), Fault> {
         for name in self.parameters.iter().filter(|name| from.has_port(name)) {
             if self.machine.is_per_draw(name) {
-                // One value that serves every draw.
+                // One value serves every draw.
                 let values = from.read_real(name)?;
                 let drawn = Drawn::new(name, values.len(), values);
                 match self.drawn.iter_mut().find(|known| known.name == *name) {
@@ -324,7 +325,7 @@ impl Predictor {
     /// Sets the parameters.
     ///
     /// # Errors
-    /// Values of another size, from the folder of another run.
+    /// Values whose size does not fit, from the folder of another run.
     pub fn set_parameters(&mut self, values: &Values) -> Result<(), Fault> {
         self.drawn.clear();
         for (name, values) in self
@@ -343,7 +344,7 @@ impl Predictor {
         Ok(())
     }
 
-    /// Goes on with other rows, whose target may be unknown.
+    /// Replaces the rows by others, whose target may be unknown.
     ///
     /// # Errors
     /// Columns that do not fit.
@@ -352,7 +353,7 @@ impl Predictor {
         Ok(())
     }
 
-    /// Goes on with other draws.
+    /// Selects the range of draws for the next predictions.
     pub fn choose_draws(&mut self, draws: Range<usize>) {
         self.first_draw = draws.start;
         self.draws = draws.len();
@@ -366,7 +367,7 @@ impl Predictor {
         ports::real(&mut self.machine, name, values)
     }
 
-    /// The mean log predictive density of the rows, on the model's scale.
+    /// Returns the mean log predictive density of the rows, on the model's scale.
     ///
     /// # Errors
     /// A bug of the machine.
@@ -382,23 +383,23 @@ impl Predictor {
         Ok(sum / self.feed.rows as f64)
     }
 
-    /// The log likelihood of the rows alone, of all outputs together, by blocks of rows in order.
+    /// Computes only the log likelihood of the rows, of all outputs together, by blocks of rows in order.
     ///
     /// # Errors
-    /// A bug of the machine, or the user's wish to stop.
+    /// A bug of the machine, or an interruption by the user.
     pub fn likelihoods(&mut self, take: impl FnMut(Range<usize>, &mut Predictive)) -> Result<(), Stop> {
         self.until_stopped(1, take)
     }
 
-    /// All predictive quantities, by blocks of rows in order.
+    /// Computes all predictive quantities, by blocks of rows in order.
     ///
     /// # Errors
-    /// A bug of the machine, or the user's wish to stop.
+    /// A bug of the machine, or an interruption by the user.
     pub fn run(&mut self, take: impl FnMut(Range<usize>, &mut Predictive)) -> Result<(), Stop> {
         self.until_stopped(self.said.len(), take)
     }
 
-    /// Computes the first `count` outputs for all rows until the user stops the run.
+    /// Computes the first `count` outputs for all rows, until the user stops the run.
     fn until_stopped(
         &mut self,
         count: usize,
@@ -415,10 +416,10 @@ impl Predictor {
         })
     }
 
-    /// Runs the program for all rows and draws, and shows its machine after each call with the number of the first row.
+    /// Runs the program for all rows and draws. Passes the machine and the number of the first row to `take` after each call.
     ///
     /// # Errors
-    /// A bug of the machine, or what `take` returns.
+    /// A bug of the machine, or an error that `take` returns.
     pub fn visit(&mut self, mut take: impl FnMut(&Machine, usize) -> Result<(), Stop>) -> Result<(), Stop> {
         let rows: Vec<u32> = (0..self.feed.rows as u32).collect();
         for (at, chunk) in rows.chunks(self.rows_per_call).enumerate() {
@@ -479,7 +480,7 @@ impl Predictor {
     }
 }
 
-/// The sizes of one call of the predicting program.
+/// Returns the sizes of one call of the prediction program.
 pub fn sizes(plan: &Plan, rows: usize, draws: usize) -> Sizes {
     let rows = Sizes::default().with(Symbol::Batch, ROWS.min(rows.max(1)));
     let halves = std::iter::successors(Some(draws.max(1)), |draws| {

@@ -1,4 +1,4 @@
-//! One line per infer on a terminal, refreshed by time; silent elsewhere.
+//! A progress line per inference on a terminal, refreshed at most ten times per second. No output elsewhere.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::time::{Duration, Instant};
@@ -11,7 +11,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// A line for `steps` steps of `infer`.
+    /// Returns a line for `steps` steps of `infer`.
     pub fn new(infer: &str, steps: u64, visible: bool) -> Progress {
         let target = if visible {
             ProgressDrawTarget::stderr_with_hz(10)
@@ -31,7 +31,7 @@ impl Progress {
         }
     }
 
-    /// Shows where the run is; cheap enough for every step.
+    /// Shows the position of the run. The call is cheap enough for every step.
     pub fn at(&mut self, step: u64, loss: f64) {
         if self.bar.is_hidden() || Instant::now() < self.next {
             return;
@@ -41,7 +41,7 @@ impl Progress {
         self.bar.set_message(format!("loss {loss:.5}"));
     }
 
-    /// Goes on by some steps, of which so many diverged.
+    /// Advances by `steps` steps, `diverged` of which diverged.
     pub fn advance(&mut self, steps: u64, diverged: u64) {
         self.bar.inc(steps);
         if diverged > 0 {
@@ -50,7 +50,7 @@ impl Progress {
         }
     }
 
-    /// Takes the line away.
+    /// Removes the line.
     pub fn done(self) {
         self.bar.finish_and_clear();
     }

@@ -2,7 +2,7 @@
 
 use bnnc_math::philox;
 
-/// The key of the random numbers that shuffle the rows of an infer.
+/// Returns the key of the random numbers that shuffle the rows of an inference.
 pub fn key(seed: u64, infer: &str) -> u64 {
     philox::key(seed, &format!("shuffle/{infer}"))
 }
@@ -16,7 +16,7 @@ pub fn shuffle(order: &mut [u32], key: u64, epoch: usize) {
     }
 }
 
-/// Brings a random choice of `count` elements to the front of `order`, a function of key and step and of the order before.
+/// Moves a random choice of `count` elements to the front of `order`. The choice is a function of the key, the step and the previous order.
 pub fn choose(order: &mut [u32], count: usize, key: u64, step: u64) {
     let all = order.len();
     for at in 0..count.min(all) {
@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_row_once_and_epochs_differ() {
+    fn a_shuffle_keeps_every_row_and_epochs_differ() {
         let mut first: Vec<u32> = (0..100).collect();
         let mut second = first.clone();
         shuffle(&mut first, key(1, "a"), 0);
@@ -41,9 +41,9 @@ mod tests {
         assert!(first.iter().copied().eq(0..100));
     }
 
-    /// Each of 10 elements is among 3 chosen ones in 3 of 10 steps; the bound is five standard deviations of a binomial.
+    /// Each of 10 elements is chosen in 3 of 10 steps when 3 are chosen. The bound is five standard deviations of a binomial.
     #[test]
-    fn choices_are_even() {
+    fn every_element_is_chosen_equally_often() {
         let mut order: Vec<u32> = (0..10).collect();
         let (steps, mut counts) = (20_000, [0.0; 10]);
         for step in 0..steps {

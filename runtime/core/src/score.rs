@@ -1,4 +1,4 @@
-//! Metrics of an infer on rows whose targets are known, fed by blocks of rows.
+//! Metrics of an inference on rows whose targets are known, fed by blocks of rows.
 
 use crate::predict::{Predictive, units};
 use bnnc_abi::manifest::{Infer, Output, OutputKind};
@@ -11,21 +11,21 @@ use std::ops::Range;
 /// Scores that grow with every block of rows.
 pub struct Scorer<'a> {
     infer: &'a Infer,
-    /// Of all outputs together, where there are several: log likelihoods, and the numbers of an example that are standardised.
+    /// For several outputs: the scores of their joint log likelihood, and the number of standardised elements per example.
     together: Option<(Box<RealScores>, usize)>,
-    /// Of each output.
+    /// The scores of each output.
     each: Vec<(&'a Output, Scores)>,
 }
 
 enum Scores {
-    /// With the targets in original units and how many there are per row.
+    /// Scores of reals, with the targets in original units and their number per row.
     Real(Box<RealScores>, Vec<f64>, usize),
-    /// With the right classes and how many there are per row.
+    /// Scores of classes, with the true classes and their number per row.
     Classes(Box<ClassScores>, Vec<i32>, usize),
 }
 
 impl<'a> Scorer<'a> {
-    /// Starts scoring predictions for `rows`, which are so many examples.
+    /// Starts scoring predictions for `rows`, which are `examples` examples.
     ///
     /// # Errors
     /// A target column that does not fit.
@@ -60,13 +60,13 @@ impl<'a> Scorer<'a> {
         }
         let is_whole = self.infer.examples(2) == 1;
         for ((output, scores), said) in self.each.iter_mut().zip(predictive.each()) {
-            // Elements of one example depend on each other: the mean of one, given the parameters alone, does not predict it from the others.
+            // Elements of one example depend on each other. The mean of one, given the parameters alone, does not predict it from the others.
             let is_prior = is_whole && output.joint;
             scores.add(range.clone(), said, (output, is_prior));
         }
     }
 
-    /// Adds the predictions for rows that are unlike the others. Only classes have an entropy.
+    /// Adds the predictions for outliers, rows unlike the others. Only outputs that are classes use them.
     pub fn add_outliers(&mut self, predictive: &Predictive) {
         for ((output, scores), said) in self.each.iter_mut().zip(predictive.each()) {
             match scores {
@@ -78,7 +78,7 @@ impl<'a> Scorer<'a> {
         }
     }
 
-    /// Accuracies with fractions of the most unsure rows and outliers rejected; empty without outliers.
+    /// Returns the accuracy for several fractions of rejected rows, the most uncertain first, with outliers among the rows. Empty without outliers.
     pub fn rejection(&self) -> Vec<(f64, MetricSet)> {
         let mut lines: Vec<(f64, MetricSet)> = Vec::new();
         for (output, scores) in &self.each {
@@ -97,7 +97,7 @@ impl<'a> Scorer<'a> {
         lines
     }
 
-    /// The metrics: of several outputs the log likelihood of all together, then those of each.
+    /// Returns the metrics of each output. For several outputs, the joint log likelihood comes first.
     pub fn finish(self) -> MetricSet {
         let infer = self.infer;
         let together = self.together.map_or_else(Vec::new, |(scores, _)| scores.finish());
@@ -145,7 +145,7 @@ impl Scores {
                 if let Some(log_likelihood) = log_likelihood {
                     scores.add_log_likelihood(log_likelihood);
                 }
-                // Of a row with several classes only the sum of their log likelihoods is known.
+                // For a row with several classes only the sum of their log likelihoods is known.
                 let of_class = known.filter(|_| *width == 1);
                 let of_class = of_class.map(|values| Draws::new(values, range.len()));
                 let targets = &targets[range.start * *width..range.end * *width];
@@ -159,7 +159,7 @@ impl Scores {
                     scores.add_log_likelihood_of(log_likelihood, *width);
                 }
                 let targets = &targets[range.start * *width..range.end * *width];
-                // A series whose first elements are given has predictions for the others only: they have no metrics.
+                // In a series whose first elements are given, only the others have predictions. Such a series does not have these metrics.
                 let complete = |values: &[f64]| {
                     !is_prior && !values.is_empty() && values.len().is_multiple_of(targets.len().max(1))
                 };
@@ -181,7 +181,7 @@ impl Scores {
     }
 }
 
-/// What was observed, in original units: a column, or an array that is the one example.
+/// Returns the observed values in original units: a column, or an array that is the only example.
 ///
 /// # Errors
 /// A column that does not fit.
@@ -192,7 +192,7 @@ pub fn targets(rows: &Rows, dataset: &Dataset, name: &str) -> Result<Vec<f64>, D
     }
 }
 
-/// The same as classes or counts.
+/// Returns the observed values as classes or counts.
 ///
 /// # Errors
 /// A column that does not fit.
@@ -206,12 +206,12 @@ pub fn classes(rows: &Rows, dataset: &Dataset, name: &str) -> Result<Vec<i32>, D
     }
 }
 
-/// Values on the model's scale in original units.
+/// Converts values from the model's scale to original units.
 pub fn original(values: &[f64], standardisation: Standardisation) -> Vec<f64> {
     values.iter().map(|value| standardisation.undo(*value)).collect()
 }
 
-/// Class probabilities `[draws, rows, classes]`; a truth value is two classes, and its mean is the probability of the second.
+/// Returns class probabilities `[draws, rows, classes]`. A Boolean has two classes, and its mean is the probability of the second.
 pub fn probabilities<'a>(predictive: &'a Predictive, output: &Output) -> Cow<'a, [f64]> {
     match output.kind {
         OutputKind::Bool => predictive.mean.iter().flat_map(|p| [1.0 - p, *p]).collect(),

@@ -11,18 +11,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct Sources(Arc<Mutex<HashMap<String, Source>>>);
 
 impl Sources {
-    /// Data items that were read.
+    /// Wraps data items that were read.
     pub fn of(read: HashMap<String, Source>) -> Sources {
         Sources(Arc::new(Mutex::new(read)))
     }
 
-    /// The checksum of a file of an item as it was read.
+    /// Returns the checksum of a file of an item, as it was read.
     pub fn checksum(&self, item: &str, path: &Path) -> Option<Checksum> {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.get(item)?.checksum(path)
     }
 
-    /// Hands out a data item, once: its memory is free when its rows have been cut.
+    /// Removes and returns a data item, so that its memory is freed once its rows have been selected.
     pub fn take(&self, name: &str) -> Option<Source> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.remove(name)

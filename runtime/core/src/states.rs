@@ -1,4 +1,4 @@
-//! The tensors that an optimiser moves: where they start, and what they are after a fit.
+//! The tensors that an optimiser moves: their starts, and their values after a fit.
 
 use bnnc_abi::manifest::{Init, State};
 use bnnc_base::shape::Sizes;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// Values of states by name.
 pub type Values = HashMap<String, Vec<f64>>;
 
-/// The start of every state. A random start depends on the seed and the state's name alone.
+/// Returns the start of every state. A random start depends only on the seed and the state's name.
 pub fn start(states: &[State], seed: u64, earlier: &HashMap<String, Arc<Values>>) -> Values {
     let one = |state: &State| {
         let taken = state

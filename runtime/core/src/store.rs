@@ -1,9 +1,8 @@
-//! What a chain has drawn, in memory, in a file, or both: records of numbers that are only ever appended.
+//! The draws of a chain, in memory, in a file, or in both: records of numbers that are only appended.
 //!
-//! A record is a position followed by the statistics of its iteration. The file holds five little-endian words (magic, version,
-//! the checksum of what says whose draws they are, length of a position, number of statistics) and then the records as
-//! little-endian `f64`, each with the checksum of its number and its bytes behind it, so that a damaged record is noticed whenever
-//! it is read.
+//! A record is a position followed by the statistics of its iteration. The file begins with five little-endian words: magic, version, the checksum of
+//! the chain's identity, the length of a position, the number of statistics. The records follow as little-endian `f64`. Each ends with a checksum of
+//! its number and its bytes, so that a damaged record is noticed whenever it is read.
 
 use crate::codes;
 use bnnc_base::checksum::Checksum;
@@ -18,30 +17,30 @@ const MAGIC: u64 = u64::from_le_bytes(*b"bnncdraw");
 const VERSION: u64 = 3;
 const HEADER: u64 = 40;
 
-/// Numbers that are held back before they are written, and numbers that are read at a time.
+/// The number of reals that are buffered before a write, and the number that are read at a time.
 const BLOCK: usize = 1 << 15;
 
 /// The shape of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// Numbers of a position.
+    /// The length of a position.
     pub dim: usize,
-    /// Statistics of an iteration.
+    /// The number of statistics of an iteration.
     pub stats: usize,
 }
 
 impl Layout {
-    /// Numbers of a record.
+    /// Returns the number of reals in a record.
     pub fn width(self) -> usize {
         self.dim + self.stats
     }
 
-    /// Bytes of a record in the file.
+    /// Returns the bytes of a record in the file.
     fn bytes(self) -> usize {
         (self.width() + 1) * 8
     }
 
-    /// Where a record begins in the file.
+    /// Returns the offset of a record in the file.
     fn offset(self, record: usize) -> u64 {
         HEADER + (record * self.bytes()) as u64
     }
@@ -57,7 +56,7 @@ impl Layout {
 pub struct ChainStore {
     layout: Layout,
     len: usize,
-    /// All records, one after the other, where they are kept in memory.
+    /// All records, one after the other, if they are kept in memory.
     memory: Option<Vec<f64>>,
     file: Option<Records>,
 }
@@ -67,25 +66,25 @@ pub struct ChainStore {
 struct Records {
     path: PathBuf,
     file: File,
-    /// Records that the file holds.
+    /// The number of records in the file.
     written: usize,
-    /// Those that come after them.
+    /// The records that are not in the file yet.
     pending: Vec<f64>,
-    /// Whether the file goes when the store does.
+    /// True if the file is deleted when the store is dropped.
     temporary: bool,
 }
 
 impl Drop for Records {
     fn drop(&mut self) {
         if self.temporary {
-            // A leftover is only untidy.
+            // A file that cannot be deleted does no harm.
             let _ = std::fs::remove_file(&self.path);
         }
     }
 }
 
 impl ChainStore {
-    /// An empty store in memory alone.
+    /// Returns an empty store that is only in memory.
     pub fn memory(layout: Layout) -> ChainStore {
         ChainStore {
             layout,
@@ -95,7 +94,8 @@ impl ChainStore {
         }
     }
 
-    /// An empty store in a new file (an older one is replaced), and in memory too where `in_memory`. `of` says whose draws they are.
+    /// Returns an empty store in a new file, which replaces an older one, and also in memory if `in_memory`. `of` is the checksum of the chain's
+    /// identity.
     ///
     /// # Errors
     /// A file that cannot be written.
@@ -105,7 +105,7 @@ impl ChainStore {
         of: Checksum,
         in_memory: bool,
     ) -> Result<ChainStore, Diagnostic> {
-        // Removed and not cut off: a link in its place is not followed.
+        // The older file is removed rather than truncated, so that a link in its place is not followed.
         match std::fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 return Err(codes::cannot_write(path, &error.to_string()));
@@ -120,7 +120,7 @@ impl ChainStore {
         Ok(ChainStore::over(path, file, (layout, 0), in_memory))
     }
 
-    /// An empty store in a file that must not exist yet and is deleted when the store is dropped; nothing is in memory.
+    /// Returns an empty store in a file that must not exist yet and is deleted when the store is dropped. Nothing is kept in memory.
     ///
     /// # Errors
     /// A file that exists or cannot be written.
@@ -134,10 +134,10 @@ impl ChainStore {
         Ok(store)
     }
 
-    /// The first `records` records of a file; what follows them is cut off.
+    /// Opens the first `records` records of a file, and truncates the file after them.
     ///
     /// # Errors
-    /// A file that cannot be read or written, another layout, the draws of another, fewer records, a damaged record.
+    /// A file that cannot be read or written, another layout, the draws of another chain, too few records, a damaged record.
     pub fn open(
         path: &Path,
         layout: Layout,
@@ -156,7 +156,7 @@ impl ChainStore {
         store.truncate(records)?;
         match in_memory {
             true => store.memory = Some(store.records(0..records)?),
-            // Read for their checksums.
+            // The records are read only to verify their checksums.
             false => store.blocks(0..records, |_| {})?,
         }
         Ok(store)
@@ -177,22 +177,22 @@ impl ChainStore {
         }
     }
 
-    /// The shape of a record.
+    /// Returns the shape of a record.
     pub fn layout(&self) -> Layout {
         self.layout
     }
 
-    /// The number of records.
+    /// Returns the number of records.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether all records are in memory.
+    /// Returns whether all records are in memory.
     pub fn is_in_memory(&self) -> bool {
         self.memory.is_some()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no records.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -203,7 +203,7 @@ impl ChainStore {
     /// A file that cannot be written.
     ///
     /// # Panics
-    /// Where the lengths are not those of the layout.
+    /// If the lengths differ from the layout.
     pub fn append(&mut self, position: &[f64], stats: &[f64]) -> Result<(), Diagnostic> {
         assert_eq!(position.len(), self.layout.dim, "the length of a position");
         assert_eq!(stats.len(), self.layout.stats, "the number of statistics");
@@ -223,10 +223,10 @@ impl ChainStore {
         Ok(())
     }
 
-    /// Hands every record to the operating system: they outlive this process, though not a loss of power.
+    /// Writes every record to the operating system. The records then survive the end of this process, but not a loss of power.
     ///
     /// # Errors
-    /// A file that cannot be written; the store stays as it is.
+    /// A file that cannot be written. The store is then unchanged.
     pub fn flush(&mut self) -> Result<(), Diagnostic> {
         let (layout, len) = (self.layout, self.len);
         match &mut self.file {
@@ -235,7 +235,7 @@ impl ChainStore {
         }
     }
 
-    /// As [`ChainStore::flush`], and waits until the disk has them.
+    /// As [`ChainStore::flush`], and waits until the records are on the disk.
     ///
     /// # Errors
     /// A file that cannot be written.
@@ -250,7 +250,7 @@ impl ChainStore {
         }
     }
 
-    /// Forgets all records but the first `to`.
+    /// Removes all records but the first `to`.
     ///
     /// # Errors
     /// A file that cannot be written.
@@ -272,7 +272,7 @@ impl ChainStore {
         Ok(())
     }
 
-    /// One number of every record: `element` counts through the position, then through the statistics.
+    /// Returns one number of every record. `element` counts through the position, then through the statistics.
     ///
     /// # Errors
     /// A file that cannot be read.
@@ -281,7 +281,7 @@ impl ChainStore {
         Ok(columns.pop().unwrap_or_default())
     }
 
-    /// Several neighbouring columns in one pass over the file; memory is that of the columns and one block.
+    /// Returns several neighbouring columns in one pass over the file. Memory is taken for the columns and one block.
     ///
     /// # Errors
     /// A file that cannot be read.
@@ -297,7 +297,7 @@ impl ChainStore {
         Ok(columns)
     }
 
-    /// Some records, one after the other: `[records, dim + stats]`.
+    /// Returns some records, one after the other: `[records, dim + stats]`.
     ///
     /// # Errors
     /// A file that cannot be read.
@@ -307,7 +307,7 @@ impl ChainStore {
         Ok(numbers)
     }
 
-    /// Shows some records block by block, each `[some records, dim + stats]`.
+    /// Passes some records to `visit` block by block, each block `[records, dim + stats]`.
     ///
     /// # Errors
     /// A file that cannot be read.
@@ -342,7 +342,7 @@ impl Records {
             let checksum = checksum(record, &bytes[begin..]);
             bytes.extend(checksum.to_le_bytes());
         }
-        // After an attempt that failed half way the file is longer than `written` says.
+        // After a failed write, the file may be longer than `written` records.
         let at = SeekFrom::Start(layout.offset(self.written));
         let done = self.file.seek(at).and_then(|_| self.file.write_all(&bytes));
         done.map_err(|error| codes::cannot_write(&self.path, &error.to_string()))?;
@@ -351,7 +351,7 @@ impl Records {
         Ok(())
     }
 
-    /// Reads whole records of the file. The file is opened anew, so that several threads may read at once.
+    /// Reads intact records of the file. The file is opened again, so that several threads may read at the same time.
     fn read(
         &self,
         layout: Layout,
@@ -384,10 +384,10 @@ impl Records {
     }
 }
 
-/// How many whole records a file holds.
+/// Returns the number of complete records in a file.
 ///
 /// # Errors
-/// A file that cannot be read, or that holds no records of this layout, or those of another.
+/// A file that cannot be read, has another layout, or belongs to another chain.
 pub fn records_of(path: &Path, layout: Layout, of: Checksum) -> Result<usize, Diagnostic> {
     let mut header = Vec::new();
     let read = file::regular(path).and_then(|file| {
@@ -421,7 +421,7 @@ fn checksum(record: usize, bytes: &[u8]) -> u64 {
     checksum.value()
 }
 
-/// The numbers of a record as it is in the file.
+/// Returns the numbers of a record, as bytes, after checking its checksum.
 fn whole(record: usize, bytes: &[u8]) -> io::Result<&[u8]> {
     let found = bytes.split_last_chunk::<8>();
     match found.filter(|(numbers, sum)| u64::from_le_bytes(**sum) == checksum(record, numbers)) {

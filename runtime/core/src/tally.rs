@@ -1,40 +1,40 @@
-//! How integrals were made.
+//! Counts of integrals by the way they were computed, and their errors.
 
 use crate::predict::Predictive;
 
 /// Counts over rows, outputs and iterates.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tally {
-    /// Weights whose box is no point.
+    /// The number of weights whose box has a positive width.
     pub columns: usize,
-    /// Rows that were predicted.
+    /// The number of predicted rows.
     pub rows: u64,
     /// Integrals of affine functions.
     pub affine: u64,
-    /// Those of sums of units.
+    /// Integrals of sums of units.
     pub units: u64,
-    /// Those over pieces.
+    /// Integrals over pieces.
     pub pieces: u64,
-    /// Draws in the place of those over too many pieces.
+    /// Integrals over too many pieces, which draws replaced.
     pub drawn: u64,
-    /// Rows of which some integral was drawn.
+    /// The number of rows with at least one such integral.
     pub drawn_rows: u64,
-    /// Why the first of them was.
+    /// The reason for the first of them.
     pub why: Option<String>,
     /// The largest error of a predicted mean or of a probability.
     pub error: f64,
-    /// The largest error of the log density of an observation; 0 where none was known.
+    /// The largest error of the log density of an observation; 0 if no observation was known.
     pub log_density_error: f64,
     /// The sum over rows of the probabilities of all classes before they were normalised.
     pub raw: f64,
-    /// Whether a weight that is integrated over for one class moves another.
+    /// True if a weight that is integrated over for one class moves another class.
     pub is_shared: bool,
-    /// The interval that the published density cuts the targets that were scored to, on the model's scale.
+    /// The interval to which the published density truncates the scored targets, on the model's scale.
     pub interval: Option<(f64, f64)>,
 }
 
 impl Tally {
-    /// None yet, over a box of so many weights.
+    /// Returns a tally without integrals, over a box of `columns` weights.
     pub fn of(columns: usize) -> Tally {
         Tally {
             columns,
@@ -42,7 +42,7 @@ impl Tally {
         }
     }
 
-    /// Counts a block of rows with its predictions, and those of its rows of which some integral was drawn.
+    /// Counts a block of rows with its predictions. `is_drawn` tests whether a row has an integral that was replaced by draws.
     pub fn add(&mut self, predictive: &Predictive, is_drawn: impl Fn(&usize) -> bool) {
         self.note(predictive);
         self.drawn_rows += (0..predictive.rows).filter(is_drawn).count() as u64;
@@ -58,7 +58,7 @@ impl Tally {
         }
     }
 
-    /// All integrals; none where the weights of all rows are drawn.
+    /// Returns the number of all integrals; 0 if the weights of all rows are drawn.
     pub fn integrals(&self) -> u64 {
         self.affine + self.units + self.pieces + self.drawn
     }

@@ -1,9 +1,9 @@
-//! Some rows of many, evenly spaced.
+//! Evenly spaced rows.
 
 use bnnc_data::Rows;
 use bnnc_data::table::Values;
 
-/// Every so many rows.
+/// Returns every `every`-th row, starting with the first.
 pub fn thinned(rows: &Rows, every: usize) -> Rows {
     if every <= 1 {
         return rows.clone();
@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_third_row_of_two() {
+    fn every_third_row_is_kept_whole() {
         assert_eq!(every_row(&[1, 2, 3, 4, 5, 6, 7, 8], 2, 3), [1, 2, 7, 8]);
     }
 }

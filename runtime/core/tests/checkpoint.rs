@@ -1,4 +1,4 @@
-//! An interrupted run goes on to the very same numbers, however it was interrupted, or says why it cannot.
+//! An interrupted run continues to bit-identical results, however it was interrupted, or reports why it cannot.
 
 #![allow(clippy::unwrap_used)]
 
@@ -27,7 +27,7 @@ const ID: ChainId<'static> = ChainId {
     chain: 1,
 };
 
-/// A folder of its own for one test, empty.
+/// Returns an empty folder for one test.
 fn folder(name: &str) -> PathBuf {
     let path = std::env::temp_dir().join(format!("bnnc-checkpoint-{}-{name}", std::process::id()));
     let _ = fs::remove_dir_all(&path);
@@ -35,7 +35,7 @@ fn folder(name: &str) -> PathBuf {
     path
 }
 
-/// A chain whose next state depends on the whole of the one before: a random walk.
+/// A chain whose next state depends on the complete previous state: a random walk.
 #[derive(Clone, Copy, Default)]
 struct Walk {
     iteration: usize,
@@ -65,13 +65,13 @@ impl Walk {
     }
 }
 
-/// How a chain is run, and when it is killed.
+/// The schedule of a chain: its commits, and the time at which it is killed.
 #[derive(Clone, Copy)]
 struct Plan {
     draws: usize,
-    /// Iterations between commits.
+    /// The number of iterations between commits.
     commit: usize,
-    /// The iteration before which the process ends without another word.
+    /// The iteration before which the process ends without a commit.
     killed: usize,
 }
 
@@ -81,7 +81,7 @@ const WHOLE: Plan = Plan {
     killed: usize::MAX,
 };
 
-/// Runs a chain as samplers are run; nothing comes back where it is killed.
+/// Runs a chain in the way that samplers run. Returns `None` if it is killed.
 fn drive(mut file: ChainFile, plan: Plan) -> Option<ChainStore> {
     let mut walk = Walk::default();
     if let Some(resumed) = file.resumed() {
@@ -120,7 +120,7 @@ fn numbers(store: &ChainStore) -> Vec<f64> {
     store.records(0..store.len()).unwrap()
 }
 
-/// The draws of a chain that nothing disturbs, from its definition.
+/// Returns the draws of an undisturbed chain, computed from its definition.
 fn expected(draws: usize) -> Vec<f64> {
     let mut walk = Walk::default();
     let mut all = Vec::new();
@@ -142,8 +142,7 @@ fn state_of(out: &Path) -> PathBuf {
     out.join("checkpoint").join("x-0-1.chain")
 }
 
-/// Resumes: the iteration at which it goes on, once draws and sampler are as they have to be there; or the code of the
-/// diagnostic.
+/// Resumes a chain. Returns the iteration at which it continues, after checking draws and sampler at that point, or else the code of the diagnostic.
 fn resumed_at(out: &Path) -> Result<usize, &'static str> {
     let checkpoint = Checkpoint::open(out, &print(), Opening::Resume).map_err(|found| found.code.id)?;
     let mut file = checkpoint
@@ -166,7 +165,7 @@ fn resumed_at(out: &Path) -> Result<usize, &'static str> {
     Ok(resumed.iteration)
 }
 
-/// The files of a checkpoint.
+/// Returns the files of a checkpoint.
 fn snapshot(out: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let entries = fs::read_dir(out.join("checkpoint")).unwrap();
     let paths = entries.map(|entry| entry.unwrap().path());
@@ -181,14 +180,14 @@ fn put_back(files: &[(PathBuf, Vec<u8>)]) {
     }
 }
 
-/// Resumes and runs to the end: the draws, or the code of the diagnostic.
+/// Resumes a chain and runs it to the end. Returns the draws, or the code of the diagnostic.
 fn resume(out: &Path) -> Result<Vec<f64>, &'static str> {
     let file = open(out, Opening::Resume).map_err(|found| found.code.id)?;
     Ok(numbers(&drive(file, WHOLE).unwrap()))
 }
 
 #[test]
-fn a_chain_killed_at_any_iteration_goes_on_to_the_same_draws() {
+fn a_chain_killed_at_any_iteration_resumes_to_the_same_draws() {
     let out = folder("killed");
     let often = [3, 5, 6, 14].map(|killed| (1, killed));
     let seldom = (0..WARMUP + DRAWS).map(|killed| (9, killed));
@@ -199,7 +198,7 @@ fn a_chain_killed_at_any_iteration_goes_on_to_the_same_draws() {
             ..WHOLE
         };
         assert!(drive(open(&out, Opening::New).unwrap(), plan).is_none());
-        // And once more on the way.
+        // It is killed a second time on the way.
         let again = Plan {
             killed: killed + 4,
             ..plan
@@ -209,7 +208,7 @@ fn a_chain_killed_at_any_iteration_goes_on_to_the_same_draws() {
     }
 }
 
-/// What makes the test above worth something: a chain that goes on from another state comes to other draws.
+/// Shows that the test above can fail: a chain that continues from another state yields other draws.
 #[test]
 fn a_chain_that_forgot_its_state_is_noticed() {
     let out = folder("forgot");
@@ -241,7 +240,7 @@ fn a_finished_chain_is_only_read() {
 }
 
 #[test]
-fn more_draws_go_on_where_fewer_ended() {
+fn more_draws_continue_where_fewer_ended() {
     let out = folder("more");
     drive(open(&out, Opening::New).unwrap(), WHOLE).unwrap();
     let mut more = print();
@@ -270,7 +269,7 @@ fn killed_late(out: &Path) {
 }
 
 #[test]
-fn a_damaged_state_goes_back_to_the_one_before() {
+fn a_damaged_state_falls_back_to_the_one_before() {
     let out = folder("state");
     killed_late(&out);
     let files = snapshot(&out);
@@ -290,7 +289,7 @@ fn a_damaged_state_goes_back_to_the_one_before() {
         damage(&changed);
     }
     assert_eq!(resume(&out).unwrap(), expected(DRAWS));
-    // A damaged state never takes the place of the good one before it.
+    // A damaged state never replaces the intact one before it.
     killed_late(&out);
     fs::write(state_of(&out), "").unwrap();
     let plan = Plan {
@@ -369,7 +368,7 @@ fn links_are_not_followed() {
 }
 
 #[test]
-fn another_run_is_replaced_only_where_that_is_asked_for() {
+fn another_run_is_replaced_only_on_request() {
     let out = folder("other");
     killed_late(&out);
     let mut other = Fingerprint::default();
@@ -394,18 +393,18 @@ fn states_that_are_both_damaged_are_an_error() {
     assert_eq!(resume(&out), Err("E0510"));
     fs::remove_file(state_of(&out)).unwrap();
     assert_eq!(resume(&out), Err("E0510"));
-    // A new run does not care.
+    // A new run ignores the damaged states.
     assert!(drive(open(&out, Opening::New).unwrap(), WHOLE).is_some());
 }
 
 #[test]
-fn draws_cut_at_any_byte_are_drawn_again_or_an_error() {
+fn draws_truncated_at_any_byte_are_drawn_again_or_an_error() {
     let out = folder("draws");
     killed_late(&out);
     let files = snapshot(&out);
     let bytes = fs::read(draws_of(&out)).unwrap();
     let (header, record) = (40, (LAYOUT.width() + 1) * 8);
-    // The two states are of the iterations 10 and 20.
+    // The two states belong to the iterations 10 and 20.
     let needed = |iteration: usize| header + (iteration - WARMUP) * record;
     assert!(
         bytes.len() == needed(20),
@@ -438,7 +437,7 @@ fn draws_cut_at_any_byte_are_drawn_again_or_an_error() {
     assert_eq!(resume(&out), Err("E0510"));
 }
 
-/// The files of another chain under the names of this one: its draws, its state, both; and those of another run.
+/// Files of another chain under the names of this one: its draws, its state, both; and the files of another run.
 #[test]
 fn files_of_another_chain_are_an_error() {
     let out = folder("swapped");
@@ -504,7 +503,7 @@ fn another_run_is_not_continued() {
     now.fact("the seed", "2");
     let found = Checkpoint::open(&out, &now, Opening::Resume).unwrap_err();
     assert_eq!(found.notes, ["the seed: 1 then, 2 now"]);
-    // What was refused is as it was.
+    // The rejected checkpoint is unchanged.
     assert_eq!(resume(&out).unwrap(), expected(DRAWS));
 }
 
@@ -554,7 +553,7 @@ fn a_new_run_replaces_the_old_one_and_nothing_else() {
 }
 
 #[test]
-fn what_training_found_is_kept() {
+fn the_result_of_a_training_is_kept() {
     let out = folder("kept");
     let found = (vec![0.1, f64::MIN_POSITIVE, -0.0, f64::NAN], 3_usize);
     let checkpoint = Checkpoint::open(&out, &print(), Opening::New).unwrap();
@@ -594,7 +593,7 @@ fn without_a_folder_nothing_stays() {
 fn commits_come_by_time() {
     let out = folder("time");
     let checkpoint = Checkpoint::open(&out, &print(), Opening::New).unwrap();
-    // Long enough for a busy machine to stand still in between.
+    // The time is long enough for a busy machine to pause in between.
     let mut file = checkpoint
         .clone()
         .every(Duration::from_secs(2))
@@ -638,7 +637,7 @@ fn spec(file: &Path) -> DataSpec {
 }
 
 #[test]
-fn a_fingerprint_knows_the_data() {
+fn a_fingerprint_changes_with_the_data() {
     let file = folder("data").join("rows.csv");
     let of = |text: &str, seed: u64| {
         fs::write(&file, text).unwrap();
@@ -661,7 +660,7 @@ fn a_fingerprint_knows_the_data() {
         then.differences(&of("x,y\n1,2\n", 9)),
         ["the seed: 1 then, 9 now"]
     );
-    // What `Span` and paths are does not matter, a missing file does.
+    // The values of `Span` and of paths do not matter, a missing file does.
     fs::remove_file(&file).unwrap();
     let manifest = Manifest {
         program: String::new(),

@@ -1,4 +1,4 @@
-//! The draws of a chain come back as they were appended, from memory and from a file.
+//! The draws of a chain are read back as they were appended, from memory and from a file.
 
 #![allow(clippy::unwrap_used)]
 
@@ -8,18 +8,18 @@ use std::path::PathBuf;
 
 const LAYOUT: Layout = Layout { dim: 3, stats: 2 };
 
-/// Bytes of a record: its numbers and their checksum.
+/// The bytes of a record: its numbers and their checksum.
 const RECORD: usize = 48;
 
-/// Bytes before the first record.
+/// The bytes before the first record.
 const HEADER: usize = 40;
 
-/// Whose draws they are.
+/// The identity of the chain.
 fn of() -> Checksum {
     Checksum::of(b"x-0-1")
 }
 
-/// A folder of its own for one test, empty.
+/// Returns an empty folder for one test.
 fn folder(name: &str) -> PathBuf {
     let path = std::env::temp_dir().join(format!("bnnc-store-{}-{name}", std::process::id()));
     let _ = std::fs::remove_dir_all(&path);
@@ -27,7 +27,7 @@ fn folder(name: &str) -> PathBuf {
     path
 }
 
-/// Number `element` of record `record`: no two are equal.
+/// Returns number `element` of record `record`. No two are equal.
 fn number(record: usize, element: usize) -> f64 {
     (record * LAYOUT.width() + element) as f64 / 7.0
 }
@@ -58,11 +58,11 @@ fn assert_holds(store: &ChainStore, records: usize) {
     assert_eq!(store.records(middle).unwrap(), expected);
 }
 
-/// More than are held back before the file is written, several times over.
+/// Several times the number of records that are buffered before a write.
 const MANY: usize = 15_000;
 
 #[test]
-fn what_is_appended_is_read() {
+fn appended_records_are_read_back() {
     let folder = folder("read");
     let stores = [
         ChainStore::memory(LAYOUT),
@@ -76,7 +76,7 @@ fn what_is_appended_is_read() {
         fill(&mut store, 0..17);
         assert_holds(&store, 17);
         fill(&mut store, 17..MANY);
-        // Some records are in the file, others wait.
+        // Some records are in the file, others are still buffered.
         assert_holds(&store, MANY);
         store.flush().unwrap();
         assert_holds(&store, MANY);
@@ -102,7 +102,7 @@ fn a_file_is_shown_in_bounded_blocks() {
 }
 
 #[test]
-fn what_is_cut_off_is_gone() {
+fn truncated_records_are_gone() {
     let folder = folder("cut");
     for (name, in_memory) in [("file", false), ("both", true)] {
         let path = folder.join(name);
@@ -157,7 +157,7 @@ fn a_file_is_opened_as_it_was_flushed() {
 }
 
 #[test]
-fn a_file_cut_at_any_byte_holds_its_whole_records() {
+fn a_file_truncated_at_any_byte_holds_its_complete_records() {
     let path = folder("bytes").join("draws");
     let mut store = ChainStore::create(&path, LAYOUT, of(), false).unwrap();
     fill(&mut store, 0..5);
@@ -201,7 +201,7 @@ fn a_flipped_bit_is_noticed() {
                 found.message
             );
         }
-        // A store that was open meanwhile notices it too, in the records that it reads.
+        // A store that was already open notices it too, in the records that it reads.
         assert_eq!(store.column(0).unwrap_err().code.id, "E0510");
         assert_eq!(store.records(0..record).unwrap().len(), record * LAYOUT.width());
         assert_eq!(
@@ -210,7 +210,7 @@ fn a_flipped_bit_is_noticed() {
         );
         std::fs::write(&path, &bytes).unwrap();
     }
-    // Records that change places are not those that were written.
+    // Records that were swapped are rejected too.
     let swapped = [
         &bytes[..HEADER],
         &bytes[HEADER + RECORD..HEADER + 2 * RECORD],

@@ -1,4 +1,4 @@
-//! The files of a checkpoint that are a run's own, and the lock on its folder.
+//! The files of a checkpoint that belong to a run, and the lock on its folder.
 
 use crate::codes;
 use bnnc_base::diagnostic::Diagnostic;
@@ -6,18 +6,18 @@ use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::Path;
 
-/// What the names of the files of a run end in, after the infer and the numbers of the split and the chain.
+/// The extensions of the files of a run, which follow the inference and the numbers of the split and the chain.
 const EXTENSIONS: [&str; 5] = ["draws", "chain", "chain.old", "fit", "training"];
 
 /// Locks the checkpoint in the folder `out` until the file is closed.
 pub(super) fn lock(folder: &Path, out: &Path) -> Result<File, Diagnostic> {
     let path = folder.join("lock");
     not_a_link(&path)?;
-    // A pipe would be waited for.
+    // Opening a pipe would block.
     if fs::metadata(&path).is_ok_and(|found| !found.is_file()) {
         return Err(codes::cannot_write(&path, "it is not a regular file"));
     }
-    // Opened as it is: a file that is there is not cut off.
+    // An existing file is not truncated.
     let opened = File::options()
         .write(true)
         .create(true)
@@ -26,7 +26,7 @@ pub(super) fn lock(folder: &Path, out: &Path) -> Result<File, Diagnostic> {
     let file = opened.map_err(|error| codes::cannot_write(&path, &error.to_string()))?;
     match file.try_lock() {
         Err(TryLockError::WouldBlock) => Err(codes::folder_in_use(out)),
-        // Some file systems have no locks; a run goes there without.
+        // Some file systems do not support locks. There a run continues without one.
         Ok(()) | Err(TryLockError::Error(_)) => Ok(file),
     }
 }
@@ -39,7 +39,7 @@ pub(super) fn not_a_link(path: &Path) -> Result<(), Diagnostic> {
     }
 }
 
-/// Deletes the files of a checkpoint that are of runs with these infers: all of them, or only those that were never finished.
+/// Deletes the files of a checkpoint that belong to these inferences. With `only_begun`, deletes only files that were never completed.
 pub(super) fn clear(folder: &Path, infers: &[&[String]], only_begun: bool) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
@@ -57,7 +57,7 @@ pub(super) fn clear(folder: &Path, infers: &[&[String]], only_begun: bool) -> io
     Ok(())
 }
 
-/// Whether the checkpoint of a run with these infers holds anything to continue from. A folder that cannot be read may.
+/// Returns whether the checkpoint of these inferences holds a file to continue from. A folder that cannot be read counts as one that does.
 pub(super) fn is_begun(folder: &Path, infers: &[String]) -> bool {
     let Ok(entries) = fs::read_dir(folder) else {
         return true;
@@ -69,14 +69,14 @@ pub(super) fn is_begun(folder: &Path, infers: &[String]) -> bool {
     })
 }
 
-/// The name that `NAME.PROCESS.tmp` was to become.
+/// Returns the final name of the temporary file `NAME.PROCESS.tmp`.
 fn unfinished(name: &str) -> Option<&str> {
     let (name, process) = name.strip_suffix(".tmp")?.rsplit_once('.')?;
     let is_process = !process.is_empty() && process.bytes().all(|byte| byte.is_ascii_digit());
     is_process.then_some(name)
 }
 
-/// Whether a name is `INFER-SPLIT.EXTENSION` or `INFER-SPLIT-CHAIN.EXTENSION`.
+/// Returns whether a name is `INFER-SPLIT.EXTENSION` or `INFER-SPLIT-CHAIN.EXTENSION`.
 fn is_of(name: &str, infer: &str) -> bool {
     let Some((numbers, extension)) = name
         .strip_prefix(infer)

@@ -11,16 +11,16 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How long after its start a training is committed first; each further time comes after twice as long.
+/// The time between the start of a training and its first commit. The time doubles after each commit.
 const FIRST: Duration = Duration::from_millis(10);
 
 /// The longest time between commits.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// A commit may take one part in this of the time.
+/// Commits may take at most this fraction of the time, as one over the number.
 const SHARE: u32 = 20;
 
-/// Where the state of a training is kept; nowhere without a checkpoint.
+/// The file of the state of a training; none without a checkpoint.
 #[derive(Debug)]
 pub struct TrainingFile {
     place: Option<(PathBuf, Checksum)>,
@@ -29,7 +29,7 @@ pub struct TrainingFile {
 }
 
 impl Checkpoint {
-    /// The state of a training by the name of its infer (with a member or a restart) and its split.
+    /// Returns the file of a training, by the name of its inference (with a member or a restart) and its split.
     pub fn training(&self, name: &str, split: usize) -> TrainingFile {
         let place = self.folder.as_ref().map(|folder| {
             let name = format!("{name}-{split}");
@@ -44,16 +44,16 @@ impl Checkpoint {
     }
 }
 
-/// The file of a training in the folder of a checkpoint.
+/// Returns the file of a training in the folder of a checkpoint.
 pub(super) fn path(folder: &Path, name: &str) -> PathBuf {
     folder.join(format!("{name}.training"))
 }
 
 impl TrainingFile {
-    /// The state that an interrupted run left; none where it left none.
+    /// Returns the state that an interrupted run left; `None` if there is none.
     ///
     /// # Errors
-    /// A file that no run left in this way.
+    /// A damaged file.
     pub fn resumed<T: DeserializeOwned>(&self) -> Result<Option<T>, Diagnostic> {
         let Some((path, of)) = &self.place else {
             return Ok(None);
@@ -66,7 +66,7 @@ impl TrainingFile {
         }
     }
 
-    /// The diagnostic for a state that does not fit the program.
+    /// Returns the diagnostic for a state that does not fit the program.
     pub fn corrupt(&self) -> Diagnostic {
         let path = self
             .place
@@ -75,12 +75,12 @@ impl TrainingFile {
         codes::checkpoint_damaged(path, "it is the state of another training")
     }
 
-    /// Whether it is time to commit.
+    /// Returns whether the next commit is due.
     pub fn is_due(&self) -> bool {
         self.place.is_some() && Instant::now() >= self.due
     }
 
-    /// Whether there is a place to commit to.
+    /// Returns whether there is a file to commit to.
     pub fn is_kept(&self) -> bool {
         self.place.is_some()
     }
@@ -101,7 +101,7 @@ impl TrainingFile {
         Ok(())
     }
 
-    /// Deletes the state of a training that failed: it would fail again.
+    /// Deletes the state of a training that failed, since it would fail again.
     ///
     /// # Errors
     /// A file that cannot be deleted.

@@ -1,4 +1,4 @@
-//! Diagnostics of data and settings from which no run can conclude what it seems to.
+//! Diagnostics of data and settings that do not support the conclusions that a run would suggest.
 
 use super::error;
 use bnnc_base::diagnostic::{Code, Diagnostic, Fault, Severity};
@@ -195,9 +195,9 @@ pub(super) static SORTED_ROWS: Code = Code {
 /// A column that a coefficient multiplies: an input, or an expression of inputs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnTerm {
-    /// As the language writes it.
+    /// The expression as written in the language.
     pub text: String,
-    /// True for an input by itself.
+    /// True if it is an input alone.
     pub is_input: bool,
 }
 
@@ -214,7 +214,7 @@ pub fn constant_target(output: &str, value: f64, rows: usize) -> Diagnostic {
     warn(&NOTHING_TO_LEARN, text).help("check the column and the rows that were chosen")
 }
 
-/// Classes that no training row has.
+/// Classes that do not occur in the training rows.
 pub fn absent_classes(output: &str, found: usize, classes: usize) -> Diagnostic {
     let text = format!("only {found} of the {classes} classes of `{output}` occur in the training rows");
     warn(&NOTHING_TO_LEARN, text)
@@ -224,7 +224,7 @@ pub fn absent_classes(output: &str, found: usize, classes: usize) -> Diagnostic 
         ))
 }
 
-/// Inputs that a target is a function of.
+/// Inputs that determine the target.
 pub fn leak(columns: &[&str], output: &str, relation: &str) -> Diagnostic {
     let quoted: Vec<String> = columns.iter().map(|column| format!("`{column}`")).collect();
     let listed = quoted.join(", ");
@@ -241,7 +241,7 @@ pub fn leak(columns: &[&str], output: &str, relation: &str) -> Diagnostic {
     warn(&LEAK, format!("{what} `{output}`: {relation}")).help(advice)
 }
 
-/// Rows that are in both parts.
+/// Test rows that are also training rows.
 pub fn repeated_rows(repeated: usize, test: usize, example: &str) -> Diagnostic {
     let text = format!("{repeated} of {test} test rows are training rows too");
     warn(&REPEATED_ROWS, text)
@@ -249,7 +249,7 @@ pub fn repeated_rows(repeated: usize, test: usize, example: &str) -> Diagnostic 
         .help("remove the copies before the rows are split")
 }
 
-/// Test or new rows beyond the training rows: how many, of how many, and the two ranges.
+/// Test or new rows outside the range of the training rows: the number of such rows and of all rows, and the two ranges.
 pub fn extrapolation(
     column: &str,
     (outside, all): (usize, usize),
@@ -265,7 +265,7 @@ pub fn extrapolation(
         ))
 }
 
-/// A random split of rows that count in a column.
+/// A random split of rows that a column counts.
 pub fn ordered_rows(column: &str) -> Diagnostic {
     let text = format!("the rows are in the order of `{column}`, but the test rows are chosen at random");
     warn(&ORDERED_ROWS, text)
@@ -275,7 +275,7 @@ pub fn ordered_rows(column: &str) -> Diagnostic {
         ))
 }
 
-/// An element of an axis that test rows select and no training row does.
+/// A level that test rows select and no training row does.
 pub fn untrained_level(column: &str, level: i32, rows: usize) -> Diagnostic {
     let text = format!("`{column}` is {level} in {rows} test rows and in no training row");
     warn(&UNTRAINED_LEVEL, text)
@@ -379,7 +379,7 @@ pub fn constant_input(column: &str, value: f64, intercept: &str) -> Diagnostic {
         .help(format!("leave one out: `inputs = [..]` without `{column}`"))
 }
 
-/// Columns of which one is a combination of the others, and of an intercept if there is one in it.
+/// Columns of which one is a linear combination of the others, and of an intercept if there is one.
 pub fn combined_inputs(terms: &[ColumnTerm], intercept: Option<&str>) -> Diagnostic {
     let kind = kind(&terms.iter().collect::<Vec<&ColumnTerm>>());
     let quoted: Vec<String> = terms.iter().map(|term| format!("`{}`", term.text)).collect();
@@ -406,7 +406,7 @@ pub fn combined_inputs(terms: &[ColumnTerm], intercept: Option<&str>) -> Diagnos
         ))
 }
 
-/// Targets beyond the bounds of a mean.
+/// Targets beyond the bounds of an output's mean.
 pub fn out_of_reach(
     output: &str,
     (beyond, rows): (usize, usize),
@@ -437,7 +437,7 @@ pub fn out_of_reach(
     )
 }
 
-/// A number of the row.
+/// An input that numbers the rows.
 pub fn identifier(column: &str, rows: usize) -> Diagnostic {
     let text = format!("the input `{column}` numbers the {rows} rows, in no order");
     warn(&IDENTIFIER, text)
@@ -467,7 +467,8 @@ pub fn one_start(infer: &str, chains: usize, from: &str) -> Diagnostic {
     warn(&ONE_START, text).help("start them apart: `jitter = 0.5`, or leave `start` and `jitter` out")
 }
 
-/// Chains whose starts are not apart for the width of the posterior: `jitter` against the least of its standard deviations, on the unconstrained scale.
+/// Chains whose starts are too close together for the width of the posterior: `jitter`, and the smallest posterior standard deviation on the
+/// unconstrained scale.
 pub fn close_starts(infer: &str, chains: usize, (jitter, sd): (f64, f64)) -> Diagnostic {
     let text = format!(
         "the {chains} chains of `{infer}` start within {} of one point, less than a thousandth of every posterior standard deviation (at least {}): \
@@ -478,7 +479,7 @@ pub fn close_starts(infer: &str, chains: usize, (jitter, sd): (f64, f64)) -> Dia
     warn(&ONE_START, text).help("start them apart: `jitter = 0.5`")
 }
 
-/// Quantiles of few draws.
+/// Quantiles of too few draws.
 pub fn few_predictive_draws(infer: &str, draws: usize) -> Diagnostic {
     let text = format!("the 5 % and 95 % quantiles of `{infer}` are those of {draws} draws");
     warn(&FEW_PREDICTIVE_DRAWS, text).help("take more: `predictive_draws = 100`")
@@ -490,7 +491,7 @@ pub fn one_member(infer: &str) -> Diagnostic {
     warn(&ONE_MEMBER, text).help("train several: `members = 5`")
 }
 
-/// Draws that Stan CSV has no room for.
+/// A posterior with too many elements for Stan CSV.
 pub fn no_stan_csv(infer: &str, elements: usize) -> Diagnostic {
     let text = format!("no Stan CSV is written for `{infer}`: its {elements} elements are above 16384");
     warn(&NO_STAN_CSV, text).help("read the draws from `posterior.zarr`")

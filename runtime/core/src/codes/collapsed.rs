@@ -56,19 +56,19 @@ pub fn shared_outputs(infer: &str, outputs: (usize, usize)) -> Diagnostic {
     error(&SHARED_OUTPUTS, Fault::Program, text).help("write `over = last_layer`")
 }
 
-/// The rows in which weights are drawn, because the pieces of the box around an iterate are too many for an integral.
+/// The rows whose weights are drawn because the box around an iterate has too many pieces for an integral.
 #[derive(Clone, Copy, Debug)]
 pub struct DrawnRows {
-    /// Their number.
+    /// The number of these rows.
     pub rows: u64,
-    /// All rows.
+    /// The number of all rows.
     pub all: u64,
-    /// Draws per iterate.
+    /// The number of draws per iterate.
     pub draws: usize,
 }
 
-/// Returns a warning about rows whose weights are drawn; `error` is the largest standard error of a log density, where it
-/// is known, and `why` says of one of them why it has no integral.
+/// Returns a warning about rows whose weights are drawn. `error` is the largest standard error of a log density, if it is known. `why` is the reason
+/// for one of the rows.
 pub fn too_many_pieces(infer: &str, drawn: &DrawnRows, (why, error): (&str, Option<f64>)) -> Diagnostic {
     let DrawnRows { rows, all, draws } = drawn;
     let text = format!(
@@ -88,7 +88,7 @@ pub fn too_many_pieces(infer: &str, drawn: &DrawnRows, (why, error): (&str, Opti
         .help("or take more `draws`")
 }
 
-/// A warning: likelihoods compare with the published tables alone.
+/// A warning: the likelihoods can be compared with the published tables only.
 pub fn looks_ahead(infer: &str) -> Diagnostic {
     let text = format!("the likelihood of `{infer}` looks at the targets that it scores");
     let mut warning = warning(error(&LOOKS_AHEAD, Fault::Program, text));
@@ -104,7 +104,7 @@ pub fn point(infer: &str, why: &str) -> Diagnostic {
         .help("take more iterates: a shorter `warmup`, or more `epochs`")
 }
 
-/// A warning: the probabilities of classes hold what moves.
+/// A warning: a weight that is integrated over for one class moves other classes, whose logits are held.
 pub fn others_held(infer: &str) -> Diagnostic {
     let text = format!("in `{infer}` a weight that is integrated over for one class moves others");
     warning(error(&OTHERS_HELD, Fault::Program, text)).help("write `over = last_layer`")

@@ -56,7 +56,7 @@ pub static NO_SPREAD: Code = Code {
               Right: `nuts`, `laplace` or `vi`; `swag` with small batches at a constant rate.",
 };
 
-/// A warning: an inference whose rows are left out holds parameters at a value that is fitted to all rows: their names and their number.
+/// A warning: parameters of an inference whose rows are left out are fixed at values fitted to all rows. `names` and `count` describe them.
 pub fn held(infer: &str, names: &str, count: usize) -> Diagnostic {
     let text = format!(
         "`elpd_loo` of `{infer}` is too high: every draw has the value of {names} that fits all rows best, the row that is left out among them"
@@ -87,7 +87,7 @@ pub fn not_computed(measure: &Measure, infer: &str) -> Diagnostic {
         .help("compare by another metric, see `bnnc explain E0567`")
 }
 
-/// Inferences whose metrics are of other rows or targets than those of the first.
+/// A warning: the metrics of an inference belong to other rows or targets than those of the first inference.
 pub fn other_rows(infer: &str, first: &str, of: &str) -> Diagnostic {
     super::warning(
         &OTHER_ROWS,
@@ -96,7 +96,7 @@ pub fn other_rows(infer: &str, first: &str, of: &str) -> Diagnostic {
     .help("use one data item for both, or list the test rows in a file: `test = splits(\"splits.json\")`")
 }
 
-/// Inferences whose `elpd_loo` cannot be compared.
+/// A warning: the `elpd_loo` of two inferences cannot be compared.
 pub fn other_observations(infer: &str, best: &str) -> Diagnostic {
     let text =
         format!("`{infer}` and `{best}` observed different values: their `elpd_loo` has no difference");

@@ -1,10 +1,10 @@
-//! What may be wrong with the folder of a run, and with rows to predict for from it.
+//! Diagnostics about the folder of a run, and about rows to predict for from it.
 
 use super::error;
 use bnnc_base::diagnostic::{Code, Diagnostic, Fault, Severity};
 use std::path::Path;
 
-/// Results of another run are there.
+/// The folder holds the results of another run.
 pub(super) static HOLDS_ANOTHER_RUN: Code = Code {
     id: "E0514",
     title: "the folder holds another run",
@@ -14,7 +14,7 @@ pub(super) static HOLDS_ANOTHER_RUN: Code = Code {
               earlier run is not needed any more. Its results stay until those of the new run are complete; then all of them are replaced.",
 };
 
-/// Files that no run wrote stand in the way.
+/// A run would replace files that no run wrote.
 pub(super) static FOREIGN_FILES: Code = Code {
     id: "E0515",
     title: "files in the output folder are not of a run",
@@ -24,7 +24,7 @@ pub(super) static FOREIGN_FILES: Code = Code {
               Right: `bnnc run a.bnn --out runs/a`, or `--overwrite` to replace the files that the message names.",
 };
 
-/// The folder is not whole.
+/// The folder is damaged.
 pub(super) static DAMAGED_PART: Code = Code {
     id: "E0516",
     title: "the folder of a run is damaged",
@@ -34,7 +34,7 @@ pub(super) static DAMAGED_PART: Code = Code {
               folder; to finish a run that was killed, `bnnc run PROGRAM --resume run`.",
 };
 
-/// The library is another one.
+/// The run was made with another version of the library.
 pub(super) static OTHER_LIBRARY: Code = Code {
     id: "E0518",
     title: "the run is of another version of bnnc",
@@ -43,7 +43,7 @@ pub(super) static OTHER_LIBRARY: Code = Code {
               again with this one.",
 };
 
-/// Nothing can be predicted.
+/// The outputs do not have predictions.
 pub(super) static NO_PREDICTIONS: Code = Code {
     id: "E0519",
     title: "the outputs have no predictions",
@@ -53,7 +53,7 @@ pub(super) static NO_PREDICTIONS: Code = Code {
               `mean = loc`, or with `draw = loc + standard_normal()`.",
 };
 
-/// Another run's results or checkpoint (`what`) would be lost; `differences` says how the runs differ, a line each.
+/// The results or the checkpoint (`what`) of another run would be lost. Each of `differences` is one line on how the runs differ.
 pub fn holds_another_run(folder: &Path, what: &str, differences: &[String]) -> Diagnostic {
     let text = format!("`{}` holds the {what} of another run", folder.display());
     let diagnostic = error(&HOLDS_ANOTHER_RUN, Fault::Usage, text);
@@ -63,7 +63,7 @@ pub fn holds_another_run(folder: &Path, what: &str, differences: &[String]) -> D
         .help("write into another folder, or add `--overwrite` to replace the run")
 }
 
-/// Files that a run would replace and that no run wrote.
+/// Files that a run would replace, but that no run wrote.
 pub fn foreign_files(folder: &Path, names: &[&str]) -> Diagnostic {
     let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     let (verb, what) = match names {
@@ -80,7 +80,7 @@ pub fn foreign_files(folder: &Path, names: &[&str]) -> Diagnostic {
     ))
 }
 
-/// A file that the run reads where it will write.
+/// A file that the run reads in a place where it will write.
 pub fn reads_its_results(folder: &Path, file: &Path) -> Diagnostic {
     let text = format!(
         "the run reads `{}`, which its results in `{}` would replace",
@@ -91,7 +91,7 @@ pub fn reads_its_results(folder: &Path, file: &Path) -> Diagnostic {
         .help("write into another folder, or copy the file out of this one first")
 }
 
-/// A table of predictions in the place of what they are made from.
+/// A table of predictions that would replace a file from which the predictions are made.
 pub fn replaces_its_source(file: &Path) -> Diagnostic {
     let text = format!(
         "the predictions are made from `{}`, which they would replace",
@@ -106,14 +106,14 @@ pub fn is_a_link(path: &Path) -> Diagnostic {
     error(&FOREIGN_FILES, Fault::Usage, text).help("remove the link, or write into another folder")
 }
 
-/// A file that predictions are made from is not as its run wrote it.
+/// A file from which predictions are made is not as its run wrote it.
 pub fn damaged_part(path: &Path, why: &str) -> Diagnostic {
     let text = format!("`{}` is not as its run wrote it: {why}", path.display());
     error(&DAMAGED_PART, Fault::Data, text)
         .help("restore the file, or run again with `--out DIR --overwrite`")
 }
 
-/// The results were being replaced when the process ended.
+/// The process ended while the results were being replaced.
 pub fn half_replaced(folder: &Path) -> Diagnostic {
     let text = format!(
         "the run in `{}` was killed while its results replaced earlier ones",
@@ -125,7 +125,7 @@ pub fn half_replaced(folder: &Path) -> Diagnostic {
     ))
 }
 
-/// A warning: the library, or bnnc, has changed since the run.
+/// A warning: the library or bnnc has changed since the run.
 pub fn other_library(folder: &Path) -> Diagnostic {
     let text = format!(
         "`{}` is a run of another version of bnnc or of its library",
@@ -136,8 +136,8 @@ pub fn other_library(folder: &Path) -> Diagnostic {
     warning.help("run again with this version, or predict with the version of the run")
 }
 
-/// An inference without predictions for new rows: its outputs have neither a mean nor a sampler, or all rows of its data are one example of the model
-/// (`is_whole`).
+/// An inference without predictions for new rows: its outputs have neither a mean nor a sampler, or all rows of its data form one example of the
+/// model (`is_whole`).
 pub fn no_predictions(infer: &str, outputs: &[&str], is_whole: bool) -> Diagnostic {
     let quoted: Vec<String> = outputs.iter().map(|name| format!("`{name}`")).collect();
     let outputs = quoted.join(", ");
@@ -157,7 +157,7 @@ pub fn no_predictions(infer: &str, outputs: &[&str], is_whole: bool) -> Diagnost
     error(&NO_PREDICTIONS, Fault::Program, text).help(help)
 }
 
-/// A note: an output without predictions, whose run is scored by its log likelihood alone.
+/// A note: an output does not have predictions, so that the log likelihood is the only score of its run.
 pub fn unpredicted_output(infer: &str, output: &str) -> Diagnostic {
     let text =
         format!("`{infer}` has no predictions: the distribution of `{output}` has neither `mean` nor `draw`");

@@ -1,4 +1,4 @@
-//! Diagnostics of results that contradict what the model assumes.
+//! Diagnostics of results that contradict the assumptions of the model.
 
 use super::error;
 use bnnc_abi::manifest::{Output, OutputKind};
@@ -79,17 +79,17 @@ pub(super) static COLLAPSED: Code = Code {
               start, `Normal(scale = 0.05)`, with `restarts = 4`, since narrow networks have several optima.",
 };
 
-/// The facts about a posterior that fell back to the prior.
+/// The facts about a variational posterior that fell back to the prior.
 pub struct PriorFallback<'a> {
-    /// The output.
+    /// The name of the output.
     pub output: &'a str,
     /// The share of the weights whose posterior is their prior.
     pub at_prior: f64,
     /// The standard deviation of its mean prediction, or of a probability, over the training rows.
     pub variation: f64,
-    /// The standard deviation of the target; none for classes.
+    /// The standard deviation of the target; `None` for classes.
     pub target: Option<f64>,
-    /// The difference of targets of neighbouring rows relative to that of random ones.
+    /// The mean difference of targets of neighbouring rows, relative to that of random pairs of rows.
     pub likeness: f64,
 }
 
@@ -118,7 +118,8 @@ pub fn collapsed(infer: &str, collapse: &PriorFallback<'_>) -> Diagnostic {
         .help("or take fewer units, such as `Dense(10)`, with a narrow start, `Normal(scale = 0.05)`, and `restarts = 4`")
 }
 
-/// A maximum at which predictions do not depend on the inputs: the weights at the mean of their prior, each with the standard deviation of that, and the number of parameters.
+/// A maximum at which predictions do not depend on the inputs. `weights` are those at the mean of their prior, each with the prior's standard
+/// deviation; `parameters` is the number of parameters.
 pub fn ignored_inputs(
     (infer, output): (&str, &str),
     rows: usize,
@@ -144,7 +145,7 @@ pub fn ignored_inputs(
             "{}{more} are at the mean of their prior: with {parameters} parameters the density is highest there, although the prior has no mass there",
             names.join(", ")
         ));
-    // Under a narrow prior the posterior itself is nearly constant: no method and no smaller network finds another function.
+    // Under a narrow prior the posterior itself is nearly constant. Neither another method nor a smaller network finds another function.
     match narrowest {
         Some((name, sd)) => warning.help(format!(
             "widen the priors of the weights: `prior = Normal(0, {WIDE})`; the standard deviation of `{name}` is {}",
@@ -156,7 +157,7 @@ pub fn ignored_inputs(
     }
 }
 
-/// The standard deviation of the prior of a weight from which on it is not narrow.
+/// The prior standard deviation of a weight above which the prior is not narrow.
 const WIDE: f64 = 1.0;
 
 fn warn(code: &'static Code, text: String) -> Diagnostic {
@@ -180,7 +181,7 @@ pub fn at_bound(infer: &str, parameter: &str, end: f64) -> Diagnostic {
         .help("widen the interval, or leave it out")
 }
 
-/// 90 % intervals that hold this share of the rows.
+/// 90 % intervals that hold too small a share (`held`) of the rows.
 pub fn narrow_intervals(infer: &str, output: &Output, held: f64, fitted: IntervalRows<'_>) -> Diagnostic {
     let IntervalRows { rows, is_point } = fitted;
     let text = format!(
@@ -228,21 +229,21 @@ pub fn wide_intervals(infer: &str, output: &Output, rows: &str) -> Diagnostic {
     })
 }
 
-/// The cure for a noise that the program gives as a number.
+/// The advice for a noise level that the program gives as a number.
 const ESTIMATE: &str = "estimate the noise: `sigma: positive ~ HalfNormal(..)`";
 
-/// The rows that intervals are about, and the posterior that they are of.
+/// The rows that intervals are evaluated on, and the kind of posterior.
 #[derive(Clone, Copy, Debug)]
 pub struct IntervalRows<'a> {
-    /// `test` or `training`.
+    /// The kind of rows: `test` or `training`.
     pub rows: &'a str,
-    /// True if the posterior is one point.
+    /// True if the posterior is a single point.
     pub is_point: bool,
 }
 
-/// Predictions whose mean error is larger than the scatter of errors.
+/// Predictions whose mean error is larger than the scatter of their errors.
 ///
-/// Predictions of a training that has not converged are off for that reason.
+/// If the training has not converged, that is the likely reason.
 pub fn biased(
     (infer, output): (&str, &str),
     (mean, sd): (f64, f64),
@@ -290,12 +291,12 @@ pub fn prior_conflict(infer: &str, parameter: &str, mean: f64, (low, high): (f64
         .help("standardise the data (`standardise = [inputs, target]`), or write the prior in the unit of the data")
 }
 
-/// Four digits.
+/// Formats a number with four digits.
 fn number(value: f64) -> String {
     rounded(value, 4)
 }
 
-/// A likelihood that does not fall along flat priors.
+/// A likelihood that does not decrease in the direction of parameters with flat priors.
 pub fn no_finite_maximum(infer: &str, parameters: &[&str]) -> Diagnostic {
     let names: Vec<String> = parameters.iter().map(|name| format!("`{name}`")).collect();
     let text = format!(

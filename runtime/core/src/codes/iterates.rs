@@ -1,10 +1,10 @@
-//! Diagnostics about iterates and what is made of them.
+//! Diagnostics about iterates and the posteriors built from them.
 
 use super::{error, warning};
 use bnnc_base::diagnostic::{Code, Diagnostic, Fault};
 use bnnc_base::number::rounded;
 
-/// A training that was stopped before there was enough to make a posterior of.
+/// A training that stopped before there were enough iterates for a posterior.
 pub(super) static TOO_FEW_ITERATES: Code = Code {
     id: "E0531",
     title: "too few iterates",
@@ -32,13 +32,13 @@ pub(super) static STILL_ITERATES: Code = Code {
               `swag(M, d) { batch = 4, schedule = constant }`; or `laplace`, `vi` or `nuts`, whose intervals do not depend on the optimiser.",
 };
 
-/// No posterior can be made of the iterates.
+/// There are too few iterates for a posterior.
 pub fn too_few_iterates(infer: &str, found: usize, least: usize) -> Diagnostic {
     let text = format!("`{infer}` took {found} iterates before it stopped, but needs {least}");
     error(&TOO_FEW_ITERATES, Fault::Program, text).help("lower `warmup` or `every`, or raise `patience`")
 }
 
-/// A warning: a loss that rose by so much for every row.
+/// A warning: the loss per row rose by `rise` during the training.
 pub fn iterates_astray(infer: &str, rise: f64) -> Diagnostic {
     let text = format!(
         "`{infer}`: the loss of a row was {rise:.1} higher in the last epoch than in the first: its iterates left the data"
@@ -47,7 +47,7 @@ pub fn iterates_astray(infer: &str, rise: f64) -> Diagnostic {
         .help("take a smaller step: `optimiser = SGD(..)` with a tenth of the rate")
 }
 
-/// A warning: the iterates of `swag` have no noise, because each batch holds all of these rows.
+/// A warning: the iterates of `swag` do not scatter, because each batch holds all of these rows.
 pub fn still_iterates(infer: &str, rows: usize) -> Diagnostic {
     let text = format!(
         "the intervals of `{infer}` are too narrow: each batch holds all {rows} rows, so its iterates do not scatter"
@@ -83,7 +83,7 @@ pub(super) static OTHER_BREADTH: Code = Code {
               Right: `swag(M, d) { scale = 170 }` with the number that the warning names; another rate; or `laplace`, `vi` or `nuts`.",
 };
 
-/// A warning: the variances of a Gaussian over iterates, which are multiplied by `scale`, are this factor times those of the posterior.
+/// A warning: the variances of a Gaussian over iterates, which are multiplied by `scale`, are `breadth` times those of the posterior.
 pub fn other_breadth(infer: &str, breadth: f64, scale: f64) -> Diagnostic {
     let (factor, which) = match breadth < 1.0 {
         true => (breadth.max(0.0).sqrt().recip(), "narrow"),
@@ -106,7 +106,8 @@ pub fn other_breadth(infer: &str, breadth: f64, scale: f64) -> Diagnostic {
     })
 }
 
-/// A warning: the variance of a parameter is at most this factor times that of the posterior; `raw` are the parts of the data that are not standardised.
+/// A warning: the variance of a parameter is at most `breadth` times that of the posterior. `raw` are the parts of the data that are not
+/// standardised.
 pub fn narrow_parameter(infer: &str, parameter: &str, breadth: f64, raw: &[&str]) -> Diagnostic {
     let factor = breadth.max(0.0).sqrt().recip();
     let text = match factor.is_finite() {

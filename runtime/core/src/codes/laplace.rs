@@ -59,7 +59,7 @@ pub(super) static NO_LINK: Code = Code {
               of other likelihoods.",
 };
 
-/// A search that has not come to its end, or a start that is no maximum.
+/// A search that ended early, or a start that is not a maximum.
 pub(super) static NOT_AT_MAXIMUM: Code = Code {
     id: "E0546",
     title: "the maximum is not reached",
@@ -141,14 +141,14 @@ pub(super) static WORSE_THAN_CENTRE: Code = Code {
               likelihoods; or `best` itself.",
 };
 
-/// Returns whether predictions for classes do not go through the Laplace bridge yet.
+/// Returns whether the predictions are for classes and do not use the Laplace bridge.
 fn lacks_bridge(laplace: &Laplace) -> bool {
     let bridges = matches!(laplace.options.link, Link::Bridge | Link::BridgeNormalised);
     laplace.likelihood == Likelihood::Categorical && !bridges
 }
 
-/// The options with which a Gaussian of logits predicts as well as its centre, as far as one is known. A diagonal ignores the correlations of the weights,
-/// which makes the variance of the logits several times as large: there the bridge alone is not enough.
+/// Returns the options with which a Gaussian of logits predicts as well as its centre, where such options are known. A diagonal structure ignores the
+/// correlations of the weights, which makes the variance of the logits several times as large. There the bridge alone is not enough.
 fn milder(laplace: &Laplace) -> Option<&'static str> {
     let is_diagonal = laplace.options.structure == Structure::Diagonal;
     let is_subnetwork = laplace.options.over.is_subnetwork();
@@ -162,11 +162,11 @@ fn milder(laplace: &Laplace) -> Option<&'static str> {
     }
 }
 
-/// The methods that do without the curvature at a maximum.
+/// The advice to use a method that does not need the curvature at a maximum.
 const AVERAGE: &str =
     "average over the weights by `nuts` or `vi`, which do not use the curvature at the maximum";
 
-/// A warning: mean log predictive densities of rows of a kind, at the centre and of the approximation.
+/// A warning: an approximation predicts worse than its centre. The two numbers are mean log predictive densities of rows of a kind.
 pub fn worse_than_centre(infer: &str, [centre, own]: [f64; 2], kind: &str, laplace: &Laplace) -> Diagnostic {
     let text = format!(
         "`{infer}` predicts worse than its own centre: the mean log predictive density of the {kind} rows is {}, that of the centre alone {}",
@@ -188,7 +188,7 @@ pub fn worse_than_centre(infer: &str, [centre, own]: [f64; 2], kind: &str, lapla
     warning.help(AVERAGE).help(centre)
 }
 
-/// The centre of a Gaussian that is the maximum of another density than its own.
+/// The facts about a Gaussian whose centre is the maximum of another density than its own.
 pub struct Elsewhere<'a> {
     /// The amount by which its own log density could rise.
     pub rise: f64,
@@ -251,7 +251,7 @@ pub fn other_centre(infer: &str, elsewhere: &Elsewhere<'_>, laplace: &Laplace) -
     }
 }
 
-/// A warning: a prior that varies within a matrix.
+/// A warning: the prior varies within a matrix of a Kronecker structure.
 pub fn prior_averaged(infer: &str) -> Diagnostic {
     let text = format!(
         "`{infer}`: the precision of the prior varies within a matrix, of which a Kronecker structure takes means"
@@ -261,14 +261,14 @@ pub fn prior_averaged(infer: &str) -> Diagnostic {
     warning.help("take `structure = full` or `diagonal`, or a prior with one precision per matrix")
 }
 
-/// An approximation without a maximum: nothing gives the weights of a site.
+/// An approximation without a maximum: the weights of a site do not have given values.
 pub fn no_maximum(infer: &str, site: &str) -> Diagnostic {
     let text = format!("`{infer}` takes its start for the maximum, but nothing gives `{site}`");
     error(&NO_MAXIMUM, Fault::Program, text)
         .help("start from an infer or a file that has this site in the same size, or search for some epochs")
 }
 
-/// The likelihood of a row, counted from 0, has no second derivative.
+/// The likelihood of a row, counted from 0, does not have a finite second derivative.
 pub fn no_curvature(infer: &str, row: usize, why: &str) -> Diagnostic {
     let text = format!(
         "the second derivative of the log likelihood of `{infer}` in row {} {why}",
@@ -277,7 +277,7 @@ pub fn no_curvature(infer: &str, row: usize, why: &str) -> Diagnostic {
     error(&NO_CURVATURE, Fault::Program, text).help("standardise the inputs and the target")
 }
 
-/// The log likelihood is concave in no row, so that nothing is left of its second derivatives.
+/// The log likelihood is not concave in any row, so that clipping leaves nothing of its second derivatives.
 pub fn nowhere_concave(infer: &str) -> Diagnostic {
     let text = format!(
         "the log likelihood of `{infer}` is concave in the outputs of no row that was looked at: the precision would be that of the prior"
@@ -286,7 +286,7 @@ pub fn nowhere_concave(infer: &str) -> Diagnostic {
         .help("take `curvature = fisher`, which is made of first derivatives")
 }
 
-/// The outputs of a row, counted from 0, have no covariance that could be drawn from.
+/// The outputs of a row, counted from 0, do not have a covariance to draw from.
 pub fn no_covariance(infer: &str, row: usize, why: &str) -> Diagnostic {
     let text = format!(
         "the covariance of the outputs of `{infer}` in row {} {why}",
@@ -295,14 +295,14 @@ pub fn no_covariance(infer: &str, row: usize, why: &str) -> Diagnostic {
     error(&NO_CURVATURE, Fault::Program, text).help("standardise the inputs and the target")
 }
 
-/// The sum of curvature and prior is no precision.
+/// The sum of curvature and prior is not a precision.
 pub fn no_posterior(infer: &str, why: &str) -> Diagnostic {
     let text = format!("`{infer}` has no Gaussian around its maximum: {why}");
     error(&NO_POSTERIOR, Fault::Program, text)
         .help("take `curvature = ggn` and a prior with a second derivative, such as a Normal")
 }
 
-/// As [`no_posterior`], with what was found instead of a precision.
+/// As [`no_posterior`], with the value that is not positive.
 pub fn not_positive(infer: &str, found: &NotPositive) -> Diagnostic {
     match found.value.is_nan() {
         false => no_posterior(infer, &found.to_string()),
@@ -314,7 +314,7 @@ pub fn not_positive(infer: &str, found: &NotPositive) -> Diagnostic {
     }
 }
 
-/// A subnetwork that is too large.
+/// A subnetwork with more weights than move an output.
 pub fn too_few_weights(infer: &str, wanted: usize, alive: usize, parameters: usize) -> Diagnostic {
     let text = format!(
         "`{infer}` takes a subnetwork of {wanted} weights, but {alive} of {parameters} move an output on the training rows"
@@ -327,19 +327,19 @@ pub fn too_few_weights(infer: &str, wanted: usize, alive: usize, parameters: usi
     error(&TOO_FEW_WEIGHTS, Fault::Program, text).help(help)
 }
 
-/// An earlier infer that does not rank the weights.
+/// An earlier inference without variances for the weights.
 pub fn no_variances(infer: &str, by: &str) -> Diagnostic {
     let text = format!("`{infer}` ranks weights by their variances under `{by}`, which has none for them");
     error(&NO_VARIANCES, Fault::Program, text)
 }
 
-/// A link for another likelihood.
+/// A link that does not fit the likelihood.
 pub fn no_link(infer: &str) -> Diagnostic {
     let text = format!("the link of `{infer}` does not fit its likelihood");
     error(&NO_LINK, Fault::Program, text).help("take `link = glm`, which does what the likelihood allows")
 }
 
-/// A warning: the log posterior could rise by so much, over so many weights.
+/// A warning: the log posterior could rise by `rise` over this number of weights.
 pub fn not_at_maximum(infer: &str, rise: f64, weights: usize, searched: bool) -> Diagnostic {
     let what = match searched {
         true => "the search ended before the maximum",
@@ -364,7 +364,7 @@ pub fn not_at_maximum(infer: &str, rise: f64, weights: usize, searched: bool) ->
     }
 }
 
-/// A warning: the log posterior could rise by so much where states that are none of the weights move.
+/// A warning: the log posterior could rise by `rise` if states that are not weights moved.
 pub fn others_not_at_maximum(infer: &str, rise: f64, searched: bool) -> Diagnostic {
     let what = match searched {
         true => "the search ended before the maximum",
@@ -382,14 +382,14 @@ pub fn others_not_at_maximum(infer: &str, rise: f64, searched: bool) -> Diagnost
     warning.help("search for more epochs, with a larger step, or from there: `epochs = 100`")
 }
 
-/// An infer without what `--joint` and `--slopes` are made of.
+/// An inference without the Gaussian that `--joint` and `--slopes` need.
 pub fn no_joint(infer: &str) -> Diagnostic {
     let text =
         format!("`{infer}` is no Laplace approximation: it has no joint covariance of outputs and no slopes");
     error(&NO_JOINT, Fault::Usage, text).help("name a `laplace` infer with `--infer`")
 }
 
-/// A prior that a form cannot represent.
+/// A prior that a structure cannot represent.
 pub fn dependent_prior(infer: &str) -> Diagnostic {
     let text = format!(
         "weights of `{infer}` depend on each other under the prior, which only a full precision represents"
@@ -406,7 +406,7 @@ pub fn prior_not_normal(infer: &str, option: &str) -> Diagnostic {
         .help("take a `Normal` prior, or leave the option out: the prior of the model holds")
 }
 
-/// A warning: the best factor on the prior is the first or the last of those that were searched, or the search ended early.
+/// A warning: the best factor on the prior is the first or the last of the searched range, or the search ended early.
 pub fn factor_at_end(infer: &str, factor: f64, laplace: &Laplace) -> Diagnostic {
     let what = match factor >= 1.0 {
         true => "the data prefer weights without spread",
@@ -439,7 +439,7 @@ pub fn factor_at_end(infer: &str, factor: f64, laplace: &Laplace) -> Diagnostic 
     warning.help(AVERAGE)
 }
 
-/// A warning: the search for several factors on the prior took all its steps.
+/// A warning: the search for several factors on the prior used all its steps.
 pub fn factors_not_found(infer: &str) -> Diagnostic {
     let text = format!("`{infer}`: the search for the factors on the prior ended before the maximum");
     let mut warning = error(&FACTOR_AT_END, Fault::Program, text);

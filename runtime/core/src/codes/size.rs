@@ -1,6 +1,6 @@
 //! Sizes in messages.
 
-/// A number of bytes for people.
+/// Formats a number of bytes with a binary unit.
 pub fn size(bytes: u64) -> String {
     let units = ["B", "KiB", "MiB", "GiB", "TiB"];
     let mut value = bytes as f64;

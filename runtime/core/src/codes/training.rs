@@ -45,7 +45,7 @@ fn warning(code: &'static Code, message: String) -> Diagnostic {
     warning
 }
 
-/// Returns whether a warning is that of a training that has not converged.
+/// Returns whether a warning is about a training that has not converged.
 pub fn is_not_converged(warning: &Diagnostic) -> bool {
     std::ptr::eq(warning.code, &NOT_CONVERGED)
 }
@@ -54,31 +54,31 @@ fn per_row(loss: f64, rows: usize) -> f64 {
     loss / rows.max(1) as f64
 }
 
-/// Three digits.
+/// Formats a number with three digits.
 fn short(value: f64) -> String {
     rounded(value, 3)
 }
 
-/// The parameters that one warning names.
+/// The largest number of parameters that one warning names.
 const LISTED: usize = 3;
 
-/// A training that a warning is about, and the options that would change it.
+/// The training that a warning is about, and options that would improve it.
 #[derive(Clone, Copy)]
 pub struct Trained<'a> {
     /// The name of the inference.
     pub infer: &'a str,
-    /// An option and a value with which it trains for longer.
+    /// An option with a value that makes the training longer.
     pub longer: &'a str,
-    /// How the rate changes.
+    /// The schedule of the learning rate.
     pub schedule: Schedule,
-    /// Advice to take a larger rate, where the present one is small.
+    /// The advice to use a larger rate, if the present one is small.
     pub faster: Option<&'a str>,
     /// The parts of the data that could be standardised and are not: `inputs`, `target`.
     pub raw: &'a [&'a str],
 }
 
 impl Trained<'_> {
-    /// The words for data that are not standardised yet.
+    /// Returns the advice to standardise the data, if they are not standardised yet.
     fn standardise(&self) -> Option<String> {
         (!self.raw.is_empty())
             .then(|| format!("standardise the data: `standardise = [{}]`", self.raw.join(", ")))
@@ -138,7 +138,7 @@ pub(super) static UNBOUNDED_DENSITY: Code = Code {
               maximum can still be far below every plausible scale.",
 };
 
-/// A warning: constrained parameters of an infer, each with where it began and ended, run away while its density rises by `rise`.
+/// A warning: constrained parameters of an inference diverge while its density rises by `rise`. Each comes with its first and last value.
 pub fn unbounded_density(infer: &str, runaways: &[(&str, f64, f64)], rise: f64) -> Diagnostic {
     let one = |(name, from, to): &(&str, f64, f64)| {
         let verb = if to < from { "falls" } else { "rises" };
@@ -163,7 +163,7 @@ pub fn unbounded_density(infer: &str, runaways: &[(&str, f64, f64)], rise: f64) 
         .help(format!("or give {names} a prior that keeps it from the end of the range, such as `InverseGamma(3, 20)` for a scale"))
 }
 
-/// A warning: the loss of a training has too much noise to see whether it falls.
+/// A warning: the noise of a training's loss hides whether the loss falls.
 pub fn noisy_loss(trained: Trained<'_>, noise: f64, rows: usize) -> Diagnostic {
     let Trained { infer, longer, .. } = trained;
     let text = format!(
@@ -175,7 +175,7 @@ pub fn noisy_loss(trained: Trained<'_>, noise: f64, rows: usize) -> Diagnostic {
         .help("for `vi`: start with narrower posteriors (`Normal(scale = 0.1)`), or take more `samples`")
 }
 
-/// A warning: the loss of a training rose to `last` from the `best`, whose parameters of this epoch were kept.
+/// A warning: the loss of a training rose from `best` to `last`. The parameters of epoch `epoch`, with the best loss, were kept.
 pub fn worsened(trained: Trained<'_>, (best, last): (f64, f64), epoch: usize, rows: usize) -> Diagnostic {
     let Trained { infer, schedule, .. } = trained;
     let text = format!(
@@ -190,7 +190,7 @@ pub fn worsened(trained: Trained<'_>, (best, last): (f64, f64), epoch: usize, ro
     })
 }
 
-/// A warning: the best and the worst of several restarts have these losses.
+/// A warning: the losses of the best and the worst of several restarts differ.
 pub fn restarts_differ(infer: &str, count: usize, (best, worst): (f64, f64), rows: usize) -> Diagnostic {
     let text = format!(
         "the {count} restarts of `{infer}` end at losses from {} to {} per row: there are several optima",
@@ -223,7 +223,7 @@ pub(super) static FAR_FROM_ZERO: Code = Code {
               Normal()`.\n\nRight: `standardise = [inputs]`, or one family for both, `a, b ~ FullRankNormal()`.",
 };
 
-/// A warning: an input of a data item is so many standard deviations from zero, beside an intercept with a factorised family.
+/// A warning: the mean of an input is `ratio` standard deviations from zero, beside an intercept with a factorised family.
 pub fn far_from_zero(data: &str, column: &str, intercept: &str, ratio: f64) -> Diagnostic {
     let text = format!(
         "`vi` takes `{intercept}` and the weight of `{column}` for independent, but they are correlated"
@@ -249,7 +249,7 @@ pub fn scales_differ(data: &str, [narrow, wide]: &[(String, f64); 2]) -> Diagnos
     warning(&INPUT_SCALES, text).help(standardise(data))
 }
 
-/// A warning: an input of a data item has this root mean square.
+/// A warning: the root mean square of an input is large.
 pub fn large_input(data: &str, column: &str, size: f64) -> Diagnostic {
     let text = format!(
         "the input `{column}` of `{data}` is large: its root mean square is {}",
@@ -258,7 +258,7 @@ pub fn large_input(data: &str, column: &str, size: f64) -> Diagnostic {
     warning(&INPUT_SCALES, text).help(standardise(data))
 }
 
-/// A warning: an input of a data item has this root mean square.
+/// A warning: the root mean square of an input is small.
 pub fn small_input(data: &str, column: &str, size: f64) -> Diagnostic {
     let text = format!(
         "the input `{column}` of `{data}` is small: its root mean square is {}",
@@ -267,7 +267,7 @@ pub fn small_input(data: &str, column: &str, size: f64) -> Diagnostic {
     warning(&INPUT_SCALES, text).help(standardise(data))
 }
 
-/// A warning: chains are stuck, and an input of this root mean square is the likely cause.
+/// A warning: chains are stuck, and the large root mean square of an input is the likely cause.
 pub fn stuck_by_input(infer: &str, data: &str, column: &str, size: f64) -> Diagnostic {
     let text = format!(
         "the chains of `{infer}` are stuck, and the input `{column}` of `{data}` is large: its root mean square is {}",
@@ -281,7 +281,7 @@ pub fn stuck_by_input(infer: &str, data: &str, column: &str, size: f64) -> Diagn
         .help("or start from a point estimate: `infer best = map(..)` and `start = best, jitter = 0.1`")
 }
 
-/// A warning: chains are stuck, and an output of this root mean square is the likely cause.
+/// A warning: chains are stuck, and the large root mean square of an output is the likely cause.
 pub fn stuck_by_output(infer: &str, data: &str, output: &str, size: f64) -> Diagnostic {
     let text = format!(
         "the chains of `{infer}` are stuck, and the output `{output}` of `{data}` is large: its root mean square is {}",

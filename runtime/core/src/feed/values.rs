@@ -1,4 +1,4 @@
-//! Values of rows as a program reads them, each of which has the declared type.
+//! The values of rows in the form that a program reads. Each has the declared type.
 
 use bnnc_abi::data::Elements as Kind;
 use bnnc_abi::manifest::{Binding, Codes, DataSource};
@@ -10,7 +10,7 @@ use bnnc_data::{Dataset, Rows};
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-/// Rejects an element of a row that a program cannot calculate with: an input whose square overflows, or an output that overflows itself.
+/// Rejects an element of a row that a program cannot compute with: an input whose square overflows, or an output that itself overflows.
 pub(super) fn bounded(
     values: &[f64],
     (binding, is_output): (&Binding, bool),
@@ -45,7 +45,7 @@ pub(super) fn bounded(
     ))
 }
 
-/// The values of an input or output as the model sees them, each of the declared type.
+/// Returns the values of an input or output as the model sees them. Each has the declared type.
 ///
 /// # Errors
 /// A value that does not have that type.
@@ -74,7 +74,7 @@ pub fn column<'a>(
     }
 }
 
-/// A column as the model sees it; every element has the declared type.
+/// Returns a column as the model sees it. Every element has the declared type.
 fn prepared<'a>(
     binding: &Binding,
     (name, is_output): (&str, bool),
@@ -82,7 +82,7 @@ fn prepared<'a>(
     dataset: &Dataset,
 ) -> Result<Cow<'a, [f64]>, Diagnostic> {
     let is_target = dataset.preparation.target_name.as_deref() == Some(name);
-    // What is observed beside the target is not prepared as the inputs are.
+    // Observed columns beside the target are not prepared as inputs are.
     let values = match is_output && !is_target {
         true => rows.original(name)?,
         false => rows.reals(name).or_else(|_| rows.ints(name).map(as_reals))?,
@@ -106,7 +106,7 @@ fn prepared<'a>(
     }
 }
 
-/// A column of integers, each of which has the declared type.
+/// Returns a column of integers. Each has the declared type.
 fn typed(binding: &Binding, name: &str, rows: &Rows) -> Result<Vec<i32>, Diagnostic> {
     let values = rows.ints(name)?;
     let wrong = values.iter().enumerate().find_map(|(at, value)| {
@@ -151,7 +151,7 @@ pub(super) fn integers(binding: &Binding, rows: &Rows, dataset: &Dataset) -> Res
     }
 }
 
-/// Rejects a level that no training row has, as text that no training row has is rejected when it is read.
+/// Rejects a level that no training row has. Text without training rows is already rejected when it is read.
 pub(super) fn seen(
     values: &[i32],
     binding: &Binding,
@@ -173,7 +173,7 @@ pub(super) fn seen(
     }
 }
 
-/// The numbers of rows, each of which has an element of its own in the model.
+/// Returns the numbers of rows, each of which has its own element in the model.
 fn row_numbers(rows: &Rows, size: usize) -> Result<Vec<i32>, Diagnostic> {
     match rows.index.iter().position(|row| *row >= size) {
         None => Ok(rows.index.iter().map(|row| *row as i32).collect()),

@@ -5,10 +5,10 @@ use std::ops::Range;
 /// A parameter with a value per draw.
 pub(super) struct Drawn {
     pub(super) name: String,
-    /// Elements per draw.
+    /// The number of elements per draw.
     width: usize,
     values: Vec<f64>,
-    /// Those of one call.
+    /// The values of the draws of one call.
     chosen: Vec<f64>,
 }
 
@@ -22,7 +22,7 @@ impl Drawn {
         }
     }
 
-    /// Takes the values for some of `all` draws, which are evenly spaced over those that there are.
+    /// Selects the values for some of `all` draws, which are evenly spaced over the draws held.
     pub(super) fn choose(&mut self, draws: Range<usize>, all: usize) {
         let held = self.values.len() / self.width.max(1);
         self.chosen.clear();
@@ -33,7 +33,7 @@ impl Drawn {
         }
     }
 
-    /// The values of the draws that were chosen.
+    /// Returns the values of the selected draws.
     pub(super) fn chosen(&self) -> &[f64] {
         &self.chosen
     }
