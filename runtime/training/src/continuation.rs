@@ -1,42 +1,45 @@
-//! A short continuation of a training under noise: steps of Adam over all rows, at a rate that rises again and then falls to zero.
+//! A short continuation of a training under noise: steps of Adam over all rows, at a rate that is raised again and then falls to zero.
 //!
-//! Where the noise of a gradient hides what is left to gain, a descent on a few fixed draws of the noise finds nothing, but steps with noise of their own do. They
-//! begin at a rate that moves the parameters and end where the noise of the steps has died away, so that the end is lower than the start only where the training was short.
+//! The noise of a gradient may hide how much the loss could still fall. A descent on a few fixed draws of the noise then finds nothing, but steps
+//! with fresh noise do. The steps begin at a rate that moves the parameters, and end at a rate of zero, where their noise has died away. Their end is
+//! therefore lower than their start only if the training was short.
 //!
-//! On 40 trainings by `vi` of four networks (yacht, energy, concrete and wine; 1000 to 40,000 steps under `schedule = cosine`, two seeds) those of yacht and energy with 1000 and 3000
-//! steps gained 0.07 to 1.2 nats per row, an eighth to a half of what longer trainings gained, and are reported, as those of wine with 1000. None of 10,000 steps and more is: those of
-//! yacht and energy lost 0.01 to 0.05 nats per row. Of concrete too few steps can be afforded. A tenth of the steps does not distinguish 3000 steps from 20,000.
+//! Measured on 40 trainings by `vi` of four networks (yacht, energy, concrete and wine; 1000 to 40,000 steps under `schedule = cosine`, two seeds).
+//! Those of yacht and energy with 1000 and 3000 steps gained 0.07 to 1.2 nats per row, an eighth to a half of the gain of longer trainings. They are
+//! reported, as are those of wine with 1000 steps. No training of 10,000 steps or more is reported: those of yacht and energy lost 0.01 to 0.05 nats
+//! per row. For concrete there is no budget for enough steps. A tenth of the steps does not distinguish 3000 steps from 20,000.
 
 use super::surface::Surface;
 use bnnc_core::context::Stop;
 use std::f64::consts::PI;
 use std::ops::Range;
 
-/// Floating-point operations of the steps: about a tenth of a second.
+/// The floating-point operations of the steps: about a tenth of a second.
 pub const OPERATIONS: u64 = 500_000_000;
 
-/// The most steps.
+/// The largest number of steps.
 pub const MOST: usize = 700;
 
-/// The fewest steps that show something.
+/// The smallest number of steps that gives a result.
 pub const FEWEST: usize = 200;
 
-/// The part of what is left to gain that the steps recover, at most about.
+/// About the largest part of the remaining gain that the steps recover.
 pub const RECOVERED: f64 = 0.5;
 
-/// The largest rate: parameters are of size one.
+/// The largest rate, for parameters of size one.
 const RATE: f64 = 0.01;
 
-/// The decay of the means of the gradient and of its square (Kingma and Ba 2015), the second faster than by default because the steps are few.
+/// The decay rates of the means of the gradient and of its square (Kingma and Ba 2015). The second is faster than its default because there are few
+/// steps.
 const DECAYS: [f64; 2] = [0.9, 0.99];
 
-/// Keeps a division by a zero gradient from happening.
+/// Prevents a division by zero.
 const LEAST: f64 = 1e-8;
 
-/// The parameters after one step for each number of the noise.
+/// Returns the parameters after one step for each number of the noise.
 ///
 /// # Errors
-/// As training.
+/// The errors of training.
 pub fn end(surface: &mut Surface, start: &[f64], noise: Range<usize>) -> Result<Vec<f64>, Stop> {
     let steps = noise.len() as f64;
     let mut point = start.to_vec();

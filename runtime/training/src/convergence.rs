@@ -1,54 +1,55 @@
-//! Whether a training has converged: the slope of its loss at the end against the noise.
+//! A test of whether a training has converged: the slope of its loss at the end, compared with the noise.
 //!
-//! The time of a training is measured in learning rate: a step at a tenth of the rate moves the parameters a tenth as far. Over the last fifth of that
-//! time the medians of blocks of losses are fitted by a line. Its slope says how far the loss would fall in another training of the same length. A rate
-//! that falls lowers the loss by itself, since the iterates scatter less: by about the square of the rate for each weight. So where the rate falls, the loss
-//! is fitted by a square of the rate too, and the line has to say more.
+//! Time is measured in units of the learning rate: a step at a tenth of the rate moves the parameters a tenth as far. Over the last fifth of that
+//! time, a line is fitted to the medians of blocks of losses. Its slope predicts how far the loss would fall in another training of the same length.
+//! A falling rate lowers the loss by itself, since the iterates scatter less: the loss falls by about the square of the rate for each weight. If the
+//! rate falls, the fit therefore includes a square of the rate, and the line must explain more than that.
 //!
-//! The constants were found on 840 trainings of seven models (linear, logistic, Poisson, hierarchical, three networks; `map` and `vi`, 200 to 40,000
-//! steps, three rates, constant and cosine) whose distance to the best known loss is known, and on the examples. The check misses trainings under a falling
-//! rate that are short by a little, and plateaus.
+//! The constants were chosen on 840 trainings of seven models (linear, logistic, Poisson, hierarchical, three networks; `map` and `vi`, 200 to 40,000
+//! steps, three rates, constant and cosine) whose distance to the best known loss is known, and on the examples. The test misses plateaus, and
+//! trainings under a falling rate that are slightly too short.
 
 use super::history::History;
 use bnnc_abi::manifest::Schedule;
 
-/// The loss that may be left to lose before a training counts as not converged: one nat in all, or this per row. Networks go on fitting their training rows
-/// for as long as they are trained: they may lose as much per weight as the point that `laplace` takes for a maximum, up to a bound per row.
+/// The possible fall of the loss from which on a training counts as not converged: one nat in total, or this per row. Networks continue to fit their
+/// training rows for as long as they are trained. For them the limit is the fall per weight that `laplace` accepts at a maximum, up to a bound per
+/// row.
 const PER_ROW: f64 = 0.02;
 const PER_WEIGHT: f64 = 0.1;
 const MOST_PER_ROW: f64 = 0.25;
 
-/// The part of the time at a constant rate after which a falling rate follows, so that the slope is that of the constant rate too.
+/// The part of the time at a constant rate from which on the slope at that constant rate must also show a fall, if a falling rate follows.
 const CONSTANT: f64 = 0.4;
 
-/// Under a falling rate a slope counts beside what the rate explains; alone where it is this many times the smallest that counts and explains the losses
-/// better, by this factor of the squared residuals, or where it is so steep for each weight that no scatter is.
+/// Under a falling rate, a slope counts in addition to what the rate explains. A slope counts alone if it is this many times the smallest that counts
+/// and the line fits the losses better, by this factor of the squared residuals; or if it is steeper, for each weight, than scatter can be.
 const CLEAR: f64 = 5.0;
 const BETTER: f64 = 0.5;
 const STEEP: f64 = 5.0;
 
-/// Standard errors of a slope that counts, at a constant and under a falling rate.
+/// The number of standard errors from which on a slope counts, at a constant and under a falling rate.
 const ERRORS: f64 = 3.0;
 const MORE_ERRORS: f64 = 4.0;
 
-/// Noise per row that hides every slope.
+/// The noise per row above which no slope can be seen.
 const NOISY: f64 = 0.5;
 
-/// The number of blocks of losses that a line is fitted to, and the fewest.
+/// The number of blocks of losses that a line is fitted to, and the smallest such number.
 const BLOCKS: usize = 20;
 const FEWEST: usize = 5;
 
-/// The part of the time that the line is fitted to; of trainings with few losses more.
+/// The part of the time that the line is fitted to; a larger part for trainings with few losses.
 const LAST: f64 = 0.2;
 const LAST_OF_FEW: f64 = 0.5;
 const FEW: usize = 150;
 
-/// The reason for which a training does not count as converged.
+/// The reason why a training does not count as converged.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Unfinished {
-    /// Another training of the same length would lower the loss by about this.
+    /// Another training of the same length would lower the loss by about this amount.
     Falling(f64),
-    /// The noise of the loss hides a change of this size.
+    /// The noise of the loss hides changes of this size.
     Noisy(f64),
 }
 
@@ -57,13 +58,13 @@ pub enum Unfinished {
 pub struct Size {
     /// The number of weights of the model.
     pub weights: usize,
-    /// The number of parameters that the optimiser moves: two per weight for a mean-field posterior, many more for a joint one.
+    /// The number of parameters that the optimiser moves: two per weight for a mean-field posterior, many more for a joint family.
     pub moved: usize,
     /// The number of training rows.
     pub rows: usize,
 }
 
-/// The smallest difference of losses that matters, for these numbers of weights and rows.
+/// Returns the smallest difference of losses that matters, for these numbers of weights and rows.
 pub fn material(weights: usize, rows: usize) -> f64 {
     let rows = rows as f64;
     let of_weights = (PER_WEIGHT * weights as f64).min(MOST_PER_ROW * rows);
@@ -73,27 +74,27 @@ pub fn material(weights: usize, rows: usize) -> f64 {
 /// A block of losses.
 struct Block {
     loss: f64,
-    /// The middle of the block in the time of the learning rate, from 0 to 1.
+    /// The middle of the block in units of the learning rate, from 0 to 1.
     time: f64,
     /// The learning rate as a fraction of the first one.
     rate: f64,
 }
 
-/// Returns what shows that a complete training has not converged, where something does.
+/// Returns the evidence that a complete training has not converged, if there is any.
 pub fn unfinished(history: &History, schedule: Schedule, size: Size) -> Option<Unfinished> {
     let rows = size.rows;
     let least = material(size.weights, rows);
-    // Every parameter that moves scatters; a weight with a mean and a deviation of its own counts once.
+    // Every moved parameter scatters. A weight with its own mean and deviation counts once.
     let steep = STEEP * size.weights.max(size.moved / 2).max(1) as f64;
     let found = judge(&blocks(history.means(), schedule, 1.0)?, (least, steep), rows)?;
     match constant(history.means().len(), schedule) {
-        // Before the rate fell the scatter of the iterates was the same all the time.
+        // The scatter of the iterates was constant before the rate fell.
         Some(end) => judge(&blocks(history.means(), schedule, end)?, (least, steep), rows).and(Some(found)),
         None => Some(found),
     }
 }
 
-/// Where in the time of a training its rate begins to fall, after it was constant for long.
+/// Returns the time at which the rate of a training begins to fall, if it was constant for long before.
 fn constant(count: usize, schedule: Schedule) -> Option<f64> {
     let rate = |at: usize| schedule.factor((at as f64 + 0.5) / count as f64);
     let all: f64 = (0..count).map(rate).sum();
@@ -102,7 +103,7 @@ fn constant(count: usize, schedule: Schedule) -> Option<f64> {
     (CONSTANT..1.0).contains(&end).then_some(end)
 }
 
-/// Judges blocks by the smallest fall that counts, and the smallest that no scatter explains.
+/// Judges blocks. `least` is the smallest fall that counts, `steep` the smallest that scatter cannot explain.
 fn judge(blocks: &[Block], (least, steep): (f64, f64), rows: usize) -> Option<Unfinished> {
     let of = |part: fn(&Block) -> f64| -> Vec<f64> { blocks.iter().map(part).collect() };
     let (times, rates, losses) = (of(|b| b.time), of(|b| b.rate), of(|b| b.loss));
@@ -126,13 +127,13 @@ fn judge(blocks: &[Block], (least, steep): (f64, f64), rows: usize) -> Option<Un
     if fall > CLEAR * least && fall > MORE_ERRORS * error && line.residual < BETTER * beside.without {
         return falling;
     }
-    // Where the two falls differ much, the scatter has a form that a square does not fit.
+    // If both estimates of the fall differ much, the scatter has a form that a square does not fit.
     let (own, error) = (-beside.slope, beside.error);
     let counts = own > least && own > MORE_ERRORS * error && own < 2.0 * fall;
     counts.then_some(Unfinished::Falling(own))
 }
 
-/// The blocks of the last part of a training up to a point of its time.
+/// Returns the blocks of the last part of a training up to a point of its time.
 fn blocks(losses: &[f64], schedule: Schedule, end: f64) -> Option<Vec<Block>> {
     let count = losses.len();
     let rate = |at: usize| schedule.factor((at as f64 + 0.5) / count as f64);
@@ -181,7 +182,7 @@ fn median(values: &mut [f64]) -> f64 {
     }
 }
 
-/// A line through losses beside other functions of the block, by least squares.
+/// A least-squares fit of a line to losses, together with other functions of the block.
 struct Line {
     slope: f64,
     /// The standard error of the slope.
@@ -193,7 +194,7 @@ struct Line {
 
 impl Line {
     fn new(times: &[f64], losses: &[f64], others: &[Vec<f64>]) -> Option<Line> {
-        // Gram and Schmidt: what is left of times and losses beside the others.
+        // Gram-Schmidt: the components of times and losses that are orthogonal to the other functions.
         let mut basis: Vec<Vec<f64>> = Vec::with_capacity(others.len());
         for other in others {
             let mut left = beside(other, &basis);
@@ -227,7 +228,7 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// The part of a vector that is orthogonal to an orthonormal basis.
+/// Returns the component of a vector that is orthogonal to an orthonormal basis.
 fn beside(vector: &[f64], basis: &[Vec<f64>]) -> Vec<f64> {
     let mut left = vector.to_vec();
     for axis in basis {
@@ -252,7 +253,7 @@ mod tests {
         }
     }
 
-    /// The losses of a training of 1000 epochs: a function of the fraction that is done, and normal noise.
+    /// Returns the losses of a training of 1000 epochs: a function of the completed fraction, plus normal noise.
     fn history(noise: f64, loss: impl Fn(f64) -> f64) -> History {
         let mut history = History::new(1, 1000);
         for epoch in 0..1000 {
@@ -268,11 +269,11 @@ mod tests {
         let Some(Unfinished::Falling(fall)) = unfinished(&falling, Schedule::Constant, size(3, 100)) else {
             panic!("the loss falls");
         };
-        // Medians of 10 have a variance of 0.14 of 25; the slope of 20 of them over 0.2 has a standard error of 7.
+        // Medians of 10 have a variance of 0.14 times 25. The slope of 20 of them over 0.2 has a standard error of 7.
         assert!((fall - 100.0).abs() < 35.0, "{fall}");
         let flat = history(5.0, |_| 400.0);
         assert_eq!(unfinished(&flat, Schedule::Constant, size(3, 100)), None);
-        // A slope below the noise is not seen, one below a nat does not matter.
+        // A slope below the noise is not detected, and one below a nat does not matter.
         assert_eq!(
             unfinished(&history(0.0, |done| -0.9 * done), Schedule::Constant, size(3, 40)),
             None
@@ -280,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn scatter_that_falls_with_the_rate_is_no_slope() {
+    fn scatter_that_falls_with_the_rate_is_not_a_slope() {
         let scatter = |done: f64| 400.0 + 30.0 * Schedule::Cosine.factor(done);
         assert_eq!(
             unfinished(&history(1.0, scatter), Schedule::Cosine, size(400, 200)),

@@ -1,30 +1,31 @@
-//! Descents by L-BFGS (Liu and Nocedal 1989): short ones, which show whether a point is a minimum.
+//! Descents by L-BFGS (Liu and Nocedal 1989): short ones, which test whether a point is a minimum.
 //!
-//! A step along the negative gradient, scaled by the curvature of the last steps, is taken in full or shortened until the value falls in proportion (Armijo
-//! 1966). Pairs of steps and gradient changes without positive curvature are left out. No step moves an argument by more than `LONGEST`, so that the
-//! descent stays in the basin where it began.
+//! A step along the negative gradient, scaled by the curvature of the last steps, is either taken in full or shortened until the value falls in
+//! proportion (Armijo 1966). Pairs of steps and gradient changes without positive curvature are left out. No step moves an argument by more than
+//! `LONGEST`, so that the descent stays in the basin where it began.
 
 use bnnc_core::context::Stop;
 
-/// Pairs of steps and gradient changes that the curvature is made of.
+/// The number of pairs of steps and gradient changes from which the curvature is estimated.
 const PAIRS: usize = 20;
 
-/// The length of a first step, which no curvature scales, and of the longest step, in the largest argument. Steps without a curvature after the first double.
+/// The length of the first step, which is not scaled by a curvature, and of the longest step, measured in the largest argument. Further steps without
+/// a curvature double in length.
 const FIRST: f64 = 1e-3;
 const LONGEST: f64 = 1.0;
 
-/// The part of the fall that the slope promises which a step has to keep, and the factor by which it is shortened until it does.
+/// The part of the fall predicted by the slope that a step must achieve, and the factor by which a step is shortened until it does.
 const ARMIJO: f64 = 1e-4;
 const SHORTER: f64 = 0.3;
 
-/// The steps over which the value has to fall by less than the tolerance before a descent counts as settled, and promise no more for a longest step: in a
-/// narrow valley steps are short although a part of the gradient is large.
+/// The number of steps over which the value must fall by less than the tolerance before a descent counts as settled. The slope must also promise a
+/// smaller fall for a longest step: in a narrow valley steps are short although a part of the gradient is large.
 const SETTLED: usize = 10;
 
 /// The cosine between a step and the change of the gradient below which the pair is left out.
 const CURVED: f64 = 1e-10;
 
-/// The number of reals that a descent holds, for this number of arguments.
+/// Returns the number of reals that a descent holds, for this number of arguments.
 pub const fn numbers(arguments: usize) -> usize {
     (2 * PAIRS + 8) * arguments
 }
@@ -32,22 +33,22 @@ pub const fn numbers(arguments: usize) -> usize {
 /// A value with its gradient, as a function of arguments: `(point, gradient) -> value`.
 pub type Function<'a> = dyn FnMut(&[f64], &mut [f64]) -> Result<f64, Stop> + 'a;
 
-/// Where a descent ended.
+/// The end of a descent.
 #[derive(Clone, Debug)]
 pub struct End {
     /// The arguments.
     pub point: Vec<f64>,
-    /// How far the value fell.
+    /// The fall of the value.
     pub fall: f64,
-    /// Whether it falls no further, but for what does not matter.
+    /// True if the value would fall no further, up to the tolerance.
     pub is_settled: bool,
 }
 
-/// Descends from a point by at most `evaluations` values of a function, until it has settled: the falls of ten steps together, and the slope in each
-/// argument, are below `tolerance`. Nothing where the first value is not finite. No step allocates.
+/// Descends from a point, with at most `evaluations` values of a function, until it has settled: the total fall of ten steps, and the slope in each
+/// argument, are below `tolerance`. Returns `None` if the first value is not finite. A step does not allocate.
 ///
 /// # Errors
-/// As the function.
+/// The errors of the function.
 pub fn descend(
     function: &mut Function<'_>,
     start: &[f64],
@@ -63,7 +64,7 @@ pub fn descend(
     let mut pairs = Pairs::new(start.len());
     let mut step = vec![0.0; start.len()];
     let (mut left, mut bare) = (evaluations.saturating_sub(1), FIRST);
-    // The values before the last steps, in a ring.
+    // The values before the last steps, in a ring buffer.
     let (mut values, mut steps) = ([f64::INFINITY; SETTLED], 0);
     let mut is_settled = largest(&at.gradient) == 0.0;
     while left > 0 && !is_settled {
@@ -79,10 +80,10 @@ pub fn descend(
             steps += 1;
             is_settled = is_flat && before - at.value < tolerance;
         } else if pairs.count > 0 {
-            // The curvature is of another place: the gradient alone is tried once.
+            // The curvature belongs to an earlier point. The gradient alone is tried once.
             (pairs.count, bare) = (0, FIRST);
         } else {
-            // Rounding ends the descent, at a minimum where no step of any length would matter.
+            // Rounding ends the descent. It ends at a minimum if no step of any length would matter.
             is_settled = is_flat;
             break;
         }
@@ -120,7 +121,7 @@ impl At {
     }
 }
 
-/// Finds the first point along a step whose value is low enough; whether there was one before nothing was left.
+/// Searches along a step for the first point whose value is low enough. Returns whether there was one before the evaluations ran out.
 fn search(
     function: &mut Function<'_>,
     (at, next): (&At, &mut At),
@@ -143,13 +144,13 @@ fn search(
     Ok(false)
 }
 
-/// The last steps with the changes of the gradient along them, in a ring.
+/// The last steps with the changes of the gradient along them, in a ring buffer.
 struct Pairs {
     steps: Vec<Vec<f64>>,
     changes: Vec<Vec<f64>>,
-    /// Their products.
+    /// The inner products of the steps and the changes.
     curvatures: [f64; PAIRS],
-    /// The number of pairs, and the place of the next one.
+    /// The number of pairs, and the index of the next one.
     count: usize,
     next: usize,
 }
@@ -165,12 +166,12 @@ impl Pairs {
         }
     }
 
-    /// The place of a pair, counted back from the last.
+    /// Returns the index of a pair, counted back from the last.
     fn place(&self, back: usize) -> usize {
         (self.next + PAIRS - 1 - back) % PAIRS
     }
 
-    /// Computes the next step before it is shortened, by two loops over the pairs; `bare` is its length where there are none.
+    /// Computes the next step before it is shortened, by the two loops over the pairs. `bare` is its length if there are no pairs.
     fn direction(&self, gradient: &[f64], bare: f64, step: &mut [f64]) {
         step.iter_mut()
             .zip(gradient)
@@ -198,7 +199,7 @@ impl Pairs {
         }
     }
 
-    /// Adds the pair of two neighbouring points, where the curvature between them is positive.
+    /// Adds the pair of two consecutive points, if the curvature between them is positive.
     fn remember(&mut self, from: &At, to: &At) {
         let at = self.next;
         subtract(&to.point, &from.point, &mut self.steps[at]);
@@ -253,7 +254,7 @@ mod tests {
 
     #[test]
     fn the_minimum_of_a_narrow_valley_is_found() {
-        // Rosenbrock's function: its minimum 0 is at (1, 1), at the end of a curved valley.
+        // Rosenbrock's function has its minimum 0 at (1, 1), at the end of a curved valley.
         let found = end(&[-1.2, 1.0], (200, 1e-12), |p| {
             let (a, b) = (1.0 - p[0], p[1] - p[0] * p[0]);
             let slope = vec![-2.0 * a - 400.0 * p[0] * b, 200.0 * b];
@@ -267,7 +268,7 @@ mod tests {
 
     #[test]
     fn a_value_without_a_minimum_falls_until_the_end() {
-        // The density of three normal values around 0 with the scale e^u: its maximum is at infinity, u -> -inf.
+        // The density of three normal values around 0 with the scale e^u has its maximum at infinity, u -> -inf.
         let found = end(&[-3.0, 0.01, -0.02, 0.03], (200, 1e-3), |p| {
             let precision = (-2.0 * p[0]).exp();
             let squares: f64 = p[1..].iter().map(|x| x * x * precision).sum();
@@ -279,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_minimum_is_settled_at_once_and_a_start_without_a_value_has_no_end() {
+    fn a_minimum_settles_at_once_and_a_start_without_a_value_has_no_end() {
         let found = end(&[0.0], (200, 1e-3), |p| (p[0] * p[0], vec![2.0 * p[0]]));
         assert!(found.is_settled && found.fall == 0.0, "{found:?}");
         let nowhere = descend(&mut |_, _| Ok(f64::NAN), &[0.0], (9, 1e-3));

@@ -1,16 +1,17 @@
-//! How much a training under noise left to gain: variational inference, and trainings under random masks.
+//! An estimate of how much the loss of a training under noise could still fall, for variational inference and for trainings under random masks.
 //!
-//! The loss is a mean over noise. Its mean over a few fixed draws of the noise is a smooth function, on which a descent in double precision goes on from where the
-//! training ended (common random numbers; the sample average approximation of Kleywegt, Shapiro and Homem-de-Mello 2002). How far it falls says little, since other
-//! draws have other minima. But two numbers bound what is left to gain (Mak, Morton and Wood 1999). From below: how far the descent lowered the mean over draws that it
-//! never saw, less its error. From above, where the descent has settled: how far the mean over its own draws fell, because a minimum of a mean of draws is below the
-//! mean at the best parameters.
+//! The loss is a mean over noise. Its mean over a few fixed draws of the noise is a smooth function. A descent on it in double precision continues
+//! from the end of the training (common random numbers; the sample average approximation of Kleywegt, Shapiro and Homem-de-Mello 2002). The fall of
+//! this mean alone is not conclusive, since other draws have other minima. But two numbers bound the remaining gain (Mak, Morton and Wood 1999). The
+//! lower bound is the fall of the mean over draws that the descent did not use, minus its error. The upper bound exists if the descent has settled.
+//! It is the fall of the mean over the descent's own draws, because a minimum of a mean over draws is below the mean at the best parameters.
 //!
-//! A network has more weights than draws, and a descent that settles fits it to them. So descents are stopped early too. Where the noise of a gradient hides what is
-//! left to gain, as in a network after some thousand steps under a falling rate, they find nothing, and a `continuation` of the training does.
+//! A network has more weights than draws, and a descent that settles fits the weights to the draws. Descents that stop early are therefore tried too.
+//! If the noise of a gradient hides the remaining gain, as in a network after some thousand steps under a falling rate, the descents find nothing,
+//! but a `continuation` of the training does.
 //!
-//! On 400 trainings by `vi` and `dropout` of five models (linear, logistic, Poisson, hierarchical, a network of 402 weights; ten seeds), all 300 of 100 to 400 steps were
-//! reported, and none of the 100 at their default length or with the settings of the yacht example.
+//! Measured on 400 trainings by `vi` and `dropout` of five models (linear, logistic, Poisson, hierarchical, a network of 402 weights; ten seeds). All
+//! 300 trainings of 100 to 400 steps were reported, and none of the 100 with their default length or the settings of the yacht example.
 
 use super::continuation;
 use super::descent::{descend, numbers as descending};
@@ -25,32 +26,33 @@ use bnnc_core::context::Stop;
 use bnnc_core::feed::examples;
 use std::ops::Range;
 
-/// Draws of the noise whose mean is descended on, and the fewest.
+/// The number of draws of the noise in the mean that is minimised, and the smallest such number.
 const DRAWS: usize = 32;
 const FEWEST_DRAWS: usize = 4;
 
-/// Losses of the longest descent, each a mean over the draws: the most, the number in whose favour draws are given up, and the fewest that show something.
+/// The number of losses of the longest descent, each a mean over the draws: the largest, the number for which draws are given up, and the smallest
+/// that gives a result.
 const MOST: usize = 300;
 const WANTED: usize = 30;
 const FEWEST: usize = 16;
 
-/// The losses of the longest descent over those of each of the others.
+/// The ratios of the longest descent's number of losses to that of each of the other descents.
 const EARLIER: [usize; 3] = [8, 4, 2];
 
-/// Draws that compare the ends of the descents with their start, and the fewest.
+/// The number of draws that compare the ends of the descents with their start, and the smallest such number.
 const HELD: usize = 256;
 const FEWEST_HELD: usize = 8;
 
-/// Floating-point operations of descents that nobody waits for: about a fifth of a second.
+/// The floating-point operations of descents that are short enough not to be noticed: about a fifth of a second.
 const OPERATIONS: u64 = 1_000_000_000;
 
-/// Standard errors of a difference that counts.
+/// The number of standard errors from which on a difference counts.
 const ERRORS: f64 = 3.0;
 
-/// The part of what counts below which a fall is nothing.
+/// The fraction of the smallest relevant fall below which a fall is negligible.
 const NOTHING: f64 = 0.01;
 
-/// The numbers of draws and losses that can be afforded.
+/// The affordable numbers of draws and losses.
 #[derive(Clone, Copy, Debug)]
 struct Budget {
     draws: usize,
@@ -59,10 +61,10 @@ struct Budget {
 }
 
 impl Budget {
-    /// Divides a number of losses of `samples` draws each; nothing where they are too few.
+    /// Divides a budget of `runs` losses, of `samples` draws each. Returns `None` if it is too small.
     fn of(runs: usize, samples: usize) -> Option<Budget> {
         let held = (runs / 16).min(HELD);
-        // The shorter descents take together as many losses as the longest one, less one in eight.
+        // The shorter descents together need as many losses as the longest one, minus an eighth.
         let left = runs.saturating_sub((2 + EARLIER.len()) * held) / 2;
         let [least, most] = [FEWEST_DRAWS, DRAWS].map(|draws| draws.div_ceil(samples));
         let draws = (left / WANTED).clamp(least, most);
@@ -72,16 +74,16 @@ impl Budget {
     }
 }
 
-/// The numbers that the descents hold besides their machine and rows.
+/// Returns the number of reals that the descents hold besides their machine and rows.
 pub fn numbers(infer: &Infer) -> usize {
     let moved = infer.cost.variational_parameters;
     descending(moved) + (EARLIER.len() + 2) * moved
 }
 
-/// Descends from the parameters of a finished training whose loss has noise. Nothing where too few losses can be afforded.
+/// Descends from the parameters of a finished training whose loss has noise. Returns `None` if the budget is too small.
 ///
 /// # Errors
-/// As training.
+/// The errors of training.
 pub fn descent(task: &Task<'_>, fitted: &Fitted, gradient: &Artifact) -> Result<Option<Descent>, Stop> {
     let train = training(task.infer)?;
     let rows = examples(&task.infer.bindings, &task.dataset.train);
@@ -132,17 +134,17 @@ pub fn descent(task: &Task<'_>, fitted: &Fitted, gradient: &Artifact) -> Result<
     }))
 }
 
-/// How far a loss is below that at the start.
+/// The difference of a loss from the loss at the start.
 #[derive(Clone, Copy, Debug, Default)]
 struct Gain {
     mean: f64,
     error: f64,
-    /// What the mean is at least, but for chance.
+    /// A lower bound of the mean gain, up to chance.
     least: f64,
 }
 
 impl Gain {
-    /// The gain from losses before to losses after, each pair with noise of its own.
+    /// Returns the gain from paired losses before and after. Each pair has its own noise.
     fn new(before: &[f64], after: &[f64]) -> Gain {
         let mut gains: Vec<f64> = before
             .iter()
@@ -151,7 +153,7 @@ impl Gain {
             .collect();
         let Estimate { loss: mean, error } = Estimate::of(&gains);
         gains.sort_by(f64::total_cmp);
-        // A mean of gains that are cut off above is below theirs. Where few of them are huge it is known much better.
+        // The mean of gains that are capped from above is at most the mean gain. If a few gains are huge, the capped mean is known much better.
         let largest = gains.get(gains.len() * 3 / 4).copied().unwrap_or_default();
         gains.iter_mut().for_each(|gain| *gain = gain.min(largest));
         let cut = Estimate::of(&gains);
@@ -160,7 +162,7 @@ impl Gain {
     }
 }
 
-/// The losses at a point with noise of these numbers.
+/// Returns the losses at a point with noise of these numbers.
 fn losses(surface: &mut Surface, point: &[f64], noise: Range<usize>) -> Result<Vec<f64>, Stop> {
     let mut slope = vec![0.0; point.len()];
     let losses = noise.map(|number| Ok(surface.add(point, number, &mut slope)?));

@@ -2,26 +2,26 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The largest number of losses that are kept. A figure of a report is some 600 points wide.
+/// The largest number of losses that are kept. A figure of a report is about 600 points wide.
 const MOST: usize = 2048;
 
 /// The mean losses of equally long parts of a training, in order.
 ///
-/// A part is a fraction of an epoch or several epochs. Whenever there are `MOST` parts, each two neighbours become one, so that the memory does not
-/// depend on the length of the training.
+/// A part is a fraction of an epoch or several epochs. Whenever there are `MOST` parts, neighbouring parts are merged in pairs, so that the memory
+/// does not depend on the length of the training.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct History {
     means: Vec<f64>,
-    /// Parts of an epoch that are added one by one.
+    /// The number of parts of an epoch that are added one by one.
     pieces: usize,
     /// The number of added losses in each mean.
     width: usize,
-    /// Sum and number of the losses that are not in a mean yet.
+    /// The sum and the number of the losses that are not in a mean yet.
     pending: (f64, usize),
 }
 
 impl History {
-    /// An empty history of at most `losses` losses, `pieces` of each epoch.
+    /// Returns an empty history of at most `losses` losses, `pieces` per epoch.
     pub fn new(pieces: usize, losses: usize) -> History {
         History {
             means: Vec::with_capacity(losses.clamp(1, MOST)),
@@ -31,7 +31,7 @@ impl History {
         }
     }
 
-    /// Adds the loss of the next piece of an epoch.
+    /// Adds the loss of the next part of an epoch.
     pub fn push(&mut self, loss: f64) {
         self.pending.0 += loss;
         self.pending.1 += 1;
@@ -48,7 +48,7 @@ impl History {
         self.pending = (0.0, 0);
     }
 
-    /// Makes each two neighbours one.
+    /// Merges neighbouring means in pairs.
     fn merge(&mut self) {
         let half = self.means.len() / 2;
         for at in 0..half {
@@ -58,17 +58,17 @@ impl History {
         self.width *= 2;
     }
 
-    /// The mean losses, in order.
+    /// Returns the mean losses, in order.
     pub fn means(&self) -> &[f64] {
         &self.means
     }
 
-    /// The number of epochs, or the fraction of one, that each mean covers.
+    /// Returns the number of epochs, or the fraction of one, that each mean covers.
     pub fn epochs_each(&self) -> f64 {
         self.width as f64 / self.pieces.max(1) as f64
     }
 
-    /// The mean history of several trainings; those that ended early count as long as they have losses.
+    /// Returns the mean history of several trainings. A training that ended early contributes as long as it has losses.
     pub fn average<'a>(histories: impl Iterator<Item = &'a History>) -> History {
         let mut all: Vec<History> = histories.cloned().collect();
         let widest = all.iter().map(|history| history.width).max().unwrap_or(1);
@@ -97,16 +97,16 @@ impl History {
 /// The losses of the validation rows over a training.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Curve {
-    /// Epochs from one loss to the next.
+    /// The number of epochs from one loss to the next.
     every: usize,
     history: History,
 }
 
-/// Losses of a curve at least, where there are as many epochs.
+/// The smallest number of losses of a curve, if there are as many epochs.
 const POINTS: usize = 100;
 
 impl Curve {
-    /// An empty curve of a training of `epochs` epochs, of each epoch or of about a hundred.
+    /// Returns an empty curve for a training of `epochs` epochs, with a loss after each epoch (`of_each`) or about a hundred losses.
     pub fn new(epochs: usize, of_each: bool) -> Curve {
         let every = if of_each { 1 } else { (epochs / POINTS).max(1) };
         Curve {
@@ -115,7 +115,7 @@ impl Curve {
         }
     }
 
-    /// Returns whether it has a loss after this epoch, counted from 1.
+    /// Returns whether the curve has a loss after this epoch, counted from 1.
     pub fn is_due(&self, epoch: usize) -> bool {
         epoch.is_multiple_of(self.every)
     }
@@ -125,16 +125,16 @@ impl Curve {
         self.history.push(loss);
     }
 
-    /// The losses with their epochs.
+    /// Returns the losses with their epochs.
     pub fn points(&self) -> Vec<(f64, f64)> {
         let each = self.history.epochs_each();
         let means = self.history.means().iter().enumerate();
-        // A loss is that of the end of its epoch; one that stands for several that of the last but half of them.
+        // A loss belongs to the end of its epoch. A merged loss belongs to the middle of the ends of its epochs.
         let epoch = |at: usize| (at as f64 * each + 0.5 * (each + 1.0)) * self.every as f64;
         means.map(|(at, loss)| (epoch(at), *loss)).collect()
     }
 
-    /// The mean curve of trainings of one length.
+    /// Returns the mean curve of trainings of the same length.
     pub fn average<'a>(curves: impl Iterator<Item = &'a Curve>) -> Option<Curve> {
         let all: Vec<&Curve> = curves.collect();
         Some(Curve {
@@ -156,7 +156,7 @@ mod tests {
         }
         assert!(history.means.capacity() <= MOST, "{}", history.means.capacity());
         assert_eq!(history.epochs_each(), 64.0);
-        // The mean of 0, 1, .. 63, and of the 64 numbers after.
+        // The mean of 0, 1, .. 63, and of the next 64 numbers.
         assert_eq!(&history.means()[..2], &[31.5, 95.5]);
         assert_eq!(history.means().len(), 100_000 / 64);
     }

@@ -1,4 +1,4 @@
-//! Posteriors made of the iterates that a training passes through.
+//! Posteriors from the iterates of a training.
 
 pub mod gaussian;
 pub mod memory;
@@ -20,50 +20,50 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use taken::{Iterated, Taken};
 
-/// What was collected.
+/// The collected iterates, in the form that predictions and later inferences use.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Collected {
-    /// How the last training went; of an ensemble, how its members went together.
+    /// The last training; for an ensemble, the average of its members.
     pub fitted: Fitted,
-    /// For predictions: the states that move at `draws` draws (`[draws, ..]`), the others as they are.
+    /// The states for predictions: those that move at `draws` draws (`[draws, ..]`), the others with a single value.
     pub values: Arc<Values>,
-    /// The draws in `values`.
+    /// The number of draws in `values`.
     pub draws: usize,
-    /// The states for infers that start from this one: the mean of the iterates, or the first member.
+    /// The states for inferences that start from this one: the mean of the iterates, or the first member.
     pub mean: Arc<Values>,
-    /// The variance of each element of the states that move, over the iterates; empty without them.
+    /// The variance over the iterates of each element of the states that move; empty if not needed.
     pub variances: Arc<Values>,
     /// The states of each member of an ensemble.
     pub members: Vec<Arc<Values>>,
-    /// How each training went.
+    /// The summary of each training.
     pub trainings: Vec<Trained>,
-    /// The iterates that were taken, and how many deviations the covariance is made of; none of an ensemble.
+    /// The number of iterates taken, and the number of deviations in the covariance; zeros for an ensemble.
     pub iterates: (usize, usize),
-    /// How broad a Gaussian over iterates is, as a factor on the variances of the posterior; none where it is not known.
+    /// The breadth of a Gaussian over iterates, as a factor on the variances of the posterior; `None` if it is not known.
     #[serde(default)]
     pub breadth: Option<f64>,
-    /// The parameter that is narrowest beside the posterior, with a bound on that factor of its own.
+    /// The parameter that is narrowest relative to the posterior, with a bound on its own factor.
     #[serde(default)]
     pub narrowest: Option<(String, f64)>,
 }
 
-/// How one training went.
+/// The summary of one training.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Trained {
-    /// The seed of its start and its shuffles: `map` with this seed finds the same.
+    /// The seed of its start and its shuffles. `map` with this seed finds the same point.
     pub seed: u64,
     /// The loss of the last epoch.
     pub loss: f64,
-    /// The epochs that were run.
+    /// The number of epochs that were run.
     pub epochs: usize,
     /// The epoch whose parameters were kept.
     pub best_epoch: usize,
-    /// Steps that were run.
+    /// The number of steps that were run.
     pub steps: u64,
 }
 
 impl Collected {
-    /// The positions in the folder of a run, as far as predictions need them.
+    /// Restores the positions in the folder of a run, as far as predictions need them.
     pub fn restored(values: &Values, draws: usize) -> Collected {
         let values = Arc::new(values.clone());
         Collected {
@@ -82,7 +82,7 @@ impl Collected {
 }
 
 impl Trained {
-    /// Of one training.
+    /// Returns the summary of a training.
     pub fn of(fitted: &Fitted, seed: u64) -> Trained {
         Trained {
             seed,
@@ -94,7 +94,7 @@ impl Trained {
     }
 }
 
-/// The states that move, with their sizes.
+/// Returns the states that move, with their sizes.
 pub fn moved<'a>(infer: &'a Infer, names: &'a [String]) -> Vec<(&'a str, usize)> {
     let is_moved = |state: &&State| names.contains(&state.name);
     let states = infer.states.iter().filter(is_moved);
@@ -103,10 +103,10 @@ pub fn moved<'a>(infer: &'a Infer, names: &'a [String]) -> Vec<(&'a str, usize)>
         .collect()
 }
 
-/// What is made of the iterates of one training, or of those that an earlier infer found.
+/// Returns the posterior from the iterates of one training, or from those of an earlier inference.
 ///
 /// # Errors
-/// As training; fewer iterates than the covariance needs.
+/// The errors of training; fewer iterates than the covariance needs.
 pub fn iterated(task: &Task<'_>, swag: &Swag, starts: &Starts<'_>) -> Result<Collected, Stop> {
     let Task { infer, context, .. } = *task;
     let moved = moved(infer, &swag.moved);
@@ -181,10 +181,10 @@ pub fn iterated(task: &Task<'_>, swag: &Swag, starts: &Starts<'_>) -> Result<Col
     })
 }
 
-/// Takes the iterates of a training.
+/// Collects the iterates of a training.
 struct Collector<'a> {
     swag: &'a Swag,
-    /// All epochs of the training.
+    /// The number of epochs of the training.
     epochs: usize,
     moved: &'a [(&'a str, usize)],
     /// The states that move at one iterate.
@@ -221,10 +221,10 @@ impl Watch for Collector<'_> {
     }
 }
 
-/// The iterates of an earlier infer, and what it found for the states that do not move; nothing is trained.
+/// Takes the iterates of an earlier inference, and its values of the states that do not move. Nothing is trained.
 ///
 /// # Errors
-/// A bug: states that are not those of the earlier infer.
+/// A bug: the states differ from those of the earlier inference.
 fn taken_before(
     infer: &Infer,
     found: &start::Iterates,
@@ -250,7 +250,7 @@ fn taken_before(
         taken.take(&iterate);
     }
     let mut values = starts.of(context.seed, 0);
-    // What an optimiser remembers has no part in it.
+    // The state of the optimiser is not part of the result.
     let is_parameter = |name: &str| {
         infer
             .states
@@ -270,12 +270,12 @@ fn taken_before(
     })
 }
 
-/// The key of the draws.
+/// Returns the key of the draws.
 fn key(infer: &Infer, context: &Context) -> u64 {
     philox::key(context.seed, &format!("iterates/{}", infer.name))
 }
 
-/// The draws that are held of so many iterates: one of a Gaussian that has no spread.
+/// Returns the number of draws that are held for this number of iterates: one if the Gaussian has no spread.
 pub fn draws_of(infer: &Infer, swag: &Swag, iterates: usize) -> usize {
     match swag.gaussian.covariance {
         Covariance::Point => 1,
@@ -284,7 +284,7 @@ pub fn draws_of(infer: &Infer, swag: &Swag, iterates: usize) -> usize {
     }
 }
 
-/// Puts one position in the place of each state that moves.
+/// Replaces each state that moves by its part of a position.
 fn put(moved: &[(&str, usize)], position: &[f64], values: &mut Values) {
     let mut at = 0;
     for (name, size) in moved {
@@ -293,7 +293,7 @@ fn put(moved: &[(&str, usize)], position: &[f64], values: &mut Values) {
     }
 }
 
-/// Puts draws, or the iterates themselves, in the place of each state that moves.
+/// Replaces each state that moves by draws, or by the iterates themselves.
 fn spread(
     moved: &[(&str, usize)],
     iterated: &Iterated,

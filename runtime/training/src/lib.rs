@@ -1,8 +1,8 @@
 //! Training: epochs of shuffled batches through the compiled step, with a schedule, early stopping and restarts.
 //!
-//! `trainer` runs one training, which can be interrupted after every step and continued to the same bytes; `windows` keeps the best parameters, `history` the
-//! losses, `convergence` judges them, `maximum` looks for lower ones by a
-//! `descent` on their `surface`, `gap` does so under noise with a `continuation`, `restarts` compares several trainings.
+//! `trainer` runs one training, which can be interrupted after every step and resumed with bit-identical results. `windows` keeps the best
+//! parameters, `history` the losses. `convergence` judges the losses, and `maximum` searches for lower ones by a `descent` on their `surface`. `gap`
+//! does so under noise, with a `continuation`. `restarts` compares several trainings.
 
 pub mod continuation;
 pub mod convergence;
@@ -36,76 +36,76 @@ use std::sync::Arc;
 use trainer::Trainer;
 use windows::Worsened;
 
-/// A fitted infer.
+/// The result of a training.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Fitted {
     /// The parameters, by state name.
     pub values: Arc<Values>,
-    /// The negative evidence lower bound of all training rows, averaged over the steps of the last epoch, or over the best window where that was better.
+    /// The negative evidence lower bound of all training rows, averaged over the steps of the last epoch, or over the best window if that was better.
     pub loss: f64,
     /// The losses over the training.
     pub history: History,
-    /// Those of the validation rows; none where there are none.
+    /// The losses of the validation rows; `None` if there are no validation rows.
     pub validation: Option<Curve>,
-    /// The epochs that were run.
+    /// The number of epochs that were run.
     pub epochs: usize,
-    /// The epochs that were planned.
+    /// The number of epochs that were planned.
     pub planned: usize,
     /// The epoch whose parameters were kept.
     pub best_epoch: usize,
-    /// Bytes of the training machine.
+    /// The bytes of the training machine.
     pub bytes: u64,
-    /// Steps that were run.
+    /// The number of steps that were run.
     pub steps: u64,
     /// True if the user stopped it before its end.
     pub interrupted: bool,
-    /// Why the parameters are not the last ones, where the loss had been lower.
+    /// The reason why the parameters are not the last ones, if the loss had been lower before.
     pub worsened: Option<Worsened>,
-    /// The trainings of which this is the best; empty where there was one.
+    /// The trainings of which this is the best; empty if there was only one.
     pub restarts: Vec<Restart>,
-    /// A descent from the parameters, where it was cheap enough.
+    /// The result of a descent from the parameters, if it was cheap enough.
     pub descent: Option<Descent>,
 }
 
-/// A training and where its state is kept.
+/// A training, and the place where its state is kept.
 #[derive(Clone, Copy)]
 pub struct Task<'a> {
-    /// The infer.
+    /// The inference.
     pub infer: &'a Infer,
     /// The rows.
     pub dataset: &'a Dataset,
-    /// The split's number.
+    /// The number of the split.
     pub split: usize,
-    /// The name of its files in the checkpoint: that of the infer, with a member or a restart.
+    /// The name of its files in the checkpoint: that of the inference, with a member or a restart.
     pub name: &'a str,
-    /// What infers share; its seed is that of the shuffles.
+    /// The context that inferences share. Its seed is that of the shuffles.
     pub context: &'a Context,
-    /// The number of the training among the restarts: its steps have noise of their own.
+    /// The number of the training among the restarts. Each restart has its own noise.
     pub restart: usize,
 }
 
 /// Observes a training after each epoch.
 pub trait Watch {
-    /// Sees the machine that holds the parameters after an epoch, counted from 1, and may write the inputs of the next step.
+    /// Called after each epoch, counted from 1, with the machine that holds the parameters. It may write the inputs of the next step.
     ///
     /// # Errors
-    /// What ends the training.
+    /// An error ends the training.
     fn epoch(&mut self, epoch: usize, machine: &mut Machine) -> Result<(), Stop>;
 
-    /// Its state as bytes.
+    /// Returns the state as bytes.
     ///
     /// # Errors
-    /// A bug: a state that has no bytes.
+    /// A bug: the state cannot be serialised.
     fn save(&self) -> Result<Vec<u8>, Fault>;
 
-    /// Continues from such bytes; writes the inputs that it had written before. Returns false where they are something else.
+    /// Restores the state from such bytes, and writes the inputs that it had written before. Returns false if the bytes do not fit.
     ///
     /// # Errors
     /// A limit of the machine.
     fn restore(&mut self, bytes: &[u8], machine: &mut Machine) -> Result<bool, Stop>;
 }
 
-/// Fits one infer to the training rows of a dataset from the given start, once, without a checkpoint.
+/// Fits an inference once to the training rows of a dataset, from the given start and without a checkpoint.
 ///
 /// # Errors
 /// A diverging loss, columns that do not fit, or a limit.
@@ -125,10 +125,10 @@ pub fn fit(infer: &Infer, dataset: &Dataset, start: Values, context: &Context) -
     train(&task, start, None)
 }
 
-/// Runs one training from a start, or continues it from where an earlier run left it.
+/// Runs one training from a start, or continues it from the state of an interrupted run.
 ///
 /// # Errors
-/// As [`fit`]; what the watch returns; a checkpoint that cannot be read or written.
+/// The errors of [`fit`] and of the watch; a checkpoint that cannot be read or written.
 pub fn train(task: &Task<'_>, start: Values, watch: Option<&mut dyn Watch>) -> Result<Fitted, Stop> {
     let mut fitted = Trainer::new(task, start, watch)?.run()?;
     fitted.descent = maximum::descent(task, &fitted)?;

@@ -1,15 +1,16 @@
-//! Whether a training that maximises a density without noise ended at a maximum.
+//! A test of whether a training that maximises a density without noise ended at a maximum.
 //!
-//! From where it ended a descent goes on in double precision over all rows. A loss that is lower close by shows that the training was short, or on a plateau,
-//! whatever its slope. A constrained parameter that the descent drives far towards an end of its range without settling shows that there is no maximum: the joint density of
-//! a scale and of the parameters that it scales grows without bound as the scale goes to zero.
+//! A descent in double precision over all rows continues from the end of the training. If it finds a lower loss close by, the training was too short,
+//! or on a plateau, whatever the slope of its losses. If the descent drives a constrained parameter far towards an end of its range without settling,
+//! there is no maximum. For example, the joint density of a scale and of the parameters that it scales grows without bound as the scale goes to zero.
 //!
-//! The descent may take a twentieth of the work of the training, or `OPERATIONS`. Where that is too little, nothing is known and the slope of the
-//! losses is all there is.
+//! The descent may take a twentieth of the work of the training, or `OPERATIONS` if that is more. If that is too little, only the slope of the losses
+//! is known.
 //!
-//! On 540 trainings by `map` of five models (linear, logistic, Poisson, hierarchical, a network of 82 weights; 200 to 20,000 steps, three rates, three schedules,
-//! batches of 32 and whole) whose distance to the best known loss is known, 239 were short: 15 of them have no warning (12 of the network, in other optima), 79 by
-//! the slope alone. Of the 301 that were not, 2 have one, 8 by the slope alone.
+//! Measured on 540 trainings by `map` of five models (linear, logistic, Poisson, hierarchical, a network of 82 weights; 200 to 20,000 steps, three
+//! rates, three schedules, batches of 32 and full batches) whose distance to the best known loss is known. 239 of them were too short. Of these, 15
+//! are not reported (12 of the network, in other optima), against 79 by the slope alone. Of the 301 long enough ones, 2 are reported, against 8 by
+//! the slope alone.
 
 use super::descent::{self, End, descend};
 use super::report::is_cut_off;
@@ -27,73 +28,74 @@ use bnnc_kernels::executor::Machine;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// The most values of the loss that a descent takes, and the fewest that show something: five times the steps after which it may have settled.
+/// The largest number of values of the loss that a descent takes, and the smallest that gives a result: five times the steps after which it may have
+/// settled.
 const MOST: usize = 200;
 const FEWEST: usize = 50;
 
-/// Floating-point operations of a descent that nobody waits for: about a tenth of a second. Ten times as many would be two thirds of a short training of a network, which never
-/// is at a maximum.
+/// The floating-point operations of a descent that is short enough not to be noticed: about a tenth of a second. Ten times as many would be two
+/// thirds of a short training of a network, which never reaches a maximum.
 const OPERATIONS: u64 = 100_000_000;
 
-/// The work of a training over that of the descent after it.
+/// The ratio of the work of a training to that of the descent after it.
 pub const TRAININGS: usize = 20;
 
-/// The loss that may be left to lose: per weight as at the maximum of `laplace`, up to a bound per row, because networks fit their training rows for as long as they are
-/// trained; or per row.
+/// The possible fall of the loss that is acceptable: per weight as at the maximum of `laplace`, up to a bound per row, because networks continue to
+/// fit their training rows; or per row.
 const PER_WEIGHT: f64 = 0.1;
 const MOST_PER_ROW: f64 = 0.25;
 const PER_ROW: f64 = 1e-3;
 
-/// Draws that show how broad a distribution is: to a fifth in one dimension.
+/// The number of draws that estimate the breadth of a distribution, with an error of a fifth in one dimension.
 const MIRRORED: usize = 50;
 
-/// Draws that the variance of a parameter is known from: to a seventh.
+/// The number of draws that estimate the variance of a parameter, with an error of a seventh.
 const SQUARES: usize = 100;
 
-/// The part of that below which a fall is nothing.
+/// The fraction of the acceptable fall below which a fall is negligible.
 const NOTHING: f64 = 0.01;
 
-/// How far a parameter has to move on the unconstrained scale before it counts as without bound: by a factor of 55 where it is positive.
+/// The distance on the unconstrained scale from which on a parameter counts as diverging: a factor of 55 for a positive parameter.
 const FAR: f64 = 4.0;
 
-/// A parameter that goes towards an end of its range for as long as the loss is followed.
+/// A parameter that approaches an end of its range for as long as the loss is followed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Runaway {
-    /// `tau`, or `lambda[age]`.
+    /// The name of the parameter: `tau`, or `lambda[age]`.
     pub name: String,
-    /// Its value where the training ended.
+    /// Its value at the end of the training.
     pub from: f64,
-    /// Its value where the descent from there ended.
+    /// Its value at the end of the descent.
     pub to: f64,
 }
 
-/// How broad draws around a point are, as factors on the variances of a Gaussian posterior there.
+/// The breadth of draws around a point, as factors on the variances of a Gaussian posterior there.
 #[derive(Clone, Debug)]
 pub struct Breadth {
-    /// The mean over all parameters.
+    /// The mean factor over all parameters.
     pub all: f64,
-    /// The parameter with the least, and a bound on its factor; nothing where that was not afforded.
+    /// The parameter with the smallest factor, and a bound on that factor; `None` if the budget was too small.
     pub narrowest: Option<(String, f64)>,
 }
 
 /// A descent from the end of a training.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Descent {
-    /// How far the loss fell.
+    /// The fall of the loss.
     pub fall: f64,
-    /// Whether it fell by so much that the training has not converged.
+    /// True if the loss fell so far that the training has not converged.
     pub is_short: bool,
-    /// Whether it would fall no further, so that nothing is left to lose where it is not short.
+    /// True if the loss would fall no further: unless `is_short`, the training is at a minimum.
     pub is_settled: bool,
     /// The parameters without a maximum.
     pub runaways: Vec<Runaway>,
 }
 
-/// Descends from the parameters of a finished training. Nothing where its objective has many weights, where the user ended it or
-/// the validation rows did in time, and where too few values of its loss can be afforded.
+/// Descends from the parameters of a finished training. Returns `None` if the weight of the KL varies, if the user ended the training or the
+/// validation rows ended it in time, or if the budget is too small.
 ///
 /// # Errors
-/// As training.
+/// The errors of training.
 pub fn descent(task: &Task<'_>, fitted: &Fitted) -> Result<Option<Descent>, Stop> {
     let train = training(task.infer)?;
     let rows = examples(&task.infer.bindings, &task.dataset.train);
@@ -123,7 +125,7 @@ pub fn descent(task: &Task<'_>, fitted: &Fitted) -> Result<Option<Descent>, Stop
     )?;
     let Some(end) = end else { return Ok(None) };
     let is_short = end.fall > least;
-    // What runs away from a distribution is no value of a parameter.
+    // A parameter of a distribution that diverges is not a value of the model's parameter.
     let may_run = is_short && !end.is_settled && !task.infer.maximises_bound();
     let runaways = match may_run {
         true => runaways(task, &surface, (&fitted.values, &start), &end)?,
@@ -137,12 +139,12 @@ pub fn descent(task: &Task<'_>, fitted: &Fitted) -> Result<Option<Descent>, Stop
     }))
 }
 
-/// How far draws around a point are from it, over what those of a Gaussian posterior there would be: the mean rise of the loss at them is half the number of
-/// parameters under that posterior. Each draw is taken with its mirror image, so that a slope at the point does not count. Infinite where the loss is not
-/// finite at a draw; nothing where the objective has noise or too few values of it can be afforded.
+/// Returns the mean rise of the loss at draws around a point, relative to that under a Gaussian posterior there, which is half the number of
+/// parameters. Each draw is paired with its mirror image, so that a slope at the point cancels. The ratio is infinite if the loss is not finite at a
+/// draw. Returns `None` if the objective has noise or the budget is too small.
 ///
 /// # Errors
-/// As training.
+/// The errors of training.
 pub fn breadth(
     task: &Task<'_>,
     centre: &Values,
@@ -186,10 +188,12 @@ pub fn breadth(
     }))
 }
 
-/// The parameter whose draws are closest to a point for the curvature there, of those that can be afforded: its name and a bound on its variance over that of the posterior.
+/// Returns the name of the parameter whose draws are narrowest relative to the curvature at a point, with a bound on the ratio of its variance to
+/// that of the posterior. Only parameters within the budget are tested.
 ///
-/// With the precision `H` of a Gaussian posterior the variance of a parameter is at least `1 / H_ii`, its variance given the others, so that its variance times
-/// `H_ii` is at least 1. Of a state with `n` elements and many others, the mean of `d' H_ss d` over its deviations `d` is at least `n`, for the same reason.
+/// With the precision `H` of a Gaussian posterior, the variance of a parameter is at least `1 / H_ii`, its variance given the others. Its variance
+/// times `H_ii` is therefore at least 1. For a state with many elements `n`, the mean of `d' H_ss d` over its deviations `d` is at least `n`, for the
+/// same reason.
 fn narrowest(
     infer: &Infer,
     surface: &mut Surface,
@@ -208,7 +212,7 @@ fn narrowest(
         deviations.for_each(|(sum, (draw, centre))| *sum += (draw - centre).powi(2));
     }
     let sd = |at: usize| (squares[at] / count.clamp(1, SQUARES) as f64).sqrt();
-    // A unit of a layer that is never active has weights that no row informs: single weights are not looked at.
+    // A unit of a layer that is never active has weights that no row informs. Single weights of layers are therefore not tested.
     let is_layer = |site: &str| site.contains('.');
     let own: usize = places
         .iter()
@@ -222,7 +226,7 @@ fn narrowest(
     let mut worst: Option<(String, f64)> = None;
     for (site, range) in places {
         let mut take = |name: String, ratio: f64| {
-            // Where the loss is not convex nothing is known.
+            // If the loss is not convex, the ratio has no meaning.
             if ratio >= 0.0 && worst.as_ref().is_none_or(|(_, least)| ratio < *least) {
                 worst = Some((name, ratio));
             }
@@ -247,12 +251,12 @@ fn narrowest(
     Ok(worst)
 }
 
-/// The site of a state.
+/// Returns the site of a state.
 fn site_of(state: &str) -> &str {
     state.rsplit_once('/').map_or(state, |(site, _)| site)
 }
 
-/// The name of one of a number of elements of a site.
+/// Returns the name of element `at` of `count` elements of a site.
 fn element(infer: &Infer, site: &str, (at, count): (usize, usize)) -> String {
     let report = infer.reports.iter().find(|report| report.name == site);
     let shape = report.map(|report| report.shape.resolve(&Sizes::default()));
@@ -262,7 +266,8 @@ fn element(infer: &Infer, site: &str, (at, count): (usize, usize)) -> String {
     }
 }
 
-/// The square of a deviation of some arguments from a point in the metric of the second derivative of the loss, by the difference of its gradients on both sides.
+/// Returns the square of a deviation of some arguments from a point, in the metric of the second derivative of the loss. It uses the difference of
+/// the gradients on both sides of the point.
 fn curvature(
     surface: &mut Surface,
     centre: &[f64],
@@ -281,7 +286,7 @@ fn curvature(
     Ok(found)
 }
 
-/// The descent of several trainings that lost most, or nothing where one of them has none.
+/// Returns the descent of several trainings that shows the largest remaining fall; `None` if a training does not have a descent.
 pub fn worst(found: &[Fitted]) -> Option<Descent> {
     let mut all = found.iter().map(|fitted| fitted.descent.as_ref());
     let first = all.next()??;
@@ -293,7 +298,7 @@ pub fn worst(found: &[Fitted]) -> Option<Descent> {
     all.try_fold(first, worse).cloned()
 }
 
-/// The smallest fall that counts, for these numbers of weights and rows.
+/// Returns the smallest fall that counts, for these numbers of weights and rows.
 pub fn material(weights: usize, rows: usize) -> f64 {
     let rows = rows as f64;
     (PER_WEIGHT * weights as f64)
@@ -301,18 +306,18 @@ pub fn material(weights: usize, rows: usize) -> f64 {
         .max(PER_ROW * rows)
 }
 
-/// The values of the loss of all rows that can be afforded.
+/// Returns the affordable number of values of the loss of all rows.
 fn affordable(infer: &Infer, train: &Train, rows: usize) -> usize {
     let cheap = surface::affordable(infer, train, rows, OPERATIONS);
     cheap.max(train.options.epochs_of(rows) / TRAININGS).min(MOST)
 }
 
-/// The numbers that a descent holds besides its machine and rows.
+/// Returns the number of reals that a descent holds besides its machine and rows.
 pub fn numbers(infer: &Infer) -> usize {
     descent::numbers(infer.cost.variational_parameters)
 }
 
-/// The constrained parameters that a descent drove far.
+/// Returns the constrained parameters that a descent drove far.
 fn runaways(
     task: &Task<'_>,
     surface: &Surface,
@@ -338,13 +343,13 @@ fn runaways(
             continue;
         };
         let (from, to) = (before.read_real(site)?, after.read_real(site)?);
-        // Vectors whose elements restrict each other have fewer arguments.
+        // Vectors whose elements restrict each other have fewer arguments than elements.
         if from.len() != argument.range.len() {
             continue;
         }
         let shape = report.shape.resolve(&Sizes::default());
         for (element, at) in argument.range.clone().enumerate().filter(|(_, at)| far(*at)) {
-            // A parameter on the reals moves as its argument does.
+            // A parameter on the whole line moves exactly as its argument does.
             let moved = end.point[at] - start[at];
             let is_real = (to[element] - from[element] - moved).abs() <= 1e-3 * moved.abs();
             if !is_real {
@@ -359,7 +364,7 @@ fn runaways(
     Ok(found)
 }
 
-/// A machine that holds the parameters on their declared scale.
+/// Returns a machine that holds the parameters on their declared scale.
 fn declared(infer: &Infer, values: &Values, context: &Context) -> Result<Machine, Fault> {
     let sizes = Sizes::default().with(Symbol::Draws, 1);
     let mut machine = Machine::new(&infer.sites, sizes, context.pool.clone())?;

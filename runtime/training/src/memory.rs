@@ -1,11 +1,11 @@
-//! The memory of a training, before it runs.
+//! Predictions of the memory of a training, before it runs.
 
 use crate::{gap, maximum, restarts, surface};
 use bnnc_abi::data::Schema;
 use bnnc_abi::manifest::{Infer, Train};
 use bnnc_core::memory::{NUMBER, feed, machine, parameters, predicting, states, sum};
 
-/// The bytes of the trainings that run at a time, and of the results of those that ended: as [`one`].
+/// Returns the bytes of trainings that run at the same time, and of the results of those that ended. The arguments are those of [`one`].
 pub fn training((infer, train): (&Infer, &Train), schema: &Schema, rows: usize, is_observed: bool) -> u64 {
     let runs = restarts::at_once(&train.options) as u64;
     let results = (restarts::kept(&train.options) as u64).saturating_mul(parameters(infer));
@@ -13,14 +13,15 @@ pub fn training((infer, train): (&Infer, &Train), schema: &Schema, rows: usize, 
     one.saturating_mul(runs).saturating_add(results)
 }
 
-/// The bytes of a number of trainings at a time, each of which runs its restarts in turn: as [`one`].
+/// Returns the bytes of `count` trainings at the same time, each of which runs its restarts one after the other. The arguments are those of [`one`].
 pub fn at_a_time((infer, train): (&Infer, &Train), schema: &Schema, rows: usize, count: usize) -> u64 {
     let results = (restarts::kept(&train.options) as u64).saturating_mul(parameters(infer));
     let one = one((infer, train), schema, rows, false);
     one.saturating_add(results).saturating_mul(count as u64)
 }
 
-/// The bytes of the training machine with what surrounds it. No best parameters are kept where the iterates have a use of their own (`is_observed`).
+/// Returns the bytes of one training: the machine, the rows and the results. The best parameters are not kept if the iterates are used otherwise
+/// (`is_observed`).
 pub fn one((infer, train): (&Infer, &Train), schema: &Schema, rows: usize, is_observed: bool) -> u64 {
     let options = &train.options;
     let order = rows as u64 * 4;
@@ -35,7 +36,7 @@ pub fn one((infer, train): (&Infer, &Train), schema: &Schema, rows: usize, is_ob
         false => parameters(infer),
     };
     let watching = validating + kept;
-    // The start is freed when it has been written into the machine; then come the rows, and at the end the result.
+    // The start is freed after it has been written to the machine. The rows are allocated after that, and the result at the end.
     let around = states(infer).max(feed(infer, &train.step, rows) + order + watching + parameters(infer));
     let training = machine(&train.step, &train.sizes(rows)) + around;
     let descending = train.gradient.as_ref().map_or(0, |gradient| {

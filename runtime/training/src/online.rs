@@ -1,4 +1,4 @@
-//! Learning from rows as they arrive, with answers in between: what a bandit or an active learner needs.
+//! Learning from rows as they arrive, with predictions in between, for bandits and active learning.
 
 use crate::step::{self, Stepper, Terms, training};
 use bnnc_abi::manifest::{Infer, KlWeight};
@@ -12,31 +12,31 @@ use bnnc_data::{Dataset, Preparation, Rows, Standardisation};
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// An infer with a memory of rows. The target of a step is the posterior given the rows in memory: the likelihood of a batch
-/// stands for all of them. Rows are as the model sees them; nothing is scaled or standardised.
+/// An inference with a memory of rows. The target of a step is the posterior given the rows in memory: the likelihood of a batch is scaled to all of
+/// them. Rows are on the model's scale; they are not scaled or standardised.
 pub struct Online<'a> {
     infer: &'a Infer,
     context: Context,
     stepper: Stepper<'a>,
-    /// With the rows and draws that it was made for.
+    /// The predictor, with the numbers of rows and draws that it was built for.
     predictor: Option<(Predictor, usize, usize)>,
     memory: Option<Feed>,
     capacity: usize,
-    /// Where the next row goes once the memory is full.
+    /// The place of the next row once the memory is full.
     oldest: usize,
     /// The key of the random batches.
     key: u64,
-    /// Numbers of the rows in memory, in any order.
+    /// The numbers of the rows in memory, in any order.
     order: Vec<u32>,
-    /// What rows that arrive share: nothing.
+    /// The dataset of arriving rows, which share no columns.
     nothing: Dataset,
 }
 
 impl<'a> Online<'a> {
-    /// Starts at the posterior's starts with an empty memory for the last `capacity` rows.
+    /// Begins at the posterior's starts, with an empty memory for the last `capacity` rows.
     ///
     /// # Errors
-    /// A model with columns that all examples share, a `kl_weight` that means epochs, or a limit of the machine.
+    /// A model with columns that all examples share, a `kl_weight` that depends on epochs, or a limit of the machine.
     pub fn new(infer: &'a Infer, capacity: usize, context: &Context) -> Result<Online<'a>, Stop> {
         if infer.bindings.iter().any(|binding| binding.from.is_shared()) {
             let why = format!(
@@ -68,17 +68,17 @@ impl<'a> Online<'a> {
         })
     }
 
-    /// The number of rows in memory.
+    /// Returns the number of rows in memory.
     pub fn len(&self) -> usize {
         self.order.len()
     }
 
-    /// Whether no row came yet.
+    /// Returns whether there are no rows in memory.
     pub fn is_empty(&self) -> bool {
         self.order.is_empty()
     }
 
-    /// Puts rows into memory, each in the place of the oldest where it is full.
+    /// Adds rows to the memory. If it is full, each row replaces the oldest.
     ///
     /// # Errors
     /// Columns that do not fit.
@@ -97,8 +97,8 @@ impl<'a> Online<'a> {
         Ok(())
     }
 
-    /// Takes steps on random batches of the memory, at the optimiser's rate (schedules belong to runs that end). Returns the
-    /// mean loss; not a number where there is no row or no step.
+    /// Takes steps on random batches of the memory, at the constant rate of the optimiser, since schedules need a planned end. Returns the mean loss,
+    /// or NaN without rows or steps.
     ///
     /// # Errors
     /// A bug of the machine.
@@ -130,8 +130,8 @@ impl<'a> Online<'a> {
         Ok(sum / steps as f64)
     }
 
-    /// What the posterior says of rows, by blocks of rows in order; targets need not be known. Draws are numbered from the
-    /// beginning of time: the same number is the same noise, and one draw that was never used before is a Thompson sample.
+    /// Computes the predictions for rows, by blocks of rows in order. Targets may be unknown. The numbers of draws identify their noise over the
+    /// whole session. A single draw with a new number is a Thompson sample.
     ///
     /// # Errors
     /// Columns that do not fit, or a limit of the machine.

@@ -14,18 +14,18 @@ use bnnc_core::number::{finite, number};
 use bnnc_data::{Dataset, Standardisation};
 use serde_json::{Value, json};
 
-/// Rows for each weight from which on a maximum is not overfitted, so that validation rows have nothing to prevent.
+/// The number of rows per weight above which a maximum does not overfit, so that early stopping has no overfitting to prevent.
 const ROWS_PER_WEIGHT: usize = 10;
 
-/// Returns whether the validation rows ended a training that needs its optimum: a variational posterior, which otherwise keeps the standard deviations of its
-/// start, or a maximum of few parameters.
+/// Returns whether the validation rows ended a training that should have reached its optimum: a variational posterior, which otherwise keeps the
+/// standard deviations of its start, or a maximum of few parameters.
 pub(super) fn is_cut_off(infer: &Infer, fitted: &Fitted, rows: usize) -> bool {
     let is_stopped = fitted.epochs < fitted.planned && !fitted.interrupted;
     let is_small = ROWS_PER_WEIGHT.saturating_mul(weights(infer)) <= rows;
     is_stopped && (infer.maximises_bound() || is_small)
 }
 
-/// The help of a training that is too short: the option of its length and another value.
+/// Returns the option for the length of a training, with a longer value.
 fn longer(options: &Training, is_cut_off: bool) -> String {
     if is_cut_off {
         return format!("patience = {}", options.patience.saturating_mul(4));
@@ -36,10 +36,10 @@ fn longer(options: &Training, is_cut_off: bool) -> String {
     }
 }
 
-/// The rate from which on a larger one is not recommended: trainings of the book diverge or scatter at a few times this.
+/// The rate above which no larger rate is recommended: trainings of the book diverge or scatter at a few times this rate.
 const LARGE: f64 = 1e-2;
 
-/// Advice to take a larger rate, where the rate of a training is small.
+/// Returns the advice to use a larger rate, if the rate of a training is small.
 fn faster(train: &Train) -> Option<String> {
     if train.rate >= LARGE {
         return None;
@@ -53,7 +53,7 @@ fn faster(train: &Train) -> Option<String> {
     })
 }
 
-/// The parts of the data that could be standardised and are not.
+/// Returns the parts of the data that could be standardised and are not.
 pub fn raw(infer: &Infer, dataset: &Dataset) -> Vec<&'static str> {
     let preparation = &dataset.preparation;
     let named = preparation.named.iter().flat_map(|(_, maps)| maps);
@@ -71,10 +71,10 @@ pub fn raw(infer: &Infer, dataset: &Dataset) -> Vec<&'static str> {
         .collect()
 }
 
-/// Points of a curve of the result object, at most.
+/// The largest number of points of a curve in the result object.
 const POINTS: usize = 200;
 
-/// The losses per row over the training, and those of the validation rows where there are any: `[epoch, loss]` each.
+/// Returns the losses per row over the training, and those of the validation rows if there are any: `[epoch, loss]` each.
 pub fn learning(fitted: &Fitted, rows: usize) -> Value {
     let every = fitted.history.means().len().div_ceil(POINTS).max(1);
     let each = fitted.history.epochs_each() * every as f64;
@@ -100,34 +100,34 @@ pub fn learning(fitted: &Fitted, rows: usize) -> Value {
     value
 }
 
-/// The number of weights of a model.
+/// Returns the number of weights of a model.
 fn weights(infer: &Infer) -> usize {
     infer.cost.parameters
 }
 
-/// The number of parameters that the optimiser moves.
+/// Returns the number of parameters that the optimiser moves.
 fn moved(infer: &Infer) -> usize {
     let parameters = infer.states.iter().filter(|state| state.parameter);
     parameters.map(|state| state.shape.count(&Sizes::default())).sum()
 }
 
-/// Why the parameters of a training cannot be trusted.
+/// A reason not to trust the parameters of a training.
 #[derive(Clone, Copy, Debug)]
 pub enum Doubt<'a> {
-    /// Some have no maximum, while the loss falls by this.
+    /// Some parameters do not have a maximum: they diverge while the loss falls by this amount.
     Unbounded(&'a [Runaway], f64),
-    /// Earlier ones were better, and were kept.
+    /// Earlier parameters were better, and were kept.
     Worsened(&'a Worsened),
-    /// A descent from them lowers the loss by this.
+    /// A descent from the parameters lowers the loss by this amount.
     Above(f64),
-    /// The losses are those of a training that has not converged.
+    /// The losses show that the training has not converged.
     Unfinished(Unfinished),
 }
 
-/// The gravest doubt about a training. Of one that was stopped, by the user or by the validation rows, only the losses are known.
+/// Returns the most serious doubt about a training. If the user or the validation rows stopped it, there is no judgement of its convergence.
 pub fn doubt<'a>(infer: &Infer, fitted: &'a Fitted, rows: usize) -> Option<Doubt<'a>> {
     let options = &infer.training()?.options;
-    // Iterates that are averaged have to scatter.
+    // Iterates that are averaged need to scatter.
     let is_point = infer.iterated().is_none();
     if let Some(descent) = fitted
         .descent
@@ -145,7 +145,7 @@ pub fn doubt<'a>(infer: &Infer, fitted: &'a Fitted, rows: usize) -> Option<Doubt
     }
     match fitted.descent.as_ref().filter(|_| is_point) {
         Some(descent) if descent.is_short => return Some(Doubt::Above(descent.fall)),
-        // A loss at its lowest cannot fall, whatever the noise of the losses.
+        // A loss at its minimum cannot fall, whatever the noise of the losses.
         Some(descent) if descent.is_settled => return None,
         Some(_) | None => {}
     }
@@ -157,7 +157,7 @@ pub fn doubt<'a>(infer: &Infer, fitted: &'a Fitted, rows: usize) -> Option<Doubt
     unfinished(&fitted.history, options.schedule, size).map(Doubt::Unfinished)
 }
 
-/// The warning about parameters that run away while the density rises by `rise`.
+/// Returns the warning about parameters that diverge while the density rises by `rise`.
 fn unbounded_density(infer: &Infer, runaways: &[Runaway], rise: f64) -> Diagnostic {
     let moves = runaways
         .iter()
@@ -165,14 +165,14 @@ fn unbounded_density(infer: &Infer, runaways: &[Runaway], rise: f64) -> Diagnost
     training::unbounded_density(&infer.name, &moves.collect::<Vec<_>>(), rise)
 }
 
-/// The warning about a maximum that does not exist, for a method that judges its maximum itself.
+/// Returns the warning about a missing maximum, for a method that judges its maximum itself.
 pub fn unbounded(infer: &Infer, fitted: &Fitted) -> Option<Diagnostic> {
     let descent = fitted.descent.as_ref()?;
     let warning = unbounded_density(infer, &descent.runaways, descent.fall);
     (!descent.runaways.is_empty()).then_some(warning)
 }
 
-/// The warnings about a training of an infer.
+/// Returns the warnings about the training of an inference.
 pub fn warnings(infer: &Infer, fitted: &Fitted, dataset: &Dataset) -> Vec<Diagnostic> {
     let Some(train) = infer.training() else {
         return Vec::new();
@@ -198,7 +198,7 @@ pub fn warnings(infer: &Infer, fitted: &Fitted, dataset: &Dataset) -> Vec<Diagno
         Doubt::Unfinished(Unfinished::Noisy(error)) => training::noisy_loss(trained, error, rows),
     });
     let mut warnings: Vec<Diagnostic> = doubt.into_iter().collect();
-    // The best of few losses with much noise is one of luck: parameters that were kept may be those of a short training.
+    // The best of few losses with much noise may be best by chance: the kept parameters may be those of a short training.
     if let (Some(_), Some(descent)) = (&fitted.worsened, &fitted.descent)
         && train.has_noise
         && descent.is_short
@@ -218,7 +218,7 @@ pub fn warnings(infer: &Infer, fitted: &Fitted, dataset: &Dataset) -> Vec<Diagno
     warnings
 }
 
-/// The best and the worst of several trainings.
+/// Returns the best and the worst loss of several restarts.
 fn spread(fitted: &Fitted) -> Option<(Estimate, Estimate)> {
     let settled = || fitted.restarts.iter().map(|restart| restart.settled);
     let best = settled().min_by(|a, b| a.loss.total_cmp(&b.loss))?;
@@ -226,7 +226,7 @@ fn spread(fitted: &Fitted) -> Option<(Estimate, Estimate)> {
     Some((best, worst))
 }
 
-/// Adds to the diagnostics of an infer.
+/// Adds the convergence and the restarts to the diagnostics of an inference.
 pub fn diagnostics(value: &mut Value, infer: &Infer, fitted: &Fitted, rows: usize) {
     if fitted.steps == 0 {
         return;
@@ -244,7 +244,7 @@ pub fn diagnostics(value: &mut Value, infer: &Infer, fitted: &Fitted, rows: usiz
     }
 }
 
-/// The line of the table about several trainings.
+/// Returns the line of the table about several restarts.
 pub fn table(fitted: &Fitted, rows: usize) -> String {
     let per_row = |loss: f64| number(-loss / rows.max(1) as f64);
     match spread(fitted) {
@@ -257,7 +257,7 @@ pub fn table(fitted: &Fitted, rows: usize) -> String {
     }
 }
 
-/// Adds the losses of a training to the diagnostics of an infer.
+/// Adds the losses of a training to the diagnostics of an inference.
 pub fn losses(value: &mut Value, infer: &Infer, fitted: &Fitted, rows: usize) {
     value["loss"] = finite(fitted.loss);
     value["loss_per_row"] = finite(fitted.loss / rows.max(1) as f64);
@@ -266,12 +266,12 @@ pub fn losses(value: &mut Value, infer: &Infer, fitted: &Fitted, rows: usize) {
     diagnostics(value, infer, fitted, infer.examples(rows));
 }
 
-/// The log density of one row, of the loss of all.
+/// Formats the log density of one row, from the loss of all rows.
 pub fn per_row(loss: f64, rows: usize) -> String {
     number(-loss / rows.max(1) as f64)
 }
 
-/// The first lines of the table: the log posterior, or where the iterates are from.
+/// Returns the first lines of the table: the log posterior, or the origin of the iterates.
 pub fn head(infer: &Infer, fitted: &Fitted, rows: usize) -> String {
     let from = infer.iterated().and_then(|swag| swag.options.iterates.as_ref());
     let mut text = match from {

@@ -1,7 +1,7 @@
 //! Several trainings from different starts, of which the best is kept.
 //!
-//! They run on the threads of the machine, several at a time. Each is a function of its own seed and independent of the number of threads, and they are compared
-//! in their order, so that the result does not depend on which of them ends first.
+//! They run on the threads of the machine, several at the same time. Each is a function of its own seed and independent of the number of threads.
+//! They are compared in a fixed order, so that the result does not depend on which of them ends first.
 
 use super::windows::Estimate;
 use super::{Fitted, Task};
@@ -16,7 +16,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-/// The most trainings that run at a time: each has a machine of its own, and the memory that a run needs is known without its threads.
+/// The largest number of trainings that run at the same time. Each has its own machine, and the predicted memory must not depend on the number of
+/// threads.
 pub const AT_ONCE: usize = 8;
 
 /// One of several trainings.
@@ -28,8 +29,8 @@ pub struct Restart {
     pub settled: Estimate,
 }
 
-/// The seed of one of several trainings. The first has that of the run, so that it is what a training alone finds; those of the others are below 2^53, so
-/// that every reader of numbers can hold them.
+/// Returns the seed of one of several trainings. The first has the seed of the run, so that its result is that of a single training. The other seeds
+/// are below 2^53, so that every JSON reader can represent them.
 pub fn seed_of(seed: u64, kind: &str, number: usize) -> u64 {
     match number {
         0 => seed,
@@ -37,7 +38,7 @@ pub fn seed_of(seed: u64, kind: &str, number: usize) -> u64 {
     }
 }
 
-/// The loss at the end of a training: of the last twentieth, or of the best window where that is kept.
+/// Returns the loss at the end of a training: that of the last twentieth, or of the best window if its parameters are kept.
 pub fn settled(fitted: &Fitted) -> Estimate {
     if let Some(worsened) = &fitted.worsened {
         return worsened.best.estimate;
@@ -47,27 +48,27 @@ pub fn settled(fitted: &Fitted) -> Estimate {
     Estimate::of(&means[means.len() - last..])
 }
 
-/// Runs one training of a task, and makes something of it.
+/// Runs one training of a task, and computes a further result from it.
 pub type One<'a, T> = dyn Fn(&Task<'_>) -> Result<(Fitted, T), Stop> + 'a;
 
 /// As [`One`], on any thread.
 pub type OneOnThread<'a, T> = dyn Fn(&Task<'_>) -> Result<(Fitted, T), Stop> + Sync + 'a;
 
-/// The most trainings that [`best`] runs at a time.
+/// Returns the largest number of trainings that [`best`] runs at the same time.
 pub fn at_once(options: &Training) -> usize {
     options.restarts.clamp(1, AT_ONCE)
 }
 
-/// The most results of trainings that are held beside those that run: the best so far and that of one which ended.
+/// Returns the largest number of results that are held besides the running trainings: the best so far, and that of one that has just ended.
 pub fn kept(options: &Training) -> usize {
     if options.restarts > 1 { 2 } else { 0 }
 }
 
-/// Runs the trainings of a task by `one`, which takes a task and its seed, on the threads of the machine. Gives the one with the lowest loss at its end, with
-/// whatever else `one` made of it. What is finished of an interrupted task is kept.
+/// Runs the trainings of a task by `one`, each with its own seed, on the threads of the machine. Returns the training with the lowest loss at its
+/// end, with the further result of `one`. The finished trainings of an interrupted task are kept in the checkpoint.
 ///
 /// # Errors
-/// As a training.
+/// The errors of a training.
 pub fn best<T: Serialize + DeserializeOwned + Send>(
     task: &Task<'_>,
     one: &OneOnThread<'_, T>,
@@ -83,18 +84,18 @@ pub fn best<T: Serialize + DeserializeOwned + Send>(
     runs.finish()
 }
 
-/// Does work on a number of threads at a time, each of which has a part of the context's threads as a pool; one of them may show its progress.
+/// Runs `work` on `workers` threads at the same time. Each has a pool with its share of the context's threads. One of them may show progress.
 pub fn on_threads(context: &Context, workers: usize, work: &(dyn Fn(&Arc<Pool>, bool) + Sync)) {
     let threads = context.pool.threads().max(1);
     let own = || Arc::new(Pool::new(threads / workers));
     thread::scope(|scope| {
-        // Where the system gives no more threads, those that there are do all of the work.
+        // If the system does not start more threads, the existing ones do all of the work.
         let start = |_| {
             let worker = thread::Builder::new();
             worker.spawn_scoped(scope, || work(&own(), false)).ok()
         };
         let handles: Vec<_> = (1..workers).map_while(start).collect();
-        // One line of progress is shown.
+        // Only one progress line is shown.
         work(&own(), context.progress);
         for handle in handles {
             if let Err(payload) = handle.join() {
@@ -107,7 +108,7 @@ pub fn on_threads(context: &Context, workers: usize, work: &(dyn Fn(&Arc<Pool>, 
 /// As [`best`], one training after the other.
 ///
 /// # Errors
-/// As a training.
+/// The errors of a training.
 pub fn in_turn<T: Serialize + DeserializeOwned>(
     task: &Task<'_>,
     one: &One<'_, T>,
@@ -121,12 +122,12 @@ pub fn in_turn<T: Serialize + DeserializeOwned>(
     runs.finish()
 }
 
-/// The trainings of a task while they run.
+/// The running trainings of a task.
 struct Runs<'a, T, F: ?Sized> {
     task: &'a Task<'a>,
     one: &'a F,
     count: usize,
-    /// The number of the next one to begin.
+    /// The number of the next training.
     next: AtomicUsize,
     compared: Mutex<Compared<T>>,
 }
@@ -146,7 +147,7 @@ where
         }
     }
 
-    /// Runs one training after the other on a pool until none is left.
+    /// Runs one training after the other on a pool until all are done.
     fn work(&self, pool: &Arc<Pool>, progress: bool) {
         loop {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
@@ -163,7 +164,7 @@ where
                 Ok(Some(found)) => self.compared().add(number, context.seed, found),
                 Ok(None) => self.compared().interrupted = true,
                 Err(stop) => {
-                    // Those before it go on: which failure is the first does not depend on the threads.
+                    // Trainings with lower numbers finish, so that the reported failure does not depend on the threads.
                     self.next.store(self.count, Ordering::Relaxed);
                     self.compared().fail(number, stop);
                 }
@@ -180,7 +181,7 @@ where
         self.compared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One training, or that of an earlier run; nothing where the user wants an end before it begins.
+    /// Runs one training, or returns that of an earlier run. Returns `None` if the user interrupted the run before the training began.
     fn run(&self, number: usize, context: &Context) -> Result<Option<(Fitted, T)>, Stop> {
         let task = self.task;
         let name = format!("{}-restart{number}", task.name);
@@ -207,16 +208,16 @@ where
 /// A training with its number.
 type Numbered<T> = (usize, (Fitted, T));
 
-/// What is known of several trainings.
+/// The results of several trainings so far.
 struct Compared<T> {
-    /// The losses at the ends of complete ones, with their numbers and steps.
+    /// The final losses of complete trainings, with their numbers and steps.
     all: Vec<(usize, Restart, u64)>,
-    /// The complete one with the lowest loss.
+    /// The complete training with the lowest loss.
     best: Option<Numbered<T>>,
-    /// The first that was stopped: it is not compared with complete ones, but better than nothing.
+    /// The interrupted training with the lowest number. It is only used if no training is complete.
     stopped: Option<(Restart, Numbered<T>)>,
     interrupted: bool,
-    /// The first that failed.
+    /// The failed training with the lowest number, and its error.
     failed: Option<(usize, Stop)>,
 }
 

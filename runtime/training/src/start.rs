@@ -1,4 +1,4 @@
-//! What infers start from: random numbers, what earlier infers found, and files.
+//! The starts of inferences: random numbers, results of earlier inferences, and files.
 
 pub mod file;
 
@@ -12,46 +12,46 @@ use bnnc_math::philox;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// What the infers that came before found on one split, by name.
+/// The results of earlier inferences on one split, by name.
 pub type Earlier = HashMap<String, Found>;
 
-/// What an earlier infer found.
+/// The result of an earlier inference.
 #[derive(Clone, Debug, Default)]
 pub struct Found {
-    /// Its states, as a point.
+    /// Its states as a point.
     pub point: Arc<Values>,
-    /// Those of each member, where it is an ensemble.
+    /// The states of each member, if it is an ensemble.
     pub members: Vec<Arc<Values>>,
-    /// Its iterates, where it holds them.
+    /// Its iterates, if it holds them.
     pub iterates: Option<Iterates>,
 }
 
-/// The iterates that an infer found.
+/// The iterates of an earlier inference.
 #[derive(Clone, Debug)]
 pub struct Iterates {
-    /// Its name.
+    /// The name of the inference.
     pub infer: String,
-    /// The states that move as `[count, ..]`, the others as they are.
+    /// The states: those that move as `[count, ..]`, the others with a single value.
     pub values: Arc<Values>,
-    /// How many there are.
+    /// The number of iterates.
     pub count: usize,
 }
 
-/// The starts of one infer on one split.
+/// The starts of one inference on one split.
 pub struct Starts<'a> {
     infer: &'a Infer,
     earlier: HashMap<String, Arc<Values>>,
-    /// Values for the members in turn; none where the starts are those of the states.
+    /// The given values of each member, used in turn; empty if the states have their default starts.
     given: Vec<Arc<Values>>,
-    /// Those that are taken in the place of a training.
+    /// The iterates that take the place of a training.
     iterates: Option<Iterates>,
 }
 
 impl<'a> Starts<'a> {
-    /// Finds what the infer is told to start from.
+    /// Looks up the given start of the inference.
     ///
     /// # Errors
-    /// A file that cannot be read or does not fit; an earlier infer that found nothing on this split.
+    /// A file that cannot be read or does not fit; an earlier inference without a result on this split.
     pub fn new(infer: &'a Infer, earlier: &Earlier, split: usize) -> Result<Starts<'a>, Diagnostic> {
         let given = match &infer.start {
             None => Vec::new(),
@@ -64,7 +64,7 @@ impl<'a> Starts<'a> {
         };
         let iterates = match infer.iterated().and_then(|swag| swag.options.iterates.as_ref()) {
             None => None,
-            // The compiler has seen that the earlier infer holds some.
+            // The compiler has checked that the earlier inference holds iterates.
             Some(name) => match earlier.get(name).and_then(|found| found.iterates.clone()) {
                 None => return Err(codes::nothing_found(&infer.name, name, split)),
                 found => found,
@@ -81,17 +81,17 @@ impl<'a> Starts<'a> {
         })
     }
 
-    /// The iterates that are taken in the place of a training.
+    /// Returns the iterates that take the place of a training.
     pub fn iterates(&self) -> Option<&Iterates> {
         self.iterates.as_ref()
     }
 
-    /// How many different starts were given: more than one where an ensemble is continued.
+    /// Returns the number of different given starts: more than one if an ensemble is continued.
     pub fn count(&self) -> usize {
         self.given.len()
     }
 
-    /// Whether a state of a member starts from what was given for it, in its own size, rather than as a state begins by itself.
+    /// Returns whether a state of a member starts from a given value of the right size, rather than from its default.
     pub fn gives(&self, member: usize, state: &str) -> bool {
         let Some(state) = self.infer.states.iter().find(|known| known.name == state) else {
             return false;
@@ -103,13 +103,13 @@ impl<'a> Starts<'a> {
         values.is_some_and(|values| values.len() == state.shape.count(&Sizes::default()))
     }
 
-    /// What was given for a member.
+    /// Returns the given values of a member.
     fn given(&self, member: usize) -> Option<&Values> {
         let given = self.given.get(member % self.given.len().max(1))?;
         Some(given)
     }
 
-    /// The start of a member, with random numbers of a seed where nothing else is said. An infer that has no members starts as the first.
+    /// Returns the start of a member. States without given values start at random with this seed. An inference without members uses member 0.
     pub fn of(&self, seed: u64, member: usize) -> Values {
         let mut start = states::start(&self.infer.states, seed, &self.earlier);
         if let Some(given) = self.given(member) {
@@ -119,12 +119,12 @@ impl<'a> Starts<'a> {
     }
 }
 
-/// Restarts begin within this of a constant start, on the unconstrained scale.
+/// The largest distance of a restart from a constant start, on the unconstrained scale.
 const JITTER: f64 = 1.0;
 
 impl Starts<'_> {
-    /// The start of a member in a task. Restarts after the first move the scalars and vectors that start at a constant; what is given, and matrices, whose
-    /// starts are random or empty by intent, stay.
+    /// Returns the start of a member in a task. Restarts after the first move the scalars and vectors that start at a constant. Given values do not
+    /// move. Matrices do not move either, since their starts are random, or constant by intent.
     pub fn of_task(&self, task: &Task<'_>, member: usize) -> Values {
         let seed = task.context.seed;
         let mut start = self.of(seed, member);
@@ -146,7 +146,7 @@ impl Starts<'_> {
     }
 }
 
-/// Takes what is given for every state of the same name and size that is not taken from another infer.
+/// Copies the given values to every state of the same name and size that does not start from another inference's state.
 fn warm(infer: &Infer, start: &mut Values, given: &Values) {
     for state in infer.states.iter().filter(|state| state.from.is_none()) {
         let (Some(own), Some(values)) = (start.get_mut(&state.name), given.get(&state.name)) else {

@@ -1,4 +1,4 @@
-//! One training step on chosen rows, and the share of the KL that it bears.
+//! One training step on chosen rows, and the share of the KL divergence in it.
 
 use bnnc_abi::manifest::{Infer, KlWeight, Train};
 use bnnc_base::diagnostic::Diagnostic;
@@ -16,28 +16,28 @@ use bnnc_kernels::ports::Port;
 pub struct Stepper<'a> {
     infer: &'a Infer,
     train: &'a Train,
-    /// Holds the parameters and the optimiser's state.
+    /// The machine with the parameters and the optimiser's state.
     pub machine: Machine,
-    /// The loss, and the number of positions that parameters selected outside their axes, where the program counts them.
+    /// The ports of the loss and, if the program counts them, of the number of positions that parameters selected outside their axes.
     wanted: Vec<Port>,
     /// True if parameters selected a position outside its axis in the last step.
     pub is_outside: bool,
-    /// Steps taken.
+    /// The number of steps taken.
     pub count: u64,
-    /// What is added to the number of a step in its noise: trainings with other numbers have noise of their own.
+    /// An offset of the step number in the noise. Trainings with different offsets have different noise.
     pub noise: i32,
 }
 
-/// The part of an infer that trains.
+/// Returns the training part of an inference.
 ///
 /// # Errors
-/// A bug: an infer that samples.
+/// A bug: the inference samples.
 pub fn training(infer: &Infer) -> Result<&Train, Fault> {
     let bug = || Fault::Bug(format!("`{}` does not train", infer.name));
     infer.training().ok_or_else(bug)
 }
 
-/// The diagnostic of a step in which parameters selected a position outside its axis, without its row.
+/// Returns the diagnostic of a step in which parameters selected a position outside its axis, without its row.
 pub fn outside(infer: &Infer, step: u64) -> Diagnostic {
     let first = infer.reached.first();
     let names: Vec<&str> = first.map_or_else(Vec::new, |check| {
@@ -47,22 +47,22 @@ pub fn outside(infer: &Infer, step: u64) -> Diagnostic {
     report::reached_in_step(&infer.name, &names, step, size)
 }
 
-/// What a step is told besides its rows.
+/// The inputs of a step besides its rows.
 #[derive(Clone, Copy, Debug)]
 pub struct Terms {
-    /// All rows: those of the step stand for them.
+    /// The number of all rows, to which the likelihood of the step's rows is scaled.
     pub rows: usize,
     /// The learning rate.
     pub rate: f64,
-    /// The weight of the KL against the likelihood of all rows.
+    /// The weight of the KL divergence relative to the likelihood of all rows.
     pub kl_weight: f64,
 }
 
 impl<'a> Stepper<'a> {
-    /// Starts at `start`, for steps of at most `rows` rows.
+    /// Prepares steps of at most `rows` rows, from the parameters `start`.
     ///
     /// # Errors
-    /// A limit of the machine, an infer that does not train.
+    /// A limit of the machine, an inference that does not train.
     pub fn new(
         infer: &'a Infer,
         rows: usize,
@@ -89,7 +89,7 @@ impl<'a> Stepper<'a> {
         })
     }
 
-    /// Rows as the training program reads them.
+    /// Returns rows in the form that the training program reads.
     ///
     /// # Errors
     /// A column whose elements do not fit.
@@ -98,7 +98,7 @@ impl<'a> Stepper<'a> {
         Feed::of_plan((self.infer, plan), rows, dataset, true)
     }
 
-    /// Takes a step on the rows of `feed` that `batch` names; returns the loss.
+    /// Takes a step on the rows `batch` of `feed`. Returns the loss.
     ///
     /// # Errors
     /// A bug of the machine.
@@ -123,10 +123,10 @@ impl<'a> Stepper<'a> {
         Ok(loss)
     }
 
-    /// The parameters.
+    /// Returns the parameters.
     ///
     /// # Errors
-    /// A bug: a parameter that the program does not have.
+    /// A bug: the program does not have a parameter.
     pub fn parameters(&self) -> Result<Values, Fault> {
         let parameters = self.infer.states.iter().filter(|state| state.parameter);
         parameters
@@ -135,16 +135,16 @@ impl<'a> Stepper<'a> {
     }
 }
 
-/// The part of the KL that batch `at` of `batches` bears, counted from 0: the shares of an epoch have the sum 1.
+/// Returns the share of the KL divergence in batch `at` of `batches`, counted from 0. The shares of an epoch sum to 1.
 pub fn share(how: KlWeight, at: usize, batches: usize) -> f64 {
     match how {
         KlWeight::Exact | KlWeight::Graves => 1.0 / batches as f64,
-        // 2^(M - i) / (2^M - 1) with i = at + 1, divided by 2^M, which overflows from M = 1024 on.
+        // 2^(M - i) / (2^M - 1) with i = at + 1. Both parts are divided by 2^M, which overflows from M = 1024 on.
         KlWeight::Blundell => (-(at as f64 + 1.0)).exp2() / (1.0 - (-(batches as f64)).exp2()),
     }
 }
 
-/// The weight of the KL in a step on `batch` of `rows` rows, whose likelihood counts `rows / batch` times.
+/// Returns the weight of the KL divergence in a step on `batch` of `rows` rows, whose likelihood counts `rows / batch` times.
 pub fn kl_weight(how: KlWeight, (at, batches): (usize, usize), batch: usize, rows: usize) -> f64 {
     match how {
         KlWeight::Exact => 1.0,
@@ -159,14 +159,14 @@ mod tests {
     const ALL: [KlWeight; 3] = [KlWeight::Exact, KlWeight::Graves, KlWeight::Blundell];
 
     #[test]
-    fn blundells_shares_of_four_batches() {
+    fn blundells_shares_halve_with_each_batch() {
         let shares = [0, 1, 2, 3].map(|at| share(KlWeight::Blundell, at, 4));
-        // Exact fractions; the divisor 15/16 and every numerator are powers of two apart.
+        // The fractions are exact: the divisor 15/16 is the same, and the numerators are powers of two.
         assert_eq!(shares, [8.0 / 15.0, 4.0 / 15.0, 2.0 / 15.0, 1.0 / 15.0]);
     }
 
     #[test]
-    fn shares_of_an_epoch_have_the_sum_one() {
+    fn the_shares_of_an_epoch_sum_to_one() {
         for how in ALL {
             for batches in [1, 2, 3, 4, 60, 1024, 5000] {
                 let shares: Vec<f64> = (0..batches).map(|at| share(how, at, batches)).collect();
@@ -177,9 +177,9 @@ mod tests {
         }
     }
 
-    /// Weighted by its rows, the weight of an epoch is one: the sum of its steps is the bound.
+    /// Weighted by the rows of the batches, the mean weight in an epoch is 1: the sum of its steps is the bound.
     #[test]
-    fn weights_of_uneven_batches_have_the_mean_one() {
+    fn the_weights_of_uneven_batches_have_the_mean_one() {
         let sizes = [30, 30, 30, 10];
         for how in ALL {
             let weights = sizes

@@ -14,10 +14,10 @@ use bnnc_kernels::executor::Machine;
 use bnnc_kernels::ports::Port;
 use std::ops::Range;
 
-/// Rows per call.
+/// The largest number of rows per call.
 const ROWS: usize = 256;
 
-/// The sizes of a machine that computes the loss of this number of rows.
+/// Returns the sizes of a machine that computes the loss of this number of rows.
 pub fn sizes(train: &Train, rows: usize) -> Sizes {
     let batch = ROWS.min(rows.max(1));
     train.sizes(rows).with(Symbol::Batch, batch)
@@ -31,13 +31,13 @@ pub fn affordable(infer: &Infer, train: &Train, rows: usize, operations: u64) ->
     usize::try_from(operations / each).unwrap_or(usize::MAX)
 }
 
-/// A state that moves, with its place among the arguments.
+/// A state that moves, with its range among the arguments.
 pub struct Argument {
-    /// The state.
+    /// The name of the state.
     pub name: String,
     state: Port,
     gradient: Port,
-    /// Its elements among the arguments.
+    /// The range of its elements among the arguments.
     pub range: Range<usize>,
 }
 
@@ -48,17 +48,17 @@ pub struct Surface {
     loss: Port,
     /// The states that move, in order.
     pub arguments: Vec<Argument>,
-    /// All rows.
+    /// The numbers of all rows.
     rows: Vec<u32>,
     sizes: Sizes,
     /// The gradient of one block of rows.
     part: Vec<f64>,
-    /// Whether the machine holds the rows, which are one block.
+    /// True if the machine already holds the rows, which form a single block.
     is_fed: bool,
 }
 
 impl Surface {
-    /// The loss of the training rows of a task, by a program that computes it with its gradient.
+    /// Prepares the loss of the training rows of a task. `gradient` is a program that computes it with its gradient.
     ///
     /// # Errors
     /// Columns that do not fit, a limit of the machine.
@@ -102,12 +102,12 @@ impl Surface {
         })
     }
 
-    /// The number of arguments.
+    /// Returns the number of arguments.
     pub fn count(&self) -> usize {
         self.part.len()
     }
 
-    /// The arguments among the parameters of a training; what does not move is written into the machine.
+    /// Returns the arguments among the parameters of a training. The other states are written to the machine.
     ///
     /// # Errors
     /// A bug: parameters of other sizes.
@@ -122,7 +122,7 @@ impl Surface {
         Ok(point)
     }
 
-    /// The arguments of one of several draws; those that it lacks are at the centre.
+    /// Returns the arguments of one of several draws. Arguments that the draws do not have stay at the centre.
     pub fn draw(&self, centre: &[f64], draws: &Values, number: usize) -> Vec<f64> {
         let mut point = centre.to_vec();
         for argument in &self.arguments {
@@ -137,7 +137,7 @@ impl Surface {
         point
     }
 
-    /// The loss of all rows and its gradient.
+    /// Returns the loss of all rows, and writes its gradient.
     ///
     /// # Errors
     /// A bug of the machine.
@@ -146,7 +146,8 @@ impl Surface {
         self.add(point, 0, gradient)
     }
 
-    /// The mean of the loss of all rows, and of its gradient, over noise of these numbers. The steps of a training have other noise.
+    /// Returns the mean of the loss of all rows over noise with these numbers, and writes the mean gradient. The noise differs from that of the
+    /// training's steps.
     ///
     /// # Errors
     /// A bug of the machine.
@@ -161,7 +162,7 @@ impl Surface {
         Ok(sum / count)
     }
 
-    /// The loss of all rows with noise of this number; its gradient is added.
+    /// Returns the loss of all rows with noise of this number, and adds its gradient.
     ///
     /// # Errors
     /// A bug of the machine.
@@ -178,7 +179,7 @@ impl Surface {
                 self.feed.write(&mut self.machine, rows)?;
                 self.is_fed = blocks == 1;
             }
-            // Steps of a training count up from a number that is not negative.
+            // The steps of a training have non-negative numbers. Negative numbers give other noise.
             let step = -1 - (noise * blocks + at) as i64;
             ports::int(&mut self.machine, "step", step as i32)?;
             // The prior counts once.

@@ -22,10 +22,10 @@ use bnnc_math::philox;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// The fewest losses of a history: so many that a slope can be told from noise.
+/// The smallest number of losses in a history: enough to distinguish a slope from noise.
 const LEAST_LOSSES: usize = 64;
 
-/// Draws among which one with a position outside its axis is sought, to name its row.
+/// The number of draws that are searched for a position outside its axis, to name its row.
 const LOCATED: usize = 1000;
 
 /// A sum of losses over rows.
@@ -36,7 +36,7 @@ struct Sum {
 }
 
 impl Sum {
-    /// A step with few rows counts for as much as its rows.
+    /// Adds the loss of a step, weighted by its number of rows.
     fn add(&mut self, loss: f64, rows: usize) {
         self.loss += loss * rows as f64;
         self.rows += rows as f64;
@@ -47,29 +47,29 @@ impl Sum {
     }
 }
 
-/// How far a training is, besides the states in its machine.
+/// The progress of a training, besides the states in its machine.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Position {
-    /// Complete epochs.
+    /// The number of complete epochs.
     epoch: usize,
-    /// Steps of the epoch that is open.
+    /// The number of steps in the current epoch.
     batch: usize,
-    /// The order of the rows in it.
+    /// The order of the rows in the current epoch.
     order: Vec<u32>,
-    /// The losses of the epoch, and of its piece.
+    /// The losses of the current epoch, and of its current piece.
     of_epoch: Sum,
     of_piece: Sum,
     /// The loss of the last complete epoch.
     loss: f64,
     history: History,
-    /// None where something else chooses the parameters.
+    /// The windows; `None` if another criterion selects the parameters.
     windows: Option<Windows>,
     validation: Option<Validated>,
-    /// Whether validation ended the training.
+    /// True if validation ended the training.
     stopped: bool,
 }
 
-/// The losses of the validation rows, and the best epoch by them where they end the training.
+/// The losses of the validation rows and, with early stopping, the best epoch by them.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Validated {
     curve: Curve,
@@ -78,26 +78,26 @@ struct Validated {
     kept: Option<Values>,
 }
 
-/// A training as it is kept.
+/// A training in the form that the checkpoint keeps.
 #[derive(Serialize, Deserialize)]
 struct Saved {
-    /// The states of the machine, in the order of the infer.
+    /// The states of the machine, in the order of the inference's states.
     states: Vec<Vec<f64>>,
     steps: u64,
     position: Position,
     watch: Vec<u8>,
 }
 
-/// A training that runs.
+/// A running training.
 pub(super) struct Trainer<'a, 'w> {
     task: &'a Task<'a>,
     train: &'a Train,
     stepper: Stepper<'a>,
     feed: Feed,
-    /// The key of the rows' order.
+    /// The key of the order of the rows.
     shuffle: u64,
     batch: usize,
-    /// All epochs, the steps of one, and the losses of one in the history.
+    /// The number of epochs, of steps in an epoch, and of losses in the history per epoch.
     epochs: usize,
     batches: usize,
     pieces: usize,
@@ -108,7 +108,7 @@ pub(super) struct Trainer<'a, 'w> {
 }
 
 impl<'a, 'w> Trainer<'a, 'w> {
-    /// Starts at `start`, or where an earlier run was.
+    /// Prepares a training from `start`, or from the state of an interrupted run.
     pub(super) fn new(
         task: &'a Task<'a>,
         start: Values,
@@ -148,7 +148,7 @@ impl<'a, 'w> Trainer<'a, 'w> {
         };
         let batch = options.batch_of(rows);
         let (epochs, batches) = (options.epochs_of(rows), rows.div_ceil(batch));
-        // The weight of the KL may change within an epoch: only whole ones have a loss then.
+        // The weight of the KL divergence may change within an epoch. Losses are then only comparable between whole epochs.
         let pieces = match train.kl_weight() {
             KlWeight::Exact => LEAST_LOSSES.div_ceil(epochs.max(1)).clamp(1, batches),
             KlWeight::Graves | KlWeight::Blundell => 1,
@@ -193,7 +193,7 @@ impl<'a, 'w> Trainer<'a, 'w> {
         Ok(trainer)
     }
 
-    /// Continues where an interrupted run was, if there was one.
+    /// Restores the state of an interrupted run, if there is one.
     fn resume(&mut self) -> Result<(), Stop> {
         let Some(saved) = self.file.resumed::<Saved>()? else {
             return Ok(());
@@ -220,7 +220,7 @@ impl<'a, 'w> Trainer<'a, 'w> {
         Ok(())
     }
 
-    /// Makes the present position the one to continue from.
+    /// Commits the present state, so that a later run continues from it.
     fn commit(&mut self) -> Result<(), Stop> {
         let machine = &self.stepper.machine;
         let states = self.task.infer.states.iter();
@@ -240,7 +240,7 @@ impl<'a, 'w> Trainer<'a, 'w> {
         Ok(self.file.commit(&saved)?)
     }
 
-    /// Runs to the end, or to the user's wish.
+    /// Runs to the end, or until the user interrupts the run.
     pub(super) fn run(mut self) -> Result<Fitted, Stop> {
         let total = self.epochs.saturating_mul(self.batches) as u64;
         let context = self.task.context;
@@ -281,7 +281,7 @@ impl<'a, 'w> Trainer<'a, 'w> {
         self.finish(interrupted)
     }
 
-    /// The next step of the epoch.
+    /// Takes the next step of the epoch.
     fn step(&mut self, total: u64, progress: &mut Progress) -> Result<(), Stop> {
         let train = self.train;
         let at = self.position.batch;
@@ -317,7 +317,7 @@ impl<'a, 'w> Trainer<'a, 'w> {
         Ok(())
     }
 
-    /// Closes the epoch: its loss, the watch, and the validation rows.
+    /// Closes the epoch: checks its loss, calls the watch, and scores the validation rows.
     fn end_epoch(&mut self) -> Result<(), Stop> {
         let position = &mut self.position;
         let loss = position.of_epoch.mean();
@@ -334,7 +334,7 @@ impl<'a, 'w> Trainer<'a, 'w> {
         self.validate()
     }
 
-    /// The diagnostic of a training whose loss is not finite, with the first row that has no likelihood at the start or at the last parameters that are kept.
+    /// Returns the diagnostic of a loss that is not finite. It names the first row without likelihood at the start, or at the last kept parameters.
     fn diverged(&self, loss: f64) -> Stop {
         let Task {
             infer,
@@ -351,12 +351,13 @@ impl<'a, 'w> Trainer<'a, 'w> {
         let note = values.map(|values| impossible::note(infer, dataset, (values, begin), context));
         match note {
             Some(Ok(Some(note))) => error.note(note).into(),
-            // A row is a help, not the failure.
+            // The note is optional: an error while finding the row does not replace the diagnostic.
             Some(Ok(None) | Err(_)) | None => error.into(),
         }
     }
 
-    /// The diagnostic of a step in which parameters selected a position outside its axis; with the row where they do so after it too.
+    /// Returns the diagnostic of a step in which parameters selected a position outside its axis. It names the row if the parameters after the step
+    /// select such a position too.
     fn outside(&self) -> Stop {
         let Task {
             infer,
@@ -376,7 +377,7 @@ impl<'a, 'w> Trainer<'a, 'w> {
         }
     }
 
-    /// Scores the validation rows; ends the training where patience is over.
+    /// Scores the validation rows. Ends the training if they have not improved for `patience` epochs.
     fn validate(&mut self) -> Result<(), Stop> {
         let (Some(validated), Some(predictor)) = (self.position.validation.as_mut(), self.predictor.as_mut())
         else {
@@ -414,7 +415,7 @@ impl<'a, 'w> Trainer<'a, 'w> {
             ..
         } = self.position;
         let mut fitted = Fitted {
-            // Before the first epoch is complete there is the loss of its steps.
+            // Before the first epoch is complete, the loss is that of the steps so far.
             loss: if loss.is_nan() { of_epoch.mean() } else { loss },
             history,
             epochs: epoch,
@@ -446,7 +447,7 @@ impl<'a, 'w> Trainer<'a, 'w> {
     }
 }
 
-/// What is added to the numbers of the steps in the noise of a restart.
+/// Returns the offset of the step numbers in the noise of a restart.
 fn noise(task: &Task<'_>) -> i32 {
     match task.restart {
         0 => 0,

@@ -1,7 +1,7 @@
 //! The best parameters of a training, by its mean loss in windows of equal length.
 //!
-//! The loss of one step, and of one epoch, has the noise of its rows and draws, so the lowest of them is a matter of luck. The mean over a twentieth of the
-//! training is an estimate of the loss of the iterates in it, with a standard error that is known.
+//! The loss of one step, and of one epoch, has the noise of its rows and draws, so that the lowest of them is lowest by chance. The mean over a
+//! twentieth of the training is an estimate of the loss of its iterates, with a known standard error.
 
 use bnnc_core::context::Stop;
 use bnnc_core::states::Values;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// The number of windows.
 const WINDOWS: usize = 20;
 
-/// The fewest losses of a window that has a standard error.
+/// The smallest number of losses for which a window has a standard error.
 const LEAST: usize = 3;
 
 /// A mean of losses with its standard error.
@@ -24,7 +24,7 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// The estimate from independent losses; its error is infinite where there are too few.
+    /// Returns the estimate from independent losses. Its error is infinite if there are too few losses.
     pub fn of(losses: &[f64]) -> Estimate {
         let count = losses.len() as f64;
         let loss = losses.iter().sum::<f64>() / count;
@@ -36,7 +36,7 @@ impl Estimate {
         Estimate { loss, error }
     }
 
-    /// Whether this loss is above another one by more than three standard errors of the difference and by more than `least`.
+    /// Returns whether this loss is above another one by more than three standard errors of the difference and by more than `least`.
     pub fn is_above(self, other: Estimate, least: f64) -> bool {
         self.loss - other.loss > least.max(3.0 * self.error.hypot(other.error))
     }
@@ -45,30 +45,30 @@ impl Estimate {
 /// The windows of a training so far.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Windows {
-    /// The number of losses in the whole training, and of those that were added.
+    /// The number of losses in the whole training, and the number added so far.
     all: usize,
     added: usize,
-    /// Mean and sum of squares of the open window (Welford 1962), and its number of losses.
+    /// The mean and the sum of squares of the open window (Welford 1962), and its number of losses.
     mean: f64,
     squares: f64,
     count: usize,
     /// The estimate of the last closed window.
     last: Estimate,
     best: Option<Best>,
-    /// The parameters at the end of the best window; in memory from the start, since a step allocates nothing.
+    /// The parameters at the end of the best window. They are allocated at the start, since a step must not allocate.
     values: Values,
 }
 
 /// The window with the lowest loss.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Best {
-    /// Its loss.
+    /// The loss of the window.
     pub estimate: Estimate,
-    /// The epoch in which it ended, from 1 on.
+    /// The epoch in which it ended, counted from 1.
     pub epoch: usize,
 }
 
-/// A training that ended with a loss above one that it had before.
+/// A training that ended with a higher loss than it had before.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Worsened {
     /// The best window, whose parameters were kept.
@@ -78,7 +78,7 @@ pub struct Worsened {
 }
 
 impl Windows {
-    /// No loss of `all` yet; `values` has the sizes of the parameters.
+    /// Prepares the windows for `all` losses. `values` has the sizes of the parameters.
     pub fn new(all: usize, values: Values) -> Windows {
         Windows {
             all,
@@ -92,10 +92,10 @@ impl Windows {
         }
     }
 
-    /// Adds a loss; at the end of a window that is the best one so far the parameters are copied.
+    /// Adds a loss. At the end of the best window so far, the parameters are copied.
     ///
     /// # Errors
-    /// A bug: a parameter that the machine does not have.
+    /// A bug: the machine does not have a parameter.
     pub fn push(&mut self, loss: f64, epoch: usize, machine: &Machine) -> Result<(), Stop> {
         self.added += 1;
         self.count += 1;
@@ -129,12 +129,12 @@ impl Windows {
         Ok(())
     }
 
-    /// The parameters at the end of the best window so far; before one has ended, those at the start.
+    /// Returns the parameters at the end of the best window so far, or those at the start before the first window has ended.
     pub fn values(&self) -> &Values {
         &self.values
     }
 
-    /// The best window and its parameters, where the last one is worse than noise explains and by more than `least`.
+    /// Returns the best window and its parameters, if the last window is worse by more than noise explains and by more than `least`.
     pub fn worsened(self, least: f64) -> Option<(Worsened, Values)> {
         let best = self.best?;
         let is_worse = self.last.is_above(best.estimate, least);

@@ -9,27 +9,27 @@ use bnnc_math::philox;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// The variance of an element that does not move.
+/// The smallest variance of an element, for elements that do not move.
 const LEAST_VARIANCE: f64 = 1e-30;
 
-/// The coordinates of the two kinds of noise: of the elements, and of the deviations.
+/// The noise coordinates of the elements and of the deviations.
 const OF_ELEMENTS: u32 = 0;
 const OF_DEVIATIONS: u32 = 1;
 
-/// Moments of iterates, one after the other: `O((K + 2) D)` numbers for `D` elements and `K` deviations.
+/// The moments of iterates, updated one iterate at a time: `O((K + 2) D)` numbers for `D` elements and `K` deviations.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Iterates {
     covariance: Covariance,
     count: usize,
     mean: Vec<f64>,
-    /// Sums of squared deviations from the mean (Welford 1962); empty where no variance is wanted.
+    /// Sums of squared deviations from the mean (Welford 1962); empty if the covariance does not need variances.
     squares: Vec<f64>,
     /// The last deviations, the oldest first.
     deviations: VecDeque<Vec<f64>>,
 }
 
 impl Iterates {
-    /// No iterate of so many elements yet.
+    /// Returns the moments without iterates, for this number of elements.
     pub fn new(elements: usize, covariance: Covariance) -> Iterates {
         Iterates {
             covariance,
@@ -43,12 +43,12 @@ impl Iterates {
         }
     }
 
-    /// How many there are.
+    /// Returns the number of iterates.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// The deviations that are held.
+    /// Returns the number of deviations held.
     pub fn rank(&self) -> usize {
         self.deviations.len()
     }
@@ -77,18 +77,18 @@ impl Iterates {
         self.deviations.push_back(deviation);
     }
 
-    /// The mean of all.
+    /// Returns the mean of all iterates.
     pub fn mean(&self) -> &[f64] {
         &self.mean
     }
 
-    /// The variance of an element over all.
+    /// Returns the variance of an element over all iterates.
     pub fn variance(&self, element: usize) -> f64 {
         let square = self.squares.get(element).copied().unwrap_or(0.0);
         (square / self.count.max(1) as f64).max(LEAST_VARIANCE)
     }
 
-    /// The factors of the standard deviations and of the deviations in a draw.
+    /// Returns the factors of the standard deviations and of the deviations in a draw.
     fn factors(&self, scale: f64) -> (f64, f64) {
         match self.covariance {
             Covariance::Point | Covariance::Snapshots => (0.0, 0.0),
@@ -100,7 +100,7 @@ impl Iterates {
         }
     }
 
-    /// A draw from the Gaussian whose covariance is multiplied by `scale`; a function of the key and the number of the draw.
+    /// Draws from the Gaussian whose covariance is multiplied by `scale`. The draw is a function of the key and its number.
     pub fn draw(&self, scale: f64, key: u64, number: u32, into: &mut Vec<f64>) {
         let (of_elements, of_deviations) = self.factors(scale);
         into.clear();
@@ -140,9 +140,9 @@ mod tests {
         of_elements.powi(2) * diagonal + of_deviations.powi(2) * outer
     }
 
-    /// The numbers by exact fractions; deviations from the mean of all iterates would give 0.0225 in the first place.
+    /// The expected numbers are exact fractions. Deviations from the mean of all iterates would give 0.0225 in the first place.
     #[test]
-    fn moments_of_five_iterates() {
+    fn moments_of_five_iterates_match_exact_fractions() {
         let iterates = five(Covariance::LowRank(3));
         let close =
             |got: f64, want: f64, digits: f64| assert!((got - want).abs() < digits, "{got} is not {want}");
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_point_has_no_spread_and_what_never_moves_has_little() {
+    fn a_point_has_no_spread_and_constant_elements_have_little() {
         let mut draw = Vec::new();
         five(Covariance::Point).draw(1.0, 1, 0, &mut draw);
         assert!((draw[0] - 1.0).abs() < 1e-15 && (draw[1] - 0.5).abs() < 1e-15);
@@ -205,9 +205,9 @@ mod tests {
         assert!(draw[0].is_finite());
     }
 
-    /// Only the last deviations are held, and their memory is used again.
+    /// Only the last deviations are held, and their memory is reused.
     #[test]
-    fn old_deviations_go() {
+    fn old_deviations_are_dropped() {
         let mut iterates = five(Covariance::LowRank(2));
         assert_eq!(iterates.rank(), 2);
         iterates.add(&[1.0, 0.5]);

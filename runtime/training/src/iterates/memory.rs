@@ -1,11 +1,12 @@
-//! How many iterates an inference will take, and what they will hold.
+//! Predictions of the number of iterates of an inference, and of their memory.
 
 use super::moved;
 use crate::restarts;
 use bnnc_abi::iterates::{Covariance, Swag};
 use bnnc_abi::manifest::Infer;
 
-/// The iterates that an inference takes of a number of rows where nothing stops it, and where `of_earlier` says how many those before it have.
+/// Returns the number of iterates that an inference takes for a number of rows, if nothing stops it. `of_earlier` gives the number for an earlier
+/// inference.
 pub fn planned((infer, swag): (&Infer, &Swag), rows: usize, of_earlier: &dyn Fn(&str) -> usize) -> usize {
     match (&swag.options.iterates, swag.options.keep) {
         (None, _) => swag.planned(swag.train.options.epochs_of(infer.examples(rows))),
@@ -14,7 +15,7 @@ pub fn planned((infer, swag): (&Infer, &Swag), rows: usize, of_earlier: &dyn Fn(
     }
 }
 
-/// The bytes of collecting a number of iterates which hold some bytes at the end, where one training takes others.
+/// Returns the bytes of collecting `planned` iterates. `held` are the bytes of the result, and `training` those of one training.
 pub fn collecting((infer, swag): (&Infer, &Swag), planned: usize, (held, training): (u64, u64)) -> u64 {
     let options = &swag.train.options;
     let held_at_once = (restarts::at_once(options) + restarts::kept(options)) as u64;
@@ -27,7 +28,8 @@ pub fn collecting((infer, swag): (&Infer, &Swag), planned: usize, (held, trainin
     meanwhile + training.max(held)
 }
 
-/// The positions that are held while iterates are taken: mean, sums of squares, deviations, and one iterate or draw; those that are kept.
+/// Returns the number of positions that are held while iterates are collected: the mean, the sums of squares, the deviations, one iterate or draw,
+/// and the kept iterates.
 fn summing(swag: &Swag, planned: usize) -> usize {
     let moments = match swag.gaussian.covariance {
         Covariance::LowRank(rank) => rank.min(planned) + 3,
@@ -41,7 +43,7 @@ fn summing(swag: &Swag, planned: usize) -> usize {
     moments + kept
 }
 
-/// The bytes of a number of positions of the states that move.
+/// Returns the bytes of a number of positions of the states that move.
 pub fn numbers(infer: &Infer, names: &[String], positions: usize) -> u64 {
     let elements: usize = moved(infer, names).iter().map(|(_, size)| size).sum();
     (elements.saturating_mul(positions)).saturating_mul(size_of::<f64>()) as u64

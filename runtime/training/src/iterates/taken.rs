@@ -1,16 +1,16 @@
-//! Iterates as they are taken: moments of all of them, or the last of them as they are.
+//! Iterates as they are collected: the moments of all of them, or the last iterates themselves.
 
 use super::gaussian::Iterates;
 use bnnc_abi::iterates::{Covariance, Swag};
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 
-/// Iterates, one after the other.
+/// A collection of iterates, filled one by one.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Taken {
-    /// How many of the last are held; 0 holds all.
+    /// The number of last iterates that are held; 0 holds all.
     keep: usize,
-    /// Whether iterates are held rather than summed up.
+    /// True if iterates are held rather than summed.
     holds: bool,
     held: VecDeque<Vec<f64>>,
     moments: Iterates,
@@ -19,14 +19,14 @@ pub struct Taken {
 /// The iterates of a training, summarised.
 #[derive(Clone, Debug)]
 pub struct Iterated {
-    /// Their moments.
+    /// The moments of the iterates.
     pub moments: Iterates,
-    /// The iterates themselves; empty where only the moments matter.
+    /// The iterates themselves; empty if only the moments are needed.
     pub snapshots: Vec<Vec<f64>>,
 }
 
 impl Taken {
-    /// No iterate of so many elements yet.
+    /// Returns an empty collection for this number of elements.
     pub fn new(swag: &Swag, elements: usize) -> Taken {
         Taken {
             keep: swag.options.keep,
@@ -52,7 +52,7 @@ impl Taken {
         self.held.push_back(place);
     }
 
-    /// What those that count are.
+    /// Returns the summary of the iterates that count.
     pub fn finish(mut self, swag: &Swag) -> Iterated {
         self.held.iter().for_each(|iterate| self.moments.add(iterate));
         let snapshots = match swag.gaussian.covariance {

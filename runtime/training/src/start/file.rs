@@ -8,13 +8,13 @@ use bnnc_core::states::Values;
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use std::collections::BTreeSet;
 
-/// Faults that are listed; the rest are counted.
+/// The largest number of errors that are listed. Further errors are counted.
 const LINES: usize = 12;
 
-/// The states that a file gives. Sites go back to the reals by the bijections of their supports.
+/// Returns the states in a file. Sites are transformed to the unconstrained scale by the bijections of their supports.
 ///
 /// # Errors
-/// A file that cannot be read, tensors that are missing, unknown, of another shape or type, and values outside their supports.
+/// A file that cannot be read; tensors that are missing, unknown, or of another shape or type; values outside their supports.
 pub fn read(infer: &Infer, file: &StartFile, split: usize) -> Result<Values, Diagnostic> {
     let fail = |why: &str| codes::no_start_file(&infer.name, &file.path, &[why.to_owned()]);
     let bytes = bnnc_data::file::whole(&file.path).map_err(|error| fail(&error.to_string()))?;
@@ -45,12 +45,12 @@ struct Reading<'a> {
     file: &'a StartFile,
     tensors: &'a SafeTensors<'a>,
     values: Values,
-    /// What does not fit, a line each.
+    /// The errors found, one line each.
     faults: Vec<String>,
 }
 
 impl Reading<'_> {
-    /// The infer whose states a run wrote into the file; none where it holds sites.
+    /// Returns the inference whose states a run wrote to the file; `None` if the file holds sites.
     fn run_of(&self, infer: &Infer) -> Result<Option<String>, String> {
         let is_site = |name: &&str| self.file.sites.iter().any(|site| site.site == **name);
         if self.tensors.names().iter().any(|name| is_site(&&**name)) {
@@ -80,7 +80,7 @@ impl Reading<'_> {
         }
     }
 
-    /// The states of a run, as they are.
+    /// Reads the states of a run without transforming them.
     fn states(&mut self, infer: &Infer, run: &str, split: usize) {
         for site in self.file.sites.iter().filter(|site| site.moves) {
             let name = format!("{run}/{}", site.state);
@@ -105,7 +105,7 @@ impl Reading<'_> {
         }
     }
 
-    /// Sites by name, on the declared scale.
+    /// Reads sites by name, on the declared scale.
     fn sites(&mut self) {
         let file = self.file;
         for site in &file.sites {
@@ -146,7 +146,7 @@ impl Reading<'_> {
         }
     }
 
-    /// The numbers of a tensor of the wanted shape.
+    /// Returns the numbers of a tensor of the wanted shape.
     fn numbers(&mut self, name: &str, view: &TensorView<'_>, wanted: &Shape) -> Option<Vec<f64>> {
         if view.shape() != wanted.resolve(&Sizes::default()) {
             let found = Shape::fixed(view.shape());
@@ -188,7 +188,7 @@ fn words<const N: usize>(data: &[u8], number: impl Fn([u8; N]) -> f64) -> Vec<f6
     words.iter().map(|word| number(*word)).collect()
 }
 
-/// A number of the IEEE 754 format of 16 bits.
+/// Returns the value of a number in the 16-bit format of IEEE 754.
 fn half(bits: u16) -> f64 {
     let sign = if bits >> 15 == 1 { -1.0 } else { 1.0 };
     let (exponent, fraction) = (i32::from(bits >> 10 & 31), f64::from(bits & 1023) / 1024.0);
@@ -207,7 +207,7 @@ mod tests {
 
     /// The examples of the format: one, two, the largest number, the smallest normal and the smallest number, a third.
     #[test]
-    fn numbers_of_sixteen_bits() {
+    fn half_precision_matches_the_examples_of_the_format() {
         let known = [
             (0x3C00, 1.0),
             (0xC000, -2.0),
