@@ -91,7 +91,7 @@ pub fn write(all: &[Around], scored: &ScoredClasses<'_>, pool: &Pool, predictive
     sum
 }
 
-/// Returns the error of the mean over the iterates of `sigmoid(sign * location[at] + more(iterate))`.
+/// Returns the error of `sigmoid(sign * location[at] + more(iterate))` averaged over the iterates.
 fn error(
     all: &[Around],
     (at, sign): (usize, f64),

@@ -35,7 +35,7 @@ impl Error {
     }
 }
 
-/// Returns the error of the mean of a function `of` of the location. A mean that was integrated exactly has the relative error `accuracy`.
+/// Returns the error of the average of a function `of` of the location. An average that was integrated exactly has the relative error `accuracy`.
 pub fn of_mean(part: &Part, of: &dyn Fn(f64) -> f64, (mean, accuracy): (f64, f64)) -> Error {
     match part {
         Part::Network(_) | Part::Pieces(_) => Error {

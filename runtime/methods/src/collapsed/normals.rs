@@ -32,7 +32,7 @@ struct Row {
     aleatoric: Vec<f64>,
     quantiles: Vec<[f64; 3]>,
     log_likelihood: f64,
-    /// The errors of the means.
+    /// The integration error of each mean.
     error: Vec<f64>,
     log_density_error: f64,
     cdf: Vec<f64>,
@@ -191,7 +191,7 @@ impl Normals {
     }
 }
 
-/// Returns the error of the mean of one element over the iterates.
+/// Returns the integration error of one element's mean over the iterates.
 fn error_of_mean(all: &[Around], at: usize, mean: f64) -> f64 {
     let share = 1.0 / all.len().max(1) as f64;
     let of = |around: &Around| errors::of_mean(&around.parts[at], &|location| location, (mean, ROUNDING));
