@@ -1,4 +1,4 @@
-//! Markov chains, as the rest of a run reads them: their draws, the quantities that are diagnosed, and how far they can be trusted.
+//! Markov chains in the form that the rest of a run reads: their draws, the diagnosed quantities, and convergence diagnostics.
 
 use bnnc_abi::manifest::{Infer, State};
 use bnnc_abi::sampling::Sampling;
@@ -10,21 +10,21 @@ use bnnc_mcmc::diagnostics::Summary;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// What sampling found.
+/// The result of sampling.
 pub struct Sampled {
-    /// For predictions: the states that move at `predictive` draws (`[predictive, ..]`), the others as they are.
+    /// The states for predictions: those that are sampled at `predictive` draws (`[predictive, ..]`), the others with a single value.
     pub values: Arc<Values>,
-    /// The draws in `values`.
+    /// The number of draws in `values`.
     pub predictive: usize,
-    /// The states at the mean of all draws, for infers that start from this one.
+    /// The states at the mean of all draws, for inferences that start from this one.
     pub mean: Arc<Values>,
-    /// The draws of each chain that has some.
+    /// The chains that have draws.
     pub chains: Vec<Chain>,
     /// The numbers of the chains that were stopped before their first draw.
     pub without_draws: Vec<usize>,
-    /// Where the states lie in a position.
+    /// The ranges of the states within a position.
     pub layout: Layout,
-    /// Whether the user stopped the chains before their end.
+    /// True if the user stopped the chains before their end.
     pub interrupted: bool,
 }
 
@@ -36,12 +36,12 @@ impl std::fmt::Debug for Sampled {
 }
 
 impl Sampled {
-    /// The names of the numbers that come with each draw.
+    /// Returns the names of the sampler statistics that come with each draw.
     pub fn stats(&self) -> &'static [&'static str] {
         self.chains.first().map_or(&[], |chain| chain.stats)
     }
 
-    /// One of these numbers for every draw of every chain; `None` where the sampler has none of this name.
+    /// Returns one of these statistics for every draw of every chain; `None` if the sampler does not have a statistic of this name.
     ///
     /// # Errors
     /// A file that cannot be read.
@@ -57,8 +57,8 @@ impl Sampled {
         self.chains.iter().map(column).collect::<Result<_, _>>().map(Some)
     }
 
-    /// Shows one of these numbers for every draw of a chain in their order, without holding them; none where the sampler has none of
-    /// this name.
+    /// Passes one of these statistics to `visit` for every draw of a chain in order, without holding them. There are no calls if the sampler does not
+    /// have a statistic of this name.
     ///
     /// # Errors
     /// A file that cannot be read.
@@ -76,7 +76,8 @@ impl Sampled {
         })
     }
 
-    /// Every so many-th draw is diagnosed: each where draws are in memory, else so few that at most [`DIAGNOSED`] are.
+    /// Returns the step between diagnosed draws: 1 if draws are in memory, otherwise the smallest step for which at most [`DIAGNOSED`] draws are
+    /// diagnosed.
     pub fn every(&self) -> usize {
         match self.chains.iter().all(|chain| chain.store.is_in_memory()) {
             true => 1,
@@ -84,7 +85,7 @@ impl Sampled {
         }
     }
 
-    /// All states for a [`bnnc_core::predict::Predictor`] of so many draws, evenly spaced over all chains.
+    /// Returns all states for a [`bnnc_core::predict::Predictor`] with `count` draws, evenly spaced over all chains.
     ///
     /// # Errors
     /// A file that cannot be read.
@@ -98,16 +99,16 @@ impl Sampled {
         Ok(values)
     }
 
-    /// Draws of all chains.
+    /// Returns the number of draws of all chains.
     pub fn draws(&self) -> usize {
         self.chains.iter().map(|chain| chain.store.len()).sum()
     }
 }
 
-/// Draws of all chains that are diagnosed where draws are on disk alone, at most: ranks need all of a quantity in memory.
+/// The largest number of draws of all chains that are diagnosed if draws are only on disk. Ranks need all draws of a quantity in memory.
 pub const DIAGNOSED: usize = 1 << 18;
 
-/// The states that move at `count` draws, evenly spaced over all chains.
+/// Returns the sampled states at `count` draws, evenly spaced over all chains.
 pub fn spread(chains: &[Chain], layout: &Layout, count: usize) -> Result<Values, Diagnostic> {
     let all: usize = chains.iter().map(|chain| chain.store.len()).sum();
     let width = |range: &std::ops::Range<usize>| range.len();
@@ -122,7 +123,7 @@ pub fn spread(chains: &[Chain], layout: &Layout, count: usize) -> Result<Values,
         let mut at = first;
         chain.store.blocks(0..chain.store.len(), |block| {
             for draw in block.chunks_exact(record) {
-                // Draw number `taken * all / count` is the next one wanted.
+                // The next selected draw has number `taken * all / count`.
                 if taken < count && at == taken * all / count {
                     for (column, (_, range)) in columns.iter_mut().zip(&layout.slots) {
                         column.extend_from_slice(&draw[range.clone()]);
@@ -138,29 +139,29 @@ pub fn spread(chains: &[Chain], layout: &Layout, count: usize) -> Result<Values,
     Ok(names.zip(columns).collect())
 }
 
-/// What a chain left.
+/// The result of one chain.
 pub struct Chain {
-    /// Its draws.
+    /// The draws.
     pub store: ChainStore,
-    /// The names of the numbers that come with each draw.
+    /// The names of the sampler statistics that come with each draw.
     pub stats: &'static [&'static str],
-    /// Iterations that were made, those of the warm-up included.
+    /// The number of iterations, including the warm-up.
     pub iterations: usize,
-    /// The sampler's inverse metric, as `Sampler::inverse_metric` gives it.
+    /// The sampler's inverse metric, as returned by `Sampler::inverse_metric`.
     pub inverse_metric: Vec<f64>,
 }
 
-/// Where the states that move lie in a position.
+/// The ranges of the sampled states within a position.
 #[derive(Clone, Debug)]
 pub struct Layout {
-    /// State and coordinates, in order.
+    /// The states with their coordinates, in order.
     pub slots: Vec<(String, Range<usize>)>,
-    /// Coordinates in all.
+    /// The number of coordinates.
     pub dimension: usize,
 }
 
 impl Layout {
-    /// The layout of an infer's positions.
+    /// Returns the layout of the positions of an inference.
     pub fn new(infer: &Infer, sampling: &Sampling) -> Layout {
         let mut slots = Vec::new();
         let mut dimension = 0;
@@ -173,7 +174,7 @@ impl Layout {
         Layout { slots, dimension }
     }
 
-    /// The position that values of states make.
+    /// Returns the position with the given values of the states.
     pub fn position(&self, values: &Values) -> Vec<f64> {
         let mut position = vec![0.0; self.dimension];
         for (name, range) in &self.slots {
@@ -184,45 +185,45 @@ impl Layout {
         position
     }
 
-    /// Whether a state is part of a position.
+    /// Returns whether a state is part of a position.
     pub fn moves(&self, state: &State) -> bool {
         self.slots.iter().any(|(name, _)| *name == state.name)
     }
 }
 
-/// One number per draw.
+/// A scalar quantity with one number per draw.
 #[derive(Clone, Debug)]
 pub struct Quantity {
-    /// `tau`, `theta[2]`, `norm(hidden.w)`.
+    /// The name: `tau`, `theta[2]`, `norm(hidden.w)`.
     pub name: String,
-    /// The element of a site that it is, if it is one: the site's number in the infer's reports, and the element's.
+    /// The number of the site in the inference's reports and the number of the element, if the quantity is an element of a site.
     pub element: Option<(usize, usize)>,
-    /// What is diagnosed of it.
+    /// The summary and the diagnostics.
     pub summary: Summary,
-    /// Its draws, chain by chain; empty where draws are kept on disk alone.
+    /// The draws of each chain; empty if draws are only kept on disk.
     pub chains: Vec<Vec<f64>>,
 }
 
-/// What is known of the chains of an infer.
+/// The diagnostics of the chains of an inference.
 #[derive(Clone, Debug, Default)]
 pub struct Diagnosis {
-    /// Quantities by name.
+    /// The summaries of the quantities, by name.
     pub quantities: Vec<(String, Summary)>,
-    /// Iterations after the warm-up that diverged.
+    /// The number of divergent iterations after the warm-up.
     pub divergences: usize,
-    /// Trajectories that were cut at the largest depth.
+    /// The number of trajectories that were cut at the largest tree depth.
     pub cut: usize,
-    /// Means over the draws of each chain of numbers that come with the draws: by name.
+    /// The means of the sampler statistics over the draws of each chain, by name.
     pub means: Vec<(&'static str, Vec<f64>)>,
-    /// The estimated fraction of missing information of each chain; empty where there is no energy.
+    /// The E-BFMI of each chain; empty if the sampler does not record an energy.
     pub missing_information: Vec<f64>,
-    /// What the penalty method samples.
+    /// A description of the distribution that the penalty method samples.
     pub target: Option<String>,
-    /// What should be done about it.
+    /// The warnings.
     pub warnings: Vec<Diagnostic>,
 }
 
-/// The quantities that the diagnostics are worst for, each with its number.
+/// The quantities with the worst diagnostics, each with its number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Worst<'a> {
     /// The largest R-hat.
@@ -234,13 +235,13 @@ pub struct Worst<'a> {
 }
 
 impl Diagnosis {
-    /// The means over each chain of a number that comes with the draws; empty where it does not.
+    /// Returns the mean of a statistic over each chain; empty if the sampler does not have it.
     pub fn mean(&self, name: &str) -> &[f64] {
         let found = self.means.iter().find(|(known, _)| *known == name);
         found.map_or(&[], |(_, means)| means)
     }
 
-    /// The quantities with the largest R-hat and the smallest effective sample sizes.
+    /// Returns the quantities with the largest R-hat and the smallest effective sample sizes.
     pub fn worst(&self) -> Option<Worst<'_>> {
         let known = || {
             self.quantities

@@ -14,48 +14,48 @@ use bnnc_data::metrics::over_splits;
 use bnnc_mcmc::loo::{Estimate, difference};
 use serde_json::{Map, Value, json};
 
-/// One `compare` item with its numbers.
+/// One `compare` item with its results.
 #[derive(Clone, Debug, Default)]
 pub struct Comparison {
-    /// The metrics, as the program names them; `elpd_loo` is in the lines.
+    /// The metrics, as the program names them. `elpd_loo` is in the lines instead.
     pub metrics: Vec<String>,
-    /// The inferences, by `elpd_loo` where they have it, the best first.
+    /// The inferences, sorted by `elpd_loo` where they have it, the best first.
     pub lines: Vec<Line>,
-    /// Whether rows are left out.
+    /// True if rows are left out.
     pub leaves_out: bool,
-    /// Facts about the table.
+    /// Remarks about the table.
     pub notes: Vec<String>,
-    /// Metrics that were not computed, and differences that have no meaning.
+    /// Warnings about metrics that were not computed, and about differences without a meaning.
     pub warnings: Vec<Diagnostic>,
 }
 
 /// One inference of a comparison.
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// Its name.
+    /// The name of the inference.
     pub infer: String,
-    /// Whether its metrics are of test rows.
+    /// True if its metrics are those of test rows.
     pub tested: bool,
-    /// The values, and with several splits their standard errors.
+    /// The values of the metrics, with standard errors if there are several splits.
     pub values: Vec<Option<(f64, Option<f64>)>>,
-    /// The training rows, each left out.
+    /// The leave-one-out estimate over the training rows.
     pub left_out: Option<LeftOutLine>,
 }
 
 /// The leave-one-out part of a line.
 #[derive(Clone, Copy, Debug)]
 pub struct LeftOutLine {
-    /// The sum over rows.
+    /// The expected log predictive density, summed over rows.
     pub elpd: Estimate,
     /// The effective number of parameters.
     pub p: Estimate,
-    /// The difference to the best inference of the same observations.
+    /// The difference to the best inference with the same observations.
     pub difference: Option<Estimate>,
-    /// Rows whose Pareto shape is too large.
+    /// The number of rows whose Pareto shape is too large.
     pub unreliable: usize,
 }
 
-/// Whether a comparison needs the training rows left out of an inference, whose metrics are of test rows where `tested`.
+/// Returns whether a comparison needs leave-one-out estimates of an inference. `tested` is true if its other metrics are those of test rows.
 pub fn leaves_out(manifest: &Manifest, infer: &str, tested: bool) -> bool {
     let mut own = manifest.compares.iter().filter(|compare| {
         let mut infers = compare.infers.iter();
@@ -72,7 +72,7 @@ fn is_left_out(measure: &Measure) -> bool {
     measure.basis() == Some(Basis::LeftOut)
 }
 
-/// The comparisons of a run.
+/// Returns the comparisons of a run.
 pub fn comparisons(manifest: &Manifest, result: &RunResult) -> Vec<Comparison> {
     manifest
         .compares
@@ -136,10 +136,10 @@ fn compared(compare: &Compare, manifest: &Manifest, result: &RunResult) -> Compa
     table
 }
 
-/// The warning that two inferences are scored on different observations.
+/// Returns the warning that two inferences are scored on different observations.
 fn other_rows(one: (&Infer, &Outcome), first: (&Infer, &Outcome)) -> Option<Diagnostic> {
     if one.1.tested != first.1.tested {
-        // The table says it: it has a column with the rows of each line.
+        // The table already shows this in its column with the rows of each line.
         return None;
     }
     let [own, reference] = [one, first].map(|(_, outcome)| match outcome.tested {
@@ -159,13 +159,13 @@ fn other_rows(one: (&Infer, &Outcome), first: (&Infer, &Outcome)) -> Option<Diag
     }
 }
 
-/// The values of each output in some rows.
+/// Returns the values of each output in some rows.
 fn observed((infer, outcome): (&Infer, &Outcome), rows: &Rows) -> Vec<Option<Vec<f64>>> {
     let of = |output| score::targets(rows, &outcome.dataset, infer.column(output)).ok();
     infer.outputs.iter().map(of).collect()
 }
 
-/// Returns whether values are the same up to the rounding of a standardisation that was undone.
+/// Returns whether values are equal up to the rounding of a standardisation that was undone.
 fn alike(one: &[Option<Vec<f64>>], other: &[Option<Vec<f64>>]) -> bool {
     let near =
         |(a, b): (&f64, &f64)| (a - b).abs() <= 1e-9 * (a.abs() + b.abs()) || a.to_bits() == b.to_bits();
@@ -177,10 +177,10 @@ fn alike(one: &[Option<Vec<f64>>], other: &[Option<Vec<f64>>]) -> bool {
     one.len() == other.len() && one.iter().zip(other).all(same)
 }
 
-/// Why rows are not left out of an inference.
+/// Returns the reason why rows are not left out of an inference.
 fn not_left_out(infer: &Infer) -> String {
     let why = match infer.integrates() {
-        // The mean of p(y | iterate) over iterates is the density with the row; without it, the mean of 1 / p(y | all weights) is needed.
+        // The mean of p(y | iterate) over iterates is the density with the row. The density without the row needs the mean of 1 / p(y | all weights).
         true => {
             "rows are left out by weighting draws of all weights, and `collapsed` integrates over some of them"
         }
@@ -200,7 +200,7 @@ fn value(measure: &Measure, infer: &Infer, outcome: &Outcome) -> Option<(f64, Op
     found.map(|(_, mean, error)| (mean, error))
 }
 
-/// Fills in the estimates and their differences to the best, and sorts the lines.
+/// Adds the estimates and their differences to the best, and sorts the lines.
 fn leave_out(table: &mut Comparison, found: &[(&Infer, &Outcome)]) {
     let estimates: Vec<Option<&LeftOut>> = found
         .iter()
@@ -256,11 +256,13 @@ fn leave_out(table: &mut Comparison, found: &[(&Infer, &Outcome)]) {
     );
 }
 
-/// Fewer effective parameters than this part of those that the rows inform are those of a point: the posterior is too narrow by a factor of more than four.
+/// The smallest ratio of the effective number of parameters to the number that the rows inform. Below it, the posterior is too narrow by a factor of
+/// more than four.
 const LEAST_P: f64 = 0.05;
 
-/// The number of parameters that the rows inform, by how much narrower their posteriors are than their priors. For a linear model under independent normal priors this sum of `1 - posterior variance
-/// / prior variance` is the effective number of parameters. Parameters without a known prior are left out; where none has one, the number is 1.
+/// Returns the number of parameters that the rows inform, estimated by how much narrower their posteriors are than their priors. For a linear model
+/// under independent normal priors, this sum of `1 - posterior variance / prior variance` is the effective number of parameters. Parameters without a
+/// known prior are left out. Returns 1 if no parameter has a known prior.
 fn informed(infer: &Infer, sites: &[SiteSummary]) -> f64 {
     let mut known = false;
     let mut sum = 0.0;
@@ -276,7 +278,7 @@ fn informed(infer: &Infer, sites: &[SiteSummary]) -> f64 {
                     .normal(at)
                     .map(|(_, sd)| 1.0 - (element.sd / sd).powi(2)),
             };
-            // Elements with one value in all draws are reported as held.
+            // Elements with the same value in all draws are reported as held.
             if let Some(share) = share.filter(|share| share.is_finite() && element.sd > 0.0) {
                 known = true;
                 sum += share.max(0.0);
@@ -286,7 +288,7 @@ fn informed(infer: &Infer, sites: &[SiteSummary]) -> f64 {
     if known { sum } else { 1.0 }
 }
 
-/// Why the estimates of an approximation may be too high.
+/// Returns the warnings that the leave-one-out estimates of an approximation may be too high.
 fn doubts((infer, outcome): (&Infer, &Outcome), left_out: &LeftOut) -> Vec<Diagnostic> {
     let p = left_out.total.p().sum;
     let found = outcome.splits.last().map(|split| &split.found);
@@ -302,21 +304,21 @@ fn doubts((infer, outcome): (&Infer, &Outcome), left_out: &LeftOut) -> Vec<Diagn
     point.into_iter().chain(held).collect()
 }
 
-/// Whether two inferences observed the same values, row by row.
+/// Returns whether two inferences observed the same values, row by row.
 fn same_observations(one: (&Infer, &Outcome), other: (&Infer, &Outcome)) -> bool {
     let [own, reference] = [one, other].map(|pair| observed(pair, &pair.1.dataset.train));
     alike(&own, &reference)
 }
 
 impl Comparison {
-    /// The rows that all metrics are of: `test`, `train`; none where inferences differ.
+    /// Returns the kind of rows of all metrics, `test` or `train`; `None` if it differs between inferences.
     pub fn rows(&self) -> Option<&'static str> {
         let first = self.lines.first()?.tested;
         let alike = self.lines.iter().all(|line| line.tested == first);
         alike.then_some(rows_of(first))
     }
 
-    /// The heads of the columns after the name.
+    /// Returns the heads of the columns after the name.
     pub fn heads(&self) -> Vec<String> {
         let mut heads = Vec::new();
         if self.leaves_out {
@@ -333,7 +335,7 @@ impl Comparison {
         heads
     }
 
-    /// The cells of a line after the name; a dash where there is no number.
+    /// Returns the cells of a line after the name, with a dash where there is no number.
     pub fn cells(&self, line: &Line) -> Vec<String> {
         let dash = || "-".to_owned();
         let mut cells = Vec::new();
@@ -358,7 +360,7 @@ impl Comparison {
         cells
     }
 
-    /// The table that `bnnc run` prints.
+    /// Returns the table that `bnnc run` prints.
     pub fn text(&self) -> String {
         let heads = self.heads();
         let width = |head: &String| head.chars().count().max(if self.leaves_out { 10 } else { 16 });
@@ -380,7 +382,7 @@ impl Comparison {
         text
     }
 
-    /// The part of `result.json`.
+    /// Returns the part of `result.json`.
     pub fn json(&self) -> Value {
         let line = |line: &Line| {
             let mut metrics = Map::new();
@@ -396,7 +398,7 @@ impl Comparison {
                 "metrics_on": rows_of(line.tested),
                 "metrics": metrics,
             });
-            // Everything that the clock decides is under `seconds`, so that two runs are compared without it.
+            // Everything that depends on the clock is under `seconds`, so that two runs can be compared without it.
             if let Some((_, time)) = self.metrics.iter().zip(&line.values).find(timed) {
                 value["seconds"] = time.map_or(Value::Null, |(seconds, _)| finite(seconds));
             }

@@ -16,17 +16,17 @@ use std::sync::Arc;
 /// The states of an approximation at some draws.
 #[derive(Clone, Debug)]
 pub struct Draws {
-    /// The states that move at each draw (`[draws, ..]`), the others as they are.
+    /// The states: those that move at each draw (`[draws, ..]`), the others with a single value.
     pub values: Arc<Values>,
     /// The number of draws.
     pub count: usize,
 }
 
-/// Takes the values of a site at some draws, `[draws, ..]`, by its number in the infer's reports.
+/// Receives the values of a site at some draws, `[draws, ..]`, with its number in the inference's reports.
 pub type Visit<'a> = dyn FnMut(usize, &[f64]) -> Result<(), Stop> + 'a;
 
 impl Draws {
-    /// The states at a range of the draws.
+    /// Returns the states at a range of the draws.
     pub fn slice(&self, infer: &Infer, range: Range<usize>) -> Values {
         let mut values = self.values.as_ref().clone();
         for name in infer.per_draw() {
@@ -38,9 +38,8 @@ impl Draws {
         values
     }
 
-    /// Visits the parameters at the first draws in blocks: `visit(site, values)` with values `[draws of the block, ..]`, for each
-    /// of the sites that are wanted, by their number in the infer's reports. The noise is that of predictions: draw `i` here is
-    /// draw `i` there.
+    /// Passes the parameters at the draws to `visit` in blocks: `visit(site, values)` with values `[draws of the block, ..]`, for each of the wanted
+    /// sites, by its number in the inference's reports. The noise is that of predictions, so that draw `i` here is draw `i` of the predictions.
     ///
     /// # Errors
     /// A limit of the machine.
@@ -93,7 +92,7 @@ impl Draws {
         Ok(())
     }
 
-    /// The same, but a single draw where all draws are the same, and predictions with them.
+    /// Reduces the draws to a single one if all draws, and the predictions with them, are the same.
     ///
     /// # Errors
     /// A limit of the machine.
@@ -125,7 +124,7 @@ impl Draws {
     }
 }
 
-/// The draws in the values of a site.
+/// Returns the number of draws in the values of a site.
 fn draws_in(values: &[f64], infer: &Infer, site: usize) -> usize {
     let elements = infer.reports[site].shape.count(&Sizes::default());
     (values.len() / elements.max(1)).max(1)

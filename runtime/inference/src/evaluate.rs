@@ -1,4 +1,4 @@
-//! What predictions are worth: of the test rows, of the same rows turned, and of outliers.
+//! Scores of predictions: for the test rows, for the same rows rotated, and for outliers.
 
 use crate::posterior::Posterior;
 use bnnc_abi::manifest::Infer;
@@ -11,22 +11,22 @@ use bnnc_data::metrics::MetricSet;
 use bnnc_data::write::ResultColumn;
 use bnnc_data::{Dataset, Rows};
 
-/// Predictions that are scored.
+/// Predictions with their scores.
 #[derive(Clone, Debug, Default)]
 pub struct Evaluation {
-    /// Metrics of the test rows; of the training rows, where there are no test rows.
+    /// The metrics of the test rows, or of the training rows if there are no test rows.
     pub metrics: MetricSet,
-    /// Predictions for the same rows, as columns of a table.
+    /// The predictions for the same rows, as columns of a table.
     pub predictions: Vec<(String, ResultColumn)>,
-    /// Metrics of the test rows turned by each further angle, in degrees.
+    /// The metrics of the test rows rotated by each further angle, in degrees.
     pub turned: Vec<(f64, MetricSet)>,
-    /// Accuracies on test rows and outliers when a fraction of the most unsure is rejected; empty without outliers.
+    /// The accuracy on test rows and outliers when a fraction of the most uncertain rows is rejected; empty without outliers.
     pub rejection: Vec<(f64, MetricSet)>,
-    /// How integrals over weights were made; none where there are none.
+    /// The counts and errors of integrals over weights, if there are any.
     pub tally: Option<Tally>,
 }
 
-/// Scores what an infer found, with so many predictive draws.
+/// Scores the posterior of an inference with `draws` predictive draws.
 ///
 /// # Errors
 /// Columns that do not fit, or a limit.

@@ -1,4 +1,4 @@
-//! Parameters that an approximation moves to a value and gives no spread.
+//! Parameters that an approximation estimates as a point, without spread.
 
 use bnnc_abi::manifest::State;
 use bnnc_base::shape::Sizes;
@@ -6,23 +6,23 @@ use bnnc_base::shape::Sizes;
 /// Parameters that have the value of a maximum in all draws.
 #[derive(Clone, Debug, Default)]
 pub struct Held<'a> {
-    /// States whose every number is held.
+    /// The states all of whose numbers are held.
     pub states: Vec<&'a State>,
-    /// Weights that are held because they are outside a subnetwork.
+    /// The number of weights that are held because they are outside a subnetwork.
     pub outside: usize,
 }
 
-/// Sites that are named one by one.
+/// The largest number of sites that are named individually.
 const NAMED: usize = 3;
 
 impl Held<'_> {
-    /// How many numbers they are.
+    /// Returns the number of held parameters.
     pub fn count(&self) -> usize {
         let elements = |state: &&State| state.shape.count(&Sizes::default());
         self.states.iter().map(elements).sum::<usize>() + self.outside
     }
 
-    /// Their names, in words.
+    /// Returns their names as text.
     pub fn names(&self) -> String {
         let mut names: Vec<String> = self
             .states
@@ -40,7 +40,7 @@ impl Held<'_> {
     }
 }
 
-/// The site that a state is of: `hidden.w` of `hidden.w/loc`.
+/// Returns the site of a state: `hidden.w` for `hidden.w/loc`.
 pub fn site_of(state: &State) -> &str {
     state.name.rsplit_once('/').map_or(&*state.name, |(site, _)| site)
 }

@@ -1,4 +1,4 @@
-//! Iterates and members as a posterior: for every method that collects them.
+//! Iterates and members as a posterior, for every method that collects them.
 
 pub mod report;
 
@@ -84,9 +84,9 @@ impl Posterior for Collected {
     }
 }
 
-/// The iterates of a finished infer for those that take them; nothing where it holds none.
+/// Returns the iterates of a finished inference for later inferences; `None` if it does not hold iterates.
 fn found(infer: &Infer, found: &Collected) -> Option<start::Iterates> {
-    // The draws of a Gaussian are no iterates; members of an ensemble serve as well as iterates of one training.
+    // The draws of a Gaussian are not iterates. Members of an ensemble serve as well as iterates of one training.
     let is_gaussian = infer
         .iterated()
         .is_some_and(|swag| swag.gaussian.covariance != Covariance::Snapshots);

@@ -1,4 +1,4 @@
-//! PSIS-LOO and WAIC of the training rows: the draws that are taken, their likelihoods, the sums.
+//! PSIS-LOO and WAIC of the training rows: the selection of draws, their likelihoods, and the sums over rows.
 
 use crate::chains::Chain;
 use crate::chains::Sampled;
@@ -14,26 +14,26 @@ use bnnc_data::Dataset;
 use bnnc_mcmc::loo::{LeaveOneOut, Row, Total};
 use std::sync::Arc;
 
-/// Log likelihoods that are computed without being asked, and numbers of positions that are held for it.
+/// The largest number of log likelihoods that are computed unless the program requests them, and of reals in the positions held for them.
 const LIKELIHOODS: usize = 8_000_000;
 
-/// Draws of an approximation that rows are left out with, where the limits allow them: the Pareto shape is then judged by 0.67,
-/// and the Monte Carlo error is small beside the error over rows.
+/// The number of draws of an approximation from which rows are left out, where the limits allow it. With this number the threshold of the Pareto
+/// shape is 0.67, and the Monte Carlo error is small compared to the error over rows.
 const DRAWS: usize = 1000;
 
 /// The leave-one-out estimates of the training rows, in the target's own units.
 #[derive(Clone, Debug)]
 pub struct LeftOut {
-    /// Sums over rows.
+    /// The sums over rows.
     pub total: Total,
     /// The estimates of each row.
     pub rows: Vec<Row>,
-    /// Draws that they were computed from.
+    /// The number of draws from which the estimates were computed.
     pub draws: usize,
 }
 
-/// The draws, of `all`, that rows are left out with; `None` where none are: as many as keep to some millions of likelihoods and of
-/// numbers of their positions, and no fewer than predictions are made of.
+/// Returns the number of draws, of `all`, from which rows are left out: as many as [`LIKELIHOODS`] allows, but at least the predictive draws. Returns
+/// `None` if rows are not left out.
 pub fn draws(sampling: &Sampling, sizes: (usize, usize), there_are: (usize, usize)) -> Option<usize> {
     chosen((sampling, sampling.options.leave_one_out), sizes, there_are)
 }
@@ -55,8 +55,8 @@ fn chosen(
     (wanted && is_posterior(sampling, rows) && rows >= 2 && draws >= 4).then_some(draws)
 }
 
-/// Leaves each training row out of what was found. Chains are left out as their options say, or where `asked`; approximations where
-/// `asked`. `None` where there are no draws of a posterior, or where all draws are the same.
+/// Computes the leave-one-out estimates of each training row. Chains are used if their options or `asked` request it, approximations only if `asked`.
+/// Returns `None` if there are no draws of a posterior, or if all draws are the same.
 ///
 /// # Errors
 /// A file of draws that cannot be read, a limit of the machine.
@@ -84,13 +84,13 @@ pub fn leave_one_out(
         ends: Vec::new(),
     };
     let left_out = sums(infer, &drawn, dataset, context)?;
-    // The log likelihoods of one point are the same under every draw.
+    // At a single point, the log likelihoods are the same under every draw.
     let moves = left_out.rows.iter().any(|row| row.p_waic != 0.0);
     Ok(moves.then_some(left_out))
 }
 
-/// The draws of an approximation that rows are left out with: at most `DRAWS`, so that likelihoods and positions stay within
-/// `LIKELIHOODS`, and at least those that predictions are made of.
+/// Returns the number of draws of an approximation from which rows are left out: at most `DRAWS`, so that likelihoods and positions stay within
+/// `LIKELIHOODS`, and at least the predictive draws.
 pub fn draws_of_approximation(infer: &Infer, rows: usize) -> usize {
     let dimension = infer.cost.parameters;
     DRAWS
@@ -130,16 +130,16 @@ fn of_chains(
 struct Drawn<'a> {
     values: &'a Values,
     draws: usize,
-    /// Where the draws of each chain end; empty where draws are independent.
+    /// The ends of the chains among the draws; empty if draws are independent.
     ends: Vec<usize>,
 }
 
-/// The estimates of each training row, and their sums.
+/// Returns the estimates of each training row, and their sums.
 fn sums(infer: &Infer, drawn: &Drawn<'_>, dataset: &Dataset, context: &Context) -> Result<LeftOut, Stop> {
     let draws = drawn.draws;
     let mut predictor = Predictor::new(infer, &dataset.train, dataset, draws, context)?;
     predictor.set_parameters(drawn.values)?;
-    // A density of a standardised target is one per standard deviation.
+    // The density of a standardised target is per standard deviation.
     let unit: f64 = infer
         .outputs
         .iter()
@@ -172,7 +172,7 @@ fn sums(infer: &Infer, drawn: &Drawn<'_>, dataset: &Dataset, context: &Context) 
     Ok(LeftOut { total, rows, draws })
 }
 
-/// The logarithm of the unit of the densities of an output, in its own units.
+/// Returns the logarithm of the unit in which the model's density of an output is measured, in the output's own units.
 pub fn log_unit(infer: &Infer, output: &Output, dataset: &Dataset) -> f64 {
     match output.kind {
         OutputKind::Real => output.elements() as f64 * units(infer, output, &dataset.preparation).sd.ln(),
@@ -180,18 +180,18 @@ pub fn log_unit(infer: &Infer, output: &Output, dataset: &Dataset) -> f64 {
     }
 }
 
-/// Returns whether the draws are of the posterior itself, the only distribution that a row can be taken out of.
+/// Returns whether the draws come from the posterior itself. A row cannot be left out of another distribution.
 fn is_posterior(sampling: &Sampling, rows: usize) -> bool {
     sampling.transition.part().likelihood_power(rows) == Some(sampling.options.temperature)
 }
 
-/// Where the draws of each chain end among so many that are evenly spaced over all.
+/// Returns the ends of the chains among `draws` draws that are evenly spaced over all chains.
 fn ends(sampled: &Sampled, draws: usize) -> Vec<usize> {
     let all = sampled.draws();
     let mut before = 0;
     let end = |chain: &Chain| {
         before += chain.store.len();
-        // Draw number `at` of these is draw `at * all / draws` of all.
+        // Draw number `at` of the selected ones is draw `at * all / draws` of all.
         (before * draws).div_ceil(all.max(1))
     };
     sampled.chains.iter().map(end).collect()

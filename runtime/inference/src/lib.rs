@@ -1,4 +1,4 @@
-//! What inferences find, as the rest of a run sees it: a trait that each method implements, and the results that are reported.
+//! The results of inferences in the form that the rest of a run uses: a trait that each method implements, and the reported results.
 
 pub mod chains;
 pub mod comparison;

@@ -1,4 +1,4 @@
-//! What a method of inference is to a run: how it finds a posterior, what it restores of one, and the memory that it needs.
+//! The interface of a method of inference: it finds a posterior, restores one, and predicts the memory that it needs.
 
 use crate::leave_one_out;
 use crate::posterior::{Found, Posterior};
@@ -21,22 +21,22 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::path::Path;
 
-/// What a method is given to find a posterior.
+/// The inputs of a method for finding a posterior.
 pub struct Given<'a> {
-    /// The rows.
+    /// The data.
     pub dataset: &'a Dataset,
     /// The starts.
     pub starts: &'a Starts<'a>,
-    /// The split's number.
+    /// The number of the split.
     pub split: usize,
-    /// What inferences share.
+    /// The context that inferences share.
     pub context: &'a Context,
-    /// The variances of all weights under the earlier inference of a name.
+    /// Returns the variances of all weights under an earlier inference, by its name.
     pub variances: &'a dyn Fn(&str) -> Result<Vec<f64>, Stop>,
 }
 
 impl<'a> Given<'a> {
-    /// The training of an inference.
+    /// Returns the training task of an inference.
     pub fn task(&self, infer: &'a Infer) -> Task<'a> {
         Task {
             infer,
@@ -48,10 +48,10 @@ impl<'a> Given<'a> {
         }
     }
 
-    /// The posterior that `find` finds, or that an earlier run kept which is continued.
+    /// Returns the posterior that an earlier, continued run kept, or else that of `find`.
     ///
     /// # Errors
-    /// As `find`; a checkpoint that cannot be written; the user's wish to stop.
+    /// The errors of `find`; a checkpoint that cannot be written; an interruption by the user.
     pub fn kept<T: Posterior + Serialize + DeserializeOwned>(
         &self,
         infer: &Infer,
@@ -74,35 +74,35 @@ impl<'a> Given<'a> {
 
 /// A posterior in the folder of a run.
 pub struct Saved<'a> {
-    /// The states that predictions are made with.
+    /// The states with which predictions are made.
     pub values: &'a Values,
-    /// The folder.
+    /// The folder of the run.
     pub folder: &'a Path,
-    /// The tensors whose names begin with a prefix.
+    /// Returns the tensors whose names begin with a prefix.
     pub arrays: &'a dyn Fn(&str) -> Result<Vec<Array<'static>>, Diagnostic>,
 }
 
-/// The sizes that the memory of an inference depends on.
+/// The sizes on which the memory of an inference depends.
 #[derive(Clone, Copy, Debug)]
 pub struct Extent<'a> {
-    /// The data.
+    /// The sizes of the data.
     pub schema: &'a Schema,
-    /// The examples that are fitted to.
+    /// The number of examples in the fit.
     pub rows: usize,
-    /// Iterates, or members of a mixture.
+    /// The number of iterates, or of members of a mixture.
     pub planned: usize,
-    /// Whether a comparison leaves rows out.
+    /// True if a comparison leaves rows out.
     pub leaves_out: bool,
 }
 
 impl Extent<'_> {
-    /// The number of examples that are predicted and scored.
+    /// Returns the number of examples that are predicted and scored.
     pub fn scored(&self, infer: &Infer) -> usize {
         scored(infer, self.schema)
     }
 }
 
-/// The number of examples that are predicted and scored.
+/// Returns the number of examples that are predicted and scored: the test rows, or the training rows if there are none.
 pub fn scored(infer: &Infer, schema: &Schema) -> usize {
     let rows = if schema.test > 0 {
         schema.test
@@ -112,79 +112,80 @@ pub fn scored(infer: &Infer, schema: &Schema) -> usize {
     infer.examples(rows)
 }
 
-/// The numbers behind the summaries of small sites.
+/// The sizes behind the summaries of small sites.
 #[derive(Clone, Copy, Debug)]
 pub struct Summing {
-    /// Draws of each site.
+    /// The number of draws of each site.
     pub draws: usize,
-    /// Weights that are drawn beforehand.
+    /// The number of weights that are drawn beforehand.
     pub weights: u64,
-    /// Numbers of their noise.
+    /// The number of reals in their noise.
     pub noise: u64,
 }
 
 /// A method with the plan of one inference.
 pub trait Method {
-    /// Finds the posterior, or takes what an earlier run found that is continued.
+    /// Finds the posterior, or takes that of an earlier run that is continued.
     ///
     /// # Errors
-    /// A training or chains that fail, columns that do not fit, a limit, the user's wish to stop.
+    /// A training or chains that fail, columns that do not fit, a limit, an interruption by the user.
     fn find(&self, given: &Given<'_>) -> Result<Found, Stop>;
 
-    /// Restores what predictions need of a posterior from the folder of its run.
+    /// Restores a posterior from the folder of its run, as far as predictions need it.
     ///
     /// # Errors
-    /// A folder that is damaged, or of another program.
+    /// A folder that is damaged or belongs to another program.
     fn restore(&self, saved: &Saved<'_>) -> Result<Found, Stop>;
 
-    /// The number of draws that predictions average over where this number of positions is held.
+    /// Returns the number of draws that predictions average over, from `held` positions.
     fn predictive_draws(&self, held: usize) -> usize {
         held
     }
 
-    /// The warnings that follow from the options alone.
+    /// Returns the warnings that follow from the options alone.
     fn settings(&self) -> Vec<Diagnostic> {
         Vec::new()
     }
 
-    /// The program that reads all rows.
+    /// Returns the program that reads all rows.
     fn program(&self) -> &Artifact;
 
-    /// The sizes of a full step on a number of rows.
+    /// Returns the sizes of a full step on a number of rows.
     fn step_sizes(&self, rows: usize) -> Sizes;
 
-    /// The iterates that are taken of a number of rows, or held for others, where nothing stops it; `of_earlier` gives those of the inferences before it.
+    /// Returns the number of iterates that are taken for a number of rows, or held for other inferences, if nothing stops the run. `of_earlier` gives
+    /// the number for an earlier inference.
     fn iterates(&self, _rows: usize, _of_earlier: &dyn Fn(&str) -> usize) -> usize {
         0
     }
 
-    /// The members, where the inference that it starts from has as many as this.
+    /// Returns the number of members. `before` is that of the inference from which it starts.
     fn members(&self, _before: usize) -> usize {
         1
     }
 
-    /// The iterates or members that the memory depends on.
+    /// Returns the number of iterates or members on which the memory depends.
     fn planned(&self, iterates: usize, _members: usize) -> usize {
         iterates
     }
 
-    /// The bytes that the posterior holds besides its parameters.
+    /// Returns the bytes that the posterior holds besides its parameters.
     fn held(&self, _rows: usize, _planned: usize) -> u64 {
         0
     }
 
-    /// The bytes of finding the posterior.
+    /// Returns the bytes of finding the posterior.
     fn finding(&self, extent: &Extent<'_>) -> u64;
 
-    /// The bytes of predicting, and of leaving rows out.
+    /// Returns the bytes of predicting, and of leaving rows out.
     fn predicting(&self, extent: &Extent<'_>) -> u64;
 
-    /// The bytes that a thread keeps which has decomposed matrices.
+    /// Returns the bytes that a thread keeps after decomposing matrices.
     fn packed(&self, _rows: usize) -> u64 {
         0
     }
 
-    /// The numbers behind summaries.
+    /// Returns the sizes behind the summaries.
     fn summing(&self, _planned: usize) -> Summing {
         Summing {
             draws: DRAWS,
@@ -193,20 +194,21 @@ pub trait Method {
         }
     }
 
-    /// The options that would need less memory.
+    /// Returns advice on options that need less memory.
     fn smaller(&self) -> &'static str {
         "a smaller `batch` or fewer `predictive_draws` need less"
     }
 }
 
-/// The warning about draws of which 5 % are fewer than one.
+/// Returns the warning about so few draws that 5 % of them are less than one.
 pub fn few_draws(infer: &Infer) -> Option<Diagnostic> {
     let has_quantiles = |output: &Output| matches!(output.kind, OutputKind::Real | OutputKind::Count);
     let is_few = infer.predictive_draws() < 20 && infer.outputs.iter().any(has_quantiles);
     is_few.then(|| codes::audit::few_predictive_draws(&infer.name, infer.predictive_draws()))
 }
 
-/// The bytes of predicting with draws of an approximation, whose positions take `drawn`, and of leaving rows out, which takes `weights` for each draw.
+/// Returns the bytes of predicting with draws of an approximation and of leaving rows out. The positions of the draws take `drawn` bytes. Leaving
+/// rows out takes `weights` bytes for each draw.
 pub fn predicting_draws(
     infer: &Infer,
     extent: &Extent<'_>,
@@ -220,14 +222,14 @@ pub fn predicting_draws(
     predicting(infer, &infer.predict, extent.scored(infer), draws).max(left_out) + drawn
 }
 
-/// The bytes of leaving rows out of draws of an approximation.
+/// Returns the bytes of leaving rows out of draws of an approximation.
 fn leaving_out(infer: &Infer, rows: usize, weights: u64) -> u64 {
     let draws = leave_one_out::draws_of_approximation(infer, rows);
     let likelihoods = &predict::said(infer)[..1];
     predicting_some(infer, &infer.predict, (rows, draws), likelihoods) + draws as u64 * weights
 }
 
-/// The bytes of weights that are drawn beforehand, and of their noise, for each draw.
+/// Returns the bytes, per draw, of weights that are drawn beforehand and of their noise.
 pub fn drawn_weights(infer: &Infer) -> u64 {
     2 * parameters(infer)
 }

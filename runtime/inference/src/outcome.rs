@@ -1,4 +1,4 @@
-//! The results of a run: of each inference, and of each split.
+//! The results of a run, by inference and by split.
 
 use crate::chains::Diagnosis;
 use crate::chains::Quantity;
@@ -18,63 +18,63 @@ use std::sync::Arc;
 /// The result of one inference on one split.
 #[derive(Clone, Debug)]
 pub struct SplitOutcome {
-    /// The split's number, where the data has several.
+    /// The number of the split, if the data have several.
     pub split: usize,
-    /// What was found.
+    /// The posterior.
     pub found: Found,
-    /// Metrics on the test rows (on the training rows where there are no test rows).
+    /// The metrics on the test rows, or on the training rows if there are no test rows.
     pub metrics: MetricSet,
-    /// The pruning table; empty where none was asked for.
+    /// The pruning table; empty unless the program requests it.
     pub pruned: Vec<Pruned>,
-    /// Metrics of the test rows turned by each further angle, in degrees.
+    /// The metrics of the test rows rotated by each further angle, in degrees.
     pub turned: Vec<(f64, MetricSet)>,
-    /// Accuracies on test rows and outliers when a fraction of the most unsure is rejected; empty without outliers.
+    /// The accuracy on test rows and outliers when a fraction of the most uncertain rows is rejected; empty without outliers.
     pub rejection: Vec<(f64, MetricSet)>,
-    /// How integrals over weights were made; none where there are none.
+    /// The counts and errors of integrals over weights, if there are any.
     pub tally: Option<Tally>,
-    /// Training rows.
+    /// The number of training rows.
     pub train: usize,
-    /// Test rows.
+    /// The number of test rows.
     pub test: usize,
-    /// Seconds of fitting.
+    /// The time of fitting, in seconds.
     pub fit_seconds: f64,
-    /// Seconds of predicting.
+    /// The time of predicting, in seconds.
     pub predict_seconds: f64,
 }
 
 /// The result of one inference.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// Its name.
+    /// The name of the inference.
     pub name: String,
-    /// One per split.
+    /// The results of each split.
     pub splits: Vec<SplitOutcome>,
-    /// The sites, from the last split.
+    /// The summaries of the sites, from the last split.
     pub sites: Vec<SiteSummary>,
-    /// What is diagnosed of the chains of the last split.
+    /// The diagnosed quantities of the chains of the last split.
     pub quantities: Vec<Quantity>,
-    /// How far these can be trusted.
+    /// The convergence diagnostics of these chains.
     pub diagnosis: Option<Diagnosis>,
-    /// The training rows of the last split, each left out.
+    /// The leave-one-out estimates of the training rows of the last split.
     pub left_out: Option<LeftOut>,
-    /// Predictions for the rows of the last split that metrics were computed on, as columns of a table.
+    /// The predictions for the rows of the last split on which metrics were computed, as columns of a table.
     pub predictions: Vec<(String, ResultColumn)>,
     /// The dataset of the last split.
     pub dataset: Arc<Dataset>,
-    /// Whether the metrics are of test rows.
+    /// True if the metrics are those of test rows.
     pub tested: bool,
-    /// When it was finished, in UTC; not the same in two runs.
+    /// The time at which it was finished, in UTC. It differs between two runs.
     pub finished: String,
 }
 
 impl Outcome {
-    /// The pruning table over all splits.
+    /// Returns the pruning table over all splits.
     pub fn pruning(&self) -> Vec<prune::Line> {
         let tables: Vec<&[Pruned]> = self.splits.iter().map(|split| split.pruned.as_slice()).collect();
         prune::over(&tables)
     }
 
-    /// Makes the standard deviations of predictions infinite where [`infinite`] names them.
+    /// Sets the standard deviations of predictions to infinity for the outputs that [`infinite`] names.
     pub fn mark_infinite(&mut self, infer: &Infer) {
         let names: Vec<String> = infinite(infer, |parameter| lowest(&self.sites, parameter)).collect();
         for name in names {
@@ -86,13 +86,13 @@ impl Outcome {
         }
     }
 
-    /// Metrics by angle over all splits.
+    /// Returns the metrics by angle over all splits.
     pub fn turned(&self) -> Vec<(f64, Vec<Metric>)> {
         let tables: Vec<_> = self.splits.iter().map(|split| split.turned.as_slice()).collect();
         lines_over(&tables)
     }
 
-    /// Accuracies by the fraction that is rejected over all splits.
+    /// Returns the accuracy by the rejected fraction over all splits.
     pub fn rejection(&self) -> Vec<(f64, Vec<Metric>)> {
         let tables: Vec<_> = self
             .splits
@@ -103,8 +103,9 @@ impl Outcome {
     }
 }
 
-/// Returns the names of the standard deviations of predictions that are infinite: at least 5 % of the posterior have a parameter under which the variance of the output is, and the
-/// standard deviations of draws are then meaningless. `q05` returns the 5 % quantile of a parameter, the lowest of its elements.
+/// Returns the names of the predictive standard deviations that are infinite. That is the case if at least 5 % of the posterior has a parameter under
+/// which the variance of the output is infinite: the standard deviation of draws then has no meaning. `q05` returns the 5 % quantile of a parameter,
+/// the lowest of its elements.
 pub fn infinite(infer: &Infer, q05: impl Fn(&str) -> Option<f64>) -> impl Iterator<Item = String> {
     infer.outputs.iter().filter_map(move |output| {
         let (parameter, threshold) = output.infinite_below.as_ref()?;
@@ -112,7 +113,7 @@ pub fn infinite(infer: &Infer, q05: impl Fn(&str) -> Option<f64>) -> impl Iterat
     })
 }
 
-/// The lowest 5 % quantile of the elements of a site.
+/// Returns the lowest 5 % quantile of the elements of a site.
 pub fn lowest(sites: &[SiteSummary], name: &str) -> Option<f64> {
     let site = sites.iter().find(|site| site.name == name)?;
     site.elements
@@ -121,7 +122,7 @@ pub fn lowest(sites: &[SiteSummary], name: &str) -> Option<f64> {
         .min_by(f64::total_cmp)
 }
 
-/// Makes the values of a column infinite.
+/// Sets the values of a column to infinity.
 pub fn fill_infinite(columns: &mut [(String, ResultColumn)], name: &str) {
     for (_, column) in columns.iter_mut().filter(|(known, _)| known == name) {
         if let ResultColumn::Real(values) = column {
@@ -133,23 +134,23 @@ pub fn fill_infinite(columns: &mut [(String, ResultColumn)], name: &str) {
 /// The result of a run.
 #[derive(Debug, Default)]
 pub struct RunResult {
-    /// One per infer, in the order of the file.
+    /// The outcome of each inference, in the order of the file.
     pub outcomes: Vec<Outcome>,
-    /// Its warnings.
+    /// The warnings of the run.
     pub warnings: Vec<Diagnostic>,
-    /// Whether the user stopped the run before its end.
+    /// True if the user stopped the run before its end.
     pub interrupted: bool,
-    /// The inference that failed.
+    /// The name of the inference that failed.
     pub failed: Option<String>,
-    /// What ended it early. The outcomes are those of the infers and splits that were finished by then.
+    /// The error that ended the run early. The outcomes are those of the inferences and splits that had finished.
     pub stopped: Option<Stop>,
 }
 
 impl RunResult {
-    /// The result of a run that nothing but the user stopped.
+    /// Returns the result unless an error stopped the run.
     ///
     /// # Errors
-    /// What stopped it.
+    /// The error that stopped the run.
     pub fn whole(mut self) -> Result<RunResult, Stop> {
         match self.stopped.take() {
             Some(stop) => Err(stop),
@@ -161,7 +162,7 @@ impl RunResult {
 /// A metric over the splits: its name, mean and standard error.
 pub type Metric = (String, f64, Option<f64>);
 
-/// Metrics by angle, or by the fraction that is rejected, over the splits.
+/// Returns metrics by angle, or by the rejected fraction, over the splits.
 pub fn lines_over(splits: &[&[(f64, MetricSet)]]) -> Vec<(f64, Vec<Metric>)> {
     let lines = splits.first().copied().unwrap_or_default().iter().enumerate();
     let at = |(at, (of, _)): (usize, &(f64, MetricSet))| {

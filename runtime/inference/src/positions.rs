@@ -1,4 +1,4 @@
-//! Positions that parameters select along axes, at the draws that were found.
+//! A check of the positions that parameters select along axes, at the draws of a posterior.
 
 use crate::draws::Draws;
 use crate::posterior::Posterior;
@@ -8,7 +8,7 @@ pub use bnnc_core::positions::{check, check_values};
 use bnnc_data::Dataset;
 use std::sync::Arc;
 
-/// Checks the positions that parameters select, at the draws that an infer found and for the training and the test rows.
+/// Checks the positions that parameters select, at the draws of a posterior, for the training and the test rows.
 ///
 /// # Errors
 /// A position outside its axis, with its row where it depends on one; columns that do not fit; a limit of the machine.

@@ -1,4 +1,4 @@
-//! What an inference found.
+//! The posterior of an inference.
 
 use crate::chains::Sampled;
 use crate::draws::Draws;
@@ -21,64 +21,64 @@ use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// What an inference found.
+/// The shared posterior of an inference.
 pub type Found = Arc<dyn Posterior>;
 
-/// How the page shows the parameters of a posterior.
+/// The way in which the HTML report shows the parameters of a posterior.
 #[derive(Clone, Debug)]
 pub enum Parts {
-    /// Each with its KL divergence and the treatment of its likelihood.
+    /// Each parameter with its KL divergence and the gradient estimator of its likelihood.
     Divergences,
-    /// Each with what its values are.
+    /// Each parameter with its values.
     Values,
     /// Lines about the approximation: a name and a text each.
     Lines(Vec<(String, String)>),
 }
 
-/// A posterior, or a point in its place.
+/// A posterior, or a point estimate in its place.
 pub trait Posterior: Any + Debug {
-    /// The states that predictions are made with.
+    /// Returns the states with which predictions are made.
     fn values(&self) -> &Arc<Values>;
 
-    /// The states that later inferences start from.
+    /// Returns the states from which later inferences start.
     fn point(&self) -> &Arc<Values> {
         self.values()
     }
 
-    /// The fit, where an optimiser had a part in it.
+    /// Returns the fit, if an optimiser was involved.
     fn fitted(&self) -> Option<&Fitted> {
         None
     }
 
-    /// The draws, where Markov chains made them.
+    /// Returns the draws of Markov chains, if there are any.
     fn sampled(&self) -> Option<&Sampled> {
         None
     }
 
-    /// Whether it is, or is made around, what maximises a density or a bound.
+    /// Returns whether the posterior is a point, or lies around a point, that maximises a density or a bound.
     fn is_maximum(&self) -> bool {
         false
     }
 
-    /// Whether the user stopped it before its end.
+    /// Returns whether the user stopped the inference before its end.
     fn is_interrupted(&self) -> bool {
         self.fitted().is_some_and(|fitted| fitted.interrupted)
     }
 
-    /// The parameters that are fitted to the rows without a spread.
+    /// Returns the parameters that are fitted to the rows without a spread.
     fn held<'a>(&self, _: &'a Infer) -> Held<'a> {
         Held::default()
     }
 
-    /// The warnings about an approximation to the posterior given this number of rows.
+    /// Returns the warnings about an approximation to the posterior given this number of rows.
     fn warnings(&self, infer: &Infer, rows: usize, dataset: &Dataset) -> Vec<Diagnostic>;
 
-    /// The warnings about integrals that predictions were made with.
+    /// Returns the warnings about the integrals in predictions.
     fn warnings_of_integrals(&self, _: &Infer, _: Option<&Tally>) -> Vec<Diagnostic> {
         Vec::new()
     }
 
-    /// Predictions for rows whose target may be unknown.
+    /// Prepares predictions for rows whose target may be unknown.
     ///
     /// # Errors
     /// Columns that do not fit, or a limit.
@@ -94,22 +94,22 @@ pub trait Posterior: Any + Debug {
         Ok(Box::new(predictor))
     }
 
-    /// The number of draws that predictions average over.
+    /// Returns the number of draws that predictions average over.
     fn predictive_draws(&self, infer: &Infer) -> usize;
 
-    /// Draws of an approximation: `wanted` of a family, and of iterates and members as many as there are. `None` for chains, whose
-    /// draws are in their stores, and where predictions are integrals over some weights.
+    /// Returns draws of an approximation: `wanted` draws of a family, or all iterates or members. Returns `None` for chains, whose draws are in their
+    /// stores, and for predictions that are integrals over some weights.
     ///
     /// # Errors
-    /// A bug: an inference without the part that its results need.
+    /// A bug: the inference does not have the part that its results need.
     fn draws(&self, infer: &Infer, wanted: usize, context: &Context) -> Result<Option<Draws>, Stop>;
 
-    /// The variance of each element of a state, where it is known.
+    /// Returns the variance of each element of a state, where it is known.
     fn variances(&self, _state: &str) -> Option<&[f64]> {
         None
     }
 
-    /// What later inferences start from.
+    /// Returns the states from which later inferences start, with members and iterates.
     fn start(&self, _: &Infer) -> start::Found {
         start::Found {
             point: self.point().clone(),
@@ -131,38 +131,38 @@ pub trait Posterior: Any + Debug {
         Ok(Vec::new())
     }
 
-    /// Summaries of the small sites.
+    /// Returns the summaries of the small sites.
     ///
     /// # Errors
     /// A limit of the machine.
     fn summaries(&self, infer: &Infer, context: &Context) -> Result<Vec<SiteSummary>, Stop>;
 
-    /// The tensors of the posterior besides its states, by name.
+    /// Returns the tensors of the posterior besides its states, by name.
     fn arrays(&self, _: &Infer) -> Vec<Array<'_>> {
         Vec::new()
     }
 
-    /// Adds to the diagnostics of the result object; the posterior is that of the last split.
+    /// Adds to the diagnostics of the result object. The posterior is that of the last split.
     fn diagnostics(&self, value: &mut Value, infer: &Infer, outcome: &Outcome);
 
-    /// Lines of the table for people; the posterior is that of the last split.
+    /// Returns the lines of the printed table. The posterior is that of the last split.
     fn table(&self, infer: &Infer, outcome: &Outcome) -> String;
 
-    /// The work that was done, in a few words.
+    /// Returns a short text on the work that was done.
     fn work(&self, infer: &Infer) -> String;
 
-    /// How the page shows the parameters.
+    /// Returns how the HTML report shows the parameters.
     fn parts(&self, infer: &Infer, sites: &[SiteSummary]) -> Parts;
 }
 
 impl dyn Posterior {
-    /// The posterior as that of a method, where it is one.
+    /// Returns the posterior as that of a method, or `None` if it belongs to another method.
     pub fn of<T: Posterior>(&self) -> Option<&T> {
         (self as &dyn Any).downcast_ref()
     }
 }
 
-/// A text about each site, by name.
+/// Returns a text about each site, by name.
 pub fn of_sites(infer: &Infer, text: fn(&SiteReport) -> &String) -> Value {
     let sites = infer.reports.iter();
     let sites: Map<String, Value> = sites.map(|site| (site.name.clone(), json!(text(site)))).collect();

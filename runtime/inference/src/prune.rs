@@ -1,4 +1,4 @@
-//! The pruning table: metrics after the weights with the lowest signal-to-noise ratios were set to zero.
+//! The pruning table: metrics after the weights with the lowest signal-to-noise ratios are set to zero.
 
 use bnnc_abi::manifest::{Infer, Pruning};
 use bnnc_base::fault::Fault;
@@ -16,13 +16,13 @@ use bnnc_kernels::executor::Machine;
 /// One line of the table on one split.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pruned {
-    /// The fraction of the weights that was asked for.
+    /// The requested fraction of the weights.
     pub fraction: f64,
-    /// Weights left.
+    /// The number of remaining weights.
     pub weights: usize,
-    /// The lowest signal-to-noise ratio, abs(mean) over standard deviation, that is left.
+    /// The lowest remaining signal-to-noise ratio, abs(mean) over standard deviation.
     pub threshold: f64,
-    /// Metrics without the others.
+    /// The metrics without the removed weights.
     pub metrics: MetricSet,
 }
 
@@ -31,23 +31,23 @@ pub struct Pruned {
 pub struct Line {
     /// The fraction of the weights that was removed.
     pub fraction: f64,
-    /// Weights left.
+    /// The number of remaining weights.
     pub weights: usize,
-    /// The lowest signal-to-noise ratio that is left, averaged over the splits.
+    /// The lowest remaining signal-to-noise ratio, averaged over the splits.
     pub threshold: f64,
-    /// Name, mean and standard error (of several splits) of each metric.
+    /// The name, the mean and the standard error (for several splits) of each metric.
     pub metrics: Vec<(String, f64, Option<f64>)>,
 }
 
 impl Line {
-    /// The threshold in decibels.
+    /// Returns the threshold in decibels.
     pub fn decibels(&self) -> f64 {
         10.0 * self.threshold.log10()
     }
 }
 
-/// The table of one split: the rows that metrics are computed on, scored without the weights that each fraction removes,
-/// with the noise that predictions always have.
+/// Computes the table of one split. The rows of the metrics are scored without the weights that each fraction removes, with the same noise as the
+/// other predictions.
 ///
 /// # Errors
 /// Columns that do not fit, or a limit.
@@ -94,7 +94,7 @@ pub fn prune(
     Ok(table)
 }
 
-/// The lines of tables of several splits, which were made with the same fractions.
+/// Combines the tables of several splits, which have the same fractions.
 pub fn over(tables: &[&[Pruned]]) -> Vec<Line> {
     let Some(first) = tables.first() else {
         return Vec::new();
@@ -113,10 +113,10 @@ pub fn over(tables: &[&[Pruned]]) -> Vec<Line> {
     first.iter().enumerate().map(line).collect()
 }
 
-/// Signal-to-noise ratios of the weights, site by site.
+/// The signal-to-noise ratios of the weights, site by site.
 pub type Ratios = Vec<(String, Vec<f64>)>;
 
-/// The signal-to-noise ratios of all weights that may be removed.
+/// Returns the signal-to-noise ratios of all weights that may be removed.
 ///
 /// # Errors
 /// A limit of the machine.
@@ -138,7 +138,7 @@ pub fn signal_to_noise(pruning: &Pruning, values: &Values, context: &Context) ->
     pruning.sites.iter().map(of_site).collect()
 }
 
-/// A weight without mean has no signal, also where it has no noise.
+/// Returns the ratio of a weight. A weight with mean zero does not have a signal, even without noise.
 fn ratio(mean: f64, variance: f64) -> f64 {
     match mean == 0.0 {
         true => 0.0,
@@ -146,14 +146,14 @@ fn ratio(mean: f64, variance: f64) -> f64 {
     }
 }
 
-/// A weight: its site and its place there.
+/// A weight: the number of its site, and its element.
 type Weight = (u32, u32);
 
 fn element(ratios: &Ratios, (site, at): Weight) -> f64 {
     ratios[site as usize].1[at as usize]
 }
 
-/// All weights from the lowest ratio to the highest; of equal ones the first comes first.
+/// Returns all weights from the lowest ratio to the highest. Ties keep their order.
 fn ranked(ratios: &Ratios) -> Vec<Weight> {
     let of_site = |(site, (_, values)): (usize, &(String, Vec<f64>))| {
         (0..values.len() as u32).map(move |at| (site as u32, at))
@@ -166,13 +166,13 @@ fn ranked(ratios: &Ratios) -> Vec<Weight> {
     order
 }
 
-/// The number of weights that a fraction below one removes: the nearest whole number, never all.
+/// Returns the number of weights that a fraction below one removes: the nearest whole number, but never all.
 fn removed(fraction: f64, weights: usize) -> usize {
     let nearest = (fraction * weights as f64).round() as usize;
     nearest.min(weights.saturating_sub(1))
 }
 
-/// One for every weight, zero for those that are gone.
+/// Sets the masks to one for every weight, and to zero for the removed ones.
 fn set_masks(predictor: &mut Predictor, ratios: &Ratios, gone: &[Weight]) -> Result<(), Fault> {
     let mut masks: Vec<Vec<f64>> = ratios.iter().map(|(_, values)| vec![1.0; values.len()]).collect();
     for (site, at) in gone {

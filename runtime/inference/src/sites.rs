@@ -1,4 +1,4 @@
-//! Positions as values of the sites, on their declared scale.
+//! The values of sites on their declared scale, computed from positions.
 
 use crate::chains::Sampled;
 use bnnc_abi::manifest::{Infer, SiteReport};
@@ -11,16 +11,16 @@ use bnnc_core::ports;
 use bnnc_data::Dataset;
 use bnnc_kernels::executor::Machine;
 
-/// Elements of sites that one call computes.
+/// The largest number of site elements that one call computes.
 const ELEMENTS: usize = 1 << 16;
 
-/// The program that takes positions to sites.
+/// The program that computes sites from positions.
 pub struct Sites<'a> {
     infer: &'a Infer,
     sampled: &'a Sampled,
     machine: Machine,
     per_call: usize,
-    /// Memory for one state at the draws of a call.
+    /// A buffer for one state at the draws of a call.
     state: Vec<f64>,
 }
 
@@ -39,7 +39,7 @@ impl<'a> Sites<'a> {
         let sizes = Sizes::default().with(Symbol::Draws, per_call);
         let mut machine = Machine::new(&infer.sites, sizes, context.pool.clone())?;
         let plan = &infer.sites.plan;
-        // What all examples share may be needed by sites that are sampled as their noise.
+        // Sites in a non-centred parameterisation may need the inputs that all examples share.
         Feed::of_plan((infer, plan), &dataset.train, dataset, true)?.write_shared(&mut machine)?;
         for state in infer.states.iter().filter(|state| !sampled.layout.moves(state)) {
             if let Some(values) = sampled.mean.get(&state.name) {
@@ -55,18 +55,18 @@ impl<'a> Sites<'a> {
         })
     }
 
-    /// A site of the infer's reports.
+    /// Returns a site of the inference's reports.
     pub fn report(&self, site: usize) -> &'a SiteReport {
         &self.infer.reports[site]
     }
 
-    /// The names of the elements of sites.
+    /// Returns the names of the elements of sites.
     pub fn names(&self) -> &'a Names {
         &self.infer.names
     }
 
-    /// Visits the draws of a chain in blocks: `visit(site, values)`, values `[draws of the block, ..]`, for each of the sites
-    /// that are wanted, by their number in the infer's reports.
+    /// Passes the draws of a chain to `visit` in blocks: `visit(site, values)` with values `[draws of the block, ..]`, for each of the wanted sites,
+    /// by its number in the inference's reports.
     ///
     /// # Errors
     /// A bug of the machine, a file that cannot be read.

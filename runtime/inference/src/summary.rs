@@ -9,37 +9,37 @@ use bnnc_core::states::Values;
 use bnnc_data::metrics::{Summary, sorted};
 use bnnc_kernels::executor::Machine;
 
-/// Draws behind every summary.
+/// The number of draws behind every summary.
 pub const DRAWS: usize = 1000;
 
-/// The `step` coordinate of these draws: no training step and no prediction has it.
+/// The `step` coordinate of the noise of these draws. No training step and no prediction has this number.
 const SUMMARY_STEP: i32 = -2;
 
-/// Sites with more elements than this are reported by file only.
+/// The largest number of elements of a site that is summarised. Larger sites are only written to files.
 pub const SMALL: usize = 64;
 
-/// Elements of sites that one call may draw.
+/// The largest number of site elements that one call draws.
 const ELEMENTS: usize = 1 << 18;
 
 /// The summary of one site, element by element.
 #[derive(Clone, Debug)]
 pub struct SiteSummary {
-    /// Its name.
+    /// The name of the site.
     pub name: String,
-    /// Its axes.
+    /// The sizes of its axes.
     pub shape: Vec<usize>,
-    /// One per element.
+    /// The summary of each element.
     pub elements: Vec<Summary>,
     /// The name of each element: `beta[age]`.
     pub names: Vec<String>,
-    /// The names of the positions along each axis, where it has them.
+    /// The names of the positions along each axis, if it has names.
     pub axes: Vec<Option<Vec<String>>>,
-    /// Whether the program declares it itself; otherwise it is of a layer.
+    /// True if the program itself declares the site; false if it belongs to a layer.
     pub own: bool,
 }
 
 impl SiteSummary {
-    /// The summaries of the elements of a site.
+    /// Combines the summaries of the elements of a site.
     pub fn new(infer: &Infer, site: &SiteReport, elements: Vec<Summary>) -> SiteSummary {
         let shape = site.shape.resolve(&Sizes::default());
         let axis =
@@ -57,7 +57,7 @@ impl SiteSummary {
     }
 }
 
-/// Summaries of the sites whose elements are among the quantities of sampled chains.
+/// Returns the summaries of the sites whose elements are among the quantities of sampled chains.
 pub fn of_draws(infer: &Infer, quantities: &[Quantity]) -> Vec<SiteSummary> {
     let of_site = |(at, site): (usize, &SiteReport)| {
         let elements = quantities
@@ -76,12 +76,12 @@ pub fn of_draws(infer: &Infer, quantities: &[Quantity]) -> Vec<SiteSummary> {
     all.filter(|site| !site.elements.is_empty()).collect()
 }
 
-/// Draws per call of the program that draws sites: all of them are drawn, small or not.
+/// Returns the number of draws per call of the program that draws sites. It draws all sites, small or not.
 pub fn draws_per_call(infer: &Infer) -> usize {
     (ELEMENTS / infer.cost.parameters.max(1)).clamp(1, DRAWS)
 }
 
-/// Summaries of all small sites, from draws that the program makes.
+/// Returns the summaries of all small sites, from draws that the program makes.
 ///
 /// # Errors
 /// A limit of the machine.
@@ -89,7 +89,7 @@ pub fn summaries(infer: &Infer, values: &Values, context: &Context) -> Result<Ve
     summaries_of_draws(infer, values, DRAWS, context)
 }
 
-/// Summaries of all small sites at so many draws; the states that differ between draws hold one value for each.
+/// Returns the summaries of all small sites at `draws` draws. States that differ between draws hold one value per draw.
 ///
 /// # Errors
 /// A limit of the machine.

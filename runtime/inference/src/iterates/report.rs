@@ -1,4 +1,4 @@
-//! What is said about iterates and members: diagnostics of the result object, and lines of the table for people.
+//! The report on iterates and members: diagnostics of the result object, and lines of the printed table.
 
 use crate::posterior::of_sites;
 use bnnc_abi::iterates::{Covariance, Swag};
@@ -11,7 +11,7 @@ use bnnc_training::iterates::Collected;
 use bnnc_training::{Fitted, report};
 use serde_json::{Value, json};
 
-/// Adds to the diagnostics of an infer.
+/// Adds the losses, the iterates and the members to the diagnostics of an inference.
 pub fn diagnostics(value: &mut Value, infer: &Infer, found: &Collected, rows: usize) {
     let fitted = &found.fitted;
     report::losses(value, infer, fitted, rows);
@@ -48,10 +48,10 @@ pub fn diagnostics(value: &mut Value, infer: &Infer, found: &Collected, rows: us
     value["sites"] = of_sites(infer, |site| &site.kl);
 }
 
-/// A loss of a row that rises by more is no learning.
+/// The rise of the loss per row above which the iterates have diverged.
 const ASTRAY: f64 = 1.0;
 
-/// The warnings about the iterates of an infer, on this number of rows of a data set.
+/// Returns the warnings about the iterates of an inference, on this number of rows of a data set.
 pub fn warnings(infer: &Infer, found: &Collected, (rows, dataset): (usize, &Dataset)) -> Vec<Diagnostic> {
     let fitted = &found.fitted;
     let Some(swag) = infer.iterated() else {
@@ -97,13 +97,13 @@ pub fn warnings(infer: &Infer, found: &Collected, (rows, dataset): (usize, &Data
         .collect()
 }
 
-/// The variances of a Gaussian over iterates are those of the posterior up to this factor: standard deviations up to five.
+/// The factor up to which the variances of a Gaussian over iterates may differ from those of the posterior: five for standard deviations.
 const BROAD: f64 = 25.0;
 
-/// The scatter of iterates is that of steps of one size, up to this factor.
+/// The largest fall of the learning rate for which the iterates scatter as under a constant rate.
 const FALL: f64 = 2.0;
 
-/// The factor by which the learning rate falls while iterates are taken, where it is large; infinite where the rate falls to zero.
+/// Returns the factor by which the learning rate falls while iterates are taken, if it is above [`FALL`]. Infinite if the rate falls to zero.
 fn fall(swag: &Swag, fitted: &Fitted) -> Option<f64> {
     let planned = fitted.planned;
     let taken: Vec<f64> = (1..=fitted.epochs)
@@ -123,7 +123,7 @@ fn fall(swag: &Swag, fitted: &Fitted) -> Option<f64> {
     (swag.options.iterates.is_none() && fall > FALL).then_some(fall)
 }
 
-/// Lines of the table.
+/// Returns the lines of the table.
 pub fn table(infer: &Infer, found: &Collected, rows: usize) -> String {
     let mut text = report::head(infer, &found.fitted, rows);
     match infer.iterated() {
@@ -153,7 +153,7 @@ pub fn table(infer: &Infer, found: &Collected, rows: usize) -> String {
     text
 }
 
-/// What was done, in a few words.
+/// Returns a short text on the work that was done.
 pub fn work(infer: &Infer, found: &Collected) -> String {
     let Collected { fitted, iterates, .. } = found;
     match infer.iterated() {
@@ -165,7 +165,7 @@ pub fn work(infer: &Infer, found: &Collected) -> String {
     }
 }
 
-/// How many members there are, and of how many where the user stopped before the last.
+/// Returns the number of members, with the planned number if the user stopped the run before the last member.
 fn members(infer: &Infer, found: &Collected) -> String {
     let count = found.members.len();
     match infer.ensemble() {
