@@ -1,4 +1,4 @@
-//! Gaussians around a maximum whose predictions are worse than those of the maximum alone.
+//! A check for Gaussians around a maximum whose predictions are worse than those of the maximum alone.
 
 use bnnc_abi::manifest::Infer;
 use bnnc_base::diagnostic::Diagnostic;
@@ -10,20 +10,21 @@ use bnnc_core::predict::Predictor;
 use bnnc_data::metrics::{Draws, log_mean_exp};
 use bnnc_inference::outcome::Outcome;
 
-/// The loss per row that counts: ten times that of approximations in the book which are right.
+/// The smallest loss per row that counts: ten times that of the correct approximations in the book.
 const MATERIAL: f64 = 0.05;
 
-/// Standard errors of the mean difference that chance does not reach.
+/// The number of standard errors that a mean difference does not reach by chance.
 const ERRORS: f64 = 4.0;
 
-/// Rows below which a standard error is not known.
+/// The smallest number of rows for which a standard error is known.
 const LEAST: usize = 20;
 
-/// Returns a warning where the log predictive density of the scored rows under a Laplace approximation is lower than that under its centre, beyond the standard error of the paired
-/// differences. On training rows a posterior is expected to lose half of its effective number of parameters, which is at most the number of its weights.
+/// Returns a warning if the log predictive density of the scored rows under a Laplace approximation is lower than that under its centre, beyond the
+/// standard error of the paired differences. On training rows a posterior is expected to lose half of its effective number of parameters, which is at
+/// most the number of its weights.
 ///
 /// # Errors
-/// A limit of the machine, or the user's wish to stop.
+/// A limit of the machine, or an interruption by the user.
 pub fn worse_than_centre(
     infer: &Infer,
     outcome: &Outcome,
@@ -65,7 +66,7 @@ pub fn worse_than_centre(
     Ok(is_worse.then(|| codes::worse_than_centre(&infer.name, scores, kind, laplace)))
 }
 
-/// The log predictive density of each row.
+/// Returns the log predictive density of each row.
 fn densities(forecaster: &mut dyn Forecaster) -> Result<Vec<f64>, Stop> {
     let mut found = Vec::new();
     forecaster.run(&mut |_, block| {

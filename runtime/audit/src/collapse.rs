@@ -1,7 +1,8 @@
-//! Variational posteriors of networks that have fallen back to the prior.
+//! A check for variational posteriors of networks that have collapsed to the prior.
 //!
-//! Under a factorised family the evidence bound of a wide network can be highest, or a local maximum, where nearly all weights have their prior as posterior and the function is constant
-//! (Trippe and Turner 2018, "Overpruning in variational Bayesian neural networks"; Coker et al. 2022, "Wide mean-field Bayesian neural networks ignore the data").
+//! Under a factorised family, the evidence bound of a wide network may have its maximum, or a local maximum, where nearly all weights have their
+//! prior as posterior and the function is constant (Trippe and Turner 2018, "Overpruning in variational Bayesian neural networks"; Coker et al. 2022,
+//! "Wide mean-field Bayesian neural networks ignore the data").
 
 use super::found::moments;
 use super::neighbours::Neighbours;
@@ -16,32 +17,34 @@ use bnnc_core::states::Values;
 use bnnc_data::{Dataset, Rows};
 use bnnc_inference::posterior::Posterior;
 
-/// Elements of a parameter from which on it counts as an array of weights.
+/// The number of elements from which on a parameter counts as an array of weights.
 const ELEMENTS: usize = 10;
 
-/// The distance of a posterior mean from the prior mean, in standard deviations of the prior, and the ratio of their standard deviations less one, up to which a weight counts as having
-/// its prior.
+/// The tolerance within which the posterior of a weight counts as its prior: for the distance of the means, in prior standard deviations, and for the
+/// ratio of the standard deviations, minus one.
 const NEAR: f64 = 0.3;
 
-/// The share of the weights that have their prior in a posterior that has collapsed.
+/// The share of the weights at their prior from which on a posterior counts as collapsed.
 const MOST: f64 = 0.5;
 
-/// The standard deviation of predictions over rows, in that of the target, and of probabilities, below which a function counts as constant: less than 4 % of the variance.
+/// The standard deviation of predictions over rows below which a function counts as constant: relative to that of the target (less than 4 % of the
+/// variance), and for probabilities.
 const CONSTANT: f64 = 0.2;
 const CONSTANT_PROBABILITY: f64 = 0.05;
 
-/// Training rows above which nothing is computed: a pass over more rows takes noticeable time, and posteriors given that much data do not collapse.
+/// The number of training rows above which nothing is computed. A pass over more rows takes noticeable time, and posteriors given that many rows do
+/// not collapse.
 const ROWS: usize = 20_000;
 
-/// Rows whose nearest neighbours are sought, which takes the square of their number, and the fewest.
+/// The number of rows whose nearest neighbours are searched, which takes quadratic time, and the smallest such number.
 const COMPARED: usize = 500;
 const LEAST: usize = 30;
 
-/// Returns a warning where `vi` has left most weights of a network at their prior and its mean function is the same in all training rows, although rows with similar inputs have similar
-/// targets.
+/// Returns a warning if `vi` has left most weights of a network at their prior and its mean function is the same in all training rows, although rows
+/// with similar inputs have similar targets.
 ///
 /// # Errors
-/// A limit of the machine, or the user's wish to stop.
+/// A limit of the machine, or an interruption by the user.
 pub fn collapsed(
     infer: &Infer,
     found: &dyn Posterior,
@@ -82,7 +85,7 @@ pub fn collapsed(
     }))
 }
 
-/// The number of arrays of weights whose prior is known, and the share of their elements whose posterior is their prior.
+/// Returns the number of arrays of weights whose prior is known, and the share of their elements whose posterior is their prior.
 fn at_prior(infer: &Infer, values: &Values) -> (usize, f64) {
     let (mut arrays, mut all, mut same) = (0, 0, 0);
     for report in &infer.reports {
@@ -96,7 +99,7 @@ fn at_prior(infer: &Infer, values: &Values) -> (usize, f64) {
     (arrays, same as f64 / all.max(1) as f64)
 }
 
-/// The number of elements of an array of weights under a normal family, and of those whose posterior is their prior.
+/// Returns the number of elements of an array of weights under a normal family, and the number of those whose posterior is their prior.
 fn of_site(report: &SiteReport, values: &Values) -> Option<(usize, usize)> {
     let means = values.get(&format!("{}/loc", report.name))?;
     let scales = values.get(&format!("{}/scale", report.name))?;
@@ -104,7 +107,7 @@ fn of_site(report: &SiteReport, values: &Values) -> Option<(usize, usize)> {
     if !is_weights || means.len() < ELEMENTS || means.len() != scales.len() {
         return None;
     }
-    // Of large parameters the plausible values are not known: those of the others show a collapse as well.
+    // The plausible values of large parameters are not known. The other parameters show a collapse as well.
     report.prior.normal(0)?;
     let is_same = |at: usize| {
         report.prior.normal(at).is_some_and(|(mean, sd)| {
@@ -115,7 +118,7 @@ fn of_site(report: &SiteReport, values: &Values) -> Option<(usize, usize)> {
     Some((means.len(), (0..means.len()).filter(|at| is_same(*at)).count()))
 }
 
-/// The largest standard deviation over rows of a mean prediction or a probability.
+/// Returns the largest standard deviation over rows of a mean prediction or a probability.
 fn variation(
     infer: &Infer,
     found: &dyn Posterior,
@@ -145,7 +148,7 @@ fn variation(
     Ok(if largest.is_nan() { f64::INFINITY } else { largest })
 }
 
-/// The inputs of training rows that are single numbers, each with a standard deviation of one.
+/// Returns the inputs of training rows that are single numbers, each scaled to a standard deviation of one.
 fn columns(infer: &Infer, rows: &Rows) -> Vec<Vec<f64>> {
     let is_input = |port: &str| infer.outputs.iter().all(|output| output.name != port);
     let mut found: Vec<Vec<f64>> = Vec::new();
@@ -196,7 +199,8 @@ impl Targets {
         })
     }
 
-    /// The mean difference of the targets of rows and of their nearest neighbours, relative to that of all pairs of rows; `None` where it is not below one beyond chance.
+    /// Returns the mean difference between the targets of rows and those of their nearest neighbours, relative to that of all pairs of rows. `None`
+    /// if it is not below one by more than chance.
     fn likeness(&self, columns: &[Vec<f64>]) -> Option<f64> {
         let apart = |one: usize, other: usize| -> f64 {
             let difference = self.values[one] - self.values[other];
@@ -207,7 +211,8 @@ impl Targets {
         };
         let neighbours = Neighbours::new(self.values.len(), COMPARED, columns);
         let likeness = neighbours.nearby(&apart) / neighbours.anywhere(&apart);
-        // Of normal noise and `n` rows with a continuous input it scatters around one by up to 1.6 / sqrt(n), of a binary input by a tenth of that (60 seeds of 100 and 200 rows).
+        // For normal noise and `n` rows with a continuous input, the ratio scatters around one by up to 1.6 / sqrt(n), for a binary input by a tenth
+        // of that (60 seeds of 100 and 200 rows).
         let most = (1.0 - 6.0 / (neighbours.count() as f64).sqrt()).min(0.7);
         (!columns.is_empty() && likeness < most).then_some(likeness)
     }
@@ -239,7 +244,7 @@ mod tests {
         assert!(classes.likeness(&[inputs]).is_some_and(|likeness| likeness < 0.3));
     }
 
-    /// The rows of a cell were once compared with the first row of it alone.
+    /// The rows of a cell were once compared only with the first row of the cell.
     #[test]
     fn noise_beside_a_binary_input_is_not_alike() {
         for seed in 0..50 {
@@ -263,8 +268,9 @@ mod tests {
     }
 
     #[test]
-    fn targets_without_a_relation_to_inputs_are_not() {
-        // No function of the inputs: those of neighbours differ by two numbers only, so that a wave of any frequency is alike nearby.
+    fn targets_without_a_relation_to_inputs_are_not_alike_nearby() {
+        // The targets are random numbers. A wave of any frequency would be alike nearby, since the distance of neighbouring inputs takes only two
+        // values.
         let (mut scattered, inputs) = targets(|x| x, false);
         scattered.values = normal(1, 200);
         assert_eq!(scattered.likeness(&[inputs]), None);

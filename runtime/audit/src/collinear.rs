@@ -1,4 +1,4 @@
-//! Coefficients that the data do not tell apart: columns of the linear part of a model that depend on each other.
+//! A check for coefficients that the data cannot distinguish: linearly dependent columns of the linear part of a model.
 
 use super::orthogonal::dot;
 use super::{COLUMNS, Column, columns_of, relation};
@@ -12,13 +12,13 @@ use bnnc_data::Dataset;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Values that dependences are sought in; what is found there is held against all rows.
+/// The number of values among which dependences are searched. They are then verified on all rows.
 const SOUGHT: usize = 1000;
 
-/// Coefficients above which their columns are not compared.
+/// The number of coefficients above which their columns are not compared.
 const COMPARED: usize = 60;
 
-/// Values of columns above which they are not examined.
+/// The number of values of columns above which the columns are not examined.
 const CELLS: usize = 20_000_000;
 
 /// The largest residual of an exact linear combination of columns, relative to the size of the column: rounding errors.
@@ -27,7 +27,7 @@ const ROUNDING: f64 = 1e-9;
 /// The values of a port in all rows.
 struct Source<'a> {
     values: Cow<'a, [f64]>,
-    /// The elements of a row.
+    /// The number of elements per row.
     width: usize,
     is_shared: bool,
 }
@@ -52,41 +52,41 @@ struct Columns<'a> {
     rows: usize,
 }
 
-/// A coefficient with its column in each sum that it is in.
+/// A coefficient with its column in each sum that contains it.
 struct Coefficient<'a> {
     name: &'a str,
-    /// By the position of the sum.
+    /// The columns, by the position of the sum.
     columns: BTreeMap<usize, &'a ColumnFormula>,
-    /// True for one whose column is one number, other than zero, wherever it stands. The values of a trend differ between the sums.
+    /// True if the column is the same non-zero number wherever it occurs. The values of a trend differ between the sums.
     is_flat: bool,
-    /// True for a flat one that is in all sums of its group.
+    /// True if it is flat and in all sums of its group.
     is_intercept: bool,
-    /// True for one that the data do not change and that is in some sums of its group only.
+    /// True if the column does not depend on the data and is in only some sums of its group.
     is_deviation: bool,
 }
 
 impl Coefficient<'_> {
-    /// The number other than zero that the column is wherever it stands, where it is one.
+    /// Returns the non-zero number that the column is wherever it occurs, if there is one.
     fn flat(&self) -> Option<f64> {
         let mut numbers = self.columns.values().map(|formula| number(formula));
         let first = numbers.next().flatten().filter(|first| *first != 0.0)?;
         numbers.all(|other| other == Some(first)).then_some(first)
     }
 
-    /// Returns whether no sum has both.
+    /// Returns whether no sum contains both.
     fn is_apart_from(&self, other: &Coefficient<'_>) -> bool {
         other.columns.keys().all(|sum| !self.columns.contains_key(sum))
     }
 
-    /// Returns whether a prior decides between this one and another: their columns are the same, or they are a mean and a deviation from it in some sums, or
-    /// such deviations of one parameter.
+    /// Returns whether only a prior distinguishes this coefficient from another. Their columns are the same, or one is a mean and the other a
+    /// deviation from it in some sums, or both are such deviations of one parameter.
     fn repeats(&self, known: &Coefficient<'_>) -> bool {
         let is_from_mean = known.is_intercept && self.is_flat;
         let are_deviations = known.is_deviation && self.is_deviation && known.name == self.name;
         known.columns == self.columns || is_from_mean || are_deviations
     }
 
-    /// The text of its column, where `name` returns the names of elements. A trend has its first values.
+    /// Returns the text of its column. `name` returns the names of elements. The text of a trend consists of its first values.
     fn text(&self, name: &dyn Fn(usize, usize) -> String) -> String {
         let numbers = self.columns.values().map(|formula| number(formula));
         let numbers: Option<Vec<f64>> = numbers.take(4).collect();
@@ -101,7 +101,7 @@ impl Coefficient<'_> {
         }
     }
 
-    /// The port and the element that its column is, where it is one.
+    /// Returns the port and the element of the column, if it is a single element.
     fn element(&self) -> Option<(usize, usize)> {
         let mut columns = self.columns.values();
         match (columns.next(), columns.next()) {
@@ -111,7 +111,7 @@ impl Coefficient<'_> {
     }
 }
 
-/// The value of a formula that the data do not change.
+/// Returns the value of a formula that does not depend on the data.
 fn number(formula: &ColumnFormula) -> Option<f64> {
     formula.is_constant().then(|| formula.value(&|_, _| f64::NAN))
 }
@@ -128,7 +128,7 @@ pub(super) fn warnings(infer: &Infer, spec: &DataSpec, dataset: &Dataset) -> Vec
         .collect()
 }
 
-/// The coefficients that share sums, in sets, with the sums of each set.
+/// Groups the coefficients that share sums. Returns the coefficients and the sums of each group.
 fn groups(design: &Design) -> Vec<(Vec<Coefficient<'_>>, Vec<usize>)> {
     let mut parent: Vec<usize> = (0..design.coefficients.len()).collect();
     fn root(parent: &[usize], mut at: usize) -> usize {
@@ -182,7 +182,8 @@ fn groups(design: &Design) -> Vec<(Vec<Coefficient<'_>>, Vec<usize>)> {
     groups
 }
 
-/// Joins elements of a parameter that are in different sums with the same number: the `a[j]` of several outputs are an intercept of all of them together.
+/// Joins elements of a parameter that are in different sums with the same number. For example, the `a[j]` of several outputs together form an
+/// intercept.
 fn joined<'a>(all: impl Iterator<Item = Coefficient<'a>>) -> Vec<Coefficient<'a>> {
     let mut joined: Vec<Coefficient> = Vec::new();
     let mut flat: BTreeMap<&str, (usize, f64)> = BTreeMap::new();
@@ -200,8 +201,8 @@ fn joined<'a>(all: impl Iterator<Item = Coefficient<'a>>) -> Vec<Coefficient<'a>
     joined
 }
 
-/// The coefficients without those that repeat others. An intercept comes first. No more are sought than are compared, since each is held against all before
-/// it.
+/// Returns the coefficients without those that repeat others, an intercept first. It stops after [`COMPARED`] coefficients, since each is compared
+/// with all before it.
 fn distinct(mut all: Vec<Coefficient<'_>>) -> Vec<Coefficient<'_>> {
     all.sort_by_key(|one| !one.is_intercept);
     let mut kept: Vec<Coefficient> = Vec::new();
@@ -217,7 +218,7 @@ fn distinct(mut all: Vec<Coefficient<'_>>) -> Vec<Coefficient<'_>> {
 }
 
 impl<'a> Columns<'a> {
-    /// Reads the ports of the design; none where the data have too many columns.
+    /// Reads the ports of the design. Returns `None` if the data have too many columns.
     fn new(infer: &'a Infer, spec: &'a DataSpec, dataset: &'a Dataset) -> Option<Columns<'a>> {
         let rows = &dataset.train;
         if rows.width > COLUMNS || rows.count == 0 {
@@ -255,7 +256,7 @@ impl<'a> Columns<'a> {
         formula.value(&|port, at| self.sources[port].element(row, at))
     }
 
-    /// The values of a column in every step-th row, for one sum after the other.
+    /// Returns the values of a column in every `step`-th row, one value per sum.
     fn values(&self, coefficient: &Coefficient<'_>, sums: &[usize], step: usize) -> Vec<f64> {
         let of_row = |row: usize| {
             sums.iter().map(move |sum| match coefficient.columns.get(sum) {
@@ -266,7 +267,7 @@ impl<'a> Columns<'a> {
         (0..self.rows).step_by(step).flat_map(of_row).collect()
     }
 
-    /// The dependences between the columns of some coefficients.
+    /// Returns the warnings about dependences between the columns of some coefficients.
     fn group(&self, coefficients: &[Coefficient<'_>], sums: &[usize]) -> Vec<Diagnostic> {
         let cells = coefficients
             .len()
@@ -298,7 +299,7 @@ impl<'a> Columns<'a> {
                 found.push(diagnostic);
             }
         }
-        // The weights of a network are not looked at one by one.
+        // The weights of a network are not examined individually.
         let is_layer = coefficients.iter().any(|one| one.name.contains('.'));
         if dependent.is_empty() && !is_layer {
             found.extend(combination(&values, &all).map(|parts| self.combined(coefficients, &parts)));
@@ -306,7 +307,8 @@ impl<'a> Columns<'a> {
         found
     }
 
-    /// The value of an input that is the same in all rows, in its own unit. The weight of a column of zeros has no effect.
+    /// Returns the name and the value, in its own unit, of an input that is the same in all rows. A column of zeros is left out, since its weight has
+    /// no effect.
     fn constant(&self, coefficient: &Coefficient<'_>) -> Option<(String, f64)> {
         let (port, at) = coefficient.element()?;
         let column = self.column(port, at)?;
@@ -315,7 +317,7 @@ impl<'a> Columns<'a> {
         (is_constant && value != 0.0).then_some((column.name, value))
     }
 
-    /// A column as the file has it.
+    /// Returns a column as in its file.
     fn column(&self, port: usize, at: usize) -> Option<Column> {
         let binding = self.bindings[port];
         let is_output = self
@@ -328,7 +330,8 @@ impl<'a> Columns<'a> {
         columns.nth(at)
     }
 
-    /// An earlier column that determines this one, or nearly so. A formula of columns is compared exactly: `x` and `x ^ 2` are alike far from zero.
+    /// Returns a warning if an earlier column determines this one, or nearly so. Formulas of columns need an exact relation, since `x` and `x ^ 2`
+    /// are nearly proportional far from zero.
     fn pair(
         &self,
         coefficients: &[Coefficient<'_>],
@@ -356,7 +359,7 @@ impl<'a> Columns<'a> {
         })
     }
 
-    /// The warning about columns that add up to zero or to a constant.
+    /// Returns the warning about columns that add up to zero or to a constant.
     fn combined(&self, coefficients: &[Coefficient<'_>], parts: &[usize]) -> Diagnostic {
         let intercept = coefficients[parts[0]].is_intercept;
         let (with, terms) = match parts {
@@ -367,7 +370,7 @@ impl<'a> Columns<'a> {
         codes::combined_inputs(&terms, with)
     }
 
-    /// The name of a column.
+    /// Returns the name of a column.
     fn term(&self, coefficient: &Coefficient<'_>) -> ColumnTerm {
         let name = |port: usize, at: usize| {
             let binding = self.bindings[port];
@@ -389,11 +392,11 @@ impl<'a> Columns<'a> {
     }
 }
 
-/// A column, or what others leave of it.
+/// A column, or its part that is orthogonal to others.
 struct Rest {
-    /// The values at hand.
+    /// The values in the selected rows.
     values: Vec<f64>,
-    /// As a combination of the columns.
+    /// The coefficients of the part as a combination of the columns.
     factors: Vec<f64>,
 }
 
@@ -406,10 +409,10 @@ impl Rest {
     }
 }
 
-/// Returns the positions of columns of which one is a combination of the others, in ascending order. Pairs are left out, which are reported as such.
-/// `columns` has some rows of them, `all` returns all rows of one.
+/// Returns the positions, in ascending order, of columns one of which is a combination of the others. Pairs are left out, since they are reported
+/// separately. `columns` holds some rows, `all` returns all rows of a column.
 fn combination(columns: &[Vec<f64>], all: &dyn Fn(usize) -> Vec<f64>) -> Option<Vec<usize>> {
-    // With as few values as columns each is a combination of the others.
+    // With as few values as columns, each column is a combination of the others.
     if columns.first()?.len() < 2 * columns.len() {
         return None;
     }
@@ -425,7 +428,7 @@ fn combination(columns: &[Vec<f64>], all: &dyn Fn(usize) -> Vec<f64>) -> Option<
             factors: unit(at),
         };
         let size = norm(&rest.values);
-        // Twice, because what is left of nearly dependent columns is not orthogonal after once.
+        // Each is subtracted twice, because the remainder of nearly dependent columns is not orthogonal after one pass.
         for other in basis.iter().chain(&basis) {
             let factor = dot(&rest.values, &other.values) / dot(&other.values, &other.values);
             rest.subtract(other, factor);
@@ -439,7 +442,7 @@ fn combination(columns: &[Vec<f64>], all: &dyn Fn(usize) -> Vec<f64>) -> Option<
     None
 }
 
-/// The columns of a combination that is zero in all rows.
+/// Returns the columns of a combination that is zero in all rows.
 fn exact(
     (columns, all): (&[Vec<f64>], &dyn Fn(usize) -> Vec<f64>),
     last: usize,
@@ -491,7 +494,7 @@ mod tests {
         combination(columns, &|at| columns[at].clone())
     }
 
-    /// The sums of a loop over three rows, with the columns of each coefficient in each of them.
+    /// Returns the sums of a loop over three rows, with the columns of each coefficient in each of them.
     fn design(columns: &[[Option<ColumnFormula>; 3]]) -> Design {
         let sum = |at: usize| {
             let own = columns.iter().enumerate();
@@ -510,7 +513,7 @@ mod tests {
         }
     }
 
-    /// The names of the distinct coefficients of the only group, and whether the first one is an intercept.
+    /// Returns the names of the distinct coefficients of the only group, and whether the first one is an intercept.
     fn kept(columns: &[[Option<ColumnFormula>; 3]]) -> (Vec<String>, bool) {
         let design = design(columns);
         let groups = groups(&design);
@@ -526,7 +529,7 @@ mod tests {
         let (ones, trend) = ([1.0; 3].map(number), [0.0, 1.0, 2.0].map(number));
         let series = [0, 1, 2].map(|at| Some(ColumnFormula::Element { port: 0, at }));
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-        // The trend stays beside the intercept, and does not become one where it is alone.
+        // The trend stays beside the intercept, and does not become an intercept where it is alone.
         let both = [trend.clone(), ones.clone(), series.clone(), ones.clone()];
         assert_eq!(kept(&both), (names(&["c1", "c0", "c2"]), true));
         assert_eq!(kept(&[trend, series.clone()]), (names(&["c0", "c1"]), false));
@@ -536,7 +539,7 @@ mod tests {
             kept(&[level(0), level(1), ones, series.clone()]),
             (names(&["c2", "c3"]), true)
         );
-        // A constant of some sums is not an intercept, nor is one that is twice as large in one of them.
+        // A constant of only some sums is not an intercept. Neither is a constant that is twice as large in one sum.
         let of_some = [number(1.0), number(1.0), None];
         assert_eq!(kept(&[of_some, series.clone()]), (names(&["c0", "c1"]), false));
         let uneven = [1.0, 1.0, 2.0].map(number);
@@ -587,7 +590,7 @@ mod tests {
 
     #[test]
     fn columns_of_levels_depend_on_the_column_that_they_share_out() {
-        // `x`, and `x` times each of two levels.
+        // The columns are `x`, and `x` times each of two levels.
         let x = wave(1.0);
         let of = |level: usize| column(|row| x[row] * f64::from(u8::from(row % 2 == level)));
         assert_eq!(parts(&[x.clone(), of(0), of(1)]), Some(vec![0, 1, 2]));

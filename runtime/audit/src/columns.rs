@@ -1,4 +1,4 @@
-//! Columns that are not measurements, or that repeat others.
+//! Checks for columns that are not measurements, or that repeat others.
 
 use super::Column;
 use bnnc_base::checksum::Checksum;
@@ -7,10 +7,10 @@ use bnnc_core::codes::audit as codes;
 use bnnc_data::Dataset;
 use std::collections::BTreeMap;
 
-/// Rows below which a pattern of whole numbers may be chance.
+/// The number of rows below which a pattern of whole numbers may be chance.
 const LEAST: usize = 20;
 
-/// The number of different keys. Sorting takes eight bytes for each, a set several times as many.
+/// Returns the number of different keys. Sorting takes eight bytes per key, a set several times as many.
 fn different(mut keys: Vec<u64>) -> usize {
     keys.sort_unstable();
     keys.dedup();
@@ -21,7 +21,7 @@ fn distinct(values: &[f64]) -> usize {
     different(values.iter().map(|value| value.to_bits()).collect())
 }
 
-/// Returns whether a column holds dates that are written as whole numbers, such as 20240131.
+/// Returns a warning if a column holds dates that are written as whole numbers, such as 20240131.
 pub(super) fn dates(column: &Column) -> Option<Diagnostic> {
     let is_date = |value: &f64| {
         let (year, rest) = ((value / 10_000.0).floor(), value % 10_000.0);
@@ -35,7 +35,7 @@ pub(super) fn dates(column: &Column) -> Option<Diagnostic> {
     is_dates.then(|| codes::dates(&column.name, column.train[0]))
 }
 
-/// Returns whether a column holds each of as many consecutive whole numbers as there are rows once, in no order.
+/// Returns a warning if a column is a permutation of as many consecutive whole numbers as there are rows, and is not sorted.
 pub(super) fn identifier(column: &Column) -> Option<Diagnostic> {
     let values: Vec<f64> = column.train.iter().chain(&column.test).copied().collect();
     let (low, high) = super::range(&values);
@@ -49,7 +49,8 @@ pub(super) fn identifier(column: &Column) -> Option<Diagnostic> {
     (is_numbering && !is_sorted).then(|| codes::identifier(&column.name, values.len()))
 }
 
-/// Returns whether at least a third of the training rows repeat an earlier row, inputs and target alike, and more of them than rounded values would by chance.
+/// Returns a warning if at least a third of the training rows repeat an earlier row, in inputs and target, and more than rounded values would by
+/// chance.
 pub(super) fn repeated(inputs: &[Column], targets: &[&Column]) -> Option<Diagnostic> {
     let inputs: Vec<&Column> = inputs.iter().collect();
     let rows = inputs.iter().chain(targets).next()?.train.len();
@@ -64,7 +65,7 @@ pub(super) fn repeated(inputs: &[Column], targets: &[&Column]) -> Option<Diagnos
     let once = kinds(&all, rows);
     let is_repeated = rows >= LEAST && 3 * (rows - once) >= rows;
     let is_more = || {
-        // The number of kinds that rows thrown at random into all pairs of an input and a target would hit.
+        // The expected number of different rows if rows were drawn uniformly from all pairs of an input and a target.
         let pairs = kinds(&inputs, rows) as f64 * kinds(targets, rows) as f64;
         let by_chance = -pairs * (-(rows as f64) / pairs).exp_m1();
         (once as f64) < 0.75 * by_chance
@@ -72,7 +73,7 @@ pub(super) fn repeated(inputs: &[Column], targets: &[&Column]) -> Option<Diagnos
     (is_repeated && is_more()).then(|| codes::repeated_training_rows(rows - once, rows))
 }
 
-/// The number of different rows of some columns. Two of a million rows have one checksum by chance with a probability of 3e-8.
+/// Returns the number of different rows of some columns. Two of a million rows share a checksum by chance with a probability of 3e-8.
 fn kinds(columns: &[&Column], rows: usize) -> usize {
     let key = |at: usize| {
         let mut checksum = Checksum::default();
@@ -84,7 +85,7 @@ fn kinds(columns: &[&Column], rows: usize) -> usize {
     different((0..rows).map(key).collect())
 }
 
-/// Returns the columns of text whose levels differ in upper and lower case alone.
+/// Returns the warnings about columns of text with levels that differ only in upper and lower case.
 pub(super) fn same_levels(names: &[&str], dataset: &Dataset) -> Vec<Diagnostic> {
     let levels = &dataset.preparation.levels;
     let of_column = |(name, levels): &(String, Vec<String>)| {
@@ -101,7 +102,7 @@ pub(super) fn same_levels(names: &[&str], dataset: &Dataset) -> Vec<Diagnostic> 
         .collect()
 }
 
-/// Returns the columns of text with a level that tables write where a value is missing.
+/// Returns the warnings about columns of text with a level that often marks a missing value.
 pub(super) fn missing_levels(names: &[&str], dataset: &Dataset) -> Vec<Diagnostic> {
     const MARKS: [&str; 9] = ["?", "N/A", "NA", "n/a", "NULL", "null", "NaN", "nan", "None"];
     let levels = dataset.preparation.levels.iter();

@@ -1,4 +1,4 @@
-//! Maxima at which a network predicts the same for every row.
+//! A check for maxima at which a network predicts the same for every row.
 
 use bnnc_abi::manifest::{Infer, Output, OutputKind, SiteReport};
 use bnnc_base::diagnostic::Diagnostic;
@@ -12,21 +12,21 @@ use bnnc_core::states::Values;
 use bnnc_data::Dataset;
 use bnnc_inference::posterior::Posterior;
 
-/// Elements of a parameter above which the mean of its prior is far from where its mass is: of 10 normal numbers, all are within a hundredth of a standard deviation with a
-/// probability below 1e-20.
+/// The number of elements from which on the mean of a parameter's prior is far from its mass: 10 normal numbers are all within a hundredth of a
+/// standard deviation with a probability below 1e-20.
 const ELEMENTS: usize = 10;
 
-/// Standard deviations of the prior from its mean at which a weight counts as being there.
+/// The distance from the prior mean, in prior standard deviations, below which a weight counts as being at the mean.
 const AT_MEAN: f64 = 0.01;
 
-/// The part of the standard deviation of a target, and the probability, below which predictions do not differ.
+/// The difference below which predictions count as equal: of probabilities, or relative to the standard deviation of the target.
 const SAME: f64 = 1e-3;
 
-/// Returns a warning where several matrices of weights are at the mean of their prior at a maximum, and the predictions are the same for all training rows although inputs and targets vary. One
-/// such matrix is that of a linear model, where it may be right.
+/// Returns a warning if several matrices of weights are at the mean of their prior at a maximum, and the predictions are the same for all training
+/// rows although inputs and targets vary. A single such matrix may be a linear model, for which this may be correct.
 ///
 /// # Errors
-/// A limit of the machine, or the user's wish to stop.
+/// A limit of the machine, or an interruption by the user.
 pub fn ignored_inputs(
     infer: &Infer,
     found: &dyn Posterior,
@@ -71,7 +71,8 @@ pub fn ignored_inputs(
     Ok(is_same.then(|| codes::ignored_inputs(names, rows, &weights, infer.cost.parameters)))
 }
 
-/// The least standard deviation of the prior of a parameter all elements of which are at the mean of the prior, which is symmetric about it; none of another parameter.
+/// Returns the smallest prior standard deviation of a parameter if all its elements are at the mean of their prior, which is symmetric about it;
+/// otherwise `None`.
 fn at_mean(report: &SiteReport, point: &Values) -> Option<f64> {
     let values = point.get(&format!("{}/loc", report.name))?;
     if report.prior.support != Support::Real {
@@ -87,7 +88,7 @@ fn at_mean(report: &SiteReport, point: &Values) -> Option<f64> {
     are_at_mean.then_some(least)
 }
 
-/// The difference between predictions that counts; none where the target does not vary.
+/// Returns the smallest difference between predictions that counts; `None` if the target does not vary.
 fn least(infer: &Infer, output: &Output, dataset: &Dataset) -> Option<f64> {
     match output.kind {
         OutputKind::Classes(_) | OutputKind::Bool => Some(SAME),

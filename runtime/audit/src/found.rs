@@ -1,6 +1,6 @@
-//! Posteriors and metrics that contradict what the model assumes.
+//! Checks for posteriors and metrics that contradict the assumptions of the model.
 //!
-//! Every check is a statement about the result of the run that is true whatever the data are, with a margin that chance does not reach.
+//! Every check is a statement about the result of the run that is true for any data, with a margin that chance does not reach.
 
 use bnnc_abi::manifest::{Infer, Output, OutputKind};
 use bnnc_base::diagnostic::Diagnostic;
@@ -17,19 +17,19 @@ use bnnc_inference::posterior::Posterior;
 use bnnc_inference::summary::SiteSummary;
 use std::collections::BTreeMap;
 
-/// Rows below which intervals and accuracies say little.
+/// The number of rows below which intervals and accuracies are not informative.
 const LEAST: usize = 20;
 
-/// Rows of which all may lie in their central half by a chance of 2^-50.
+/// The number of rows that all lie in their central half with a probability of 2^-50 only.
 const MANY: usize = 50;
 
-/// The most frequent class has this share of the rows where classes are called imbalanced.
+/// The share of the most frequent class from which on classes count as imbalanced.
 const IMBALANCED: f64 = 0.8;
 
-/// Flat parameters that are closer to zero are not scaled: it would not move them.
+/// The absolute value below which a flat parameter is not scaled, since scaling would not move it.
 const MOVED: f64 = 0.1;
 
-/// Returns the warnings about a result: its last split. `is_converged` is false where its training has been found to have ended too early.
+/// Returns the warnings about the last split of a result. `is_converged` is false if its training is known to have ended too early.
 pub fn conflicts(infer: &Infer, outcome: &Outcome, is_converged: bool) -> Vec<Diagnostic> {
     let mut found: Vec<Diagnostic> = outcome
         .sites
@@ -49,7 +49,7 @@ pub fn conflicts(infer: &Infer, outcome: &Outcome, is_converged: bool) -> Vec<Di
     found
 }
 
-/// Returns a note where the only output of a model has no predictions, and so no metrics but the log likelihood.
+/// Returns a note if the only output of a model does not have predictions, so that its only metric is the log likelihood.
 fn unpredicted(infer: &Infer, outcome: &Outcome) -> Option<Diagnostic> {
     let output = infer.only_output()?;
     let is_whole = infer.bindings.iter().all(|binding| binding.from.is_shared());
@@ -62,7 +62,7 @@ fn unpredicted(infer: &Infer, outcome: &Outcome) -> Option<Diagnostic> {
     (!parts.iter().any(is_there)).then(|| unpredicted_output(&infer.name, &output.name))
 }
 
-/// A metric of the last split.
+/// Returns a metric of the last split.
 fn metric(infer: &Infer, outcome: &Outcome, output: &Output, name: &str) -> Option<f64> {
     let name = match infer.outputs.len() {
         1 => name.to_owned(),
@@ -75,7 +75,7 @@ fn metric(infer: &Infer, outcome: &Outcome, output: &Output, name: &str) -> Opti
         .map(|(_, value)| *value)
 }
 
-/// Returns whether predictions are off by more than their errors scatter.
+/// Returns a warning if the mean error of predictions is larger than the scatter of the errors.
 fn bias(
     infer: &Infer,
     outcome: &Outcome,
@@ -101,7 +101,7 @@ fn bias(
     is_off.then(|| codes::biased((&infer.name, &output.name), (mean, sd), kind, is_converged))
 }
 
-/// Mean and standard deviation.
+/// Returns the mean and the standard deviation.
 pub(super) fn moments(values: &[f64]) -> (f64, f64) {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;
@@ -109,7 +109,7 @@ pub(super) fn moments(values: &[f64]) -> (f64, f64) {
     (mean, variance.sqrt())
 }
 
-/// Returns whether intervals hold far fewer rows than they should, or all rows in the middle half.
+/// Returns a warning if the predictive intervals contain far fewer rows than they should, or if all rows lie in their central half.
 fn intervals(
     infer: &Infer,
     outcome: &Outcome,
@@ -131,7 +131,7 @@ fn intervals(
     is_wide.then(|| codes::wide_intervals(&infer.name, output, kind))
 }
 
-/// Returns whether an accuracy is no higher than that of the most frequent class.
+/// Returns a warning if the accuracy is no higher than the share of the most frequent class.
 fn accuracy(
     infer: &Infer,
     outcome: &Outcome,
@@ -164,7 +164,7 @@ fn accuracy(
     is_empty.then(|| codes::majority((&infer.name, &output.name), (accuracy, share), &name, kind))
 }
 
-/// Returns whether the posterior of a parameter is where its prior has no mass, or at an end of its type.
+/// Returns warnings if the posterior of a parameter lies where its prior has no mass, or at an end of its type.
 fn of_site(infer: &Infer, site: &SiteSummary) -> Vec<Diagnostic> {
     let Some(report) = infer
         .reports
@@ -191,13 +191,13 @@ fn of_site(infer: &Infer, site: &SiteSummary) -> Vec<Diagnostic> {
     found
 }
 
-/// The end of an interval at which a posterior piles up. Ends at 0, 1 and -1 are those of scales, probabilities and correlations, where
-/// a posterior may be: others were chosen.
+/// Returns the end of an interval at which a posterior piles up. Ends at 0, 1 and -1 belong to scales, probabilities and correlations, whose
+/// posteriors may be there. Only other ends were chosen by the user.
 fn piled_up(mean: f64, sd: f64, (low, high): (f64, f64)) -> Option<f64> {
     let is_chosen = |end: f64| end.is_finite() && end.abs() != 1.0 && end != 0.0;
-    // Exponential decay from an end has one standard deviation between end and mean, a half-normal 1.3, a uniform 1.7.
+    // The distance between the end and the mean is one standard deviation for an exponential posterior, 1.3 for a half-normal, 1.7 for a uniform.
     let is_near = |end: &f64| (mean - end).abs() < 1.4 * sd;
-    // A posterior as wide as the interval is that of a parameter of which the data say nothing.
+    // A posterior as wide as the interval belongs to a parameter that the data do not inform.
     let is_narrow = sd < 0.15 * (high - low);
     [low, high]
         .into_iter()
@@ -205,11 +205,11 @@ fn piled_up(mean: f64, sd: f64, (low, high): (f64, f64)) -> Option<f64> {
         .find(is_near)
 }
 
-/// Returns a warning where the likelihood of a point estimate does not fall when all parameters with flat priors are made ten and a hundred
-/// times as large: the posterior has no maximum, and no finite integral either.
+/// Returns a warning if the likelihood of a point estimate does not fall when all parameters with flat priors are made ten and a hundred times as
+/// large. The posterior then has neither a maximum nor a finite integral.
 ///
 /// # Errors
-/// A limit of the machine, or the user's wish to stop.
+/// A limit of the machine, or an interruption by the user.
 pub fn unbounded(
     infer: &Infer,
     found: &dyn Posterior,

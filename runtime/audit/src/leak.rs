@@ -1,4 +1,4 @@
-//! Inputs that determine a target together, or up to rounding.
+//! A check for inputs that determine a target jointly, or up to rounding.
 
 use super::orthogonal::{Basis, dot};
 use super::{Column, relation};
@@ -6,20 +6,21 @@ use bnnc_abi::manifest::{Output, OutputKind};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::codes::audit as codes;
 
-/// Rows that a relation is sought in; all rows have to hold it.
+/// The number of rows in which a relation is searched. It must hold in all rows.
 const SOUGHT: usize = 1000;
 
-/// Columns above which none is sought: each is left out in turn.
+/// The number of columns above which no relation is searched, since each column is left out in turn.
 const MOST: usize = 30;
 
-/// Rows for each column, at least: fewer are fitted by chance.
+/// The smallest number of rows per column: fewer rows may be fitted by chance.
 const ROWS_PER_COLUMN: usize = 10;
 
-/// The share of a target's variance below which it is taken for computed: a residual of 0.1 % of its standard deviation, as rounding leaves. The most precise
-/// calibration among the reference data of NIST for linear regression (Norris) leaves 0.25 %.
+/// The unexplained share of a target's variance below which the target counts as computed: a residual of 0.1 % of its standard deviation, as left by
+/// rounding. The most precise calibration among the NIST reference data for linear regression (Norris) leaves 0.25 %.
 const COMPUTED: f64 = 1e-6;
 
-/// Returns the warnings about inputs that determine a target: each by itself exactly, or some together, which a real target is nearly linear in.
+/// Returns the warnings about inputs that determine a target: a single input exactly, or several inputs of which a real target is nearly a linear
+/// function.
 pub(super) fn warnings(columns: &[Column], output: &Output, target: &Column) -> Vec<Diagnostic> {
     let exact = columns.iter().filter_map(|column| {
         let relation = relation::between(&column.train, &target.train)?;
@@ -39,7 +40,7 @@ pub(super) fn warnings(columns: &[Column], output: &Output, target: &Column) -> 
     found.into_iter().collect()
 }
 
-/// The names of the fewest columns that a target is nearly linear in.
+/// Returns the names of the fewest columns of which a target is nearly a linear function.
 fn together<'c>(columns: &'c [Column], target: &[f64]) -> Option<Vec<&'c str>> {
     let whole = |column: &&Column| column.train.len() == target.len();
     let mut parts: Vec<&Column> = columns.iter().filter(whole).collect();
@@ -61,7 +62,8 @@ fn together<'c>(columns: &'c [Column], target: &[f64]) -> Option<Vec<&'c str>> {
     holds.then(|| parts.iter().map(|column| &*column.name).collect())
 }
 
-/// The share of the variance of a target, in every `step`-th row, that no linear function of the columns has; 1 where it does not vary.
+/// Returns the share of the variance of a target, in every `step`-th row, that no linear function of the columns explains; 1 if the target does not
+/// vary.
 fn unexplained(columns: &[&Column], target: &[f64], step: usize) -> f64 {
     let sampled = |values: &[f64]| -> Vec<f64> {
         let values: Vec<f64> = values.iter().step_by(step).copied().collect();
@@ -103,7 +105,7 @@ mod tests {
         let columns = [column("u", u), column("v", v), column("w", w)];
         let sum = column("y", |row| 3.0 + u(row) + 2.0 * v(row));
         assert_eq!(together(&columns, &sum.train), Some(vec!["u", "v"]));
-        // Rounding to three digits leaves 3e-4 of a standard deviation of about 0.8; a precise measurement has 3e-3.
+        // Rounding to three digits leaves 3e-4 of a standard deviation of about 0.8. A precise measurement would leave 3e-3.
         let rounded = column("y", |row| (1000.0 * (u(row) + v(row))).round() / 1000.0);
         assert_eq!(together(&columns, &rounded.train), Some(vec!["u", "v"]));
         let measured = column("y", |row| u(row) + v(row) + 0.004 * noise(row * 7.0));

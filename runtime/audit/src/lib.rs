@@ -1,6 +1,6 @@
-//! Data and settings from which no run can conclude what it seems to: leaks, copies, gaps between training and test rows.
+//! Checks for data and settings that do not support the conclusions a run would suggest: leaks, copies, gaps between training and test rows.
 //!
-//! Every check is exact or has a wide margin, so that sound data pass it, and takes one pass over the rows.
+//! Every check is exact or has a wide margin, so that sound data pass it. Every check takes one pass over the rows.
 
 mod centre;
 mod collapse;
@@ -28,9 +28,9 @@ pub use constant::ignored_inputs;
 pub use found::{conflicts, unbounded};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-/// Cells of inputs above which columns are not examined: images and the like, where a column means little by itself.
+/// The number of cells of inputs above which columns are not examined: in images and the like, a single column has little meaning.
 const CELLS: usize = 20_000_000;
-/// Input columns above which they are not examined.
+/// The number of input columns above which they are not examined.
 const COLUMNS: usize = 500;
 
 /// A column of reals that the model reads, in its own units.
@@ -40,7 +40,7 @@ struct Column {
     test: Vec<f64>,
 }
 
-/// Returns the warnings about an infer and the rows that it is about to use.
+/// Returns the warnings about an inference and the rows that it will use.
 pub fn warnings(infer: &Infer, spec: &DataSpec, dataset: &Dataset) -> Vec<Diagnostic> {
     let mut found: Vec<Diagnostic> = order::of_series(infer, dataset).into_iter().collect();
     if examples(&infer.bindings, &dataset.train) != dataset.train.count {
@@ -111,17 +111,18 @@ pub fn warnings(infer: &Infer, spec: &DataSpec, dataset: &Dataset) -> Vec<Diagno
     found
 }
 
-/// The least and the largest value of each numeric input column in the training rows, in its own unit.
+/// The smallest and the largest value of each numeric input column in the training rows, in its own unit.
 pub type Ranges = Vec<(String, (f64, f64))>;
 
-/// Returns the ranges of the inputs that an infer was trained on.
+/// Returns the ranges of the inputs in the training rows of an inference.
 pub fn ranges(infer: &Infer, spec: &DataSpec, dataset: &Dataset) -> Ranges {
     let of_column = |column: Column| (column.name, range(&column.train));
     let found = measures(infer, spec, dataset).into_iter().map(of_column);
     found.filter(|(_, (low, high))| low <= high).collect()
 }
 
-/// Returns a warning for each input that is beyond its training range by half of it in some of the new rows, which are those to test on.
+/// Returns a warning for each input that exceeds its training range by more than half of the range in some of the new rows, which are the test rows
+/// of `dataset`.
 pub fn far(infer: &Infer, spec: &DataSpec, dataset: &Dataset, ranges: &Ranges) -> Vec<Diagnostic> {
     let of_column = |column: Column| {
         let (_, known) = ranges.iter().find(|(name, _)| *name == column.name)?;
@@ -136,7 +137,7 @@ pub fn far(infer: &Infer, spec: &DataSpec, dataset: &Dataset, ranges: &Ranges) -
         .collect()
 }
 
-/// A position that test rows select and no training row does. Levels of the data are rejected where they are read.
+/// Returns a warning if test rows select a position that no training row selects. Unseen levels are rejected where the data are read.
 fn untrained(infer: &Infer, binding: &Binding, dataset: &Dataset) -> Option<Diagnostic> {
     let (Elements::Index(_), Codes::Positions, DataSource::Field(name)) =
         (binding.elements, &binding.codes, &binding.from)
@@ -155,7 +156,7 @@ fn untrained(infer: &Infer, binding: &Binding, dataset: &Dataset) -> Option<Diag
     Some(codes::untrained_level(name, level, rows))
 }
 
-/// The values of an output with one element per row.
+/// Returns the values of an output with one element per row.
 fn target(infer: &Infer, output: &Output, dataset: &Dataset) -> Option<Column> {
     let binding = infer
         .bindings
@@ -167,7 +168,7 @@ fn target(infer: &Infer, output: &Output, dataset: &Dataset) -> Option<Column> {
     }
 }
 
-/// The columns of the file that the model reads by themselves.
+/// Returns the columns of the file that the model reads individually.
 fn fields(infer: &Infer) -> Vec<&str> {
     infer
         .bindings
@@ -176,7 +177,7 @@ fn fields(infer: &Infer) -> Vec<&str> {
         .collect()
 }
 
-/// A numeric field with one element per row.
+/// Returns a numeric field with one element per row.
 fn field(name: &str, dataset: &Dataset) -> Option<Column> {
     let single = dataset
         .train
@@ -195,14 +196,14 @@ fn field(name: &str, dataset: &Dataset) -> Option<Column> {
     })
 }
 
-/// The numeric columns that the model reads, but for its outputs.
+/// Returns the numeric columns that the model reads, without its outputs.
 fn inputs(infer: &Infer, spec: &DataSpec, dataset: &Dataset) -> Vec<Column> {
     inputs_of(infer, dataset)
         .flat_map(|binding| columns_of(binding, spec, dataset))
         .collect()
 }
 
-/// As [`inputs`], without those that select a position: their numbers are names.
+/// As [`inputs`], without those that select a position, whose numbers are names.
 fn measures(infer: &Infer, spec: &DataSpec, dataset: &Dataset) -> Vec<Column> {
     inputs_of(infer, dataset)
         .filter(|binding| !matches!(binding.elements, Elements::Index(_)))
@@ -210,7 +211,7 @@ fn measures(infer: &Infer, spec: &DataSpec, dataset: &Dataset) -> Vec<Column> {
         .collect()
 }
 
-/// Returns a warning where the mean of a real output cannot reach many of its values.
+/// Returns a warning if the mean of a real output cannot reach many of its values.
 fn bounded(infer: &Infer, output: &Output, dataset: &Dataset, inputs: &[Column]) -> Option<Diagnostic> {
     let bounds = output.mean_range.filter(|_| output.kind == OutputKind::Real)?;
     let column = target(infer, output, dataset)?;
@@ -226,7 +227,7 @@ fn bounded(infer: &Infer, output: &Output, dataset: &Dataset, inputs: &[Column])
     targets::out_of_reach((&column, &output.name), bounds, noise, is_standardised)
 }
 
-/// The inputs of the model; none where the data have too many columns or cells to examine.
+/// Returns the inputs of the model; empty if the data have too many columns or cells to examine.
 fn inputs_of<'a>(infer: &'a Infer, dataset: &Dataset) -> impl Iterator<Item = &'a Binding> {
     let width = dataset.train.width;
     let is_small = width <= COLUMNS && width * dataset.train.count <= CELLS;
@@ -235,7 +236,7 @@ fn inputs_of<'a>(infer: &'a Infer, dataset: &Dataset) -> impl Iterator<Item = &'
     infer.bindings.iter().filter(is_input)
 }
 
-/// The numeric columns of an input, each made when it is asked for.
+/// Returns the numeric columns of an input, each computed on demand.
 fn columns_of<'a>(
     binding: &'a Binding,
     spec: &'a DataSpec,
@@ -249,7 +250,7 @@ fn columns_of<'a>(
     }
 }
 
-/// One of the inputs of the data item, in its own units.
+/// Returns one of the inputs of the data item, in its own units.
 fn element(at: usize, spec: &DataSpec, dataset: &Dataset) -> Column {
     let preparation = &dataset.preparation;
     let map = preparation
@@ -276,7 +277,7 @@ fn element(at: usize, spec: &DataSpec, dataset: &Dataset) -> Column {
     }
 }
 
-/// A number as the file has it, where standardising and undoing it has rounded a whole number.
+/// Restores a whole number that was rounded by standardising and undoing it.
 fn exact(value: f64) -> f64 {
     let whole = value.round();
     if (value - whole).abs() <= 1e-12 * whole.abs().max(1.0) {
@@ -286,14 +287,14 @@ fn exact(value: f64) -> f64 {
     }
 }
 
-/// Whether the target of the training rows varies, and has all classes.
+/// Returns a warning if the target of the training rows does not vary, has only two real values, or lacks classes.
 fn variation(output: &Output, column: &Column) -> Option<Diagnostic> {
     let classes = match output.kind {
         OutputKind::Classes(classes) => classes,
         OutputKind::Bool => 2,
         OutputKind::Real | OutputKind::Count => 1,
     };
-    // More than these need not be counted: a set of all values of a long column takes several times its memory.
+    // Counting stops at this number: a set of all values of a long column takes several times its memory.
     let most = classes.max(2) + 1;
     let mut distinct = BTreeSet::new();
     for value in &column.train {
@@ -322,8 +323,8 @@ fn range(values: &[f64]) -> (f64, f64) {
         .fold(start, |(low, high), value| (low.min(*value), high.max(*value)))
 }
 
-/// A value that tables write where none was measured, at the end of a column, in two rows or more, further from the others than three times
-/// their range: nines, and the ends of the numbers that a file format has.
+/// Returns a warning if an end of a column, in two rows or more, is a common code for a missing value and is further from the other values than three
+/// times their range. The codes are nines and the limits of the number formats of files.
 fn missing_as_number(column: &Column) -> Option<Diagnostic> {
     const CODES: [f64; 15] = [
         99.0,
@@ -358,7 +359,7 @@ fn missing_as_number(column: &Column) -> Option<Diagnostic> {
     })
 }
 
-/// Test rows that equal a training row in every column, where a column is continuous: most of its values occur once.
+/// Returns a warning about test rows that equal a training row in every column, if a column is continuous: most of its values occur once.
 fn copies(inputs: &[Column], targets: &[Column], test: &Rows) -> Option<Diagnostic> {
     let columns: Vec<&Column> = inputs.iter().chain(targets).collect();
     let rows = columns.first()?.train.len();
@@ -386,7 +387,7 @@ fn copies(inputs: &[Column], targets: &[Column], test: &Rows) -> Option<Diagnost
     Some(codes::repeated_rows(copied.len(), test.count, &example))
 }
 
-/// A column that is beyond its training range by half of it in a fifth of the test rows.
+/// Returns a warning if a column exceeds its training range by more than half of the range in a fifth of the test rows.
 fn extrapolation(column: &Column) -> Option<Diagnostic> {
     let train = range(&column.train);
     let (outside, test) = (count_outside(&column.test, train), column.test.len());
@@ -401,14 +402,14 @@ fn extrapolation(column: &Column) -> Option<Diagnostic> {
     })
 }
 
-/// How many values are beyond a range by more than half of it.
+/// Returns the number of values that exceed a range by more than half of it.
 fn count_outside(values: &[f64], (low, high): (f64, f64)) -> usize {
     let margin = 0.5 * (high - low);
     let is_outside = |value: &&f64| **value < low - margin || **value > high + margin;
     values.iter().filter(is_outside).count()
 }
 
-/// Whether a column has the same step from each row of the file to the next.
+/// Returns whether a column has the same step from each row of the file to the next.
 fn counts_rows(column: &Column, dataset: &Dataset) -> bool {
     let rows = dataset.train.index.iter().chain(&dataset.test.index).copied();
     let mut values: Vec<(usize, f64)> = rows

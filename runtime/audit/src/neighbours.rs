@@ -1,15 +1,15 @@
-//! Differences between rows whose inputs are next to each other, and between all rows.
+//! Mean differences between rows with neighbouring inputs, and between all rows.
 
 use std::cmp::Ordering;
 
-/// Some rows of a table, evenly spaced, and the columns by which they are near each other.
+/// Some rows of a table, evenly spaced, and the columns that define their distances.
 pub(super) struct Neighbours<'a> {
     rows: Vec<usize>,
     columns: &'a [Vec<f64>],
 }
 
 impl<'a> Neighbours<'a> {
-    /// At most `most` of the first `count` rows: the time is the square of their number.
+    /// Selects at most `most` of the first `count` rows, since the time is quadratic in their number.
     pub(super) fn new(count: usize, most: usize, columns: &'a [Vec<f64>]) -> Neighbours<'a> {
         let step = count.div_ceil(most).max(1);
         Neighbours {
@@ -18,15 +18,15 @@ impl<'a> Neighbours<'a> {
         }
     }
 
-    /// The number of rows.
+    /// Returns the number of rows.
     pub(super) fn count(&self) -> usize {
         self.rows.len()
     }
 
-    /// Returns the mean of a difference between each row and the row nearest to it, or all of those at the least distance.
+    /// Returns the mean of a difference between each row and the row nearest to it, averaged over all rows at the least distance.
     ///
-    /// Discrete inputs have many at the same distance. One of them would be the partner of a whole cell, so that its own noise decided the mean; the one that follows in the file is like the
-    /// row itself in a file that is sorted by the target.
+    /// With discrete inputs, many rows have the same distance. If only one of them were used, it would be the partner of a whole cell, and its own
+    /// noise would dominate the mean. The row that follows in the file would be too similar in a file that is sorted by the target.
     pub(super) fn nearby(&self, apart: &impl Fn(usize, usize) -> f64) -> f64 {
         self.mean(&|row| {
             let (mut least, mut sum, mut count) = (f64::INFINITY, 0.0, 0_u32);
@@ -42,7 +42,7 @@ impl<'a> Neighbours<'a> {
         })
     }
 
-    /// Returns the mean of a difference between two rows.
+    /// Returns the mean of a difference over all pairs of rows.
     pub(super) fn anywhere(&self, apart: &impl Fn(usize, usize) -> f64) -> f64 {
         let others = self.rows.len().saturating_sub(1).max(1) as f64;
         self.mean(&|row| self.others(row).map(|other| apart(row, other)).sum::<f64>() / others)
@@ -56,7 +56,7 @@ impl<'a> Neighbours<'a> {
         self.rows.iter().copied().filter(move |other| *other != row)
     }
 
-    /// The square of the distance between the inputs of two rows.
+    /// Returns the squared distance between the inputs of two rows.
     fn distance(&self, one: usize, other: usize) -> f64 {
         let squares = self
             .columns
@@ -66,10 +66,10 @@ impl<'a> Neighbours<'a> {
     }
 }
 
-/// Random numbers for tests. Those of a linear recurrence are a lattice, in which neighbours differ by few numbers.
+/// Random numbers for tests. The numbers of a linear recurrence would form a lattice, in which the distances of neighbours take only a few values.
 #[cfg(test)]
 pub(super) mod random {
-    /// Uniform numbers between 0 and 1, from the finaliser of splitmix64.
+    /// Returns uniform numbers between 0 and 1, from the finaliser of splitmix64.
     pub(crate) fn uniform(seed: u64, count: usize) -> Vec<f64> {
         let mixed = |at: u64| {
             let state = ((seed << 32) | at).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -80,7 +80,7 @@ pub(super) mod random {
         (1..=count as u64).map(mixed).collect()
     }
 
-    /// Draws of the standard normal distribution (Box and Muller 1958).
+    /// Returns draws of the standard normal distribution (Box and Muller 1958).
     pub(crate) fn normal(seed: u64, count: usize) -> Vec<f64> {
         let of =
             |pair: &[f64]| (-2.0 * (1.0 - pair[0]).ln()).sqrt() * (std::f64::consts::TAU * pair[1]).cos();
@@ -98,10 +98,10 @@ mod tests {
         let target = [1.0, 2.0, 4.0, 10.0];
         let apart = |one: usize, other: usize| f64::abs(target[one] - target[other]);
         let neighbours = Neighbours::new(4, 10, &columns);
-        // Means over the nearest: (1 + 3) / 2, (1 + 2) / 2, (3 + 2) / 2, (9 + 8 + 6) / 3.
+        // The means over the nearest rows: (1 + 3) / 2, (1 + 2) / 2, (3 + 2) / 2, (9 + 8 + 6) / 3.
         let nearby = (2.0 + 1.5 + 2.5 + 23.0 / 3.0) / 4.0;
         assert!((neighbours.nearby(&apart) - nearby).abs() < 1e-12);
-        // Six pairs: 1, 3, 9, 2, 8, 6.
+        // The six pairs have the differences 1, 3, 9, 2, 8, 6.
         assert!((neighbours.anywhere(&apart) - 29.0 / 6.0).abs() < 1e-12);
     }
 

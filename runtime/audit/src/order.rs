@@ -1,4 +1,4 @@
-//! Whether a series is in the order of its time.
+//! A check that a series is in the order of its time.
 
 use bnnc_abi::manifest::{DataSource, Infer};
 use bnnc_base::diagnostic::Diagnostic;
@@ -6,10 +6,10 @@ use bnnc_core::codes::audit as codes;
 use bnnc_data::table::Values;
 use bnnc_data::{Dataset, Rows};
 
-/// Rows below which a regular grid may be chance.
+/// The number of rows below which a regular grid may be chance.
 const LEAST: usize = 10;
 
-/// Returns whether an output of whole columns, whose elements depend on each other, stands beside a column of times that is in no order.
+/// Returns a warning if an output of whole columns, whose elements depend on each other, comes with a column of times that is not in order.
 pub(super) fn of_series(infer: &Infer, dataset: &Dataset) -> Option<Diagnostic> {
     let whole = |name: &str| {
         let binding = infer.bindings.iter().find(|binding| binding.port == name)?;
@@ -33,7 +33,7 @@ pub(super) fn of_series(infer: &Infer, dataset: &Dataset) -> Option<Diagnostic> 
         .next()
 }
 
-/// Returns whether values are those of a regular grid, or dates, each once, and neither rise nor fall.
+/// Returns whether values form a regular grid, or are dates, each once, and are not sorted.
 fn is_shuffled(rows: &Rows, values: &Values, width: usize) -> bool {
     if width != 1 || rows.count < LEAST {
         return false;
@@ -62,7 +62,7 @@ fn is_grid(values: &[f64]) -> bool {
     step > 0.0 && sorted.windows(2).all(is_step)
 }
 
-/// Returns whether a text begins as a date of ISO 8601 does, whose order is that of time: `2024-01-31`, or `2024-01`.
+/// Returns whether a text begins like an ISO 8601 date, whose order is that of time: `2024-01-31`, or `2024-01`.
 fn is_date(text: &str) -> bool {
     let mut parts = text.split(['-', 'T', ' ']);
     let mut number = |length: usize| {

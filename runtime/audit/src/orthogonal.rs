@@ -1,6 +1,6 @@
-//! Columns that are orthogonal to each other, to see how much of another column they leave.
+//! An orthogonal basis of columns, which yields the part of a column that other columns do not explain.
 
-/// The part of the squared length of a column that rounding leaves of one that others determine.
+/// The largest share of the squared length of a column that rounding leaves if other columns determine it.
 const ROUNDING: f64 = 1e-12;
 
 /// Orthogonal columns.
@@ -10,7 +10,7 @@ pub(super) struct Basis {
 }
 
 impl Basis {
-    /// The number of columns.
+    /// Returns the number of columns.
     pub fn len(&self) -> usize {
         self.columns.len()
     }
@@ -18,14 +18,14 @@ impl Basis {
     /// Adds the part of a column that is orthogonal to the others, unless they determine it.
     pub fn add(&mut self, column: Vec<f64>) {
         let size = dot(&column, &column);
-        // Twice, because the rest of nearly dependent columns is not orthogonal after once.
+        // The part is computed twice, because the remainder of nearly dependent columns is not orthogonal after one pass.
         let rest = self.rest(self.rest(column));
         if dot(&rest, &rest) > ROUNDING * size {
             self.columns.push(rest);
         }
     }
 
-    /// The part of a column that is orthogonal to all of these.
+    /// Returns the part of a column that is orthogonal to the basis.
     pub fn rest(&self, mut column: Vec<f64>) -> Vec<f64> {
         for other in &self.columns {
             let factor = dot(&column, other) / dot(other, other);
@@ -38,7 +38,7 @@ impl Basis {
     }
 }
 
-/// The sum of the products of two columns.
+/// Returns the inner product of two columns.
 pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }

@@ -2,16 +2,16 @@
 
 use super::orthogonal::dot;
 
-/// Rows that a relation must hold in: with fewer, two parameters fit by chance.
+/// The smallest number of rows in which a relation must hold: with fewer, two parameters fit by chance.
 const LEAST: usize = 8;
-/// The share of the variance of a column that another one leaves unexplained, below which their coefficients are not told apart: the standard
-/// errors of both are a hundred times larger than they would be alone.
+/// The unexplained share of the variance of a column, given another one, below which their coefficients cannot be distinguished. The standard errors
+/// of both are then a hundred times larger than they would be alone.
 pub const NEARLY: f64 = 1e-4;
 
-/// Rows that are compared first.
+/// The number of rows that are compared first.
 const FIRST: usize = 500;
 
-/// How far the square of a correlation may be from one: rounding of values that were written with ten digits.
+/// The largest difference of a squared correlation from one that rounding to ten digits explains.
 const ROUNDING: f64 = 1e-10;
 
 /// Returns the relation by which an input determines a target in every row, in words.
@@ -46,8 +46,8 @@ pub fn between(input: &[f64], target: &[f64]) -> Option<&'static str> {
         .find_map(|(x, y, words)| is_linear(x?, y?).then_some(words))
 }
 
-/// Returns the share of the variance of one column that a linear function of another leaves; `None` where one of them hardly varies, or where
-/// the share is large.
+/// Returns the share of the variance of one column that a linear function of another does not explain; `None` if one of them hardly varies, or if the
+/// share is large.
 pub fn unexplained(x: &[f64], y: &[f64]) -> Option<f64> {
     if x.len() != y.len() || x.len() < LEAST {
         return None;
@@ -57,15 +57,15 @@ pub fn unexplained(x: &[f64], y: &[f64]) -> Option<f64> {
     is_near.then(|| rest(x, y))?
 }
 
-/// Returns the share of the square of one column that a multiple of another leaves; `None` where one of them is zero. Without an intercept, only
-/// multiples have indistinguishable coefficients.
+/// Returns the share of the square of one column that a multiple of another does not explain; `None` if one of them is zero. Without an intercept,
+/// only multiples have indistinguishable coefficients.
 pub fn not_multiple(x: &[f64], y: &[f64]) -> Option<f64> {
     let (xx, yy, xy) = (dot(x, x), dot(y, y), dot(x, y));
     let is_known = x.len() == y.len() && x.len() >= LEAST && xx > 0.0 && yy > 0.0;
     is_known.then(|| 1.0 - xy * xy / (xx * yy))
 }
 
-/// The logarithms of positive values.
+/// Returns the logarithms of values if all are positive.
 fn log(values: &[f64]) -> Option<Vec<f64>> {
     let positive = values.iter().all(|value| *value > 0.0);
     positive.then(|| values.iter().map(|value| value.ln()).collect())
@@ -75,13 +75,13 @@ fn is_linear(x: &[f64], y: &[f64]) -> bool {
     rest(x, y).is_some_and(|rest| rest.abs() < ROUNDING)
 }
 
-/// One minus the square of a correlation.
+/// Returns one minus the squared correlation.
 fn rest(x: &[f64], y: &[f64]) -> Option<f64> {
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
     let (a, b) = (mean(x), mean(y));
     let sum = |of: &dyn Fn(f64, f64) -> f64| -> f64 { x.iter().zip(y).map(|(x, y)| of(x - a, y - b)).sum() };
     let (xx, yy, xy) = (sum(&|x, _| x * x), sum(&|_, y| y * y), sum(&|x, y| x * y));
-    // A column that hardly varies for its size has no digits left.
+    // A column that hardly varies relative to its size has lost its significant digits.
     let varies = |spread: f64, mean: f64| spread / x.len() as f64 > 1e-12 * mean * mean;
     (varies(xx, a) && varies(yy, b)).then(|| 1.0 - xy * xy / (xx * yy))
 }
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn complements_are_no_multiples() {
+    fn complements_are_not_multiples() {
         let male: Vec<f64> = (0..20).map(|row| f64::from(row % 2)).collect();
         let female: Vec<f64> = male.iter().map(|x| 1.0 - x).collect();
         let double: Vec<f64> = male.iter().map(|x| 2.0 * x).collect();
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn noise_and_constants_are_no_relation() {
+    fn noise_and_constants_have_no_relation() {
         let x: Vec<f64> = (1..20).map(f64::from).collect();
         let y: Vec<f64> = x.iter().map(|x| x + 1e-3 * (x * x).sin()).collect();
         assert_eq!(between(&x, &y), None);

@@ -1,4 +1,4 @@
-//! Whether the inputs of a model are of a scale that priors, starts and steps of size one fit.
+//! Checks that the inputs of a model fit priors, starts and steps of size one.
 
 use bnnc_abi::data::Elements;
 use bnnc_abi::manifest::{Binding, DataSource, Infer, OutputKind};
@@ -9,28 +9,28 @@ use bnnc_data::Dataset;
 use bnnc_inference::outcome::Outcome;
 use std::borrow::Cow;
 
-/// Standard deviations of inputs may differ by this factor, and an input may be this large.
+/// The largest ratio of the standard deviations of inputs, and the largest root mean square of an input.
 const FACTOR: f64 = 100.0;
 
-/// An input below this size needs a weight above 1000 to matter.
+/// The smallest root mean square of an input: a smaller one needs a weight above 1000 to matter.
 const SMALL: f64 = 1e-3;
 
-/// A column counts where at least this part of its values is neither its least nor its largest: dummies and rare pixels have small standard deviations in
-/// any unit.
+/// The smallest share of values that are neither the smallest nor the largest, for a column to count. Dummies and rare pixels have small standard
+/// deviations in any unit.
 const VARIED: f64 = 0.1;
 
-/// An input column: its name, its standard deviation and its root mean square.
+/// An input column: its name, its standard deviation, its mean and its root mean square.
 struct Scale {
     name: String,
     sd: f64,
     mean: f64,
     size: f64,
-    /// Whether it is an element of a vector of inputs.
+    /// True if it is an element of a vector of inputs.
     is_element: bool,
 }
 
-/// A warning where the inputs of a model have very different scales, or the vector of inputs has a very large or very small column. A single input with a name
-/// of its own may be an exposure, which the model takes as it is.
+/// Returns a warning if the inputs of a model have very different scales, or if the vector of inputs has a very large or very small column. A single
+/// input with its own name may be an exposure, which the model uses as it is.
 pub fn warning(infer: &Infer, dataset: &Dataset) -> Option<Diagnostic> {
     let scales = scales(infer, dataset);
     let widest = scales.iter().max_by(|a, b| a.sd.total_cmp(&b.sd))?;
@@ -49,13 +49,14 @@ pub fn warning(infer: &Infer, dataset: &Dataset) -> Option<Diagnostic> {
     }
 }
 
-/// An R-hat above this is that of chains that are stuck.
+/// The R-hat above which chains count as stuck.
 const STUCK: f64 = 1.05;
 
-/// Chains find outputs below this size from starts of size one: at a million none of three models failed, at a billion two did.
+/// The root mean square of an output below which chains find it from starts of size one. At a million none of three models failed, at a billion two
+/// did.
 const FAR_OUTPUT: f64 = 1e6;
 
-/// The warnings about chains that are stuck where an input with a name of its own, or an output, is large: their starts are too far away.
+/// Returns the warnings about chains that are stuck although an input with its own name, or an output, is large: their starts are too far away.
 pub fn stuck(infer: &Infer, outcome: &Outcome) -> Vec<Diagnostic> {
     let quantities = outcome
         .diagnosis
@@ -91,10 +92,11 @@ pub fn stuck(infer: &Infer, outcome: &Outcome) -> Vec<Diagnostic> {
     inputs.chain(outputs).collect()
 }
 
-/// An input this many standard deviations from zero makes those of its weight and the intercept that many times too small under independent families.
+/// The distance of an input from zero, in standard deviations, above which a warning is given. The standard deviations of its weight and the
+/// intercept are that many times too small under independent families.
 const FAR: f64 = 3.0;
 
-/// A warning where an input is far from zero for its spread, and the intercept beside it has a family of its own.
+/// Returns a warning if an input is far from zero relative to its spread, and the intercept beside it has its own family.
 pub fn far_from_zero(infer: &Infer, dataset: &Dataset) -> Option<Diagnostic> {
     if infer.sampling().is_some() {
         return None;
@@ -113,14 +115,14 @@ pub fn far_from_zero(infer: &Infer, dataset: &Dataset) -> Option<Diagnostic> {
     })
 }
 
-/// The scales of the real inputs that vary.
+/// Returns the scales of the real inputs that vary.
 fn scales(infer: &Infer, dataset: &Dataset) -> Vec<Scale> {
     let is_output = |binding: &&Binding| infer.outputs.iter().any(|output| output.name == binding.port);
     let inputs = infer.bindings.iter().filter(|binding| !is_output(binding));
     inputs.flat_map(|binding| of_binding(binding, dataset)).collect()
 }
 
-/// The scales of the columns of an input.
+/// Returns the scales of the columns of an input.
 fn of_binding(binding: &Binding, dataset: &Dataset) -> Vec<Scale> {
     let rows = &dataset.train;
     let is_number = binding.elements == Elements::Real && binding.shape.is_empty();
@@ -146,7 +148,7 @@ fn of_binding(binding: &Binding, dataset: &Dataset) -> Vec<Scale> {
     }
 }
 
-/// The scale of a column; none of one that hardly varies.
+/// Returns the scale of a column; `None` if it hardly varies.
 fn scale<'a>(name: String, values: impl Iterator<Item = &'a f64> + Clone, is_element: bool) -> Option<Scale> {
     let count = values.clone().count() as f64;
     let mean = values.clone().sum::<f64>() / count;

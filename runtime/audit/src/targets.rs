@@ -1,4 +1,4 @@
-//! Targets that are cut off, and rows that were chosen by them.
+//! Checks for targets that are cut off, and for rows that were selected by their target.
 
 use super::neighbours::Neighbours;
 use super::orthogonal::{Basis, dot};
@@ -7,14 +7,14 @@ use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::codes::audit as codes;
 use std::collections::HashMap;
 
-/// Rows below which equal values at an end may be chance.
+/// The number of rows below which equal values at an end may be chance.
 const LEAST: usize = 20;
 
-/// Rows at an end of a continuous column that are not chance.
+/// The number of rows at an end of a continuous column that are not chance.
 const PILED: usize = 5;
 
-/// Returns a warning where at least five rows and one in thirty have the least or the largest value of a target whose other values occur
-/// twice at most. An input that has one value in all of these rows, and another elsewhere, tells the model of them.
+/// Returns a warning if at least five rows, and one in thirty, have the smallest or the largest value of a target whose other values occur at most
+/// twice. There is no warning if an input marks these rows, by one value in all of them and another elsewhere.
 pub(super) fn cut_off(target: &Column, inputs: &[Column]) -> Option<Diagnostic> {
     let values = &target.train;
     if values.len() < LEAST {
@@ -40,7 +40,7 @@ pub(super) fn cut_off(target: &Column, inputs: &[Column]) -> Option<Diagnostic> 
     (!is_told).then(|| codes::cut_off(&target.name, (end, which), (piled, values.len())))
 }
 
-/// Whether an input with two values has one of them in all rows at the end.
+/// Returns whether an input with two values has the same value in all rows at the end.
 fn marks(input: &Column, target: &[f64], end: f64) -> bool {
     let (low, high) = range(&input.train);
     let is_flag = low < high && input.train.iter().all(|value| *value == low || *value == high);
@@ -53,7 +53,7 @@ fn marks(input: &Column, target: &[f64], end: f64) -> bool {
     is_flag && at_end.all(|(value, _)| Some(*value) == first)
 }
 
-/// Returns a warning where the first rows of a file that is sorted by the target are all that is trained on.
+/// Returns a warning if the training rows are the first rows of a file that is sorted by the target.
 pub(super) fn sorted(target: &Column, limit: Option<usize>) -> Option<Diagnostic> {
     let values = &target.train;
     let limit = limit.filter(|limit| *limit == values.len() && values.len() >= LEAST)?;
@@ -62,15 +62,16 @@ pub(super) fn sorted(target: &Column, limit: Option<usize>) -> Option<Diagnostic
     (is_sorted && low < high).then(|| codes::sorted_by_target(&target.name, limit))
 }
 
-/// The share of rows beyond the bounds of a mean below which noise around a mean near them explains these rows.
+/// The share of rows beyond the bounds of a mean below which noise around a mean near the bounds explains these rows.
 const BEYOND: f64 = 0.2;
 
-/// The root mean square of what lies beyond, in standard deviations of the target: noise around a mean that varies over its whole range stays below this
+/// The smallest root mean square excess, in standard deviations of the target, that counts. Noise around a mean that varies over its whole range
+/// stays below this unless it is as large as the range.
 /// unless it is as large as the range.
 const EXCESS: f64 = 0.25;
 
-/// Returns a warning where many values of a target lie beyond the bounds of its mean, which no parameters can fit, by more than noise of the standard
-/// deviation `noise` around these bounds explains. `is_standardised` is true for a standardised target.
+/// Returns a warning if many values of a target lie beyond the bounds of its mean, which no parameters can fit, and by more than noise with the
+/// standard deviation `noise` around these bounds explains. `is_standardised` is true for a standardised target.
 pub(super) fn out_of_reach(
     (target, output): (&Column, &str),
     (low, high): (f64, f64),
@@ -89,19 +90,20 @@ pub(super) fn out_of_reach(
         |of: &dyn Fn(&f64) -> f64| values.iter().map(|value| of(value).powi(2)).sum::<f64>() / count;
     let (spread, outside) = (square_of(&|value| value - mean).sqrt(), square_of(&excess).sqrt());
     let is_far = beyond as f64 >= BEYOND * count && outside >= EXCESS * spread && spread > 0.0;
-    // Of noise around a mean at the bound itself half the variance is beyond it: 0.71 of the standard deviation, at most.
+    // For noise around a mean exactly at the bound, half of its variance is beyond the bound: an excess of at most 0.71 standard deviations.
     (is_far && outside > noise)
         .then(|| codes::out_of_reach(output, (beyond, values.len()), (low, high), is_standardised))
 }
 
-/// Rows among which neighbours are sought.
+/// The largest number of rows among which neighbours are searched.
 const NEIGHBOURS: usize = 1000;
 
-/// Inputs above which the noise is not estimated.
+/// The number of inputs above which the noise is not estimated.
 const INPUTS: usize = 60;
 
-/// An estimate of the standard deviation of a target around any function of the inputs: the smaller one of what a linear function leaves, and of the
-/// difference between rows whose inputs are next to each other (Rice 1984), over the square root of two. Without inputs it is that of the target.
+/// Returns an estimate of the standard deviation of a target around any function of the inputs. It is the smaller of two: the residual of a linear
+/// function, and the difference between rows with neighbouring inputs (Rice 1984) over the square root of two. Without inputs it is the standard
+/// deviation of the target.
 pub(super) fn noise(target: &Column, inputs: &[Column]) -> f64 {
     let rows = target.train.len();
     let is_whole = |input: &&Column| input.train.len() == rows;
@@ -118,7 +120,7 @@ pub(super) fn noise(target: &Column, inputs: &[Column]) -> f64 {
         .min(difference(&target.train, &inputs))
 }
 
-/// A column with mean 0 and standard deviation 1; none where it does not vary.
+/// Returns a column scaled to mean 0 and standard deviation 1; `None` if it does not vary.
 fn standardised(values: &[f64]) -> Option<Vec<f64>> {
     let (mean, sd) = (
         values.iter().sum::<f64>() / values.len() as f64,
@@ -133,7 +135,7 @@ fn deviation(values: &[f64]) -> f64 {
     (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / count).sqrt()
 }
 
-/// The standard deviation of the residuals of a linear function of centred inputs.
+/// Returns the standard deviation of the residuals of a linear function of centred inputs.
 fn linear_rest(target: &[f64], inputs: &[Vec<f64>]) -> f64 {
     let count = target.len() as f64;
     let mean = target.iter().sum::<f64>() / count;
@@ -143,7 +145,7 @@ fn linear_rest(target: &[f64], inputs: &[Vec<f64>]) -> f64 {
     (dot(&rest, &rest) / (count - 1.0 - basis.len() as f64)).sqrt()
 }
 
-/// The root mean square of differences between the target in each of some rows and in the row next to it, over the square root of two.
+/// Returns the root mean square difference between the targets of rows and of their nearest rows, over the square root of two.
 fn difference(target: &[f64], inputs: &[Vec<f64>]) -> f64 {
     let square = |one: usize, other: usize| (target[one] - target[other]).powi(2);
     let neighbours = Neighbours::new(target.len(), NEIGHBOURS, inputs);
@@ -189,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn noise_is_what_neighbours_and_lines_leave() {
+    fn noise_is_estimated_from_neighbours_and_lines() {
         let (x, e) = (normal(1, 400), normal(2, 400));
         let of = |f: &dyn Fn(f64) -> f64, size: f64| {
             let y = (0..400).map(|at| f(x[at]) + size * e[at]).collect();
@@ -235,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_rows_by_the_target_are_found() {
+    fn the_first_rows_of_a_sorted_file_are_reported() {
         let rising = column((0..40).map(f64::from).collect());
         assert!(sorted(&rising, Some(40)).is_some());
         assert!(sorted(&rising, None).is_none());
