@@ -1,4 +1,4 @@
-//! What a run takes, before it: a step, and the memory of reading, cutting, training, predicting and summing up.
+//! Predictions of the cost of a run before it starts: one step, and the memory for reading, splitting, training, predicting and summarising.
 
 pub mod advice;
 pub mod fitting;
@@ -16,9 +16,9 @@ use bnnc_inference::{comparison, summary};
 use bnnc_methods::laplace::memory;
 use std::collections::HashMap;
 
-/// Fills in what a step of every infer takes with these data and the options that it has now, and its predicted peak: the most that
-/// the run holds while it is at that infer, on one thread, with what it keeps of those before. `schemas` are by data item, and stay
-/// with the manifest: other peaks can be asked for.
+/// Sets the cost of a step of every inference, for these data and the current options, and its predicted peak memory. The peak is the most that the
+/// run holds during that inference, on one thread, including the results of earlier inferences. `schemas` are by data item and are stored in the
+/// manifest, so that other peaks can be computed from it.
 pub fn predict(manifest: &mut Manifest, schemas: &HashMap<String, Schema>) {
     manifest.schemas.clone_from(schemas);
     let peaks = peaks(manifest, manifest.infers.iter());
@@ -32,29 +32,29 @@ pub fn predict(manifest: &mut Manifest, schemas: &HashMap<String, Schema>) {
     }
 }
 
-/// The bytes of the matrices that the precision of an approximation takes; none where nothing is known of its data, and for other methods.
+/// Returns the bytes of the matrices in the precision of a Laplace approximation; `None` if its data are not known, and for other methods.
 pub fn precision(manifest: &Manifest, infer: &Infer) -> Option<u64> {
     let laplace = infer.laplace()?;
     Some(memory::precision(laplace, trained(manifest, infer)?))
 }
 
-/// The number of examples that an infer is fitted to.
+/// Returns the number of examples that an inference is fitted to.
 fn trained(manifest: &Manifest, infer: &Infer) -> Option<usize> {
     let schema = manifest.schemas.get(&infer.data)?;
     Some(infer.examples(schema.train))
 }
 
-/// The bytes that a finished inference holds, of a number of rows and iterates.
+/// Returns the bytes that a finished inference holds, for a number of rows and iterates.
 fn kept_of(infer: &Infer, (rows, planned): (usize, usize)) -> u64 {
     sum(&[parameters(infer), bnnc_methods::of(infer).held(rows, planned)])
 }
 
-/// The bytes of a data item in its three forms.
+/// The bytes of a data item in its three forms: file, table and rows.
 struct Data {
     file: u64,
     table: u64,
     rows: u64,
-    /// The numbers of the rows of each part, while rows are cut.
+    /// The bytes of the row numbers of each part, while the rows are split.
     parts: u64,
 }
 
@@ -69,7 +69,7 @@ fn data(spec: &DataSpec, schema: &Schema) -> Data {
         .map(|(_, rows)| rows)
         .sum();
     let all = (schema.rows + others) as u64;
-    // The inputs of `idx` files stay bytes, and only become reals as inputs.
+    // The inputs of `idx` files stay bytes until they are converted to reals.
     let is_bytes = |field: &Field| spec.format == Format::Idx && field.shape.len() == 1;
     let width = |field: &Field| {
         let element = match field.kind {
@@ -100,7 +100,7 @@ fn data(spec: &DataSpec, schema: &Schema) -> Data {
                 0
             }),
         table: per_row * all + shared,
-        // With the number of each row.
+        // The number of each row is included.
         rows: used * (schema.inputs as u64 * NUMBER + copied + NUMBER) + shared,
         parts: all * (NUMBER + 1),
     }
@@ -110,14 +110,14 @@ fn per_row(schema: &Schema) -> impl Iterator<Item = &Field> {
     schema.fields.iter().filter(|field| field.per_example)
 }
 
-/// The fields that rows hold besides their inputs.
+/// Returns the fields that rows hold besides their inputs.
 fn per_row_copied<'a>(spec: &DataSpec, schema: &'a Schema) -> impl Iterator<Item = &'a Field> {
     let is_pair = matches!(spec.format, Format::Idx | Format::Npy);
     let target = schema.target.as_ref();
     per_row(schema).filter(move |field| !is_pair || Some(&field.name) == target)
 }
 
-/// The largest of training, predicting, leaving rows out where a comparison does, and summing up, with `planned` iterates.
+/// Returns the largest bytes of training, predicting, leaving rows out (if a comparison does) and summarising, with `planned` iterates.
 fn computing(manifest: &Manifest, infer: &Infer, schema: &Schema, planned: usize) -> u64 {
     let method = bnnc_methods::of(infer);
     let extent = Extent {
@@ -137,7 +137,7 @@ fn computing(manifest: &Manifest, infer: &Infer, schema: &Schema, planned: usize
     finding.max(sum(&[results, predicting.max(summing).max(pruning)]))
 }
 
-/// Whether a thread that runs the infer keeps the workspace of matrix products.
+/// Returns whether a thread that runs the inference keeps the workspace of matrix products.
 fn multiplies(infer: &Infer) -> bool {
     fn calls(steps: &[Step]) -> bool {
         steps.iter().any(|step| match step {
@@ -151,7 +151,7 @@ fn multiplies(infer: &Infer) -> bool {
         .any(|artifact| calls(&artifact.plan.steps))
 }
 
-/// The ranking of the weights, then predictions with their masks.
+/// Returns the bytes of ranking the weights, and of the predictions with masks after it, whichever is larger.
 fn pruning(infer: &Infer, table: &Pruning, schema: &Schema) -> u64 {
     let weights = infer
         .reports
@@ -165,11 +165,11 @@ fn pruning(infer: &Infer, table: &Pruning, schema: &Schema) -> u64 {
     let ranking = machine(&table.moments, &Sizes::default()) + NUMBER * (all + 3 * largest);
     let draws = infer.predictive_draws();
     let scoring = predicting(infer, &table.predict, scored(infer, schema), draws);
-    // Ratios, order and masks.
+    // The ratios, the order and the masks.
     ranking.max(scoring + 3 * NUMBER * all)
 }
 
-/// The draws behind the summaries of small sites, of an approximation with so many members.
+/// Returns the bytes of the draws behind the summaries of small sites, for an approximation with `members` members.
 fn summaries(infer: &Infer, members: usize) -> u64 {
     let sizes = infer.reports.iter().map(|site| elements(&site.shape));
     let small: Vec<u64> = sizes.filter(|size| *size <= summary::SMALL as u64).collect();
@@ -179,12 +179,12 @@ fn summaries(infer: &Infer, members: usize) -> u64 {
         weights,
         noise,
     } = bnnc_methods::of(infer).summing(members);
-    // All draws of each site, and one call's of the site that is read and of the weights.
+    // All draws of each site, and those of one call for the site that is read and for the weights.
     let read = (largest + weights) * summary::draws_per_call(infer).min(draws) as u64;
     NUMBER * (small.iter().sum::<u64>() * draws as u64 + read + noise)
 }
 
-/// The columns of predictions.
+/// Returns the bytes of the columns of predictions.
 fn predictions(infer: &Infer, schema: &Schema) -> u64 {
     let columns = infer.outputs.iter().map(|output| match output.kind {
         OutputKind::Classes(classes) => classes as u64,
@@ -192,6 +192,6 @@ fn predictions(infer: &Infer, schema: &Schema) -> u64 {
         OutputKind::Real | OutputKind::Count => 5,
     });
     let columns: u64 = columns.sum();
-    // With the number of each row.
+    // The number of each row is included.
     scored(infer, schema) as u64 * (columns + 1) * NUMBER
 }

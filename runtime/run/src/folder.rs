@@ -1,15 +1,15 @@
-//! The folder of a run: the inventory of the files that are the run's own, and how new results replace earlier ones as a whole.
+//! The folder of a run: the inventory of the run's own files, and the replacement of earlier results as a whole.
 //!
-//! `manifest.json` names every file of the results, and holds the run's identity and the checksums of what `bnnc predict` reads. New results are
-//! written into a folder of their own beside the old ones and moved into place once all of them are there:
+//! `manifest.json` names every file of the results. It holds the run's identity, and the checksums of the files that `bnnc predict` reads. New
+//! results are written to a separate folder beside the old ones, and moved into place once all of them are written:
 //!
-//! 1. an inventory of the old and the new names that says that the results are being replaced,
-//! 2. every new file in the place of the old one,
-//! 3. no old file that is not among the new ones any more,
+//! 1. an inventory of the old and the new names, which states that the results are being replaced,
+//! 2. every new file, in the place of the old one,
+//! 3. the removal of old files that are not among the new ones,
 //! 4. the new inventory.
 //!
-//! Whatever ends the process before 1 leaves the old results. What ends it later leaves an inventory by which `bnnc predict` rejects the folder and
-//! by which the next run knows its files.
+//! If the process ends before step 1, the old results are intact. If it ends later, `bnnc predict` rejects the folder because of the inventory, and
+//! the next run knows its files from the inventory.
 
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_core::codes;
@@ -21,48 +21,48 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The inventory's name.
+/// The name of the inventory.
 const INVENTORY: &str = "manifest.json";
 
-/// Where results are until all of them are there.
+/// The folder in which results are collected until all of them are written.
 const STAGE: &str = ".bnnc-results";
 
-/// The states and draws of every inference.
+/// The file of the states and draws of every inference.
 pub const POSTERIOR: &str = "posterior.safetensors";
 
-/// What the run was made of: a [`crate::out::SavedRun`].
+/// The file of the run's inputs: a [`crate::out::SavedRun`].
 pub const PROGRAM: &str = "program.json";
 
-/// The files that predictions are made from.
+/// The files from which predictions are made.
 const PARTS: [&str; 2] = [PROGRAM, POSTERIOR];
 
-/// The layout of the inventory and of the files that predictions are made from.
+/// The version of the layout of the inventory and of the files from which predictions are made.
 const LAYOUT: u32 = 1;
 
-/// Which files of a folder are those of a run.
+/// The inventory of the files of a run in a folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inventory {
     layout: u32,
     /// The checksum of the run's [`Fingerprint`].
     run: String,
-    /// Whether no file is being replaced.
+    /// True if no file is being replaced.
     complete: bool,
-    /// Whether the run failed before any inference had a result.
+    /// True if the run failed before any inference had a result.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     failed: bool,
     /// The files by their paths in the folder, with `/` between the parts.
     files: BTreeSet<String>,
-    /// Length and CRC-32 of the files that predictions are made from.
+    /// The length and the CRC-32 of the files from which predictions are made.
     parts: BTreeMap<String, String>,
-    /// The CRC-32 of the inventory with this text empty.
+    /// The CRC-32 of the inventory, computed with this field empty.
     checksum: String,
 }
 
 impl Inventory {
-    /// Reads the inventory of a folder; `None` where there is none.
+    /// Reads the inventory of a folder; `None` if there is none.
     ///
     /// # Errors
-    /// An inventory that is not as a run wrote it.
+    /// An inventory that was changed since the run wrote it.
     pub fn read(folder: &Path) -> Result<Option<Inventory>, Diagnostic> {
         let path = folder.join(INVENTORY);
         let text = match file::text(&path) {
@@ -74,12 +74,12 @@ impl Inventory {
         let inventory = read.map_err(|error| codes::damaged_part(&path, &error.to_string()))?;
         match inventory.clone().text() == text {
             true => Ok(Some(inventory)),
-            // Whatever of it was changed: the text of the same values is another one, or their checksum.
+            // Any change to the file changes either its text for the same values, or their checksum.
             false => Err(codes::damaged_part(&path, "its checksum is another")),
         }
     }
 
-    /// The text of the inventory with its checksum.
+    /// Returns the text of the inventory with its checksum.
     fn text(mut self) -> String {
         self.checksum.clear();
         self.checksum = crc(pretty(&self).as_bytes());
@@ -93,7 +93,7 @@ fn pretty(inventory: &Inventory) -> String {
     text
 }
 
-/// Length and CRC-32 of some bytes.
+/// Returns the length and the CRC-32 of some bytes.
 fn crc(bytes: &[u8]) -> String {
     format!("{}-{:08x}", bytes.len(), crc32fast::hash(bytes))
 }
@@ -105,10 +105,10 @@ fn is_absent(error: &io::Error) -> bool {
     )
 }
 
-/// The bytes of one of the files that predictions are made from, if they are those that the folder's run wrote.
+/// Returns the bytes of one of the files from which predictions are made, after checking that the folder's run wrote them.
 ///
 /// # Errors
-/// A folder without an inventory or whose results were being replaced, and a file that is not the run's.
+/// A folder without an inventory, or whose results were being replaced; a file that the run did not write.
 pub fn part(folder: &Path, name: &str) -> Result<Vec<u8>, Diagnostic> {
     let Some(inventory) = Inventory::read(folder)? else {
         let why = format!("it has no `{INVENTORY}`");
@@ -128,8 +128,8 @@ pub fn part(folder: &Path, name: &str) -> Result<Vec<u8>, Diagnostic> {
     }
 }
 
-/// Checks that a new run may write its results into a folder: that it holds no results of another run, and that none of the files that the run will
-/// write is there without being a run's own. `names` are those of the files, in the folder itself.
+/// Checks that a new run may write its results to a folder. The folder must not hold results of another run, and every existing file that the run
+/// will write must belong to a run. `names` are the names of these files in the folder itself.
 ///
 /// # Errors
 /// The reason why the folder needs `--overwrite`.
@@ -158,11 +158,11 @@ pub fn check_free(folder: &Path, fingerprint: &Fingerprint, names: &[String]) ->
     }
 }
 
-/// Checks that the results, whose names in the folder are `names`, replace none of the files that the run itself reads, nor results of the folder that it
-/// reads.
+/// Checks that the results, whose names in the folder are `names`, do not replace a file that the run itself reads, and that the run does not read
+/// results of the folder.
 ///
 /// # Errors
-/// The file.
+/// The file that would be replaced.
 pub fn check_sources<'a>(
     folder: &Path,
     mut sources: impl Iterator<Item = &'a Path>,
@@ -188,7 +188,7 @@ pub fn holds(folder: &Path, file: &Path) -> bool {
     name_in(folder, file).is_some_and(|name| name == INVENTORY || inventory.files.contains(&name))
 }
 
-/// The name of a file in a folder, with `/` between the parts; `None` where it is elsewhere.
+/// Returns the name of a file within a folder, with `/` between the parts; `None` if it is elsewhere.
 fn name_in(folder: &Path, file: &Path) -> Option<String> {
     let [home, file] = [folder, file].map(fs::canonicalize);
     let inside = file.ok()?.strip_prefix(home.ok()?).ok()?.to_path_buf();
@@ -196,12 +196,12 @@ fn name_in(folder: &Path, file: &Path) -> Option<String> {
     Some(parts.collect::<Vec<_>>().join("/"))
 }
 
-/// Whether a folder has an inventory of a run that found something, whichever run it is, or an inventory that cannot be read.
+/// Returns whether a folder holds the results of any run that did not fail before its first result. An inventory that cannot be read counts as such.
 pub fn has_results(folder: &Path) -> bool {
     Inventory::read(folder).map_or(true, |read| read.is_some_and(|inventory| !inventory.failed))
 }
 
-/// Results on their way into a folder. They vanish where they are dropped before they are complete.
+/// New results that are being collected for a folder. They are deleted if they are dropped before they are complete.
 #[derive(Debug)]
 pub struct Staging {
     folder: PathBuf,
@@ -209,7 +209,7 @@ pub struct Staging {
 }
 
 impl Staging {
-    /// Begins new results of a folder, which is created where it does not exist.
+    /// Begins new results of a folder. The folder is created if it does not exist.
     ///
     /// # Errors
     /// A folder that cannot be written.
@@ -221,13 +221,13 @@ impl Staging {
         Ok(Staging { folder, stage })
     }
 
-    /// Where the files are written to.
+    /// Returns the folder in which the files are collected.
     pub fn path(&self) -> &Path {
         &self.stage
     }
 
-    /// Replaces the results of the folder by what was written, which is of the run with this fingerprint; a run that failed before it found anything
-    /// may be replaced by any other.
+    /// Replaces the results of the folder by the collected files, which belong to the run with this fingerprint. If that run failed before its first
+    /// result (`failed`), any other run may replace it later.
     ///
     /// # Errors
     /// A file that cannot be read or moved.
@@ -236,7 +236,7 @@ impl Staging {
             failed,
             ..self.inventory(fingerprint)?
         };
-        // An inventory that cannot be read names no files that could be replaced with it.
+        // An old inventory that cannot be read does not name files that could be removed.
         let old = Inventory::read(&self.folder).ok().flatten().unwrap_or_default();
         let both = Inventory {
             complete: false,
@@ -260,7 +260,7 @@ impl Staging {
         self.publish(new)
     }
 
-    /// The inventory of what was written.
+    /// Returns the inventory of the collected files.
     fn inventory(&self, fingerprint: &Fingerprint) -> Result<Inventory, Diagnostic> {
         let unread = |path: &Path, error: io::Error| codes::cannot_write(path, &error.to_string());
         let files = files(&self.stage).map_err(|error| unread(&self.stage, error))?;
@@ -281,7 +281,7 @@ impl Staging {
         })
     }
 
-    /// Puts an inventory into the folder, in the place of the one that was there.
+    /// Writes an inventory to the folder, in the place of the earlier one.
     fn publish(&self, inventory: Inventory) -> Result<(), Diagnostic> {
         let text = inventory.text();
         write::atomically(&self.stage.join(INVENTORY), |writer| {
@@ -292,7 +292,7 @@ impl Staging {
             .map_err(|error| codes::cannot_write(&path, &error.to_string()))
     }
 
-    /// Moves a file into the folder. Links in its place, or in that of the folder it is in, are replaced and not followed.
+    /// Moves a file into the folder. A link in its place, or in the place of a folder on its path, is replaced and not followed.
     fn place(&self, file: &str) -> io::Result<()> {
         let mut target = self.folder.clone();
         let mut parts = file.split('/').peekable();
@@ -312,7 +312,7 @@ impl Staging {
         fs::rename(self.stage.join(file), target)
     }
 
-    /// Removes the folders that a file was in as far as nothing else is in them.
+    /// Removes the folders on the path of a file as far as they are empty.
     fn remove_empty(&self, file: &str) {
         let mut path = self.folder.join(file);
         for _ in file.split('/').skip(1) {
@@ -326,12 +326,12 @@ impl Staging {
 
 impl Drop for Staging {
     fn drop(&mut self) {
-        // A leftover is only untidy: the next run removes it.
+        // A folder that cannot be removed does no harm: the next run removes it.
         let _ = remove(&self.stage);
     }
 }
 
-/// Removes a folder with all that is in it, or a link to one, if there is one.
+/// Removes a folder with all of its contents, or a link in its place, if there is one.
 fn remove(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Ok(found) if found.is_dir() => fs::remove_dir_all(path),
@@ -341,7 +341,7 @@ fn remove(path: &Path) -> io::Result<()> {
     }
 }
 
-/// All files below a folder by their paths in it.
+/// Returns all files below a folder, by their paths in it.
 fn files(folder: &Path) -> io::Result<BTreeSet<String>> {
     let mut found = BTreeSet::new();
     let mut folders = vec![(folder.to_path_buf(), String::new())];

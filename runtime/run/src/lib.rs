@@ -1,4 +1,4 @@
-//! Running a manifest: every infer on every split, in order.
+//! Runs a manifest: every inference on every split, in order.
 
 pub mod cost;
 pub mod folder;
@@ -35,25 +35,25 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// How a run is made, besides what the program says.
+/// The options of a run that the program does not contain.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Threads; results do not depend on them.
+    /// The number of threads. The results do not depend on it.
     pub threads: usize,
-    /// Whether progress lines are shown.
+    /// True if progress lines are shown.
     pub progress: bool,
     /// The largest predicted memory that is allowed, in bytes.
     pub max_memory: Option<u64>,
-    /// Where the run is kept while it goes on.
+    /// The checkpoint of the run.
     pub checkpoint: Checkpoint,
-    /// The user's wish to stop.
+    /// The flag that the user raises to stop the run.
     pub interrupt: Interrupt,
-    /// Data that were read before, so that no file is read twice: a pipe has nothing left then, and a file may have changed.
+    /// Data that were read before the run, so that no file is read twice: a pipe would be empty, and a file may have changed.
     pub sources: Sources,
 }
 
 impl Options {
-    /// Threads; nothing is shown, limited or kept while the run goes on.
+    /// Returns options with this number of threads, without progress lines, memory limit or checkpoint.
     pub fn new(threads: usize) -> Options {
         Options {
             threads,
@@ -66,10 +66,10 @@ impl Options {
     }
 }
 
-/// Runs every infer.
+/// Runs every inference.
 ///
 /// # Errors
-/// What stops the run before it begins; later on it is [`RunResult::stopped`], beside what was finished.
+/// An error before the run begins. Later errors are in [`RunResult::stopped`], beside the finished results.
 pub fn run(manifest: &Manifest, options: &Options) -> Result<RunResult, Stop> {
     let pool = Arc::new(Pool::new(options.threads));
     let context = Context {
@@ -107,7 +107,7 @@ pub fn run(manifest: &Manifest, options: &Options) -> Result<RunResult, Stop> {
     Ok(run.result)
 }
 
-/// Names the inferences that a failure leaves undone.
+/// Adds a note that names the inferences which were not run because of the failure.
 fn with_rest(stop: Stop, rest: &[Infer]) -> Stop {
     let names: Vec<String> = rest.iter().map(|infer| format!("`{}`", infer.name)).collect();
     match (stop, names.is_empty()) {
@@ -130,11 +130,11 @@ fn check_memory(manifest: &Manifest, limit: Option<u64>) -> Result<(), Stop> {
     }
 }
 
-/// What is kept of a data item.
+/// The data that are kept of a data item.
 enum Data {
-    /// The only split; what it was cut from is not needed any more.
+    /// The only split. The source of the rows is not needed any more.
     Whole(Arc<Dataset>),
-    /// What every split is cut from.
+    /// The source of the rows of every split.
     Splits(Box<Source>),
 }
 
@@ -143,7 +143,7 @@ struct Run<'a> {
     context: Context,
     data: HashMap<String, Data>,
     options: &'a Options,
-    /// What later infers start from, by infer and split.
+    /// The starts for later inferences, by inference and split.
     found: HashMap<(String, usize), start::Found>,
     result: RunResult,
 }
@@ -193,7 +193,7 @@ impl Run<'_> {
         stopped
     }
 
-    /// Adds the warnings about an infer and its rows, each once however many infers share the rows.
+    /// Adds the warnings about an inference and its rows. A warning appears once, however many inferences share the rows.
     fn audit(&mut self, infer: &Infer, spec: &DataSpec, dataset: &Dataset) {
         let settings = bnnc_methods::of(infer).settings();
         for warning in settings
@@ -211,7 +211,7 @@ impl Run<'_> {
         }
     }
 
-    /// Adds the outcome of an infer to the result, with its summaries and warnings.
+    /// Adds the outcome of an inference to the result, with its summaries and warnings.
     fn finish(&mut self, infer: &Infer, mut outcome: Outcome) -> Result<(), Stop> {
         let dataset = &outcome.dataset;
         let of = |split: &SplitOutcome| split.found.warnings(infer, split.train, dataset);
@@ -251,7 +251,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The warnings about a result that contradicts its model.
+    /// Returns the warnings about a result that contradicts its model.
     fn judged(&self, infer: &Infer, outcome: &Outcome, is_converged: bool) -> Result<Vec<Diagnostic>, Stop> {
         let mut warnings = scales::stuck(infer, outcome);
         warnings.extend(bnnc_audit::conflicts(infer, outcome, is_converged));
@@ -270,7 +270,7 @@ impl Run<'_> {
         Ok(warnings)
     }
 
-    /// Reads the files of a data item at its first use; the number of its splits.
+    /// Reads the files of a data item at its first use. Returns the number of its splits.
     fn splits(&mut self, spec: &DataSpec) -> Result<usize, Stop> {
         if !self.data.contains_key(&spec.name) {
             let source = match self.options.sources.take(&spec.name) {
@@ -297,7 +297,7 @@ impl Run<'_> {
         }
     }
 
-    /// Rejects rows that cannot be used before anything is found that would be lost with them.
+    /// Rejects rows that cannot be used. Called before an inference, whose result would otherwise be lost.
     fn check_rows(&self, infer: &Infer, dataset: &Dataset) -> Result<(), Stop> {
         Feed::check(infer, &dataset.test, dataset, true)?;
         Feed::check(infer, &dataset.outliers, dataset, false)?;
@@ -356,7 +356,7 @@ impl Run<'_> {
         })
     }
 
-    /// The variances of all weights of `infer` under the inference of a name that was run before on the same split.
+    /// Returns the variances of all weights of `infer` under an earlier inference on the same split, by its name.
     fn variances(&self, infer: &Infer, name: &str, split: usize) -> Result<Vec<f64>, Stop> {
         let by = self.manifest.infers.iter().find(|infer| infer.name == name);
         let outcome = self.result.outcomes.iter().find(|outcome| outcome.name == name);
@@ -367,7 +367,7 @@ impl Run<'_> {
         }
     }
 
-    /// What the infers that came before found on this split.
+    /// Returns the results of the earlier inferences on this split.
     fn earlier(&self, split: usize) -> Earlier {
         let of_split = self.found.iter().filter(|((_, at), _)| *at == split);
         of_split

@@ -1,4 +1,4 @@
-//! Predictions for rows whose levels no training row has, from draws of a posterior.
+//! Predictions for rows whose levels do not occur in the training rows, from draws of a posterior.
 
 use super::saved::{checked, draws_in, table};
 use bnnc_abi::data::Elements;
@@ -18,8 +18,8 @@ use std::collections::HashSet;
 use std::hash::Hash;
 use std::sync::Arc;
 
-/// Adds the levels of `rows` that are new along an axis, which the inputs `ports` select from, to what these inputs select by, in the
-/// order in which they appear. Returns their number.
+/// Adds the new levels of `rows` along an axis to the codes of the inputs `ports`, which select from that axis. The levels are added in the order in
+/// which they appear. Returns their number.
 pub fn extend(infer: &mut Infer, preparation: &Preparation, rows: &Rows, ports: &[String]) -> usize {
     let all = infer.bindings.iter().enumerate();
     let own = all.filter(|(_, binding)| ports.contains(&binding.port));
@@ -63,7 +63,7 @@ pub fn extend(infer: &mut Infer, preparation: &Preparation, rows: &Rows, ports: 
     grown.saturating_sub(size)
 }
 
-/// Known levels, then those of `found` that are new, each once.
+/// Returns the known levels, followed by those of `found` that are new, each once.
 fn with_new<T: Clone + Eq + Hash>(known: &[T], found: impl Iterator<Item = T>) -> Vec<T> {
     let mut all = known.to_vec();
     let mut seen: HashSet<T> = known.iter().cloned().collect();
@@ -84,7 +84,7 @@ fn texts_of(column: &Column) -> impl Iterator<Item = String> + '_ {
         .flat_map(|(codes, levels)| codes.iter().map(|code| levels[*code as usize].clone()))
 }
 
-/// As [`super::predict()`], with the programs of `grown`, which has more levels than `infer`, of whose run `values` are.
+/// As [`super::predict()`], with the programs of `grown`, which has more levels than `infer`. `values` come from the run of `infer`.
 ///
 /// # Errors
 /// As [`super::predict()`].
@@ -102,7 +102,7 @@ pub fn predict(
     let mut predictor = Predictor::with_target(grown, &dataset.test, &dataset, (draws, false), context)?;
     predictor.set_parameters(&sites)?;
     let mut columns = table(grown, preparation, &dataset, |take| predictor.run(take))?;
-    // The parameter is a scalar, which has no levels.
+    // The parameter is a scalar and does not have levels.
     let lowest = |parameter: &str| {
         let values = sites.get(parameter)?;
         Some(Summary::of_sorted(&sorted(values.iter().copied())).q05)
@@ -113,7 +113,7 @@ pub fn predict(
     Ok(columns)
 }
 
-/// The values of all parameters at each draw, in the shapes that they have in `grown`: 0 at new levels.
+/// Returns the values of all parameters at each draw, in the shapes that they have in `grown`. Elements of new levels are 0.
 fn sites((infer, grown): (&Infer, &Infer), values: &Values, context: &Context) -> Result<Values, Stop> {
     let count = match held(infer, values) {
         0 => infer.predictive_draws(),
@@ -143,7 +143,7 @@ fn sites((infer, grown): (&Infer, &Infer), values: &Values, context: &Context) -
     Ok(all)
 }
 
-/// Appends an array of the sizes `from` as one of the sizes `to`, with zeros beyond.
+/// Appends an array with the sizes `from` as one with the sizes `to`, padded with zeros.
 fn widen(array: &[f64], (from, to): (&[usize], &[usize]), into: &mut Vec<f64>) {
     let start = into.len();
     into.resize(start + to.iter().product::<usize>(), 0.0);

@@ -1,5 +1,5 @@
-//! The output folder: `result.json`, `posterior.safetensors`, `predictions.csv`, the report with its plots, what
-//! `bnnc predict` needs, the inventory of all files ([`crate::folder`]), draws of the posterior as `posterior.zarr`, and of Markov chains `stan/INFER_CHAIN.csv`.
+//! The output folder: `result.json`, `posterior.safetensors`, `predictions.csv`, the report with its plots, the data for `bnnc predict`, the
+//! inventory of all files ([`crate::folder`]), draws of the posterior as `posterior.zarr`, and draws of Markov chains as `stan/INFER_CHAIN.csv`.
 
 use crate::folder::{self, Staging};
 use bnnc_abi::data::Schema;
@@ -28,37 +28,37 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What a later `bnnc predict` must know of a run.
+/// The data about a run that a later `bnnc predict` needs.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct SavedRun {
-    /// The program's path.
+    /// The path of the program.
     pub program: PathBuf,
-    /// Its text, which may have been edited since.
+    /// The text of the program, which may have been edited since.
     pub text: String,
-    /// The options that shaped it, as given on the command line.
+    /// The options that shaped the program, as given on the command line.
     pub settings: Vec<String>,
-    /// `--data` options.
+    /// The `--data` options.
     pub data: Vec<String>,
     /// The seed.
     pub seed: u64,
-    /// `--precision`, if given.
+    /// The value of `--precision`, if given.
     pub precision: Option<String>,
     /// The rewrites that were switched off.
     pub without: Vec<String>,
     /// The checksum of the library that the program was compiled with.
     pub library: u64,
-    /// The data items as they were when the program was compiled: the files may have changed since.
+    /// The data items as they were when the program was compiled. The files may have changed since.
     pub schemas: BTreeMap<String, Schema>,
-    /// How rows are prepared, by infer.
+    /// The preparation of rows, by inference.
     pub preparations: BTreeMap<String, Preparation>,
-    /// The inputs that were trained on, by infer.
+    /// The ranges of the inputs in the training rows, by inference.
     #[serde(default)]
     pub ranges: BTreeMap<String, Ranges>,
-    /// What the numbers of the run depend on.
+    /// The inputs that determine the results of the run.
     pub fingerprint: Fingerprint,
 }
 
-/// The names of the files and folders that a run writes into its folder.
+/// Returns the names of the files and folders that a run writes to its folder.
 pub fn names(manifest: &Manifest) -> Vec<String> {
     let mut names: Vec<String> = ["result.json", "report.html", folder::POSTERIOR, folder::PROGRAM]
         .map(str::to_owned)
@@ -79,10 +79,10 @@ pub fn names(manifest: &Manifest) -> Vec<String> {
     names
 }
 
-/// Writes everything, in the place of the results that an earlier run left in the folder.
+/// Writes all results, replacing those of an earlier run in the folder.
 ///
 /// # Errors
-/// A file that cannot be written. The earlier results are whole then, unless it happened while they were replaced.
+/// A file that cannot be written. The earlier results are then intact, unless the error occurred while they were being replaced.
 pub fn write(
     folder: &Path,
     manifest: &Manifest,
@@ -96,7 +96,7 @@ pub fn write(
     staging.commit(&fingerprint, failed)
 }
 
-/// Writes everything into a folder without results.
+/// Writes all results to a folder without results.
 fn stage(
     folder: &Path,
     manifest: &Manifest,
@@ -139,7 +139,7 @@ fn stage(
     write_text(&folder.join(folder::PROGRAM), &saved)
 }
 
-/// `predictions.csv` for one infer, `predictions.NAME.csv` for several.
+/// Returns the name of a file: `predictions.csv` for one inference, `predictions.NAME.csv` for several.
 fn name(manifest: &Manifest, stem: &str, infer: &str, extension: &str) -> String {
     match manifest.infers.len() {
         1 => format!("{stem}.{extension}"),
@@ -147,7 +147,7 @@ fn name(manifest: &Manifest, stem: &str, infer: &str, extension: &str) -> String
     }
 }
 
-/// The draws of every inference, for other tools.
+/// Writes the draws of every inference for other tools.
 fn draws(folder: &Path, manifest: &Manifest, result: &RunResult) -> Result<(), Diagnostic> {
     let context = Context::new(Arc::new(Pool::new(1)), manifest.seed);
     for outcome in &result.outcomes {
@@ -173,7 +173,7 @@ fn draws(folder: &Path, manifest: &Manifest, result: &RunResult) -> Result<(), D
     Ok(())
 }
 
-/// Why a file could not be made.
+/// Returns the diagnostic of a file that could not be written. An interruption is not an error.
 fn unwritten(stop: Stop, path: &Path) -> Result<(), Diagnostic> {
     match stop {
         Stop::Diagnostics(found) => found.into_iter().next().map_or(Ok(()), Err),
@@ -182,7 +182,7 @@ fn unwritten(stop: Stop, path: &Path) -> Result<(), Diagnostic> {
     }
 }
 
-/// The prior and posterior predictive checks of each outcome, by its outputs.
+/// Returns the prior and posterior predictive checks of each outcome, by its outputs.
 fn checks(folder: &Path, manifest: &Manifest, result: &RunResult) -> Result<Vec<Vec<Check>>, Diagnostic> {
     let context = Context::new(Arc::new(Pool::new(1)), manifest.seed);
     let of = |outcome: &Outcome| {
@@ -196,7 +196,7 @@ fn checks(folder: &Path, manifest: &Manifest, result: &RunResult) -> Result<Vec<
     result.outcomes.iter().map(of).collect()
 }
 
-/// `report.html` of a program with this text and these checks, and the main plot of each infer as `predictive.svg`.
+/// Writes `report.html` of a program with this text and these checks, and the main plot of each inference as `predictive.svg`.
 fn pictures(
     folder: &Path,
     manifest: &Manifest,
@@ -220,7 +220,7 @@ fn write_text(path: &Path, text: &str) -> Result<(), Diagnostic> {
     })
 }
 
-/// The rows that were scored.
+/// Returns the rows that were scored.
 fn scored(outcome: &Outcome) -> &Rows {
     match outcome.tested {
         true => &outcome.dataset.test,
@@ -228,7 +228,7 @@ fn scored(outcome: &Outcome) -> &Rows {
     }
 }
 
-/// What was observed in the rows that were scored, where that is a number for each.
+/// Returns the observed values in the scored rows, for outputs with one value per row.
 fn targets(infer: &Infer, outcome: &Outcome) -> Vec<(String, ResultColumn)> {
     let rows = scored(outcome);
     let column = |output: &Output| {
@@ -252,12 +252,12 @@ fn targets(infer: &Infer, outcome: &Outcome) -> Vec<(String, ResultColumn)> {
     infer.outputs.iter().filter_map(column).collect()
 }
 
-/// A column of integers.
+/// Returns a column of integers.
 fn whole(rows: &Rows, name: &str) -> Option<Vec<i64>> {
     Some(rows.ints(name).ok()?.into_iter().map(i64::from).collect())
 }
 
-/// One tensor per parameter and infer, `INFER/STATE`, as `F64`; those of several splits end in `#SPLIT`.
+/// Writes one tensor per parameter and inference, `INFER/STATE`, as `F64`. With several splits, the names end in `#SPLIT`.
 fn posterior(folder: &Path, manifest: &Manifest, result: &RunResult) -> Result<(), Diagnostic> {
     let mut tensors: Vec<Array<'_>> = Vec::new();
     for outcome in &result.outcomes {
@@ -278,7 +278,7 @@ fn posterior(folder: &Path, manifest: &Manifest, result: &RunResult) -> Result<(
                 let mut shape = state.shape.resolve(&Sizes::default());
                 let count = shape.iter().product::<usize>().max(1);
                 if values.len() != count {
-                    // One value per draw.
+                    // The first axis has one element per draw.
                     shape.insert(0, values.len() / count);
                 }
                 arrays.push((state.name.clone(), shape, values.into()));
@@ -292,8 +292,8 @@ fn posterior(folder: &Path, manifest: &Manifest, result: &RunResult) -> Result<(
     write::atomically(&path, |writer| safetensors(&tensors, writer))
 }
 
-/// Writes tensors one after the other, so that none is in memory a second time: the length of the header, the header, which ends at a multiple of
-/// eight bytes, and the elements.
+/// Writes tensors one after the other, so that no tensor is copied in memory: the length of the header, the header, padded to a multiple of eight
+/// bytes, and the elements.
 fn safetensors(tensors: &[Array<'_>], writer: &mut dyn Write) -> io::Result<()> {
     let (mut header, mut end) = (Map::new(), 0);
     for (name, shape, values) in tensors {
@@ -313,20 +313,20 @@ fn safetensors(tensors: &[Array<'_>], writer: &mut dyn Write) -> io::Result<()> 
     elements.try_for_each(|value| writer.write_all(&value.to_le_bytes()))
 }
 
-/// Reads what the run of a folder was made of.
+/// Reads the inputs of the run in a folder.
 ///
 /// # Errors
-/// A folder that no run wrote, or one that is damaged.
+/// A folder that no run wrote, or that is damaged.
 pub fn saved(folder: &Path) -> Result<SavedRun, Diagnostic> {
     let bytes = folder::part(folder, folder::PROGRAM)?;
     let read = serde_json::from_slice(&bytes);
     read.map_err(|error| codes::not_a_run(folder, &format!("{}: {error}", folder::PROGRAM)))
 }
 
-/// Reads what `bnnc predict` needs from a folder.
+/// Reads the data that `bnnc predict` needs from a folder.
 ///
 /// # Errors
-/// A folder that no run wrote, or one that is damaged.
+/// A folder that no run wrote, or that is damaged.
 pub fn read(folder: &Path) -> Result<(SavedRun, HashMap<String, Values>), Diagnostic> {
     let saved = saved(folder)?;
     let mut values: HashMap<String, Values> = HashMap::new();
@@ -342,7 +342,7 @@ pub fn read(folder: &Path) -> Result<(SavedRun, HashMap<String, Values>), Diagno
     Ok((saved, values))
 }
 
-/// Reads the tensors of an inference that begin with a prefix.
+/// Reads the tensors of an inference whose names begin with a prefix.
 ///
 /// # Errors
 /// A folder that no run wrote.
@@ -361,7 +361,7 @@ pub fn arrays(folder: &Path, infer: &str, prefix: &str) -> Result<Vec<Array<'sta
     Ok(arrays)
 }
 
-/// Visits the tensors of a run by infer and name, with several splits those of the last one last.
+/// Passes the tensors of a run to `take`, by inference and name. With several splits, those of the last split come last.
 fn each_tensor(
     folder: &Path,
     mut take: impl FnMut(&str, &str, &[usize], &mut dyn Iterator<Item = f64>),

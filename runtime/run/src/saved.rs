@@ -1,4 +1,4 @@
-//! Predictions of a finished run for new rows, from what its folder holds.
+//! Predictions of a finished run for new rows, from the contents of its folder.
 
 use crate::out;
 use bnnc_abi::data::DataSpec;
@@ -25,7 +25,7 @@ use bnnc_methods::laplace::gaussian::part;
 use bnnc_methods::laplace::{Approximated, Gaussian, joint, memory, slopes};
 use std::path::Path;
 
-/// Predictions of a fitted infer for new rows, as the columns of a table: of its values in the folder of its run.
+/// Returns the predictions of an inference for new rows, as the columns of a table. `values` are its states in the folder of its run.
 ///
 /// # Errors
 /// Columns that do not fit, values of another program.
@@ -59,7 +59,8 @@ pub fn predict(
     Ok(columns)
 }
 
-/// How many draws predictions with these values average over: as many as they hold where they hold draws.
+/// Returns the number of draws that predictions with these values average over. It depends on the number of draws that the values hold, if they hold
+/// draws.
 pub(super) fn draws_in(infer: &Infer, values: &Values) -> usize {
     match held(infer, values) {
         0 => infer.predictive_draws(),
@@ -67,7 +68,7 @@ pub(super) fn draws_in(infer: &Infer, values: &Values) -> usize {
     }
 }
 
-/// The predictions for the test rows, which `run` computes by blocks, as the columns of a table.
+/// Returns the predictions for the test rows, which `run` computes by blocks, as the columns of a table.
 pub(super) fn table(
     infer: &Infer,
     preparation: &Preparation,
@@ -82,7 +83,7 @@ pub(super) fn table(
     let without = columns.without();
     match without.len() == infer.outputs.len() && dataset.test.count > 0 {
         true => {
-            // All rows of the data are one example of the model, whose outputs are about these rows.
+            // All rows of the data are one example of the model, and its outputs refer to these rows.
             let is_whole = infer.bindings.iter().all(|binding| binding.from.is_shared());
             Err(codes::no_predictions(&infer.name, &without, is_whole).into())
         }
@@ -90,7 +91,8 @@ pub(super) fn table(
     }
 }
 
-/// Returns the warnings about new rows that are far from those that an infer was trained on. Rows that cannot be used are reported by [`predict`].
+/// Returns the warnings about new rows that are far from the training rows of an inference. Rows that cannot be used are reported by [`predict`]
+/// instead.
 pub fn far(
     infer: &Infer,
     (spec, preparation): (&DataSpec, &Preparation),
@@ -103,12 +105,12 @@ pub fn far(
     )
 }
 
-/// The covariance of the outputs of all rows together under the Gaussian of the weights, without noise: `[rows * outputs, rows * outputs]`. In the
-/// target's units where the outputs are the means of a Normal likelihood; else in those of the model, in which they may be logits or the
-/// logarithm of a rate.
+/// Returns the joint covariance of the outputs of all rows under the Gaussian of the weights, without noise: `[rows * outputs, rows * outputs]`. It
+/// is in the units of the target if the outputs are the means of a Normal likelihood, otherwise in those of the model, where outputs may be logits or
+/// the logarithm of a rate.
 ///
 /// # Errors
-/// An infer that has no such covariance, or one that takes more than `max_memory` bytes; as [`predict`].
+/// An inference without such a covariance, or one that takes more than `max_memory` bytes; as [`predict`].
 pub fn joint(
     infer: &Infer,
     preparation: &Preparation,
@@ -136,9 +138,9 @@ pub fn joint(
     Ok(covariance)
 }
 
-/// The derivatives of the mean and of the variance of each output of new rows in the inputs, as the columns of a table, per unit of an input before it
-/// is standardised. In the units of the target where the outputs are the means of a Normal likelihood (`mean/..`, `variance/..`); else in those
-/// of the model, and called so (`model_mean/..`, `model_variance/..`).
+/// Returns the derivatives of the mean and of the variance of each output of new rows with respect to the inputs, as the columns of a table. They are
+/// per unit of an input before it is standardised. They are in the units of the target if the outputs are the means of a Normal likelihood
+/// (`mean/..`, `variance/..`), otherwise in those of the model (`model_mean/..`, `model_variance/..`).
 ///
 /// # Errors
 /// As [`joint()`].
@@ -205,7 +207,7 @@ pub fn slopes(
     Ok(columns)
 }
 
-/// What a unit of an output is in those of the target; none where the outputs are something else than its mean.
+/// Returns the unit of an output in the units of the target; `None` if the outputs are not the mean of the target.
 fn unit(laplace: &Laplace, preparation: &Preparation) -> Option<f64> {
     match laplace.likelihood {
         Likelihood::Normal => Some(preparation.target.sd),
@@ -213,7 +215,7 @@ fn unit(laplace: &Laplace, preparation: &Preparation) -> Option<f64> {
     }
 }
 
-/// The Gaussians of an inference that has some.
+/// Returns the Gaussians of a Laplace inference.
 fn gaussians(infer: &Infer, at: (&Values, &Path)) -> Result<Found, Stop> {
     match infer.laplace() {
         Some(_) => restored(infer, at),
@@ -221,14 +223,14 @@ fn gaussians(infer: &Infer, at: (&Values, &Path)) -> Result<Found, Stop> {
     }
 }
 
-/// The members of such a posterior.
+/// Returns the members of such a posterior.
 fn members<'a>(infer: &Infer, found: &'a Found) -> Result<&'a [Gaussian], Stop> {
     let found: Option<&Approximated> = found.of();
     let members = found.map(|found| &found.members[..]);
     Ok(members.ok_or_else(|| codes::no_joint(&infer.name))?)
 }
 
-/// Sees that there is room for what is asked of an infer.
+/// Checks that a computation fits into the memory limit.
 fn fits(infer: &Infer, what: &str, need: u64, max_memory: Option<u64>) -> Result<(), Stop> {
     match max_memory.filter(|limit| need > *limit) {
         Some(limit) => Err(codes::too_large_together(&infer.name, what, need, limit).into()),
@@ -236,14 +238,14 @@ fn fits(infer: &Infer, what: &str, need: u64, max_memory: Option<u64>) -> Result
     }
 }
 
-/// The standard deviation that an element of an array was divided by.
+/// Returns the standard deviation by which an element of an array was divided.
 fn named(preparation: &Preparation, name: &str, element: usize) -> f64 {
     let known = preparation.named.iter().find(|(known, _)| known == name);
     let map = known.and_then(|(_, maps)| maps.get(element));
     map.map_or(1.0, |map| map.sd)
 }
 
-/// The posterior of an inference in the folder of its run.
+/// Restores the posterior of an inference from the folder of its run.
 fn restored(infer: &Infer, (values, folder): (&Values, &Path)) -> Result<Found, Stop> {
     bnnc_methods::of(infer).restore(&Saved {
         values,
@@ -252,8 +254,8 @@ fn restored(infer: &Infer, (values, folder): (&Values, &Path)) -> Result<Found, 
     })
 }
 
-/// Checks that no column holds text that held numbers in the run: codes of levels would be taken for those numbers. Positions
-/// outside an axis and levels that the run does not have are found where rows are read by the model.
+/// Checks that no column holds text that held numbers in the run: the codes of levels would be taken for numbers. Positions outside an axis, and
+/// levels that the run does not have, are found when the model reads the rows.
 ///
 /// # Errors
 /// The column.
@@ -262,7 +264,7 @@ fn check_text(infer: &Infer, preparation: &Preparation, rows: &Rows) -> Result<(
         let DataSource::Field(name) = &binding.from else {
             continue;
         };
-        // A column that is missing is reported where it is read.
+        // A missing column is reported when it is read.
         let is_text = rows.field(name).is_some_and(|field| field.values.is_text());
         let is_known = preparation.levels.iter().any(|(known, _)| known == name);
         if is_text && !is_known {
@@ -272,10 +274,10 @@ fn check_text(infer: &Infer, preparation: &Preparation, rows: &Rows) -> Result<(
     Ok(())
 }
 
-/// New rows in the place of all others.
+/// Returns a dataset with the new rows in the place of all others.
 ///
 /// # Errors
-/// A model that takes an array for all examples, which no rows give, and rows that have no parameter.
+/// A model that takes an array for all examples, which new rows do not contain; rows with text instead of numbers.
 pub(super) fn checked(infer: &Infer, preparation: &Preparation, rows: Rows) -> Result<Dataset, Diagnostic> {
     for binding in &infer.bindings {
         let is_read = infer.predict.plan.port(&binding.port).is_some();

@@ -1,4 +1,4 @@
-//! What would fit into a limit in the place of a Laplace approximation that does not: the cost model is asked for each.
+//! Smaller Laplace approximations that fit into a memory limit, found by evaluating the cost model for each.
 
 use super::{peaks, trained};
 use bnnc_abi::code::Artifact;
@@ -8,28 +8,29 @@ use bnnc_abi::plan::Plan;
 use bnnc_methods::laplace::memory;
 use std::sync::Arc;
 
-/// How many sizes above one that fits are tried: blocks of rows become smaller as subnetworks grow, and with them the memory of a program.
+/// The number of sizes above a fitting one that are tried. Blocks of rows become smaller as subnetworks grow, and with them the memory of a program,
+/// so that a larger size may fit where a smaller one does not.
 const ABOVE: usize = 64;
 
-/// What would fit.
+/// A smaller approximation that would fit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Offer {
-    /// A subnetwork of so many weights; with one more it would not fit.
+    /// A subnetwork of this size. With one more weight it would not fit.
     Subnetwork {
-        /// The weights.
+        /// The number of weights.
         size: usize,
-        /// What to write.
+        /// The options to write.
         options: String,
     },
-    /// The subnetwork that is asked for, chosen by what needs less: what to write.
+    /// The requested subnetwork, chosen by a score that needs less memory. The text has the options to write.
     Chosen(String),
-    /// A kernel of so many rows that are chosen at random; with one more it would not fit.
+    /// A kernel of this number of rows, chosen at random. With one more row it would not fit.
     Rows(usize),
     /// A diagonal precision of the same weights.
     Diagonal,
 }
 
-/// What would fit into `limit` bytes in the place of one infer of a manifest that has its schemas.
+/// Returns the approximations that would fit into `limit` bytes in the place of one inference of a manifest with schemas.
 pub fn offers(manifest: &Manifest, infer: &Infer, limit: u64) -> Vec<Offer> {
     let position = manifest.infers.iter().position(|own| own.name == infer.name);
     let (Some(position), Some(laplace)) = (position, infer.laplace()) else {
@@ -46,7 +47,7 @@ pub fn offers(manifest: &Manifest, infer: &Infer, limit: u64) -> Vec<Offer> {
         let of_size = |size| as_subnetwork(infer, laplace, (size, &by));
         let wanted = wanted(laplace);
         let size = room.largest(wanted, &of_size);
-        // What chooses at a lower price is offered where more weights fit.
+        // A cheaper score is only offered if more weights fit with it.
         if size > most {
             most = size;
             let options = written(laplace, (size, &by));
@@ -73,7 +74,7 @@ pub fn offers(manifest: &Manifest, infer: &Infer, limit: u64) -> Vec<Offer> {
     offers
 }
 
-/// The weights that are asked for: those of the subnetwork, else all that it could choose among.
+/// Returns the requested number of weights: that of the subnetwork, or else of all weights from which a subnetwork could be chosen.
 fn wanted(laplace: &Laplace) -> usize {
     match &laplace.smaller {
         Some(smaller) => smaller.weights.iter().map(|weights| weights.elements).sum(),
@@ -81,7 +82,7 @@ fn wanted(laplace: &Laplace) -> usize {
     }
 }
 
-/// What may rank the weights: as it is said, and as it needs the least.
+/// Returns the scores that may rank the weights: the requested one, and the cheapest one.
 fn scores(laplace: &Laplace) -> Vec<Score> {
     match &laplace.options.over {
         Over::Subnetwork { by, .. } if *by == Score::Marginal => vec![Score::Marginal, Score::Diagonal],
@@ -93,7 +94,7 @@ fn scores(laplace: &Laplace) -> Vec<Score> {
     }
 }
 
-/// The options that ask for a subnetwork.
+/// Returns the options that request a subnetwork.
 fn written(laplace: &Laplace, (size, by): (usize, &Score)) -> String {
     let by = match by {
         Score::Diagonal if !laplace.options.over.is_subnetwork() => String::new(),
@@ -106,7 +107,7 @@ fn written(laplace: &Laplace, (size, by): (usize, &Score)) -> String {
     format!("{structure}over = subnetwork({size}{by})")
 }
 
-/// The infer with a subnetwork of so many weights.
+/// Returns the inference with a subnetwork of this size.
 fn as_subnetwork(infer: &Infer, laplace: &Laplace, (size, by): (usize, &Score)) -> Infer {
     let mut laplace = laplace.clone();
     let mut infer = infer.clone();
@@ -129,7 +130,7 @@ fn as_subnetwork(infer: &Infer, laplace: &Laplace, (size, by): (usize, &Score)) 
     infer
 }
 
-/// The infer with a kernel of so many rows.
+/// Returns the inference with a kernel of this number of rows.
 fn with_rows(infer: &Infer, laplace: &Laplace, rows: usize) -> Infer {
     let mut laplace = laplace.clone();
     let mut infer = infer.clone();
@@ -138,7 +139,7 @@ fn with_rows(infer: &Infer, laplace: &Laplace, rows: usize) -> Infer {
     infer
 }
 
-/// The infer with a diagonal precision of the same weights.
+/// Returns the inference with a diagonal precision of the same weights.
 fn as_diagonal(infer: &Infer, laplace: &Laplace, smaller: &Smaller) -> Infer {
     let mut laplace = laplace.clone();
     let mut infer = infer.clone();
@@ -154,7 +155,7 @@ fn as_diagonal(infer: &Infer, laplace: &Laplace, smaller: &Smaller) -> Infer {
     infer
 }
 
-/// Makes all weights those that are approximated, without whole Jacobians.
+/// Makes all weights part of the approximation, without whole Jacobians.
 fn of_all(infer: &mut Infer, laplace: &mut Laplace, smaller: &Smaller) {
     infer.predict = planned(laplace, &smaller.predict);
     infer.sites = planned(laplace, &smaller.sites);
@@ -163,7 +164,7 @@ fn of_all(infer: &mut Infer, laplace: &mut Laplace, smaller: &Smaller) {
     without_jacobians(laplace);
 }
 
-/// Takes away what only whole Jacobians and Kronecker factors need.
+/// Removes the programs that only whole Jacobians and Kronecker factors need.
 fn without_jacobians(laplace: &mut Laplace) {
     laplace.blocks = Vec::new();
     let programs = &mut laplace.programs;
@@ -172,7 +173,7 @@ fn without_jacobians(laplace: &mut Laplace) {
     programs.turned = None;
 }
 
-/// A plan in the place of a program whose memory is asked for. The code, which is of another one, is never run.
+/// Returns a program with this plan, for predicting its memory. Its code belongs to another program and is never run.
 fn planned(laplace: &Laplace, plan: &Plan) -> Artifact {
     Artifact {
         plan: Arc::new(plan.clone()),
@@ -180,7 +181,7 @@ fn planned(laplace: &Laplace, plan: &Plan) -> Artifact {
     }
 }
 
-/// A place among infers, and a limit.
+/// A position in a list of inferences, and a memory limit.
 struct Room {
     manifest: Manifest,
     position: usize,
@@ -188,7 +189,7 @@ struct Room {
 }
 
 impl Room {
-    /// Whether an infer fits in this place.
+    /// Returns whether an inference fits at this position.
     fn fits(&mut self, infer: Infer) -> bool {
         self.manifest.infers[self.position] = infer;
         let peak = peaks(&self.manifest, self.manifest.infers.iter())
@@ -198,7 +199,7 @@ impl Room {
         peak.is_some_and(|peak| peak.bytes <= self.limit)
     }
 
-    /// The largest size at which an infer fits, where it does not with one more; 0 where it fits with none. At most `all`.
+    /// Returns the largest size, at most `all`, for which an inference fits although it does not with one more; 0 if it does not fit at size 1.
     fn largest(&mut self, all: usize, of_size: &dyn Fn(usize) -> Infer) -> usize {
         let mut found = 0;
         let mut start = Some(1).filter(|one| *one <= all && self.fits(of_size(*one)));
@@ -211,7 +212,7 @@ impl Room {
         found
     }
 
-    /// A size from one that fits on, above which the next does not fit.
+    /// Returns a size, starting from one that fits, such that the next size does not fit.
     fn end_of(&mut self, fitting: usize, all: usize, of_size: &dyn Fn(usize) -> Infer) -> usize {
         let (mut fits, mut fails) = (fitting, all + 1);
         while fails - fits > 1 {

@@ -1,4 +1,4 @@
-//! The most that a run holds at each of its infers, beside what those before it left.
+//! The peak memory of a run during each of its inferences, including the results of earlier ones.
 
 use crate::cost::{computing, data, kept_of, multiplies, predictions};
 use bnnc_abi::manifest::{Infer, Manifest, Start};
@@ -6,26 +6,26 @@ use bnnc_core::memory::sum;
 use bnnc_kernels::matmul;
 use std::collections::{HashMap, HashSet};
 
-/// The peak of an infer.
+/// The peak memory of an inference.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Peak {
-    /// All that is held then.
+    /// All bytes that are held at the peak.
     pub bytes: u64,
-    /// Of these, the results of the infers before it.
+    /// The part of these bytes that the results of earlier inferences take.
     pub earlier: u64,
 }
 
-/// What the results of the infers before this one hold at its peak, in bytes.
+/// Returns the bytes that the results of earlier inferences hold at the peak of this one.
 pub fn earlier(manifest: &Manifest, infer: &Infer) -> u64 {
     let at = manifest.infers.iter().position(|own| own.name == infer.name);
     let peak = at.and_then(|at| *peaks(manifest, manifest.infers.iter()).get(at)?);
     peak.map_or(0, |peak| peak.earlier)
 }
 
-/// Whether an infer fits into `limit` bytes where only it is run, and those that it needs.
+/// Returns whether an inference fits into `limit` bytes if only it and the inferences that it needs are run.
 pub fn fits_alone(manifest: &Manifest, infer: &Infer, limit: u64) -> bool {
     let mut wanted = HashSet::from([&*infer.name]);
-    // Each comes after those that it needs.
+    // Every inference comes after those that it needs.
     for infer in manifest.infers.iter().rev() {
         if wanted.contains(&*infer.name) {
             wanted.extend(infer.needs());
@@ -39,9 +39,9 @@ pub fn fits_alone(manifest: &Manifest, infer: &Infer, limit: u64) -> bool {
     peaks(manifest, alone).iter().all(is_within)
 }
 
-/// The peak of each of these infers, in the order in which they run; none where nothing is known of its data.
+/// Returns the peak of each of these inferences, in the order in which they run; `None` if the data of an inference are not known.
 pub(super) fn peaks<'a>(manifest: &Manifest, infers: impl Iterator<Item = &'a Infer>) -> Vec<Option<Peak>> {
-    // Of data, and of the results of infers.
+    // The bytes of data, and of the results of inferences.
     let (mut kept, mut found) = (0, 0);
     let mut read = HashSet::new();
     let (mut workspace, mut packed) = (0, 0);
@@ -68,7 +68,7 @@ pub(super) fn peaks<'a>(manifest: &Manifest, infers: impl Iterator<Item = &'a In
             false => sum(&[kept, found, data.file, data.table]),
         };
         if !is_read {
-            // With several splits the table is kept, with one the rows.
+            // With several splits the table is kept, with one split the rows.
             kept += if splits > 1 { data.table } else { data.rows };
         }
         if multiplies(infer) {
@@ -76,7 +76,7 @@ pub(super) fn peaks<'a>(manifest: &Manifest, infers: impl Iterator<Item = &'a In
         }
         packed = method.packed(infer.examples(schema.train)).max(packed);
         let results = predictions(infer, schema) + if splits > 1 { data.rows } else { 0 };
-        // At the last split: what the others left, and what the one before it left for the table of results.
+        // At the last split: the posteriors of the other splits, and the predictions of the one before, which go into the table of results.
         let held = kept_of(infer, (infer.examples(schema.train), planned));
         let others = sum(&[(splits - 1).saturating_mul(held), (splits - 1).min(1) * results]);
         let cutting = match (splits > 1, is_read) {
