@@ -1,46 +1,46 @@
-//! The options of a run that need no compiler.
+//! The options of a run that do not need a compiler.
 
 use bnnc_abi::settings;
 use bnnc_base::diagnostic::Diagnostic;
 use clap::Args;
 use std::path::{Path, PathBuf};
 
-/// How a run is made.
+/// The options of a run.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Running {
-    /// Write results into this folder, and keep the run there while it goes on.
+    /// Write the results to this folder, and keep a checkpoint there during the run.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
-    /// Continue the run in this folder after an interruption, to the same numbers; or with more draws.
+    /// Resume the run in this folder after an interruption (byte-identical results), or extend it with more draws.
     #[arg(long, value_name = "DIR", conflicts_with = "out")]
     pub resume: Option<PathBuf>,
-    /// Replace the run that the folder given with `--out` holds, whichever run it is.
+    /// Replace the run in the folder given with `--out`, whichever run it is.
     #[arg(long, requires = "out")]
     pub overwrite: bool,
-    /// Fail with status 4 where the diagnostics of chains warn.
+    /// Exit with status 4 if a convergence diagnostic of the chains warns.
     #[arg(long)]
     pub strict: bool,
     /// Print one JSON object instead of a table.
     #[arg(long)]
     pub json: bool,
-    /// Threads (results do not depend on them).
+    /// Number of threads (results do not depend on it).
     #[arg(long)]
     pub threads: Option<usize>,
-    /// Refuse to start above this predicted memory: `500M`, `2G`.
+    /// Do not start if the predicted memory exceeds this size: `500M`, `2G`.
     #[arg(long, value_name = "SIZE")]
     pub max_memory: Option<String>,
 }
 
 impl Running {
-    /// The folder of the results.
+    /// Returns the folder of the results.
     pub fn folder(&self) -> Option<&Path> {
         self.resume.as_deref().or(self.out.as_deref())
     }
 
-    /// The memory that is allowed, in bytes, if the command line says so.
+    /// Returns the memory limit of the command line, in bytes, if there is one.
     ///
     /// # Errors
-    /// A text that is no size.
+    /// A text that is not a size.
     pub fn memory(&self) -> Result<Option<u64>, Box<Diagnostic>> {
         self.max_memory.as_deref().map(settings::bytes).transpose()
     }

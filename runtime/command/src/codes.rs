@@ -6,10 +6,10 @@ use bnnc_abi::settings::BAD_SETTING;
 use bnnc_base::diagnostic::{Code, Diagnostic, Fault, Place};
 use std::path::Path;
 
-/// Every code, sorted.
+/// All codes, sorted.
 pub static CODES: &[&Code] = &[&NO_PROGRAM, &OTHER_DATA, &OTHER_PROCESSOR, &DECIDED];
 
-/// An executable without a program that it could run.
+/// An executable without a program to run.
 static NO_PROGRAM: Code = Code {
     id: "E0630",
     title: "no program to run",
@@ -19,7 +19,7 @@ static NO_PROGRAM: Code = Code {
               After an update of bnnc build `bnnc-runner` too: `cargo build --release -p bnnc -p bnnc-runner`.",
 };
 
-/// Data that are not as the program was compiled for.
+/// Data that differ from those for which the program was compiled.
 static OTHER_DATA: Code = Code {
     id: "E0631",
     title: "other data than it was compiled for",
@@ -29,7 +29,7 @@ static OTHER_DATA: Code = Code {
               for these data: `bnnc build model.bnn --data d=other.csv -o model`.",
 };
 
-/// A processor without what the code uses.
+/// A processor that lacks extensions which the code uses.
 static OTHER_PROCESSOR: Code = Code {
     id: "E0632",
     title: "another processor",
@@ -38,7 +38,7 @@ static OTHER_PROCESSOR: Code = Code {
               executable has to run on.",
 };
 
-/// An option that a build has decided.
+/// An option that is fixed at the build.
 static DECIDED: Code = Code {
     id: "E0633",
     title: "decided at the build",
@@ -49,7 +49,7 @@ static DECIDED: Code = Code {
               Right: `bnnc build model.bnn --precision f64 --set 'fit.optimiser=Adam(1e-2)' -o model`, then `./model --set fit.epochs=10`.",
 };
 
-/// An executable from which no program can be read.
+/// An executable from which a program cannot be read.
 pub fn no_program(executable: &Path, refusal: &Refusal) -> Diagnostic {
     let text = format!("`{}` cannot run: {refusal}", executable.display());
     let diagnostic = Diagnostic::usage(&NO_PROGRAM, text);
@@ -71,7 +71,7 @@ pub fn unreadable(executable: &Path, error: &std::io::Error) -> Diagnostic {
     data(Diagnostic::usage(&NO_PROGRAM, text))
 }
 
-/// What of a data item is not as at the build.
+/// A data item that differs from the build.
 pub fn other_data(name: &str, file: &Path, what: &str) -> Diagnostic {
     let mut diagnostic = Diagnostic::data(&OTHER_DATA, file, 0, 0, what);
     diagnostic.notes.push(format!("in the data `{name}`"));
@@ -89,7 +89,7 @@ pub fn other_processor(missing: &[String]) -> Diagnostic {
     diagnostic.help("build it again on this machine")
 }
 
-/// An option that has no effect here.
+/// An option that has no effect in a built executable.
 pub fn decided(option: &str) -> Diagnostic {
     Diagnostic::usage(
         &DECIDED,
@@ -100,18 +100,18 @@ pub fn decided(option: &str) -> Diagnostic {
     ))
 }
 
-/// Why an option of an item stays as it was at the build.
+/// The reason why an option of an item cannot be changed after the build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decided {
     /// It changes the compiled code.
     Code,
     /// Its values are not plain numbers.
     Words,
-    /// It is of data.
+    /// It is an option of a data item.
     Data,
 }
 
-/// `--set` of an option that a build has decided.
+/// `--set` for an option that is fixed at the build.
 pub fn decided_setting((item, key): (&str, &str), why: Decided) -> Diagnostic {
     let why = match why {
         Decided::Code => "it changes the compiled code",
@@ -124,13 +124,13 @@ pub fn decided_setting((item, key): (&str, &str), why: Decided) -> Diagnostic {
     ))
 }
 
-/// `--set` of an item that the program does not have.
+/// `--set` for an item that the program does not have.
 pub fn no_settable<'a>(item: &str, infers: impl IntoIterator<Item = &'a str>) -> Diagnostic {
     let text = format!("the program has no infer or data item `{item}`");
     Diagnostic::usage(&BAD_SETTING, text).suggest(item, infers)
 }
 
-/// `--set` of an option that the method does not have.
+/// `--set` for an option that the method does not have.
 pub fn no_option(method: &MethodDef, key: &str) -> Diagnostic {
     let options = method.options.iter();
     let names: Vec<String> = options.map(|option| format!("`{}`", option.name)).collect();
@@ -139,14 +139,14 @@ pub fn no_option(method: &MethodDef, key: &str) -> Diagnostic {
     diagnostic.note(format!("its options are {}", names.join(", ")))
 }
 
-/// A value that is no number, or none that its option may be.
+/// A value that is not a number, or that the option does not allow.
 pub fn bad_number((item, key): (&str, &str), expected: &str, found: Option<f64>) -> Diagnostic {
     let found = found.map_or(String::new(), |found| format!(", found {found}"));
     let text = format!("`{key}` must be {expected}{found}");
     Diagnostic::usage(&BAD_SETTING, text).note(format!("in `--set {item}.{key}`"))
 }
 
-/// Options of an infer that cannot run together.
+/// Options of an inference that cannot be combined.
 pub fn options_apart(infer: &str, message: &str, help: &str) -> Diagnostic {
     Diagnostic::usage(&BAD_SETTING, message)
         .note(format!("in the infer `{infer}`"))
@@ -159,7 +159,7 @@ pub fn no_item(item: &str, names: &[&str]) -> Diagnostic {
     Diagnostic::usage(&BAD_SETTING, text).suggest(item, names.iter().copied())
 }
 
-/// Several files where one is expected.
+/// Several files where one file is expected.
 pub fn one_file(item: &str, count: usize) -> Diagnostic {
     let text = format!("`--data {item}.outliers=..` takes one file of inputs, found {count}");
     Diagnostic::usage(&BAD_SETTING, text)

@@ -1,4 +1,4 @@
-//! A run from a manifest to its results on the terminal and in a folder.
+//! A run, from a manifest to its results on the terminal and in a folder.
 
 use crate::arguments::Running;
 use crate::memory;
@@ -22,26 +22,26 @@ use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
-/// What is run.
+/// A run to be executed.
 pub struct Job<'a> {
     /// The compiled program.
     pub manifest: &'a Manifest,
     /// The data that it was compiled for.
     pub sources: Sources,
-    /// What it was compiled from.
+    /// The origin of the program: its text and build options.
     pub origin: &'a Origin,
-    /// The words of the command that runs it again, for messages.
+    /// The words of the command that repeats the run, for messages.
     pub command: Vec<String>,
-    /// The warnings that were shown before the run, for its results.
+    /// The warnings that were shown before the run. They are added to its results.
     pub warnings: Vec<Diagnostic>,
-    /// The texts that the places of diagnostics are in; none where the program was compiled elsewhere.
+    /// The texts that the places of diagnostics refer to; empty if the program was compiled elsewhere.
     pub texts: &'a SourceMap,
-    /// Shows diagnostics and returns the exit status that they ask for.
+    /// Shows diagnostics and returns the exit status that they imply.
     pub show: &'a dyn Fn(&[Diagnostic]) -> u8,
 }
 
 impl Job<'_> {
-    /// Runs it, within `max_memory` bytes where that is given; returns the exit status.
+    /// Executes the run, within `max_memory` bytes if given. Returns the exit status.
     pub fn run(&self, running: &Running, max_memory: Option<u64>) -> u8 {
         match self.try_run(running, max_memory) {
             Ok(status) | Err(status) => status,
@@ -49,7 +49,7 @@ impl Job<'_> {
     }
 
     fn try_run(&self, running: &Running, max_memory: Option<u64>) -> Result<u8, u8> {
-        // Before hours of work, not after them.
+        // The folder is checked before hours of work, not after them.
         let (fingerprint, checkpoint) = match running.folder() {
             Some(folder) => self
                 .opened(folder, running)
@@ -81,7 +81,7 @@ impl Job<'_> {
         if !result.outcomes.is_empty() || result.stopped.is_none() {
             terminal::say(&text);
         }
-        // A run that ended before anything was found does not take the place of one that found something.
+        // A run that ended without results does not replace one with results.
         let folder = running.folder();
         let folder = folder.filter(|folder| !result.outcomes.is_empty() || !folder::has_results(folder));
         if let Some(folder) = folder {
@@ -94,7 +94,7 @@ impl Job<'_> {
         }
     }
 
-    /// Gives a diagnostic about the program its line and column, for results that are read without its text.
+    /// Replaces the span of a diagnostic about the program by its line and column, since readers of the results do not have the text.
     fn locate(&self, diagnostic: &mut Diagnostic) {
         let Place::Span(span) = diagnostic.at else { return };
         let Some(source) = self.texts.get(span.source) else {
@@ -109,7 +109,7 @@ impl Job<'_> {
         };
     }
 
-    /// What the numbers of this run depend on, and the checkpoint in the folder of the results.
+    /// Returns the fingerprint of this run, and the checkpoint in the folder of the results.
     fn opened(&self, folder: &Path, running: &Running) -> Result<(Fingerprint, Checkpoint), Diagnostic> {
         let resumes = running.resume.is_some();
         let is_begun = Checkpoint::is_in(folder);
@@ -125,7 +125,7 @@ impl Job<'_> {
         let names = bnnc_run::out::names(self.manifest);
         let data = self.manifest.data.iter().flat_map(files).map(PathBuf::as_path);
         folder::check_sources(folder, data.chain([&*self.origin.file]), &names)?;
-        // A run that was begun with `--overwrite` is resumed in a folder that holds the results of another one.
+        // A run that was begun with `--overwrite` is resumed in a folder that still holds the results of another run.
         if how == Opening::New || (resumes && !is_begun) {
             folder::check_free(folder, &fingerprint, &names)?;
         }
@@ -133,7 +133,7 @@ impl Job<'_> {
         Ok((fingerprint, checkpoint))
     }
 
-    /// What the numbers of this run depend on.
+    /// Returns the fingerprint of this run.
     fn fingerprint(&self) -> Result<Fingerprint, Diagnostic> {
         let mut fingerprint = Fingerprint::of(self.manifest, &self.sources)?;
         fingerprint.text("the program", &self.origin.text);
@@ -143,7 +143,7 @@ impl Job<'_> {
         Ok(fingerprint)
     }
 
-    /// What a later `bnnc predict` needs.
+    /// Returns the data that a later `bnnc predict` needs.
     fn saved(&self, fingerprint: Fingerprint) -> SavedRun {
         let origin = self.origin;
         SavedRun {
@@ -162,7 +162,7 @@ impl Job<'_> {
         }
     }
 
-    /// The exit status of a run that came to results, and what is to be said about it.
+    /// Returns the exit status of a run with results. Prints advice after an interruption.
     fn status(&self, running: &Running, result: &RunResult) -> u8 {
         if result.interrupted {
             if !running.json {
@@ -176,7 +176,7 @@ impl Job<'_> {
         }
     }
 
-    /// How an interrupted run goes on.
+    /// Returns the advice on how to continue an interrupted run.
     fn advice(&self, folder: Option<&Path>) -> String {
         match folder {
             Some(folder) => {
@@ -190,7 +190,7 @@ impl Job<'_> {
     }
 }
 
-/// A word as a shell reads it back.
+/// Quotes a word for a shell.
 fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "-_./=,:+@%".contains(c);
     match !word.is_empty() && word.chars().all(is_plain) {
@@ -199,19 +199,19 @@ fn quoted(word: &str) -> String {
     }
 }
 
-/// A wish to stop that the first Ctrl-C raises; the second one ends the process there and then.
+/// Returns a flag that the first Ctrl-C raises. The second Ctrl-C ends the process immediately.
 pub fn interrupt() -> Interrupt {
     let interrupt = Interrupt::default();
     for (signal, status) in [(SIGINT, INTERRUPTED), (SIGTERM, INTERRUPTED)] {
-        // In this order: the one that ends the process sees the flag that the other raises only at the next signal. Without
-        // them signals end the process as ever.
+        // The order matters: the handler that ends the process runs first, so that it sees the flag raised only at the second signal. If registering
+        // fails, signals end the process by default.
         let _ = flag::register_conditional_shutdown(signal, i32::from(status), interrupt.flag())
             .and_then(|_| flag::register(signal, interrupt.flag()));
     }
     interrupt
 }
 
-/// Shows why a run stopped; returns the exit status.
+/// Shows why a run stopped. Returns the exit status.
 pub fn stopped(stop: &Stop, show: &dyn Fn(&[Diagnostic]) -> u8) -> u8 {
     match stop {
         Stop::Diagnostics(diagnostics) => show(diagnostics),

@@ -1,4 +1,4 @@
-//! What the command line of `bnnc` and that of a built executable share: the options of a run, the run itself, what is said.
+//! The parts that the command line of `bnnc` shares with that of a built executable: the options of a run, the run itself, the terminal output.
 
 pub mod arguments;
 pub mod codes;

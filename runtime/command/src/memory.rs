@@ -1,12 +1,13 @@
-//! The memory that a run may take where the user sets no limit.
+//! The memory that a run may take if the user does not set a limit.
 
 use std::fs::read_to_string;
 use std::path::Path;
 
-/// Returns the bytes that this process can take, where the system reports them: a run that needs more is refused before it starts.
+/// Returns the bytes that this process can take, where the system reports them. A run that needs more is rejected before it starts.
 ///
-/// It is the smallest of the machine's available memory, the limits of the control groups that the process is in, which is how a
-/// container bounds it, and what `ulimit -v` leaves: beyond the first two the system kills the process, beyond the last an allocation fails.
+/// It is the smallest of three: the available memory of the machine; the limits of the control groups of the process, by which containers are
+/// limited; and the remaining address space under `ulimit -v`. Beyond the first two the system kills the process, beyond the last an allocation
+/// fails.
 pub fn available() -> Option<u64> {
     let machine = read_to_string("/proc/meminfo")
         .ok()
@@ -21,7 +22,7 @@ pub fn available() -> Option<u64> {
     machine.into_iter().chain(container).chain(process).min()
 }
 
-/// Reads the texts of `/proc/self/limits` and `/proc/self/status`: the address space that is left below the soft limit.
+/// Returns the address space left below the soft limit, from the texts of `/proc/self/limits` and `/proc/self/status`.
 fn of_process(limits: &str, status: &str) -> Option<u64> {
     let line = limits
         .lines()
@@ -32,18 +33,18 @@ fn of_process(limits: &str, status: &str) -> Option<u64> {
     Some(limit.saturating_sub(used * 1024))
 }
 
-/// Reads the text of `/proc/meminfo`.
+/// Returns the available memory, from the text of `/proc/meminfo`.
 fn of_machine(text: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let kilobytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
     Some(kilobytes * 1024)
 }
 
-/// Returns the smallest limit of the groups of a text like that of `/proc/self/cgroup` and of the groups around them, whose files are
-/// below `root`.
+/// Returns the smallest limit of the control groups in a text like that of `/proc/self/cgroup` and of their parent groups. Their files are below
+/// `root`.
 ///
-/// A line is `id:controllers:path`. Version 2 has one line, without controllers; version 1 has one for memory. A container may see
-/// the path that its group has outside, under which it finds no file: then the limit is that of the root.
+/// A line is `id:controllers:path`. Version 2 has one line, without controllers. Version 1 has one line for memory. A container may see the path of
+/// its group on the host, where it does not find a file. The limit is then that of the root.
 fn of_groups(text: &str, root: &Path) -> Option<u64> {
     let limit = |line: &str| {
         let mut parts = line.splitn(3, ':').skip(1);
@@ -70,7 +71,7 @@ mod tests {
     use super::*;
     use std::fs;
 
-    /// Writes files below a folder of its own, which the test removes.
+    /// Writes files below a separate folder, which the test removes.
     fn folder(name: &str, files: &[(&str, &str)]) -> std::path::PathBuf {
         let root = std::env::temp_dir().join(format!("bnnc-memory-{}-{name}", std::process::id()));
         for (path, text) in files {
@@ -134,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_of_outside_falls_back_to_the_root_of_the_container() {
+    fn a_path_of_the_host_falls_back_to_the_root_of_the_container() {
         let files = [("memory/memory.limit_in_bytes", "700\n"), ("memory.max", "900\n")];
         assert_eq!(limit("docker", "4:memory:/docker/0123\n", &files), Some(700));
         assert_eq!(limit("podman", "0::/../../x\n", &files), Some(900));

@@ -1,4 +1,4 @@
-//! What is written to the terminal, and the exit statuses.
+//! Output to the terminal, and the exit statuses.
 
 use bnnc_abi::settings;
 use bnnc_base::caught;
@@ -13,10 +13,10 @@ use std::sync::{Arc, OnceLock};
 /// The exit status of success.
 pub const OK: u8 = 0;
 
-/// The exit status where `--strict` makes a warning count.
+/// The exit status for a warning that `--strict` turns into a failure.
 pub const WARNED: u8 = 4;
 
-/// The exit status where files or the output could not be written, or the system gives no thread.
+/// The exit status if files or the output could not be written, or the system does not start a thread.
 const UNWRITTEN: u8 = 3;
 
 /// The exit status of a bug.
@@ -25,19 +25,19 @@ pub const BUG: u8 = 101;
 /// The exit status after Ctrl-C, by the convention of shells.
 pub const INTERRUPTED: u8 = 130;
 
-/// No more diagnostics than this are shown at once: a file that is no program has one per line.
+/// The largest number of diagnostics that are shown: a file that is not a program has one per line.
 const MOST_SHOWN: usize = 100;
 
-/// How a diagnostic is rendered for people: with its sources, in colour or not.
+/// Renders a diagnostic for people, with its sources, in colour or not.
 pub type Render = fn(&Diagnostic, &SourceMap, bool) -> String;
 
-/// Shows diagnostics on standard error, as JSON one object per line, and returns the exit status they ask for.
+/// Shows diagnostics on standard error, as JSON with one object per line. Returns the exit status that they imply.
 pub fn show(diagnostics: &[Diagnostic], sources: &SourceMap, (json, text): (bool, Render)) -> u8 {
     let colour = std::env::var_os("NO_COLOR").is_none() && std::io::stderr().is_terminal();
     for diagnostic in diagnostics.iter().take(MOST_SHOWN) {
         match json {
             true => complain(&render::json(diagnostic, sources)),
-            // An empty line after each, as rustc does.
+            // `complain` adds an empty line after each, as rustc does.
             false => complain(&text(diagnostic, sources, colour)),
         }
     }
@@ -63,7 +63,7 @@ fn status(diagnostic: &Diagnostic, sources: &SourceMap) -> u8 {
         Place::Span(span) => sources.get(span.source),
         Place::File { .. } | Place::Nowhere => None,
     };
-    // What is wrong with a `--set` is wrong with the command line, not with the program.
+    // An error in `--set` is an error of the command line, not of the program.
     let set = source.is_some_and(|source| source.name.starts_with(settings::SET));
     match diagnostic.fault {
         Blame::Program if !set => 1,
@@ -72,7 +72,7 @@ fn status(diagnostic: &Diagnostic, sources: &SourceMap) -> u8 {
     }
 }
 
-/// Shows a limit or a bug of ours, or by `show` what has a code; returns the exit status.
+/// Shows a limit or a bug of bnnc, or passes a diagnostic with a code to `show`. Returns the exit status.
 pub fn fault_status(fault: &Fault, show: &dyn Fn(&[Diagnostic]) -> u8) -> u8 {
     let status = match fault {
         Fault::Told(diagnostic) => return show(std::slice::from_ref(diagnostic)),
@@ -83,10 +83,10 @@ pub fn fault_status(fault: &Fault, show: &dyn Fn(&[Diagnostic]) -> u8) -> u8 {
     status
 }
 
-/// Why some of the output was lost.
+/// The reason why some of the output was lost.
 static LOST: OnceLock<String> = OnceLock::new();
 
-/// Writes to standard output; a reader that closed the pipe has seen enough. Whatever else prevents it counts when the work ends.
+/// Writes to standard output. A closed pipe is not an error, since its reader has read enough. Any other error counts when the work ends.
 pub fn say(text: &str) {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -97,7 +97,7 @@ pub fn say(text: &str) {
     }
 }
 
-/// The exit status of work that ended with this one: a full disk that swallowed results is an error.
+/// Returns the exit status of work that ended with `status`: lost output, for example on a full disk, is an error.
 fn with_output(status: u8) -> u8 {
     match LOST.get() {
         Some(why) if [OK, WARNED].contains(&status) => {
@@ -108,26 +108,26 @@ fn with_output(status: u8) -> u8 {
     }
 }
 
-/// Writes a line to standard error, read or not.
+/// Writes a line to standard error, and ignores errors.
 pub fn complain(line: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{}", render::visible(line));
 }
 
-/// The number of threads: as asked, else as many as the machine runs at once.
+/// Returns the number of threads: the requested one, or that of the machine's processors.
 pub fn threads(asked: Option<usize>) -> usize {
     asked
         .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get))
         .clamp(1, 256)
 }
 
-/// What a process begins with: it says what ends it, and what cannot be written does not end it.
+/// Prepares a process: panics are reported as bugs, and failing writes do not end the process.
 pub fn begin() {
     report_panics();
     #[cfg(unix)]
     outlive_writes();
 }
 
-/// Says that the process ends because of a bug, instead of what Rust says.
+/// Replaces Rust's message of a panic by one that reports a bug.
 fn report_panics() {
     std::panic::set_hook(Box::new(|info| {
         if caught::is_catching() {
@@ -138,7 +138,7 @@ fn report_panics() {
     }));
 }
 
-/// Lets writes to a closed pipe, and beyond the size that files may have, fail instead of ending the process.
+/// Makes writes to a closed pipe, or beyond the file size limit, fail instead of ending the process.
 #[cfg(unix)]
 fn outlive_writes() {
     use signal_hook::consts::signal::{SIGPIPE, SIGXFSZ};
@@ -147,7 +147,7 @@ fn outlive_writes() {
     }
 }
 
-/// Does the work of a process on a thread with room for deep recursion, and returns its exit status.
+/// Does the work of a process on a thread with a large stack for deep recursion. Returns its exit status.
 pub fn work(work: impl FnOnce() -> u8 + Send + 'static) -> u8 {
     let worker = std::thread::Builder::new().stack_size(64 << 20).spawn(work);
     match worker.map(std::thread::JoinHandle::join) {

@@ -6,21 +6,21 @@ use clap::error::{ContextKind, ErrorKind};
 use clap::{Args, CommandFactory, FromArgMatches, Parser};
 use std::ffi::OsString;
 
-/// The options of `bnnc run` that need no compiler.
+/// The options of `bnnc run` that do not need a compiler.
 #[derive(Parser, Debug)]
 #[command(version, max_term_width = 100)]
 pub struct Arguments {
-    /// Read a data item from this file (repeat it for shards, or for inputs and target), and so the other rows of `NAME.test` and
-    /// `NAME.outliers`.
+    /// Read a data item from this file. Repeat the option for shards, or for inputs and target. `NAME.test` and `NAME.outliers` set the test rows and
+    /// the outliers.
     #[arg(long = "data", value_name = "NAME=PATH")]
     pub data: Vec<String>,
-    /// Set an option of an infer that steers the run and is a number, such as `radial.epochs=10`.
+    /// Set a run-time option of an inference that is a number, such as `radial.epochs=10`.
     #[arg(long = "set", value_name = "INFER.KEY=VALUE")]
     pub set: Vec<String>,
-    /// Only these infers, and those that they need.
+    /// Run only these inferences, and those that they need.
     #[arg(long, value_delimiter = ',')]
     pub only: Vec<String>,
-    /// The seed of every random number; that of the build by default.
+    /// The seed of every random number. Default: that of the build.
     #[arg(long)]
     pub seed: Option<u64>,
     #[command(flatten)]
@@ -29,7 +29,7 @@ pub struct Arguments {
     pub decided: Decided,
 }
 
-/// Options of `bnnc run` that a build has decided.
+/// Options of `bnnc run` that are fixed at the build.
 #[derive(Args, Debug)]
 pub struct Decided {
     #[arg(long, hide = true)]
@@ -41,7 +41,7 @@ pub struct Decided {
 }
 
 impl Decided {
-    /// The first of them that the command line holds.
+    /// Returns the first of these options on the command line.
     pub fn first(&self) -> Option<&'static str> {
         let given = [
             (self.precision.is_some(), "--precision"),
@@ -52,10 +52,10 @@ impl Decided {
     }
 }
 
-/// Reads a command line of the executable that holds a program.
+/// Parses the command line of an executable that holds a program.
 ///
 /// # Errors
-/// What is wrong with it, or the help that it asks for.
+/// A usage error, or the requested help.
 pub fn parse(words: Vec<OsString>, built: &Built) -> Result<Arguments, clap::Error> {
     let file = built.origin.file.display();
     let mut command = Arguments::command().about(format!("Run {file}, compiled by bnnc."));
@@ -70,7 +70,7 @@ pub fn parse(words: Vec<OsString>, built: &Built) -> Result<Arguments, clap::Err
     let data: String = built.manifest.data.iter().map(data).collect();
     command = command.after_help(format!("Infers:\n{infers}\nData:\n{data}"));
     let matches = command.try_get_matches_from_mut(words).map_err(|mut error| {
-        // "to pass '--epochs' as a value, use '-- --epochs'": it takes no such value.
+        // clap would suggest "to pass '--epochs' as a value, use '-- --epochs'", but there are no positional values.
         if error.kind() == ErrorKind::UnknownArgument {
             error.remove(ContextKind::Suggested);
         }
@@ -79,7 +79,7 @@ pub fn parse(words: Vec<OsString>, built: &Built) -> Result<Arguments, clap::Err
     Arguments::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }
 
-/// A data item with its files.
+/// Returns the line about a data item with its files.
 fn data(spec: &bnnc_abi::data::DataSpec) -> String {
     let files: Vec<String> = spec.files.iter().map(|file| file.display().to_string()).collect();
     format!("  {:<20} {}\n", spec.name, files.join(", "))

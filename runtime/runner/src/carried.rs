@@ -1,4 +1,4 @@
-//! An executable that carries its program behind its own bytes.
+//! An executable with its program appended to its own bytes.
 
 use crate::program;
 use bnnc_abi::artefact;
@@ -15,7 +15,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Runs the program that this executable carries; returns the exit status.
+/// Runs the program that is appended to this executable. Returns the exit status.
 pub fn main() -> u8 {
     terminal::begin();
     terminal::work(|| {

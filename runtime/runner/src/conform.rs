@@ -1,4 +1,4 @@
-//! Whether data are as the program was compiled for.
+//! A check that data match those for which the program was compiled.
 
 use bnnc_abi::data::{DataSpec, Elements, Field, Schema, Test};
 use bnnc_abi::manifest::{Binding, DataSource, Infer, Manifest};
@@ -7,7 +7,7 @@ use bnnc_command::codes;
 use std::collections::HashMap;
 use std::path::Path;
 
-/// Everything that is not, each once.
+/// Returns a diagnostic for every mismatch, each once.
 pub fn differences(manifest: &Manifest, schemas: &HashMap<String, Schema>) -> Vec<Diagnostic> {
     let mut diagnostics: Vec<Diagnostic> = Vec::new();
     for infer in &manifest.infers {
@@ -33,12 +33,12 @@ pub fn differences(manifest: &Manifest, schemas: &HashMap<String, Schema>) -> Ve
     diagnostics
 }
 
-/// The file that a complaint is about.
+/// Returns the file that a diagnostic refers to.
 fn file(spec: &DataSpec) -> &Path {
     spec.files.first().map_or(Path::new(""), |file| file)
 }
 
-/// What of an input or output is not as at the build.
+/// Returns the difference of an input or output from the build, if there is one.
 fn difference(binding: &Binding, schema: &Schema) -> Option<String> {
     let (name, fields) = match &binding.from {
         DataSource::Inputs => return inputs(binding, schema.inputs),
@@ -101,7 +101,7 @@ fn shape(binding: &Binding, field: &Field, schema: &Schema) -> Option<String> {
     })
 }
 
-/// Gives axes and classes the names that the data have now.
+/// Replaces the names of axes and classes by those of the present data.
 pub fn relabel(infers: &mut [Infer], schemas: &HashMap<String, Schema>) {
     for infer in infers {
         if let Some(schema) = schemas.get(&infer.data) {

@@ -1,4 +1,4 @@
-//! The runtime of built executables: everything that `bnnc run` has but the compiler.
+//! The runtime of built executables: `bnnc run` without the compiler.
 //!
 //! `bnnc build` links this library with the objects of a program, or appends the program to the binary `bnnc-runner`.
 

@@ -1,4 +1,4 @@
-//! An executable that a program was linked into: its entry calls [`bnnc_run_linked`].
+//! An executable into which a program was linked. Its entry point calls [`bnnc_run_linked`].
 
 use crate::program;
 use bnnc_abi::artefact::Linked;
@@ -14,20 +14,20 @@ use std::ffi::{CStr, OsString, c_char, c_int};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// What the entry of the executable gives, as slices.
+/// The data of the executable's entry point, as slices.
 struct Parts {
     artefact: &'static [u8],
     kernels: &'static [*const u8],
     functions: &'static mut [usize],
 }
 
-// SAFETY: the addresses are of code and constants, which no thread changes.
+// SAFETY: the addresses refer to code and constants, which no thread changes.
 unsafe impl Send for Parts {}
 
-/// Runs the program that was linked into this executable; returns its exit status.
+/// Runs the program that was linked into this executable. Returns its exit status.
 ///
 /// # Safety
-/// The arguments are those of C's `main`, and `linked` is what `bnnc build` wrote beside it; this is called once.
+/// `argc` and `argv` are the arguments of C's `main`, and `linked` is the table that `bnnc build` wrote. The function is called only once.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bnnc_run_linked(
     argc: c_int,
@@ -35,7 +35,7 @@ pub unsafe extern "C" fn bnnc_run_linked(
     linked: *const Linked,
 ) -> c_int {
     terminal::begin();
-    // SAFETY: the caller's promise.
+    // SAFETY: guaranteed by the caller.
     let (words, parts) = unsafe { (words(argc, argv), parts(&*linked)) };
     let status = terminal::work(move || run(words, parts));
     c_int::from(status)
@@ -55,13 +55,13 @@ fn run(words: Vec<OsString>, parts: Parts) -> u8 {
         let missing = || Fault::Bug("this executable has fewer kernels than its program".to_owned());
         let (own, others) = rest.split_at_checked(object.kernels.len()).ok_or_else(missing)?;
         rest = others;
-        // SAFETY: the entry lists the kernels of all objects in the order in which they are loaded.
+        // SAFETY: the entry point lists the kernels of all objects in the order in which the objects are loaded.
         Ok(Arc::new(unsafe { LoadedCode::linked(object, own) }?))
     };
     program::run(parts.artefact, &executable, words, &mut load)
 }
 
-/// Tells the kernels where the runtime's functions are: those for the processor at hand.
+/// Writes the addresses of the runtime's functions, in their versions for this processor, to the cells that the kernels read.
 fn fill(cells: &mut [usize]) -> Result<(), Fault> {
     let known = bnnc_kernels::arrays::symbols();
     let mut filled = 0;
@@ -84,7 +84,7 @@ fn fill(cells: &mut [usize]) -> Result<(), Fault> {
 /// As for [`bnnc_run_linked`].
 unsafe fn words(argc: c_int, argv: *const *const c_char) -> Vec<OsString> {
     let count = usize::try_from(argc).unwrap_or(0);
-    // SAFETY: C gives `argc` texts that end in zero.
+    // SAFETY: C passes `argc` zero-terminated strings.
     let word = |at| unsafe { CStr::from_ptr(*argv.add(at)) };
     (0..count).map(|at| text(word(at))).collect()
 }
@@ -103,8 +103,8 @@ fn text(word: &CStr) -> OsString {
 /// # Safety
 /// As for [`bnnc_run_linked`].
 unsafe fn parts(linked: &Linked) -> Parts {
-    // SAFETY: the entry gives addresses of so many bytes, kernels and cells, which live as long as the process; only this
-    // process writes the cells, once, before any kernel runs.
+    // SAFETY: the entry point has the addresses of these numbers of bytes, kernels and cells, which live as long as the process. Only this process
+    // writes the cells, once, before any kernel runs.
     unsafe {
         Parts {
             artefact: std::slice::from_raw_parts(linked.artefact, linked.bytes as usize),

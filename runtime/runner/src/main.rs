@@ -1,8 +1,8 @@
-//! `bnnc-runner`: an executable without a program; `bnnc build --no-linker` copies it and puts a program behind it.
+//! `bnnc-runner`: an executable without a program. `bnnc build --no-linker` copies it and appends a program.
 
 use std::process::ExitCode;
 
-/// By which `bnnc build` knows this executable.
+/// The mark by which `bnnc build` recognises this executable.
 #[used]
 static MARK: &str = concat!("\0bnnc-runner ", env!("CARGO_PKG_VERSION"), "\0");
 

@@ -1,4 +1,4 @@
-//! From an artefact and a command line to a run.
+//! Runs a compiled program from its bytes and a command line.
 
 use crate::arguments::{self, Arguments};
 use crate::conform;
@@ -23,10 +23,10 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Makes an object's kernels callable.
+/// Makes the kernels of an object callable.
 pub type Load<'a> = &'a mut dyn FnMut(&Object) -> Result<Arc<dyn Code>, Fault>;
 
-/// Shows diagnostics; none of them has a frame, since only the program's own text is here.
+/// Shows diagnostics, without source frames: only the program's own text is available.
 struct Display<'a> {
     json: bool,
     sources: &'a SourceMap,
@@ -38,10 +38,10 @@ impl Display<'_> {
     }
 }
 
-/// Runs the program in `bytes`, an artefact of `executable`, as the command line `words` says; returns the exit status.
+/// Runs the program in `bytes`, which belongs to `executable`, with the command line `words`. Returns the exit status.
 pub fn run(bytes: &[u8], executable: &Path, words: Vec<OsString>, load: Load<'_>) -> u8 {
     let nowhere = SourceMap::default();
-    // Where the command line cannot be understood yet, this word can.
+    // This option is needed before the command line is parsed.
     let early = Display {
         json: words.iter().any(|word| word == "--json"),
         sources: &nowhere,
@@ -53,7 +53,7 @@ pub fn run(bytes: &[u8], executable: &Path, words: Vec<OsString>, load: Load<'_>
     let arguments = match arguments::parse(words, &built) {
         Ok(arguments) => arguments,
         Err(error) => {
-            // A closed pipe is no reason to fail.
+            // A closed pipe is not an error.
             let _ = error.print();
             return if error.use_stderr() { 2 } else { OK };
         }
@@ -117,7 +117,7 @@ fn execute(
     refuse(conform::differences(manifest, &schemas))?;
     refuse(steer::apart(manifest, &schemas))?;
     conform::relabel(&mut manifest.infers, &schemas);
-    // Nothing was compiled in this run.
+    // This run did not compile anything.
     manifest
         .infers
         .iter_mut()
@@ -135,7 +135,7 @@ fn execute(
     Ok(job.run(&arguments.running, memory))
 }
 
-/// Brings all code where it runs: to the device that it is for, else into memory.
+/// Loads all code: onto the device for which it was compiled, or into memory.
 fn load_all(manifest: &mut Manifest, load: Load<'_>) -> Result<(), Fault> {
     for artifact in manifest.artifacts() {
         artifact.code = match artifact.code.device() {
@@ -146,20 +146,20 @@ fn load_all(manifest: &mut Manifest, load: Load<'_>) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Brings code to the device that it is for.
+/// Loads code onto the device for which it was compiled.
 #[cfg(feature = "cuda")]
 fn attach(code: Arc<dyn Code>) -> Result<Arc<dyn Code>, Fault> {
     bnnc_cuda::attach(code)
 }
 
-/// Reports that this runtime has nothing to bring code to a device with.
+/// Reports that this runtime was built without support for devices.
 #[cfg(not(feature = "cuda"))]
 fn attach(_: Arc<dyn Code>) -> Result<Arc<dyn Code>, Fault> {
     let part = "what runs code on an NVIDIA GPU";
     Err(bnnc_base::feature::not_in_build(part, "cuda").into())
 }
 
-/// The command that makes a run again.
+/// Returns the command that repeats a run.
 fn again(executable: &Path, arguments: &Arguments) -> Vec<String> {
     let mut words = vec![executable.display().to_string()];
     let pairs = arguments.data.iter();
@@ -197,14 +197,14 @@ fn take_files(manifest: &mut Manifest, words: &[String]) -> Result<(), Vec<Diagn
     Ok(())
 }
 
-/// What `--data` says of an item replaces what it said at the build.
+/// Replaces the `--data` options of the build by those of the command line, item by item.
 fn remember_files(known: &mut Vec<String>, words: &[String]) {
     let name = |word: &str| word.split('=').next().unwrap_or_default().to_owned();
     known.retain(|old| !words.iter().any(|word| name(word) == name(old)));
     known.extend_from_slice(words);
 }
 
-/// The data, read with at most this many bytes of memory for each item, or as many as the machine has left.
+/// Reads the data, with at most this many bytes of memory per item, or else as many as the machine has available.
 fn sources(manifest: &Manifest, most: Option<u64>) -> Result<HashMap<String, Source>, Vec<Diagnostic>> {
     let most = most.or_else(memory::available);
     let mut sources = HashMap::new();

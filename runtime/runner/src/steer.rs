@@ -1,4 +1,4 @@
-//! `--set` and `--only`: what of a run can be chosen after the code is made.
+//! `--set` and `--only`: the parts of a run that can be chosen after compilation.
 
 use bnnc_abi::artefact::Built;
 use bnnc_abi::data::Schema;
@@ -10,7 +10,7 @@ use bnnc_base::diagnostic::Diagnostic;
 use bnnc_command::codes::{self, Decided};
 use std::collections::{HashMap, HashSet};
 
-/// Sets options of infers, and notes them among those of the build. Every word is looked at, so that every fault is reported.
+/// Sets options of inferences, and records them among those of the build. All words are checked, so that every error is reported.
 pub fn set(built: &mut Built, words: &[String]) -> Result<(), Vec<Diagnostic>> {
     let set = words.iter().map(|word| set_one(&mut built.manifest, word));
     let faults: Vec<Diagnostic> = set.filter_map(Result::err).map(|found| *found).collect();
@@ -57,7 +57,7 @@ fn set_one(manifest: &mut Manifest, word: &str) -> Result<(), Box<Diagnostic>> {
     }
 }
 
-/// The record of an option of the infer's method.
+/// Returns the definition of an option of the inference's method.
 fn option(infer: &Infer, key: &str) -> Result<&'static OptionDef, Box<Diagnostic>> {
     match method::lookup(infer.method) {
         Some(method) => method
@@ -67,7 +67,7 @@ fn option(infer: &Infer, key: &str) -> Result<&'static OptionDef, Box<Diagnostic
     }
 }
 
-/// A number as programs write it.
+/// Parses a number in the syntax of programs.
 fn number(text: &str) -> Option<f64> {
     let is_digit = |c: char| c.is_ascii_digit() || "+-.eE".contains(c);
     let number: Option<f64> = text.chars().all(is_digit).then(|| text.parse().ok())?;
@@ -78,7 +78,7 @@ fn refused(infer: &Infer, refusal: &Refusal) -> Box<Diagnostic> {
     Box::new(codes::options_apart(&infer.name, &refusal.message, &refusal.help))
 }
 
-/// Options that do not go together on these data.
+/// Returns the diagnostics of options that do not fit together for these data.
 pub fn apart(manifest: &Manifest, schemas: &HashMap<String, Schema>) -> Vec<Diagnostic> {
     let infers = manifest.infers.iter();
     let refusals = infers.filter_map(|infer| {
@@ -88,7 +88,7 @@ pub fn apart(manifest: &Manifest, schemas: &HashMap<String, Schema>) -> Vec<Diag
     refusals.collect()
 }
 
-/// The names of the infers to run: those that `--only` says and those that they need; all where it says none.
+/// Returns the names of the inferences to run: those in `only` and those that they need, or all if `only` is empty.
 pub fn chosen(manifest: &Manifest, only: &[String]) -> Result<HashSet<String>, Vec<Diagnostic>> {
     let names: Vec<&str> = manifest.infers.iter().map(|infer| &*infer.name).collect();
     let unknown = only.iter().filter(|name| !names.contains(&name.as_str()));
@@ -100,7 +100,7 @@ pub fn chosen(manifest: &Manifest, only: &[String]) -> Result<HashSet<String>, V
         [] => names.iter().map(|name| (*name).to_owned()).collect(),
         only => only.iter().cloned().collect(),
     };
-    // Each comes after those that it needs.
+    // Every inference comes after those that it needs.
     for infer in manifest.infers.iter().rev() {
         if chosen.contains(&infer.name) {
             chosen.extend(infer.needs().into_iter().map(str::to_owned));
@@ -109,7 +109,7 @@ pub fn chosen(manifest: &Manifest, only: &[String]) -> Result<HashSet<String>, V
     Ok(chosen)
 }
 
-/// Leaves out what is not chosen, and the data that nothing else reads.
+/// Removes the inferences that are not chosen, and the data that no other inference reads.
 pub fn keep(manifest: &mut Manifest, chosen: &HashSet<String>) {
     manifest.infers.retain(|infer| chosen.contains(&infer.name));
     let infers = &manifest.infers;
