@@ -1,4 +1,4 @@
-//! The tables of Markov chains: what is to be done, each chain, each quantity, leave-one-out.
+//! The tables of Markov chains: the chains, the quantities, and the leave-one-out estimates.
 
 use crate::page::table;
 use crate::svg::escape;
@@ -8,13 +8,13 @@ use bnnc_inference::leave_one_out::LeftOut;
 use bnnc_mcmc::diagnostics::Summary;
 use bnnc_mcmc::loo::Estimate;
 
-/// Quantities in the table, at most; all are in `result.json`.
+/// The largest number of quantities in the table. All quantities are in `result.json`.
 const SHOWN: usize = 200;
 
-/// A column: its head, and what it says of a quantity.
+/// A column: its head, and its text for a quantity.
 type Column = (&'static str, fn(&Summary) -> String);
 
-/// What is said of a quantity.
+/// The columns of the table of quantities.
 const COLUMNS: [Column; 8] = [
     ("mean", |summary| number(summary.mean)),
     ("sd", |summary| number(summary.sd)),
@@ -26,13 +26,13 @@ const COLUMNS: [Column; 8] = [
     ("R-hat", |summary| fixed(summary.rhat, 4)),
 ];
 
-/// Everything but the plots.
+/// Writes the tables of the chains and of the quantities.
 pub fn tables(body: &mut String, sampled: &Sampled, diagnosis: &Diagnosis) {
     chains(body, sampled, diagnosis);
     quantities(body, diagnosis);
 }
 
-/// One line per chain: draws, and the means of what comes with them.
+/// Writes one line per chain: the number of draws, and the means of the sampler statistics.
 fn chains(body: &mut String, sampled: &Sampled, diagnosis: &Diagnosis) {
     let means = [
         ("acceptance_rate", "acceptance rate"),
@@ -88,7 +88,7 @@ fn quantities(body: &mut String, diagnosis: &Diagnosis) {
     table(body, &title, &heads, rows);
 }
 
-/// The leave-one-out estimates.
+/// Writes the leave-one-out estimates.
 pub fn leave_one_out(body: &mut String, LeftOut { total, draws, .. }: &LeftOut) {
     let shapes = total.shapes();
     let pair = |estimate: Estimate| format!("{:.2} \u{b1} {:.2}", estimate.sum, estimate.error);
@@ -112,7 +112,7 @@ pub fn leave_one_out(body: &mut String, LeftOut { total, draws, .. }: &LeftOut) 
     table(body, "Leave-one-out", &["", ""], rows);
 }
 
-/// Four significant digits.
+/// Formats a number with four significant digits.
 fn number(value: f64) -> String {
     if !value.is_finite() {
         return "\u{2013}".to_owned();

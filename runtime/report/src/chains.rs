@@ -1,4 +1,4 @@
-//! The plots of Markov chains: traces and ranks of the quantities that mixed worst, energy, acceptance, trajectories, a pair of
+//! The plots of Markov chains: traces and ranks of the quantities that mixed worst, the energy, the acceptance rate, the tree depth, and pairs of
 //! quantities with the divergences.
 
 use crate::histogram::Histogram;
@@ -15,25 +15,25 @@ const RANKS: (f64, f64) = (370.0, 250.0);
 const SMALL: (f64, f64) = (480.0, 300.0);
 const SQUARE: (f64, f64) = (480.0, 420.0);
 
-/// Quantities whose traces and ranks are drawn, at most.
+/// The largest number of quantities whose traces and ranks are drawn.
 const SHOWN: usize = 12;
 
-/// Draws of a chain above which its trace is an outline.
+/// The number of draws of a chain above which its trace is drawn as an outline.
 const TRACE_POINTS: usize = 400;
 
-/// Bins of a rank histogram.
+/// The number of bins of a rank histogram.
 const RANK_BINS: usize = 20;
 
-/// The height of the expected count in a rank histogram, where the distance from chain to chain is 1.
+/// The height of the expected count in a rank histogram, relative to the distance between neighbouring chains.
 const EXPECTED: f64 = 0.6;
 
-/// Quantities that are drawn against each other, at most.
+/// The largest number of quantities that are drawn against each other.
 const PAIRED: usize = 3;
 
-/// Dots of a scatter plot, about; divergences are shown in any case.
+/// The approximate number of dots in a scatter plot. Divergences are always drawn.
 const DOTS: usize = 1500;
 
-/// The colours of chains; they repeat.
+/// The style classes of the chains' lines and areas; they repeat.
 const CHAINS: [(&str, &str); 6] = [
     ("chain0", "ranks0"),
     ("chain1", "ranks1"),
@@ -43,28 +43,28 @@ const CHAINS: [(&str, &str); 6] = [
     ("chain5", "ranks5"),
 ];
 
-/// What is drawn of the chains of an infer.
+/// The data for the plots of the chains of an inference.
 #[derive(Clone, Debug)]
 pub struct ChainReport<'a> {
-    /// The quantities with what is diagnosed of them, worst first: by R-hat, then by effective draws.
+    /// The quantities with their diagnostics, worst first: by R-hat, then by bulk ESS.
     pub quantities: Vec<(&'a Quantity, Summary)>,
-    /// Whether an iteration diverged, chain by chain; empty where the sampler cannot tell.
+    /// The divergence indicators of the iterations, chain by chain; empty if the sampler does not detect divergences.
     pub diverging: Vec<Vec<f64>>,
-    /// Energies, chain by chain; empty where there are none.
+    /// The energies, chain by chain; empty if the sampler does not record an energy.
     pub energy: Vec<Vec<f64>>,
-    /// Acceptance rates, chain by chain; empty where nothing is rejected.
+    /// The acceptance rates, chain by chain; empty if the sampler does not reject.
     pub acceptance: Vec<Vec<f64>>,
-    /// Depths of trajectories, chain by chain; empty where they have none.
+    /// The tree depths, chain by chain; empty if the sampler does not have them.
     pub depth: Vec<Vec<f64>>,
-    /// E-BFMI of each chain.
+    /// The E-BFMI of each chain.
     pub missing_information: &'a [f64],
 }
 
-/// Draws of a chain that are looked at where draws are on disk alone.
+/// The number of last draws of a chain that are plotted if draws are only on disk.
 const LATEST: usize = 1 << 16;
 
-/// A number that comes with the draws, chain by chain: of the latest ones where draws are on disk alone; empty where the sampler has none
-/// of this name.
+/// Returns a sampler statistic, chain by chain. If draws are only on disk, it covers the last [`LATEST`] draws. It is empty if the sampler does not
+/// have a statistic of this name.
 fn latest(sampled: &Sampled, name: &str) -> Result<Vec<Vec<f64>>, Stop> {
     let mut found = Vec::new();
     if !sampled.stats().contains(&name) {
@@ -88,7 +88,7 @@ fn latest(sampled: &Sampled, name: &str) -> Result<Vec<Vec<f64>>, Stop> {
 }
 
 impl<'a> ChainReport<'a> {
-    /// Reads what is drawn.
+    /// Reads the data for the plots.
     ///
     /// # Errors
     /// A file that cannot be read.
@@ -111,7 +111,7 @@ impl<'a> ChainReport<'a> {
         })
     }
 
-    /// All plots.
+    /// Returns all plots.
     pub fn plots(&self) -> Vec<String> {
         let shown = self.quantities.iter().take(SHOWN);
         let mut plots: Vec<String> = shown
@@ -124,7 +124,7 @@ impl<'a> ChainReport<'a> {
         plots
     }
 
-    /// The draws of every chain in their order.
+    /// Draws the trace of every chain.
     fn trace(&self, quantity: &Quantity, summary: &Summary) -> String {
         let longest = quantity.chains.iter().map(Vec::len).max().unwrap_or(0).max(1);
         let y = Axis::around("", quantity.chains.iter().flatten().copied());
@@ -154,8 +154,8 @@ impl<'a> ChainReport<'a> {
         plot.render()
     }
 
-    /// The energy of the states beside its change from one to the next (Betancourt 2016, section 3.3): where the changes spread
-    /// much less the chain cannot reach the tails.
+    /// Draws the marginal distribution of the energy and that of its change between iterations (Betancourt 2016, section 3.3). If the changes spread
+    /// much less than the energy, the chain cannot reach the tails.
     fn energies(&self) -> Option<String> {
         let mut levels = Vec::new();
         let mut changes = Vec::new();
@@ -198,7 +198,7 @@ impl<'a> ChainReport<'a> {
         Some(plot.render())
     }
 
-    /// How often each depth of the trajectories was reached.
+    /// Draws the share of draws with each tree depth.
     fn depths(&self) -> Option<String> {
         let depths = self.depth.iter().flatten().filter(|depth| depth.is_finite());
         let largest = depths.clone().copied().fold(f64::NEG_INFINITY, f64::max).max(1.0);
@@ -229,7 +229,7 @@ impl<'a> ChainReport<'a> {
         Some(plot.render())
     }
 
-    /// The quantities that mixed worst against each other.
+    /// Draws the quantities that mixed worst against each other.
     fn pairs(&self) -> Vec<String> {
         let varying = |quantity: &&(&Quantity, Summary)| quantity.0.name != "lp" && quantity.1.sd > 0.0;
         let worst: Vec<&Quantity> = self
@@ -273,7 +273,7 @@ impl<'a> ChainReport<'a> {
     }
 }
 
-/// Whether one quantity mixed worse than another; those that do not vary come last.
+/// Orders quantities by how badly they mixed, worst first. Quantities that do not vary come last.
 fn worse(one: &Summary, other: &Summary) -> Ordering {
     let known = |summary: &Summary| summary.rhat.is_finite();
     let by_rhat = other.rhat.total_cmp(&one.rhat);
@@ -284,7 +284,7 @@ fn worse(one: &Summary, other: &Summary) -> Ordering {
     }
 }
 
-/// The points of a trace; of a long one the lowest and highest draw of each stretch.
+/// Returns the points of a trace. For a long trace, these are the lowest and the highest draw of each stretch.
 fn outline(chain: &[f64]) -> Vec<(f64, f64)> {
     if chain.len() <= TRACE_POINTS {
         return chain
@@ -309,8 +309,8 @@ fn outline(chain: &[f64]) -> Vec<(f64, f64)> {
     points
 }
 
-/// For each chain, how many of its draws have a rank in each of the bins of equal width, ranks being those among all chains
-/// (Vehtari et al. 2021, section 4.2). Ties share the middle of their ranks.
+/// Returns for each chain the number of draws whose rank among all chains falls into each of the bins of equal width (Vehtari et al. 2021, section
+/// 4.2). Ties share the middle of their ranks.
 fn rank_counts(chains: &[Vec<f64>]) -> Vec<[f64; RANK_BINS]> {
     let values = chains
         .iter()
@@ -330,7 +330,7 @@ fn rank_counts(chains: &[Vec<f64>]) -> Vec<[f64; RANK_BINS]> {
     counts
 }
 
-/// The histogram of the ranks of each chain among all draws: flat where the chains agree.
+/// Draws the histogram of the ranks of each chain among all draws. It is flat if the chains agree.
 fn ranks(quantity: &Quantity) -> String {
     let counts = rank_counts(&quantity.chains);
     let x = Axis::between("rank among all draws", 0.0, 1.0);

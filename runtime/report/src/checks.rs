@@ -1,4 +1,4 @@
-//! Plots of posterior densities, of replicated data beside observed ones, of residuals, and of Pareto shapes.
+//! Plots of posterior densities, of replicated data beside observed data, of residuals, and of Pareto shapes.
 
 use crate::forecast::Forecast;
 use crate::histogram::Histogram;
@@ -17,16 +17,16 @@ const SMALL: (f64, f64) = (330.0, 230.0);
 const SQUARE: (f64, f64) = (480.0, 420.0);
 const WIDE: (f64, f64) = (640.0, 320.0);
 
-/// Elements whose density is drawn, at most.
+/// The largest number of elements whose density is drawn.
 const DENSITIES: usize = 12;
 
-/// Elements that are drawn against each other, at most.
+/// The largest number of elements that are drawn against each other.
 const PAIRED: usize = 3;
 
-/// Draws behind a density of an approximation.
+/// The number of draws behind a density of an approximation.
 const DRAWS: usize = 1000;
 
-/// Classes whose shares are drawn, at most.
+/// The largest number of classes whose shares are drawn.
 const CLASSES: usize = 40;
 
 /// The draws of one element of a parameter.
@@ -35,14 +35,14 @@ struct Element {
     draws: Vec<f64>,
 }
 
-/// Densities of the parameters that the program declares itself, and of approximations their pairs.
+/// Draws the densities of the parameters that the program itself declares and, for approximations, their pairs.
 ///
 /// # Errors
 /// A limit of the machine.
 pub fn densities(infer: &Infer, outcome: &Outcome, context: &Context) -> Result<Vec<String>, Stop> {
     let elements = elements(infer, outcome, context)?;
     let mut plots: Vec<String> = elements.iter().filter_map(density).collect();
-    // Those of chains are drawn with their divergences.
+    // The pairs of chains are drawn with their divergences in another plot.
     if outcome.diagnosis.is_none() {
         let varying: Vec<&Element> = elements
             .iter()
@@ -133,7 +133,7 @@ fn pair(across: &Element, up: &Element) -> String {
     plot.render()
 }
 
-/// The residuals, observed value minus predictive mean, against that mean.
+/// Draws the residuals, observed value minus predictive mean, against the predictive mean.
 pub fn residuals(forecast: &Forecast, target: &str, rows: &str) -> Option<String> {
     let pairs = || {
         forecast
@@ -155,7 +155,7 @@ pub fn residuals(forecast: &Forecast, target: &str, rows: &str) -> Option<String
     Some(plot.render())
 }
 
-/// The Pareto shape of each of the training rows `train`, with the limit for this number of draws and 1.
+/// Draws the Pareto shape of each of the training rows `train`, with lines at the limit for this number of draws and at 1.
 pub fn shapes(left_out: &LeftOut, train: &Rows) -> Option<String> {
     let (numbers, label) = numbers(train, left_out.rows.len());
     let shapes = || {
@@ -181,7 +181,8 @@ pub fn shapes(left_out: &LeftOut, train: &Rows) -> Option<String> {
     Some(plot.render())
 }
 
-/// The numbers of rows in their file, and what these are; positions where rows come from several files, or are no rows of a file.
+/// Returns the numbers of rows in their file, with the label of the axis. If the rows come from several files, or from no file, returns their
+/// positions.
 fn numbers(rows: &Rows, count: usize) -> (Vec<usize>, &'static str) {
     match rows.numbers().filter(|numbers| numbers.len() == count) {
         Some(numbers) => (numbers, "training row, by its row in the file"),
@@ -189,7 +190,7 @@ fn numbers(rows: &Rows, count: usize) -> (Vec<usize>, &'static str) {
     }
 }
 
-/// The checks of an output: what it predicts before and after it has seen the data, beside what was observed.
+/// Draws the prior and posterior predictive checks of an output beside the observed values.
 pub fn replicated(check: &Check) -> Vec<String> {
     let draw = |stage: &str, sets: &[Vec<f64>]| match &check.classes {
         Some(names) => frequencies(stage, &check.column, names, (&check.observed, sets)),
@@ -201,8 +202,8 @@ pub fn replicated(check: &Check) -> Vec<String> {
     posterior.into_iter().chain(prior).collect()
 }
 
-/// The densities of observed and replicated data: over the range of the observed ones and half as much on either side, and as far as nine of ten
-/// values of the replicated ones reach.
+/// Draws the densities of observed and replicated data. The axis extends beyond the range of the observed values by a quarter of it on either side,
+/// or to the 5 % and 95 % quantiles of the replicated values if these are further out.
 fn overlaid(stage: &str, target: &str, observed: &[f64], replicates: &[Vec<f64>]) -> Option<String> {
     let seen = Histogram::new(observed)?;
     let room = 0.25 * (seen.high() - seen.low);
@@ -240,7 +241,7 @@ fn overlaid(stage: &str, target: &str, observed: &[f64], replicates: &[Vec<f64>]
     Some(plot.render())
 }
 
-/// The share of each class among the observed rows, and the central 90 % of its shares in replicated data.
+/// Draws the share of each class among the observed rows, and the central 90 % of its shares in replicated data.
 fn frequencies(
     stage: &str,
     target: &str,

@@ -1,4 +1,4 @@
-//! Draws as files that other tools open: a Zarr store for ArviZ and xarray, and Stan CSV.
+//! Exports draws as files for other tools: a Zarr store for ArviZ and xarray, and Stan CSV.
 
 mod approximation;
 mod predictive;
@@ -21,9 +21,9 @@ use std::path::Path;
 pub struct Subject<'a> {
     /// The inference.
     pub infer: &'a Infer,
-    /// Its results; the draws are those of the last split.
+    /// The results of the inference. The draws are those of the last split.
     pub outcome: &'a Outcome,
-    /// The seed, and a pool for the programs of the model.
+    /// The context with the seed, and a pool for the programs of the model.
     pub context: &'a Context,
 }
 
@@ -32,7 +32,7 @@ pub struct Subject<'a> {
 pub struct Export<'a> {
     /// The inference.
     pub of: Subject<'a>,
-    /// Its chains.
+    /// The chains of the inference.
     pub sampled: &'a Sampled,
 }
 
@@ -47,7 +47,7 @@ impl Subject<'_> {
         ]
     }
 
-    /// The parameters that vary or are computed from these, by their numbers in the infer's reports.
+    /// Returns the numbers, in the inference's reports, of the parameters that vary or are computed from parameters that vary.
     fn sites(&self) -> Vec<usize> {
         let reports = self.infer.reports.iter().enumerate();
         let drawn = reports.filter(|(_, site)| site.family != "fixed");
@@ -58,7 +58,7 @@ impl Subject<'_> {
         self.infer.reports[site].shape.resolve(&Sizes::default())
     }
 
-    /// The axes of a site, with the names that the program gives them and their positions.
+    /// Returns the axes of a site, with the names of the axes and positions in the program.
     fn dims(&self, site: usize) -> Vec<Dim> {
         let (names, site_name) = (&self.infer.names, &self.infer.reports[site].name);
         let dim = |(at, size): (usize, usize)| {
@@ -70,7 +70,7 @@ impl Subject<'_> {
         self.shape(site).into_iter().enumerate().map(dim).collect()
     }
 
-    /// The variables of the group `posterior`, by the numbers of their parameters.
+    /// Creates the variables of the group `posterior`. Returns them with the numbers of their parameters.
     fn variables(&self, store: &mut Store, group: GroupId) -> Result<Vec<(usize, VariableId)>, Stop> {
         let mut variables = Vec::new();
         for site in self.sites() {
@@ -87,9 +87,9 @@ impl Subject<'_> {
 }
 
 impl Export<'_> {
-    /// Writes the store: `posterior` (every site that is sampled or computed), `sample_stats`, `observed_data`, and where they are
-    /// not too many, `log_likelihood` and `posterior_predictive` of the training rows, in the target's own units. Chains without
-    /// any draw are left out, the others cut to the shortest.
+    /// Writes the store: `posterior` (every site that is sampled or computed), `sample_stats`, `observed_data` and, unless they are too large,
+    /// `log_likelihood` and `posterior_predictive` of the training rows, in the target's own units. Chains without draws are left out, and the others
+    /// are truncated to the shortest.
     ///
     /// # Errors
     /// A file that cannot be read or written, a limit of the machine.
@@ -102,14 +102,14 @@ impl Export<'_> {
         Ok(store.finish()?)
     }
 
-    /// The chains that have draws.
+    /// Returns the numbers of the chains that have draws.
     fn chains(&self) -> Vec<usize> {
         let chains = self.sampled.chains.iter().enumerate();
         let drawn = chains.filter(|(_, chain)| !chain.store.is_empty());
         drawn.map(|(number, _)| number).collect()
     }
 
-    /// The draws that all these chains have.
+    /// Returns the number of draws that all these chains have.
     fn draws(&self) -> usize {
         let lengths = self.sampled.chains.iter().map(|chain| chain.store.len());
         lengths.filter(|length| *length > 0).min().unwrap_or(0)
@@ -179,7 +179,7 @@ impl Export<'_> {
     }
 }
 
-/// What the elements of an output are.
+/// Returns the type of the elements of an output.
 fn kind_of(output: &Output) -> Kind {
     match output.kind {
         OutputKind::Real => Kind::Real,

@@ -12,17 +12,17 @@ use bnnc_training::history::History;
 const WIDE: (f64, f64) = (720.0, 420.0);
 const SQUARE: (f64, f64) = (480.0, 460.0);
 
-/// Intervals of more rows than this are drawn faintly.
+/// The number of rows above which intervals are drawn faintly.
 const CROWD: usize = 250;
 
-/// Points of a loss curve.
+/// The largest number of points of a loss curve.
 const LOSS_POINTS: usize = 400;
 
-/// A curve over one input: mean, intervals, data.
+/// Draws a curve over one input: mean, intervals, data.
 pub fn band(title: &str, curve: &Curve, target: &str) -> String {
     let [q05, q25, q75, q95] = &curve.forecast.quantiles;
     let data = Axis::around("", curve.points.iter().map(|(_, y)| *y));
-    // Far outside the data a band may explode; the data stay readable.
+    // A band may become very wide far outside the data. The limits keep the data readable.
     let reach = 1.2 * (data.high - data.low);
     let inside = |y: &f64| y.clamp(data.low - reach, data.high + reach);
     let data_y = curve.points.iter().map(|(_, y)| *y);
@@ -46,7 +46,7 @@ pub fn band(title: &str, curve: &Curve, target: &str) -> String {
     plot.render()
 }
 
-/// Predicted against observed, with intervals.
+/// Draws predicted against observed values, with intervals.
 pub fn observed(forecast: &Forecast, target: &str, rows: &str) -> String {
     let [q05, _, _, q95] = &forecast.quantiles;
     let seen = &forecast.observed;
@@ -75,7 +75,7 @@ pub fn observed(forecast: &Forecast, target: &str, rows: &str) -> String {
     plot.render()
 }
 
-/// The share of observed targets inside central intervals against their nominal level; `of` names them where there are others.
+/// Draws the share of observed targets inside central intervals against their nominal level. `of` is the name of the target, if there are several.
 pub fn calibration(forecast: &Forecast, of: &str) -> String {
     let levels: Vec<f64> = (0..=20).map(|at| f64::from(at) / 20.0).collect();
     let axis = |label: &str| Axis::between(label, -0.02, 1.02);
@@ -87,7 +87,7 @@ pub fn calibration(forecast: &Forecast, of: &str) -> String {
         .ranks
         .iter()
         .any(|[below, not_above]| not_above - below > 0.05);
-    // The metric counts both ends whole, so that intervals of counts hold more than their level.
+    // The metric counts both ends completely, so that intervals of counts cover more than their level.
     let observed = match is_of_counts {
         true => "observed coverage, a count at an end in part",
         false => "observed coverage",
@@ -112,24 +112,24 @@ pub fn calibration(forecast: &Forecast, of: &str) -> String {
     plot.render()
 }
 
-/// Where nine of ten calibrated models of so many rows lie, about.
+/// Returns the approximate range that contains nine of ten calibrated models with this number of rows.
 fn chance(p: f64, count: f64) -> (f64, f64) {
     let half = 1.645 * (p * (1.0 - p) / count).sqrt();
     ((p - half).max(0.0), (p + half).min(1.0))
 }
 
-/// Class predictions: the probabilities of each class for each row, and the true classes.
+/// Predictions of classes: the probabilities of each class for each row, and the true classes.
 pub struct Classes<'a> {
-    /// One column per class.
+    /// The probabilities of each class, one column per class.
     pub probabilities: &'a [&'a [f64]],
     /// The true class of each row.
     pub right: &'a [i32],
-    /// The names of the classes; empty where they have none.
+    /// The names of the classes; empty if they do not have names.
     pub names: &'a [String],
 }
 
 impl Classes<'_> {
-    /// The class with the largest probability, with it.
+    /// Returns the class with the largest probability, and that probability.
     fn best(&self, row: usize) -> (usize, f64) {
         let columns = self.probabilities.iter().map(|column| column[row]).enumerate();
         columns.fold(
@@ -140,7 +140,7 @@ impl Classes<'_> {
         )
     }
 
-    /// Rows, summed confidence and correct predictions of each bin.
+    /// Returns the number of rows, the summed confidence and the number of correct predictions of each bin.
     fn bins(&self) -> [Bin; CALIBRATION_BINS] {
         let rows = self.right.iter().enumerate();
         binned(rows.map(|(row, right)| {
@@ -149,7 +149,8 @@ impl Classes<'_> {
         }))
     }
 
-    /// Predictions, summed probabilities and occurrences of each bin: of the second of two classes, else of every class.
+    /// Returns the number of predictions, the summed probabilities and the number of occurrences of each bin: for the second of two classes,
+    /// otherwise for every class.
     fn bins_of_classes(&self) -> [Bin; CALIBRATION_BINS] {
         let first = usize::from(self.probabilities.len() == 2);
         let classes = self.probabilities.iter().enumerate().skip(first);
@@ -159,7 +160,7 @@ impl Classes<'_> {
         }))
     }
 
-    /// How often the predicted class is right, by its probability.
+    /// Draws the accuracy of the predicted class against its probability.
     pub fn reliability(&self, rows: &str) -> String {
         let title = format!("Reliability, {rows} in {CALIBRATION_BINS} bins");
         against(
@@ -169,7 +170,7 @@ impl Classes<'_> {
         )
     }
 
-    /// How often classes occur, by their predicted probabilities.
+    /// Draws the frequency of classes against their predicted probabilities.
     pub fn calibration(&self, rows: &str) -> String {
         let (title, label) = match (self.probabilities.len(), self.names.get(1)) {
             (2, Some(name)) => (
@@ -191,7 +192,7 @@ impl Classes<'_> {
             self.bins_of_classes(),
         )
     }
-    /// Counts of true and predicted classes.
+    /// Draws the counts of true and predicted classes.
     pub fn confusion(&self, rows: &str) -> String {
         let classes = self.probabilities.len();
         let mut counts = vec![vec![0; classes]; classes];
@@ -204,10 +205,10 @@ impl Classes<'_> {
     }
 }
 
-/// The number of predictions in a bin, the sum of their probabilities, and how often they came true.
+/// The number of predictions in a bin, the sum of their probabilities, and the number of those that came true.
 type Bin = (f64, f64, f64);
 
-/// Predictions by their probabilities, in bins of equal width.
+/// Groups predictions by their probabilities into bins of equal width.
 fn binned(predictions: impl Iterator<Item = (f64, bool)>) -> [Bin; CALIBRATION_BINS] {
     let mut bins = [(0.0, 0.0, 0.0); CALIBRATION_BINS];
     let count = CALIBRATION_BINS as f64;
@@ -222,7 +223,7 @@ fn binned(predictions: impl Iterator<Item = (f64, bool)>) -> [Bin; CALIBRATION_B
     bins
 }
 
-/// How often predictions came true against their probabilities.
+/// Draws the frequency with which predictions came true against their probabilities.
 fn against(title: &str, (x, y): (&str, &str), bins: [Bin; CALIBRATION_BINS]) -> String {
     let axis = |label: &str| Axis::between(label, -0.04, 1.05);
     let mut plot = Plot::new(title, SQUARE, axis(x), axis(y));
@@ -248,7 +249,7 @@ fn against(title: &str, (x, y): (&str, &str), bins: [Bin; CALIBRATION_BINS]) -> 
     plot.render()
 }
 
-/// Wilson's interval of a share, at 90 %.
+/// Returns Wilson's interval of a proportion, at 90 %.
 fn wilson(share: f64, count: f64) -> (f64, f64) {
     let z2 = 1.645f64.powi(2);
     let middle = (share + z2 / (2.0 * count)) / (1.0 + z2 / count);
@@ -256,7 +257,7 @@ fn wilson(share: f64, count: f64) -> (f64, f64) {
     (middle - half, middle + half)
 }
 
-/// An axis for losses by epoch: without those of the first epochs where they fall so far that the rest would be a flat line.
+/// Returns an axis for losses by epoch. The losses of the first epochs are left out if they fall so far that the rest would be a flat line.
 fn settled<'a>(label: &str, points: impl Iterator<Item = &'a (f64, f64)> + Clone, epochs: f64) -> Axis {
     let all = Axis::around(label, points.clone().map(|point| point.1));
     let later = points
@@ -269,7 +270,7 @@ fn settled<'a>(label: &str, points: impl Iterator<Item = &'a (f64, f64)> + Clone
     }
 }
 
-/// The loss of every epoch, one line per split.
+/// Draws the loss of every epoch, one line per split.
 pub fn loss(infer: &Infer, outcome: &Outcome) -> Option<String> {
     let per_row = |history: &History, rows: usize| {
         let losses = history.means();
@@ -289,7 +290,7 @@ pub fn loss(infer: &Infer, outcome: &Outcome) -> Option<String> {
         .collect();
     let fitted = outcome.splits.iter().filter_map(|split| split.found.fitted());
     let epochs = fitted.map(|fitted| fitted.epochs);
-    // Nothing was trained where everything was taken from an earlier inference.
+    // Nothing was trained if all iterates come from an earlier inference.
     let epochs = epochs.max().filter(|epochs| *epochs > 0)? as f64;
     let y = settled("loss per training row", curves.iter().flatten(), epochs);
     let mut plot = Plot::new("Training", WIDE, Axis::between("epoch", 0.0, epochs), y);
@@ -309,7 +310,7 @@ pub fn loss(infer: &Infer, outcome: &Outcome) -> Option<String> {
     Some(plot.render())
 }
 
-/// The loss of the validation rows by epoch, one line per split.
+/// Draws the loss of the validation rows by epoch, one line per split.
 pub fn validation(outcome: &Outcome) -> Option<String> {
     let fitted = outcome.splits.iter().filter_map(|split| split.found.fitted());
     let curves: Vec<Vec<(f64, f64)>> = fitted
@@ -328,7 +329,7 @@ pub fn validation(outcome: &Outcome) -> Option<String> {
     Some(plot.render())
 }
 
-/// What pruning costs: the share of mistakes, or the root of the mean squared error, against the weights removed.
+/// Draws the cost of pruning: the error rate, or the root mean squared error, against the share of removed weights.
 pub fn pruning(outcome: &Outcome) -> Option<String> {
     let lines = outcome.pruning();
     let figure = |line: &Line| {
@@ -365,15 +366,15 @@ pub fn pruning(outcome: &Outcome) -> Option<String> {
     Some(plot.render())
 }
 
-/// Elements whose names stand beside their intervals, at most.
+/// The largest number of elements that are drawn with their names.
 const NAMED: usize = 60;
 
-/// The elements of a site as intervals, in their order: by name where there are not too many.
+/// Draws the elements of a site as intervals, in their order, with their names if there are not too many.
 pub fn intervals(site: &SiteSummary) -> String {
     let elements = || site.elements.iter().enumerate();
     let values = Axis::around(&site.name, elements().flat_map(|(_, s)| [s.q05, s.q95]));
     let count = site.elements.len();
-    // A point has no spread.
+    // A point estimate does not have a spread.
     let is_point = site.elements.iter().all(|summary| summary.sd == 0.0);
     let title = match is_point {
         true => format!("Estimate of {}", site.name),
@@ -418,7 +419,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn wilson_of_half_of_a_hundred() {
+    fn wilsons_interval_matches_its_formula() {
         // Wilson (1927), formula by hand: (p + z²/2n ± z √(p q / n + z²/4n²)) / (1 + z²/n), with z = 1.645.
         let (low, high) = wilson(0.5, 100.0);
         assert!((low - 0.418_84).abs() < 1e-4, "{low}");

@@ -1,4 +1,4 @@
-//! What plots of real outputs need of the predictive distribution: intervals and ranks of rows, and a curve over one input.
+//! The predictive distributions behind the plots of real outputs: intervals and ranks of rows, and a curve over one input.
 
 use bnnc_abi::data::DataSpec;
 use bnnc_abi::manifest::{Binding, DataSource, Infer, Output, OutputKind};
@@ -10,40 +10,40 @@ use bnnc_data::table::Values;
 use bnnc_data::{Dataset, Rows, Standardisation, expression};
 use bnnc_inference::outcome::Outcome;
 
-/// Rows that a plot shows at most.
+/// The largest number of rows in a plot.
 const ROWS: usize = 2000;
 
-/// Points of a curve.
+/// The number of points of a curve.
 const POINTS: usize = 241;
 
-/// Draws behind a curve, at most.
+/// The largest number of draws behind a curve.
 const CURVE_DRAWS: usize = 4000;
 
-/// Floats of weight samples that a curve may cost.
+/// The largest number of reals in weight samples that a curve may take.
 const WEIGHTS: usize = 1 << 26;
 
 /// Predictions for some rows, in original units.
 #[derive(Clone, Debug, Default)]
 pub struct Forecast {
-    /// True if the quantiles are those of the mean, because the model's distribution has no sampler.
+    /// True if the quantiles are those of the mean, because the model's distribution does not have a sampler.
     pub of_mean: bool,
-    /// Predictive means.
+    /// The predictive means.
     pub mean: Vec<f64>,
-    /// Quantiles at 5, 25, 75 and 95 %.
+    /// The quantiles at 5, 25, 75 and 95 %.
     pub quantiles: [Vec<f64>; 4],
     /// The observed targets, where they are known.
     pub observed: Vec<f64>,
-    /// The share of draws below each observed target, and of those not above it. Where the model is calibrated, a point chosen at random between
-    /// both is uniform (Czado, Gneiting and Held 2009, Biometrics 65: 1254).
+    /// For each observed target, the share of draws below it and the share of draws not above it. If the model is calibrated, a point chosen at
+    /// random between the two is uniform (Czado, Gneiting and Held 2009, Biometrics 65: 1254).
     pub ranks: Vec<[f64; 2]>,
 }
 
 impl Forecast {
-    /// The share of ranks inside the central interval of this level. A rank that reaches over an end counts with its part inside.
+    /// Returns the share of ranks inside the central interval of this level. A rank that extends beyond an end counts with the part inside.
     pub fn coverage(&self, level: f64) -> f64 {
         let [low, high] = [0.5 - 0.5 * level, 0.5 + 0.5 * level];
         let inside = |[below, not_above]: &[f64; 2]| {
-            // One draw of a continuous distribution is at most this share of all.
+            // The share of a single draw of a continuous distribution is at most this large.
             match not_above - below < 1e-3 {
                 true => f64::from(u8::from((below + not_above - 1.0).abs() <= level + 1e-12)),
                 false => (not_above.min(high) - below.max(low)).max(0.0) / (not_above - below),
@@ -56,17 +56,17 @@ impl Forecast {
 /// A forecast over a grid of the only input.
 #[derive(Clone, Debug)]
 pub struct Curve {
-    /// The input's name.
+    /// The name of the input.
     pub name: String,
     /// The grid, in original units.
     pub x: Vec<f64>,
-    /// The predictions there.
+    /// The predictions on the grid.
     pub forecast: Forecast,
     /// The training rows as points.
     pub points: Vec<(f64, f64)>,
 }
 
-/// Predictions of an output, by its place, for the rows that were scored, of the last split; `None` where it is not one number.
+/// Returns the predictions of output number `place` for the scored rows of the last split; `None` if the output is not a single number.
 ///
 /// # Errors
 /// A limit of the machine.
@@ -97,8 +97,8 @@ pub fn of_rows(
     )
 }
 
-/// The curve of an output over the only input; `None` where there are several, or none, or where it is no real number, and where what is said of an
-/// output depends on another.
+/// Returns the curve of an output over the only input. Returns `None` if there is not exactly one input, if it is not a real number, or if the
+/// distribution of an output depends on another output.
 ///
 /// # Errors
 /// A limit of the machine.
@@ -201,9 +201,9 @@ fn forecast(
 /// The only input of a model.
 struct Only {
     name: String,
-    /// The training rows', in original units.
+    /// The values in the training rows, in original units.
     values: Vec<f64>,
-    /// How the column of inputs is prepared; `None` for a field by name.
+    /// The scale and the standardisation of the column of inputs; `None` for a field by name.
     column: Option<(f64, Standardisation)>,
 }
 
@@ -240,7 +240,7 @@ fn only_input(infer: &Infer, dataset: &Dataset, spec: &DataSpec) -> Option<Only>
     }
 }
 
-/// The name of the only input column: as the program says, or the only field that is no target.
+/// Returns the name of the only input column: the one in the program, or the only field that is not a target.
 fn column_name(spec: &DataSpec, rows: &Rows, infer: &Infer) -> Option<String> {
     if let [column] = &spec.inputs[..] {
         return Some(expression::text(column));
@@ -254,7 +254,7 @@ fn column_name(spec: &DataSpec, rows: &Rows, infer: &Infer) -> Option<String> {
 }
 
 impl Only {
-    /// Rows with these values of the input.
+    /// Returns rows with these values of the input.
     fn rows(&self, like: &Rows, x: &[f64]) -> Rows {
         let mut rows = like.clone();
         rows.count = x.len();

@@ -2,10 +2,10 @@
 
 use crate::svg::Plot;
 
-/// Bins of a histogram, at most.
+/// The largest number of bins of a histogram.
 const BINS: usize = 40;
 
-/// Twice the cube root of the number of values (the rule of Rice University), so that few values do not leave gaps.
+/// Returns twice the cube root of the number of values (the rule of Rice University), so that few values do not leave gaps.
 fn bins(values: usize) -> usize {
     let rice = (2.0 * (values as f64).cbrt()).ceil() as usize;
     rice.clamp(5, BINS)
@@ -21,7 +21,7 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// Between the smallest and the largest value; `None` where they do not vary.
+    /// Builds a histogram between the smallest and the largest value; `None` if the values do not vary.
     pub fn new(values: &[f64]) -> Option<Histogram> {
         let finite = values.iter().copied().filter(|value| value.is_finite());
         let low = finite.clone().fold(f64::INFINITY, f64::min);
@@ -29,13 +29,13 @@ impl Histogram {
         Histogram::between(values, low, high)
     }
 
-    /// The values between two ends; `None` where there are none.
+    /// Builds a histogram of the values between two ends; `None` if there are no such values.
     pub fn between(values: &[f64], low: f64, high: f64) -> Option<Histogram> {
         Histogram::in_bins(values, (low, high), bins(values.len()))
     }
 
-    /// Whole numbers between two ends, a bin for each unless they are many, and as many in each bin: bins of another width have gaps and peaks that
-    /// the data have not. `None` where there are none.
+    /// Builds a histogram of whole numbers between two ends, with one bin per number, or with the same number of integers in each bin if there are
+    /// many. Bins of another width would show gaps and peaks that are not in the data. `None` if there are no such values.
     pub fn of_whole(values: &[f64], low: f64, high: f64) -> Option<Histogram> {
         let width = ((high - low) / BINS as f64).ceil().max(1.0);
         let low = low.ceil() - 0.5;
@@ -65,12 +65,12 @@ impl Histogram {
         })
     }
 
-    /// The end of the last bin.
+    /// Returns the end of the last bin.
     pub fn high(&self) -> f64 {
         self.low + self.width * self.densities.len() as f64
     }
 
-    /// The largest density.
+    /// Returns the largest density.
     pub fn top(&self) -> f64 {
         self.densities.iter().copied().fold(0.0, f64::max)
     }
@@ -85,7 +85,7 @@ impl Histogram {
         plot.band(class, &edges, &vec![0.0; edges.len()], &heights);
     }
 
-    /// The middles of the bins with their densities.
+    /// Returns the middles of the bins with their densities.
     pub fn points(&self) -> impl Iterator<Item = (f64, f64)> {
         let middle = |bin: usize| self.low + self.width * (bin as f64 + 0.5);
         self.densities
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn whole_numbers_have_bins_of_whole_numbers() {
-        // Ten each of 0 to 6: Rice's nine bins over them would be empty in two places.
+        // Ten of each of 0 to 6: two of Rice's nine bins would be empty.
         let values: Vec<f64> = (0..70).map(|at| f64::from(at % 7)).collect();
         let Some(found) = Histogram::of_whole(&values, -1.0, 7.0) else {
             panic!("there are values");
@@ -114,7 +114,7 @@ mod tests {
                 .iter()
                 .all(|(_, density)| (density - 1.0 / 7.0).abs() < 1e-12)
         );
-        // Two numbers in each bin of a wide range.
+        // Each bin of a wide range holds two numbers.
         let wide: Vec<f64> = (0..64).map(f64::from).collect();
         let Some(found) = Histogram::of_whole(&wide, 0.0, 63.0) else {
             panic!("there are values");
@@ -131,7 +131,7 @@ mod tests {
         };
         let area: f64 = found.densities.iter().map(|density| density * found.width).sum();
         assert!((area - 1.0).abs() < 1e-12, "{area}");
-        // The density of the root of a uniform number on [0, 8000] is linear: a fortieth of the bins holds 2 k - 1 parts of 1600.
+        // The square root of a uniform number has a linear density on its range: bin k of 40 holds 2 k - 1 parts of 1600.
         let last = found.densities[BINS - 1] * found.width;
         assert!((last - 79.0 / 1600.0).abs() < 2e-3, "{last}");
         assert_eq!(Histogram::new(&[2.0, 2.0]), None);

@@ -1,4 +1,4 @@
-//! The report of a run: `report.html` with tables and plots, and the main plot of each infer as a file of its own.
+//! The report of a run: `report.html` with tables and plots, and the main plot of each inference as a separate file.
 
 pub mod chain_tables;
 pub mod chains;
@@ -26,19 +26,20 @@ use page::Plots;
 use replicates::Check;
 use std::sync::Arc;
 
-/// Confusions of more classes than this are not drawn.
+/// The number of classes above which a confusion matrix is not drawn.
 const CLASSES: usize = 40;
 
 /// A report.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// The page.
+    /// The HTML page.
     pub html: String,
-    /// The main plot of each infer, by its name.
+    /// The main plot of each inference, by its name.
     pub main: Vec<(String, String)>,
 }
 
-/// Draws the report of a program with this text, and with the checks of each outcome; predictions for the plots are made anew, from the last split.
+/// Builds the report of a program with this text, and with the checks of each outcome. The predictions for the plots are computed again, from the
+/// last split.
 ///
 /// # Errors
 /// A limit of the machine.
@@ -61,7 +62,7 @@ pub fn report(
             report.main.push((outcome.name.clone(), svg::standalone(main)));
         }
         figures.extend(checks.iter().flat_map(checks::replicated));
-        // The elements of parameters of layers mean little one by one.
+        // Individual elements of the parameters of layers have little meaning.
         let own = outcome
             .sites
             .iter()
@@ -91,13 +92,13 @@ pub fn report(
     Ok(report)
 }
 
-/// The reason why an output has no prior predictive check.
+/// Returns the reason why an output does not have a prior predictive check.
 fn no_prior(check: &Check) -> Option<String> {
     let why = check.prior.as_ref().err()?;
     Some(format!("No prior predictive check of `{}`: {why}", check.column))
 }
 
-/// The plots of the chains of an infer that samples.
+/// Returns the plots of the chains, if the inference samples.
 fn chain_plots(outcome: &Outcome) -> Result<Vec<String>, Stop> {
     let sampled = outcome.splits.last().and_then(|split| split.found.sampled());
     let (Some(sampled), Some(diagnosis)) = (sampled, &outcome.diagnosis) else {
@@ -106,7 +107,7 @@ fn chain_plots(outcome: &Outcome) -> Result<Vec<String>, Stop> {
     Ok(ChainReport::new(sampled, &outcome.quantities, diagnosis)?.plots())
 }
 
-/// The plots of the predictive distribution, the main one first.
+/// Returns the plots of the predictive distribution, the main plot first.
 fn predictive(
     manifest: &Manifest,
     infer: &Infer,
@@ -127,7 +128,7 @@ fn predictive(
     Ok(plots)
 }
 
-/// The plots of an output that is a number.
+/// Returns the plots of an output that is a number.
 fn numbers(
     manifest: &Manifest,
     (infer, place): (&Infer, usize),
@@ -166,7 +167,7 @@ fn numbers(
     Ok(plots)
 }
 
-/// The plots of an output that is one of so many classes.
+/// Returns the plots of an output that is one of `count` classes.
 fn classes((infer, output): (&Infer, &Output), count: usize, outcome: &Outcome, rows: &str) -> Vec<String> {
     let named = |name: String| {
         let name = infer.said_of(output, &name);

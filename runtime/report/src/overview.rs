@@ -1,4 +1,4 @@
-//! The parts of the page that are about the whole run: contents, warnings, failures, data, the program.
+//! The parts of the page about the whole run: contents, warnings, failures, data, the program.
 
 use crate::page::{table, ticked};
 use crate::result::place;
@@ -12,7 +12,7 @@ use bnnc_data::describe::scores;
 use bnnc_inference::outcome::RunResult;
 use std::fmt::Write;
 
-/// Links to the sections of inferences, where there are several.
+/// Writes links to the sections of inferences, if there are several.
 pub fn contents(body: &mut String, result: &RunResult) {
     let names = result.outcomes.iter().map(|outcome| &outcome.name);
     let link = |name: &String| {
@@ -26,13 +26,13 @@ pub fn contents(body: &mut String, result: &RunResult) {
     let _ = writeln!(body, "<nav class=\"facts\">{}</nav>", links.join(" \u{b7} "));
 }
 
-/// Every warning of the run.
+/// Writes the warnings of the run.
 pub fn warnings(body: &mut String, result: &RunResult) {
     let rows = result.warnings.iter().map(row);
     table(body, "Warnings", &["", "", "advice"], rows);
 }
 
-/// The inference that failed, with its diagnostics.
+/// Writes the section of the inference that failed, with its diagnostics.
 pub fn failure(body: &mut String, result: &RunResult) {
     let (Some(name), Some(stop)) = (&result.failed, &result.stopped) else {
         return;
@@ -65,7 +65,7 @@ fn row(diagnostic: &Diagnostic) -> Vec<String> {
     ]
 }
 
-/// The data of the run: files, rows, the columns that models read, and how they were standardised.
+/// Writes the data of the run: files, rows, the columns that models read, and their standardisation.
 pub fn data(body: &mut String, manifest: &Manifest, result: &RunResult) {
     for spec in &manifest.data {
         let infer = manifest.infers.iter().find(|infer| infer.data == spec.name);
@@ -101,7 +101,7 @@ pub fn data(body: &mut String, manifest: &Manifest, result: &RunResult) {
     }
 }
 
-/// How the values of a column were moved and scaled.
+/// Describes how the values of a column were shifted and scaled.
 fn scale(maps: impl Iterator<Item = Standardisation>) -> String {
     let maps = maps.filter(|map| *map != Standardisation::IDENTITY);
     let text = |map: Standardisation| format!("less {}, divided by {}", number(map.mean), number(map.sd));
@@ -111,10 +111,10 @@ fn scale(maps: impl Iterator<Item = Standardisation>) -> String {
     }
 }
 
-/// Columns that are listed, at most.
+/// The largest number of columns that are listed.
 const COLUMNS: usize = 200;
 
-/// The name of a file without its folder, which differs from machine to machine.
+/// Returns the name of a file without its folder, which differs between machines.
 pub fn file_name(file: &std::path::Path) -> String {
     file.file_name().map_or_else(
         || file.display().to_string(),
@@ -122,7 +122,7 @@ pub fn file_name(file: &std::path::Path) -> String {
     )
 }
 
-/// The text of the program.
+/// Writes the text of the program.
 pub fn program(body: &mut String, text: &str) {
     let _ = writeln!(
         body,

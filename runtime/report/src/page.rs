@@ -1,4 +1,4 @@
-//! The page: tables and plots as one HTML file that needs nothing else.
+//! The page: tables and plots as one self-contained HTML file.
 
 use crate::result::{rounded, shown, what};
 use crate::svg::{STYLE, escape};
@@ -13,18 +13,18 @@ use bnnc_inference::posterior::Parts;
 use bnnc_inference::summary::SiteSummary;
 use std::fmt::Write;
 
-/// The plots of an infer.
+/// The plots of an inference.
 #[derive(Clone, Debug, Default)]
 pub struct Plots {
-    /// Those of predictions and sites.
+    /// The plots of predictions and sites.
     pub figures: Vec<String>,
-    /// Why some are missing.
+    /// The reasons why some plots are missing.
     pub notes: Vec<String>,
-    /// Those of Markov chains.
+    /// The plots of Markov chains.
     pub chains: Vec<String>,
 }
 
-/// The whole page, with the plots of each infer.
+/// Returns the whole page, with the plots of each inference.
 pub fn page(manifest: &Manifest, result: &RunResult, text: &str, plots: &[Plots]) -> String {
     let program = escape(&manifest.program);
     let name = manifest.program.rsplit('/').next().unwrap_or_default();
@@ -107,7 +107,7 @@ fn section(body: &mut String, infer: &Infer, outcome: &Outcome, plots: &Plots) {
     cost(body, infer, outcome);
 }
 
-/// The table of a `compare` item.
+/// Writes the table of a `compare` item.
 fn compared(body: &mut String, comparison: &Comparison) {
     let heads = comparison.heads();
     let heads: Vec<&str> = std::iter::once("inference")
@@ -247,7 +247,7 @@ fn posterior(body: &mut String, infer: &Infer, outcome: &Outcome) {
     table(body, title, heads, rows);
 }
 
-/// The sites of a sampled model, and on which scale they are moved.
+/// Writes the sites of a sampled model, with the scales on which they are sampled.
 fn sampled_sites(body: &mut String, infer: &Infer) {
     let rows = infer.reports.iter().map(|site| {
         let name = format!("<code>{}</code>", escape(&site.name));
@@ -256,7 +256,7 @@ fn sampled_sites(body: &mut String, infer: &Infer) {
     table(body, "Parameters", &["parameter", "shape", "kind", "how"], rows);
 }
 
-/// What an approximation was made of, and the sites.
+/// Writes the facts about an approximation, and its sites.
 fn approximation(body: &mut String, infer: &Infer, lines: Vec<(String, String)>) {
     let rows = lines
         .into_iter()
@@ -265,7 +265,7 @@ fn approximation(body: &mut String, infer: &Infer, lines: Vec<(String, String)>)
     sampled_sites(body, infer);
 }
 
-/// `3 × 4`.
+/// Formats the sizes of a shape: `3 × 4`.
 fn sizes(shape: &Shape) -> String {
     let sizes = shape.resolve(&Sizes::default());
     let sizes: Vec<String> = sizes.iter().map(usize::to_string).collect();
@@ -343,7 +343,7 @@ fn cost(body: &mut String, infer: &Infer, outcome: &Outcome) {
     table(body, "Cost", &["", ""], rows);
 }
 
-/// Text whose words between backticks are code.
+/// Returns HTML in which the words between backticks are code.
 pub(super) fn ticked(text: &str) -> String {
     let parts = text.split('`').enumerate();
     let part = |(at, part): (usize, &str)| match at % 2 {
@@ -353,7 +353,7 @@ pub(super) fn ticked(text: &str) -> String {
     parts.map(part).collect()
 }
 
-/// `1.5 MiB`.
+/// Formats a number with a unit: `1.5 MiB`.
 fn scaled(value: u64, base: f64, units: [&str; 4]) -> String {
     let mut value = value as f64;
     let mut unit = 0;
@@ -367,7 +367,7 @@ fn scaled(value: u64, base: f64, units: [&str; 4]) -> String {
         .to_owned()
 }
 
-/// A table of cells that are already HTML; none at all without rows.
+/// Writes a table of cells that are already HTML. Writes nothing if there are no rows.
 pub(super) fn table(body: &mut String, title: &str, heads: &[&str], rows: impl Iterator<Item = Vec<String>>) {
     let mut rows = rows.peekable();
     if rows.peek().is_none() {
@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_without_rows_is_nothing() {
+    fn a_table_without_rows_is_not_written() {
         let mut body = String::new();
         table(&mut body, "t", &["a"], std::iter::empty());
         assert!(body.is_empty());

@@ -1,4 +1,4 @@
-//! Data sets that a model predicts for the training rows, before and after it has seen them, beside what was observed.
+//! Prior and posterior predictive checks: data sets that a model predicts for the training rows, before and after the fit, beside the observed data.
 
 use crate::export::chosen;
 use bnnc_abi::manifest::{Infer, Output, OutputKind};
@@ -17,17 +17,17 @@ use bnnc_math::philox;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
-/// Replicated data sets.
+/// The number of replicated data sets.
 const REPLICATES: usize = 40;
 
-/// Rows of a replicated data set, at most, and those that even a large network is evaluated for.
+/// The largest number of rows in a replicated data set, and the number for which even a large network is evaluated.
 const ROWS: usize = 2000;
 const FEWEST: usize = 100;
 
-/// Rows times data sets times parameters, which take about a second of one thread.
+/// The product of rows, data sets and parameters that takes about a second on one thread.
 const WORK: usize = 1 << 32;
 
-/// Numbers of values that are computed of each data set, with their names.
+/// The statistics that are computed for each data set, with their names.
 type Statistic = (&'static str, fn(&[f64]) -> f64);
 
 const STATISTICS: [Statistic; 4] = [
@@ -41,24 +41,24 @@ const STATISTICS: [Statistic; 4] = [
     }),
 ];
 
-/// An output of a model with what was observed of it and what the model predicts.
+/// An output of a model, with its observed values and the predicted data sets.
 #[derive(Clone, Debug)]
 pub struct Check {
-    /// The column that holds it.
+    /// The column of the output.
     pub column: String,
-    /// The names of its classes; none where it is a number.
+    /// The names of its classes; `None` if it is a number.
     pub classes: Option<Vec<String>>,
-    /// The observed values, or classes.
+    /// The observed values or classes.
     pub observed: Vec<f64>,
-    /// Whether the fitted data sets are of one value of each parameter.
+    /// True if the fitted data sets use a single value of each parameter.
     pub is_point: bool,
-    /// Data sets of the posterior; none where it has no draws of outputs.
+    /// The data sets of the posterior; empty if the output does not have draws.
     pub posterior: Vec<Vec<f64>>,
-    /// Data sets of the prior, or why there are none.
+    /// The data sets of the prior, or the reason why there are none.
     pub prior: Result<Vec<Vec<f64>>, String>,
 }
 
-/// The checks of the outputs that are one number or one class per row.
+/// Returns the checks of the outputs with one number or one class per row.
 ///
 /// # Errors
 /// A limit of the machine, columns that do not fit.
@@ -124,7 +124,7 @@ pub fn checks(infer: &Infer, outcome: &Outcome, context: &Context) -> Result<Vec
     Ok(all)
 }
 
-/// The names of the classes of an output, or their numbers.
+/// Returns the names of the classes of an output, or their numbers.
 fn names(infer: &Infer, output: &Output, count: usize) -> Vec<String> {
     match infer.names.classes(&output.name, count) {
         Some(names) => names.to_vec(),
@@ -132,10 +132,10 @@ fn names(infer: &Infer, output: &Output, count: usize) -> Vec<String> {
     }
 }
 
-/// By output and data set.
+/// Data sets, by output and number.
 type Sets = Vec<Vec<Vec<f64>>>;
 
-/// Data sets of the posterior, by output; empty where predictions are integrals over some weights.
+/// Returns the data sets of the posterior, by output; empty if predictions are integrals over some weights.
 fn posterior(infer: &Infer, outcome: &Outcome, rows: &Rows, context: &Context) -> Result<Sets, Stop> {
     let Some(last) = outcome.splits.last() else {
         return Ok(Vec::new());
@@ -153,7 +153,7 @@ fn posterior(infer: &Infer, outcome: &Outcome, rows: &Rows, context: &Context) -
     sets((infer, "posterior"), outcome, &mut predictor, context)
 }
 
-/// Data sets of the prior, by output, or why there are none.
+/// Returns the data sets of the prior, by output, or the reason why there are none.
 fn prior(
     infer: &Infer,
     outcome: &Outcome,
@@ -199,7 +199,7 @@ fn sets(
     Ok(all)
 }
 
-/// Classes drawn from their probabilities, `[draws, rows]`; empty where there are none. The first row has this number.
+/// Draws classes from their probabilities, `[draws, rows]`; empty for numbers. `first` is the number of the first row.
 fn drawn(output: &Output, said: &Predictive, (key, first): (u64, usize)) -> Vec<f64> {
     let classes = match output.kind {
         OutputKind::Classes(classes) => classes.max(1),
@@ -224,7 +224,7 @@ fn sd(values: &[f64]) -> f64 {
     (squares / values.len().max(1) as f64).sqrt()
 }
 
-/// The share of each class.
+/// Returns the share of each class.
 pub fn shares(values: &[f64], classes: usize) -> Vec<f64> {
     let share = |class: usize| {
         let own = values.iter().filter(|value| **value == class as f64);
@@ -233,14 +233,14 @@ pub fn shares(values: &[f64], classes: usize) -> Vec<f64> {
     (0..classes).map(share).collect()
 }
 
-/// A quantity of some data sets: its mean, and the ends of its central 90 %.
+/// Returns the mean of a statistic over some data sets, and the ends of its central 90 %.
 pub fn spread(values: &[f64]) -> (f64, f64, f64) {
     let sorted = sorted(values.iter().copied());
     (mean(values), quantile(&sorted, 0.05), quantile(&sorted, 0.95))
 }
 
 impl Check {
-    /// The part of `result.json`: quantities of the observed values and of predicted data sets.
+    /// Returns the part of `result.json`: statistics of the observed values and of predicted data sets.
     pub fn json(&self) -> Value {
         let of = |sets: &[Vec<f64>]| match &self.classes {
             Some(names) => {

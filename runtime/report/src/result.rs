@@ -1,4 +1,4 @@
-//! The result object (`run --json`, `result.json`) and the table for people.
+//! The result object (`run --json`, `result.json`) and the printed table.
 
 mod posterior;
 
@@ -19,7 +19,7 @@ use bnnc_inference::summary::SiteSummary;
 use bnnc_mcmc::loo::Estimate;
 use serde_json::{Map, Value, json};
 
-/// The result object. Only `seconds` differs between runs with one seed.
+/// Returns the result object. Only `seconds` differs between runs with the same seed.
 pub fn json(manifest: &Manifest, result: &RunResult) -> Value {
     let mut infers = Map::new();
     for outcome in &result.outcomes {
@@ -68,7 +68,7 @@ pub fn json(manifest: &Manifest, result: &RunResult) -> Value {
     value
 }
 
-/// A diagnostic with its place, where it has one.
+/// Returns a diagnostic with its place, if it has one.
 fn diagnostic(diagnostic: &Diagnostic) -> Value {
     json!({
         "code": diagnostic.code.id,
@@ -79,7 +79,7 @@ fn diagnostic(diagnostic: &Diagnostic) -> Value {
     })
 }
 
-/// `d.csv:12` and `model.bnn:3:5`: a file without its folder, which differs from machine to machine, with row and column.
+/// Formats a place as `d.csv:12` or `model.bnn:3:5`: a file without its folder, which differs between machines, with row and column.
 pub fn place(at: &Place) -> Option<String> {
     let Place::File { path, row, column } = at else {
         return None;
@@ -89,7 +89,7 @@ pub fn place(at: &Place) -> Option<String> {
     Some(format!("{}{numbers}", file_name(path)))
 }
 
-/// The files, rows and columns of the data, with what inputs and targets were standardised by.
+/// Returns the files, rows and columns of the data, with the standardisation of inputs and targets.
 fn data(manifest: &Manifest, result: &RunResult) -> Value {
     let mut all = Map::new();
     for spec in &manifest.data {
@@ -177,7 +177,7 @@ fn infer_json(infer: &Infer, outcome: &Outcome) -> Value {
     value
 }
 
-/// How well what was found was found.
+/// Returns the diagnostics of an inference.
 fn diagnostics(infer: &Infer, outcome: &Outcome) -> Value {
     let mut value = json!({
         "metrics_on": if outcome.tested { "test" } else { "train" },
@@ -196,7 +196,7 @@ fn diagnostics(infer: &Infer, outcome: &Outcome) -> Value {
     value
 }
 
-/// A line of the pruning table.
+/// Returns a line of the pruning table.
 fn pruned_json(line: &Line) -> Value {
     json!({
         "fraction": line.fraction,
@@ -207,7 +207,7 @@ fn pruned_json(line: &Line) -> Value {
     })
 }
 
-/// A line of the table of rejections.
+/// Returns a line of the rejection table.
 fn rejection_json((fraction, accuracies): &(f64, Vec<Metric>)) -> Value {
     let mut value = json!({"fraction": fraction});
     if let (Value::Object(value), Value::Object(accuracies)) = (&mut value, with_errors(accuracies)) {
@@ -216,7 +216,7 @@ fn rejection_json((fraction, accuracies): &(f64, Vec<Metric>)) -> Value {
     value
 }
 
-/// Means over the splits; with several, `NAME_se` is the standard error.
+/// Returns the means of the metrics over the splits. With several splits, `NAME_se` is the standard error.
 fn metrics(outcome: &Outcome) -> Value {
     let sets: Vec<_> = outcome.splits.iter().map(|split| split.metrics.clone()).collect();
     with_errors(&over_splits(&sets))
@@ -259,7 +259,7 @@ fn sites(sites: &[SiteSummary]) -> Value {
     Value::Object(sites.iter().map(one).collect())
 }
 
-/// Flat elements as nested arrays.
+/// Returns flat elements as nested arrays.
 fn nest(shape: &[usize], elements: &mut dyn Iterator<Item = f64>) -> Value {
     match shape.split_first() {
         None => elements.next().map_or(Value::Null, finite),
@@ -267,7 +267,7 @@ fn nest(shape: &[usize], elements: &mut dyn Iterator<Item = f64>) -> Value {
     }
 }
 
-/// The table that `bnnc run` prints.
+/// Returns the table that `bnnc run` prints.
 pub fn table(manifest: &Manifest, result: &RunResult) -> String {
     let mut text = String::new();
     for outcome in &result.outcomes {
@@ -318,7 +318,7 @@ fn infer_table(infer: &Infer, outcome: &Outcome) -> String {
     text
 }
 
-/// The pruning table: a line per fraction, a column per metric.
+/// Returns the pruning table: a line per fraction, a column per metric.
 fn pruning_table(infer: &Infer, outcome: &Outcome) -> String {
     let lines = outcome.pruning();
     let pruning = infer.training().and_then(|train| train.pruning.as_ref());
@@ -351,7 +351,7 @@ fn pruning_table(infer: &Infer, outcome: &Outcome) -> String {
     text
 }
 
-/// The metrics of turned test rows: a line per angle.
+/// Returns the metrics of rotated test rows: a line per angle.
 fn turned_table(outcome: &Outcome) -> String {
     let lines = outcome.turned();
     let Some((_, first)) = lines.first() else {
@@ -370,7 +370,7 @@ fn turned_table(outcome: &Outcome) -> String {
     text + "\n\n"
 }
 
-/// The table of rejections: a line for the fractions, then one for each output that has classes.
+/// Returns the rejection table: a line for the fractions, then one line for each output that has classes.
 fn rejection_table(outcome: &Outcome) -> String {
     let lines = outcome.rejection();
     let Some((_, first)) = lines.first() else {
@@ -391,12 +391,12 @@ fn rejection_table(outcome: &Outcome) -> String {
     text + "\n"
 }
 
-/// What a metric measures, whichever output it is of: `rmse` of `y.rmse`.
+/// Returns the name of a metric without its output: `rmse` for `y.rmse`.
 pub fn what(metric: &str) -> &str {
     metric.rsplit('.').next().unwrap_or(metric)
 }
 
-/// The metrics of a pruning table: how often or how far it errs, and how much it knows.
+/// Returns the metrics of a pruning table: the error metrics, and the scores of the predictive distribution.
 pub fn shown(line: &Line) -> impl Iterator<Item = &(String, f64, Option<f64>)> {
     let wanted = ["accuracy", "nll", "rmse", "log_likelihood"];
     line.metrics
@@ -404,12 +404,12 @@ pub fn shown(line: &Line) -> impl Iterator<Item = &(String, f64, Option<f64>)> {
         .filter(move |(name, ..)| wanted.contains(&what(name)))
 }
 
-/// A number without digits that say nothing: `98`, `99.5`.
+/// Rounds a number to its meaningful digits: `98`, `99.5`.
 pub fn rounded(value: f64) -> f64 {
     (value * 1e6).round() / 1e6
 }
 
-/// The leave-one-out estimates for `result.json`.
+/// Returns the leave-one-out estimates for `result.json`.
 fn loo(LeftOut { total, draws, .. }: &LeftOut) -> Value {
     let pair = |name: &str, estimate: Estimate| {
         [

@@ -1,12 +1,11 @@
-//! Plots as SVG text: two axes with round ticks, marks in data coordinates, a legend above.
+//! Plots as SVG text: two axes with round ticks, marks in data coordinates, a legend at the top.
 //!
-//! Colours come from classes ([`STYLE`]), so that one drawing serves light and dark pages and paper.
+//! Colours come from style classes ([`STYLE`]), so that one drawing serves light and dark pages and paper.
 
 use crate::ticks::{Ticks, ticks};
 use std::fmt::Write;
 
-/// The style sheet of all plots; blue, orange and green are of the palette of Okabe and Ito, which colour-blind readers
-/// can tell apart.
+/// The style sheet of all plots. Blue, orange and green belong to the palette of Okabe and Ito, which colour-blind readers can distinguish.
 pub const STYLE: &str = include_str!("plot.css");
 
 const LEFT: f64 = 62.0;
@@ -14,27 +13,27 @@ const RIGHT: f64 = 18.0;
 const TOP: f64 = 58.0;
 const BOTTOM: f64 = 50.0;
 
-/// The width of a letter in 12 pixels, about.
+/// The approximate width of a letter at a font size of 12 pixels.
 const LETTER: f64 = 6.4;
 
-/// What a wide letter has beyond that.
+/// The additional width of a wide letter.
 const WIDER: f64 = 4.0;
 
-/// One axis.
+/// An axis of a plot.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
-    /// What it shows, with its unit.
+    /// The quantity that it shows, with its unit.
     pub label: String,
-    /// The value at its start.
+    /// The value at the start of the axis.
     pub low: f64,
-    /// The value at its end.
+    /// The value at the end of the axis.
     pub high: f64,
     /// The names of the positions 0, 1, ..; empty for an axis of numbers.
     pub names: Vec<String>,
 }
 
 impl Axis {
-    /// An axis that holds all finite values, with a little room at both ends.
+    /// Returns an axis that contains all finite values, with some room at both ends.
     pub fn around(label: &str, values: impl Iterator<Item = f64>) -> Axis {
         let finite = values.filter(|value| value.is_finite());
         let (low, high) = finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
@@ -49,7 +48,7 @@ impl Axis {
         Axis::between(label, low - room, high + room)
     }
 
-    /// An axis between two values.
+    /// Returns an axis between two values.
     pub fn between(label: &str, low: f64, high: f64) -> Axis {
         Axis {
             label: label.to_owned(),
@@ -59,7 +58,7 @@ impl Axis {
         }
     }
 
-    /// A vertical axis of names, the first at the top.
+    /// Returns a vertical axis of names, the first at the top.
     pub fn named(label: &str, names: Vec<String>) -> Axis {
         Axis {
             label: label.to_owned(),
@@ -69,7 +68,7 @@ impl Axis {
         }
     }
 
-    /// The ticks of a vertical axis of this height.
+    /// Returns the ticks of a vertical axis of this height.
     fn ticks(&self, height: f64) -> Ticks {
         match self.names.len() {
             0 => ticks(self.low, self.high, (height / 50.0).max(4.0) as usize),
@@ -80,7 +79,7 @@ impl Axis {
         }
     }
 
-    /// The labels of these ticks.
+    /// Returns the labels of these ticks.
     fn labels(&self, height: f64) -> Vec<String> {
         let Ticks { values, decimals } = self.ticks(height);
         let label = |value: &f64| match self.names.get(*value as usize) {
@@ -90,13 +89,13 @@ impl Axis {
         values.iter().map(label).collect()
     }
 
-    /// Where a value lies, from 0 at the start to 1 at the end.
+    /// Returns the place of a value, from 0 at the start to 1 at the end.
     fn place(&self, value: f64) -> f64 {
         (value - self.low) / (self.high - self.low)
     }
 }
 
-/// How a mark looks in the legend.
+/// The shape of a mark in the legend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Swatch {
     /// A filled box.
@@ -107,7 +106,7 @@ pub enum Swatch {
     Dot,
 }
 
-/// A plot that grows mark by mark; marks outside the axes are cut off.
+/// A plot that is built mark by mark. Marks outside the axes are clipped.
 #[derive(Clone, Debug)]
 pub struct Plot {
     title: String,
@@ -121,7 +120,7 @@ pub struct Plot {
 }
 
 impl Plot {
-    /// An empty plot of this size in pixels.
+    /// Returns an empty plot of this size in pixels.
     pub fn new(title: &str, size: (f64, f64), x: Axis, y: Axis) -> Plot {
         Plot {
             title: title.to_owned(),
@@ -138,10 +137,10 @@ impl Plot {
         (self.size.0 - self.left - RIGHT, self.size.1 - TOP - BOTTOM)
     }
 
-    /// Pixels of a point, in the plot's inner rectangle.
+    /// Returns the pixel coordinates of a point in the plot's inner rectangle.
     fn at(&self, (x, y): (f64, f64)) -> (f64, f64) {
         let (width, height) = self.inner();
-        // Far outside is outside: no number becomes too long to draw.
+        // Coordinates far outside are clamped, so that no number becomes too long.
         let pixel = |place: f64, size: f64| place.clamp(-9.0, 10.0) * size;
         (
             pixel(self.x.place(x), width),
@@ -158,7 +157,7 @@ impl Plot {
         path
     }
 
-    /// The area between two curves over the same `x`.
+    /// Draws the area between two curves over the same `x`.
     pub fn band(&mut self, class: &'static str, x: &[f64], low: &[f64], high: &[f64]) {
         let there = x.iter().copied().zip(low.iter().copied());
         let back = x.iter().copied().zip(high.iter().copied()).rev();
@@ -166,13 +165,13 @@ impl Plot {
         let _ = writeln!(self.marks, r#"<path class="{class}" d="{path}Z"/>"#);
     }
 
-    /// A line through points.
+    /// Draws a line through points.
     pub fn line(&mut self, class: &'static str, points: impl Iterator<Item = (f64, f64)>) {
         let path = self.path(points);
         let _ = writeln!(self.marks, r#"<path class="{class}" d="{path}"/>"#);
     }
 
-    /// Vertical lines from `low` to `high` at `x`, as `(x, low, high)`.
+    /// Draws vertical lines from `low` to `high` at `x`, as `(x, low, high)`.
     pub fn bars(&mut self, class: &'static str, bars: impl Iterator<Item = (f64, f64, f64)>) {
         let mut path = String::new();
         for (x, low, high) in bars.filter(|(x, low, high)| (x + low + high).is_finite()) {
@@ -182,7 +181,7 @@ impl Plot {
         let _ = writeln!(self.marks, r#"<path class="{class}" d="{path}"/>"#);
     }
 
-    /// Horizontal lines from `low` to `high` at `y`, as `(y, low, high)`.
+    /// Draws horizontal lines from `low` to `high` at `y`, as `(y, low, high)`.
     pub fn rows(&mut self, class: &'static str, rows: impl Iterator<Item = (f64, f64, f64)>) {
         let mut path = String::new();
         for (y, low, high) in rows.filter(|(y, low, high)| (y + low + high).is_finite()) {
@@ -192,7 +191,7 @@ impl Plot {
         let _ = writeln!(self.marks, r#"<path class="{class}" d="{path}"/>"#);
     }
 
-    /// Dots, as `(x, y, radius in pixels)`.
+    /// Draws dots, as `(x, y, radius in pixels)`.
     pub fn dots(&mut self, class: &'static str, dots: impl Iterator<Item = (f64, f64, f64)>) {
         let _ = writeln!(self.marks, r#"<g class="{class}">"#);
         for (x, y, radius) in dots.filter(|(x, y, _)| x.is_finite() && y.is_finite()) {
@@ -202,12 +201,12 @@ impl Plot {
         self.marks.push_str("</g>\n");
     }
 
-    /// Says what a class of marks is.
+    /// Adds a legend entry for a class of marks.
     pub fn legend(&mut self, swatch: Swatch, class: &'static str, text: &str) {
         self.legend.push((swatch, class, text.to_owned()));
     }
 
-    /// The plot as an `svg` element.
+    /// Returns the plot as an `svg` element.
     pub fn render(&self) -> String {
         let (width, height) = self.inner();
         let left = self.left;
@@ -255,7 +254,7 @@ impl Plot {
         labels(text, left, self.size, &self.x.label, &self.y.label);
     }
 
-    /// In one line: its entries move together where they would not fit.
+    /// Draws the legend in one line. The gaps between its entries shrink if they would not fit otherwise.
     fn draw_legend(&self, text: &mut String) {
         let (mut x, y) = (LEFT, 42.0);
         let width = |label: &str| 24.0 + length(label);
@@ -288,13 +287,13 @@ impl Plot {
     }
 }
 
-/// About how long a label is.
+/// Returns the approximate width of a label in pixels.
 fn length(label: &str) -> f64 {
     let wide = label.chars().filter(|letter| "mwMW%".contains(*letter)).count();
     label.chars().count() as f64 * LETTER + wide as f64 * WIDER
 }
 
-/// Letters of a name on an axis, at most.
+/// The largest number of letters of a name on an axis.
 const NAME: usize = 24;
 
 fn shortened(name: &str) -> String {
@@ -304,13 +303,13 @@ fn shortened(name: &str) -> String {
     }
 }
 
-/// The margin for the labels of a vertical axis.
+/// Returns the margin for the labels of a vertical axis.
 fn margin(labels: &[String]) -> f64 {
     let longest = labels.iter().map(|label| length(label));
     longest.fold(LEFT, |margin, length| margin.max(length + 32.0))
 }
 
-/// A square of counts: one row per true class, one column per predicted class, which have these names or their numbers.
+/// Draws a square of counts, with one row per true class and one column per predicted class. The classes have these names, or else their numbers.
 pub fn matrix(title: &str, counts: &[Vec<usize>], names: &[String]) -> String {
     let names: Vec<String> = match names.len() == counts.len() {
         true => names.iter().map(|name| shortened(name)).collect(),
@@ -321,10 +320,10 @@ pub fn matrix(title: &str, counts: &[Vec<usize>], names: &[String]) -> String {
     let side = cell * classes as f64;
     let left = margin(&names);
     let longest = names.iter().map(|name| length(name)).fold(0.0, f64::max);
-    // Names that are wider than a column are turned by 40 degrees.
+    // Names that are wider than a column are rotated by 40 degrees.
     let is_turned = longest > cell - 4.0;
     let deeper = if is_turned { 0.65 * longest } else { 0.0 };
-    // Letters of a title are a sixth wider.
+    // The letters of a title are a sixth wider.
     let room = LEFT + 1.17 * length(title) + RIGHT;
     let size = ((left + side + RIGHT).max(room), TOP + side + BOTTOM + deeper);
     let mut text = open(title, size);
@@ -333,7 +332,7 @@ pub fn matrix(title: &str, counts: &[Vec<usize>], names: &[String]) -> String {
         let y = TOP + row as f64 * cell;
         for (column, &count) in counts.iter().enumerate() {
             let x = left + column as f64 * cell;
-            // The root makes the few mistakes visible beside the many right answers.
+            // The square root makes the few errors visible beside the many correct predictions.
             let share = (count as f64 / total).sqrt();
             let _ = writeln!(
                 text,
@@ -398,7 +397,7 @@ fn labels(text: &mut String, left: f64, (width, height): (f64, f64), x: &str, y:
     );
 }
 
-/// A plot as a file of its own, with its style and a ground.
+/// Returns a plot as a separate file, with its style and a background.
 pub fn standalone(plot: &str) -> String {
     match plot.split_once(">\n") {
         Some((open, rest)) => {
@@ -410,9 +409,9 @@ pub fn standalone(plot: &str) -> String {
     }
 }
 
-/// A tick's label.
+/// Formats the label of a tick.
 fn number(value: f64, decimals: usize) -> String {
-    // Minus zero is zero.
+    // Minus zero is shown as zero.
     let value = if value == 0.0 { 0.0 } else { value };
     if value.abs() >= 1e6 || decimals > 5 {
         format!("{value:.1e}")
@@ -421,7 +420,7 @@ fn number(value: f64, decimals: usize) -> String {
     }
 }
 
-/// Text as the content of an element or an attribute.
+/// Escapes text for the content of an element or an attribute.
 pub fn escape(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
@@ -462,7 +461,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_finite_is_not_drawn() {
+    fn values_that_are_not_finite_are_not_drawn() {
         let mut plot = unit(0.0, 2.0);
         plot.line("mean", [(0.0, f64::NAN), (1.0, 1.0)].into_iter());
         assert!(plot.render().contains(r#"d="M50.0 50.0""#));
@@ -481,9 +480,9 @@ mod tests {
         }
     }
 
-    /// The last entry of a long legend ends within the plot, and those of a short one stay apart.
+    /// The last entry of a long legend ends within the plot, and the entries of a short one stay apart.
     #[test]
-    fn a_legend_fits() {
+    fn a_legend_fits_into_its_plot() {
         let last = |labels: &[&str]| {
             let axis = || Axis::between("", 0.0, 1.0);
             let mut plot = Plot::new("", (460.0, 320.0), axis(), axis());

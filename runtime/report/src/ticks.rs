@@ -3,13 +3,13 @@
 /// The ticks of an axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ticks {
-    /// Where they stand.
+    /// The values of the ticks.
     pub values: Vec<f64>,
-    /// The decimals that tell them apart.
+    /// The number of decimals that distinguishes them.
     pub decimals: usize,
 }
 
-/// About `wanted` ticks between two values: multiples of 1, 2 or 5 times a power of ten.
+/// Returns about `wanted` ticks between two values: multiples of 1, 2 or 5 times a power of ten.
 pub fn ticks(low: f64, high: f64, wanted: usize) -> Ticks {
     let span = high - low;
     if !(span.is_finite() && span > 0.0) {
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn no_length_is_one_tick() {
+    fn a_span_of_zero_has_one_tick() {
         assert_eq!(ticks(2.0, 2.0, 5).values, [2.0]);
     }
 }

@@ -1,4 +1,4 @@
-//! Draws of approximations as a Zarr store with the groups that chains have.
+//! Draws of approximations as a Zarr store with the same groups as for chains.
 
 use super::Subject;
 use super::predictive::{MOST, per_block};
@@ -9,16 +9,15 @@ use bnnc_inference::draws::Draws;
 use bnnc_inference::posterior::Posterior;
 use std::path::Path;
 
-/// Draws that are written, where the numbers below allow them.
+/// The number of draws that are written, if the limits below allow it.
 const DRAWS: usize = 1000;
 
-/// Numbers of parameters that are written, 32 MiB, and the fewest draws that are worth a store.
+/// The largest number of reals of parameters that are written, 32 MiB, and the smallest number of draws for which a store is written.
 const NUMBERS: usize = 1 << 22;
 const FEWEST: usize = 10;
 
-/// Writes `posterior`, `observed_data`, and where they are not too many, `log_likelihood` and `posterior_predictive` of the training
-/// rows, in the target's own units, as one chain of draws. Nothing is written where parameters are too many: their
-/// distribution is in `posterior.safetensors`.
+/// Writes `posterior`, `observed_data` and, unless they are too large, `log_likelihood` and `posterior_predictive` of the training rows, in the
+/// target's own units, as one chain of draws. Nothing is written if there are too many parameters: their distribution is in `posterior.safetensors`.
 ///
 /// # Errors
 /// A file that cannot be written, a limit of the machine.

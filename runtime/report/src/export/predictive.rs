@@ -1,4 +1,4 @@
-//! What the draws say of the training rows, beside what was observed.
+//! The log likelihoods and predictions of the training rows under the draws, and the observed values.
 
 use super::{Export, Subject, kind_of};
 use bnnc_abi::manifest::{Output, OutputKind};
@@ -13,11 +13,11 @@ use bnnc_inference::leave_one_out::log_unit;
 use bnnc_math::philox;
 use std::ops::Range;
 
-/// Rows times draws of all chains above which log likelihoods and predictions are left out, 128 MiB of each, if PSIS-LOO is not
-/// asked for.
+/// The product of rows and draws of all chains above which log likelihoods and predictions are left out, 128 MiB for each, unless the program
+/// requests PSIS-LOO.
 pub(super) const MOST: usize = 1 << 24;
 
-/// Rows times draws that are in memory at a time.
+/// The largest product of rows and draws in memory at a time.
 const BLOCK: usize = 1 << 20;
 
 impl Subject<'_> {
@@ -25,7 +25,8 @@ impl Subject<'_> {
         examples(&self.infer.bindings, &self.outcome.dataset.train)
     }
 
-    /// One dimension of rows with their numbers in their file (over all files where there are several), and those of an output of so many elements.
+    /// Returns the dimension of the rows, labelled with their numbers in their file (over all files if there are several), followed by those of an
+    /// output with this number of elements.
     fn output_dims(&self, output: &Output, elements: usize) -> Vec<Dim> {
         let (rows, train) = (self.rows(), &self.outcome.dataset.train);
         let mut dims = vec![Dim::named("row", rows)];
@@ -40,7 +41,7 @@ impl Subject<'_> {
         dims
     }
 
-    /// The targets of the training rows, in their own units.
+    /// Writes the targets of the training rows, in their own units.
     pub(super) fn observed(&self, store: &mut Store) -> Result<(), Stop> {
         let dataset = &self.outcome.dataset;
         let observed = |output: &Output| {
@@ -63,8 +64,7 @@ impl Subject<'_> {
         Ok(())
     }
 
-    /// The log likelihood of every row under every draw, and a prediction of its target. `block` computes them for some draws of a
-    /// chain.
+    /// Writes the log likelihood of every row under every draw, and a prediction of its target. `block` computes them for some draws of a chain.
     pub(super) fn write_predictive(
         &self,
         store: &mut Store,
@@ -79,7 +79,7 @@ impl Subject<'_> {
             for first in (0..draws).step_by(per_block) {
                 let found = block(number, first..(first + per_block).min(draws))?;
                 let each = self.infer.outputs.iter().zip(&found).zip(&mut written);
-                // Of an output that is observed in parts there is neither.
+                // An output that is observed in parts has neither.
                 for ((output, found), written) in
                     each.filter(|((_, found), _)| !found.log_likelihood.is_empty())
                 {
@@ -115,7 +115,7 @@ impl Subject<'_> {
         Ok(())
     }
 
-    /// Predictions of each output of all rows from the draws that a predictor was set to, of which the first has this number.
+    /// Returns the predictions of each output of all rows, from the draws that the predictor was set to. `first` is the number of the first draw.
     pub(super) fn block(&self, predictor: &mut Predictor, first: usize) -> Result<Vec<Block>, Stop> {
         let (rows, outputs, dataset) = (self.rows(), &self.infer.outputs, &self.outcome.dataset);
         let mut all: Vec<Block> = outputs.iter().map(|_| Block::default()).collect();
@@ -140,8 +140,8 @@ impl Subject<'_> {
         Ok(all)
     }
 
-    /// Classes drawn from their probabilities, `[draws, rows]`; empty where there are none. The draws of a block are those from
-    /// number `first_draw` on, its rows those from `first_row` on.
+    /// Draws classes from their probabilities, `[draws, rows]`; empty for numbers. The draws of a block begin with number `first_draw`, its rows with
+    /// number `first_row`.
     fn classes(
         &self,
         output: &Output,
@@ -169,7 +169,7 @@ impl Subject<'_> {
 }
 
 impl Export<'_> {
-    /// The log likelihood of every row under every draw, and a prediction of its target.
+    /// Writes the log likelihood of every row under every draw, and a prediction of its target.
     pub(super) fn predictive(&self, store: &mut Store) -> Result<(), Stop> {
         let (chains, draws, rows) = (self.chains(), self.draws(), self.of.rows());
         let wanted = match self
@@ -198,7 +198,7 @@ impl Export<'_> {
             })
     }
 
-    /// The states at some draws of a chain, `[draws, ..]` where they move.
+    /// Returns the states at some draws of a chain: `[draws, ..]` for the states that are sampled.
     fn states(&self, chain: usize, draws: Range<usize>) -> Result<Values, Stop> {
         let store = &self.sampled.chains[chain].store;
         let records = store.records(draws)?;
@@ -212,7 +212,7 @@ impl Export<'_> {
     }
 }
 
-/// The variables of an output, as soon as something is known of it.
+/// The variables of an output, created once there is something to write.
 #[derive(Clone, Copy, Default)]
 struct Written {
     likelihood: Option<VariableId>,
@@ -227,34 +227,34 @@ fn variable<'a>(output: &'a Output, kind: Kind, dims: &'a [Dim]) -> Variable<'a>
     }
 }
 
-/// Predictions of all rows from some draws: `[draws, rows, ..]`.
+/// The predictions of all rows from some draws: `[draws, rows, ..]`.
 #[derive(Default)]
 pub(super) struct Block {
     log_likelihood: Vec<f64>,
-    /// Empty where the distribution has no sampler.
+    /// The draws of the target; empty if the distribution does not have a sampler.
     draw: Vec<f64>,
 }
 
 /// Computes the predictions of each output from some draws of a chain.
 pub(super) type BlockOf<'a> = dyn FnMut(usize, Range<usize>) -> Result<Vec<Block>, Stop> + 'a;
 
-/// Draws whose predictions are in memory at a time.
+/// Returns the number of draws whose predictions are in memory at a time.
 pub(super) fn per_block(rows: usize, draws: usize) -> usize {
     (BLOCK / rows.max(1)).clamp(1, draws.max(1))
 }
 
-/// The class that a uniform number falls to.
+/// Returns the class that a uniform number selects.
 pub(crate) fn chosen(probabilities: &[f64], uniform: f64) -> usize {
     let mut sum = 0.0;
     let above = probabilities.iter().position(|probability| {
         sum += probability;
         uniform < sum
     });
-    // Rounding may leave the sum a little below one.
+    // Rounding may leave the sum slightly below one.
     above.unwrap_or(probabilities.len().saturating_sub(1))
 }
 
-/// Puts a block of rows into its place in a matrix of draws by rows (by elements).
+/// Copies a block of rows to its place in a matrix of draws by rows (by elements).
 fn put(matrix: &mut Vec<f64>, block: &[f64], (draws, rows): (usize, usize), range: &Range<usize>) {
     let width = block.len() / (draws * range.len()).max(1);
     matrix.resize(draws * rows * width, 0.0);

@@ -9,10 +9,10 @@ use bnnc_data::write::stan_csv::{Chain, Parameter, Settings};
 use std::fs;
 use std::path::Path;
 
-/// Elements of sites above which no table is written: nothing reads lines of a megabyte.
+/// The number of elements of sites above which no table is written, since no tool reads lines of a megabyte.
 const COLUMNS: usize = 1 << 14;
 
-/// Returns the number of elements of all sites that an infer draws where they are too many for Stan CSV.
+/// Returns the number of elements of all sites that an inference samples, if there are too many for Stan CSV.
 pub fn too_long(infer: &Infer) -> Option<usize> {
     infer.sampling()?;
     let drawn = infer.reports.iter().filter(|site| site.family != "fixed");
@@ -21,7 +21,7 @@ pub fn too_long(infer: &Infer) -> Option<usize> {
 }
 
 impl Export<'_> {
-    /// Writes `INFER_1.csv`, `INFER_2.csv`, ..., one file per chain, into a folder that may not be there yet.
+    /// Writes `INFER_1.csv`, `INFER_2.csv`, ..., one file per chain, to a folder, which is created if necessary.
     ///
     /// # Errors
     /// A file that cannot be read or written, a limit of the machine.
@@ -38,7 +38,7 @@ impl Export<'_> {
         }
         let made = fs::create_dir_all(folder);
         made.map_err(|error| bnnc_core::codes::cannot_write(folder, &error.to_string()))?;
-        // Chains of an earlier run would be read as more chains of this one.
+        // Chains left by an earlier run would be read as further chains of this one.
         let mut stale = chains.len() + 1;
         while fs::remove_file(name(stale)).is_ok() {
             stale += 1;
@@ -60,7 +60,7 @@ impl Export<'_> {
         Ok(())
     }
 
-    /// The names of the elements of a site; empty where none of its axes has names.
+    /// Returns the names of the elements of a site; empty if none of its axes has names.
     fn element_names(&self, site: usize) -> Vec<String> {
         let (name, shape, names) = (
             &self.of.infer.reports[site].name,
@@ -117,8 +117,7 @@ impl Export<'_> {
         Ok(file.finish()?)
     }
 
-    /// Writes the draws of a chain from number `before` on, of which a block holds the values of each site; returns how many
-    /// there were.
+    /// Writes the draws of a chain from number `before` on. `block` holds the values of each site. Returns the number of draws written.
     fn lines(
         &self,
         file: &mut Chain,

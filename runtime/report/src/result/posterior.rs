@@ -1,4 +1,4 @@
-//! The posterior in the table for people: the parameters that the program declares, then those of its layers.
+//! The posterior in the printed table: the parameters that the program declares, followed by those of its layers.
 
 use bnnc_abi::manifest::{Infer, SiteReport};
 use bnnc_abi::sampling::Report;
@@ -8,10 +8,10 @@ use bnnc_data::metrics::Summary;
 use bnnc_inference::outcome::Outcome;
 use bnnc_inference::summary::SiteSummary;
 
-/// Elements of a parameter of the program that have a line each; more, and those of layers, are one line with ranges.
+/// The largest number of elements of a declared parameter with one line each. Larger parameters, and those of layers, have one line with ranges.
 const LINES: usize = 16;
 
-/// Elements of a parameter that `report` names which have a line each.
+/// The largest number of elements with one line each, for a parameter that `report` names.
 const NAMED_LINES: usize = 100;
 
 /// Returns whether `report` names a parameter.
@@ -22,7 +22,7 @@ fn is_named(infer: &Infer, site: &str) -> bool {
     }
 }
 
-/// Returns whether a parameter has a place in the table: all do where `report` names none.
+/// Returns whether a parameter has a place in the table. All parameters do if `report` does not name any.
 fn is_wanted(infer: &Infer, site: &str) -> bool {
     let names_some = matches!(
         infer.sampling().map(|sampling| &sampling.options.report),
@@ -31,7 +31,7 @@ fn is_wanted(infer: &Infer, site: &str) -> bool {
     !names_some || is_named(infer, site)
 }
 
-/// The table; empty where nothing is inferred.
+/// Returns the table; empty if there are no parameters.
 pub fn table(infer: &Infer, outcome: &Outcome) -> String {
     let sites = outcome.sites.iter();
     let mut sites: Vec<&SiteSummary> = sites.filter(|site| is_wanted(infer, &site.name)).collect();
@@ -57,7 +57,7 @@ pub fn table(infer: &Infer, outcome: &Outcome) -> String {
         .clamp(24, 48);
     let mut text = String::new();
     if !single.is_empty() {
-        // Which weights are integrated over depends on the row: these are of the iterates, not of the box.
+        // The weights that are integrated over depend on the row. These summaries are of the iterates, not of the box.
         let title = match (infer.integrates(), infer.finds_point()) {
             (true, _) => "iterates, not the box",
             (false, true) => "estimate",
@@ -85,13 +85,13 @@ pub fn table(infer: &Infer, outcome: &Outcome) -> String {
     text
 }
 
-/// A line of the table without blanks at its end.
+/// Returns a line of the table without trailing blanks.
 fn line((name, width): (&str, usize), cells: [String; 4]) -> String {
     let cells = cells.map(|cell| format!(" {cell:>10}")).concat();
     format!("  {}\n", format!("{name:<width$}{cells}").trim_end())
 }
 
-/// `16 values: mean -0.5 to 1.2, sd 0.1 to 0.3`; of a point `16 values: -0.5 to 1.2`.
+/// Formats ranges: `16 values: mean -0.5 to 1.2, sd 0.1 to 0.3`, or `16 values: -0.5 to 1.2` for a point.
 fn ranged(infer: &Infer, site: &SiteSummary) -> String {
     let range = |of: fn(&Summary) -> f64| {
         let values = || site.elements.iter().map(of).filter(|value| !value.is_nan());
@@ -112,7 +112,7 @@ fn ranged(infer: &Infer, site: &SiteSummary) -> String {
     }
 }
 
-/// The parameters without a summary, and where their values are.
+/// Returns the lines on parameters without a summary, and on where their values are.
 fn left_out(infer: &Infer, outcome: &Outcome, width: usize) -> String {
     let is_shown = |site: &&SiteReport| outcome.sites.iter().any(|shown| shown.name == site.name);
     let wanted = infer.reports.iter().filter(|site| is_wanted(infer, &site.name));
