@@ -17,14 +17,14 @@ use bnnc_core::states::Values;
 use bnnc_data::{Dataset, Rows};
 use bnnc_inference::posterior::Posterior;
 
-/// The number of elements from which on a parameter counts as an array of weights.
+/// The number of elements at or above which a parameter counts as an array of weights.
 const ELEMENTS: usize = 10;
 
 /// The tolerance within which the posterior of a weight counts as its prior: for the distance of the means, in prior standard deviations, and for the
 /// ratio of the standard deviations, minus one.
 const NEAR: f64 = 0.3;
 
-/// The share of the weights at their prior from which on a posterior counts as collapsed.
+/// The share of the weights at their prior at or above which a posterior counts as collapsed.
 const MOST: f64 = 0.5;
 
 /// The standard deviation of predictions over rows below which a function counts as constant: relative to that of the target (less than 4 % of the

@@ -547,7 +547,7 @@ mod tests {
     }
 
     #[test]
-    fn the_intercepts_of_several_sums_are_one_together() {
+    fn the_intercepts_of_several_sums_are_joined() {
         let level = |own: usize| [0, 1, 2].map(|at| (at == own).then_some(ColumnFormula::Number(1.0)));
         let series = [0, 1, 2].map(|at| Some(ColumnFormula::Element { port: 0, at }));
         let mut design = design(&[level(0), level(1), level(2), series]);
@@ -564,7 +564,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_coefficients_are_sought_than_are_compared() {
+    fn the_search_stops_at_the_number_of_compared_coefficients() {
         let columns: Vec<[Option<ColumnFormula>; 3]> = (0..4096)
             .map(|at| [0; 3].map(|port| Some(ColumnFormula::Element { port, at })))
             .collect();
@@ -589,7 +589,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_of_levels_depend_on_the_column_that_they_share_out() {
+    fn columns_per_level_depend_on_the_column_that_they_split() {
         // The columns are `x`, and `x` times each of two levels.
         let x = wave(1.0);
         let of = |level: usize| column(|row| x[row] * f64::from(u8::from(row % 2 == level)));

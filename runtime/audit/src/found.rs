@@ -23,7 +23,7 @@ const LEAST: usize = 20;
 /// The number of rows that all lie in their central half with a probability of 2^-50 only.
 const MANY: usize = 50;
 
-/// The share of the most frequent class from which on classes count as imbalanced.
+/// The share of the most frequent class at or above which classes count as imbalanced.
 const IMBALANCED: f64 = 0.8;
 
 /// The absolute value below which a flat parameter is not scaled, since scaling would not move it.

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn the_address_space_that_is_left_counts() {
+    fn the_remaining_address_space_is_a_limit() {
         let limits = |value: &str| {
             format!(
                 "Limit                     Soft Limit           Hard Limit           Units\nMax address space         {value}           unlimited            bytes\n"
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn the_smallest_limit_around_a_group_of_version_2_counts() {
+    fn the_smallest_limit_of_a_version_2_group_and_its_parents_counts() {
         let files = [
             ("memory.max", "max\n"),
             ("a/memory.max", "1000000\n"),
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn without_groups_nothing_limits() {
+    fn without_groups_there_is_no_limit() {
         assert_eq!(limit("none", "", &[("memory.max", "5\n")]), None);
         assert_eq!(limit("odd", "no group\n0::/gone\n", &[("x", "")]), None);
         assert_eq!(limit("damaged", "0::/\n", &[("memory.max", "-1 kB\n")]), None);

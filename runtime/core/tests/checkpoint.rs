@@ -303,7 +303,7 @@ fn a_damaged_state_falls_back_to_the_one_before() {
 }
 
 #[test]
-fn a_process_killed_between_two_renames_left_the_state_before() {
+fn a_process_killed_between_two_renames_leaves_the_state_before() {
     let out = folder("renames");
     killed_late(&out);
     fs::remove_file(state_of(&out)).unwrap();
@@ -572,7 +572,7 @@ fn the_result_of_a_training_is_kept() {
 }
 
 #[test]
-fn without_a_folder_nothing_stays() {
+fn no_file_stays_without_a_folder() {
     let checkpoint = Checkpoint::none();
     for keep in [Store::Memory, Store::Disk] {
         let file = checkpoint.chain(ID, LAYOUT, keep).unwrap();
@@ -590,7 +590,7 @@ fn without_a_folder_nothing_stays() {
 }
 
 #[test]
-fn commits_come_by_time() {
+fn commits_are_due_after_a_time() {
     let out = folder("time");
     let checkpoint = Checkpoint::open(&out, &print(), Opening::New).unwrap();
     // The time is long enough for a busy machine to pause in between.

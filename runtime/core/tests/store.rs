@@ -85,7 +85,7 @@ fn appended_records_are_read_back() {
 }
 
 #[test]
-fn a_file_is_shown_in_bounded_blocks() {
+fn a_file_is_read_in_bounded_blocks() {
     let path = folder("blocks").join("draws");
     let mut store = ChainStore::create(&path, LAYOUT, of(), false).unwrap();
     fill(&mut store, 0..MANY);

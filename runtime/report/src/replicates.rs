@@ -296,7 +296,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares_and_quantities_are_those_of_the_values() {
+    fn shares_and_statistics_match_the_values() {
         assert_eq!(shares(&[0.0, 2.0, 2.0, 0.0, 0.0], 3), [0.6, 0.0, 0.4]);
         assert_eq!(sd(&[1.0, 3.0]), 1.0);
         assert_eq!(spread(&[2.0, 2.0]), (2.0, 2.0, 2.0));

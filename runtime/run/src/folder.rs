@@ -4,7 +4,7 @@
 //! results are written to a separate folder beside the old ones, and moved into place once all of them are written:
 //!
 //! 1. an inventory of the old and the new names, which states that the results are being replaced,
-//! 2. every new file, in the place of the old one,
+//! 2. every new file, in place of the old one,
 //! 3. the removal of old files that are not among the new ones,
 //! 4. the new inventory.
 //!
@@ -281,7 +281,7 @@ impl Staging {
         })
     }
 
-    /// Writes an inventory to the folder, in the place of the earlier one.
+    /// Writes an inventory to the folder, in place of the earlier one.
     fn publish(&self, inventory: Inventory) -> Result<(), Diagnostic> {
         let text = inventory.text();
         write::atomically(&self.stage.join(INVENTORY), |writer| {

@@ -274,7 +274,7 @@ fn check_text(infer: &Infer, preparation: &Preparation, rows: &Rows) -> Result<(
     Ok(())
 }
 
-/// Returns a dataset with the new rows in the place of all others.
+/// Returns a dataset with the new rows in place of all others.
 ///
 /// # Errors
 /// A model that takes an array for all examples, which new rows do not contain; rows with text instead of numbers.

@@ -12,14 +12,14 @@
 use super::history::History;
 use bnnc_abi::manifest::Schedule;
 
-/// The possible fall of the loss from which on a training counts as not converged: one nat in total, or this per row. Networks continue to fit their
+/// The possible fall of the loss above which a training counts as not converged: one nat in total, or this per row. Networks continue to fit their
 /// training rows for as long as they are trained. For them the limit is the fall per weight that `laplace` accepts at a maximum, up to a bound per
 /// row.
 const PER_ROW: f64 = 0.02;
 const PER_WEIGHT: f64 = 0.1;
 const MOST_PER_ROW: f64 = 0.25;
 
-/// The part of the time at a constant rate from which on the slope at that constant rate must also show a fall, if a falling rate follows.
+/// The part of the time at a constant rate at or above which the slope at that constant rate must also show a fall, if a falling rate follows.
 const CONSTANT: f64 = 0.4;
 
 /// Under a falling rate, a slope counts in addition to what the rate explains. A slope counts alone if it is this many times the smallest that counts
@@ -28,7 +28,7 @@ const CLEAR: f64 = 5.0;
 const BETTER: f64 = 0.5;
 const STEEP: f64 = 5.0;
 
-/// The number of standard errors from which on a slope counts, at a constant and under a falling rate.
+/// The number of standard errors above which a slope counts, at a constant and under a falling rate.
 const ERRORS: f64 = 3.0;
 const MORE_ERRORS: f64 = 4.0;
 

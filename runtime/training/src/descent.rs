@@ -18,8 +18,8 @@ const LONGEST: f64 = 1.0;
 const ARMIJO: f64 = 1e-4;
 const SHORTER: f64 = 0.3;
 
-/// The number of steps over which the value must fall by less than the tolerance before a descent counts as settled. The slope must also promise a
-/// smaller fall for a longest step: in a narrow valley steps are short although a part of the gradient is large.
+/// The number of steps over which the value must fall by less than the tolerance before a descent counts as settled. A step of the largest length
+/// must also promise a fall below the tolerance: in a narrow valley steps are short although a part of the gradient is large.
 const SETTLED: usize = 10;
 
 /// The cosine between a step and the change of the gradient below which the pair is left out.

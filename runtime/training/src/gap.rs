@@ -46,7 +46,7 @@ const FEWEST_HELD: usize = 8;
 /// The floating-point operations of descents that are short enough not to be noticed: about a fifth of a second.
 const OPERATIONS: u64 = 1_000_000_000;
 
-/// The number of standard errors from which on a difference counts.
+/// The number of standard errors above which a difference counts.
 const ERRORS: f64 = 3.0;
 
 /// The fraction of the smallest relevant fall below which a fall is negligible.

@@ -55,7 +55,7 @@ const SQUARES: usize = 100;
 /// The fraction of the acceptable fall below which a fall is negligible.
 const NOTHING: f64 = 0.01;
 
-/// The distance on the unconstrained scale from which on a parameter counts as diverging: a factor of 55 for a positive parameter.
+/// The distance on the unconstrained scale at or above which a parameter counts as diverging: a factor of 55 for a positive parameter.
 const FAR: f64 = 4.0;
 
 /// A parameter that approaches an end of its range for as long as the loss is followed.

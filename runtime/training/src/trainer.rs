@@ -1,4 +1,4 @@
-//! One training.
+//! One training: its steps, epochs, validation and checkpoints.
 
 use super::history::{Curve, History};
 use super::windows::Windows;

@@ -319,7 +319,7 @@ pub fn sorted_by_target(target: &str, limit: usize) -> Diagnostic {
         .help("shuffle the file before rows are taken from its beginning")
 }
 
-/// A series beside times in no order.
+/// A series whose rows are not in the order of a column of times.
 pub fn unordered_series(output: &str, time: &str) -> Diagnostic {
     let text = format!("`{output}` is a series, but the rows are not in the order of `{time}`");
     warn(&UNORDERED_SERIES, text).help(format!("sort the file by `{time}`"))

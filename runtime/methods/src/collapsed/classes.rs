@@ -543,7 +543,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cubic_sigmoid_is_averaged_exactly() {
+    fn the_mean_cubic_sigmoid_matches_a_midpoint_rule() {
         let cubic = |t: f64| {
             let s: f64 = (t / CUBIC_END_L2).clamp(-1.0, 1.0);
             0.25 * (1.0 + s).powi(2) * (2.0 - s)

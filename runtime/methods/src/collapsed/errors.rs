@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mixture_of_errors() {
+    fn the_error_of_a_mixture_adds_bounds_and_variances() {
         let error = |size, variance| Error { size, variance };
         let got = of_mixture(&[0.0, 2.0f64.ln()], &[error(0.1, 0.01), error(0.2, 0.0)]);
         // (0.1 + 0.4 + sqrt(0.01)) / 3.

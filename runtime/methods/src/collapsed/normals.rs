@@ -1,4 +1,4 @@
-//! Predictions of Normal observations whose mean is integrated over weights: mixtures over the iterates, represented by quantiles in the place of
+//! Predictions of Normal observations whose mean is integrated over weights: mixtures over the iterates, represented by quantiles in place of
 //! draws. Draw `d` of `D` is the `(d + 1/2) / D` quantile.
 
 use crate::collapsed::errors::{self, Error};

@@ -13,7 +13,7 @@ use bnnc_laplace::matrix::Matrix;
 use bnnc_math::philox;
 use std::sync::Arc;
 
-/// The number of vectors that are multiplied with the second derivative in one call.
+/// The number of vectors that are multiplied by the second derivative in one call.
 pub const COLUMNS: usize = 32;
 
 /// A curvature, and the number of rows whose second derivative was clipped.

@@ -74,7 +74,7 @@ pub struct Facts {
     pub wasserstein: Option<f64>,
     /// The largest residual of the eigenpairs of a low-rank form, relative to the largest eigenvalue.
     pub residual: Option<f64>,
-    /// The predictive log likelihood of a validation row, where it chose the factor.
+    /// The mean predictive log likelihood per validation row, if validation rows chose the factor.
     pub validation: Option<f64>,
     /// A factor on the prior that is the first or the last in the searched range.
     pub at_end: Option<f64>,

@@ -22,7 +22,7 @@ pub struct Moments<'a> {
 
 /// The computation that yields the covariances.
 enum Source<'a> {
-    /// Jacobians, multiplied with the Gaussian's root.
+    /// Jacobians, multiplied by the Gaussian's root.
     Jacobians(Box<Jacobians<'a>>),
     /// A program that multiplies with variances and does not hold a Jacobian.
     Spread {

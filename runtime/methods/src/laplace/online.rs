@@ -1,11 +1,11 @@
 //! The maximum under a prior and a noise that maximise the marginal likelihood and are tuned repeatedly during the search (Immer et al. 2021,
 //! "Scalable marginal likelihood estimation for model selection in deep learning", algorithm 1).
 //!
-//! Note [Noise and evidence]. Up to a constant, the log marginal likelihood is the log joint density at the maximum minus half of a difference of log
-//! determinants: that of the precision minus that of the prior's precision. The optimiser climbs the log joint density. The determinants depend on
-//! the noise level too. Their slope by the noise level is added to the optimiser's slope, and stays constant until the next tuning. For a Normal
-//! likelihood the slope by the log of the noise is the effective number of parameters `gamma`. The fixed point is then that of MacKay (1992,
-//! "Bayesian interpolation"): the residual sum of squares over `N - gamma`.
+//! Note [Noise and evidence]. At a point of the search, where the weights need not be at a maximum, the log marginal likelihood is taken as the log
+//! joint density there minus half the log determinant of the ratio of the precision to that of the prior. The optimiser climbs the log joint density.
+//! The determinant depends on the noise level too. Its slope by the noise level is added to the slope of the optimiser, and stays constant until the
+//! next tuning. For a Normal likelihood, the slope by the log of the noise is the effective number of parameters `gamma`. The fixed point is then
+//! that of MacKay (1992, "Bayesian interpolation"): the residual sum of squares over `N - gamma`.
 
 use super::{Around, Before};
 use crate::laplace::curve::{self, Curved};

@@ -12,7 +12,7 @@ use bnnc_kernels::pool::Pool;
 use bnnc_laplace::curvature::Prior;
 use bnnc_laplace::matrix::Matrix;
 
-/// The number of vectors that are multiplied with the second derivative in one call.
+/// The number of vectors that are multiplied by the second derivative in one call.
 const COLUMNS: usize = 64;
 
 /// The log prior around a maximum, to second order.

@@ -79,7 +79,7 @@ fn variance(draws: &[f64], at: usize, width: usize) -> f64 {
     column().map(|value| (value - mean).powi(2)).sum::<f64>() / count
 }
 
-/// Returns the variances of draws of the site. `None` if the inference does not have such a site, or holds points in the place of draws.
+/// Returns the variances of draws of the site. `None` if the inference does not have such a site, or holds points in place of draws.
 fn drawn(
     weights: &Weights,
     by: &Infer,

@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_of_rows_find_their_place() {
+    fn blocks_of_rows_are_copied_to_their_place() {
         let mut matrix = Vec::new();
         put(&mut matrix, &[1.0, 2.0, 4.0, 5.0], (2, 3), &(0..2));
         put(&mut matrix, &[3.0, 6.0], (2, 3), &(2..3));

@@ -30,7 +30,7 @@ pub enum Offer {
     Diagonal,
 }
 
-/// Returns the approximations that would fit into `limit` bytes in the place of one inference of a manifest with schemas.
+/// Returns the approximations that would fit into `limit` bytes in place of one inference of a manifest with schemas.
 pub fn offers(manifest: &Manifest, infer: &Infer, limit: u64) -> Vec<Offer> {
     let position = manifest.infers.iter().position(|own| own.name == infer.name);
     let (Some(position), Some(laplace)) = (position, infer.laplace()) else {
