@@ -529,7 +529,7 @@ mod tests {
         let (ones, trend) = ([1.0; 3].map(number), [0.0, 1.0, 2.0].map(number));
         let series = [0, 1, 2].map(|at| Some(ColumnFormula::Element { port: 0, at }));
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-        // The trend stays beside the intercept, and does not become an intercept where it is alone.
+        // The trend is kept in addition to the intercept, and does not become an intercept when it is alone.
         let both = [trend.clone(), ones.clone(), series.clone(), ones.clone()];
         assert_eq!(kept(&both), (names(&["c1", "c0", "c2"]), true));
         assert_eq!(kept(&[trend, series.clone()]), (names(&["c0", "c1"]), false));

@@ -203,7 +203,7 @@ fn inputs(infer: &Infer, spec: &DataSpec, dataset: &Dataset) -> Vec<Column> {
         .collect()
 }
 
-/// As [`inputs`], without those that select a position, whose numbers are names.
+/// Returns the columns of [`inputs`] except those of inputs that select a position, since their numbers are names.
 fn measures(infer: &Infer, spec: &DataSpec, dataset: &Dataset) -> Vec<Column> {
     inputs_of(infer, dataset)
         .filter(|binding| !matches!(binding.elements, Elements::Index(_)))

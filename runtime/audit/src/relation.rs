@@ -14,7 +14,7 @@ const FIRST: usize = 500;
 /// The largest difference of a squared correlation from one that rounding to ten digits explains.
 const ROUNDING: f64 = 1e-10;
 
-/// Returns the relation by which an input determines a target in every row, in words.
+/// Describes the relation by which an input determines a target in every row. `None` if there is no such relation.
 pub fn between(input: &[f64], target: &[f64]) -> Option<&'static str> {
     if input.len() != target.len() || input.len() < LEAST {
         return None;

@@ -96,7 +96,7 @@ pub fn stuck(infer: &Infer, outcome: &Outcome) -> Vec<Diagnostic> {
 /// intercept are that many times too small under independent families.
 const FAR: f64 = 3.0;
 
-/// Returns a warning if an input is far from zero relative to its spread, and the intercept beside it has its own family.
+/// Returns a warning if an input is far from zero relative to its spread, and the intercept of its weighted sum has its own family.
 pub fn far_from_zero(infer: &Infer, dataset: &Dataset) -> Option<Diagnostic> {
     if infer.sampling().is_some() {
         return None;

@@ -270,7 +270,8 @@ impl Predictor {
         Predictor::with_target(infer, rows, dataset, (draws, true), context)
     }
 
-    /// As [`Predictor::new`], for rows whose target may be unknown.
+    /// Prepares predictions as [`Predictor::new`] does. If `target` is false, the target may be unknown: the ports of outputs that no other output
+    /// depends on are filled with a placeholder.
     ///
     /// # Errors
     /// Columns that do not fit, or a limit.

@@ -235,7 +235,7 @@ impl ChainStore {
         }
     }
 
-    /// As [`ChainStore::flush`], and waits until the records are on the disk.
+    /// Writes every record as [`ChainStore::flush`] does, and waits until the records are on the disk.
     ///
     /// # Errors
     /// A file that cannot be written.

@@ -108,7 +108,7 @@ fn members(task: &Task<'_>, ensemble: &Ensemble, starts: &Starts<'_>) -> Result<
 }
 
 /// Trains one member, or takes it from the earlier run that is continued. Returns `None` if the user interrupted the run before the member began. A
-/// member that is trained beside others runs its restarts one after the other.
+/// member that is trained at the same time as others runs its restarts one after the other.
 fn one_member(
     task: &Task<'_>,
     member: usize,

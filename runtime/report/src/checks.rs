@@ -1,4 +1,4 @@
-//! Plots of posterior densities, of replicated data beside observed data, of residuals, and of Pareto shapes.
+//! Plots of posterior densities, of replicated data next to observed data, of residuals, and of Pareto shapes.
 
 use crate::forecast::Forecast;
 use crate::histogram::Histogram;
@@ -190,7 +190,7 @@ fn numbers(rows: &Rows, count: usize) -> (Vec<usize>, &'static str) {
     }
 }
 
-/// Draws the prior and posterior predictive checks of an output beside the observed values.
+/// Draws the prior and posterior predictive checks of an output next to the observed values.
 pub fn replicated(check: &Check) -> Vec<String> {
     let draw = |stage: &str, sets: &[Vec<f64>]| match &check.classes {
         Some(names) => frequencies(stage, &check.column, names, (&check.observed, sets)),

@@ -1,4 +1,5 @@
-//! Prior and posterior predictive checks: data sets that a model predicts for the training rows, before and after the fit, beside the observed data.
+//! Prior and posterior predictive checks: data sets that a model predicts for the training rows, before and after the fit, compared with the observed
+//! data.
 
 use crate::export::chosen;
 use bnnc_abi::manifest::{Infer, Output, OutputKind};

@@ -332,7 +332,7 @@ pub fn matrix(title: &str, counts: &[Vec<usize>], names: &[String]) -> String {
         let y = TOP + row as f64 * cell;
         for (column, &count) in counts.iter().enumerate() {
             let x = left + column as f64 * cell;
-            // The square root makes the few errors visible beside the many correct predictions.
+            // The square root makes the few errors visible next to the many correct predictions.
             let share = (count as f64 / total).sqrt();
             let _ = writeln!(
                 text,

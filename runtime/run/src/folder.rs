@@ -312,7 +312,7 @@ impl Staging {
         fs::rename(self.stage.join(file), target)
     }
 
-    /// Removes the folders on the path of a file as far as they are empty.
+    /// Removes the folders on the path of a file that are empty, from the innermost outwards.
     fn remove_empty(&self, file: &str) {
         let mut path = self.folder.join(file);
         for _ in file.split('/').skip(1) {

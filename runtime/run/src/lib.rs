@@ -69,7 +69,7 @@ impl Options {
 /// Runs every inference.
 ///
 /// # Errors
-/// An error before the run begins. Later errors are in [`RunResult::stopped`], beside the finished results.
+/// An error before the run begins. Later errors are in [`RunResult::stopped`], together with the finished results.
 pub fn run(manifest: &Manifest, options: &Options) -> Result<RunResult, Stop> {
     let pool = Arc::new(Pool::new(options.threads));
     let context = Context {

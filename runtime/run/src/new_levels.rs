@@ -84,7 +84,7 @@ fn texts_of(column: &Column) -> impl Iterator<Item = String> + '_ {
         .flat_map(|(codes, levels)| codes.iter().map(|code| levels[*code as usize].clone()))
 }
 
-/// As [`super::predict()`], with the programs of `grown`, which has more levels than `infer`. `values` come from the run of `infer`.
+/// Predicts as [`super::predict()`] does, with the programs of `grown`, which has more levels than `infer`. `values` come from the run of `infer`.
 ///
 /// # Errors
 /// As [`super::predict()`].

@@ -51,7 +51,7 @@ pub fn settled(fitted: &Fitted) -> Estimate {
 /// Runs one training of a task, and computes a further result from it.
 pub type One<'a, T> = dyn Fn(&Task<'_>) -> Result<(Fitted, T), Stop> + 'a;
 
-/// As [`One`], on any thread.
+/// A function like [`One`] that any thread may call.
 pub type OneOnThread<'a, T> = dyn Fn(&Task<'_>) -> Result<(Fitted, T), Stop> + Sync + 'a;
 
 /// Returns the largest number of trainings that [`best`] runs at the same time.
@@ -105,7 +105,7 @@ pub fn on_threads(context: &Context, workers: usize, work: &(dyn Fn(&Arc<Pool>, 
     });
 }
 
-/// As [`best`], one training after the other.
+/// Runs the trainings of a task as [`best`] does, but one after the other.
 ///
 /// # Errors
 /// The errors of a training.

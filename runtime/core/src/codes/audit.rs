@@ -370,7 +370,7 @@ fn kind(terms: &[&ColumnTerm]) -> &'static str {
     }
 }
 
-/// An input that is the same in all rows, beside an intercept.
+/// An input that is the same in all rows, in a model with an intercept.
 pub fn constant_input(column: &str, value: f64, intercept: &str) -> Diagnostic {
     let text =
         format!("the input `{column}` is {value} in all training rows, beside the intercept `{intercept}`");

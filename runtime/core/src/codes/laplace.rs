@@ -277,7 +277,7 @@ pub fn no_curvature(infer: &str, row: usize, why: &str) -> Diagnostic {
     error(&NO_CURVATURE, Fault::Program, text).help("standardise the inputs and the target")
 }
 
-/// The log likelihood is not concave in any row, so that clipping leaves nothing of its second derivatives.
+/// The log likelihood is not concave in any row: after clipping, all of its second derivatives are zero.
 pub fn nowhere_concave(infer: &str) -> Diagnostic {
     let text = format!(
         "the log likelihood of `{infer}` is concave in the outputs of no row that was looked at: the precision would be that of the prior"
@@ -302,7 +302,7 @@ pub fn no_posterior(infer: &str, why: &str) -> Diagnostic {
         .help("take `curvature = ggn` and a prior with a second derivative, such as a Normal")
 }
 
-/// As [`no_posterior`], with the value that is not positive.
+/// The error of [`no_posterior`] for a value that is not positive. A value that is not a number has its own help.
 pub fn not_positive(infer: &str, found: &NotPositive) -> Diagnostic {
     match found.value.is_nan() {
         false => no_posterior(infer, &found.to_string()),

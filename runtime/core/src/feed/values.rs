@@ -82,7 +82,7 @@ fn prepared<'a>(
     dataset: &Dataset,
 ) -> Result<Cow<'a, [f64]>, Diagnostic> {
     let is_target = dataset.preparation.target_name.as_deref() == Some(name);
-    // Observed columns beside the target are not prepared as inputs are.
+    // Observed columns other than the target are not prepared as inputs are.
     let values = match is_output && !is_target {
         true => rows.original(name)?,
         false => rows.reals(name).or_else(|_| rows.ints(name).map(as_reals))?,

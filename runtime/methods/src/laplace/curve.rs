@@ -22,7 +22,7 @@ pub struct Curved {
     pub curvature: Curvature,
     /// The number of rows whose second derivative in the outputs had negative eigenvalues.
     pub clipped: usize,
-    /// True if clipping left nothing of any row: the log likelihood is nowhere concave.
+    /// True if clipping set the second derivative of every row to zero: the log likelihood is nowhere concave.
     pub is_empty: bool,
 }
 

@@ -358,7 +358,7 @@ fn called(laplace: &Laplace, artifact: &Option<Artifact>, size: (usize, usize)) 
         .map_or(0, |artifact| calling(laplace, artifact, size))
 }
 
-/// Returns the bytes of calling a program beside that of the likelihood on a block of rows, with one copy of the Jacobian.
+/// Returns the bytes of calling a program and that of the likelihood on a block of rows, with one copy of the Jacobian.
 fn calling(laplace: &Laplace, artifact: &Artifact, (weights, rows): (usize, usize)) -> u64 {
     let size = block(laplace, artifact, (weights, rows));
     let sizes = sizes(laplace, weights).with(Symbol::Batch, size);

@@ -1,4 +1,4 @@
-//! Iterates as they are collected: the moments of all of them, or the last iterates themselves.
+//! The collection of iterates during a training: the moments of all of them, or the last iterates themselves.
 
 use super::gaussian::Iterates;
 use bnnc_abi::iterates::{Covariance, Swag};
