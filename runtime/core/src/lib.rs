@@ -1,4 +1,5 @@
-//! The vocabulary of every part of a run: its context, the values and rows that programs read, and the data kept between runs. Imports no method.
+//! The types that all parts of a run share: its context, the values and rows that programs read, and the data kept between runs. The crate does not
+//! depend on any method.
 
 pub mod blocks;
 pub mod checkpoint;

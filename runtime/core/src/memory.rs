@@ -58,7 +58,7 @@ pub fn predicting(infer: &Infer, program: &Artifact, rows: usize, draws: usize) 
     predicting_some(infer, program, (rows, draws), &predict::said(infer))
 }
 
-/// Returns the same for some of the outputs.
+/// Returns the bytes of a prediction program with its rows and some of the outputs for a block of them.
 pub fn predicting_some(
     infer: &Infer,
     program: &Artifact,

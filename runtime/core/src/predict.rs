@@ -134,7 +134,7 @@ impl Predictive {
         }
     }
 
-    /// Returns the same for modification.
+    /// Returns mutable references to the predictions of each output of the model, in order.
     pub fn each_mut(&mut self) -> &mut [Predictive] {
         match self.outputs.is_empty() {
             true => std::slice::from_mut(self),

@@ -188,7 +188,7 @@ pub fn worse_than_centre(infer: &str, [centre, own]: [f64; 2], kind: &str, lapla
     warning.help(AVERAGE).help(centre)
 }
 
-/// The facts about a Gaussian whose centre is the maximum of another density than its own.
+/// The facts about a Gaussian whose centre is the maximum of a density other than its own.
 pub struct Elsewhere<'a> {
     /// The amount by which its own log density could rise.
     pub rise: f64,
@@ -200,7 +200,7 @@ pub struct Elsewhere<'a> {
     pub is_normal: bool,
 }
 
-/// A warning: the centre of a Gaussian is the maximum of another density than its own.
+/// A warning: the centre of a Gaussian is the maximum of a density other than its own.
 pub fn other_centre(infer: &str, elsewhere: &Elsewhere<'_>, laplace: &Laplace) -> Diagnostic {
     let Elsewhere { rise, weights, .. } = elsewhere;
     let options = &laplace.options;

@@ -190,8 +190,8 @@ pub fn most(scores: &[f64], count: usize) -> Vec<usize> {
 }
 
 /// Returns the weights that feed the kinks which move the outputs most. The score of a kink is the distance by which the box moves it times the
-/// change of slope across it, summed over the training rows and the iterates. Only kinks that depend on no other kink are scored: later kinks are fed
-/// by the weights of all.
+/// change of slope across it, summed over the training rows and the iterates. Only kinks that depend on no other kink are scored. A kink of a later
+/// layer is fed by the weights of all kinks that it depends on.
 fn feeding(
     programs: (&Infer, &Collapsed),
     found: &Collected,
