@@ -1,6 +1,6 @@
-//! The seam between the executor of plans and a device with memory of its own.
+//! The interface between the executor of plans and a device with its own memory.
 //!
-//! The executor keeps a mirror of the device's arena on the host, with the same offsets, and decides what is copied when.
+//! The executor keeps a mirror of the device's arena on the host, with the same offsets, and decides when to copy which bytes.
 
 use crate::plan::Plan;
 use bnnc_base::fault::Fault;
@@ -12,11 +12,11 @@ use std::sync::Arc;
 /// The arena for which a session is opened.
 #[derive(Clone, Copy, Debug)]
 pub struct Arena<'a> {
-    /// The plan that it will run.
+    /// The plan that the session runs.
     pub plan: &'a Arc<Plan>,
-    /// Where each buffer starts, in bytes, multiples of 64.
+    /// The first byte of each buffer, a multiple of 64.
     pub offsets: &'a [usize],
-    /// Bytes of all buffers together.
+    /// The number of bytes of all buffers together.
     pub bytes: usize,
     /// The largest sizes of a run.
     pub capacity: &'a Sizes,
@@ -24,17 +24,17 @@ pub struct Arena<'a> {
 
 /// Code whose kernels run on a device.
 pub trait Accelerator: Send + Sync {
-    /// Sets aside memory on the device, all zero.
+    /// Allocates zeroed memory for an arena on the device.
     ///
     /// # Errors
-    /// Where there is not enough of it, or the device refuses the code.
+    /// There is not enough memory, or the device rejects the code.
     fn open(&self, arena: Arena) -> Result<Box<dyn Session>, Fault>;
 
-    /// The device and the libraries that are used, for people.
+    /// Describes the device and its libraries, for people.
     fn describe(&self) -> String;
 }
 
-/// [`Session::exchange`] by uploads, a run and downloads.
+/// Implements [`Session::exchange`] by uploads, a run and downloads.
 ///
 /// # Errors
 /// As [`Session::exchange`].
@@ -54,29 +54,29 @@ pub fn one_by_one(
     Ok(())
 }
 
-/// One arena on a device and the plan that works on it. What is asked for happens in the order in which it is asked for, though
-/// not before the next download returns: a fault may be told by a later call than the one that caused it.
+/// One arena on a device and the plan that works on it. Operations take effect in the order of the calls, but may run asynchronously until the
+/// next download returns. An error may therefore be returned by a later call than the one that caused it.
 pub trait Session: Send {
-    /// Copies bytes into the arena, from `at` on.
+    /// Copies bytes into the arena, starting at byte `at`.
     ///
     /// # Errors
-    /// A fault of the device; bytes outside the arena.
+    /// A device error, or bytes outside the arena.
     fn upload(&mut self, at: usize, bytes: &[u8]) -> Result<(), Fault>;
 
-    /// Copies bytes out of the arena, from `at` on.
+    /// Copies bytes out of the arena, starting at byte `at`.
     ///
     /// # Errors
-    /// A fault of the device; bytes outside the arena.
+    /// A device error, or bytes outside the arena.
     fn download(&mut self, at: usize, bytes: &mut [u8]) -> Result<(), Fault>;
 
-    /// Runs all steps of the plan once, for sizes within the capacity.
+    /// Runs all steps of the plan once. The sizes must be within the capacity.
     ///
     /// # Errors
-    /// A fault of the device.
+    /// A device error.
     fn run(&mut self, sizes: &Sizes) -> Result<(), Fault>;
 
-    /// Uploads from a mirror of the arena, runs, and downloads into it; what is downloaded has arrived on return. A device may do at
-    /// once what it is asked for again.
+    /// Uploads from a mirror of the arena, runs, and downloads into the mirror; all downloads are complete on return. A device may record the
+    /// operations and replay them when the same exchange is repeated.
     ///
     /// # Errors
     /// As [`Session::upload`], [`Session::run`] and [`Session::download`].
@@ -84,45 +84,45 @@ pub trait Session: Send {
         one_by_one(self, sizes, mirror, traffic)
     }
 
-    /// Copies the chosen of these rows into the arena, one after the other, from `at` on; the rows themselves travel once. Returns false,
-    /// having done nothing, where rows are not kept on the device.
+    /// Copies the chosen rows into the arena, one after the other, starting at byte `at`; the rows themselves are uploaded once. Returns false,
+    /// without any effect, if the device does not keep rows.
     ///
     /// # Errors
-    /// A fault of the device; a row that there is not, bytes outside the arena.
+    /// A device error, a row number out of range, or bytes outside the arena.
     fn gather(&mut self, at: usize, rows: &Rows, chosen: &[u32]) -> Result<bool, Fault> {
         let _ = (at, rows, chosen);
         Ok(false)
     }
 
-    /// Where a byte of the arena lies, for a copy by another session; everything asked for before has happened then.
+    /// Returns the address of a byte of the arena, for a copy by another session. All earlier operations have completed on return.
     ///
     /// # Errors
-    /// A fault of the device.
+    /// A device error.
     fn place(&mut self, at: usize) -> Result<Place<'_>, Fault>;
 
-    /// Copies bytes of another session's arena into this one, from `at` on, without the host. Returns false, having done nothing, where
-    /// the two are not on one device.
+    /// Copies bytes from the arena of another session into this one, starting at byte `at`, without the host. Returns false, without any effect, if
+    /// the two arenas are not on the same device.
     ///
     /// # Errors
-    /// A fault of the device; bytes outside the arena.
+    /// A device error, or bytes outside the arena.
     fn copy(&mut self, at: usize, from: Place, bytes: usize) -> Result<bool, Fault>;
 }
 
-/// Ranges of bytes, none of them empty, that go between an arena and its mirror.
+/// Non-empty ranges of bytes that are copied between an arena and its mirror.
 #[derive(Clone, Copy, Debug)]
 pub struct Traffic<'a> {
-    /// Into the arena before a run.
+    /// The ranges uploaded before a run.
     pub sent: &'a [Range<usize>],
-    /// Out of it after the run.
+    /// The ranges downloaded after the run.
     pub wanted: &'a [Range<usize>],
 }
 
 /// Rows that a device may keep.
 #[derive(Clone, Copy, Debug)]
 pub struct Rows<'a> {
-    /// Other rows for one place in an arena have another stamp.
+    /// A number that identifies the rows: different rows for the same place in an arena have different stamps.
     pub stamp: u64,
-    /// All rows, one after the other.
+    /// All rows, concatenated.
     pub bytes: &'a [u8],
     /// Bytes of one row, a multiple of 4.
     pub width: usize,
@@ -131,15 +131,15 @@ pub struct Rows<'a> {
 /// An address in the memory of a device that stays valid for `'a`.
 #[derive(Clone, Copy, Debug)]
 pub struct Place<'a> {
-    /// Which device, in this process.
+    /// The number of the device in this process.
     pub device: u64,
-    /// The address there.
+    /// The address on the device.
     pub address: u64,
     valid: PhantomData<&'a ()>,
 }
 
 impl Place<'_> {
-    /// An address on a device.
+    /// Wraps an address on a device.
     ///
     /// # Safety
     /// The memory there must stay valid for `'a`, from the address to the end of the buffer that it begins or lies in.

@@ -1,7 +1,7 @@
-//! A compiled file as bytes: what `bnnc build` writes and built executables read.
+//! Executable bundles: a compiled file as bytes, which `bnnc build` writes and built executables read.
 //!
-//! `MAGIC`, the layout as a `u64`, the length of the rest and its checksum (`u64` each, little endian), then [`Head`] and [`Built`] in
-//! postcard's form. An executable that carries one behind its own bytes ends in a `TRAILER`.
+//! A bundle consists of `MAGIC`, the version of the layout, the length of the body and its checksum (a little-endian `u64` each), and the body:
+//! [`Head`] and [`Built`] in the postcard format. An executable with an appended bundle ends in a `TRAILER`.
 
 use crate::manifest::Manifest;
 use bnnc_base::checksum::Checksum;
@@ -10,20 +10,20 @@ use std::fmt;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 
-/// The first bytes.
+/// The first bytes of a bundle.
 const MAGIC: &[u8; 8] = b"bnnc-run";
 
-/// The last bytes of an executable that carries an artefact behind its own bytes; before them stands its length as a `u64`.
+/// The last bytes of an executable with an appended bundle; the length of the bundle precedes them as a `u64`.
 const TRAILER: &[u8; 8] = b"nur-cnnb";
 
-/// Bytes before the head.
+/// Bytes before the body.
 const FIXED: usize = 32;
 
 /// The version of the layout, which the writer and the reader of a bundle must share. `tests/tests/layout.rs` fails where the types of a bundle, or what
 /// compiled code and the runtime share, change without a new number.
 pub const LAYOUT: u64 = 1;
 
-/// The requirements on a machine, readable before anything else.
+/// The requirements on a machine. They come first, so that they can be read from bundles that cannot run here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
     /// The architecture, as `std::env::consts::ARCH` names it.
@@ -36,29 +36,29 @@ pub struct Head {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct Linked {
-    /// The artefact.
+    /// The address of the bundle.
     pub artefact: *const u8,
-    /// Its bytes.
+    /// The length of the bundle in bytes.
     pub bytes: u64,
     /// The addresses of all kernels, in the order of [`Manifest::artifacts`].
     pub kernels: *const *const u8,
-    /// How many there are.
+    /// The number of kernels.
     pub kernel_count: u64,
-    /// Where kernels look for the addresses of [`crate::symbols::callables`], in that order; the runtime fills them in.
+    /// The table from which kernels read the addresses of [`crate::symbols::callables`], in that order; the runtime fills it in.
     pub functions: *mut usize,
-    /// How many there are.
+    /// The number of addresses in the table.
     pub function_count: u64,
 }
 
-/// The runtime's function that a linked executable begins with: `(argc, argv, &Linked) -> exit status`, in C's terms.
+/// The function of the runtime that a linked executable calls first: `(argc, argv, &Linked) -> exit status`, with the C calling convention.
 pub const LINKED_ENTRY: &str = "bnnc_run_linked";
 
-/// A compiled file, and what it was compiled from.
+/// A compiled file, and the program and options that it was compiled from.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Built {
-    /// The manifest; its code is objects, without bytes where they are linked into the executable.
+    /// The manifest. Its code consists of objects, without bytes if they are linked into the executable.
     pub manifest: Manifest,
-    /// Where it comes from.
+    /// The program and options that it was compiled from.
     pub origin: Origin,
 }
 
@@ -67,32 +67,32 @@ pub struct Built {
 pub struct Origin {
     /// The program's file.
     pub file: PathBuf,
-    /// Its text.
+    /// The text of the program.
     pub text: String,
     /// The checksum of the library.
     pub library: u64,
-    /// `ITEM.KEY=VALUE` settings of the command line.
+    /// The `ITEM.KEY=VALUE` settings of the command line.
     pub settings: Vec<String>,
-    /// `NAME=PATH` pairs of the command line.
+    /// The `NAME=PATH` pairs of the command line.
     pub data: Vec<String>,
-    /// The precision that the command line asked for.
+    /// The precision that the command line selected.
     pub precision: Option<String>,
-    /// The rewrites that were switched off.
+    /// The rewrites that were disabled.
     pub without: Vec<String>,
 }
 
-/// Why bytes are no artefact that can be read here.
+/// The reason why bytes cannot be read as a bundle on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// They do not begin as one.
+    /// They do not begin like a bundle.
     Unknown,
-    /// Bytes are missing or too many.
+    /// Bytes are missing, or there are too many.
     Truncated,
-    /// They are not what was written.
+    /// They differ from what was written.
     Damaged(String),
-    /// It was written by another build of the compiler.
+    /// Another build of the compiler wrote it.
     OtherLayout,
-    /// It needs a processor of this architecture.
+    /// It needs a processor of another architecture, which is named here.
     OtherArchitecture(String),
 }
 
@@ -118,10 +118,10 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// An artefact for this machine's architecture, and the features that `head` names.
+/// Writes a bundle for the architecture of this machine and the given processor features.
 ///
 /// # Errors
-/// Code that cannot leave the process it was compiled in.
+/// The code cannot leave the process in which it was compiled.
 pub fn encode(built: &Built, features: Vec<String>) -> Result<Vec<u8>, Refusal> {
     let head = Head {
         architecture: std::env::consts::ARCH.to_owned(),
@@ -136,10 +136,10 @@ pub fn encode(built: &Built, features: Vec<String>) -> Result<Vec<u8>, Refusal> 
     Ok(bytes)
 }
 
-/// Reads an artefact; what its processor must have is in the head.
+/// Reads a bundle. The caller checks the features that the head requires.
 ///
 /// # Errors
-/// Bytes that are none, or that cannot be run here.
+/// The bytes are not a bundle, or it cannot run on this machine.
 pub fn decode(bytes: &[u8]) -> Result<(Head, Built), Refusal> {
     if bytes.len() < FIXED || &bytes[..8] != MAGIC {
         return Err(Refusal::Unknown);
@@ -172,10 +172,10 @@ pub fn appended(artefact: &[u8]) -> Vec<u8> {
     [artefact, &length.to_le_bytes(), TRAILER].concat()
 }
 
-/// The artefact that an executable carries.
+/// Reads the bundle that is appended to an executable.
 ///
 /// # Errors
-/// A file that cannot be read; and within, there is none, or it is cut off.
+/// The outer error: the file cannot be read. The inner error: there is no bundle, or it is cut off.
 pub fn carried(executable: &mut (impl Read + Seek)) -> io::Result<Result<Vec<u8>, Refusal>> {
     let size = executable.seek(SeekFrom::End(0))?;
     let Some(end) = size.checked_sub(16) else {
@@ -196,7 +196,7 @@ pub fn carried(executable: &mut (impl Read + Seek)) -> io::Result<Result<Vec<u8>
     Ok(Ok(artefact))
 }
 
-/// The first eight bytes as a number.
+/// Returns the first eight bytes as a little-endian number; 0 if there are fewer.
 fn word(bytes: &[u8]) -> u64 {
     bytes.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }

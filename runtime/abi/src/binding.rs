@@ -1,4 +1,4 @@
-//! Where the values of a program's inputs and outputs come from.
+//! The sources of the values of a program's inputs and outputs.
 
 use crate::code::Artifact;
 use crate::data::{Elements, Field, FieldKind};
@@ -9,33 +9,33 @@ use serde::{Deserialize, Serialize};
 pub struct Binding {
     /// The name of the program's input buffer.
     pub port: String,
-    /// Where its values come from.
+    /// The source of its values.
     pub from: DataSource,
     /// The type of its elements.
     pub elements: Elements,
-    /// The interval of its reals, as the model declares it.
+    /// The interval of its reals that the model declares.
     pub support: Option<(f64, f64)>,
-    /// Its axes; without that of examples, where there is one value per example.
+    /// Its axes, without the axis of examples if there is one value per example.
     pub shape: Vec<usize>,
-    /// Which element of an axis each value of the column selects.
+    /// The element of an axis that each value of the column selects.
     pub codes: Codes,
-    /// A parameter that the model adds to a weighted sum of its elements, if there is one.
+    /// The parameter that the model adds to a weighted sum of its elements, if there is one.
     pub intercept: Option<String>,
 }
 
-/// Which element of an axis a value of an `index` column selects.
+/// The element of an axis that a value of an `index` column selects.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Codes {
-    /// An integer selects the element of that position, text the position of its level.
+    /// An integer selects the element at that position, and text the position of its level.
     Positions,
-    /// An integer selects the position that it has among these; at the build they ascend.
+    /// An integer selects its position among these; they ascend at the build.
     Ids(Vec<i64>),
-    /// Text selects the position that it has among these.
+    /// Text selects its position among these.
     Texts(Vec<String>),
 }
 
 impl Binding {
-    /// Returns the declared type that a value does not have. The ends of an interval are not excluded: rounding reaches them.
+    /// Returns the declared type that a value does not have. The ends of an interval are allowed because rounding reaches them.
     pub fn excludes(&self, value: f64) -> Option<String> {
         match self.support {
             Some((low, high)) if value < low || value > high => Some(match (low, high) {
@@ -47,7 +47,7 @@ impl Binding {
         }
     }
 
-    /// Returns why a column does not hold what this input or output takes.
+    /// Returns why a column does not hold values that this input or output accepts; `None` if it does.
     pub fn misfit(&self, field: &Field) -> Option<String> {
         let name = &field.name;
         match (&self.codes, &field.kind) {
@@ -66,30 +66,30 @@ impl Binding {
     }
 }
 
-/// Where the values of an input come from.
+/// The source of the values of an input.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum DataSource {
-    /// The data item's inputs in order, as one vector per example.
+    /// The inputs of the data item in order, as one vector per example.
     Inputs,
     /// A field per example.
     Field(String),
-    /// One of the data item's inputs, by its position among their elements.
+    /// One of the inputs of the data item, by its position among their elements.
     Input(usize),
     /// The row number.
     Row,
-    /// An array of the data item's own files, of which all examples see all elements.
+    /// An array in the data item's own files, all of whose elements every example reads.
     Whole(String),
     /// A column of the shared table.
     Shared(String),
 }
 
 impl DataSource {
-    /// Returns whether all examples see the same values.
+    /// Returns whether all examples read the same values.
     pub fn is_shared(&self) -> bool {
         matches!(self, DataSource::Whole(_) | DataSource::Shared(_))
     }
 
-    /// The column of the data item's own files that it is by itself.
+    /// Returns the column of the data item's own files that holds the values unchanged; `None` for other sources.
     pub fn column(&self) -> Option<&str> {
         match self {
             DataSource::Field(name) | DataSource::Whole(name) => Some(name),
@@ -98,21 +98,21 @@ impl DataSource {
     }
 }
 
-/// Positions that rows select along axes and that only the rows themselves show to be inside.
+/// Positions that rows select along axes, and that only the rows themselves show to be inside the axes.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Positions {
-    /// `(data..) -> position/0, ..`, each `[batch, ..]`: the positions of each check; `row/0` and so on of the same shape where they come from whole
-    /// columns: the elements of these that decide them.
+    /// `(data..) -> position/0, ..`, each `[batch, ..]`: the positions of each check. If whole columns determine them, `row/0` and so on have the same
+    /// shape and hold the elements of the columns that determine each position.
     pub program: Artifact,
-    /// The axes.
+    /// The checked axes.
     pub checks: Vec<Check>,
 }
 
-/// An axis, and what its positions are computed from.
+/// An axis, and the values that determine positions along it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Check {
     /// The size of the axis.
     pub size: usize,
-    /// The inputs, outputs and parameters that decide the positions.
+    /// The inputs, outputs and parameters that determine the positions.
     pub inputs: Vec<String>,
 }

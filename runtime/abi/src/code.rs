@@ -18,7 +18,7 @@ pub struct KernelArgs {
     pub ints: *const i64,
     /// First iteration of the outermost axis.
     pub start: i64,
-    /// One past the last.
+    /// One past the last iteration.
     pub end: i64,
     /// At least [`Code::scratch_bytes`] bytes, 64-byte aligned, for this thread alone.
     pub scratch: *mut u8,
@@ -32,47 +32,47 @@ pub trait Code: Send + Sync {
     /// The addresses must be those of live buffers of the plan, resolved with the sizes that `ints` holds.
     unsafe fn launch(&self, kernel: usize, args: &KernelArgs);
 
-    /// Scratch memory one invocation needs.
+    /// Returns the bytes of scratch memory that one invocation needs.
     fn scratch_bytes(&self, kernel: usize) -> usize;
 
-    /// Returns whether library calls should use the primitives' naive references too (the oracle).
+    /// Returns whether library calls should use the naive references of the primitives too, as an oracle does.
     fn is_reference(&self) -> bool;
 
-    /// The generated code as text, for `bnnc emit`.
+    /// Returns the generated code as text, for `bnnc emit`.
     fn text(&self) -> String;
 
-    /// The kernels for a device, where they were compiled for one; [`Attach`] brings them there.
+    /// Returns the kernels for a device, if they were compiled for one; [`Attach`] transfers them there.
     fn device(&self) -> Option<&device::Program> {
         None
     }
 
-    /// The device that runs the kernels instead of [`Code::launch`], where there is one.
+    /// Returns the device that runs the kernels instead of [`Code::launch`], if there is one.
     fn accelerator(&self) -> Option<&dyn Accelerator> {
         None
     }
 
-    /// The code as it can leave this process, where it was asked for in that form.
+    /// Returns the code in a form that can leave this process, if it was compiled to that form.
     fn object(&self) -> Option<&Object> {
         None
     }
 }
 
-/// Kernels that can leave the process: as a relocatable object, which calls the runtime's functions by name ([`crate::symbols`]), or
+/// Kernels that can leave the process: as a relocatable object, which calls the functions of the runtime by name ([`crate::symbols`]), or
 /// as images for a device.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Object {
-    /// The object file; empty where the kernels are linked into an executable, or are for a device.
+    /// The object file; empty if the kernels are linked into an executable or are for a device.
     pub bytes: Vec<u8>,
     /// The extensions that the processor needs, by their names in `std::arch`: `avx2`.
     pub features: Vec<String>,
-    /// The plan's kernels, in their order.
+    /// The kernels of the plan, in order.
     pub kernels: Vec<ObjectKernel>,
-    /// The kernels for a device, which then runs them all.
+    /// The kernels for a device, which then runs all of them.
     pub device: Option<device::Program>,
 }
 
 impl Object {
-    /// Its symbols, a line each.
+    /// Returns its symbols, one per line.
     pub fn text(&self) -> String {
         let symbols = self.kernels.iter().map(|kernel| &*kernel.symbol);
         symbols.collect::<Vec<_>>().join("\n")
@@ -82,15 +82,15 @@ impl Object {
 /// One kernel of an object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ObjectKernel {
-    /// Its global symbol, a function of the address of [`KernelArgs`]; empty where it is for a device.
+    /// Its global symbol, a function of the address of [`KernelArgs`]; empty if the kernel is for a device.
     pub symbol: String,
     /// The result of [`Code::scratch_bytes`].
     pub scratch: usize,
-    /// The integer slots that hold keys of noise sites, which are functions of the seed.
+    /// The integer slots that hold the keys of noise sites, which are functions of the seed.
     pub keys: Vec<u32>,
 }
 
-/// The code of an object that is not in memory yet: it can be stored, and be loaded or brought to a device by what knows how, but not run.
+/// The code of an object that is not loaded. It can be stored, loaded or transferred to a device, but not run.
 pub struct Detached(pub Object);
 
 impl Code for Detached {
@@ -119,7 +119,7 @@ impl Code for Detached {
     }
 }
 
-/// Puts code on a device: the result runs the same plan there. Whoever compiles is told how by whoever has devices.
+/// Transfers code to a device: the result runs the same plan there. The function is passed to the compiler by the program that has access to devices.
 pub type Attach = fn(Arc<dyn Code>) -> Result<Arc<dyn Code>, Fault>;
 
 /// A plan and its code.
@@ -134,7 +134,7 @@ pub struct Artifact {
 impl Artifact {
     /// Gives every noise site the key that it has under another seed.
     ///
-    /// The code must be an [`Object`]: it knows which integers are keys.
+    /// The code must be an [`Object`], which identifies the integers that are keys; other code is left unchanged.
     pub fn reseed(&mut self, from: u64, to: u64) {
         let Some(object) = self.code.object() else { return };
         Arc::make_mut(&mut self.plan).each_launch(&mut |launch| {
@@ -155,7 +155,7 @@ impl Artifact {
     }
 }
 
-/// A plan and the object of its code.
+/// Written as the plan and the object of its code. Fails if the code cannot leave this process.
 impl Serialize for Artifact {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let object = self.code.object();
@@ -164,7 +164,7 @@ impl Serialize for Artifact {
     }
 }
 
-/// The code is [`Detached`].
+/// The code of the result is [`Detached`].
 impl<'de> Deserialize<'de> for Artifact {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Artifact, D::Error> {
         let (plan, object) = <(Arc<Plan>, Object)>::deserialize(deserializer)?;

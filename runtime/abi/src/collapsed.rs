@@ -1,8 +1,9 @@
-//! Collapsed inference: the program that says how an observation depends on weights that are integrated over, and the options that say how (Zeng and Van den Broeck
+//! Collapsed inference: the program that computes how an observation depends on the collapsed weights, and the options (Zeng and Van den Broeck
 //! 2023, "Collapsed Inference for Bayesian Deep Learning").
 //!
-//! The posterior is a mixture over the iterates of gradient descent. Within each component the collapsed weights are independent uniforms on one box, which
-//! all components share and which spans what the iterates did; the other sites have the values of the iterate.
+//! The posterior is a mixture over the iterates of gradient descent. Within each component the collapsed weights, which are integrated over, are
+//! independent uniforms on one box. All components share the box, which spans the values of the iterates. The other sites have the values of the
+//! iterate.
 
 use crate::code::Artifact;
 use crate::iterates::{IterateOptions, Swag};
@@ -25,38 +26,38 @@ pub(crate) const RECORD: MethodDef = MethodDef {
     finds: Finds::Collapsed,
 };
 
-/// The part of an infer that integrates over some weights.
+/// The part of an inference block that integrates over some weights.
 ///
-/// `local` has, besides states and data ports, the inputs `STATE/index` `[selected]` (int) and `STATE/chosen` `[selected]` (real, 1 where the column is an
-/// element of this state, else 0 with index 0) for each of `weights`; a column is one of the collapsed weights. Where `kinks` is not zero, it also has the
-/// input `moves` `[batch, selected]`, which is added to those weights, row by row. Its outputs are, at those weights:
+/// `local` has, besides states and data ports, the inputs `STATE/index` `[selected]` (int) and `STATE/chosen` `[selected]` (real, 1 where the column
+/// is an element of this state, else 0 with index 0) for each of `weights`; a column is one of the collapsed weights. If `kinks` is not zero, it also
+/// has the input `moves` `[batch, selected]`, which is added to those weights, row by row. Its outputs are, at those weights:
 /// - `location` `[batch, outputs]`: the mean of a Normal, or logits.
-/// - `scale` `[batch, outputs]`: the standard deviation of a Normal at the iterate (at no moves); absent for classes.
+/// - `scale` `[batch, outputs]`: the standard deviation of a Normal at the iterate (with zero `moves`); absent for classes.
 /// - `target` `[batch, outputs]`: the observed value of a Normal, on the model's scale; absent for classes.
-/// - `location/slope` `[batch, outputs, selected]`: its derivatives in the collapsed weights.
-/// - `kinks` `[batch, kinks]` and `kinks/slope` `[batch, kinks, selected]`: what the pieces are divided by. Between two points where no element changes its
-///   sign, `location` and `kinks` are affine in the collapsed weights.
+/// - `location/slope` `[batch, outputs, selected]`: the derivatives of `location` by the collapsed weights.
+/// - `kinks` `[batch, kinks]` and `kinks/slope` `[batch, kinks, selected]`: the functions whose signs separate the pieces, and their derivatives.
+///   Between two points where no element changes its sign, `location` and `kinks` are affine in the collapsed weights.
 ///
 /// [`crate::manifest::Infer::predict`] and [`crate::manifest::Infer::sites`] take `[draws, ..]` for each state that moves: the iterates.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Collapsed {
-    /// How the iterates are made. Its covariance is [`crate::iterates::Covariance::Snapshots`].
+    /// The source of the iterates. Its covariance is [`crate::iterates::Covariance::Snapshots`].
     pub iterates: Swag,
     /// The sites whose elements may be collapsed.
     pub weights: Vec<Weights>,
-    /// Elements of `location`.
+    /// The number of elements of `location`.
     pub outputs: usize,
-    /// The distribution of the observation, given `location`: [`Likelihood::Other`] where `form` is [`Form::Sampled`].
+    /// The distribution of the observation given `location`: [`Likelihood::Other`] if `form` is [`Form::Sampled`].
     pub likelihood: Likelihood,
-    /// How the location depends on the collapsed weights.
+    /// The dependence of the location on the collapsed weights.
     pub form: Form,
-    /// Whether the scale of a Normal depends on weights that may be collapsed. It is held at the iterate.
+    /// True if the scale of a Normal depends on weights that may be collapsed. It keeps its value at the iterate.
     pub held: bool,
-    /// The program; absent where the form is [`Form::Sampled`].
+    /// The program; absent if the form is [`Form::Sampled`].
     pub local: Option<Artifact>,
-    /// The same without slopes and kinks, where there are kinks: `location`, `scale` and `target`.
+    /// The same program without slopes and kinks (`location`, `scale` and `target`), if there are kinks.
     pub plain: Option<Artifact>,
-    /// The weights that are collapsed, and the way.
+    /// The choice of the collapsed weights and of the integrals.
     pub options: Options,
 }
 
@@ -113,40 +114,40 @@ impl MethodPart for Collapsed {
     }
 }
 
-/// How the location depends on the weights that may be collapsed.
+/// The dependence of the location on the weights that may be collapsed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Form {
-    /// Affine: sums of uniforms, in closed form.
+    /// Affine: the location is a sum of uniforms, whose integrals have closed forms.
     Affine,
     /// Affine between kinks.
     Piecewise {
-        /// How many there are.
+        /// The number of kinks.
         kinks: usize,
-        /// How many of them depend on no other, so that each is affine over the whole box; they come first.
+        /// The number of kinks that do not depend on other kinks, so that each is affine over the whole box; they come first.
         direct: usize,
     },
-    /// Otherwise, with the reason in words: the weights are drawn from the box.
+    /// Any other form, with the reason in words: the weights are drawn from the box.
     Sampled(String),
 }
 
-/// Simplices that the box of a row is cut into at most, for one output and iterate: beyond it weights are drawn.
+/// The largest number of simplices into which the box of a row is cut, for one output and iterate. If there are more, the weights are drawn.
 pub const MOST_SIMPLICES: usize = 20_000;
 
-/// Weights whose box can be cut into pieces, at most: a box of `n` is `n!` simplices before any cut.
+/// The largest number of weights whose box is cut into pieces: a box of `n` weights is `n!` simplices before any cut.
 pub const MOST_CUT: usize = 7;
 
 options! {
-    /// Options of `collapsed`. Some depend on the weights and on how these move the location: see [`Options`].
+    /// Options of `collapsed`. The defaults of some depend on the weights and on how these affect the location: see [`Options`].
     pub struct CollapsedOptions {
         /// The weights that may be integrated over: `last_layer`, names of layers and parameters in brackets, or `all`.
         over: Over { "last_layer", OptionKind::Weights(&[]), Phase::Compile };
         /// The number of weights to integrate over per row and output, most influential first; 0 takes all. Without a value, all, and
         /// one per class for classes.
         weights: Option<usize> { "", from(0), Phase::Run };
-        /// Layers or parameters among those of `over` that are integrated over in every row, besides `weights` of the others.
+        /// Layers or parameters in `over` whose weights are all integrated over in every row, in addition to `weights` of the others.
         always: Vec<Arc<str>> { "", OptionKind::Names, Phase::Run };
         /// The number of hidden units whose incoming weights are integrated over, most influential first (with `compat` the first ones): units of the
-        /// first layer behind the weights; 0 does not select by units.
+        /// first layer after the weights; 0 does not select by units.
         units: usize { "0", from(0), Phase::Run };
         /// The choice of weights: each row has its own (`row`), or all rows the one that is best on average over the training rows (`fixed`).
         selection: Selection { "row", Selection::KIND, Phase::Run };
@@ -173,34 +174,34 @@ options! {
     }
 }
 
-/// Whether rows have their own choice of weights.
+/// The assignment of choices of weights to rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Selection {
-    /// Each row.
+    /// Each row has its own choice.
     Row,
-    /// One for all.
+    /// All rows share one choice.
     Fixed,
 }
 
 words!(Selection { "row" => Row, "fixed" => Fixed });
 
-/// The form of the noise of a Normal likelihood.
+/// The noise of a Normal likelihood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum NoiseForm {
-    /// As it is.
+    /// Normal.
     Normal,
-    /// A triangle.
+    /// Triangular.
     Triangular,
 }
 
 words!(NoiseForm { "normal" => Normal, "triangular" => Triangular });
 
-/// Whose predictive density is computed.
+/// The definition of the predictive density.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Compat {
-    /// The one that is stated.
+    /// The documented density.
     None,
-    /// That of the published code.
+    /// The density of the authors' published code.
     Published,
 }
 
@@ -209,11 +210,11 @@ words!(Compat { "none" => None, "published" => Published });
 /// The radius of a triangular noise.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Radius {
-    /// In standard deviations.
+    /// This number of standard deviations.
     Given(f64),
-    /// The one that keeps the variance.
+    /// The radius that keeps the variance: the square root of 6 standard deviations.
     Variance,
-    /// The closest in mean square.
+    /// The radius that is closest to the Normal in mean square: 2.2970 standard deviations.
     L2,
 }
 
@@ -227,39 +228,39 @@ impl OptionValue for Radius {
     }
 }
 
-/// The weights that are collapsed, and the way.
+/// The collapsed weights and their integrals, with all defaults resolved.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Options {
-    /// The box.
+    /// The box of a weight.
     pub extent: Extent,
-    /// How many weights are integrated over in one row and output, those that move it most; 0 takes all. The others have the values of the iterate.
+    /// The number of weights to integrate over per row and output, most influential first; 0 takes all. The others have the values of the iterate.
     pub weights: usize,
-    /// Sites, by their places in [`Collapsed::weights`], whose elements are integrated over in every row besides those.
+    /// Sites, by their positions in [`Collapsed::weights`], whose elements are integrated over in every row in addition to `weights`.
     pub always: Vec<usize>,
-    /// How many units (kinks that depend on no other) keep their weights among those that may be collapsed; 0 takes all.
+    /// The number of units (kinks that do not depend on other kinks) whose weights may be collapsed; 0 takes all.
     pub units: usize,
-    /// Whether the choice of weights is one for all rows, by the mean over the training rows; else each row has its own.
+    /// True if all rows share one choice of weights, by the mean over the training rows; false if each row has its own.
     pub fixed: bool,
     /// The noise of a Normal.
     pub noise: Noise,
-    /// The sigmoid of classes.
+    /// The probability of a class from its logit.
     pub sigmoid: Sigmoid,
-    /// Draws from the box per iterate: where the form is [`Form::Sampled`], and of single rows that have too many pieces.
+    /// Draws from the box per iterate: for all rows if the form is [`Form::Sampled`], otherwise for single rows whose box has too many pieces.
     pub draws: usize,
 }
 
 impl Options {
-    /// Returns whether the predictive density is that of the published code, and with it the units are the first ones and an element of [`Options::always`]
-    /// that does not move has a box of a small width.
+    /// Returns whether the predictive density is that of the published code. In this case the units are the first ones, and an element of
+    /// [`Options::always`] whose iterates do not differ has a box of a small width.
     pub fn is_published(&self) -> bool {
         matches!(self.noise, Noise::Published { .. })
     }
 }
 
-/// The box of a weight from its iterates.
+/// The box of a weight, computed from its iterates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Extent {
-    /// From the smallest to the largest.
+    /// From the smallest to the largest iterate.
     Range,
     /// The mean plus and minus the square root of 3 standard deviations, which keeps the variance.
     Moments,
@@ -270,18 +271,18 @@ words!(Extent { "range" => Range, "moments" => Moments });
 /// The noise of a Normal likelihood.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Noise {
-    /// As it is.
+    /// Normal.
     Normal,
-    /// A triangle of radius `alpha` standard deviations, mixed with the Normal of its mean and variance.
+    /// A triangle of radius `alpha` standard deviations. The distribution of the observation is mixed with the Normal of its mean and variance.
     Triangular {
-        /// The radius over the standard deviation.
+        /// The radius in standard deviations.
         alpha: f64,
         /// The weight of the Normal in the mixture.
         floor: f64,
     },
-    /// A triangle whose density at a known target is that of the published code: cut to the range of the targets that are scored, with a uniform there.
+    /// The density of the published code at a known target: a triangle that is truncated to the range of the scored targets, plus a uniform there.
     Published {
-        /// The radius over the standard deviation.
+        /// The radius in standard deviations.
         alpha: f64,
         /// The constant that is added to the density before it is normalised, on the model's scale.
         smoothing: f64,
@@ -291,9 +292,9 @@ pub enum Noise {
 /// The probability of a class from its logit against the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Sigmoid {
-    /// As it is.
+    /// The logistic function.
     Exact,
-    /// The cubic that is closest in mean square among those with continuous slope.
+    /// The cubic that is closest to it in mean square among those with a continuous slope.
     Cubic,
 }
 

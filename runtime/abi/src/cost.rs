@@ -1,11 +1,11 @@
-//! The cost of one run of a program as a function of sizes that are known at run time, so that a built executable can report it for other data.
+//! The cost of one run of a program as a function of sizes that are known at run time. A built executable can therefore report it for other data.
 
 use crate::plan::Amount;
 use crate::primitive::Primitive;
 use bnnc_base::shape::{Shape, Sizes};
 use serde::{Deserialize, Serialize};
 
-/// The cost report of one infer.
+/// The cost report of one inference block.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cost {
     /// Scalar parameters of the model.
@@ -14,11 +14,11 @@ pub struct Cost {
     pub variational_parameters: usize,
     /// Nodes of the objective's graph that a gradient flows through.
     pub gradient_nodes: usize,
-    /// One step, whatever its sizes.
+    /// The work of one step, as a function of its sizes.
     pub step: Estimate,
-    /// Its effort with the data and options of this run, once they are known.
+    /// The effort of one step with the data and options of this run, once they are known.
     pub effort: Effort,
-    /// Predicted peak of the run's memory, likewise.
+    /// The predicted peak memory of the run in bytes, once the data and options are known.
     pub peak_bytes: u64,
 }
 
@@ -27,7 +27,7 @@ pub struct Cost {
 pub struct Effort {
     /// Floating-point operations: one per scalar operation, random number or combination; products by their formula.
     pub flops: u64,
-    /// Bytes read and written, each element of an access once per step.
+    /// Bytes read and written; each element of an access counts once per step.
     pub bytes: u64,
 }
 
@@ -38,7 +38,7 @@ pub struct Estimate(pub Vec<Term>);
 /// A launch or a call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Term {
-    /// How often each loop around it runs.
+    /// The trip count of each loop around it.
     pub loops: Vec<Amount>,
     /// The operations.
     pub operations: Operations,
@@ -49,16 +49,16 @@ pub struct Term {
 /// The floating-point operations of a term.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Operations {
-    /// So many at every point of a domain with these axes.
+    /// This number at every point of a domain with these axes.
     Points(Vec<Amount>, u64),
-    /// Those of a primitive with these integers.
+    /// Those of a primitive that is called with these integers.
     Call(Primitive, Vec<Amount>),
 }
 
-/// Elements that move: the product of these axes, but not more than the buffer has.
+/// Elements that are read or written: the product of these axes, but at most the number of elements of the buffer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Traffic {
-    /// The axes along which the address changes; none where all of it moves.
+    /// The axes along which the address changes; `None` if the whole buffer is accessed.
     pub axes: Option<Vec<Amount>>,
     /// The shape of the buffer.
     pub shape: Shape,
@@ -67,7 +67,7 @@ pub struct Traffic {
 }
 
 impl Estimate {
-    /// Returns the effort with these sizes.
+    /// Returns the effort of all terms with these sizes.
     pub fn at(&self, sizes: &Sizes) -> Effort {
         let mut effort = Effort::default();
         for term in &self.0 {

@@ -5,14 +5,14 @@ use bnnc_base::source::Span;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// File formats.
+/// Formats of data files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Format {
     /// Comma-separated values with a header line; `.gz` is unpacked.
     Csv,
     /// MNIST's format: one file of inputs, one of targets; `.gz` is unpacked.
     Idx,
-    /// An object of scalars and arrays, as Stan's data files; `.gz` is unpacked.
+    /// An object of scalars and arrays, as in Stan's data files; `.gz` is unpacked.
     Json,
     /// NumPy arrays: one file of inputs, one of targets.
     Npy,
@@ -20,30 +20,30 @@ pub enum Format {
     Parquet,
 }
 
-/// How test rows are chosen.
+/// The choice of test rows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Test {
     /// No test rows.
     None,
     /// Other files of the same format.
     Files(Vec<PathBuf>),
-    /// A split file and which of its splits; `None` means all, one after the other.
+    /// The rows of a file of splits.
     Splits {
-        /// The file: `{"kind", "n_rows", "index_base", "n_splits", "test": [[..], ..]}`, maybe gzipped.
+        /// The file: `{"kind", "n_rows", "index_base", "n_splits", "test": [[..], ..]}`, possibly gzipped.
         file: PathBuf,
-        /// Which split.
+        /// The number of the split; `None` visits all, one after the other.
         split: Option<usize>,
     },
     /// A seeded random fraction.
     Fraction(f64),
 }
 
-/// Rows that are unlike those a model was made for.
+/// Rows that are unlike the training data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Outliers {
-    /// The rows of a file of the same format: of its inputs alone, where inputs and targets are files of their own.
+    /// The rows of a file of the same format; the file of inputs alone if inputs and targets are separate files.
     File(PathBuf),
-    /// The test images, cut into squares of so many pixels a side that are put back in a random order.
+    /// The test images, cut into squares of this number of pixels a side that are reassembled in random order.
     Shuffled(usize),
 }
 
@@ -66,7 +66,7 @@ pub enum Divisor {
     /// `n`: standardised training rows have a mean square of exactly 1.
     #[default]
     Count,
-    /// `n - 1`, as `sd` of R and of Stan.
+    /// `n - 1`, as `sd` in R and Stan.
     CountLessOne,
 }
 
@@ -75,35 +75,35 @@ pub enum Divisor {
 pub struct DataSpec {
     /// Its name in the program.
     pub name: String,
-    /// Where it is declared.
+    /// The place of its declaration.
     pub span: Span,
     /// The format.
     pub format: Format,
     /// The files, resolved against the program's folder; several are shards (or inputs and target: idx, npy).
     pub files: Vec<PathBuf>,
-    /// The input columns in order; empty means all but the target, in file order.
+    /// The input columns in order; empty for all but the target, in file order.
     pub inputs: Vec<Column>,
-    /// The target column; `None` means the last column (csv, parquet) or the second file (idx, npy).
+    /// The target column; `None` for the last column (csv, parquet) or the second file (idx, npy).
     pub target: Option<Column>,
     /// The test rows.
     pub test: Test,
-    /// Fraction of the training rows held out for early stopping.
+    /// The fraction of the training rows held out for early stopping.
     pub validation: f64,
-    /// Whether inputs are standardised with the training rows' mean and sd.
+    /// True if inputs are standardised with the mean and standard deviation of the training rows.
     pub standardise_inputs: bool,
-    /// Whether the target is; metrics are reported in original units all the same.
+    /// True if the target is standardised too; metrics are still reported in original units.
     pub standardise_target: bool,
     /// The divisor of the standard deviations of `standardise` and `zscore`.
     pub divisor: Divisor,
-    /// Multiplies every input (after `idx` bytes became reals): `scale = 1 / 126`.
+    /// The factor on every input (after `idx` bytes are converted to reals): `scale = 1 / 126`.
     pub scale: f64,
-    /// Use only the first so many training rows, if given.
+    /// The number of first training rows to use; `None` uses all.
     pub limit: Option<usize>,
     /// A table shared by all examples.
     pub shared: Option<(Format, PathBuf)>,
-    /// Degrees by which the images of the test rows are turned, counter-clockwise: tests of their own, of which the first is the test.
+    /// Degrees by which the images of the test rows are rotated, counter-clockwise. Each rotation is a separate test set; the first is the main one.
     pub rotate: Vec<f64>,
-    /// Rows whose predictions should be less sure than those of the test rows.
+    /// Rows whose predictions should be less certain than those of the test rows.
     pub outliers: Option<Outliers>,
 }
 
@@ -119,10 +119,10 @@ pub enum FieldKind {
 }
 
 impl DataSpec {
-    /// Takes the files that `--data NAME=PATH`, `--data NAME.test=PATH` and `--data NAME.outliers=PATH` give.
+    /// Replaces files by those that `--data NAME=PATH`, `--data NAME.test=PATH` and `--data NAME.outliers=PATH` give.
     ///
     /// # Errors
-    /// More than one file of outliers, by their number.
+    /// The number of files of outliers, if there are more than one.
     pub fn take(&mut self, files: &Files) -> Result<(), usize> {
         for (item, given) in files {
             match item.strip_prefix(&*self.name) {
@@ -150,12 +150,12 @@ pub enum Elements {
     Count,
     /// 0 and 1.
     Bool,
-    /// Integers from 0 to below this, or so many levels of text.
+    /// Integers from 0 to below this number, or this number of levels of text.
     Index(usize),
 }
 
 impl Elements {
-    /// Returns the type that a value does not have; positions are checked by their codes.
+    /// Returns the type that a value does not have; `None` if it has the type. Positions of an `index` are checked by their codes.
     pub fn excludes(self, value: f64) -> Option<&'static str> {
         let is_whole = value.fract() == 0.0;
         match self {
@@ -166,7 +166,7 @@ impl Elements {
         }
     }
 
-    /// Why a column of this name and kind does not hold such elements; nothing where it does.
+    /// Returns why a column of this name and kind does not hold such elements; `None` if it does.
     pub fn refusal(self, name: &str, kind: &FieldKind) -> Option<String> {
         match (self, kind) {
             (Elements::Index(_), FieldKind::Int(low, _)) if *low < 0 => {
@@ -205,7 +205,7 @@ impl Elements {
     }
 }
 
-/// The first level that is not a number: the cell that made a column of numbers one of text.
+/// Returns the first level that is not a number: the cell because of which a column of numbers was read as text.
 pub fn word(levels: &[String]) -> &str {
     let mut words = levels.iter().filter(|level| level.parse::<f64>().is_err());
     words.next().or(levels.first()).map_or("", String::as_str)
@@ -218,11 +218,11 @@ pub struct Field {
     pub name: String,
     /// The type of its elements.
     pub kind: FieldKind,
-    /// The distinct integers in ascending order, where some between the smallest and the largest do not occur.
+    /// The distinct integers in ascending order, if some between the smallest and the largest do not occur.
     pub distinct: Option<Vec<i64>>,
-    /// Axes, without the axis of examples where `per_example`.
+    /// Its axes, without the axis of examples if `per_example`.
     pub shape: Vec<usize>,
-    /// Whether there is one per example.
+    /// True if there is one value per example.
     pub per_example: bool,
     /// The row of the first text that is not a number, as messages count rows.
     #[serde(default)]
@@ -230,7 +230,7 @@ pub struct Field {
 }
 
 impl Field {
-    /// The distinct integers in ascending order; none of a field of reals or text.
+    /// Returns the distinct integers in ascending order; empty for a field of reals or text.
     pub fn integers(&self) -> impl Iterator<Item = i64> + '_ {
         let all = match (&self.kind, &self.distinct) {
             (FieldKind::Int(low, high), None) => Some(*low..=*high),
@@ -251,22 +251,22 @@ pub struct InputEntry {
     pub text: String,
     /// The columns that it is computed from, each once.
     pub columns: Vec<String>,
-    /// Whether it is more than the column itself.
+    /// True if the entry is an expression rather than a column.
     pub computed: bool,
-    /// Where it stands in the program.
+    /// The place of the entry in the program.
     pub span: Span,
     /// The position of its first element among those of all inputs.
     pub first: usize,
-    /// The number of its elements; 0 of a renamed column of text, which no vector of reals can hold.
+    /// The number of its elements; 0 for a renamed column of text, which is not part of the vector of reals.
     pub elements: usize,
 }
 
 /// The schema of a data item, from the header and a scan of the rows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Schema {
-    /// The data item.
+    /// The name of the data item.
     pub name: String,
-    /// Rows over all shards (before the test rows are taken away).
+    /// Rows over all shards, before test rows are split off.
     pub rows: usize,
     /// Training rows (of the first split).
     pub train: usize,
@@ -276,17 +276,17 @@ pub struct Schema {
     pub validation: usize,
     /// Outliers.
     pub outliers: usize,
-    /// How many splits the run visits.
+    /// The number of splits that the run visits.
     pub splits: usize,
     /// All fields of the file.
     pub fields: Vec<Field>,
-    /// How many input columns there are (`real[d]` binds to them): after `inputs = [..]`, or all but the target.
+    /// The number of input columns (`real[d]` binds to them): of `inputs = [..]`, or all but the target.
     pub inputs: usize,
-    /// The names of these columns, as the program writes them; empty where elements of an array are among them.
+    /// The names of these columns, as the program writes them; empty if elements of an array are among them.
     pub columns: Vec<String>,
     /// The entries of `inputs = [..]`, in order.
     pub entries: Vec<InputEntry>,
-    /// The target's name, if there is one.
+    /// The name of the target, if there is one.
     pub target: Option<String>,
     /// Fields of the shared table.
     pub shared: Vec<Field>,

@@ -1,4 +1,4 @@
-//! The sums of a model that are linear in parameters, with the columns that the parameters multiply.
+//! The sums of a model that are linear in parameters, with the columns that multiply the parameters.
 
 use bnnc_math::scalar::Scalar;
 use serde::de::Error;
@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// The linear part of a model: `a + b * x + c * x * z` has the columns 1, `x` and `x * z`.
 ///
-/// Every use of a parameter that stands here is in one of the sums, so that values of the parameters with the same sums have the same likelihood.
+/// Every use of such a parameter is in one of the sums, so that values of the parameters with the same sums have the same likelihood.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Design {
     /// The names of the coefficients: parameters, or elements of parameters.
@@ -53,7 +53,7 @@ pub enum ColumnFormula {
 }
 
 impl ColumnFormula {
-    /// The product with another formula.
+    /// Returns the product with another formula.
     #[must_use]
     pub fn times(self, other: ColumnFormula) -> ColumnFormula {
         match (self, other) {
@@ -62,7 +62,7 @@ impl ColumnFormula {
         }
     }
 
-    /// Its value where `element` returns the elements of ports.
+    /// Returns its value. `element` returns the element at a position of a port.
     pub fn value(&self, element: &dyn Fn(usize, usize) -> f64) -> f64 {
         match self {
             ColumnFormula::Number(number) => *number,
@@ -74,7 +74,7 @@ impl ColumnFormula {
         }
     }
 
-    /// Returns whether the data do not change its value.
+    /// Returns whether its value does not depend on the data.
     pub fn is_constant(&self) -> bool {
         match self {
             ColumnFormula::Number(_) => true,
@@ -83,12 +83,12 @@ impl ColumnFormula {
         }
     }
 
-    /// Its text as the language writes it, where `name` returns the names of elements.
+    /// Returns its text in the syntax of the language. `name` returns the name of the element at a position of a port.
     pub fn text(&self, name: &dyn Fn(usize, usize) -> String) -> String {
         self.leveled(name).0
     }
 
-    /// The text in parentheses where it binds less tightly than a level.
+    /// Returns the text, in parentheses if it binds less tightly than `level`.
     fn text_at(&self, level: u8, name: &dyn Fn(usize, usize) -> String) -> String {
         match self.leveled(name) {
             (text, own) if own < level => format!("({text})"),
@@ -96,7 +96,7 @@ impl ColumnFormula {
         }
     }
 
-    /// The text, and how tightly it binds.
+    /// Returns the text and its binding level.
     fn leveled(&self, name: &dyn Fn(usize, usize) -> String) -> (String, u8) {
         let (scalar, args) = match self {
             ColumnFormula::Number(number) if *number < 0.0 => return (number.to_string(), SUM),
@@ -111,7 +111,7 @@ impl ColumnFormula {
         match (scalar, args) {
             (Scalar::Neg, [operand]) => (format!("-{}", operand.text_at(PRODUCT, name)), SUM),
             (Scalar::Not, [operand]) => (format!("!{}", operand.text_at(ATOM, name)), ATOM),
-            // The language converts by itself.
+            // The language converts numbers and Booleans implicitly.
             (Scalar::ToReal | Scalar::ToInt, [operand]) => operand.leveled(name),
             (Scalar::Select, [condition, yes, no]) => {
                 let [condition, yes, no] = [condition, yes, no].map(|part| part.text(name));
@@ -125,7 +125,7 @@ impl ColumnFormula {
     }
 }
 
-/// The dividend and the divisor of a product with the inverse of a number.
+/// Returns the dividend and the divisor if the operation multiplies a formula by the reciprocal of another.
 fn quotient(scalar: Scalar, args: &[ColumnFormula]) -> Option<[&ColumnFormula; 2]> {
     let (Scalar::Mul, [first, second]) = (scalar, args) else {
         return None;
@@ -141,7 +141,7 @@ fn quotient(scalar: Scalar, args: &[ColumnFormula]) -> Option<[&ColumnFormula; 2
         })
 }
 
-/// How tightly texts bind, as in the grammar of the language.
+/// Binding levels of texts, as in the grammar of the language. A higher level binds more tightly.
 const CHOICE: u8 = 0;
 const EITHER: u8 = 1;
 const BOTH: u8 = 2;
@@ -151,7 +151,7 @@ const PRODUCT: u8 = 5;
 const POWER: u8 = 6;
 const ATOM: u8 = 7;
 
-/// The text of an operator between two operands, and how tightly it binds.
+/// Returns the text of an operator between two operands, and its binding level; `None` if the operation is not an infix operator.
 fn infix(
     scalar: Scalar,
     [left, right]: [&ColumnFormula; 2],
@@ -178,7 +178,7 @@ fn infix(
     Some((format!("{left} {sign} {right}"), level))
 }
 
-/// The text of a call.
+/// Returns the text of a function call.
 fn call(scalar: Scalar, args: &[ColumnFormula], name: &dyn Fn(usize, usize) -> String) -> String {
     let args: Vec<String> = args.iter().map(|arg| arg.text(name)).collect();
     format!("{}({})", scalar.name(), args.join(", "))
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_have_the_parentheses_that_their_meaning_needs() {
+    fn texts_have_parentheses_where_precedence_needs_them() {
         let [x, h, a, b] = [0, 1, 2, 3].map(port);
         let pair =
             |scalar, one: &ColumnFormula, other: &ColumnFormula| of(scalar, [one.clone(), other.clone()]);

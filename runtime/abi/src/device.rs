@@ -1,10 +1,10 @@
-//! A program for a device with memory of its own: the images of its kernels, and how each of them is launched.
+//! A program for a device with its own memory: the images of its kernels, and how each of them is launched.
 //!
-//! Note [What entries owe]. A launch of a plan is whole on a device: it is never cut into chunks. The entries of its kernel run in
-//! order and leave in every output what the executor on the host leaves there, up to rounding. Reducing outputs start from the
-//! identity of their [`crate::plan::Combine`], also where the domain is empty: nobody but an entry before fills them. What an output held is
-//! never read unless the body loads it. Results are the same in every run, so floating-point sums by atomic operations in global
-//! memory are no way to reduce. A primitive has the meaning of its naive reference.
+//! Note [What entries owe]. A device runs a launch of a plan as a whole and never cuts it into chunks. The entries of its kernel run in
+//! order, and leave in every output the values that the executor on the host computes, up to rounding. Reducing outputs start from the
+//! identity of their [`crate::plan::Combine`], also if the domain is empty: only an earlier entry can fill them. The previous content of an output is
+//! never read unless the body loads it. Results are the same in every run, so reductions must not use floating-point atomics in global
+//! memory. A primitive computes the same as its naive reference.
 
 use crate::plan::{Call, Launch, Plan, Step};
 use crate::primitive::Primitive;
@@ -13,67 +13,67 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
 
-/// The kernels of one plan for devices of one maker.
+/// The kernels of one plan for the devices of one manufacturer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Program {
-    /// The same entries for several architectures.
+    /// The same entries, compiled for several architectures.
     pub images: Vec<Image>,
-    /// The work that carries out each kernel of the plan, by its number.
+    /// The work that implements each kernel of the plan, by its number.
     pub kernels: Vec<Work>,
-    /// The routines that carry out the plan's library calls.
+    /// The routines that implement the library calls of the plan.
     pub routines: Vec<Routine>,
 }
 
 /// All entries as text for one architecture.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Image {
-    /// Ten times the least compute capability that it runs on: 80 for 8.0.
+    /// Ten times the lowest compute capability on which it runs: 80 for 8.0.
     pub capability: u32,
-    /// PTX.
+    /// The code in PTX.
     pub ptx: Arc<str>,
 }
 
-/// Entries that run one after the other. See Note [What entries owe].
+/// Entries that run one after the other: see Note [What entries owe].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Work {
-    /// In order.
+    /// The entries, in order.
     pub entries: Vec<Entry>,
-    /// Bytes of device memory that the entries share with each other and with nobody else while they run; what it holds before is
-    /// anything.
+    /// Bytes of device memory that the entries share with each other and with nothing else while they run. Its initial content is
+    /// undefined.
     pub scratch: Count,
 }
 
-/// Carries out the calls of one primitive that have so many integers.
+/// The implementation of the calls of one primitive with one number of integers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Routine {
-    /// Which primitive.
+    /// The primitive.
     pub primitive: Primitive,
-    /// The number of integers of the calls that it serves: products with different numbers of batch axes have routines of their own.
+    /// The number of integers of these calls: matrix products with different numbers of batch axes have different routines.
     pub ints: usize,
-    /// The work to run. Buffer slots are the operands and the result, integer slots those of the call, and `Outer` is 1.
+    /// The work to run. Buffer slots are the operands and the result, integer slots are those of the call, and `Outer` is 1.
     pub work: Work,
-    /// Parts of the same, where there are any, for a runtime that has matrix products of a library.
+    /// A blocked form of the same computation, if there is one, for a runtime with a library of matrix products.
     pub blocked: Option<Blocked>,
 }
 
-/// A factorisation column of blocks by column of blocks, of matrices that lie in the result. Integer slots are those of the call, then the
-/// first row of the column of blocks, its rows on the diagonal and the rows below these. What columns before it take away from it has been
-/// taken away.
+/// A factorisation, one column of blocks at a time, of matrices that lie in the result. Integer slots are those of the call, then the
+/// first row of the column of blocks, the number of its rows on the diagonal, and the number of rows below these. The updates by earlier
+/// columns have already been subtracted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Blocked {
-    /// Rows of the blocks on the diagonal, but for the last.
+    /// The rows of each block on the diagonal except the last.
     pub rows: u32,
-    /// Factors the block on the diagonal, and clears what is above the diagonal in it.
+    /// Factors the block on the diagonal, and clears the elements above its diagonal.
     pub diagonal: Entry,
-    /// Then solves for the rows below, and clears their mirror image.
+    /// Then solves for the rows below, and clears their mirror image above the diagonal.
     pub panel: Entry,
 }
 
 impl Blocked {
-    /// Integer slots beside those of the call.
+    /// The number of integer slots in addition to those of the call.
     pub const INTS: usize = 3;
 
-    /// Both as work, for what holds of any.
+    /// Returns both entries as work, for checks that apply to any work.
     fn work(&self) -> Work {
         Work {
             entries: vec![self.diagonal.clone(), self.panel.clone()],
@@ -83,7 +83,7 @@ impl Blocked {
 }
 
 impl Routine {
-    /// All entries.
+    /// Returns all entries.
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
         let blocked = self.blocked.iter();
         let blocked = blocked.flat_map(|blocked| [&blocked.diagonal, &blocked.panel]);
@@ -91,18 +91,18 @@ impl Routine {
     }
 }
 
-/// One launch of a function of the images.
+/// One launch of a function in the images.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
     /// The function's name.
     pub name: String,
-    /// Blocks by axis; nothing is launched where one is not positive.
+    /// The number of blocks by axis; nothing is launched if one is not positive.
     pub grid: [Count; 3],
-    /// Threads of a block by axis.
+    /// The threads of a block by axis.
     pub block: [u32; 3],
     /// Bytes of shared memory that the image declares.
     pub static_shared: u32,
-    /// Bytes of shared memory beside those.
+    /// Bytes of shared memory in addition to those.
     pub dynamic_shared: Count,
     /// The function's parameters in order, 64 bits each.
     pub parameters: Vec<Parameter>,
@@ -111,46 +111,46 @@ pub struct Entry {
 /// One parameter of a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Parameter {
-    /// The device address of what a buffer slot is bound to, aligned to 64 bytes.
+    /// The device address of the buffer bound to a slot, aligned to 64 bytes.
     Buffer(u32),
-    /// The integer slot's number, as `i64`.
+    /// The number bound to an integer slot, as `i64`.
     Int(u32),
-    /// The number of elements of what a buffer slot is bound to, as `i64`.
+    /// The number of elements of the buffer bound to a slot, as `i64`.
     Elements(u32),
     /// The device address of the scratch memory, aligned to 64 bytes.
     Scratch,
 }
 
-/// A number that the integers of a launch decide: a size of a grid or of memory. Never less for greater integers.
+/// A size of a grid or of memory as a function of the integers of a launch. It does not decrease when an integer grows.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Count {
-    /// Known.
+    /// A constant.
     Fixed(i64),
-    /// An integer slot.
+    /// The number bound to an integer slot.
     Int(u32),
-    /// The elements of what a buffer slot is bound to.
+    /// The number of elements of the buffer bound to a slot.
     Elements(u32),
     /// The trip count of the outermost axis.
     Outer,
-    /// A product; 1 of nothing.
+    /// A product; 1 if it is empty.
     Product(Vec<Count>),
-    /// A quotient by a positive number, rounded up.
+    /// The quotient by a positive number, rounded up.
     Quotient(Box<Count>, i64),
 }
 
-/// The values that the slots of one launch are bound to, as far as counts need them.
+/// The values bound to the slots of one launch from which counts are computed.
 #[derive(Clone, Copy, Debug)]
 pub struct Bound<'a> {
-    /// The integers by slot.
+    /// The integers, by slot.
     pub ints: &'a [i64],
-    /// The elements of the buffers by slot.
+    /// The numbers of elements of the buffers, by slot.
     pub elements: &'a [i64],
     /// The trip count of the outermost axis.
     pub outer: i64,
 }
 
 impl Count {
-    /// Its value; numbers too large to count are the largest.
+    /// Returns its value. Products saturate at the largest integer.
     pub fn value(&self, bound: Bound<'_>) -> i64 {
         let value = |count: &Count| count.value(bound);
         let of = |numbers: &[i64], slot: &u32| numbers.get(*slot as usize).copied().unwrap_or(0);
@@ -167,7 +167,7 @@ impl Count {
         }
     }
 
-    /// Returns whether every slot that it names exists, given the number of buffers and of integers.
+    /// Returns whether every slot that it names exists, given the numbers of buffers and of integers.
     fn is_bound(&self, buffers: usize, ints: usize) -> bool {
         match self {
             Count::Fixed(_) | Count::Outer => true,
@@ -179,33 +179,33 @@ impl Count {
     }
 }
 
-/// The most threads of a block on every device.
+/// The largest number of threads in a block on every device.
 const THREADS: u64 = 1024;
 
 impl Program {
-    /// The image for a device of this compute capability (ten times): the latest that it can run.
+    /// Returns the latest image that runs on a device whose compute capability, times ten, is `capability`.
     pub fn image(&self, capability: u32) -> Option<&Image> {
         let runs = self.images.iter().filter(|image| image.capability <= capability);
         runs.max_by_key(|image| image.capability)
     }
 
-    /// Returns the routine that carries out a call.
+    /// Returns the routine that implements a call.
     pub fn routine(&self, call: &Call) -> Option<&Routine> {
         self.routines
             .iter()
             .find(|routine| routine.primitive == call.primitive && routine.ints == call.ints.len())
     }
 
-    /// All entries; some may occur several times.
+    /// Returns all entries; some may occur several times.
     pub fn entries(&self) -> impl Iterator<Item = &Entry> {
         let kernels = self.kernels.iter().flat_map(|work| &work.entries);
         kernels.chain(self.routines.iter().flat_map(Routine::entries))
     }
 
-    /// Checks that every launch and call of the plan binds what the entries name. A call without a routine is no fault.
+    /// Checks that every launch and call of the plan binds the slots that the entries name. A call may have no routine.
     ///
     /// # Errors
-    /// A bug: what made the program and what made the plan disagree.
+    /// A bug: the program does not belong to the plan.
     pub fn verify(&self, plan: &Plan) -> Result<(), Fault> {
         let bug = |what: String| Err(Fault::Bug(format!("device code of {}: {what}", plan.name)));
         if self.kernels.len() != plan.kernels {
@@ -246,7 +246,7 @@ impl Program {
 }
 
 impl Work {
-    /// Checks that no entry names a slot that is not bound.
+    /// Checks that the entries name only slots that are bound.
     fn verify(&self, buffers: usize, ints: usize) -> Result<(), String> {
         let is_bound = |count: &Count| count.is_bound(buffers, ints);
         for entry in &self.entries {
@@ -339,7 +339,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_follow_the_integers() {
+    fn counts_are_computed_from_bound_integers_and_elements() {
         let factors = vec![Count::Outer, Count::Int(1), Count::Elements(0)];
         let blocks = Count::Quotient(Box::new(Count::Product(factors)), 1280);
         let value = |count: &Count, ints: &[i64], outer| {
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn the_latest_image_that_runs_is_chosen() {
+    fn the_latest_image_that_the_device_can_run_is_chosen() {
         let image = |capability| Image {
             capability,
             ptx: "".into(),

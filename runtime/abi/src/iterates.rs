@@ -1,4 +1,4 @@
-//! Posteriors made of what training passes through: averages of iterates, and ensembles.
+//! Posteriors made of training iterates or of several trainings: averages of iterates, and ensembles.
 
 use crate::code::Artifact;
 use crate::manifest::{SiteReport, Train, Training};
@@ -27,24 +27,24 @@ pub(crate) const SWAG: MethodDef = MethodDef {
     finds: Finds::Swag,
 };
 
-/// The part of an infer that fits a Gaussian to the iterates of gradient descent (Maddox et al. 2019).
+/// The part of an inference block that fits a Gaussian to the iterates of gradient descent (Maddox et al. 2019).
 ///
 /// [`crate::manifest::Infer::predict`] and [`crate::manifest::Infer::sites`] take `[draws, ..]` for each state in `moved`.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Swag {
-    /// How the iterates are made.
+    /// The training that produces the iterates.
     pub train: Train,
-    /// The states that the Gaussian is over; the others keep what the training ends with: what they have after the last epoch, or
-    /// after the best one where validation rows choose it.
+    /// The states that the Gaussian covers. The others keep their values at the end of the training: those after the last epoch, or
+    /// after the best epoch if validation rows choose it.
     pub moved: Vec<String>,
-    /// Which iterates are taken.
+    /// The selection of the iterates.
     pub options: IterateOptions,
-    /// The Gaussian that is fitted to them.
+    /// The form of the Gaussian.
     pub gaussian: SwagOptions,
 }
 
 options! {
-    /// Which iterates of a training make a posterior.
+    /// Options that select the iterates of a training.
     pub struct IterateOptions {
         /// Epochs before the first iterate is taken; without a value, half of all epochs.
         warmup: Option<usize> { "", from(0), Phase::Run, &["burn", "burn_in", "burnin", "num_warmup", "tune"] };
@@ -52,7 +52,7 @@ options! {
         every: Option<usize> { "", from(1), Phase::Run };
         /// The number of iterates to keep, the last ones; 0 keeps all.
         keep: usize { "0", from(0), Phase::Run };
-        /// An earlier inference block whose iterates are used instead of a training: `collapsed` or `swag` with `covariance = snapshots`, the
+        /// An earlier inference block whose iterates replace a training: `collapsed` or `swag` with `covariance = snapshots`, the
         /// members of an `ensemble`, or the `predictive_draws` of chains.
         iterates: Option<String> { "", OptionKind::Infer, Phase::Run };
     }
@@ -79,16 +79,16 @@ options! {
     }
 }
 
-/// The number of iterates where `every` has no value. Predictions and integrals cost as much as there are iterates.
+/// The largest number of iterates if `every` has no value. The cost of predictions and integrals is proportional to the number of iterates.
 const MOST_ITERATES: usize = 100;
 
 impl Swag {
-    /// Epochs before the first iterate, of all epochs.
+    /// Returns the number of epochs before the first iterate of a training of `epochs` epochs.
     pub(crate) fn warmup_of(&self, epochs: usize) -> usize {
         self.options.warmup.unwrap_or(epochs / 2)
     }
 
-    /// Epochs between iterates, of all epochs.
+    /// Returns the number of epochs between iterates of a training of `epochs` epochs; at least 1.
     pub(crate) fn every_of(&self, epochs: usize) -> usize {
         let taking = epochs.saturating_sub(self.warmup_of(epochs));
         self.options
@@ -97,13 +97,13 @@ impl Swag {
             .max(1)
     }
 
-    /// Returns whether an iterate is taken at the end of an epoch, counted from 1, of all epochs.
+    /// Returns whether a training of `epochs` epochs takes an iterate at the end of an epoch, counted from 1.
     pub fn takes(&self, epoch: usize, epochs: usize) -> bool {
         let warmup = self.warmup_of(epochs);
         epoch > warmup && (epoch - warmup).is_multiple_of(self.every_of(epochs))
     }
 
-    /// How many iterates are taken of so many epochs where nothing stops the training.
+    /// Returns the number of iterates that a training of `epochs` epochs keeps if nothing stops it early.
     pub fn planned(&self, epochs: usize) -> usize {
         let taken = epochs.saturating_sub(self.warmup_of(epochs)) / self.every_of(epochs);
         match self.options.keep {
@@ -112,7 +112,7 @@ impl Swag {
         }
     }
 
-    /// The fewest iterates that the covariance can be made of.
+    /// Returns the smallest number of iterates from which the covariance can be computed.
     pub fn least(&self) -> usize {
         match self.gaussian.covariance {
             Covariance::Point | Covariance::Snapshots => 1,
@@ -121,15 +121,15 @@ impl Swag {
     }
 }
 
-/// The covariance of a Gaussian over iterates.
+/// The form of the covariance of a Gaussian over iterates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Covariance {
-    /// None: the mean alone (stochastic weight averaging).
+    /// No covariance: the mean alone (stochastic weight averaging).
     Point,
     /// The variances.
     Diagonal,
-    /// Half the variances, and half the outer products of the last so many deviations over their number less one. A deviation is that of
-    /// an iterate from the mean of all up to it, itself among them.
+    /// Half the variances, plus half the sum of the outer products of this number of last deviations, divided by their number minus one.
+    /// The deviation of an iterate is its difference from the mean of all iterates up to it, itself included.
     LowRank(usize),
     /// No Gaussian: the iterates themselves, with equal weights (a snapshot ensemble, Huang et al. 2017).
     Snapshots,
@@ -142,20 +142,20 @@ forms!(Covariance {
     "snapshots" => Covariance::Snapshots,
 });
 
-/// The part of an infer that trains several times from different starts (Lakshminarayanan et al. 2017). Predictions average over the members.
+/// The part of an inference block that trains several times from different starts (Lakshminarayanan et al. 2017). Predictions average over the members.
 ///
 /// [`crate::manifest::Infer::predict`] and [`crate::manifest::Infer::sites`] take `[draws, ..]` for each state in `moved`.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Ensemble {
-    /// How one member is trained.
+    /// The training of one member.
     pub train: Train,
-    /// The states that members differ in.
+    /// The states in which members differ.
     pub moved: Vec<String>,
-    /// How many members there are.
+    /// The number of members.
     pub options: EnsembleOptions,
 }
 
-/// The options of [`Swag`] that are of its training.
+/// The options of [`Swag`] that have no effect if the iterates come from an earlier inference block.
 const OF_TRAINING: [OptionName; 10] = [
     Training::epochs(),
     Training::steps(),
@@ -170,10 +170,10 @@ const OF_TRAINING: [OptionName; 10] = [
 ];
 
 impl Swag {
-    /// Returns whether options of a training are set where there is none.
+    /// Checks that no option of a training is set if the iterates come from an earlier inference block.
     ///
     /// # Errors
-    /// The first of them.
+    /// The first such option.
     pub fn check_training(&self, is_set: impl Fn(OptionName) -> bool) -> Result<(), Refusal> {
         let option = OF_TRAINING.into_iter().find(|option| is_set(*option));
         match option.filter(|_| self.options.iterates.is_some()) {
@@ -186,10 +186,10 @@ impl Swag {
         }
     }
 
-    /// Checks that a training on this number of rows gives as many iterates as the covariance needs.
+    /// Checks that a training on this number of rows produces as many iterates as the covariance needs.
     ///
     /// # Errors
-    /// Fewer.
+    /// `keep` is too small, or the training produces fewer.
     fn check_iterates(&self, rows: usize) -> Result<(), Refusal> {
         let epochs = self.train.options.epochs_of(rows);
         let (planned, least) = (self.planned(epochs), self.least());

@@ -1,7 +1,7 @@
-//! Laplace's approximation: the programs from which a Gaussian around a maximum is built, and the options that say how.
+//! The Laplace approximation: the programs from which a Gaussian around a maximum is built, and its options.
 //!
-//! The weights `w` are the sites that move what a row is likely by: `f(x, w)`, the arguments of the observed distributions that depend on the
-//! row, each brought onto the reals by the bijection of its support and laid out in one vector of `outputs` elements. Every other
+//! `f(x, w)` are the arguments of the observed distributions that depend on the row. Each is mapped to the reals by the bijector of its
+//! support, and all are laid out in one vector of `outputs` elements. The weights `w` are the sites that affect `f`. Every other
 //! site (a noise level, a hyperparameter) keeps the value that the search found.
 
 mod options;
@@ -16,55 +16,56 @@ pub(crate) use options::RECORD;
 pub use options::{Curvature, Link, Options, Over, PriorPrecision, PriorStructure, Score, Structure};
 use serde::{Deserialize, Serialize};
 
-/// The part of an infer that approximates the posterior by Gaussians around maxima.
+/// The part of an inference block that approximates the posterior by Gaussians around maxima.
 ///
 /// Programs and their ports, besides states and data ports. `n` runs over the rows of a call (symbol `batch`), `k` over cotangents
 /// (symbol `columns`):
 /// - `rows`: outputs `outputs` `[batch, outputs]`, `log_likelihood` `[batch]`, `slope` `[batch, outputs]` (`d log p / d f`) and `curvature`
 ///   `[batch, outputs, outputs]` (`- d2 log p / d f2`).
-/// - `gradient`: outputs `log_likelihood` (of all rows of the call) and `STATE/gradient` `[elements]` of it.
+/// - `gradient`: outputs `log_likelihood` (of all rows of the call) and its gradient, `STATE/gradient` `[elements]`.
 /// - `jacobian`: input `cotangents` `[batch, columns, outputs]`; outputs `cotangents . df/dw`: `STATE/jacobian` `[batch, columns, elements]` for
 ///   each of `weights`.
 /// - `selected`: as `jacobian`, with the inputs `STATE/index` `[selected]` (int) and `STATE/chosen` `[selected]` (real, 1 where the column is an
 ///   element of this state, else 0 with index 0); the only output is `jacobian` `[batch, columns, selected]`. Its memory does not depend
 ///   on the number of weights.
 /// - `squares`: input `cotangents`; outputs `STATE/squares` `[elements]`: the sums over `n` and `k` of the squares of the Jacobian.
-/// - `spread`: inputs `cotangents` and `STATE/variance` `[elements]`; output `spread` `[batch, columns, columns]`: the Jacobian times the
-///   diagonal matrix of the variances times the Jacobian transposed.
+/// - `spread`: inputs `cotangents` and `STATE/variance` `[elements]`; output `spread` `[batch, columns, columns]`: `J diag(variance) J'`, where
+///   `J` is the Jacobian.
 /// - `factors`: input `cotangents`; outputs `BLOCK/left` `[left, left]` and `BLOCK/right` `[right, right]`: sums over rows of `a a'`, and over rows and
 ///   columns of `g g'`, where the Jacobian of a block is the outer product of `a` and `g`.
-/// - `turned`: inputs `cotangents`, and for each of the blocks `BLOCK/first` `[p, p]` and `BLOCK/second` `[q, q]`, whose rows are the eigenvectors of its factors in the order of
-///   [`Block::extents`], and `BLOCK/variance` `[p, q]` of the coordinates; output `spread` as above.
-/// - `products`: inputs `STATE/vector` `[columns, elements]`; outputs `STATE/product` `[columns, elements]`: minus the second derivative of the sum over rows of
-///   `log p`, times the vectors.
-/// - `prior`: inputs the states and what all rows share; outputs `log_prior` (with log-Jacobians), `STATE/slope` `[elements]`, its derivative, and
-///   `STATE/precision` `[elements]`: minus its second derivative times a vector of ones, which is the diagonal where the elements are independent;
-///   for other states that move, `STATE/slope` of the log prior of all sites, which is `log_prior_of_all`.
-/// - `prior_products`: as `products`, of the log prior.
-/// - `functions`: inputs `outputs` `[draws, batch, outputs]`, `draw0`, `row0`, `step`; outputs as [`crate::manifest::Infer::predict`], and `variance` `[draws,
-///   batch, ..]` of the output given `f` where its distribution states one.
-/// - `inputs`: inputs `cotangents` and `STATE/vector` `[batch, columns, elements]`; outputs `INPUT/slope` and `INPUT/bend` `[batch, columns, ..]` for each real input
-///   of a row: the derivatives in it of `cotangent . f` and of `cotangent . df/dw . vector`. The derivative of the variance of `c . f` is twice the
-///   second one at the vector `P^-1 J' c'`.
-/// - the step of `train`, where the search is `online`: inputs `STATE/` [`PRIOR_FACTOR`] and `STATE/` [`EVIDENCE_SLOPE`] `[elements]` for each state that moves.
+/// - `turned`: inputs `cotangents`, and for each of the blocks `BLOCK/first` `[p, p]` and `BLOCK/second` `[q, q]`, whose rows are the eigenvectors of
+///   its factors in the order of [`Block::extents`], and `BLOCK/variance` `[p, q]` of the rotated coordinates; output `spread` as above.
+/// - `products`: inputs `STATE/vector` `[columns, elements]`; outputs `STATE/product` `[columns, elements]`: minus the second derivative of the sum
+///   over rows of `log p`, times the vectors.
+/// - `prior`: inputs the states and the inputs that all rows share; outputs `log_prior` (with log Jacobians), its derivative `STATE/slope`
+///   `[elements]`, and `STATE/precision` `[elements]`: minus its second derivative times a vector of ones, which is the diagonal if the elements are
+///   independent. For the other states that move, `STATE/slope` is the derivative of `log_prior_of_all`, the log prior of all sites.
+/// - `prior_products`: as `products`, for the log prior.
+/// - `functions`: inputs `outputs` `[draws, batch, outputs]`, `draw0`, `row0`, `step`; outputs as [`crate::manifest::Infer::predict`], and `variance`
+///   `[draws, batch, ..]`, the variance of the output given `f`, if its distribution states one.
+/// - `inputs`: inputs `cotangents` and `STATE/vector` `[batch, columns, elements]`; outputs `INPUT/slope` and `INPUT/bend` `[batch, columns, ..]` for
+///   each real input of a row: the derivatives by the input of `cotangent . f` and of `cotangent . df/dw . vector`. The derivative of the variance of
+///   `c . f` is twice `INPUT/bend` at the vector `P^-1 J' c'`, with the precision `P` and the Jacobian `J`.
+/// - the step of `train`, if the search is `online`: inputs `STATE/` [`PRIOR_FACTOR`] and `STATE/` [`EVIDENCE_SLOPE`] `[elements]` for each state
+///   that moves.
 /// - [`crate::manifest::Infer::predict`] and [`crate::manifest::Infer::sites`] take `[draws, ..]` for each of `weights`.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Laplace {
-    /// How the maximum is found; none of its epochs are run where `search` is false.
+    /// The search for the maximum; none of its epochs runs if `search` is false.
     pub train: Train,
-    /// Whether the maximum is searched; else the start is taken for it.
+    /// True if the maximum is searched; otherwise the start is taken as the maximum.
     pub search: bool,
     /// The weights that the approximation covers.
     pub weights: Vec<Weights>,
-    /// The states that move and have no say in `f`, but in how likely a row is given it, such as a noise level.
+    /// The states that move and that affect the likelihood of a row only given `f`, such as a noise level.
     pub noise: Vec<String>,
-    /// Scalars among all sites that move the outputs, approximated or not: `D` in the scale of the prior of a subnetwork.
+    /// The number of scalars in all sites that affect the outputs, approximated or not: `D` in the scale of the prior of a subnetwork.
     pub parameters: usize,
-    /// Elements of `f`.
+    /// The number of elements of `f`.
     pub outputs: usize,
     /// The form of the likelihood.
     pub likelihood: Likelihood,
-    /// Whether the elements of the weights are independent under the prior, given the other sites.
+    /// True if the elements of the weights are independent under the prior, given the other sites.
     pub independent: bool,
     /// The programs.
     pub programs: Programs,
@@ -72,30 +73,32 @@ pub struct Laplace {
     pub blocks: Vec<Block>,
     /// The options.
     pub options: Options,
-    /// An approximation that would need less memory; absent if this one is already of a chosen subnetwork or a diagonal.
+    /// An approximation that would need less memory; absent if this one already has a subnetwork or a diagonal precision.
     pub smaller: Option<Box<Smaller>>,
 }
 
-/// A port of the training step: what the slope of the log prior by a state is multiplied by.
+/// A port of the training step: the factor on the derivative of the log prior by a state.
 pub const PRIOR_FACTOR: &str = "prior/factor";
 
-/// A port of the training step: what is added to the slope of the log posterior by a state, as that of the log marginal likelihood.
+/// A port of the training step: the term that is added to the derivative of the log posterior by a state, which makes it that of the log
+/// marginal likelihood.
 pub const EVIDENCE_SLOPE: &str = "evidence/slope";
 
-/// The programs of an approximation of the same model with less memory, planned but not compiled: an error about memory can check that it fits before it recommends it.
+/// The programs of an approximation of the same model with less memory, planned but not compiled: an error about memory checks that it fits before
+/// recommending it.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Smaller {
-    /// All weights, among which a subnetwork chooses.
+    /// All weights, from which a subnetwork is chosen.
     pub weights: Vec<Weights>,
-    /// [`Programs::selected`] of them.
+    /// [`Programs::selected`] of all weights.
     pub selected: Plan,
-    /// [`Programs::squares`] of them.
+    /// [`Programs::squares`] of all weights.
     pub squares: Plan,
-    /// [`Programs::squares`] of the weights that are approximated, which are those of a diagonal.
+    /// [`Programs::squares`] of the approximated weights, which a diagonal precision covers.
     pub diagonal: Plan,
-    /// [`Programs::spread`] of these.
+    /// [`Programs::spread`] of the approximated weights.
     pub spread: Plan,
-    /// [`Programs::products`] of all weights, where the curvature takes it.
+    /// [`Programs::products`] of all weights, if the curvature needs it.
     pub products: Option<Plan>,
     /// [`crate::manifest::Infer::predict`] with all weights drawn.
     pub predict: Plan,
@@ -176,16 +179,16 @@ impl MethodPart for Laplace {
         self.options.temperature
     }
 
-    /// Its states are the maximum.
+    /// False: its states are the maximum alone.
     fn has_spread(&self, _: &[SiteReport]) -> bool {
         false
     }
 }
 
-/// The programs that the options need; the others are absent.
+/// The compiled programs; those that the options do not need are absent.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Programs {
-    /// `f`, its likelihood, and the derivatives of that.
+    /// `f`, the log likelihood of each row, and its first and second derivatives by `f`.
     pub rows: Artifact,
     /// The gradient of the log likelihood.
     pub gradient: Artifact,
@@ -193,57 +196,57 @@ pub struct Programs {
     pub jacobian: Option<Artifact>,
     /// Jacobians of selected weights.
     pub selected: Option<Artifact>,
-    /// The diagonal of products of Jacobians.
+    /// The sums of the squares of Jacobians, by weight.
     pub squares: Option<Artifact>,
-    /// Jacobians around a diagonal matrix.
+    /// Products of Jacobians with a diagonal matrix between them.
     pub spread: Option<Artifact>,
     /// Kronecker factors.
     pub factors: Option<Artifact>,
-    /// Jacobians around a matrix that is diagonal in the eigenbases of Kronecker factors.
+    /// Products of Jacobians with a matrix between them that is diagonal in the eigenbases of Kronecker factors.
     pub turned: Option<Artifact>,
-    /// Products of the second derivative of the likelihood.
+    /// Products of vectors with the second derivative of the log likelihood.
     pub products: Option<Artifact>,
     /// The log prior and its curvature.
     pub prior: Artifact,
-    /// Products of the second derivative of the prior.
+    /// Products of vectors with the second derivative of the log prior.
     pub prior_products: Option<Artifact>,
-    /// Derivatives in the inputs.
+    /// Derivatives by the inputs.
     pub inputs: Artifact,
     /// Predictions from `f`.
     pub functions: Artifact,
 }
 
-/// A site that is approximated.
+/// A site that the approximation covers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Weights {
     /// The state that holds its position: `hidden.w/loc`.
     pub state: String,
     /// The site: `hidden.w`.
     pub site: String,
-    /// Elements of the position.
+    /// The number of elements of the position.
     pub elements: usize,
-    /// Whether the site lies on the reals, where its value is its position.
+    /// True if the support of the site is the reals, so that its value is its position.
     pub real: bool,
 }
 
-/// A diagonal block of a Kronecker-factored curvature. Element `i * right + j` of its weights has row `i` of `left` and row `j` of `right`, or the other way
-/// round where it is `swapped` (element `j * left + i`).
+/// A diagonal block of a Kronecker-factored curvature. Element `i * right + j` of its weights belongs to row `i` of `left` and row `j` of `right`;
+/// if the block is `swapped`, element `j * left + i` does.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Block {
-    /// The prefix of its outputs.
+    /// The prefix of the names of its outputs.
     pub name: String,
-    /// Its number among the weights.
+    /// Its position in [`Laplace::weights`].
     pub weights: usize,
-    /// The size of the left factor; 1 where the right one is the whole block, and there is no left output.
+    /// The size of the left factor; 1 if the right one is the whole block, in which case there is no left output.
     pub left: usize,
     /// The size of the right factor.
     pub right: usize,
-    /// The order of its elements.
+    /// True if the index of the left factor varies fastest.
     pub swapped: bool,
 }
 
 impl Block {
-    /// The sizes of the factor whose rows are the outer ones of the elements, and of the other.
+    /// Returns the sizes of the two factors: first the one whose index varies slowest among the elements.
     pub fn extents(&self) -> (usize, usize) {
         match self.swapped {
             true => (self.right, self.left),
@@ -255,11 +258,11 @@ impl Block {
 /// The form of the likelihood of one row given `f`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Likelihood {
-    /// Normal around `f`, with a scale that no row changes.
+    /// Normal around `f`, with a scale that is the same for all rows.
     Normal,
     /// Classes with logits `f`.
     Categorical,
-    /// A truth value with the logit `f`.
+    /// A Boolean with the logit `f`.
     Bernoulli,
     /// Anything else.
     Other,

@@ -1,4 +1,4 @@
-//! Everything the runtime needs to run a compiled file: data, infers with their programs, comparisons.
+//! Everything the runtime needs to run a compiled file: data, inference blocks with their programs, comparisons.
 
 mod training;
 
@@ -34,13 +34,13 @@ pub struct Manifest {
     pub seed: u64,
     /// The backend's name.
     pub backend: String,
-    /// The data items that infers use.
+    /// The data items that inference blocks use.
     pub data: Vec<DataSpec>,
-    /// The infers, in an order in which each comes after those it starts from.
+    /// The inference blocks, in an order in which each comes after those that it needs.
     pub infers: Vec<Infer>,
     /// The `compare` items.
     pub compares: Vec<Compare>,
-    /// The schemas of the data of this run before they are read, by item.
+    /// The schemas of the data of this run, by item, before the data are read.
     #[serde(skip)]
     pub schemas: HashMap<String, Schema>,
 }
@@ -48,74 +48,74 @@ pub struct Manifest {
 /// A `compare` item.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Compare {
-    /// The infers in the rows.
+    /// The inference blocks in the rows.
     pub infers: Vec<String>,
     /// The metrics in the columns.
     pub metrics: Vec<Measure>,
 }
 
-/// How a state tensor starts.
+/// The initial value of a state tensor.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Init {
-    /// Every element this value.
+    /// This value in every element.
     Constant(f64),
-    /// Independent uniforms between the two ends.
+    /// Independent uniforms between the two bounds.
     Uniform(f64, f64),
     /// Independent normals with this mean and standard deviation.
     Normal(f64, f64),
-    /// These elements.
+    /// The given elements.
     Values(Vec<f64>),
 }
 
-/// One tensor that an optimiser moves or keeps: a variational parameter or an optimiser's state.
+/// One tensor that an optimiser moves or keeps: a variational parameter or a part of the optimiser's state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct State {
     /// The buffer's name in the programs, for example `hidden.w/loc` or `hidden.w/loc/m`.
     pub name: String,
     /// Its shape (static).
     pub shape: Shape,
-    /// How it starts.
+    /// Its initial value.
     pub init: Init,
-    /// Whether it is a parameter (saved, used by predictions) or the optimiser's own.
+    /// True if it is a parameter, which is saved and used by predictions; false if it is the optimiser's own.
     pub parameter: bool,
-    /// Another infer's site whose value this state takes and keeps: `(infer, state)`.
+    /// The site of another inference block whose value this state takes and keeps: `(inference block, state)`.
     pub from: Option<(String, String)>,
 }
 
 /// A site of the posterior, for reports.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SiteReport {
-    /// `hidden.w`.
+    /// The name: `hidden.w`.
     pub name: String,
     /// Its shape.
     pub shape: Shape,
-    /// The family: `Normal`.
+    /// The variational family: `Normal`.
     pub family: String,
-    /// Whether the family puts all its mass at one value.
+    /// True if the family puts all its mass at one value.
     pub is_point: bool,
-    /// Whether its parameter `scale` is the standard deviation.
+    /// True if its parameter `scale` is the standard deviation.
     pub has_deviation: bool,
-    /// How its KL is computed, with the reason.
+    /// The method by which its KL divergence is computed, with the reason.
     pub kl: String,
-    /// How the likelihood takes the expectation over it: by a shared draw, or as its layer is treated.
+    /// The method by which the likelihood takes the expectation over it: a shared draw, or the gradient estimator of its layer.
     pub likelihood: String,
-    /// The prior that its posterior is judged by.
+    /// The facts about its prior with which its posterior is compared.
     pub prior: PriorReport,
 }
 
 /// The facts about the prior of a site that do not depend on the values of its parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PriorReport {
-    /// Where values lie, after truncation to the declared type.
+    /// The support, after truncation to the declared type.
     pub support: Support,
-    /// Whether its density has no finite integral.
+    /// True if the density does not have a finite integral.
     pub is_improper: bool,
-    /// The least and the largest value that it makes plausible: one pair per element, or one for all, or none where it is not known.
+    /// The smallest and the largest value that the prior makes plausible: one pair per element, one pair for all, or none if they are not known.
     pub plausible: Vec<(f64, f64)>,
 }
 
 impl PriorReport {
-    /// A proper prior of which nothing but its support is known.
+    /// Returns a proper prior with this support and unknown plausible values.
     pub fn of(support: Support) -> PriorReport {
         PriorReport {
             support,
@@ -124,7 +124,7 @@ impl PriorReport {
         }
     }
 
-    /// The mean and the standard deviation of an element, if its prior is normal; none where its plausible values are not known.
+    /// Returns the mean and the standard deviation of an element, provided that its prior is normal; `None` if its plausible values are not known.
     pub fn normal(&self, at: usize) -> Option<(f64, f64)> {
         let at = if self.plausible.len() == 1 { 0 } else { at };
         let (low, high) = *self.plausible.get(at)?;
@@ -132,7 +132,8 @@ impl PriorReport {
     }
 }
 
-/// Half the width of the plausible values of a normal prior, in standard deviations.
+/// Half the width of the plausible values of a normal prior, in standard deviations: the square root of 24, as the compiler includes values whose
+/// log density is up to 12 below that at the mean.
 const PLAUSIBLE_DEVIATIONS: f64 = 4.9;
 
 /// The type of the elements of an output.
@@ -142,9 +143,9 @@ pub enum OutputKind {
     Real,
     /// Counts.
     Count,
-    /// One of so many classes: accuracy, nll, brier, ece.
+    /// One of this number of classes: accuracy, nll, brier, ece.
     Classes(usize),
-    /// True or false: as two classes.
+    /// A Boolean, as two classes.
     Bool,
 }
 
@@ -153,30 +154,30 @@ pub enum OutputKind {
 pub struct Output {
     /// The name of the program's input buffer that holds it.
     pub name: String,
-    /// Axes of one example.
+    /// The axes of one example.
     pub shape: Shape,
     /// The type of its elements.
     pub kind: OutputKind,
-    /// Whether what is said of another output of the same example depends on it: predictions need its values then.
+    /// True if the distribution of another output of the same example depends on this one; predictions then need its values.
     pub given: bool,
-    /// Whether its elements depend on each other: the program reads it where it says how it is distributed.
+    /// True if the model reads the output, as in `y[t] ~ Normal(b * y[t - 1], s)`, so that its elements depend on each other.
     pub series: bool,
-    /// True if its elements have one joint distribution, such as `MultivariateNormal`: given the parameters they depend on each other.
+    /// True if its elements have one joint distribution, such as `MultivariateNormal`: they are dependent given the parameters.
     #[serde(default)]
     pub joint: bool,
-    /// Whether its distribution has an infinite variance, whatever the parameters: draws have a standard deviation that says nothing.
+    /// True if its distribution has an infinite variance for all parameter values: the standard deviation of its draws is meaningless.
     #[serde(default)]
     pub infinite_variance: bool,
-    /// A parameter and the value up to which it makes the variance infinite.
+    /// A parameter, and the value up to which it makes the variance infinite.
     #[serde(default)]
     pub infinite_below: Option<(String, f64)>,
-    /// True if no parameter moves the variance of its distribution, as in `Normal(f, 0.1)`.
+    /// True if the variance of its distribution does not depend on any parameter, as in `Normal(f, 0.1)`.
     #[serde(default)]
     pub fixed_variance: bool,
     /// The name of its distribution, for messages.
     #[serde(default)]
     pub family: Option<String>,
-    /// The interval in which its mean lies whatever the parameters and the data, where that has an end.
+    /// The interval in which its mean lies for all values of parameters and data; `None` if it is not bounded.
     #[serde(default)]
     pub mean_range: Option<(f64, f64)>,
 }
@@ -189,18 +190,18 @@ impl Output {
     }
 }
 
-/// One compiled infer.
+/// One compiled inference block.
 ///
 /// Programs and their ports (besides data ports and states, by name):
 /// - [`Train::step`]: inputs `iteration` (int, from 1), `step` (int, from 0), `rate` (real), `scale` (real: rows in the data over
-///   rows in this step), `kl_weight` (real: [`KlWeight`]); output `loss` (real: negative elbo of all rows),
-///   and `outside` (real: the number of positions that parameters select outside their axes) where there may be any.
+///   rows in this step), `kl_weight` (real: [`KlWeight`]); output `loss` (real: the negative ELBO of all rows),
+///   and, if parameters may select positions outside their axes, `outside` (real: the number of these positions).
 /// - `predict`: inputs `draw0` (int: number of the first draw), `row0` (int: number of the first row, so that the noise of a
 ///   row does not depend on how rows are grouped), `step` (int); symbols `draws` and `batch`; outputs
 ///   `log_likelihood` `[draws, batch]`, `mean` `[draws, batch, ..]`, `draw` `[draws, batch, ..]`, and
-///   `probabilities` `[draws, batch, classes]` for classes; those that do not exist are absent. Where the model has several
-///   outputs, `log_likelihood` is of all of them, and each has the four for itself, named by [`Infer::said_of`]. The positions of
-///   [`Infer::reached`] are outputs besides, named as in [`Positions`]. Where the infer
+///   `probabilities` `[draws, batch, classes]` for classes; quantities that do not exist are absent. If the model has several
+///   outputs, `log_likelihood` covers all of them, and each output has its own four quantities, named by [`Infer::said_of`]. The positions of
+///   [`Infer::reached`] are further outputs, named as in [`Positions`]. If the inference block
 ///   samples, the states that move are `[draws, ..]`: one position per draw.
 /// - `sites`: inputs `draw0`, `step`; symbol `draws`; one output per site, `[draws, ..]`, on the declared scale.
 #[derive(Clone, Serialize, Deserialize)]
@@ -220,7 +221,7 @@ pub struct Infer {
     pub predict: Artifact,
     /// Draws of the sites.
     pub sites: Artifact,
-    /// Predictions for rows before any was seen, with the ports of `predict` but for the states; else the reason why there are none.
+    /// Prior predictions for rows, with the ports of `predict` except the states; otherwise the reason why there are none.
     pub prior: Result<Artifact, String>,
     /// Parameters and optimiser state.
     pub states: Vec<State>,
@@ -238,21 +239,21 @@ pub struct Infer {
     pub outputs: Vec<Output>,
     /// The names of the positions along axes, and of classes.
     pub names: Names,
-    /// The start.
+    /// The values from which it starts, if any.
     pub start: Option<Start>,
     /// Its cost, for the report.
     pub cost: Cost,
-    /// Seconds it took to compile.
+    /// The seconds of its compilation.
     pub compile_seconds: f64,
 }
 
 impl Infer {
-    /// Draws that predictions average over.
+    /// Returns the number of draws that predictions average over.
     pub fn predictive_draws(&self) -> usize {
         self.work.part().predictive_draws()
     }
 
-    /// The temperature of a posterior that is not at temperature one: its spread is not that of the posterior.
+    /// Returns the temperature if it is not 1: the spread is then not that of the posterior.
     pub fn tempered(&self) -> Option<f64> {
         let temperature = self.work.part().temperature();
         (temperature != 1.0).then_some(temperature)
@@ -271,34 +272,34 @@ pub enum Start {
 /// A safetensors file that holds sites by name on the declared scale, or states as [`Infer::states`] names them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StartFile {
-    /// Where it is.
+    /// The path of the file.
     pub path: PathBuf,
-    /// The sites whose values it has to hold.
+    /// The sites whose values the file must hold.
     pub sites: Vec<StartSite>,
 }
 
-/// A site whose value a state stands for.
+/// A site, and the state that holds its position.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StartSite {
-    /// `hidden.w`.
+    /// The name of the site: `hidden.w`.
     pub site: String,
-    /// `hidden.w/loc`.
+    /// The name of the state: `hidden.w/loc`.
     pub state: String,
     /// The shape on the declared scale.
     pub shape: Shape,
-    /// Where its values lie.
+    /// The support of its values.
     pub support: Support,
-    /// Whether the state moves; one that a posterior fixes keeps its value, and the file need not hold the site.
+    /// True if the state moves. If a posterior fixes the state, it keeps its value, and the file need not hold the site.
     pub moves: bool,
 }
 
 impl Manifest {
-    /// Every program, in an order that depends on the manifest alone.
+    /// Returns every program, in an order that depends on the manifest alone.
     pub fn artifacts(&mut self) -> Vec<&mut Artifact> {
         self.infers.iter_mut().flat_map(Infer::artifacts).collect()
     }
 
-    /// Makes this what it would be with another seed. The code must be objects.
+    /// Changes the seed, and with it the keys of all noise. The code must consist of objects.
     pub fn reseed(&mut self, seed: u64) {
         let from = std::mem::replace(&mut self.seed, seed);
         self.artifacts()
@@ -308,7 +309,7 @@ impl Manifest {
 }
 
 impl Infer {
-    /// The number of examples that `rows` rows are: one where the model sees the whole file as one example.
+    /// Returns the number of examples that `rows` rows make: at most one if the model takes the whole file as one example.
     pub fn examples(&self, rows: usize) -> usize {
         match self.bindings.iter().all(|binding| binding.from.is_shared()) {
             true => rows.min(1),
@@ -316,7 +317,7 @@ impl Infer {
         }
     }
 
-    /// Every program, in an order that depends on the infer alone.
+    /// Returns every program, in an order that depends on the inference block alone.
     fn artifacts(&mut self) -> Vec<&mut Artifact> {
         let mut all = self.work.part_mut().artifacts();
         all.extend([&mut self.predict, &mut self.sites]);
@@ -325,7 +326,7 @@ impl Infer {
         all
     }
 
-    /// The infers whose results it starts from, takes sites or iterates from, or ranks weights by.
+    /// Returns the inference blocks from which it starts, takes sites or iterates, or by which it ranks weights.
     pub fn needs(&self) -> Vec<&str> {
         let start = self.start.iter().filter_map(|start| match start {
             Start::Infer(name) => Some(name.as_str()),
@@ -349,12 +350,12 @@ impl Infer {
         method::lookup(self.method).is_some_and(MethodDef::finds_point)
     }
 
-    /// Returns whether predictions are integrals over some weights, and not means over draws of all.
+    /// Returns whether predictions are integrals over some weights instead of means over draws of all weights.
     pub fn integrates(&self) -> bool {
         self.work.part().integrates()
     }
 
-    /// The output, where the model has no other.
+    /// Returns the output if the model has only one.
     pub fn only_output(&self) -> Option<&Output> {
         match &self.outputs[..] {
             [output] => Some(output),
@@ -362,7 +363,7 @@ impl Infer {
         }
     }
 
-    /// Returns the name of a quantity of an output in programs, tables and results: `mean`, and `y.mean` where the model has
+    /// Returns the name of a quantity of an output in programs, tables and results: `mean`, or `y.mean` if the model has
     /// several outputs.
     pub fn said_of(&self, output: &Output, what: &str) -> String {
         match self.only_output() {
@@ -371,7 +372,7 @@ impl Infer {
         }
     }
 
-    /// The field of the data that holds an output.
+    /// Returns the field of the data that holds an output.
     pub fn column<'a>(&'a self, output: &'a Output) -> &'a str {
         let binding = self.bindings.iter().find(|binding| binding.port == output.name);
         match binding.map(|binding| &binding.from) {
@@ -380,17 +381,17 @@ impl Infer {
         }
     }
 
-    /// The part that trains, where an optimiser has a part in finding the posterior.
+    /// Returns the part that trains, if an optimiser contributes to the posterior.
     pub fn training(&self) -> Option<&Train> {
         self.work.part().training()
     }
 
-    /// How it takes iterates, where a posterior is made of them.
+    /// Returns the options that select iterates, if the posterior is made of them.
     pub fn iterated(&self) -> Option<&Swag> {
         self.work.part().iterated()
     }
 
-    /// The part that trains several times, where the posterior is an ensemble.
+    /// Returns the part that trains several times, if the posterior is an ensemble.
     pub fn ensemble(&self) -> Option<&Ensemble> {
         match &self.work {
             Work::Ensemble(ensemble) => Some(ensemble),
@@ -398,7 +399,7 @@ impl Infer {
         }
     }
 
-    /// The part that integrates over weights, where it does.
+    /// Returns the part that integrates over weights, if there is one.
     pub fn collapsed(&self) -> Option<&Collapsed> {
         match &self.work {
             Work::Collapsed(collapsed) => Some(collapsed),
@@ -406,7 +407,7 @@ impl Infer {
         }
     }
 
-    /// The part that approximates, if the posterior is Gaussian around a maximum.
+    /// Returns the part that approximates, if the posterior is Gaussian around a maximum.
     pub fn laplace(&self) -> Option<&Laplace> {
         match &self.work {
             Work::Laplace(laplace) => Some(laplace),
@@ -414,7 +415,7 @@ impl Infer {
         }
     }
 
-    /// The part that samples, if Markov chains find the posterior.
+    /// Returns the part that samples, if Markov chains find the posterior.
     pub fn sampling(&self) -> Option<&Sampling> {
         match &self.work {
             Work::Sample(sampling) => Some(sampling),
@@ -422,7 +423,7 @@ impl Infer {
         }
     }
 
-    /// The states that predictions take one value per draw of.
+    /// Returns the states of which predictions take one value per draw.
     pub fn per_draw(&self) -> Vec<&str> {
         self.work.part().per_draw()
     }

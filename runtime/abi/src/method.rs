@@ -16,11 +16,11 @@ use serde::{Deserialize, Deserializer, de};
 /// The kind of value that an option takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum OptionKind {
-    /// An integer from this to that.
+    /// An integer between these bounds, both included.
     Int(i64, i64),
     /// A real in this open interval.
     Real(f64, f64),
-    /// A real of at least this.
+    /// A finite real of at least this bound.
     AtLeast(f64),
     /// True or false.
     Bool,
@@ -28,17 +28,18 @@ pub enum OptionKind {
     Word(&'static [&'static str]),
     /// An optimiser of the library or the program with its arguments.
     Optimiser,
-    /// The name of an earlier infer.
+    /// The name of an earlier inference block.
     Infer,
     /// Numbers from 0 to below 1 in brackets.
     Fractions,
     /// Names in brackets.
     Names,
-    /// The name of an earlier infer, or `safetensors("FILE")`.
+    /// The name of an earlier inference block, or `safetensors("FILE")`.
     Start,
-    /// A number from the first to the second, or one of these words.
+    /// A number between the two bounds, or one of these words.
     NumberOr(f64, f64, &'static [&'static str]),
-    /// Which weights are random: `all`, `last_layer`, names in brackets, or `subnetwork(size, by = WORD)`, where the word is one of these or an earlier infer.
+    /// The random weights: `all`, `last_layer`, names in brackets, or `subnetwork(size, by = WORD)`. `WORD` is one of these scores or an earlier
+    /// inference block.
     Weights(&'static [&'static str]),
     /// One of these forms: words, and calls with numbers.
     Call(&'static [Form]),
@@ -49,12 +50,13 @@ pub enum OptionKind {
 pub struct Form {
     /// The word, or the name of the call.
     pub word: &'static str,
-    /// How many numbers the call has; a word has none.
+    /// The number of arguments of the call; 0 for a word.
     pub numbers: usize,
 }
 
 impl OptionKind {
-    /// Returns the condition on a number, in words and as a test, if the option is one.
+    /// Returns the condition on a number, in words and as a predicate; `None` for kinds other than [`OptionKind::Int`], [`OptionKind::Real`] and
+    /// [`OptionKind::AtLeast`].
     pub fn number(self) -> Option<(String, Allows)> {
         match self {
             OptionKind::Int(least, most) => Some((
@@ -88,7 +90,7 @@ impl OptionKind {
     }
 }
 
-/// The numbers of [`OptionKind::NumberOr`] in words.
+/// Returns the interval of [`OptionKind::NumberOr`] in words.
 pub fn range(low: f64, high: f64) -> String {
     match (low, high) == (f64::MIN_POSITIVE, f64::MAX) {
         true => "a positive number".to_owned(),
@@ -96,7 +98,7 @@ pub fn range(low: f64, high: f64) -> String {
     }
 }
 
-/// Whether an option may be a number.
+/// A predicate that is true of the numbers that an option accepts.
 pub type Allows = Box<dyn Fn(f64) -> bool>;
 
 /// When an option takes effect.
@@ -104,9 +106,9 @@ pub type Allows = Box<dyn Fn(f64) -> bool>;
 pub enum Phase {
     /// It changes the compiled program.
     Compile,
-    /// It only steers the run.
+    /// It affects the run only.
     Run,
-    /// It only steers the run, and may be raised when the run is resumed.
+    /// It affects the run only, and may be raised when the run is resumed.
     Resume,
 }
 
@@ -119,11 +121,11 @@ pub struct OptionDef {
     pub doc: &'static str,
     /// The kind of its value.
     pub kind: OptionKind,
-    /// The default, as it would be written; empty where there is none.
+    /// The default, as a program would write it; empty if there is none.
     pub default: &'static str,
     /// When it takes effect.
     pub phase: Phase,
-    /// Its names in other tools.
+    /// Its names in other tools, in lower case.
     pub synonyms: &'static [&'static str],
 }
 
@@ -136,25 +138,25 @@ pub struct MethodDef {
     pub doc: &'static str,
     /// Its options.
     pub options: &'static [OptionDef],
-    /// Whether it takes a posterior (`vi`), a model (`map`), or either.
+    /// The items that its first argument may name: a posterior (`vi`), a model, or either (`map`).
     pub takes: Takes,
-    /// The way in which it finds the posterior.
+    /// How it finds the posterior.
     pub finds: Finds,
 }
 
 impl MethodDef {
-    /// The record of an option, in any of its spellings.
+    /// Returns the record of an option, in any of its accepted spellings.
     pub fn option(&self, name: &str) -> Option<&'static OptionDef> {
         let name = spellings::word(name);
         self.options.iter().find(|option| option.name == name)
     }
 
-    /// Returns whether it has the options of a group.
+    /// Returns whether the method has all options of a group.
     pub fn has<T: OptionGroup>(&self) -> bool {
         T::OPTIONS.iter().all(|option| self.option(option.name).is_some())
     }
 
-    /// Adds `did you mean ..?` where `wrong` is another tool's word for an option, or near one.
+    /// Adds the help `did you mean ..?` if `wrong` is the word of another tool for an option, or resembles the name of one.
     pub fn suggest(&self, diagnostic: Diagnostic, wrong: &str) -> Diagnostic {
         match self.synonym(wrong) {
             Some(option) if option.kind == OptionKind::Optimiser => diagnostic.help(format!(
@@ -166,7 +168,7 @@ impl MethodDef {
         }
     }
 
-    /// The option that a word of another tool stands for.
+    /// Returns the option that another tool calls by this word.
     pub fn synonym(&self, word: &str) -> Option<&'static OptionDef> {
         let word = word.to_lowercase();
         let mut options = self.options.iter();
@@ -184,12 +186,12 @@ impl MethodDef {
     }
 }
 
-/// The ways to find a posterior: the kinds of [`crate::manifest::Work`].
+/// How a method finds a posterior. The variants correspond to those of [`crate::manifest::Work`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finds {
     /// An optimiser.
     Training,
-    /// An optimiser under random masks, which predictions draw too.
+    /// An optimiser with random masks, which predictions draw as well.
     Masked,
     /// Markov chains of this sampler.
     Chains(Sampler),
@@ -199,7 +201,7 @@ pub enum Finds {
     Swag,
     /// Several maxima.
     Ensemble,
-    /// Iterates, and integrals over some weights.
+    /// A mixture over iterates, with exact integrals over some weights.
     Collapsed,
 }
 
@@ -212,11 +214,11 @@ pub enum Takes {
     Model,
     /// Either.
     Either,
-    /// A model, or a posterior that fixes some of its sites to what another infer found.
+    /// A model, or a posterior that fixes some of its sites to the values of an earlier inference run.
     ModelOrFixed,
 }
 
-/// The method with this name.
+/// Returns the method with this name.
 pub fn lookup(name: &str) -> Option<&'static MethodDef> {
     ALL.iter().find(|method| method.name == name)
 }

@@ -13,13 +13,13 @@ pub enum Basis {
     Draws,
     /// Probabilities of classes.
     Probabilities,
-    /// Probabilities of classes of the data's outliers.
+    /// Probabilities of classes of the outliers of the data.
     Outliers,
     /// The log density of the target.
     LogLikelihood,
     /// The log density of each training row under every posterior draw.
     LeftOut,
-    /// A clock.
+    /// The seconds of fitting.
     Time,
 }
 
@@ -28,9 +28,9 @@ pub enum Basis {
 pub struct Metric {
     /// Its name in `result.json`.
     pub name: &'static str,
-    /// How a program writes it.
+    /// The metric as a program writes it.
     pub written: &'static str,
-    /// One line for the report.
+    /// One line of explanation for the report.
     pub meaning: &'static str,
     /// The quantity that it is computed from.
     pub basis: Basis,
@@ -134,7 +134,7 @@ pub static ALL: &[Metric] = &[
     metric("time", Basis::Time, "seconds of fitting"),
 ];
 
-/// The metric with this name in `result.json`.
+/// Returns the metric with this name in `result.json`.
 pub fn find(name: &str) -> Option<&'static Metric> {
     ALL.iter().find(|metric| metric.name == name)
 }
@@ -142,16 +142,16 @@ pub fn find(name: &str) -> Option<&'static Metric> {
 /// A metric that a `compare` item names.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Measure {
-    /// The output it is of, where the program names one.
+    /// The output that it measures, if the program names one.
     pub output: Option<String>,
     /// Its name in `result.json`.
     pub name: String,
-    /// Where the program names it.
+    /// The place where the program names it.
     pub span: Span,
 }
 
 impl Measure {
-    /// `rmse`, `y.rmse`.
+    /// Returns its name in tables: `rmse`, or `y.rmse` if the program names the output.
     pub fn label(&self) -> String {
         match &self.output {
             Some(output) => format!("{output}.{}", self.name),
@@ -159,7 +159,7 @@ impl Measure {
         }
     }
 
-    /// Its name among the metrics of an inference: that of the only output has no prefix.
+    /// Returns its name among the metrics of an inference run: without a prefix if the model has one output.
     pub fn key(&self, infer: &Infer) -> String {
         let only = infer.only_output().map(|output| &output.name);
         match &self.output {
@@ -168,19 +168,19 @@ impl Measure {
         }
     }
 
-    /// The quantity that it is computed from.
+    /// Returns the quantity that it is computed from.
     pub fn basis(&self) -> Option<Basis> {
         find(&self.name).map(|metric| metric.basis)
     }
 }
 
 impl Basis {
-    /// Returns whether the quantity is of all outputs together.
+    /// Returns whether the quantity covers all outputs together.
     pub fn is_joint(self) -> bool {
         matches!(self, Basis::LeftOut | Basis::Time)
     }
 
-    /// The port of the predicting program that computes it for an output; none where the output has no such quantity.
+    /// Returns the port of the prediction program that computes it for an output; `None` if the output has no such quantity.
     pub fn port(self, output: &Output) -> Option<&'static str> {
         let is_number = matches!(output.kind, OutputKind::Real | OutputKind::Count);
         match self {

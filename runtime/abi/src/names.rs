@@ -1,6 +1,6 @@
 //! The names of the positions along axes: columns, levels and classes.
 //!
-//! The compiler works them out once, from the program and its data; every table, file and plot reads them here.
+//! The compiler computes them once, from the program and its data; every table, file and plot reads them here.
 
 use crate::data::{FieldKind, Schema};
 use serde::{Deserialize, Serialize};
@@ -25,13 +25,13 @@ pub struct Names {
 pub struct Labels {
     /// The dim or the output.
     pub of: String,
-    /// Where they come from.
+    /// The source of the names.
     pub from: LabelSource,
-    /// In the order of the positions.
+    /// The names, in the order of the positions.
     pub names: Vec<String>,
 }
 
-/// Where names of positions come from.
+/// The source of the names of positions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LabelSource {
     /// The levels of a column.
@@ -43,7 +43,7 @@ pub enum LabelSource {
 }
 
 impl LabelSource {
-    /// The names that data give now; none where the column has no levels, or where two positions have the same name.
+    /// Returns the names that the data have now; `None` if the column has no levels, if there are no names, or if two positions have the same one.
     pub fn names(&self, schema: &Schema) -> Option<Vec<String>> {
         let names = match self {
             LabelSource::Columns => schema.columns.clone(),
@@ -62,7 +62,7 @@ impl LabelSource {
 }
 
 impl Names {
-    /// Takes the names from other data of the same sizes.
+    /// Replaces the names by those of other data of the same sizes.
     pub fn relabel(&mut self, schema: &Schema) {
         for labels in self.dims.iter_mut().chain(&mut self.classes) {
             labels.names = labels.from.names(schema).unwrap_or_default();
@@ -74,7 +74,7 @@ impl Names {
         self.sites.iter().any(|(name, _)| name == site)
     }
 
-    /// The name of an axis of a parameter.
+    /// Returns the name of the dim of an axis of a parameter.
     pub fn dim(&self, site: &str, axis: usize) -> Option<&str> {
         let (_, dims) = self
             .sites
@@ -84,7 +84,7 @@ impl Names {
         dims.get(axis)?.as_deref()
     }
 
-    /// The names of the positions along an axis of a parameter, which has `size` of them.
+    /// Returns the names of the positions along an axis of a parameter; `None` unless there are `size` of them.
     pub fn axis(&self, site: &str, axis: usize, size: usize) -> Option<&[String]> {
         let dim = self.dim(site, axis)?;
         let mut known = self.dims.iter().filter(|labels| labels.of == dim);
@@ -92,14 +92,14 @@ impl Names {
         Some(&labels.names)
     }
 
-    /// The names of the classes of an output, which has `count` of them.
+    /// Returns the names of the classes of an output; `None` unless there are `count` of them.
     pub fn classes(&self, output: &str, count: usize) -> Option<&[String]> {
         let mut known = self.classes.iter().filter(|labels| labels.of == output);
         let labels = known.find(|labels| labels.names.len() == count)?;
         Some(&labels.names)
     }
 
-    /// `tau`, `beta[age]`, `w[2,Oslo]`: an element of a parameter, by names where its axes have them and by positions elsewhere.
+    /// Returns the name of an element of a parameter (`tau`, `beta[age]`, `w[2,Oslo]`), with positions in place of the names of axes without names.
     pub fn element(&self, site: &str, shape: &[usize], element: usize) -> String {
         if shape.is_empty() {
             return site.to_owned();
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_another_size_are_not_used() {
+    fn names_are_not_used_for_axes_of_another_size() {
         assert_eq!(names().element("beta", &[4], 2), "beta[2]");
     }
 }

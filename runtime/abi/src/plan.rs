@@ -1,6 +1,6 @@
 //! A program for one fixed arena of buffers: kernel launches, library calls and counted loops over them.
 //!
-//! Sizes may be symbolic; [`Amount::resolve`] turns them into numbers once per run.
+//! Sizes may be symbolic; [`Amount::resolve`] evaluates them once per run.
 
 use crate::primitive::Primitive;
 use bnnc_base::arena::Arena;
@@ -27,7 +27,7 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// A number.
+    /// Returns a number without symbols.
     pub fn fixed(factor: i64) -> Extent {
         Extent {
             factor,
@@ -35,7 +35,7 @@ impl Extent {
         }
     }
 
-    /// The size of an axis.
+    /// Returns the size of an axis.
     pub fn of(dim: Dim) -> Extent {
         match dim {
             Dim::Fixed(size) => Extent::fixed(size as i64),
@@ -46,7 +46,7 @@ impl Extent {
         }
     }
 
-    /// The product of two.
+    /// Returns the product of two extents.
     pub fn times(&self, other: &Extent) -> Extent {
         let mut symbols = [self.symbols.as_slice(), &other.symbols].concat();
         symbols.sort_unstable();
@@ -56,18 +56,18 @@ impl Extent {
         }
     }
 
-    /// The product of the axes.
+    /// Returns the product of the sizes of axes.
     pub fn product(dims: &[Dim]) -> Extent {
         dims.iter()
             .fold(Extent::fixed(1), |product, dim| product.times(&Extent::of(*dim)))
     }
 
-    /// The number where no symbol occurs.
+    /// Returns the number if no symbol occurs, or if the factor is zero.
     pub fn as_fixed(&self) -> Option<i64> {
         (self.symbols.is_empty() || self.factor == 0).then_some(self.factor)
     }
 
-    /// Its value under `sizes`.
+    /// Returns its value under `sizes`.
     pub fn resolve(&self, sizes: &Sizes) -> i64 {
         self.symbols
             .iter()
@@ -89,32 +89,32 @@ impl fmt::Display for Extent {
 pub struct Amount(pub Vec<Extent>);
 
 impl Amount {
-    /// One extent.
+    /// Returns the sum of one extent.
     pub fn one(extent: Extent) -> Amount {
         Amount(vec![extent])
     }
 
-    /// The number where no symbol occurs.
+    /// Returns the number if no symbol occurs.
     pub fn as_fixed(&self) -> Option<i64> {
         self.0.iter().map(Extent::as_fixed).sum()
     }
 
-    /// Its value under `sizes`.
+    /// Returns its value under `sizes`.
     pub fn resolve(&self, sizes: &Sizes) -> i64 {
         self.0.iter().map(|extent| extent.resolve(sizes)).sum()
     }
 }
 
-/// How elements lie in memory.
+/// The storage of an element in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Storage {
-    /// `f32` or `f64`, as the plan's precision says. Truth values are stored so too, as 0 and 1.
+    /// `f32` or `f64`, by the precision of the plan. Booleans are stored in the same way, as 0 and 1.
     Real,
     /// `i32`.
     Int,
 }
 
-/// Who owns a buffer and when it holds a value.
+/// The owner of a buffer, and the times at which it holds a value.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Role {
     /// Written by the host before a run of the plan.
@@ -123,26 +123,26 @@ pub enum Role {
     State,
     /// Read by the host after a run.
     Output,
-    /// Dead outside a run; the planner may overlap it with others.
+    /// Undefined outside a run; the planner may overlap it with other buffers.
     Scratch,
-    /// Never written.
+    /// Never written by the plan.
     Constant(Arc<[f64]>),
 }
 
 /// A row-major tensor in the arena.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Buffer {
-    /// For people, and for ports.
+    /// The name, for people and for ports.
     pub name: Arc<str>,
-    /// Element storage.
+    /// The storage of its elements.
     pub storage: Storage,
-    /// Axes.
+    /// Its axes.
     pub shape: Shape,
-    /// Owner and lifetime.
+    /// Its owner and lifetime.
     pub role: Role,
 }
 
-/// How a reducing output combines a new element with what is there.
+/// The operation by which a reducing output combines a new element with its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Combine {
     /// `out + x`, from 0.
@@ -152,7 +152,7 @@ pub enum Combine {
 }
 
 impl Combine {
-    /// The value a reduction starts from.
+    /// Returns the value from which a reduction starts.
     pub fn identity(self) -> f64 {
         match self {
             Combine::Sum => 0.0,
@@ -160,7 +160,7 @@ impl Combine {
         }
     }
 
-    /// As written in IR text.
+    /// Returns its name in the text of the intermediate representation.
     pub fn name(self) -> &'static str {
         match self {
             Combine::Sum => "sum",
@@ -169,22 +169,22 @@ impl Combine {
     }
 }
 
-/// One kernel over its whole domain. The executor splits the outermost domain axis into chunks whose number depends on
-/// `work` alone, never on the number of threads, so that results do not either.
+/// One kernel over its whole domain. The executor splits the outermost axis of the domain into chunks. Their number depends only on
+/// `work` and not on the number of threads, so the results do not depend on the number of threads either.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Launch {
-    /// Which kernel of the program.
+    /// The number of the kernel in the program.
     pub kernel: u32,
     /// The buffers that the kernel's slots are bound to.
     pub buffers: Vec<BufferId>,
     /// The values that the kernel's integer slots are bound to.
     pub ints: Vec<Amount>,
-    /// Trip count of the outermost axis.
+    /// The trip count of the outermost axis.
     pub outer: Amount,
     /// Scalar operations per iteration of the outermost axis.
     pub work: Amount,
-    /// Buffer slots that reduce: the executor fills them with the identity first. Where `partial` is set the outermost
-    /// axis is among the reduced ones, so chunks get copies of their own that are combined in order afterwards.
+    /// The buffer slots that reduce: the executor first fills them with the identity. If `partial` is set, the outermost
+    /// axis is reduced as well, so each chunk has its own copy; the copies are combined in order afterwards.
     pub reduces: Vec<Reduce>,
 }
 
@@ -193,24 +193,24 @@ pub struct Launch {
 pub struct Reduce {
     /// The buffer slot.
     pub slot: u32,
-    /// How elements combine.
+    /// The operation that combines elements.
     pub combine: Combine,
-    /// Whether the outermost axis is reduced.
+    /// True if the outermost axis is reduced.
     pub partial: bool,
 }
 
 /// A call of a library primitive.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Call {
-    /// Which primitive.
+    /// The primitive.
     pub primitive: Primitive,
     /// Operands, then the result.
     pub buffers: Vec<BufferId>,
-    /// Integers, as the primitive documents them.
+    /// The integers, as the primitive documents them.
     pub ints: Vec<Amount>,
 }
 
-/// One thing to do.
+/// One step of a plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Step {
     /// Run a kernel.
@@ -219,19 +219,19 @@ pub enum Step {
     Call(Call),
     /// Run `body` for `counter` = 0, 1, .. `count` - 1 (`counter` is an `Int` scalar buffer).
     Repeat {
-        /// How often.
+        /// The number of iterations.
         count: Amount,
-        /// Holds the iteration number.
+        /// The buffer that holds the iteration number.
         counter: BufferId,
         /// The steps of the body.
         body: Vec<Step>,
     },
 }
 
-/// The program a runtime executes; kernels are named by number and live in the code that belongs to the plan.
+/// The program that a runtime executes. Kernels are identified by number; their code is stored beside the plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
-    /// For people.
+    /// The name, for people.
     pub name: String,
     /// The width of reals.
     pub precision: Precision,
@@ -239,12 +239,12 @@ pub struct Plan {
     pub buffers: Arena<BufferId, Buffer>,
     /// The steps, in order.
     pub steps: Vec<Step>,
-    /// Number of kernels.
+    /// The number of kernels.
     pub kernels: usize,
 }
 
 impl Plan {
-    /// The buffer of this name that is no scratch.
+    /// Returns the buffer with this name; ignores scratch buffers and constants.
     pub fn port(&self, name: &str) -> Option<BufferId> {
         self.buffers.ids().find(|id| {
             let buffer = &self.buffers[*id];
@@ -252,7 +252,7 @@ impl Plan {
         })
     }
 
-    /// Visits every launch, in order.
+    /// Calls `visit` with every launch, in order.
     pub fn each_launch(&mut self, visit: &mut dyn FnMut(&mut Launch)) {
         each_launch(&mut self.steps, visit);
     }

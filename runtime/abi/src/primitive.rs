@@ -1,23 +1,23 @@
-//! Library primitives: what plans call, with signature, cost and a naive reference.
+//! Library primitives that plans call, with signature, cost and a naive reference.
 //!
-//! The fast versions live in the `kernels` crate under the same names.
+//! The `kernels` crate has the fast versions under the same names.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::fmt;
 use std::ops::Deref;
 
-/// One operand of a primitive as the naive references see it: `f64` elements, row-major.
+/// The operands of a primitive as the naive references take them: `f64` elements, row-major.
 pub type Naive<'a> = &'a mut [Vec<f64>];
 
 /// A library primitive.
 pub struct PrimitiveDef {
-    /// Its name in text; the registry is sorted by it.
+    /// Its name in text; the registry is sorted by name.
     pub name: &'static str,
-    /// One sentence and the meaning of the integers, in order.
+    /// One sentence, and the meaning of the integers in order.
     pub doc: &'static str,
-    /// Floating-point operations of a call with these integers.
+    /// The floating-point operations of a call with these integers.
     pub flops: fn(&[i64]) -> u64,
-    /// `(buffers, ints)`: the last buffer is the result. Obvious, slow, right.
+    /// `(buffers, ints)`: the last buffer is the result. The reference is simple and slow.
     pub naive: fn(Naive, &[i64]),
 }
 
@@ -44,7 +44,7 @@ impl fmt::Debug for Primitive {
     }
 }
 
-/// Its name.
+/// A primitive is written as its name.
 impl Serialize for Primitive {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.name)
@@ -58,12 +58,12 @@ impl<'de> Deserialize<'de> for Primitive {
     }
 }
 
-/// The primitive with this name.
+/// Returns the primitive with this name.
 pub fn lookup(name: &str) -> Option<Primitive> {
     ALL.iter().find(|def| def.name == name).map(|def| Primitive(def))
 }
 
-/// Sorted by name.
+/// All primitives, sorted by name.
 pub static ALL: &[&PrimitiveDef] = &[&CHOLESKY, &CUMSUM, &MATMUL, &TRIANGULAR_SOLVE];
 
 /// Lower Cholesky factors.

@@ -1,4 +1,4 @@
-//! How posteriors are sampled: the programs of a sampling infer, and the transitions of its chains with their options.
+//! Sampling: the programs of an inference block that samples, and the transitions of its chains with their options.
 
 mod adaptation;
 mod options;
@@ -22,35 +22,35 @@ pub use samplers::{EvaluationRows, Sampler, SamplerPart, Transition};
 pub use schedule::Steps;
 use serde::{Deserialize, Serialize};
 
-/// The part of an infer that samples.
+/// The part of an inference block that samples.
 ///
-/// Programs and their ports. A position is one unconstrained tensor per site, in the states of the infer:
-/// - `density`: inputs the states, the data ports, `scale` (real); symbol `batch`; outputs `log_density` (real: log prior + log
-///   Jacobian + `scale` times the sum over rows of `log p(row)`) and `STATE/gradient` for each state that moves. Where
-///   [`Sampling::abreast`] is above 1, the states that move and all outputs are `[draws, ..]`: a chain has its own place among them.
+/// Programs and their ports. A position is one unconstrained tensor per site, stored in the states of the inference block:
+/// - `density`: inputs the states, the data ports and `scale` (real); symbol `batch`; outputs `log_density` (real: log prior + log
+///   Jacobian + `scale` times the sum over rows of `log p(row)`) and `STATE/gradient` for each state that moves. If
+///   [`Sampling::abreast`] is above 1, the states that move and all outputs have a leading axis, `[draws, ..]`, with one entry per chain.
 /// - `rows`: inputs the states and the data ports; symbol `batch`; outputs `log_prior` (real: log prior + log Jacobian) and
 ///   `log_likelihood` `[batch]`.
-/// - both take as inputs what [`Prepare`] computed, where there is any, and lack the data and states that only it needs.
+/// - If there is a [`Prepare`], both take its columns as inputs, and do not have the data and states that only it reads.
 /// - [`crate::manifest::Infer::predict`] and [`crate::manifest::Infer::sites`] take `[draws, ..]` for each state that moves.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Sampling {
-    /// The values that no position changes, computed once before the chains.
+    /// The values that do not depend on the position, computed once before the chains.
     pub prepare: Option<Prepare>,
     /// The log density with its gradient.
     pub density: Artifact,
-    /// Chains that one run of `density` serves. A run always has this many positions, so that what a chain is answered does not depend on
-    /// the chains beside it.
+    /// The number of chains that one run of `density` evaluates in lockstep. Every run has exactly this many positions, so that the results
+    /// of a chain do not depend on the other chains.
     pub abreast: usize,
     /// The log likelihood of each row.
     pub rows: Artifact,
-    /// The states that make a position, one after the other; the others stay where they start.
+    /// The states that make up a position, concatenated in this order; the others keep their start values.
     pub moved: Vec<String>,
-    /// The sites whose positions are the noise of their priors, by number in the infer's reports.
+    /// The sites in the non-centred parameterisation, by their number in the reports of the inference block.
     pub noncentred: Vec<usize>,
-    /// The sites that move and that the model compares or rounds: the likelihood may jump at some of their values.
+    /// The sites that move and that the model compares or rounds: the likelihood may be discontinuous in them.
     #[serde(default)]
     pub jumps: Vec<String>,
-    /// The sites below an unknown scale that are sampled as they are.
+    /// The sites whose prior scale is unknown and that are sampled in the centred parameterisation.
     #[serde(default)]
     pub centred: Vec<String>,
     /// The options of every sampler.
@@ -59,23 +59,23 @@ pub struct Sampling {
     pub transition: Transition,
 }
 
-/// Values that depend on data and on states that stay.
+/// The program that computes the values that depend only on data and on states that do not move.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Prepare {
-    /// Inputs the states that stay and the data ports; symbol `batch`; outputs the columns.
+    /// Inputs: the states that do not move and the data ports; symbol `batch`; outputs: the columns.
     pub program: Artifact,
     /// Its outputs.
     pub columns: Vec<Column>,
 }
 
-/// A value of [`Prepare`].
+/// One output of [`Prepare`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Column {
-    /// The port, an output there and an input of the other programs.
+    /// The name of the port: an output of [`Prepare`] and an input of the other programs.
     pub name: String,
-    /// Elements per row, or in all.
+    /// Elements per row, or in all if rows share them.
     pub width: usize,
-    /// Whether each row has its own; otherwise all share them.
+    /// True if each row has its own elements; false if all rows share them.
     pub of_row: bool,
 }
 

@@ -11,7 +11,7 @@ pub static BAD_SETTING: Code = Code {
               would be written in the file.\n\n```\nbnnc model.bnn --set radial.epochs=10 --set yacht.split=7\n```",
 };
 
-/// An infer that does not exist.
+/// A name on the command line that is not that of an inference block.
 pub static NO_INFER: Code = Code {
     id: "E0603",
     title: "no such infer",
@@ -21,13 +21,13 @@ pub static NO_INFER: Code = Code {
 /// The beginning of the sources of values of `--set`, before `ITEM.KEY`.
 pub const SET: &str = "--set ";
 
-/// Files by the name of a data item, in order; several of one name are shards, or inputs and target.
+/// Files by the name of a data item, in order; several files of one name are shards, or inputs and target.
 pub type Files = Vec<(String, Vec<PathBuf>)>;
 
-/// The name and the path of each `NAME=PATH`.
+/// Splits each `NAME=PATH` into the name and the path.
 ///
 /// # Errors
-/// Words that are none.
+/// The words without `=`.
 pub fn pairs(words: &[String]) -> Result<Vec<(String, PathBuf)>, Vec<Diagnostic>> {
     let mut pairs = Vec::new();
     let mut diagnostics = Vec::new();
@@ -47,7 +47,7 @@ pub fn pairs(words: &[String]) -> Result<Vec<(String, PathBuf)>, Vec<Diagnostic>
     }
 }
 
-/// A `--set` that is none.
+/// Returns the diagnostic for a `--set` that is not `ITEM.KEY=VALUE`.
 pub fn no_setting(word: &str) -> Diagnostic {
     let text = format!("`--set {word}` is not `ITEM.KEY=VALUE`");
     let diagnostic = Diagnostic::usage(&BAD_SETTING, text);
@@ -59,7 +59,7 @@ pub fn no_setting(word: &str) -> Diagnostic {
     }
 }
 
-/// The files of each name.
+/// Groups the files by name.
 pub fn by_name(pairs: &[(String, PathBuf)]) -> Files {
     let mut all = Files::new();
     for (name, path) in pairs {
@@ -71,10 +71,10 @@ pub fn by_name(pairs: &[(String, PathBuf)]) -> Files {
     all
 }
 
-/// A number of bytes: `500M`, `2G`, `1048576`.
+/// Parses a number of bytes: `500M`, `2G`, `1048576`. Units are powers of 1024.
 ///
 /// # Errors
-/// A text that is none.
+/// The text is not a non-negative number with an optional unit.
 pub fn bytes(text: &str) -> Result<u64, Box<Diagnostic>> {
     let trimmed = text
         .trim()
@@ -95,7 +95,7 @@ pub fn bytes(text: &str) -> Result<u64, Box<Diagnostic>> {
     }
 }
 
-/// An infer that does not exist.
+/// Returns the diagnostic for the name of an inference block that does not exist.
 pub fn no_infer(name: &str, known: &[&str]) -> Diagnostic {
     Diagnostic::usage(&NO_INFER, format!("there is no infer `{name}`"))
         .suggest(name, known.iter().copied())

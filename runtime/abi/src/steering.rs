@@ -1,6 +1,6 @@
-//! Options that steer a run and change no code: where a manifest keeps them, and which of them go together.
+//! Options that are set at run time: where a manifest keeps them, and which of them are compatible.
 //!
-//! A built executable sets them as the compiler does; what a method's options are is in [`crate::method`].
+//! A built executable sets them as the compiler does. [`crate::method`] declares the options of each method.
 
 use crate::data::Schema;
 use crate::manifest::{Infer, Training};
@@ -8,10 +8,10 @@ use crate::method::declare::OptionName;
 use crate::method::{self, Phase};
 use crate::work::Extent;
 
-/// Options that cannot run together.
+/// Incompatible options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// The option to point at.
+    /// The option at which the diagnostic points.
     pub option: OptionName,
     /// The mistake, as a sentence.
     pub message: String,
@@ -33,15 +33,15 @@ impl Refusal {
     }
 }
 
-/// Where a manifest keeps an option.
+/// The field of a manifest that holds an option.
 pub enum Place<'a> {
     /// A count.
     Count(&'a mut usize),
-    /// A count that may be left out.
+    /// A count without a value by default.
     ChosenCount(&'a mut Option<usize>),
     /// A real.
     Real(&'a mut f64),
-    /// A real that may be left out.
+    /// A real without a value by default.
     Chosen(&'a mut Option<f64>),
 }
 
@@ -57,8 +57,8 @@ impl Place<'_> {
 }
 
 impl Infer {
-    /// Sets an option to a number that its record allows. Returns false, having done nothing, where the number is compiled into the code, or is none
-    /// to the compiler.
+    /// Sets an option to a number that its record allows. Returns false, without any change, if the option is compiled into the code or is not a
+    /// number.
     pub fn steer(&mut self, option: &str, number: f64) -> bool {
         let record = method::lookup(self.method).and_then(|method| method.option(option));
         if record.is_none_or(|record| record.phase == Phase::Compile) {
@@ -73,10 +73,10 @@ impl Infer {
         true
     }
 
-    /// Checks that the options go together on these data. Options that change code were checked when it was made.
+    /// Checks that the options are compatible on these data. Options that change the code were checked when it was compiled.
     ///
     /// # Errors
-    /// The first that do not.
+    /// The first incompatible options.
     pub fn check(&self, schema: &Schema) -> Result<(), Refusal> {
         let training = self.training().map(|train| &train.options);
         let patience = training.map_or(0, |training| training.patience);
@@ -87,19 +87,19 @@ impl Infer {
         })
     }
 
-    /// Why an option has nothing to say to this infer, if so.
+    /// Checks that an option applies to this inference block.
     ///
     /// # Errors
-    /// It has none.
+    /// The option has no effect, with the reason.
     pub fn hears(&self, option: &str) -> Result<(), Refusal> {
         self.work.part().hears(option)
     }
 }
 
-/// Patience needs validation rows: without them it would be a dead option. `data` is the name of the data item.
+/// Checks that there are validation rows if `patience` is set, which has no effect without them. `data` is the name of the data item.
 ///
 /// # Errors
-/// There are none.
+/// `patience` is above 0, but there are no validation rows.
 pub fn watches(patience: usize, validation: usize, data: &str) -> Result<(), Refusal> {
     if patience == 0 || validation > 0 {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Names and signatures of what generated code calls inside kernels.
+//! Names and signatures of the functions that generated code calls inside kernels.
 //!
 //! Array primitives work on one block: `out` and `x` hold `n` elements of the run's precision and may be the same.
 
@@ -11,8 +11,8 @@ pub type Unary = unsafe extern "C" fn(out: *mut u8, x: *const u8, n: i64);
 /// `(out, x, y, n)`: an elementwise function of two operands.
 pub type Binary = unsafe extern "C" fn(out: *mut u8, x: *const u8, y: *const u8, n: i64);
 
-/// `(out, shapes, n, key, first, draw, example, step)`: elements `first .. first + n` of a noise stream. `shapes` holds one
-/// number per element where the law has a shape, and may be `out`; it is not looked at otherwise.
+/// `(out, shapes, n, key, first, draw, example, step)`: writes elements `first .. first + n` of a noise stream. `shapes` holds one
+/// number per element if the distribution has a shape parameter, and may be `out`; otherwise it is not read.
 pub type Noise = unsafe extern "C" fn(
     out: *mut u8,
     shapes: *const u8,
@@ -24,14 +24,14 @@ pub type Noise = unsafe extern "C" fn(
     step: u32,
 );
 
-/// The kinds of noise (DESIGN section 3, random numbers).
+/// The kinds of noise streams.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum NoiseKind {
     /// Uniform on the open interval (0, 1).
     Uniform,
     /// Standard normal (Box-Muller on pairs of uniforms).
     Normal,
-    /// Gamma of scale one, with a shape per element.
+    /// Gamma with scale one and a shape per element.
     Gamma,
 }
 
@@ -39,7 +39,7 @@ impl NoiseKind {
     /// Every kind.
     pub const ALL: [NoiseKind; 3] = [NoiseKind::Uniform, NoiseKind::Normal, NoiseKind::Gamma];
 
-    /// As written in IR text.
+    /// Returns its name in the text of the intermediate representation.
     pub fn name(self) -> &'static str {
         match self {
             NoiseKind::Uniform => "uniform",
@@ -48,7 +48,7 @@ impl NoiseKind {
         }
     }
 
-    /// Returns whether the law has a shape.
+    /// Returns whether the distribution has a shape parameter.
     pub fn has_shape(self) -> bool {
         match self {
             NoiseKind::Uniform | NoiseKind::Normal => false,
@@ -56,13 +56,13 @@ impl NoiseKind {
         }
     }
 
-    /// The kind with this name.
+    /// Returns the kind with this name.
     pub fn from_name(name: &str) -> Option<NoiseKind> {
         NoiseKind::ALL.into_iter().find(|kind| kind.name() == name)
     }
 }
 
-/// The scalar operations that generated code calls instead of inlining, with the number of operands.
+/// The scalar operations that generated code calls instead of inlining.
 pub const CALLED: &[Scalar] = &[
     Scalar::Cos,
     Scalar::Digamma,
@@ -83,12 +83,12 @@ pub const CALLED: &[Scalar] = &[
     Scalar::Trigamma,
 ];
 
-/// The symbol of a called scalar operation: `bnnc_exp_f32`.
+/// Returns the symbol of a called scalar operation: `bnnc_exp_f32`.
 pub fn scalar_symbol(scalar: Scalar, precision: Precision) -> String {
     format!("bnnc_{}_{precision}", scalar.name())
 }
 
-/// The symbol of a noise stream: `bnnc_noise_normal_f32`.
+/// Returns the symbol of a noise stream: `bnnc_noise_normal_f32`.
 pub fn noise_symbol(kind: NoiseKind, precision: Precision) -> String {
     format!("bnnc_noise_{}_{precision}", kind.name())
 }
@@ -103,7 +103,7 @@ pub enum Callable {
 }
 
 impl Callable {
-    /// Its symbol.
+    /// Returns its symbol.
     pub fn symbol(self, precision: Precision) -> String {
         match self {
             Callable::Scalar(scalar) => scalar_symbol(scalar, precision),
@@ -112,7 +112,7 @@ impl Callable {
     }
 }
 
-/// Everything that generated code may call, in an order that executables rely on.
+/// Returns all functions that generated code may call, in an order that executables rely on.
 pub fn callables() -> impl Iterator<Item = (Callable, Precision)> {
     [Precision::F32, Precision::F64]
         .into_iter()
@@ -123,16 +123,16 @@ pub fn callables() -> impl Iterator<Item = (Callable, Precision)> {
         })
 }
 
-/// A symbol and its address, handed to a backend through its options.
+/// A symbol and its address, passed to a backend through its options.
 #[derive(Clone, Debug)]
 pub struct Address {
     /// The name.
     pub name: String,
-    /// Where it is.
+    /// The address.
     pub pointer: usize,
 }
 
-/// The cost of one scalar operation, in additions.
+/// Returns the cost of one scalar operation, in additions.
 pub fn weight(scalar: Scalar) -> u32 {
     match scalar {
         Scalar::Div | Scalar::Sqrt => 4,

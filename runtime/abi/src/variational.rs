@@ -44,11 +44,11 @@ options! {
     }
 }
 
-/// Which ways of computing a divergence are open.
+/// The permitted estimators of the KL divergence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum KlEstimator {
     #[default]
-    /// The closed form where there is one, then the best estimate.
+    /// The closed form if there is one, otherwise the best estimate.
     Best,
     /// The best estimate by draws.
     Sampled,
@@ -58,11 +58,11 @@ pub enum KlEstimator {
 
 words!(KlEstimator { "auto" => Best, "monte_carlo" => Sampled, "direct" => Direct });
 
-/// How the means of noise of separated divergences are made.
+/// The computation of the means of noise in a factorised KL divergence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum KlStatistics {
     #[default]
-    /// Drawn from their own law where it is known, so that the time does not depend on the number of draws.
+    /// Draws from the distribution of the means if it is known, in a time that does not depend on the number of draws.
     Law,
     /// Sums over draws.
     Sums,
@@ -70,20 +70,20 @@ pub enum KlStatistics {
 
 words!(KlStatistics { "law" => Law, "sums" => Sums });
 
-/// How the KL is spread over the batches of an epoch. `N` is all rows, `M` the number of batches, `n` the rows of one.
+/// The weight of the KL divergence in the batches of an epoch. `N` is the number of all rows, `M` that of batches, `n` that of rows in a batch.
 ///
 /// A step minimises `kl_weight KL - N/n sum log p(row)`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum KlWeight {
-    /// Weight 1: every step is an unbiased estimate of the negative evidence lower bound, whatever the batch.
+    /// Weight 1: every step is an unbiased estimate of the negative evidence lower bound, for every batch size.
     #[default]
     Exact,
-    /// Graves (2011): each batch bears `1/M` of the KL and the likelihood of its rows, which makes the weight `N / (M n)`:
-    /// 1 where all batches are of one size; a smaller last batch weighs the KL more.
+    /// Graves (2011): each batch takes `1/M` of the KL divergence and the likelihood of its rows. The weight is therefore `N / (M n)`:
+    /// 1 if all batches have the same size, larger for a smaller last batch.
     Graves,
-    /// Blundell et al. (2015), equation 9: batch `i` from 1 bears `2^(M - i) / (2^M - 1)` of the KL, which makes the weight
-    /// that times `N / n`. Only the sum over an epoch is the bound: the first steps follow the prior and the last ones the
-    /// likelihood alone.
+    /// Blundell et al. (2015), equation 9: batch `i`, counted from 1, takes `2^(M - i) / (2^M - 1)` of the KL divergence. The weight is that
+    /// fraction times `N / n`. Only the sum over an epoch is the bound: the first steps mostly follow the prior, the last ones mostly the
+    /// likelihood.
     Blundell,
 }
 

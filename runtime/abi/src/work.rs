@@ -1,4 +1,4 @@
-//! The part of an infer that depends on its method: one trait, one registry.
+//! The part of an inference block that depends on its method: one trait, one registry.
 
 use crate::code::Artifact;
 use crate::collapsed::Collapsed;
@@ -28,7 +28,7 @@ pub enum Work {
 }
 
 impl Work {
-    /// The part as every method has it.
+    /// Returns the part as the trait that all methods implement.
     pub fn part(&self) -> &dyn MethodPart {
         match self {
             Work::Train(train) => &**train,
@@ -40,7 +40,7 @@ impl Work {
         }
     }
 
-    /// As [`Work::part`], to change it.
+    /// Returns the same as [`Work::part`], mutably.
     pub(crate) fn part_mut(&mut self) -> &mut dyn MethodPart {
         match self {
             Work::Train(train) => &mut **train,
@@ -53,37 +53,37 @@ impl Work {
     }
 }
 
-/// How many training rows there are, and how many examples they make.
+/// The data of a run, and the number of examples that its training rows make.
 #[derive(Clone, Copy, Debug)]
 pub struct Extent<'a> {
     /// The sizes, columns and levels of the data.
     pub schema: &'a Schema,
-    /// One where the model sees the whole file as one example.
+    /// The number of examples; one if the model takes the whole file as one example.
     pub examples: usize,
 }
 
-/// The view that compiler, runtime and built executables have of the part of an inference block that belongs to its method.
+/// The interface by which the compiler, the runtime and built executables access the part of an inference block that belongs to its method.
 pub trait MethodPart {
-    /// The programs that only this method has, in an order that depends on the part alone.
+    /// Returns the programs that only this method has, in an order that depends on the part alone.
     fn artifacts(&mut self) -> Vec<&mut Artifact>;
 
-    /// Draws that predictions average over.
+    /// Returns the number of draws that predictions average over.
     fn predictive_draws(&self) -> usize;
 
-    /// Where the number of an option is kept that can be set at run time.
+    /// Returns the field that holds the number of an option; `None` if it cannot be set at run time.
     fn place(&mut self, option: &str) -> Option<Place<'_>>;
 
-    /// Does what follows from an option that was set.
+    /// Updates the fields that depend on an option after it was set.
     fn steered(&mut self, option: &str) {
         if let Some(train) = self.training_mut() {
             train.options.steered(option);
         }
     }
 
-    /// Checks that the options go together on these data.
+    /// Checks that the options are compatible on these data.
     ///
     /// # Errors
-    /// The first that do not.
+    /// The first incompatible options.
     fn check(&self, _: Extent<'_>) -> Result<(), Refusal> {
         Ok(())
     }
@@ -91,57 +91,57 @@ pub trait MethodPart {
     /// Checks that an option has an effect.
     ///
     /// # Errors
-    /// Why it has none.
+    /// The option has no effect, with the reason.
     fn hears(&self, _option: &str) -> Result<(), Refusal> {
         Ok(())
     }
 
-    /// The part that trains, where an optimiser has a part in finding the posterior.
+    /// Returns the part that trains, if an optimiser contributes to the posterior.
     fn training(&self) -> Option<&Train> {
         None
     }
 
-    /// As [`MethodPart::training`], to change it.
+    /// Returns the same as [`MethodPart::training`], mutably.
     fn training_mut(&mut self) -> Option<&mut Train> {
         None
     }
 
-    /// How it takes iterates, where a posterior is made of them.
+    /// Returns the options that select iterates, if the posterior is made of them.
     fn iterated(&self) -> Option<&Swag> {
         None
     }
 
-    /// The states that predictions take one value per draw of.
+    /// Returns the states of which predictions take one value per draw.
     fn per_draw(&self) -> Vec<&str> {
         Vec::new()
     }
 
-    /// The states of which it holds iterates, draws of chains or members, which another infer can take.
+    /// Returns the states whose iterates, draws of chains or members it keeps, which another inference block can take.
     fn held(&self) -> Option<&[String]> {
         None
     }
 
-    /// The sites whose positions are the noise of their priors, by number in the reports of the infer.
+    /// Returns the sites in the non-centred parameterisation, by their number in the reports of the inference block.
     fn noncentred(&self) -> &[usize] {
         &[]
     }
 
-    /// The earlier infer that it takes iterates from, or ranks weights by.
+    /// Returns the earlier inference block from which it takes iterates, or by which it ranks weights.
     fn needs(&self) -> Option<&str> {
         None
     }
 
-    /// The divisor of the log likelihood.
+    /// Returns the divisor of the log likelihood.
     fn temperature(&self) -> f64 {
         1.0
     }
 
-    /// Returns whether it gives weights a variance, by which another infer can rank them.
+    /// Returns whether it gives weights a variance by which another inference block can rank them.
     fn has_spread(&self, _sites: &[SiteReport]) -> bool {
         true
     }
 
-    /// Returns whether predictions are integrals over some weights, and not means over draws of all.
+    /// Returns whether predictions are integrals over some weights instead of means over draws of all weights.
     fn integrates(&self) -> bool {
         false
     }

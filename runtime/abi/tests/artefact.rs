@@ -1,4 +1,4 @@
-//! Artefacts: what is written is read back, and whatever else is read is refused with the reason.
+//! Executable bundles: a bundle is read as it was written, and other bytes are rejected with the reason.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_abi::artefact::{Built, Origin, Refusal, appended, carried, decode, encode};
@@ -249,7 +249,7 @@ fn images_are_read_as_they_were_written() {
     assert_eq!(found.plan, artifact(4).plan);
     assert_eq!(found.code.device(), expected.code.device());
     assert_eq!(read.manifest.infers[0].sites.code.device(), None);
-    // Work for other kernels than the plan's.
+    // The device has work for more kernels than the plan.
     built.manifest.infers[0].predict = on_a_device(3, 2);
     let refusal = decode(&bytes(&built)).err().unwrap();
     assert!(matches!(refusal, Refusal::Damaged(_)), "{refusal}");
@@ -265,7 +265,7 @@ fn another_seed_is_another_build() {
     assert_eq!(bytes(&reseeded), bytes(&built(3)));
 }
 
-/// Code of this process.
+/// Code that is not an object.
 struct InMemory;
 
 impl Code for InMemory {
@@ -288,7 +288,7 @@ fn code_of_a_process_stays_there() {
     assert!(matches!(encode(&stuck, Vec::new()), Err(Refusal::Damaged(_))));
 }
 
-/// The artefact with a body whose length and checksum fit it.
+/// Updates the length and the checksum of a bundle after its body was changed.
 fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
     let body = bytes.split_off(32);
     bytes[16..24].copy_from_slice(&(body.len() as u64).to_le_bytes());
@@ -379,7 +379,7 @@ fn an_executable_carries_its_artefact() {
         read(executable[..executable.len() - 1].to_vec()),
         Err(Refusal::Unknown)
     );
-    // The length of more than there is.
+    // The trailer states a length that is greater than that of the file.
     let tail = &executable[executable.len() - 100..];
     assert_eq!(read(tail.to_vec()), Err(Refusal::Truncated));
 }

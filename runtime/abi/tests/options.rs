@@ -1,4 +1,4 @@
-//! Options: what the checker lets pass is read, and what a built executable may set has a place.
+//! Options: values that the checker accepts can be read, and options that a built executable may set have a place.
 
 use bnnc_abi::collapsed::CollapsedOptions;
 use bnnc_abi::dropout::DropoutOptions;
@@ -11,7 +11,7 @@ use bnnc_abi::sampling::{ChainOptions, Transition};
 use bnnc_abi::variational::ViOptions;
 use std::sync::Arc;
 
-/// Reads every option of a method, of which a program gives one; returns how many the method has.
+/// Reads every option of a method, with one value given; returns the number of options of the method.
 fn read(method: &MethodDef, given: Option<(&str, Given<'_>)>) -> Result<usize, Mismatch> {
     let source = Source {
         records: method.options,
@@ -50,14 +50,14 @@ fn read(method: &MethodDef, given: Option<(&str, Given<'_>)>) -> Result<usize, M
 }
 
 #[test]
-fn defaults_are_read() {
+fn defaults_of_all_options_can_be_read() {
     for method in method::ALL {
         let options = method.options.len();
         assert_eq!(read(method, None), Ok(options), "`{}`", method.name);
     }
 }
 
-/// Reads values that the checker lets pass for an option of a kind.
+/// Reads the values that the checker accepts for an option of a kind.
 fn read_all(method: &MethodDef, option: &str, kind: OptionKind) {
     let check = |given: Given<'_>| {
         let found = read(method, Some((option, given)));
@@ -101,7 +101,7 @@ fn read_all(method: &MethodDef, option: &str, kind: OptionKind) {
 }
 
 #[test]
-fn values_that_the_checker_lets_pass_are_read() {
+fn values_that_the_checker_accepts_can_be_read() {
     for method in method::ALL {
         for option in method.options {
             read_all(method, option.name, option.kind);
@@ -142,7 +142,7 @@ fn methods_change_defaults_of_groups() {
 }
 
 #[test]
-fn words_of_other_tools_are_of_one_option_of_a_method() {
+fn synonyms_belong_to_one_option_of_a_method() {
     for method in method::ALL {
         let mut seen: Vec<&str> = method.options.iter().map(|option| option.name).collect();
         for option in method.options {

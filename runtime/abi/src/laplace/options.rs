@@ -1,4 +1,4 @@
-//! The options of Laplace's approximation.
+//! The options of the Laplace approximation.
 
 use crate::manifest::Training;
 use crate::method::declare::{Given, OptionGroup, OptionValue, Ranking, forms, join, options, words};
@@ -31,7 +31,7 @@ const EPOCHS_OF_SEARCH: OptionDef = OptionDef {
 };
 
 options! {
-    /// Which Gaussian is built, and how it is used.
+    /// Options of `laplace`.
     pub struct Options {
         /// The weights that are random: `all`, `last_layer`, layers or parameters in brackets, or `subnetwork(size, by = score)` with a number
         /// of weights (or a fraction below 1) and a score: their variance under a `diagonal` approximation or under the exact `marginal`,
@@ -59,7 +59,7 @@ options! {
 }
 
 impl Options {
-    /// Returns whether the precision of the prior of `S` of `D` weights is multiplied by `S / D`.
+    /// Returns whether the precision of the prior of `S` of `D` weights is multiplied by `S / D`: the option, or true for a subnetwork only.
     pub fn scales_prior(&self) -> bool {
         self.scale_prior.unwrap_or(self.over.is_subnetwork())
     }
@@ -68,15 +68,15 @@ impl Options {
 /// The form of the precision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Structure {
-    /// A whole matrix.
+    /// The full matrix.
     Full,
-    /// Its diagonal.
+    /// The diagonal.
     Diagonal,
-    /// Per site a Kronecker product.
+    /// A Kronecker product of two factors per site.
     Kronecker,
-    /// So many eigenvectors, besides the prior.
+    /// This number of eigenvectors, besides the prior.
     LowRank(usize),
-    /// In the space of functions: a kernel over all training rows, or so many that are chosen at random.
+    /// In function space: a kernel over all training rows, or over this number of rows, chosen at random.
     Functional(Option<usize>),
 }
 
@@ -92,30 +92,30 @@ forms!(Structure {
 /// The approximation of the curvature of the log likelihood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Curvature {
-    /// The generalised Gauss-Newton matrix: second derivatives in the outputs, first ones in the weights.
+    /// The generalised Gauss-Newton matrix: second derivatives in the outputs, first derivatives in the weights.
     Ggn,
-    /// The empirical Fisher matrix: outer products of the gradients of rows.
+    /// The empirical Fisher matrix: the sum over rows of outer products of their gradients.
     Fisher,
-    /// The second derivative.
+    /// The Hessian.
     Hessian,
 }
 
 words!(Curvature { "ggn" => Ggn, "fisher" => Fisher, "hessian" => Hessian });
 
-/// The weights that are random, or among which a method chooses.
+/// The random weights, or the weights from which a method chooses them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Over {
-    /// Those of all sites that move the outputs.
+    /// The weights of all sites that affect the outputs.
     All,
-    /// Those of the last layer.
+    /// The weights of the last layer.
     LastLayer,
-    /// Those of these layers and sites.
+    /// The weights of these layers and sites.
     Names(Vec<Arc<str>>),
-    /// Those with the highest scores.
+    /// The weights with the highest scores.
     Subnetwork {
-        /// How many, as a number from 1 on or as a fraction below 1 of all.
+        /// The size: a number of weights from 1, or a fraction below 1 of all.
         size: f64,
-        /// Their scores.
+        /// The score of a weight.
         by: Score,
     },
 }
@@ -140,12 +140,12 @@ impl OptionValue for Over {
 }
 
 impl Over {
-    /// Returns whether those with the highest scores are taken among all.
+    /// Returns whether the weights with the highest scores are chosen.
     pub fn is_subnetwork(&self) -> bool {
         matches!(self, Over::Subnetwork { .. })
     }
 
-    /// The earlier infer that ranks the weights, if one does.
+    /// Returns the earlier inference block whose posterior ranks the weights, if there is one.
     pub fn ranked_by(&self) -> Option<&str> {
         match self {
             Over::Subnetwork {
@@ -157,7 +157,7 @@ impl Over {
     }
 }
 
-/// The score of weights for a subnetwork; the highest are taken.
+/// The score of a weight; a subnetwork takes the highest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Score {
     /// The marginal variance under a diagonal precision.
@@ -168,21 +168,21 @@ pub enum Score {
     Magnitude,
     /// A random number.
     Random,
-    /// The variance under the posterior of an earlier infer (`vi` or `swag`).
+    /// The variance under the posterior of an earlier inference block (`vi` or `swag`).
     Infer(String),
 }
 
 impl Score {
-    /// The words of the scores that the method has itself.
+    /// The words of the scores that need no other inference block.
     const WORDS: &'static [&'static str] = &["diagonal", "marginal", "magnitude", "random"];
 
-    /// The score with this word.
+    /// Returns the score with this word.
     fn of(word: &str) -> Option<Score> {
         let scores = [Score::Diagonal, Score::Marginal, Score::Magnitude, Score::Random];
         scores.into_iter().find(|score| score.word() == word)
     }
 
-    /// As programs write it.
+    /// Returns the score as programs write it.
     pub fn word(&self) -> &str {
         match self {
             Score::Diagonal => "diagonal",
@@ -194,10 +194,10 @@ impl Score {
     }
 }
 
-/// How predictions are made from the Gaussian of the weights.
+/// The method of prediction from the Gaussian of the weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Link {
-    /// Linearised: in closed form for a Normal likelihood, by the probit approximation for classes, else by draws of `f`.
+    /// Linearised: in closed form for a Normal likelihood, by the probit approximation for classes, otherwise by draws of `f`.
     Glm,
     /// Linearised, with the probit approximation.
     Probit,
@@ -220,14 +220,14 @@ words!(Link {
     "weights" => Weights,
 });
 
-/// Where the factor on the precision of the prior comes from.
+/// The source of the factor on the precision of the prior.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum PriorPrecision {
-    /// It is this; 1 leaves the prior as the model states it.
+    /// This number; 1 keeps the prior of the model.
     Given(f64),
-    /// It maximises the marginal likelihood.
+    /// The maximum of the marginal likelihood.
     MarginalLikelihood,
-    /// It maximises the predictive log likelihood of the validation rows over a grid.
+    /// The maximum over a grid of the predictive log likelihood of the validation rows.
     Validation,
 }
 
@@ -255,10 +255,10 @@ pub enum PriorStructure {
 words!(PriorStructure { "scalar" => Scalar, "layer" => Layer, "diagonal" => Diagonal });
 
 impl Options {
-    /// Checks that options of the search for the maximum apply: that there is a search, and that a learned noise moves in it.
+    /// Checks that `online` has a search, and that a learned noise is at temperature 1.
     ///
     /// # Errors
-    /// `online`, but nothing is searched, or a noise level has the say of a temperature.
+    /// `online` without a search, or `online` with a learned noise at a temperature other than 1.
     pub fn check_search(&self, searches: bool, learns_noise: bool) -> Result<(), Refusal> {
         if self.online && !searches {
             return Refusal::new(

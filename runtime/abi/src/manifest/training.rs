@@ -1,4 +1,4 @@
-//! Trainings: their programs and their options.
+//! Trainings: their programs and options.
 
 use super::SiteReport;
 use crate::code::Artifact;
@@ -21,33 +21,33 @@ pub(crate) const MAP: MethodDef = MethodDef {
     finds: Finds::Training,
 };
 
-/// The part of an infer that trains.
+/// The part of an inference block that trains.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Train {
     /// One training step.
     pub step: Artifact,
-    /// The loss and its gradient in double precision, where few numbers move: inputs as those of [`Train::step`], outputs `loss` and
+    /// The loss and its gradient in double precision, if the optimiser moves few numbers: inputs as those of [`Train::step`], outputs `loss` and
     /// `STATE/gradient` for the states that the optimiser moves.
     pub gradient: Option<Artifact>,
-    /// Whether the loss of given rows has noise, which the number of the step selects: draws of a posterior, or masks.
+    /// True if the loss of given rows is random, by draws of a posterior or masks. The number of the step selects the random numbers.
     pub has_noise: bool,
     /// The options of every training.
     pub options: Training,
     /// The learning rate at the start.
     pub rate: f64,
-    /// The options of variational inference, where it is that.
+    /// The options of variational inference; absent for other methods.
     pub vi: Option<ViOptions>,
     /// The programs of the pruning table, if there is one.
     pub pruning: Option<Pruning>,
 }
 
 impl Train {
-    /// How the KL is spread over the batches of an epoch.
+    /// Returns how the KL divergence is distributed over the batches of an epoch.
     pub fn kl_weight(&self) -> KlWeight {
         self.vi.as_ref().map_or(KlWeight::Exact, |vi| vi.kl_weight)
     }
 
-    /// The sizes of a full training step on so many rows.
+    /// Returns the sizes of a full training step with `rows` rows of training data.
     pub fn sizes(&self, rows: usize) -> Sizes {
         let (samples, draws) = self.vi.as_ref().map_or((1, 0), |vi| (vi.samples, vi.draws));
         Sizes::default()
@@ -91,18 +91,18 @@ impl MethodPart for Train {
 
 /// The programs and weights of a pruning table.
 ///
-/// Weights are the elements of `sites`; they are ranked by their signal-to-noise ratio, abs(mean) over standard deviation.
+/// The weights are the elements of `sites`. They are ranked by their signal-to-noise ratio, abs(mean) over standard deviation.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Pruning {
     /// The fractions of the weights to remove.
     pub fractions: Vec<f64>,
     /// The sites whose elements may be removed.
     pub sites: Vec<String>,
-    /// The sites that stay as they are, each with the reason.
+    /// The sites that are not pruned, each with the reason.
     pub untouched: Vec<(String, String)>,
-    /// `(states..) -> SITE/mean, SITE/variance` of `sites`.
+    /// `(states..) -> SITE/mean, SITE/variance` for each of `sites`.
     pub moments: Artifact,
-    /// As [`super::Infer::predict`], with one more input `SITE/mask` per site: its draws are multiplied by it.
+    /// As [`super::Infer::predict`], with one more input `SITE/mask` per site, which multiplies its draws.
     pub predict: Artifact,
 }
 
@@ -133,29 +133,29 @@ options! {
     }
 }
 
-/// When a training ends.
+/// The length of a training.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Length {
-    /// After this number of passes over the training rows.
+    /// This number of passes over the training rows.
     Epochs(usize),
-    /// After the epoch in which this number of steps is reached.
+    /// To the end of the epoch in which this number of steps is reached.
     Steps(usize),
 }
 
 impl Training {
-    /// Does what follows from an option that was set: of two lengths the last one counts.
+    /// Updates the length after an option was set: setting `steps` removes `epochs`, so that the length set last counts.
     pub(crate) fn steered(&mut self, option: &str) {
         if option == Training::steps().as_str() {
             self.epochs = None;
         }
     }
 
-    /// When it ends.
+    /// Returns the length: `epochs` if it has a value, else `steps`.
     pub fn length(&self) -> Length {
         self.epochs.map_or(Length::Steps(self.steps), Length::Epochs)
     }
 
-    /// The rows of a full step, where there are `rows`; at least 1.
+    /// Returns the number of rows of a full step with `rows` rows of training data; at least 1.
     pub fn batch_of(&self, rows: usize) -> usize {
         match self.batch {
             0 => rows.max(1),
@@ -163,7 +163,7 @@ impl Training {
         }
     }
 
-    /// The number of epochs over `rows` rows, at most.
+    /// Returns the largest number of epochs over `rows` rows.
     pub fn epochs_of(&self, rows: usize) -> usize {
         match self.length() {
             Length::Epochs(epochs) => epochs,
@@ -175,9 +175,9 @@ impl Training {
 /// The optimiser of a training.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum OptimiserChoice {
-    /// The one that the program gives, with its arguments.
+    /// The optimiser that the program gives, with its arguments.
     Given,
-    /// The default: the name and the learning rate.
+    /// The default optimiser: its name and learning rate.
     Default(String, f64),
 }
 
@@ -194,9 +194,9 @@ impl OptionValue for OptimiserChoice {
 /// The start that an option names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StartFrom {
-    /// The values that an earlier infer found.
+    /// The values that an earlier inference run found.
     Infer(String),
-    /// A safetensors file, as it is written.
+    /// A safetensors file, by its path as the program writes it.
     File(String),
 }
 
@@ -210,20 +210,20 @@ impl OptionValue for StartFrom {
     }
 }
 
-/// The learning rate over a run.
+/// The schedule of the learning rate over a run.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Schedule {
-    /// The same.
+    /// A constant rate.
     Constant,
-    /// Half a cosine, down to zero.
+    /// Half a cosine, to zero.
     Cosine,
-    /// The same in the first half, then half a cosine down to zero.
+    /// Constant in the first half, then half a cosine to zero.
     Cooldown,
-    /// A line, down to zero.
+    /// Linear, to zero.
     Linear,
-    /// Times `factor` after this fraction of the epochs.
+    /// Multiplied by `factor` after this fraction of the epochs.
     Step {
-        /// When, as a fraction of all epochs.
+        /// The fraction of all epochs.
         fraction: f64,
         /// The factor on the rate.
         factor: f64,
@@ -231,7 +231,7 @@ pub enum Schedule {
 }
 
 impl Schedule {
-    /// Returns whether the rate falls to zero at the end.
+    /// Returns whether the rate is zero at the end.
     pub fn ends_at_zero(&self) -> bool {
         match self {
             Schedule::Cosine | Schedule::Cooldown | Schedule::Linear => true,
@@ -249,7 +249,7 @@ forms!(Schedule {
 });
 
 impl Schedule {
-    /// The factor of the learning rate after a fraction of the steps.
+    /// Returns the factor on the learning rate after a fraction `done` of the steps.
     pub fn factor(self, done: f64) -> f64 {
         let cosine = |done: f64| 0.5 * (1.0 + (std::f64::consts::PI * done).cos());
         match self {

@@ -1,6 +1,7 @@
-//! Options that are declared once. From one line come the field of a typed struct, the record (which the checker, the reference manual and
-//! the command line read), the value that a program gives or the default, the name that code refers to the option by, and the place that
-//! `--set` changes in a built executable.
+//! Options, each declared in one place.
+//!
+//! One line declares the field of a typed struct, the record (read by the checker, the reference manual and the command line), the default,
+//! the name by which code refers to the option, and the place that `--set` changes in a built executable.
 //!
 //! ```text
 //! options! {
@@ -17,7 +18,7 @@
 //! }
 //! ```
 //!
-//! Groups stand before the fields or after them. A method has the options of one or several structs, some with defaults of its own.
+//! Groups stand before or after the fields. The options of a method are those of one or several structs; a method may change their defaults.
 
 use super::OptionDef;
 pub(crate) use super::value::PRECISIONS;
@@ -29,16 +30,16 @@ pub trait OptionGroup: Sized {
     /// Their records, in the order of the manual.
     const OPTIONS: &'static [OptionDef];
 
-    /// Reads the values that a program gives, and defaults for the rest.
+    /// Reads the values that a program gives, and takes the defaults of the other options.
     ///
     /// # Errors
-    /// A bug of the checker or of a record.
+    /// A value does not have the type of its option, which is a bug of the checker or of a record.
     fn read(source: &Source<'_>) -> Result<Self, Mismatch>;
 
-    /// The defaults.
+    /// Returns the defaults of all options.
     ///
     /// # Errors
-    /// A bug of a record.
+    /// A default does not have the type of its option, which is a bug of the record.
     fn defaults() -> Result<Self, Mismatch> {
         Self::read(&Source {
             records: Self::OPTIONS,
@@ -46,21 +47,21 @@ pub trait OptionGroup: Sized {
         })
     }
 
-    /// Where the number of an option is kept that can be set at run time.
+    /// Returns the field that holds the number of an option; `None` if the option cannot be set to a number at run time.
     fn place(&mut self, option: &str) -> Option<Place<'_>>;
 
-    /// The record of an option.
+    /// Returns the record of an option.
     fn record(option: &str) -> Option<&'static OptionDef> {
         Self::OPTIONS.iter().find(|def| def.name == option)
     }
 }
 
-/// The text of doc comments, whose lines begin with a blank.
+/// Returns the text of doc comments without the blank that begins it.
 pub(crate) const fn trimmed(text: &'static str) -> &'static str {
     text.split_at(1).1
 }
 
-/// The number of options in several lists.
+/// Returns the number of options in several lists.
 pub(crate) const fn count(lists: &[&[OptionDef]]) -> usize {
     let (mut at, mut count) = (0, 0);
     while at < lists.len() {
@@ -70,7 +71,7 @@ pub(crate) const fn count(lists: &[&[OptionDef]]) -> usize {
     count
 }
 
-/// Several lists of options as one.
+/// Concatenates several lists of options; at least one must not be empty.
 pub(crate) const fn join<const N: usize>(lists: &[&[OptionDef]]) -> [OptionDef; N] {
     let mut first = 0;
     while lists[first].is_empty() {
@@ -90,7 +91,7 @@ pub(crate) const fn join<const N: usize>(lists: &[&[OptionDef]]) -> [OptionDef; 
     all
 }
 
-/// Where the record with this name stands.
+/// Returns the position of the record with this name. The record must exist: a constant evaluation fails otherwise.
 pub(crate) const fn find(list: &[OptionDef], name: OptionName) -> usize {
     let mut at = 0;
     while !is_same(list[at].name.as_bytes(), name.as_str().as_bytes()) {
@@ -183,7 +184,7 @@ macro_rules! options {
     };
 }
 
-/// The name of an option: that of its field, or its own.
+/// The name of an option: that of its field, or the one after `as`.
 macro_rules! option_name {
     ($field:ident) => {
         stringify!($field)
@@ -193,7 +194,7 @@ macro_rules! option_name {
     };
 }
 
-/// The record of an option: its default, what its value must be, when it takes effect and what other tools call it; or that of another struct.
+/// The record of an option: its default, kind, phase and synonyms in other tools; or, after `like`, the record that another struct declares.
 macro_rules! record {
     ($name:expr, $doc:expr, like $other:ty) => {
         <$other as $crate::method::declare::OptionGroup>::OPTIONS
@@ -214,17 +215,17 @@ macro_rules! record {
     };
 }
 
-/// Gives the variants of an enum their words in programs.
+/// Declares the words that programs write for the variants of an enum.
 macro_rules! words {
     ($name:ident { $($word:literal => $variant:ident),+ $(,)? }) => {
         impl $name {
             /// The words, in the order of the manual.
             pub const WORDS: &'static [&'static str] = &[$($word),+];
 
-            /// The option takes one of the words.
+            /// The kind of an option that takes one of the words.
             pub(crate) const KIND: $crate::method::OptionKind = $crate::method::OptionKind::Word(Self::WORDS);
 
-            /// Its word in programs.
+            /// Returns the word of the variant in programs.
             pub fn word(self) -> &'static str {
                 match self {
                     $( $name::$variant => $word, )+
@@ -243,11 +244,11 @@ macro_rules! words {
     };
 }
 
-/// Gives an enum its forms in programs: words, and calls with numbers.
+/// Declares the forms that programs write for the values of an enum: words, and calls with numbers.
 macro_rules! forms {
     ($name:ident { $($word:literal $(($($number:ident),+))? => $value:expr),+ $(,)? }) => {
         impl $name {
-            /// The option takes one of the forms.
+            /// The kind of an option that takes one of the forms.
             pub(crate) const KIND: $crate::method::OptionKind = $crate::method::OptionKind::Call(&[
                 $( $crate::method::Form { word: $word, numbers: $crate::method::declare::numbers(&[$($(stringify!($number)),+)?]) }, )+
             ]);
@@ -264,7 +265,7 @@ macro_rules! forms {
     };
 }
 
-/// The number of numbers of a form.
+/// Returns the number of arguments of a form.
 pub(crate) const fn numbers(names: &[&str]) -> usize {
     names.len()
 }

@@ -1,30 +1,30 @@
-//! Kinds and bounds that several options have, and lists of options with defaults of a method's own.
+//! Kinds and bounds that several options share, and the lists of options of methods with their own defaults.
 
 use super::declare::{OptionName, find};
 use super::{OptionDef, OptionKind};
 
-/// The largest length of a run, number of rows and the like. Products of two of them stay below the largest integer.
+/// The upper bound of lengths of runs, numbers of rows and similar counts.
 pub const MOST: i64 = 1_000_000_000_000;
-/// The most of what the run keeps, or computes anew, each on its own: chains, restarts, members.
+/// The upper bound of numbers of chains, restarts and members: a run keeps or recomputes each of them separately.
 const MANY: i64 = 10_000;
-/// The most draws, and the most iterations per draw: a chain then has fewer iterations than an integer holds.
+/// The upper bounds of draws and of iterations per draw. Their product, the iterations of a chain, fits an `i64`.
 pub(crate) const DRAWS: i64 = 1_000_000_000;
 pub(crate) const PER_DRAW: i64 = 1_000_000;
 
-/// Positive numbers.
+/// The kind of positive numbers.
 pub(crate) const POSITIVE: OptionKind = OptionKind::Real(0.0, f64::INFINITY);
 
-/// Integers from `least` on.
+/// Returns the kind of integers from `least` to [`MOST`].
 pub(crate) const fn from(least: i64) -> OptionKind {
     OptionKind::Int(least, MOST)
 }
 
-/// Integers from 1 of what a run has few of.
+/// Returns the kind of integers from 1 to [`MANY`].
 pub(crate) const fn few() -> OptionKind {
     OptionKind::Int(1, MANY)
 }
 
-/// The options with another default of one of them.
+/// Returns the options, with another default for one of them.
 pub(crate) const fn with_default<const N: usize>(
     mut all: [OptionDef; N],
     option: OptionName,
@@ -34,7 +34,7 @@ pub(crate) const fn with_default<const N: usize>(
     all
 }
 
-/// The options with another record of one of them.
+/// Returns the options, with another record in place of the one with the same name.
 pub(crate) const fn with_record<const N: usize>(
     mut all: [OptionDef; N],
     record: OptionDef,
@@ -43,7 +43,7 @@ pub(crate) const fn with_record<const N: usize>(
     all
 }
 
-/// The options of several structs as one list; in braces, the defaults that a method has in the place of the declared ones.
+/// The options of several structs as one list. Braces give the defaults of the method that replace the declared ones.
 macro_rules! listed {
     ($($group:ty $({ $($field:ident = $default:literal),+ })?),+ $(,)?) => {{
         const LISTS: &[&[$crate::method::OptionDef]] = &[$(<$group as $crate::method::declare::OptionGroup>::OPTIONS),+];

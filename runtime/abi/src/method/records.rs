@@ -4,7 +4,7 @@ use super::MethodDef;
 use crate::sampling::samplers;
 use crate::{collapsed, dropout, iterates, laplace, manifest, variational};
 
-/// Sorted by name.
+/// All methods, sorted by name.
 pub static ALL: &[MethodDef] = &[
     collapsed::RECORD,
     dropout::RECORD,

@@ -1,4 +1,4 @@
-//! The values of options: as the checker leaves them, as the defaults of records, and as typed fields.
+//! The values of options: as the checker passes them on, as defaults of records, and as typed fields.
 
 use super::OptionDef;
 use crate::steering::Place;
@@ -6,17 +6,17 @@ use bnnc_base::dtype::Precision;
 use std::fmt;
 use std::sync::Arc;
 
-/// The name of an option. Declarations alone make one, so that no code refers to an option that does not exist.
+/// The name of an option. Only declarations construct it, so that code cannot refer to an option that does not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OptionName(&'static str);
 
 impl OptionName {
-    /// The name of a declared option.
+    /// Returns the name of a declared option.
     pub(crate) const fn new(name: &'static str) -> OptionName {
         OptionName(name)
     }
 
-    /// As programs write it.
+    /// Returns the name as programs write it.
     pub const fn as_str(self) -> &'static str {
         self.0
     }
@@ -28,7 +28,7 @@ impl fmt::Display for OptionName {
     }
 }
 
-/// A value that is not of the type of its option, or an option that its method lacks: a bug of the checker or of a record.
+/// The option whose value is not of its type or that its method does not have: a bug of the checker or of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mismatch(pub &'static str);
 
@@ -40,7 +40,7 @@ impl fmt::Display for Mismatch {
 
 impl std::error::Error for Mismatch {}
 
-/// The value of an option as the checker leaves it.
+/// The value of an option, as the checker passes it on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Given<'a> {
     /// An integer.
@@ -55,11 +55,11 @@ pub enum Given<'a> {
     Reals(&'a [f64]),
     /// Names in brackets.
     Names(&'a [Arc<str>]),
-    /// The name of an earlier infer.
+    /// The name of an earlier inference block.
     Infer(&'a str),
     /// The path of a file.
     File(&'a str),
-    /// An optimiser with its arguments, which the compiler reads.
+    /// An optimiser. The compiler reads its arguments.
     Optimiser,
     /// `subnetwork(size, by = score)`.
     Subnetwork(f64, Ranking<'a>),
@@ -70,26 +70,26 @@ pub enum Given<'a> {
 pub enum Ranking<'a> {
     /// A score of the method.
     Score(&'a str),
-    /// An earlier infer.
+    /// An earlier inference block.
     Infer(&'a str),
 }
 
 /// A type that an option can have.
 pub trait OptionValue: Sized {
-    /// The value, if it is of this type.
+    /// Converts a given value; returns `None` if it is not of this type.
     fn read(given: Given<'_>) -> Option<Self>;
 
-    /// The value where a program gives none and the record has no default.
+    /// Returns the value of an option that a program omits and that has no default; `None` if there must be a value.
     fn absent() -> Option<Self> {
         None
     }
 
-    /// Where a manifest keeps it, if it is a number that can be set at run time.
+    /// Returns where a manifest keeps the value; `None` if it is not a number that can be set at run time.
     fn place(&mut self) -> Option<Place<'_>> {
         None
     }
 
-    /// The same for a value that may be left out.
+    /// Returns where a manifest keeps an optional value, likewise.
     fn chosen(_: &mut Option<Self>) -> Option<Place<'_>> {
         None
     }
@@ -152,7 +152,7 @@ impl OptionValue for Precision {
 /// The words of [`Precision`].
 pub(crate) const PRECISIONS: &[&str] = &["f32", "f64"];
 
-/// Names.
+/// A list of names.
 impl OptionValue for Vec<Arc<str>> {
     fn read(given: Given<'_>) -> Option<Vec<Arc<str>>> {
         match given {
@@ -166,7 +166,7 @@ impl OptionValue for Vec<Arc<str>> {
     }
 }
 
-/// Fractions.
+/// A list of fractions.
 impl OptionValue for Vec<f64> {
     fn read(given: Given<'_>) -> Option<Vec<f64>> {
         match given {
@@ -180,7 +180,7 @@ impl OptionValue for Vec<f64> {
     }
 }
 
-/// An earlier infer.
+/// The name of an earlier inference block.
 impl OptionValue for String {
     fn read(given: Given<'_>) -> Option<String> {
         match given {
@@ -204,19 +204,19 @@ impl<T: OptionValue> OptionValue for Option<T> {
     }
 }
 
-/// Where the values of options come from.
+/// The source from which option values are read.
 pub struct Source<'a> {
     /// The records of the method, which hold its defaults.
     pub records: &'static [OptionDef],
-    /// The value of each option that a program gives.
+    /// Returns the value that a program gives to an option; `None` if it gives none.
     pub given: &'a dyn Fn(&str) -> Option<Given<'a>>,
 }
 
 impl Source<'_> {
-    /// The value that a program gives, or the default.
+    /// Returns the value that the program gives, or the default.
     ///
     /// # Errors
-    /// The checker and the record do not agree.
+    /// The method does not have the option, or the value is not of its type.
     pub fn value<T: OptionValue>(&self, name: OptionName) -> Result<T, Mismatch> {
         let mut records = self.records.iter();
         let def = records.find(|def| def.name == name.0).ok_or(Mismatch(name.0))?;
@@ -228,7 +228,7 @@ impl Source<'_> {
     }
 }
 
-/// A default, which is declared as a program would write it.
+/// Parses a default, which is declared as a program would write it.
 fn written<T: OptionValue>(text: &str) -> Option<T> {
     if text.is_empty() {
         return T::absent();

@@ -7,7 +7,7 @@ use crate::method::options::POSITIVE;
 use serde::{Deserialize, Serialize};
 
 options! {
-    /// How step size and metric are found during the warm-up.
+    /// The adaptation of step size and metric during the warm-up.
     #[derive(Copy)]
     pub struct Adaptation {
         /// The mean acceptance rate to which the step size is adapted.
@@ -23,15 +23,15 @@ options! {
 /// The shape of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Metric {
-    /// [`Metric::Dense`] where [`Transition::resolve`](super::Transition::resolve) finds that it pays, else [`Metric::Diagonal`].
+    /// [`Metric::Dense`] for small models with trajectories, else [`Metric::Diagonal`]: see [`Transition::resolve`](super::Transition::resolve).
     Automatic,
-    /// The identity; never adapted.
+    /// The identity, which is not adapted.
     Unit,
-    /// A diagonal, learnt from positions and gradients where the transition has gradients.
+    /// A diagonal, learnt from positions and, if the transition computes them, gradients.
     Diagonal,
     /// A diagonal, learnt from positions alone in the windows of Stan.
     Windowed,
-    /// A full matrix, learnt like `Diagonal`, with correlations.
+    /// A full matrix with correlations, learnt like `Diagonal`.
     Dense,
     /// A full matrix, learnt from positions alone in the windows of Stan.
     WindowedDense,
@@ -47,7 +47,7 @@ words!(Metric {
 });
 
 impl Metric {
-    /// Returns whether it is a matrix.
+    /// Returns whether the metric is a full matrix.
     pub fn is_dense(self) -> bool {
         matches!(self, Metric::Dense | Metric::WindowedDense)
     }

@@ -20,19 +20,19 @@ options! {
             &["iter", "iterations", "max_iter", "n_draws", "n_samples", "num_draws", "num_samples", "samples"] };
         /// Iterations per draw that is kept.
         thin: usize { "1", OptionKind::Int(1, PER_DRAW), Phase::Run };
-        /// A divisor of the log likelihood: 1 gives the posterior, more a tempered one.
+        /// The divisor of the log likelihood: 1 gives the posterior, a larger number a tempered one.
         temperature: f64 { "1", POSITIVE, Phase::Run };
         /// The start of the chains: the values of an earlier inference block, or `safetensors("FILE")`, a file with parameters by name.
         start: Option<StartFrom> { "", OptionKind::Start, Phase::Run };
-        /// The largest distance of a chain's first position from the start, on the unconstrained scale; without a value, 2, and 0 with `start`.
+        /// The largest distance of a chain's first position from the start in each unconstrained coordinate; without a value, 2, or 0 with `start`.
         jitter: Option<f64> { "", OptionKind::AtLeast(0.0), Phase::Run };
         /// Posterior draws that predictions average over, evenly spaced over all chains.
         predictive_draws: usize { "1000", OptionKind::Int(1, DRAWS), Phase::Run };
-        /// Parameters that are diagnosed element by element, and which alone the table lists; without names, all parameters of a small model, and predictions and the norm of each parameter of a large one.
+        /// Parameters to diagnose element by element; the table lists only these. Without names: all parameters of a small model; predictions and the norm of each parameter of a large model.
         report: Report { "", OptionKind::Names, Phase::Run };
-        /// Leave-one-out estimates by PSIS-LOO: `auto` if it takes at most a few million likelihoods, `always`, or `never`; never for a tempered posterior. The draws are evenly spaced, all of them if that takes a few million likelihoods, and at least `predictive_draws`.
+        /// Leave-one-out estimates by PSIS-LOO: `auto` (if they need at most a few million likelihoods), `always`, or `never`; not available for a tempered posterior. They use all draws if that needs at most a few million likelihoods, otherwise evenly spaced draws, at least `predictive_draws` of them.
         leave_one_out as "loo": LeaveOneOut { "auto", LeaveOneOut::KIND, Phase::Run };
-        /// Where draws are kept until the end: in `memory`, or on `disk` alone, from where the draws of one site at a time are read.
+        /// Where draws are kept until the end: in `memory`, or only on `disk`, from which the draws are read one site at a time.
         store: Store { "memory", Store::KIND, Phase::Run };
         /// Parameters in the non-centred parameterisation: the chains move `(value - loc) / scale`.
         noncentre as "non_centered": Vec<Arc<str>> { "", OptionKind::Names, Phase::Compile };
@@ -42,26 +42,26 @@ options! {
 }
 
 impl ChainOptions {
-    /// The width of the uniform numbers that starts are moved by.
+    /// Returns the largest distance of each unconstrained coordinate from the start. Starts are uniform within it.
     pub fn jitter_of_start(&self) -> f64 {
         let default = if self.start.is_some() { 0.0 } else { 2.0 };
         self.jitter.unwrap_or(default)
     }
 
-    /// Iterations of each chain, those of the warm-up included.
+    /// Returns the number of iterations of each chain, including the warm-up.
     pub fn iterations(&self) -> usize {
         self.warmup.saturating_add(self.draws.saturating_mul(self.thin))
     }
 }
 
-/// Whether PSIS-LOO and WAIC are computed.
+/// When PSIS-LOO and WAIC are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LeaveOneOut {
-    /// Where it takes less than a few million log likelihoods.
+    /// If it takes at most a few million log likelihoods.
     Automatic,
     /// Always.
     Always,
-    /// Not at all.
+    /// Never.
     Never,
 }
 
@@ -70,19 +70,18 @@ words!(LeaveOneOut { "auto" => Automatic, "always" => Always, "never" => Never }
 /// Where the draws of a run are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Store {
-    /// In memory (and on disk as they come, where there is an output folder).
+    /// In memory, and also on disk as they are drawn if there is an output folder.
     Memory,
-    /// On disk alone. Memory does not depend on the number of draws but for what is read from there one at a time: the draws of a site
-    /// that is diagnosed.
+    /// On disk only. Memory does not depend on the number of draws, except while the diagnostics of a site read its draws.
     Disk,
 }
 
 words!(Store { "memory" => Memory, "disk" => Disk });
 
-/// The quantities for which diagnostics are computed.
+/// The quantities that are diagnosed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Report {
-    /// Every element of every site where there are few; else predictions and the norm of each site.
+    /// Every element of every site if there are few; otherwise predictions and the norm of each site.
     Automatic,
     /// These sites, element by element.
     Sites(Vec<String>),

@@ -35,7 +35,7 @@ macro_rules! samplers {
             /// Reads the options of a sampler.
             ///
             /// # Errors
-            /// A bug of the checker or of a record.
+            /// A value does not have the type of its option, which is a bug of the checker or of a record.
             pub fn read(sampler: Sampler, source: &Source<'_>) -> Result<Transition, Mismatch> {
                 Ok(match sampler {
                     $( Sampler::$name => Transition::$name(<$module::$options as SamplerPart>::read(source)?), )+
@@ -173,7 +173,7 @@ pub trait SamplerPart {
 }
 
 impl Transition {
-    /// Chooses the metric where the program leaves it open; `is_small` holds of a model without layers in few dimensions.
+    /// Replaces [`Metric::Automatic`] with a metric. `is_small` is true of a model without layers in few dimensions.
     pub fn resolve(&mut self, is_small: bool) {
         let part = self.part_mut();
         let is_dense = part.has_trajectories() && is_small;

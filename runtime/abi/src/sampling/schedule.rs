@@ -6,20 +6,20 @@ use crate::method::declare::forms;
 use crate::steering::Refusal;
 use serde::{Deserialize, Serialize};
 
-/// The step sizes of methods without an acceptance step. `t` counts iterations from 0.
+/// The schedules of the step size of samplers without an acceptance step. `t` counts iterations from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Steps {
-    /// The same.
+    /// A constant step size.
     Constant,
     /// `step_size * (1 + t / b)^-gamma` (Welling and Teh 2011 with `a b^-gamma = step_size`).
     Polynomial {
-        /// Their `b`.
+        /// The `b` of the formula.
         b: f64,
-        /// Their `gamma`, above 0.5 and at most 1 for convergence.
+        /// The `gamma` of the formula; convergence needs a value above 0.5 and at most 1.
         gamma: f64,
     },
-    /// A cosine from `step_size` to zero in each of `cycles` cycles over the run; draws are taken in the last part of each, the
-    /// rest explores without noise (Zhang et al. 2020).
+    /// A cosine from `step_size` to zero in each of `cycles` cycles over the run. The first part of a cycle explores without noise; draws
+    /// are taken in the rest (Zhang et al. 2020).
     Cyclical {
         /// The number of cycles.
         cycles: usize,
@@ -35,7 +35,8 @@ forms!(Steps {
 });
 
 impl Steps {
-    /// Iterations of a cycle in a run of so many, warm-up included: all of them where there are no cycles.
+    /// Returns the number of iterations in a cycle of a run with `iterations` iterations, including the warm-up; at least 1. Schedules without
+    /// cycles have one cycle.
     pub fn cycle(self, iterations: usize) -> usize {
         let cycles = match self {
             Steps::Constant | Steps::Polynomial { .. } => 1,
@@ -44,7 +45,7 @@ impl Steps {
         iterations.div_ceil(cycles).max(1)
     }
 
-    /// Returns whether an iteration, counted from 0, only looks for a mode; `cycle` is that of the run.
+    /// Returns whether an iteration, counted from 0, explores without noise. `cycle` is the result of [`Steps::cycle`].
     pub fn explores(self, iteration: u64, cycle: u64) -> bool {
         match self {
             Steps::Constant | Steps::Polynomial { .. } => false,
@@ -53,13 +54,13 @@ impl Steps {
     }
 }
 
-/// How much of its cycle is over when an iteration begins.
+/// Returns the fraction of its cycle that is over when an iteration begins.
 fn part(iteration: u64, cycle: u64) -> f64 {
     (iteration % cycle) as f64 / cycle as f64
 }
 
 impl ChainOptions {
-    /// Returns whether a schedule leaves any of the draws.
+    /// Returns whether a schedule leaves at least one iteration whose draw is kept.
     fn leave_draws(&self, steps: Steps) -> bool {
         let (warmup, thin) = (self.warmup, self.thin);
         let cycle = steps.cycle(self.iterations()) as u64;
@@ -69,7 +70,7 @@ impl ChainOptions {
 }
 
 impl Steps {
-    /// Checks that the schedule is valid and leaves draws.
+    /// Checks that the numbers of the schedule are valid and that it leaves draws.
     pub(super) fn check(self, chains: &ChainOptions) -> Result<(), Refusal> {
         match self {
             Steps::Polynomial { b, gamma } if !(b > 0.0 && gamma > 0.0) => Refusal::new(

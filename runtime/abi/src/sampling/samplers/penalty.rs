@@ -27,7 +27,7 @@ options! {
         /// The rows that the likelihood of a batch represents: `data` (all rows, which gives the ordinary posterior) or `batch` (itself,
         /// which gives the posterior tempered by batch / rows).
         loss: Loss { "batch", Loss::KIND, Phase::Run };
-        /// The loss difference: `mean` over all batches, or of a `single` one, with its variance from the others.
+        /// The estimator of the loss difference: the `mean` over all batches, or the difference on a `single` batch, with its variance from the others.
         estimator: Estimator { "mean", Estimator::KIND, Phase::Run };
         /// The correction for the noise of the difference: `plain` (half its variance), `corrected` (also for the noise
         /// of the variance) or `naive` (none).
@@ -55,33 +55,33 @@ forms!(Proposal {
 /// The rows that the likelihood of a batch represents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Loss {
-    /// Itself: the target is tempered by batch / rows.
+    /// The batch itself: the target is tempered by batch / rows.
     Batch,
     /// All rows: the target is the ordinary posterior.
     Data,
 }
 
-/// How a noisy difference is estimated.
+/// The estimator of the loss difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Estimator {
-    /// The difference on one batch; its variance from further batches.
+    /// The difference on one batch, with its variance from further batches.
     Single,
-    /// The mean of the differences on all batches; the variance of the mean from the same batches.
+    /// The mean of the differences on all batches, with its variance from the same batches.
     Mean,
 }
 
-/// How the noise of the estimated difference is corrected for.
+/// The correction for the noise of the estimated difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Correction {
-    /// Not at all: the naive replacement, for comparison.
+    /// No correction: the naive acceptance test, for comparison.
     Naive,
-    /// By half the estimated variance (Ceperley and Dewing 1999, equation 15).
+    /// Half the estimated variance is subtracted (Ceperley and Dewing 1999, equation 15).
     Plain,
-    /// With the correction for a variance that is itself estimated (their equation 47 and following).
+    /// Also corrects for the estimation of the variance itself (equations 47 and following of the same paper).
     Corrected,
 }
 
-/// How states are proposed.
+/// The proposal distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Proposal {
     /// `theta' = theta + sqrt(2 eta) noise`.
@@ -89,7 +89,7 @@ pub enum Proposal {
         /// The step `eta`.
         step: f64,
     },
-    /// `theta' = theta - eta g(theta) + sqrt(2 eta) noise`, with the gradient `g` of the negative log density on a batch of its own.
+    /// `theta' = theta - eta g(theta) + sqrt(2 eta) noise`. `g` is the gradient of the negative log density on a separate batch.
     Langevin {
         /// The step `eta`.
         step: f64,
@@ -97,12 +97,12 @@ pub enum Proposal {
 }
 
 impl Penalty {
-    /// Returns whether a batch holds all `rows` rows, so that its losses are exact and need no penalty.
+    /// Returns whether a batch holds all `rows` rows, so that its losses are exact and need no correction.
     pub fn takes_all(&self, rows: usize) -> bool {
         self.batch == 0 || self.batch >= rows
     }
 
-    /// The power of the likelihood in the target at temperature 1: batch / rows where the loss of a batch counts as it is, else 1.
+    /// Returns the power of the likelihood in the target at temperature 1: batch / rows with `loss = batch`, else 1.
     pub fn share(&self, rows: usize) -> f64 {
         match self.loss {
             Loss::Batch if !self.takes_all(rows) => self.batch as f64 / rows as f64,
@@ -316,7 +316,7 @@ mod tests {
                     .message
                     .contains(&format!("at least {least}, not {}", least - 1))
             );
-            // All rows are exact, whatever the number of batches.
+            // All rows are exact, for every number of batches.
             assert_eq!(of(least - 1).check(5, &chains()), Ok(()));
             assert_eq!(of(least - 1).check(6, &chains()), Err(refusal));
             assert_eq!(
