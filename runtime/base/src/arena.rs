@@ -4,15 +4,15 @@ use serde::{Deserialize, Serialize};
 use std::marker::PhantomData;
 use std::ops::{Index, IndexMut};
 
-/// A typed index into an [`Arena`]; made by [`crate::id!`].
+/// A typed index into an [`Arena`]; declared by [`crate::id!`].
 pub trait Id: Copy {
-    /// The id of the element at `index`.
+    /// Returns the id of the element at `index`.
     fn from_index(index: usize) -> Self;
-    /// The position of the element.
+    /// Returns the position of the element.
     fn index(self) -> usize;
 }
 
-/// Declares a `u32` newtype that prints as its text form (`%3`).
+/// Declares a newtype of `u32` that implements [`Id`](crate::arena::Id). It is printed as a prefix and the number: `%3`.
 #[macro_export]
 macro_rules! id {
     ($(#[$meta:meta])* $name:ident, $prefix:literal) => {
@@ -37,7 +37,7 @@ macro_rules! id {
     };
 }
 
-/// A growing list whose elements are named by typed ids.
+/// A growing list whose elements are identified by typed ids.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Arena<I, T> {
@@ -62,7 +62,7 @@ impl<I: Id, T> Arena<I, T> {
         I::from_index(self.items.len() - 1)
     }
 
-    /// The number of elements.
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         self.items.len()
     }
@@ -72,17 +72,17 @@ impl<I: Id, T> Arena<I, T> {
         self.items.is_empty()
     }
 
-    /// The elements in order.
+    /// Returns the elements in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &T> + DoubleEndedIterator {
         self.items.iter()
     }
 
-    /// The ids in order.
+    /// Returns the ids in order.
     pub fn ids(&self) -> impl ExactSizeIterator<Item = I> + DoubleEndedIterator + use<I, T> {
         (0..self.items.len()).map(I::from_index)
     }
 
-    /// The element, or `None` where the id belongs to another arena.
+    /// Returns the element, or `None` if no element has this id.
     pub fn get(&self, id: I) -> Option<&T> {
         self.items.get(id.index())
     }

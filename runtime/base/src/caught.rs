@@ -1,4 +1,4 @@
-//! Panics of libraries that are caught, because the input is at fault and not the program.
+//! Panics of libraries on damaged input, which are caught.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -7,7 +7,7 @@ thread_local! {
     static IS_CATCHING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs a function that may panic on damaged input; `None` where it does. A panic hook can leave such panics out by [`is_catching`].
+/// Runs a function that may panic on damaged input; returns `None` if it panics. A panic hook can ignore such panics by [`is_catching`].
 ///
 /// ```
 /// use bnnc_base::caught::caught;
@@ -21,7 +21,7 @@ pub fn caught<T>(run: impl FnOnce() -> T) -> Option<T> {
     result.ok()
 }
 
-/// True while [`caught`] runs on this thread.
+/// Returns whether [`caught`] runs on this thread.
 pub fn is_catching() -> bool {
     IS_CATCHING.get()
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The 64-bit FNV-1a hash (Fowler, Noll and Vo), a guard against accidents and not against intent.
+/// The 64-bit FNV-1a hash (Fowler, Noll and Vo). It detects accidental changes and does not protect against deliberate ones.
 #[derive(Clone, Copy, Debug)]
 pub struct Checksum(u64);
 
@@ -13,26 +13,26 @@ impl Default for Checksum {
 }
 
 impl Checksum {
-    /// Takes in more bytes.
+    /// Adds bytes to the hash.
     pub fn add(&mut self, bytes: &[u8]) {
         self.0 = bytes.iter().fold(self.0, |hash, byte| {
             (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01B3)
         });
     }
 
-    /// The hash of some bytes.
+    /// Returns the hash of these bytes.
     pub fn of(bytes: &[u8]) -> Checksum {
         let mut checksum = Checksum::default();
         checksum.add(bytes);
         checksum
     }
 
-    /// The state after bytes whose checksum is `value`.
+    /// Returns the state after bytes whose hash is `value`.
     pub fn from_value(value: u64) -> Checksum {
         Checksum(value)
     }
 
-    /// The hash of all bytes so far.
+    /// Returns the hash of all bytes so far.
     pub fn value(self) -> u64 {
         self.0
     }
@@ -49,8 +49,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn published_vectors() {
-        // Of the authors' test suite.
+    fn published_test_vectors_are_reproduced() {
+        // From the test suite of the authors.
         assert_eq!(Checksum::of(b"").value(), 0xCBF2_9CE4_8422_2325);
         assert_eq!(Checksum::of(b"a").value(), 0xAF63_DC4C_8601_EC8C);
         assert_eq!(Checksum::of(b"foobar").value(), 0x8594_4171_F739_67E8);

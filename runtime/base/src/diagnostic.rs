@@ -1,48 +1,48 @@
-//! Messages for the user: one struct, built where the mistake is found, rendered at the edge.
+//! Messages for the user: one struct, built at the place that detects the mistake and rendered by the command line.
 
 use crate::source::Span;
 use std::path::PathBuf;
 
-/// A stable name for one kind of problem, with its long text (`bnnc explain E0201`).
+/// A stable identifier of one kind of problem, with its long explanation (`bnnc explain E0201`).
 #[derive(Debug, PartialEq, Eq)]
 pub struct Code {
-    /// `E0201`; the first digit pair names the crate: 01 grammar, 02 hir, 03 rewrite, 04 data, 05 run, 06 cli, 07 wmi,
-    /// 08 cuda.
+    /// `E0201`. The first pair of digits names the area: 01 syntax, 02 checking, 03 rewriting, 04 data, 05 inference, 06 command line and
+    /// building, 07 piecewise-linear integrals, 08 CUDA.
     pub id: &'static str,
-    /// A few words.
+    /// The title, in a few words.
     pub title: &'static str,
-    /// Markdown: what it means, a wrong example, a right one.
+    /// The explanation in Markdown: the meaning, a wrong example and a right one.
     pub explain: &'static str,
 }
 
-/// How serious it is.
+/// The severity of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// Worth knowing; nothing needs to change.
+    /// Information; nothing needs to change.
     Note,
-    /// The run goes on.
+    /// The run continues.
     Warning,
     /// The run does not start.
     Error,
 }
 
-/// Whose fault it is, which decides the exit status (DESIGN section 4).
+/// The part of the input that is wrong, which determines the exit status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// Exit status 1.
+    /// The program: exit status 1.
     Program,
-    /// Exit status 2.
+    /// The command line: exit status 2.
     Usage,
-    /// Exit status 3.
+    /// The data: exit status 3.
     Data,
 }
 
-/// Where it is.
+/// The place of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// In a program text.
+    /// A place in the text of a program.
     Span(Span),
-    /// In a data file; row and column count from 1, the header is row 1; 0 means the whole file or row.
+    /// A place in a data file. Row and column count from 1, and the header is row 1; 0 stands for the whole file or row.
     File {
         /// The file as the user named it.
         path: PathBuf,
@@ -51,14 +51,14 @@ pub enum Place {
         /// 1-based column, or 0.
         column: usize,
     },
-    /// Nowhere in particular (a command line, for example).
+    /// No place, as for the command line.
     Nowhere,
 }
 
-/// A second place that explains the first.
+/// A second place that explains the main place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Label {
-    /// Where.
+    /// The place.
     pub span: Span,
     /// The text at this place.
     pub message: String,
@@ -67,28 +67,28 @@ pub struct Label {
 /// One message to the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// Its stable code.
+    /// The code of the problem.
     pub code: &'static Code,
-    /// How serious it is.
+    /// The severity.
     pub severity: Severity,
-    /// Whose fault it is.
+    /// The part of the input that is wrong.
     pub fault: Fault,
-    /// The mistake, expected before actual, one sentence without a full stop.
+    /// The mistake: one sentence without a full stop, with the expected value before the actual one.
     pub message: String,
-    /// Where it is.
+    /// The main place.
     pub at: Place,
-    /// The text at `at` (may be empty).
+    /// The text at the main place; may be empty.
     pub label: String,
-    /// Other places.
+    /// Other places, with their texts.
     pub labels: Vec<Label>,
-    /// Facts.
+    /// Further facts.
     pub notes: Vec<String>,
-    /// The advice.
+    /// Advice.
     pub help: Vec<String>,
 }
 
 impl Diagnostic {
-    /// An error in the program at `span`.
+    /// Builds an error in the program at `span`.
     pub fn error(code: &'static Code, span: Span, message: impl Into<String>) -> Diagnostic {
         Diagnostic::new(
             code,
@@ -99,7 +99,7 @@ impl Diagnostic {
         )
     }
 
-    /// A warning about the program at `span`.
+    /// Builds a warning about the program at `span`.
     pub fn warning(code: &'static Code, span: Span, message: impl Into<String>) -> Diagnostic {
         Diagnostic::new(
             code,
@@ -110,7 +110,7 @@ impl Diagnostic {
         )
     }
 
-    /// An error in a data file; `row` and `column` as in [`Place::File`].
+    /// Builds an error in a data file; `row` and `column` as in [`Place::File`].
     pub fn data(
         code: &'static Code,
         path: impl Into<PathBuf>,
@@ -126,7 +126,7 @@ impl Diagnostic {
         Diagnostic::new(code, Severity::Error, Fault::Data, at, message.into())
     }
 
-    /// An error in the command line.
+    /// Builds an error in the command line.
     pub fn usage(code: &'static Code, message: impl Into<String>) -> Diagnostic {
         Diagnostic::new(
             code,
@@ -179,7 +179,8 @@ impl Diagnostic {
         self
     }
 
-    /// Adds `did you mean ..?` where `wrong` is another tool's word for one of `names`, or near one; else the advice about the word.
+    /// Adds `did you mean ..?` if `wrong` is the word of another tool for one of `names`, or is spelt similarly to one; otherwise adds the advice about
+    /// `wrong`, if there is any.
     pub fn suggest<'a>(self, wrong: &str, names: impl IntoIterator<Item = &'a str>) -> Diagnostic {
         let names: Vec<&str> = names.into_iter().collect();
         let known = crate::synonyms::synonym(wrong, names.iter().copied());
@@ -193,8 +194,8 @@ impl Diagnostic {
         }
     }
 
-    /// Adds advice as [`suggest`](Self::suggest) does, for names of the language: the advice about a word of another tool goes before a name that is
-    /// spelt like it, since `log10` is not `log1p`.
+    /// Adds the same advice as [`suggest`](Self::suggest), for names of the language. The advice about a word of another tool takes precedence over a
+    /// name with a similar spelling, since `log10` does not mean `log1p`.
     pub fn suggest_word<'a>(self, wrong: &str, names: impl IntoIterator<Item = &'a str>) -> Diagnostic {
         let names: Vec<&str> = names.into_iter().collect();
         let known = crate::synonyms::synonym(wrong, names.iter().copied());
@@ -204,7 +205,8 @@ impl Diagnostic {
         }
     }
 
-    /// Adds `did you mean ..?` for the nearest of names that the user gave, such as those of columns: words of other tools mean nothing among them.
+    /// Adds `did you mean ..?` for the most similar of names that the user chose, such as those of columns. The words of other tools do not apply to
+    /// them.
     pub fn suggest_near<'a>(self, wrong: &str, names: impl IntoIterator<Item = &'a str>) -> Diagnostic {
         match crate::nearest::nearest(wrong, names) {
             Some(name) => self.help(format!("did you mean `{name}`?")),
@@ -212,7 +214,7 @@ impl Diagnostic {
         }
     }
 
-    /// Returns whether it stops the run.
+    /// Returns whether the severity is an error, which stops the run.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
     }

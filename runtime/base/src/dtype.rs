@@ -10,7 +10,7 @@ pub enum DType {
     Real,
     /// An integer (stored as `i32` in compiled programs).
     Int,
-    /// A truth value (only inside kernels; stored as a real 0 or 1).
+    /// A Boolean, only inside kernels; stored as a real 0 or 1.
     Bool,
 }
 
@@ -34,7 +34,7 @@ pub enum Precision {
 }
 
 impl Precision {
-    /// Bytes of one real.
+    /// Returns the number of bytes of one real.
     pub fn bytes(self) -> usize {
         match self {
             Precision::F32 => 4,

@@ -1,16 +1,16 @@
-//! Failures that remain possible after checking: a bug of ours, a limit of ours, or something that the machine lacks.
+//! Failures that remain possible after checking: a bug of bnnc, a limit of bnnc, or a limit of the machine.
 
 use crate::diagnostic::Diagnostic;
 use std::fmt;
 
-/// Not the fault of the program.
+/// A failure that is not caused by a mistake in the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// An invariant of the compiler does not hold: exit status 101.
     Bug(String),
-    /// Legal, but more than this compiler does: exit status 1, with the reason.
+    /// The program is valid, but exceeds a limit of this compiler: exit status 1, with the reason.
     Limit(String),
-    /// A diagnostic with a code, to be reported like every other one.
+    /// A diagnostic with a code, which is reported like any other.
     Told(Box<Diagnostic>),
 }
 

@@ -1,8 +1,8 @@
-//! The diagnostic about a part of bnnc that is a cargo feature, and that a build leaves out.
+//! The diagnostic about a cargo feature that a build of bnnc does not include.
 
 use crate::diagnostic::{Code, Diagnostic};
 
-/// A part that this build was made without.
+/// A part of bnnc that this build does not include.
 pub static NOT_IN_BUILD: Code = Code {
     id: "E0618",
     title: "not in this build",
@@ -13,7 +13,7 @@ pub static NOT_IN_BUILD: Code = Code {
               Right: the same with a `bnnc` of `cargo build --release -p bnnc -p bnnc-runner --no-default-features --features collapsed`.",
 };
 
-/// The error that `part` is missing, because the cargo feature `feature` is off.
+/// Returns the error that `part` is missing because the cargo feature `feature` is off.
 pub fn not_in_build(part: &str, feature: &str) -> Diagnostic {
     Diagnostic::usage(
         &NOT_IN_BUILD,

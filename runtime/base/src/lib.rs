@@ -1,6 +1,6 @@
-//! The vocabulary that every other crate uses: spans, diagnostics, dtypes, shapes, arenas.
+//! The basic types that every other crate uses: spans, diagnostics, dtypes, shapes, arenas.
 //!
-//! Nothing here knows about syntax, graphs or backends.
+//! They do not depend on syntax, graphs or backends.
 
 pub mod arena;
 pub mod caught;

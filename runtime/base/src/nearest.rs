@@ -1,6 +1,7 @@
-//! The nearest valid name to a wrong one.
+//! The valid name that is most similar to a wrong one.
 
-/// The name at the smallest edit distance, if it is near enough to be a slip of the hand.
+/// Returns the name at the smallest edit distance, ignoring case, if the distance is small enough for a spelling mistake: at most a third of the
+/// length of `wrong`, or 1.
 ///
 /// ```
 /// use bnnc_base::nearest::nearest;
@@ -13,13 +14,13 @@ pub fn nearest<'a>(wrong: &str, names: impl IntoIterator<Item = &'a str>) -> Opt
     let length = wrong.chars().count();
     let limit = (length / 3).max(1);
     let wrong = wrong.to_lowercase();
-    // The distance is at least the difference of the lengths: no table is made for a name that cannot be near.
+    // The edit distance is at least the difference of the lengths: names of very different lengths are skipped before any distance is computed.
     let may_be_near = |name: &&str| name.chars().count().abs_diff(length) <= limit;
     names
         .into_iter()
         .filter(may_be_near)
         .map(|name| (strsim::osa_distance(&wrong, &name.to_lowercase()), name))
-        // One letter for another has nothing in common with it: `g` is not a slip for `x`.
+        // If all letters differ, the names have nothing in common: `g` is not a spelling mistake for `x`.
         .filter(|(distance, name)| *distance <= limit && *distance < length.max(name.chars().count()))
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, name)| name)

@@ -1,9 +1,10 @@
 //! Numbers as diagnostics print them.
 
-/// The sizes between which numbers are printed without an exponent.
+/// The range of absolute values that are printed without an exponent.
 const PLAIN: std::ops::Range<f64> = 1e-3..1e7;
 
-/// Returns a number with at least this number of significant digits, less zeros at the end: `40.4`, `0.0556`, `270.9`. An exponent is used below 0.001 and from ten million on only.
+/// Returns a number with at least this number of significant digits and without trailing zeros: `40.4`, `0.0556`, `270.9`. Only numbers below 0.001 and
+/// from ten million have an exponent.
 pub fn rounded(value: f64, digits: usize) -> String {
     if !value.is_finite() || value == 0.0 {
         return value.to_string();
@@ -19,7 +20,7 @@ pub fn rounded(value: f64, digits: usize) -> String {
     without_zeros(&format!("{value:.decimals$}")).to_owned()
 }
 
-/// Returns a number as a program writes it, with every digit that it takes to read it back: `0.1`, `20000`, `1e300`.
+/// Returns a number as a program writes it, with all digits that are needed to read it back: `0.1`, `20000`, `1e300`.
 pub fn exact(value: f64) -> String {
     match value == 0.0 || !value.is_finite() || (1e-4..1e16).contains(&value.abs()) {
         true => value.to_string(),
@@ -27,7 +28,7 @@ pub fn exact(value: f64) -> String {
     }
 }
 
-/// Decimals without zeros at the end.
+/// Removes zeros at the end of the decimals.
 fn without_zeros(text: &str) -> &str {
     match text.contains('.') {
         true => text.trim_end_matches('0').trim_end_matches('.'),
@@ -40,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_of_messages_are_short() {
+    fn rounded_numbers_have_the_requested_digits() {
         for (value, digits, text) in [
             (40.4, 3, "40.4"),
             (0.055_56, 3, "0.0556"),
@@ -62,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_of_programs_read_back() {
+    fn exact_numbers_read_back_unchanged() {
         for (value, text) in [
             (0.1, "0.1"),
             (20_000.0, "20000"),

@@ -1,10 +1,10 @@
-//! Diagnostics as text without frames of source lines, and as one JSON object per line.
+//! Diagnostics as text without source lines, and as one JSON object per line.
 
 use crate::diagnostic::{Diagnostic, Place, Severity};
 use crate::source::{SourceMap, Span};
 
-/// A text that a terminal shows as it is: control characters, which could move the cursor or change colours, and those that change the direction of
-/// the text around them are replaced, one for one.
+/// Replaces characters that would change how a terminal shows a text: control characters except newline and tab, which could move the cursor or change
+/// colours, and characters that change the direction of text. Each becomes one U+FFFD.
 pub fn visible(text: &str) -> String {
     let is_hidden = |c: char| {
         let turns = matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
@@ -15,7 +15,7 @@ pub fn visible(text: &str) -> String {
         .collect()
 }
 
-/// Renders a diagnostic in rustc's manner, its place by name, line and column.
+/// Renders a diagnostic in the style of rustc, with its place as name, line and column.
 pub fn text(diagnostic: &Diagnostic, sources: &SourceMap, colour: bool) -> String {
     let place = match &diagnostic.at {
         Place::Span(span) => sources.get(span.source).map(|source| {
@@ -46,7 +46,7 @@ pub fn text(diagnostic: &Diagnostic, sources: &SourceMap, colour: bool) -> Strin
     )
 }
 
-/// The word of a severity, and how a terminal paints it.
+/// Returns the word of a severity and the escape sequence of its colour.
 fn kind(severity: Severity) -> (&'static str, &'static str) {
     match severity {
         Severity::Error => ("error", "\u{1b}[1;31m"),
@@ -55,7 +55,7 @@ fn kind(severity: Severity) -> (&'static str, &'static str) {
     }
 }
 
-/// `error[E0207]: message`.
+/// Renders the first line: `error[E0207]: message`.
 pub fn head(diagnostic: &Diagnostic, colour: bool) -> String {
     let (word, paint) = kind(diagnostic.severity);
     let (code, message) = (diagnostic.code.id, visible(&diagnostic.message));
@@ -65,7 +65,7 @@ pub fn head(diagnostic: &Diagnostic, colour: bool) -> String {
     }
 }
 
-/// The facts and the advice, one line each.
+/// Renders the notes and the help, one line each.
 pub fn tail(diagnostic: &Diagnostic, colour: bool) -> String {
     let notes = diagnostic.notes.iter().map(|note| ("note", note));
     let help = diagnostic.help.iter().map(|help| ("help", help));
@@ -137,7 +137,7 @@ fn span_json(span: Span, sources: &SourceMap) -> String {
     )
 }
 
-/// 1-based line and column (in characters) of a byte.
+/// Returns the 1-based line and column (in characters) of a byte.
 pub fn line_column(text: &str, byte: usize) -> (usize, usize) {
     let mut byte = byte.min(text.len());
     while !text.is_char_boundary(byte) {
@@ -149,7 +149,7 @@ pub fn line_column(text: &str, byte: usize) -> (usize, usize) {
     (line, column)
 }
 
-/// A JSON string.
+/// Returns a text as a JSON string, in quotes.
 fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
     for c in text.chars() {

@@ -1,4 +1,4 @@
-//! Dimensions and shapes: static sizes, and the few symbolic ones that a run decides.
+//! Dimensions and shapes: static sizes, and the few symbolic sizes that are fixed when a run starts.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -6,15 +6,15 @@ use std::fmt;
 /// A size that is known only when a run starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Symbol {
-    /// Rows in this step.
+    /// Rows in the current step.
     Batch,
-    /// Weight samples or posterior draws.
+    /// Weight samples, posterior draws, or chains in lockstep.
     Draws,
     /// All training rows.
     Examples,
-    /// Monte-Carlo draws of a KL that has no closed form.
+    /// Monte Carlo draws of a KL divergence without a closed form.
     KlDraws,
-    /// Cotangents or tangents that go through a program at once.
+    /// Cotangents or tangents that are propagated together through a program.
     Columns,
     /// Weights of a subnetwork.
     Selected,
@@ -31,7 +31,7 @@ impl Symbol {
         Symbol::Selected,
     ];
 
-    /// As written in IR text.
+    /// Returns its name in the text of the intermediate representation.
     pub fn name(self) -> &'static str {
         match self {
             Symbol::Batch => "batch",
@@ -43,13 +43,13 @@ impl Symbol {
         }
     }
 
-    /// The symbol with this name.
+    /// Returns the symbol with this name.
     pub fn from_name(name: &str) -> Option<Symbol> {
         Symbol::ALL.into_iter().find(|symbol| symbol.name() == name)
     }
 }
 
-/// The values of all symbols in one run.
+/// The values of all symbols in one run; 1 by default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
     values: [usize; Symbol::ALL.len()],
@@ -64,13 +64,13 @@ impl Default for Sizes {
 }
 
 impl Sizes {
-    /// These sizes with `symbol` set to `value`.
+    /// Returns these sizes with `symbol` set to `value`.
     pub fn with(mut self, symbol: Symbol, value: usize) -> Sizes {
         self.values[symbol as usize] = value;
         self
     }
 
-    /// The value of `symbol`.
+    /// Returns the value of `symbol`.
     pub fn get(&self, symbol: Symbol) -> usize {
         self.values[symbol as usize]
     }
@@ -86,7 +86,7 @@ pub enum Dim {
 }
 
 impl Dim {
-    /// Its size under `sizes`.
+    /// Returns its size under `sizes`.
     pub fn resolve(self, sizes: &Sizes) -> usize {
         match self {
             Dim::Fixed(size) => size,
@@ -94,7 +94,7 @@ impl Dim {
         }
     }
 
-    /// Its size where it is static.
+    /// Returns its size if it is static.
     pub fn fixed(self) -> Option<usize> {
         match self {
             Dim::Fixed(size) => Some(size),
@@ -112,49 +112,49 @@ impl fmt::Display for Dim {
     }
 }
 
-/// The axes of a tensor, outermost first; a scalar has none.
+/// The axes of a tensor, outermost first; empty for a scalar.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Shape(pub Vec<Dim>);
 
 impl Shape {
-    /// The shape of a scalar.
+    /// Returns the shape of a scalar.
     pub fn scalar() -> Shape {
         Shape(Vec::new())
     }
 
-    /// A static shape.
+    /// Returns a static shape.
     pub fn fixed(sizes: &[usize]) -> Shape {
         Shape(sizes.iter().map(|size| Dim::Fixed(*size)).collect())
     }
 
-    /// The number of axes.
+    /// Returns the number of axes.
     pub fn rank(&self) -> usize {
         self.0.len()
     }
 
-    /// The axes.
+    /// Returns the axes.
     pub fn dims(&self) -> &[Dim] {
         &self.0
     }
 
-    /// This shape with `dim` put in front.
+    /// Returns this shape with `dim` as a new outermost axis.
     pub fn prepend(&self, dim: Dim) -> Shape {
         let mut dims = vec![dim];
         dims.extend(&self.0);
         Shape(dims)
     }
 
-    /// The sizes under `sizes`.
+    /// Returns the sizes of the axes under `sizes`.
     pub fn resolve(&self, sizes: &Sizes) -> Vec<usize> {
         self.0.iter().map(|dim| dim.resolve(sizes)).collect()
     }
 
-    /// The number of elements under `sizes`.
+    /// Returns the number of elements under `sizes`.
     pub fn count(&self, sizes: &Sizes) -> usize {
         self.resolve(sizes).iter().product()
     }
 
-    /// The static sizes, or `None` where a symbol occurs.
+    /// Returns the static sizes, or `None` if a symbol occurs.
     pub fn static_sizes(&self) -> Option<Vec<usize>> {
         self.0.iter().map(|dim| dim.fixed()).collect()
     }

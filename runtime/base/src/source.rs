@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// Which text a span points into.
+/// The identity of the text into which a span points.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct SourceId(pub u32);
 
@@ -19,7 +19,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// The span of `start..end` in `source`.
+    /// Returns the span of the bytes `start..end` in `source`.
     pub fn new(source: SourceId, start: usize, end: usize) -> Span {
         Span {
             source,
@@ -28,7 +28,7 @@ impl Span {
         }
     }
 
-    /// The smallest span that covers both.
+    /// Returns the smallest span that covers both.
     pub fn to(self, other: Span) -> Span {
         Span {
             source: self.source,
@@ -38,25 +38,25 @@ impl Span {
     }
 }
 
-/// A named text: a program, a stdlib file, a line typed at the prompt.
+/// A named text: a program, a file of the library, a line typed in the REPL.
 #[derive(Clone, Debug)]
 pub struct Source {
     /// Its identity in spans.
     pub id: SourceId,
-    /// As shown in messages, usually a path.
+    /// The name shown in messages, usually a path.
     pub name: Arc<str>,
     /// The whole text.
     pub text: Arc<str>,
 }
 
-/// All the texts of a session.
+/// All texts of a session.
 #[derive(Clone, Debug, Default)]
 pub struct SourceMap {
     sources: Vec<Source>,
 }
 
 impl SourceMap {
-    /// Adds a text and returns it with its identity.
+    /// Adds a text, and returns it with its new identity.
     pub fn add(&mut self, name: &str, text: &str) -> Source {
         let source = Source {
             id: SourceId(self.sources.len() as u32),
@@ -67,12 +67,12 @@ impl SourceMap {
         source
     }
 
-    /// The text of an identity.
+    /// Returns the text with this identity.
     pub fn get(&self, id: SourceId) -> Option<&Source> {
         self.sources.get(id.0 as usize)
     }
 
-    /// All texts in the order they were added.
+    /// Returns all texts in the order in which they were added.
     pub fn iter(&self) -> impl Iterator<Item = &Source> {
         self.sources.iter()
     }

@@ -1,6 +1,6 @@
-//! Other spellings of words of the language, which programs may use: American ones of British words, and former names.
+//! Alternative spellings that programs may use for words of the language: American spellings of British words, and former names.
 
-/// Each spelling with the word, sorted by spelling.
+/// Alternative spellings, each with the word of the language; sorted by spelling.
 static TABLE: &[(&str, &str)] = &[
     ("bridge_normalized", "bridge_normalised"),
     ("non_centred", "non_centered"),
@@ -11,12 +11,12 @@ static TABLE: &[(&str, &str)] = &[
     ("standardize", "standardise"),
 ];
 
-/// Each other spelling with the word, sorted by spelling.
+/// Returns all alternative spellings, each with the word of the language; sorted by spelling.
 pub fn all() -> &'static [(&'static str, &'static str)] {
     TABLE
 }
 
-/// The word of the language that a word stands for, mostly itself.
+/// Returns the word of the language for an alternative spelling, and any other word unchanged.
 ///
 /// ```
 /// use bnnc_base::spellings::word;
@@ -33,7 +33,7 @@ mod tests {
     use super::TABLE;
 
     #[test]
-    fn the_table_is_sorted_and_leads_to_words() {
+    fn spellings_are_sorted_and_lead_to_canonical_words() {
         assert!(TABLE.windows(2).all(|pair| pair[0].0 < pair[1].0));
         assert!(TABLE.iter().all(|(_, word)| super::word(word) == *word));
     }

@@ -1,34 +1,34 @@
-//! Where numbers lie, and the way from there back to the reals.
+//! Supports of distributions and types, and the maps from them to the reals.
 
 use serde::{Deserialize, Serialize};
 
-/// Where a distribution's values lie, or what a declared type promises.
+/// The support of a distribution, or the set of values that a declared type allows.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Support {
     /// All reals.
     Real,
-    /// Reals in an interval; infinite ends allowed. `positive` is `(0, inf)`, `unit` is `(0, 1)`.
+    /// Reals in an open interval, whose ends may be infinite. `positive` is `(0, inf)`, `unit` is `(0, 1)`.
     Interval(f64, f64),
-    /// Non-negative vectors (last axis) that sum to one.
+    /// Vectors (along the last axis) of positive numbers that sum to one.
     Simplex,
-    /// Increasing vectors (last axis).
+    /// Strictly increasing vectors (along the last axis).
     Ordered,
-    /// Integers `0..k` (`k` = 0 means unbounded, for counts; 2 for truth values).
+    /// Integers `0..k`. A `k` of 0 is unbounded, for counts; a `k` of 2 stands for Booleans.
     Integers(usize),
 }
 
-/// How far the sum of a simplex may be from one: what rounding to single precision leaves of a few thousand elements.
+/// The largest distance of the sum of a simplex from one: the rounding error of a few thousand elements in single precision.
 const SUM: f64 = 1e-4;
 
 impl Support {
-    /// Returns whether values are vectors along the last axis, whose elements restrict each other.
+    /// Returns whether values are vectors along the last axis, whose elements are not independent of each other.
     pub fn is_of_vectors(self) -> bool {
         matches!(self, Support::Simplex | Support::Ordered)
     }
 
-    /// The unconstrained values of `values`, which lie in the support; vectors lie along a last axis of size `last`. The bijections are those
-    /// of the language: logarithms of distances to an end, logits between two ends, log ratios to the last element of a simplex, and the first element
-    /// and the logarithms of the gaps of an increasing vector.
+    /// Maps `values` in the support to unconstrained values. `last` is the size of the last axis, along which vectors lie. The bijectors are those
+    /// of the language: logarithms of distances to a bound, logits between two bounds, log ratios to the last element of a simplex, and for an
+    /// increasing vector its first element and the logarithms of the gaps.
     pub fn inverse(self, last: usize, values: &[f64]) -> Vec<f64> {
         let last = last.max(1);
         match self {
@@ -50,7 +50,8 @@ impl Support {
         }
     }
 
-    /// The first element that keeps `values` from lying inside the support, if there is one; vectors lie along a last axis of size `last`.
+    /// Returns the position of the first value that is not finite or not in the support; for the sum of a simplex, the first element of the vector.
+    /// `last` is the size of the last axis, along which vectors lie.
     pub fn outside(self, last: usize, values: &[f64]) -> Option<usize> {
         let last = last.max(1);
         let first = |is_outside: &dyn Fn(f64) -> bool| values.iter().position(|value| is_outside(*value));
@@ -100,7 +101,7 @@ mod tests {
     const POSITIVE: Support = Support::Interval(0.0, f64::INFINITY);
 
     #[test]
-    fn what_lies_outside_is_found() {
+    fn first_element_outside_the_support_is_found() {
         assert_eq!(Support::Real.outside(1, &[0.0, f64::NAN]), Some(1));
         assert_eq!(POSITIVE.outside(1, &[1.0, 2.0, 0.0]), Some(2));
         assert_eq!(POSITIVE.outside(1, &[1.0, 2.0]), None);
@@ -113,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_carried_back() {
+    fn inverse_maps_values_to_the_unconstrained_scale() {
         let logit = Support::Interval(-1.0, 3.0).inverse(1, &[0.0]);
         assert_eq!(logit, [1f64.ln() - 3f64.ln()]);
         assert_eq!(POSITIVE.inverse(1, &[1.0, 2.0]), [0.0, 2f64.ln()]);

@@ -1,13 +1,13 @@
-//! Words of other tools for what this language spells otherwise: one table, which every `did you mean` and every syntax error consults. Those for
-//! options of methods stand with the options.
+//! Words of other tools for things that have another name in this language: one table, which every `did you mean` and every syntax error consults.
+//! The options of methods declare their own synonyms.
 
 /// A word that users of other tools write.
 struct Synonym {
-    /// The word, in lower case unless it means something else so; a part of a value begins with its point.
+    /// The word, in lower case unless the lower-case word has another meaning. A word for a part of a value begins with its point.
     word: &'static str,
-    /// Our names for it, the likeliest first; the first that exists at the place is suggested.
+    /// The names in this language, the most likely first. The first that exists at the place is suggested.
     names: &'static [&'static str],
-    /// The advice where no name replaces the word.
+    /// The advice if no name replaces the word.
     advice: &'static str,
     /// True if the word alone explains a line that cannot be read.
     is_construct: bool,
@@ -70,7 +70,7 @@ const OBSERVED: &str = "what the model predicts is an output, observed by its ow
 const DENSITY: &str = "a density is `exp(d.log_density(x))`";
 const LEVELS: &str = "a column of text is `index(k)`: one integer per level";
 
-/// Sorted by word.
+/// The table, sorted by word.
 static TABLE: &[Synonym] = &[
     advice("%", REMAINDER),
     advice(
@@ -209,7 +209,7 @@ static TABLE: &[Synonym] = &[
 ];
 
 fn find(word: &str) -> Option<&'static Synonym> {
-    // No word of the table is longer.
+    // Longer than every word of the table.
     const LONGEST: usize = 24;
     if word.len() > LONGEST {
         return None;
@@ -219,7 +219,7 @@ fn find(word: &str) -> Option<&'static Synonym> {
     Some(&TABLE[at])
 }
 
-/// The advice for a word that is part of the syntax of another language, and thus explains a line that cannot be read.
+/// Returns the advice for a word that belongs to the syntax of another language and therefore explains a syntax error.
 ///
 /// ```
 /// use bnnc_base::synonyms::construct_instead;
@@ -232,7 +232,7 @@ pub fn construct_instead(word: &str) -> Option<&'static str> {
         .map(|found| found.advice)
 }
 
-/// Returns whether a word is a module of another language, as `np` in `np.exp(x)`.
+/// Returns whether a word is a module of another language, such as `np` in `np.exp(x)`.
 ///
 /// ```
 /// use bnnc_base::synonyms::is_module;
@@ -243,7 +243,7 @@ pub fn is_module(word: &str) -> bool {
     instead(word) == Some(MODULE)
 }
 
-/// The name among `names` that a word of another tool stands for.
+/// Returns the first of the names for a word of another tool that is among `names`.
 ///
 /// ```
 /// use bnnc_base::synonyms::synonym;
@@ -257,7 +257,7 @@ pub fn synonym<'a>(word: &str, names: impl IntoIterator<Item = &'a str>) -> Opti
     found.next().copied()
 }
 
-/// The advice for a word of another tool that no single name replaces.
+/// Returns the advice for a word of another tool that no single name replaces.
 ///
 /// ```
 /// use bnnc_base::synonyms::instead;
@@ -270,7 +270,7 @@ pub fn instead(word: &str) -> Option<&'static str> {
         .filter(|advice| !advice.is_empty())
 }
 
-/// The advice about bounds in angle brackets, `real<lower=0>`.
+/// The advice about bounds in angle brackets: `real<lower=0>`.
 pub const ANGLE_BOUNDS: &str = BOUNDS;
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Why a text form could not be read, and on which line.
+/// The reason why a text form could not be read, and the line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextError {
     /// 1-based line.
@@ -19,14 +19,14 @@ impl fmt::Display for TextError {
 
 impl std::error::Error for TextError {}
 
-/// A cursor over a text form. `#` starts a comment that ends with the line; white space separates tokens.
+/// A cursor over a text form. `#` starts a comment, which ends at the end of the line; white space separates tokens.
 pub struct Reader<'a> {
     text: &'a str,
     at: usize,
 }
 
 impl<'a> Reader<'a> {
-    /// A reader at the start of `text`.
+    /// Returns a reader at the start of `text`.
     pub fn new(text: &'a str) -> Reader<'a> {
         let mut reader = Reader { text, at: 0 };
         reader.skip();
@@ -49,13 +49,13 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns whether the text is used up.
+    /// Returns whether only white space and comments are left.
     pub fn is_done(&self) -> bool {
         self.rest().is_empty()
     }
 
-    /// The next token without taking it: a word (letters, digits, `_`, `.`, `%`, `@`, `-` or `+` inside numbers),
-    /// a quoted string with its quotes, `->`, or one punctuation character; empty at the end.
+    /// Returns the next token without consuming it: a word (letters, digits, `_`, `.`, `%`, `@`, `$`), a number, a quoted string with its
+    /// quotes, `->`, or one punctuation character; empty at the end.
     pub fn peek(&self) -> &'a str {
         let rest = self.rest();
         let Some(first) = rest.chars().next() else {
@@ -78,7 +78,7 @@ impl<'a> Reader<'a> {
         &rest[..length.max(first.len_utf8())]
     }
 
-    /// Takes the next token.
+    /// Consumes and returns the next token.
     pub fn token(&mut self) -> &'a str {
         let token = self.peek();
         self.at += token.len();
@@ -86,7 +86,7 @@ impl<'a> Reader<'a> {
         token
     }
 
-    /// Takes the next token if it is `wanted`.
+    /// Consumes the next token if it is `wanted`; returns whether it was.
     pub fn eat(&mut self, wanted: &str) -> bool {
         let found = self.peek() == wanted;
         if found {
@@ -95,7 +95,10 @@ impl<'a> Reader<'a> {
         found
     }
 
-    /// Takes the next token, which must be `wanted`.
+    /// Consumes the next token.
+    ///
+    /// # Errors
+    /// The token is not `wanted`.
     pub fn expect(&mut self, wanted: &str) -> Result<(), TextError> {
         match self.eat(wanted) {
             true => Ok(()),
@@ -103,7 +106,10 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Takes a number.
+    /// Consumes a number.
+    ///
+    /// # Errors
+    /// The next token is not a number of this type.
     pub fn number<T: std::str::FromStr>(&mut self) -> Result<T, TextError> {
         let token = self.peek();
         match token.parse() {
@@ -115,12 +121,12 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The line of the cursor, counted from 1.
+    /// Returns the line of the cursor, counted from 1.
     pub fn line(&self) -> usize {
         self.text[..self.at].matches('\n').count() + 1
     }
 
-    /// An error at the cursor that names the token found there.
+    /// Returns an error at the cursor that names the next token.
     pub fn error(&self, message: &str) -> TextError {
         let line = self.line();
         let found = match self.peek() {
