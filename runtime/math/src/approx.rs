@@ -1,10 +1,9 @@
-//! Elementary functions and random numbers by arithmetic alone, free of branches, for whoever does the arithmetic.
+//! Elementary functions and random numbers by arithmetic alone, without branches, for interpreted numbers and for code generators.
 //!
-//! Note \[One source\]. The functions are written once, generic over a [`Lane`]: what one element is. Instantiated with numbers
-//! they are what the array primitives of the runtime are made of, whose loops become vector code of each instruction set.
-//! Instantiated with [`recorded`] values they are lists of operations, which a code generator emits in its own form. That is why
-//! nothing here decides: a comparison gives a mask, and a mask selects. With the same rounding of each operation both give the
-//! same bits.
+//! Note \[One source\]. The functions are written once, generic over the element type [`Lane`]. With numbers as elements they are the
+//! bodies of the runtime's array primitives, whose loops become vector code of each instruction set. With [`recorded`] values as elements
+//! they are lists of operations, which a code generator emits in its own form. The functions therefore contain no branches: a comparison
+//! gives a mask, and a mask selects. If each operation is rounded in the same way, both uses give the same bits.
 
 pub mod coefficients;
 pub mod format;

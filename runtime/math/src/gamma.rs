@@ -1,19 +1,19 @@
-//! Gamma variates: their sampler, and the derivative of a variate in its shape.
+//! Gamma variates: a sampler, and the derivative of a variate by its shape.
 
 use crate::philox;
 use crate::special::{digamma, log_minus_digamma};
 
-/// An attempt is accepted with probability above 0.95, so that this many suffice.
+/// The largest number of attempts. Each is accepted with a probability above 0.95, so that the last is almost never needed.
 pub const ATTEMPTS: u64 = 64;
 
-/// A gamma variate of this shape and scale 1: element `element` of the stream `key` at coordinates (draw, example, step).
+/// Returns a gamma variate of this shape and scale 1: element `element` of the stream `key` at coordinates (draw, example, step).
 ///
 /// The method of Marsaglia and Tsang (2000), "A simple method for generating gamma variables"; for shapes below 1 a variate of
-/// `shape + 1` times `u^(1 / shape)`. Never below the smallest normal number; NaN where the shape is not positive.
+/// `shape + 1` times `u^(1 / shape)`. The result is never below the smallest normal number, and is NaN if the shape is not positive.
 ///
-/// Note \[Attempts\]. Attempt `t` at an element takes the block with the counter (element, draw, example, step) under the key
-/// [`philox::attempt`]`(key, t)`: words 0 and 1 make the normal number, word 2 decides whether it is accepted, word 3 is `u`.
-/// Everything is computed in `f64`, so that both precisions accept the same attempts.
+/// Note \[Attempts\]. Attempt `t` at an element uses the block with the counter (element, draw, example, step) under the key
+/// [`philox::attempt`]`(key, t)`: words 0 and 1 give the normal number, word 2 the uniform number of the acceptance test, and word 3 is `u`.
+/// All arithmetic is in `f64`, so that both precisions accept the same attempts.
 pub fn variate(key: u64, [draw, example, step]: [u32; 3], element: u64, shape: f64) -> f64 {
     if shape.is_nan() || shape <= 0.0 {
         return f64::NAN;
@@ -33,7 +33,7 @@ pub fn variate(key: u64, [draw, example, step]: [u32; 3], element: u64, shape: f
             continue;
         }
         let (cube, square, uniform) = (root * root * root, normal * normal, philox::unit(third));
-        // The first test implies the second and spares most logarithms.
+        // The first test implies the second and avoids most of its logarithms.
         if uniform < 1.0 - 0.0331 * square * square
             || uniform.ln() < 0.5 * square + d * (1.0 - cube + cube.ln())
         {
@@ -48,15 +48,15 @@ pub fn variate(key: u64, [draw, example, step]: [u32; 3], element: u64, shape: f
     d
 }
 
-/// Shapes below take the series on the lower side, whose terms are few there.
+/// The shape below which the lower side is computed by the series, which then has few terms.
 pub(crate) const SERIES: f64 = 40.0;
 
-/// `dg / dshape` of a gamma variate `g` at a fixed probability, `-(dP(shape, g) / dshape) / p(g; shape)`: the implicit
+/// Returns `dg / dshape` of a gamma variate `g` at a fixed probability, `-(dP(shape, g) / dshape) / p(g; shape)`: the implicit
 /// reparameterisation gradient of Figurnov, Mohamed and Mnih (2018).
 ///
 /// With `t = g exp(w)` it is `g` times the integral of `(w + log g - digamma(shape)) exp(shape w - g (exp w - 1))` over `w` from 0
-/// to either infinity; the two agree because `digamma(shape)` is the mean of `log t`. On the side of `g` away from `shape` the
-/// integrand has one sign, so that nothing cancels.
+/// to either infinity; the two integrals agree because `digamma(shape)` is the mean of `log t`. On the side of `g` away from `shape` the
+/// integrand has one sign, so that there is no cancellation.
 pub fn gradient(shape: f64, g: f64) -> f64 {
     if !(shape > 0.0 && g >= 0.0 && shape < f64::INFINITY) {
         return f64::NAN;
@@ -73,7 +73,7 @@ pub fn gradient(shape: f64, g: f64) -> f64 {
     }
 }
 
-/// The lower side through the series `P(a, x) = x^a exp(-x) / Gamma(a + 1) sum x^n / ((a + 1) .. (a + n))` (Abramowitz and
+/// Computes the lower side from the series `P(a, x) = x^a exp(-x) / Gamma(a + 1) sum x^n / ((a + 1) .. (a + n))` (Abramowitz and
 /// Stegun 6.5.29), differentiated term by term.
 fn series(shape: f64, g: f64) -> f64 {
     let offset = digamma(shape + 1.0) - g.ln();
@@ -84,22 +84,22 @@ fn series(shape: f64, g: f64) -> f64 {
         harmonic += 1.0 / n;
         let term = power * (offset + harmonic);
         sum += term;
-        // Terms fall at least geometrically from where `n` is twice `g`.
+        // Once `n` is twice `g`, the terms fall at least geometrically.
         if power < 1e-18 && n > 2.0 * g {
             return g / shape * sum;
         }
     }
 }
 
-/// Logarithms of an integrand below its start at which it is cut off.
+/// The decrease of the logarithm of an integrand from its start at which the integral is cut off.
 pub(crate) const DEPTH: f64 = 38.0;
 
-/// The integral from 0 to `side` times infinity, by the Gauss-Legendre rule up to where the integrand vanishes.
+/// Integrates from 0 to `side` times infinity by the Gauss-Legendre rule, up to the point at which the integrand vanishes.
 fn tail(shape: f64, g: f64, side: f64) -> f64 {
     let exponent = |w: f64| (shape - g) * w - g * (w.exp_m1() - w);
     let offset = log_minus_mean(shape, g);
     let distance = (g - shape) * side;
-    // The quadratic term alone gives the start, from which Newton's method converges.
+    // The quadratic term alone gives a start from which Newton's method converges.
     let mut end = 2.0 * DEPTH / (distance + (distance * distance + 2.0 * g * DEPTH).sqrt());
     for _ in 0..6 {
         let w = side * end;
@@ -116,7 +116,7 @@ fn tail(shape: f64, g: f64, side: f64) -> f64 {
     g * half * sum.sum::<f64>()
 }
 
-/// `log g - digamma(shape)`, without cancellation where both are large.
+/// Returns `log g - digamma(shape)` without cancellation if both terms are large.
 fn log_minus_mean(shape: f64, g: f64) -> f64 {
     if shape < 10.0 {
         return g.ln() - digamma(shape);
@@ -159,7 +159,7 @@ mod tests {
     }
 
     /// `(shape, g, dg / dshape)`, computed with mpmath 1.4 at 60 digits: a fourth-order central difference of the regularised
-    /// incomplete gamma function in its shape, over the density.
+    /// incomplete gamma function by its shape, divided by the density.
     const GRADIENTS: &[(f64, f64, f64)] = &[
         (1e-3, 1e-300, 6.901_999_559_664_034e-295),
         (1e-3, 1e-10, 2.245_027_900_047_274_3e-6),
@@ -200,15 +200,15 @@ mod tests {
     ];
 
     #[test]
-    fn gradients_of_mpmath() {
+    fn gradients_agree_with_mpmath() {
         for (shape, g, want) in GRADIENTS {
             close(gradient(*shape, *g), *want, 2e-12, &format!("{shape} {g}"));
         }
     }
 
-    /// Where no side is much the longer one, both integrals and the series are the same number.
+    /// If `g` is near `shape`, both integrals and the series give the same number.
     #[test]
-    fn both_sides_agree() {
+    fn both_integrals_and_the_series_agree() {
         for at in 0..=900 {
             let shape = 10f64.powf(f64::from(at) / 100.0 - 3.0);
             for g in [0.97, 1.0, 1.04].map(|factor| factor * shape.max(1.02)) {
@@ -224,8 +224,8 @@ mod tests {
     }
 
     #[test]
-    fn gradients_of_the_exponential_distribution() {
-        // `dg / dshape` in closed form is not elementary, but for large `g` it is `log g - digamma(shape) + O(1 / g)` ...
+    fn exponential_gradients_have_the_asymptotic_values() {
+        // `dg / dshape` does not have an elementary closed form, but for large `g` it is `log g - digamma(shape) + O(1 / g)` ...
         close(gradient(1.0, 1e12), 1e12f64.ln() - digamma(1.0), 1e-12, "large");
         // ... and for small `g`, `g (digamma(shape + 1) - log g) / shape`.
         close(
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn outside_of_the_domain() {
+    fn arguments_outside_the_domain_give_nan() {
         for (shape, g) in [
             (0.0, 1.0),
             (-1.0, 1.0),
@@ -263,10 +263,10 @@ mod tests {
     const N: u64 = 40_000;
     const SHAPES: [f64; 6] = [0.05, 0.5, 1.0, 2.5, 100.0, 1e6];
 
-    /// Means of 40000 variates stay within five standard errors: of `g` mean and variance `shape`, of `(g - shape)^2` mean
-    /// `shape` and variance `2 shape^2 + 6 shape`, of `log g` mean digamma and variance trigamma.
+    /// Means of 40000 variates are within five standard errors: `g` has mean and variance `shape`, `(g - shape)^2` has mean
+    /// `shape` and variance `2 shape^2 + 6 shape`, and `log g` has mean digamma and variance trigamma.
     #[test]
-    fn moments() {
+    fn moments_are_those_of_the_gamma_distribution() {
         for shape in SHAPES {
             let sample = sample(shape);
             let mean = |f: &dyn Fn(f64) -> f64| sample.iter().map(|g| f(*g)).sum::<f64>() / N as f64;
@@ -287,7 +287,7 @@ mod tests {
         }
     }
 
-    /// `P(shape, g)` by the series, for the distribution test.
+    /// Computes `P(shape, g)` by the series, for the distribution test.
     fn probability(shape: f64, g: f64) -> f64 {
         let (mut power, mut sum, mut n) = (1.0, 1.0, shape);
         while power > 1e-17 * sum {
@@ -298,9 +298,9 @@ mod tests {
         (shape * g.ln() - g - lgamma(shape + 1.0)).exp() * sum
     }
 
-    /// The Kolmogorov-Smirnov distance of a true sample exceeds `2.2 / sqrt n` once in 8000 times.
+    /// The Kolmogorov-Smirnov distance of a sample of the true distribution exceeds `2.2 / sqrt n` once in 8000 times.
     #[test]
-    fn distribution() {
+    fn variates_follow_the_gamma_distribution() {
         for shape in SHAPES {
             let sample = sample(shape);
             let distance = sample
@@ -312,9 +312,9 @@ mod tests {
         }
     }
 
-    /// The derivative of the mean, 1, is the mean of the derivatives; its variance is taken from the sample.
+    /// The mean of the derivatives is the derivative of the mean, 1. The variance of the derivatives is estimated from the sample.
     #[test]
-    fn gradients_of_the_mean() {
+    fn mean_gradient_is_the_gradient_of_the_mean() {
         for shape in SHAPES {
             let slopes: Vec<f64> = sample(shape).iter().map(|g| gradient(shape, *g)).collect();
             let n = N as f64;
@@ -325,7 +325,7 @@ mod tests {
         }
     }
 
-    /// Tiny shapes give numbers that vanish in either precision, but never zero.
+    /// The smallest variates of tiny shapes are the smallest normal number and never zero.
     #[test]
     fn tiny_shapes_stay_positive() {
         let smallest = (0..1000).map(|i| variate(5, [0; 3], i, 1e-4)).fold(1.0, f64::min);
@@ -333,7 +333,7 @@ mod tests {
         assert!(gradient(1e-4, smallest) > 0.0);
     }
 
-    /// A rejected attempt takes another block: variates of one key are all different.
+    /// A rejected attempt uses another block, so that the variates of one key differ from each other.
     #[test]
     fn variates_differ() {
         let sample = sample(1.0);

@@ -1,6 +1,6 @@
-//! Numerical functions: scalar operations and their meaning, special functions, random numbers, and approximations for generated code.
+//! Numerical functions: scalar operations with their reference values, special functions, random numbers, and approximations for generated code.
 //!
-//! Nothing here knows about syntax, graphs or backends.
+//! They do not depend on syntax, graphs or backends.
 
 pub mod approx;
 pub mod gamma;

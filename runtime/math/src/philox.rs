@@ -1,12 +1,12 @@
 //! Philox 4x32-10: the counter-based random numbers of every backend (Salmon et al. 2011, "Parallel random numbers: as easy
 //! as 1, 2, 3").
 //!
-//! Note \[Streams\]. A number is named by its site, its coordinates (draw, example, step) and its element, never by the order
-//! in which numbers are asked for. The key of a site is [`key`]; element `i` at coordinates `(d, e, s)` is word `i % 4` of the
+//! Note \[Streams\]. A number is identified by its site, its coordinates (draw, example, step) and its element, never by the order
+//! in which numbers are generated. The key of a site is [`key`]; element `i` at coordinates `(d, e, s)` is word `i % 4` of the
 //! block with counter `(i / 4, d, e, s)`. Uniforms are `(word + 0.5) * 2^-32`. Normals come in pairs from words (0, 1) and
 //! (2, 3) of a block by Box-Muller: with `r = sqrt(-2 log u1)` the even element is `r cos(2 pi u2)`, the odd one
 //! `r sin(2 pi u2)`. In `f32` a uniform is the `f64` value rounded and clamped to at most `1 - 2^-24`, so that it stays inside
-//! (0, 1); normals are computed from the words in either precision. Gamma variates take whole blocks:
+//! (0, 1); normals are computed from the words in either precision. Each attempt at a gamma variate uses a whole block:
 //! [`crate::gamma`].
 
 use std::f64::consts::TAU;
@@ -18,7 +18,7 @@ const ROUNDS: usize = 10;
 /// The largest uniform in `f32`: `1 - 2^-24`.
 pub const LARGEST_UNIFORM_F32: f32 = 1.0 - f32::EPSILON / 2.0;
 
-/// The four words of a block.
+/// Returns the four words of a block.
 pub fn block(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
     let (mut words, mut key) = (counter, key);
     for _ in 0..ROUNDS {
@@ -35,7 +35,7 @@ pub fn block(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
     words
 }
 
-/// The key of a site: the FNV-1a hash of its bytes plus `seed` times the golden ratio of 64 bits, through the finaliser
+/// Returns the key of a site: the FNV-1a hash of its bytes plus `seed` times the golden ratio of 64 bits, through the finaliser
 /// of splitmix64. The low half is the first key word.
 pub fn key(seed: u64, site: &str) -> u64 {
     let mut hash: u64 = 0xCBF2_9CE4_8422_2325;
@@ -45,13 +45,13 @@ pub fn key(seed: u64, site: &str) -> u64 {
     mix(hash.wrapping_add(seed.wrapping_mul(GOLDEN)))
 }
 
-/// The key under seed `to` of the site whose key under seed `from` is `key`.
+/// Returns the key under seed `to` of the site whose key under seed `from` is `key`.
 pub fn with_seed(key: u64, from: u64, to: u64) -> u64 {
     let site = unmix(key).wrapping_sub(from.wrapping_mul(GOLDEN));
     mix(site.wrapping_add(to.wrapping_mul(GOLDEN)))
 }
 
-/// The key of an attempt at an element of a stream: the first takes the stream's own, a rejected one changes it.
+/// Returns the key of an attempt at an element of a stream. Attempt 0 has the key of the stream, later ones have different keys.
 pub fn attempt(key: u64, number: u64) -> u64 {
     if number == 0 {
         key
@@ -60,24 +60,24 @@ pub fn attempt(key: u64, number: u64) -> u64 {
     }
 }
 
-/// The golden ratio of 64 bits.
+/// The golden ratio of 64 bits: `2^64` divided by the golden ratio.
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// The finaliser of splitmix64.
+/// Applies the finaliser of splitmix64.
 fn mix(mut mixed: u64) -> u64 {
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     mixed ^ (mixed >> 31)
 }
 
-/// The argument of [`mix`] that gives `mixed`: its steps in reverse, with the inverses of its factors modulo 2^64.
+/// Inverts [`mix`]: its steps in reverse, with the inverses of its factors modulo 2^64.
 fn unmix(mut mixed: u64) -> u64 {
     mixed = (mixed ^ (mixed >> 31) ^ (mixed >> 62)).wrapping_mul(0x3196_42B2_D24D_8EC3);
     mixed = (mixed ^ (mixed >> 27) ^ (mixed >> 54)).wrapping_mul(0x96DE_1B17_3F11_9089);
     mixed ^ (mixed >> 30) ^ (mixed >> 60)
 }
 
-/// The block that holds `element` at coordinates `(draw, example, step)`.
+/// Returns the block that holds `element` at coordinates `(draw, example, step)`.
 pub fn words(key: u64, [draw, example, step]: [u32; 3], element: u64) -> [u32; 4] {
     block(
         [(element / 4) as u32, draw, example, step],
@@ -85,17 +85,17 @@ pub fn words(key: u64, [draw, example, step]: [u32; 3], element: u64) -> [u32; 4
     )
 }
 
-/// A word as a number in the open interval (0, 1).
+/// Returns the number of a word in the open interval (0, 1).
 pub fn unit(word: u32) -> f64 {
     (f64::from(word) + 0.5) / 4_294_967_296.0
 }
 
-/// A uniform number in (0, 1); see Note \[Streams\].
+/// Returns a uniform number in (0, 1); see Note \[Streams\].
 pub fn uniform(key: u64, coordinates: [u32; 3], element: u64) -> f64 {
     unit(words(key, coordinates, element)[(element % 4) as usize])
 }
 
-/// A standard normal number; see Note \[Streams\].
+/// Returns a standard normal number; see Note \[Streams\].
 pub fn normal(key: u64, coordinates: [u32; 3], element: u64) -> f64 {
     let words = words(key, coordinates, element);
     let first = if element % 4 < 2 { 0 } else { 2 };
@@ -103,7 +103,7 @@ pub fn normal(key: u64, coordinates: [u32; 3], element: u64) -> f64 {
     if element.is_multiple_of(2) { even } else { odd }
 }
 
-/// Two independent standard normal numbers from two words.
+/// Returns two independent standard normal numbers from two words.
 pub fn pair(first: u32, second: u32) -> (f64, f64) {
     let radius = (-2.0 * unit(first).ln()).sqrt();
     let (sin, cos) = (TAU * unit(second)).sin_cos();
@@ -114,9 +114,8 @@ pub fn pair(first: u32, second: u32) -> (f64, f64) {
 mod tests {
     use super::*;
 
-    /// The known-answer vectors published with Random123 1.09 (`kat_vectors`).
     #[test]
-    fn a_key_follows_its_seed() {
+    fn with_seed_gives_the_key_of_the_other_seed() {
         for site in ["", "hidden.w", "a site with a long name/chain 3"] {
             for (from, to) in [(0, 1), (17, 0), (u64::MAX, 12_345), (5, 5)] {
                 assert_eq!(with_seed(key(from, site), from, to), key(to, site));
@@ -124,8 +123,9 @@ mod tests {
         }
     }
 
+    /// The known-answer vectors published with Random123 1.09 (`kat_vectors`).
     #[test]
-    fn known_answers() {
+    fn known_answer_vectors_are_reproduced() {
         let ones = u32::MAX;
         assert_eq!(
             block([0; 4], [0; 2]),
@@ -144,9 +144,9 @@ mod tests {
         );
     }
 
-    /// Sums of 40000 numbers stay within five standard errors of the law's mean and second moment.
+    /// Sums of 40000 numbers are within five standard errors of the mean and second moment of the distribution.
     #[test]
-    fn moments() {
+    fn moments_are_those_of_the_distributions() {
         let (key, n) = (key(7, "site"), 40_000u64);
         let mean = |f: &dyn Fn(u64) -> f64| (0..n).map(f).sum::<f64>() / n as f64;
         let bound = |variance: f64| 5.0 * (variance / n as f64).sqrt();
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn uniforms_stay_inside() {
+    fn uniforms_are_strictly_between_zero_and_one() {
         assert!(unit(0) > 0.0 && unit(u32::MAX) < 1.0);
         assert!((unit(u32::MAX) as f32).min(LARGEST_UNIFORM_F32) < 1.0);
         assert!(unit(0) as f32 > 0.0);

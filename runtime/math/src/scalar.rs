@@ -1,11 +1,11 @@
-//! The closed set of scalar operations that every backend implements, with their reference meaning.
+//! The closed set of scalar operations that every backend implements, with their reference values.
 
 use crate::gamma;
 use crate::special;
 
 macro_rules! scalars {
     ($($(#[$meta:meta])* $variant:ident $name:literal $arity:literal;)*) => {
-        /// A scalar operation. Matched without a wildcard by exactly three things: [`Scalar::eval`] and the backends.
+        /// A scalar operation. Only [`Scalar::eval`] and the two backends match it, without a wildcard.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Scalar { $($(#[$meta])* $variant,)* }
 
@@ -13,12 +13,12 @@ macro_rules! scalars {
             /// Every operation, in order.
             pub const ALL: &'static [Scalar] = &[$(Scalar::$variant,)*];
 
-            /// As written in IR text.
+            /// Returns its name in the text of the intermediate representation.
             pub fn name(self) -> &'static str {
                 match self { $(Scalar::$variant => $name,)* }
             }
 
-            /// The number of operands.
+            /// Returns the number of operands.
             pub fn arity(self) -> usize {
                 match self { $(Scalar::$variant => $arity,)* }
             }
@@ -31,7 +31,7 @@ scalars! {
     Abs "abs" 1;
     /// `x + y`.
     Add "add" 2;
-    /// Both.
+    /// True if both operands are.
     And "and" 2;
     /// `cos x`.
     Cos "cos" 1;
@@ -43,15 +43,15 @@ scalars! {
     Eq "eq" 2;
     /// The error function.
     Erf "erf" 1;
-    /// `1 - erf x`, accurate where it is small.
+    /// `1 - erf x`, accurate if the result is small.
     Erfc "erfc" 1;
     /// The natural exponential.
     Exp "exp" 1;
     /// `exp x - 1`, accurate near zero.
     Expm1 "expm1" 1;
-    /// The largest integer not above `x`.
+    /// The largest integer that is not above `x`.
     Floor "floor" 1;
-    /// The derivative of a gamma variate `y` in its shape `x`, at the same probability.
+    /// The derivative of a gamma variate `y` by its shape `x`, at the same probability.
     GammaGradient "gamma_gradient" 2;
     /// `x <= y`.
     Le "le" 2;
@@ -65,19 +65,19 @@ scalars! {
     LogSigmoid "log_sigmoid" 1;
     /// `x < y`.
     Lt "lt" 2;
-    /// The larger; NaN if either is.
+    /// The larger operand; NaN if either is NaN.
     Max "max" 2;
-    /// The smaller; NaN if either is.
+    /// The smaller operand; NaN if either is NaN.
     Min "min" 2;
     /// `x * y`.
     Mul "mul" 2;
     /// `-x`.
     Neg "neg" 1;
-    /// Negation of a truth value.
+    /// The negation of a Boolean.
     Not "not" 1;
-    /// Either.
+    /// True if either operand is.
     Or "or" 2;
-    /// `x ^ y`; for negative `x` only integer `y` are defined.
+    /// `x ^ y`; for negative `x` it is defined for integer `y` only.
     Pow "pow" 2;
     /// `if c { x } else { y }`.
     Select "select" 3;
@@ -95,21 +95,21 @@ scalars! {
     Sub "sub" 2;
     /// The hyperbolic tangent.
     Tanh "tanh" 1;
-    /// A real number as an integer, towards zero.
+    /// A real number as an integer, rounded towards zero.
     ToInt "to_int" 1;
-    /// An integer or truth value as a real number.
+    /// An integer or Boolean as a real number.
     ToReal "to_real" 1;
     /// The second derivative of `lgamma`.
     Trigamma "trigamma" 1;
 }
 
 impl Scalar {
-    /// The operation with this name.
+    /// Returns the operation with this name.
     pub fn from_name(name: &str) -> Option<Scalar> {
         Scalar::ALL.iter().copied().find(|scalar| scalar.name() == name)
     }
 
-    /// The reference meaning in `f64`; truth values are 0 and 1.
+    /// Returns the reference value in `f64`. Booleans are 0 and 1.
     pub fn eval(self, x: &[f64]) -> f64 {
         let truth = |t: bool| f64::from(u8::from(t));
         match self {

@@ -2,7 +2,7 @@
 
 use std::f64::consts::{FRAC_2_SQRT_PI, PI};
 
-/// `max` that propagates NaN.
+/// Returns the maximum; NaN if either number is NaN.
 pub fn max(x: f64, y: f64) -> f64 {
     if x.is_nan() || y.is_nan() {
         f64::NAN
@@ -11,12 +11,12 @@ pub fn max(x: f64, y: f64) -> f64 {
     }
 }
 
-/// -1, 0 or 1; NaN stays.
+/// Returns -1, 0 or 1; NaN for NaN.
 pub fn sign(x: f64) -> f64 {
     if x == 0.0 || x.is_nan() { x } else { x.signum() }
 }
 
-/// `1 / (1 + exp(-x))` without overflow.
+/// Returns `1 / (1 + exp(-x))` without overflow.
 pub fn sigmoid(x: f64) -> f64 {
     if x >= 0.0 {
         1.0 / (1.0 + (-x).exp())
@@ -26,13 +26,13 @@ pub fn sigmoid(x: f64) -> f64 {
     }
 }
 
-/// `log (1 + exp x)` without overflow.
+/// Returns `log (1 + exp x)` without overflow.
 pub fn softplus(x: f64) -> f64 {
     max(x, 0.0) + (-x.abs()).exp().ln_1p()
 }
 
-/// `log |Gamma(x)|`: Stirling's series above 10, the recurrence below, reflection for negative `x`
-/// (Abramowitz and Stegun 6.1.41, 6.1.17). Absolute error below 2e-15 times the size of the terms.
+/// Returns `log |Gamma(x)|`: Stirling's series above 10, the recurrence below, reflection for negative `x`
+/// (Abramowitz and Stegun 6.1.41, 6.1.17). The absolute error is below 2e-15 times the size of the terms.
 pub fn lgamma(x: f64) -> f64 {
     if x.is_nan() {
         return x;
@@ -49,7 +49,7 @@ pub fn lgamma(x: f64) -> f64 {
     if x == 1.0 || x == 2.0 {
         return 0.0;
     }
-    // Near the zeros at 1 and 2 the recurrence would cancel; a Taylor series is exact there.
+    // Near the zeros at 1 and 2 the recurrence would cancel; a Taylor series is accurate there.
     if (x - 1.0).abs() < 0.2 {
         return lgamma_near_one(x - 1.0);
     }
@@ -74,7 +74,7 @@ fn stirling(z: f64) -> f64 {
     (z - 0.5) * z.ln() - z + 0.5 * (2.0 * PI).ln() + series
 }
 
-/// `lgamma(1 + t) = -gamma t + sum_{k >= 2} zeta(k) (-t)^k / k` (Abramowitz and Stegun 6.1.33).
+/// Computes `lgamma(1 + t) = -gamma t + sum_{k >= 2} zeta(k) (-t)^k / k` (Abramowitz and Stegun 6.1.33).
 fn lgamma_near_one(t: f64) -> f64 {
     const EULER: f64 = 0.577_215_664_901_532_9;
     let mut sum = -EULER * t;
@@ -86,7 +86,7 @@ fn lgamma_near_one(t: f64) -> f64 {
     sum
 }
 
-/// The Riemann zeta function at integers above 1, by direct sum and Euler-Maclaurin tail.
+/// Returns the Riemann zeta function at integers above 1, by a direct sum and the Euler-Maclaurin tail.
 pub(crate) fn zeta(k: i32) -> f64 {
     const CUT: i32 = 40;
     let s = f64::from(k);
@@ -98,7 +98,7 @@ pub(crate) fn zeta(k: i32) -> f64 {
     head + tail
 }
 
-/// The derivative of `lgamma` (Abramowitz and Stegun 6.3.18, 6.3.5, 6.3.7).
+/// Returns the derivative of `lgamma` (Abramowitz and Stegun 6.3.18, 6.3.5, 6.3.7).
 pub fn digamma(x: f64) -> f64 {
     if x <= 0.0 {
         if x == x.floor() {
@@ -114,7 +114,7 @@ pub fn digamma(x: f64) -> f64 {
     z.ln() - log_minus_digamma(z) - shift
 }
 
-/// `log z - digamma z` for `z` from 10 on (Abramowitz and Stegun 6.3.18).
+/// Returns `log z - digamma z` for `z` from 10 (Abramowitz and Stegun 6.3.18).
 pub(crate) fn log_minus_digamma(z: f64) -> f64 {
     let w = 1.0 / (z * z);
     let series = w
@@ -124,7 +124,7 @@ pub(crate) fn log_minus_digamma(z: f64) -> f64 {
     0.5 / z + series
 }
 
-/// The second derivative of `lgamma` (Abramowitz and Stegun 6.4.12, 6.4.6).
+/// Returns the second derivative of `lgamma` (Abramowitz and Stegun 6.4.12, 6.4.6).
 pub fn trigamma(x: f64) -> f64 {
     if x <= 0.0 {
         if x == x.floor() {
@@ -145,7 +145,7 @@ pub fn trigamma(x: f64) -> f64 {
     1.0 / z + 0.5 * w + series + shift
 }
 
-/// The error function: the series below 3/4 (Abramowitz and Stegun 7.1.6), the complement above.
+/// Returns the error function: the series below 3/4 (Abramowitz and Stegun 7.1.6), the complement above.
 pub fn erf(x: f64) -> f64 {
     let a = x.abs();
     if a >= 0.75 {
@@ -160,7 +160,7 @@ pub fn erf(x: f64) -> f64 {
     FRAC_2_SQRT_PI * (-a * a).exp() * sum
 }
 
-/// `1 - erf x` with small relative error: the continued fraction from 3/4 on (Abramowitz and Stegun 7.1.14).
+/// Returns `1 - erf x` with a small relative error: the continued fraction from 3/4 (Abramowitz and Stegun 7.1.14).
 pub fn erfc(x: f64) -> f64 {
     if x < 0.75 {
         return if x > -0.75 { 1.0 - erf(x) } else { 2.0 - erfc(-x) };
@@ -191,7 +191,7 @@ mod tests {
 
     /// Digits from tables (Abramowitz and Stegun; gamma at 1/2 is the square root of pi).
     #[test]
-    fn known_values() {
+    fn special_functions_have_their_tabulated_values() {
         close(lgamma(0.5), 0.5 * PI.ln());
         close(lgamma(5.0), 24f64.ln());
         close(lgamma(1.1), -0.049_872_441_259_839_76);
@@ -208,9 +208,9 @@ mod tests {
         close(sigmoid(0.0), 0.5);
     }
 
-    /// Fifty digits, rounded. The relative error stays small as far as the numbers are normal.
+    /// Values to fifty digits, rounded. The relative error stays small as long as the results are normal numbers.
     #[test]
-    fn complements_keep_their_digits() {
+    fn erfc_has_a_small_relative_error() {
         let known = [
             (-3.0, 1.999_977_909_503_001_4),
             (-0.7, 1.677_801_193_837_418_4),
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn recurrences_hold() {
+    fn gamma_functions_satisfy_their_recurrences() {
         for x in [0.05, 0.3, 0.85, 1.15, 1.9, 2.5, 7.3, 20.0] {
             close(lgamma(x + 1.0) - lgamma(x), x.ln());
             close(digamma(x + 1.0) - digamma(x), 1.0 / x);

@@ -1,11 +1,11 @@
-//! The two precisions: their constants, and the formulas whose form depends on how many digits are wanted.
+//! The two precisions: their constants, and the formulas whose form depends on the number of digits.
 
 use super::coefficients;
 use super::lane::{Arch, Lane, Word, horner};
 
 /// A precision.
 pub trait Format {
-    /// Stored bits of the mantissa.
+    /// The number of stored bits of the mantissa.
     const MANTISSA: u32;
     /// The bias of stored exponents.
     const BIAS: f64;
@@ -15,40 +15,40 @@ pub trait Format {
     const ROOT_OF_HALF: u64;
     /// The smallest positive normal number.
     const SMALLEST: f64;
-    /// Functions with slope 1 at zero are their argument to the last bit below this magnitude.
+    /// The magnitude below which functions with slope 1 at zero equal their argument to the last bit.
     const TINY: f64;
     /// `log 2` with trailing zero bits, so that its products with small integers are exact.
     const LN2_HIGH: f64;
-    /// The rest of `log 2`.
+    /// The remainder of `log 2`.
     const LN2_LOW: f64;
-    /// The exponential is 0 below.
+    /// The argument below which the exponential is 0.
     const EXP_LOWEST: f64;
-    /// The exponential is infinite above.
+    /// The argument above which the exponential is infinite.
     const EXP_LARGEST: f64;
-    /// `exp x - 1` is -1 to the last bit below.
+    /// The argument below which `exp x - 1` is -1 to the last bit.
     const EXPM1_LOWEST: f64;
     /// `pi / 2` in three parts.
     const HALF_PI: [f64; 3];
-    /// Angles up to here are reduced by [`Format::HALF_PI`] without loss.
+    /// The largest angle that [`Format::HALF_PI`] reduces without loss.
     const ANGLE_LARGEST: f64;
-    /// The complement of the error function is 0 above.
+    /// The argument above which the complement of the error function is 0.
     const ERFC_LARGEST: f64;
-    /// The correction of `1 + x` does not matter above this exponent.
+    /// The exponent of `1 + x` above which the correction for its rounding has no effect.
     const CORRECTED: f64;
 
-    /// `(exp r - 1 - r) / r^2` for `|r| <= log(2) / 2`.
+    /// Returns `(exp r - 1 - r) / r^2` for `|r| <= log(2) / 2`.
     fn exp_rest<A: Arch, T: Lane<Format = Self>>(r: T) -> T;
-    /// `log(1 + f) + k log 2` for `1 + f` in `[sqrt(1/2), sqrt 2)`.
+    /// Returns `log(1 + f) + k log 2` for `1 + f` in `[sqrt(1/2), sqrt 2)`.
     fn log_reduced<A: Arch, T: Lane<Format = Self>>(f: T, k: T) -> T;
-    /// `((sin z^(1/2) / z^(1/2) - 1) / z, ((cos z^(1/2) - 1) / z + 1/2) / z)` up to a quarter of pi.
+    /// Returns `((sin z^(1/2) / z^(1/2) - 1) / z, ((cos z^(1/2) - 1) / z + 1/2) / z)` for angles `z^(1/2)` up to a quarter of pi.
     fn turn_rests<A: Arch, T: Lane<Format = Self>>(z: T) -> (T, T);
-    /// `log(1 + x) / x` for `x` from 0 to 1.
+    /// Returns `log(1 + x) / x` for `x` from 0 to 1.
     fn log1p_slope<A: Arch, T: Lane<Format = Self>>(x: T) -> T;
-    /// `erf x / x`, by `x^2` for `|x| < 1/2`.
+    /// Returns `erf x / x` as a function of `x^2`, for `|x| < 1/2`.
     fn erf_slope<A: Arch, T: Lane<Format = Self>>(square: T) -> T;
-    /// `exp(x^2) erfc x (x + 3)`, by `t = (x - 3) / (x + 3)` for `x` from 1/2 to [`Format::ERFC_LARGEST`].
+    /// Returns `exp(x^2) erfc x (x + 3)` as a function of `t = (x - 3) / (x + 3)`, for `x` from 1/2 to [`Format::ERFC_LARGEST`].
     fn erfc_scaled<A: Arch, T: Lane<Format = Self>>(t: T) -> T;
-    /// `word + 1/2`, rounded once.
+    /// Returns `word + 1/2`, rounded once.
     fn middle<A: Arch, T: Lane<Format = Self>>(word: T::Half) -> T;
 }
 
@@ -117,7 +117,7 @@ impl Format for Single {
     }
 }
 
-/// Logarithm after fdlibm's `e_log.c`: `log(1 + f) = f - f^2/2 + s (f^2/2 + R(s^2))` with `s = f / (2 + f)`.
+/// The logarithm follows fdlibm's `e_log.c`: `log(1 + f) = f - f^2/2 + s (f^2/2 + R(s^2))` with `s = f / (2 + f)`.
 impl Format for Double {
     const MANTISSA: u32 = 52;
     const BIAS: f64 = 1023.0;

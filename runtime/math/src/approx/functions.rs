@@ -1,4 +1,4 @@
-//! The elementwise functions, one element at a time and without branches; see Note \[One source\] in [`super`].
+//! The elementwise functions, one element at a time and without branches: see Note \[One source\] in [`super`].
 
 use super::format::Format;
 use super::lane::{Arch, Lane, Mask, Word};
@@ -7,23 +7,23 @@ use crate::scalar::Scalar;
 
 /// A function of one element.
 pub trait Elementwise {
-    /// Its value.
+    /// Computes the value; valid unless [`Elementwise::is_beyond`].
     fn apply<A: Arch, T: Lane>(x: T) -> T;
 
-    /// Returns whether [`Elementwise::apply`] does not hold for `x`, and [`Elementwise::beyond`] has the value.
+    /// Returns whether [`Elementwise::apply`] is not valid for `x`, so that [`Elementwise::beyond`] must compute the value.
     #[inline(always)]
     fn is_beyond<A: Arch, T: Lane>(_: T) -> T::Mask {
         T::Mask::known(false)
     }
 
-    /// The value, slowly.
+    /// Computes the value for any `x`, slowly.
     #[inline(always)]
     fn beyond(x: f64) -> f64 {
         x
     }
 }
 
-/// `n` and `r` with `x = n log 2 + r`; `n` comes with [`Lane::rounder`] added.
+/// Returns `n` and `r` with `x = n log 2 + r`. [`Lane::rounder`] is added to the returned `n`.
 #[inline(always)]
 fn reduce<A: Arch, T: Lane>(x: T) -> (T, T) {
     let rounded = x.fma::<A>(T::number(std::f64::consts::LOG2_E), T::rounder());
@@ -35,28 +35,28 @@ fn reduce<A: Arch, T: Lane>(x: T) -> (T, T) {
     (rounded, r)
 }
 
-/// `x`, or `low` where it is below; NaN is kept.
+/// Returns the larger of `x` and `low`; NaN for NaN.
 #[inline(always)]
 fn above<T: Lane>(x: T, low: f64) -> T {
     let low = T::number(low);
     low.when(x.less(low), x)
 }
 
-/// `x`, or `high` where it is above; NaN is kept.
+/// Returns the smaller of `x` and `high`; NaN for NaN.
 #[inline(always)]
 fn below<T: Lane>(x: T, high: f64) -> T {
     let high = T::number(high);
     high.when(high.less(x), x)
 }
 
-/// The exponential.
+/// Returns the exponential.
 #[inline(always)]
 pub fn exp<A: Arch, T: Lane>(x: T) -> T {
     exp_clamped::<A, T>(below(above(x, T::Format::EXP_LOWEST), T::Format::EXP_LARGEST))
 }
 
-/// The exponential between [`Format::EXP_LOWEST`] and [`Format::EXP_LARGEST`]. The power of two is applied in halves, so that
-/// results near both ends of the range round once.
+/// Returns the exponential between [`Format::EXP_LOWEST`] and [`Format::EXP_LARGEST`]. The power of two is applied in two factors, so that
+/// results near both ends of the range are rounded only once.
 #[inline(always)]
 fn exp_clamped<A: Arch, T: Lane>(x: T) -> T {
     let (rounded, r) = reduce::<A, T>(x);
@@ -67,7 +67,7 @@ fn exp_clamped<A: Arch, T: Lane>(x: T) -> T {
     power * T::power_of_two(half) * T::power_of_two(rest + T::rounder())
 }
 
-/// `exp x - 1`: `2 (s p + (s - 1/2))` with `p = exp r - 1` and `s = 2^(n-1)`, which stays finite.
+/// Returns `exp x - 1` as `2 (s p + (s - 1/2))` with `p = exp r - 1` and `s = 2^(n-1)`, which stays finite.
 #[inline(always)]
 pub fn expm1<A: Arch, T: Lane>(x: T) -> T {
     let (rounded, r) = reduce::<A, T>(below(above(x, T::Format::EXPM1_LOWEST), T::Format::EXP_LARGEST));
@@ -77,14 +77,15 @@ pub fn expm1<A: Arch, T: Lane>(x: T) -> T {
     x.when(x.magnitude().less(T::number(T::Format::TINY)), value)
 }
 
-/// The natural logarithm.
+/// Returns the natural logarithm.
 #[inline(always)]
 pub fn log<A: Arch, T: Lane>(x: T) -> T {
     let (m, k) = x.split_any();
     edges(x, x, T::Format::log_reduced::<A, T>(m - T::one(), k))
 }
 
-/// The limits of a logarithm of `u`, for an argument `x` that is infinite where `u` is.
+/// Replaces the logarithm `value` of `u` by its limits if `u` is 0 or infinite, and by NaN if it is negative. `x` is an argument that is infinite if
+/// `u` is.
 #[inline(always)]
 fn edges<T: Lane>(x: T, u: T, value: T) -> T {
     let value = x.when(u.equals(T::number(f64::INFINITY)), value);
@@ -92,7 +93,7 @@ fn edges<T: Lane>(x: T, u: T, value: T) -> T {
     value.when(T::zero().at_most(u), T::number(f64::NAN))
 }
 
-/// `log (1 + x)`: the logarithm of the rounded sum, with what the rounding lost added to the reduced argument.
+/// Returns `log (1 + x)`: the logarithm of the rounded sum, with the rounding error of the sum added to the reduced argument.
 #[inline(always)]
 pub fn log1p<A: Arch, T: Lane>(x: T) -> T {
     let u = T::one() + x;
@@ -103,20 +104,20 @@ pub fn log1p<A: Arch, T: Lane>(x: T) -> T {
     x.when(x.magnitude().less(T::number(T::Format::TINY)), edges(x, u, value))
 }
 
-/// The exponential of `-|x|`.
+/// Returns the exponential of `-|x|`.
 #[inline(always)]
 fn exp_below<A: Arch, T: Lane>(x: T) -> T {
     exp_clamped::<A, T>(above(-x.magnitude(), T::Format::EXP_LOWEST))
 }
 
-/// `log (1 + exp(-|x|))`.
+/// Returns `log (1 + exp(-|x|))`.
 #[inline(always)]
 fn softplus_rest<A: Arch, T: Lane>(x: T) -> T {
     let e = exp_below::<A, T>(x);
     e * T::Format::log1p_slope::<A, T>(e)
 }
 
-/// The sine of `x + shift pi / 2`, by the quadrant and the angle within it.
+/// Returns the sine of `x + shift pi / 2`, from the quadrant and the angle within it.
 #[inline(always)]
 fn sin_shifted<A: Arch, T: Lane>(x: T, shift: T) -> T {
     let rounded = x.fma::<A>(T::number(std::f64::consts::FRAC_2_PI), T::rounder());
@@ -130,7 +131,7 @@ fn sin_shifted<A: Arch, T: Lane>(x: T, shift: T) -> T {
     (-value).when(quadrant.has(1), value)
 }
 
-/// Reducing an angle needs the exact products of fused multiply-add.
+/// Returns whether the sine or cosine of `x` is not valid: reducing an angle needs the exact products of fused multiply-add.
 #[inline(always)]
 fn is_beyond_reduction<A: Arch, T: Lane>(x: T) -> T::Mask {
     let inside = x.magnitude().at_most(T::number(T::Format::ANGLE_LARGEST));
@@ -178,7 +179,7 @@ impl Elementwise for Sin {
     }
 }
 
-/// `erfc a` for `a` from 1/2 on: `exp(-a^2)` with what rounding the square lost, times what remains.
+/// Returns `erfc a` for `a` from 1/2: `exp(-a^2)`, corrected for the rounding error of the square, times the remaining factor.
 #[inline(always)]
 fn complement<A: Arch, T: Lane>(a: T) -> T {
     let a = below(a, T::Format::ERFC_LARGEST);
@@ -189,19 +190,19 @@ fn complement<A: Arch, T: Lane>(a: T) -> T {
     bell * (inverse * T::Format::erfc_scaled::<A, T>((a - centre) * inverse))
 }
 
-/// `x^2 - square`, where `square` is `x^2` rounded.
+/// Returns `x^2 - square`, where `square` is `x^2` rounded.
 #[inline(always)]
 fn square_rest<A: Arch, T: Lane>(x: T, square: T) -> T {
     if A::FUSED {
         return x.fma::<A>(x, -square);
     }
-    // Half of the digits have an exact square.
+    // The square of half of the digits is exact.
     let low = T::Bits::known((1 << (T::Format::MANTISSA / 2 + 1)) - 1);
     let high = T::from_bits(x.bits() & !low);
     (high * high - square) + (x - high) * (x + high)
 }
 
-/// The tags under which functions are compiled into loops.
+/// Declares the types by which functions are passed to generic loops.
 macro_rules! functions {
     ($($(#[$meta:meta])* $tag:ident |$x:ident| $body:expr;)*) => {$(
         $(#[$meta])*
@@ -223,7 +224,7 @@ functions! {
         let near = a * T::Format::erf_slope::<A, T>(a * a);
         near.when(a.less(T::number(0.5)), T::one() - complement::<A, T>(a)).with_sign(x)
     };
-    /// `1 - erf x`, whose digits the difference would lose from 1/2 on.
+    /// `1 - erf x`. From 1/2 on the difference would lose digits, so it uses the complement.
     Erfc |x| {
         let a = x.magnitude();
         let far = complement::<A, T>(a);
@@ -255,10 +256,10 @@ functions! {
     };
 }
 
-/// A scalar operation and the function that computes it.
+/// A scalar operation, and the function that computes it.
 pub type Entry<T> = (Scalar, fn(T) -> T);
 
-/// Every function. Some do not hold everywhere: see [`Elementwise::is_beyond`].
+/// Returns all functions. Some are not valid everywhere: see [`Elementwise::is_beyond`].
 pub fn table<A: Arch, T: Lane>() -> [Entry<T>; 12] {
     [
         (Scalar::Cos, Cos::apply::<A, T>),

@@ -1,7 +1,7 @@
-//! Gamma variates and their derivative in the shape, in `f64`: the steps of the loops in [`crate::gamma`], free of branches.
+//! Gamma variates and their derivative by the shape, in `f64`: the steps of the loops in [`crate::gamma`], without branches.
 //!
-//! A variate takes attempts until one is accepted; the derivative below the mode adds terms of a series until they vanish.
-//! Whoever makes the loops asks for one step after another.
+//! A variate takes attempts until one is accepted. The derivative below the mode adds terms of a series until they vanish.
+//! The caller implements the loops and calls one step after another.
 
 use super::format::Double;
 use super::functions::{exp, expm1, log, log1p};
@@ -17,19 +17,19 @@ fn sizes<T: Lane<Format = Double>>(shape: T) -> (T, T) {
     (d, T::one() / (T::number(9.0) * d).root())
 }
 
-/// The variate where no attempt is accepted.
+/// Returns the variate if no attempt is accepted.
 pub fn fallback<T: Lane<Format = Double>>(shape: T) -> T {
     finish(shape, sizes(shape).0)
 }
 
-/// `variate`, but for shapes that have none.
+/// Returns `variate`, or infinity for an infinite shape, or NaN for a shape that is not positive.
 fn finish<T: Lane<Format = Double>>(shape: T, variate: T) -> T {
     let infinity = T::number(f64::INFINITY);
     let variate = infinity.when(shape.equals(infinity), variate);
     variate.when(T::zero().less(shape), T::number(f64::NAN))
 }
 
-/// An attempt with the four words of its block: whether it is accepted, and the variate.
+/// Makes an attempt with the four words of its block. Returns whether it is accepted, and the variate.
 pub fn attempt<T: Lane<Format = Double>>(words: [T::Half; 4], shape: T) -> (T::Mask, T) {
     let [first, second, third, fourth] = words;
     let (d, c) = sizes(shape);
@@ -48,7 +48,7 @@ pub fn attempt<T: Lane<Format = Double>>(words: [T::Half; 4], shape: T) -> (T::M
     (accepted | !usual, finish(shape, variate))
 }
 
-/// Returns whether the derivative at `g` is a series, and the start of that series: `digamma(shape + 1) - log g`.
+/// Returns whether the derivative at `g` is computed by the series, and the first term of the series: `digamma(shape + 1) - log g`.
 pub fn series_start<T: Lane<Format = Double>>(shape: T, g: T) -> (T::Mask, T) {
     let ordinary = T::zero().less(shape) & T::zero().less(g);
     let low = g.at_most(shape) | g.at_most(T::one());
@@ -56,7 +56,7 @@ pub fn series_start<T: Lane<Format = Double>>(shape: T, g: T) -> (T::Mask, T) {
     (series, digamma(shape + T::one()) - log::<Fused, T>(g))
 }
 
-/// The derivative where it is no series, or from the `sum` of one.
+/// Returns the derivative, from the `sum` of the series if the series computes it.
 pub fn gradient<T: Lane<Format = Double>>(shape: T, g: T, sum: T) -> T {
     let (is_series, _) = series_start(shape, g);
     let above = !(g.at_most(shape) | g.at_most(T::one()));
@@ -68,7 +68,7 @@ pub fn gradient<T: Lane<Format = Double>>(shape: T, g: T, sum: T) -> T {
     value.when(defined, T::number(f64::NAN))
 }
 
-/// The integral from 0 to `side` times infinity; see [`crate::gamma`].
+/// Integrates from 0 to `side` times infinity; see [`crate::gamma`].
 fn tail<T: Lane<Format = Double>>(shape: T, g: T, side: T) -> T {
     let exponent = |w: T| (shape - g) * w - g * (expm1::<Fused, T>(w) - w);
     let offset = log_minus_mean(shape, g);
@@ -91,7 +91,7 @@ fn tail<T: Lane<Format = Double>>(shape: T, g: T, side: T) -> T {
     g * half * sum
 }
 
-/// `log g - digamma(shape)`, without cancellation where both are large.
+/// Returns `log g - digamma(shape)` without cancellation if both terms are large.
 fn log_minus_mean<T: Lane<Format = Double>>(shape: T, g: T) -> T {
     let small = log::<Fused, T>(g) - digamma(shape);
     let ratio = (g - shape) / shape;
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn variates_are_those_of_the_reference() {
+    fn variates_agree_with_the_reference() {
         let shapes = (0..4000).map(|i| 10f64.powf(f64::from(i) / 400.0 - 4.0));
         for (element, shape) in shapes.chain([0.0, -1.0, f64::INFINITY, f64::NAN]).enumerate() {
             let (got, want) = (
@@ -140,7 +140,7 @@ mod tests {
                 gamma::variate(77, [1, 2, 3], element as u64, shape),
             );
             let same = got == want || got.is_nan() && want.is_nan();
-            // The boost of small shapes is a power of large exponents.
+            // For small shapes the boost is a power with a large exponent, which amplifies errors.
             let bound = 1e-14 * (1.0 + 40.0 / shape.min(1.0));
             assert!(
                 same || (got - want).abs() <= bound * want,
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn derivatives_are_those_of_the_reference() {
+    fn derivatives_agree_with_the_reference() {
         for i in 0..400 {
             let shape = 10f64.powf(f64::from(i) / 40.0 - 4.0);
             for factor in [1e-6, 0.01, 0.3, 0.9, 1.0, 1.1, 2.0, 10.0] {

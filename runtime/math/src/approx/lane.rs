@@ -1,15 +1,15 @@
-//! The operations on an element that the functions need: arithmetic, comparisons that give masks, and its bits.
+//! The operations on elements that the functions use: arithmetic, comparisons that give masks, and access to bits.
 
 use super::format::Format;
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Shl, Shr, Sub};
 
-/// How products and sums combine on a processor.
+/// The instructions of a processor that combine products and sums.
 pub trait Arch {
-    /// Whether a fused multiply-add is one instruction.
+    /// True if a fused multiply-add is one instruction.
     const FUSED: bool;
 }
 
-/// The instruction set that the compiler was told to assume.
+/// The instruction set for which this crate is compiled.
 pub struct Plain;
 
 /// A processor with fused multiply-add.
@@ -23,9 +23,9 @@ impl Arch for Fused {
     const FUSED: bool = true;
 }
 
-/// A truth value for each element.
+/// A Boolean for each element.
 pub trait Mask: Copy + BitAnd<Output = Self> + BitOr<Output = Self> + Not<Output = Self> {
-    /// The same for every element.
+    /// Returns the same Boolean for every element.
     fn known(value: bool) -> Self;
 }
 
@@ -39,18 +39,18 @@ pub trait Word:
     + Shl<u32, Output = Self>
     + Shr<u32, Output = Self>
 {
-    /// The result of comparisons.
+    /// The type of comparisons.
     type Mask: Mask;
 
-    /// The same for every element; bits that do not fit are dropped.
+    /// Returns the same word for every element; bits that do not fit are dropped.
     fn known(value: u64) -> Self;
-    /// The sum, wrapping.
+    /// Returns the wrapping sum.
     fn plus(self, other: Self) -> Self;
-    /// `self < other`.
+    /// Returns whether `self < other`.
     fn below(self, other: Self) -> Self::Mask;
     /// Returns whether a bit is set.
     fn has(self, bit: u32) -> Self::Mask;
-    /// `if condition { self } else { other }` without a branch.
+    /// Returns `self` where the condition is true and `other` elsewhere, without a branch.
     fn when(self, condition: Self::Mask, other: Self) -> Self;
 }
 
@@ -60,66 +60,66 @@ pub trait Lane:
 {
     /// Its precision.
     type Format: Format;
-    /// The result of comparisons; those with NaN are false.
+    /// The type of comparisons. Comparisons with NaN are false.
     type Mask: Mask;
-    /// Its bits.
+    /// The type of its bits.
     type Bits: Word<Mask = Self::Mask>;
-    /// 32 random bits.
+    /// The type of 32 random bits.
     type Half: Word<Mask = Self::Mask>;
 
-    /// The number nearest to `value`, the same for every element.
+    /// Returns the number nearest to `value`, the same for every element.
     fn number(value: f64) -> Self;
-    /// `self * factor + term`, rounded once where `A` can.
+    /// Returns `self * factor + term`, rounded once if `A` has a fused multiply-add.
     fn fma<A: Arch>(self, factor: Self, term: Self) -> Self;
-    /// `|self|`.
+    /// Returns `|self|`.
     fn magnitude(self) -> Self;
-    /// `|self|` with the sign of `sign`.
+    /// Returns `|self|` with the sign of `sign`.
     fn with_sign(self, sign: Self) -> Self;
-    /// The square root.
+    /// Returns the square root.
     fn root(self) -> Self;
-    /// `self < other`.
+    /// Returns whether `self < other`.
     fn less(self, other: Self) -> Self::Mask;
-    /// `self <= other`.
+    /// Returns whether `self <= other`.
     fn at_most(self, other: Self) -> Self::Mask;
-    /// `self == other`.
+    /// Returns whether `self == other`.
     fn equals(self, other: Self) -> Self::Mask;
-    /// `if condition { self } else { other }` without a branch.
+    /// Returns `self` where the condition is true and `other` elsewhere, without a branch.
     fn when(self, condition: Self::Mask, other: Self) -> Self;
-    /// Its bits.
+    /// Returns its bits.
     fn bits(self) -> Self::Bits;
-    /// The number with these bits.
+    /// Returns the number with these bits.
     fn from_bits(bits: Self::Bits) -> Self;
-    /// The number nearest to an unsigned integer.
+    /// Returns the number nearest to an unsigned integer.
     fn from_unsigned(word: Self::Half) -> Self;
-    /// The number nearest to an integer in two's complement.
+    /// Returns the number nearest to an integer in two's complement.
     fn from_signed(word: Self::Half) -> Self;
 
-    /// 0.
+    /// Returns 0.
     #[inline(always)]
     fn zero() -> Self {
         Self::number(0.0)
     }
 
-    /// 1.
+    /// Returns 1.
     #[inline(always)]
     fn one() -> Self {
         Self::number(1.0)
     }
 
-    /// Adding it rounds to an integer, which the low bits of the sum then hold.
+    /// Returns a number whose addition rounds to an integer; the low bits of the sum then hold the integer.
     #[inline(always)]
     fn rounder() -> Self {
         Self::number(1.5 * (1u64 << Self::Format::MANTISSA) as f64)
     }
 
-    /// `2^n`, given `n + rounder` with `n` a normal exponent.
+    /// Returns `2^n`, given `n + rounder`, where `n` is the exponent of a normal number.
     #[inline(always)]
     fn power_of_two(rounded: Self) -> Self {
         let one = Self::Bits::known(Self::Format::ONE);
         Self::from_bits((rounded.bits() << Self::Format::MANTISSA).plus(one))
     }
 
-    /// `(m, k)` with `self = m 2^k` and `m` in `[sqrt(1/2), sqrt 2)`, for positive normal `self`.
+    /// Returns `(m, k)` with `self = m 2^k` and `m` in `[sqrt(1/2), sqrt 2)`, for positive normal `self`.
     #[inline(always)]
     fn split(self) -> (Self, Self) {
         let (mantissa, one, lowest) = (
@@ -127,7 +127,7 @@ pub trait Lane:
             Self::Format::ONE,
             Self::Format::ROOT_OF_HALF,
         );
-        // An integer added to this number is in its low bits.
+        // An integer added to this number is in the low bits of the sum.
         let integer = (1u64 << mantissa) as f64;
         let shifted = self.bits().plus(Self::Bits::known(one - lowest));
         let low = shifted & Self::Bits::known((1 << mantissa) - 1);
@@ -138,7 +138,7 @@ pub trait Lane:
         )
     }
 
-    /// `(m, k)` as [`Lane::split`], for subnormal numbers too.
+    /// Returns `(m, k)` as [`Lane::split`] does, for subnormal numbers too.
     #[inline(always)]
     fn split_any(self) -> (Self, Self) {
         let small = self.less(Self::number(Self::Format::SMALLEST));
@@ -149,7 +149,7 @@ pub trait Lane:
     }
 }
 
-/// The polynomial with these coefficients, constant first.
+/// Evaluates the polynomial with these coefficients, constant first.
 #[inline(always)]
 pub fn horner<A: Arch, T: Lane, C: Copy + Into<f64>, const N: usize>(x: T, coefficients: [C; N]) -> T {
     let mut sum = T::number(coefficients[N - 1].into());

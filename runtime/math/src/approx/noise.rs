@@ -1,4 +1,4 @@
-//! Random numbers: the words of Philox 4x32-10, and numbers from words.
+//! Random numbers: the words of Philox 4x32-10, and the numbers computed from words.
 //!
 //! The streams are defined in [`crate::philox`].
 
@@ -6,15 +6,15 @@ use super::format::Format;
 use super::lane::{Arch, Lane, Word};
 use std::ops::BitXor;
 
-/// Something that holds a word of a counter, 32 bits.
+/// A value that holds one 32-bit word of a counter.
 pub trait Carrier: Copy + BitXor<Output = Self> {
-    /// The sum, wrapping.
+    /// Returns the wrapping sum.
     fn plus(self, number: u32) -> Self;
-    /// The upper and the lower word of the product.
+    /// Returns the upper and the lower word of the product.
     fn product(self, factor: u32) -> (Self, Self);
 }
 
-/// The words of the block with this counter.
+/// Returns the words of the block with this counter.
 #[inline(always)]
 pub fn philox<W: Carrier>(counter: [W; 4], key: [W; 2]) -> [W; 4] {
     let (mut x, mut key) = (counter, key);
@@ -32,9 +32,9 @@ pub fn philox<W: Carrier>(counter: [W; 4], key: [W; 2]) -> [W; 4] {
     x
 }
 
-/// The law of a stream.
+/// The distribution of a stream.
 pub trait NoiseLaw {
-    /// Elements 0 and 1, or 2 and 3, of a block, from their words.
+    /// Returns elements 0 and 1, or 2 and 3, of a block from their words.
     fn pair<A: Arch, T: Lane>(first: T::Half, second: T::Half) -> (T, T);
 }
 
@@ -60,29 +60,29 @@ impl NoiseLaw for StandardNormal {
     }
 }
 
-/// `2^-32`.
+/// Returns `2^-32`.
 #[inline(always)]
 fn ulp<T: Lane>() -> T {
     T::number(1.0 / 4_294_967_296.0)
 }
 
-/// `word + 1/2` over `2^32`.
+/// Returns `(word + 1/2) / 2^32`.
 #[inline(always)]
 fn fraction<A: Arch, T: Lane>(word: T::Half) -> T {
     T::Format::middle::<A, T>(word) * ulp::<T>()
 }
 
-/// The uniform number of a word, below 1 after rounding too.
+/// Returns the uniform number of a word, which is below 1 even after rounding.
 #[inline(always)]
 fn unit<A: Arch, T: Lane>(word: T::Half) -> T {
     let number = fraction::<A, T>(word);
-    // The largest f32 below 1; in f64 every word is below it or exact.
+    // The largest f32 below 1. In f64 the number of every word is below 1.
     let largest = T::number(1.0 - f64::from(f32::EPSILON) / 2.0);
     largest.when(number.equals(T::one()), number)
 }
 
-/// The logarithm of a word's uniform number. Above `sqrt(1/2)` its distance from 1 is taken from the complement of the
-/// word, which keeps the relative accuracy that rounding to `f32` would lose.
+/// Returns the logarithm of the uniform number of a word. Above `sqrt(1/2)`, the distance of that number from 1 is computed from the complement
+/// of the word, which keeps the relative accuracy that rounding to `f32` would lose.
 #[inline(always)]
 fn log_unit<A: Arch, T: Lane>(word: T::Half) -> T {
     let (m, k) = fraction::<A, T>(word).split();
@@ -91,7 +91,7 @@ fn log_unit<A: Arch, T: Lane>(word: T::Half) -> T {
     T::Format::log_reduced::<A, T>(f, T::zero().when(upper, k))
 }
 
-/// `(cos, sin)` of `2 pi` times a word's uniform number: the quadrant comes from the top bits, without rounding.
+/// Returns `(cos, sin)` of `2 pi` times the uniform number of a word. The top bits give the quadrant without rounding.
 #[inline(always)]
 fn turn<A: Arch, T: Lane>(word: T::Half) -> (T, T) {
     const EIGHTH: u32 = 1 << 29;
@@ -107,7 +107,7 @@ fn turn<A: Arch, T: Lane>(word: T::Half) -> (T, T) {
     ((-x).when(next.has(1), x), (-y).when(quadrant.has(1), y))
 }
 
-/// `(cos, sin)` for angles of at most a quarter of pi.
+/// Returns `(cos, sin)` for angles of at most a quarter of pi.
 #[inline(always)]
 pub fn cos_sin<A: Arch, T: Lane>(angle: T) -> (T, T) {
     let z = angle * angle;

@@ -1,4 +1,4 @@
-//! Numbers of this processor as elements.
+//! Machine numbers as elements.
 
 use super::format::{Double, Single};
 use super::lane::{Arch, Lane, Mask, Word};
@@ -15,7 +15,7 @@ pub trait Number: Lane<Mask = bool, Half = u32> + Debug + PartialOrd + Send + Sy
     /// The smallest positive normal number.
     const SMALLEST: Self;
 
-    /// Exact.
+    /// Converts to `f64`, exactly.
     fn to_f64(self) -> f64;
 }
 
@@ -61,8 +61,8 @@ macro_rules! words {
 
 words!(u32 u64);
 
-/// In 64 bits the product of two words needs no shuffles of vectors. Upper halves are left as they come: products and results
-/// look at lower halves only.
+/// In 64 bits the product of two words needs no vector shuffles. Upper halves are not cleared: products and results
+/// read only the lower halves.
 impl Carrier for u64 {
     #[inline(always)]
     fn plus(self, number: u32) -> u64 {

@@ -1,8 +1,8 @@
-//! Functions that programs call seldom, in `f64`: powers, the gamma function's logarithm and its derivatives, sines of large
-//! angles. The formulas are those of [`crate::special`], with a fixed number of steps and selections for branches.
+//! Functions that programs seldom call, in `f64`: powers, the logarithm of the gamma function and its derivatives, sines of large
+//! angles. The formulas are those of [`crate::special`], with a fixed number of steps, and selections instead of branches.
 //!
-//! Errors against the references, where these are exact: powers `1e-15` of the value; the others `4e-15` of the size of the
-//! terms that they add, which for arguments below zero are those of the reflection.
+//! Errors against the references, as far as these are exact: `1e-15` of the value for powers. For the others, `4e-15` of the size of the
+//! terms that they add, which for negative arguments are those of the reflection.
 
 use super::format::{Double, Format};
 use super::functions::{log, log1p};
@@ -11,32 +11,32 @@ use super::noise::cos_sin;
 use crate::special::zeta;
 use std::f64::consts::PI;
 
-/// Steps of the recurrence, after which the asymptotic series hold.
+/// The steps of the recurrence, after which the asymptotic series are accurate.
 const STEPS: usize = 10;
 
-/// Beyond `2^52` every number is an integer.
+/// `2^52`, beyond which every number is an integer.
 const INTEGERS: f64 = 4_503_599_627_370_496.0;
 
-/// Angles up to here are reduced in three steps.
+/// The largest angle that is reduced in three steps.
 const ANGLE_LARGEST: f64 = 1e13;
 
-/// Constant coefficients, constant first, by `x`.
+/// Evaluates the polynomial in `x` with these coefficients, constant first.
 fn series<T: Lane, const N: usize>(x: T, coefficients: [f64; N]) -> T {
     horner::<Fused, T, _, N>(x, coefficients)
 }
 
-/// The integer nearest to a number of at most [`INTEGERS`] that is not negative.
+/// Returns the integer nearest to a non-negative number of at most [`INTEGERS`].
 fn nearest<T: Lane>(x: T) -> T {
     (x + T::number(INTEGERS)) - T::number(INTEGERS)
 }
 
-/// An argument of the gamma function and its derivatives, taken to where series hold.
+/// An argument of the gamma function and its derivatives, mapped to the range in which series are accurate.
 struct Argument<T: Lane> {
-    /// Whether the argument was reflected to `1 - x`.
+    /// True if the argument was reflected to `1 - x`.
     reflected: T::Mask,
-    /// Whether it is a pole.
+    /// True if it is a pole.
     pole: T::Mask,
-    /// `(cos, sin)` of `pi x` for reflected arguments, but for a sign that is the same for both.
+    /// `(cos, sin)` of `pi x` for reflected arguments, except for a sign that both share.
     turn: (T, T),
     /// The argument after reflection.
     x: T,
@@ -47,7 +47,7 @@ fn argument<T: Lane<Format = Double>>(x: T) -> Argument<T> {
     let magnitude = x.magnitude();
     let whole = magnitude.when(T::number(INTEGERS).at_most(magnitude), nearest(magnitude));
     let rest = magnitude - whole;
-    // Half turns are folded to at most a quarter, where cosine and sine change places.
+    // Half turns are folded to at most a quarter, which exchanges cosine and sine.
     let far = T::number(0.25).less(rest.magnitude());
     let folded = (T::number(0.5) - rest.magnitude()).when(far, rest.magnitude());
     let (cos, sin) = cos_sin::<Fused, T>(folded * T::number(PI));
@@ -60,7 +60,7 @@ fn argument<T: Lane<Format = Double>>(x: T) -> Argument<T> {
     }
 }
 
-/// The argument raised to at least [`STEPS`], with what `each` gathers from those that were passed.
+/// Raises the argument in steps of 1 to at least [`STEPS`]. Returns it with the accumulation of `each` over the arguments before each step.
 fn raised<T: Lane>(x: T, start: T, each: impl Fn(T, T) -> T) -> (T, T) {
     (0..STEPS).fold((x, start), |(z, gathered), _| {
         let small = z.less(T::number(STEPS as f64));
@@ -69,7 +69,7 @@ fn raised<T: Lane>(x: T, start: T, each: impl Fn(T, T) -> T) -> (T, T) {
     })
 }
 
-/// `log |Gamma(x)|`.
+/// Returns `log |Gamma(x)|`.
 pub fn lgamma<T: Lane<Format = Double>>(x: T) -> T {
     let at = argument(x);
     let (z, product) = raised(at.x, T::one(), |product, z| product * z);
@@ -93,7 +93,7 @@ pub fn lgamma<T: Lane<Format = Double>>(x: T) -> T {
     T::number(f64::INFINITY).when(infinite, value)
 }
 
-/// `value`, but by the Taylor series at 1 where `x` is next to one of the zeros 1 and 2, where the recurrence would cancel.
+/// Returns `value`, or the Taylor series at 1 if `x` is near one of the zeros 1 and 2, where the recurrence would cancel.
 fn near_zeros<T: Lane<Format = Double>>(x: T, value: T, reflected: T::Mask) -> T {
     let mut coefficients = [0.0; 31];
     coefficients[0] = -0.577_215_664_901_532_9;
@@ -109,7 +109,7 @@ fn near_zeros<T: Lane<Format = Double>>(x: T, value: T, reflected: T::Mask) -> T
     (sum + step).when(near, value)
 }
 
-/// The derivative of [`lgamma`].
+/// Returns the derivative of [`lgamma`].
 pub fn digamma<T: Lane<Format = Double>>(x: T) -> T {
     let at = argument(x);
     let (z, shift) = raised(at.x, T::zero(), |sum, z| sum + T::one() / z);
@@ -129,7 +129,7 @@ pub fn digamma<T: Lane<Format = Double>>(x: T) -> T {
     T::number(f64::NAN).when(at.pole, value)
 }
 
-/// The second derivative of [`lgamma`].
+/// Returns the second derivative of [`lgamma`].
 pub fn trigamma<T: Lane<Format = Double>>(x: T) -> T {
     let at = argument(x);
     let (z, shift) = raised(at.x, T::zero(), |sum, z| sum + T::one() / (z * z));
@@ -148,7 +148,7 @@ pub fn trigamma<T: Lane<Format = Double>>(x: T) -> T {
     T::number(f64::INFINITY).when(at.pole, value)
 }
 
-/// `log a` of a positive number as a sum of two, the second below half a unit in the last place of the first.
+/// Returns `log a` of a positive number as the sum of two numbers, the second below half a unit in the last place of the first.
 fn log_pair<T: Lane<Format = Double>>(a: T) -> (T, T) {
     let (m, k) = a.split_any();
     let f = m - T::one();
@@ -156,7 +156,7 @@ fn log_pair<T: Lane<Format = Double>>(a: T) -> (T, T) {
     let lost = f - (u - T::number(2.0));
     let s = f / u;
     let z = s * s;
-    // `log m = 2 s + s R(s^2)`, where the quotient's own error counts.
+    // `log m = 2 s + s R(s^2)`, where the rounding error of the quotient matters.
     let error = ((-s).fma::<Fused>(u, f) - s * lost) / u;
     let small = (s * z).fma::<Fused>(series(z, super::coefficients::LOG_F64), T::number(2.0) * error);
     let (whole, part) = (k * T::number(Double::LN2_HIGH), T::number(2.0) * s);
@@ -166,7 +166,7 @@ fn log_pair<T: Lane<Format = Double>>(a: T) -> (T, T) {
     (high, rest - (high - sum))
 }
 
-/// `x ^ y`; not a number for negative `x` where `y` is no integer.
+/// Returns `x ^ y`; NaN for negative `x` if `y` is not an integer.
 pub fn pow<T: Lane<Format = Double>>(x: T, y: T) -> T {
     let (a, b) = (x.magnitude(), y.magnitude());
     let (infinity, zero, one) = (T::number(f64::INFINITY), T::zero(), T::one());
@@ -190,7 +190,7 @@ pub fn pow<T: Lane<Format = Double>>(x: T, y: T) -> T {
     one.when(y.equals(zero) | x.equals(one), power)
 }
 
-/// `(cos, sin)` of any angle.
+/// Returns `(cos, sin)` of any angle.
 pub fn turn<T: Lane<Format = Double>>(x: T) -> (T, T) {
     let far = T::number(ANGLE_LARGEST).less(x.magnitude());
     let (near_quadrant, near) = reduced(x);
@@ -211,7 +211,7 @@ pub fn turn<T: Lane<Format = Double>>(x: T) -> (T, T) {
     )
 }
 
-/// `(n, r)` with `x = n pi / 2 + r`, for angles of at most [`ANGLE_LARGEST`].
+/// Returns `(n, r)` with `x = n pi / 2 + r`, for angles of at most [`ANGLE_LARGEST`].
 fn reduced<T: Lane<Format = Double>>(x: T) -> (T, T) {
     let n = x.fma::<Fused>(T::number(std::f64::consts::FRAC_2_PI), T::rounder()) - T::rounder();
     // The first difference is exact, because it is a multiple of the last bit of `pi / 2` and below 2.
@@ -221,8 +221,8 @@ fn reduced<T: Lane<Format = Double>>(x: T) -> (T, T) {
     (n, angle)
 }
 
-/// As [`reduced`] with `n` modulo 4, for angles from [`ANGLE_LARGEST`] on (Payne and Hanek 1983, "Radian reduction for
-/// trigonometric functions"): of `2 / pi` only those bits count that make neither a multiple of 4 nor less than is wanted.
+/// Returns the same as [`reduced`] with `n` modulo 4, for angles from [`ANGLE_LARGEST`] (Payne and Hanek 1983, "Radian reduction for
+/// trigonometric functions"). Only those bits of `2 / pi` are used that neither give a multiple of 4 nor are below the required accuracy.
 fn reduced_far<T: Lane<Format = Double>>(x: T) -> (T, T) {
     let (_, k) = x.split();
     let passed = (k - T::number(55.0)) * T::number(1.0 / 24.0);
@@ -241,10 +241,10 @@ fn reduced_far<T: Lane<Format = Double>>(x: T) -> (T, T) {
             let term = part * digit * T::number(0.5f64.powi(24 * at));
             let quarter = term * T::number(0.25);
             let turns = (quarter + T::rounder()) - T::rounder();
-            // A product of 48 bits from here on is a multiple of 4.
+            // From here on, a product of 48 bits is a multiple of 4.
             let large = T::number(2f64.powi(51)).at_most(term);
             let term = T::zero().when(large, term - T::number(4.0) * turns);
-            // The sum of two numbers and what its rounding lost.
+            // The sum of two numbers, and its rounding error.
             let next = sum + term;
             let other = next - sum;
             low = low + ((sum - (next - other)) + (term - other));
@@ -264,10 +264,10 @@ fn reduced_far<T: Lane<Format = Double>>(x: T) -> (T, T) {
     )
 }
 
-/// Digits of `2 / pi` that a far angle needs.
+/// The number of digits of `2 / pi` that a far angle needs.
 const DIGITS: usize = 8;
 
-/// [`DIGITS`] of [`TWO_OVER_PI`] from the place that the low bits of a word say.
+/// Returns [`DIGITS`] digits of [`TWO_OVER_PI`], starting at the position in the low bits of a word.
 fn window<T: Lane<Format = Double>>(place: T::Bits) -> Vec<T> {
     let digit = |at: usize| T::number(f64::from(TWO_OVER_PI.get(at).copied().unwrap_or(0)));
     let mut digits: Vec<T> = (0..DIGITS + 63).map(digit).collect();
@@ -281,7 +281,7 @@ fn window<T: Lane<Format = Double>>(place: T::Bits) -> Vec<T> {
     digits
 }
 
-/// `2 / pi` in digits of 24 bits.
+/// `2 / pi` in 24-bit digits.
 #[rustfmt::skip]
 const TWO_OVER_PI: [u32; 49] = [
     0xA2_F983, 0x6E_4E44, 0x15_29FC, 0x27_57D1, 0xF5_34DD, 0xC0_DB62, 0x95_993C, 0x43_9041,
@@ -306,7 +306,7 @@ mod tests {
         );
     }
 
-    /// Positive and negative arguments of every size; the derivatives have poles at the others.
+    /// Positive arguments of every size. The tests negate some of them.
     fn points() -> impl Iterator<Item = f64> {
         let powers = (0..=4000).map(|i| 10f64.powf(f64::from(i) / 200.0 - 10.0));
         let near = (0..=4000).map(|i| f64::from(i) / 640.0 + 0.013);
@@ -332,7 +332,7 @@ mod tests {
         }
     }
 
-    /// Reflection: the reference rounds `pi x` before it takes sines, so that its own error grows with `x` and near poles.
+    /// Reflection: the reference rounds `pi x` before it computes sines, so that its own error grows with `x` and near poles.
     #[test]
     fn reflected_arguments_agree_with_the_reference() {
         for x in points().filter(|x| *x < 30.0).map(|x| -x) {
@@ -431,14 +431,14 @@ mod tests {
     }
 
     #[test]
-    fn large_angles() {
+    fn large_angles_agree_with_the_standard_library() {
         for i in 0..20_000 {
             let x = 10f64.powf(f64::from(i) / 65.0 + 0.4) * if i % 2 == 0 { 1.0 } else { -1.0 };
             let (cos, sin) = turn(x);
             close(cos, x.cos(), 3e-16, &format!("cos {x}"));
             close(sin, x.sin(), 3e-16, &format!("sin {x}"));
         }
-        // Kahan's hardest number: the nearest to a multiple of half pi.
+        // Kahan's hardest number: the double that is nearest to a multiple of half pi.
         let hardest = f64::from_bits(0x7506_AC5B_262C_A1FF);
         let (cos, sin) = turn(hardest);
         close(cos, hardest.cos(), 4e-15 * hardest.cos().abs(), "hardest");

@@ -1,7 +1,7 @@
-//! Elements that record what is done to them: a function of [`super::functions`] applied to one becomes a list of operations.
+//! Elements that record the operations on them: a function of [`super::functions`] that is applied to such an element becomes a list of operations.
 //!
-//! Operations on values that are the same for every element are carried out at once, so that a recording holds no more than
-//! what depends on its inputs.
+//! Operations whose operands are constants are evaluated immediately, so that a recording contains only the operations that
+//! depend on its inputs.
 
 mod evaluate;
 mod values;
@@ -22,7 +22,7 @@ use values::Real;
 /// The type of a recorded value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A truth value.
+    /// A Boolean.
     Truth,
     /// An unsigned integer of 32 bits.
     Bits32,
@@ -35,7 +35,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The kind of real numbers of this precision.
+    /// Returns the kind of real numbers of this precision.
     pub fn real(precision: Precision) -> Kind {
         match precision {
             Precision::F32 => Kind::Single,
@@ -55,7 +55,7 @@ pub enum Op {
     Mul,
     /// The quotient of reals.
     Div,
-    /// A real with the other sign.
+    /// The negation of a real.
     Neg,
     /// `a * b + c` of reals, rounded once.
     Fma,
@@ -71,7 +71,7 @@ pub enum Op {
     AtMost,
     /// `a == b` for reals.
     Equals,
-    /// The second if the first, a truth value, holds, else the third.
+    /// The second operand if the first, a Boolean, is true, else the third.
     Select,
     /// The bits of a real.
     Bits,
@@ -81,36 +81,36 @@ pub enum Op {
     FromUnsigned,
     /// The real nearest to an integer in two's complement.
     FromSigned,
-    /// A real of 32 bits in 64.
+    /// A 32-bit real, converted to 64 bits.
     Widen,
-    /// The real of 32 bits nearest to one of 64.
+    /// The 32-bit real that is nearest to a 64-bit real.
     Narrow,
-    /// Bits set in both integers or truth values.
+    /// The bits that are set in both integers or Booleans.
     And,
-    /// Bits set in either.
+    /// The bits that are set in at least one.
     Or,
-    /// Bits set in one of them.
+    /// The bits that are set in exactly one.
     Xor,
-    /// An integer shifted up.
+    /// An integer shifted left.
     ShiftLeft(u32),
-    /// An integer shifted down, filled with zeros.
+    /// An integer shifted right, filled with zeros.
     ShiftRight(u32),
     /// The sum of integers.
     Plus,
     /// `a < b` for unsigned integers.
     Below,
-    /// Whether this bit of an integer is set.
+    /// True if this bit of an integer is set.
     Has(u32),
-    /// The upper half of the product with a number, of 32 bits.
+    /// The upper half of the 64-bit product of an integer and this number.
     ProductHigh(u32),
-    /// The lower half of it.
+    /// The lower half of the same product.
     ProductLow(u32),
 }
 
 /// An operand or a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operand {
-    /// The same for every element: its bits.
+    /// A constant, the same for every element, by its bits.
     Known(Kind, u64),
     /// An input, by position.
     Input(usize),
@@ -118,7 +118,7 @@ pub enum Operand {
     Step(usize),
 }
 
-/// One operation and what it is done to.
+/// One operation and its operands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     /// The operation.
@@ -129,7 +129,7 @@ pub struct Step {
     pub kind: Kind,
 }
 
-/// A function as operations in order.
+/// A function as a list of operations, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recording {
     /// The types of the inputs.
@@ -140,14 +140,14 @@ pub struct Recording {
     pub result: Operand,
 }
 
-/// The recording to which values write their steps.
+/// The recording to which values append their steps.
 #[derive(Debug, Default)]
 pub struct Recorder {
     steps: RefCell<Vec<Step>>,
 }
 
 impl Recorder {
-    /// An input.
+    /// Returns an input.
     pub fn input<K: values::Kinded>(&self, at: usize) -> Value<'_, K> {
         Value::new(Some(self), Operand::Input(at))
     }
@@ -170,8 +170,8 @@ impl Recorder {
     }
 }
 
-/// A function of one operand, everywhere on its domain, on processors with or without fused multiply-add; `None` for scalar
-/// operations that are not approximated. The functions of [`rare`] take exact products from fused multiply-adds on all.
+/// Records a function of one operand, valid on its whole domain, for processors with or without fused multiply-add. Returns `None` for scalar
+/// operations that are not approximated. The functions of [`rare`] always use fused multiply-adds for exact products.
 pub fn unary(scalar: Scalar, precision: Precision, fused: bool) -> Option<Recording> {
     let recorder = Recorder::default();
     let result = match (precision, fused) {
@@ -201,7 +201,7 @@ fn one<'r, A: Arch, F: Real>(recorder: &'r Recorder, scalar: Scalar) -> Option<O
     Some(value.operand())
 }
 
-/// A function of two operands, like [`unary`].
+/// Records a function of two operands, as [`unary`] does. Returns `None` for all operations but [`Scalar::Pow`].
 pub fn binary(scalar: Scalar, precision: Precision) -> Option<Recording> {
     if scalar != Scalar::Pow {
         return None;
@@ -219,13 +219,13 @@ fn power<F: Real>(recorder: &Recorder) -> Operand {
     F::narrow(rare::pow(input(0), input(1))).operand()
 }
 
-/// Uniform noise on (0, 1). Inputs of 32 bits: the lower and the upper word of the key, the element's number by 4, draw, example,
-/// step, and the element's number modulo 4.
+/// Records uniform noise on (0, 1). The inputs have 32 bits: the lower and the upper word of the key, the element divided by 4, draw, example,
+/// step, and the element modulo 4.
 pub fn uniform(precision: Precision, fused: bool) -> Recording {
     stream::<noise::Uniform>(precision, fused)
 }
 
-/// Standard normal noise, with the inputs of [`uniform`].
+/// Records standard normal noise, with the inputs of [`uniform`].
 pub fn normal(precision: Precision, fused: bool) -> Recording {
     stream::<noise::StandardNormal>(precision, fused)
 }
@@ -250,7 +250,7 @@ fn element<N: NoiseLaw, A: Arch, F: Real>(recorder: &Recorder) -> Operand {
     odd.when(word(6).has(0), even).operand()
 }
 
-/// One attempt in the loop of a gamma variate, in 64 bits: whether it is accepted, and the variate; see
+/// Records one attempt in the loop of a gamma variate, in 64 bits: whether it is accepted, and the variate; see
 /// [`crate::approx::gamma`]. Inputs: the lower and the upper word of the attempt's key, the element, draw, example, step, and
 /// the shape.
 pub fn gamma_attempt() -> [Recording; 2] {
@@ -270,14 +270,14 @@ fn attempt(choose: impl for<'r> Fn(Value<'r, Truth>, Wide<'r>) -> Operand) -> Re
     recorder.finish(inputs, result)
 }
 
-/// The variate of a shape where no attempt is accepted.
+/// Records the variate of a shape if no attempt is accepted.
 pub fn gamma_fallback() -> Recording {
     let recorder = Recorder::default();
     let result = gamma::fallback(recorder.input::<Double>(0)).operand();
     recorder.finish(vec![Kind::Double], result)
 }
 
-/// Of a shape and a variate: whether its derivative is a series, and what that starts from.
+/// Records whether the derivative of a variate is computed by the series, and the first term of the series. Inputs: the shape and the variate.
 pub fn gamma_series() -> [Recording; 2] {
     let of = |choose: fn(Value<'_, Truth>, Wide<'_>) -> Operand| {
         let recorder = Recorder::default();
@@ -292,7 +292,7 @@ pub fn gamma_series() -> [Recording; 2] {
     ]
 }
 
-/// The derivative of a variate in its shape. Inputs: the shape, the variate, and the sum of the series.
+/// Records the derivative of a variate by its shape. Inputs: the shape, the variate, and the sum of the series.
 pub fn gamma_gradient() -> Recording {
     let recorder = Recorder::default();
     let input = |at| recorder.input::<Double>(at);

@@ -1,10 +1,10 @@
-//! The meaning of operations: their effect on numbers of this processor.
+//! The evaluation of operations on machine numbers.
 
 use super::{Kind, Op, Operand, Recording};
 use crate::approx::lane::Fused;
 use crate::approx::numbers::Number;
 
-/// The bits of the number of this kind nearest to `value`.
+/// Returns the bits of the number of this kind that is nearest to `value`.
 pub fn nearest(kind: Kind, value: f64) -> u64 {
     match kind {
         Kind::Single => u64::from((value as f32).to_bits()),
@@ -13,7 +13,7 @@ pub fn nearest(kind: Kind, value: f64) -> u64 {
     }
 }
 
-/// The operation on operands that are known.
+/// Evaluates an operation on constants.
 pub(super) fn known(op: Op, kind: Kind, operands: &[Operand]) -> u64 {
     let known = |operand: &Operand| match operand {
         Operand::Known(kind, bits) => (*kind, *bits),
@@ -24,7 +24,7 @@ pub(super) fn known(op: Op, kind: Kind, operands: &[Operand]) -> u64 {
 }
 
 impl Recording {
-    /// The bits of the result for inputs with these bits.
+    /// Returns the bits of the result, given the bits of the inputs.
     pub fn evaluate(&self, inputs: &[u64]) -> u64 {
         let mut values: Vec<u64> = Vec::with_capacity(self.steps.len());
         let read = |operand: &Operand, values: &[u64]| match *operand {
@@ -44,7 +44,7 @@ impl Recording {
     }
 }
 
-/// The operation on numbers, given as kinds and bits.
+/// Evaluates an operation on numbers that are given as kinds and bits.
 fn evaluate(op: Op, kind: Kind, operands: &[(Kind, u64)]) -> u64 {
     let bits = |at: usize| operands[at].1;
     match (op, operands[0].0) {

@@ -1,10 +1,10 @@
-//! A recording means what the function it was made from means: bit for bit.
+//! A recording gives the same bits as the function from which it was made.
 
 use super::*;
 use crate::approx::Number;
 use crate::philox;
 
-/// Numbers of every size: bit patterns of a generator, and ordinary ones.
+/// Returns the bits of numbers of every size: random bit patterns, and ordinary numbers.
 fn points() -> Vec<u64> {
     let patterns = (0..2000u64)
         .map(|i| philox::words(7, [0; 3], 4 * i))
@@ -41,9 +41,9 @@ fn functions_are_recorded_bit_for_bit() {
     check::<Plain, f64>(false, Precision::F64, f64::from_bits, f64::to_bits);
 }
 
-/// The streams are those of the reference.
+/// The recorded streams agree with the reference.
 #[test]
-fn noise_is_recorded() {
+fn recorded_noise_agrees_with_the_reference() {
     let key = 0x1234_5678_9abc_def0u64;
     for (recording, reference) in [
         (
@@ -75,7 +75,7 @@ fn noise_is_recorded() {
 }
 
 #[test]
-fn what_is_known_is_not_recorded() {
+fn operations_on_constants_are_not_recorded() {
     let recording = unary(Scalar::Exp, Precision::F32, true).unwrap();
     for step in &recording.steps {
         assert!(
@@ -87,12 +87,12 @@ fn what_is_known_is_not_recorded() {
     assert!(unary(Scalar::Add, Precision::F32, true).is_none());
 }
 
-/// Bits of a real in its precision.
+/// Returns the bits of a real in its precision.
 fn store(precision: Precision, x: f64) -> u64 {
     evaluate::nearest(Kind::real(precision), x)
 }
 
-/// A real from its bits.
+/// Returns a real from its bits.
 fn load(precision: Precision, bits: u64) -> f64 {
     match precision {
         Precision::F32 => f64::from(f32::from_bits(bits as u32)),
@@ -100,9 +100,9 @@ fn load(precision: Precision, bits: u64) -> f64 {
     }
 }
 
-/// Functions through 64 bits are those of the references, rounded.
+/// Functions that are computed in 64 bits agree with the references, rounded.
 #[test]
-fn rare_functions_are_recorded() {
+fn recorded_rare_functions_agree_with_the_reference() {
     for (precision, bound) in [(Precision::F32, 1e-7), (Precision::F64, 1e-13)] {
         for scalar in [
             Scalar::Digamma,

@@ -1,4 +1,4 @@
-//! Recorded values: handles that append to their recorder, or numbers that are known.
+//! Recorded values: handles that append to their recorder, or constants.
 
 use super::{Kind, Op, Operand, Recorder, Step, evaluate};
 use crate::approx::format::{Double, Format, Single};
@@ -7,7 +7,7 @@ use crate::approx::noise::Carrier;
 use std::marker::PhantomData;
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Shl, Shr, Sub};
 
-/// Truth values.
+/// Booleans.
 pub struct Truth;
 
 /// Unsigned integers of 32 bits.
@@ -16,7 +16,7 @@ pub struct Bits32;
 /// Unsigned integers of 64 bits.
 pub struct Bits64;
 
-/// A type that stands for a [`Kind`].
+/// A type that represents a [`Kind`].
 pub trait Kinded {
     /// The kind.
     const KIND: Kind;
@@ -30,11 +30,11 @@ pub trait Real: Kinded + Format {
     /// Integers of the same width.
     type Bits: Integer;
 
-    /// The same number in 64 bits.
+    /// Converts to the same number in 64 bits.
     fn widen(value: Value<'_, Self>) -> Value<'_, Double>
     where
         Self: Sized;
-    /// The nearest number.
+    /// Converts to the nearest number.
     fn narrow(value: Value<'_, Double>) -> Value<'_, Self>
     where
         Self: Sized;
@@ -101,7 +101,7 @@ impl<'r, K: Kinded> Value<'r, K> {
         }
     }
 
-    /// Its form in the recording.
+    /// Returns its form in the recording.
     pub fn operand(self) -> Operand {
         self.operand
     }
@@ -110,7 +110,7 @@ impl<'r, K: Kinded> Value<'r, K> {
         Value::new(None, Operand::Known(K::KIND, bits))
     }
 
-    /// The operation on this value and others, whose recorders are given.
+    /// Applies an operation to this value and others, whose recorders are given; evaluates it if all operands are constants.
     fn record<R: Kinded>(
         self,
         op: Op,
@@ -192,7 +192,7 @@ impl<'r, K: Kinded> Not for Value<'r, K> {
     }
 }
 
-/// Every bit set.
+/// Returns a word with every bit set.
 fn ones(kind: Kind) -> u64 {
     match kind {
         Kind::Truth => 1,
