@@ -1,4 +1,4 @@
-//! Prints how long the parts of a full posterior take, beside a plain product: `speed [weights] [rows] [threads]`.
+//! Prints the times of the parts of a full posterior, compared with a plain matrix product: `speed [weights] [rows] [threads]`.
 
 use bnnc_kernels::pool::Pool;
 use bnnc_laplace::curvature::{Curvature, Gram, Prior};
@@ -6,7 +6,7 @@ use bnnc_laplace::matrix::Matrix;
 use bnnc_laplace::posterior::{Cholesky, whitened};
 use std::time::Instant;
 
-/// Prints the time of a step of so many floating-point operations.
+/// Prints the time of a step with this number of floating-point operations.
 fn timed<T>(name: &str, operations: f64, step: impl FnOnce() -> T) -> T {
     let from = Instant::now();
     let result = step();
@@ -18,7 +18,7 @@ fn timed<T>(name: &str, operations: f64, step: impl FnOnce() -> T) -> T {
     result
 }
 
-/// Numbers between -0.5 and 0.5 without a pattern that matters.
+/// Returns a matrix of numbers between -0.5 and 0.5 without a pattern that affects the times.
 fn mixed(rows: usize, columns: usize) -> Matrix {
     let value = |at: u64| (at.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 11) as f64 / (1u64 << 53) as f64 - 0.5;
     let values = (1..=(rows * columns) as u64).map(|at| value(at * at));

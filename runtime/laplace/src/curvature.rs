@@ -1,6 +1,6 @@
-//! What the data say of the weights: the curvature of the log likelihood in one of several forms, summed over blocks of rows.
+//! The curvature of the log likelihood in the weights, in one of several forms, summed over blocks of rows.
 //!
-//! `G` are the Jacobians of all rows with the roots of the curvatures of their likelihoods pulled back through them, one row of `G` per row of
+//! `G` are the Jacobians of all rows, multiplied by the roots of the curvatures of their likelihoods: one row of `G` per row of
 //! the data and column of its root, so that `G'G` is the curvature. With a temperature `T` and the precision `P0` of the prior, the
 //! posterior has the precision `P = G'G / T + P0`.
 
@@ -23,32 +23,32 @@ pub(crate) use prior::PriorRoot;
 use std::fmt;
 use std::sync::Arc;
 
-/// The curvature of a log likelihood (minus its second derivative, or what stands for it) in one of the forms.
+/// The curvature of a log likelihood (minus its second derivative, or an approximation of it) in one of the forms.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Curvature {
-    /// The whole matrix `[D, D]`, symmetric: from a [`Gram`], or of products with unit vectors after [`Matrix::symmetrise`].
+    /// The full matrix `[D, D]`, symmetric: from a [`Gram`], or from products with unit vectors after [`Matrix::symmetrise`].
     Full(Matrix),
-    /// Its diagonal `[D]`: see [`add_squares`].
+    /// The diagonal `[D]`: see [`add_squares`].
     Diagonal(Vec<f64>),
-    /// Kronecker products along the diagonal. Elements of no block have none.
+    /// Kronecker products along the diagonal. Elements outside of all blocks have no curvature.
     Kronecker {
-        /// The blocks; no element is in two.
+        /// The blocks, which do not overlap.
         blocks: Vec<Block>,
-        /// `D`.
+        /// The number of weights `D`.
         elements: usize,
     },
-    /// Its largest eigenpairs: see a [`Search`].
+    /// The largest eigenpairs: see [`Search`].
     LowRank(LowRank),
     /// The rows `G` themselves, `[M, D]`: see [`Matrix::append`]. The posterior shares them.
     Functional(Arc<Matrix>),
 }
 
-/// Why there is no posterior: a precision that is not positive definite.
+/// The precision is not positive definite, so that there is no posterior.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NotPositive {
-    /// The element of the weights at which that is seen, where it is of one.
+    /// The weight at which this was found, if it was found at a single weight.
     pub element: Option<usize>,
-    /// The pivot, precision or eigenvalue there; not above zero, or not a number.
+    /// The pivot, precision or eigenvalue found there: not above zero, or not a number.
     pub value: f64,
 }
 
@@ -76,7 +76,7 @@ impl fmt::Display for NotPositive {
 impl std::error::Error for NotPositive {}
 
 impl NotPositive {
-    /// The first of the values that is not above zero, if any, as an error.
+    /// Returns the first of the values that is not positive and finite as an error.
     pub(crate) fn check(values: &[f64]) -> Result<(), NotPositive> {
         match values
             .iter()
@@ -92,7 +92,7 @@ impl NotPositive {
 }
 
 impl Curvature {
-    /// `D`: the number of weights.
+    /// Returns the number of weights `D`.
     pub fn elements(&self) -> usize {
         match self {
             Curvature::Full(matrix) => matrix.columns,
@@ -103,7 +103,7 @@ impl Curvature {
         }
     }
 
-    /// The diagonal `[D]` of the curvature, as the form has it.
+    /// Returns the diagonal `[D]` of the curvature in its form.
     pub fn diagonal(&self) -> Vec<f64> {
         match self {
             Curvature::Full(matrix) => matrix.diagonal(),
@@ -124,10 +124,10 @@ impl Curvature {
         }
     }
 
-    /// The Gaussian with the precision `curvature / temperature + prior`.
+    /// Returns the Gaussian with the precision `curvature / temperature + prior`.
     ///
     /// # Errors
-    /// Where that is not positive definite; in the forms `LowRank` and `Functional`, where the prior is not.
+    /// The precision is not positive definite; in the forms `LowRank` and `Functional`, the prior is not.
     pub fn posterior(&self, prior: &Prior, temperature: f64, pool: &Pool) -> Result<Posterior, NotPositive> {
         Posterior::new(self, prior, temperature, pool)
     }

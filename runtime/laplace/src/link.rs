@@ -1,27 +1,27 @@
-//! From a Gaussian of the outputs to predictions: closed forms, probit, the Laplace bridge, draws.
+//! Predictions from a Gaussian of the outputs: closed forms, probit, the Laplace bridge, draws.
 //!
-//! A row has outputs `f` `[K]` with a `mean` and a `covariance` `[K, K]`, rows one after the other. Class probabilities are written as logarithms, normalised
-//! on that scale, so that none is lost to underflow.
+//! A row has outputs `f` `[K]` with a `mean` and a `covariance` `[K, K]`, row-major. Class probabilities are written as logarithms and normalised
+//! on that scale, so that they do not underflow.
 
 use crate::root::{Failure, Roots};
 use bnnc_base::dtype::Precision;
 use bnnc_math::special::{erfc, softplus};
 use std::f64::consts::{FRAC_1_SQRT_2, PI, TAU};
 
-/// Where the spread of a prediction comes from, as standard deviations.
+/// The sources of the spread of a prediction, as standard deviations.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Deviation {
-    /// What is not known of the weights.
+    /// The uncertainty of the weights.
     pub epistemic: f64,
-    /// The noise of an observation whose weights are known.
+    /// The noise of an observation given the weights.
     pub aleatoric: f64,
-    /// Both.
+    /// Both together.
     pub total: f64,
 }
 
-/// The deviations of an output with these variances under the weights and under the likelihood.
+/// Returns the deviations of an output with these variances under the weights and under the likelihood.
 pub fn deviation(variance: f64, noise: f64) -> Deviation {
-    // A variance is a difference where precisions are factored; one that vanishes may come out negative.
+    // Where precisions are factored, a variance is computed as a difference; if it vanishes, rounding may make it negative.
     let variance = positive(variance);
     Deviation {
         epistemic: variance.sqrt(),
@@ -30,19 +30,19 @@ pub fn deviation(variance: f64, noise: f64) -> Deviation {
     }
 }
 
-/// A variance without the sign of rounding errors. What is not a number stays so, unlike in `f64::max`: it must not look like certainty.
+/// Replaces a negative variance, which is a rounding error, by zero. NaN stays NaN, unlike in `f64::max`: it must not look like certainty.
 fn positive(variance: f64) -> f64 {
     if variance < 0.0 { 0.0 } else { variance }
 }
 
-/// The memory of Normal densities of one size; nothing is allocated per row.
+/// Buffers for Normal densities of one size, so that nothing is allocated per row.
 pub struct Normal {
     factor: Vec<f64>,
     residual: Vec<f64>,
 }
 
 impl Normal {
-    /// Densities of `outputs` elements.
+    /// Allocates buffers for densities of `outputs` elements.
     pub fn new(outputs: usize) -> Normal {
         Normal {
             factor: vec![0.0; outputs * outputs],
@@ -50,8 +50,8 @@ impl Normal {
         }
     }
 
-    /// The log density of `y` `[K]` under `N(mean, covariance + diag(noise))`, all outputs together; `noise` `[K]` are variances (equation 12 of
-    /// Daxberger et al. 2021). NaN where the sum is not positive definite.
+    /// Returns the log density of `y` `[K]` under `N(mean, covariance + diag(noise))`, all outputs together; `noise` `[K]` are variances (equation 12
+    /// of Daxberger et al. 2021). NaN if the sum is not positive definite.
     pub fn log_density(&mut self, mean: &[f64], covariance: &[f64], noise: &[f64], y: &[f64]) -> f64 {
         let n = self.residual.len();
         for i in 0..n {
@@ -83,20 +83,20 @@ impl Normal {
     }
 }
 
-/// The probability that a standard Normal variable is at most `x`.
+/// Returns the probability that a standard Normal variable is at most `x`.
 pub fn standard_cumulative(x: f64) -> f64 {
     0.5 * erfc(-x * FRAC_1_SQRT_2)
 }
 
-/// The quantile of the standard Normal distribution; infinite at 0 and 1, NaN outside. Probabilities below 1e-19 come out as such.
+/// Returns the quantile of the standard Normal distribution; infinite at 0 and 1, NaN outside. Probabilities below 1e-19 give about -9.
 pub fn standard_quantile(probability: f64) -> f64 {
     invert(probability, [-9.0, 9.0], |x| {
         (standard_cumulative(x), (-0.5 * x * x).exp() / TAU.sqrt())
     })
 }
 
-/// The quantile of a mixture of Normal distributions with equal weights: predictions of the members of an ensemble. NaN where one of them is
-/// not a number.
+/// Returns the quantile of a mixture of Normal distributions with equal weights, such as the predictions of the members of an ensemble. NaN if a mean
+/// or a deviation is NaN.
 pub fn mixture_quantile(probability: f64, means: &[f64], deviations: &[f64]) -> f64 {
     let standard = standard_quantile(probability);
     if !standard.is_finite() {
@@ -131,7 +131,8 @@ pub fn mixture_quantile(probability: f64, means: &[f64], deviations: &[f64]) -> 
     })
 }
 
-/// Where an increasing function with its slope reaches a probability: Newton steps inside a bracket that shrinks.
+/// Returns the argument at which an increasing function has the value `probability`, by Newton steps inside a shrinking bracket. `function` returns the
+/// value and the slope.
 fn invert(probability: f64, [mut low, mut high]: [f64; 2], function: impl Fn(f64) -> (f64, f64)) -> f64 {
     if !(probability > 0.0 && probability < 1.0) {
         return match probability {
@@ -163,19 +164,19 @@ fn invert(probability: f64, [mut low, mut high]: [f64; 2], function: impl Fn(f64
     x
 }
 
-/// The factor on a logit of this variance in the probit approximation (MacKay 1992, "The evidence framework applied to
+/// Returns the factor on a logit of this variance in the probit approximation (MacKay 1992, "The evidence framework applied to
 /// classification networks"): `(1 + pi / 8 variance)^-1/2`.
 fn moderation(variance: f64) -> f64 {
     1.0 / (1.0 + PI / 8.0 * positive(variance)).sqrt()
 }
 
-/// The log probabilities of false and true where the logit is Normal.
+/// Returns the log probabilities of false and true for a Normal logit, by the probit approximation.
 pub fn probit_truth(mean: f64, variance: f64) -> [f64; 2] {
     let logit = mean * moderation(variance);
     [-softplus(logit), -softplus(-logit)]
 }
 
-/// Log probabilities of classes: the softmax of logits that are each divided by `(1 + pi / 8 V_kk)^1/2` (equation 13 of Daxberger et al. 2021).
+/// Writes log probabilities of classes: the softmax of logits that are each divided by `(1 + pi / 8 V_kk)^1/2` (equation 13 of Daxberger et al. 2021).
 /// Only the diagonal of the covariance is used.
 pub fn probit(mean: &[f64], covariance: &[f64], log_probabilities: &mut [f64]) {
     let k = mean.len();
@@ -185,17 +186,18 @@ pub fn probit(mean: &[f64], covariance: &[f64], log_probabilities: &mut [f64]) {
     normalise(log_probabilities);
 }
 
-/// Log probabilities of classes: the mean of the Dirichlet distribution that the Laplace bridge finds for the logits (Hobbhahn et al. 2022, "Fast
-/// predictive uncertainty for classification with Bayesian deep networks"), after they are conditioned on a sum of zero.
+/// Writes log probabilities of classes: the mean of the Dirichlet distribution that the Laplace bridge finds for the logits (Hobbhahn et al. 2022,
+/// "Fast predictive uncertainty for classification with Bayesian deep networks"), after they are conditioned on a sum of zero.
 ///
-/// Each parameter is divided by the variance of its logit, whatever the others are: under a covariance of low rank, with one variance that is
-/// small, that logit alone decides, and the mean is far from that of the softmax. A logit without variance has no such distribution: its parameter
-/// would be infinite beside the others. Where one has none once they sum to zero, as under a covariance of rank one, the mean has its softmax.
+/// Each parameter is divided by the variance of its logit, regardless of the other variances. Under a covariance of low rank with one small variance,
+/// that logit alone determines the result, and the mean is far from that of the softmax. A logit with zero variance has no such distribution, because
+/// its parameter would be infinite relative to the others. If a variance is zero once the logits sum to zero, as under a covariance of rank one, the
+/// result is the softmax of the mean.
 pub fn bridge(mean: &[f64], covariance: &[f64], log_probabilities: &mut [f64]) {
     through_bridge(mean, covariance, log_probabilities, |_| 1.0);
 }
 
-/// As [`bridge`], with the logits scaled so that their mean variance is `(K / 2)^1/2`, where the bridge is most accurate (ibid.).
+/// Computes the same as [`bridge`], with the logits scaled so that their mean variance is `(K / 2)^1/2`, where the bridge is most accurate (ibid.).
 pub fn bridge_normalised(mean: &[f64], covariance: &[f64], log_probabilities: &mut [f64]) {
     let k = mean.len() as f64;
     through_bridge(mean, covariance, log_probabilities, |mean_variance| {
@@ -203,21 +205,21 @@ pub fn bridge_normalised(mean: &[f64], covariance: &[f64], log_probabilities: &m
     });
 }
 
-/// The variance of a logit, beside the sum of all, that is as good as none.
+/// The variance of a logit, relative to the sum of all, that counts as zero.
 const CERTAIN: f64 = 1e-12;
 
-/// The bridge on logits whose covariance is divided by a function of the mean of its diagonal.
+/// Applies the bridge to logits whose covariance is divided by a function of the mean of its diagonal.
 fn through_bridge(mean: &[f64], covariance: &[f64], log_alpha: &mut [f64], scale: impl Fn(f64) -> f64) {
     let k = mean.len();
     let row_sum = |i: usize| covariance[i * k..(i + 1) * k].iter().sum::<f64>();
     let total: f64 = (0..k).map(row_sum).sum();
     let trace: f64 = (0..k).map(|i| covariance[i * k + i]).sum();
-    // A covariance whose elements sum to zero is one of logits that already sum to a constant.
+    // If the elements of a covariance sum to zero, the logits already have a constant sum.
     let inverse = if total > 1e-14 * trace { 1.0 / total } else { 0.0 };
     let shift = mean.iter().sum::<f64>() * inverse;
     let variance = |i: usize| covariance[i * k + i] - row_sum(i).powi(2) * inverse;
     let divisor = scale((0..k).map(variance).sum::<f64>() / k as f64);
-    // What is left where the difference is zero is rounding.
+    // A variance below this is zero except for rounding.
     let least = (0..k).map(variance).fold(f64::INFINITY, f64::min);
     if least <= CERTAIN * trace {
         log_alpha.copy_from_slice(mean);
@@ -235,7 +237,7 @@ fn through_bridge(mean: &[f64], covariance: &[f64], log_alpha: &mut [f64], scale
     normalise(log_alpha);
 }
 
-/// `log(exp a + exp b)`.
+/// Returns `log(exp a + exp b)`.
 fn log_add(a: f64, b: f64) -> f64 {
     let (low, high) = if a < b { (a, b) } else { (b, a) };
     if low == f64::NEG_INFINITY {
@@ -245,7 +247,7 @@ fn log_add(a: f64, b: f64) -> f64 {
     }
 }
 
-/// `log sum exp(sign * x)`.
+/// Returns `log sum exp(sign * x)`.
 fn log_sum(values: &[f64], sign: f64) -> f64 {
     let largest = values
         .iter()
@@ -267,7 +269,7 @@ fn normalise(logits: &mut [f64]) {
     logits.iter_mut().for_each(|logit| *logit -= sum);
 }
 
-/// The memory of draws of the outputs of one row; nothing is allocated per row.
+/// Buffers for draws of the outputs of one row, so that nothing is allocated per row.
 pub struct Draws {
     roots: Roots,
     root: Vec<f64>,
@@ -275,7 +277,7 @@ pub struct Draws {
 }
 
 impl Draws {
-    /// Draws of `outputs` elements: those of one row, or those of several rows that are drawn jointly.
+    /// Allocates buffers for draws of `outputs` elements: those of one row, or of several rows that are drawn jointly.
     pub fn new(outputs: usize) -> Draws {
         Draws {
             roots: Roots::new(outputs, Precision::F64),
@@ -285,8 +287,11 @@ impl Draws {
     }
 
     /// Writes `f = mean + C' z` `[draws, rows, K]`, where `C' C` is the covariance, which may be singular. `mean` is `[rows, K]`, `covariance`
-    /// `[rows, K, K]`, and `noise` `[draws, rows, K]` holds independent standard Normal numbers. Returns in how many rows negative
-    /// eigenvalues became zero; fails where a covariance is not finite.
+    /// `[rows, K, K]`, and `noise` `[draws, rows, K]` holds independent standard Normal numbers. Returns the number of rows in which negative
+    /// eigenvalues were replaced by zero.
+    ///
+    /// # Errors
+    /// A covariance is not finite, or its eigenvalues were not found.
     pub fn write(
         &mut self,
         mean: &[f64],

@@ -1,4 +1,4 @@
-//! Dense matrices in double precision, one row after the other.
+//! Dense row-major matrices in double precision.
 
 use bnnc_kernels::matmul::dense::{Part, Product};
 use bnnc_kernels::matmul::{Extents, Update};
@@ -6,14 +6,14 @@ use bnnc_kernels::pool::Pool;
 use serde::{Deserialize, Serialize};
 use std::ops::{Index, IndexMut, Range};
 
-/// A dense matrix.
+/// A dense row-major matrix.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Matrix {
-    /// Rows.
+    /// The number of rows.
     pub rows: usize,
-    /// Columns.
+    /// The number of columns.
     pub columns: usize,
-    /// Elements, row after row.
+    /// The elements, row after row.
     pub values: Vec<f64>,
 }
 
@@ -32,10 +32,10 @@ impl IndexMut<(usize, usize)> for Matrix {
 }
 
 impl Matrix {
-    /// A matrix of these elements, row after row.
+    /// Returns a matrix of these elements, row after row.
     ///
     /// # Panics
-    /// Where there are not `rows * columns` of them.
+    /// There are not `rows * columns` elements.
     pub fn new(rows: usize, columns: usize, values: Vec<f64>) -> Matrix {
         assert_eq!(
             values.len(),
@@ -49,76 +49,76 @@ impl Matrix {
         }
     }
 
-    /// A matrix of zeros.
+    /// Returns a matrix of zeros.
     pub fn zeros(rows: usize, columns: usize) -> Matrix {
         Matrix::new(rows, columns, vec![0.0; rows * columns])
     }
 
-    /// The identity.
+    /// Returns the identity matrix.
     pub fn identity(size: usize) -> Matrix {
         Matrix::from_diagonal(&vec![1.0; size])
     }
 
-    /// A diagonal matrix.
+    /// Returns a diagonal matrix.
     pub fn from_diagonal(diagonal: &[f64]) -> Matrix {
         let mut matrix = Matrix::zeros(diagonal.len(), diagonal.len());
         matrix.add_diagonal(diagonal);
         matrix
     }
 
-    /// A matrix of one row.
+    /// Returns a matrix of one row.
     pub fn from_row(row: &[f64]) -> Matrix {
         Matrix::new(1, row.len(), row.to_vec())
     }
 
-    /// A row.
+    /// Returns a row.
     pub fn row(&self, row: usize) -> &[f64] {
         &self.values[row * self.columns..(row + 1) * self.columns]
     }
 
-    /// A row, to be changed.
+    /// Returns a row, mutably.
     pub fn row_mut(&mut self, row: usize) -> &mut [f64] {
         &mut self.values[row * self.columns..(row + 1) * self.columns]
     }
 
-    /// All rows, also those of a matrix without columns.
+    /// Returns all rows, even of a matrix without columns.
     pub fn each_row(&self) -> impl ExactSizeIterator<Item = &[f64]> {
         (0..self.rows).map(|row| self.row(row))
     }
 
-    /// The elements with equal row and column.
+    /// Returns the elements whose row and column are equal.
     pub fn diagonal(&self) -> Vec<f64> {
         (0..self.rows.min(self.columns))
             .map(|at| self[(at, at)])
             .collect()
     }
 
-    /// Adds to the elements with equal row and column.
+    /// Adds to the elements whose row and column are equal.
     pub fn add_diagonal(&mut self, diagonal: &[f64]) {
         (0..diagonal.len()).for_each(|at| self[(at, at)] += diagonal[at]);
     }
 
-    /// Some adjacent rows.
+    /// Returns a copy of adjacent rows.
     pub fn rows_in(&self, range: Range<usize>) -> Matrix {
         let values = &self.values[range.start * self.columns..range.end * self.columns];
         Matrix::new(range.len(), self.columns, values.to_vec())
     }
 
-    /// Some columns, in the order given.
+    /// Returns a copy of some columns, in the order given.
     pub fn columns_at(&self, columns: &[usize]) -> Matrix {
         let rows = self.each_row();
         let values = rows.flat_map(|row| columns.iter().map(|column| row[*column]));
         Matrix::new(self.rows, columns.len(), values.collect())
     }
 
-    /// Appends the rows of a matrix with equally many columns.
+    /// Appends the rows of a matrix with the same number of columns.
     pub fn append(&mut self, other: &Matrix) {
         assert_eq!(self.columns, other.columns, "columns of appended rows");
         self.values.extend_from_slice(&other.values);
         self.rows += other.rows;
     }
 
-    /// Rows for columns.
+    /// Returns the transpose.
     pub fn transposed(&self) -> Matrix {
         const SIDE: usize = 32;
         let mut to = Matrix::zeros(self.columns, self.rows);
@@ -145,7 +145,7 @@ impl Matrix {
         }
     }
 
-    /// Replaces elements and their mirrors by their means: what is symmetric but for rounding becomes so exactly.
+    /// Replaces each element and its mirror image by their mean, which removes rounding errors from a symmetric matrix.
     pub fn symmetrise(&mut self) {
         for row in 0..self.rows {
             for column in 0..row {
@@ -155,7 +155,7 @@ impl Matrix {
         }
     }
 
-    /// The lower triangle becomes the mirror of the upper one.
+    /// Copies the upper triangle to the lower one.
     pub fn mirror_upper(&mut self) {
         const SIDE: usize = 32;
         let size = self.rows;
@@ -170,21 +170,21 @@ impl Matrix {
         }
     }
 
-    /// `self other`.
+    /// Returns `self other`.
     pub fn product(&self, other: &Matrix, pool: &Pool) -> Matrix {
         let mut result = Matrix::zeros(self.rows, other.columns);
         result.add_product(self, other, pool);
         result
     }
 
-    /// `self = self + left right`.
+    /// Computes `self = self + left right`.
     pub fn add_product(&mut self, left: &Matrix, right: &Matrix, pool: &Pool) {
         assert_eq!(left.columns, right.rows, "contracted sizes");
         assert_eq!(self.columns, right.columns, "columns of a product");
         self.add_strided(left, right, [right.columns as isize, 1], pool);
     }
 
-    /// `self other'`.
+    /// Returns `self other'`.
     pub fn product_transposed(&self, other: &Matrix, pool: &Pool) -> Matrix {
         assert_eq!(self.columns, other.columns, "contracted sizes");
         let mut result = Matrix::zeros(self.rows, other.rows);
@@ -192,7 +192,7 @@ impl Matrix {
         result
     }
 
-    /// Adds a product whose right operand has these strides along the contracted axis and the columns.
+    /// Adds a product whose right operand has these strides along the contracted axis and along the columns.
     fn add_strided(&mut self, left: &Matrix, right: &Matrix, strides: [isize; 2], pool: &Pool) {
         assert_eq!(self.rows, left.rows, "rows of a product");
         let product = Product {
@@ -212,7 +212,7 @@ impl Matrix {
         product.write(pool, &mut self.values);
     }
 
-    /// `self = self + weight * block' block`, for a symmetric matrix, which stays exactly symmetric.
+    /// Computes `self = self + weight * block' block` for a symmetric matrix, which stays exactly symmetric.
     pub fn add_gram(&mut self, block: &Matrix, weight: f64, pool: &Pool) {
         if weight == 1.0 {
             self.add_upper_gram(block, block, pool);
@@ -224,7 +224,7 @@ impl Matrix {
         self.mirror_upper();
     }
 
-    /// Adds the upper triangle of `left' right`, which is known to be symmetric; below the diagonal the result is arbitrary.
+    /// Adds the upper triangle of `left' right`, which must be symmetric. The elements below the diagonal are undefined afterwards.
     pub(crate) fn add_upper_gram(&mut self, left: &Matrix, right: &Matrix, pool: &Pool) {
         let size = right.columns;
         assert_eq!(
@@ -250,7 +250,7 @@ impl Matrix {
         product.write(pool, &mut self.values);
     }
 
-    /// `self self'`.
+    /// Returns `self self'`.
     pub fn outer(&self, pool: &Pool) -> Matrix {
         let mut result = Matrix::zeros(self.rows, self.rows);
         result.add_upper_outer(self, pool);
@@ -258,7 +258,7 @@ impl Matrix {
         result
     }
 
-    /// `self S S self'` for the diagonal matrix `S` of these scales; some columns are copied at a time.
+    /// Returns `self S S self'`, where `S` is the diagonal matrix of these scales. A block of columns is copied at a time.
     pub fn scaled_outer(&self, scales: &[f64], pool: &Pool) -> Matrix {
         let mut result = Matrix::zeros(self.rows, self.rows);
         for columns in blocks(self.columns) {
@@ -270,13 +270,13 @@ impl Matrix {
         result
     }
 
-    /// Some of the columns.
+    /// Returns a copy of adjacent columns.
     pub fn columns_in(&self, range: Range<usize>) -> Matrix {
         let values = self.each_row().flat_map(|row| &row[range.clone()]);
         Matrix::new(self.rows, range.len(), values.copied().collect())
     }
 
-    /// Adds the upper triangle of `rows rows'`; below the diagonal the result is arbitrary.
+    /// Adds the upper triangle of `rows rows'`. The elements below the diagonal are undefined afterwards.
     fn add_upper_outer(&mut self, rows: &Matrix, pool: &Pool) {
         let product = Product {
             extents: Extents {
@@ -296,17 +296,17 @@ impl Matrix {
     }
 }
 
-/// Columns that are copied at a time.
+/// The number of columns that are copied at a time.
 pub(crate) const COLUMNS: usize = 256;
 
-/// The columns of each block.
+/// Returns the columns of each block.
 pub(crate) fn blocks(columns: usize) -> impl Iterator<Item = Range<usize>> {
     (0..columns)
         .step_by(COLUMNS)
         .map(move |from| from..columns.min(from + COLUMNS))
 }
 
-/// The sum of the products of elements.
+/// Returns the dot product.
 pub fn dot(x: &[f64], y: &[f64]) -> f64 {
     let ((xs, x_rest), (ys, y_rest)) = (x.as_chunks::<8>(), y.as_chunks::<8>());
     let mut lanes = [0.0; 8];

@@ -1,8 +1,8 @@
 //! The Gaussian posterior of the weights: covariances of functions, variances, draws, determinants.
 //!
-//! Note [Roots of covariances]. Each form knows one linear map `R` with `R R' = P^-1`, which takes rows `j` to `j R` and rows of noise `z` to `z R'`. All
-//! else follows: covariances of functions are products of rows `j R` and therefore never indefinite, draws are `z R'`, and `P^-1 v` is both
-//! maps, one after the other.
+//! Note [Roots of covariances]. Each form implements one linear map `R` with `R R' = P^-1`, which maps rows `j` to `j R` and rows of noise `z` to `z
+//! R'`. All other results follow from it: covariances of functions are products of rows `j R` and are therefore never indefinite, draws are `z R'`,
+//! and `P^-1 v` applies both maps, one after the other.
 
 mod arrays;
 mod cholesky;
@@ -22,12 +22,12 @@ pub use spectrum::Spectrum;
 use std::sync::Arc;
 pub use whitened::whitened;
 
-/// A Gaussian of the `D` weights around a maximum, by its precision `P`.
+/// A Gaussian of the `D` weights around a maximum, defined by its precision `P`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Posterior {
     form: Form,
     log_determinant: f64,
-    /// Of the precision of the prior, as far as the form represents it.
+    /// The log determinant of the precision of the prior, as far as the form represents it.
     prior_log_determinant: f64,
 }
 
@@ -42,24 +42,24 @@ enum Form {
 
 /// A map `R` with `R R' = P^-1`.
 trait Root {
-    /// Rows of `R`: the number of weights.
+    /// Returns the number of rows of `R`, which is the number of weights.
     fn elements(&self) -> usize;
 
-    /// Columns of `R`: the standard normal numbers of a draw.
+    /// Returns the number of columns of `R`, which is the number of standard normal numbers in a draw.
     fn noise(&self) -> usize;
 
-    /// Rows `j` `[.., elements]` to `j R` `[.., noise]`.
+    /// Maps rows `j` `[.., elements]` to `j R` `[.., noise]`.
     fn forward(&self, rows: Matrix, pool: &Pool) -> Matrix;
 
-    /// Rows `z` `[.., noise]` to `z R'` `[.., elements]`.
+    /// Maps rows `z` `[.., noise]` to `z R'` `[.., elements]`.
     fn backward(&self, noise: Matrix, pool: &Pool) -> Matrix;
 
-    /// The sums of the squares of the rows of `R`.
+    /// Returns the sums of the squares of the rows of `R`.
     fn variances(&self, pool: &Pool) -> Vec<f64>;
 }
 
 impl Posterior {
-    /// See [`Curvature::posterior`].
+    /// Implements [`Curvature::posterior`].
     pub(crate) fn new(
         curvature: &Curvature,
         prior: &Prior,
@@ -94,58 +94,58 @@ impl Posterior {
         }
     }
 
-    /// `D`: the number of weights.
+    /// Returns the number of weights `D`.
     pub fn elements(&self) -> usize {
         self.root().elements()
     }
 
-    /// How many standard normal numbers a draw takes: `D`, and in the forms `LowRank` and `Functional` mostly one more for each eigenpair or row.
+    /// Returns the number of standard normal numbers in a draw: `D`, and in the forms `LowRank` and `Functional` usually one more per eigenpair or row.
     pub fn noise(&self) -> usize {
         self.root().noise()
     }
 
-    /// The covariances `J_n P^-1 J_n'` `[rows, columns, columns]` of functions with the Jacobians `[rows * columns, D]`.
+    /// Returns the covariances `J_n P^-1 J_n'` `[rows, columns, columns]` of functions with the Jacobians `[rows * columns, D]`.
     pub fn covariance(&self, jacobian: &Matrix, columns: usize, pool: &Pool) -> Vec<f64> {
         let rooted = self.root().forward(jacobian.clone(), pool);
         products_within(&rooted, columns)
     }
 
-    /// The covariance `J P^-1 J'` `[M, M]` of all rows of a Jacobian `[M, D]` together.
+    /// Returns the covariance `J P^-1 J'` `[M, M]` of all rows of a Jacobian `[M, D]` together.
     pub fn joint(&self, jacobian: &Matrix, pool: &Pool) -> Matrix {
         self.root().forward(jacobian.clone(), pool).outer(pool)
     }
 
-    /// `P^-1 v` for each row `v` `[.., D]`.
+    /// Returns `P^-1 v` for each row `v` `[.., D]`.
     pub fn solve(&self, vectors: &Matrix, pool: &Pool) -> Matrix {
         let rooted = self.root().forward(vectors.clone(), pool);
         self.root().backward(rooted, pool)
     }
 
-    /// The covariance `P^-1` `[D, D]` of the weights.
+    /// Returns the covariance `P^-1` `[D, D]` of the weights.
     pub fn inverse(&self, pool: &Pool) -> Matrix {
         let rooted = self.root().forward(Matrix::identity(self.elements()), pool);
         self.root().backward(rooted, pool)
     }
 
-    /// The variances `[D]` of the weights: the diagonal of `P^-1`.
+    /// Returns the variances `[D]` of the weights: the diagonal of `P^-1`.
     pub fn variances(&self, pool: &Pool) -> Vec<f64> {
         self.root().variances(pool)
     }
 
-    /// Deviations `[draws, D]` from the maximum, with the covariance `P^-1`, of standard normal numbers `[draws,` [`Posterior::noise`]`]`.
+    /// Maps standard normal numbers `[draws,` [`Posterior::noise`]`]` to deviations `[draws, D]` from the maximum with the covariance `P^-1`.
     pub fn draws(&self, noise: &Matrix, pool: &Pool) -> Matrix {
         self.root().backward(noise.clone(), pool)
     }
 
-    /// The log determinant of `P`.
+    /// Returns the log determinant of `P`.
     pub fn log_determinant(&self) -> f64 {
         self.log_determinant
     }
 
-    /// The log determinant of `P` over that of the precision of the prior; none where the prior is not positive definite.
+    /// Returns the log of the ratio of the determinant of `P` to that of the precision of the prior; `None` if the prior is not positive definite.
     ///
-    /// Where the form cannot represent the prior (dense ones but for `Full`, and precisions that vary within a block of `Kronecker`),
-    /// this takes what it represents, so that without data it is zero.
+    /// If the form cannot represent the prior (dense priors in forms other than `Full`, and precisions that vary within a block of `Kronecker`),
+    /// the ratio is to the precision that it represents, so that the result without data is zero.
     pub fn log_determinant_ratio(&self) -> Option<f64> {
         let ratio = self.log_determinant - self.prior_log_determinant;
         ratio.is_finite().then_some(ratio)
@@ -155,16 +155,16 @@ impl Posterior {
 /// A block of a Kronecker-factored posterior in its eigenbasis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Turned<'a> {
-    /// The eigenvectors, as rows, of the factor whose rows are the outer ones of the elements: `[p, p]`.
+    /// The eigenvectors, as rows, of the factor whose index varies slowest among the elements: `[p, p]`.
     pub first: &'a Matrix,
-    /// Those of the other factor: `[q, q]`.
+    /// The eigenvectors, as rows, of the other factor: `[q, q]`.
     pub second: &'a Matrix,
-    /// The variances of the coordinates `[p, q]`.
+    /// The variances of the rotated coordinates `[p, q]`.
     pub variances: Vec<f64>,
 }
 
 impl Posterior {
-    /// The blocks of a Kronecker-factored posterior that consists of blocks alone, in the order of the weights.
+    /// Returns the blocks of a Kronecker-factored posterior, in the order of the weights; `None` for other forms, or if some weights are in no block.
     pub fn turned(&self) -> Option<Vec<Turned<'_>>> {
         let Form::Kronecker(kronecker) = &self.form else {
             return None;
@@ -175,8 +175,8 @@ impl Posterior {
     }
 }
 
-/// The curvature of functions that are no fewer than weights, and the prior that their form knows: the whole matrix is then the smaller
-/// one, and better conditioned.
+/// Returns the full curvature and the prior that the form `Functional` represents, if there are at least as many functions as weights: the full matrix
+/// is then smaller and better conditioned.
 fn whole(curvature: &Curvature, prior: &Prior, pool: &Pool) -> Option<(Matrix, Prior)> {
     match curvature {
         Curvature::Functional(rows) if rows.rows >= rows.columns => {
@@ -192,7 +192,7 @@ fn whole(curvature: &Curvature, prior: &Prior, pool: &Pool) -> Option<(Matrix, P
     }
 }
 
-/// The products of rows within groups of `columns`: `[groups, columns, columns]`.
+/// Returns the dot products of rows within groups of `columns`: `[groups, columns, columns]`.
 fn products_within(rows: &Matrix, columns: usize) -> Vec<f64> {
     let mut products = vec![0.0; rows.rows * columns];
     for at in 0..rows.rows {

@@ -1,9 +1,9 @@
-//! Roots of the curvature of a row's likelihood in its outputs: factors that Jacobians are pulled back through.
+//! Roots of the curvature of a row's likelihood in its outputs, which Jacobians are multiplied by.
 //!
-//! Note \[Two ways\]. Any `C` with `C' C = H` will do, so a Cholesky factorisation with pivots comes first: it costs a third of `K^3` and
-//! stops by itself where `H` is singular, as that of the softmax always is. What it leaves over shows whether `H` has a negative
-//! eigenvalue: by the minimum property of Schur complements the smallest eigenvalue of the rest is at most that of `H`. Only such rows
-//! pay for an eigendecomposition, whose negative eigenvalues become zero.
+//! Note \[Two ways\]. Every `C` with `C' C = H` is a root, so a Cholesky factorisation with pivots is tried first: it takes a third of `K^3`
+//! operations and ends early if `H` is singular, as that of the softmax always is. The remaining matrix shows whether `H` has a negative eigenvalue:
+//! by the minimum property of Schur complements, its smallest eigenvalue is at most that of `H`. Only rows with a negative eigenvalue need an
+//! eigendecomposition, whose negative eigenvalues are replaced by zero.
 
 use bnnc_base::dtype::Precision;
 use faer::diag::DiagMut;
@@ -11,7 +11,7 @@ use faer::dyn_stack::{MemBuffer, MemStack};
 use faer::linalg::evd::{ComputeEigenvectors, self_adjoint_evd, self_adjoint_evd_scratch};
 use faer::{MatMut, MatRef, Par, Spec};
 
-/// A matrix without a root.
+/// The reason why a matrix does not have a root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// An element of the matrix of this row is infinite or not a number.
@@ -27,7 +27,7 @@ pub enum Failure {
 }
 
 impl Failure {
-    /// The same failure, of another row.
+    /// Returns the same failure for another row.
     pub(crate) fn in_row(self, row: usize) -> Failure {
         match self {
             Failure::NotFinite { .. } => Failure::NotFinite { row },
@@ -49,14 +49,14 @@ impl std::fmt::Display for Failure {
 
 impl std::error::Error for Failure {}
 
-/// The memory of roots of symmetric matrices of one size; nothing is allocated per row.
+/// Buffers for roots of symmetric matrices of one size, so that nothing is allocated per row.
 pub struct Roots {
     size: usize,
     tolerance: f64,
-    /// The largest magnitude on a diagonal so far. A row whose classes are certain has a curvature of rounding errors alone, which must be seen
-    /// beside that of other rows.
+    /// The largest magnitude on a diagonal so far. The curvature of a row whose classes are certain consists of rounding errors, which can only be
+    /// recognised by comparison with other rows.
     largest: f64,
-    /// The matrix, then what is left of it.
+    /// The matrix, and later the remaining matrix.
     rest: Vec<f64>,
     vectors: Vec<f64>,
     eigenvalues: Vec<f64>,
@@ -64,14 +64,14 @@ pub struct Roots {
 }
 
 impl Roots {
-    /// Roots of matrices `[size, size]` whose elements were computed in this precision: negative eigenvalues up to 1e-10 (`f64`) or 1e-5 (`f32`)
-    /// of the largest magnitude on a diagonal, of all rows so far, are rounding errors.
+    /// Allocates buffers for roots of matrices `[size, size]` whose elements were computed in this precision. Negative eigenvalues up to 1e-10
+    /// (`f64`) or 1e-5 (`f32`) of the largest magnitude on a diagonal, of all rows so far, count as rounding errors.
     pub fn new(size: usize, precision: Precision) -> Roots {
         let tolerance = match precision {
             Precision::F32 => 1e-5,
             Precision::F64 => 1e-10,
         };
-        // The size of the workspace is stated for matrices with elements.
+        // The workspace size is defined only for matrices with elements.
         let scratch =
             self_adjoint_evd_scratch::<f64>(size.max(1), ComputeEigenvectors::Yes, Par::Seq, Spec::default());
         Roots {
@@ -85,9 +85,11 @@ impl Roots {
         }
     }
 
-    /// Writes `C` `[rows, size, size]` with `C' C = H` for each `H` of `curvature` `[rows, size, size]`: the rows of `C` are the cotangents that
-    /// the Jacobian is multiplied by. Negative eigenvalues become zero; returns in how many rows they were more than rounding errors. Fails where
-    /// an element is not finite.
+    /// Writes `C` `[rows, size, size]` with `C' C = H` for each `H` of `curvature` `[rows, size, size]`. The rows of `C` are the cotangents that
+    /// multiply the Jacobian. Negative eigenvalues are replaced by zero. Returns the number of rows in which they were more than rounding errors.
+    ///
+    /// # Errors
+    /// An element is not finite, or eigenvalues were not found.
     pub fn cotangents(&mut self, curvature: &[f64], cotangents: &mut [f64]) -> Result<usize, Failure> {
         let square = self.size * self.size;
         if square == 0 {
@@ -108,7 +110,7 @@ impl Roots {
         Ok(clipped)
     }
 
-    /// The root of one matrix, and whether it was clipped.
+    /// Writes the root of one matrix; returns whether negative eigenvalues were replaced.
     fn one(&mut self, row: usize, matrix: &[f64], root: &mut [f64]) -> Result<bool, Failure> {
         if !matrix.iter().all(|element| element.is_finite()) {
             return Err(Failure::NotFinite { row });
@@ -121,7 +123,7 @@ impl Roots {
         self.by_eigenvalues(root).ok_or(Failure::NoConvergence { row })
     }
 
-    /// Copies a matrix; its triangles differ by rounding errors.
+    /// Copies a matrix as the mean of its two triangles, which differ by rounding errors.
     fn symmetrise(&mut self, matrix: &[f64]) {
         let n = self.size;
         for i in 0..n {
@@ -133,7 +135,8 @@ impl Roots {
         }
     }
 
-    /// Cholesky with the largest diagonal element as pivot; false where what is left has a negative eigenvalue. See Note \[Two ways\].
+    /// Factors by Cholesky with the largest diagonal element as pivot; returns false if the remaining matrix may have a negative eigenvalue. See
+    /// Note \[Two ways\].
     fn by_pivots(&mut self, root: &mut [f64]) -> bool {
         let n = self.size;
         root.fill(0.0);
@@ -160,16 +163,16 @@ impl Roots {
                     .zip(step.iter())
                     .for_each(|(element, other)| *element -= scale * other);
             }
-            // Exactly zero, so that the pivot is not chosen again and the rest is judged without its rounding errors.
+            // Set to exactly zero, so that the pivot is not chosen again and its rounding errors do not count in the remaining matrix.
             self.rest[pivot * n..(pivot + 1) * n].fill(0.0);
             (0..n).for_each(|i| self.rest[i * n + pivot] = 0.0);
         }
-        // The smallest eigenvalue of the rest is at least minus `n` times its largest element.
+        // The smallest eigenvalue of the remaining matrix is at least minus `n` times its largest element.
         let bound = (self.tolerance * self.largest / n as f64).max(negligible);
         self.rest.iter().all(|element| element.abs() <= bound)
     }
 
-    /// Rows `sqrt(lambda) v'`; whether an eigenvalue was clipped, nothing where none were found.
+    /// Writes rows `sqrt(lambda) v'`; returns whether an eigenvalue was clipped, and `None` if the eigenvalues were not found.
     fn by_eigenvalues(&mut self, root: &mut [f64]) -> Option<bool> {
         let n = self.size;
         self_adjoint_evd(

@@ -1,4 +1,4 @@
-//! Subnetworks: scores, and the weights with the highest.
+//! Subnetworks: scores of weights, and the choice of the weights with the highest scores.
 //!
 //! Equations are those of Daxberger et al. 2021, "Bayesian deep learning via subnetwork inference".
 
@@ -6,14 +6,14 @@ use bnnc_math::philox;
 use faer::{MatRef, Side};
 use std::cmp::Ordering;
 
-/// Fewer weights than asked for move any output on the training rows.
+/// The subnetwork needs more weights than there are weights that affect an output on the training rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooFew {
-    /// Weights asked for.
+    /// The size of the subnetwork.
     pub wanted: usize,
     /// Weights with a positive diagonal element of the curvature and a score that is a number.
     pub alive: usize,
-    /// All weights.
+    /// The number of all weights.
     pub parameters: usize,
 }
 
@@ -33,7 +33,7 @@ impl std::fmt::Display for TooFew {
 
 impl std::error::Error for TooFew {}
 
-/// The weights of a subnetwork whose size is a number from 1 on, or a fraction below 1 of all `parameters`, of which at least one is taken.
+/// Returns the number of weights in a subnetwork whose size is stated as a number from 1 or as a fraction below 1 of all `parameters`; at least 1.
 pub fn size(stated: f64, parameters: usize) -> usize {
     let weights = if stated < 1.0 {
         stated * parameters as f64
@@ -43,9 +43,12 @@ pub fn size(stated: f64, parameters: usize) -> usize {
     (weights.round() as usize).max(1)
 }
 
-/// The indices of the `wanted` weights with the highest scores, ascending. Weights whose diagonal element of the generalised Gauss-Newton matrix is
-/// not positive do nothing and are passed over, although under the prior alone their variance is the highest; of equal scores the lower index
-/// wins. Fails where fewer are left.
+/// Returns the indices of the `wanted` weights with the highest scores in ascending order. Weights whose diagonal element of the curvature is not
+/// positive do not affect the outputs and are skipped, although their variance, that of the prior, would be the highest. Among equal scores the lower
+/// index wins.
+///
+/// # Errors
+/// Fewer than `wanted` weights are left.
 pub fn highest(scores: &[f64], curvature_diagonal: &[f64], wanted: usize) -> Result<Vec<usize>, TooFew> {
     let mut alive: Vec<usize> = (0..scores.len())
         .filter(|&d| curvature_diagonal[d] > 0.0 && !scores[d].is_nan())
@@ -66,12 +69,12 @@ pub fn highest(scores: &[f64], curvature_diagonal: &[f64], wanted: usize) -> Res
         alive.truncate(wanted);
     }
     alive.sort_unstable();
-    // It is kept, of all weights only those.
+    // The indices are kept, so they must not hold the memory of all weights.
     alive.shrink_to_fit();
     Ok(alive)
 }
 
-/// Scores: the marginal variances under a diagonal precision, `1 / (curvature_d / temperature + prior_d)`; with them [`highest`] minimises
+/// Returns the marginal variances under a diagonal precision as scores, `1 / (curvature_d / temperature + prior_d)`. With these, [`highest`] minimises
 /// the distance of equation (23).
 pub fn diagonal_variances(curvature_diagonal: &[f64], prior_precision: &[f64], temperature: f64) -> Vec<f64> {
     let elements = curvature_diagonal.iter().zip(prior_precision);
@@ -80,28 +83,29 @@ pub fn diagonal_variances(curvature_diagonal: &[f64], prior_precision: &[f64], t
         .collect()
 }
 
-/// Scores: absolute values.
+/// Returns absolute values as scores.
 pub fn magnitudes(weights: &[f64]) -> Vec<f64> {
     weights.iter().map(|weight| weight.abs()).collect()
 }
 
-/// Scores: uniform random numbers of the stream of a site ([`philox::key`]).
+/// Returns uniform random numbers of the stream of a site ([`philox::key`]) as scores.
 pub fn random(key: u64, parameters: usize) -> Vec<f64> {
     (0..parameters as u64)
         .map(|element| philox::uniform(key, [0; 3], element))
         .collect()
 }
 
-/// An element of one of several arrays that are numbered through one after the other.
+/// An element of one of several arrays whose elements are numbered consecutively.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Element {
     /// The number of the array.
     pub array: usize,
-    /// The index inside it.
+    /// The index within the array.
     pub index: usize,
 }
 
-/// Where weights with these ascending indices lie in arrays with so many elements each. Indices past the last array are dropped.
+/// Returns the arrays and positions of weights with these ascending indices, in arrays with these numbers of elements. Indices past the last array are
+/// dropped.
 pub fn locate(chosen: &[usize], elements: &[usize]) -> Vec<Element> {
     let mut located = Vec::with_capacity(chosen.len());
     let (mut rest, mut start) = (chosen, 0);
@@ -116,7 +120,7 @@ pub fn locate(chosen: &[usize], elements: &[usize]) -> Vec<Element> {
     located
 }
 
-/// What the inputs `STATE/index` and `STATE/chosen` of a program of selected columns take for one array: the index and 1 where a column is an element
+/// Returns the inputs `STATE/index` and `STATE/chosen` of a program of selected columns for one array: the index and 1 if a column is an element
 /// of the array, else 0 and 0.
 pub fn columns(located: &[Element], array: usize) -> (Vec<i64>, Vec<f64>) {
     let column = |element: &Element| {
@@ -129,11 +133,11 @@ pub fn columns(located: &[Element], array: usize) -> (Vec<i64>, Vec<f64>) {
     located.iter().map(column).unzip()
 }
 
-/// The squared 2-Wasserstein distance of equation (22) between Gaussians with one mean: one with `covariance` `[D, D]`, and one with
-/// `subnetwork` `[S, S]` for the `chosen` weights and certainty for the others. Rows one after the other.
+/// Returns the squared 2-Wasserstein distance of equation (22) between two Gaussians with the same mean. One has the `covariance` `[D, D]`. The other
+/// has the covariance `subnetwork` `[S, S]` for the `chosen` weights, and zero variance for the others. Matrices are row-major.
 ///
-/// With `B` the subnetwork's covariance among zeros, `B^1/2 A B^1/2` is zero outside the chosen rows and columns, so that the cost beyond a trace is
-/// that of `S x S` matrices. NaN where a matrix is not finite.
+/// With `B` the covariance of the subnetwork padded with zeros and `A` the `covariance`, `B^1/2 A B^1/2` is zero outside of the chosen rows and
+/// columns. The cost, apart from a trace, is therefore that of `S x S` matrices. NaN if a matrix is not finite.
 pub fn wasserstein(covariance: &[f64], subnetwork: &[f64], chosen: &[usize]) -> f64 {
     let (s, d) = (chosen.len(), covariance.len().isqrt());
     let trace = |matrix: &[f64], n: usize| (0..n).map(|i| matrix[i * n + i]).sum::<f64>();

@@ -12,7 +12,7 @@ use bnnc_laplace::root::{Failure, Roots};
 use bnnc_math::philox;
 use models::{classification, close, diagonal, inverse, plus_diagonal, product, transposed};
 
-/// Standard normal numbers of a fixed stream.
+/// Returns standard normal numbers of a fixed stream.
 fn normals(site: &str, n: usize) -> Vec<f64> {
     let key = philox::key(11, site);
     (0..n as u64)
@@ -20,7 +20,7 @@ fn normals(site: &str, n: usize) -> Vec<f64> {
         .collect()
 }
 
-/// The root of one matrix and how many were clipped.
+/// Returns the root of one matrix, and the number of matrices that were clipped.
 fn root(matrix: &[f64], precision: Precision) -> (Vec<f64>, usize) {
     let mut out = vec![0.0; matrix.len()];
     let clipped = Roots::new(matrix.len().isqrt(), precision)
@@ -29,7 +29,7 @@ fn root(matrix: &[f64], precision: Precision) -> (Vec<f64>, usize) {
     (out, clipped)
 }
 
-/// `C' C` of `[k, n]`.
+/// Returns `C' C` for `C` `[k, n]`.
 fn square(c: &[f64], n: usize) -> Vec<f64> {
     product(&transposed(c, n), c, c.len() / n)
 }
@@ -42,7 +42,7 @@ fn all_close(got: &[f64], want: &[f64], tolerance: f64) {
         .for_each(|(got, want)| close(*got, *want, tolerance));
 }
 
-/// A matrix with these eigenvalues: `Q diag Q'`, where `Q` is a Householder reflection.
+/// Returns a matrix with these eigenvalues: `Q diag Q'`, where `Q` is a Householder reflection.
 fn with_eigenvalues(values: &[f64]) -> Vec<f64> {
     let n = values.len();
     let v = normals("reflection", n);
@@ -54,7 +54,7 @@ fn with_eigenvalues(values: &[f64]) -> Vec<f64> {
 }
 
 #[test]
-fn roots_of_curvatures() {
+fn squares_of_roots_are_the_curvatures() {
     for n in [1, 2, 3, 10, 40] {
         let factor = normals("factor", n * n);
         let matrix = square(&factor, n);
@@ -65,9 +65,9 @@ fn roots_of_curvatures() {
     }
 }
 
-/// The softmax: singular in the direction of ones, and nearly so in all where a class is certain.
+/// The curvature of the softmax is singular in the direction of ones, and nearly zero if a class is certain.
 #[test]
-fn roots_of_softmax_curvatures() {
+fn squares_of_roots_are_the_softmax_curvatures() {
     for temperature in [0.1, 1.0, 10.0] {
         let logits: Vec<f64> = normals("logits", 10).iter().map(|x| temperature * x).collect();
         let largest = logits.iter().fold(f64::NEG_INFINITY, |a, b| a.max(*b));
@@ -79,16 +79,16 @@ fn roots_of_softmax_curvatures() {
         let (c, clipped) = root(&matrix, Precision::F64);
         assert_eq!(clipped, 0, "{temperature}");
         all_close(&square(&c, 10), &matrix, 1e-14 * scale);
-        // The Jacobian of equal logits is pulled to nothing.
+        // A Jacobian that is the same for all logits is mapped to zero.
         c.chunks(10)
             .for_each(|row| close(row.iter().sum(), 0.0, 3e-7 * scale.sqrt()));
     }
 }
 
-/// The clipped matrix is the nearest positive semidefinite one: the difference to it has only nonnegative eigenvalues, and the
-/// products of the two vanish.
+/// The clipped matrix is the nearest positive semidefinite one: the negative eigenvalues are replaced by zero, and the other eigenvalues and the
+/// eigenvectors are unchanged.
 #[test]
-fn negative_eigenvalues_become_zero() {
+fn negative_eigenvalues_are_replaced_by_zero() {
     let values = [3.0, -2.0, 0.5, 0.0, -0.25];
     let positive: Vec<f64> = values.iter().map(|value: &f64| value.max(0.0)).collect();
     let (c, clipped) = root(&with_eigenvalues(&values), Precision::F64);
@@ -108,7 +108,7 @@ fn negative_eigenvalues_become_zero() {
 }
 
 #[test]
-fn rounding_errors_are_not_counted() {
+fn negative_eigenvalues_of_rounding_size_are_not_counted() {
     let clipped = |smallest: f64, precision| root(&with_eigenvalues(&[2.0, 1.0, smallest]), precision).1;
     assert_eq!(clipped(-1e-11, Precision::F64), 0);
     assert_eq!(clipped(-1e-9, Precision::F64), 1);
@@ -116,7 +116,7 @@ fn rounding_errors_are_not_counted() {
     assert_eq!(clipped(-1e-4, Precision::F32), 1);
 }
 
-/// A row of certain classes has a curvature of rounding errors; beside that of other rows it is nothing.
+/// The curvature of a row whose classes are certain consists of rounding errors, which are negligible relative to other rows.
 #[test]
 fn negligible_rows_are_not_counted() {
     let noise = [0.0, -1e-20, -1e-20, 1e-20];
@@ -124,7 +124,7 @@ fn negligible_rows_are_not_counted() {
     let rows = [noise, [0.25, -0.25, -0.25, 0.25]].concat();
     let (mut roots, mut out) = (Roots::new(2, Precision::F64), [0.0; 8]);
     assert_eq!(roots.cotangents(&rows, &mut out), Ok(0));
-    // What earlier calls saw counts too.
+    // Rows of earlier calls count too.
     assert_eq!(roots.cotangents(&noise, &mut out[..4]), Ok(0));
 }
 
@@ -180,7 +180,7 @@ fn time_of_roots() {
     }
 }
 
-/// The curvature of a softmax with random logits.
+/// Returns the curvature of a softmax with random logits.
 fn classes(n: usize) -> Vec<f64> {
     let p = classification::softmax(&normals("logits", n));
     (0..n * n)
@@ -188,7 +188,7 @@ fn classes(n: usize) -> Vec<f64> {
         .collect()
 }
 
-/// The mean and covariance of the logits of the classifier's new input, through the roots of the rows.
+/// Returns the mean and covariance of the logits of the classifier's new input, through the roots of the rows.
 fn prediction() -> (Vec<f64>, Vec<f64>) {
     use classification::{NEW, X, jacobian, logits, row_curvature};
     let mut precision = plus_diagonal(vec![0.0; 36], 1.0);
@@ -209,7 +209,7 @@ fn prediction() -> (Vec<f64>, Vec<f64>) {
     )
 }
 
-/// Probabilities of a link.
+/// Returns the probabilities of a link.
 fn probabilities(link: fn(&[f64], &[f64], &mut [f64]), mean: &[f64], covariance: &[f64]) -> Vec<f64> {
     let mut out = vec![0.0; mean.len()];
     link(mean, covariance, &mut out);
@@ -217,7 +217,7 @@ fn probabilities(link: fn(&[f64], &[f64], &mut [f64]), mean: &[f64], covariance:
 }
 
 #[test]
-fn probabilities_of_the_classifier() {
+fn links_give_the_known_probabilities_of_the_classifier() {
     let (mean, covariance) = prediction();
     all_close(&mean, &[2.5, 0.0, -1.5], 1e-15);
     all_close(
@@ -234,9 +234,9 @@ fn probabilities_of_the_classifier() {
     all_close(&got, &[0.77720831, 0.16113148, 0.06166021], 5e-9);
 }
 
-/// The mean softmax of draws is the exact expectation, within four standard errors.
+/// The mean softmax of draws is within four standard errors of the exact expectation.
 #[test]
-fn probabilities_by_draws_of_functions() {
+fn mean_softmax_of_draws_is_the_exact_expectation() {
     let (mean, covariance) = prediction();
     let draws = 40_000;
     let mut functions = vec![0.0; 3 * draws];
@@ -254,9 +254,9 @@ fn probabilities_by_draws_of_functions() {
     }
 }
 
-/// With unit vectors for noise the deviations of the draws are the rows of a root; here of two rows, the second singular.
+/// With unit vectors as noise, the deviations of the draws are the rows of a root. There are two rows; the covariance of the second is singular.
 #[test]
-fn draws_have_the_covariance() {
+fn draws_have_the_given_covariance() {
     let covariance = [2.0, 0.5, 0.5, 1.0, 4.0, -2.0, -2.0, 1.0];
     let mean = [1.0, -1.0, 10.0, 20.0];
     let noise = [1.0, 0.0, 0.0, 1.0, 0.0, 1.0, 1.0, 0.0];
@@ -275,9 +275,9 @@ fn draws_have_the_covariance() {
     assert_eq!(Draws::new(2).write(&mean, &negative, &noise, &mut out), Ok(1));
 }
 
-/// The probit approximation of one logit against quadrature: its error is known to stay below 0.02.
+/// The probit approximation of one logit agrees with quadrature: its error is known to be below 0.02.
 #[test]
-fn truth_by_probit() {
+fn probit_of_one_logit_agrees_with_quadrature() {
     for (mean, variance) in [(0.0, 1.0), (0.7, 0.3), (-1.5, 4.0), (3.0, 9.0), (2.0, 0.0)] {
         let [no, yes] = probit_truth(mean, variance).map(f64::exp);
         close(no + yes, 1.0, 1e-15);
@@ -295,13 +295,13 @@ fn truth_by_probit() {
     let [no, yes] = probit_truth(2.0, 0.0);
     close(yes, -(1.0 + (-2f64).exp()).ln(), 1e-15);
     close(no, -(1.0 + 2f64.exp()).ln(), 1e-15);
-    // A logit of -1000 with variance 24 / pi: half of it.
+    // For a logit of -1000 with variance 24 / pi, the factor is one half.
     let [no, yes] = probit_truth(-1000.0, 24.0 / std::f64::consts::PI);
     close(no, 0.0, 1e-200);
     close(yes, -500.0, 1e-10);
 }
 
-/// A Dirichlet distribution in the basis of the softmax has the Laplace approximation from which the bridge finds it again.
+/// Returns mean and covariance of the Laplace approximation of a Dirichlet distribution in the basis of the softmax, from which the bridge recovers it.
 fn dirichlet(alpha: &[f64]) -> (Vec<f64>, Vec<f64>) {
     let k = alpha.len() as f64;
     let logs: Vec<f64> = alpha.iter().map(|a| a.ln()).collect();
@@ -319,7 +319,7 @@ fn dirichlet(alpha: &[f64]) -> (Vec<f64>, Vec<f64>) {
 }
 
 #[test]
-fn the_bridge_finds_the_dirichlet() {
+fn bridge_recovers_a_dirichlet_distribution() {
     for alpha in [
         vec![3.0, 0.5, 1.25],
         vec![2.0; 5],
@@ -330,16 +330,16 @@ fn the_bridge_finds_the_dirichlet() {
         let total: f64 = alpha.iter().sum();
         let want: Vec<f64> = alpha.iter().map(|a| a / total).collect();
         all_close(&probabilities(bridge, &mean, &covariance), &want, 1e-13);
-        // What all logits share does not matter.
+        // Adding a constant to all logits has no effect.
         let shifted: Vec<f64> = mean.iter().map(|m| m + 5.0).collect();
         let widened: Vec<f64> = covariance.iter().map(|v| v + 2.5).collect();
         all_close(&probabilities(bridge, &shifted, &widened), &want, 1e-12);
     }
 }
 
-/// The scaled logits, after conditioning, whose mean variance is `(K / 2)^1/2`.
+/// The mean variance of the scaled logits, after conditioning, is `(K / 2)^1/2`.
 #[test]
-fn the_normalised_bridge_scales_logits() {
+fn normalised_bridge_scales_logits_to_the_stated_variance() {
     let (mean, covariance) = prediction();
     let (sums, total): (Vec<f64>, f64) = {
         let sums: Vec<f64> = covariance.chunks(3).map(|row| row.iter().sum()).collect();
@@ -389,10 +389,10 @@ fn extreme_logits_keep_their_probabilities() {
     }
 }
 
-/// Under these covariances some logit has no variance once they sum to zero, which leaves rounding to divide by: one weight that moves one
-/// logit, or all, and two weights of two logits, beside which the third has none.
+/// With these covariances some logit has zero variance once the logits sum to zero, so that the bridge would divide by rounding errors: one weight that
+/// affects one logit or all logits, and two weights that affect two logits, relative to which the third has no variance.
 #[test]
-fn the_bridge_leaves_logits_without_variance_alone() {
+fn bridge_is_the_softmax_if_a_logit_has_no_variance() {
     let mean = [0.3, -1.2, 0.7];
     let outer = |v: [f64; 3]| v.iter().flat_map(|a| v.map(|b| a * b)).collect::<Vec<f64>>();
     let two = [2.0, 0.3, 0.0, 0.3, 0.1, 0.0, 0.0, 0.0, 0.0];
@@ -409,9 +409,9 @@ fn the_bridge_leaves_logits_without_variance_alone() {
     }
 }
 
-/// Two outputs with correlated weights, by the explicit inverse; the density integrates to one.
+/// Two outputs with correlated weights: the density agrees with the explicit inverse and integrates to one.
 #[test]
-fn the_normal_density_is_joint() {
+fn normal_density_covers_all_outputs_jointly() {
     let (mean, noise) = ([0.3, -0.2], [0.5, 0.25]);
     let covariance = [1.0, 0.9, 0.9, 1.2];
     let mut normal = Normal::new(2);
@@ -429,11 +429,11 @@ fn the_normal_density_is_joint() {
         .map(|y| normal.log_density(&mean, &covariance, &noise, &y).exp() * step * step)
         .sum();
     close(integral, 1.0, 1e-10);
-    // A covariance of rank one is no trouble beside noise; without either there is no density.
+    // With noise a covariance of rank one is valid; without noise there is no density.
     let flat = normal.log_density(&mean, &[1.0; 4], &noise, &y);
     assert!(flat.is_finite());
     assert!(normal.log_density(&mean, &[1.0; 4], &[0.0; 2], &y).is_nan());
-    // Independent outputs have the product of their densities.
+    // The density of independent outputs is the product of their densities.
     let one = |mean: f64, variance: f64, y: f64| {
         -0.5 * ((y - mean).powi(2) / variance + (std::f64::consts::TAU * variance).ln())
     };
@@ -452,9 +452,9 @@ fn deviations_add_as_squares() {
     assert_eq!(deviation(-1e-18, 4.0).epistemic, 0.0);
 }
 
-/// Quantiles from tables (Abramowitz and Stegun 26.5), and of mixtures by what lies below them.
+/// Normal quantiles agree with tables (Abramowitz and Stegun 26.5), and quantiles of mixtures with their cumulative probabilities.
 #[test]
-fn quantiles() {
+fn quantiles_agree_with_tables() {
     for (p, want) in [
         (0.5, 0.0),
         (0.975, 1.959_963_984_540_054),
@@ -483,15 +483,15 @@ fn quantiles() {
             .sum();
         close(below / 3.0, p, 1e-12);
     }
-    // Members that agree, and members without spread.
+    // Members that agree, and members without variance.
     assert_eq!(mixture_quantile(0.3, &[2.0, 2.0], &[0.0, 0.0]), 2.0);
     close(mixture_quantile(0.75, &[1.0, 2.0], &[0.0, 0.0]), 2.0, 1e-12);
     assert_eq!(mixture_quantile(0.0, &[1.0, 2.0], &[1.0, 1.0]), f64::NEG_INFINITY);
 }
 
-/// What is not a number is no certainty.
+/// A NaN must not be replaced by a number, which would look like certainty.
 #[test]
-fn what_is_not_a_number_stays_so() {
+fn nan_inputs_give_nan_outputs() {
     let nan = f64::NAN;
     assert!(deviation(nan, 1.0).epistemic.is_nan() && deviation(nan, 1.0).total.is_nan());
     assert_eq!(deviation(-1e-20, 1.0).epistemic, 0.0);
@@ -503,7 +503,7 @@ fn what_is_not_a_number_stays_so() {
             let mut logs = vec![0.0; k];
             link(&vec![0.5; k], &vec![nan; k * k], &mut logs);
             assert!(logs.iter().all(|log| log.is_nan()), "{logs:?}");
-            // One element of the diagonal alone.
+            // A single NaN on the diagonal.
             let mut covariance = plus_diagonal(vec![0.0; k * k], 1.0);
             covariance[0] = nan;
             link(&vec![0.5; k], &covariance, &mut logs);

@@ -1,4 +1,4 @@
-//! Marginal likelihoods and the factors that maximise them: conjugate models, where both are known in closed form.
+//! Marginal likelihoods and the factors that maximise them, on conjugate models for which both have closed forms.
 #![allow(clippy::unwrap_used)]
 
 mod models;
@@ -16,7 +16,7 @@ use bnnc_math::philox;
 use models::{block, close, diagonal, inverse, plus_diagonal, product, regression, transposed};
 use std::f64::consts::TAU;
 
-/// The log density of a Normal with these precisions around zero.
+/// Returns the log density of a Normal with these precisions around zero.
 fn log_prior(weights: &[f64], precision: &[f64]) -> f64 {
     let terms = weights.iter().zip(precision);
     terms
@@ -24,7 +24,7 @@ fn log_prior(weights: &[f64], precision: &[f64]) -> f64 {
         .sum()
 }
 
-/// The log evidence by both formulas, for some weights of the regression and the precision of their posterior.
+/// Returns the log evidence by both formulas, for some weights of the regression and the precision of their posterior.
 fn evidences(chosen: &[usize], posterior_precision: &[f64]) -> [f64; 2] {
     let weights: Vec<f64> = chosen.iter().map(|d| regression::WEIGHTS[*d]).collect();
     let precision = vec![regression::PRECISION; chosen.len()];
@@ -40,7 +40,7 @@ fn evidences(chosen: &[usize], posterior_precision: &[f64]) -> [f64; 2] {
 }
 
 #[test]
-fn evidences_of_the_regression() {
+fn both_evidence_formulas_give_the_value_of_the_regression() {
     close(regression::log_likelihood(), -1.47551767, 5e-9);
     let (all, curvature) = ((0..7).collect::<Vec<_>>(), regression::curvature());
     let full = plus_diagonal(curvature.clone(), regression::PRECISION);
@@ -88,7 +88,7 @@ impl Linear {
         }
     }
 
-    /// `X'X / sigma^2`.
+    /// Returns `X'X / sigma^2`.
     fn curvature(&self) -> Vec<f64> {
         let squares = product(&transposed(&self.x, WEIGHTS), &self.x, ROWS);
         squares.iter().map(|element| element / (NOISE * NOISE)).collect()
@@ -102,7 +102,7 @@ impl Linear {
             .collect()
     }
 
-    /// The posterior mean with factors on the precisions of the weights.
+    /// Returns the posterior mean with factors on the precisions of the weights.
     fn mean(&self, factors: &[f64]) -> Vec<f64> {
         let mut precision = self.curvature();
         let prior = self.precisions(factors);
@@ -112,7 +112,7 @@ impl Linear {
         product(&inverse(&precision).0, &pulled, WEIGHTS)
     }
 
-    /// The log density of `y` under `N(0, sigma^2 I + X P0^-1 X')`: no weights in it.
+    /// Returns the log density of `y` under `N(0, sigma^2 I + X P0^-1 X')`, in which the weights are integrated out.
     fn exact(&self, factors: &[f64]) -> f64 {
         let prior = self.precisions(factors);
         let scaled: Vec<f64> = (0..ROWS * WEIGHTS)
@@ -154,7 +154,7 @@ fn pool() -> Pool {
     Pool::new(1)
 }
 
-/// The maximum of a function of one variable between two ends, by golden section.
+/// Returns the maximum of a function of one variable in an interval, by golden section.
 fn maximum(mut low: f64, mut high: f64, f: impl Fn(f64) -> f64) -> f64 {
     let golden = (5f64.sqrt() - 1.0) / 2.0;
     for _ in 0..120 {
@@ -168,9 +168,9 @@ fn maximum(mut low: f64, mut high: f64, f: impl Fn(f64) -> f64) -> f64 {
     0.5 * (low + high)
 }
 
-/// At the posterior mean Laplace's approximation of a linear model is exact.
+/// At the posterior mean the Laplace approximation of a linear model is exact.
 #[test]
-fn the_evidence_of_a_linear_model_is_exact() {
+fn evidence_of_a_linear_model_is_exact() {
     let linear = Linear::new();
     for factors in [[1.0; 5], [0.1; 5], [30.0, 1.0, 0.2, 5.0, 0.01]] {
         let weights = linear.mean(&factors);
@@ -192,9 +192,9 @@ fn the_evidence_of_a_linear_model_is_exact() {
     }
 }
 
-/// Weights at the posterior mean and factors at their maximum, in turns, end where the exact log evidence is highest.
+/// Alternating between the posterior mean of the weights and the best factor converges to the maximum of the exact log evidence.
 #[test]
-fn one_factor_of_a_linear_model() {
+fn one_factor_maximises_the_exact_evidence_of_a_linear_model() {
     let (linear, pool) = (Linear::new(), pool());
     let values = whitened(&linear.full(), &linear.prior(), &pool).unwrap();
     let mut factor = 1.0;
@@ -212,12 +212,12 @@ fn one_factor_of_a_linear_model() {
         factor = tuned.factors[0];
     }
     let want = maximum(-10.0, 10.0, |log| linear.exact(&[log.exp(); 5]));
-    // A maximum by values alone is known to half of the digits.
+    // A maximum that is found from values alone has half of the digits.
     close(factor.ln(), want, 1e-6);
 }
 
 #[test]
-fn factors_of_layers_of_a_linear_model() {
+fn layer_factors_maximise_the_exact_evidence_of_a_linear_model() {
     let (linear, pool) = (Linear::new(), pool());
     let of = groups(PriorStructure::Layer, &[2, 3]);
     assert_eq!(of, [0, 0, 1, 1, 1]);
@@ -252,9 +252,9 @@ fn factors_of_layers_of_a_linear_model() {
     (0..2).for_each(|group| close(factors[group].ln(), logs[group], 1e-4));
 }
 
-/// Slopes by the logs of the factors against central differences, for weights anywhere.
+/// Slopes by the logs of the factors agree with central differences, at any weights.
 #[test]
-fn slopes_are_derivatives() {
+fn slopes_agree_with_central_differences() {
     let (linear, pool) = (Linear::new(), pool());
     let weights = [0.3, -2.0, 1.0, 0.01, 0.7];
     let scatter = linear.scatter(&weights);
@@ -312,10 +312,10 @@ fn slopes_are_derivatives() {
     }
 }
 
-/// Independent weights have factors in closed form: the positive root of `q t^2 + q c t - c`, with `q` the scatter and `c` the
+/// The factors of independent weights have a closed form: the positive root of `q t^2 + q c t - c`, with `q` the scatter and `c` the
 /// curvature over the precision.
 #[test]
-fn factors_of_independent_weights() {
+fn factors_of_independent_weights_have_the_closed_form() {
     let (curvature, precision): ([f64; 4], [f64; 4]) = ([3.0, 0.5, 100.0, 1e-3], [1.0, 2.0, 0.1, 1.0]);
     let scatter: [f64; 4] = [0.4, 5.0, 1e-3, 0.9];
     let (prior, pool) = (Prior::diagonal(precision.to_vec()), pool());
@@ -340,9 +340,9 @@ fn factors_of_independent_weights() {
     }
 }
 
-/// One factor by eigenvalues, and by posteriors of whatever form.
+/// One factor found from eigenvalues agrees with the one found from posteriors, for every form.
 #[test]
-fn one_factor_by_any_form() {
+fn one_factor_is_the_same_by_eigenvalues_and_by_every_form() {
     let (linear, pool) = (Linear::new(), pool());
     let weights = linear.mean(&[1.0; 5]);
     let scatter = linear.scatter(&weights);
@@ -392,7 +392,7 @@ fn one_factor_by_any_form() {
     }
 }
 
-/// Two eigenpairs with orthonormal vectors out of two rows.
+/// Returns two eigenpairs with orthonormal vectors, made from two rows.
 fn orthogonal(mut vectors: Matrix) -> LowRank {
     let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     let first = vectors.row(0).to_vec();
@@ -413,9 +413,9 @@ fn orthogonal(mut vectors: Matrix) -> LowRank {
     }
 }
 
-/// A factor for each of two arrays, by a Kronecker product and a block of its own, and by the same matrix without that structure.
+/// Factors for two arrays are the same for Kronecker blocks (a product and a single block) as for the same matrix in full form.
 #[test]
-fn factors_of_kronecker_blocks() {
+fn factors_of_kronecker_blocks_agree_with_the_full_matrix() {
     let (left, right, bias) = (
         [2.0, 0.5, 0.5, 1.0],
         [30.0, 6.0, -3.0, 6.0, 4.0, 0.0, -3.0, 0.0, 9.0],
@@ -459,9 +459,9 @@ fn factors_of_kronecker_blocks() {
     (0..2).for_each(|group| close(kronecker.factors[group].ln(), full.factors[group].ln(), 1e-9));
 }
 
-/// Numbers that are not numbers are no maximum.
+/// A scatter that is NaN does not give a maximum.
 #[test]
-fn broken_scatters_are_not_converged() {
+fn nan_scatters_do_not_converge() {
     let (prior, pool) = (Prior::diagonal(vec![1.0]), pool());
     let tuning = Tuning {
         precision: &[1.0],
@@ -484,9 +484,9 @@ fn broken_scatters_are_not_converged() {
     assert!(!scalar.maximise(2.0).converged);
 }
 
-/// A random full curvature with groups of every size: no factor, moved either way, does better.
+/// For a random full curvature and groups of every size, moving any factor up or down does not increase the evidence at the maximum.
 #[test]
-fn no_factor_of_the_maximum_climbs() {
+fn moving_a_factor_from_the_maximum_never_helps() {
     let key = philox::key(1, "curvature");
     let d = 24;
     let rows: Vec<f64> = (0..10 * d)
@@ -523,7 +523,7 @@ fn no_factor_of_the_maximum_climbs() {
     }
 }
 
-/// Weights at the mean of their prior favour ever higher precisions; weights that nothing is known of have no preference.
+/// Weights at the mean of their prior favour ever higher precisions. Weights without information have no preference.
 #[test]
 fn factors_without_a_maximum_end_at_bounds() {
     let (prior, pool) = (Prior::diagonal(vec![1.0; 3]), pool());
@@ -571,7 +571,7 @@ fn factors_without_a_maximum_end_at_bounds() {
     close(none.factors[0], 3.0, 1e-15);
 }
 
-/// Factors for which a Hessian is not positive definite are avoided; at the start they are an error.
+/// Factors for which the precision is not positive definite are avoided; at the start they are an error.
 #[test]
 fn negative_curvatures_bound_the_factors() {
     let (prior, pool) = (Prior::diagonal(vec![1.0; 2]), pool());
@@ -602,9 +602,9 @@ fn negative_curvatures_bound_the_factors() {
     assert!(!stuck.converged && stuck.before == f64::NEG_INFINITY);
 }
 
-/// A posterior whose log determinant is of another function than its variances would send any method astray; steps still never fall.
+/// Even if the log determinant and the variances are inconsistent, so that the slopes are wrong, no step decreases the evidence.
 #[test]
-fn the_evidence_never_falls() {
+fn evidence_never_falls_for_inconsistent_evaluations() {
     let wrong = |factors: &[f64]| -> Result<Evaluation, NotPositive> {
         let log = factors[0].ln();
         Ok(Evaluation {
@@ -623,9 +623,9 @@ fn the_evidence_never_falls() {
     assert!(tuned.after >= tuned.before);
 }
 
-/// A parabola in the log of the factor: the grid finds its neighbourhood, the golden section its top.
+/// For a parabola in the log of the factor, the grid finds the neighbourhood of the maximum and the golden section the maximum.
 #[test]
-fn the_grid_finds_a_maximum() {
+fn grid_search_finds_the_maximum_of_a_parabola() {
     let mut asked = 0;
     let grid = search(|factor: f64| {
         asked += 1;
@@ -647,7 +647,7 @@ fn the_grid_finds_a_maximum() {
 }
 
 #[test]
-fn the_grid_says_when_its_end_is_best() {
+fn grid_search_reports_a_best_factor_at_its_end() {
     let rising = search(|factor: f64| Ok::<_, ()>(factor.ln())).unwrap();
     assert!(rising.at_end);
     close(rising.factor.ln(), 1e4f64.ln(), 1e-12);
@@ -657,7 +657,7 @@ fn the_grid_says_when_its_end_is_best() {
 }
 
 #[test]
-fn the_grid_survives_flat_and_broken_scores() {
+fn grid_search_handles_flat_nan_and_failing_scores() {
     let flat = search(|_| Ok::<_, ()>(-1.0)).unwrap();
     assert_eq!((flat.factor, flat.score, flat.at_end), (1.0, -1.0, false));
     let broken = search(|factor: f64| Ok::<_, ()>(if factor < 50.0 { f64::NAN } else { -factor })).unwrap();

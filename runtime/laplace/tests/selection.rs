@@ -1,4 +1,4 @@
-//! Subnetworks: scores, ties, dead weights, places, and the distance that the selection minimises.
+//! Subnetworks: scores, ties, dead weights, positions in arrays, and the distance that the selection minimises.
 #![allow(clippy::unwrap_used)]
 
 mod models;
@@ -9,12 +9,12 @@ use bnnc_laplace::select::{
 use bnnc_math::philox;
 use models::{block, close, diagonal, inverse, plus_diagonal, product, regression, square_root};
 
-/// The full covariance of the regression.
+/// Returns the full covariance of the regression.
 fn covariance() -> Vec<f64> {
     inverse(&plus_diagonal(regression::curvature(), regression::PRECISION)).0
 }
 
-/// The covariance of a subnetwork with the prior precision of all weights.
+/// Returns the covariance of a subnetwork with the prior precision of all weights.
 fn subnetwork(chosen: &[usize]) -> Vec<f64> {
     inverse(&plus_diagonal(
         block(&regression::curvature(), chosen),
@@ -34,7 +34,7 @@ fn scores_are_variances_under_a_diagonal_precision() {
         close(*got, want, 5e-9);
     }
     assert_eq!(highest(&scores, &ggn, 3), Ok(vec![0, 4, 5]));
-    // A temperature of two is half the data.
+    // A temperature of two is equivalent to half of the data.
     let half: Vec<f64> = ggn.iter().map(|element| element / 2.0).collect();
     assert_eq!(
         diagonal_variances(&ggn, &[1.5; 7], 2.0),
@@ -43,7 +43,7 @@ fn scores_are_variances_under_a_diagonal_precision() {
 }
 
 #[test]
-fn exact_variances_choose_others_than_the_diagonal() {
+fn exact_variances_choose_other_weights_than_diagonal_ones() {
     let ggn = diagonal(&regression::curvature());
     assert_eq!(highest(&diagonal(&covariance()), &ggn, 3), Ok(vec![3, 4, 5]));
 }
@@ -55,7 +55,7 @@ fn magnitudes_ignore_signs() {
 }
 
 #[test]
-fn of_equal_scores_the_lower_index_wins() {
+fn lower_index_wins_among_equal_scores() {
     assert_eq!(highest(&[1.0; 6], &[1.0; 6], 2), Ok(vec![0, 1]));
     assert_eq!(
         highest(&[1.0, 2.0, 1.0, 2.0, 1.0], &[1.0; 5], 3),
@@ -64,7 +64,7 @@ fn of_equal_scores_the_lower_index_wins() {
     assert_eq!(highest(&[-0.0, 0.0], &[1.0; 2], 1), Ok(vec![0]));
 }
 
-/// Under the prior alone a dead weight has the largest variance of all.
+/// Dead weights have the variance of the prior, which is the largest of all.
 #[test]
 fn dead_weights_are_never_chosen() {
     let ggn = [3.0, 0.0, 1.0, -0.0, 2.0, f64::NAN];
@@ -84,7 +84,7 @@ fn dead_weights_are_never_chosen() {
 }
 
 #[test]
-fn scores_that_are_not_numbers_are_passed_over() {
+fn weights_with_nan_scores_are_skipped() {
     assert_eq!(
         highest(&[f64::NAN, 1.0, f64::INFINITY], &[1.0; 3], 2),
         Ok(vec![1, 2])
@@ -98,14 +98,14 @@ fn sizes_are_numbers_or_fractions() {
     assert_eq!(size(1.0, 100), 1);
     assert_eq!(size(0.03, 2600), 78);
     assert_eq!(size(0.0001, 100), 1);
-    // More than there are is left for the selection to refuse.
+    // Sizes above the number of weights are rejected by the selection, not here.
     assert_eq!(size(101.0, 100), 101);
 }
 
-/// Each weight is in as many random subnetworks as any other; the counts of 40 weights over 4000 keys stay within five standard
-/// deviations of a binomial count, and other keys choose others.
+/// Each weight is in as many random subnetworks as any other: the counts of 40 weights over 4000 keys are within five standard
+/// deviations of a binomial count. The same key gives the same scores.
 #[test]
-fn random_subnetworks_are_even() {
+fn random_subnetworks_contain_each_weight_equally_often() {
     let (parameters, wanted, keys) = (40, 10, 4000);
     let mut counts = vec![0usize; parameters];
     for seed in 0..keys {
@@ -126,7 +126,7 @@ fn random_subnetworks_are_even() {
 }
 
 #[test]
-fn chosen_weights_are_found_in_their_arrays() {
+fn chosen_weights_are_located_in_their_arrays() {
     let at = |array, index| Element { array, index };
     let located = locate(&[0, 4, 5, 6, 11], &[5, 0, 1, 6]);
     assert_eq!(located, [at(0, 0), at(0, 4), at(2, 0), at(3, 0), at(3, 5)]);
@@ -143,7 +143,7 @@ fn chosen_weights_are_found_in_their_arrays() {
 }
 
 #[test]
-fn the_distance_of_a_subnetwork() {
+fn distance_of_a_subnetwork_has_the_known_value() {
     close(
         wasserstein(&covariance(), &subnetwork(&[0, 4, 6]), &[0, 4, 6]),
         1.50967638,
@@ -151,9 +151,9 @@ fn the_distance_of_a_subnetwork() {
     );
 }
 
-/// Equation (22) with zero-padded matrices and iterated square roots, for every subnetwork of three weights.
+/// The distance agrees with equation (22), computed with zero-padded matrices and iterated square roots, for every subnetwork of three weights.
 #[test]
-fn the_distance_is_that_of_zero_padded_gaussians() {
+fn distance_agrees_with_zero_padded_gaussians() {
     let full = covariance();
     for chosen in (0..35).map(combination) {
         let sub = subnetwork(&chosen);
@@ -161,7 +161,7 @@ fn the_distance_is_that_of_zero_padded_gaussians() {
         for (at, element) in sub.iter().enumerate() {
             padded[chosen[at / 3] * 7 + chosen[at % 3]] = *element;
         }
-        // A little variance keeps the iterations regular; its square root is what the comparison loses.
+        // A small variance is added for the convergence of the iterations; the comparison tolerates its square root.
         let root = square_root(&plus_diagonal(padded.clone(), 1e-12));
         let inner = square_root(&product(&product(&root, &full, 7), &root, 7));
         let trace = |a: &[f64]| diagonal(a).iter().sum::<f64>();
@@ -170,22 +170,22 @@ fn the_distance_is_that_of_zero_padded_gaussians() {
     }
 }
 
-/// The subnetworks of three of seven weights in order.
+/// Returns the subnetworks of three of seven weights, in order.
 fn combination(at: usize) -> Vec<usize> {
     let all = (0..7).flat_map(|i| (i + 1..7).flat_map(move |j| (j + 1..7).map(move |k| vec![i, j, k])));
     all.into_iter().nth(at).unwrap()
 }
 
 #[test]
-fn distances_in_closed_form() {
+fn distances_of_diagonal_gaussians_have_closed_forms() {
     let variances = [0.5, 2.0, 0.25, 1.0];
     let full: Vec<f64> = (0..16)
         .map(|at| if at % 5 == 0 { variances[at / 5] } else { 0.0 })
         .collect();
-    // All of the network is no distance away, none of it the whole variance.
+    // The distance of the whole network is zero, and that of the empty network is the total variance.
     close(wasserstein(&full, &full, &[0, 1, 2, 3]), 0.0, 1e-14);
     close(wasserstein(&full, &[], &[]), 3.75, 1e-15);
-    // Equation (23), and the distance of one-dimensional Gaussians where the variances differ.
+    // Equation (23), and the distance of one-dimensional Gaussians if the variances differ.
     close(wasserstein(&full, &[2.0, 0.0, 0.0, 1.0], &[1, 3]), 0.75, 1e-14);
     close(
         wasserstein(&full, &[4.5], &[1]),
@@ -195,9 +195,9 @@ fn distances_in_closed_form() {
     assert!(wasserstein(&[f64::NAN; 4], &[1.0], &[0]).is_nan());
 }
 
-/// Among all subnetworks of three weights of a diagonal posterior, the highest variances are nearest (equation 23).
+/// Among all subnetworks of three weights of a diagonal posterior, the one with the highest variances is the nearest (equation 23).
 #[test]
-fn the_highest_variances_are_nearest() {
+fn highest_variances_give_the_nearest_subnetwork() {
     let ggn = diagonal(&regression::curvature());
     let variances = diagonal_variances(&ggn, &[regression::PRECISION; 7], 1.0);
     let best = highest(&variances, &ggn, 3).unwrap();

@@ -1,4 +1,4 @@
-//! Curvatures and posteriors in all forms, against closed forms and dense linear algebra written out plainly.
+//! Curvatures and posteriors in all forms agree with closed forms and with simple dense linear algebra.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_kernels::pool::Pool;
@@ -9,7 +9,7 @@ use bnnc_laplace::matrix::Matrix;
 use bnnc_laplace::posterior::{Cholesky, Posterior, whitened};
 use std::convert::Infallible;
 
-/// Standard normal numbers from a counter, by the sum of twelve uniform ones.
+/// Returns standard normal numbers from a counter, by sums of twelve uniform numbers.
 fn noise(seed: u64, count: usize) -> Vec<f64> {
     let uniform = |counter: u64| {
         let mut z = counter
@@ -55,7 +55,7 @@ fn naive_gram(rows: &Matrix) -> Matrix {
     naive_product(&naive_transposed(rows), rows)
 }
 
-/// The inverse and the log of the absolute determinant, by elimination with pivots.
+/// Returns the inverse and the log of the absolute determinant, by elimination with pivots.
 fn naive_inverse(matrix: &Matrix) -> (Matrix, f64) {
     let size = matrix.rows;
     let (mut left, mut right, mut log) = (matrix.clone(), Matrix::identity(size), 0.0);
@@ -107,7 +107,7 @@ fn pool() -> Pool {
     Pool::new(2)
 }
 
-/// The network 1-2-1 with tanh, at the weights (first weights, first biases, second weights, second bias).
+/// The weights of the network 1-2-1 with tanh (first weights, first biases, second weights, second bias).
 const WEIGHTS: [f64; 7] = [0.8, -0.5, 0.1, 0.2, 1.5, -1.0, 0.3];
 
 fn network_jacobian(inputs: &[f64]) -> Matrix {
@@ -119,7 +119,7 @@ fn network_jacobian(inputs: &[f64]) -> Matrix {
     Matrix::new(inputs.len(), 7, rows.collect())
 }
 
-/// Variances of the network's output at 0, 1 and 3, over some of the weights.
+/// Returns the variances of the network's output at 0, 1 and 3, over some of the weights.
 fn network_variances(weights: &[usize], lambda: f64, diagonal: bool) -> Vec<f64> {
     let (pool, sigma) = (pool(), 0.5);
     let mut rows = network_jacobian(&[-1.0, 0.5, 2.0]).columns_at(weights);
@@ -206,7 +206,7 @@ fn a_linear_classifier_has_the_covariance_of_the_closed_form() {
     }
 }
 
-/// All forms over 12 weights: rows of 5 columns, blocks of 2 x 3 and 4 and two elements of none, a rank of 4.
+/// Returns all forms over 12 weights: rows of 5 columns, blocks of 2 x 3 and 4 with two elements outside of them, a rank of 4.
 fn forms() -> Vec<(&'static str, Curvature, Matrix)> {
     let pool = pool();
     let rows = random(1, 5, 12);
@@ -259,7 +259,7 @@ fn forms() -> Vec<(&'static str, Curvature, Matrix)> {
     ]
 }
 
-/// The matrix of Kronecker blocks, by the definition of the order of their elements.
+/// Returns the matrix of Kronecker blocks, by the definition of the order of their elements.
 fn naive_kronecker(blocks: &[Block], elements: usize) -> Matrix {
     let mut matrix = Matrix::zeros(elements, elements);
     for block in blocks {
@@ -281,13 +281,13 @@ fn naive_kronecker(blocks: &[Block], elements: usize) -> Matrix {
     matrix
 }
 
-/// A prior that varies between elements but not within the blocks of [`forms`].
+/// Returns a prior that varies between elements but not within the blocks of [`forms`].
 fn prior() -> Prior {
     Prior::diagonal(vec![0.3, 0.7, 0.7, 0.7, 0.7, 0.7, 0.7, 2.0, 1.1, 1.1, 1.1, 1.1])
 }
 
 #[test]
-fn every_form_answers_as_its_precision_written_out() {
+fn every_form_agrees_with_its_precision_as_a_full_matrix() {
     let (pool, temperature, jacobian) = (pool(), 0.6, random(5, 6, 12));
     for (name, curvature, mut precision) in forms() {
         println!("{name}");
@@ -414,7 +414,7 @@ fn a_kronecker_product_of_one_row_is_the_full_curvature() {
 }
 
 #[test]
-fn a_prior_that_varies_within_a_block_enters_by_its_diagonal_in_the_eigenbasis() {
+fn prior_varying_within_a_block_enters_by_its_diagonal_in_the_eigenbasis() {
     let pool = pool();
     let mut block = Block::new(0, 3, 4, true);
     block.add(
@@ -430,7 +430,8 @@ fn a_prior_that_varies_within_a_block_enters_by_its_diagonal_in_the_eigenbasis()
     let posterior = curvature
         .posterior(&Prior::diagonal(precision.clone()), 1.0, &pool)
         .unwrap();
-    // Both commute with the eigenbasis: it diagonalises the found precision, and there the prior's diagonal has been added.
+    // The precision that the posterior found commutes with the curvature, so it is diagonal in the same eigenbasis. Its trace minus that of the
+    // curvature is that of the prior.
     let (found, _) = naive_inverse(&posterior.joint(&Matrix::identity(12), &pool));
     let given = naive_kronecker(&[block], 12);
     close(
@@ -445,11 +446,11 @@ fn a_prior_that_varies_within_a_block_enters_by_its_diagonal_in_the_eigenbasis()
         .zip(&given.values)
         .for_each(|(x, y)| *x -= y);
     assert!((added.diagonal().iter().sum::<f64>() - precision.iter().sum::<f64>()).abs() < 1e-10);
-    // The trace with every power of the curvature is that of the prior, as the diagonal in the eigenbasis decides it.
+    // The trace of its product with the curvature is the same as for the prior, because only the diagonal in the eigenbasis contributes.
     let prior = Matrix::from_diagonal(&precision);
     let [x, y] = [&added, &prior].map(|matrix| naive_product(matrix, &given).diagonal().iter().sum::<f64>());
     assert!((x - y).abs() < 1e-9 * y.abs());
-    // Without data the ratio of determinants is that of nothing.
+    // Without data the log ratio of determinants is zero.
     let empty = Curvature::Kronecker {
         blocks: vec![Block::new(0, 3, 4, true)],
         elements: 12,
@@ -466,7 +467,7 @@ fn a_prior_that_varies_within_a_block_enters_by_its_diagonal_in_the_eigenbasis()
 }
 
 #[test]
-fn a_search_finds_the_largest_eigenpairs_of_known_matrices() {
+fn search_finds_the_largest_eigenpairs_of_known_matrices() {
     let pool = pool();
     // The second difference matrix has the eigenvalues 2 - 2 cos(pi k / (n + 1)) and the eigenvectors sin(pi k i / (n + 1)).
     let size = 60;
@@ -498,7 +499,7 @@ fn a_search_finds_the_largest_eigenpairs_of_known_matrices() {
 }
 
 #[test]
-fn a_search_for_more_than_there_is_finds_what_there_is() {
+fn search_with_a_rank_above_that_of_the_matrix_finds_all_pairs() {
     let (pool, rows) = (pool(), random(80, 3, 40));
     let search = Search {
         rank: 10,
@@ -525,7 +526,7 @@ fn a_search_for_more_than_there_is_finds_what_there_is() {
         &naive_gram(&rows).values,
         1e-12,
     );
-    // With full rank the posterior is the full one.
+    // With full rank the posterior is that of the full form.
     let prior = Prior::diagonal(positive(82, 40));
     let low = Curvature::LowRank(pairs).posterior(&prior, 1.0, &pool).unwrap();
     let full = Curvature::Full(naive_gram(&rows))
@@ -557,7 +558,7 @@ fn a_search_for_more_than_there_is_finds_what_there_is() {
 }
 
 #[test]
-fn precise_data_leave_digits_in_variances() {
+fn variances_are_accurate_for_very_precise_data() {
     let pool = pool();
     let mut rows = random(90, 8, 12);
     rows.values.iter_mut().for_each(|value| *value *= 1e7);
@@ -565,15 +566,15 @@ fn precise_data_leave_digits_in_variances() {
     let posterior = Curvature::Functional(rows.clone().into())
         .posterior(&prior, 1.0, &pool)
         .unwrap();
-    // G (G'G + 0.001)^-1 G' is the identity but for 1e-17, and variances under the prior are about 1e18.
+    // G (G'G + 0.001)^-1 G' is the identity except for 1e-17, and the variances under the prior are about 1e18.
     let joint = posterior.joint(&rows, &pool);
     close(&joint.values, &Matrix::identity(8).values, 1e-9);
     assert!(posterior.variances(&pool).iter().all(|variance| *variance > 0.0));
 }
 
-/// More weights than columns are scaled at a time: the kernel, the variances and the draws are those of the whole matrix.
+/// If there are more weights than columns in a block, the results are the same as for the full matrix.
 #[test]
-fn blocks_of_columns_are_one_matrix() {
+fn column_blocks_do_not_change_results() {
     let (pool, rows, prior) = (pool(), random(93, 6, 600), Prior::diagonal(positive(94, 600)));
     let functional = Curvature::Functional(rows.clone().into());
     let functional = functional.posterior(&prior, 2.0, &pool).unwrap();
@@ -596,7 +597,7 @@ fn blocks_of_columns_are_one_matrix() {
 }
 
 #[test]
-fn many_rows_of_functions_are_a_full_curvature() {
+fn functional_form_with_many_rows_agrees_with_the_full_form() {
     let (pool, rows, prior) = (pool(), random(91, 20, 7), Prior::diagonal(positive(92, 7)));
     let functional = Curvature::Functional(rows.clone().into())
         .posterior(&prior, 2.0, &pool)
@@ -618,7 +619,7 @@ fn many_rows_of_functions_are_a_full_curvature() {
 }
 
 #[test]
-fn one_decomposition_serves_every_factor() {
+fn whitened_eigenvalues_give_the_ratio_for_every_factor() {
     let pool = pool();
     for (name, curvature, _) in forms() {
         println!("{name}");
@@ -636,7 +637,7 @@ fn one_decomposition_serves_every_factor() {
 }
 
 #[test]
-fn a_dense_prior_enters_the_full_form() {
+fn full_form_uses_a_dense_prior() {
     let (pool, rows, jacobian) = (pool(), random(110, 5, 8), random(111, 4, 8));
     let mut dense = naive_gram(&random(112, 9, 8));
     dense.add_diagonal(&[0.5; 8]);
@@ -664,7 +665,7 @@ fn a_dense_prior_enters_the_full_form() {
     let v = noise(113, 8);
     let product = naive_product(&Matrix::from_row(&v), &dense);
     let quadratic: f64 = product.values.iter().zip(&v).map(|(x, y)| x * y).sum();
-    // A deviation `v` from the mean has the slope `-P0 v`.
+    // At a deviation `v` from the mean the slope is `-P0 v`.
     let slope: Vec<f64> = product.values.iter().map(|value| -value).collect();
     let scatter: f64 = prior.scatter(&slope, &pool).unwrap().iter().sum();
     assert!((scatter - quadratic).abs() < 1e-12 * quadratic.abs());
@@ -678,7 +679,7 @@ fn a_dense_prior_enters_the_full_form() {
 }
 
 #[test]
-fn what_is_not_positive_is_named() {
+fn errors_name_what_is_not_positive_definite() {
     let pool = pool();
     let mut hessian = naive_gram(&random(120, 100, 90));
     hessian[(70, 70)] = -3.0;
@@ -741,9 +742,9 @@ fn what_is_not_positive_is_named() {
     close(&values, &[-2.0, 1.0, 1.0], 1e-14);
 }
 
-/// What is not a number is called so, and not a negative precision.
+/// The error for a NaN states that it is not a number, and does not call it a negative precision.
 #[test]
-fn numbers_that_are_none_are_named() {
+fn nan_precisions_are_reported_as_not_a_number() {
     let prior = Prior::diagonal(vec![1.0, 1.0]);
     let refused = |value: f64| {
         let found = Curvature::Diagonal(vec![1.0, value]).posterior(&prior, 1.0, &pool());
@@ -754,7 +755,7 @@ fn numbers_that_are_none_are_named() {
 }
 
 #[test]
-fn posteriors_survive_as_arrays_bit_for_bit() {
+fn posteriors_are_rebuilt_from_arrays_bit_for_bit() {
     let (pool, jacobian) = (pool(), random(5, 6, 12));
     for (name, curvature, _) in forms() {
         let posterior = curvature.posterior(&prior(), 0.6, &pool).unwrap();
@@ -771,7 +772,7 @@ fn posteriors_survive_as_arrays_bit_for_bit() {
             let mut fewer = arrays.clone();
             fewer.remove(at);
             let fault = Posterior::from_arrays(&fewer);
-            // Without the mark of its number a block is none.
+            // Blocks are counted by their `start` arrays: without one, the block is ignored.
             assert!(
                 fault.is_err() || arrays[at].0.ends_with("/start"),
                 "{} is missing",
@@ -790,7 +791,7 @@ fn posteriors_survive_as_arrays_bit_for_bit() {
 }
 
 #[test]
-fn sums_do_not_depend_on_blocks() {
+fn sums_do_not_depend_on_the_division_into_blocks() {
     let (pool, rows) = (pool(), random(130, 700, 70));
     let sum = |cuts: &[usize]| {
         let mut sum = Gram::new(70);
@@ -874,7 +875,7 @@ fn large_factors_multiply_back_and_invert() {
 }
 
 #[test]
-fn predicted_memory_covers_what_is_kept() {
+fn predicted_memory_covers_the_arrays_of_the_posterior() {
     use bnnc_abi::laplace::Structure;
     let pool = pool();
     let size = |posterior: &Posterior| {
@@ -917,7 +918,7 @@ fn predicted_memory_covers_what_is_kept() {
         bytes(Structure::Functional(Some(100)), 10, 1_000_000, 2, &[]).curvature,
         200 * 10 * 8
     );
-    // The rows are held once; besides them are standard deviations, the kernel twice and a few columns.
+    // The rows are held once. In addition there are standard deviations, two kernels and a block of columns.
     let functional = bytes(Structure::Functional(None), 1_000_000, 100, 1, &[]);
     assert_eq!(
         functional.most(),

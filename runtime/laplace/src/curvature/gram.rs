@@ -1,21 +1,21 @@
-//! Sums of products of rows.
+//! Sums of outer products of rows.
 
 use crate::matrix::Matrix;
 use bnnc_kernels::pool::Pool;
 
-/// Rows that are multiplied at a time.
+/// The number of rows that are multiplied at a time.
 const ROWS: usize = 256;
 
-/// The sum `G'G` of rows that come in blocks. It does not depend on how they are cut into blocks.
+/// The sum `G'G` of rows that are added in blocks. It does not depend on the division into blocks.
 #[derive(Clone, Debug)]
 pub struct Gram {
     sum: Matrix,
-    /// Rows that are not yet in the sum, fewer than [`ROWS`].
+    /// Rows that have not yet been added to the sum, fewer than [`ROWS`].
     pending: Matrix,
 }
 
 impl Gram {
-    /// No rows of so many elements.
+    /// Returns the sum of no rows of `elements` elements.
     pub fn new(elements: usize) -> Gram {
         Gram {
             sum: Matrix::zeros(elements, elements),
@@ -23,7 +23,7 @@ impl Gram {
         }
     }
 
-    /// Adds `weight * block' block`, for a weight that is not negative.
+    /// Adds `weight * block' block`. The weight must not be negative.
     pub fn add(&mut self, block: &Matrix, weight: f64, pool: &Pool) {
         let root = weight.sqrt();
         let mut from = 0;
@@ -47,7 +47,7 @@ impl Gram {
         self.sum.add_upper_gram(&rows, &rows, pool);
     }
 
-    /// The sum.
+    /// Returns the sum.
     pub fn finish(mut self, pool: &Pool) -> Matrix {
         self.flush(pool);
         self.sum.mirror_upper();

@@ -1,40 +1,40 @@
 //! The largest eigenpairs of a curvature that is only known by its products with vectors.
 //!
-//! Note [Thick restarts]. The search keeps an orthonormal basis, grows it by the residuals of the best Ritz vectors, and when it is full goes on
-//! with the best half: a block Lanczos method with thick restarts (Wu and Simon 2000). One pass over the data multiplies as many vectors
-//! as the block has rows. Each Ritz vector's residual bounds the error of its eigenvalue (Parlett, The Symmetric Eigenvalue Problem,
-//! theorem 4.5.1), which is what the search stops by.
+//! Note [Thick restarts]. The search keeps an orthonormal basis and extends it by the residuals of the best Ritz vectors. When the basis is full, the
+//! search restarts from its best half: a block Lanczos method with thick restarts (Wu and Simon 2000). One pass over the data multiplies as many
+//! vectors as the block has rows. The norm of the residual of each Ritz vector bounds the error of its eigenvalue (Parlett, The Symmetric Eigenvalue
+//! Problem, theorem 4.5.1); the search stops when these norms are small enough.
 
 use super::NotPositive;
 use crate::matrix::{Matrix, dot};
 use crate::posterior::Spectrum;
 use bnnc_kernels::pool::Pool;
 
-/// The largest eigenpairs of a curvature; the rest is left to the prior.
+/// The largest eigenpairs of a curvature. In the other directions the posterior is the prior.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LowRank {
     /// Orthonormal eigenvectors, one in each row: `[rank, D]`.
     pub vectors: Matrix,
-    /// Their eigenvalues, descending, all above zero.
+    /// The eigenvalues in descending order, all above zero.
     pub values: Vec<f64>,
-    /// The largest norm of a residual over the largest eigenvalue, when the search stopped; not a number where a product was not finite, and
-    /// then there is no posterior.
+    /// The largest norm of a residual over the largest eigenvalue when the search stopped. NaN if a product was not finite; there is no
+    /// posterior then.
     pub residual: f64,
 }
 
 /// A search for eigenpairs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Search {
-    /// How many are wanted.
+    /// The number of eigenpairs to find.
     pub rank: usize,
-    /// Residuals that are small enough, relative to the largest eigenvalue.
+    /// The largest residual to accept, relative to the largest eigenvalue.
     pub tolerance: f64,
-    /// The most passes over the data.
+    /// The largest number of passes over the data.
     pub passes: usize,
 }
 
 impl LowRank {
-    /// What is found where a product is not finite.
+    /// Returns the result if a product is not finite.
     fn unknown(elements: usize) -> LowRank {
         LowRank {
             vectors: Matrix::zeros(0, elements),
@@ -43,7 +43,7 @@ impl LowRank {
         }
     }
 
-    /// Rows `G` whose products `G'G` are this curvature: `[rank, D]`.
+    /// Returns rows `G` `[rank, D]` such that `G'G` is this curvature.
     pub fn rows(&self) -> Matrix {
         let mut rows = self.vectors.clone();
         for (row, value) in self.values.iter().enumerate() {
@@ -53,7 +53,7 @@ impl LowRank {
         rows
     }
 
-    /// [`LowRank::rows`], if there is a posterior.
+    /// Returns [`LowRank::rows`], or an error if a product was not finite.
     pub(crate) fn finite_rows(&self) -> Result<Matrix, NotPositive> {
         match self.residual.is_nan() {
             false => Ok(self.rows()),
@@ -64,7 +64,7 @@ impl LowRank {
         }
     }
 
-    /// The diagonal `[D]`.
+    /// Returns the diagonal `[D]`.
     pub fn diagonal(&self) -> Vec<f64> {
         let mut diagonal = vec![0.0; self.vectors.columns];
         super::add_squares(&mut diagonal, &self.rows(), 1.0);
@@ -72,21 +72,21 @@ impl LowRank {
     }
 }
 
-/// Blocks of rows `G` are given, one after the other, to what is passed; all of them in each call.
+/// A pass over the data: it calls its argument with blocks of the rows `G`, one after the other. Each call of a pass covers all rows.
 pub type Passes<'a, E> = &'a mut dyn FnMut(&mut dyn FnMut(&Matrix)) -> Result<(), E>;
 
 impl Search {
-    /// How many rows of noise the search starts from: a few more than wanted, so that the last pairs converge too.
+    /// Returns the number of rows of noise from which the search starts: a few more than the rank, so that the last pairs converge too.
     pub fn start_rows(&self, elements: usize) -> usize {
         self.rank
             .saturating_add((self.rank / 4).clamp(4, 16))
             .min(elements)
     }
 
-    /// The eigenpairs of `G'G`, from standard normal noise [[`Search::start_rows`]`, D]`.
+    /// Returns the eigenpairs of `G'G`, from standard normal noise [[`Search::start_rows`]`, D]`.
     ///
     /// # Errors
-    /// Those of a pass.
+    /// An error of a pass.
     pub fn of_rows<E>(&self, start: Matrix, passes: Passes<'_, E>, pool: &Pool) -> Result<LowRank, E> {
         let mut apply = |vectors: &Matrix| {
             let mut sum = Matrix::zeros(vectors.rows, vectors.columns);
@@ -98,11 +98,11 @@ impl Search {
         self.of_operator(start, &mut apply, pool)
     }
 
-    /// The largest eigenpairs of a symmetric matrix, given by its products with the rows of its argument `[.., D]`; those that are not above
-    /// zero are left out.
+    /// Returns the largest eigenpairs of a symmetric matrix, except those whose eigenvalue is not above zero. `apply` multiplies the matrix with the
+    /// rows of its argument `[.., D]`.
     ///
     /// # Errors
-    /// Those of a product.
+    /// An error of `apply`.
     pub fn of_operator<E>(
         &self,
         start: Matrix,
@@ -135,7 +135,7 @@ impl Search {
     }
 }
 
-/// How many blocks the basis may have.
+/// The largest number of blocks in the basis.
 const CAPACITY: usize = 4;
 
 /// An orthonormal basis `[.., D]` and its products with the matrix.
@@ -144,7 +144,7 @@ struct Space {
     products: Matrix,
 }
 
-/// The best pairs within a space, by descending value.
+/// The best Ritz pairs within a space, by descending eigenvalue.
 struct Ritz {
     values: Vec<f64>,
     vectors: Matrix,
@@ -166,7 +166,7 @@ impl Space {
         self.products.append(products);
     }
 
-    /// An orthonormal basis of what the rows add to the space: twice Gram and Schmidt, which is enough (Giraud et al. 2005).
+    /// Returns an orthonormal basis of the part of the rows that is orthogonal to the space. Two Gram-Schmidt passes are enough (Giraud et al. 2005).
     fn complement(&self, rows: Matrix, pool: &Pool) -> Matrix {
         let once = self.orthonormal(rows, pool);
         self.orthonormal(once, pool)
@@ -196,10 +196,11 @@ impl Space {
         grown
     }
 
-    /// The eigenvectors of the matrix within the space, by descending eigenvalue: rows of coefficients. None where a product is not finite.
+    /// Returns the eigenvalues of the matrix within the space in descending order, and the eigenvectors as rows of coefficients. `None` if a product is
+    /// not finite.
     fn coefficients(&self, pool: &Pool) -> Option<(Vec<f64>, Matrix)> {
         let mut projected = self.basis.product_transposed(&self.products, pool);
-        // The products are symmetric but for rounding.
+        // The products are symmetric except for rounding.
         projected.mirror_upper();
         let Spectrum { mut values, vectors } = Spectrum::new(&projected).ok()?;
         values.reverse();
@@ -227,7 +228,7 @@ impl Space {
         })
     }
 
-    /// Keeps the span of the best vectors.
+    /// Reduces the space to the span of the best vectors.
     fn shrink(&mut self, count: usize, pool: &Pool) {
         if let Some((_, coefficients)) = self.coefficients(pool) {
             let coefficients = coefficients.rows_in(0..count.min(coefficients.rows));
@@ -237,14 +238,14 @@ impl Space {
     }
 }
 
-/// Rows of length one that add less than this are taken for dependent.
+/// The length below which the new part of a row of length one counts as zero.
 const DEPENDENT: f64 = 1e-10;
 
 fn length(row: &[f64]) -> f64 {
     dot(row, row).sqrt()
 }
 
-/// Gives a row the length one, unless it is zero.
+/// Scales a row to length one, unless it is zero.
 fn normalise(row: &mut [f64]) {
     let length = length(row);
     if length > 0.0 {
@@ -263,7 +264,7 @@ impl Ritz {
         }
     }
 
-    /// The largest residual of the pairs that are wanted, relative to the largest eigenvalue.
+    /// Returns the largest residual of the first `rank` pairs, relative to the largest eigenvalue.
     fn residual(&self, rank: usize) -> f64 {
         let greatest = self.values.first().map_or(0.0, |value| value.abs());
         let norms = self.norms.iter().take(rank);

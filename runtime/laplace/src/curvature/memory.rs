@@ -1,35 +1,35 @@
-//! How much memory curvatures and posteriors take, known before they are made.
+//! The memory of curvatures and posteriors, computed before they are allocated.
 
 use crate::matrix::COLUMNS;
 use bnnc_abi::laplace::{Block, Structure};
 
-/// Bytes of what is alive at the same time.
+/// Bytes that are allocated at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bytes {
-    /// While the curvature is summed, without the blocks that come in.
+    /// While the curvature is summed, without the incoming blocks.
     pub curvature: u64,
-    /// While the posterior is made of it.
+    /// While the posterior is computed from the curvature.
     pub decomposition: u64,
     /// The posterior alone.
     pub posterior: u64,
 }
 
 impl Bytes {
-    /// The most that is needed at any time.
+    /// Returns the peak.
     pub fn most(&self) -> u64 {
         self.curvature.max(self.decomposition).max(self.posterior)
     }
 }
 
-/// The memory of a form over so many weights (`elements`), where `rows` rows of the data have `columns` outputs each. `blocks` are those of the
-/// form `Kronecker`. Sums that do not fit are the largest number.
+/// Returns the memory of a form over `elements` weights, for `rows` rows of data with `columns` outputs each. `blocks` are those of the
+/// form `Kronecker`. Sums saturate at the largest number.
 pub fn bytes(structure: Structure, elements: usize, rows: usize, columns: usize, blocks: &[Block]) -> Bytes {
     let [d, n, k] = [elements, rows, columns].map(|size| size as u64);
-    // Numbers while the curvature is summed, while the posterior is made, and kept.
+    // Numbers while the curvature is summed, while the posterior is computed, and in the posterior.
     let numbers = match structure {
         Structure::Full => {
             let [sum, decomposition, posterior] = full(d);
-            // The rows that are not yet in the sum, and those that come to them.
+            // The rows that are not yet in the sum, and those that are about to be appended to them.
             let pending = d.saturating_mul(2 * 256);
             [sum.saturating_add(pending), decomposition, posterior]
         }
@@ -38,7 +38,7 @@ pub fn bytes(structure: Structure, elements: usize, rows: usize, columns: usize,
         Structure::LowRank(rank) => {
             let rank = rank as u64;
             let block = rank.saturating_add((rank / 4).clamp(4, 16)).min(d);
-            // A basis of four blocks, its products, and the vectors, residuals and products of one pass, of which one is still growing.
+            // A basis of four blocks and its products, and the vectors, residuals and products of one pass; one of these is still growing.
             let [_, decomposition, posterior] = woodbury(rank, d);
             [
                 block.saturating_mul(13).saturating_mul(d),
@@ -50,13 +50,13 @@ pub fn bytes(structure: Structure, elements: usize, rows: usize, columns: usize,
             let rows = (chosen.unwrap_or(usize::MAX) as u64).min(n).saturating_mul(k);
             let [curvature, _, posterior] = woodbury(rows, d);
             match rows < d {
-                // The posterior shares the rows; besides it are the kernel before it is a factor, and some scaled columns.
+                // The posterior shares the rows. In addition there are the kernel before it is factored, and a block of scaled columns.
                 true => {
                     let columns = d.min(COLUMNS as u64).saturating_add(rows);
                     let work = rows.saturating_mul(columns);
                     [curvature, posterior.saturating_add(work), posterior]
                 }
-                // The rest is that of the whole matrix.
+                // The rest is the same as for the full matrix.
                 false => {
                     let [_, decomposition, posterior] = full(d);
                     let besides = |count: u64| curvature.saturating_add(count);
@@ -73,7 +73,7 @@ pub fn bytes(structure: Structure, elements: usize, rows: usize, columns: usize,
     }
 }
 
-/// The sum; it and what becomes its factor, some rows of which are worked on; the factor.
+/// Numbers of a full matrix: in the sum; in the sum and the matrix that becomes its factor, with a block of rows to work on; in the factor.
 fn full(d: u64) -> [u64; 3] {
     let [sum, both, posterior] = [1, 2, 1].map(|count| d.saturating_mul(d).saturating_mul(count));
     [
@@ -83,8 +83,8 @@ fn full(d: u64) -> [u64; 3] {
     ]
 }
 
-/// The factors; besides these their eigenvectors and the numbers of each weight, while the largest is decomposed, with the vectors twice and
-/// three more squares to work on; the eigenvectors with two numbers of each weight.
+/// Numbers of Kronecker blocks: in the factors; in the factors, their eigenvectors and four numbers per weight while the largest factor is decomposed,
+/// which takes five more squares of its size; in the eigenvectors with two numbers per weight.
 fn kronecker(d: u64, blocks: &[Block]) -> [u64; 3] {
     let square = |size: usize| (size as u64).saturating_mul(size as u64);
     let sides = blocks.iter().map(|block| block.left.max(block.right));
@@ -102,7 +102,7 @@ fn kronecker(d: u64, blocks: &[Block]) -> [u64; 3] {
     ]
 }
 
-/// So many rows of `d` elements; besides these a scaled copy with the factor of its products; the latter alone.
+/// Numbers of `rows` rows of `d` elements: in the rows; in the rows, a scaled copy and the factor of its products; in the copy and the factor alone.
 fn woodbury(rows: u64, d: u64) -> [u64; 3] {
     let (own, kernel) = (rows.saturating_mul(d), rows.saturating_mul(rows));
     let posterior = own.saturating_add(d).saturating_add(kernel);

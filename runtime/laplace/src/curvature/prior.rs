@@ -9,14 +9,14 @@ use std::f64::consts::TAU;
 /// The precision of the prior: minus the second derivative of its log density.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Prior {
-    /// Its diagonal `[D]`.
+    /// The diagonal `[D]`.
     pub precision: Vec<f64>,
-    /// The whole matrix, where elements depend on each other. Only full posteriors use it; other forms take the diagonal.
+    /// The full matrix, if the elements are dependent. Only full posteriors use it; other forms take the diagonal.
     pub dense: Option<Matrix>,
 }
 
 impl Prior {
-    /// Independent elements of these precisions.
+    /// Returns a prior of independent elements with these precisions.
     pub fn diagonal(precision: Vec<f64>) -> Prior {
         Prior {
             precision,
@@ -24,7 +24,7 @@ impl Prior {
         }
     }
 
-    /// Elements that depend on each other.
+    /// Returns a prior of dependent elements.
     pub fn dense(matrix: Matrix) -> Prior {
         Prior {
             precision: matrix.diagonal(),
@@ -32,7 +32,8 @@ impl Prior {
         }
     }
 
-    /// The prior with factors `[D]` on the precisions of elements: the matrix `P0` becomes `F P0 F` with the roots of the factors in `F`.
+    /// Returns the prior with factors `[D]` on the precisions of elements: the matrix `P0` becomes `F P0 F`, where the diagonal of `F` holds the
+    /// roots of the factors.
     pub fn scaled(&self, factors: &[f64]) -> Prior {
         let roots: Vec<f64> = factors.iter().map(|factor| factor.sqrt()).collect();
         let precision = self
@@ -54,7 +55,7 @@ impl Prior {
         }
     }
 
-    /// The prior of some of the weights, given the others.
+    /// Returns the prior of some of the weights, given the others.
     pub fn select(&self, indices: &[usize]) -> Prior {
         let dense = self.dense.as_ref().map(|matrix| {
             let columns = matrix.columns_at(indices);
@@ -67,31 +68,31 @@ impl Prior {
         }
     }
 
-    /// Numbers `[D]` with the sum `(w - m)' P0 (w - m)`, from the slope `-P0 (w - m)` of a Normal log density; of independent elements, those of
-    /// each element.
+    /// Returns numbers `[D]` whose sum is `(w - m)' P0 (w - m)`, from the slope `-P0 (w - m)` of a Normal log density. For independent elements they
+    /// are the terms of the elements.
     ///
     /// # Errors
-    /// Where the prior is not positive definite.
+    /// The prior is not positive definite.
     pub fn scatter(&self, slope: &[f64], pool: &Pool) -> Result<Vec<f64>, NotPositive> {
         let mut rooted = Matrix::from_row(slope);
         self.root(pool)?.forward(&mut rooted, pool);
         Ok(rooted.values.iter().map(|value| value * value).collect())
     }
 
-    /// The log density of a Normal distribution with this precision, where that has this slope: `(log det P0 - D log(2 pi) - scatter) / 2`.
+    /// Returns the log density of a Normal distribution with this precision at a point with this slope: `(log det P0 - D log(2 pi) - scatter) / 2`.
     ///
     /// # Errors
-    /// Where the prior is not positive definite.
+    /// The prior is not positive definite.
     pub fn log_density_of_normal(&self, slope: &[f64], pool: &Pool) -> Result<f64, NotPositive> {
         let scatter: f64 = self.scatter(slope, pool)?.iter().sum();
         let normaliser = self.log_determinant(pool) - slope.len() as f64 * TAU.ln();
         Ok(0.5 * (normaliser - scatter))
     }
 
-    /// Its whitening.
+    /// Returns the map to coordinates in which the prior is standard normal.
     ///
     /// # Errors
-    /// Where the prior is not positive definite.
+    /// The prior is not positive definite.
     pub(crate) fn root(&self, pool: &Pool) -> Result<PriorRoot, NotPositive> {
         match &self.dense {
             None => {
@@ -102,7 +103,7 @@ impl Prior {
         }
     }
 
-    /// The standard deviations `[D]` of independent elements.
+    /// Returns the standard deviations `[D]` of independent elements.
     pub(crate) fn scales(&self) -> Vec<f64> {
         self.precision
             .iter()
@@ -110,12 +111,12 @@ impl Prior {
             .collect()
     }
 
-    /// The log determinant of the diagonal; not finite where that is not positive.
+    /// Returns the log determinant of the diagonal; not finite unless all elements are positive.
     pub(crate) fn log_determinant_of_diagonal(&self) -> f64 {
         self.precision.iter().map(|precision| precision.ln()).sum()
     }
 
-    /// The log determinant; not finite where the prior is not positive definite.
+    /// Returns the log determinant; not finite if the prior is not positive definite.
     pub(crate) fn log_determinant(&self, pool: &Pool) -> f64 {
         match &self.dense {
             None => self.log_determinant_of_diagonal(),
@@ -126,16 +127,16 @@ impl Prior {
     }
 }
 
-/// A map to coordinates in which the prior is standard.
+/// A map to coordinates in which the prior is standard normal.
 pub(crate) enum PriorRoot {
     /// Standard deviations.
     Diagonal(Vec<f64>),
-    /// A factor of the precision.
+    /// The Cholesky factor of the precision.
     Dense(Cholesky),
 }
 
 impl PriorRoot {
-    /// Rows `j` become `j R` with `R R'` the covariance of the prior.
+    /// Replaces rows `j` by `j R`, where `R R'` is the covariance of the prior.
     pub(crate) fn forward(&self, rows: &mut Matrix, pool: &Pool) {
         match self {
             PriorRoot::Diagonal(scales) => rows.scale_columns(scales),

@@ -1,38 +1,40 @@
-//! One factor on the precision of the prior by a score that is only known where it is computed: predictions of validation rows.
+//! The search for one factor on the precision of the prior by a score that can only be evaluated, such as predictions of validation rows.
 
 /// The ends of the grid.
 const ENDS: [f64; 2] = [1e-4, 1e4];
 
-/// Factors on the grid, equally spaced in their logarithms.
+/// The number of factors on the grid, equally spaced in their logarithms.
 const POINTS: usize = 21;
 
-/// Evaluations between the neighbours of the best factor of the grid.
+/// The number of evaluations between the neighbours of the best factor of the grid.
 const REFINEMENTS: usize = 12;
 
 /// The reciprocal of the golden ratio.
 const GOLDEN: f64 = 0.618_033_988_749_894_8;
 
-/// What a search over a grid found.
+/// The result of a search over a grid.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Grid {
     /// The factor with the highest score.
     pub factor: f64,
-    /// Its score; minus infinity where no score was a number.
+    /// The score of the factor; minus infinity if no score was a number.
     pub score: f64,
-    /// All factors that were tried with their scores, in ascending order.
+    /// All evaluated factors with their scores, in ascending order of the factors.
     pub curve: Vec<[f64; 2]>,
-    /// Whether the best factor of the grid is its first or its last, so that the maximum may lie beyond.
+    /// True if the best factor of the grid is the first or the last, so that the maximum may lie beyond.
     pub at_end: bool,
 }
 
 /// Searches for the factor with the highest score: 21 factors from 1e-4 to 1e4, then 12 more by golden section between the neighbours of the best.
-/// Of equal scores the factor nearest to 1 wins, which leaves the prior as it is; a score that is not a number loses. A failure of the score
-/// ends the search.
+/// Among equal scores the factor nearest to 1 wins, which keeps the prior as it is. A NaN score counts as minus infinity.
+///
+/// # Errors
+/// The first error of `score`, which ends the search.
 pub fn search<E>(mut score: impl FnMut(f64) -> Result<f64, E>) -> Result<Grid, E> {
     let [first, last] = ENDS.map(f64::ln);
     let spacing = (last - first) / (POINTS - 1) as f64;
     let mut tried = Vec::with_capacity(POINTS + REFINEMENTS);
-    // The middle is exactly 1.
+    // The factor in the middle of the grid is exactly 1.
     let mut at = |log_factor: f64| -> Result<[f64; 2], E> {
         let score = score(log_factor.exp())?;
         Ok([log_factor, if score.is_nan() { f64::NEG_INFINITY } else { score }])
@@ -60,7 +62,7 @@ pub fn search<E>(mut score: impl FnMut(f64) -> Result<f64, E>) -> Result<Grid, E
     })
 }
 
-/// The log of a factor with the highest score.
+/// Returns the log of the factor with the highest score, and the score.
 fn best(tried: &[[f64; 2]]) -> [f64; 2] {
     tried
         .iter()
@@ -74,7 +76,7 @@ fn best(tried: &[[f64; 2]]) -> [f64; 2] {
         })
 }
 
-/// Golden section (Kiefer 1953): each evaluation shortens the bracket by the same factor.
+/// Refines by golden section (Kiefer 1953): each evaluation shortens the bracket by the same ratio.
 fn refine<E>(
     [mut low, mut high]: [f64; 2],
     at: &mut impl FnMut(f64) -> Result<[f64; 2], E>,

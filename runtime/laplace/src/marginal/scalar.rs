@@ -2,13 +2,13 @@
 
 use super::{Tuned, bounded, log_evidence_of_normal};
 
-/// The log marginal likelihood as a function of one factor `t`: everything else is in the eigenvalues of the curvature where the prior is standard,
-/// so that an evaluation costs as many operations as there are eigenvalues. For nonnegative eigenvalues it is strictly concave in `log t`.
+/// The log marginal likelihood as a function of one factor `t`. All other quantities enter by the eigenvalues of the curvature in coordinates in which
+/// the prior is standard, so that an evaluation takes one operation per eigenvalue. For nonnegative eigenvalues it is strictly concave in `log t`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scalar<'a> {
-    /// The eigenvalues `mu` of `P0^-1/2 H P0^-1/2`, as [`crate::posterior::whitened`] has them: before the temperature, and zeros may be missing.
+    /// The eigenvalues `mu` of `P0^-1/2 H P0^-1/2`, as returned by [`crate::posterior::whitened`]: before the temperature, and possibly without zeros.
     pub eigenvalues: &'a [f64],
-    /// What the curvature is divided by.
+    /// The divisor of the curvature.
     pub temperature: f64,
     /// `(w - m)' P0 (w - m)`.
     pub scatter: f64,
@@ -17,7 +17,7 @@ pub struct Scalar<'a> {
 }
 
 impl Scalar<'_> {
-    /// The log marginal likelihood with a factor; minus infinity where the precision is not positive definite.
+    /// Returns the log marginal likelihood with a factor; minus infinity if the precision is not positive definite.
     pub fn log_evidence(&self, factor: f64) -> f64 {
         let ratios = self
             .eigenvalues
@@ -30,7 +30,7 @@ impl Scalar<'_> {
         log_evidence_of_normal(self.log_likelihood, factor * self.scatter, ratio)
     }
 
-    /// The first two derivatives by the log of the factor: half of `gamma - t scatter`, with the effective number of parameters
+    /// Returns the first two derivatives by the log of the factor: half of `gamma - t scatter`, with the effective number of parameters
     /// `gamma = sum mu / (mu + T t)` (MacKay 1992, "Bayesian interpolation"), and the derivative of that.
     pub fn slopes(&self, factor: f64) -> [f64; 2] {
         let scattered = factor * self.scatter;
@@ -43,8 +43,8 @@ impl Scalar<'_> {
         [0.5 * first, 0.5 * second]
     }
 
-    /// The factor that maximises the log marginal likelihood, to 1e-8 of its logarithm: Newton steps from a start, halved until they climb.
-    /// Stays there, not converged, where the precision at the start is not positive definite.
+    /// Finds the factor that maximises the log marginal likelihood, to 1e-8 of its logarithm, by Newton steps from `start` that are halved until they
+    /// climb. If the precision at the start is not positive definite, returns the start, not converged.
     pub fn maximise(&self, start: f64) -> Tuned {
         let mut at = bounded(start.ln());
         let before = self.log_evidence(at.exp());
@@ -66,10 +66,10 @@ impl Scalar<'_> {
         tuned
     }
 
-    /// A step from the log of a factor.
+    /// Returns the log of the factor after one step.
     fn climb(&self, at: f64, evidence: f64) -> f64 {
         let [first, second] = self.slopes(at.exp());
-        // Where the function is not concave, which only negative eigenvalues bring about, any step uphill will do.
+        // The function is not concave only if there are negative eigenvalues. In that case any step uphill is acceptable.
         let curvature = second.abs().max(1e-12 * first.abs());
         let newton = if first == 0.0 { 0.0 } else { first / curvature };
         let mut step = newton.clamp(-4.0, 4.0);

@@ -1,11 +1,11 @@
-//! Factors on the precisions of groups of weights, with whatever posterior there is.
+//! Factors on the precisions of groups of weights, for any form of posterior.
 
 use super::{Tuned, bounded, log_evidence_of_normal};
 use crate::curvature::{Curvature, NotPositive, Prior};
 use bnnc_abi::laplace::PriorStructure;
 use bnnc_kernels::pool::Pool;
 
-/// The group of each weight, for arrays with so many weights each: the number of its factor.
+/// Returns the group of each weight, which is the number of its factor, for arrays with these numbers of weights.
 pub fn groups(structure: PriorStructure, elements: &[usize]) -> Vec<usize> {
     match structure {
         PriorStructure::Scalar => vec![0; elements.iter().sum()],
@@ -19,16 +19,16 @@ pub fn groups(structure: PriorStructure, elements: &[usize]) -> Vec<usize> {
     }
 }
 
-/// What the log marginal likelihood and its gradient need of the posterior under some precision of the prior.
+/// The quantities of the posterior, under one precision of the prior, from which the log marginal likelihood and its gradient are computed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evaluation {
-    /// The log determinant of the precision of the posterior over that of the prior.
+    /// The log of the ratio of the determinants of the precisions of posterior and prior.
     pub log_determinant_ratio: f64,
     /// The variances `[D]` of the weights.
     pub variances: Vec<f64>,
 }
 
-/// The evaluation of [`Tuning::maximise`] by the posterior of a curvature under a prior with independent elements.
+/// Returns the `evaluate` argument of [`Tuning::maximise`] for the posterior of a curvature under a prior with independent elements.
 pub fn evaluate(
     curvature: &Curvature,
     prior: &Prior,
@@ -49,7 +49,7 @@ pub fn evaluate(
 }
 
 /// The search for factors on the precisions of groups of weights with independent Normal priors that maximise the log marginal
-/// likelihood at weights which stay where they are.
+/// likelihood. The weights do not move.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tuning<'a> {
     /// The precisions `[D]` of the prior with factors of one.
@@ -60,34 +60,34 @@ pub struct Tuning<'a> {
     pub groups: &'a [usize],
     /// The log likelihood at `w`, divided by the temperature.
     pub log_likelihood: f64,
-    /// Steps at most: 200 find a maximum, one or few follow weights that move.
+    /// The largest number of steps: 200 find a maximum, one or a few follow weights that move.
     pub steps: usize,
 }
 
-/// Steps of the log of every factor below this end the search.
+/// The search ends when the steps of the logs of all factors are below this.
 const TOLERANCE: f64 = 1e-6;
 
-/// The log marginal likelihood at some factors, and what a step from there needs.
+/// The log marginal likelihood at some factors, and the quantities from which the next step is computed.
 struct Place {
     /// The logs of the factors.
     logs: Vec<f64>,
     evidence: f64,
-    /// Derivatives by the logs of the factors.
+    /// The derivatives by the logs of the factors.
     slope: Vec<f64>,
     /// Minus the second derivatives, as if the weights were independent.
     bend: Vec<f64>,
 }
 
 impl Tuning<'_> {
-    /// The log marginal likelihood with these factors `[G]`.
+    /// Returns the log marginal likelihood with these factors `[G]`.
     pub fn log_evidence(&self, factors: &[f64], evaluation: &Evaluation) -> f64 {
         let scatters = self.groups.iter().zip(self.scatter);
         let scatter = scatters.map(|(group, scatter)| factors[*group] * scatter).sum();
         log_evidence_of_normal(self.log_likelihood, scatter, evaluation.log_determinant_ratio)
     }
 
-    /// The derivatives of the log marginal likelihood by the logs of the factors `[G]`: half of `gamma_g - t_g scatter_g`, with the effective number
-    /// of parameters `gamma_g = sum over the group of 1 - t_g precision_d variance_d` (MacKay 1992, "Bayesian interpolation").
+    /// Returns the derivatives of the log marginal likelihood by the logs of the factors `[G]`: half of `gamma_g - t_g scatter_g`, with the effective
+    /// number of parameters `gamma_g = sum over the group of 1 - t_g precision_d variance_d` (MacKay 1992, "Bayesian interpolation").
     pub fn slope(&self, factors: &[f64], evaluation: &Evaluation) -> Vec<f64> {
         self.slope_and_bend(factors, evaluation).0
     }
@@ -103,13 +103,15 @@ impl Tuning<'_> {
         (slope, bend)
     }
 
-    /// Factors from which no step climbs, found from a start `[G]`. `evaluate` is given the factor of each weight `[D]`, as
-    /// [`crate::curvature::Prior::scaled`] takes them; see [`evaluate`]. Its failure is passed on where that is at the start, and elsewhere
-    /// makes the step shorter.
+    /// Climbs from a start `[G]` to factors from which no step increases the log marginal likelihood. `evaluate` takes the factor of each weight
+    /// `[D]`, as [`crate::curvature::Prior::scaled`] does; see [`evaluate`].
     ///
-    /// A step is one of Newton's method in the logs of the factors, as if the weights were independent, which climbs for any
-    /// curvature and is exact for a diagonal one; it is halved until the log marginal likelihood does not fall. A single factor learns
-    /// from its last two slopes instead.
+    /// A step is one of Newton's method in the logs of the factors, as if the weights were independent. Its direction increases the log marginal
+    /// likelihood for any curvature, and it is exact for a diagonal one. It is halved until the log marginal likelihood does not fall. For a single
+    /// factor, the second derivative is instead estimated from its last two slopes.
+    ///
+    /// # Errors
+    /// An error of `evaluate` at the start. At later points an error shortens the step.
     pub fn maximise<E>(
         &self,
         start: &[f64],
@@ -153,7 +155,7 @@ impl Tuning<'_> {
         })
     }
 
-    /// The next place; none where only steps below the tolerance climb.
+    /// Returns the next place; `None` if only steps below the tolerance increase the log marginal likelihood.
     fn climb<E>(
         &self,
         from: &Place,
@@ -180,7 +182,7 @@ impl Tuning<'_> {
 }
 
 impl Place {
-    /// Takes the second derivative of a single factor from the slopes at two places.
+    /// Estimates the second derivative of a single factor from the slopes at two places.
     fn learn(&mut self, earlier: &Place) {
         if let ([slope], [before], [bend]) = (&self.slope[..], &earlier.slope[..], &mut self.bend[..]) {
             let secant = (before - slope) / (self.logs[0] - earlier.logs[0]);
@@ -191,10 +193,10 @@ impl Place {
     }
 }
 
-/// A step of the log of a factor. Far from the maximum the log marginal likelihood is nearly straight, and a step is at most a factor of
+/// Returns a step of the log of a factor. Far from the maximum the log marginal likelihood is nearly straight, so a step is limited to a factor of
 /// about fifty.
 fn step((slope, bend): (&f64, &f64)) -> f64 {
-    // A group that neither the data nor the prior say anything of has no slope but rounding errors.
+    // The slope of a group on which neither the data nor the prior have an effect consists of rounding errors.
     if slope.abs() < 1e-14 {
         0.0
     } else {

@@ -1,4 +1,4 @@
-//! Posteriors as named arrays, to be kept in files and rebuilt bit for bit.
+//! Posteriors as named arrays, which can be stored in files and rebuilt bit for bit.
 
 use super::diagonal::Diagonal;
 use super::full::Full;
@@ -10,10 +10,10 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-/// A name, a shape, and the elements in row-major order, which a posterior lends.
+/// A name, a shape, and the elements in row-major order, which may be borrowed from a posterior.
 pub type Array<'a> = (String, Vec<usize>, Cow<'a, [f64]>);
 
-/// What is wrong with arrays that should be a posterior.
+/// The reason why arrays are not a valid posterior.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Malformed(String);
 
@@ -36,7 +36,7 @@ fn matrix(name: impl Into<String>, matrix: &Matrix) -> Array<'_> {
 }
 
 impl Posterior {
-    /// Arrays that hold all of the posterior; their names begin with the form.
+    /// Returns arrays that hold the whole posterior. Their names begin with the form, except for `log_determinants`.
     pub fn arrays(&self) -> Vec<Array<'_>> {
         let mut arrays = match &self.form {
             Form::Full(full) => vec![matrix("full/upper", &full.factor.upper)],
@@ -64,10 +64,10 @@ impl Posterior {
         arrays
     }
 
-    /// The posterior of [`Posterior::arrays`], in any order; arrays of other names are ignored.
+    /// Rebuilds a posterior from [`Posterior::arrays`], in any order; arrays with other names are ignored.
     ///
     /// # Errors
-    /// Where an array is missing or has a shape that does not fit.
+    /// An array is missing or has a wrong shape.
     pub fn from_arrays(arrays: &[Array<'_>]) -> Result<Posterior, Malformed> {
         let stored = Stored { arrays };
         let form = if stored.find("full/upper").is_some() {
@@ -104,7 +104,7 @@ impl Stored<'_> {
         self.arrays.iter().find(|array| array.0 == name)
     }
 
-    /// An array of so many axes with the sizes that are given.
+    /// Returns an array with this number of axes and the given sizes; `None` accepts any size.
     fn array(&self, name: &str, sizes: &[Option<usize>]) -> Result<&Array<'_>, Malformed> {
         let array = self
             .find(name)

@@ -1,9 +1,9 @@
-//! Cholesky factors of large matrices, and triangular systems with many right sides.
+//! Cholesky factors of large matrices, and triangular systems with many right-hand sides.
 //!
-//! Note [Blocks of a factor]. The factor is made block row by block row: a small factorisation, a product with the inverse of its triangle, and one
-//! product that is subtracted from all that is left. Both solvers go the same way, so that all cubic work is in products on the
-//! pool. Inverses of diagonal blocks instead of substitution cost accuracy only as far as a block of [`BLOCK`] rows is
-//! ill-conditioned (Higham, Accuracy and Stability of Numerical Algorithms, section 8.2).
+//! Note [Blocks of a factor]. The factor is computed one block row at a time: a small factorisation, a product with the inverse of its triangle, and
+//! one product that is subtracted from the remaining matrix. Both solvers use the same blocks, so that all cubic work is in products on the pool.
+//! Using inverses of diagonal blocks instead of substitution loses accuracy only to the extent that a block of [`BLOCK`] rows is ill-conditioned
+//! (Higham, Accuracy and Stability of Numerical Algorithms, section 8.2).
 
 use crate::curvature::NotPositive;
 use crate::matrix::Matrix;
@@ -12,7 +12,7 @@ use bnnc_kernels::matmul::{Extents, Update};
 use bnnc_kernels::pool::Pool;
 use std::ops::Range;
 
-/// Rows of a block.
+/// The number of rows in a block.
 const BLOCK: usize = 64;
 
 /// The factor of a positive definite matrix `P = U'U`.
@@ -20,25 +20,25 @@ const BLOCK: usize = 64;
 pub struct Cholesky {
     /// `U`, upper triangular.
     pub upper: Matrix,
-    /// The inverses of its diagonal blocks.
+    /// The inverses of the diagonal blocks of `U`.
     inverses: Vec<Matrix>,
 }
 
-/// The size to which rounding brings a pivot that is zero, as a fraction of the diagonal element: the sum of two weights that the data alone identify has
-/// a pivot of one or two units of rounding.
+/// The largest value of a pivot that counts as zero, as a fraction of the diagonal element. If the data identify only the sum of two weights,
+/// rounding leaves a pivot of one or two units in the last place.
 const ROUNDING: f64 = 8.0 * f64::EPSILON;
 
-/// The rows or columns of each block.
+/// Returns the rows or columns of each block.
 fn blocks(size: usize) -> impl ExactSizeIterator<Item = Range<usize>> + DoubleEndedIterator {
     (0..size.div_ceil(BLOCK)).map(move |block| block * BLOCK..size.min((block + 1) * BLOCK))
 }
 
-/// `c -= a b` or `c = a b` for parts of matrices: each operand from its first element, with the distances between its rows and columns.
+/// `c -= a b` or `c = a b` for parts of matrices. Each operand is given from its first element, with the strides of its rows and columns.
 struct Step<'a> {
     sizes: [usize; 3],
     a: (&'a [f64], [usize; 2]),
     b: (&'a [f64], [usize; 2]),
-    /// The distance between the rows of the result.
+    /// The stride of the rows of the result.
     line: usize,
     update: Update,
     part: Part,
@@ -70,10 +70,10 @@ impl Step<'_> {
 }
 
 impl Cholesky {
-    /// Factors a symmetric matrix, of which the upper triangle is read.
+    /// Factors a symmetric matrix; only the upper triangle is read.
     ///
     /// # Errors
-    /// At the first pivot that is not above zero by more than what rounding leaves of the diagonal.
+    /// The first pivot that is not positive, or that rounding errors of the diagonal element explain.
     pub fn new(matrix: Matrix, pool: &Pool) -> Result<Cholesky, NotPositive> {
         let size = matrix.rows;
         let mut upper = matrix;
@@ -116,7 +116,7 @@ impl Cholesky {
         Ok(Cholesky { upper, inverses })
     }
 
-    /// The factorisation with this factor.
+    /// Returns the factorisation with this factor.
     pub fn from_upper(upper: Matrix) -> Cholesky {
         let inverses = blocks(upper.rows)
             .map(|block| invert_block(&upper, &block))
@@ -124,25 +124,25 @@ impl Cholesky {
         Cholesky { upper, inverses }
     }
 
-    /// The log determinant of `P`.
+    /// Returns the log determinant of `P`.
     pub fn log_determinant(&self) -> f64 {
         2.0 * self.upper.diagonal().iter().map(|pivot| pivot.ln()).sum::<f64>()
     }
 
-    /// Rows `j` become `j U^-1`, so that products of rows become `j P^-1 j'`.
+    /// Replaces rows `j` by `j U^-1`, so that products of two rows become `j P^-1 j'`.
     pub fn forward(&self, rows: &mut Matrix, pool: &Pool) {
         let height = rows.rows;
         self.forward_within(rows, |_| height, pool);
     }
 
-    /// `U^-1`, by which `P^-1 = U^-1 U^-1'`.
+    /// Returns `U^-1`, with which `P^-1 = U^-1 U^-1'`.
     pub fn inverse_root(&self, pool: &Pool) -> Matrix {
         let mut rows = Matrix::identity(self.upper.rows);
         self.forward_within(&mut rows, |block| block.end, pool);
         rows
     }
 
-    /// [`Cholesky::forward`] where only so many rows have elements in the columns of a block or before.
+    /// Implements [`Cholesky::forward`] for rows of which only the first `height(block)` have nonzero elements in the columns up to the end of a block.
     fn forward_within(&self, rows: &mut Matrix, height: impl Fn(&Range<usize>) -> usize, pool: &Pool) {
         let size = self.upper.rows;
         assert_eq!(rows.columns, size, "columns of a triangular system");
@@ -167,7 +167,7 @@ impl Cholesky {
         }
     }
 
-    /// Rows `z` become `z U^-1'`, so that standard normal rows get the covariance `P^-1`.
+    /// Replaces rows `z` by `z U^-1'`, so that standard normal rows get the covariance `P^-1`.
     pub fn backward(&self, rows: &mut Matrix, pool: &Pool) {
         let size = self.upper.rows;
         assert_eq!(rows.columns, size, "columns of a triangular system");
@@ -187,7 +187,7 @@ impl Cholesky {
     }
 }
 
-/// The part of some columns of the first rows, times the inverse of a block: written to these columns, and returned.
+/// Multiplies a block of columns of the first rows with the inverse of a diagonal block; writes the result to these columns and returns it.
 fn solved_block(
     rows: &mut Matrix,
     (height, block): (usize, &Range<usize>),
@@ -212,14 +212,14 @@ fn solved_block(
     solved
 }
 
-/// A part of a matrix.
+/// Returns a copy of a part of a matrix.
 fn columns_of(matrix: &Matrix, rows: Range<usize>, columns: Range<usize>) -> Matrix {
     let (height, width) = (rows.len(), columns.len());
     let values = rows.flat_map(|row| &matrix.row(row)[columns.clone()]);
     Matrix::new(height, width, values.copied().collect())
 }
 
-/// Factors a diagonal block in place; a pivot that is not above its floor is zero but for rounding.
+/// Factors a diagonal block in place. A pivot that is not above its floor is zero except for rounding.
 fn factor_block(upper: &mut Matrix, block: &Range<usize>, floors: &[f64]) -> Result<(), NotPositive> {
     let size = upper.columns;
     for pivot in block.clone() {
@@ -251,7 +251,7 @@ fn factor_block(upper: &mut Matrix, block: &Range<usize>, floors: &[f64]) -> Res
     Ok(())
 }
 
-/// The inverse of a diagonal block of a triangle.
+/// Returns the inverse of a diagonal block of a triangle.
 fn invert_block(upper: &Matrix, block: &Range<usize>) -> Matrix {
     let width = block.len();
     let mut inverse = Matrix::identity(width);

@@ -1,4 +1,4 @@
-//! A whole precision.
+//! A full precision.
 
 use super::{Cholesky, Form, Posterior, Root};
 use crate::curvature::{NotPositive, Prior};

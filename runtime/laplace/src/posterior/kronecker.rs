@@ -1,9 +1,9 @@
 //! Kronecker products along the diagonal of the precision.
 //!
-//! Note [Priors in an eigenbasis]. A block with the factors `A = U a U'` and `B = V b V'` has the precision `(U x V) (a x b / T + d) (U x V)'` where `d` is
-//! the precision of the prior, if that is constant within the block (Immer et al. 2021, section 4.2, without damping of factors). Where it
-//! varies, `d` of an eigenvector is its mean with the squares of the eigenvector as weights, which is the diagonal of the prior's
-//! precision in the eigenbasis.
+//! Note [Priors in an eigenbasis]. A block with the factors `A = U a U'` and `B = V b V'` has the precision `(U x V) (a x b / T + d) (U x V)'`, where
+//! `d` is the precision of the prior, if that is constant within the block (Immer et al. 2021, section 4.2, without damping of factors). If it
+//! varies, the `d` of an eigenvector is the mean of the precisions with the squares of the eigenvector as weights. This is the diagonal of the
+//! precision of the prior in the eigenbasis.
 
 use super::spectrum::Spectrum;
 use super::{Form, Posterior, Root, Turned};
@@ -14,7 +14,7 @@ use bnnc_kernels::pool::Pool;
 /// `R` maps a block to its eigenbasis and divides by the roots of the eigenvalues.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Kronecker {
-    /// Standard deviations under the prior of elements of no block, and 1 elsewhere.
+    /// Standard deviations under the prior for elements outside of all blocks, and 1 for the others.
     pub others: Vec<f64>,
     pub blocks: Vec<EigenBlock>,
 }
@@ -122,7 +122,7 @@ impl EigenBlock {
         self.first.rows * self.second.rows
     }
 
-    /// The same with its variances in the order of the elements.
+    /// Returns the block with its variances in the order of the elements.
     pub fn turned(&self) -> Turned<'_> {
         let variances = self
             .deviations
@@ -137,16 +137,16 @@ impl EigenBlock {
         }
     }
 
-    /// The diagonal of a diagonal matrix in the eigenbasis, by coordinate.
+    /// Returns the diagonal in the eigenbasis, by coordinate, of a matrix that is diagonal by element.
     fn mean_prior(&self, precision: &[f64], pool: &Pool) -> Vec<f64> {
         let [first, second] = [&self.first, &self.second].map(squares);
         let elements = Matrix::new(first.rows, second.rows, precision.to_vec());
-        // [first, second] times second' gives [first, b], and second' coordinates are rows of the result.
+        // [first, second] times second' gives [first, b]; transposed and times first' it gives [b, a], the coordinates.
         let half = elements.product_transposed(&second, pool).transposed();
         half.product_transposed(&first, pool).values
     }
 
-    /// The sums, over coordinates with such variances, of the squares of the rows of the eigenbasis: by element.
+    /// Returns the variances by element: the squares of the rows of the eigenbasis, weighted with the variances of the coordinates.
     fn variances(&self, pool: &Pool) -> Vec<f64> {
         let [first, second] = [&self.first, &self.second].map(squares);
         let variances = self.deviations.iter().map(|deviation| deviation * deviation);
@@ -155,7 +155,7 @@ impl EigenBlock {
         half.product(&second, pool).values
     }
 
-    /// Rows of elements to rows of coordinates, not yet scaled.
+    /// Maps rows of elements to rows of coordinates, without scaling.
     fn rotate(&self, elements: Matrix, pool: &Pool) -> Matrix {
         let (rows, [first, second]) = (elements.rows, [self.first.rows, self.second.rows]);
         let half = Matrix::new(rows * first, second, elements.values).product_transposed(&self.second, pool);
@@ -164,7 +164,7 @@ impl EigenBlock {
         Matrix::new(rows, first * second, whole.values)
     }
 
-    /// Rows of coordinates to rows of elements.
+    /// Maps rows of coordinates to rows of elements.
     fn rotate_back(&self, coordinates: Matrix, pool: &Pool) -> Matrix {
         let (rows, [first, second]) = (coordinates.rows, [self.first.rows, self.second.rows]);
         let half = Matrix::new(rows * second, first, coordinates.values).product(&self.first, pool);
@@ -174,7 +174,7 @@ impl EigenBlock {
     }
 }
 
-/// The transposes of matrices `[rows, columns]` that follow each other.
+/// Returns the transposes of consecutive matrices `[rows, columns]`.
 fn turn(values: &[f64], rows: usize, columns: usize) -> Vec<f64> {
     let mut turned = Vec::with_capacity(values.len());
     for matrix in values.chunks_exact(rows * columns) {
@@ -189,7 +189,7 @@ fn squares(matrix: &Matrix) -> Matrix {
 }
 
 impl Kronecker {
-    /// Replaces the columns of each block in all rows.
+    /// Replaces the columns of each block in all rows by the result of `map`.
     fn map_blocks(&self, rows: &mut Matrix, map: impl Fn(&EigenBlock, Matrix) -> Matrix) {
         for block in &self.blocks {
             let range = block.start..block.start + block.elements();

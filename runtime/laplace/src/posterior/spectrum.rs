@@ -14,10 +14,10 @@ pub struct Spectrum {
 }
 
 impl Spectrum {
-    /// Decomposes a symmetric matrix, of which the lower triangle is read.
+    /// Decomposes a symmetric matrix; only the lower triangle is read.
     ///
     /// # Errors
-    /// Where an element is not finite.
+    /// An element is not finite.
     pub fn new(matrix: &Matrix) -> Result<Spectrum, NotPositive> {
         let size = matrix.rows;
         check_finite(matrix)?;
@@ -25,7 +25,7 @@ impl Spectrum {
             .self_adjoint_eigen(Side::Lower)
             .map_err(|_| NOT_A_NUMBER)?;
         let values = (0..size).map(|at| pairs.S()[at]).collect();
-        // What is flattened does not know its length.
+        // A flattened iterator does not report its length, so the vector reserves it.
         let mut vectors = Vec::with_capacity(size * size);
         vectors.extend(pairs.U().col_iter().flat_map(|vector| vector.iter()));
         Ok(Spectrum {
@@ -34,10 +34,11 @@ impl Spectrum {
         })
     }
 
-    /// Decomposes a matrix that is positive semidefinite but for rounding: eigenvalues that rounding explains are zero, and none is below.
+    /// Decomposes a matrix that is positive semidefinite except for rounding. Eigenvalues of the size of rounding errors become zero, so that none is
+    /// negative.
     ///
     /// # Errors
-    /// As [`Spectrum::new`].
+    /// The same as those of [`Spectrum::new`].
     pub fn of_semidefinite(matrix: &Matrix) -> Result<Spectrum, NotPositive> {
         let mut spectrum = Spectrum::new(matrix)?;
         without_rounding(&mut spectrum.values);
@@ -45,7 +46,7 @@ impl Spectrum {
     }
 }
 
-/// Those of ascending eigenvalues of a semidefinite matrix that rounding explains become zero.
+/// Replaces eigenvalues of the size of rounding errors by zero. The eigenvalues are those of a semidefinite matrix, in ascending order.
 fn without_rounding(values: &mut [f64]) {
     let greatest = values.last().copied().unwrap_or(0.0);
     let floor = greatest * f64::EPSILON * values.len() as f64;
@@ -53,20 +54,20 @@ fn without_rounding(values: &mut [f64]) {
     values[..below].fill(0.0);
 }
 
-/// The eigenvalues alone of what [`Spectrum::of_semidefinite`] decomposes.
+/// Returns the eigenvalues of [`Spectrum::of_semidefinite`], without eigenvectors.
 ///
 /// # Errors
-/// As [`Spectrum::new`].
+/// The same as those of [`Spectrum::new`].
 pub fn eigenvalues_of_semidefinite(matrix: &Matrix) -> Result<Vec<f64>, NotPositive> {
     let mut values = eigenvalues(matrix)?;
     without_rounding(&mut values);
     Ok(values)
 }
 
-/// The eigenvalues of a symmetric matrix, ascending.
+/// Returns the eigenvalues of a symmetric matrix in ascending order.
 ///
 /// # Errors
-/// As [`Spectrum::new`].
+/// The same as those of [`Spectrum::new`].
 pub fn eigenvalues(matrix: &Matrix) -> Result<Vec<f64>, NotPositive> {
     check_finite(matrix)?;
     MatRef::from_row_major_slice(&matrix.values, matrix.rows, matrix.rows)

@@ -1,4 +1,4 @@
-//! The eigenvalues of one curvature against a prior, which make the search for a factor on that prior cheap.
+//! The eigenvalues of a curvature relative to a prior, from which the search for a factor on that prior is cheap.
 
 use super::kronecker::Coordinates;
 use super::spectrum::{eigenvalues, eigenvalues_of_semidefinite};
@@ -7,11 +7,11 @@ use crate::curvature::{Block, Curvature, NotPositive, Prior, PriorRoot};
 use crate::matrix::Matrix;
 use bnnc_kernels::pool::Pool;
 
-/// The eigenvalues `mu` of the curvature in coordinates in which the prior is standard, `P0^-1/2 H P0^-1/2`: with a factor `t` on the precision
-/// of the prior and a temperature `T` the precision there is `mu / T + t`. Not sorted; zeros may be missing.
+/// Returns the eigenvalues `mu` of the curvature in coordinates in which the prior is standard normal, `P0^-1/2 H P0^-1/2`. With a factor `t` on the
+/// precision of the prior and a temperature `T`, the precision there is `mu / T + t`. They are not sorted, and zeros may be missing.
 ///
 /// # Errors
-/// Where the prior is not positive definite.
+/// The prior is not positive definite.
 pub fn whitened(curvature: &Curvature, prior: &Prior, pool: &Pool) -> Result<Vec<f64>, NotPositive> {
     if let Some((gram, prior)) = whole(curvature, prior, pool) {
         return whitened(&Curvature::Full(gram), &prior, pool);
@@ -29,7 +29,7 @@ pub fn whitened(curvature: &Curvature, prior: &Prior, pool: &Pool) -> Result<Vec
     }
 }
 
-/// `R' H R` for the root `R` of the covariance of the prior.
+/// Returns `R' H R` for the root `R` of the covariance of the prior.
 fn between(root: &PriorRoot, matrix: &Matrix, pool: &Pool) -> Matrix {
     let mut whitened = matrix.clone();
     root.forward(&mut whitened, pool);
@@ -49,7 +49,7 @@ fn of_blocks(blocks: &[Block], prior: &Prior, pool: &Pool) -> Result<Vec<f64>, N
     Ok(values)
 }
 
-/// Those of `A'A` with `A = G P0^-1/2`, by those of `A A'`.
+/// Returns the eigenvalues of `A'A` with `A = G P0^-1/2`, computed from `A A'`.
 fn of_rows(rows: &Matrix, prior: &Prior, pool: &Pool) -> Result<Vec<f64>, NotPositive> {
     NotPositive::check(&prior.precision)?;
     eigenvalues_of_semidefinite(&rows.scaled_outer(&prior.scales(), pool))

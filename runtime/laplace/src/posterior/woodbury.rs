@@ -1,8 +1,8 @@
-//! A precision that is the prior's and a sum of outer products of few rows.
+//! A precision that is the sum of that of the prior and outer products of few rows.
 //!
-//! Note [A root by residuals]. With `A = G P0^-1/2` and `B = (T I + A A')^-1 A`, the covariance is `P0^-1/2 (I - A' B) P0^-1/2` (Woodbury). That
-//! difference loses digits where the data say much, so it is written as the sum `S S' + T B' B` with `S = I - A' B`, which is the same: as
-//! `A S = T B`, `S S + T B' B = S S + B' A S = (S + A' B) S = S`. Drawing with that root is to correct a draw of the prior by its residuals
+//! Note [A root by residuals]. With `A = G P0^-1/2` and `B = (T I + A A')^-1 A`, the covariance is `P0^-1/2 (I - A' B) P0^-1/2` (Woodbury). This
+//! difference loses digits if the data determine the weights well. It is therefore written as the equal sum `S S' + T B' B` with `S = I - A' B`: as
+//! `A S = T B`, `S S + T B' B = S S + B' A S = (S + A' B) S = S`. A draw with that root is a draw of the prior that is corrected by its residuals
 //! (Matheron's rule).
 
 use super::{Cholesky, Form, Posterior, Root};
@@ -16,15 +16,15 @@ use std::sync::Arc;
 pub struct Woodbury {
     /// Standard deviations `[D]` under the prior.
     pub scales: Vec<f64>,
-    /// `G` `[M, D]`, which the curvature shares: `A` is scaled where it is used.
+    /// `G` `[M, D]`, shared with the curvature. `A` is computed by scaling where it is needed.
     pub rows: Arc<Matrix>,
-    /// Of `T I + A A'`.
+    /// The factor of `T I + A A'`.
     pub factor: Cholesky,
     pub temperature: f64,
 }
 
 impl Woodbury {
-    /// The posterior of the rows `G` `[M, D]`.
+    /// Returns the posterior of the rows `G` `[M, D]`.
     pub fn posterior(
         rows: Arc<Matrix>,
         prior: &Prior,
@@ -37,7 +37,7 @@ impl Woodbury {
         kernel.add_diagonal(&vec![temperature; rows.rows]);
         let factor = match Cholesky::new(kernel, pool) {
             Ok(factor) => factor,
-            // The pivot is one of a row, not of a weight.
+            // The pivot belongs to a row, not to a weight.
             Err(fault) => {
                 return Err(NotPositive {
                     element: None,
@@ -59,27 +59,27 @@ impl Woodbury {
         })
     }
 
-    /// Rows `x` become `x A'`.
+    /// Maps rows `x` to `x A'`.
     fn products(&self, mut rows: Matrix, pool: &Pool) -> Matrix {
         rows.scale_columns(&self.scales);
         rows.product_transposed(&self.rows, pool)
     }
 
-    /// Rows `x` become `x B'`.
+    /// Maps rows `x` to `x B'`.
     fn weights(&self, rows: Matrix, pool: &Pool) -> Matrix {
         let mut weights = self.products(rows, pool);
         self.solve(&mut weights, pool);
         weights
     }
 
-    /// `w A` of rows `w`.
+    /// Maps rows `w` to `w A`.
     fn fitted(&self, weights: &Matrix, pool: &Pool) -> Matrix {
         let mut fitted = weights.product(&self.rows, pool);
         fitted.scale_columns(&self.scales);
         fitted
     }
 
-    /// Rows `x` become `x (T I + A A')^-1`.
+    /// Replaces rows `x` by `x (T I + A A')^-1`.
     fn solve(&self, rows: &mut Matrix, pool: &Pool) {
         self.factor.forward(rows, pool);
         self.factor.backward(rows, pool);
@@ -140,7 +140,7 @@ impl Root for Woodbury {
             self.factor.forward(&mut columns, pool);
             gains.extend(columns.each_row().map(|column| dot(column, column)));
         }
-        // No eigenvalue of S is below this.
+        // A lower bound of the eigenvalues of S.
         let least = self.temperature / (self.temperature + trace);
         let pairs = self.scales.iter().zip(gains);
         pairs

@@ -1,20 +1,20 @@
-//! Two small models in closed form, and dense linear algebra that is as plain as possible.
+//! Two small models in closed form, and dense linear algebra that is as simple as possible.
 #![allow(dead_code)]
 
-/// The product of `[n, k]` and `[k, m]`.
+/// Returns the product of `[n, k]` and `[k, m]`.
 pub fn product(a: &[f64], b: &[f64], k: usize) -> Vec<f64> {
     let (n, m) = (a.len() / k, b.len() / k);
     let element = |at: usize| (0..k).map(|l| a[at / m * k + l] * b[l * m + at % m]).sum();
     (0..n * m).map(element).collect()
 }
 
-/// The transpose of `[n, m]`.
+/// Returns the transpose of `[n, m]`.
 pub fn transposed(a: &[f64], m: usize) -> Vec<f64> {
     let n = a.len() / m;
     (0..n * m).map(|at| a[at % n * m + at / n]).collect()
 }
 
-/// The inverse and the log of the absolute determinant, by Gauss-Jordan elimination with row pivots.
+/// Returns the inverse and the log of the absolute determinant, by Gauss-Jordan elimination with row pivots.
 pub fn inverse(a: &[f64]) -> (Vec<f64>, f64) {
     let n = a.len().isqrt();
     let mut work: Vec<Vec<f64>> = (0..n)
@@ -51,7 +51,7 @@ pub fn inverse(a: &[f64]) -> (Vec<f64>, f64) {
     )
 }
 
-/// The square root of a positive definite matrix by the iteration of Denman and Beavers.
+/// Returns the square root of a positive definite matrix by the iteration of Denman and Beavers.
 pub fn square_root(a: &[f64]) -> Vec<f64> {
     let n = a.len().isqrt();
     let mut y = a.to_vec();
@@ -70,7 +70,7 @@ pub fn square_root(a: &[f64]) -> Vec<f64> {
     y
 }
 
-/// The elements of a square matrix in these rows and columns.
+/// Returns the elements of a square matrix in these rows and columns.
 pub fn block(a: &[f64], chosen: &[usize]) -> Vec<f64> {
     let n = a.len().isqrt();
     chosen
@@ -79,20 +79,20 @@ pub fn block(a: &[f64], chosen: &[usize]) -> Vec<f64> {
         .collect()
 }
 
-/// A square matrix with this added to its diagonal.
+/// Returns a square matrix with a number added to its diagonal.
 pub fn plus_diagonal(mut a: Vec<f64>, diagonal: f64) -> Vec<f64> {
     let n = a.len().isqrt();
     (0..n).for_each(|i| a[i * n + i] += diagonal);
     a
 }
 
-/// The diagonal of a square matrix.
+/// Returns the diagonal of a square matrix.
 pub fn diagonal(a: &[f64]) -> Vec<f64> {
     let n = a.len().isqrt();
     (0..n).map(|i| a[i * n + i]).collect()
 }
 
-/// Fails where two numbers differ by more than `tolerance`.
+/// Panics if two numbers differ by more than `tolerance`.
 #[track_caller]
 pub fn close(got: f64, want: f64, tolerance: f64) {
     assert!((got - want).abs() <= tolerance, "{got} is not {want}");
@@ -111,7 +111,7 @@ pub mod regression {
     /// The precision of the prior.
     pub const PRECISION: f64 = 2.0;
 
-    /// The output and its Jacobian.
+    /// Returns the output and its Jacobian.
     pub fn output(x: f64) -> (f64, [f64; 7]) {
         let w = WEIGHTS;
         let h = [(w[0] * x + w[2]).tanh(), (w[1] * x + w[3]).tanh()];
@@ -122,7 +122,7 @@ pub mod regression {
         )
     }
 
-    /// The generalised Gauss-Newton matrix of the rows.
+    /// Returns the generalised Gauss-Newton matrix of the rows.
     pub fn curvature() -> Vec<f64> {
         let mut sum = vec![0.0; 49];
         for x in X {
@@ -134,7 +134,7 @@ pub mod regression {
         sum
     }
 
-    /// The log likelihood of the rows.
+    /// Returns the log likelihood of the rows.
     pub fn log_likelihood() -> f64 {
         let density = |(x, y): (&f64, &f64)| {
             let z = (y - output(*x).0) / NOISE;
@@ -144,7 +144,7 @@ pub mod regression {
     }
 }
 
-/// The classifier `softmax(W x)` with three classes and four rows, weights row after row, and a prior with precision 1.
+/// The classifier `softmax(W x)` with three classes and four rows, row-major weights, and a prior with precision 1.
 pub mod classification {
     /// The weights `[3, 2]`.
     pub const WEIGHTS: [f64; 6] = [1.0, -0.5, 0.2, 0.4, -0.6, 0.3];
@@ -153,25 +153,25 @@ pub mod classification {
     /// The input of the prediction.
     pub const NEW: [f64; 2] = [2.0, -1.0];
 
-    /// The logits of an input.
+    /// Returns the logits of an input.
     pub fn logits(x: [f64; 2]) -> [f64; 3] {
         std::array::from_fn(|k| WEIGHTS[2 * k] * x[0] + WEIGHTS[2 * k + 1] * x[1])
     }
 
-    /// The Jacobian `[3, 6]` of the logits.
+    /// Returns the Jacobian `[3, 6]` of the logits.
     pub fn jacobian(x: [f64; 2]) -> Vec<f64> {
         (0..18)
             .map(|at| if at % 6 / 2 == at / 6 { x[at % 2] } else { 0.0 })
             .collect()
     }
 
-    /// The softmax.
+    /// Returns the softmax.
     pub fn softmax(logits: &[f64]) -> Vec<f64> {
         let sum: f64 = logits.iter().map(|logit| logit.exp()).sum();
         logits.iter().map(|logit| logit.exp() / sum).collect()
     }
 
-    /// The curvature of a row's likelihood in the logits.
+    /// Returns the curvature of a row's likelihood in the logits.
     pub fn row_curvature(x: [f64; 2]) -> Vec<f64> {
         let p = softmax(&logits(x));
         let element = |at: usize| f64::from(u8::from(at / 3 == at % 3)) * p[at / 3] - p[at / 3] * p[at % 3];
