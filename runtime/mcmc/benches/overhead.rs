@@ -1,4 +1,4 @@
-//! What a leapfrog step costs beside its gradient: `cargo bench -p bnnc-mcmc --bench overhead`.
+//! Measures the time of a leapfrog step in addition to its gradient: `cargo bench -p bnnc-mcmc --bench overhead`.
 
 use bnnc_abi::sampling::{Adaptation, Metric, NutsOptions, Transition};
 use bnnc_mcmc::noise::Noise;
@@ -6,7 +6,7 @@ use bnnc_mcmc::registry::{Setup, sampler};
 use bnnc_mcmc::seam::{Answers, Target, next};
 use std::time::{Duration, Instant};
 
-/// A round normal law: the cheapest gradient there is. Times itself.
+/// A standard normal distribution, whose gradient is the cheapest possible. It measures the time of its own evaluations.
 struct Round(Duration);
 
 impl Target for Round {
@@ -29,7 +29,7 @@ impl Target for Round {
     }
 }
 
-/// Nanoseconds per leapfrog step outside of the gradient, the best of 20 batches, and steps per iteration.
+/// Returns the nanoseconds per leapfrog step outside of the gradient, the best of 20 batches, and the steps per iteration.
 fn overhead(dimension: usize, metric: Metric, step_size: f64, iterations: usize) -> (f64, f64) {
     let transition = Transition::Nuts(NutsOptions {
         max_depth: 10,

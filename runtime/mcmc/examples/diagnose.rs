@@ -1,6 +1,6 @@
-//! Reads draws as CSV from standard input and writes what is said of each quantity as CSV, with all digits.
+//! Reads draws as CSV from standard input, and writes the diagnostics of each quantity as CSV with all digits.
 //!
-//! The first column is the chain, the second the draw, each further one a quantity.
+//! The first column is the chain, the second the draw, and each further column a quantity.
 
 use bnnc_mcmc::diagnostics::{Summariser, effective, energy, errors, rhat};
 use std::io::Read;
@@ -28,7 +28,7 @@ fn read(text: &str) -> Result<Vec<Quantity>, Box<dyn std::error::Error>> {
     Ok(quantities)
 }
 
-/// What is computed beyond the summary, by name.
+/// A diagnostic in addition to the summary, by name.
 type More = (&'static str, fn(&[&[f64]]) -> f64);
 
 const MORE: &[More] = &[

@@ -1,4 +1,4 @@
-//! What a warm-up learns: a step size and a metric.
+//! The adaptation of a step size and a metric during the warm-up.
 
 pub mod gradients;
 pub mod metric;
@@ -12,24 +12,24 @@ use serde::{Deserialize, Serialize};
 use step_size::DualAveraging;
 use windows::{Part, Windows};
 
-/// What an iteration of the warm-up changed.
+/// The quantities that an iteration of the warm-up changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change {
     /// The step size.
     Step,
-    /// The metric too.
+    /// The step size and the metric.
     Metric,
-    /// Nothing, but the metric is the last one: the step size to stay with is that of the iterations from here on.
+    /// The step size. The metric is final from here on, so the step size to keep is averaged over the iterations that follow.
     Last,
-    /// The metric so much that a step size of the right order is to be searched, unless it is fixed, and given to
+    /// The metric, by so much that the caller must search a step size of the right order, unless it is fixed, and pass it to
     /// [`Warmup::restart`].
     Order,
 }
 
-/// How the metric is learnt.
+/// The method by which the metric is learnt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 enum Learner {
-    /// Not at all.
+    /// The metric is fixed.
     Fixed,
     /// From positions, in windows.
     Windows { windows: Windows, moments: Moments },
@@ -37,13 +37,13 @@ enum Learner {
     Spreads(Box<Spreads>),
 }
 
-/// A warm-up, and what it has learnt.
+/// A warm-up and its results so far.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Warmup {
     length: usize,
     done: usize,
     target: f64,
-    /// The step size, where it is given.
+    /// The step size, if it is given.
     fixed: Option<f64>,
     dual: DualAveraging,
     learner: Learner,
@@ -51,7 +51,7 @@ pub struct Warmup {
 }
 
 impl Warmup {
-    /// A warm-up of `length` iterations in so many dimensions, which learns from positions alone.
+    /// Begins a warm-up of `length` iterations in `dimension` dimensions that learns from positions alone.
     pub fn new(adaptation: &Adaptation, dimension: usize, length: usize) -> Warmup {
         let learnt = |whitening, dense| {
             let (windows, moments) = (Windows::new(length), Moments::new(dimension, dense));
@@ -76,7 +76,7 @@ impl Warmup {
         }
     }
 
-    /// A warm-up that learns from gradients too. Takes the start, where both are known.
+    /// Begins a warm-up that learns from gradients too. `position` and `gradient` are those at the start.
     pub fn with_gradients(
         adaptation: &Adaptation,
         length: usize,
@@ -99,22 +99,22 @@ impl Warmup {
         warmup
     }
 
-    /// The metric as it is now.
+    /// Returns the current metric.
     pub fn whitening(&self) -> &Whitening {
         &self.whitening
     }
 
-    /// Whether iterations still teach.
+    /// Returns whether the warm-up is still running.
     pub fn active(&self) -> bool {
         self.done < self.length
     }
 
-    /// Whether a step size is to be searched before the first iteration.
+    /// Returns whether a step size must be searched before the first iteration.
     pub fn searches(&self) -> bool {
         self.fixed.is_none()
     }
 
-    /// The step size of the next iteration.
+    /// Returns the step size of the next iteration.
     pub fn step_size(&self) -> f64 {
         match self.fixed {
             Some(step_size) => step_size,
@@ -123,18 +123,18 @@ impl Warmup {
         }
     }
 
-    /// The step size that would be kept if the warm-up ended now.
+    /// Returns the step size that would be kept if the warm-up ended now.
     pub fn settled(&self) -> f64 {
         self.fixed.unwrap_or_else(|| self.dual.mean())
     }
 
-    /// Begins to learn the step size anew from one that a search found.
+    /// Restarts the adaptation of the step size from one that a search found.
     pub fn restart(&mut self, step_size: f64) {
         self.dual = DualAveraging::new(self.target, step_size);
     }
 
-    /// Takes an iteration of the warm-up: its acceptance rate, where it ended, and the gradient there (not whitened) where it is
-    /// known.
+    /// Learns from an iteration of the warm-up: its acceptance rate, the position at its end, and, if it is known, the gradient there (not
+    /// whitened).
     pub fn learn(&mut self, acceptance: f64, position: &[f64], gradient: Option<&[f64]>) -> Change {
         self.dual.learn(acceptance);
         let iteration = self.done;
@@ -164,7 +164,7 @@ impl Warmup {
         change
     }
 
-    /// Whether this is of positions of this dimension.
+    /// Returns whether the state belongs to positions of this dimension.
     pub fn fits(&self, dimension: usize) -> bool {
         let learnt = match &self.learner {
             Learner::Fixed => true,

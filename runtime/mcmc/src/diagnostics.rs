@@ -1,11 +1,11 @@
-//! What is to be said of the draws of a quantity: whether the chains agree, and how exact its estimates are.
+//! The diagnostics of the draws of a quantity: the agreement of the chains, and the accuracy of its estimates.
 //!
-//! Note \[Conventions\]. A quantity is one slice of draws per chain, without warm-up; chains are cut to the shortest. The numbers are
-//! those of Vehtari, Gelman, Simpson, Carpenter and Buerkner (2021), "Rank-normalization, folding, and localization: an improved
-//! R-hat for assessing convergence of MCMC", Bayesian Analysis 16(2), as the R package posterior and ArviZ compute them: halves of
-//! chains, Geyer's initial monotone sequence, effective sample sizes of at most `S log10 S`, normal scores `(r - 3/8) / (S + 1/4)`.
-//! Where a number has no meaning it is NaN: R-hat, effective sample sizes and standard errors of a quantity that never
-//! changes, everything of one that is not finite somewhere, and R-hat and the others with fewer than four draws per chain.
+//! Note \[Conventions\]. A quantity is one slice of draws per chain, without warm-up; chains are truncated to the shortest. The numbers are those of
+//! Vehtari, Gelman, Simpson, Carpenter and Buerkner (2021), "Rank-normalization, folding, and localization: an improved R-hat for assessing
+//! convergence of MCMC", Bayesian Analysis 16(2), as the R package posterior and ArviZ compute them: halves of chains, Geyer's initial monotone
+//! sequence, effective sample sizes of at most `S log10 S`, normal scores `(r - 3/8) / (S + 1/4)`. Undefined numbers are NaN: R-hat, effective sample
+//! sizes and standard errors of a constant quantity, all numbers of a quantity with a draw that is not finite, and R-hat, effective sample sizes and
+//! standard errors with fewer than four draws per chain.
 
 pub mod advice;
 pub mod autocovariance;
@@ -24,18 +24,18 @@ use autocovariance::Autocovariance;
 use halves::Halves;
 use ranks::Ranks;
 
-/// What is said of one quantity; see Note \[Conventions\].
+/// The estimates and diagnostics of one quantity: see Note \[Conventions\].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
     /// The mean of all draws.
     pub mean: f64,
-    /// Their standard deviation, over their number less one.
+    /// The standard deviation of all draws, with their number less one as divisor.
     pub sd: f64,
-    /// Their median.
+    /// The median of all draws.
     pub median: f64,
-    /// 1.4826 times the median distance from the median, which is the standard deviation of a normal distribution.
+    /// 1.4826 times the median distance from the median, which equals the standard deviation for a normal distribution.
     pub mad: f64,
-    /// The 5 % quantile, linear between order statistics.
+    /// The 5 % quantile, interpolated linearly between order statistics.
     pub q05: f64,
     /// The 95 % quantile.
     pub q95: f64,
@@ -51,7 +51,7 @@ pub struct Summary {
     pub rhat: f64,
 }
 
-/// Computes summaries, of many quantities with the same memory.
+/// Computes summaries of many quantities, and reuses its memory.
 #[derive(Clone, Debug, Default)]
 pub struct Summariser {
     pooled: Vec<f64>,
@@ -63,7 +63,7 @@ pub struct Summariser {
 }
 
 impl Summariser {
-    /// The summary of a quantity.
+    /// Returns the summary of a quantity.
     pub fn summary(&mut self, chains: &[&[f64]]) -> Summary {
         let length = halves::shortest(chains);
         self.pooled.clear();
@@ -101,13 +101,13 @@ impl Summariser {
         }
     }
 
-    /// The effective sample size of the mean of a function of the draws.
+    /// Returns the effective sample size of the mean of a function of the draws.
     fn size(&mut self, function: impl FnMut(f64) -> f64) -> f64 {
         self.mapped.fill_with(&self.halves, function);
         effective::size(&self.mapped, &mut self.covariance)
     }
 
-    /// R-hat of the normal scores of a function of the draws, which stay in `mapped`.
+    /// Returns the R-hat of the normal scores of a function of the draws, and leaves the scores in `mapped`.
     fn rhat(&mut self, function: impl FnMut(f64) -> f64) -> f64 {
         self.mapped.fill_with(&self.halves, function);
         if !self.mapped.vary(2) {

@@ -1,7 +1,7 @@
-//! Samplers that move along trajectories of a Hamiltonian: what they have in common.
+//! The common part of samplers that move along trajectories of a Hamiltonian.
 //!
-//! A [`Hamiltonian`] searches a step size, hands each iteration to a [`Trajectory`], and teaches the warm-up. A trajectory only
-//! says from which point to take the next leapfrog step, and which point the iteration ends at.
+//! A [`Hamiltonian`] searches a step size, runs a [`Trajectory`] in each iteration, and adapts during the warm-up. A trajectory only
+//! chooses the point from which to take the next leapfrog step, and the point at which the iteration ends.
 
 pub mod points;
 
@@ -16,46 +16,46 @@ use bnnc_abi::sampling::Adaptation;
 use points::{Points, Slot};
 use serde::{Deserialize, Serialize};
 
-/// What a trajectory wants next.
+/// The next action of a trajectory.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Next {
-    /// A leapfrog step; negative steps go back in time.
+    /// A leapfrog step; a negative step size goes back in time.
     Step {
-        /// The point that it leaves.
+        /// The point from which the step starts.
         from: Slot,
         /// The step size.
         size: f64,
     },
-    /// Nothing: the iteration ends.
+    /// The end of the iteration.
     End(Outcome),
 }
 
-/// How an iteration ended.
+/// The outcome of an iteration.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outcome {
     /// The new state, held once.
     pub chosen: Slot,
-    /// The acceptance rate that step sizes are adapted by.
+    /// The acceptance rate from which step sizes are adapted.
     pub acceptance: f64,
     /// The number of doublings.
     pub depth: u32,
     /// The number of gradients.
     pub steps: u32,
-    /// Whether a step failed or its energy error was above [`DIVERGENCE`].
+    /// True if a step failed or its energy error was above [`DIVERGENCE`].
     pub diverging: bool,
-    /// The largest energy error, by size.
+    /// The energy error with the largest magnitude.
     pub energy_error: f64,
 }
 
-/// Energy errors above this are divergences, as in Stan.
+/// The energy error above which an iteration diverges, as in Stan.
 pub const DIVERGENCE: f64 = 1000.0;
 
-/// Whether an energy error is a divergence: also one that is not finite, of whichever sign.
+/// Returns whether an energy error is a divergence; errors of either sign that are not finite are too.
 pub fn diverges(error: f64) -> bool {
     !error.is_finite() || error > DIVERGENCE
 }
 
-/// The probability that a proposal with this energy error is accepted; none for what is not finite.
+/// Returns the probability of accepting a proposal with this energy error; 0 if the error is not finite.
 pub fn acceptance(error: f64) -> f64 {
     if error.is_finite() {
         (-error).exp().min(1.0)
@@ -64,7 +64,7 @@ pub fn acceptance(error: f64) -> f64 {
     }
 }
 
-/// The energy error that is larger by size; one that is not a number is the largest.
+/// Returns the energy error with the larger magnitude; NaN counts as the largest.
 pub fn larger(before: f64, error: f64) -> f64 {
     if before.is_nan() || error.abs() <= before.abs() {
         before
@@ -73,32 +73,32 @@ pub fn larger(before: f64, error: f64) -> f64 {
     }
 }
 
-/// What a trajectory may use.
+/// The resources that a trajectory may use.
 #[derive(Debug)]
 pub struct Scene<'a> {
-    /// The points that exist.
+    /// The allocated points.
     pub points: &'a mut Points,
     /// The random numbers of the chain.
     pub noise: Noise,
-    /// The iteration.
+    /// The number of the iteration.
     pub iteration: u64,
 }
 
-/// How an iteration explores.
+/// The exploration of one iteration.
 pub trait Trajectory: Send {
-    /// Distinguishes saved states.
+    /// The name that identifies saved states.
     const NAME: &'static str;
-    /// The names of the numbers that come with draws: a part of [`STATS`] from the start.
+    /// The names of the numbers that accompany draws: a prefix of [`STATS`].
     const STATS: &'static [&'static str];
 
-    /// Begins at a point with a fresh momentum, held once; takes this hold.
+    /// Begins at a point with a fresh momentum, which is held once; takes over this hold.
     fn begin(&mut self, scene: &mut Scene<'_>, start: Slot, step_size: f64) -> Next;
 
-    /// Takes the point that the last step led to, held once.
+    /// Continues from the end point of the last step, which is held once.
     fn arrive(&mut self, scene: &mut Scene<'_>, at: Slot) -> Next;
 }
 
-/// The numbers that come with draws.
+/// The names of the numbers that accompany draws.
 pub const STATS: &[&str] = &[
     "lp",
     "acceptance_rate",
@@ -113,13 +113,13 @@ pub const STATS: &[&str] = &[
 
 #[derive(Clone, Copy)]
 enum Phase {
-    /// The density at the start is asked for.
+    /// Waiting for the density at the start.
     New,
-    /// A step of the search of a step size is under way.
+    /// Waiting for a step in the search of a step size.
     Searching(Search),
-    /// A step of a trajectory is under way.
+    /// Waiting for a step of a trajectory.
     Moving,
-    /// A draw was made.
+    /// A draw was returned.
     Drawn,
 }
 
@@ -127,39 +127,39 @@ enum Phase {
 pub struct Hamiltonian<T> {
     trajectory: T,
     noise: Noise,
-    /// What the log likelihood is multiplied by.
+    /// The factor on the log likelihood.
     scale: f64,
     iteration: u64,
     adaptation: Adaptation,
-    /// Iterations of the warm-up.
+    /// The number of iterations of the warm-up.
     length: usize,
     warmup: Warmup,
-    /// Whether a step size is to be searched before the next iteration.
+    /// True if a step size must be searched before the next iteration.
     search: bool,
     points: Points,
     state: Slot,
     phase: Phase,
-    /// Where the step that is under way leads, and its size.
+    /// The end point of the current step, and the step size.
     step: (Slot, f64),
     /// The gradient at the state, not whitened.
     gradient: Vec<f64>,
     stats: [f64; STATS.len()],
 }
 
-/// What [`Sampler::save`] writes.
+/// The state that [`Sampler::save`] writes.
 #[derive(Serialize, Deserialize)]
 struct Saved {
     iteration: u64,
     search: bool,
     position: Vec<f64>,
-    /// Whitened.
+    /// The whitened gradient.
     gradient: Vec<f64>,
     log_density: f64,
     warmup: Warmup,
 }
 
 impl<T: Trajectory> Hamiltonian<T> {
-    /// A sampler at its start.
+    /// Creates a sampler at its start.
     pub fn new(setup: &Setup<'_>, adaptation: &Adaptation, trajectory: T) -> Hamiltonian<T> {
         let dimension = setup.start.len();
         let warmup = Warmup::new(adaptation, dimension, setup.warmup);
@@ -184,7 +184,7 @@ impl<T: Trajectory> Hamiltonian<T> {
         }
     }
 
-    /// What was learnt so far.
+    /// Returns the state of the adaptation.
     pub fn warmup(&self) -> &Warmup {
         &self.warmup
     }
@@ -208,9 +208,9 @@ impl<T: Trajectory> Hamiltonian<T> {
         self.follow(next)
     }
 
-    /// Takes one step of the search, from the state with a fresh momentum.
+    /// Takes one step of the search from the state, with a fresh momentum.
     fn try_step(&mut self, search: Search) -> Request<'_> {
-        // Apart from the momenta of iterations, of which there are never 2^40.
+        // Iteration numbers of this size are not used by iterations, of which there are fewer than 2^40, so the momenta are independent of theirs.
         let trial = (u64::from(search.trials()) + 1) << 40;
         self.points
             .refresh(self.state, self.noise, self.iteration + trial);
@@ -233,7 +233,7 @@ impl<T: Trajectory> Hamiltonian<T> {
         }
     }
 
-    /// Takes the density at the end of the step that is under way.
+    /// Continues with the density at the end of the current step.
     fn arrive(&mut self, log_density: f64, gradient: &[f64]) -> Request<'_> {
         let (to, size) = self.step;
         if let Phase::New = self.phase {
@@ -275,7 +275,7 @@ impl<T: Trajectory> Hamiltonian<T> {
         }
     }
 
-    /// Ends an iteration: notes its numbers, and teaches the warm-up.
+    /// Ends an iteration: stores its numbers, and adapts during the warm-up.
     fn end(&mut self, outcome: Outcome) -> Request<'_> {
         self.state = outcome.chosen;
         debug_assert_eq!(self.points.held(), 1, "a trajectory gives up all points but one");

@@ -1,9 +1,9 @@
-//! Static Hamiltonian Monte Carlo: a fixed number of leapfrog steps, and Metropolis at the end (Neal 2011, "MCMC using
+//! Static Hamiltonian Monte Carlo: a fixed number of leapfrog steps, and a Metropolis step at the end (Neal 2011, "MCMC using
 //! Hamiltonian dynamics", section 5.3.2).
 //!
-//! The step size of each iteration is the adapted one times a uniform number between 0.9 and 1.1, so that no orbit whose period
-//! is the length of the trajectory can trap the chain (section 5.3.3 there). Only a step that is not a number ends a trajectory
-//! early: both directions of time agree on that, so the chain stays exact.
+//! The step size of each iteration is the adapted one times a uniform number between 0.9 and 1.1, so that an orbit whose period
+//! is the length of the trajectory cannot trap the chain (section 5.3.3 there). Only a step with an energy that is not finite ends a trajectory
+//! early. Both directions of time agree on this, so the chain stays exact.
 
 use crate::hamiltonian::points::Slot;
 use crate::hamiltonian::{
@@ -16,10 +16,10 @@ use bnnc_abi::sampling::HmcOptions;
 /// The sampler.
 pub type Hmc = Hamiltonian<Static>;
 
-/// How much step sizes vary, to either side.
+/// The relative variation of step sizes to either side.
 const VARIATION: f64 = 0.1;
 
-/// A sampler of so many steps per iteration; one at least.
+/// Creates a sampler with `options.steps` steps per iteration, at least one.
 pub fn hmc(setup: &Setup<'_>, options: &HmcOptions) -> Hmc {
     let trajectory = Static {
         steps: options.steps.max(1),
@@ -36,7 +36,7 @@ pub struct Static {
     size: f64,
     start: Slot,
     end: Slot,
-    /// The energy error that is largest by size.
+    /// The energy error with the largest magnitude.
     worst: f64,
     /// True if an error was a divergence.
     diverged: bool,

@@ -1,7 +1,7 @@
-//! Markov chains: samplers as serialisable state machines, and what is to be said of their draws.
+//! Markov chains: samplers as serialisable state machines, and the diagnostics of their draws.
 //!
-//! A sampler never sees a model, a machine or a file: it asks for log densities and gradients and is answered
-//! ([`seam`]). Whoever runs it decides where the answers come from.
+//! A sampler does not access models, devices or files. It requests log densities and gradients
+//! ([`seam`]), and the caller computes them.
 
 pub mod adapt;
 pub mod diagnostics;

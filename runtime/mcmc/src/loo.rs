@@ -1,6 +1,6 @@
-//! How well a model predicts rows that it has not seen, from the posterior that has seen them: PSIS-LOO and WAIC.
+//! Estimates of how well a model predicts unseen rows, from the posterior given all rows: PSIS-LOO and WAIC.
 //!
-//! Rows come one at a time, each as its log likelihood under every draw; nothing is kept but sums. PSIS-LOO is Vehtari, Gelman and
+//! Rows are processed one at a time, each by its log likelihood under every draw; only sums are kept. PSIS-LOO is Vehtari, Gelman and
 //! Gabry (2017), "Practical Bayesian model evaluation using leave-one-out cross-validation and WAIC", Statistics and
 //! Computing 27, with the smoothing of Vehtari, Simpson, Gelman, Yao and Gabry (2024), "Pareto smoothed importance sampling",
 //! JMLR 25(72), and the conventions of the R package loo.
@@ -12,25 +12,25 @@ use crate::diagnostics::effective;
 use crate::diagnostics::halves::Halves;
 use pareto::Smoother;
 
-/// What is found for one row. All but `k` is NaN where a log likelihood is not finite.
+/// The estimates for one row. All except `k` are NaN if a log likelihood is not finite; `k` is infinite then.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Row {
-    /// The log density of the row given all others, estimated.
+    /// The estimated log density of the row given all other rows.
     pub elpd: f64,
-    /// The effective number of parameters: the log density given all rows, less `elpd`.
+    /// The effective number of parameters: the log density given all rows, minus `elpd`.
     pub p: f64,
-    /// The shape of the tail of the importance ratios; reliable up to [`good_shape`]. Minus infinity where the ratios are equal,
-    /// infinite where no tail could be fitted.
+    /// The shape of the tail of the importance ratios; reliable up to [`good_shape`]. Minus infinity if the ratios are equal,
+    /// infinite if no tail could be fitted.
     pub k: f64,
-    /// The Monte Carlo standard error of `elpd`; it means nothing where `k` is high.
+    /// The Monte Carlo standard error of `elpd`; meaningless if `k` is high.
     pub mcse: f64,
-    /// The same as `elpd` by the widely applicable information criterion.
+    /// `elpd` by the widely applicable information criterion (WAIC).
     pub elpd_waic: f64,
-    /// The variance of the log likelihood; above 0.4 the criterion is unreliable.
+    /// The variance of the log likelihood; above 0.4 WAIC is unreliable.
     pub p_waic: f64,
 }
 
-/// The shape up to which an estimate from so many draws is reliable: `min(1 - 1 / log10(S), 0.7)` (Vehtari et al. 2024, equation 13).
+/// Returns the shape up to which an estimate from this number of draws is reliable: `min(1 - 1 / log10(S), 0.7)` (Vehtari et al. 2024, equation 13).
 pub fn good_shape(draws: usize) -> f64 {
     f64::min(1.0 - 1.0 / (draws as f64).log10(), 0.7)
 }
@@ -39,7 +39,7 @@ fn highest<'v>(values: impl IntoIterator<Item = &'v f64>) -> f64 {
     values.into_iter().copied().fold(f64::NEG_INFINITY, f64::max)
 }
 
-/// `log(sum(exp(values)))`.
+/// Returns `log(sum(exp(values)))`.
 fn log_sum(values: &[f64]) -> f64 {
     let highest = highest(values);
     highest
@@ -50,7 +50,7 @@ fn log_sum(values: &[f64]) -> f64 {
             .ln()
 }
 
-/// Estimates rows, one after another with the same memory.
+/// Computes the estimates of many rows, and reuses its memory.
 #[derive(Clone, Debug, Default)]
 pub struct LeaveOneOut {
     weights: Vec<f64>,
@@ -60,8 +60,8 @@ pub struct LeaveOneOut {
 }
 
 impl LeaveOneOut {
-    /// The effective sample size of the mean likelihood of a row over the number of draws, from its log likelihood under the draws of
-    /// each chain (Vehtari et al. 2024); 1 where it cannot be told.
+    /// Returns the effective sample size of the mean likelihood of a row over the number of draws, from its log likelihood under the draws of
+    /// each chain (Vehtari et al. 2024); 1 if it is undefined.
     pub fn relative_efficiency(&mut self, chains: &[&[f64]]) -> f64 {
         let [log_likelihood, likelihood] = &mut self.halves;
         log_likelihood.fill(chains);
@@ -71,8 +71,8 @@ impl LeaveOneOut {
         if efficiency.is_finite() { efficiency } else { 1.0 }
     }
 
-    /// The estimates for a row from its log likelihood under each draw. `efficiency` is their [`LeaveOneOut::relative_efficiency`], 1 for
-    /// independent ones; it sets the length of the tail that is smoothed and the standard error.
+    /// Returns the estimates for a row from its log likelihood under each draw. `efficiency` is the result of [`LeaveOneOut::relative_efficiency`], 1
+    /// for independent draws. It determines the length of the tail that is smoothed, and enters the standard error.
     pub fn row(&mut self, log_likelihood: &[f64], efficiency: f64) -> Row {
         if log_likelihood.is_empty() || !log_likelihood.iter().all(|value| value.is_finite()) {
             return UNKNOWN;
@@ -102,7 +102,7 @@ impl LeaveOneOut {
         }
     }
 
-    /// `log(sum(w p))` (Vehtari, Gelman and Gabry 2017, equation 10).
+    /// Returns `log(sum(w p))` (Vehtari, Gelman and Gabry 2017, equation 10).
     fn predictive(&self, log_likelihood: &[f64]) -> f64 {
         let terms = || {
             self.weights
@@ -114,7 +114,7 @@ impl LeaveOneOut {
         highest + terms().map(|term| (term - highest).exp()).sum::<f64>().ln()
     }
 
-    /// The error of the self-normalised estimate, `sum(w^2 (p - mean)^2) / efficiency`, carried to the logarithm as that of a
+    /// Returns the error of the self-normalised estimate, `sum(w^2 (p - mean)^2) / efficiency`, converted to the logarithm as that of a
     /// log-normal variable with the same moments (Vehtari et al. 2024).
     fn error(&self, log_likelihood: &[f64], elpd: f64, efficiency: f64) -> f64 {
         let terms = self.weights.iter().zip(log_likelihood);
@@ -158,30 +158,30 @@ impl Moments {
         self.squares += before * (value - self.mean);
     }
 
-    /// The standard error of the sum over rows (Vehtari, Gelman and Gabry 2017, equation 23).
+    /// Returns the standard error of the sum over rows (Vehtari, Gelman and Gabry 2017, equation 23).
     fn error(&self) -> f64 {
         let rows = self.count as f64;
         (rows * self.squares / (rows - 1.0)).sqrt()
     }
 }
 
-/// The sum over rows, with its standard error over the choice of rows; NaN for the error of a single row.
+/// A sum over rows, with its standard error over the choice of rows. The error is NaN for a single row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Estimate {
     /// The sum.
     pub sum: f64,
-    /// Its standard error.
+    /// The standard error of the sum.
     pub error: f64,
 }
 
-/// How many rows have which shape.
+/// The numbers of rows by their Pareto shape.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Shapes {
     /// At most [`good_shape`]: reliable.
     pub good: usize,
-    /// Above that and at most 1: biased or slow to converge.
+    /// Above [`good_shape`] and at most 1: biased or slow to converge.
     pub bad: usize,
-    /// Above 1: the estimate has no meaning.
+    /// Above 1: the estimate is meaningless.
     pub very_bad: usize,
 }
 
@@ -197,7 +197,7 @@ pub struct Total {
 }
 
 impl Total {
-    /// No rows yet, each under `draws` draws.
+    /// Begins with no rows, for rows under `draws` draws.
     pub fn new(draws: usize) -> Total {
         Total {
             good: good_shape(draws),
@@ -227,22 +227,22 @@ impl Total {
         *place += 1;
     }
 
-    /// Rows so far.
+    /// Returns the number of rows so far.
     pub fn rows(&self) -> usize {
         self.loo[0].count
     }
 
-    /// The expected log predictive density by PSIS-LOO.
+    /// Returns the expected log predictive density by PSIS-LOO.
     pub fn elpd(&self) -> Estimate {
         estimate(&self.loo[0])
     }
 
-    /// The effective number of parameters by PSIS-LOO.
+    /// Returns the effective number of parameters by PSIS-LOO.
     pub fn p(&self) -> Estimate {
         estimate(&self.loo[1])
     }
 
-    /// The Monte Carlo standard error of `elpd`. NaN where a row is not good: it would promise too much.
+    /// Returns the Monte Carlo standard error of `elpd`; NaN if the shape of a row is not good, because the error would be too small.
     pub fn mcse(&self) -> f64 {
         if self.shapes.good == self.rows() {
             self.variances.sqrt()
@@ -251,28 +251,28 @@ impl Total {
         }
     }
 
-    /// How many rows have which shape.
+    /// Returns the numbers of rows by shape.
     pub fn shapes(&self) -> Shapes {
         self.shapes
     }
 
-    /// The expected log predictive density by WAIC (Watanabe 2010; Gelman, Hwang and Vehtari 2014, equation 12).
+    /// Returns the expected log predictive density by WAIC (Watanabe 2010; Gelman, Hwang and Vehtari 2014, equation 12).
     pub fn elpd_waic(&self) -> Estimate {
         estimate(&self.waic[0])
     }
 
-    /// The effective number of parameters by WAIC.
+    /// Returns the effective number of parameters by WAIC.
     pub fn p_waic(&self) -> Estimate {
         estimate(&self.waic[1])
     }
 
-    /// Rows whose log likelihood varies by more than 0.4, for which WAIC is unreliable.
+    /// Returns the number of rows whose log likelihood has a variance above 0.4, for which WAIC is unreliable.
     pub fn unreliable_waic(&self) -> usize {
         self.unreliable
     }
 }
 
-/// The sum of the differences of two estimates, row by row, with its standard error over the choice of rows (Vehtari, Gelman and
+/// Returns the sum of the differences of two estimates, row by row, with its standard error over the choice of rows (Vehtari, Gelman and
 /// Gabry 2017, equation 24).
 pub fn difference(rows: &[Row], others: &[Row]) -> Estimate {
     let mut moments = Moments::default();

@@ -2,8 +2,8 @@
 //!
 //! Note \[Proposals\]. With `L L'` the inverse mass matrix of Note \[Whitening\] ([`crate::adapt::metric`]), `g` the gradient of the
 //! log density and `e` standard normal numbers, the proposal is `theta' = theta + L m` with `m = eta L' g + sqrt(2 eta) e`; the
-//! random walk is the case `g = 0`. Since `e = (m - eta L' g) / sqrt(2 eta)` on the way forth and
-//! `(-m - eta L' g') / sqrt(2 eta)` on the way back,
+//! random walk is the case `g = 0`. Since `e = (m - eta L' g) / sqrt(2 eta)` for the forward move and
+//! `(-m - eta L' g') / sqrt(2 eta)` for the reverse move,
 //! `log q(theta | theta') - log q(theta' | theta) = -m.(L' g + L' g') / 2 - eta (|L' g'|^2 - |L' g|^2) / 4`.
 
 pub mod step_size;
@@ -18,10 +18,10 @@ use bnnc_abi::sampling::{Adaptation, MalaOptions, RandomWalkOptions};
 use serde::{Deserialize, Serialize};
 use step_size::StepSize;
 
-/// How positions are proposed; see Note \[Proposals\].
+/// The proposal: see Note \[Proposals\].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Drift {
-    /// By a random walk.
+    /// A random walk.
     None,
     /// Along the gradient: the Metropolis-adjusted Langevin algorithm.
     Gradient,
@@ -35,8 +35,8 @@ impl Drift {
         }
     }
 
-    /// The best step size on a round target in many dimensions: `l^2 d^-1 / 2` with `l = 2.38` without and `l^2 d^(-1/3) / 2` with
-    /// `l = 1.65` with a gradient (Roberts and Rosenthal 2001). Where the adaptation begins.
+    /// Returns the optimal step size on a round target in many dimensions, at which the adaptation begins: `l^2 d^-1 / 2` with `l = 2.38` without and
+    /// `l^2 d^(-1/3) / 2` with `l = 1.65` with a gradient (Roberts and Rosenthal 2001).
     fn step_size(self, dimension: usize) -> f64 {
         let dimension = dimension.max(1) as f64;
         match self {
@@ -50,30 +50,30 @@ impl Drift {
 pub struct Metropolis {
     drift: Drift,
     adaptation: Adaptation,
-    /// What the log likelihood is multiplied by.
+    /// The factor on the log likelihood.
     scale: f64,
     noise: Noise,
     state: State,
-    /// Whether the next answer is about the start: no iteration ends with it.
+    /// True if the next answer belongs to the start, which does not end an iteration.
     first: bool,
     candidate: Vec<f64>,
-    /// `m`.
+    /// The vector `m` of the proposal.
     motion: Vec<f64>,
     /// `L' g` at the position and at the candidate.
     pulled: [Vec<f64>; 2],
     stats: [f64; STATS.len()],
 }
 
-/// The state that later iterations depend on.
+/// The state that determines later iterations.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 struct State {
-    /// Iterations that are complete.
+    /// The number of complete iterations.
     iteration: u64,
     position: Vec<f64>,
     log_density: f64,
-    /// At the position; zeros for a random walk.
+    /// The gradient at the position; zeros for a random walk.
     gradient: Vec<f64>,
-    /// The metric; the step size is found apart.
+    /// The adaptation of the metric; `step` adapts the step size.
     warmup: Warmup,
     step: StepSize,
 }
@@ -91,7 +91,7 @@ pub fn random_walk(setup: &Setup<'_>, options: &RandomWalkOptions) -> Metropolis
 const STATS: [&str; 4] = ["lp", "acceptance_rate", "step_size", "diverging"];
 
 impl Metropolis {
-    /// A chain from the start of `setup`.
+    /// Creates a chain at the start of `setup`.
     fn new(setup: &Setup<'_>, drift: Drift, adaptation: &Adaptation) -> Metropolis {
         let dimension = setup.start.len();
         let zeros = || vec![0.0; dimension];
@@ -116,7 +116,7 @@ impl Metropolis {
         }
     }
 
-    /// The step size of the iteration that is under way.
+    /// Returns the step size of the current iteration.
     fn step_size(&self) -> f64 {
         match self.adaptation.step_size {
             Some(step_size) => step_size,
@@ -133,7 +133,7 @@ impl Metropolis {
         }
     }
 
-    /// Begins an iteration; a proposal that is not finite ends it.
+    /// Begins an iteration. A proposal that is not finite is rejected without a request.
     fn go(&mut self) -> Request<'_> {
         self.propose();
         if self.candidate.iter().all(|value| value.is_finite()) {
@@ -162,7 +162,7 @@ impl Metropolis {
         whitening.drift(&mut self.candidate, &self.state.position, 1.0, &self.motion);
     }
 
-    /// `log q(theta | theta') - log q(theta' | theta)`, where the gradient at the candidate is known.
+    /// Returns `log q(theta | theta') - log q(theta' | theta)`, given the gradient at the candidate.
     fn proposal_ratio(&mut self, gradient: &[f64]) -> f64 {
         let [before, after] = &mut self.pulled;
         self.state.warmup.whitening().pull(after, gradient);
@@ -183,7 +183,7 @@ impl Metropolis {
             }
             None => f64::NEG_INFINITY,
         };
-        // What is not a number, of quantities that overflow, is no acceptance.
+        // NaN, which arises from quantities that overflow, counts as a rejection.
         let acceptance = if log_ratio >= 0.0 {
             1.0
         } else {
@@ -211,7 +211,7 @@ impl Metropolis {
         })
     }
 
-    /// What an iteration of the warm-up teaches. A new metric makes the old step size worthless.
+    /// Adapts after an iteration of the warm-up. The step size is restarted after a new metric, for which the old one is useless.
     fn learn(&mut self, acceptance: f64) {
         self.state.step.learn(acceptance);
         if self.state.warmup.learn(acceptance, &self.state.position, None) == Change::Order {
@@ -230,16 +230,16 @@ impl Metropolis {
     }
 }
 
-/// What is known at a candidate.
+/// The density at a candidate.
 #[derive(Clone, Copy)]
 struct Known<'a> {
     log_density: f64,
-    /// Where a gradient is asked for.
+    /// The gradient, if the proposal uses one.
     gradient: Option<&'a [f64]>,
 }
 
 impl<'a> Known<'a> {
-    /// Nothing, where something is not finite.
+    /// Returns `None` if a number is not finite.
     fn new(log_density: f64, gradient: Option<&'a [f64]>) -> Option<Known<'a>> {
         let finite = gradient.is_none_or(|gradient| gradient.iter().all(|slope| slope.is_finite()));
         (log_density.is_finite() && finite).then_some(Known {

@@ -1,13 +1,13 @@
-//! The random numbers of a chain: functions of seed, infer, chain, purpose and iteration, never of an order of calls.
+//! The random numbers of a chain: functions of seed, inference block, chain, purpose and iteration, and never of the order of calls.
 
 use bnnc_math::philox;
 
-/// What a random number is for; numbers of different purposes are independent.
+/// The purpose of a random number. Numbers of different purposes are independent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     /// The momentum, the proposal or the diffusion.
     Motion,
-    /// Whether a proposal is accepted.
+    /// The acceptance of a proposal.
     Accept,
     /// The direction of a doubling.
     Direction,
@@ -15,7 +15,7 @@ pub enum Purpose {
     Choice,
     /// The rows of the batches whose losses are compared.
     Rows,
-    /// The rows of the batch whose gradient proposes.
+    /// The rows of the batch whose gradient makes the proposal.
     GradientRows,
     /// The start of the chain.
     Start,
@@ -30,7 +30,7 @@ pub struct Noise {
 }
 
 impl Noise {
-    /// The source of a chain of an infer.
+    /// Returns the source of a chain of an inference block.
     pub fn new(seed: u64, infer: &str, chain: usize) -> Noise {
         Noise {
             key: philox::key(seed, &format!("chain/{infer}/{chain}")),
@@ -41,7 +41,7 @@ impl Noise {
         [purpose as u32, (iteration >> 32) as u32, iteration as u32]
     }
 
-    /// A uniform number in (0, 1).
+    /// Returns a uniform number in (0, 1).
     pub fn uniform(self, purpose: Purpose, iteration: u64, element: usize) -> f64 {
         philox::uniform(self.key, Noise::coordinates(purpose, iteration), element as u64)
     }
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn normals_are_those_of_the_streams() {
+    fn normals_agree_with_the_streams() {
         let noise = Noise::new(3, "gold", 1);
         let mut out = [0.0; 7];
         noise.normals(Purpose::Motion, 9, &mut out);
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn chains_and_purposes_differ() {
+    fn chains_and_purposes_have_different_numbers() {
         let of = |chain, purpose| Noise::new(3, "gold", chain).uniform(purpose, 0, 0);
         assert_ne!(of(0, Purpose::Motion), of(1, Purpose::Motion));
         assert_ne!(of(0, Purpose::Motion), of(0, Purpose::Accept));

@@ -1,9 +1,9 @@
 //! The no-U-turn sampler: trajectories that double until they turn back (Hoffman and Gelman 2014), states chosen with
 //! multinomial weights (Betancourt 2017, "A conceptual introduction to Hamiltonian Monte Carlo", appendix A), and the checks
-//! across subtrees that Stan has had since 2.21.
+//! across subtrees that Stan has since version 2.21.
 //!
 //! Note \[Doubling\]. A doubling of depth `d` is a tree of `2^d` new points, built without recursion like a binary counter: each
-//! point is a tree of depth 0 on a stack, and while the two trees on top have the same depth, they become one. When one tree of
+//! point is pushed on a stack as a tree of depth 0, and while the two trees on top have the same depth, they are merged. When a single tree of
 //! depth `d` is left, it joins the trajectory.
 
 mod tree;
@@ -21,20 +21,20 @@ use tree::{Ends, Trees, turns};
 /// The sampler.
 pub type Nuts = Hamiltonian<Doubling>;
 
-/// A sampler of trajectories of at most `2^max_depth` points.
+/// Creates a sampler of trajectories with at most `2^max_depth` points.
 pub fn nuts(setup: &Setup<'_>, options: &NutsOptions) -> Nuts {
     let trajectory = Doubling::new(options.max_depth, setup.start.len());
     Hamiltonian::new(setup, &options.adaptation, trajectory)
 }
 
-/// A trajectory that grows by doubling; see Note \[Doubling\].
+/// A trajectory that grows by doubling: see Note \[Doubling\].
 #[derive(Debug)]
 pub struct Doubling {
     max_depth: u32,
     step_size: f64,
     /// The energy at the start.
     energy: f64,
-    /// The earliest and the latest point, and the one that is chosen so far.
+    /// The earliest point, the latest point, and the point chosen so far.
     left: Slot,
     right: Slot,
     chosen: Slot,
@@ -44,13 +44,13 @@ pub struct Doubling {
     momentum: Vec<f64>,
     depth: u32,
     forward: bool,
-    /// The doubling that is under way.
+    /// The trees of the current doubling.
     trees: Trees,
     steps: u32,
     acceptance: f64,
-    /// The energy error that is largest by size.
+    /// The energy error with the largest magnitude.
     worst: f64,
-    /// Whether an error was a divergence.
+    /// True if an error was a divergence.
     diverged: bool,
 }
 
@@ -75,7 +75,7 @@ impl Doubling {
         }
     }
 
-    /// Begins a doubling, to a random side.
+    /// Begins a doubling to a random side.
     fn double(&mut self, scene: &mut Scene<'_>) -> Next {
         if self.depth >= self.max_depth {
             return self.end(scene);
@@ -96,7 +96,7 @@ impl Doubling {
         Next::Step { from, size }
     }
 
-    /// Joins a complete doubling to the trajectory. False where the longer trajectory turns back.
+    /// Joins a complete doubling to the trajectory. Returns false if the longer trajectory turns back.
     fn join(&mut self, scene: &mut Scene<'_>) -> bool {
         let Some(tree) = self.trees.pop() else {
             unreachable!("a doubling has a tree");

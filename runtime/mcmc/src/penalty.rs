@@ -1,8 +1,8 @@
 //! Metropolis sampling on mini-batches with the penalty method (Ceperley and Dewing 1999; for networks Kawasaki, Holzmann and
 //! Adu-Gyamfi 2022).
 //!
-//! A proposal is judged by the change of the loss on a few batches instead of all rows. That change is noisy; its estimated variance
-//! is a penalty that makes acceptance rarer by just what the noise makes it too likely. With `d` the estimated difference of
+//! The acceptance of a proposal depends on the change of the loss on a few batches instead of all rows. This change is noisy. A penalty
+//! computed from its estimated variance reduces acceptance by exactly the amount by which the noise increases it. With `d` the estimated difference of
 //! the losses and `u` the penalty, the acceptance is `min(1, q(back) / q(forth) exp(-d - u))`.
 
 pub mod correction;
@@ -17,8 +17,8 @@ use crate::seam::{Answer, Corrupt, Draw, Request, Sampler};
 use bnnc_abi::sampling::{Penalty, Proposal};
 use estimate::{Estimate, Losses, power};
 
-/// The names of the numbers that come with a draw: `delta` is the estimated difference of the losses and `delta_variance` its
-/// estimated variance; both are 0 where the density could not be computed (`diverging`).
+/// The names of the numbers that accompany a draw. `delta` is the estimated difference of the losses and `delta_variance` its
+/// estimated variance; both are 0 if the density could not be computed (`diverging`).
 pub const STATS: [&str; 6] = [
     "acceptance_rate",
     "accepted",
@@ -30,8 +30,8 @@ pub const STATS: [&str; 6] = [
 
 /// A chain of the penalty method.
 ///
-/// Note \[Batches of gradients\]. The rows whose gradient proposes are the same for the way forth and back, and chosen independently of
-/// the rows that judge: given them, the proposal is an ordinary one, and the noise of the judgement is independent of it.
+/// Note \[Batches of gradients\]. The forward and the reverse proposal use the gradient on the same rows, which are chosen independently of
+/// the rows of the loss difference. Given these rows, the proposal is an ordinary one, and the noise of the loss difference is independent of it.
 #[derive(Clone, Debug)]
 pub struct PenaltyMethod {
     noise: Noise,
@@ -39,7 +39,7 @@ pub struct PenaltyMethod {
     step: f64,
     losses: Losses,
     gradients: Option<Gradients>,
-    /// The number of the iteration that is under way or comes next.
+    /// The number of the current or next iteration.
     iteration: u64,
     stage: Stage,
     position: Vec<f64>,
@@ -53,7 +53,7 @@ pub struct PenaltyMethod {
     stats: [f64; STATS.len()],
 }
 
-/// What was asked last.
+/// The last request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     Draw,
@@ -62,10 +62,10 @@ enum Stage {
     Differences,
 }
 
-/// The rows whose gradient proposes.
+/// The rows whose gradient makes the proposal.
 #[derive(Clone, Debug)]
 struct Gradients {
-    /// None where all rows are taken.
+    /// `None` if all rows are used.
     chooser: Option<Chooser>,
     chosen: Batches,
     scale: f64,
@@ -111,7 +111,7 @@ impl Gradients {
 }
 
 impl PenaltyMethod {
-    /// A chain that starts at `setup.start`. The options are expected to have passed [`Penalty::check`].
+    /// Creates a chain that starts at `setup.start`. The options must have passed [`Penalty::check`].
     pub fn new(setup: &Setup<'_>, options: &Penalty) -> PenaltyMethod {
         let (step, gradients) = match options.proposal {
             Proposal::RandomWalk { step } => (step, None),
@@ -152,7 +152,7 @@ impl PenaltyMethod {
         self.ask_differences()
     }
 
-    /// Asks for the gradient at the position or the proposal.
+    /// Requests the gradient at the position or at the proposal.
     fn ask_gradient(&mut self, stage: Stage) -> Request<'_> {
         self.stage = stage;
         let at = if stage == Stage::GradientBefore {
@@ -177,7 +177,7 @@ impl PenaltyMethod {
         }
     }
 
-    /// Proposes along the gradient at the position.
+    /// Makes a proposal along the gradient at the position.
     fn drift(&mut self, gradient: &[f64]) -> Request<'_> {
         if !gradient.iter().all(|value| value.is_finite()) {
             return self.settle(None);
@@ -189,8 +189,8 @@ impl PenaltyMethod {
         self.ask_gradient(Stage::GradientAfter)
     }
 
-    /// With the gradient at the proposal, how much likelier the way back is than the way forth: with `s` the sum of both drifts
-    /// and `r` the random part of the step, `-(|s + r|^2 - |r|^2) / (4 eta)`.
+    /// Computes, from the gradient at the proposal, the log ratio of the densities of the reverse and the forward proposal: with `s` the sum of both
+    /// drifts and `r` the random part of the step, `-(|s + r|^2 - |r|^2) / (4 eta)`.
     fn weigh(&mut self, gradient: &[f64]) -> Request<'_> {
         let parts = gradient.iter().zip(&self.drift).zip(&self.motion);
         let excess: f64 = parts
@@ -206,7 +206,7 @@ impl PenaltyMethod {
         self.ask_differences()
     }
 
-    /// Accepts or rejects the proposal; where there is no estimate, it is rejected.
+    /// Accepts or rejects the proposal; rejects it if there is no estimate.
     fn settle(&mut self, estimate: Option<Estimate>) -> Request<'_> {
         let known = estimate.filter(|one| one.difference.is_finite() && one.penalty.is_finite());
         let logarithm = known.map_or(f64::NEG_INFINITY, |one| {
@@ -237,7 +237,7 @@ impl PenaltyMethod {
     }
 }
 
-/// The logarithm of the acceptance: `ratio` is `log q(back) - log q(forth)`, `difference` the estimated loss after minus before.
+/// Returns the logarithm of the acceptance. `ratio` is `log q(back) - log q(forth)`, `difference` the estimated loss after minus before.
 pub fn log_acceptance(ratio: f64, difference: f64, penalty: f64) -> f64 {
     (ratio - difference - penalty).min(0.0)
 }

@@ -1,4 +1,4 @@
-//! The samplers by the transition that they make.
+//! The sampler of each transition.
 
 use crate::hmc::hmc;
 use crate::metropolis::{mala, random_walk};
@@ -9,33 +9,33 @@ use crate::seam::Sampler;
 use crate::stochastic_gradient::{sghmc, sgld};
 use bnnc_abi::sampling::Transition;
 
-/// What a sampler starts from.
+/// The arguments from which a sampler is created.
 #[derive(Clone, Debug)]
 pub struct Setup<'a> {
     /// The transition and its options.
     pub transition: &'a Transition,
-    /// Where the chain starts; its length is the dimension.
+    /// The start of the chain; its length is the dimension.
     pub start: &'a [f64],
-    /// The rows of each shard of the data, in order.
+    /// The number of rows in each shard of the data, in order.
     pub shards: &'a [usize],
-    /// Iterations of warm-up.
+    /// The number of iterations of warm-up.
     pub warmup: usize,
-    /// Iterations after it.
+    /// The number of iterations after the warm-up.
     pub draws: usize,
-    /// What the log likelihood is divided by: 1 is the posterior.
+    /// The divisor of the log likelihood; 1 gives the posterior.
     pub temperature: f64,
     /// The random numbers of the chain.
     pub noise: Noise,
 }
 
 impl Setup<'_> {
-    /// All rows.
+    /// Returns the number of all rows.
     pub fn rows(&self) -> usize {
         self.shards.iter().sum()
     }
 }
 
-/// A sampler, ready for its first [`crate::seam::Answer::Go`].
+/// Creates a sampler that is ready for its first [`crate::seam::Answer::Go`].
 pub fn sampler(setup: &Setup<'_>) -> Box<dyn Sampler> {
     match setup.transition {
         Transition::Hmc(options) => Box::new(hmc(setup, options)),

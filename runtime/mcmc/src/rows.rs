@@ -1,46 +1,46 @@
-//! The choice of the rows of batches: a function of the iteration and the purpose, never of what was chosen before.
+//! The choice of the rows of batches: a function of the iteration and the purpose, and never of earlier choices.
 //!
 //! Rows are numbered over all shards of the data in order, so that each shard is a contiguous range. Batches are chosen
-//! independently of each other; inside a batch every shard gives a fixed number of rows, each subset of that size equally likely
-//! (up to `rows / 2^32`, the resolution of the uniform numbers), so that every row of a shard is as likely as any other.
+//! independently of each other. Within a batch every shard contributes a fixed number of rows, and each subset of that size is equally likely
+//! (up to `rows / 2^32`, the resolution of the uniform numbers), so that all rows of a shard are equally likely.
 
 use crate::noise::{Noise, Purpose};
 
-/// The rows of batches, group after group: a group holds the rows that one shard gives to one batch.
+/// The rows of batches, group after group. A group holds the rows that one shard contributes to one batch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Batches {
-    /// Numbers of the rows.
+    /// The numbers of the rows.
     pub rows: Vec<u32>,
-    /// Where each group ends in `rows`. Groups are in the order of batches, then of shards; a shard that gives no row has none.
+    /// The end of each group in `rows`. Groups are ordered by batch, then by shard. A shard that contributes no rows has no group.
     pub ends: Vec<usize>,
 }
 
-/// What a shard gives to each batch.
+/// The contribution of a shard to each batch.
 #[derive(Clone, Copy, Debug)]
 struct Shard {
     /// Its first row.
     first: u32,
-    /// Its rows.
+    /// The number of its rows.
     rows: usize,
-    /// How many of them a batch takes.
+    /// The number of rows that it contributes to a batch.
     count: usize,
 }
 
-/// Chooses the rows of batches. Nothing of it needs to be saved: what it chooses depends on how it was made, on the noise, the
-/// purpose and the iteration alone.
+/// Chooses the rows of batches. It has no state to save: its choices depend only on its construction, the noise, the
+/// purpose and the iteration.
 #[derive(Clone, Debug)]
 pub struct Chooser {
     shards: Vec<Shard>,
     replacement: bool,
-    /// The numbers from 0 up in order, except while a choice is made.
+    /// The numbers from 0 in order, except during a choice.
     order: Vec<u32>,
-    /// What was swapped with the first, second .. number of `order`.
+    /// The positions that were swapped with the first, second, .. position of `order`.
     swapped: Vec<u32>,
 }
 
 impl Chooser {
-    /// A chooser of batches with `counts[k]` rows of a shard with `shards[k]` rows. Without replacement a shard gives at
-    /// most the rows that it has; one that gives all gives them in order. An empty shard gives none.
+    /// Creates a chooser of batches with `counts[k]` rows of a shard with `shards[k]` rows. Without replacement a shard contributes at
+    /// most all of its rows; a shard that contributes all contributes them in order. An empty shard contributes none.
     pub fn new(shards: &[usize], counts: &[usize], replacement: bool) -> Chooser {
         let mut first = 0;
         let mut given = Vec::with_capacity(shards.len());
@@ -69,22 +69,22 @@ impl Chooser {
         }
     }
 
-    /// The rows of a batch.
+    /// Returns the number of rows in a batch.
     pub fn batch(&self) -> usize {
         self.shards.iter().map(|shard| shard.count).sum()
     }
 
-    /// The groups of a batch: how many shards give rows to it.
+    /// Returns the number of groups in a batch, which is the number of shards that contribute rows.
     pub fn groups(&self) -> usize {
         self.shards.len()
     }
 
-    /// For each group of a batch, how many rows its shard has and how many of them it gives.
+    /// Returns, for each group of a batch, the number of rows of its shard and the number that the shard contributes.
     pub fn shares(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
         self.shards.iter().map(|shard| (shard.rows, shard.count))
     }
 
-    /// Chooses the rows of `batches` batches into `into`, whose memory is kept from call to call.
+    /// Chooses the rows of `batches` batches into `into`, whose memory is reused.
     pub fn choose(
         &mut self,
         noise: Noise,
@@ -113,7 +113,7 @@ impl Chooser {
         }
     }
 
-    /// A random subset by the first swaps of a shuffle, which are then taken back: its cost is that of the subset.
+    /// Chooses a random subset by the first swaps of a shuffle, which are then undone, so that the cost is proportional to the subset.
     fn subset(&mut self, shard: Shard, uniform: impl Fn(usize) -> f64, rows: &mut Vec<u32>) {
         self.swapped.clear();
         for at in 0..shard.count {
@@ -128,18 +128,18 @@ impl Chooser {
     }
 }
 
-/// The rows that a gradient sums over. They are chosen from all shards as from one: shares of shards would be rounded, and the
-/// gradient times [`GradientRows::factor`] no longer an unbiased estimate of that of all rows.
+/// The rows over which a gradient sums. They are chosen from all shards as from one: the contributions of separate shards would be rounded, and the
+/// gradient times [`GradientRows::factor`] would no longer be an unbiased estimate of that of all rows.
 #[derive(Clone, Debug)]
 pub struct GradientRows {
-    /// None where all rows are taken.
+    /// `None` if all rows are used.
     chooser: Option<Chooser>,
     chosen: Batches,
     all: usize,
 }
 
 impl GradientRows {
-    /// Batches of `batch` of `all` rows, without replacement; 0, or more than there are, takes all.
+    /// Creates batches of `batch` of `all` rows, without replacement. A `batch` of 0, or of at least `all`, uses all rows.
     pub fn new(batch: usize, all: usize) -> GradientRows {
         let chooser = (batch > 0 && batch < all).then(|| Chooser::new(&[all], &[batch], false));
         GradientRows {
@@ -156,17 +156,17 @@ impl GradientRows {
         }
     }
 
-    /// The rows that were chosen; none where all are taken.
+    /// Returns the chosen rows; `None` if all rows are used.
     pub fn rows(&self) -> Option<&[u32]> {
         self.chooser.is_some().then_some(&self.chosen.rows[..])
     }
 
-    /// How many rows are chosen.
+    /// Returns the number of chosen rows.
     pub fn count(&self) -> usize {
         self.chooser.as_ref().map_or(self.all, Chooser::batch)
     }
 
-    /// All rows over those chosen.
+    /// Returns the number of all rows over the number of chosen rows.
     pub fn factor(&self) -> f64 {
         if self.chooser.is_some() {
             self.all as f64 / self.count() as f64
@@ -176,14 +176,14 @@ impl GradientRows {
     }
 }
 
-/// The whole number below `count` that a uniform number in (0, 1) stands for.
+/// Maps a uniform number in (0, 1) to an integer below `count`.
 fn below(count: usize, uniform: f64) -> usize {
     ((uniform * count as f64) as usize).min(count - 1)
 }
 
-/// How many rows of each shard a batch of `batch` rows takes: in proportion to the rows of the shards by largest remainders (the
-/// earlier shard first where remainders are equal), at least one of every shard that has rows, so that a batch is larger
-/// than asked for where there are more shards than that. 0, or more rows than there are, takes all rows.
+/// Returns the number of rows of each shard in a batch of `batch` rows: in proportion to the rows of the shards by largest remainders (the
+/// earlier shard first if remainders are equal), and at least one for every shard with rows. The batch is therefore larger
+/// than `batch` if there are more shards than that. A `batch` of 0, or of at least all rows, takes all rows.
 pub fn split(batch: usize, shards: &[usize]) -> Vec<usize> {
     let all: usize = shards.iter().sum();
     if batch == 0 || batch >= all {
@@ -204,13 +204,13 @@ pub fn split(batch: usize, shards: &[usize]) -> Vec<usize> {
     counts
 }
 
-/// Gives a row to every shard that has rows but none in the batch, each taken from the shard that gives most while one gives more
+/// Gives one row to every shard that has rows but none in the batch. Each row is taken from the shard with the largest number, as long as that is more
 /// than one.
 fn lift(counts: &mut [usize], shards: &[usize]) {
     for shard in 0..counts.len() {
         if counts[shard] == 0 && shards[shard] > 0 {
             counts[shard] = 1;
-            // Of equals the last one gives, because it came last to its remainder.
+            // Among equal shards the last one gives up a row, because it was the last to receive one for its remainder.
             if let Some(largest) = counts.iter_mut().max().filter(|count| **count > 1) {
                 *largest -= 1;
             }
@@ -233,9 +233,9 @@ mod tests {
     #[test]
     fn splits_by_largest_remainders() {
         assert_eq!(split(10, &[50, 30, 20]), [5, 3, 2]);
-        // Shares 3.5, 2.1, 1.4: the row that is left goes to the first.
+        // Shares 3.5, 2.1, 1.4: the remaining row goes to the first.
         assert_eq!(split(7, &[50, 30, 20]), [4, 2, 1]);
-        // Shares 4.95, 0.05, 0: the second is lifted from the first; the third has no rows.
+        // Shares 4.95, 0.05, 0: the second receives a row of the first; the third has no rows.
         assert_eq!(split(5, &[99, 1, 0]), [4, 1, 0]);
         assert_eq!(split(2, &[9, 9, 9, 9]), [1, 1, 1, 1]);
         assert_eq!(split(0, &[3, 4]), [3, 4]);
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn no_share_is_larger_than_its_shard() {
+    fn shards_contribute_at_most_their_rows() {
         for batch in 1..40 {
             for shards in [[1, 1, 37], [13, 13, 13], [1, 19, 19], [0, 1, 38]] {
                 let counts = split(batch, &shards);
@@ -275,9 +275,9 @@ mod tests {
         }
     }
 
-    /// The same iteration gives the same rows, whatever came before.
+    /// The same iteration gives the same rows, regardless of earlier choices.
     #[test]
-    fn nothing_is_remembered() {
+    fn choices_do_not_depend_on_earlier_ones() {
         let mut chooser = Chooser::new(&[10, 7], &[4, 3], false);
         let before = chosen(&mut chooser, 5, 3);
         for iteration in 0..20 {
@@ -288,7 +288,7 @@ mod tests {
         assert_ne!(chosen(&mut chooser, 6, 3), before);
     }
 
-    /// Five standard deviations of a binomial frequency.
+    /// Returns whether a binomial frequency is within five standard deviations of its mean.
     fn close(seen: usize, times: usize, probability: f64) -> bool {
         let (mean, variance) = (
             times as f64 * probability,
@@ -297,10 +297,10 @@ mod tests {
         (seen as f64 - mean).abs() <= 5.0 * variance.sqrt()
     }
 
-    /// Rows are in a batch with probability `count / rows`, pairs of them with `count (count - 1) / (rows (rows - 1))`, and rows
+    /// Rows are in a batch with probability `count / rows`, pairs of rows with `count (count - 1) / (rows (rows - 1))`, and rows
     /// of two batches with the product of their probabilities.
     #[test]
-    fn choices_are_even() {
+    fn rows_and_pairs_are_equally_likely() {
         let (times, mut chooser) = (20_000, Chooser::new(&[2, 6], &[1, 3], false));
         let (mut single, mut pair, mut across) = ([0; 8], [[0; 6]; 6], [[0; 6]; 6]);
         for iteration in 0..times {
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn gradients_take_rows_of_the_whole() {
+    fn gradient_rows_are_chosen_from_all_rows() {
         let mut some = GradientRows::new(4, 10);
         some.choose(NOISE(), 3);
         assert_eq!(
@@ -344,9 +344,9 @@ mod tests {
         }
     }
 
-    /// With replacement all sequences of rows are equally likely.
+    /// With replacement, all sequences of rows are equally likely.
     #[test]
-    fn replacement_repeats() {
+    fn sequences_with_replacement_are_equally_likely() {
         let (times, mut chooser) = (20_000, Chooser::new(&[1, 3], &[1, 2], true));
         let mut seen = [[0; 3]; 3];
         for iteration in 0..times {

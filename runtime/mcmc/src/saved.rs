@@ -1,9 +1,9 @@
-//! The bytes of a sampler's state.
+//! The serialisation of a sampler's state.
 
 use crate::seam::Corrupt;
 use serde::{Serialize, de::DeserializeOwned};
 
-/// The bytes of a state, marked with the kind of its sampler.
+/// Returns the bytes of a state, marked with the kind of its sampler.
 pub fn write<State: Serialize>(kind: &str, state: &State) -> Vec<u8> {
     match postcard::to_allocvec(&(kind, state)) {
         Ok(bytes) => bytes,
@@ -11,10 +11,10 @@ pub fn write<State: Serialize>(kind: &str, state: &State) -> Vec<u8> {
     }
 }
 
-/// The state that [`write()`] made bytes of.
+/// Reads a state that [`write()`] wrote.
 ///
 /// # Errors
-/// Bytes of another kind of sampler, or of none.
+/// The bytes belong to another kind of sampler, or were not written by [`write()`].
 pub fn read<State: DeserializeOwned>(kind: &str, bytes: &[u8]) -> Result<State, Corrupt> {
     let ((of, state), rest): ((String, State), &[u8]) =
         postcard::take_from_bytes(bytes).map_err(|_| Corrupt)?;
@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn other_bytes_are_refused() {
+    fn bytes_of_other_states_are_rejected() {
         let bytes = write("sgld", &(3_u64, vec![1.5, -0.0]));
         let of = |kind, bytes: &[u8]| read::<(u64, Vec<f64>)>(kind, bytes);
         assert_eq!(of("sgld", &bytes), Ok((3, vec![1.5, -0.0])));

@@ -1,4 +1,4 @@
-//! The step sizes of methods without an acceptance step, iteration by iteration.
+//! The step sizes of methods without an acceptance step, by iteration.
 
 use bnnc_abi::sampling::Steps;
 use std::f64::consts::PI;
@@ -8,7 +8,7 @@ use std::f64::consts::PI;
 pub struct Schedule {
     steps: Steps,
     step_size: f64,
-    /// Iterations of a cycle.
+    /// The number of iterations in a cycle.
     cycle: u64,
 }
 
@@ -17,12 +17,12 @@ pub struct Schedule {
 pub struct Step {
     /// Its size.
     pub size: f64,
-    /// Whether it only looks for a mode: without noise, and without a draw of the posterior.
+    /// True if the step only explores: it has no noise, and its position is not a draw of the posterior.
     pub explores: bool,
 }
 
 impl Schedule {
-    /// The step sizes of a run of so many iterations, warm-up included.
+    /// Returns the step sizes of a run of `iterations` iterations, including the warm-up.
     pub fn new(steps: Steps, step_size: f64, iterations: usize) -> Schedule {
         Schedule {
             steps,
@@ -31,8 +31,8 @@ impl Schedule {
         }
     }
 
-    /// The step of an iteration, counted from 0. Cycles are those of Zhang et al. 2020, equation 1, whose `k` is `iteration + 1`;
-    /// the last cycle is shorter where they do not divide the run.
+    /// Returns the step of an iteration, counted from 0. Cycles are those of Zhang et al. 2020, equation 1, whose `k` is `iteration + 1`;
+    /// the last cycle is shorter if the number of cycles does not divide that of iterations.
     pub fn at(&self, iteration: u64) -> Step {
         let sampling = |size| Step {
             size,
@@ -64,13 +64,13 @@ mod tests {
     }
 
     #[test]
-    fn constant() {
+    fn constant_steps_do_not_change() {
         assert_eq!(sizes(Steps::Constant, 10, &[0, 5, 1 << 40]), [0.5; 3]);
     }
 
-    /// With `a = step_size b^gamma`, these are `a (b + t)^-gamma`: 0.5 sqrt(3 / (3 + t)).
+    /// With `a = step_size b^gamma` the steps are `a (b + t)^-gamma`: 0.5 sqrt(3 / (3 + t)).
     #[test]
-    fn polynomial() {
+    fn polynomial_steps_follow_their_formula() {
         let steps = Steps::Polynomial { b: 3.0, gamma: 0.5 };
         let want = [0.5, 0.25, 0.5 / 10.0];
         for (size, want) in sizes(steps, 10, &[0, 9, 297]).iter().zip(want) {
@@ -80,7 +80,7 @@ mod tests {
 
     /// Six iterations in two cycles of three: cosines of 0, 60 and 120 degrees.
     #[test]
-    fn cyclical() {
+    fn cyclical_steps_follow_their_formula() {
         let steps = Steps::Cyclical {
             cycles: 2,
             exploration: 0.5,
@@ -94,13 +94,13 @@ mod tests {
         let schedule = Schedule::new(steps, 0.5, 6);
         let explores: Vec<bool> = (0..6).map(|iteration| schedule.at(iteration).explores).collect();
         assert_eq!(explores, [true, true, false, true, true, false]);
-        // Cycles of four in a run of seven: the second is one short.
+        // Cycles of four in a run of seven: the second is one iteration shorter.
         assert_eq!(Schedule::new(steps, 0.5, 7).at(4).size, 0.5);
     }
 
-    /// Cycles without length, or none, still give positive steps.
+    /// Empty cycles, and schedules without cycles, still have positive steps.
     #[test]
-    fn degenerate_cycles() {
+    fn degenerate_cycles_have_positive_steps() {
         for (cycles, iterations) in [(0, 5), (9, 5), (3, 0)] {
             let schedule = Schedule::new(
                 Steps::Cyclical {

@@ -1,42 +1,42 @@
-//! What a sampler and whoever runs it say to each other.
+//! The interface between a sampler and its caller.
 //!
 //! Note \[Densities\]. Positions are vectors on the unconstrained scale. The log density at a position is
-//! `log prior + log Jacobian of the constraints + scale * sum over rows of log p(row)`; only the sum over rows is ever
+//! `log prior + log Jacobian of the constraints + scale * sum over rows of log p(row)`. Only the sum over rows is
 //! scaled, so that a prior is never tempered by accident.
 
-/// A question of a sampler.
+/// A request of a sampler.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Request<'a> {
     /// The log density and its gradient at a position.
     Gradient {
-        /// Where.
+        /// The position.
         at: &'a [f64],
-        /// Numbers of the rows in the sum; all rows where there is none.
+        /// The numbers of the rows in the sum; `None` for all rows.
         rows: Option<&'a [u32]>,
-        /// What the sum over these rows is multiplied by.
+        /// The factor on the sum over these rows.
         scale: f64,
     },
     /// The log density alone.
     Value {
-        /// Where.
+        /// The position.
         at: &'a [f64],
         /// As in `Gradient`.
         rows: Option<&'a [u32]>,
         /// As in `Gradient`.
         scale: f64,
     },
-    /// How the log likelihood of groups of rows changes between two positions.
+    /// The changes of the log likelihood of groups of rows between two positions.
     Differences {
         /// The position before.
         from: &'a [f64],
         /// The position after.
         to: &'a [f64],
-        /// Numbers of rows, group after group. All rows of a group belong to one shard of the data.
+        /// The numbers of rows, group after group. All rows of a group belong to one shard of the data.
         rows: &'a [u32],
-        /// Where each group ends in `rows`.
+        /// The end of each group in `rows`.
         ends: &'a [usize],
     },
-    /// Nothing: an iteration is complete.
+    /// No computation: an iteration is complete.
     Draw(Draw<'a>),
 }
 
@@ -45,75 +45,75 @@ pub enum Request<'a> {
 pub struct Draw<'a> {
     /// The position.
     pub position: &'a [f64],
-    /// Whether the sampler still adapts; such draws are not draws of the posterior.
+    /// True if the sampler still adapts or explores; such draws are not draws of the posterior.
     pub warmup: bool,
-    /// One number per name of [`Sampler::stats`].
+    /// One number for each name of [`Sampler::stats`].
     pub stats: &'a [f64],
 }
 
-/// The answer to a question. What is not a finite number is a point where the density cannot be computed: the sampler treats
-/// it as a divergence or a rejection and goes on.
+/// The answer to a request. Numbers that are not finite mark a point at which the density cannot be computed; the sampler treats
+/// it as a divergence or a rejection, and continues.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Answer<'a> {
-    /// To nothing: begin, or go on after a draw.
+    /// Begin, or continue after a draw.
     Go,
-    /// To `Gradient`.
+    /// The answer to [`Request::Gradient`].
     Gradient {
         /// The log density.
         log_density: f64,
-        /// Its derivatives.
+        /// The gradient of the log density.
         gradient: &'a [f64],
     },
-    /// To `Value`: the log density.
+    /// The answer to [`Request::Value`]: the log density.
     Value(f64),
-    /// To `Differences`.
+    /// The answer to [`Request::Differences`].
     Differences {
-        /// `log prior + log Jacobian` at `to` minus at `from`.
+        /// The difference of `log prior + log Jacobian` at `to` and at `from`.
         prior: f64,
-        /// For each group, the sum over its rows of `log p(row)` at `to` minus at `from`.
+        /// For each group, the difference of the sum over its rows of `log p(row)` at `to` and at `from`.
         sums: &'a [f64],
     },
 }
 
-/// A sampler between two answers.
+/// A sampler, which is suspended between two answers.
 pub trait Sampler: Send {
-    /// Goes on with the answer to the last request, and says what is needed next. The first answer is [`Answer::Go`].
-    /// Allocates nothing after the first iterations.
+    /// Continues with the answer to the last request, and returns the next request. The first answer is [`Answer::Go`].
+    /// Does not allocate memory after the first iterations.
     fn advance(&mut self, answer: Answer<'_>) -> Request<'_>;
 
-    /// The names of the numbers that come with every draw, by the names that ArviZ gives them where it has one: `lp`,
+    /// Returns the names of the numbers that accompany every draw, with ArviZ's names where they exist: `lp`,
     /// `acceptance_rate`, `step_size`, `tree_depth`, `n_steps`, `diverging`, `energy`.
     fn stats(&self) -> &'static [&'static str];
 
-    /// The inverse metric that the sampler goes by: one number per coordinate where it is diagonal, a row per coordinate where it
-    /// is dense, nothing where it is the identity or there is none.
+    /// Returns the inverse metric that the sampler uses: one number per coordinate if it is diagonal, one row per coordinate if it
+    /// is dense, and nothing if it is the identity or there is none.
     fn inverse_metric(&self) -> Vec<f64> {
         Vec::new()
     }
 
-    /// Everything that later iterations depend on. To be called after a draw only.
+    /// Returns everything that determines later iterations. Must be called after a draw only.
     fn save(&self) -> Vec<u8>;
 
-    /// Goes back to what [`Sampler::save`] gave: the same draws follow, bit for bit.
+    /// Restores the state that [`Sampler::save`] returned: the same draws follow, bit for bit.
     ///
     /// # Errors
-    /// Bytes that no sampler of this kind and dimension wrote.
+    /// The bytes were not written by a sampler of this kind and dimension.
     fn restore(&mut self, bytes: &[u8]) -> Result<(), Corrupt>;
 }
 
-/// Bytes that no sampler of this kind wrote.
+/// The error for bytes that were not written by a sampler of this kind and dimension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Corrupt;
 
-/// What answers the questions of one chain.
+/// The computation of the requests of one chain.
 pub trait Target {
-    /// The log density at `at` (see Note \[Densities\]); writes its derivatives.
+    /// Returns the log density at `at` (see Note \[Densities\]), and writes its gradient.
     fn gradient(&mut self, at: &[f64], rows: Option<&[u32]>, scale: f64, gradient: &mut [f64]) -> f64;
 
-    /// The log density alone.
+    /// Returns the log density.
     fn value(&mut self, at: &[f64], rows: Option<&[u32]>, scale: f64) -> f64;
 
-    /// The answer to [`Request::Differences`]: returns the prior's part and writes one sum per group.
+    /// Computes the answer to [`Request::Differences`]: returns the difference of the prior and writes one sum per group.
     fn differences(
         &mut self,
         from: &[f64],
@@ -124,14 +124,14 @@ pub trait Target {
     ) -> f64;
 }
 
-/// Memory for answers.
+/// Buffers for answers.
 #[derive(Clone, Debug, Default)]
 pub struct Answers {
     gradient: Vec<f64>,
     sums: Vec<f64>,
 }
 
-/// Runs a sampler until the next draw and hands that to `take`.
+/// Runs a sampler until the next draw, and passes the draw to `take`.
 pub fn next<T>(
     sampler: &mut dyn Sampler,
     target: &mut dyn Target,

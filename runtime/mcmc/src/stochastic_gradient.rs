@@ -6,8 +6,8 @@
 //! - Hamiltonian (Chen, Fox and Guestrin 2014, equation 15, with `beta = 0`): `theta' = theta + v`,
 //!   `v' = (1 - alpha) v + eta g(theta') + sqrt(2 alpha eta) e`.
 //!
-//! Both are written so that the gradient at a new position is known before that becomes a draw: where it is not finite the draw is
-//! the position before, so that no draw is a point where the density cannot be computed.
+//! Both are written so that the gradient at a new position is computed before the position becomes a draw. If it is not finite, the draw is
+//! the position before, so that every draw is a point at which the density can be computed.
 
 use crate::noise::{Noise, Purpose};
 use crate::registry::Setup;
@@ -18,14 +18,14 @@ use crate::seam::{Answer, Corrupt, Draw, Request, Sampler};
 use bnnc_abi::sampling::{SghmcOptions, SgldOptions};
 use serde::{Deserialize, Serialize};
 
-/// How gradients move a position; see Note \[Dynamics\].
+/// The dynamics: see Note \[Dynamics\].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Dynamics {
-    /// Of first order.
+    /// First-order (Langevin) dynamics.
     Langevin,
-    /// Of second order.
+    /// Second-order (Hamiltonian) dynamics.
     Hamiltonian {
-        /// The part of the velocity that an iteration takes away.
+        /// The fraction of the velocity that is lost in an iteration.
         friction: f64,
     },
 }
@@ -44,23 +44,23 @@ pub struct StochasticGradient {
     dynamics: Dynamics,
     schedule: Schedule,
     rows: GradientRows,
-    /// The factor of the sum over the rows of a batch.
+    /// The factor on the sum over the rows of a batch.
     scale: f64,
     warmup: u64,
     noise: Noise,
     state: State,
-    /// Whether the next gradient is that at the start, which the first step needs: no iteration ends with it.
+    /// True if the next gradient is that at the start, which the first step needs and which does not end an iteration.
     first: bool,
-    /// The position that the gradient is asked for.
+    /// The position at which the gradient is requested.
     candidate: Vec<f64>,
     normals: Vec<f64>,
     stats: [f64; STATS.len()],
 }
 
-/// What later iterations depend on.
+/// The state that determines later iterations.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 struct State {
-    /// Iterations that are complete.
+    /// The number of complete iterations.
     iteration: u64,
     position: Vec<f64>,
     /// The gradient at the position, or the velocity.
@@ -87,11 +87,11 @@ pub fn sghmc(setup: &Setup<'_>, options: &SghmcOptions) -> StochasticGradient {
     StochasticGradient::new(setup, Dynamics::Hamiltonian { friction }, &gradients)
 }
 
-/// `lp` is what the batch estimates; exact where it is all rows.
+/// The names of the numbers that accompany a draw. `lp` is estimated from the batch, and exact if the batch is all rows.
 const STATS: [&str; 5] = ["lp", "step_size", "gradient_norm", "n_rows", "diverging"];
 
 impl StochasticGradient {
-    /// A chain from the start of `setup`, at rest.
+    /// Creates a chain at the start of `setup`, at rest.
     fn new(setup: &Setup<'_>, dynamics: Dynamics, options: &SgldOptions) -> StochasticGradient {
         let rows = GradientRows::new(options.batch, setup.rows());
         StochasticGradient {
@@ -115,7 +115,7 @@ impl StochasticGradient {
         }
     }
 
-    /// Asks for the gradient at the candidate, on the rows that belong to the number of the position in the chain.
+    /// Requests the gradient at the candidate, on the rows that belong to the number of the position in the chain.
     fn ask(&mut self) -> Request<'_> {
         let number = if self.first { 0 } else { self.state.iteration + 1 };
         self.rows.choose(self.noise, number);
@@ -126,7 +126,7 @@ impl StochasticGradient {
         }
     }
 
-    /// Fills `normals` for a step: zeros where it explores.
+    /// Fills `normals` for a step, with zeros if it explores.
     fn draw_normals(&mut self, step: Step) {
         if step.explores {
             self.normals.fill(0.0);
@@ -136,7 +136,7 @@ impl StochasticGradient {
         }
     }
 
-    /// Moves the candidate on from the position.
+    /// Moves the candidate from the position.
     fn propose(&mut self) {
         let step = self.schedule.at(self.state.iteration);
         match self.dynamics {
@@ -162,7 +162,7 @@ impl StochasticGradient {
         }
     }
 
-    /// Makes the candidate the position if the gradient there is known, and changes the motion.
+    /// Makes the candidate the position if its gradient is finite, and updates the motion.
     fn learn(&mut self, known: Option<Known<'_>>) {
         if let Some(known) = known {
             self.state.position.copy_from_slice(&self.candidate);
@@ -171,7 +171,7 @@ impl StochasticGradient {
         }
         match (self.dynamics, known) {
             (Dynamics::Langevin, Some(known)) => self.state.motion.copy_from_slice(known.gradient),
-            // The same gradient again, with other noise.
+            // The next step uses the same gradient again, with different noise.
             (Dynamics::Langevin, None) => {}
             (Dynamics::Hamiltonian { friction }, known) => {
                 self.turn(friction, known.map(|known| known.gradient))
@@ -179,7 +179,7 @@ impl StochasticGradient {
         }
     }
 
-    /// The new velocity. Where there is no gradient the chain has not moved; it goes back the way it came.
+    /// Updates the velocity. Without a gradient the chain has not moved, and the velocity is reversed.
     fn turn(&mut self, friction: f64, gradient: Option<&[f64]>) {
         let step = self.schedule.at(self.state.iteration);
         self.draw_normals(step);
@@ -214,7 +214,7 @@ impl StochasticGradient {
         })
     }
 
-    /// Takes a step, unless it leads nowhere.
+    /// Takes a step; a candidate that is not finite is rejected.
     fn go(&mut self) -> Request<'_> {
         self.propose();
         if self.candidate.iter().all(|value| value.is_finite()) {
@@ -226,7 +226,7 @@ impl StochasticGradient {
     }
 }
 
-/// What is known at a candidate.
+/// The density at a candidate.
 #[derive(Clone, Copy)]
 struct Known<'a> {
     log_density: f64,
@@ -235,7 +235,7 @@ struct Known<'a> {
 }
 
 impl<'a> Known<'a> {
-    /// Nothing, where something is not finite.
+    /// Returns `None` if a number is not finite.
     fn new(log_density: f64, gradient: &'a [f64]) -> Option<Known<'a>> {
         let norm = gradient.iter().map(|slope| slope * slope).sum::<f64>().sqrt();
         (log_density.is_finite() && norm.is_finite()).then_some(Known {

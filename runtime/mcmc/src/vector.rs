@@ -1,9 +1,9 @@
-//! Arithmetic on slices. Sums run over a fixed number of lanes, so that they are vector code and the same on every machine.
+//! Arithmetic on slices. Sums use a fixed number of lanes, so that they compile to vector code and are the same on every machine.
 
-/// Partial sums that a reduction keeps.
+/// The number of partial sums of a reduction.
 const LANES: usize = 16;
 
-/// The scalar product.
+/// Returns the dot product.
 pub fn dot(left: &[f64], right: &[f64]) -> f64 {
     let mut sums = [0.0; LANES];
     let (lefts, rights) = (left.chunks_exact(LANES), right.chunks_exact(LANES));
@@ -42,7 +42,7 @@ pub fn product(out: &mut [f64], left: &[f64], right: &[f64]) {
     }
 }
 
-/// `log(exp(left) + exp(right))`.
+/// Returns `log(exp(left) + exp(right))`.
 pub fn log_sum(left: f64, right: f64) -> f64 {
     let (low, high) = if left < right {
         (left, right)
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn products_take_every_element() {
+    fn dot_products_include_every_element() {
         for length in 0..20 {
             let left: Vec<f64> = (0..length).map(f64::from).collect();
             let ones = vec![1.0; left.len()];
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_of_exponentials_do_not_overflow() {
+    fn log_sums_do_not_overflow() {
         assert!((log_sum(1000.0, 1000.0) - (1000.0 + 2.0_f64.ln())).abs() < 1e-12);
         assert_eq!(log_sum(f64::NEG_INFINITY, 3.0), 3.0);
         assert_eq!(log_sum(f64::NEG_INFINITY, f64::NEG_INFINITY), f64::NEG_INFINITY);

@@ -1,32 +1,32 @@
 //! Metrics from positions and gradients together.
 //!
 //! Note \[Spreads\]. For independent normal quantities the variance of an element of the position is `v` and that of the gradient
-//! `1 / v`: the square root of their ratio is `v` from very few draws, even of a chain that has not arrived yet. In general this is
-//! the diagonal that minimises a Fisher divergence between the whitened target and a standard normal law (the warm-up of nutpie).
-//! The metric is renewed after every iteration from the draws of a window. Windows are short at first, so that what the way to the
-//! bulk taught is soon forgotten, and then grow.
+//! `1 / v`: the square root of their ratio is `v`, even from very few draws and before the chain has converged. In general this is
+//! the diagonal that minimises a Fisher divergence between the whitened target and a standard normal distribution (the warm-up of nutpie).
+//! The metric is renewed after every iteration from the draws of a window. Windows are short at first, so that draws from before the
+//! bulk of the posterior are soon forgotten, and then grow.
 //!
 //! A dense metric begins as that diagonal. From the first long window on it is the covariance of the positions, as soon as there are
-//! twice as many draws as dimensions. Its noise is the same in all directions of any posterior: `n` draws in `d` dimensions make a round one
-//! `(1 + sqrt(d / n)) / (1 - sqrt(d / n))` times as long as wide, 5.8 for two draws for each dimension and 2.6 for five. Below five the
-//! correlations are shrunk as far as they may be noise ([`Moments::noise`]); from there on not at all, because correlations near 1,
-//! of which shrinking takes the most, are what a dense metric is for.
+//! twice as many draws as dimensions. Its noise is the same in all directions of any posterior: with `n` draws in `d` dimensions, a round posterior
+//! appears `(1 + sqrt(d / n)) / (1 - sqrt(d / n))` times as long as wide: 5.8 for two draws per dimension and 2.6 for five. Below five
+//! draws per dimension the correlations are shrunk in proportion to their noise ([`Moments::noise`]). From five on they are not shrunk, because
+//! shrinking reduces correlations near 1 the most, which are the reason to use a dense metric.
 //!
-//! Note \[Lengths\]. The squared length of a whitened gradient of a normal law in `d` dimensions has the mean `d` and the variance `2 d`, under
-//! the right metric. Where the curvature varies from place to place, as it does for a Gaussian process with an unknown length scale, a dense
-//! metric can be worse than a diagonal one: its steps are long on average, and a chain that comes to a stiff place stays there.
+//! Note \[Lengths\]. Under the right metric, the squared length of a whitened gradient of a normal distribution in `d` dimensions has the mean `d` and
+//! the variance `2 d`. If the curvature varies between regions, as it does for a Gaussian process with an unknown length scale, a dense
+//! metric can be worse than a diagonal one: its steps are long on average, and a chain that reaches a stiff region stays there.
 //! Of eight seeds on the Poisson process `gp_pois_regr` of posteriordb (target acceptance 0.9) two had an R-hat above 1.1. The squared
 //! lengths show it: under the dense metric their mean was 60 to 90 in 13 dimensions, and their variance 10 to 14 times that of a
-//! normal law with this mean, against 7.5 to 8 times under the diagonal one. So the dense metric is dropped at the end of the
-//! last window where its mean is above `2 d`, and either the mean or the variance over the squared mean is larger than under the diagonal
-//! metric. A correlated normal law has a mean of 1.0 to 1.2 `d` under the dense metric and keeps it.
+//! normal distribution with this mean, against 7.5 to 8 times under the diagonal one. The dense metric is therefore dropped at the end of the
+//! last window if its mean is above `2 d`, and either the mean or the variance over the squared mean is larger than under the diagonal
+//! metric. A correlated normal distribution has a mean of 1.0 to 1.2 `d` under the dense metric, which is kept.
 
 use super::Change;
 use super::metric::{Moments, Whitening};
 use crate::vector::dot;
 use serde::{Deserialize, Serialize};
 
-/// The squared lengths of whitened gradients; see Note \[Lengths\].
+/// The squared lengths of whitened gradients: see Note \[Lengths\].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Lengths {
     count: f64,
@@ -45,20 +45,20 @@ impl Lengths {
         self.sum / self.count
     }
 
-    /// The variance over the square of the mean.
+    /// Returns the variance over the square of the mean.
     fn variation(&self) -> f64 {
         self.squares / self.count / self.mean().powi(2) - 1.0
     }
 }
 
-/// Positions with their gradients.
+/// The moments of positions and of their gradients.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Pairs {
     positions: Moments,
     gradients: Moments,
-    /// Under a dense metric.
+    /// Lengths under the dense metric.
     dense: Lengths,
-    /// Under the diagonal metric that could replace it.
+    /// Lengths under the diagonal metric that could replace it.
     diagonal: Lengths,
 }
 
@@ -72,7 +72,7 @@ impl Pairs {
         }
     }
 
-    /// The variance that positions and gradients agree on.
+    /// Returns the variance of an element on which positions and gradients agree.
     fn agreed(&self, at: usize) -> f64 {
         (self.positions.variance(at) / self.gradients.variance(at)).sqrt()
     }
@@ -89,44 +89,44 @@ impl Pairs {
     }
 }
 
-/// What a warm-up learns from positions and gradients; see Note \[Spreads\].
+/// The statistics of positions and gradients from which a warm-up learns a metric: see Note \[Spreads\].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Spreads {
     /// The first iteration after the short windows.
     early: usize,
-    /// The first iteration that only the step size learns from.
+    /// The first iteration from which only the step size is learnt.
     end: usize,
-    /// Whether enough iterations follow to learn the step size of the last metric alone.
+    /// True if enough iterations follow to learn the step size of the last metric alone.
     settles: bool,
-    /// How many draws are added before older ones are forgotten.
+    /// The number of draws that are added before older ones are forgotten.
     width: u64,
-    /// Whether the metric was made from draws before.
+    /// True if the metric has been computed from draws before.
     renewed: bool,
-    /// Whether the metric is a matrix by now.
+    /// True if the metric is a full matrix by now.
     correlated: bool,
-    /// The draws that the metric is made from.
+    /// The draws from which the metric is computed.
     used: Pairs,
-    /// Those of them that are kept when the others are forgotten.
+    /// The most recent of these draws, which are kept when the others are forgotten.
     kept: Pairs,
 }
 
 impl Spreads {
-    /// Draws in a short window.
+    /// The number of draws in a short window.
     const SHORT: u64 = 10;
-    /// Draws in the first window that is not short.
+    /// The number of draws in the first long window.
     const LONG: u64 = 80;
-    /// Draws for each dimension that make a covariance, and a good one.
+    /// The draws per dimension that are needed for a covariance, and for one without shrinkage.
     const ENOUGH: [u64; 2] = [2, 5];
-    /// Fewer draws say nothing.
+    /// The smallest number of draws from which a metric is computed.
     const LEAST: u64 = 3;
-    /// Fewer iterations do not find a step size from its start: Stan's last stage has as many.
+    /// The smallest number of iterations in which the step size converges from its start, as in the last stage of Stan's warm-up.
     const SETTLING: usize = 50;
-    /// A mean squared length of whitened gradients, over the dimension, that a dense metric may have; see Note \[Lengths\].
+    /// The largest mean squared length of whitened gradients, divided by the dimension, at which a dense metric is kept: see Note \[Lengths\].
     const STIFF: f64 = 2.0;
-    /// Scales beyond these are kept as they were.
+    /// The range of scales; those outside are not updated.
     const RANGE: (f64, f64) = (1e-10, 1e10);
 
-    /// Of a warm-up of so many iterations: 30 % with short windows, the last 15 % for the step size alone.
+    /// Begins a warm-up of `warmup` iterations: 30 % with short windows, the last 15 % for the step size alone.
     pub fn new(dimension: usize, warmup: usize, dense: bool) -> Spreads {
         Spreads {
             early: 3 * warmup / 10,
@@ -140,14 +140,14 @@ impl Spreads {
         }
     }
 
-    /// Takes the start. Writes the first metric: with one draw, `v` is one over the gradient's size.
+    /// Adds the start. Writes the first metric: from one draw, `v` is one over the magnitude of the gradient.
     pub fn begin(&mut self, position: &[f64], gradient: &[f64], whitening: &mut Whitening) {
         self.used.add(position, gradient);
         self.kept.add(position, gradient);
         scale(whitening, |at| 1.0 / gradient[at].abs());
     }
 
-    /// Takes an iteration, in order, and renews the scale.
+    /// Learns from an iteration, and renews the metric. Must be called for all iterations in order.
     pub fn learn(
         &mut self,
         iteration: usize,
@@ -200,12 +200,12 @@ impl Spreads {
             && iteration >= self.early
             && (self.correlated || each >= enough)
         {
-            // Draws that were forgotten may leave too few for a new matrix: the old one is better than none.
+            // If too many draws were forgotten for a new matrix, the old one is better than none.
             if each < enough {
                 return;
             }
             self.correlated = true;
-            // A factor costs as much as many steps in high dimensions.
+            // In high dimensions a factorisation costs as much as many steps.
             if iteration.is_multiple_of(1 + dimension / 8) {
                 let share = if each < many { positions.noise() } else { 0.0 };
                 positions.correlate(lower, share);
@@ -233,7 +233,7 @@ impl Spreads {
         }
     }
 
-    /// Makes a dense metric diagonal where its gradients vary more; see Note \[Lengths\].
+    /// Makes a dense metric diagonal if its gradients vary more, and returns whether it did: see Note \[Lengths\].
     fn drop(&mut self, whitening: &mut Whitening) -> bool {
         let (dense, diagonal) = (&self.used.dense, &self.used.diagonal);
         let limit = Spreads::STIFF * self.used.gradients.dimension() as f64;
@@ -246,7 +246,7 @@ impl Spreads {
         worse
     }
 
-    /// Whether this is of positions of this dimension.
+    /// Returns whether the statistics belong to positions of this dimension.
     pub fn fits(&self, dimension: usize) -> bool {
         let moments = [
             &self.used.positions,
@@ -258,7 +258,7 @@ impl Spreads {
     }
 }
 
-/// Makes a metric diagonal, with these variances; those that say nothing leave their element as it is.
+/// Makes a metric diagonal, with these variances. Variances that are out of range or not a number leave their element unchanged.
 fn scale(whitening: &mut Whitening, variance: impl Fn(usize) -> f64) {
     let set = |at: usize, scale: &mut f64| {
         let deviation = variance(at).sqrt();
@@ -294,9 +294,9 @@ mod tests {
             .collect()
     }
 
-    /// Gradients of a normal law are linear in the position: the scale is exact from three draws, wherever they are.
+    /// Gradients of a normal distribution are linear in the position, so the scale is exact from any three draws.
     #[test]
-    fn scales_of_a_normal_law_are_exact() {
+    fn scales_of_a_normal_distribution_are_exact() {
         let (deviations, centre) = ([0.01, 3.0, 200.0], [5.0, -7.0, 0.0]);
         let gradient = |at: &[f64; 3]| -> [f64; 3] {
             std::array::from_fn(|i| (centre[i] - at[i]) / (deviations[i] * deviations[i]))
@@ -317,10 +317,10 @@ mod tests {
         }
     }
 
-    /// Short windows of 10 until iteration 300, then 80 or more; what is older than the window before is forgotten. The last 150
-    /// iterations leave the metric, and the step size is that of these alone.
+    /// Windows have 10 draws until iteration 300, and then 80 or more; draws before the previous window are forgotten. In the last 150
+    /// iterations the metric is constant, and the step size is averaged over these alone.
     #[test]
-    fn windows_grow_and_end() {
+    fn windows_grow_and_end_before_the_last_iterations() {
         let mut spreads = Spreads::new(1, 1000, false);
         let mut whitening = Whitening::Diagonal(vec![1.0]);
         spreads.begin(&[0.0], &[1.0], &mut whitening);
@@ -352,9 +352,9 @@ mod tests {
         );
     }
 
-    /// What says nothing leaves the scale: a gradient that never changes, a position that never moves, what is no number.
+    /// Uninformative statistics leave the scale unchanged: a constant gradient, a constant position, a NaN.
     #[test]
-    fn scales_stay_where_nothing_is_learnt() {
+    fn uninformative_draws_leave_the_scale_unchanged() {
         let mut spreads = Spreads::new(3, 100, false);
         let mut whitening = Whitening::Diagonal(vec![2.0; 3]);
         spreads.begin(&[0.0; 3], &[0.0, f64::NAN, f64::INFINITY], &mut whitening);

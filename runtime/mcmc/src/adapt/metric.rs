@@ -1,26 +1,26 @@
-//! Metrics: the linear maps to coordinates in which a posterior is round, and how they are learnt.
+//! Metrics: linear maps to coordinates in which a posterior is approximately round, and their estimation.
 //!
-//! Note \[Whitening\]. A metric is held as a matrix `L` with `L L' =` the inverse mass matrix, an estimate of the posterior's
-//! covariance. Momenta are held as `p = L' (momentum)`, so that a fresh one is standard normal, the kinetic energy is `|p|^2 / 2`
-//! and the products of the U-turn criterion are plain scalar products, whatever the metric; gradients are held as `L' gradient`.
-//! Only drifts (`position += step L p`) and fresh gradients meet `L`.
+//! Note \[Whitening\]. A metric is stored as a matrix `L`, where `L L'` is the inverse mass matrix, an estimate of the posterior
+//! covariance. Momenta are stored as `p = L' (momentum)`, so that a fresh one is standard normal, the kinetic energy is `|p|^2 / 2`
+//! and the products of the U-turn criterion are plain dot products for every metric. Gradients are stored as `L' gradient`.
+//! Only drifts (`position += step L p`) and fresh gradients use `L`.
 
 use crate::vector::{add_scaled, dot, product};
 use serde::{Deserialize, Serialize};
 
-/// A metric; see Note \[Whitening\].
+/// A metric: see Note \[Whitening\].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Whitening {
     /// `L` is the identity.
     Unit,
-    /// `L` is diagonal: standard deviations.
+    /// `L` is diagonal and holds standard deviations.
     Diagonal(Vec<f64>),
-    /// `L` is lower triangular, row after row, `[d * d]`; what is above the diagonal is not used.
+    /// `L` is lower triangular, row-major, `[d * d]`. The elements above the diagonal are not used.
     Dense(Vec<f64>),
 }
 
 impl Whitening {
-    /// Whether vectors of this dimension are mapped.
+    /// Returns whether the metric maps vectors of this dimension.
     pub fn fits(&self, dimension: usize) -> bool {
         match self {
             Whitening::Unit => true,
@@ -29,7 +29,7 @@ impl Whitening {
         }
     }
 
-    /// `L L'`: its diagonal where it is diagonal, nothing where it is the identity.
+    /// Returns `L L'`: its diagonal if it is diagonal, an empty vector if it is the identity.
     pub fn inverse_metric(&self) -> Vec<f64> {
         match self {
             Whitening::Unit => Vec::new(),
@@ -80,7 +80,7 @@ impl Whitening {
         }
     }
 
-    /// The inverse of [`Whitening::pull`], in place.
+    /// Inverts [`Whitening::pull`], in place.
     pub fn unpull(&self, gradient: &mut [f64]) {
         match self {
             Whitening::Unit => {}
@@ -107,14 +107,14 @@ impl Whitening {
 pub struct Moments {
     count: u64,
     mean: Vec<f64>,
-    /// Sums of squared deviations; with `dense` of products, the lower triangle row after row.
+    /// Sums of squared deviations; with `dense`, sums of products of deviations, as a row-major lower triangle.
     spread: Vec<f64>,
     dense: bool,
     deviation: Vec<f64>,
 }
 
 impl Moments {
-    /// Of no positions.
+    /// Returns the moments of no positions.
     pub fn new(dimension: usize, dense: bool) -> Moments {
         Moments {
             count: 0,
@@ -125,17 +125,17 @@ impl Moments {
         }
     }
 
-    /// The dimension of the positions.
+    /// Returns the dimension of the positions.
     pub fn dimension(&self) -> usize {
         self.mean.len()
     }
 
-    /// How many positions were added.
+    /// Returns the number of positions that were added.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Whether they are of positions of this dimension.
+    /// Returns whether the moments belong to positions of this dimension.
     pub fn fits(&self, dimension: usize) -> bool {
         let spread = if self.dense {
             dimension.checked_mul(dimension)
@@ -145,7 +145,7 @@ impl Moments {
         self.mean.len() == dimension && self.deviation.len() == dimension && spread == Some(self.spread.len())
     }
 
-    /// Forgets all.
+    /// Removes all positions.
     pub fn clear(&mut self) {
         self.count = 0;
         self.mean.fill(0.0);
@@ -177,7 +177,7 @@ impl Moments {
         }
     }
 
-    /// The variance of an element.
+    /// Returns the variance of an element.
     pub fn variance(&self, at: usize) -> f64 {
         let sum = if self.dense {
             self.spread[at * self.mean.len() + at]
@@ -187,8 +187,8 @@ impl Moments {
         sum / (self.count.max(2) - 1) as f64
     }
 
-    /// Writes the metric that these moments suggest: their variances, shrunk towards 0.001 as if by five more observations
-    /// (Stan, `var_adaptation` and `covar_adaptation`). Leaves it as it is where they suggest none.
+    /// Writes the metric of these moments: their variances, shrunk towards 0.001 as if by five more observations
+    /// (Stan, `var_adaptation` and `covar_adaptation`). Leaves the metric unchanged if the moments do not give a valid one.
     pub fn estimate(&self, whitening: &mut Whitening) {
         if self.count < 2 {
             return;
@@ -223,8 +223,8 @@ impl Moments {
 }
 
 impl Moments {
-    /// Writes the factor of the covariance with correlations that are less by a share; leaves it as it is where there is none. Only for
-    /// dense moments of two positions or more.
+    /// Writes the Cholesky factor of the covariance, with all correlations reduced by a fraction `share`. Leaves `factor` unchanged if the matrix is
+    /// not positive definite. Only for dense moments of at least two positions.
     pub fn correlate(&self, factor: &mut [f64], share: f64) {
         let (dimension, degrees) = (self.mean.len(), (self.count - 1) as f64);
         let kept = (1.0 - share) / degrees;
@@ -237,9 +237,9 @@ impl Moments {
         }
     }
 
-    /// The share by which all correlations are shrunk for the least expected error: the sum of their variances, `(1 - r^2)^2 / (n - 1)` of
-    /// `n` normal draws, over that of their squares (Schaefer and Strimmer 2005, Statistical Applications in Genetics and Molecular
-    /// Biology 4(1), 32), at most 1. Only for dense moments of two positions or more.
+    /// Returns the fraction by which all correlations are shrunk for the smallest expected error: the sum of their variances, `(1 - r^2)^2 / (n - 1)`
+    /// for `n` normal draws, over the sum of their squares (Schaefer and Strimmer 2005, Statistical Applications in Genetics and Molecular Biology
+    /// 4(1), 32), at most 1. Only for dense moments of at least two positions.
     pub fn noise(&self) -> f64 {
         let (dimension, degrees) = (self.mean.len(), (self.count - 1) as f64);
         let (mut variances, mut squares) = (0.0, 0.0);
@@ -247,7 +247,7 @@ impl Moments {
             let row = &self.spread[i * dimension..][..=i];
             for (j, product) in row[..i].iter().enumerate() {
                 let square = product * product / (row[i] * self.spread[j * dimension + j]);
-                // A quantity that never moves is correlated with none.
+                // A constant quantity does not have correlations.
                 if square.is_finite() {
                     variances += (1.0 - square).powi(2) / degrees;
                     squares += square;
@@ -258,7 +258,7 @@ impl Moments {
     }
 }
 
-/// Replaces the lower triangle of a symmetric matrix by its Cholesky factor. False where it is not positive definite.
+/// Replaces the lower triangle of a symmetric matrix by its Cholesky factor. Returns false if the matrix is not positive definite.
 pub fn cholesky(matrix: &mut [f64], dimension: usize) -> bool {
     for row in 0..dimension {
         let (above, below) = matrix.split_at_mut(row * dimension);
@@ -285,7 +285,7 @@ mod tests {
     const PRODUCT: [f64; 9] = [4.0, 2.0, -2.0, 2.0, 10.0, 0.5, -2.0, 0.5, 2.25];
 
     #[test]
-    fn the_factor_of_a_product_is_found() {
+    fn cholesky_finds_the_factor_of_a_product() {
         let mut matrix = PRODUCT;
         assert!(cholesky(&mut matrix, 3));
         for row in 0..3 {
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn maps_are_those_of_the_matrix() {
+    fn maps_agree_with_the_matrix() {
         let whitening = Whitening::Dense(FACTOR.to_vec());
         let mut out = [0.0; 3];
         whitening.drift(&mut out, &[10.0, 20.0, 30.0], 2.0, &[1.0, -1.0, 3.0]);
@@ -322,9 +322,9 @@ mod tests {
         assert_eq!(out, [1.0, -1.0]);
     }
 
-    /// Of (1, 2), (3, 1), (5, 6), whose correlation is `4 / sqrt(28)`: its square is 4 / 7, and (3 / 7)^2 / 2 over 4 / 7 is 9 / 56.
+    /// For (1, 2), (3, 1), (5, 6) the correlation is `4 / sqrt(28)`: its square is 4 / 7, and (3 / 7)^2 / 2 over 4 / 7 is 9 / 56.
     #[test]
-    fn correlations_are_shrunk_by_what_is_noise() {
+    fn correlations_are_shrunk_in_proportion_to_their_noise() {
         let mut moments = Moments::new(2, true);
         [[1.0, 2.0], [3.0, 1.0], [5.0, 6.0]]
             .iter()
@@ -340,7 +340,7 @@ mod tests {
         for (found, wanted) in product.iter().zip([4.0, 3.0, 7.0]) {
             assert!((found - wanted).abs() < 1e-14, "{product:?}");
         }
-        // Nothing is known of what never moves.
+        // A constant quantity gives no information about correlations.
         let mut moments = Moments::new(2, true);
         [[1.0, 2.0], [1.0, 1.0], [1.0, 6.0]]
             .iter()
@@ -348,7 +348,7 @@ mod tests {
         assert_eq!(moments.noise(), 1.0);
     }
 
-    /// Of (1, 2), (3, 1), (5, 6): variances 4 and 7, covariance 4; three of eight observations are real.
+    /// For (1, 2), (3, 1), (5, 6) the variances are 4 and 7 and the covariance is 4; three of the eight observations in the estimate are real.
     #[test]
     fn estimates_are_regularised_moments() {
         let rows = [[1.0, 2.0], [3.0, 1.0], [5.0, 6.0]];

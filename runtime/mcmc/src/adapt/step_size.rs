@@ -1,4 +1,4 @@
-//! Step sizes: Nesterov's dual averaging, and the search for where it begins.
+//! Step sizes: Nesterov's dual averaging, and the search for its start.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,24 +8,24 @@ use serde::{Deserialize, Serialize};
 pub struct DualAveraging {
     target: f64,
     count: u64,
-    /// The iterations that the mean is of.
+    /// The number of iterations in the mean.
     averaged: u64,
-    /// The weighted mean of `target - acceptance` (their `H bar`).
+    /// The weighted mean of `target - acceptance` (`H bar` in the paper).
     error: f64,
-    /// What the iterates shrink towards (their `mu`).
+    /// The value towards which the iterates shrink (`mu` in the paper).
     centre: f64,
     log_step: f64,
     log_mean: f64,
 }
 
 impl DualAveraging {
-    /// How strongly iterates shrink towards the centre (their `gamma`).
+    /// The strength with which iterates shrink towards the centre (`gamma` in the paper).
     const SHRINKAGE: f64 = 0.05;
-    /// How much the first iterations are damped (their `t0`).
+    /// The damping of the first iterations (`t0` in the paper).
     const DELAY: f64 = 10.0;
-    /// How fast old iterates are forgotten in the mean (their `kappa`).
+    /// The rate at which old iterates are forgotten in the mean (`kappa` in the paper).
     const FORGETTING: f64 = 0.75;
-    /// The centre is this many times the step that it starts from: trying large steps costs less than small ones.
+    /// The ratio of the centre to the initial step size: trying large steps costs less than trying small ones.
     const OPTIMISM: f64 = 10.0;
 
     /// Begins at a step size.
@@ -41,7 +41,7 @@ impl DualAveraging {
         }
     }
 
-    /// Takes the acceptance rate of an iteration with the step size [`DualAveraging::step_size`]; what is not a number counts as 0.
+    /// Learns from the acceptance rate of an iteration with the step size [`DualAveraging::step_size`]; NaN counts as 0.
     pub fn learn(&mut self, acceptance: f64) {
         self.count += 1;
         let count = self.count as f64;
@@ -58,24 +58,24 @@ impl DualAveraging {
         self.log_mean += newest * (self.log_step - self.log_mean);
     }
 
-    /// Begins the mean anew: the next iterate is all of it. The iterates go on as they were, because those of a fresh start swing widely, and
-    /// their mean is a step that is too short: acceptance rates of 0.83 to 0.86 at a target of 0.8 after 150 iterations.
+    /// Restarts the mean with the next iterate. The iterates continue: those of a fresh start would swing widely, and
+    /// their mean would be too short a step, with acceptance rates of 0.83 to 0.86 at a target of 0.8 after 150 iterations.
     pub fn forget(&mut self) {
         self.averaged = 0;
     }
 
-    /// The step size of the next iteration of the warm-up.
+    /// Returns the step size of the next iteration of the warm-up.
     pub fn step_size(&self) -> f64 {
         self.log_step.exp()
     }
 
-    /// The step size to stay with.
+    /// Returns the step size to keep after the warm-up.
     pub fn mean(&self) -> f64 {
         self.log_mean.exp()
     }
 }
 
-/// The search for a step size of the right order: doubles or halves until the acceptance of a single step crosses 0.8
+/// The search for a step size of the right order. It doubles or halves the step size until the acceptance of a single step crosses 0.8
 /// (Hoffman and Gelman 2014, algorithm 4, with the threshold of Stan).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Search {
@@ -91,9 +91,9 @@ enum Direction {
 }
 
 impl Search {
-    /// The acceptance that the search crosses.
+    /// The acceptance at which the search ends when it is crossed.
     const ACCEPTANCE: f64 = 0.8;
-    /// Beyond these the search ends where it is: the density is flat, or nothing is accepted anywhere.
+    /// The range of step sizes outside of which the search ends: the density is flat, or no step is accepted.
     const RANGE: (f64, f64) = (1e-12, 1e7);
 
     /// Begins at a step size.
@@ -105,17 +105,17 @@ impl Search {
         }
     }
 
-    /// The step size to try, or what was found.
+    /// Returns the step size to try, or the result after the search.
     pub fn step_size(&self) -> f64 {
         self.step_size
     }
 
-    /// Steps that were tried.
+    /// Returns the number of steps that were tried.
     pub fn trials(&self) -> u32 {
         self.trials
     }
 
-    /// Takes the energy before minus after one step from a fresh momentum. True when the search is over.
+    /// Learns from a step with a fresh momentum; `gain` is the energy before minus the energy after it. Returns true when the search is over.
     pub fn learn(&mut self, gain: f64) -> bool {
         self.trials += 1;
         let accepted = gain > Search::ACCEPTANCE.ln();
@@ -140,7 +140,7 @@ impl Search {
 mod tests {
     use super::*;
 
-    /// Two iterations by hand: with target 0.8 and step 1, `mu = ln 10`; acceptance 0.4 then 1.
+    /// Two iterations by hand: with target 0.8 and step 1, `mu = ln 10`; the acceptances are 0.4 and 1.
     #[test]
     fn dual_averaging_follows_its_formula() {
         let mut dual = DualAveraging::new(0.8, 1.0);
@@ -157,9 +157,9 @@ mod tests {
         assert!((dual.mean().ln() - (weight * second + (1.0 - weight) * first)).abs() < 1e-12);
     }
 
-    /// The acceptance of a smooth function of the step size is driven to its target.
+    /// For an acceptance that is a smooth function of the step size, the adaptation converges to the target.
     #[test]
-    fn dual_averaging_finds_the_target() {
+    fn dual_averaging_converges_to_the_target() {
         let mut dual = DualAveraging::new(0.8, 1e-3);
         for _ in 0..2000 {
             let acceptance = (-0.5 * dual.step_size().powi(2)).exp();
@@ -170,16 +170,16 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_number_is_no_acceptance() {
+    fn nan_acceptance_counts_as_zero() {
         let (mut with, mut without) = (DualAveraging::new(0.8, 1.0), DualAveraging::new(0.8, 1.0));
         with.learn(f64::NAN);
         without.learn(0.0);
         assert_eq!(with, without);
     }
 
-    /// Acceptance falls below 0.8 at a step of 3: the search ends at a power of two that is next to it.
+    /// The acceptance falls below 0.8 at a step of 3: the search ends at a power of two next to it.
     #[test]
-    fn the_search_crosses_the_threshold() {
+    fn search_ends_next_to_the_threshold() {
         for start in [1e-4, 1.0, 64.0] {
             let mut search = Search::new(start);
             let gain = |step: f64| if step < 3.0 { 0.0 } else { -10.0 };
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn the_search_ends_where_nothing_is_accepted() {
+    fn search_ends_if_no_step_or_every_step_is_accepted() {
         let mut search = Search::new(1.0);
         assert!((0..200).any(|_| search.learn(f64::NAN)));
         let mut search = Search::new(1.0);

@@ -1,36 +1,36 @@
-//! When a metric is learnt: the windows of Stan (reference manual, "Automatic parameter tuning").
+//! The iterations in which a metric is learnt: the windows of Stan (reference manual, "Automatic parameter tuning").
 
 use serde::{Deserialize, Serialize};
 
-/// The part that an iteration of the warm-up plays in learning the metric.
+/// The role of an iteration of the warm-up in learning the metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// None: only the step size is learnt.
+    /// Only the step size is learnt.
     Step,
-    /// The position counts.
+    /// The position is added to the window.
     Learn,
-    /// The position counts, and the metric is renewed from all that counted since the last time.
+    /// The position is added, and the metric is renewed from the positions of the window.
     Renew,
 }
 
-/// A fast stage, windows each twice as long as the one before, and a fast stage at the end.
+/// A fast stage, windows that are each twice as long as the previous one, and a fast stage at the end.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Windows {
     first: usize,
     /// The first iteration of the last stage.
     end: usize,
     width: usize,
-    /// The last iteration of the window that is under way.
+    /// The last iteration of the current window.
     close: usize,
 }
 
 impl Windows {
-    /// Iterations of the first stage, of the first window and of the last stage of a long warm-up.
+    /// The iterations of the first stage, of the first window and of the last stage in a long warm-up.
     const STAGES: [usize; 3] = [75, 25, 50];
-    /// Warm-ups shorter than this learn no metric.
+    /// The shortest warm-up that learns a metric.
     pub const SHORTEST: usize = 20;
 
-    /// The windows of a warm-up. One that is too short for all stages has a first stage of 15 % and a last of 10 %.
+    /// Returns the windows of a warm-up. If it is too short for all stages, the first stage has 15 % of it and the last 10 %.
     pub fn new(warmup: usize) -> Windows {
         let [mut first, mut width, mut last] = Windows::STAGES;
         if warmup < Windows::SHORTEST {
@@ -47,7 +47,7 @@ impl Windows {
         }
     }
 
-    /// The part of an iteration; to be asked for each iteration in order.
+    /// Returns the role of an iteration. Must be called for each iteration in order.
     pub fn part(&mut self, iteration: usize) -> Part {
         if iteration < self.first || iteration >= self.end {
             return Part::Step;
@@ -57,7 +57,7 @@ impl Windows {
         }
         self.width *= 2;
         self.close = iteration + self.width;
-        // A window that the next one could not follow takes all that is left.
+        // If the next window would not fit, the current one takes all remaining iterations.
         if self.close + 2 * self.width >= self.end {
             self.close = self.end - 1;
         }
@@ -82,7 +82,7 @@ mod tests {
         assert_eq!(ends(1000), (75, vec![99, 149, 249, 449, 949]));
     }
 
-    /// Exactly one window of 25 fits 150; 100 is cut to 15, 75 and 10.
+    /// A warm-up of 150 fits exactly one window of 25; one of 100 is divided into 15, 75 and 10.
     #[test]
     fn short_warm_ups_have_one_window() {
         assert_eq!(ends(150), (75, vec![99]));
@@ -92,14 +92,14 @@ mod tests {
     }
 
     #[test]
-    fn very_short_warm_ups_have_none() {
+    fn very_short_warm_ups_have_no_window() {
         assert_eq!(ends(19), (19, vec![]));
         assert_eq!(ends(0), (0, vec![]));
     }
 
     /// The last window always ends where the last stage begins.
     #[test]
-    fn windows_fill_the_middle() {
+    fn last_window_ends_where_the_last_stage_begins() {
         for warmup in 150..3000 {
             assert_eq!(ends(warmup).1.last(), Some(&(warmup - 51)), "{warmup}");
         }

@@ -1,4 +1,4 @@
-//! Warnings about chains that should not be trusted yet, with what to do.
+//! Warnings about chains that should not be trusted yet, with advice.
 
 mod divergences;
 
@@ -13,44 +13,44 @@ use bnnc_base::diagnostic::{Code, Diagnostic, Fault, Place, Severity};
 use bnnc_base::number::rounded;
 use divergences::{as_noise, divergences, smooth};
 
-/// Draws of a chain whose halves can be compared.
+/// The smallest number of draws of a chain whose halves can be compared.
 const LEAST_DRAWS: usize = 4;
 
-/// A larger mean variance of the loss difference is too noisy to be corrected for.
+/// The mean variance of the loss difference above which it is too noisy to be corrected for.
 const NOISY: f64 = 2.0;
 
-/// What is known of the chains of an infer. Iterations are those after the warm-up.
+/// The facts about the chains of an inference run. Iterations are those after the warm-up.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts<'a> {
-    /// The name of the infer.
+    /// The name of the inference block.
     pub infer: &'a str,
     /// The transition and its options.
     pub transition: &'a Transition,
-    /// Chains that have draws.
+    /// The number of chains that have draws.
     pub chains: usize,
-    /// The numbers of the others, which were stopped before.
+    /// The numbers of the other chains, which were stopped before their first draw.
     pub without_draws: &'a [usize],
-    /// Iterations of all chains.
+    /// The iterations of all chains together.
     pub iterations: usize,
-    /// How many of them diverged.
+    /// The number of iterations that diverged.
     pub divergences: usize,
-    /// How many of them were cut at the largest depth.
+    /// The number of iterations that were cut at the largest depth.
     pub cut: usize,
-    /// The mean acceptance rate of each chain; empty where nothing is rejected.
+    /// The mean acceptance rate of each chain; empty for samplers without rejections.
     pub acceptance: &'a [f64],
-    /// [`super::energy::fraction_of_missing_information`] of each chain; empty where there is no energy.
+    /// The [`super::energy::fraction_of_missing_information`] of each chain; empty for samplers without an energy.
     pub missing_information: &'a [f64],
-    /// Quantities by name.
+    /// The summaries of quantities, by name.
     pub quantities: &'a [(String, Summary)],
-    /// The shapes of PSIS-LOO where it was computed.
+    /// The Pareto shapes of PSIS-LOO, if it was computed.
     pub shapes: Option<Shapes>,
     /// The mean variance of the loss differences that the penalty method corrects for.
     pub loss_variance: Option<f64>,
-    /// The parameters that are sampled as their noise.
+    /// The parameters in the non-centred parameterisation.
     pub noncentred: &'a [String],
-    /// The parameters at some of whose values the likelihood may jump.
+    /// The parameters in which the likelihood may be discontinuous.
     pub jumps: &'a [String],
-    /// The parameters below an unknown scale that are sampled as they are.
+    /// The parameters with an unknown prior scale in the centred parameterisation.
     pub centred: &'a [String],
     /// Parameters whose elements have swapped places between chains.
     pub swapped: Option<&'a Swapped>,
@@ -58,16 +58,16 @@ pub struct Facts<'a> {
     pub parameters: usize,
 }
 
-/// Parameters of one kind about whose values in ascending order the chains agree, but not about which is which.
+/// Parameters of one kind about whose sorted values the chains agree, but not about their order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Swapped {
-    /// The vector, or the numbers.
+    /// The name of the vector, or the names of the scalars.
     pub names: Vec<String>,
     /// The number of values.
     pub count: usize,
 }
 
-/// The warnings that are due, most serious first.
+/// Returns the warnings that apply, the most serious first.
 pub fn advice(facts: &Facts<'_>) -> Vec<Diagnostic> {
     let all = [
         chains_without_draws(facts),
@@ -143,10 +143,10 @@ fn not_finite(facts: &Facts<'_>) -> Option<Diagnostic> {
     }))
 }
 
-/// Quantities that are named one by one.
+/// The largest number of quantities that are listed by name.
 const NAMED: usize = 5;
 
-/// The target that the step size is adapted to, if it is adapted.
+/// Returns the target to which the step size is adapted; `None` if it is given.
 fn target(transition: &Transition) -> Option<f64> {
     let adaptation = transition.part().adaptation()?;
     adaptation
@@ -155,7 +155,7 @@ fn target(transition: &Transition) -> Option<f64> {
         .then_some(adaptation.target_acceptance)
 }
 
-/// An R-hat above this is that of chains that disagree.
+/// The R-hat above which chains disagree.
 const LIMIT: f64 = 1.01;
 
 /// Returns whether the chains agree about every quantity.
@@ -166,7 +166,7 @@ fn agree(facts: &Facts<'_>) -> bool {
         .all(|(_, summary)| summary.rhat <= LIMIT || summary.rhat.is_nan())
 }
 
-/// Names in words.
+/// Returns the first names in quotes, separated by commas.
 fn named(names: &[String]) -> String {
     let quoted: Vec<String> = names.iter().take(NAMED).map(|name| format!("`{name}`")).collect();
     quoted.join(", ")
@@ -208,19 +208,19 @@ fn chains_disagree(facts: &Facts<'_>) -> Option<Diagnostic> {
         .note("the chains have not mixed: do not use any of these estimates yet")
         .help("run longer: more `warmup` and more `draws`")
         .help("judge a network by its predictions, not by its weights: its hidden units can be exchanged");
-    // What wanders off for ever does so in straight lines.
+    // Chains that move away without bound have long straight trajectories, which are cut.
     let diagnostic = match facts.cut > 0 {
         true => diagnostic.help("give a proper prior to every parameter that the data may not determine"),
         false => diagnostic,
     };
-    // The first warning says it already.
+    // The warning about divergences already includes this advice.
     Some(match divergences(facts) {
         Some(_) => diagnostic,
         None => smooth(diagnostic, facts),
     })
 }
 
-/// An R-hat above 1.01 with at least three decimals, and as many as show that it is.
+/// Returns an R-hat above 1.01 with at least three decimals, and with enough decimals to show that it is above.
 fn above_limit(rhat: f64) -> String {
     let decimals = (3..=17).find(|decimals| rhat - LIMIT > 0.5 * 10f64.powi(-decimals));
     format!("{rhat:.*}", decimals.unwrap_or(17) as usize)
@@ -288,13 +288,13 @@ fn few_effective_draws(facts: &Facts<'_>) -> Option<Diagnostic> {
     ))
 }
 
-/// Returns whether no quantity ever changed, in any chain. A single quantity may be constant by its nature.
+/// Returns whether no quantity ever changed in any chain. A single quantity may be constant by definition.
 fn nothing_moved(facts: &Facts<'_>) -> bool {
     let still = |summary: &Summary| summary.rhat.is_nan() && summary.mean.is_finite();
     !facts.quantities.is_empty() && facts.quantities.iter().all(|(_, summary)| still(summary))
 }
 
-/// The fraction of missing information below which the energy moves slowly.
+/// The fraction of missing information below which the energy changes too slowly.
 const SLOW: f64 = 0.3;
 
 fn energy_moves_slowly(facts: &Facts<'_>) -> Option<Diagnostic> {
@@ -342,7 +342,7 @@ fn trajectories_cut(facts: &Facts<'_>) -> Option<Diagnostic> {
     Some(diagnostic.help("standardise inputs and target, and give every parameter a proper prior"))
 }
 
-/// The odds of acceptance may be this many times above or below those of the target.
+/// The largest ratio between the odds of acceptance and those of the target, in either direction.
 const ODDS: f64 = 6.0;
 
 fn acceptance_off(facts: &Facts<'_>) -> Option<Diagnostic> {
@@ -377,10 +377,10 @@ fn acceptance_off(facts: &Facts<'_>) -> Option<Diagnostic> {
     Some(diagnostic)
 }
 
-/// Rows per parameter below which a row decides parameters of its own.
+/// The rows per parameter below which a single row may determine some parameters.
 const ROWS_EACH: usize = 3;
 
-/// A warning where rows of a model with this number of parameters have a Pareto shape that is too large.
+/// Returns a warning if rows of a model with this number of parameters have too large a Pareto shape.
 pub fn rows_not_left_out(infer: &str, shapes: Shapes, parameters: usize) -> Option<Diagnostic> {
     let Shapes { good, bad, very_bad } = shapes;
     if bad + very_bad == 0 {
@@ -406,7 +406,7 @@ pub fn rows_not_left_out(infer: &str, shapes: Shapes, parameters: usize) -> Opti
     })
 }
 
-/// The value with the largest positive excess: its chain, counted from 1, the value, and how many have an excess.
+/// Returns the value with the largest positive excess: its chain, counted from 1, the value, and the number of values with an excess.
 fn extreme(values: &[f64], excess: impl Fn(f64) -> f64) -> Option<(usize, f64, usize)> {
     let beyond = || values.iter().zip(1..).filter(|(value, _)| excess(**value) > 0.0);
     let (value, chain) = beyond().max_by(|one, other| excess(*one.0).total_cmp(&excess(*other.0)))?;

@@ -1,32 +1,32 @@
-//! Autocovariances: the first lags by their definition, further ones by the fast Fourier transform.
+//! Autocovariances: the first lags by their definition, further lags by the fast Fourier transform.
 
 use super::effective::average;
 use super::halves::Halves;
 use std::f64::consts::TAU;
 
-/// Lags below this are summed one by one. Chains that mix well need few, and as many sums cost no more than a transform of all lags.
+/// Lags below this are summed directly. Chains that mix well need few lags, and this number of sums costs no more than a transform of all lags.
 const SUMMED: usize = 32;
 
-/// The autocovariances of halves, and memory for them.
+/// Computes the autocovariances of halves, and reuses its memory.
 ///
-/// Note \[Pairs\]. Two real sequences `a` and `b` are one complex sequence `a + ib`; the real part of its autocovariance is the sum of
-/// both. Since only the mean over all sequences is asked for, power spectra are added up and transformed back once. The transform
-/// there leaves its result in bit-reversed order, the one back takes it so: nothing is reordered.
+/// Note \[Pairs\]. Two real sequences `a` and `b` form one complex sequence `a + ib`; the real part of its autocovariance is the sum of
+/// both. Since only the mean over all sequences is needed, power spectra are added up and transformed back once. The forward transform
+/// leaves its result in bit-reversed order and the backward transform takes this order, so that nothing is reordered.
 #[derive(Clone, Debug, Default)]
 pub struct Autocovariance {
-    /// The halves, each less its mean.
+    /// The halves, each minus its mean.
     centred: Halves,
-    /// For each stage, from the widest to the narrowest, the roots of unity that it multiplies by: real and imaginary parts.
+    /// The roots of unity of each stage, from the widest to the narrowest: real and imaginary parts.
     roots: [Vec<f64>; 2],
-    /// Real and imaginary parts.
+    /// Real and imaginary parts of the sequence.
     values: [Vec<f64>; 2],
     power: Vec<f64>,
-    /// Whether `values` holds the lags of `centred`.
+    /// True if `values` holds the lags of `centred`.
     transformed: bool,
 }
 
 impl Autocovariance {
-    /// Takes halves.
+    /// Sets the halves.
     pub fn take(&mut self, halves: &Halves) {
         self.centred.fill_with(halves, |value| value);
         for half in self.centred.each_mut() {
@@ -36,8 +36,8 @@ impl Autocovariance {
         self.transformed = false;
     }
 
-    /// The autocovariance of each half about its own mean, over its length (Geyer 1992, section 3), averaged over all halves.
-    /// The first lag from 32 on takes time `O(n log n)`, all others after it none.
+    /// Returns the autocovariance of each half about its own mean, divided by its length (Geyer 1992, section 3), averaged over all halves.
+    /// The first lag from 32 on takes time `O(n log n)`; all later ones are then available in constant time.
     pub fn at(&mut self, lag: usize) -> f64 {
         if lag >= SUMMED {
             if !self.transformed {
@@ -49,10 +49,10 @@ impl Autocovariance {
         products.sum::<f64>() / self.centred.values().len() as f64
     }
 
-    /// All lags into the real parts.
+    /// Computes all lags into the real parts.
     fn transform(&mut self) {
         let length = self.centred.length();
-        // So far apart that the ends do not meet.
+        // The padding is long enough to prevent wrap-around.
         let size = (2 * length).next_power_of_two();
         self.plan(size);
         self.power.clear();
@@ -148,7 +148,7 @@ impl Autocovariance {
     }
 }
 
-/// The sum of products, of as many as the shorter has.
+/// Returns the dot product, up to the length of the shorter slice.
 fn product(one: &[f64], other: &[f64]) -> f64 {
     let one = &one[..one.len().min(other.len())];
     let (ones, others) = (one.chunks_exact(4), other.chunks_exact(4));
@@ -170,7 +170,7 @@ fn product(one: &[f64], other: &[f64]) -> f64 {
 mod tests {
     use super::*;
 
-    /// The definition, sum by sum.
+    /// Computes the lags by their definition.
     fn naive(halves: &Halves) -> Vec<f64> {
         let length = halves.length();
         let mut lags = vec![0.0; length];
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn both_ways_are_the_definition() {
+    fn sums_and_transform_agree_with_the_definition() {
         let mut found = Autocovariance::default();
         for length in [2_usize, 3, 7, 16, 33, 100, 6] {
             let chain = |chain: usize| {

@@ -2,7 +2,7 @@
 
 use bnnc_base::diagnostic::Code;
 
-/// Every code of this crate, sorted.
+/// All codes of this crate, sorted.
 pub static CODES: &[&Code] = &[
     &DIVERGENCES,
     &CHAINS_DISAGREE,

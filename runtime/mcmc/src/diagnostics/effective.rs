@@ -1,13 +1,13 @@
 //! Effective sample sizes.
 //!
-//! Each function takes one slice of draws per chain and gives NaN where nothing can be said: fewer than two draws in a half
+//! Each function takes one slice of draws per chain. The result is NaN if it is undefined: fewer than two draws in a half
 //! of a chain, a draw that is not finite, or draws that are all equal.
 
 use super::autocovariance::Autocovariance;
 use super::halves::{Halves, shortest};
 use super::ranks::{self, Ranks};
 
-/// For the bulk: of the normal scores of the ranks (Vehtari et al. 2021, section 4.1).
+/// Returns the ESS of the bulk, computed from the normal scores of the ranks (Vehtari et al. 2021, section 4.1).
 pub fn bulk(chains: &[&[f64]]) -> f64 {
     let mut halves = Halves::new(chains);
     if !halves.vary(2) {
@@ -17,29 +17,29 @@ pub fn bulk(chains: &[&[f64]]) -> f64 {
     size(&halves, &mut Autocovariance::default())
 }
 
-/// For the tails: the smaller of those for the 5 % and the 95 % quantile (Vehtari et al. 2021, section 4.3). A quantile that no draw is
-/// above, as of a quantity with few values, has none; the other decides then.
+/// Returns the ESS of the tails: the smaller of those of the 5 % and the 95 % quantile (Vehtari et al. 2021, section 4.3). If no draw is above a
+/// quantile, as for a quantity with few values, its ESS is NaN and the other one is returned.
 pub fn tail(chains: &[&[f64]]) -> f64 {
     quantile(chains, 0.05).min(quantile(chains, 0.95))
 }
 
-/// For the mean.
+/// Returns the ESS of the mean.
 pub fn mean(chains: &[&[f64]]) -> f64 {
     size(&Halves::new(chains), &mut Autocovariance::default())
 }
 
-/// For the standard deviation: of the squared distances from the mean.
+/// Returns the ESS of the standard deviation, computed from the squared distances from the mean.
 pub fn sd(chains: &[&[f64]]) -> f64 {
     let mean = average(&pool(chains));
     of(chains, |value| (value - mean) * (value - mean))
 }
 
-/// For the median.
+/// Returns the ESS of the median.
 pub fn median(chains: &[&[f64]]) -> f64 {
     quantile(chains, 0.5)
 }
 
-/// For a quantile: of the indicator of draws that are not above it (Vehtari et al. 2021, section 4.3).
+/// Returns the ESS of a quantile, computed from the indicator of draws that are not above it (Vehtari et al. 2021, section 4.3).
 pub fn quantile(chains: &[&[f64]], p: f64) -> f64 {
     let mut sorted = pool(chains);
     sorted.sort_unstable_by(f64::total_cmp);
@@ -47,7 +47,7 @@ pub fn quantile(chains: &[&[f64]], p: f64) -> f64 {
     of(chains, |value| not_above(value, bound))
 }
 
-/// Whether a value is at most `bound`, as a number; what is not finite stays so.
+/// Returns 1 if a value is at most `bound`, else 0; NaN if the value is not finite.
 pub(super) fn not_above(value: f64, bound: f64) -> f64 {
     if value.is_finite() {
         f64::from(u8::from(value <= bound))
@@ -62,7 +62,7 @@ fn of(chains: &[&[f64]], function: impl FnMut(f64) -> f64) -> f64 {
     size(&halves, &mut Autocovariance::default())
 }
 
-/// All draws, chain after chain, each cut to the length of the shortest.
+/// Returns all draws, chain after chain, each chain truncated to the length of the shortest.
 pub(super) fn pool(chains: &[&[f64]]) -> Vec<f64> {
     let length = shortest(chains);
     chains
@@ -76,10 +76,10 @@ pub(super) fn average(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// The effective sample size of the mean of the values as they are (Vehtari et al. 2021, section 3.2).
+/// Returns the ESS of the mean of the values (Vehtari et al. 2021, section 3.2).
 ///
-/// The sum of the autocorrelations ends where a pair of neighbours is no longer positive, pairs are made to decrease (Geyer 1992,
-/// section 3.3), and the even lag of the pair that ends it counts once, which makes the estimate less noisy for antithetic chains.
+/// The sum of the autocorrelations ends at the first pair of neighbours that is not positive, and pairs are made to decrease (Geyer 1992,
+/// section 3.3). The even lag of the last pair counts once, which makes the estimate less noisy for antithetic chains.
 /// The result is at most `S log10 S` for `S` values.
 pub fn size(halves: &Halves, covariance: &mut Autocovariance) -> f64 {
     if !halves.vary(2) {
@@ -91,7 +91,7 @@ pub fn size(halves: &Halves, covariance: &mut Autocovariance) -> f64 {
     let variance = covariance.at(0);
     let within = variance * length as f64 / (length - 1) as f64;
     let total = variance + between;
-    // Squares of values that are very small or very large are zero or infinite.
+    // The squares of very small or very large values are zero or infinite.
     if !(total > 0.0 && total.is_finite()) {
         return f64::NAN;
     }
@@ -112,7 +112,7 @@ pub fn size(halves: &Halves, covariance: &mut Autocovariance) -> f64 {
     all / time
 }
 
-/// The variance of the means of the halves.
+/// Returns the variance of the means of the halves.
 pub(super) fn variance_of_means(halves: &Halves) -> f64 {
     let means: Vec<f64> = halves.each().map(average).collect();
     let mean = average(&means);

@@ -2,16 +2,16 @@
 
 use super::effective::average;
 
-/// The estimated Bayesian fraction of missing information of one chain: the mean square of the change of the energy per iteration
-/// over the variance of the energy (Betancourt 2016). Below 0.3 the momenta that are drawn change the energy too
-/// little to reach the tails. NaN for fewer than two draws, for energies that are all equal or not finite.
+/// Returns the estimated Bayesian fraction of missing information (E-BFMI) of one chain: the mean square of the change of the energy per iteration
+/// over the variance of the energy (Betancourt 2016). Below 0.3 the momenta change the energy too little
+/// to reach the tails. NaN for fewer than two draws, and for energies that are all equal or not finite.
 pub fn fraction_of_missing_information(energies: &[f64]) -> f64 {
     let mut found = Energies::about(average(energies));
     energies.iter().for_each(|energy| found.take(*energy));
     found.fraction()
 }
 
-/// The energies of one chain as they come, for [`fraction_of_missing_information`].
+/// Accumulates the energies of one chain for [`fraction_of_missing_information`].
 #[derive(Clone, Copy, Debug)]
 pub struct Energies {
     mean: f64,
@@ -21,7 +21,7 @@ pub struct Energies {
 }
 
 impl Energies {
-    /// Nothing yet of energies with this mean.
+    /// Begins with no energies; `mean` is the mean of those to come.
     pub fn about(mean: f64) -> Energies {
         Energies {
             mean,
@@ -31,7 +31,7 @@ impl Energies {
         }
     }
 
-    /// Takes in the next one.
+    /// Adds the next energy.
     pub fn take(&mut self, energy: f64) {
         let (off, change) = (energy - self.mean, self.last.map_or(0.0, |last| energy - last));
         self.spread += off * off;
@@ -39,7 +39,7 @@ impl Energies {
         self.last = Some(energy);
     }
 
-    /// The fraction of missing information of those so far.
+    /// Returns the fraction of missing information of the energies so far.
     pub fn fraction(self) -> f64 {
         let fraction = self.changes / self.spread;
         if fraction.is_finite() { fraction } else { f64::NAN }

@@ -1,24 +1,24 @@
-//! Monte Carlo standard errors: how far an estimate from these draws is from what infinitely many would give.
+//! Monte Carlo standard errors (MCSE): the error of an estimate from these draws relative to one from infinitely many.
 //!
-//! Each function takes one slice of draws per chain and gives NaN where the effective sample size that it needs is NaN.
+//! Each function takes one slice of draws per chain. The result is NaN if the effective sample size that it uses is NaN.
 
 use super::effective::{self, average, pool};
 use super::ranks::normal_quantile;
 use super::rhat::variance;
 use bnnc_math::special::lgamma;
 
-/// Of the mean: `sd / sqrt(ESS)` (Vehtari et al. 2021, section 4.4).
+/// Returns the MCSE of the mean: `sd / sqrt(ESS)` (Vehtari et al. 2021, section 4.4).
 pub fn mean(chains: &[&[f64]]) -> f64 {
     (variance(&pool(chains)) / effective::mean(chains)).sqrt()
 }
 
-/// Of the standard deviation, by the delta method from the error of the mean square (Kenney and Keeping 1951, page 141).
+/// Returns the MCSE of the standard deviation, by the delta method from that of the mean square (Kenney and Keeping 1951, page 141).
 pub fn sd(chains: &[&[f64]]) -> f64 {
     let values = pool(chains);
     sd_of(&values, average(&values), effective::sd(chains))
 }
 
-/// `sqrt((m4 - m2^2) / ESS / (4 m2))` with the central moments `m2` and `m4`.
+/// Returns `sqrt((m4 - m2^2) / ESS / (4 m2))` with the central moments `m2` and `m4`.
 pub(super) fn sd_of(values: &[f64], mean: f64, size: f64) -> f64 {
     let (mut second, mut fourth) = (0.0, 0.0);
     for value in values {
@@ -31,12 +31,12 @@ pub(super) fn sd_of(values: &[f64], mean: f64, size: f64) -> f64 {
     ((fourth - second * second) / size / second / 4.0).sqrt()
 }
 
-/// Of the median.
+/// Returns the MCSE of the median.
 pub fn median(chains: &[&[f64]]) -> f64 {
     quantile(chains, 0.5)
 }
 
-/// Of a quantile: half the distance between the draws at the 16 % and 84 % points of the Beta distribution of its rank
+/// Returns the MCSE of a quantile: half the distance between the draws at the 16 % and 84 % points of the Beta distribution of its rank
 /// (Vehtari et al. 2021, section 4.4).
 pub fn quantile(chains: &[&[f64]], p: f64) -> f64 {
     let size = effective::quantile(chains, p);
@@ -46,13 +46,13 @@ pub fn quantile(chains: &[&[f64]], p: f64) -> f64 {
     let mut sorted = pool(chains);
     sorted.sort_unstable_by(f64::total_cmp);
     let last = (sorted.len() - 1) as f64;
-    // The probabilities of one standard deviation to each side, with the digits that the field's tools use.
+    // The probabilities one standard deviation below and above, with the same digits as in other tools.
     let [low, high] = [0.1586553, 0.8413447]
         .map(|side| beta_quantile(side, size * p + 1.0, size * (1.0 - p) + 1.0) * sorted.len() as f64 - 1.0);
     (sorted[high.ceil().min(last) as usize] - sorted[low.floor().max(0.0) as usize]) / 2.0
 }
 
-/// The quantile of a Beta distribution with both parameters at least 1, by Newton's method within a shrinking bracket.
+/// Returns the quantile of a Beta distribution with both parameters at least 1, by Newton's method within a shrinking bracket.
 pub fn beta_quantile(p: f64, a: f64, b: f64) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
     let spread = (a * b / (a + b + 1.0)).sqrt() / (a + b);
@@ -77,12 +77,12 @@ pub fn beta_quantile(p: f64, a: f64, b: f64) -> f64 {
     x
 }
 
-/// `log(x^a (1 - x)^b / B(a, b))`.
+/// Returns `log(x^a (1 - x)^b / B(a, b))`.
 fn log_beta_kernel(x: f64, a: f64, b: f64) -> f64 {
     a * x.ln() + b * (-x).ln_1p() + lgamma(a + b) - lgamma(a) - lgamma(b)
 }
 
-/// The regularised incomplete Beta function (Abramowitz and Stegun 26.5.8, on the side where it converges fast).
+/// Returns the regularised incomplete Beta function (Abramowitz and Stegun 26.5.8, on the side where it converges fast).
 fn beta_cdf(x: f64, a: f64, b: f64) -> f64 {
     let kernel = log_beta_kernel(x, a, b).exp();
     if x < (a + 1.0) / (a + b + 2.0) {
@@ -92,7 +92,7 @@ fn beta_cdf(x: f64, a: f64, b: f64) -> f64 {
     }
 }
 
-/// The continued fraction `1 + d1 / (1 + d2 / (1 + ..))` by Lentz's method; it takes about `sqrt(max(a, b))` terms.
+/// Returns the continued fraction `1 + d1 / (1 + d2 / (1 + ..))` by Lentz's method, which takes about `sqrt(max(a, b))` terms.
 fn beta_fraction(x: f64, a: f64, b: f64) -> f64 {
     const TINY: f64 = 1e-300;
     let away = |value: f64| if value.abs() < TINY { TINY } else { value };

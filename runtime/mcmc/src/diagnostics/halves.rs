@@ -1,8 +1,8 @@
-//! The draws of one quantity, each chain cut into two halves of equal length.
+//! The draws of one quantity, with each chain divided into two halves of equal length.
 
-/// Halves of chains, one after another: those of the first chain, those of the second, and so on.
+/// Halves of chains, concatenated: those of the first chain, those of the second, and so on.
 ///
-/// Chains are cut to the length of the shortest; where that is odd, the draw in the middle is left out. Comparing the halves shows
+/// Chains are truncated to the length of the shortest. If that is odd, the draw in the middle is left out. Comparing the halves detects
 /// drift within a chain (Vehtari et al. 2021, section 3.1).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Halves {
@@ -11,14 +11,14 @@ pub struct Halves {
 }
 
 impl Halves {
-    /// The halves of `chains`.
+    /// Returns the halves of `chains`.
     pub fn new(chains: &[&[f64]]) -> Halves {
         let mut halves = Halves::default();
         halves.fill(chains);
         halves
     }
 
-    /// Becomes the halves of `chains`; keeps its memory.
+    /// Replaces the content by the halves of `chains`, and reuses the memory.
     pub fn fill(&mut self, chains: &[&[f64]]) {
         let all = shortest(chains);
         self.length = all / 2;
@@ -29,14 +29,14 @@ impl Halves {
         }
     }
 
-    /// Becomes a function of the values of other halves; keeps its memory.
+    /// Replaces the content by a function of the values of other halves, and reuses the memory.
     pub fn fill_with(&mut self, others: &Halves, function: impl FnMut(f64) -> f64) {
         self.length = others.length;
         self.values.clear();
         self.values.extend(others.values.iter().copied().map(function));
     }
 
-    /// All values.
+    /// Returns all values.
     pub fn values(&self) -> &[f64] {
         &self.values
     }
@@ -45,12 +45,12 @@ impl Halves {
         &mut self.values
     }
 
-    /// The draws of each half.
+    /// Returns the number of draws in each half.
     pub fn length(&self) -> usize {
         self.length
     }
 
-    /// One half after another; none where halves are empty.
+    /// Returns the halves one by one; none if they are empty.
     pub fn each(&self) -> std::slice::ChunksExact<'_, f64> {
         self.values.chunks_exact(self.length.max(1))
     }
@@ -59,7 +59,7 @@ impl Halves {
         self.values.chunks_exact_mut(self.length.max(1))
     }
 
-    /// Whether something can be said of them: at least `least` draws in each half, all finite and not all equal.
+    /// Returns whether diagnostics are defined: at least `least` draws in each half, all finite and not all equal.
     pub fn vary(&self, least: usize) -> bool {
         let Some(first) = self.values.first() else {
             return false;
@@ -70,7 +70,7 @@ impl Halves {
     }
 }
 
-/// The length of the shortest chain; 0 without chains.
+/// Returns the length of the shortest chain; 0 without chains.
 pub fn shortest(chains: &[&[f64]]) -> usize {
     chains.iter().map(|chain| chain.len()).min().unwrap_or(0)
 }
@@ -80,14 +80,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_middle_of_an_odd_length_is_left_out() {
+    fn middle_draw_of_an_odd_length_is_left_out() {
         let halves = Halves::new(&[&[1.0, 2.0, 3.0, 4.0, 5.0], &[6.0, 7.0, 8.0, 9.0, 10.0, 11.0]]);
         assert_eq!(halves.values(), [1.0, 2.0, 4.0, 5.0, 6.0, 7.0, 9.0, 10.0]);
         assert_eq!(halves.each().len(), 4);
     }
 
     #[test]
-    fn no_draws_are_no_halves() {
+    fn empty_chains_have_no_halves() {
         assert_eq!(Halves::new(&[]).each().len(), 0);
         assert_eq!(Halves::new(&[&[], &[1.0]]).each().len(), 0);
         assert!(!Halves::new(&[&[1.0]]).vary(0));

@@ -2,17 +2,17 @@
 
 use super::halves::Halves;
 
-/// Memory for ranks.
+/// Computes ranks, and reuses its memory.
 #[derive(Clone, Debug, Default)]
 pub struct Ranks {
     order: Vec<(f64, u32)>,
-    /// The normal score of each rank from 1 on.
+    /// The normal score of each rank, from rank 1.
     scores: Vec<f64>,
 }
 
 impl Ranks {
-    /// Replaces values by `quantile((r - 3/8) / (S + 1/4))`, where `r` is the rank among all `S` values, the average rank where values
-    /// are equal, and `quantile` that of the standard normal distribution (Vehtari et al. 2021, equation 14; Blom 1958).
+    /// Replaces values by `quantile((r - 3/8) / (S + 1/4))`, where `r` is the rank among all `S` values, or the average rank of equal
+    /// values, and `quantile` is that of the standard normal distribution (Vehtari et al. 2021, equation 14; Blom 1958).
     /// The values must be finite.
     pub fn normal_scores(&mut self, halves: &mut Halves) {
         let values = halves.values_mut();
@@ -41,7 +41,7 @@ impl Ranks {
     }
 }
 
-/// The quantile of sorted values that a fraction `p` lies below, linear between order statistics (Hyndman and Fan 1996, type 7).
+/// Returns the quantile of sorted values at the probability `p`, interpolated linearly between order statistics (Hyndman and Fan 1996, type 7).
 /// NaN without values.
 pub fn quantile(sorted: &[f64], p: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else {
@@ -53,7 +53,7 @@ pub fn quantile(sorted: &[f64], p: f64) -> f64 {
     low + (position - below) * (high - low)
 }
 
-/// The median of sorted values: the mean of the middle two where their number is even. NaN without values.
+/// Returns the median of sorted values: the mean of the middle two if their number is even. NaN without values.
 pub fn median(sorted: &[f64]) -> f64 {
     let half = sorted.len() / 2;
     match sorted.len() {
@@ -63,7 +63,7 @@ pub fn median(sorted: &[f64]) -> f64 {
     }
 }
 
-/// The quantile of the standard normal distribution, to about 1e-16 relative (Wichura 1988, algorithm AS 241, PPND16).
+/// Returns the quantile of the standard normal distribution, with a relative error of about 1e-16 (Wichura 1988, algorithm AS 241, PPND16).
 /// Infinite at 0 and 1, NaN outside.
 pub fn normal_quantile(p: f64) -> f64 {
     let centred = p - 0.5;
@@ -85,7 +85,7 @@ pub fn normal_quantile(p: f64) -> f64 {
     size.copysign(centred)
 }
 
-/// The ratio of two polynomials, coefficients from the constant upwards.
+/// Returns the ratio of two polynomials, whose coefficients begin with the constant.
 fn ratio([above, below]: &[[f64; 8]; 2], x: f64) -> f64 {
     let value = |coefficients: &[f64; 8]| coefficients.iter().rev().fold(0.0, |sum, c| sum * x + c);
     value(above) / value(below)

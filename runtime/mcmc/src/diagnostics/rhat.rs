@@ -1,35 +1,35 @@
-//! R-hat: whether chains, and the two halves of each, agree.
+//! R-hat: the agreement of chains, and of the two halves of each chain.
 //!
-//! Each function takes one slice of draws per chain and gives NaN where nothing can be said: fewer than two draws in a half
-//! of a chain, a draw that is not finite, or draws that are all equal. Chains that never move but differ give infinity.
+//! Each function takes one slice of draws per chain. The result is NaN if it is undefined: fewer than two draws in a half
+//! of a chain, a draw that is not finite, or draws that are all equal. Constant chains that differ from each other give infinity.
 
 use super::effective::{average, pool, variance_of_means};
 use super::halves::Halves;
 use super::ranks::{self, Ranks};
 
-/// The larger of [`bulk`] and [`folded`] (Vehtari et al. 2021, section 4.2). Above 1.01 the chains have not mixed.
+/// Returns the larger of [`bulk`] and [`folded`] (Vehtari et al. 2021, section 4.2). Above 1.01 the chains have not mixed.
 pub fn rank_normalised(chains: &[&[f64]]) -> f64 {
     greatest(bulk(chains), folded(chains, centre(chains)))
 }
 
-/// Of the draws as they are (Gelman et al. 2013, section 11.4).
+/// Returns the R-hat of the draws themselves (Gelman et al. 2013, section 11.4).
 pub fn split(chains: &[&[f64]]) -> f64 {
     of(&Halves::new(chains))
 }
 
-/// Of the normal scores of the ranks: sensitive to location.
+/// Returns the R-hat of the normal scores of the ranks, which is sensitive to location.
 pub fn bulk(chains: &[&[f64]]) -> f64 {
     of_scores(Halves::new(chains), &mut Ranks::default())
 }
 
-/// Of the normal scores of the ranks of the distances from `centre`: sensitive to scale.
+/// Returns the R-hat of the normal scores of the ranks of the distances from `centre`, which is sensitive to scale.
 pub fn folded(chains: &[&[f64]], centre: f64) -> f64 {
     let mut halves = Halves::default();
     halves.fill_with(&Halves::new(chains), |value| (value - centre).abs());
     of_scores(halves, &mut Ranks::default())
 }
 
-/// The median of all draws, about which they are folded.
+/// Returns the median of all draws, about which they are folded.
 pub fn centre(chains: &[&[f64]]) -> f64 {
     let mut sorted = pool(chains);
     sorted.sort_unstable_by(f64::total_cmp);
@@ -44,12 +44,12 @@ fn of_scores(mut halves: Halves, ranks: &mut Ranks) -> f64 {
     of(&halves)
 }
 
-/// The larger; NaN where the first is. The second is NaN where all draws are as far from the median: it says nothing then.
+/// Returns the larger number; NaN if the first is NaN. The second is NaN if all draws have the same distance from the median, and is then ignored.
 pub(super) fn greatest(bulk: f64, folded: f64) -> f64 {
     if bulk.is_nan() { f64::NAN } else { bulk.max(folded) }
 }
 
-/// `sqrt(((n - 1) / n W + B / n) / W)`, with `B / n` the variance of the means of the halves and `W` the mean of their variances
+/// Returns `sqrt(((n - 1) / n W + B / n) / W)`, with `B / n` the variance of the means of the halves and `W` the mean of their variances
 /// (Vehtari et al. 2021, section 3.1).
 pub fn of(halves: &Halves) -> f64 {
     if !halves.vary(2) {
@@ -57,7 +57,7 @@ pub fn of(halves: &Halves) -> f64 {
     }
     let length = halves.length() as f64;
     let count = halves.each().len() as f64;
-    // Exactly: a rounded variance of equal values is not zero.
+    // The values are compared exactly, because the rounded variance of equal values may not be zero.
     if halves
         .each()
         .all(|half| half.iter().all(|value| Some(value) == half.first()))
@@ -68,7 +68,7 @@ pub fn of(halves: &Halves) -> f64 {
     (variance_of_means(halves) / within + (length - 1.0) / length).sqrt()
 }
 
-/// The variance of some values about their mean, over their number less one.
+/// Returns the variance of values about their mean, with their number less one as divisor.
 pub(super) fn variance(values: &[f64]) -> f64 {
     let mean = average(values);
     let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();

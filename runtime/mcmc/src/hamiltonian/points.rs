@@ -4,7 +4,7 @@ use crate::adapt::metric::Whitening;
 use crate::noise::{Noise, Purpose};
 use crate::vector::{add_scaled, dot, sum_scaled};
 
-/// A place for a point. It is taken with one hold, and is free again when all holds are released.
+/// A slot for a point. It is taken with one hold, and is free again when all holds are released.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Slot(usize);
 
@@ -18,7 +18,7 @@ struct Point {
     holds: u32,
 }
 
-/// The points of a sampler. There are as many as were ever held at once. Momenta and gradients are whitened (Note \[Whitening\]
+/// The points of a sampler. Their number is the largest number that was ever held at once. Momenta and gradients are whitened (Note \[Whitening\]
 /// in [`crate::adapt::metric`]).
 #[derive(Clone, Debug)]
 pub struct Points {
@@ -28,7 +28,7 @@ pub struct Points {
 }
 
 impl Points {
-    /// None yet.
+    /// Creates an empty collection.
     pub fn new(dimension: usize) -> Points {
         Points {
             dimension,
@@ -37,7 +37,7 @@ impl Points {
         }
     }
 
-    /// A free slot, held once.
+    /// Returns a free slot, held once.
     pub fn take(&mut self) -> Slot {
         if let Some(slot) = self.free.pop() {
             self.points[slot.0].holds = 1;
@@ -60,7 +60,7 @@ impl Points {
         self.points[slot.0].holds += 1;
     }
 
-    /// Gives up a hold.
+    /// Releases a hold.
     pub fn release(&mut self, slot: Slot) {
         let point = &mut self.points[slot.0];
         point.holds -= 1;
@@ -69,56 +69,56 @@ impl Points {
         }
     }
 
-    /// How many slots are held.
+    /// Returns the number of slots that are held.
     pub fn held(&self) -> usize {
         self.points.len() - self.free.len()
     }
 
-    /// The position.
+    /// Returns the position.
     pub fn position(&self, slot: Slot) -> &[f64] {
         &self.points[slot.0].position
     }
 
-    /// The momentum.
+    /// Returns the momentum.
     pub fn momentum(&self, slot: Slot) -> &[f64] {
         &self.points[slot.0].momentum
     }
 
-    /// The gradient.
+    /// Returns the gradient.
     pub fn gradient(&self, slot: Slot) -> &[f64] {
         &self.points[slot.0].gradient
     }
 
-    /// The log density.
+    /// Returns the log density.
     pub fn log_density(&self, slot: Slot) -> f64 {
         self.points[slot.0].log_density
     }
 
-    /// Minus the log density, plus the kinetic energy.
+    /// Returns minus the log density, plus the kinetic energy.
     pub fn energy(&self, slot: Slot) -> f64 {
         self.points[slot.0].energy
     }
 
-    /// Puts a point at a position.
+    /// Sets the position of a point.
     pub fn place(&mut self, slot: Slot, position: &[f64]) {
         self.points[slot.0].position.copy_from_slice(position);
     }
 
-    /// Says what is known where a point is: the log density and the gradient as it comes, not whitened.
+    /// Sets the log density and the gradient at a point. The gradient is passed without whitening.
     pub fn know(&mut self, slot: Slot, whitening: &Whitening, log_density: f64, gradient: &[f64]) {
         let point = &mut self.points[slot.0];
         point.log_density = log_density;
         whitening.pull(&mut point.gradient, gradient);
     }
 
-    /// Gives a point a fresh momentum.
+    /// Draws a fresh momentum for a point.
     pub fn refresh(&mut self, slot: Slot, noise: Noise, iteration: u64) {
         let point = &mut self.points[slot.0];
         noise.normals(Purpose::Motion, iteration, &mut point.momentum);
         point.energy = dot(&point.momentum, &point.momentum) / 2.0 - point.log_density;
     }
 
-    /// The first half of a leapfrog step: half a kick, and the drift to where the gradient is needed next.
+    /// Takes the first half of a leapfrog step: half a kick, and the drift to the point at which the gradient is needed next.
     pub fn depart(&mut self, from: Slot, to: Slot, size: f64, whitening: &Whitening) {
         let Ok([from, to]) = self.points.get_disjoint_mut([from.0, to.0]) else {
             unreachable!("a step ends in a slot of its own");
@@ -127,7 +127,7 @@ impl Points {
         whitening.drift(&mut to.position, &from.position, size, &to.momentum);
     }
 
-    /// The second half: the rest of the kick, by the gradient that [`Points::know`] was told.
+    /// Takes the second half: the rest of the kick, by the gradient that [`Points::know`] set.
     pub fn arrive(&mut self, to: Slot, size: f64) {
         let point = &mut self.points[to.0];
         add_scaled(&mut point.momentum, size / 2.0, &point.gradient);

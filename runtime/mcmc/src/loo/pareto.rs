@@ -1,6 +1,6 @@
 //! The generalised Pareto distribution: the fit of Zhang and Stephens, and Pareto smoothing of importance ratios.
 
-/// `F(x) = 1 - (1 + k x / scale)^(-1/k)` for `x > 0`.
+/// The distribution with `F(x) = 1 - (1 + k x / scale)^(-1/k)` for `x > 0`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pareto {
     /// The shape `k`; moments of order `1 / k` and above are infinite.
@@ -10,7 +10,7 @@ pub struct Pareto {
 }
 
 impl Pareto {
-    /// The quantile that a fraction `p` lies below.
+    /// Returns the quantile at the probability `p`.
     pub fn quantile(self, p: f64) -> f64 {
         let log = -(-p).ln_1p();
         if self.shape == 0.0 {
@@ -20,9 +20,9 @@ impl Pareto {
         }
     }
 
-    /// The fit to sorted positive values: the posterior mean of `theta = -k / scale` over a grid under Zhang and Stephens' (2009)
-    /// prior, and the shape drawn towards 1/2 as if by ten further values (Vehtari et al. 2024).
-    /// None where the values have no spread to fit to.
+    /// Fits sorted positive values: the posterior mean of `theta = -k / scale` over a grid under the prior of Zhang and Stephens (2009),
+    /// and the shape shrunk towards 1/2 as if by ten further values (Vehtari et al. 2024).
+    /// Returns `None` if the first quartile is not positive, the largest value is not finite, or the fit is not finite.
     pub fn fit(sorted: &[f64]) -> Option<Pareto> {
         let count = sorted.len();
         let largest = *sorted.last()?;
@@ -35,7 +35,7 @@ impl Pareto {
             let prior = 1.0 - (grid as f64 / (at as f64 + 0.5)).sqrt();
             1.0 / largest + prior / (3.0 * quarter)
         };
-        // A running sum of exp(log likelihood - largest so far) and of the same times theta.
+        // Running sums of exp(log likelihood - largest so far), and of the same times theta.
         let (mut total, mut weighted, mut highest) = (0.0, 0.0, f64::NEG_INFINITY);
         for at in 0..grid {
             let theta = theta(at);
@@ -58,19 +58,19 @@ impl Pareto {
     }
 }
 
-/// The shape that is most likely where `theta` is known.
+/// Returns the most likely shape if `theta` is known.
 fn shape_at(theta: f64, values: &[f64]) -> f64 {
     values.iter().map(|value| (-theta * value).ln_1p()).sum::<f64>() / values.len() as f64
 }
 
-/// The number of ratios in the tail of `draws` ratios that are worth `draws * efficiency` independent ones (Vehtari et al. 2024,
-/// as the R package loo has it).
+/// Returns the number of ratios in the tail of `draws` ratios that are equivalent to `draws * efficiency` independent ones (Vehtari et al. 2024,
+/// as implemented in the R package loo).
 pub fn tail_length(draws: usize, efficiency: f64) -> usize {
     let draws = draws as f64;
     f64::min(0.2 * draws, 3.0 * (draws / efficiency).sqrt()).ceil() as usize
 }
 
-/// Memory for smoothing.
+/// Smooths tails, and reuses its memory.
 #[derive(Clone, Debug, Default)]
 pub struct Smoother {
     order: Vec<u32>,
@@ -78,9 +78,9 @@ pub struct Smoother {
 }
 
 impl Smoother {
-    /// Replaces the `length` largest of the log ratios, whose maximum must be 0, by the logarithms of quantiles of a generalised Pareto
-    /// distribution that is fitted to them, none above the maximum (Vehtari et al. 2024, algorithm 1); returns its shape.
-    /// Infinite, and nothing replaced, where a tail cannot be fitted; minus infinity where all ratios are equal.
+    /// Replaces the `length` largest log ratios, whose maximum must be 0, by the logarithms of quantiles of a generalised Pareto
+    /// distribution that is fitted to them, at most the maximum (Vehtari et al. 2024, algorithm 1); returns its shape.
+    /// If a tail cannot be fitted, replaces nothing and returns infinity. If all ratios are equal, returns minus infinity.
     pub fn smooth(&mut self, log_ratios: &mut [f64], length: usize) -> f64 {
         if log_ratios.iter().all(|ratio| *ratio == 0.0) {
             return f64::NEG_INFINITY;

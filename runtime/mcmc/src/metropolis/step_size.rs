@@ -1,31 +1,31 @@
-//! Step sizes of methods that make a single step per iteration: stochastic approximation of the acceptance rate.
+//! Step sizes of methods with a single step per iteration: stochastic approximation of the acceptance rate.
 //!
 //! The acceptance of one step is too noisy for dual averaging, whose gains suit the mean over a trajectory: step sizes would vary by
-//! factors, and the acceptance at their mean not be the mean of their acceptances. Here gains are smaller; they shrink only
+//! factors, and the acceptance at their mean would not be the mean of their acceptances. The gains here are smaller. They shrink only
 //! when the error changes its sign (Kesten 1958), so that a start that is wrong by orders of magnitude costs few iterations.
 
 use serde::{Deserialize, Serialize};
 
-/// A step size that is driven to a mean acceptance rate.
+/// A step size that is adapted to a mean acceptance rate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StepSize {
     target: f64,
     log_step: f64,
-    /// The mean of the logarithm, recent iterations weighing most.
+    /// The mean of the logarithm, in which recent iterations have the largest weights.
     log_mean: f64,
     count: u64,
-    /// How often the error changed its sign.
+    /// The number of sign changes of the error.
     crossings: u64,
-    /// Whether the last acceptance was above the target.
+    /// True if the last acceptance was above the target.
     above: bool,
 }
 
 impl StepSize {
     /// The gain of the first iterations.
     const GAIN: f64 = 1.5;
-    /// How fast gains shrink; between 1/2 and 1 for convergence (Andrieu and Thoms 2008, section 4.1).
+    /// The decay of the gains; between 1/2 and 1 for convergence (Andrieu and Thoms 2008, section 4.1).
     const DECAY: f64 = 0.6;
-    /// How fast old iterations are forgotten in the mean.
+    /// The rate at which old iterations are forgotten in the mean.
     const FORGETTING: f64 = 0.75;
 
     /// Begins at a step size.
@@ -40,7 +40,7 @@ impl StepSize {
         }
     }
 
-    /// Takes the acceptance rate of an iteration with the step size [`StepSize::current`].
+    /// Learns from the acceptance rate of an iteration with the step size [`StepSize::current`].
     pub fn learn(&mut self, acceptance: f64) {
         let error = acceptance - self.target;
         if self.count > 0 && (error > 0.0) != self.above {
@@ -53,12 +53,12 @@ impl StepSize {
         self.log_mean += newest * (self.log_step - self.log_mean);
     }
 
-    /// The step size of the next iteration of the warm-up.
+    /// Returns the step size of the next iteration of the warm-up.
     pub fn current(&self) -> f64 {
         self.log_step.exp()
     }
 
-    /// The step size to stay with.
+    /// Returns the step size to keep after the warm-up.
     pub fn mean(&self) -> f64 {
         self.log_mean.exp()
     }
@@ -68,7 +68,7 @@ impl StepSize {
 mod tests {
     use super::*;
 
-    /// Three iterations by hand, with target 0.5 and step 1: gains stay until the error changes its sign.
+    /// Three iterations by hand, with target 0.5 and step 1: the gain is constant until the error changes its sign.
     #[test]
     fn gains_shrink_with_crossings() {
         let mut step = StepSize::new(0.5, 1.0);
@@ -82,10 +82,10 @@ mod tests {
         assert!((step.current().ln() - last).abs() < 1e-12);
     }
 
-    /// From a step that is wrong by ten orders of magnitude, an acceptance that falls with the step and is seen as a coin is driven
-    /// to its target.
+    /// From a step that is wrong by ten orders of magnitude, the adaptation converges to the target. The acceptance falls with the step and is
+    /// observed as coin tosses.
     #[test]
-    fn the_target_is_found() {
+    fn step_size_converges_to_the_target() {
         for start in [1e-10, 1.0, 1e10] {
             let mut step = StepSize::new(0.6, start);
             for iteration in 0..4000_u32 {

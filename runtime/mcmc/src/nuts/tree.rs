@@ -12,7 +12,7 @@ pub struct Ends {
     pub last: Slot,
 }
 
-/// Consecutive points of a trajectory: `2^depth` of them. Holds its ends and the point that is chosen.
+/// A tree of `2^depth` consecutive points of a trajectory. It holds its ends and the chosen point.
 #[derive(Clone, Copy, Debug)]
 pub struct Tree {
     pub depth: u32,
@@ -22,19 +22,19 @@ pub struct Tree {
     pub log_weight: f64,
 }
 
-/// The trees of the doubling that is under way, of decreasing depth; see Note \[Doubling\] in [`crate::nuts`].
+/// The trees of the current doubling, in order of decreasing depth: see Note \[Doubling\] in [`crate::nuts`].
 #[derive(Debug)]
 pub struct Trees {
     stack: Vec<Tree>,
-    /// The sum of the momenta of the tree at the same place of the stack. Not written for a single point, whose momentum it is.
+    /// The sum of the momenta of the tree at the same position of the stack. It is not written for a single point, where it is the momentum.
     momenta: Vec<Vec<f64>>,
     dimension: usize,
-    /// Choices made in this iteration.
+    /// The number of choices in this iteration.
     choices: usize,
 }
 
 impl Trees {
-    /// No tree.
+    /// Creates an empty stack.
     pub fn new(dimension: usize) -> Trees {
         Trees {
             stack: Vec::new(),
@@ -44,7 +44,7 @@ impl Trees {
         }
     }
 
-    /// Gives up all trees, and begins to count choices anew.
+    /// Releases all trees, and restarts the count of choices.
     pub fn clear(&mut self, points: &mut Points) {
         for tree in self.stack.drain(..) {
             for slot in [tree.ends.first, tree.ends.last, tree.chosen] {
@@ -54,7 +54,7 @@ impl Trees {
         self.choices = 0;
     }
 
-    /// The depth of the tree, where there is just one.
+    /// Returns the depth of the tree if there is exactly one.
     pub fn depth(&self) -> Option<u32> {
         match self.stack.as_slice() {
             [tree] => Some(tree.depth),
@@ -62,17 +62,17 @@ impl Trees {
         }
     }
 
-    /// Takes the top of the stack.
+    /// Removes the top of the stack.
     pub fn pop(&mut self) -> Option<Tree> {
         self.stack.pop()
     }
 
-    /// The sum of the momenta of the tree at the bottom of the stack, which has more than one point.
+    /// Returns the sum of the momenta of the tree at the bottom of the stack, which must have more than one point.
     pub fn momentum(&self) -> &[f64] {
         &self.momenta[0]
     }
 
-    /// Adds a point that is held once, and makes trees of equal depth one. True where a tree turns back.
+    /// Adds a point that is held once, and merges trees of equal depth. Returns true if a tree turns back.
     pub fn push(&mut self, scene: &mut Scene<'_>, at: Slot, log_weight: f64) -> bool {
         scene.points.hold(at);
         scene.points.hold(at);
@@ -95,7 +95,7 @@ impl Trees {
         false
     }
 
-    /// Makes the two trees on top one. True where that turns back.
+    /// Merges the two trees on top. Returns true if the result turns back.
     fn merge(&mut self, scene: &mut Scene<'_>) -> bool {
         let (Some(new), Some(old)) = (self.stack.pop(), self.stack.pop()) else {
             unreachable!("two trees were seen");
@@ -133,16 +133,16 @@ impl Trees {
     }
 }
 
-/// Whether two neighbouring points turn back: whether the sum of their momenta points against either. Writes the sum.
+/// Returns whether two neighbouring points turn back: whether the sum of their momenta points against either. Writes the sum.
 pub fn turns_single(points: &Points, first: Slot, last: Slot, sum: &mut [f64]) -> bool {
     let (first, last) = (points.momentum(first), points.momentum(last));
     sum_scaled(sum, first, 1.0, last);
     !(dot(sum, first) > 0.0 && dot(sum, last) > 0.0)
 }
 
-/// Whether the union of two neighbouring trees turns back: whether the sum of the momenta of both, of the first with the nearest
-/// point of the second, or of the second with the nearest point of the first, points against the momentum at either end of
-/// what is summed (Betancourt 2017, appendix A.4.2; the latter two catch orbits whose period the outer ends miss). Adds the
+/// Returns whether the union of two neighbouring trees turns back. Three sums of momenta are checked: of both trees, of the first with the nearest
+/// point of the second, and of the second with the nearest point of the first. The union turns back if a sum points against the momentum at either end
+/// of its points (Betancourt 2017, appendix A.4.2; the last two sums detect orbits with periods that the outer ends miss). Adds the
 /// second sum to the first.
 pub fn turns(points: &Points, first: Ends, first_sum: &mut [f64], second: Ends, second_sum: &[f64]) -> bool {
     let momenta = [first.first, first.last, second.first, second.last].map(|slot| points.momentum(slot));
@@ -172,10 +172,10 @@ pub fn turns(points: &Points, first: Ends, first_sum: &mut [f64], second: Ends, 
     !products.iter().all(ahead)
 }
 
-/// Elements that are worked on at once.
+/// The number of elements that are processed at once.
 const LANES: usize = 4;
 
-/// The part of [`turns`] that the first elements of vectors have: adds to the six products of the criterion, and adds the
+/// Computes the contribution of the first elements of vectors to [`turns`]: adds to the six products of the criterion, and adds the
 /// second sum to the first.
 fn add_products(
     products: &mut [[f64; LANES]; 6],

@@ -1,13 +1,13 @@
-//! What is added to a noisy loss difference so that the noise does not change the stationary law.
+//! The penalty that is added to a noisy loss difference so that the noise does not change the stationary distribution.
 
 use bnnc_abi::sampling::Correction;
 
-/// The penalty of a loss difference of which the variance was estimated to be `variance`, with `batches - 1` degrees of freedom.
+/// Returns the penalty of a loss difference whose variance was estimated as `variance`, with `batches - 1` degrees of freedom.
 ///
 /// For a normal difference of known variance `s^2` the penalty `s^2 / 2` makes the mean acceptance `A` satisfy detailed balance,
-/// `A(D) = exp(-D) A(-D)` (Ceperley and Dewing 1999, equation 15). Where the variance is itself estimated, `E exp(-u) =
-/// exp(-s^2 / 2)` asks for `u = -log 0F1(; (M - 1) / 2; -(M - 1) variance / 4)`; their series to the third order stands for it,
-/// because it is positive where the exact one has no logarithm.
+/// `A(D) = exp(-D) A(-D)` (Ceperley and Dewing 1999, equation 15). If the variance is itself estimated, `E exp(-u) =
+/// exp(-s^2 / 2)` requires `u = -log 0F1(; (M - 1) / 2; -(M - 1) variance / 4)`. Their series to the third order replaces it,
+/// because it is positive where the exact expression has no logarithm.
 pub fn penalty(correction: Correction, variance: f64, batches: usize) -> f64 {
     match correction {
         Correction::Naive => 0.0,
@@ -25,7 +25,7 @@ pub fn penalty(correction: Correction, variance: f64, batches: usize) -> f64 {
 mod tests {
     use super::*;
 
-    /// The confluent limit function `0F1(; k; x)` by its series.
+    /// Returns the confluent limit function `0F1(; k; x)` by its series.
     fn confluent(k: f64, x: f64) -> f64 {
         let terms = (0..80).scan(1.0, |term, at| {
             let now = *term;
@@ -35,9 +35,9 @@ mod tests {
         terms.sum()
     }
 
-    /// The difference to the exact solution is of fourth order.
+    /// The difference from the exact solution is of fourth order.
     #[test]
-    fn series_is_that_of_the_exact_penalty() {
+    fn series_agrees_with_the_exact_penalty_to_third_order() {
         for batches in [4, 5, 10, 30] {
             let free = (batches - 1) as f64;
             let error = |variance: f64| {

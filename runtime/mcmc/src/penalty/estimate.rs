@@ -1,4 +1,4 @@
-//! Loss differences of batches, and what they say about the difference of the whole loss.
+//! Estimates of the difference of the whole loss from the loss differences of batches.
 
 use crate::noise::{Noise, Purpose};
 use crate::penalty::correction;
@@ -10,15 +10,15 @@ use bnnc_abi::sampling::{Correction, Estimator, Penalty};
 pub struct Estimate {
     /// The estimated difference.
     pub difference: f64,
-    /// The estimated variance of that estimate.
+    /// The estimated variance of `difference`.
     pub variance: f64,
-    /// What its noise is penalised by ([`correction::penalty`]).
+    /// The penalty for its noise: see [`correction::penalty`].
     pub penalty: f64,
 }
 
-/// Estimator (a): the first of the differences, and the variance of one from the others, around their own mean (Kawasaki,
-/// Holzmann and Adu-Gyamfi 2022, equations 12 and 23; around the first, as they print it, the variance would be too large by
-/// more than half). With less than two others the variance is 0.
+/// Estimator (a): returns the first of the differences, and the variance of one difference from the others, around their own mean (Kawasaki,
+/// Holzmann and Adu-Gyamfi 2022, equations 12 and 23; around the first, as printed there, the variance would be too large by
+/// more than half). With fewer than two others the variance is 0.
 pub fn single(differences: &[f64]) -> (f64, f64) {
     match differences {
         [] => (0.0, 0.0),
@@ -26,14 +26,14 @@ pub fn single(differences: &[f64]) -> (f64, f64) {
     }
 }
 
-/// Estimator (b): the mean of the differences and the variance of that mean (their equations 24 and 25). With less than two
+/// Estimator (b): returns the mean of the differences and the variance of that mean (equations 24 and 25 of the same paper). With fewer than two
 /// differences the variance is 0.
 pub fn mean(differences: &[f64]) -> (f64, f64) {
     let (mean, variance) = spread(differences);
     (mean, variance / differences.len().max(1) as f64)
 }
 
-/// The mean of numbers and their variance with `len - 1` degrees of freedom.
+/// Returns the mean of numbers, and their variance with `len - 1` degrees of freedom.
 fn spread(values: &[f64]) -> (f64, f64) {
     let count = values.len();
     let mean = values.iter().sum::<f64>() / count.max(1) as f64;
@@ -48,37 +48,37 @@ fn spread(values: &[f64]) -> (f64, f64) {
     )
 }
 
-/// The batches of one iteration and the estimate from their losses.
+/// The batches of one iteration, and the estimate from their losses.
 ///
-/// Note \[Shards\]. Every shard (file) of the data gives a fixed number of rows to each batch. With `b` the power of the likelihood in
-/// the target, the rows of a shard with `N_s` rows, `n_s` of them in a batch, count `b N_s / n_s` each, so that the mean over
-/// batches is the difference of the target however the rows are spread over files. The estimates of the shards are independent, so
-/// differences, variances and penalties add up: nothing else of a shard needs to be known elsewhere.
+/// Note \[Shards\]. Every shard (file) of the data contributes a fixed number of rows to each batch. With `b` the power of the likelihood in
+/// the target, each row of a shard with `N_s` rows, `n_s` of them in a batch, has the weight `b N_s / n_s`. The mean over
+/// batches is therefore the difference of the target for any distribution of the rows over files. The estimates of the shards are independent, so
+/// differences, variances and penalties add up, and no other information is exchanged between shards.
 ///
-/// Batches are chosen independently of each other, so that the variance among them is unbiased without a factor for finite
-/// populations.
+/// Batches are chosen independently of each other, so that the variance among them is unbiased without a finite-population
+/// correction.
 #[derive(Clone, Debug)]
 pub struct Losses {
     chooser: Chooser,
     estimator: Estimator,
     correction: Correction,
     batches: usize,
-    /// Batches that are computed: one more than `batches` where the first is set apart.
+    /// The number of batches that are computed: one more than `batches` if the first is used separately.
     computed: usize,
-    /// For each group of a batch, what a row of it counts.
+    /// The weight of a row, for each group of a batch.
     weights: Vec<f64>,
     chosen: Batches,
     differences: Vec<f64>,
 }
 
-/// The power of the likelihood in the target: the reciprocal of its temperature. `rows` are all rows of the data.
+/// Returns the power of the likelihood in the target, which is the reciprocal of its temperature. `rows` is the number of all rows.
 pub fn power(options: &Penalty, rows: usize, temperature: f64) -> f64 {
     options.share(rows) / temperature
 }
 
 impl Losses {
-    /// The losses of batches of data in `shards`, for a target whose log likelihood is divided by `temperature`, besides the
-    /// tempering by [`bnnc_abi::sampling::Loss::Batch`]. Where a batch takes all rows there is only one.
+    /// Creates the losses of batches of data in `shards`, for a target whose log likelihood is divided by `temperature`, in addition to the
+    /// tempering by [`bnnc_abi::sampling::Loss::Batch`]. If a batch takes all rows there is only one batch.
     pub fn new(options: &Penalty, shards: &[usize], temperature: f64) -> Losses {
         let rows = shards.iter().sum();
         let whole = options.takes_all(rows);
@@ -109,14 +109,14 @@ impl Losses {
         }
     }
 
-    /// The batches of an iteration.
+    /// Returns the batches of an iteration.
     pub fn choose(&mut self, noise: Noise, iteration: u64) -> &Batches {
         self.chooser
             .choose(noise, Purpose::Rows, iteration, self.computed, &mut self.chosen);
         &self.chosen
     }
 
-    /// The estimate from the change of the log prior and, for each group of the chosen batches, of the log likelihood of its rows.
+    /// Returns the estimate from the change of the log prior and, for each group of the chosen batches, of the log likelihood of its rows.
     pub fn estimate(&mut self, prior: f64, sums: &[f64]) -> Estimate {
         let mut all = Estimate {
             difference: -prior,

@@ -1,10 +1,10 @@
-//! What a run of the penalty method says about itself.
+//! The summary of a run of the penalty method.
 
 use crate::penalty::STATS;
 use crate::penalty::estimate::power;
 use bnnc_abi::sampling::{Correction, Penalty};
 
-/// What the draws of a run say together. Draws where the density could not be computed count as rejected and have no variance.
+/// A summary of all draws of a run. Draws without a computed density count as rejected and have no variance.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Summary {
     draws: u64,
@@ -14,7 +14,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Takes the numbers of a draw, named by [`STATS`].
+    /// Adds the numbers of a draw, in the order of [`STATS`].
     pub fn take(&mut self, stats: &[f64]) {
         let [_, accepted, _, variance, diverging, _] = stats else {
             unreachable!("{} numbers come with a draw", STATS.len())
@@ -27,24 +27,24 @@ impl Summary {
         }
     }
 
-    /// The share of proposals that were accepted; none before the first draw.
+    /// Returns the fraction of proposals that were accepted; `None` before the first draw.
     pub fn acceptance(&self) -> Option<f64> {
         (self.draws > 0).then(|| self.accepted / self.draws as f64)
     }
 
-    /// The mean of the estimated variances of the loss difference; none before the first draw that has one. About 1 is best for
-    /// a random walk; from about 2 on the chain hardly moves.
+    /// Returns the mean of the estimated variances of the loss difference; `None` before the first draw that has one. About 1 is best for
+    /// a random walk; from about 2 the chain hardly moves.
     pub fn mean_delta_variance(&self) -> Option<f64> {
         (self.computed > 0).then(|| self.variance / self.computed as f64)
     }
 }
 
-/// A number without the digits that rounding made.
+/// Returns a number without digits that are rounding errors.
 fn short(value: f64) -> f64 {
     format!("{value:.11e}").parse().unwrap_or(value)
 }
 
-/// The law that a run samples, in words. `rows` are all rows of the data, `temperature` is what the log likelihood is divided by.
+/// Describes the distribution that a run samples. `rows` is the number of all rows, `temperature` the divisor of the log likelihood.
 pub fn target(options: &Penalty, rows: usize, temperature: f64) -> String {
     let total = short(1.0 / power(options, rows, temperature));
     let (tempered, heated) = (options.share(rows) != 1.0, temperature != 1.0);

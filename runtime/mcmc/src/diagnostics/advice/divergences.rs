@@ -1,13 +1,13 @@
-//! Divergent iterations: their cause, as far as it is known, and its cure.
+//! Divergent iterations: their cause, as far as it is known, and advice.
 
 use super::{Facts, SLOW, agree, named, target, warning};
 use crate::diagnostics::codes::DIVERGENCES;
 use bnnc_base::diagnostic::Diagnostic;
 
-/// Of agreeing chains, one divergence in this many iterations is not reported.
+/// If chains agree, at most one divergence in this many iterations is not reported.
 const RARE: usize = 10_000;
 
-/// Adds what to do about a likelihood that jumps, where it may.
+/// Adds advice about discontinuities, if the likelihood may have any.
 pub(super) fn smooth(diagnostic: Diagnostic, facts: &Facts<'_>) -> Diagnostic {
     let Some(first) = facts.jumps.first() else {
         return diagnostic;
@@ -20,9 +20,9 @@ pub(super) fn smooth(diagnostic: Diagnostic, facts: &Facts<'_>) -> Diagnostic {
         .help(format!("switch smoothly: `sigmoid((t - {first}) / width)` instead of `if t < {first}`; or use `random_walk`, which takes no gradient"))
 }
 
-/// Returns the warning about divergent iterations, with the cure for their cause.
+/// Returns the warning about divergent iterations, with advice for their cause.
 pub(super) fn divergences(facts: &Facts<'_>) -> Option<Diagnostic> {
-    // Where one point is proposed, one without a density is rejected like any other: nothing is missing.
+    // A sampler that proposes a single point rejects one without a density like any other, so no part of the posterior is missing.
     let part = facts.transition.part();
     let follows = part.has_trajectories() || !part.has_acceptance_step();
     let are_few = facts.divergences.saturating_mul(RARE) <= facts.iterations && agree(facts);
@@ -70,20 +70,21 @@ pub(super) fn divergences(facts: &Facts<'_>) -> Option<Diagnostic> {
     })
 }
 
-/// The largest target that is recommended: beyond it the steps become very small.
+/// The largest target that is recommended: steps become very small beyond it.
 const LARGEST_TARGET: f64 = 0.99;
 
-/// Returns whether chains are squeezed by a scale that parameters have in their prior: smaller steps do not help there, since the energy of a funnel is explored slowly with steps of any
-/// size. A parameter that many rows inform has no funnel: the centred form samples it better.
+/// Returns whether a funnel is likely: a parameter has an unknown scale in its prior, and the energy changes slowly or the chains disagree. Smaller
+/// steps do not help in this case, since the energy of a funnel is explored slowly with steps of any size. A parameter that many rows inform does not
+/// have a funnel: the centred form samples it better.
 fn has_funnel(facts: &Facts<'_>) -> bool {
     let is_slow = facts.missing_information.iter().any(|part| *part < SLOW);
     facts.jumps.is_empty() && !facts.centred.is_empty() && (is_slow || !agree(facts))
 }
 
-/// The target that goes with the non-centred form: eight schools diverge with it at 0.8 and not at 0.95.
+/// The target that is recommended with the non-centred form: eight schools diverges with this form at 0.8 and not at 0.95.
 const NON_CENTRED_TARGET: f64 = 0.95;
 
-/// Advises a non-centred parameterisation for the parameters below an unknown scale, where there are any.
+/// Advises a non-centred parameterisation for the parameters with an unknown prior scale, if there are any.
 pub(super) fn as_noise(diagnostic: Diagnostic, facts: &Facts<'_>) -> Diagnostic {
     if facts.centred.is_empty() {
         return diagnostic;
