@@ -1,4 +1,4 @@
-//! Warm-ups: what they learn, and that an interrupted one goes on as if it had not been.
+//! Warm-ups: the step sizes and metrics that they learn, and their continuation after an interruption.
 #![allow(clippy::unwrap_used)]
 
 mod chains;
@@ -19,7 +19,7 @@ fn pair(at: &[f64], gradient: &mut [f64]) -> f64 {
 }
 
 #[test]
-fn interrupted_chains_go_on() {
+fn interrupted_chains_continue_bit_by_bit() {
     for metric in METRICS {
         resumes(&nuts(adapted(metric)), &mut Density(pair), 0);
         let transition = Transition::Hmc(HmcOptions {
@@ -31,9 +31,9 @@ fn interrupted_chains_go_on() {
     resumes(&nuts(fixed(0.7)), &mut Density(pair), 0);
 }
 
-/// After each draw of a warm-up and of what follows.
+/// Chains continue from every draw of the warm-up and of the iterations after it.
 #[test]
-fn chains_go_on_from_every_draw() {
+fn chains_continue_from_every_draw() {
     for metric in [Metric::Diagonal, Metric::Dense, Metric::Windowed] {
         let (transition, start) = (nuts(adapted(metric)), [1.0, -4.0]);
         let fresh = || {
@@ -63,7 +63,7 @@ fn chains_go_on_from_every_draw() {
 }
 
 #[test]
-fn samplers_do_not_take_the_state_of_another() {
+fn states_of_other_samplers_are_rejected() {
     let save = |metric| {
         let transition = nuts(adapted(metric));
         let mut sampler = sampler(
@@ -90,7 +90,7 @@ fn samplers_do_not_take_the_state_of_another() {
     }
 }
 
-/// Twenty such pairs.
+/// Twenty independent pairs of this kind.
 fn pairs(at: &[f64], gradient: &mut [f64]) -> f64 {
     at.chunks(2)
         .zip(gradient.chunks_mut(2))
@@ -100,7 +100,7 @@ fn pairs(at: &[f64], gradient: &mut [f64]) -> f64 {
 
 /// The mean acceptance rate after the warm-up is near its target.
 #[test]
-fn step_sizes_meet_their_target() {
+fn adapted_step_sizes_reach_the_target_acceptance() {
     for target_acceptance in [0.8, 0.9, 0.95] {
         let adaptation = Adaptation {
             target_acceptance,
@@ -128,10 +128,10 @@ fn step_sizes_meet_their_target() {
     }
 }
 
-/// Estimates from 500 draws, each within a tenth or so of the truth. The gradients' variances are the diagonal of the precision,
-/// `100 / 36` and `1 / 36`, so that the scale that positions and gradients agree on has the squares `sqrt(36 / 100) = 0.6` and 60.
+/// Estimates from 500 draws are within about a tenth of the truth. The variances of the gradients are the diagonal of the precision,
+/// `100 / 36` and `1 / 36`, so that the squares of the scales on which positions and gradients agree are `sqrt(36 / 100) = 0.6` and 60.
 #[test]
-fn metrics_meet_the_covariance() {
+fn adapted_metrics_agree_with_the_covariance() {
     for (metric, want) in [
         (Metric::Diagonal, [0.6, 8.0, 60.0]),
         (Metric::Windowed, [1.0, 8.0, 100.0]),
@@ -176,9 +176,9 @@ fn a_given_step_size_is_kept() {
     }
 }
 
-/// From far out, where the density is steep, the search finds a step that moves.
+/// From a start far away, where the density is steep, the search finds a step that moves.
 #[test]
-fn starts_far_away_come_back() {
+fn chains_return_from_starts_far_away() {
     let length = Length {
         warmup: 300,
         draws: 2000,
@@ -192,9 +192,9 @@ fn starts_far_away_come_back() {
     assert!(draws.iter().all(|draw| draw.position[0].abs() < 8.0));
 }
 
-/// The likelihood is divided by the temperature: the sampler asks for its sum times one over it.
+/// The likelihood is divided by the temperature: the sampler requests the sum over rows with the factor one over the temperature.
 #[test]
-fn temperatures_scale_the_likelihood() {
+fn temperature_divides_the_likelihood() {
     use bnnc_mcmc::seam::{Answer, Request};
     let transition = nuts(fixed(0.1));
     let mut setup = unadapted(&transition, &[0.0; 2], 0);
@@ -206,9 +206,9 @@ fn temperatures_scale_the_likelihood() {
     assert_eq!((at, rows, scale), (&[0.0; 2][..], None, 0.25));
 }
 
-/// Scales over eight orders of magnitude, from a start that is no draw: the whole warm-up costs as little as the draws after it.
+/// For scales over eight orders of magnitude, and a start that is not a draw, warm-up and draws together take fewer than ten gradients per iteration.
 #[test]
-fn gradients_make_warm_ups_short() {
+fn warm_ups_with_gradients_take_few_steps() {
     let mut steps = 0.0;
     let mut target = Density(|at: &[f64], gradient: &mut [f64]| {
         steps += 1.0;
@@ -227,10 +227,10 @@ fn gradients_make_warm_ups_short() {
     assert!(steps < 800.0 * 10.0, "{steps} steps");
 }
 
-/// Correlations near 1 are what a dense metric is for: four quantities that are all but one make trajectories no longer than
-/// independent ones. With steps of about 1 half a turn is `pi` of them, which doublings round up to 3 or 7.
+/// With a dense metric, four quantities with correlations near 1 have trajectories no longer than
+/// independent ones. With steps of about 1, half a turn takes `pi` steps, which doublings round up to 3 or 7.
 #[test]
-fn dense_metrics_whiten_correlations_near_one() {
+fn dense_metrics_remove_correlations_near_one() {
     // Each differs from the first by a ten-thousandth.
     let mut target = Density(|at: &[f64], gradient: &mut [f64]| {
         gradient[0] = -at[0];
@@ -252,12 +252,12 @@ fn dense_metrics_whiten_correlations_near_one() {
     assert!(chains::mean(&steps) < 7.0, "{} steps", chains::mean(&steps));
 }
 
-/// Few draws for each dimension: independent quantities are moved as by a diagonal metric, and those that share nearly all of their spread
-/// in trajectories that are longer by the noise of the covariance, 5.8 times of 7 at most, where a diagonal metric takes hundreds of steps.
+/// With few draws per dimension, independent quantities move as with a diagonal metric. Quantities that share nearly all of their variance have
+/// trajectories that are longer by the noise of the covariance, at most 5.8 times 7 steps; a diagonal metric takes hundreds of steps.
 #[test]
-fn dense_metrics_from_few_draws() {
+fn dense_metrics_from_few_draws_keep_trajectories_short() {
     let steps = |shared: f64, dimension: usize| {
-        // Of covariance `1 + shared`: its inverse is `1 - shared / (1 + dimension * shared)`.
+        // The covariance is `1 + shared`; its inverse is `1 - shared / (1 + dimension * shared)`.
         let taken = shared / (1.0 + dimension as f64 * shared);
         let mut target = Density(|at: &[f64], gradient: &mut [f64]| {
             let sum: f64 = at.iter().sum();

@@ -1,4 +1,4 @@
-//! Adapted samplers on posteriors whose curvature varies from place to place.
+//! Adapted samplers on posteriors whose curvature varies between regions.
 #![allow(clippy::unwrap_used)]
 
 mod chains;
@@ -20,7 +20,7 @@ struct Sweep {
     acceptance: Vec<f64>,
 }
 
-/// Runs four chains of 1000 iterations of warm-up and 1000 draws for each seed.
+/// Runs four chains with 1000 iterations of warm-up and 1000 draws for each seed.
 fn sweep(
     density: impl Fn(&[f64], &mut [f64]) -> f64,
     dimension: usize,
@@ -76,8 +76,8 @@ fn sweep(
 
 const PLACES: usize = 11;
 
-/// A Gaussian process with a squared exponential covariance under Poisson counts, on the unconstrained scale: log length scale, log
-/// amplitude, and the noise that the Cholesky factor of the covariance multiplies (`gp_pois_regr` of posteriordb).
+/// A Gaussian process with a squared exponential covariance and Poisson counts, on the unconstrained scale: log length scale, log
+/// amplitude, and the noise that multiplies the Cholesky factor of the covariance (`gp_pois_regr` of posteriordb).
 #[allow(clippy::needless_range_loop, reason = "a factorisation is written in indices")]
 fn counts(at: &[f64], gradient: &mut [f64]) -> f64 {
     const COUNTS: [f64; PLACES] = [40.0, 37.0, 29.0, 12.0, 4.0, 3.0, 9.0, 19.0, 77.0, 82.0, 33.0];
@@ -165,7 +165,7 @@ fn centred(at: &[f64], gradient: &mut [f64]) -> f64 {
     log
 }
 
-/// Eight schools, the effects in units of their scale.
+/// Eight schools, non-centred: the effects in units of their scale.
 fn non_centred(at: &[f64], gradient: &mut [f64]) -> f64 {
     let (mu, tau, z) = (at[0], at[1].exp(), &at[2..]);
     let tail = 1.0 + (tau / 5.0).powi(2);
@@ -183,7 +183,7 @@ fn non_centred(at: &[f64], gradient: &mut [f64]) -> f64 {
 }
 
 #[test]
-fn gradients_are_derivatives() {
+fn gradients_agree_with_finite_differences() {
     let check = |density: &dyn Fn(&[f64], &mut [f64]) -> f64, at: &[f64]| {
         let mut gradient = vec![0.0; at.len()];
         density(at, &mut gradient);
@@ -214,7 +214,7 @@ fn at(target_acceptance: f64, metric: Metric) -> Adaptation {
     }
 }
 
-/// A normal law whose neighbours have correlations of 0.9.
+/// A normal distribution whose neighbours have correlations of 0.9.
 fn correlated(at: &[f64], gradient: &mut [f64]) -> f64 {
     let scale = 0.19_f64.sqrt();
     let mut log = -0.5 * at[0] * at[0];
@@ -229,7 +229,7 @@ fn correlated(at: &[f64], gradient: &mut [f64]) -> f64 {
     log
 }
 
-/// Whether the dense metric has correlations after the warm-up of a chain.
+/// Returns whether the dense metric has correlations after the warm-up of a chain.
 fn keeps_correlations(density: impl Fn(&[f64], &mut [f64]) -> f64, dimension: usize, chain: usize) -> bool {
     let adaptation = at(0.9, Metric::Dense);
     let (transition, start) = (nuts(adaptation), vec![0.5; dimension]);
@@ -249,9 +249,9 @@ fn keeps_correlations(density: impl Fn(&[f64], &mut [f64]) -> f64, dimension: us
     below.into_iter().any(|at| metric[at] != 0.0)
 }
 
-/// A window may miss the stiff places, but rarely does.
+/// A window rarely misses the stiff regions, so that at most one of eight chains keeps the metric.
 #[test]
-fn a_dense_metric_is_dropped_where_gradients_vary_more_under_it() {
+fn dense_metric_is_dropped_if_gradients_vary_more_under_it() {
     let kept = (0..8)
         .filter(|chain| keeps_correlations(counts, 13, *chain))
         .count();
@@ -262,7 +262,7 @@ fn a_dense_metric_is_dropped_where_gradients_vary_more_under_it() {
     }
 }
 
-/// The largest R-hat of eight seeds was 1.10, of another eight 1.28, and a chain accepted 0.27, before the dense metric was dropped.
+/// Before the dense metric was dropped, the largest R-hat of eight seeds was 1.10 and of another eight 1.28, and a chain accepted only 0.27.
 #[test]
 #[ignore = "takes a minute"]
 fn eight_seeds_agree() {
@@ -281,7 +281,7 @@ fn eight_seeds_agree() {
     }
 }
 
-/// No metric makes a centred funnel round: every seed shows it by divergences or by R-hat.
+/// A linear metric cannot make a centred funnel round: every seed shows it by divergences or by R-hat.
 #[test]
 #[ignore = "takes a minute"]
 fn a_centred_funnel_is_reported_for_every_seed() {

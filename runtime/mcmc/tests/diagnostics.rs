@@ -1,4 +1,4 @@
-//! R-hat, effective sample sizes and standard errors against published numbers, ArviZ and closed forms.
+//! R-hat, effective sample sizes and standard errors agree with published numbers, ArviZ and closed forms.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_math::philox;
@@ -56,7 +56,7 @@ fn published() -> Vec<Published> {
 }
 
 #[test]
-fn published_numbers_are_met_to_their_last_digit() {
+fn summaries_agree_with_all_published_digits() {
     let all = published();
     assert_eq!(all.len(), 4);
     for Published {
@@ -83,10 +83,10 @@ fn published_numbers_are_met_to_their_last_digit() {
     }
 }
 
-/// The two draws in the middle are equally far from the median, so that their order after folding hangs on rounding. The published draws
-/// have 15 digits, those that the published R-hat was computed from had all.
+/// The two draws in the middle are equally far from the median, so that rounding determines their order after folding. The published draws
+/// have 15 digits, but the published R-hat was computed from draws with all digits.
 #[test]
-fn published_rhat_is_met_to_its_last_digit_for_one_order_of_the_middle() {
+fn rhat_agrees_with_all_published_digits_for_one_order_of_the_middle() {
     for Published {
         name,
         chains,
@@ -96,7 +96,7 @@ fn published_rhat_is_met_to_its_last_digit_for_one_order_of_the_middle() {
         let mut sorted = chains.concat();
         sorted.sort_unstable_by(f64::total_cmp);
         let (below, above) = (sorted[4999], sorted[5000]);
-        // With few bits, so that distances from the centre are exact.
+        // The numbers have few bits, so that distances from the centre are exact.
         let rounded = |value: f64| (value * 2.0_f64.powi(40)).round() / 2.0_f64.powi(40);
         let (centre, apart) = (rounded((below + above) / 2.0), rounded((above - below) / 2.0));
         let bulk = rhat::bulk(&slices(&chains));
@@ -126,7 +126,7 @@ fn published_rhat_is_met_to_its_last_digit_for_one_order_of_the_middle() {
 
 type Single = fn(&[&[f64]]) -> f64;
 
-/// What `diagnose` prints beyond the summary.
+/// The columns that `diagnose` prints in addition to the summary.
 const SINGLE: &[(&str, Single)] = &[
     ("rhat", rhat::rank_normalised),
     ("rhat_split", rhat::split),
@@ -158,7 +158,7 @@ fn series() -> BTreeMap<&'static str, Vec<Vec<f64>>> {
 }
 
 #[test]
-fn hard_series_are_as_with_arviz() {
+fn hard_series_agree_with_arviz() {
     let series = series();
     let mut summariser = Summariser::default();
     let mut lines = include_str!("data/series_expected.csv").lines();
@@ -194,7 +194,7 @@ fn hard_series_are_as_with_arviz() {
 
 // Closed forms
 
-/// Stationary autoregressive chains with variance 1.
+/// Returns stationary autoregressive chains with variance 1.
 fn autoregressive(seed: u64, phi: f64, chains: u32, draws: usize) -> Vec<Vec<f64>> {
     let key = philox::key(seed, "autoregressive");
     let chain = |chain| {
@@ -210,9 +210,9 @@ fn autoregressive(seed: u64, phi: f64, chains: u32, draws: usize) -> Vec<Vec<f64
 }
 
 /// The variance of the estimate of the autocorrelation time is `2 (2 W + 1) / N` times its square for `N` draws and a window of `W` lags
-/// (Madras and Sokal 1988); the window ends where correlations sink into noise.
+/// (Madras and Sokal 1988). The window ends where correlations are below the noise.
 #[test]
-fn effective_sizes_of_autoregressive_chains_are_known() {
+fn ess_of_autoregressive_chains_has_the_known_value() {
     let (chains, draws) = (4, 20_000);
     let all = f64::from(chains) * draws as f64;
     for (seed, phi) in [(1, 0.0_f64), (2, 0.3), (3, 0.8), (4, 0.95), (5, -0.5)] {
@@ -233,9 +233,9 @@ fn effective_sizes_of_autoregressive_chains_are_known() {
     }
 }
 
-/// Estimates less the truth, over their standard errors, have mean square 1.
+/// The errors of estimates, divided by their standard errors, have mean square 1.
 #[test]
-fn standard_errors_are_the_errors() {
+fn standard_errors_agree_with_the_actual_errors() {
     let repeats = 300;
     let q95 = ranks::normal_quantile(0.95);
     let mut squares = [0.0; 4];
@@ -261,14 +261,14 @@ fn standard_errors_are_the_errors() {
 }
 
 #[test]
-fn rhat_is_its_formula() {
+fn rhat_agrees_with_its_formula() {
     // Within 1/2, between 4/3, halves of length 2.
     let found = rhat::split(&[&[0.0, 1.0, 0.0, 1.0], &[2.0, 3.0, 2.0, 3.0]]);
     assert_near(found, (19.0_f64 / 6.0).sqrt(), 1e-15, "split");
 }
 
 #[test]
-fn rhat_sees_location_scale_and_drift() {
+fn rhat_detects_location_scale_and_drift() {
     let good = autoregressive(7, 0.2, 4, 500);
     assert!(summary(&good).rhat < 1.01);
     let changed = |change: &dyn Fn(usize, usize, f64) -> f64| -> Vec<Vec<f64>> {
@@ -298,7 +298,7 @@ fn rhat_sees_location_scale_and_drift() {
 }
 
 #[test]
-fn ranks_do_not_see_monotone_functions() {
+fn ranks_are_invariant_under_monotone_functions() {
     let chains = autoregressive(8, 0.6, 3, 200);
     let curved: Vec<Vec<f64>> = chains
         .iter()
@@ -310,14 +310,14 @@ fn ranks_do_not_see_monotone_functions() {
 }
 
 #[test]
-fn the_cap_is_the_number_of_draws_times_its_logarithm() {
+fn ess_is_at_most_draws_times_their_logarithm() {
     let alternating: Vec<f64> = (0..100).map(|at| f64::from(at % 2)).collect();
     let found = effective::mean(&[&alternating, &alternating]);
     assert_near(found, 200.0 * 200.0_f64.log10(), 1e-12, "alternating");
 }
 
 #[test]
-fn what_has_no_meaning_is_not_a_number() {
+fn undefined_diagnostics_are_nan() {
     let all = |s: Summary| [s.mcse_mean, s.mcse_sd, s.ess_bulk, s.ess_tail, s.rhat];
     let nothing = |chains: &[&[f64]]| {
         let s = Summariser::default().summary(chains);
@@ -340,7 +340,7 @@ fn what_has_no_meaning_is_not_a_number() {
 }
 
 #[test]
-fn longer_chains_are_cut() {
+fn longer_chains_are_truncated() {
     let chains = autoregressive(9, 0.4, 3, 120);
     let mut longer = chains.clone();
     longer[1].extend([1e9, 1e9]);
@@ -348,7 +348,7 @@ fn longer_chains_are_cut() {
 }
 
 #[test]
-fn memory_is_not_remembered() {
+fn reused_memory_does_not_change_summaries() {
     let mut summariser = Summariser::default();
     let long = autoregressive(10, 0.4, 4, 300);
     let short = autoregressive(11, 0.4, 2, 30);
@@ -358,10 +358,10 @@ fn memory_is_not_remembered() {
 }
 
 #[test]
-fn the_energy_of_independent_draws_changes_by_twice_its_variance() {
+fn bfmi_of_independent_energies_is_two() {
     let energies = autoregressive(12, 0.0, 1, 20_000).remove(0);
     let found = energy::fraction_of_missing_information(&energies);
-    // 2 (1 - r) with the lag-one correlation r of standard error 1 / sqrt(N).
+    // 2 (1 - r), where the lag-one correlation r has the standard error 1 / sqrt(N).
     assert!((found - 2.0).abs() < 4.0 * 2.0 / 20_000_f64.sqrt(), "{found}");
     let slow = autoregressive(13, 0.9, 1, 20_000).remove(0);
     // The standard error of r is sqrt((1 - r^2) / N).
@@ -371,7 +371,7 @@ fn the_energy_of_independent_draws_changes_by_twice_its_variance() {
 }
 
 #[test]
-fn quantiles_of_the_normal_distribution() {
+fn normal_quantiles_agree_with_tables() {
     // Abramowitz and Stegun, tables 26.5 and 26.6, and symmetry.
     let known = [
         (0.5, 0.0),
@@ -392,7 +392,7 @@ fn quantiles_of_the_normal_distribution() {
 }
 
 #[test]
-fn quantiles_of_beta_distributions() {
+fn beta_quantiles_agree_with_closed_forms() {
     for p in [0.01, 0.1586553, 0.5, 0.8413447, 0.999] {
         for a in [1.0, 3.0, 17.5, 400.0] {
             // The distribution function is x^a for b = 1, and 1 - (1 - x)^b for a = 1.
@@ -404,7 +404,7 @@ fn quantiles_of_beta_distributions() {
                 "a = 1",
             );
         }
-        // 3 x^2 - 2 x^3 for a = b = 2.
+        // The distribution function is 3 x^2 - 2 x^3 for a = b = 2.
         let x = errors::beta_quantile(p, 2.0, 2.0);
         assert_near(3.0 * x * x - 2.0 * x * x * x, p, 1e-12, "a = b = 2");
         let (low, high) = (
@@ -412,7 +412,7 @@ fn quantiles_of_beta_distributions() {
             errors::beta_quantile(1.0 - p, 7e5, 3e5),
         );
         assert_near(low + high, 1.0, 1e-9, "symmetry");
-        // Towards the normal distribution, with the skewness term.
+        // Close to the normal distribution, with the skewness term.
         let (mean, sd) = (0.3, (0.3_f64 * 0.7 / 1e6).sqrt());
         let z = ranks::normal_quantile(p);
         let skewness = 2.0 * 4e5 / 1e6 / (2.1e11_f64).sqrt() * 1e3;

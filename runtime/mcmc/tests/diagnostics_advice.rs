@@ -1,4 +1,4 @@
-//! Every warning about chains: when it is given, when not, and what it says.
+//! All warnings about chains: their conditions and their texts.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_abi::sampling::{Adaptation, HmcOptions, Metric, NutsOptions, RandomWalkOptions, Transition};
@@ -32,7 +32,7 @@ const GOOD: Summary = Summary {
     rhat: 1.001,
 };
 
-/// Facts that nothing is wrong with.
+/// Returns facts that do not cause any warning.
 fn good<'a>(transition: &'a Transition, quantities: &'a [(String, Summary)]) -> Facts<'a> {
     Facts {
         infer: "fit",
@@ -65,7 +65,7 @@ fn quantities(change: impl Fn(&mut Summary)) -> Vec<(String, Summary)> {
     vec![("mu".to_string(), GOOD), ("tau".to_string(), tau)]
 }
 
-/// The one warning, as text.
+/// Returns the text of the only warning, which must have this code.
 #[track_caller]
 fn only(facts: &Facts<'_>, id: &str) -> String {
     let found = advice(facts);
@@ -96,7 +96,7 @@ fn assert_says(text: &str, parts: &[&str]) {
 }
 
 #[test]
-fn codes_are_sorted_and_explained() {
+fn codes_are_sorted_and_have_explanations() {
     let ids: Vec<&str> = CODES.iter().map(|code| code.id).collect();
     assert_eq!(
         ids,
@@ -111,9 +111,9 @@ fn codes_are_sorted_and_explained() {
     );
 }
 
-/// The number that is shown is above the limit, however little.
+/// The printed R-hat is above the limit, even if only slightly.
 #[test]
-fn an_r_hat_above_its_limit_reads_so() {
+fn rhat_above_the_limit_is_printed_above_it() {
     for (rhat, shown) in [
         (1.3, "1.300"),
         (1.01049, "1.0105"),
@@ -146,7 +146,7 @@ fn quantities_that_are_not_finite_are_named() {
 }
 
 #[test]
-fn one_draw_is_no_draws() {
+fn chains_with_one_draw_are_too_short() {
     let quantities = quantities(|_| {});
     let facts = Facts {
         iterations: 4,
@@ -170,7 +170,7 @@ fn good_chains_get_no_advice() {
 }
 
 #[test]
-fn divergences() {
+fn divergences_are_reported_with_advice_for_their_cause() {
     let quantities = quantities(|_| {});
     let centred = ["theta".to_string()];
     let facts = Facts {
@@ -189,7 +189,7 @@ fn divergences() {
             "`non_centered = [theta], target_acceptance = 0.95`",
         ],
     );
-    // Chains whose energy moves slowly below an unknown scale are in a funnel, where smaller steps do not help.
+    // If the energy changes slowly and a prior scale is unknown, the chains are in a funnel, where smaller steps do not help.
     let found = advice(&Facts {
         missing_information: &[0.9, 0.2, 0.8, 1.0],
         ..facts
@@ -202,7 +202,7 @@ fn divergences() {
     );
     assert!(help[1].contains("give scales a prior"), "{help:?}");
     assert!(help.iter().all(|line| !line.contains("raise")), "{help:?}");
-    // Steps that are small already are not to be made smaller.
+    // If steps are small already, smaller ones are not recommended.
     let target = Transition::Nuts(NutsOptions {
         max_depth: 10,
         adaptation: Adaptation {
@@ -223,7 +223,7 @@ fn divergences() {
         text.contains("narrow the priors") && !text.contains("step_size"),
         "{text}"
     );
-    // Without a parameter below an unknown scale no noise can be sampled in its place.
+    // If no parameter has an unknown prior scale, a non-centred parameterisation is not recommended.
     let text = only(
         &Facts {
             centred: &[],
@@ -250,7 +250,7 @@ fn divergences() {
 }
 
 #[test]
-fn a_rare_divergence_of_chains_that_agree_is_not_reported() {
+fn rare_divergences_of_agreeing_chains_are_not_reported() {
     let quantities = quantities(|_| {});
     for (divergences, iterations, is_reported) in [
         (1, 80_000, false),
@@ -282,7 +282,7 @@ fn a_rare_divergence_of_chains_that_agree_is_not_reported() {
 }
 
 #[test]
-fn a_site_that_is_noncentred_is_not_advised_to_be() {
+fn non_centred_parameters_are_not_advised_again() {
     let quantities = quantities(|_| {});
     let noncentred = ["theta".to_string()];
     let facts = Facts {
@@ -296,7 +296,7 @@ fn a_site_that_is_noncentred_is_not_advised_to_be() {
 }
 
 #[test]
-fn a_likelihood_that_jumps_is_named_as_the_cause() {
+fn discontinuous_likelihoods_are_named_as_the_cause() {
     let jumps = ["tau".to_string()];
     let same = quantities(|_| {});
     let facts = Facts {
@@ -318,9 +318,9 @@ fn a_likelihood_that_jumps_is_named_as_the_cause() {
     assert_says(&only(&facts, "E0521"), &["compares or rounds `tau`"]);
 }
 
-/// Draws of chains that disagree are not called right beside the warning that they are not.
+/// The text about cut trajectories calls the draws right only if the chains agree.
 #[test]
-fn cut_trajectories_of_chains_that_disagree_have_no_right_draws() {
+fn draws_of_cut_trajectories_are_right_only_if_chains_agree() {
     let (same, apart) = (quantities(|_| {}), quantities(|tau| tau.rhat = 1.2));
     for (quantities, is_right) in [(&same, true), (&apart, false)] {
         let facts = Facts {
@@ -339,7 +339,7 @@ fn cut_trajectories_of_chains_that_disagree_have_no_right_draws() {
 }
 
 #[test]
-fn chains_without_draws() {
+fn chains_without_draws_are_reported() {
     let quantities = quantities(|_| {});
     let facts = Facts {
         chains: 2,
@@ -353,7 +353,7 @@ fn chains_without_draws() {
 }
 
 #[test]
-fn chains_that_disagree() {
+fn disagreeing_chains_are_reported() {
     let slightly = quantities(|tau| tau.rhat = 1.0101);
     assert_says(
         &only(&good(&NUTS, &slightly), "E0521"),
@@ -376,7 +376,7 @@ fn chains_that_disagree() {
 }
 
 #[test]
-fn few_effective_draws() {
+fn low_ess_is_reported() {
     let tail = quantities(|tau| tau.ess_tail = 120.0);
     assert_says(
         &only(&good(&NUTS, &tail), "E0522"),
@@ -394,7 +394,7 @@ fn few_effective_draws() {
 }
 
 #[test]
-fn chains_that_never_moved() {
+fn constant_chains_are_reported() {
     let still = Summary {
         sd: 0.0,
         ess_bulk: f64::NAN,
@@ -407,13 +407,13 @@ fn chains_that_never_moved() {
         &only(&good(&NUTS, &all), "E0522"),
         &["did not move in 4000 iterations", "smaller steps"],
     );
-    // A constant among others is not a fault.
+    // A constant quantity among others is normal.
     let one = [("constant".to_string(), still), ("lp".to_string(), GOOD)];
     assert_eq!(advice(&good(&NUTS, &one)), []);
 }
 
 #[test]
-fn an_energy_that_moves_slowly() {
+fn low_bfmi_is_reported() {
     let quantities = quantities(|_| {});
     let facts = Facts {
         missing_information: &[0.5, 0.12, 0.29, 0.3],
@@ -429,7 +429,7 @@ fn an_energy_that_moves_slowly() {
 }
 
 #[test]
-fn trajectories_that_are_cut() {
+fn cut_trajectories_are_reported() {
     let quantities = quantities(|_| {});
     let facts = Facts {
         cut: 7,
@@ -447,7 +447,7 @@ fn trajectories_that_are_cut() {
 }
 
 #[test]
-fn acceptance_far_from_its_target() {
+fn acceptance_far_from_its_target_is_reported() {
     let quantities = quantities(|_| {});
     let low = Facts {
         acceptance: &[0.8, 0.8, 0.33, 0.8],
@@ -487,7 +487,7 @@ fn acceptance_far_from_its_target() {
 }
 
 #[test]
-fn rows_that_cannot_be_left_out() {
+fn rows_with_large_pareto_shapes_are_reported() {
     let quantities = quantities(|_| {});
     let facts = Facts {
         shapes: Some(Shapes {
@@ -504,7 +504,7 @@ fn rows_that_cannot_be_left_out() {
 }
 
 #[test]
-fn the_most_serious_comes_first() {
+fn warnings_are_ordered_by_severity() {
     let quantities = quantities(|tau| (tau.rhat, tau.ess_bulk) = (1.3, 20.0));
     let facts = Facts {
         divergences: 1,
@@ -516,7 +516,7 @@ fn the_most_serious_comes_first() {
 }
 
 #[test]
-fn noisy_loss_differences() {
+fn noisy_loss_differences_are_reported() {
     let quantities = [("a".to_owned(), GOOD)];
     let of = |variance| Facts {
         loss_variance: Some(variance),
@@ -529,9 +529,9 @@ fn noisy_loss_differences() {
     );
 }
 
-/// Chains of which nothing can be computed are not good chains.
+/// Chains whose diagnostics are all undefined get a warning.
 #[test]
-fn too_few_draws_to_diagnose() {
+fn too_few_draws_are_reported() {
     let nothing = Summary {
         ess_bulk: f64::NAN,
         ess_tail: f64::NAN,
@@ -550,7 +550,7 @@ fn too_few_draws_to_diagnose() {
 }
 
 #[test]
-fn rows_that_decide_parameters_of_their_own_ask_for_fewer_parameters() {
+fn fewer_parameters_are_advised_if_rows_are_few() {
     let shapes = Shapes {
         good: 10,
         bad: 20,
@@ -560,7 +560,7 @@ fn rows_that_decide_parameters_of_their_own_ask_for_fewer_parameters() {
         let found = rows_not_left_out("fit", shapes, parameters).expect("a warning");
         format!("{:?} {:?}", found.notes, found.help)
     };
-    // As many parameters as rows, and a tenth of them.
+    // As many parameters as rows, and a tenth as many.
     assert!(text(31).contains("31 parameters for 30 rows") && !text(31).contains("StudentT"));
     assert!(text(3).contains("StudentT") && !text(3).contains("parameters for"));
 }

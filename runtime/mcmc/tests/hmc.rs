@@ -1,4 +1,4 @@
-//! Static Hamiltonian Monte Carlo against laws that are known, and broken forms of it that the same checks find.
+//! Static Hamiltonian Monte Carlo on known distributions, and incorrect variants that the same checks detect.
 #![allow(clippy::unwrap_used)]
 
 mod chains;
@@ -31,7 +31,7 @@ fn covariance() -> Vec<Vec<f64>> {
 }
 
 #[test]
-fn correlated_normal() {
+fn moments_of_a_correlated_normal_are_exact() {
     for metric in METRICS {
         let transition = Transition::Hmc(HmcOptions {
             steps: 5,
@@ -49,9 +49,9 @@ fn correlated_normal() {
     }
 }
 
-/// A trajectory as long as the period of the target would come back to its start for ever if the step size did not vary.
+/// If the step size did not vary, a trajectory as long as the period of the target would always return to its start.
 #[test]
-fn periods_do_not_trap() {
+fn periodic_orbits_do_not_trap_the_chain() {
     let mut round = Density(|at: &[f64], gradient: &mut [f64]| {
         gradient[0] = -at[0];
         -0.5 * at[0] * at[0]
@@ -70,16 +70,16 @@ fn periods_do_not_trap() {
     );
 }
 
-/// What a broken trajectory does wrong.
+/// The mistake of an incorrect trajectory.
 #[derive(Clone, Copy)]
 enum Mistake {
-    /// Nothing.
+    /// No mistake.
     None,
     /// Every proposal is accepted.
     NoMetropolis,
     /// Every iteration has the same momentum.
     NoRefreshment,
-    /// Proposals are accepted without regard to the momentum.
+    /// The acceptance ignores the momentum.
     NoKineticEnergy,
 }
 
@@ -144,7 +144,7 @@ impl Trajectory for Three {
     }
 }
 
-/// The distance of the moments of a chain from the truth, in standard errors.
+/// Returns the distance of the moments of a chain from the truth, in standard errors.
 fn distance(mistake: Mistake) -> f64 {
     let adaptation = fixed(0.8);
     let transition = Transition::Hmc(HmcOptions { steps: 3, adaptation });
@@ -161,7 +161,7 @@ fn distance(mistake: Mistake) -> f64 {
 }
 
 #[test]
-fn mistakes_are_found() {
+fn mistakes_are_detected() {
     assert!(distance(Mistake::None) < 5.0);
     for mistake in [
         Mistake::NoMetropolis,
@@ -173,9 +173,9 @@ fn mistakes_are_found() {
     }
 }
 
-/// Where the density cannot be computed, proposals are refused and the chain goes on: a normal law cut off at 1.
+/// Points at which the density cannot be computed are rejected, and the chain continues: a normal distribution truncated at 1.
 #[test]
-fn what_cannot_be_computed_is_refused() {
+fn points_without_density_are_rejected() {
     let mut cut = Density(|at: &[f64], gradient: &mut [f64]| {
         gradient[0] = -at[0];
         if at[0] > 1.0 {
@@ -210,7 +210,7 @@ fn what_cannot_be_computed_is_refused() {
 }
 
 #[test]
-fn numbers_have_names() {
+fn statistics_of_draws_match_their_names() {
     let adaptation = fixed(0.5);
     let transition = Transition::Hmc(HmcOptions { steps: 3, adaptation });
     let mut sampler = hmc(

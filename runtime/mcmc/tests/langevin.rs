@@ -1,4 +1,4 @@
-//! The Metropolis-adjusted Langevin algorithm against closed forms and quadrature.
+//! The Metropolis-adjusted Langevin algorithm agrees with closed forms and quadrature.
 #![allow(clippy::unwrap_used)]
 
 mod chains;
@@ -18,7 +18,7 @@ fn mala(step_size: Option<f64>, metric: Metric) -> Transition {
     }))
 }
 
-/// Independent standard normal laws.
+/// Independent standard normal distributions.
 fn normal() -> Density<impl FnMut(&[f64], &mut [f64]) -> f64> {
     Density(|at: &[f64], gradient: &mut [f64]| {
         gradient
@@ -29,7 +29,7 @@ fn normal() -> Density<impl FnMut(&[f64], &mut [f64]) -> f64> {
     })
 }
 
-/// The density proportional to `exp(-x^4 / 4)`, whose `x^4` has mean 1 and whose `x^2` has mean `2 Gamma(3/4) / Gamma(1/4)`.
+/// The density proportional to `exp(-x^4 / 4)`, under which `x^4` has mean 1 and `x^2` has mean `2 Gamma(3/4) / Gamma(1/4)`.
 fn quartic() -> Density<impl FnMut(&[f64], &mut [f64]) -> f64> {
     Density(|at: &[f64], gradient: &mut [f64]| {
         gradient[0] = -at[0].powi(3);
@@ -53,8 +53,8 @@ fn kept(drawn: &[Drawn], element: usize, function: impl Fn(f64) -> f64) -> Vec<f
         .collect()
 }
 
-/// The mean acceptance at stationarity on the standard normal law: an integral over the position and the noise, with the
-/// densities of the two proposals as they stand.
+/// Returns the mean acceptance at stationarity on the standard normal distribution: an integral over the position and the noise, with the
+/// densities of both proposals written out.
 fn acceptance(step_size: f64) -> f64 {
     let log_q = |from: f64, to: f64| -(to - from + step_size * from).powi(2) / (4.0 * step_size);
     let (width, half) = (0.03, 250);
@@ -71,7 +71,7 @@ fn acceptance(step_size: f64) -> f64 {
 }
 
 #[test]
-fn acceptance_is_that_of_the_integral() {
+fn acceptance_agrees_with_the_integral() {
     for step_size in [0.5, 1.0, 1.8] {
         let mut sampler = sampler(&mala(Some(step_size), Metric::Unit), &[0.5], 1, LENGTH);
         let drawn = draws(&mut *sampler, &mut normal(), LENGTH.warmup + LENGTH.draws);
@@ -85,7 +85,7 @@ fn acceptance_is_that_of_the_integral() {
     }
 }
 
-/// The algorithm written down once more, with or without the densities of the proposals.
+/// A second implementation of the algorithm, with or without the densities of the proposals.
 fn naive(target: &mut dyn Target, step_size: f64, ratio: bool) -> Vec<f64> {
     let noise = Noise::new(5, "naive", 0);
     let (mut at, mut slope, mut slope_there) = ([0.5], [0.0], [0.0]);
@@ -108,7 +108,7 @@ fn naive(target: &mut dyn Target, step_size: f64, ratio: bool) -> Vec<f64> {
     positions
 }
 
-/// How far the moments of a symmetric law are from the given second and fourth, in standard errors.
+/// Returns the distance of the moments of a symmetric distribution from the given second and fourth moments, in standard errors.
 fn moments(positions: &[f64], second: f64, fourth: f64) -> f64 {
     let of = |power, want| {
         deviation(
@@ -123,7 +123,7 @@ fn moments(positions: &[f64], second: f64, fourth: f64) -> f64 {
 }
 
 #[test]
-fn moments_are_exact() {
+fn moments_of_the_quartic_density_are_exact() {
     for (step_size, metric) in [(0.3, Metric::Unit), (0.6, Metric::Diagonal)] {
         let mut sampler = sampler(&mala(Some(step_size), metric), &[0.5], 1, LENGTH);
         let drawn = draws(&mut *sampler, &mut quartic(), LENGTH.warmup + LENGTH.draws);
@@ -131,17 +131,17 @@ fn moments_are_exact() {
     }
 }
 
-/// On the standard normal law with `eta = 1` proposals do not depend on where the chain is and have variance 2. If their density
-/// were left out, the chain would draw from the product of both laws, of variance 2/3: the same checks see that.
+/// On the standard normal distribution with `eta = 1`, proposals do not depend on the position and have variance 2. If their density
+/// were left out, the chain would sample the product of both distributions, with variance 2/3. The same checks detect that.
 #[test]
-fn a_chain_without_the_ratio_of_proposals_fails() {
+fn chain_without_the_proposal_ratio_is_detected() {
     assert!(moments(&naive(&mut normal(), 1.0, true), 1.0, 3.0) < 4.5);
     let without = naive(&mut normal(), 1.0, false);
     assert!(moments(&without, 1.0, 3.0) > 20.0);
     assert!(moments(&without, 2.0 / 3.0, 3.0 * 4.0 / 9.0) < 4.5);
 }
 
-/// Where the density cannot be computed the chain turns back, and what is left is its law on the rest: exponential, with moments
+/// Points at which the density cannot be computed are rejected, and the chain samples the rest of the distribution: an exponential, with moments
 /// 1 and 2.
 #[test]
 fn points_without_density_are_rejected() {
@@ -171,9 +171,9 @@ fn points_without_density_are_rejected() {
     }
 }
 
-/// Gradients so steep that proposals overflow are refused; the chain is still alive where they are not.
+/// Proposals that overflow because of steep gradients are rejected, and the chain stays at its position.
 #[test]
-fn positions_stay_finite() {
+fn overflowing_proposals_are_rejected() {
     let mut steep = Density(|at: &[f64], gradient: &mut [f64]| {
         assert!(at[0].is_finite());
         gradient[0] = if at[0] > 0.0 { -1e200 } else { 1.0 };
@@ -189,9 +189,9 @@ fn positions_stay_finite() {
     );
 }
 
-/// Deviations 0.2 and 5 with correlation 0.9 (0 where the metric is diagonal).
+/// Standard deviations 0.2 and 5 with correlation 0.9 (0 for a diagonal metric).
 #[test]
-fn step_size_and_metric_are_learnt() {
+fn step_size_and_metric_are_adapted() {
     for (metric, correlation) in [(Metric::Diagonal, 0.0), (Metric::Dense, 0.9)] {
         let mut skewed = Density(|at: &[f64], gradient: &mut [f64]| {
             let (first, second) = (at[0] / 0.2, at[1] / 5.0);
@@ -216,7 +216,7 @@ fn step_size_and_metric_are_learnt() {
         assert!(steps[1000..].iter().all(|step| *step == steps[1000]));
         let rates = &stat(&*sampler, &drawn, "acceptance_rate")[1000..];
         assert!((mean(rates) - 0.6).abs() < 0.06, "{}", mean(rates));
-        // Steps of the size of the target: without a metric they would be those of its shortest axis.
+        // The step has the scale of the target; without a metric it would have that of its shortest axis.
         assert!((0.3..3.0).contains(&steps[1000]), "{}", steps[1000]);
         assert!(deviation(&kept(&drawn, 0, |value| value * value / 0.04), 1.0) < 4.5);
         assert!(deviation(&kept(&drawn, 1, |value| value * value / 25.0), 1.0) < 4.5);
@@ -228,9 +228,9 @@ fn step_size_and_metric_are_learnt() {
     }
 }
 
-/// All rows, the likelihood divided by the temperature, one gradient per iteration.
+/// Every request covers all rows, with the likelihood divided by the temperature, and an iteration makes one request.
 #[test]
-fn one_gradient_per_iteration_is_asked_for() {
+fn each_iteration_requests_one_gradient() {
     let transition = mala(Some(0.5), Metric::Unit);
     let setup = Setup {
         transition: &transition,

@@ -1,4 +1,4 @@
-//! Iterations after the warm-up allocate nothing.
+//! Iterations after the warm-up do not allocate memory.
 
 mod chains;
 
@@ -13,20 +13,20 @@ use std::cell::Cell;
 struct Counting;
 
 thread_local! {
-    /// Of this thread alone: the thread that waits for the test may allocate when it likes.
+    /// The count of this thread alone, because the thread that waits for the test may allocate at any time.
     static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
 }
 
-// SAFETY: everything is passed on to the system's allocator.
+// SAFETY: every call is passed on to the system allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        // SAFETY: the caller's promise.
+        // SAFETY: the contract of the caller.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the contract of the caller.
         unsafe { System.dealloc(pointer, layout) }
     }
 }
@@ -35,7 +35,7 @@ unsafe impl GlobalAlloc for Counting {
 static ALLOCATOR: Counting = Counting;
 
 #[test]
-fn the_steady_state_allocates_nothing() {
+fn iterations_after_the_warm_up_do_not_allocate() {
     let adaptation = Adaptation {
         step_size: None,
         target_acceptance: 0.5,

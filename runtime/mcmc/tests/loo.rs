@@ -1,4 +1,4 @@
-//! Leave-one-out predictions against ArviZ and against models whose answer is known.
+//! Leave-one-out estimates agree with ArviZ, and with models whose answer is known.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_math::philox;
@@ -13,7 +13,7 @@ fn assert_near(found: f64, want: f64, relative: f64, what: &str) {
     );
 }
 
-/// Log likelihoods of each row under 4 chains of 100 draws.
+/// Returns the log likelihoods of each row under 4 chains of 100 draws.
 fn table() -> Vec<Vec<f64>> {
     let lines = include_str!("data/log_likelihood.csv").lines();
     lines
@@ -21,7 +21,7 @@ fn table() -> Vec<Vec<f64>> {
         .collect()
 }
 
-/// The relative efficiency, and what ArviZ finds for the row.
+/// Returns the relative efficiency and the estimates of ArviZ for each row.
 fn expected() -> Vec<(usize, f64, Row)> {
     let lines = include_str!("data/log_likelihood_expected.csv").lines();
     let read = |line: &str| {
@@ -43,7 +43,7 @@ fn expected() -> Vec<(usize, f64, Row)> {
 }
 
 #[test]
-fn rows_are_as_with_arviz() {
+fn row_estimates_agree_with_arviz() {
     let table = table();
     let mut estimator = LeaveOneOut::default();
     let expected = expected();
@@ -70,7 +70,7 @@ fn rows_are_as_with_arviz() {
 }
 
 #[test]
-fn totals_are_sums_with_their_errors() {
+fn totals_are_sums_with_standard_errors() {
     let rows: Vec<Row> = expected()
         .into_iter()
         .filter(|entry| entry.1 == 1.0)
@@ -109,7 +109,7 @@ fn totals_are_sums_with_their_errors() {
     );
 }
 
-/// `y ~ Normal(theta, 1)`, `theta ~ Normal(0, 2)`: the observations, the mean and the variance of the posterior.
+/// The model `y ~ Normal(theta, 1)`, `theta ~ Normal(0, 2)`: returns the observations, and the mean and the variance of the posterior.
 fn conjugate() -> (Vec<f64>, f64, f64) {
     let observed = vec![0.3, -0.8, 1.1, 2.4, -1.9, 0.2, 0.9, 3.0];
     let variance = 1.0 / (0.25 + observed.len() as f64);
@@ -122,7 +122,7 @@ fn log_normal_density(x: f64, mean: f64, variance: f64) -> f64 {
 }
 
 #[test]
-fn a_conjugate_model_is_met_within_its_error() {
+fn conjugate_model_is_estimated_within_the_errors() {
     let (observed, mean, variance) = conjugate();
     let draws = 20_000;
     let key = philox::key(5, "posterior");
@@ -138,7 +138,7 @@ fn a_conjugate_model_is_met_within_its_error() {
             .map(|theta| log_normal_density(*y, *theta, 1.0))
             .collect();
         let row = estimator.row(&log_likelihood, 1.0);
-        // The posterior given the others.
+        // The posterior given the other rows.
         let without = 1.0 / (1.0 / variance - 1.0);
         let left_out = log_normal_density(*y, without * (mean / variance - y), 1.0 + without);
         let given_all = log_normal_density(*y, mean, 1.0 + variance);
@@ -148,7 +148,7 @@ fn a_conjugate_model_is_met_within_its_error() {
             row.elpd
         );
         assert!(row.mcse < 0.02 && row.k < 0.5, "{row:?}");
-        // The log likelihood is a quadratic of a normal number; its kurtosis is at most 15.
+        // The log likelihood is a quadratic function of a normal number; its kurtosis is at most 15.
         let spread = variance * variance / 2.0 + variance * (mean - y).powi(2);
         assert!(
             (row.p_waic / spread - 1.0).abs() < 4.0 * (14.0 / draws as f64).sqrt(),
@@ -161,7 +161,7 @@ fn a_conjugate_model_is_met_within_its_error() {
         seen += given_all;
         error += row.mcse;
     }
-    // The errors of rows share their draws, so that they add up at worst.
+    // The errors of rows share their draws, so that in the worst case they add up.
     assert!((total.elpd().sum - exact).abs() < 4.0 * error);
     assert!((total.p().sum - (seen - exact)).abs() < 4.0 * error);
     assert!(
@@ -172,9 +172,9 @@ fn a_conjugate_model_is_met_within_its_error() {
     assert!(total.mcse() > 0.0 && total.mcse() <= error);
 }
 
-/// Exact quantiles of the distribution in place of draws; the shape is drawn to 1/2 by ten values.
+/// The fit is made to exact quantiles of the distribution; the shape is shrunk towards 1/2 by ten values.
 #[test]
-fn the_fit_finds_the_shape() {
+fn pareto_fit_recovers_the_shape() {
     let count = 5000;
     for (shape, scale) in [(-0.3, 1.0), (0.0, 2.0), (0.3, 1.0), (0.7, 1e-8), (1.2, 1e3)] {
         let pareto = Pareto { shape, scale };
@@ -189,7 +189,7 @@ fn the_fit_finds_the_shape() {
 }
 
 #[test]
-fn quantiles_invert_the_distribution() {
+fn pareto_quantiles_invert_the_distribution() {
     for shape in [-0.5, 0.0, 0.4, 2.0_f64] {
         let x = Pareto { shape, scale: 3.0 }.quantile(0.9);
         let above = if shape == 0.0 {
@@ -204,7 +204,7 @@ fn quantiles_invert_the_distribution() {
 /// With a flat prior the variance of the posterior of one location from `n` rows is `1 / n`, and the tail of the ratios
 /// `exp((y - theta)^2 / 2)` falls like `t^-n`: the shape is `1 / n`, approached slowly from the side of light tails.
 #[test]
-fn shapes_grow_with_influence() {
+fn pareto_shapes_grow_with_the_influence_of_a_row() {
     let key = philox::key(6, "posterior");
     let shape = |rows: f64| {
         let ratios = (0..40_000).map(|at| philox::normal(key, [0, 0, 0], at) / rows.sqrt());
@@ -219,7 +219,7 @@ fn shapes_grow_with_influence() {
 
 /// A likelihood that is itself an autoregressive chain has a known efficiency.
 #[test]
-fn efficiency_is_that_of_the_likelihood() {
+fn relative_efficiency_is_that_of_the_likelihood() {
     let key = philox::key(7, "chain");
     let phi = 0.6_f64;
     let chain = |chain: u32| -> Vec<f64> {
@@ -241,14 +241,14 @@ fn efficiency_is_that_of_the_likelihood() {
 }
 
 #[test]
-fn the_tail_is_a_fifth_or_three_roots() {
+fn tail_length_is_a_fifth_or_three_square_roots() {
     assert_eq!(tail_length(100, 1.0), 20);
     assert_eq!(tail_length(4000, 1.0), 190);
     assert_eq!(tail_length(4000, 0.25), 380);
 }
 
 #[test]
-fn what_cannot_be_smoothed_says_so() {
+fn tails_that_cannot_be_smoothed_have_infinite_shapes() {
     let mut estimator = LeaveOneOut::default();
     let same = estimator.row(&[-1.5; 100], 1.0);
     assert_eq!(same.k, f64::NEG_INFINITY);
@@ -259,7 +259,7 @@ fn what_cannot_be_smoothed_says_so() {
         assert!(row.k == f64::INFINITY && row.elpd.is_nan() && row.elpd_waic.is_nan());
     }
     assert!(estimator.row(&[], 1.0).elpd.is_nan());
-    // Too few draws for a tail, and a tail whose ratios are all but one equal to the cutoff.
+    // Too few draws for a tail, and a tail in which all ratios but one are equal to the cutoff.
     assert_eq!(estimator.row(&[-1.0, -2.0, -3.0], 1.0).k, f64::INFINITY);
     let mut one = [-1.0; 100];
     one[3] = -9.0;
@@ -280,7 +280,7 @@ fn what_cannot_be_smoothed_says_so() {
 }
 
 #[test]
-fn smoothing_keeps_the_order_and_the_rest() {
+fn smoothing_keeps_the_order_and_the_values_below_the_tail() {
     let key = philox::key(8, "ratios");
     let mut ratios: Vec<f64> = (0..1000)
         .map(|at| 2.0 * philox::normal(key, [0, 0, 0], at))
@@ -297,9 +297,9 @@ fn smoothing_keeps_the_order_and_the_rest() {
     assert!(ratios.iter().all(|ratio| *ratio <= 0.0));
 }
 
-/// Differences of 0.5, 0 and -1: their variance is 7 / 12, and that of the sum of three 7 / 4.
+/// The differences are 0.5, 0 and -1: their variance is 7 / 12, and that of the sum of three is 7 / 4.
 #[test]
-fn differences_have_the_error_of_paired_rows() {
+fn differences_have_the_standard_error_of_paired_rows() {
     let row = |elpd: f64| Row {
         elpd,
         p: 0.0,

@@ -1,4 +1,4 @@
-//! The no-U-turn sampler against laws that are known.
+//! The no-U-turn sampler on known distributions.
 #![allow(clippy::unwrap_used)]
 
 mod chains;
@@ -13,10 +13,10 @@ const LENGTH: Length = Length {
     draws: 8000,
 };
 
-/// A normal law with unequal scales and correlations: precision `[[2, -1, 0], [-1, 2, -1], [0, -1, 2]]`, whose inverse is
+/// A normal distribution with unequal scales and correlations: precision `[[2, -1, 0], [-1, 2, -1], [0, -1, 2]]`, whose inverse is
 /// `[[3, 2, 1], [2, 4, 2], [1, 2, 3]] / 4`.
 #[test]
-fn correlated_normal() {
+fn moments_of_a_correlated_normal_are_exact() {
     let mean = [1.0, -2.0, 0.5];
     let covariance = [[0.75, 0.5, 0.25], [0.5, 1.0, 0.5], [0.25, 0.5, 0.75]].map(|row| row.to_vec());
     let mut target = Density(|at: &[f64], gradient: &mut [f64]| {
@@ -32,9 +32,9 @@ fn correlated_normal() {
     }
 }
 
-/// Standard deviations from 0.01 to 100: trajectories stay short once the scales are learnt.
+/// For standard deviations from 0.01 to 100, trajectories are short once the scales are learnt.
 #[test]
-fn scales_are_learnt() {
+fn scales_are_adapted() {
     let scales = [0.01, 0.1, 1.0, 10.0, 100.0];
     let mut target = Density(|at: &[f64], gradient: &mut [f64]| {
         let mut log_density = 0.0;
@@ -65,7 +65,7 @@ fn scales_are_learnt() {
     }
 }
 
-/// A correlation of 0.999: a dense metric makes it round.
+/// A dense metric makes a distribution with a correlation of 0.999 round.
 #[test]
 fn a_dense_metric_removes_correlation() {
     let (variance, covariance) = (1.0, 0.999);
@@ -86,7 +86,7 @@ fn a_dense_metric_removes_correlation() {
 
 /// Student's t with 5 degrees of freedom: variance 5/3, `P(|t| < 2.015048) = 0.9` (tables).
 #[test]
-fn student() {
+fn moments_of_a_student_distribution_are_exact() {
     let mut target = Density(|at: &[f64], gradient: &mut [f64]| {
         gradient[0] = -6.0 * at[0] / (5.0 + at[0] * at[0]);
         -3.0 * (at[0] * at[0] / 5.0).ln_1p()
@@ -100,10 +100,10 @@ fn student() {
     check(&draws, &means);
 }
 
-/// Neal's funnel, not centred: nine normal quantities of which `exp(v / 2)` with `v ~ Normal(0, 3)` makes the neck. As functions of
-/// what is sampled, `v` has variance 9 and `|x| < 1` has the probability that quadrature over `v` gives.
+/// Neal's funnel, non-centred: the neck of nine normal quantities is formed by `exp(v / 2)` with `v ~ Normal(0, 3)`. As functions of
+/// the sampled quantities, `v` has variance 9 and `|x| < 1` has a probability that is computed by quadrature over `v`.
 #[test]
-fn funnel_not_centred() {
+fn non_centred_funnel_has_its_known_moments() {
     let mut target = Density(|at: &[f64], gradient: &mut [f64]| {
         gradient[0] = -at[0] / 9.0;
         let mut log_density = -at[0] * at[0] / 18.0;
@@ -118,7 +118,7 @@ fn funnel_not_centred() {
         Mean::new("mean of v", 0.0, |at| at[0]),
         Mean::new("variance of v", 9.0, |at| at[0] * at[0]),
     ];
-    // By symmetry of v: x = exp(v / 2) z is below 1 in size exactly when log z^2 + v < 0.
+    // By symmetry of v: the magnitude of x = exp(v / 2) z is below 1 exactly when log z^2 + v < 0.
     let below = quadrature(|v| normal_within((-0.5 * v).exp()), 3.0);
     for i in 1..10 {
         means.push(Mean::new(format!("x {i} is near 0"), below, move |at| {
@@ -129,7 +129,7 @@ fn funnel_not_centred() {
     no_divergences(&draws);
 }
 
-/// The mean of a function of a normal quantity, by the trapezoid rule over 12 standard deviations.
+/// Returns the mean of a function of a normal quantity, by the trapezoid rule over 12 standard deviations.
 fn quadrature(of: impl Fn(f64) -> f64, deviation: f64) -> f64 {
     let nodes = 4000;
     let step = 24.0 / f64::from(nodes);
@@ -139,7 +139,7 @@ fn quadrature(of: impl Fn(f64) -> f64, deviation: f64) -> f64 {
         .sum()
 }
 
-/// `P(|z| < bound)` of a standard normal quantity, by Simpson's rule.
+/// Returns `P(|z| < bound)` of a standard normal quantity, by Simpson's rule.
 fn normal_within(bound: f64) -> f64 {
     let bound = bound.min(10.0);
     let (nodes, density) = (200, |z: f64| (-0.5 * z * z).exp() / std::f64::consts::TAU.sqrt());
@@ -157,8 +157,8 @@ fn normal_within(bound: f64) -> f64 {
     2.0 * sum * step / 3.0
 }
 
-/// Eight schools, not centred: `eta_j ~ Normal(0, 1)`, `mu ~ Normal(0, 5)`, `tau ~ Cauchy(0, 5)` above 0,
-/// `y_j ~ Normal(mu + tau eta_j, s_j)`; the data of Rubin (1981). What is sampled: `eta`, `mu`, `log tau`.
+/// Eight schools, non-centred: `eta_j ~ Normal(0, 1)`, `mu ~ Normal(0, 5)`, `tau ~ Cauchy(0, 5)` above 0,
+/// `y_j ~ Normal(mu + tau eta_j, s_j)`; the data of Rubin (1981). The sampled quantities are `eta`, `mu`, `log tau`.
 fn eight_schools(at: &[f64], gradient: &mut [f64]) -> f64 {
     const EFFECTS: [f64; 8] = [28.0, 8.0, -3.0, 7.0, -1.0, 1.0, 18.0, 12.0];
     const ERRORS: [f64; 8] = [15.0, 10.0, 16.0, 11.0, 9.0, 11.0, 10.0, 18.0];
@@ -178,7 +178,7 @@ fn eight_schools(at: &[f64], gradient: &mut [f64]) -> f64 {
     log_density
 }
 
-/// Means with their standard errors, and standard deviations, of `theta_1 .. theta_8`, `mu` and `tau`: the summary of the reference
+/// Means with their standard errors, and standard deviations, of `theta_1 .. theta_8`, `mu` and `tau`, from the summary of the reference
 /// draws of posteriordb, `eight_schools-eight_schools_noncentered`.
 const EIGHT_SCHOOLS: [[f64; 3]; 10] = [
     [6.150502293, 0.05615863419, 5.615863419],
@@ -205,7 +205,7 @@ fn eight_schools_means() -> Vec<Mean<'static>> {
             error,
             ..Mean::new(format!("mean {i}"), mean, move |at| value(at, i))
         });
-        // The reference has about 10000 independent draws, with fourth moments below ten squared variances.
+        // The reference has about 10000 independent draws, whose fourth moments are below ten squared variances.
         means.push(Mean {
             error: deviation * deviation * 0.03,
             ..Mean::new(format!("variance {i}"), deviation * deviation, move |at| {
@@ -217,7 +217,7 @@ fn eight_schools_means() -> Vec<Mean<'static>> {
 }
 
 #[test]
-fn eight_schools_as_published() {
+fn eight_schools_agrees_with_the_published_draws() {
     let adaptation = Adaptation {
         target_acceptance: 0.95,
         ..adapted(Metric::Diagonal)
@@ -227,9 +227,9 @@ fn eight_schools_as_published() {
     no_divergences(&draws);
 }
 
-/// The same without the Jacobian of `log tau`: another posterior, and the check says so.
+/// Without the Jacobian of `log tau` the posterior is different, which the check detects.
 #[test]
-fn a_missing_jacobian_is_found() {
+fn missing_jacobian_is_detected() {
     let mut target = Density(|at: &[f64], gradient: &mut [f64]| {
         let log_density = eight_schools(at, gradient) - at[9];
         gradient[9] -= 1.0;
@@ -242,9 +242,9 @@ fn a_missing_jacobian_is_found() {
 
 /// A regression on an input far from zero, so that intercept and slope are correlated by -0.99. With flat priors on both and on
 /// `log sigma`, `sigma^2` is `(n - 2) s^2` over a chi-square quantity with `n - 2` degrees of freedom, and the coefficients have a
-/// Student-t law around least squares (Gelman et al., Bayesian Data Analysis, section 14.2).
+/// Student-t distribution around least squares (Gelman et al., Bayesian Data Analysis, section 14.2).
 #[test]
-fn correlated_regression() {
+fn correlated_regression_agrees_with_its_closed_form() {
     let rows: Vec<[f64; 2]> = (0..60_u32)
         .map(|row| {
             let input = 70.0 + f64::from(row);

@@ -1,4 +1,4 @@
-//! The no-U-turn sampler against the recursive form of the papers, state by state, and against laws that it must leave as they are.
+//! The no-U-turn sampler agrees with the recursive form of the papers state by state, and leaves known distributions invariant.
 #![allow(clippy::unwrap_used)]
 
 mod chains;
@@ -27,7 +27,7 @@ fn banana(at: &[f64], gradient: &mut [f64]) -> f64 {
     log_density
 }
 
-/// How often trees differ between the sampler and its recursive form, over iterations that each begin where the sampler is.
+/// Returns the number of trees that differ between the sampler and its recursive form, over iterations that each begin at the position of the sampler.
 fn differences(dimension: usize, adaptation: Adaptation, warmup: usize, mistake: Mistake) -> usize {
     let transition = nuts(adaptation);
     let start = vec![0.3; dimension];
@@ -77,7 +77,7 @@ fn differences(dimension: usize, adaptation: Adaptation, warmup: usize, mistake:
 }
 
 #[test]
-fn trees_are_those_of_the_recursive_form() {
+fn trees_agree_with_the_recursive_form() {
     for (dimension, step_size) in [(1, 0.3), (2, 0.05), (3, 0.7), (9, 0.25), (30, 0.4)] {
         assert_eq!(
             differences(dimension, fixed(step_size), 0, Mistake::None),
@@ -91,11 +91,11 @@ fn trees_are_those_of_the_recursive_form() {
 }
 
 #[test]
-fn the_checks_across_subtrees_matter() {
+fn checks_across_subtrees_change_trees() {
     assert!(differences(30, fixed(0.4), 0, Mistake::NoChecksAcross) > 0);
 }
 
-/// Without energy errors a trajectory ends at its largest depth.
+/// Without energy errors every trajectory has the largest depth.
 #[test]
 fn trajectories_end_at_the_largest_depth() {
     let mut flat = Density(|_: &[f64], gradient: &mut [f64]| {
@@ -122,14 +122,14 @@ fn trajectories_end_at_the_largest_depth() {
     }
 }
 
-/// A logistic quantity: symmetric, with tails heavier than a normal one.
+/// A logistic distribution: symmetric, with heavier tails than a normal one.
 fn logistic(at: &[f64], gradient: &mut [f64]) -> f64 {
     let shrunk = (-at[0].abs()).exp();
     gradient[0] = -at[0].signum() * (1.0 - shrunk) / (1.0 + shrunk);
     -at[0].abs() - 2.0 * shrunk.ln_1p()
 }
 
-/// A Gumbel quantity: skewed.
+/// A Gumbel distribution: skewed.
 fn gumbel(at: &[f64], gradient: &mut [f64]) -> f64 {
     gradient[0] = (-at[0]).exp() - 1.0;
     -at[0] - (-at[0]).exp()
@@ -150,7 +150,7 @@ const GUMBEL: Exact<'static> = Exact {
     uniform: &|at: &[f64]| (-(-at[0]).exp()).exp(),
 };
 
-/// The banana in two dimensions, seen through its second element's residual.
+/// The banana in two dimensions. The uniform number is computed from the first element and the residual of the second.
 const BANANA: Exact<'static> = Exact {
     draw: &|noise: Noise| {
         let mut normal = [0.0; 2];
@@ -165,7 +165,7 @@ const BANANA: Exact<'static> = Exact {
 
 const LAWS: [(&Exact<'static>, Law); 3] = [(&LOGISTIC, logistic), (&GUMBEL, gumbel), (&BANANA, banana)];
 
-/// The chi-square statistics of the laws after four transitions.
+/// Returns the chi-square statistics of the distributions after four transitions.
 fn departures(transition: &Transition) -> [f64; 3] {
     LAWS.map(|(exact, law)| {
         exact.departure(4000, |start, chain| {
@@ -176,7 +176,7 @@ fn departures(transition: &Transition) -> [f64; 3] {
 }
 
 #[test]
-fn laws_are_left_as_they_are() {
+fn known_distributions_are_invariant() {
     for step_size in [0.3, 1.2, 2.0] {
         let transition = nuts(fixed(step_size));
         for seen in departures(&transition) {
@@ -185,7 +185,7 @@ fn laws_are_left_as_they_are() {
     }
 }
 
-/// The same check, of the recursive form with a mistake.
+/// Returns the largest statistic of the same check for the recursive form with a mistake.
 fn mistaken(mistake: Mistake) -> f64 {
     let departures = LAWS.map(|(exact, law)| {
         exact.departure(4000, |start, chain| {
@@ -201,7 +201,7 @@ fn mistaken(mistake: Mistake) -> f64 {
 }
 
 #[test]
-fn mistakes_are_found() {
+fn mistakes_are_detected() {
     assert!(mistaken(Mistake::None) < REFUSED);
     assert!(mistaken(Mistake::NoChecksAcross) < REFUSED);
     for mistake in [Mistake::EqualWeights, Mistake::TurnedTaken, Mistake::MomentumKept] {

@@ -1,4 +1,4 @@
-//! Iterations allocate nothing once a sampler has met its longest trajectories.
+//! Iterations do not allocate memory once a sampler has had its longest trajectories.
 #![allow(clippy::unwrap_used)]
 
 mod chains;
@@ -17,16 +17,16 @@ thread_local! {
 
 struct Counting;
 
-// SAFETY: all work is the system's; counting touches a constant-initialised cell of the thread.
+// SAFETY: the system allocator does all work; counting accesses a thread-local cell with a constant initialiser.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller's layout.
+        // SAFETY: the layout of the caller.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        // SAFETY: memory that `alloc` gave, with its layout.
+        // SAFETY: memory that `alloc` returned, with its layout.
         unsafe { System.dealloc(memory, layout) }
     }
 }
@@ -34,9 +34,9 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static COUNTING: Counting = Counting;
 
-/// Iterations in the middle of the warm-up, and after it.
+/// Iterations in the middle of the warm-up and after it do not allocate.
 #[test]
-fn iterations_allocate_nothing() {
+fn iterations_do_not_allocate() {
     for metric in METRICS {
         let hmc = Transition::Hmc(HmcOptions {
             steps: 5,
@@ -62,7 +62,7 @@ fn iterations_allocate_nothing() {
                 *part = ALLOCATIONS.get() - before;
             }
             assert_eq!(counted[2], 0, "{transition:?}");
-            // A warm-up that learns a matrix takes memory for its factor.
+            // A warm-up that learns a matrix allocates memory for its factor.
             let dense = matches!(metric, Metric::Dense | Metric::WindowedDense);
             assert!(dense || counted[1] == 0, "{transition:?}: {counted:?}");
         }

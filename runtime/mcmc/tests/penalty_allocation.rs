@@ -1,4 +1,4 @@
-//! An iteration of the penalty method allocates nothing.
+//! An iteration of the penalty method does not allocate memory.
 
 use bnnc_abi::sampling::{Correction, Estimator, Loss, Penalty, Proposal, Transition};
 use bnnc_mcmc::noise::Noise;
@@ -14,7 +14,7 @@ thread_local! {
 }
 
 fn count() {
-    // A thread that ends may allocate after its counter is gone.
+    // A thread that ends may allocate after its counter was dropped.
     let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
 }
 
@@ -37,7 +37,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// A normal law whose rows say nothing.
+/// A normal distribution whose rows do not affect the density.
 struct Flat;
 
 impl Target for Flat {
@@ -59,7 +59,7 @@ impl Target for Flat {
 }
 
 #[test]
-fn iterations_allocate_nothing() {
+fn iterations_do_not_allocate() {
     for proposal in [
         Proposal::RandomWalk { step: 0.1 },
         Proposal::Langevin { step: 0.1 },

@@ -1,4 +1,4 @@
-//! Random-walk Metropolis against closed forms: its acceptance on normal laws, and moments.
+//! Random-walk Metropolis agrees with closed forms of its acceptance on normal distributions, and of moments.
 #![allow(clippy::unwrap_used)]
 
 mod chains;
@@ -24,7 +24,7 @@ fn adapted(metric: Metric) -> Transition {
     }))
 }
 
-/// Independent standard normal laws.
+/// Independent standard normal distributions.
 fn normal() -> Density<impl FnMut(&[f64], &mut [f64]) -> f64> {
     Density(|at: &[f64], _: &mut [f64]| -0.5 * at.iter().map(|value| value * value).sum::<f64>())
 }
@@ -42,8 +42,8 @@ fn kept(drawn: &[Drawn], element: usize, function: impl Fn(f64) -> f64) -> Vec<f
         .collect()
 }
 
-/// On the standard normal law in `d` dimensions with steps of deviation `l`: the mean acceptance is
-/// `2 E[Phi(-l |Z| / 2)] = 2 F(-l sqrt(d) / 2)` with `F` of Student's law with `d` degrees of freedom.
+/// Returns the mean acceptance on the standard normal distribution in `d` dimensions with steps of standard deviation `l`:
+/// `2 E[Phi(-l |Z| / 2)] = 2 F(-l sqrt(d) / 2)`, with `F` of Student's distribution with `d` degrees of freedom.
 fn acceptance(step_size: f64, dimension: usize) -> f64 {
     let length = (2.0 * step_size).sqrt();
     match dimension {
@@ -58,7 +58,7 @@ fn acceptance(step_size: f64, dimension: usize) -> f64 {
 }
 
 #[test]
-fn acceptance_is_that_of_the_closed_form() {
+fn acceptance_agrees_with_the_closed_form() {
     for (step_size, dimension) in [(0.5, 1), (4.0, 1), (0.5, 2), (0.25, 4)] {
         let mut sampler = sampler(&fixed(step_size), &vec![0.5; dimension], 1, LENGTH);
         let drawn = draws(&mut *sampler, &mut normal(), LENGTH.warmup + LENGTH.draws);
@@ -66,7 +66,7 @@ fn acceptance_is_that_of_the_closed_form() {
         let want = acceptance(step_size, dimension);
         assert!(deviation(&rates, want) < 4.5, "{} for {want}", mean(&rates));
         assert!(deviation(&rates, acceptance(step_size * 1.1, dimension)) > 4.5);
-        // Moves are as frequent as their probabilities say.
+        // The frequency of moves agrees with their probabilities.
         let moved: Vec<f64> = drawn[LENGTH.warmup..]
             .windows(2)
             .map(|pair| f64::from(u8::from(pair[0].position != pair[1].position)))
@@ -79,7 +79,7 @@ fn acceptance_is_that_of_the_closed_form() {
     }
 }
 
-/// Where the density cannot be computed the walk turns back, and what is left is its law on the rest: exponential, with moments
+/// Points at which the density cannot be computed are rejected, and the walk samples the rest of the distribution: an exponential, with moments
 /// 1 and 2.
 #[test]
 fn points_without_density_are_rejected() {
@@ -110,9 +110,9 @@ fn points_without_density_are_rejected() {
     }
 }
 
-/// Deviations 0.2 and 5 with correlation 0.9 (0 where the metric is diagonal).
+/// Standard deviations 0.2 and 5 with correlation 0.9 (0 for a diagonal metric).
 #[test]
-fn step_size_and_metric_are_learnt() {
+fn step_size_and_metric_are_adapted() {
     for (metric, correlation) in [(Metric::Diagonal, 0.0), (Metric::Dense, 0.9)] {
         let mut skewed = Density(|at: &[f64], _: &mut [f64]| {
             let (first, second) = (at[0] / 0.2, at[1] / 5.0);
@@ -139,7 +139,7 @@ fn step_size_and_metric_are_learnt() {
             "{}",
             mean(&rates[2000..])
         );
-        // In the coordinates of the metric the target is round: the step has the acceptance of the closed form.
+        // In the coordinates of the metric the target is round, so the step has the acceptance of the closed form.
         assert!((acceptance(steps[2000], 2) - 0.3).abs() < 0.08, "{}", steps[2000]);
         assert!(deviation(&kept(&drawn, 0, |value| value * value / 0.04), 1.0) < 4.5);
         assert!(deviation(&kept(&drawn, 1, |value| value * value / 25.0), 1.0) < 4.5);
@@ -152,7 +152,7 @@ fn step_size_and_metric_are_learnt() {
 }
 
 #[test]
-fn values_alone_are_asked_for() {
+fn only_values_are_requested() {
     let mut sampler = sampler(&fixed(0.5), &[1.0, 2.0], 3, LENGTH);
     for answer in [Answer::Go, Answer::Value(-1.0)] {
         match sampler.advance(answer) {

@@ -1,4 +1,4 @@
-//! Stochastic-gradient samplers against the exact stationary laws of their recursions on normal targets.
+//! Stochastic-gradient samplers agree with the exact stationary distributions of their recursions on normal targets.
 #![allow(clippy::unwrap_used)]
 
 mod chains;
@@ -16,7 +16,7 @@ fn times(left: Matrix, right: Matrix) -> Matrix {
     [[entry(0, 0), entry(0, 1)], [entry(1, 0), entry(1, 1)]]
 }
 
-/// The law of a sequence `x' = A x + e` with independent normal `e` of covariance `Q`.
+/// The stationary distribution of a sequence `x' = A x + e` with independent normal `e` of covariance `Q`.
 struct Linear {
     /// The stationary variance of the first element.
     variance: f64,
@@ -44,7 +44,7 @@ fn linear(matrix: Matrix, noise: Matrix) -> Linear {
     Linear { variance, sums }
 }
 
-/// Langevin dynamics on a normal law: `theta' = (1 - eta precision) theta + sqrt(2 eta) e + eta (noise of the gradient)`.
+/// Langevin dynamics on a normal distribution: `theta' = (1 - eta precision) theta + sqrt(2 eta) e + eta (noise of the gradient)`.
 fn langevin(eta: f64, precision: f64, gradient_variance: f64) -> Linear {
     let noise = 2.0 * eta + eta * eta * gradient_variance;
     linear(
@@ -63,7 +63,7 @@ fn hamiltonian(eta: f64, friction: f64, precision: f64, gradient_variance: f64) 
     )
 }
 
-/// How many standard errors the mean and the variance of a sequence are away from a law around `centre`.
+/// Returns the distances of the mean and the variance of a sequence from those of a distribution around `centre`, in standard errors.
 fn deviations(values: &[f64], law: &Linear, centre: f64) -> [f64; 2] {
     let count = values.len() as f64;
     let squares: Vec<f64> = values.iter().map(|value| (value - centre).powi(2)).collect();
@@ -96,7 +96,7 @@ fn sghmc(batch: usize, step_size: f64, friction: f64) -> Transition {
     })
 }
 
-/// Twenty observations; the posterior has precision 10.5.
+/// Returns a target with twenty observations, whose posterior has precision 10.5.
 fn target() -> Mean {
     let data = (0..20)
         .map(|row| (f64::from(row) * 0.7).sin() * 2.0 + 1.0)
@@ -113,7 +113,7 @@ const LENGTH: Length = Length {
     draws: 40_000,
 };
 
-/// The draws after the warm-up from a chain that starts at 0.
+/// Returns the draws after the warm-up of a chain that starts at 0.
 fn values(transition: &Transition, target: &mut Mean) -> Vec<f64> {
     let mut sampler = sampler(transition, &[0.0], target.data.len(), LENGTH);
     let drawn = draws(&mut *sampler, target, LENGTH.warmup + LENGTH.draws);
@@ -133,7 +133,7 @@ fn values(transition: &Transition, target: &mut Mean) -> Vec<f64> {
 
 /// The series agrees with the closed form `1 / (precision (1 - eta precision / 2))` of the scalar recursion.
 #[test]
-fn the_law_of_the_langevin_recursion_is_known() {
+fn langevin_variance_agrees_with_its_closed_form() {
     let law = langevin(0.05, 10.5, 0.0);
     assert!((law.variance * 10.5 * (1.0 - 0.05 * 10.5 / 2.0) - 1.0).abs() < 1e-12);
     let ratio: f64 = 1.0 - 0.05 * 10.5;
@@ -147,7 +147,7 @@ fn langevin_dynamics_have_the_variance_of_their_recursion() {
     let (eta, precision, centre) = (0.05, target.posterior(), target.centre());
     let chain = values(&sgld(0, eta), &mut target);
     assert!(agrees(&chain, &langevin(eta, precision, 0.0), centre));
-    // Without the error of the discretisation, or with noise of variance eta, the law is another.
+    // Without the discretisation error, or with noise of variance eta, the distribution would be different.
     let exact = linear([[1.0 - eta * precision, 0.0], [0.0, 0.0]], {
         let ratio = 1.0 - eta * precision;
         [[(1.0 - ratio * ratio) / precision, 0.0], [0.0, 0.0]]
@@ -161,7 +161,7 @@ fn langevin_dynamics_have_the_variance_of_their_recursion() {
 }
 
 #[test]
-fn batches_add_the_variance_of_their_gradients() {
+fn batches_add_the_variance_of_their_gradients_to_the_draws() {
     let mut target = target();
     let (eta, precision, centre) = (0.05, target.posterior(), target.centre());
     for batch in [1, 4, 15] {
@@ -201,7 +201,7 @@ fn hamiltonian_dynamics_have_the_variance_of_their_recursion() {
             ),
             "{batch}"
         );
-        // A gradient of half the size, or half the noise, would show.
+        // A gradient or a noise of half the size would be detected.
         assert!(
             !agrees(
                 &chain,
@@ -220,9 +220,9 @@ fn hamiltonian_dynamics_have_the_variance_of_their_recursion() {
     }
 }
 
-/// A temperature divides the log likelihood and leaves the prior alone.
+/// A temperature divides the log likelihood and does not affect the prior.
 #[test]
-fn temperature_tempers_the_likelihood_only() {
+fn temperature_divides_the_likelihood_only() {
     let mut target = target();
     let transition = sgld(4, 0.05);
     let setup = Setup {
@@ -245,9 +245,9 @@ fn temperature_tempers_the_likelihood_only() {
     assert!(agrees(&chain, &law, tempered.centre()));
 }
 
-/// The first two steps by hand, and the rows and scales that are asked for.
+/// The first two steps agree with a calculation by hand, and so do the requested rows and scales.
 #[test]
-fn the_recursion_is_that_of_the_formula() {
+fn langevin_steps_follow_their_formula() {
     let transition = sgld(3, 0.05);
     let mut sampler = sampler(&transition, &[1.0, -1.0], 12, LENGTH);
     let noise = Noise::new(7, "chain", 0);
@@ -294,9 +294,9 @@ fn the_recursion_is_that_of_the_formula() {
     assert!(asked.iter().all(|rows| rows.len() == 3) && asked[0] != asked[1] && asked[1] != asked[2]);
 }
 
-/// Three iterations of second order by hand; in the second the gradient is not known, and the velocity turns round.
+/// Three iterations of second order agree with a calculation by hand. In the second one the gradient is not finite, and the velocity is reversed.
 #[test]
-fn the_second_recursion_is_that_of_the_formula() {
+fn hamiltonian_steps_follow_their_formula() {
     let (eta, friction) = (0.05, 0.2);
     let mut sampler = sampler(&sghmc(0, eta, friction), &[1.0], 12, LENGTH);
     let noise = Noise::new(7, "chain", 0);
@@ -332,9 +332,9 @@ fn the_second_recursion_is_that_of_the_formula() {
     }
 }
 
-/// Draws stay where the density can be computed; what would leave is flagged.
+/// Draws are points at which the density can be computed; moves to other points are flagged as diverging.
 #[test]
-fn no_draw_is_a_point_without_density() {
+fn draws_are_points_with_a_density() {
     for transition in [sgld(0, 0.3), sghmc(0, 0.1, 0.3)] {
         for failure in [f64::NAN, f64::NEG_INFINITY, f64::INFINITY] {
             let mut half = Density(|at: &[f64], gradient: &mut [f64]| {
@@ -359,9 +359,9 @@ fn no_draw_is_a_point_without_density() {
     }
 }
 
-/// Steps so large that they overflow are refused without being asked for.
+/// Positions that overflow because of large steps are rejected without a request.
 #[test]
-fn positions_stay_finite() {
+fn overflowing_positions_are_rejected() {
     for transition in [sgld(0, 1e300), sghmc(0, 1e300, 0.3)] {
         let mut steep = Density(|at: &[f64], gradient: &mut [f64]| {
             assert!(at[0].is_finite());
@@ -375,7 +375,7 @@ fn positions_stay_finite() {
     }
 }
 
-/// Two normal laws of deviation 1 around -4 and 4, equally likely.
+/// A mixture of two normal distributions with standard deviation 1 around -4 and 4, equally likely.
 fn mixture() -> Density<impl FnMut(&[f64], &mut [f64]) -> f64> {
     Density(|at: &[f64], gradient: &mut [f64]| {
         gradient[0] = 4.0 * (4.0 * at[0]).tanh() - at[0];
@@ -383,9 +383,9 @@ fn mixture() -> Density<impl FnMut(&[f64], &mut [f64]) -> f64> {
     })
 }
 
-/// Large steps leave a mode, small ones draw from it: a chain with cycles sees both, one with the small steps does not.
+/// Large steps leave a mode, and small ones sample it: a chain with cycles visits both modes, and one with small steps does not.
 #[test]
-fn cycles_visit_modes() {
+fn cyclical_steps_visit_both_modes() {
     let length = Length {
         warmup: 0,
         draws: 8000,
@@ -414,9 +414,9 @@ fn cycles_visit_modes() {
         .map(|draw| draw.position[0])
         .collect();
     let right = last.iter().filter(|value| **value > 0.0).count();
-    // A hundred nearly independent choices: five standard deviations.
+    // A hundred nearly independent choices, within five standard deviations.
     assert!((25..=75).contains(&right), "{right}");
-    // Ten of the last draws of cycles would be far from both modes if steps stayed large.
+    // If steps stayed large, about ten of the last draws of cycles would be far from both modes.
     assert!(
         last.iter()
             .filter(|value| (value.abs() - 4.0).abs() > 3.0)
@@ -426,9 +426,9 @@ fn cycles_visit_modes() {
     assert!(run(&sgld(0, 0.01)).iter().all(|draw| draw.position[0] > 0.0));
 }
 
-/// Four iterations without noise by hand, of either dynamics; the fifth has noise.
+/// Four iterations of either dynamics agree with a calculation by hand without noise; later iterations have noise.
 #[test]
-fn exploration_has_no_noise() {
+fn exploration_steps_have_no_noise() {
     let (batch, step_size) = (0, 0.1);
     let schedule = Steps::Cyclical {
         cycles: 1,
@@ -456,7 +456,7 @@ fn exploration_has_no_noise() {
         let steps = stat(&*sampler, &drawn, "step_size");
         let (mut position, mut velocity) = (2.0, 0.0);
         for (at, (draw, step)) in drawn.iter().zip(steps).take(6).enumerate() {
-            // The first order moves along the gradient where it is, the second by the velocity that it has.
+            // First-order dynamics move along the gradient at the position, second-order dynamics by the current velocity.
             if keep == 0.0 {
                 position -= step * position;
             } else {
@@ -464,7 +464,7 @@ fn exploration_has_no_noise() {
                 velocity = keep * velocity - step * position;
             }
             let noisy = (draw.position[0] - position).abs() > 1e-14;
-            // Noise of the velocity moves the position one iteration later.
+            // Noise in the velocity changes the position one iteration later.
             assert_eq!(noisy, at >= if keep == 0.0 { 4 } else { 5 });
             assert_eq!(draw.warmup, at < 4);
         }

@@ -1,4 +1,4 @@
-//! Targets written by hand, and chains on them.
+//! Hand-written targets, and chains on them.
 #![allow(dead_code, reason = "each test uses a part")]
 
 use bnnc_abi::sampling::Transition;
@@ -6,7 +6,7 @@ use bnnc_mcmc::noise::Noise;
 use bnnc_mcmc::registry::{self, Setup};
 use bnnc_mcmc::seam::{self, Answers, Sampler, Target};
 
-/// A density without rows: writes the gradient, returns the log density.
+/// A density without rows: the function writes the gradient and returns the log density.
 pub struct Density<Function>(pub Function);
 
 impl<Function: FnMut(&[f64], &mut [f64]) -> f64> Target for Density<Function> {
@@ -26,24 +26,24 @@ impl<Function: FnMut(&[f64], &mut [f64]) -> f64> Target for Density<Function> {
 /// A mean with a normal prior around 0 and normal observations.
 pub struct Mean {
     pub data: Vec<f64>,
-    /// Precision of the prior.
+    /// The precision of the prior.
     pub prior: f64,
-    /// Precision of an observation.
+    /// The precision of an observation.
     pub precision: f64,
 }
 
 impl Mean {
-    /// The precision of the posterior.
+    /// Returns the precision of the posterior.
     pub fn posterior(&self) -> f64 {
         self.prior + self.precision * self.data.len() as f64
     }
 
-    /// The mean of the posterior.
+    /// Returns the mean of the posterior.
     pub fn centre(&self) -> f64 {
         self.precision * self.data.iter().sum::<f64>() / self.posterior()
     }
 
-    /// The variance of `N / n` times the gradient of `n` rows chosen without replacement: `(N precision)^2 S^2 / n (1 - n / N)`.
+    /// Returns the variance of `N / n` times the gradient of `n` rows chosen without replacement: `(N precision)^2 S^2 / n (1 - n / N)`.
     pub fn gradient_variance(&self, batch: usize) -> f64 {
         let (all, batch) = (self.data.len() as f64, batch as f64);
         let mean = self.data.iter().sum::<f64>() / all;
@@ -84,14 +84,14 @@ pub struct Drawn {
     pub stats: Vec<f64>,
 }
 
-/// How long a chain is.
+/// The length of a chain.
 #[derive(Clone, Copy)]
 pub struct Length {
     pub warmup: usize,
     pub draws: usize,
 }
 
-/// A sampler of a chain with seed 7 on `rows` rows.
+/// Returns a sampler of a chain with seed 7 on `rows` rows.
 pub fn sampler(transition: &Transition, start: &[f64], rows: usize, length: Length) -> Box<dyn Sampler> {
     registry::sampler(&Setup {
         transition,
@@ -104,7 +104,7 @@ pub fn sampler(transition: &Transition, start: &[f64], rows: usize, length: Leng
     })
 }
 
-/// The next draws.
+/// Returns the next draws.
 pub fn draws(sampler: &mut dyn Sampler, target: &mut dyn Target, count: usize) -> Vec<Drawn> {
     let mut answers = Answers::default();
     let drawn = |draw: seam::Draw<'_>| Drawn {
@@ -117,7 +117,7 @@ pub fn draws(sampler: &mut dyn Sampler, target: &mut dyn Target, count: usize) -
         .collect()
 }
 
-/// One stat of draws, by its name.
+/// Returns one statistic of draws, by its name.
 pub fn stat(sampler: &dyn Sampler, drawn: &[Drawn], name: &str) -> Vec<f64> {
     let at = sampler
         .stats()
@@ -127,12 +127,12 @@ pub fn stat(sampler: &dyn Sampler, drawn: &[Drawn], name: &str) -> Vec<f64> {
     drawn.iter().map(|draw| draw.stats[at]).collect()
 }
 
-/// The mean.
+/// Returns the mean.
 pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// The standard error of the mean of a correlated sequence, from the means of 40 batches.
+/// Returns the standard error of the mean of a correlated sequence, from the means of 40 batches.
 pub fn standard_error(values: &[f64]) -> f64 {
     let batches: Vec<f64> = values.chunks_exact(values.len() / 40).map(mean).collect();
     let centre = mean(&batches);
@@ -140,13 +140,13 @@ pub fn standard_error(values: &[f64]) -> f64 {
     (spread / (batches.len() - 1) as f64 / batches.len() as f64).sqrt()
 }
 
-/// How many standard errors the mean of a correlated sequence is away from a value.
+/// Returns the distance of the mean of a correlated sequence from a value, in standard errors.
 pub fn deviation(values: &[f64], from: f64) -> f64 {
     (mean(values) - from).abs() / standard_error(values)
 }
 
-/// The transition goes on from saved bytes bit by bit as if it had not been interrupted, before and after the warm-up ends, and
-/// refuses other bytes.
+/// Checks that a transition continues bit by bit from saved bytes, before and after the end of the warm-up, and
+/// rejects other bytes.
 pub fn resumes(transition: &Transition, target: &mut dyn Target, rows: usize) {
     let length = Length {
         warmup: 200,

@@ -1,4 +1,4 @@
-//! Chains against the posteriors that they claim to sample.
+//! Chains sample the posteriors that they state.
 
 use crate::linear::{Law, Line, eight};
 use bnnc_abi::sampling::{Correction, Estimator, Loss, Penalty, Proposal, Transition};
@@ -20,7 +20,7 @@ fn walk(batch: usize, batches: usize, step: f64) -> Penalty {
     }
 }
 
-/// 2000 points on a line; their order is that of `x`, so that files of consecutive rows differ.
+/// Returns 2000 points on a line, in order of `x`, so that files of consecutive rows differ.
 fn many() -> Line {
     let noise = Noise::new(5, "line", 0);
     let mut errors = vec![0.0; 2000];
@@ -49,7 +49,7 @@ fn chain(options: Penalty, start: &[f64], shards: &[usize], seed: u64) -> Box<dy
     })
 }
 
-/// The draws after the warm-up, coordinate by coordinate, and what they say of themselves.
+/// Returns the draws after the warm-up by coordinate, and their summary.
 fn draws(sampler: &mut dyn Sampler, target: &mut dyn Target, count: usize) -> ([Vec<f64>; 2], Summary) {
     let (mut kept, mut summary, mut answers) =
         ([Vec::new(), Vec::new()], Summary::default(), Answers::default());
@@ -70,7 +70,7 @@ fn moment(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// The effective number of independent draws for the mean of a series, by the means of 200 long batches.
+/// Returns the effective sample size for the mean of a series, from the means of 200 long batches.
 fn effective(values: &[f64]) -> f64 {
     let (mean, length) = (moment(values), values.len() / 200);
     let variance = moment(
@@ -86,13 +86,14 @@ fn effective(values: &[f64]) -> f64 {
     variance / (length as f64 * moment(&of_means)) * values.len() as f64
 }
 
-/// The ratio of the standard deviation of draws to that of the law around its mean, and the effective number of squares.
+/// Returns the ratio of the standard deviation of draws to that of a distribution, around the mean of the distribution, and the effective sample size
+/// of the squares.
 fn ratio(values: &[f64], mean: f64, variance: f64) -> (f64, f64) {
     let squares: Vec<f64> = values.iter().map(|value| (value - mean).powi(2)).collect();
     ((moment(&squares) / variance).sqrt(), effective(&squares))
 }
 
-/// Checks means and standard deviations against a law within `z` standard errors plus a relative `bias`.
+/// Checks that means and standard deviations agree with a distribution within `z` standard errors plus a relative `bias`.
 fn assert_samples(draws: &[Vec<f64>; 2], law: &Law, z: f64, bias: f64) {
     for (at, values) in draws.iter().enumerate() {
         let deviation = law.variance[at].sqrt();
@@ -112,11 +113,11 @@ fn assert_samples(draws: &[Vec<f64>; 2], law: &Law, z: f64, bias: f64) {
     }
 }
 
-/// Batches of 5 of 2000 rows, 5 of them: the step is such that the mean variance of the difference is between 0.8 and 1. The plain
+/// There are 5 batches of 5 of 2000 rows. The step is such that the mean variance of the difference is between 0.8 and 1. The plain
 /// penalty is within 3.5 % of the tempered posterior, the corrected one within 3 %, and without a penalty the chain is off by
 /// more than 7 %. The bounds hold beyond three standard errors of the ratio.
 #[test]
-fn batches_of_five() {
+fn corrected_batches_sample_the_tempered_posterior() {
     let mut line = many();
     let law = line.posterior(5.0 / 2000.0);
     for (correction, bound) in [
@@ -145,10 +146,10 @@ fn batches_of_five() {
     }
 }
 
-/// Files of unequal length with unlike rows, each of which gives rows to every batch: 3, 1 and 1 of 1500, 300 and 200. Were all rows
-/// of a batch to count the same, the two later files would have 2/5 of the weight instead of a quarter.
+/// Files of unequal length with different rows contribute 3, 1 and 1 rows of 1500, 300 and 200 to every batch. If all rows
+/// of a batch had the same weight, the two later files would have 2/5 of the weight instead of a quarter.
 #[test]
-fn files_sample_the_target_of_one_file() {
+fn several_files_sample_the_target_of_one_file() {
     let mut line = many();
     line.y[1500..].iter_mut().for_each(|y| *y += 2.0);
     let law = line.posterior(5.0 / 2000.0);
@@ -161,7 +162,7 @@ fn files_sample_the_target_of_one_file() {
     assert_samples(&draws, &law, 4.0, 0.03);
 }
 
-/// All rows: the exact algorithm on both proposals. The Langevin step is so long that without its acceptance the variance would be
+/// With all rows both proposals give the exact algorithm. The Langevin step is so long that without its acceptance the variance would be
 /// larger by `1 / (1 - eta / (2 variance)) - 1`, here more than a third.
 #[test]
 fn all_rows_sample_the_posterior() {
@@ -182,10 +183,10 @@ fn all_rows_sample_the_posterior() {
     }
 }
 
-/// Langevin proposals from batches of gradients, for both losses, with one estimator each. Unadjusted, the first chain would
+/// Langevin proposals use gradients of batches, for both losses, each with one estimator. Without the acceptance step, the first chain would
 /// have more than 1.2 times the standard deviation.
 #[test]
-fn gradients_of_batches_propose() {
+fn langevin_proposals_from_batches_sample_the_target() {
     let mut line = many();
     let tempered = Penalty {
         proposal: Proposal::Langevin { step: 0.03 },
@@ -211,9 +212,9 @@ fn gradients_of_batches_propose() {
     assert_samples(&kept, &law, 4.0, 0.02);
 }
 
-/// The same draws follow after going back, and what no chain of this dimension wrote is refused.
+/// The same draws follow after a restore, and bytes that no chain of this dimension wrote are rejected.
 #[test]
-fn goes_back_bit_for_bit() {
+fn restored_chains_continue_bit_for_bit() {
     let mut line = many();
     let options = Penalty {
         proposal: Proposal::Langevin { step: 0.03 },
@@ -240,7 +241,7 @@ fn goes_back_bit_for_bit() {
     }
 }
 
-/// A standard normal law cut off at zero, by numbers that are not finite below.
+/// A standard normal distribution truncated at zero, below which the numbers are not finite.
 struct Half(f64);
 
 impl Target for Half {
@@ -259,9 +260,9 @@ impl Target for Half {
     }
 }
 
-/// Where the density cannot be computed the proposal is rejected, and the numbers of the draw stay finite.
+/// Proposals at which the density cannot be computed are rejected, and the numbers of the draw stay finite.
 #[test]
-fn what_is_not_finite_is_rejected() {
+fn proposals_that_are_not_finite_are_rejected() {
     for fault in [f64::NAN, f64::NEG_INFINITY, f64::INFINITY] {
         for proposal in [
             Proposal::RandomWalk { step: 0.5 },
@@ -288,9 +289,9 @@ fn what_is_not_finite_is_rejected() {
     }
 }
 
-/// The numbers of a draw by their names, and the flag of the warm-up.
+/// The numbers of a draw have their names, and the draw has the flag of the warm-up.
 #[test]
-fn draws_come_with_their_numbers() {
+fn draws_have_their_statistics() {
     let (mut line, mut answers) = (many(), Answers::default());
     let mut one = chain(walk(5, 5, 0.06), &[0.4, -0.7], &[2000], 10);
     let number = |name: &str, of: &dyn Sampler| of.stats().iter().position(|stat| *stat == name).unwrap();

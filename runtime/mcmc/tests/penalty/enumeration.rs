@@ -1,4 +1,4 @@
-//! Estimates over all batches that can be drawn: their means are exact.
+//! Estimates over all possible batches, whose means are exact.
 
 use crate::linear::{Law, Line, eight};
 use bnnc_abi::sampling::{Correction, Estimator, Loss, Penalty, Proposal};
@@ -18,7 +18,7 @@ fn options(batch: usize, batches: usize, loss: Loss) -> Penalty {
     }
 }
 
-/// All subsets of `count` of the numbers from `first` below `end`.
+/// Returns all subsets of `count` of the numbers from `first` to below `end`.
 fn subsets(first: u32, end: u32, count: usize) -> Vec<Vec<u32>> {
     if count == 0 {
         return vec![Vec::new()];
@@ -30,7 +30,7 @@ fn subsets(first: u32, end: u32, count: usize) -> Vec<Vec<u32>> {
     (first..end).flat_map(with_lowest).collect()
 }
 
-/// All batches with `counts[k]` rows of shard `k`, as one group per shard.
+/// Returns all batches with `counts[k]` rows of shard `k`, as one group per shard.
 fn batches(shards: &[usize], counts: &[usize]) -> Vec<Vec<Vec<u32>>> {
     let (mut all, mut first) = (vec![Vec::new()], 0);
     for (&rows, &count) in shards.iter().zip(counts) {
@@ -49,7 +49,7 @@ fn batches(shards: &[usize], counts: &[usize]) -> Vec<Vec<Vec<u32>>> {
     all
 }
 
-/// The estimate from these batches.
+/// Returns the estimate from these batches.
 fn estimate(
     losses: &mut Losses,
     line: &Line,
@@ -62,7 +62,7 @@ fn estimate(
     losses.estimate(line.prior(to) - line.prior(from), &sums)
 }
 
-/// The law whose log density changes by the mean estimate over all batches: a normal one, read off at five points.
+/// Returns the distribution whose log density changes by the mean estimate over all batches: a normal one, determined from five points.
 fn enumerated(losses: &mut Losses, line: &Line, all: &[Vec<Vec<u32>>]) -> Law {
     let mut change = |to: [f64; 2]| {
         let sum: f64 = all
@@ -96,7 +96,7 @@ fn assert_law(law: &Law, [a, b, aa, ab, bb]: [f64; 5]) {
 const FULL: [f64; 5] = [0.21480489, 0.77863725, 0.01138104, -0.00159433, 0.00992162];
 const TEMPERED: [f64; 5] = [0.21121462, 0.75711215, 0.04399345, -0.00598864, 0.03851154];
 
-/// The mean over all 28 batches of two rows is the posterior tempered by 2/8, that of the scaled loss the ordinary one.
+/// The mean over all 28 batches of two rows is the posterior tempered by 2/8; with the scaled loss it is the ordinary posterior.
 #[test]
 fn mean_over_all_batches_is_the_stated_target() {
     let line = eight();
@@ -115,7 +115,7 @@ fn mean_over_all_batches_is_the_stated_target() {
         target(&options(2, 3, Loss::Data), 8, 1.0),
         "the ordinary posterior"
     );
-    // A temperature of 4 makes of one what the batch makes of the other.
+    // A temperature of 4 is equivalent to the tempering by the batch.
     let cold = enumerated(
         &mut Losses::new(&options(2, 3, Loss::Data), &[8], 4.0),
         &line,
@@ -139,16 +139,16 @@ fn mean_over_all_batches_is_the_stated_target() {
         "a wider law than the posterior tempered by 2/8 (temperature 4): the noise of batches is not corrected for"
     );
     assert_eq!(target(&naive(8), 8, 1.0), "the ordinary posterior");
-    // 41 / 5 through its reciprocal is 8.200000000000001.
+    // 41 / 5, computed through its reciprocal, is 8.200000000000001.
     assert_eq!(
         target(&options(5, 3, Loss::Batch), 41, 1.0),
         "the posterior tempered by 5/41 (temperature 8.2)"
     );
 }
 
-/// All rows: one batch, the exact difference, no variance, whatever the number of batches and the loss.
+/// With all rows there is one batch, the exact difference and no variance, for every number of batches and both losses.
 #[test]
-fn all_rows_are_exact() {
+fn batches_of_all_rows_are_exact() {
     let line = eight();
     let all = batches(&[8], &[8]);
     for (batch, loss) in [(0, Loss::Batch), (8, Loss::Batch), (9, Loss::Data)] {
@@ -169,9 +169,9 @@ fn all_rows_are_exact() {
     }
 }
 
-/// The published arithmetic of one step from (0.1, 0.9) to (0.3, 0.7).
+/// The estimates of one step from (0.1, 0.9) to (0.3, 0.7) agree with the published ones.
 #[test]
-fn differences_of_one_step() {
+fn estimates_of_one_step_agree_with_published_ones() {
     let (line, from, to) = (eight(), [0.1, 0.9], [0.3, 0.7]);
     let mut losses = Losses::new(&options(2, 3, Loss::Data), &[8], 1.0);
     let each: Vec<f64> = batches(&[8], &[2])
@@ -182,7 +182,7 @@ fn differences_of_one_step() {
     let variance = each.iter().map(|one| (one - mean_of).powi(2)).sum::<f64>() / 28.0;
     assert!((mean_of + 0.60222222).abs() < 5e-9);
     assert!((variance - 5.41424550).abs() < 5e-9);
-    // Three batches that share no row, each loss counted as it is.
+    // Three batches without common rows, each with its own loss.
     let disjoint = [vec![vec![0, 1]], vec![vec![2, 3]], vec![vec![4, 5]]];
     let mut losses = Losses::new(&options(2, 3, Loss::Batch), &[8], 1.0);
     for (batch, want) in disjoint.iter().zip([0.21333333, -0.91555556, -0.05111111]) {
@@ -196,7 +196,7 @@ fn differences_of_one_step() {
     assert_eq!(three.penalty, three.variance / 2.0);
 }
 
-/// The files of the data, and the rows that each gives to a batch of the given size.
+/// The files of the data, and the rows that each contributes to a batch of the given size.
 const SHARDS: [(&[usize], usize, &[usize]); 4] = [
     (&[3, 5], 2, &[1, 1]),
     (&[2, 6], 3, &[1, 2]),
@@ -204,9 +204,9 @@ const SHARDS: [(&[usize], usize, &[usize]); 4] = [
     (&[1, 4, 3], 3, &[1, 1, 1]),
 ];
 
-/// However rows are spread over files, the target is that of one file with all of them.
+/// For every distribution of rows over files, the target is that of one file with all rows.
 #[test]
-fn files_do_not_change_the_target() {
+fn target_does_not_depend_on_files() {
     let line = eight();
     for (shards, batch, counts) in SHARDS {
         let all = batches(shards, counts);
@@ -241,7 +241,7 @@ fn files_do_not_change_the_target() {
 /// The mean of the estimated variance over all pairs of batches is the variance of the estimated difference, for one file and
 /// for several.
 #[test]
-fn variances_are_unbiased() {
+fn estimated_variances_are_unbiased() {
     let (line, from, to) = (eight(), [0.1, 0.9], [0.3, 0.7]);
     let one_file: (&[usize], usize, &[usize]) = (&[8], 2, &[2]);
     for (shards, batch, counts) in SHARDS.into_iter().chain([one_file]) {
@@ -255,7 +255,7 @@ fn variances_are_unbiased() {
             let (mut sum, mut squares, mut variances, mut times) = (0.0, 0.0, 0.0, 0.0);
             for (at, one) in all.iter().enumerate() {
                 for other in &all {
-                    // The single estimate comes from a batch of its own: any will do for the mean of its variance.
+                    // The single estimate comes from a separate batch, which does not affect the mean of its variance.
                     let used = match estimator {
                         Estimator::Mean => vec![one, other],
                         Estimator::Single => vec![&all[(7 * at + 3) % all.len()], one, other],
@@ -283,9 +283,9 @@ fn variances_are_unbiased() {
     }
 }
 
-/// With equal differences the variance is 0, which is legal; one difference has none.
+/// The variance of equal differences is 0, which is valid, and so is that of a single difference.
 #[test]
-fn degenerate_variances() {
+fn variances_of_equal_or_single_differences_are_zero() {
     assert_eq!(mean(&[0.7, 0.7]), (0.7, 0.0));
     assert_eq!(mean(&[0.7]), (0.7, 0.0));
 }

@@ -1,4 +1,4 @@
-//! The acceptance and the stationary law of a chain in one dimension, by quadrature.
+//! The acceptance and the stationary distribution of a chain in one dimension, by quadrature.
 
 use bnnc_abi::sampling::Correction;
 use bnnc_mcmc::penalty::correction::penalty;
@@ -6,7 +6,7 @@ use bnnc_mcmc::penalty::estimate::{mean, single};
 use bnnc_mcmc::penalty::log_acceptance;
 use std::f64::consts::PI;
 
-/// The integral of a smooth function by Simpson's rule.
+/// Returns the integral of a smooth function by Simpson's rule.
 fn simpson(from: f64, to: f64, pieces: usize, of: impl Fn(f64) -> f64) -> f64 {
     let step = (to - from) / pieces as f64;
     let weights = |at: usize| {
@@ -26,7 +26,7 @@ fn normal_density(z: f64) -> f64 {
     (-0.5 * z * z).exp() / (2.0 * PI).sqrt()
 }
 
-/// The mean acceptance where the estimate is normal around `difference` with a known variance.
+/// Returns the mean acceptance if the estimate is normal around `difference` with a known variance.
 fn mean_acceptance(difference: f64, variance: f64) -> f64 {
     let (deviation, penalty) = (variance.sqrt(), penalty(Correction::Plain, variance, 5));
     let of = |z: f64| normal_density(z) * log_acceptance(0.0, difference + deviation * z, penalty).exp();
@@ -35,7 +35,7 @@ fn mean_acceptance(difference: f64, variance: f64) -> f64 {
 }
 
 #[test]
-fn acceptance_with_known_variance() {
+fn acceptance_with_known_variance_satisfies_detailed_balance() {
     for (difference, variance, want) in [
         (0.0, 1.0, 0.61707508),
         (0.0, 4.0, 0.31731051),
@@ -44,14 +44,14 @@ fn acceptance_with_known_variance() {
         let got = mean_acceptance(difference, variance);
         assert!((got - want).abs() < 6e-9, "{got}");
     }
-    // Detailed balance, exactly.
+    // Detailed balance holds exactly.
     for (difference, variance) in [(0.3, 0.5), (1.7, 2.0), (4.0, 9.0)] {
         let ratio = mean_acceptance(difference, variance) / mean_acceptance(-difference, variance);
         assert!((ratio / (-difference).exp() - 1.0).abs() < 1e-9);
     }
 }
 
-/// The distribution function of the standard normal law, by the error function of Numerical Recipes (relative error 1.2e-7).
+/// The distribution function of the standard normal distribution, by the error function of Numerical Recipes (relative error 1.2e-7).
 fn normal(x: f64) -> f64 {
     let z = (x / 2f64.sqrt()).abs();
     let t = 1.0 / (1.0 + 0.5 * z);
@@ -72,13 +72,13 @@ fn normal(x: f64) -> f64 {
     if x >= 0.0 { 1.0 - upper } else { upper }
 }
 
-/// `E min(1, exp(-d - u))` for a normal `d`.
+/// Returns `E min(1, exp(-d - u))` for a normal `d`.
 fn accepted(difference: f64, variance: f64, penalty: f64) -> f64 {
     let (middle, deviation) = (difference + penalty, variance.sqrt());
     normal(-middle / deviation) + (variance / 2.0 - middle).exp() * normal((middle - variance) / deviation)
 }
 
-/// How far batches differ: `M` differences with zero mean and the given sum of squares.
+/// Returns the differences of `batches` batches, with zero mean and the given sum of squares.
 fn spread(batches: usize, squares: f64) -> Vec<f64> {
     let mut differences = vec![0.0; batches];
     differences[0] = (squares / 2.0).sqrt();
@@ -86,7 +86,7 @@ fn spread(batches: usize, squares: f64) -> Vec<f64> {
     differences
 }
 
-/// The penalties for batches whose loss differences have variance 1, scaled to `variance`, with their probabilities: the sum of
+/// Returns the penalties for batches whose loss differences have variance 1, scaled to `variance`, with their probabilities: the sum of
 /// squares around the mean is a chi-square number with `M - 1` degrees of freedom.
 fn penalties(correction: Correction, batches: usize, variance: f64) -> Vec<(f64, f64)> {
     let (free, nodes) = ((batches - 1) as f64, 60);
@@ -110,7 +110,7 @@ fn penalties(correction: Correction, batches: usize, variance: f64) -> Vec<(f64,
 const CELLS: usize = 121;
 const REACH: f64 = 6.5;
 
-/// The variance of the stationary law of a chain for N(0, 1) with normal steps of standard deviation 0.8, where the loss differences
+/// Returns the variance of the stationary distribution of a chain for N(0, 1) with normal steps of standard deviation 0.8, if the loss differences
 /// of batches are normal with standard deviation `2 |step|`.
 fn stationary_variance(correction: Correction, batches: usize) -> f64 {
     let (width, scale) = (2.0 * REACH / (CELLS - 1) as f64, 0.8);
@@ -141,7 +141,7 @@ fn stationary_variance(correction: Correction, batches: usize) -> f64 {
     (0..CELLS).map(|cell| law[cell] * place(cell).powi(2)).sum()
 }
 
-/// The stationary law of the rates between states by the elimination of Grassmann, Taksar and Heyman (no subtraction).
+/// Returns the stationary distribution of the rates between states by the elimination of Grassmann, Taksar and Heyman (without subtraction).
 fn stationary(mut flow: Vec<[f64; CELLS]>) -> Vec<f64> {
     for last in (1..CELLS).rev() {
         let out: f64 = flow[last][..last].iter().sum();
@@ -162,9 +162,9 @@ fn stationary(mut flow: Vec<[f64; CELLS]>) -> Vec<f64> {
     law.into_iter().map(|weight| weight / total).collect()
 }
 
-/// The published stationary variances, where the target has 1.
+/// The stationary variances agree with the published ones; the target has variance 1.
 #[test]
-fn stationary_variances() {
+fn stationary_variances_agree_with_published_ones() {
     for (batches, plain, naive, digits) in [
         (2, 1.245, 1.574, 5e-4),
         (5, 1.0317, 1.286, 5e-5),
@@ -184,9 +184,9 @@ fn stationary_variances() {
     }
 }
 
-/// The variance of estimator (a) is centred on the mean of the further differences.
+/// The variance of estimator (a) is computed around the mean of the further differences.
 #[test]
-fn single_differences() {
+fn variance_of_the_single_estimator_uses_the_other_differences() {
     let (difference, variance) = single(&[7.0, 1.0, 2.0, 6.0]);
     assert_eq!((difference, variance), (7.0, 7.0));
     assert_eq!(single(&[7.0, 1.0]), (7.0, 0.0));

@@ -1,4 +1,4 @@
-//! A line `a + b x` with known noise and standard normal priors: its posterior at any temperature is normal.
+//! A line `a + b x` with known noise and standard normal priors, whose posterior at any temperature is normal.
 
 use bnnc_mcmc::seam::Target;
 
@@ -17,7 +17,7 @@ pub struct Line {
     pub noise: f64,
 }
 
-/// A normal law of two numbers.
+/// A normal distribution of two numbers.
 #[derive(Debug)]
 pub struct Law {
     pub mean: [f64; 2],
@@ -26,7 +26,7 @@ pub struct Law {
 }
 
 impl Law {
-    /// The law with density `exp(linear . t - t . precision t / 2)`.
+    /// Returns the distribution with density `exp(linear . t - t . precision t / 2)`.
     pub fn of_form(linear: [f64; 2], [p, q, r]: [f64; 3]) -> Law {
         let determinant = p * r - q * q;
         let (variance, covariance) = ([r / determinant, p / determinant], -q / determinant);
@@ -42,7 +42,7 @@ impl Law {
 }
 
 impl Line {
-    /// The posterior with the log likelihood times `power`.
+    /// Returns the posterior with the log likelihood times `power`.
     pub fn posterior(&self, power: f64) -> Law {
         let weight = power / (self.noise * self.noise);
         let sum = |of: fn(f64, f64) -> f64| -> f64 {
@@ -58,13 +58,13 @@ impl Line {
         -0.5 * (at[0] * at[0] + at[1] * at[1])
     }
 
-    /// The log likelihood of a row, up to a constant.
+    /// Returns the log likelihood of a row, up to a constant.
     pub fn row(&self, row: usize, at: &[f64]) -> f64 {
         let rest = self.y[row] - at[0] - at[1] * self.x[row];
         -0.5 * (rest / self.noise).powi(2)
     }
 
-    /// The change of the log likelihood of rows.
+    /// Returns the change of the log likelihood of rows.
     pub fn change(&self, rows: &[u32], from: &[f64], to: &[f64]) -> f64 {
         rows.iter()
             .map(|row| self.row(*row as usize, to) - self.row(*row as usize, from))

@@ -1,4 +1,4 @@
-//! The penalty method against enumerations, quadrature and conjugate posteriors.
+//! The penalty method agrees with enumerations, quadrature and conjugate posteriors.
 
 #![allow(clippy::unwrap_used)]
 // Two indices into a matrix of rates read like the formula.

@@ -1,20 +1,20 @@
-//! The no-U-turn sampler as the papers write it: recursive, in the coordinates of the target, one momentum per point.
-//! Takes the same random choices as the sampler that it is compared with, and makes mistakes when asked to.
+//! The no-U-turn sampler as in the papers: recursive, in the coordinates of the target, with one momentum per point.
+//! It makes the same random choices as the sampler with which it is compared, and makes a mistake on request.
 
 use bnnc_mcmc::noise::{Noise, Purpose};
 use bnnc_mcmc::seam::Target;
 
-/// What is done wrong.
+/// A mistake in the algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mistake {
     None,
-    /// The checks across subtrees are left out. Still exact, but another sampler.
+    /// The checks across subtrees are omitted. The result is exact, but a different sampler.
     NoChecksAcross,
     /// States are chosen with equal weights.
     EqualWeights,
-    /// The state of a doubling that turned back is taken all the same.
+    /// The state of a doubling that turned back is accepted.
     TurnedTaken,
-    /// The momentum keeps a part of what it was: 0.6 of it is added to the new one.
+    /// The momentum is not fully refreshed: 0.6 of the old one is added to the new one.
     MomentumKept,
 }
 
@@ -34,7 +34,7 @@ struct Tree {
     sum: Vec<f64>,
 }
 
-/// What became of an iteration.
+/// The outcome of an iteration.
 #[derive(Debug)]
 pub struct Moved {
     pub position: Vec<f64>,
@@ -49,7 +49,7 @@ pub struct Recursive<'a> {
     pub noise: Noise,
     pub step_size: f64,
     pub max_depth: usize,
-    /// The inverse of the mass matrix.
+    /// The diagonal of the inverse mass matrix.
     pub inverse_mass: Vec<f64>,
     pub mistake: Mistake,
     iteration: u64,
@@ -120,7 +120,7 @@ impl<'a> Recursive<'a> {
         to
     }
 
-    /// Whether a stretch with this sum of momenta goes on at both ends.
+    /// Returns whether a part of a trajectory with this sum of momenta has not turned back at either end.
     fn goes_on(&self, sum: &[f64], first: &Point, last: &Point) -> bool {
         [first, last].iter().all(|end| {
             let product: f64 = (0..sum.len())
@@ -130,7 +130,7 @@ impl<'a> Recursive<'a> {
         })
     }
 
-    /// Whether the union of two neighbouring trees goes on.
+    /// Returns whether the union of two neighbouring trees has not turned back.
     fn union_goes_on(&self, first: &Tree, second: &Tree) -> bool {
         let across = self.goes_on(
             &plus(&first.sum, &second.first.momentum),
@@ -191,7 +191,7 @@ impl<'a> Recursive<'a> {
         })
     }
 
-    /// One iteration from a position.
+    /// Runs one iteration from a position.
     pub fn transition(&mut self, position: &[f64], iteration: u64) -> Moved {
         (self.iteration, self.choices, self.steps, self.acceptance) = (iteration, 0, 0, 0.0);
         let mut momentum = vec![0.0; position.len()];
@@ -235,7 +235,7 @@ impl<'a> Recursive<'a> {
             let uniform = self.noise.uniform(Purpose::Accept, iteration, depth);
             let taken = uniform < (tree.log_weight - whole.log_weight).exp();
             depth += 1;
-            // In the order of time.
+            // In order of time.
             let (early, late) = if forward {
                 (whole, tree)
             } else {

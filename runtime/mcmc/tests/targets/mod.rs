@@ -1,4 +1,4 @@
-//! Options of samplers, and checks of draws that wrong samplers fail.
+//! Options of samplers, and checks of draws that incorrect samplers fail.
 #![allow(dead_code, reason = "each test uses a part")]
 
 use crate::chains::{Drawn, Length, deviation, draws, sampler};
@@ -7,7 +7,7 @@ use bnnc_mcmc::noise::Noise;
 use bnnc_mcmc::registry::Setup;
 use bnnc_mcmc::seam::Target;
 
-/// All metrics; the first is never adapted.
+/// All metrics; the first is not adapted.
 pub const METRICS: [Metric; 5] = [
     Metric::Unit,
     Metric::Diagonal,
@@ -16,7 +16,7 @@ pub const METRICS: [Metric; 5] = [
     Metric::WindowedDense,
 ];
 
-/// The options that programs begin with.
+/// The default options.
 pub fn adapted(metric: Metric) -> Adaptation {
     Adaptation {
         step_size: None,
@@ -25,7 +25,7 @@ pub fn adapted(metric: Metric) -> Adaptation {
     }
 }
 
-/// A step size that is given.
+/// Options with a given step size.
 pub fn fixed(step_size: f64) -> Adaptation {
     Adaptation {
         step_size: Some(step_size),
@@ -41,7 +41,7 @@ pub fn nuts(adaptation: Adaptation) -> Transition {
     })
 }
 
-/// A chain of this number, without warm-up.
+/// Returns the setup of the chain with this number, without warm-up.
 pub fn unadapted<'a>(transition: &'a Transition, start: &'a [f64], chain: usize) -> Setup<'a> {
     Setup {
         transition,
@@ -54,7 +54,7 @@ pub fn unadapted<'a>(transition: &'a Transition, start: &'a [f64], chain: usize)
     }
 }
 
-/// The draws after a warm-up.
+/// Returns the draws after a warm-up.
 pub fn run(transition: &Transition, target: &mut dyn Target, start: &[f64], length: Length) -> Vec<Drawn> {
     let mut sampler = sampler(transition, start, 0, length);
     let warmup = draws(sampler.as_mut(), target, length.warmup);
@@ -64,7 +64,7 @@ pub fn run(transition: &Transition, target: &mut dyn Target, start: &[f64], leng
     draws
 }
 
-/// The place of a number in the statistics of the no-U-turn sampler.
+/// Returns the position of a statistic of the no-U-turn sampler.
 pub fn place(name: &str) -> usize {
     let names = bnnc_mcmc::hamiltonian::STATS;
     names
@@ -73,7 +73,7 @@ pub fn place(name: &str) -> usize {
         .expect("a statistic of this name")
 }
 
-/// Fails if an iteration diverged.
+/// Panics if an iteration diverged.
 pub fn no_divergences(draws: &[Drawn]) {
     let divergences = draws
         .iter()
@@ -90,7 +90,7 @@ pub struct Mean<'a> {
     pub name: String,
     pub of: Box<Function<'a>>,
     pub mean: f64,
-    /// The standard error of `mean`, where it is an estimate itself.
+    /// The standard error of `mean`, if it is an estimate itself.
     pub error: f64,
 }
 
@@ -105,7 +105,7 @@ impl<'a> Mean<'a> {
     }
 }
 
-/// The mean over draws that is furthest from the truth, in standard errors.
+/// Returns the largest distance of a mean over draws from the truth, in standard errors, and the name of that mean.
 pub fn furthest(draws: &[Drawn], means: &[Mean<'_>]) -> (f64, String) {
     let mut furthest = (0.0, String::new());
     for mean in means {
@@ -123,13 +123,13 @@ pub fn furthest(draws: &[Drawn], means: &[Mean<'_>]) -> (f64, String) {
     furthest
 }
 
-/// Fails where a mean over draws is five standard errors or more from the truth.
+/// Panics if a mean over draws is five standard errors or more from the truth.
 pub fn check(draws: &[Drawn], means: &[Mean<'_>]) {
     let (distance, name) = furthest(draws, means);
     assert!(distance < 5.0, "{name}: {distance} standard errors");
 }
 
-/// Means and second moments of a normal law.
+/// Returns the means and second moments of a normal distribution.
 pub fn normal_means<'a>(mean: &'a [f64], covariance: &'a [Vec<f64>]) -> Vec<Mean<'a>> {
     let mut means = Vec::new();
     for i in 0..mean.len() {
@@ -146,18 +146,18 @@ pub fn normal_means<'a>(mean: &'a [f64], covariance: &'a [Vec<f64>]) -> Vec<Mean
     means
 }
 
-/// A law that can be drawn from.
+/// A distribution from which exact draws can be made.
 pub struct Exact<'a> {
-    /// A draw from it, made of random numbers.
+    /// Makes a draw from random numbers.
     pub draw: &'a dyn Fn(Noise) -> Vec<f64>,
-    /// A function of a draw that is uniform on (0, 1).
+    /// A function of a draw that is uniformly distributed on (0, 1).
     pub uniform: &'a dyn Fn(&[f64]) -> f64,
 }
 
 impl Exact<'_> {
-    /// Moves exact draws by a few transitions each (`moved` takes a start and the number of the chain), counts what they become in
+    /// Moves exact draws by a few transitions each (`moved` takes a start and the number of the chain), counts the results in
     /// 20 cells of equal probability, and returns the chi-square statistic. Chains are independent of each other: for transitions
-    /// that leave the law as it is, the statistic has 19 degrees of freedom.
+    /// that leave the distribution invariant, the statistic has 19 degrees of freedom.
     pub fn departure(&self, chains: usize, mut moved: impl FnMut(&[f64], usize) -> Vec<f64>) -> f64 {
         const CELLS: usize = 20;
         let mut counts = [0.0; CELLS];
@@ -174,5 +174,5 @@ impl Exact<'_> {
     }
 }
 
-/// A chi-square statistic with 19 degrees of freedom is above this with a probability of 1e-6.
+/// The value that a chi-square statistic with 19 degrees of freedom exceeds with a probability of 1e-6.
 pub const REFUSED: f64 = 63.0;
