@@ -17,7 +17,7 @@ pub struct Design {
     pub sums: Vec<LinearSum>,
 }
 
-/// A sum of coefficients times columns, beside other terms.
+/// A sum of coefficients times columns; the sum in the model may have further terms.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LinearSum {
     /// The terms; each coefficient occurs once.

@@ -57,7 +57,7 @@ pub struct Laplace {
     pub search: bool,
     /// The weights that the approximation covers.
     pub weights: Vec<Weights>,
-    /// The states that move and that affect the likelihood of a row only given `f`, such as a noise level.
+    /// The states that move and do not affect `f`, but affect the likelihood of a row given `f`, such as a noise level.
     pub noise: Vec<String>,
     /// The number of scalars in all sites that affect the outputs, approximated or not: `D` in the scale of the prior of a subnetwork.
     pub parameters: usize,

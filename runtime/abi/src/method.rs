@@ -140,7 +140,7 @@ pub struct MethodDef {
     pub options: &'static [OptionDef],
     /// The items that its first argument may name: a posterior (`vi`), a model, or either (`map`).
     pub takes: Takes,
-    /// How it finds the posterior.
+    /// The way in which it finds the posterior.
     pub finds: Finds,
 }
 
@@ -186,7 +186,7 @@ impl MethodDef {
     }
 }
 
-/// How a method finds a posterior. The variants correspond to those of [`crate::manifest::Work`].
+/// The way in which a method finds a posterior. The variants correspond to those of [`crate::manifest::Work`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finds {
     /// An optimiser.

@@ -228,7 +228,7 @@ pub enum Step {
     },
 }
 
-/// The program that a runtime executes. Kernels are identified by number; their code is stored beside the plan.
+/// The program that a runtime executes. Kernels are identified by number; their code is stored separately from the plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// The name, for people.

@@ -37,8 +37,8 @@ options! {
         /// of weights (or a fraction below 1) and a score: their variance under a `diagonal` approximation or under the exact `marginal`,
         /// their `magnitude`, a `random` number, or their variance under an earlier inference block, by its name. The others stay at the maximum.
         over: Over { "all", OptionKind::Weights(Score::WORDS), Phase::Compile };
-        /// The form of the precision: `full`, `diagonal`, `kronecker` (a product of two factors per parameter), `low_rank(rank)` besides the prior, or
-        /// `functional` (a kernel over all training rows) and `functional(rows)` (over rows chosen at random).
+        /// The form of the precision: `full`, `diagonal`, `kronecker` (a product of two factors per parameter), `low_rank(rank)` (the prior plus a
+        /// matrix of this rank), or `functional` (a kernel over all training rows) and `functional(rows)` (over rows chosen at random).
         structure: Structure { "full", Structure::KIND, Phase::Compile };
         /// The curvature of the log likelihood: `ggn` (generalised Gauss-Newton), `fisher` (empirical Fisher) or `hessian`.
         curvature: Curvature { "ggn", Curvature::KIND, Phase::Compile };
@@ -53,7 +53,7 @@ options! {
         scale_prior: Option<bool> { "", OptionKind::Bool, Phase::Run };
         /// Tunes the factors on the prior precision, and a learned noise, by the marginal likelihood during the search for the maximum.
         online: bool { "false", OptionKind::Bool, Phase::Compile };
-        /// A divisor of the log likelihood: 1 gives the posterior, more a tempered one.
+        /// The divisor of the log likelihood: 1 gives the posterior, a larger number a tempered one.
         temperature: f64 { "1", POSITIVE, Phase::Run };
     }
 }
@@ -74,7 +74,7 @@ pub enum Structure {
     Diagonal,
     /// A Kronecker product of two factors per site.
     Kronecker,
-    /// This number of eigenvectors, besides the prior.
+    /// The precision of the prior plus a matrix of this rank.
     LowRank(usize),
     /// In function space: a kernel over all training rows, or over this number of rows, chosen at random.
     Functional(Option<usize>),

@@ -30,7 +30,7 @@ pub trait OptionGroup: Sized {
     /// Their records, in the order of the manual.
     const OPTIONS: &'static [OptionDef];
 
-    /// Reads the values that a program gives, and takes the defaults of the other options.
+    /// Reads the values that a program gives, and uses the defaults of the other options.
     ///
     /// # Errors
     /// A value does not have the type of its option, which is a bug of the checker or of a record.

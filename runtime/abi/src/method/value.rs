@@ -89,7 +89,7 @@ pub trait OptionValue: Sized {
         None
     }
 
-    /// Returns where a manifest keeps an optional value, likewise.
+    /// Returns where a manifest keeps an optional value of this type; `None` if it cannot be set at run time.
     fn chosen(_: &mut Option<Self>) -> Option<Place<'_>> {
         None
     }
