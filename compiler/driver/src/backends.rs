@@ -10,13 +10,13 @@ use bnnc_base::diagnostic::Diagnostic;
 use bnnc_loops::backend::Backend;
 use bnnc_loops::reference::Reference;
 
-/// What generates code where nothing is said.
+/// The name of the backend that generates code unless `--backend` names another.
 pub const DEFAULT: &str = "cranelift";
 
 /// The backend for NVIDIA GPUs.
 pub const DEVICE: &str = "cuda";
 
-/// Every backend of this build, the default first. `mlir` and `cuda` report where they have no worker.
+/// Every backend of this build, the default first. Without a worker process for MLIR, `mlir` and `cuda` are in the list but not available.
 pub static ALL: &[&(dyn Backend + Sync)] = &[
     &Cranelift,
     &Reference,
@@ -25,15 +25,15 @@ pub static ALL: &[&(dyn Backend + Sync)] = &[
     &CUDA,
 ];
 
-/// What lowers MLIR, for graphics processors too.
+/// The lowering through MLIR, for GPUs too.
 pub(crate) static MLIR: Mlir = Mlir::new();
 #[cfg(feature = "cuda")]
 static CUDA: Cuda = Cuda(Mlir::new());
 
-/// The backend of a compilation.
+/// Returns the backend of a compilation.
 ///
 /// # Errors
-/// A name that none has, or one that cannot work in this build.
+/// An unknown name, or a backend that cannot work in this build.
 pub fn chosen(name: &str) -> Result<&'static (dyn Backend + Sync), Diagnostic> {
     #[cfg(not(feature = "cuda"))]
     if name == DEVICE {
@@ -46,12 +46,12 @@ pub fn chosen(name: &str) -> Result<&'static (dyn Backend + Sync), Diagnostic> {
     }
 }
 
-/// The backend with this name.
+/// Returns the backend with this name.
 pub fn lookup(name: &str) -> Option<&'static (dyn Backend + Sync)> {
     ALL.iter().copied().find(|backend| backend.name() == name)
 }
 
-/// The names of those that work in this build, for messages.
+/// Returns the names of the backends that work in this build, for messages.
 pub fn names() -> Vec<&'static str> {
     let available = ALL.iter().filter(|backend| backend.is_available());
     available.map(|backend| backend.name()).collect()

@@ -19,7 +19,7 @@ use bnnc_rewrite::methods::laplace::likelihood::ZeroDerivative;
 pub use stages::{NO_STAGE, bad_text, earlier_stage, no_clif, no_pass, no_stage};
 use std::sync::Arc;
 
-/// A backend that this build does not have.
+/// `--backend` names a backend that this build does not have.
 pub static NO_BACKEND: Code = Code {
     id: "E0602",
     title: "no such backend",
@@ -28,14 +28,14 @@ pub static NO_BACKEND: Code = Code {
               `bnnc` was built with the feature `mlir`; `reference` is a slow interpreter in double precision, made to check the others.",
 };
 
-/// A file that cannot be read.
+/// The program file cannot be read.
 pub static NO_FILE: Code = Code {
     id: "E0605",
     title: "cannot read the program",
     explain: "The program file named on the command line does not exist or is not readable UTF-8 text.",
 };
 
-/// Nothing to run.
+/// The program has no inference block.
 pub static NO_INFERS: Code = Code {
     id: "E0606",
     title: "nothing to run",
@@ -43,7 +43,7 @@ pub static NO_INFERS: Code = Code {
               `infer fit = vi(Posterior, data) { epochs = 100 }`.",
 };
 
-/// A command of the prompt that does not exist or is used wrongly.
+/// A command of the REPL that does not exist or is used wrongly.
 pub static BAD_COMMAND: Code = Code {
     id: "E0607",
     title: "bad command",
@@ -51,7 +51,7 @@ pub static BAD_COMMAND: Code = Code {
               are separated by blanks, so an expression with blanks goes into parentheses.\n\n```\n:kl Normal(0, 1) Laplace(0, 1)\n:draw Normal(0, 1) 1000\n```",
 };
 
-/// A rewrite that does not exist.
+/// `--without` names a rewrite that does not exist.
 pub static NO_REWRITE: Code = Code {
     id: "E0608",
     title: "no such rewrite",
@@ -59,7 +59,7 @@ pub static NO_REWRITE: Code = Code {
               of those that fire.",
 };
 
-/// `patience` without rows to watch.
+/// `patience` without validation rows.
 pub static NO_VALIDATION: Code = Code {
     id: "E0609",
     title: "patience without validation rows",
@@ -68,7 +68,7 @@ pub static NO_VALIDATION: Code = Code {
               Right: `data d = csv(\"d.csv\") { validation = 0.1 }`.",
 };
 
-/// `prune` without a site that has weights.
+/// `prune` without a site whose weights can be pruned.
 pub static NOTHING_TO_PRUNE: Code = Code {
     id: "E0610",
     title: "nothing to prune",
@@ -77,7 +77,7 @@ pub static NOTHING_TO_PRUNE: Code = Code {
               Wrong: `w ~ Cauchy(0, 0.1)` in the posterior of a model with no other site.\n\nRight: `w ~ Normal(0, 0.1)`.",
 };
 
-/// A port that cannot be served on.
+/// A port that `bnnc explore` cannot serve on.
 pub static NO_PORT: Code = Code {
     id: "E0611",
     title: "no such port",
@@ -85,7 +85,7 @@ pub static NO_PORT: Code = Code {
               1024 may need rights.\n\nWrong: `bnnc explore --port 80`.\n\nRight: `bnnc explore --port 0`, which takes a free one.",
 };
 
-/// An infer whose posterior leaves nothing to its sampler.
+/// An inference block whose posterior fixes every site, or whose model has no site.
 pub static NOTHING_TO_SAMPLE: Code = Code {
     id: "E0612",
     title: "nothing to sample",
@@ -103,7 +103,7 @@ pub static NO_QUANTITY: Code = Code {
               `theta = mu + tau * eta`.",
 };
 
-/// Options of a sampler that cannot run together.
+/// Options that cannot be used together.
 pub static OPTIONS_APART: Code = Code {
     id: "E0614",
     title: "options that do not go together",
@@ -112,7 +112,7 @@ pub static OPTIONS_APART: Code = Code {
               Right: `penalty = corrected, batches = 10`.",
 };
 
-/// `start` from a file that holds values, for a state that is none.
+/// `start` from a file of values, for a site whose state is not its value.
 pub static NO_STATE_FOR_VALUE: Code = Code {
     id: "E0620",
     title: "a file of values cannot start this",
@@ -122,7 +122,7 @@ pub static NO_STATE_FOR_VALUE: Code = Code {
               safetensors(\"w.safetensors\") }`, and `start = fit` in what follows.",
 };
 
-/// `start` from an infer that knows nothing of this one.
+/// `start` from an inference that has no site in common with this one.
 pub static USELESS_START: Code = Code {
     id: "E0621",
     title: "a start without common sites",
@@ -131,7 +131,7 @@ pub static USELESS_START: Code = Code {
               names.\n\nRight: give the layers and parameters of both models the same names.",
 };
 
-/// A collapsed infer whose integral has no exact form.
+/// A `collapsed` inference whose integral has no exact form.
 pub static NO_EXACT_INTEGRAL: Code = Code {
     id: "E0622",
     title: "no exact integral",
@@ -141,7 +141,7 @@ pub static NO_EXACT_INTEGRAL: Code = Code {
               other.\n\nExact: `over = last_layer`, or `over = [hidden]` behind a ReLU.",
 };
 
-/// Outliers of data whose predictions have no entropy.
+/// Outliers of data whose predictions are not classes.
 pub static USELESS_OUTLIERS: Code = Code {
     id: "E0623",
     title: "outliers without classes",
@@ -150,7 +150,7 @@ pub static USELESS_OUTLIERS: Code = Code {
               look at the `sd_epistemic` of such rows with `bnnc predict`.",
 };
 
-/// A Laplace approximation of a likelihood without a second derivative.
+/// A Laplace approximation of a likelihood whose derivative is zero in the order that the curvature needs.
 pub static NO_SECOND_DERIVATIVE: Code = Code {
     id: "E0624",
     title: "a likelihood without the derivative that the curvature is made of",
@@ -162,7 +162,7 @@ pub static NO_SECOND_DERIVATIVE: Code = Code {
               at its centre and has heavy tails, such as `StudentT(4, out(x)[0], 1)`; or `vi` and `nuts`, which take no derivative twice.",
 };
 
-/// A subnetwork that cannot be chosen.
+/// Reports a subnetwork that cannot be chosen.
 pub static NO_SUBNETWORK: Code = Code {
     id: "E0625",
     title: "a subnetwork that cannot be chosen",
@@ -172,7 +172,7 @@ pub static NO_SUBNETWORK: Code = Code {
               point.\n\nRight: `over = subnetwork(400)`, `over = subnetwork(0.5)`; `by = swag` after an `infer swag = swag(Model, data)`.",
 };
 
-/// A Laplace approximation around nothing.
+/// A Laplace approximation whose start is taken for the maximum but lacks a weight.
 pub static NO_MAXIMUM: Code = Code {
     id: "E0626",
     title: "a start that gives no maximum",
@@ -212,7 +212,7 @@ static OWN: &[&Code] = &[
     &new_levels::NO_NEW_LEVELS,
 ];
 
-/// Every code that this crate and those below it can raise.
+/// Returns every code that this crate and those below it can raise, sorted.
 pub fn all() -> Vec<&'static Code> {
     let lists = [
         bnnc_grammar::report::CODES,
@@ -238,14 +238,14 @@ pub fn all() -> Vec<&'static Code> {
     codes
 }
 
-/// A backend that does not exist.
+/// Reports an unknown name of a backend.
 pub fn no_backend(name: &str) -> Diagnostic {
     Diagnostic::usage(&NO_BACKEND, format!("there is no backend `{name}`"))
         .suggest(name, super::backends::names())
         .note(format!("this build has {}", super::backends::names().join(", ")))
 }
 
-/// A backend that goes through MLIR, in a build without its worker.
+/// Reports a backend that needs MLIR, in a build without its worker.
 pub fn no_worker(backend: &str) -> Diagnostic {
     let text = format!("this `bnnc` was built without MLIR, which the backend `{backend}` needs");
     Diagnostic::usage(&NO_BACKEND, text)
@@ -256,7 +256,7 @@ pub fn no_worker(backend: &str) -> Diagnostic {
         ))
 }
 
-/// The backend `cuda` in a build without it.
+/// Reports the backend `cuda` in a build without it.
 #[cfg(not(feature = "cuda"))]
 pub fn no_cuda() -> Diagnostic {
     Diagnostic::usage(&NO_BACKEND, "this `bnnc` was built without the backend `cuda`")
@@ -267,7 +267,7 @@ pub fn no_cuda() -> Diagnostic {
         ))
 }
 
-/// A method that this build leaves out.
+/// Reports a method that this build leaves out.
 #[cfg(not(feature = "collapsed"))]
 pub fn absent_method(infer: &InferItem) -> Diagnostic {
     let name = infer.method.name;
@@ -276,12 +276,12 @@ pub fn absent_method(infer: &InferItem) -> Diagnostic {
     found
 }
 
-/// Where an option is set; the infer itself where it is not.
+/// Returns the span of an option, or that of the inference block if the option is not set.
 pub(crate) fn span_of(infer: &InferItem, option: OptionName) -> Span {
     span_of_one(infer, &[option])
 }
 
-/// Where one of some options is set; the infer itself where none is, or where it can be of several.
+/// Returns the span of the one option of `options` that is set, or that of the inference block if none or several of them are set.
 pub fn span_of_one(infer: &InferItem, options: &[OptionName]) -> Span {
     let set = |setting: &&Setting| options.iter().any(|option| option.as_str() == &*setting.name);
     let mut settings = infer.options.iter().filter(set);
@@ -291,7 +291,7 @@ pub fn span_of_one(infer: &InferItem, options: &[OptionName]) -> Span {
     }
 }
 
-/// Every site is fixed, or the model has none.
+/// Reports an inference whose sites are all fixed, or whose model has no sites (`no_sites`).
 pub fn nothing_to_sample(infer: &InferItem, no_sites: bool) -> Diagnostic {
     let (why, help) = match no_sites {
         true => (
@@ -307,7 +307,7 @@ pub fn nothing_to_sample(infer: &InferItem, no_sites: bool) -> Diagnostic {
     Diagnostic::error(&NOTHING_TO_SAMPLE, infer.span, text).help(help)
 }
 
-/// A start that gives nothing.
+/// Warns that a start gives no site a value.
 pub fn useless_start(infer: &InferItem, from: &str) -> Diagnostic {
     let span = span_of(infer, Training::start());
     let text = format!(
@@ -317,7 +317,7 @@ pub fn useless_start(infer: &InferItem, from: &str) -> Diagnostic {
     Diagnostic::warning(&USELESS_START, span, text).label("no site starts from there")
 }
 
-/// A quantity that cannot be reported.
+/// Reports an unknown name in `report`. `of_rows` is true if it names a variable that has a value for each row.
 pub fn no_quantity(infer: &InferItem, (name, of_rows): (&str, bool), known: &[&str]) -> Diagnostic {
     let span = span_of(infer, ChainOptions::report());
     let text = format!("`{name}` is neither a parameter nor computed from parameters alone");
@@ -332,13 +332,14 @@ pub fn no_quantity(infer: &InferItem, (name, of_rows): (&str, bool), known: &[&s
     diagnostic.note(format!("the model has {}", quoted.join(", ")))
 }
 
-/// Options that cannot run together; `option` is the one to point at.
+/// Reports options that cannot be used together; the diagnostic points at `option`.
 pub fn options_apart(infer: &InferItem, option: OptionName, message: &str, help: &str) -> Diagnostic {
     let span = span_of(infer, option);
     Diagnostic::error(&OPTIONS_APART, span, message.to_owned()).help(help)
 }
 
-/// A derivative of the log likelihood in an argument of a distribution is zero wherever it exists.
+/// Reports that a derivative of the log likelihood is zero wherever it exists. The derivative is with respect to an argument of the
+/// distribution of an observation.
 pub fn no_second_derivative(
     infer: &InferItem,
     (distribution, argument): (&str, &str),
@@ -364,16 +365,17 @@ pub fn no_second_derivative(
     .help(help)
 }
 
-/// Why weights are not ranked.
+/// The reason why weights cannot be ranked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoRanking<'a> {
-    /// More are wanted than there are: both numbers.
+    /// More weights are requested than exist: the number requested, and the number of weights.
     TooMany(usize, usize),
-    /// More are wanted than move an output that the likelihood is curved in: both numbers.
+    /// More weights are requested than affect an output in which the log likelihood is curved: the number requested, and the number of
+    /// these weights.
     TooFewCurved(usize, usize),
-    /// The infer of this name keeps a point, without variances.
+    /// The inference of this name finds a point, without variances.
     Point(&'a str),
-    /// The infer of this name has no such site in that size.
+    /// The inference of this name has no site of this name and size.
     Lacks(&'a str, &'a str),
 }
 
@@ -405,16 +407,16 @@ pub fn no_subnetwork(infer: &InferItem, why: NoRanking<'_>) -> Diagnostic {
     Diagnostic::error(&NO_SUBNETWORK, span_of(infer, laplace::Options::over()), text).help(help)
 }
 
-/// Why a start is no maximum.
+/// The reason why a start is not a maximum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoMaximum<'a> {
-    /// There is none.
+    /// There is no start.
     NoStart,
-    /// The infer of this name lacks the site.
+    /// The inference of this name lacks the site.
     Lacks(&'a str),
 }
 
-/// An approximation without a maximum: nothing gives the weights of a site.
+/// Reports a start that gives no value to the weights of `site`.
 pub fn no_maximum(infer: &InferItem, site: &str, why: NoMaximum<'_>) -> Diagnostic {
     let name = &infer.name;
     let (option, text) = match why {
@@ -431,14 +433,14 @@ pub fn no_maximum(infer: &InferItem, site: &str, why: NoMaximum<'_>) -> Diagnost
         .help("start from an infer or a file that has this site in the same size, or search for some epochs")
 }
 
-/// The weights of a collapsed infer are drawn; `reason` says why, as a clause.
+/// Warns that the weights of a `collapsed` inference are drawn from their box; `reason` is a clause.
 pub fn no_exact_integral(infer: &InferItem, reason: &str) -> Diagnostic {
     let span = span_of(infer, CollapsedOptions::over());
     let text = format!("`{}` draws its weights from the box: {reason}", infer.name);
     Diagnostic::warning(&NO_EXACT_INTEGRAL, span, text)
 }
 
-/// The outliers of the data of an infer are not used.
+/// Warns that the outliers of the data of an inference are not used.
 pub fn useless_outliers(infer: &InferItem, data: &DataItem) -> Diagnostic {
     let text = format!(
         "`{}` predicts no classes: the `outliers` of `{}` are not used",
@@ -447,7 +449,7 @@ pub fn useless_outliers(infer: &InferItem, data: &DataItem) -> Diagnostic {
     Diagnostic::warning(&USELESS_OUTLIERS, data.span, text)
 }
 
-/// No site of the posterior has weights.
+/// Reports that no site of the posterior can be pruned. `untouched` has the sites, each with the reason.
 pub fn nothing_to_prune(infer: &InferItem, untouched: &[(Arc<str>, String)]) -> Diagnostic {
     let span = span_of(infer, ViOptions::prune());
     let text = format!("no site of `{}` can be pruned", infer.name);
@@ -457,14 +459,14 @@ pub fn nothing_to_prune(infer: &InferItem, untouched: &[(Arc<str>, String)]) -> 
     })
 }
 
-/// A site whose state is not its value; `why` is a sentence about it.
+/// Reports a site whose state is not its value; `why` is a sentence about it.
 pub fn no_state_for_value(infer: &InferItem, why: &str) -> Diagnostic {
     let span = span_of(infer, Training::start());
     Diagnostic::error(&NO_STATE_FOR_VALUE, span, why.to_owned())
         .help("load the file into a `map` of the same model, and start from that")
 }
 
-/// A rewrite that does not exist.
+/// Reports an unknown name of a rewrite.
 pub fn no_rewrite(name: &str, known: &[&str]) -> Diagnostic {
     Diagnostic::usage(&NO_REWRITE, format!("there is no rewrite `{name}`"))
         .suggest(name, known.iter().copied())

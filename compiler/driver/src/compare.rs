@@ -1,4 +1,4 @@
-//! Comparisons: each metric that is named applies to each inference.
+//! Comparisons: checks that each metric applies to each inference.
 
 use crate::codes::compare::metric_does_not_apply;
 use crate::methods::{self, Kept};
@@ -9,7 +9,7 @@ use bnnc_abi::metrics::{self, Basis, Measure};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_hir::tree::{InferId, InferItem};
 
-/// The comparisons of the chosen inferences.
+/// Returns the comparisons, each restricted to the chosen inferences.
 pub fn compares(program: &Program, chosen: &[InferId]) -> Vec<Compare> {
     let name = |id: &InferId| program.module.infers[*id].name.to_string();
     let one = |item: &bnnc_hir::tree::CompareItem| Compare {
@@ -24,7 +24,7 @@ pub fn compares(program: &Program, chosen: &[InferId]) -> Vec<Compare> {
     program.module.compares.iter().map(one).collect()
 }
 
-/// Metrics that do not apply to an inference, in the order of the program; each is reported once.
+/// Returns the metrics that do not apply to an inference, in the order of the program. Each is reported once, for the first such inference.
 pub fn inapplicable(program: &Program, manifest: &Manifest) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for compare in &manifest.compares {
@@ -53,7 +53,7 @@ fn outliers<'m>(manifest: &'m Manifest, infer: &Infer) -> Option<&'m Outliers> {
     data.find(|spec| spec.name == infer.data)?.outliers.as_ref()
 }
 
-/// Why a metric does not apply, and the advice.
+/// The reason why a metric does not apply, and the help.
 pub type Why = (String, String);
 
 /// An inference that is compared.
@@ -79,7 +79,7 @@ impl Applied<'_> {
         }
     }
 
-    /// The output that a metric is of; none where it is of all.
+    /// Returns the output that a metric is about; `None` if it is about all of them.
     fn output(&self, measure: &Measure) -> Result<Option<&Output>, Why> {
         let Some(name) = &measure.output else {
             return Ok(self.infer.only_output());
@@ -109,7 +109,7 @@ impl Applied<'_> {
         (text, format!("name the output: {}", named.join(", ")))
     }
 
-    /// A quantity that the predictions of an output do not have.
+    /// Returns why the predictions of an output lack the quantity that a metric needs, if they do.
     fn lacks(&self, basis: Basis, output: &Output) -> Option<Why> {
         let port = |basis: Basis| {
             let port = self.infer.said_of(output, basis.port(output)?);
@@ -146,7 +146,7 @@ impl Applied<'_> {
         Some((why, format!("its metrics are {}", others.join(", "))))
     }
 
-    /// Leaving rows out takes draws of a posterior given all of them.
+    /// Returns why no row can be left out, if none can: that takes draws of a posterior given all rows.
     fn left_out(&self) -> Option<Why> {
         let help = "compare by `log_likelihood` on test rows: `test = fraction(0.2)` in the data".to_owned();
         let method = self.item.method;

@@ -15,22 +15,22 @@ use bnnc_hir::tree::{InferId, SettingValue};
 use bnnc_rewrite::rule::Firing;
 use std::collections::{HashMap, HashSet};
 
-/// A manifest and what was learnt on the way.
+/// A manifest, and the by-products of its compilation.
 pub struct Compiled {
-    /// For the runtime.
+    /// The manifest for the runtime.
     pub manifest: Manifest,
-    /// The time of each stage, by infer.
+    /// The time of each stage, for each inference.
     pub timings: Vec<(String, Timings)>,
-    /// The rewrites that fired, if they were asked for.
+    /// The rewrites that fired, for each inference, if `--trace-rewrites` is set.
     pub firings: Vec<(String, Vec<Firing>)>,
-    /// What the user should know, though nothing stops.
+    /// Diagnostics that do not stop the compilation.
     pub warnings: Vec<Diagnostic>,
 }
 
-/// The data items that the chosen inferences use.
+/// Returns the data items that the chosen inferences use.
 ///
 /// # Errors
-/// Names of `--only` that do not exist, or a program without infers.
+/// Names of `--only` or `--without` that do not exist, or a program without inference blocks.
 pub fn data(program: &Program, options: &Options) -> Result<Vec<DataSpec>, Vec<Diagnostic>> {
     let chosen = chosen(program, options)?;
     let mut specs: Vec<DataSpec> = Vec::new();
@@ -43,7 +43,7 @@ pub fn data(program: &Program, options: &Options) -> Result<Vec<DataSpec>, Vec<D
     Ok(specs)
 }
 
-/// The infers to run, in order: those named and those that they need; all where none is named.
+/// Returns the inferences to run, in order: those that `--only` names, with those that they need; all without `--only`.
 pub fn chosen(program: &Program, options: &Options) -> Result<Vec<InferId>, Vec<Diagnostic>> {
     let module = &program.module;
     if module.infers.is_empty() {
@@ -88,7 +88,8 @@ pub fn chosen(program: &Program, options: &Options) -> Result<Vec<InferId>, Vec<
         .collect())
 }
 
-/// The infers whose results an infer starts from or fixes sites to.
+/// Returns the inferences whose results an inference uses: as its start, as its iterates, to rank a subnetwork, or as the values of fixed
+/// sites.
 fn needs(program: &Program, id: InferId) -> Vec<InferId> {
     let item = &program.module.infers[id];
     let mut needs: Vec<InferId> = item
@@ -109,10 +110,10 @@ fn needs(program: &Program, id: InferId) -> Vec<InferId> {
     needs
 }
 
-/// Compiles the chosen infers.
+/// Compiles the chosen inferences.
 ///
 /// # Errors
-/// Everything that is wrong, or the first limit or bug.
+/// Every diagnostic of the program, or the first limit or bug.
 pub fn compile(
     program: &Program,
     schemas: &HashMap<String, Schema>,
@@ -147,7 +148,7 @@ pub fn compile(
             Err(Failure::Program(found)) => diagnostics.extend(found),
             Err(failure) => return Err(failure),
         }
-        // Inferences of one model and one data item find the same in both.
+        // Inferences of one model on one data item have the same warnings; one with a place is reported once.
         for warning in compilation.warnings() {
             if warning.at == Place::Nowhere || !compiled.warnings.contains(&warning) {
                 compiled.warnings.push(warning);
@@ -179,7 +180,7 @@ pub fn compile(
     }
 }
 
-/// Infers that start from one with which they have no state in common.
+/// Warns of inferences that start from one with which they have no state in common.
 fn useless_starts(program: &Program, infers: &[Infer]) -> Vec<Diagnostic> {
     let warning = |infer: &Infer| {
         let Some(Start::Infer(name)) = &infer.start else {
@@ -197,7 +198,7 @@ fn useless_starts(program: &Program, infers: &[Infer]) -> Vec<Diagnostic> {
     infers.iter().filter_map(warning).collect()
 }
 
-/// Outliers where predictions have no entropy.
+/// Warns of outliers in data of inferences without classes: their predictions have no entropy.
 fn useless_outliers(program: &Program, infers: &[Infer]) -> Vec<Diagnostic> {
     let warning = |infer: &Infer| {
         let item = program
@@ -216,7 +217,7 @@ fn useless_outliers(program: &Program, infers: &[Infer]) -> Vec<Diagnostic> {
     infers.iter().filter_map(warning).collect()
 }
 
-/// Parameters that are taken from another infer have the shape that they have there.
+/// Reports parameters that are fixed to those of another inference, but have another shape there.
 fn taken_shapes(program: &Program, infers: &[Infer]) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
     for infer in infers {

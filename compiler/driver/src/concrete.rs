@@ -13,30 +13,30 @@ use std::sync::Arc;
 /// The largest number of values of a discrete distribution that are tabulated.
 const LONGEST_TABLE: usize = 1 << 20;
 
-/// How much probability a table may leave out.
+/// The probability that a table may leave out.
 const LEFT_OUT: f64 = 1e-13;
 
-/// A distribution with its parameters.
+/// A distribution whose parameters have values.
 #[derive(Clone, Debug)]
 pub struct Concrete {
-    /// For the shapes of the parameters.
+    /// The distribution, instantiated for the shapes of the parameters.
     pub instance: Instance,
-    /// In the instance's order.
+    /// The values of the parameters, in the instance's order.
     pub params: Vec<Tensor>,
 }
 
 impl Concrete {
-    /// The sizes of a value.
+    /// Returns the sizes of a value.
     pub fn sizes(&self) -> Vec<usize> {
         self.instance.value.shape.resolve(&Sizes::default())
     }
 
-    /// One draw: number `number` of the stream.
+    /// Returns one draw: number `number` of the stream.
     pub fn draw(&self, stream: &str, number: u32) -> Result<Tensor, String> {
         self.draws(stream, number, 1).map(|draws| draws.leading(0))
     }
 
-    /// Many draws under one number, along a new first axis.
+    /// Returns `count` draws of the stream under one number, `[count, ..]`.
     pub fn draws(&self, stream: &str, number: u32, count: usize) -> Result<Tensor, String> {
         if let Some(draw) = &self.instance.draw {
             let coordinate =
@@ -58,18 +58,18 @@ impl Concrete {
         }
     }
 
-    /// The log density of each of many values.
+    /// Returns the log densities of values, `[count, ..]`.
     pub fn log_densities(&self, values: &Tensor) -> Vec<f64> {
         self.many(&self.instance.log_density, vec![values.clone()], values.shape[0])
             .data
     }
 
-    /// The log density of one value.
+    /// Returns the log density of one value.
     pub fn log_density(&self, value: &Tensor) -> f64 {
         self.call(&self.instance.log_density, Some(value)).data[0]
     }
 
-    /// A function of the parameters alone: the mean, the variance.
+    /// Evaluates a function of the parameters alone, such as the mean or the variance.
     pub fn moment(&self, function: Option<&Arc<Function>>) -> Option<Tensor> {
         function.map(|function| self.call(function, None))
     }
@@ -79,7 +79,7 @@ impl Concrete {
         first(evaluate(function, &inputs, &Sizes::default()))
     }
 
-    /// A function at `count` arguments at once.
+    /// Evaluates a function at `count` arguments at once.
     fn many(&self, function: &Function, arguments: Vec<Tensor>, count: usize) -> Tensor {
         let mut mapped = vec![false; self.params.len()];
         mapped.extend(arguments.iter().map(|_| true));
@@ -91,7 +91,7 @@ impl Concrete {
         ))
     }
 
-    /// Whether a value may be drawn at all.
+    /// Returns whether a value lies in the support.
     pub fn admits(&self, value: &Tensor) -> bool {
         let within = |x: &f64| match self.instance.support {
             Support::Real => x.is_finite(),
@@ -110,7 +110,10 @@ impl Concrete {
         whole && value.data.iter().all(within)
     }
 
-    /// The probabilities of 0, 1, 2, .. of each element, until almost nothing is left out.
+    /// Returns the probabilities of 0, 1, 2, .. of each element, until at most `LEFT_OUT` is missing.
+    ///
+    /// # Errors
+    /// A distribution of which 1e-6 or more is missing after `LONGEST_TABLE` values.
     pub fn table(&self) -> Result<Vec<Tensor>, String> {
         if let Some(probabilities) = &self.instance.probabilities {
             let all = self.call(probabilities, None);
@@ -146,7 +149,7 @@ impl Concrete {
         }
     }
 
-    /// Discrete draws: the first value at which the cumulated probability passes a uniform number.
+    /// Draws from a discrete distribution: the first value at which the cumulative probability exceeds a uniform number.
     fn inverted(&self, stream: &str, number: u32, count: usize) -> Result<Tensor, String> {
         let table = self.table()?;
         let elements: usize = self.sizes().iter().product();
@@ -174,7 +177,7 @@ fn first(results: Vec<Tensor>) -> Tensor {
         .unwrap_or_else(|| unreachable!("a function of a distribution has one result"))
 }
 
-/// The sample mean and its standard error, and the standard deviation.
+/// The mean, the standard deviation and the standard error of the mean of a sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sample {
     /// The mean.
@@ -186,7 +189,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// Of these numbers.
+    /// Computes them for these numbers.
     pub fn of(numbers: &[f64]) -> Sample {
         let count = numbers.len() as f64;
         let mean = numbers.iter().sum::<f64>() / count;

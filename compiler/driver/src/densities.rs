@@ -1,4 +1,4 @@
-//! From a model to its densities, over the parameters that families are of.
+//! From a model to its densities, as functions of the parameters that the families of the posterior cover.
 
 use crate::infer::{Compilation, Elaborated, Failure};
 use bnnc_base::fault::Fault;
@@ -9,7 +9,7 @@ use bnnc_rewrite::methods::train::Refusal;
 use bnnc_rewrite::{pipeline, pipelines};
 
 impl Compilation<'_> {
-    /// The density functions of a model.
+    /// Derives the density functions of a model.
     ///
     /// # Errors
     /// A model that no method can use.
@@ -22,7 +22,7 @@ impl Compilation<'_> {
         densities.map_err(|refusal| self.failure(refusal))
     }
 
-    /// Sites that share one joint family as one site.
+    /// Merges sites that share one joint family into one site.
     ///
     /// # Errors
     /// A bug of the pass.

@@ -1,7 +1,8 @@
-//! The linear part of a model: which parameters it multiplies with which columns of the data.
+//! The linear part of a model: the parameters that it multiplies with columns of the data.
 //!
-//! Columns that depend on each other leave their coefficients undetermined only where the model is linear in all of them, with no other use of them. The
-//! model is therefore followed element by element: through sums and products with data, from the values that an operation takes otherwise.
+//! Columns that depend on each other leave their coefficients undetermined only where the model is linear in all of them and uses them in
+//! no other way. The model is therefore followed element by element: from the values that some operation uses non-linearly, back through
+//! sums and products with data.
 
 mod elements;
 
@@ -18,16 +19,17 @@ use elements::{VIEWS, unflat};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-/// Elements of a value above which its parameters are left out.
+/// The number of elements of a value above which its parameters are left out.
 const MOST_ELEMENTS: usize = 4096;
 
-/// Terms of a sum above which its parameters are left out: checks of columns compare no more of them.
+/// The number of terms of a sum above which its parameters are left out: checks of columns compare no more of them.
 const MOST_TERMS: usize = 64;
 
-/// Operations that are followed, for all sums together: some tenths of a second.
+/// The number of operations that are followed, for all sums together: some tenths of a second.
 const MOST_STEPS: usize = 400_000;
 
-/// An element of a parameter. Where the data select it, an axis has the selecting value in the place of a position.
+/// An element of a parameter. If data select the element along an axis, `selected_by` is the selecting value, and the index along that axis
+/// is 0.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct Coefficient {
     site: Arc<str>,
@@ -35,10 +37,10 @@ struct Coefficient {
     index: Vec<usize>,
 }
 
-/// Terms of a sum, by coefficient.
+/// The terms of a sum: each coefficient with the formula of its factor, `None` if the factor has no formula.
 type Terms = Vec<(Coefficient, Option<ColumnFormula>)>;
 
-/// The limit on operations is reached.
+/// A limit of this analysis is reached, or a size is not known.
 struct TooLong;
 
 /// Returns the sums of a model that are linear in parameters.
@@ -57,7 +59,7 @@ pub fn design(model: &Model) -> Design {
         let of_args = function.args(value).iter().any(|arg| found.depends(*arg));
         found.is_random[value.index()] = of_args || found.is(value, &[&ops::sample::SAMPLE]);
     }
-    // Each example has its own element of these.
+    // Each example has its own element of these parameters.
     let local = model.sites.iter().filter(|site| site.local);
     found.left_out.extend(local.map(|site| site.name.clone()));
     let mut sums: Vec<Terms> = Vec::new();
@@ -70,7 +72,7 @@ pub fn design(model: &Model) -> Design {
     found.finish(sums)
 }
 
-/// The values that observations need. The parameters of priors are not among them.
+/// Returns for each value whether an observation needs it. The parameters of priors are not needed.
 fn used(function: &Function) -> Vec<bool> {
     let mut used = vec![false; function.nodes.len()];
     let ids: Vec<Value> = function.nodes.ids().collect();
@@ -87,7 +89,7 @@ fn used(function: &Function) -> Vec<bool> {
     used
 }
 
-/// The values that depend neither on data nor on parameters.
+/// Returns for each value whether it depends neither on data nor on parameters.
 fn constants(function: &Function) -> Vec<bool> {
     let mut is_constant = vec![false; function.nodes.len()];
     for value in function.nodes.ids() {
@@ -105,7 +107,7 @@ struct Linear<'f> {
     /// True for values that depend on parameters.
     is_random: Vec<bool>,
     ports: Vec<String>,
-    /// Parameters with other uses, which determine them.
+    /// Parameters that are also used in other ways, which let the data determine them.
     left_out: BTreeSet<Arc<str>>,
     steps: usize,
 }
@@ -130,7 +132,7 @@ impl Linear<'_> {
         self.function.ty(value).shape.static_sizes()
     }
 
-    /// Returns whether a value is linear in one of its operands, all others being data.
+    /// Returns whether a value is linear in operand `at`, all other operands being data.
     fn is_linear_in(&self, user: Value, at: usize) -> bool {
         let args = self.function.args(user);
         if self.is(user, &SUMS) || self.is(user, &VIEWS) {
@@ -140,7 +142,7 @@ impl Linear<'_> {
         } else if self.is(user, &[&ops::div::DIV]) {
             at == 0 && !self.depends(args[1])
         } else {
-            // Of a parameter that the data select from, each row has one element.
+            // Each row uses one element of a parameter that data select from.
             let is_selection = || self.is(args[0], &[&ops::sample::SAMPLE]) && !self.depends(args[1]);
             at == 0
                 && self.is(user, &[&ops::gather::GATHER])
@@ -148,7 +150,7 @@ impl Linear<'_> {
         }
     }
 
-    /// The values that some operation takes in another way than linearly.
+    /// Returns the values that some operation uses in a way that is not linear.
     fn roots(&self) -> Vec<Value> {
         let mut roots = BTreeSet::new();
         let is_sample = |value: &Value| self.is(*value, &[&ops::sample::SAMPLE]);
@@ -177,7 +179,10 @@ impl Linear<'_> {
         }
     }
 
-    /// The sums that the elements of a root are.
+    /// Returns the linear terms of each element of a root.
+    ///
+    /// # Errors
+    /// A root that is a parameter itself or a view of a whole one, an unknown size, and the limits of this analysis.
     fn sums(&mut self, root: Value) -> Result<Vec<Terms>, TooLong> {
         let mut whole = root;
         while self.is(whole, &VIEWS) && self.function.args(whole).len() == 1 && !self.is(whole, &PARTS) {
@@ -204,7 +209,7 @@ impl Linear<'_> {
         Ok(sums)
     }
 
-    /// Adds the terms of an element times a factor; none is a factor that has no formula.
+    /// Adds the terms of an element times a factor. `None` stands for a factor without a formula.
     fn collect(
         &mut self,
         (value, index): (Value, Vec<usize>),
@@ -257,7 +262,7 @@ impl Linear<'_> {
         if self.is(value, &[&ops::contract::CONTRACT]) && self.depends(args[0]) != self.depends(args[1]) {
             return self.collect_products((value, index), &factor, terms);
         }
-        // The operands of any other operation are roots themselves.
+        // The operands of any other operation are themselves roots.
         Ok(())
     }
 
@@ -302,7 +307,7 @@ impl Linear<'_> {
         Ok(())
     }
 
-    /// The products that an element of a contraction sums.
+    /// Adds the products that an element of a contraction sums.
     fn collect_products(
         &mut self,
         (value, index): (Value, Vec<usize>),
@@ -360,7 +365,7 @@ impl Linear<'_> {
         }
     }
 
-    /// Adds a term to those of the same coefficient.
+    /// Adds a term to the term of the same coefficient.
     fn term(
         &mut self,
         coefficient: Coefficient,
@@ -380,14 +385,16 @@ impl Linear<'_> {
         (terms.len() <= MOST_TERMS).then_some(()).ok_or(TooLong)
     }
 
-    /// Leaves out what has other uses, and sums that repeat others with coefficients of their own.
+    /// Drops the terms of parameters that are left out. Of the sums whose coefficients occur in no other sum, it also drops those of one
+    /// term and those that repeat the factors of an earlier one.
     fn finish(mut self, sums: Vec<Terms>) -> Design {
         let mut selected: HashMap<&Arc<str>, HashSet<Option<Value>>> = HashMap::new();
         let all = sums.iter().flatten();
         all.for_each(|(one, _)| {
             selected.entry(&one.site).or_default().insert(one.selected_by);
         });
-        // Elements that two columns select, or that stand by themselves too, are shared between terms in a way that rows decide.
+        // If two columns select from a parameter, or one selects and the parameter also occurs by itself, it depends on the row which
+        // elements two terms share.
         let mixed = selected.into_iter().filter(|(_, by)| by.len() > 1);
         self.left_out.extend(mixed.map(|(site, _)| site.clone()));
         let mut uses: HashMap<Coefficient, usize> = HashMap::new();
@@ -432,7 +439,7 @@ impl Linear<'_> {
     }
 }
 
-/// Sums of the same elements of their operands, or of several of one.
+/// The operations whose elements are sums of the same elements of their operands, or of several elements of one operand.
 static SUMS: [&OpDef; 4] = [
     &ops::add::ADD,
     &ops::sub::SUB,
@@ -440,10 +447,10 @@ static SUMS: [&OpDef; 4] = [
     &ops::reduce_sum::REDUCE_SUM,
 ];
 
-/// The views that leave elements out.
+/// The views that omit elements.
 static PARTS: [&OpDef; 1] = [&ops::slice::SLICE];
 
-/// A product without the sign before it, which changes that of the coefficient alone.
+/// Removes the sign of a product: it changes only the sign of the coefficient.
 fn unsigned(formula: ColumnFormula) -> ColumnFormula {
     match formula {
         ColumnFormula::Apply(Scalar::Mul, mut args) if args.len() == 2 => {
@@ -463,7 +470,10 @@ fn times(factor: Option<ColumnFormula>, data: Option<ColumnFormula>) -> Option<C
     factor.zip(data).map(|(factor, data)| factor.times(data))
 }
 
-/// The product of sizes, where it is small enough.
+/// Returns the product of sizes.
+///
+/// # Errors
+/// A product above [`MOST_TERMS`].
 fn few(sizes: &[usize]) -> Result<usize, TooLong> {
     let count = sizes
         .iter()

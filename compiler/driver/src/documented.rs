@@ -10,7 +10,7 @@ use bnnc_hir::builtin;
 /// A word that the book describes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Documented {
-    /// The kind of what it names, `a distribution of the library`.
+    /// The kind of thing that it names, such as `a distribution of the library`.
     pub kind: String,
     /// The path of its page below the folder of the book's sources.
     pub page: String,
@@ -48,7 +48,7 @@ pub fn documented(word: &str) -> Option<Documented> {
     bnnc_grammar::is_keyword(word).then(|| page("a word of the language", "language"))
 }
 
-/// The kind of an item of the library.
+/// Returns the kind of an item of the library.
 fn kind_in_library(word: &str) -> Option<&'static str> {
     let modules = library(&mut SourceMap::default());
     let mut items = modules.iter().flat_map(|module| &module.items);

@@ -1,4 +1,4 @@
-//! `bnnc emit`: any stage as text.
+//! `bnnc emit`: prints any stage as text.
 
 mod files;
 
@@ -18,7 +18,7 @@ use bnnc_loops::reference::Reference;
 use bnnc_rewrite::density::Densities;
 use std::collections::HashMap;
 
-/// The stages that need no data.
+/// Prints a stage that needs no data; `None` for all others.
 pub fn syntactic(program: &Program, stage: Stage) -> Option<String> {
     match stage {
         Stage::Tokens => Some(tokens(program)),
@@ -39,10 +39,10 @@ pub fn syntactic(program: &Program, stage: Stage) -> Option<String> {
     }
 }
 
-/// A stage of one infer (the first where none is named).
+/// Prints a stage of one inference, the first of the chosen ones unless `infer` names one.
 ///
 /// # Errors
-/// As compilation.
+/// Those of the compilation up to the stage.
 pub fn emit(
     program: &Program,
     stage: Stage,
@@ -114,10 +114,10 @@ pub fn emit(
     of_loops(&loops, stage, backend, options)
 }
 
-/// The functions that a pass leaves, in order, when the whole inference is compiled.
+/// Prints the functions that a pass returns, in order, while the whole inference is compiled.
 fn after(compilation: &mut Compilation<'_>, pass: &'static str, schema: &Schema) -> Result<String, Failure> {
     compilation.context.watched = Some(pass);
-    // Passes come before code: the interpreter needs none.
+    // Passes run before code is generated, so any backend will do; the interpreter generates no code.
     compilation.compile(schema, &Reference)?;
     let ran: Vec<&str> = compilation
         .context
@@ -136,7 +136,7 @@ fn after(compilation: &mut Compilation<'_>, pass: &'static str, schema: &Schema)
     Ok(functions.map(|function| format!("{function}\n")).collect())
 }
 
-/// The backend that a stage is of.
+/// Returns the backend that generates the text of a stage.
 fn backend(stage: Stage, options: &Options) -> Result<&'static (dyn Backend + Sync), Failure> {
     let backend = backends::chosen(&options.backend).map_err(|fault| Failure::Program(vec![fault]))?;
     if stage == Stage::Clif && backend.name() != backends::DEFAULT {
@@ -145,7 +145,7 @@ fn backend(stage: Stage, options: &Options) -> Result<&'static (dyn Backend + Sy
     Ok(backend)
 }
 
-/// The stages of a loop program.
+/// Prints a stage of a loop program.
 fn of_loops(
     loops: &ir::Program,
     stage: Stage,
@@ -172,7 +172,7 @@ fn of_loops(
     Ok(backend.compile(loops, &options)?.text())
 }
 
-/// The function of one training step, or of the log density that samplers ask, with its name and its states.
+/// Returns the function of one training step, or of the log density that samplers evaluate, with its name and its states.
 fn lowered(
     compilation: &mut Compilation<'_>,
     elaborated: Elaborated,
@@ -188,7 +188,7 @@ fn lowered(
     Ok(("train", objective.train, states))
 }
 
-/// One token per line with its bytes.
+/// Prints one token per line with its range of bytes.
 fn tokens(program: &Program) -> String {
     let lexed = bnnc_grammar::lexer::lex(&program.source);
     lexed

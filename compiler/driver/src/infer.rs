@@ -1,4 +1,4 @@
-//! One infer: from its checked item to functions, programs and machine code, with the time of each stage.
+//! One inference: from its checked item to functions, programs and machine code, with the time of each stage.
 
 use crate::codes;
 use crate::methods::train::CHECKED;
@@ -35,12 +35,12 @@ use bnnc_rewrite::report::options_of;
 use bnnc_rewrite::{density::Densities, kl};
 use std::time::Instant;
 
-/// Why there is no infer.
+/// The reason why an inference could not be compiled.
 #[derive(Clone, Debug)]
 pub enum Failure {
-    /// The program asks for what cannot be.
+    /// The program has errors.
     Program(Vec<Diagnostic>),
-    /// A limit or a bug of ours.
+    /// A limit or a bug of the compiler.
     Fault(Fault),
 }
 
@@ -62,41 +62,41 @@ impl From<Box<Diagnostic>> for Failure {
     }
 }
 
-/// How long each stage took, in seconds, in order.
+/// The time of each stage in seconds, in order.
 pub type Timings = Vec<(&'static str, f64)>;
 
-/// An infer on its way down.
+/// The state of the compilation of one inference.
 pub struct Compilation<'a> {
     pub(crate) program: &'a Program,
     pub(crate) options: &'a Options,
-    /// The item.
+    /// The inference block.
     pub item: &'a InferItem,
-    /// Rewrites and their timings.
+    /// The context of the passes: options, timings, warnings.
     pub context: Context,
     /// The time of each stage.
     pub timings: Timings,
-    /// Programs that have code.
+    /// The number of programs compiled so far, which makes the prefixes of their symbols unique.
     programs: usize,
 }
 
-/// What elaboration gives.
+/// The results of elaboration.
 pub struct Elaborated {
     /// The model for one example.
     pub model: Model,
-    /// Its approximation.
+    /// The family that approximates its posterior.
     pub posterior: Posterior,
-    /// What moves the parameters.
+    /// The optimiser that updates the parameters.
     pub optimiser: ElaboratedOptimiser,
-    /// How data reach the model.
+    /// The binding of the data to inputs and outputs of the model.
     pub bound: Bound,
-    /// The options of variational inference, where the method is that.
+    /// The options of variational inference, if that is the method.
     pub vi: Option<ViOptions>,
-    /// Whether hyperparameters are tuned while a maximum is searched.
+    /// True if hyperparameters are tuned during the search for a maximum.
     pub is_online: bool,
 }
 
 impl<'a> Compilation<'a> {
-    /// Starts at an infer.
+    /// Begins the compilation of an inference.
     pub fn new(program: &'a Program, id: InferId, options: &'a Options) -> Compilation<'a> {
         let trace = options.trace.then(Vec::new);
         let mut context = Context {
@@ -115,7 +115,7 @@ impl<'a> Compilation<'a> {
         }
     }
 
-    /// Runs a stage and notes its time.
+    /// Runs a stage and records its time.
     pub(crate) fn timed<T>(&mut self, stage: &'static str, run: impl FnOnce(&mut Self) -> T) -> T {
         let clock = Instant::now();
         let result = run(self);
@@ -123,7 +123,7 @@ impl<'a> Compilation<'a> {
         result
     }
 
-    /// The model that the infer is about.
+    /// Returns the model of the inference.
     pub fn model_id(&self) -> ModelId {
         match self.item.target {
             Target::Model(model) => model,
@@ -131,7 +131,7 @@ impl<'a> Compilation<'a> {
         }
     }
 
-    /// Its item.
+    /// Returns the item of that model.
     pub(crate) fn model(&self) -> &'a ModelItem {
         &self.program.module.models[self.model_id()]
     }
@@ -139,7 +139,7 @@ impl<'a> Compilation<'a> {
     /// Elaborates model, posterior and optimiser for a schema.
     ///
     /// # Errors
-    /// Columns that do not fit, and what only shows with sizes.
+    /// Columns that do not fit the model, and errors that only show when sizes are known.
     pub fn elaborate(&mut self, schema: &Schema) -> Result<Elaborated, Failure> {
         self.timed("elaborate", |this| this.elaborate_now(schema))
     }
@@ -181,7 +181,7 @@ impl<'a> Compilation<'a> {
         }
     }
 
-    /// Patience needs validation rows: without them it would be a dead option.
+    /// Rejects `patience` without validation rows, where it would have no effect.
     fn watched(&self, schema: &Schema) -> Result<(), Failure> {
         let Some(option) = self.item.setting(Training::patience()) else {
             return Ok(());
@@ -208,7 +208,7 @@ impl<'a> Compilation<'a> {
                 self.item.span,
             )?);
         }
-        // A sampler has no such option, and uses none.
+        // A sampler has no optimiser: this default is elaborated but not used.
         let training = self
             .options_if::<Training>()?
             .map_or_else(Training::defaults, Ok)?;
@@ -240,7 +240,7 @@ impl<'a> Compilation<'a> {
         Ok(elaborate::optimiser::elaborate(module, id, &args, span)?)
     }
 
-    /// The value of an option, if it is set.
+    /// Returns the value of an option that the program sets.
     pub fn setting(&self, option: OptionName) -> Option<&'a SettingValue> {
         self.item.setting(option).map(|setting| &setting.value)
     }
@@ -250,15 +250,15 @@ impl<'a> Compilation<'a> {
         self.item.setting(option).is_some()
     }
 
-    /// Options of the method: what the program gives, and defaults for the rest.
+    /// Returns the options of a group: the program's values, and defaults for the rest.
     ///
     /// # Errors
-    /// A bug: the method does not have them.
+    /// A bug: the method does not have these options.
     pub(crate) fn options_of<T: OptionGroup>(&self) -> Result<T, Mismatch> {
         self.program.module.read(self.item, T::read)
     }
 
-    /// The same, where the method has them.
+    /// Returns the options of a group if the method has them.
     pub(crate) fn options_if<T: OptionGroup>(&self) -> Result<Option<T>, Mismatch> {
         match self.item.method.has::<T>() {
             true => self.options_of().map(Some),
@@ -266,15 +266,15 @@ impl<'a> Compilation<'a> {
         }
     }
 
-    /// One option that several methods have.
+    /// Returns an option that several methods have under one name and type.
     pub(crate) fn option_of<T: OptionValue>(&self, option: OptionName) -> Result<T, Mismatch> {
         self.program.module.read(self.item, |source| source.value(option))
     }
 
-    /// The functions that the infer computes.
+    /// Derives the functions of the training.
     ///
     /// # Errors
-    /// An infinite divergence, a family without a sampler, a path without a derivative.
+    /// An infinite KL divergence, a family without a sampler, a path without a derivative.
     pub fn objective(
         &mut self,
         elaborated: &Elaborated,
@@ -300,7 +300,7 @@ impl<'a> Compilation<'a> {
         Ok(objective)
     }
 
-    /// The divergence of the posterior alone, with its gradient.
+    /// Derives the KL divergence of the posterior from the prior alone, with its gradient.
     ///
     /// # Errors
     /// As [`Compilation::objective`].
@@ -317,7 +317,7 @@ impl<'a> Compilation<'a> {
         result.map_err(|refusal| self.failure(refusal))
     }
 
-    /// A refusal of the rewriter, about this infer.
+    /// Converts an error of the rewriter into diagnostics at this inference block.
     pub(crate) fn failure(&self, refusal: Refusal) -> Failure {
         match refusal {
             Refusal::Program(diagnostics) => Failure::Program(self.placed(diagnostics)),
@@ -325,7 +325,7 @@ impl<'a> Compilation<'a> {
         }
     }
 
-    /// What the infer's options say about its programs.
+    /// Returns the settings that the options of the inference give for its functions.
     pub fn settings<'e>(&self, elaborated: &'e Elaborated) -> TrainingSettings<'e> {
         let (samples, kl_draws, kl, layers) = match &elaborated.vi {
             None => (1, 0, kl::Options::default(), Layers::default()),
@@ -357,12 +357,12 @@ impl<'a> Compilation<'a> {
         }
     }
 
-    /// What the rewriter warned of.
+    /// Returns the warnings of the passes.
     pub fn warnings(&self) -> Vec<Diagnostic> {
         self.placed(self.context.warnings.clone())
     }
 
-    /// Diagnostics of the rewriter know no spans: they are about this infer, or about the one of its options that can be meant.
+    /// Gives diagnostics of the rewriter a span: that of the one option that they can be about, else that of the inference block.
     fn placed(&self, diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
         let place = |mut diagnostic: Diagnostic| {
             if diagnostic.at == Place::Nowhere {
@@ -373,10 +373,10 @@ impl<'a> Compilation<'a> {
         diagnostics.into_iter().map(place).collect()
     }
 
-    /// The precision of the run.
+    /// Returns the precision of the run: that of the backend if it is fixed, else that of the command line, else that of the method.
     ///
     /// # Errors
-    /// A bug of a record.
+    /// A bug: the method does not have the option.
     pub fn precision(&self, backend: &dyn Backend) -> Result<Precision, Fault> {
         if let Some(precision) = backend.fixed_precision() {
             return Ok(precision);
@@ -390,10 +390,10 @@ impl<'a> Compilation<'a> {
         }
     }
 
-    /// Lowers a function.
+    /// Lowers a function to loops.
     ///
     /// # Errors
-    /// A limit or a bug.
+    /// A limit or a bug of the compiler.
     pub fn lower(
         &mut self,
         name: &str,
@@ -414,7 +414,7 @@ impl<'a> Compilation<'a> {
         Ok(program)
     }
 
-    /// Machine code of a program.
+    /// Compiles a program to machine code.
     pub(crate) fn code(&mut self, program: ir::Program, backend: &dyn Backend) -> Result<Artifact, Fault> {
         let prefix = format!("bnnc_{}_{}_", self.item.name, self.programs);
         self.programs += 1;
@@ -422,10 +422,10 @@ impl<'a> Compilation<'a> {
         self.timed("code", |_| options.code(program, backend, prefix))
     }
 
-    /// Compiles the infer.
+    /// Compiles the inference.
     ///
     /// # Errors
-    /// As the stages.
+    /// Those of all stages.
     pub fn compile(&mut self, schema: &Schema, backend: &dyn Backend) -> Result<Infer, Failure> {
         let clock = Instant::now();
         let elaborated = self.elaborate(schema)?;
@@ -445,7 +445,7 @@ impl<'a> Compilation<'a> {
         };
         let programs = method.programs(self, parts)?;
         let precision = self.precision(backend)?;
-        // Predictions read the parameters and change nothing.
+        // Predictions read the parameters and have no state of their own.
         let predict = self.lower("predict", &programs.predict, &[], precision)?;
         let predict = self.code(predict, backend)?;
         let sites = self.lower("sites", &programs.sites, &[], precision)?;
@@ -488,12 +488,12 @@ impl<'a> Compilation<'a> {
         Ok(infer)
     }
 
-    /// Whether the method draws from the posterior by Markov chains.
+    /// Returns whether the method draws from the posterior by Markov chains.
     pub fn samples(&self) -> bool {
         self.item.method.has::<ChainOptions>()
     }
 
-    /// Where the infer stands in the program.
+    /// Returns the span of the inference block.
     pub fn span(&self) -> Span {
         self.item.span
     }

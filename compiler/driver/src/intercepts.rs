@@ -1,4 +1,4 @@
-//! Parameters that are added to a weighted sum of an input: `a + dot(w, x)`.
+//! Intercepts: parameters that are added to a weighted sum of an input, as in `a + dot(w, x)`.
 
 use bnnc_abi::manifest::Binding;
 use bnnc_graph::function::{Function, NodeKind, Value};
@@ -9,14 +9,14 @@ use std::sync::Arc;
 
 /// A term of a sum.
 enum Term {
-    /// A parameter, or an element of it.
+    /// A parameter, or an element of one.
     Parameter(Arc<str>),
-    /// The products of a parameter with this input.
+    /// The product of a parameter with this input.
     Weighted(Arc<str>),
 }
 
-/// Notes the parameter that a model adds to a weighted sum of an input. Where such an input is the same in all rows, the data do not tell its weight from
-/// the parameter.
+/// Records for each input the parameter that the model adds to its weighted sum. If such an input has the same value in all rows, the data
+/// cannot distinguish its weight from that parameter.
 pub fn mark(bindings: &mut [Binding], function: &Function) {
     let intercepts = intercepts(function);
     for binding in bindings {
@@ -24,10 +24,10 @@ pub fn mark(bindings: &mut [Binding], function: &Function) {
     }
 }
 
-/// The inputs of a model that stand in a sum beside a parameter, each with that parameter.
+/// Returns the inputs whose product with a parameter is added to another parameter, each with the latter.
 fn intercepts(function: &Function) -> HashMap<Arc<str>, Arc<str>> {
     let sums = || function.nodes.ids().filter(|value| is_sum(function, *value));
-    // A sum inside another has no terms that the other has not.
+    // A sum inside another has no terms that the outer one lacks.
     let inner: HashSet<Value> = sums().flat_map(|value| function.args(value)).copied().collect();
     let mut found = HashMap::new();
     for value in sums().filter(|value| !inner.contains(value)) {
@@ -48,7 +48,7 @@ fn intercepts(function: &Function) -> HashMap<Arc<str>, Arc<str>> {
     found
 }
 
-/// Returns whether a value has the terms of its arguments.
+/// Returns whether the terms of a value are those of its arguments.
 fn is_sum(function: &Function, value: Value) -> bool {
     let sums: [&'static OpDef; 5] = [
         &ops::add::ADD,
@@ -60,7 +60,7 @@ fn is_sum(function: &Function, value: Value) -> bool {
     is(function, value, &sums)
 }
 
-/// The terms of a sum that are known, in their order. A term that is reached in several ways is one.
+/// Returns the terms of a sum that have one of the known forms, in order. A term that is reached in several ways counts once.
 fn terms(function: &Function, sum: Value) -> Vec<Term> {
     let (mut terms, mut seen, mut open) = (Vec::new(), HashSet::new(), vec![sum]);
     while let Some(value) = open.pop() {
@@ -90,7 +90,7 @@ fn term(function: &Function, value: Value) -> Option<Term> {
     port.map(|port| Term::Weighted(port.clone()))
 }
 
-/// A value without what repeats or reorders its elements.
+/// Returns a value without the operations that repeat or reorder its elements.
 fn plain(function: &Function, value: Value) -> Value {
     let through: [&'static OpDef; 3] = [
         &ops::broadcast::BROADCAST,
@@ -103,7 +103,7 @@ fn plain(function: &Function, value: Value) -> Value {
     }
 }
 
-/// The parameter that a value is, or an element of.
+/// Returns the parameter that a value is, or is an element of.
 fn site(function: &Function, value: Value) -> Option<Arc<str>> {
     let value = plain(function, value);
     if is(function, value, &[&ops::gather::GATHER, &ops::slice::SLICE]) {

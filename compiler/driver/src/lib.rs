@@ -1,4 +1,4 @@
-//! The path from a program text to a manifest that the runtime runs, and the views of every stage between.
+//! The path from the text of a program to a manifest that the runtime runs, and text views of every stage between.
 
 pub mod backends;
 pub mod codes;

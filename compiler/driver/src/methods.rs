@@ -19,10 +19,10 @@ use bnnc_graph::function::Function;
 use bnnc_loops::backend::Backend;
 use bnnc_rewrite::density::Densities;
 
-/// The material of the programs of a method.
+/// The inputs that the programs of a method are built from.
 #[derive(Clone, Copy)]
 pub(crate) struct Parts<'a> {
-    /// Model, posterior and optimiser.
+    /// The model, the posterior and the optimiser.
     pub elaborated: &'a Elaborated,
     /// The densities of the model.
     pub densities: &'a Densities,
@@ -40,23 +40,23 @@ pub(crate) struct Programs {
     pub predict: Function,
     /// Draws of the sites.
     pub sites: Function,
-    /// Parameters and optimiser state.
+    /// The states: parameters and those of the optimiser.
     pub states: Vec<State>,
-    /// The sites.
+    /// The reports of the sites.
     pub reports: Vec<SiteReport>,
-    /// Compile-time facts.
+    /// Facts about the size of the computation that are known at compile time.
     pub cost: Cost,
 }
 
-/// A method of inference as the compiler sees it.
+/// The part of a method of inference that belongs to the compiler.
 pub(crate) trait Method {
-    /// The programs of an infer.
+    /// Builds the programs of an inference.
     ///
     /// # Errors
     /// A model, data or options that the method does not support.
     fn programs(&self, compilation: &mut Compilation<'_>, parts: Parts<'_>) -> Result<Programs, Failure>;
 
-    /// Returns whether a model without sites is an error before any of its programs are made.
+    /// Returns whether a model without sites is rejected before any program of the method is built.
     fn needs_sites(&self) -> bool {
         false
     }
@@ -66,26 +66,26 @@ pub(crate) trait Method {
         false
     }
 
-    /// Why predictions are not means over draws of all parameters, if they are not: the rest of a sentence about the method.
+    /// Returns why predictions are not means over draws of all parameters, if they are not: the predicate of a sentence about the method.
     fn without_draws(&self, _: &MethodDef) -> Option<&'static str> {
         None
     }
 
-    /// Why no training row can be left out, if none can.
+    /// Returns why no training row can be left out, if none can.
     fn keeps_rows(&self, _: &MethodDef, _: &Infer) -> Option<Kept> {
         None
     }
 }
 
-/// Why no training row can be left out.
+/// The reason why no training row can be left out.
 pub(crate) enum Kept {
-    /// A sentence without a full stop.
+    /// A reason that holds for every option: a sentence without a full stop.
     Always(String),
-    /// An option turns it off: the same, and the advice.
+    /// An option prevents it: such a sentence, and the help.
     TurnedOff(String, String),
 }
 
-/// A method by what it finds a posterior with.
+/// Returns the method that finds a posterior in this way.
 pub(crate) fn of(finds: Finds) -> Box<dyn Method> {
     match finds {
         Finds::Chains(sampler) => Box::new(sample::Samples(sampler)),

@@ -15,9 +15,10 @@ use bnnc_hir::types::{Elem, Ty};
 use bnnc_hir::walk;
 use bnnc_rewrite::density::Densities;
 
-/// The names of a model: `theta: real[J]` has the axis `J`. Where an input or output `school: index(J)` is a column of text, the
-/// positions along `J` are its levels; where an input `x: real[d]` takes the input columns, the positions along `d` are these. An axis of another parameter that is multiplied with such a vector,
-/// or that such an index selects from, has the same positions, that of a layer or of a constant size too.
+/// Returns the names of axes and classes of a model. `theta: real[J]` has the axis `J`. If an input or output `school: index(J)` is a
+/// column of text, the positions along `J` are named after its levels. If an input `x: real[d]` takes the input columns, the positions
+/// along `d` are named after these. An axis of another parameter that is multiplied with such a vector, or that such an index selects from,
+/// gets the same names, also in a layer and for a constant size.
 pub fn names(model: &ModelItem, elaborated: &Elaborated, schema: &Schema) -> Names {
     let bound = &elaborated.bound;
     let mut names = declared(model, schema, bound);
@@ -53,7 +54,7 @@ pub fn names(model: &ModelItem, elaborated: &Elaborated, schema: &Schema) -> Nam
     names
 }
 
-/// The names that the declarations of a model give.
+/// Returns the names that the declarations of a model give.
 fn declared(model: &ModelItem, schema: &Schema, bound: &Bound) -> Names {
     let named = |local: &Local| match (&local.ty, local.kind) {
         (Ty::Tensor(_, dims), LocalKind::Site | LocalKind::Assigned) => {
@@ -78,7 +79,8 @@ fn declared(model: &ModelItem, schema: &Schema, bound: &Bound) -> Names {
     }
 }
 
-/// Fills in what depends on an output, other outputs and its own elements, its distribution, its variance as far as that is infinite or fixed, and the bounds of its mean.
+/// Fills in the fields of an output that depend on the model: its dependence on other outputs and on its own elements, its family, whether
+/// its variance is infinite or fixed, and the bounds of its mean.
 pub fn relate(
     output: &mut Output,
     densities: &Densities,
@@ -120,7 +122,7 @@ fn is_series(model: &ModelItem, output: &str) -> bool {
     expressions.any(|expr| walk::any(expr, &mut is_read))
 }
 
-/// The name of a dimension that is nothing but a name.
+/// Returns the name of a dimension that is a single name.
 pub(crate) fn name(model: &ModelItem, dim: &Dim) -> Option<String> {
     let (atoms, factor) = dim.terms.first_key_value()?;
     match (atoms.as_slice(), *factor, dim.terms.len()) {
@@ -129,7 +131,7 @@ pub(crate) fn name(model: &ModelItem, dim: &Dim) -> Option<String> {
     }
 }
 
-/// The dim whose positions an input or output names; by the name of the input where the size is a constant.
+/// Returns the dimension whose positions an input or output names. If the size is a constant, the dimension has the name of the input.
 fn labels(model: &ModelItem, schema: &Schema, ports: &[Binding], local: &Local) -> Option<Labels> {
     let (Ty::Tensor(elem, dims), LocalKind::Param) = (&local.ty, local.kind) else {
         return None;
@@ -151,7 +153,7 @@ fn labels(model: &ModelItem, schema: &Schema, ports: &[Binding], local: &Local) 
     })
 }
 
-/// The levels of a column, of which an axis that several columns share may have more.
+/// Returns the levels of a column. An axis that several columns share may have more levels than this column.
 fn levels(column: &str, codes: &Codes) -> LabelSource {
     match codes {
         Codes::Positions => LabelSource::Levels(column.to_owned()),
@@ -160,7 +162,7 @@ fn levels(column: &str, codes: &Codes) -> LabelSource {
     }
 }
 
-/// The names of the classes of an output.
+/// Returns the names of the classes of an output.
 fn classes(schema: &Schema, bound: &Bound, output: &Output) -> Option<Labels> {
     let OutputKind::Classes(_) = output.kind else {
         return None;

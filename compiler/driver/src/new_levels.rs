@@ -1,4 +1,4 @@
-//! Predictions for levels that no training row has: programs whose axes of levels are longer than those of the run.
+//! Predictions for levels that no training row has: programs with longer axes of levels than those of the run.
 
 use crate::backends;
 use crate::codes::new_levels::no_new_levels;
@@ -23,21 +23,21 @@ use bnnc_rewrite::{pipeline, pipelines};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// An axis whose positions inputs select, each by a column.
+/// An axis along which inputs select positions, each by one column.
 #[derive(Clone, Debug)]
 pub struct Axis {
-    /// The name of its size.
+    /// The name of the dimension.
     pub dim: Arc<str>,
     /// Its size in the run.
     pub size: usize,
-    /// The inputs.
+    /// The inputs that select along it.
     pub ports: Vec<String>,
 }
 
-/// Sizes beyond every size of the run, for axes that must not be taken for others.
+/// An offset that makes test sizes larger than every size of the run, so that no other axis has the same size by chance.
 const APART: usize = 1009;
 
-/// The axes of an inference that may have new levels: those whose sizes are levels of columns, of inputs alone.
+/// Returns the axes of an inference that may have new levels: named dimensions whose positions are the levels of columns that inputs take.
 pub fn axes(program: &Program, infer: &str, schema: &Schema, options: &Options) -> Vec<Axis> {
     let mut items = program.module.infers.ids();
     let id = items.find(|id| *program.module.infers[*id].name == *infer);
@@ -73,11 +73,12 @@ fn axes_of(model: &ModelItem, bound: &Bound) -> Vec<Axis> {
     axes
 }
 
-/// The inference `infer` with `more` levels on each of these axes. It predicts from the values of all parameters at each draw, which are
-/// states with the names of the parameters; those of the new levels are drawn from their priors, whatever the states hold.
+/// Returns the inference `infer` with `more` levels on each of these axes. It predicts from the values of all parameters in each draw,
+/// which are states with the names of the parameters. The parameters of the new levels are drawn from their priors, whatever the states
+/// hold.
 ///
 /// # Errors
-/// A method without draws, a model in which a new level has no prior of its own.
+/// A method without draws, or a model in which a new level has no prior of its own.
 pub fn new_levels(
     program: &Program,
     schema: &Schema,
@@ -125,7 +126,7 @@ pub fn new_levels(
 }
 
 impl Compilation<'_> {
-    /// An inference with the sites of `grown` in the place of those of `trained`.
+    /// Returns the inference with the sites of `grown` instead of those of `trained`.
     fn widened(&mut self, infer: &Infer, (trained, grown): (&Model, &Model)) -> Result<Infer, Failure> {
         let backend =
             backends::chosen(&self.options.backend).map_err(|fault| Failure::Program(vec![fault]))?;
@@ -158,7 +159,7 @@ impl Compilation<'_> {
     }
 }
 
-/// Why predictions of an inference are not means over draws of all its parameters.
+/// Returns why predictions of an inference are not means over draws of all its parameters, if they are not.
 fn no_draws(infer: &Infer) -> Option<String> {
     let method = lookup(infer.method)?;
     let why = methods::of(method.finds).without_draws(method)?;
@@ -168,7 +169,7 @@ fn no_draws(infer: &Infer) -> Option<String> {
     ))
 }
 
-/// The sizes of a model whose axes of levels have sizes of their own, with `extra` levels each.
+/// Returns the sizes of a model in which each axis of levels has a size of its own, with `extra` levels added.
 fn apart(bound: &Bound, more: &[(Axis, usize)], extra: usize) -> HashMap<Arc<str>, usize> {
     let largest = bound.dims.values().copied().max().unwrap_or(0);
     let mut dims = bound.dims.clone();

@@ -1,4 +1,4 @@
-//! What a model observes, held against how its data are prepared.
+//! Checks the outputs of a model against the preparation of its data.
 
 use crate::infer::{Compilation, Failure};
 use crate::program::Program;
@@ -11,7 +11,7 @@ use bnnc_hir::elaborate::joint_density;
 use bnnc_hir::tree::{ModelItem, Target};
 use std::collections::{HashMap, HashSet};
 
-/// An output among the inputs.
+/// An output that is also among the inputs.
 pub static OBSERVED_INPUT: Code = Code {
     id: "E0640",
     title: "an output is among the inputs",
@@ -22,7 +22,7 @@ pub static OBSERVED_INPUT: Code = Code {
               model M(x: real[d]) -> weight: real, height: real { .. }\n```",
 };
 
-/// An entry of `inputs` that no model takes.
+/// An entry of `inputs` that no model uses.
 pub static UNUSED_TRANSFORM: Code = Code {
     id: "E0264",
     title: "an expression of `inputs` that feeds nothing",
@@ -34,7 +34,7 @@ pub static UNUSED_TRANSFORM: Code = Code {
               model M(x: real, ratio: real) -> y: real { .. }\n```",
 };
 
-/// Entries of `inputs = [..]` that no model of the program takes.
+/// Returns the entries of `inputs = [..]` that no model of the program uses.
 pub fn unused_transforms(program: &Program, schemas: &HashMap<String, Schema>) -> Vec<Diagnostic> {
     let module = &program.module;
     let mut diagnostics = Vec::new();
@@ -85,8 +85,8 @@ fn unused_transform(entry: &InputEntry, schema: &Schema, model: Option<&ModelIte
     diagnostic.help(help).also(model.span, "takes its inputs by name")
 }
 
-/// The input of a model that an entry of another name was meant for: that of its only column, or one that is spelt like it. Inputs that
-/// another entry feeds are not.
+/// Returns the input of a model that an entry of another name was probably meant for: the input named after its only column, or the one
+/// with the most similar name. Inputs that another entry feeds are not considered.
 fn meant_input<'m>(entry: &InputEntry, schema: &Schema, model: &'m ModelItem) -> Option<&'m str> {
     let feeds = |other: &InputEntry, input: &str| match (&other.name, other.columns.as_slice()) {
         (Some(name), _) => name == input,
@@ -110,7 +110,7 @@ fn meant_input<'m>(entry: &InputEntry, schema: &Schema, model: &'m ModelItem) ->
 }
 
 impl Compilation<'_> {
-    /// Sees that the outputs of the model are what its data take for targets.
+    /// Checks that the outputs of the model fit the inputs and the target of its data.
     ///
     /// # Errors
     /// A standardised target that is not real, an output among the inputs, an output that depends on itself.
@@ -131,7 +131,7 @@ impl Compilation<'_> {
         }
     }
 
-    /// Only targets on the reals can be standardised.
+    /// Reports a standardised target that is not real.
     fn standardised(&self, bound: &Bound, (spec, schema): (&DataSpec, &Schema)) -> Option<Diagnostic> {
         let is_target = |output: &&Output| bound.column(output) == schema.target.as_deref();
         let target = bound.outputs.iter().find(is_target)?;
@@ -145,7 +145,7 @@ impl Compilation<'_> {
         Some(diagnostic.help("write `standardise = [inputs]`"))
     }
 
-    /// A vector of all columns but the target may hold what a model of several outputs observes.
+    /// Reports an output among the inputs: a vector of all columns but the target may hold other outputs of the model.
     fn observed_input(&self, bound: &Bound, (spec, schema): (&DataSpec, &Schema)) -> Option<Diagnostic> {
         let takes_all = |source: &DataSource| *source == DataSource::Inputs;
         let vector = bound.ports.iter().find(|port| takes_all(&port.from))?;

@@ -1,4 +1,4 @@
-//! What the command line says about a compilation.
+//! The options of the command line that apply to a compilation.
 
 use bnnc_abi::code::{Artifact, Attach};
 use bnnc_abi::symbols::Address;
@@ -16,31 +16,31 @@ use std::sync::Arc;
 pub struct Options {
     /// The seed of every random number.
     pub seed: u64,
-    /// The width of reals, if not left to the method.
+    /// The precision of reals, if not left to the method.
     pub precision: Option<Precision>,
-    /// The backend's name.
+    /// The name of the backend.
     pub backend: String,
-    /// `ITEM.KEY=VALUE`, as given.
+    /// The arguments of `--set`, `ITEM.KEY=VALUE` as given.
     pub settings: Vec<String>,
     /// `NAME=PATH` pairs; several for one name are shards (or inputs and target).
     pub data: Vec<(String, PathBuf)>,
-    /// Only these infers (and those they need); empty means all.
+    /// The inferences to run, with those that they need; empty for all.
     pub only: Vec<String>,
     /// Rewrites that are switched off.
     pub without: Vec<String>,
-    /// Whether to verify what every pass leaves. Debug builds do it unasked.
+    /// True if the result of every pass is verified. Debug builds always verify.
     pub verify: bool,
-    /// Whether to record rewrites.
+    /// True if the rewrites that fire are recorded.
     pub trace: bool,
-    /// The runtime's array primitives.
+    /// The addresses of the runtime's array primitives.
     pub symbols: Vec<Address>,
-    /// The oldest graphics processor that has to run code for one.
+    /// The oldest GPU that GPU code must run on.
     pub gpu: Chip,
-    /// Code as objects of this format, instead of in memory of this process.
+    /// The format of object files, if code is compiled to objects instead of into the memory of this process.
     pub objects: Option<ObjectFormat>,
-    /// What puts compiled code on a device, if it is to run on one.
+    /// The function that puts compiled code on a device, if it runs on one.
     pub attach: Option<Attach>,
-    /// Jacobians of the outputs for every Laplace approximation, also where neither its fit nor its predictions need them.
+    /// True if every Laplace approximation gets the program of Jacobians, also where neither its fit nor its predictions need it.
     pub jacobians: bool,
 }
 
@@ -66,7 +66,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Machine code of a program; where it becomes an object, the symbols of its kernels begin with `prefix`.
+    /// Compiles a program to machine code. In an object, the symbols of its kernels begin with `prefix`.
     pub(crate) fn code(
         &self,
         program: ir::Program,

@@ -1,4 +1,4 @@
-//! The program that computes which positions rows select, where bounds of the data do not show that they are inside their axes.
+//! The program that computes the positions that rows select, where bounds of the data do not show that they are inside their axes.
 
 use crate::infer::Compilation;
 use bnnc_abi::manifest::{Check, Positions};
@@ -10,13 +10,13 @@ use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::positions::{self, positions};
 use bnnc_rewrite::{pipeline, pipelines};
 
-/// The positions that depend on parameters, as the program that predicts returns them.
+/// Returns the checks of positions that depend on parameters, which the program of predictions computes.
 pub fn reached(densities: &Densities, model: &Model) -> Vec<Check> {
     positions::reached(densities, model).map_or_else(Vec::new, |found| found.checks)
 }
 
 impl Compilation<'_> {
-    /// Compiles it; none where there is nothing to check.
+    /// Compiles that program; `None` if there is nothing to check.
     pub(crate) fn row_positions(
         &mut self,
         densities: &Densities,
@@ -31,7 +31,7 @@ impl Compilation<'_> {
                 pipeline::step(&pipelines::POSITIONS, context, |_| Ok::<_, Fault>(found.function))?;
             pipeline::run(&function, pipelines::BEFORE_LOWERING, context)
         })?;
-        // Single precision has no odd integers above 2^24.
+        // Single precision does not represent odd integers above 2^24.
         let program = self.lower("positions", &function, &[], Precision::F64)?;
         Ok(Some(Positions {
             program: self.code(program, backend)?,

@@ -1,4 +1,4 @@
-//! Predictions of a model before any row was seen.
+//! Predictions of a model from its prior, before any row is observed.
 
 use crate::infer::Compilation;
 use bnnc_abi::code::Artifact;
@@ -10,7 +10,7 @@ use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::prior::{self, ValueOrigin};
 use bnnc_rewrite::{pipeline, pipelines};
 
-/// Takes values that all rows share out of the inputs of an example, wherever the model lists them.
+/// Moves inputs that all rows share from the inputs of an example to `shared`, wherever the model lists them.
 pub(crate) fn shared_apart(model: &mut Model, bound: &Bound) {
     let inputs = std::mem::take(&mut model.inputs);
     let (shared, inputs): (Vec<_>, Vec<_>) =
@@ -20,7 +20,7 @@ pub(crate) fn shared_apart(model: &mut Model, bound: &Bound) {
 }
 
 impl Compilation<'_> {
-    /// Compiles predictions before any row was seen, or returns why there are none.
+    /// Compiles the predictions from the prior; the inner error is the reason why the model has none.
     pub(crate) fn prior(
         &mut self,
         densities: &Densities,

@@ -10,25 +10,25 @@ use bnnc_hir::tree::Module;
 use std::io::{Error, ErrorKind, Read, Result as IoResult};
 use std::path::Path;
 
-/// The bytes of the largest program: far above what a person or a generator writes, and read in a moment.
+/// The limit on the size of a program in bytes: far above programs that people or generators write, and read in a moment.
 const LARGEST: u64 = 16 << 20;
 
 /// A checked program.
 pub struct Program {
-    /// All texts.
+    /// The texts of the program, of the library, and of the options of `--set`.
     pub sources: SourceMap,
     /// The program's own text.
     pub source: Source,
     /// The program's tree.
     pub ast: ast::Module,
-    /// Everything resolved and typed; only complete where there are no errors.
+    /// The resolved and typed program, complete only if there are no errors.
     pub module: Module,
-    /// What was found, in order of position.
+    /// The diagnostics of the program.
     pub diagnostics: Vec<Diagnostic>,
 }
 
 impl Program {
-    /// Whether it may not be compiled.
+    /// Returns whether the program has errors, so that it must not be compiled.
     pub fn has_errors(&self) -> bool {
         self.diagnostics.iter().any(Diagnostic::is_error)
     }
@@ -37,7 +37,7 @@ impl Program {
 /// Reads the text of a program.
 ///
 /// # Errors
-/// As the system says, text that is not UTF-8, a pipe without a writer, and more than any program has: a device may have no end.
+/// Errors of the system, text that is not UTF-8, a pipe without a writer, and more than `LARGEST` bytes: a device may have no end.
 pub fn read(path: &Path) -> IoResult<String> {
     let mut text = Vec::new();
     bnnc_data::file::open(path)?
@@ -50,7 +50,7 @@ pub fn read(path: &Path) -> IoResult<String> {
     String::from_utf8(text).map_err(|_| Error::new(ErrorKind::InvalidData, "the text is not UTF-8"))
 }
 
-/// The library's trees; its files parse without diagnostics, which a test holds them to.
+/// Parses the library. A test ensures that its files parse without diagnostics.
 pub fn library(sources: &mut SourceMap) -> Vec<ast::Module> {
     let parse = |(path, text): &(&str, &str)| {
         let source = sources.add(&format!("library/{path}"), text);
@@ -59,7 +59,7 @@ pub fn library(sources: &mut SourceMap) -> Vec<ast::Module> {
     bnnc_stdlib::FILES.iter().map(parse).collect()
 }
 
-/// Parses and checks a program. `name` is its path; files it names are relative to its folder.
+/// Parses and checks a program. `name` is its path; paths in the program are relative to its folder.
 pub fn load(name: &str, text: &str, options: &Options) -> Program {
     let mut sources = SourceMap::default();
     let source = sources.add(name, text);
@@ -81,7 +81,7 @@ pub fn load(name: &str, text: &str, options: &Options) -> Program {
         library_paths,
     };
     let (module, mut found) = check(&library, &ast, &context);
-    // Where a line could not be read, what it uses is not known: warnings of the rest would mislead.
+    // If a line could not be parsed, the names that it uses are unknown: warnings about the rest would mislead.
     if diagnostics.iter().any(Diagnostic::is_error) {
         found.retain(Diagnostic::is_error);
     }
@@ -95,7 +95,7 @@ pub fn load(name: &str, text: &str, options: &Options) -> Program {
     }
 }
 
-/// `--set`, with each value parsed as an expression of its own source.
+/// Parses the values of `--set`, each as an expression in a source of its own.
 fn overrides(options: &Options, sources: &mut SourceMap, diagnostics: &mut Vec<Diagnostic>) -> Vec<Override> {
     let mut overrides = Vec::new();
     for setting in &options.settings {
@@ -121,7 +121,7 @@ fn overrides(options: &Options, sources: &mut SourceMap, diagnostics: &mut Vec<D
 /// Formats a program.
 ///
 /// # Errors
-/// What keeps it from being read.
+/// Diagnostics of a program that does not parse.
 pub fn format(source: &Source) -> Result<String, Vec<Diagnostic>> {
     bnnc_grammar::print::format(source)
 }

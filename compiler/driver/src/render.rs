@@ -1,4 +1,4 @@
-//! Diagnostics for people: with frames of source lines, through ariadne, here only.
+//! Rendering of diagnostics for people, with frames of source lines. This module alone uses ariadne.
 
 use ariadne::{CharSet, Color, Config, IndexType, Label, Report, ReportKind};
 use bnnc_base::diagnostic::{Diagnostic, Place, Severity};
@@ -6,7 +6,7 @@ pub use bnnc_base::render::json;
 use bnnc_base::render::{self, head, tail};
 use bnnc_base::source::{SourceMap, Span};
 
-/// Lines of more bytes are not shown.
+/// The number of bytes above which a line is not shown.
 const WIDEST: usize = 1000;
 
 /// Renders a diagnostic in rustc's manner.
@@ -21,7 +21,7 @@ pub fn text(diagnostic: &Diagnostic, sources: &SourceMap, colour: bool) -> Strin
     }
 }
 
-/// The colour that ariadne paints a severity in.
+/// Returns the colour in which ariadne shows a severity.
 fn paint(severity: Severity) -> Color {
     match severity {
         Severity::Error => Color::Red,
@@ -30,7 +30,8 @@ fn paint(severity: Severity) -> Color {
     }
 }
 
-/// A place as ariadne wants it: the name of the text and a range of characters, empty only at the end of the text.
+/// Converts a span to ariadne's form: the name of the text and a range of characters. The range is empty only at the end of the text.
+/// `None` for an unknown source.
 fn place(span: Span, sources: &SourceMap) -> Option<(String, std::ops::Range<usize>)> {
     let source = sources.get(span.source)?;
     let characters = |byte: u32| {
@@ -48,7 +49,7 @@ fn place(span: Span, sources: &SourceMap) -> Option<(String, std::ops::Range<usi
     ))
 }
 
-/// Whether the lines of a span are too long to be shown.
+/// Returns whether a line of the span is too long to be shown.
 fn is_too_wide(span: Span, sources: &SourceMap) -> bool {
     let Some(source) = sources.get(span.source) else {
         return true;
@@ -66,8 +67,8 @@ fn is_too_wide(span: Span, sources: &SourceMap) -> bool {
         .any(|line| line.len() > WIDEST)
 }
 
-/// What is written below which place, and whether it is the main one, in the order of the text. A main place without a
-/// text of its own is named after its code, unless the other labels point into it: then they say it better.
+/// Returns the labels in the order of the text: the place, the message, and whether it is the main place. A main place without a label gets
+/// the title of the code, unless another label begins inside it and so describes it more precisely.
 fn labels(diagnostic: &Diagnostic, span: Span) -> Vec<(Span, &str, bool)> {
     let within =
         |other: Span| other.source == span.source && span.start <= other.start && other.start < span.end;
@@ -88,7 +89,7 @@ fn labels(diagnostic: &Diagnostic, span: Span) -> Vec<(Span, &str, bool)> {
     labels
 }
 
-/// The source lines with their labels; the head of the report is written apart, as rustc writes it.
+/// Renders the source lines with their labels. The heading of the report is written separately, in rustc's style.
 fn framed(diagnostic: &Diagnostic, span: Span, sources: &SourceMap, colour: bool) -> Option<String> {
     if labels(diagnostic, span)
         .iter()

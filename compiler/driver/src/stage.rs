@@ -1,8 +1,8 @@
-//! The stages: a closed list, and every pass.
+//! The stages of a compilation: a closed list, and every pass.
 
 use bnnc_rewrite::pipelines;
 
-/// What `bnnc emit` can print, in order of the compilation.
+/// A stage that `bnnc emit` can print, in order of the compilation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
     /// One token per line.
@@ -15,15 +15,15 @@ pub enum Stage {
     Graph,
     /// The density functions of each model.
     Density,
-    /// The function of a training step, or of the log density that a sampler moves on, as kernels compute it.
+    /// The function of a training step, or of the log density of a sampler, in the form that kernels compute.
     Training,
-    /// The loop program of it.
+    /// The loop program of that function.
     Loops,
-    /// Cranelift's text of it.
+    /// Its code as Cranelift prints it.
     Clif,
-    /// MLIR of it.
+    /// Its MLIR module.
     Mlir,
-    /// GPU code of it, and what is to be launched.
+    /// Its GPU code, and the launches of it.
     Ptx,
     /// The graph for graphviz.
     Dot,
@@ -47,7 +47,7 @@ impl Stage {
         Stage::Dot,
     ];
 
-    /// As on the command line.
+    /// Returns the name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Stage::Tokens => "tokens",
@@ -65,7 +65,7 @@ impl Stage {
         }
     }
 
-    /// The names of all stages, and then of all passes.
+    /// Returns the names of all stages, and then those of all passes.
     pub fn names() -> Vec<&'static str> {
         let stages = Stage::ALL.iter().map(|stage| stage.name());
         stages
@@ -73,7 +73,7 @@ impl Stage {
             .collect()
     }
 
-    /// The stage with this name.
+    /// Returns the stage with this name.
     pub fn from_name(name: &str) -> Option<Stage> {
         let stage = Stage::ALL.into_iter().find(|stage| stage.name() == name);
         stage.or_else(|| pipelines::lookup(name).map(|pass| Stage::After(pass.name)))

@@ -1,4 +1,4 @@
-//! What infers start from.
+//! The starting points of inferences.
 
 use crate::codes;
 use crate::infer::{Compilation, Failure};
@@ -9,9 +9,9 @@ use bnnc_rewrite::methods::states::loadable;
 use std::path::Path;
 
 impl Compilation<'_> {
-    /// What the infer is told to start from. A file lies beside the program; it is opened when the program runs.
+    /// Returns the start that the option names. The path of a file is relative to the program; the file is opened when the program runs.
     pub(crate) fn start(&self, model: &Model, posterior: &Posterior) -> Result<Option<Start>, Failure> {
-        // Chains and trainings have this option of one name and type.
+        // Chains and trainings have this option under one name and type.
         Ok(match self.option_of(Training::start())? {
             Some(StartFrom::Infer(name)) => Some(Start::Infer(name)),
             Some(StartFrom::File(path)) => {

@@ -15,7 +15,7 @@ pub static NO_NEW_LEVELS: Code = Code {
               Right: `alpha: real[J] ~ Normal(mu, tau)` and `y ~ Normal(alpha[g], 1)`.",
 };
 
-/// The reason why new levels of an inference cannot be predicted.
+/// Reports why new levels of an inference cannot be predicted.
 pub fn no_new_levels(item: &InferItem, why: &str) -> Diagnostic {
     let text = format!("`{}` cannot predict new levels: {why}", item.name);
     Diagnostic::error(&NO_NEW_LEVELS, item.span, text)

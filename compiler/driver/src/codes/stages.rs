@@ -17,7 +17,7 @@ pub static NO_STAGE: Code = Code {
               Right: `bnnc emit mlir model.bnn`, `bnnc emit clif model.bnn`, `bnnc emit clif model.loops`.",
 };
 
-/// A text that is not of its stage.
+/// A text that is not valid at its stage.
 pub static BAD_TEXT: Code = Code {
     id: "E0615",
     title: "not the text of a stage",
@@ -28,12 +28,12 @@ pub static BAD_TEXT: Code = Code {
               Right: `bnnc emit training model.bnn > model.graph`, then `bnnc emit loops model.graph`.",
 };
 
-/// A name that no stage has.
+/// Reports a name that no stage has.
 pub fn no_stage(name: &str) -> Diagnostic {
     Diagnostic::usage(&NO_STAGE, format!("there is no stage `{name}`")).suggest(name, Stage::names())
 }
 
-/// `emit clif` with a backend that makes other code.
+/// Reports `emit clif` with a backend that makes other code.
 pub fn no_clif(backend: &str) -> Diagnostic {
     let text =
         format!("`clif` is code of the backend `cranelift`, and `--backend {backend}` asks for another's");
@@ -41,7 +41,7 @@ pub fn no_clif(backend: &str) -> Diagnostic {
         .help("leave `--backend` out; `mlir` and `ptx` are the stages of `mlir` and `cuda`")
 }
 
-/// A pass that an inference does not run.
+/// Reports a pass that an inference does not run. `ran` has the passes that it runs, repeated ones several times.
 pub fn no_pass(infer: &InferItem, pass: &str, ran: &[&str]) -> Diagnostic {
     let mut names: Vec<&str> = Vec::new();
     for name in ran {
@@ -55,14 +55,14 @@ pub fn no_pass(infer: &InferItem, pass: &str, ran: &[&str]) -> Diagnostic {
         .help(format!("its passes are {}", names.join(", ")))
 }
 
-/// A stage that cannot be made from what a file holds.
+/// Reports a stage that comes before the stage that a file holds.
 pub fn earlier_stage(stage: Stage, held: Stage) -> Diagnostic {
     let (stage, held) = (stage.name(), held.name());
     Diagnostic::usage(&NO_STAGE, format!("`{stage}` is not made from a `.{held}` file"))
         .help(format!("print it from the program: `bnnc emit {stage} FILE.bnn`"))
 }
 
-/// A text that does not read back.
+/// Reports a text that cannot be read back.
 pub fn bad_text(span: Span, message: String) -> Diagnostic {
     Diagnostic::error(&BAD_TEXT, span, message).label("not the text that `bnnc emit` prints")
 }

@@ -1,8 +1,8 @@
-//! What is said where one of several has to be chosen.
+//! The diagnostic for a run of several inferences, of which one must be chosen.
 
 use bnnc_base::diagnostic::{Code, Diagnostic};
 
-/// One infer is asked for, and there are several.
+/// The run holds several inferences, and the command needs one.
 pub static WHICH_INFER: Code = Code {
     id: "E0617",
     title: "one of several infers has to be chosen",
@@ -10,7 +10,7 @@ pub static WHICH_INFER: Code = Code {
               folder --data new.csv --infer fit\n```",
 };
 
-/// A run of several infers, of which none is named.
+/// Reports a run of several inferences when `--infer` names none of them.
 pub fn which_infer(names: &[&str]) -> Diagnostic {
     let text = format!(
         "the run holds results of {} infers: {}",

@@ -1,4 +1,4 @@
-//! Elements of values that depend on data alone, and of values that hold elements of others.
+//! Elements of values that depend on data alone, and of values whose elements are elements of others.
 
 use super::{Linear, TooLong};
 use bnnc_abi::design::ColumnFormula;
@@ -8,7 +8,7 @@ use bnnc_graph::op::{Lower, OpDef};
 use bnnc_graph::ops;
 use bnnc_math::scalar::Scalar;
 
-/// Elements of operands under other positions.
+/// Operations whose elements are elements of their operands at other positions.
 pub(super) static VIEWS: [&OpDef; 5] = [
     &ops::broadcast::BROADCAST,
     &ops::reshape::RESHAPE,
@@ -18,7 +18,7 @@ pub(super) static VIEWS: [&OpDef; 5] = [
 ];
 
 impl Linear<'_> {
-    /// The element of an operand that an element of a view is.
+    /// Returns the operand and the index in it of an element of a view; `None` if a size is not known.
     pub(super) fn viewed(&self, value: Value, mut index: Vec<usize>) -> Option<(Value, Vec<usize>)> {
         let (args, attrs) = (self.function.args(value), self.attrs(value));
         if self.is(value, &[&ops::broadcast::BROADCAST]) {
@@ -55,7 +55,7 @@ impl Linear<'_> {
         None
     }
 
-    /// The element of an operand that constant positions select.
+    /// Returns the operand and the index in it of an element that constant positions select; `None` without a formula of the position.
     pub(super) fn selected(
         &mut self,
         (value, mut index): (Value, Vec<usize>),
@@ -73,7 +73,7 @@ impl Linear<'_> {
         Ok(Some((args[0], index)))
     }
 
-    /// The formula of an element that depends on data alone, where there is one.
+    /// Returns the formula of an element that depends on data alone; `None` if it has no formula.
     pub(super) fn formula(
         &mut self,
         (value, index): (Value, Vec<usize>),
@@ -129,7 +129,7 @@ impl Linear<'_> {
                 None => return Ok(None),
             }
         }
-        // Reals are what elements of ports are read as.
+        // Elements of ports are read as reals.
         let is_cast = scalar == Scalar::ToReal;
         Ok(match (is_cast, args.pop()) {
             (true, operand) => operand,
@@ -141,7 +141,7 @@ impl Linear<'_> {
     }
 }
 
-/// The position of an element among all, the last axis fastest.
+/// Returns the position of an element in row-major order, the last axis fastest.
 fn flat(index: &[usize], sizes: &[usize]) -> usize {
     index
         .iter()
@@ -149,7 +149,7 @@ fn flat(index: &[usize], sizes: &[usize]) -> usize {
         .fold(0, |flat, (at, size)| flat * size + at)
 }
 
-/// The index of an element from its position.
+/// Returns the index of an element from its position in row-major order.
 pub(super) fn unflat(mut at: usize, sizes: &[usize]) -> Vec<usize> {
     let mut index = vec![0; sizes.len()];
     for (place, size) in index.iter_mut().zip(sizes).rev() {

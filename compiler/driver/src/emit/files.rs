@@ -22,7 +22,7 @@ use std::path::Path;
 
 /// A stage as a file holds it.
 pub enum Text {
-    /// One function without distributions, whose definitions the text does not hold.
+    /// One function, without distributions: the text does not hold their definitions.
     Graph(Box<Function>),
     /// A plan and its kernels.
     Loops(Box<ir::Program>),
@@ -48,7 +48,7 @@ pub fn load(name: &str, text: &str) -> Option<(SourceMap, Result<Text, Box<Diagn
     Some((sources, read))
 }
 
-/// Why a text is not of its stage, and on which line if it is about one.
+/// The reason why a text is not valid at its stage, and the line if it is about one.
 struct Unread {
     line: Option<usize>,
     message: String,
@@ -89,7 +89,7 @@ fn whole(source: &Source) -> Span {
     Span::new(source.id, 0, source.text.len())
 }
 
-/// A line, counted from 1.
+/// Returns the span of a line, counted from 1.
 fn span_of(source: &Source, line: usize) -> Span {
     let mut start = 0;
     for (at, text) in source.text.split_inclusive('\n').enumerate() {
@@ -102,10 +102,10 @@ fn span_of(source: &Source, line: usize) -> Span {
 }
 
 impl Text {
-    /// A later stage.
+    /// Prints this stage or a later one.
     ///
     /// # Errors
-    /// A stage that comes before that of the file, and those of lowering and of the backend.
+    /// A stage before that of the file, and errors of lowering and of the backend.
     pub fn emit(&self, stage: Stage, options: &Options) -> Result<String, Failure> {
         let held = match self {
             Text::Graph(_) => Stage::Graph,
@@ -128,7 +128,7 @@ impl Text {
     }
 }
 
-/// The function as kernels compute it; as it is where it is so already.
+/// Returns the function in the form that kernels compute, as it is if it has that form already.
 fn lowered(function: &Function, options: &Options) -> Result<Function, Fault> {
     if bnnc_graph::verify::verify(function, LOWERED).is_ok() {
         return Ok(function.clone());
@@ -141,7 +141,7 @@ fn lowered(function: &Function, options: &Options) -> Result<Function, Fault> {
     pipeline::run(function, pipelines::BEFORE_LOWERING, &mut context)
 }
 
-/// The loops of a function. A parameter that is also a result is a state: the result is its next value.
+/// Lowers a function to loops. A parameter that is also a result is a state: the result is its next value.
 fn program(function: &Function, backend: &dyn Backend, options: &Options) -> Result<ir::Program, Fault> {
     let results: HashSet<&str> = function.results.iter().map(|(name, _)| &**name).collect();
     let names = function

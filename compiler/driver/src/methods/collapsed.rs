@@ -1,4 +1,4 @@
-//! Infers that integrate over some weights: their programs and options.
+//! Inferences that integrate over some weights (`collapsed`): their programs and options.
 
 mod treated;
 
@@ -22,22 +22,22 @@ use bnnc_rewrite::methods::collapse::{Collapse, collapse};
 use bnnc_rewrite::methods::laplace::choice::OverWeights;
 use bnnc_rewrite::methods::likelihood::choice::covers;
 
-/// The radius of the triangle in the published code.
+/// The radius of the triangle in the published code, in standard deviations.
 const ALPHA_PUBLISHED: f64 = 2.45;
 
-/// Draws per iterate where all weights are drawn, and where those of a single row are.
+/// The default number of draws per iterate: where all weights are drawn from their box, and where those of single rows are.
 const DRAWS: [usize; 2] = [10, 1000];
 
-/// The iterates themselves.
+/// The options for iterates that are kept as they are: no Gaussian is fitted to them.
 const SNAPSHOTS: SwagOptions = SwagOptions {
     covariance: Covariance::Snapshots,
     scale: 1.0,
 };
 
-/// An option that does not go with others, what is wrong, and what to do.
+/// An option that conflicts with others, the message, and the help.
 type Apart = (OptionName, String, &'static str);
 
-/// Iterates, and integrals over some weights.
+/// The method `collapsed`: iterates, and integrals over some weights at each of them.
 pub(crate) struct Collapses;
 
 impl Method for Collapses {
@@ -62,7 +62,7 @@ impl Method for Collapses {
 }
 
 impl Compilation<'_> {
-    /// The programs of an infer that integrates over some weights, between iterates.
+    /// Builds the programs of an inference that integrates over some weights at each iterate.
     fn collapsed_programs(&mut self, parts: Parts<'_>) -> Result<Programs, Failure> {
         let Parts {
             elaborated,
@@ -81,7 +81,8 @@ impl Compilation<'_> {
         let (train, cost) = self.train(&objective, elaborated, backend)?;
         let moved: Vec<String> = found.moved.iter().map(|name| name.to_string()).collect();
         let iterates = self.iterates(train, moved, SNAPSHOTS)?;
-        // Pieces are told apart by signs near zero, which single precision does not keep.
+        // The integral adds the pieces between kinks. Signs of numbers near zero decide on which side of a kink a piece lies, and single
+        // precision loses these signs.
         let mut program = |name: &str, function: &Option<Function>| match function {
             Some(function) => {
                 let program = self.lower(name, function, &[], Precision::F64)?;
@@ -115,7 +116,7 @@ impl Compilation<'_> {
         })
     }
 
-    /// The functions of collapsing.
+    /// Returns the functions of collapsing.
     ///
     /// # Errors
     /// As [`collapse`].
@@ -195,7 +196,7 @@ impl Compilation<'_> {
         })
     }
 
-    /// An option that is set but has nothing to say, and why.
+    /// Returns an option that is set but has no effect, with the message and the help.
     fn idle(&self, asked: &CollapsedOptions, found: &Collapse) -> Option<Apart> {
         const OF_INTEGRALS: [OptionName; 7] = [
             CollapsedOptions::weights(),
@@ -233,7 +234,7 @@ impl Compilation<'_> {
         None
     }
 
-    /// An option that does not go with the published density, or goes with nothing else, and why.
+    /// Returns an option that conflicts with the published density, or is for that density alone, with the message and the help.
     fn unpublished(&self, asked: &CollapsedOptions, found: &Collapse) -> Option<Apart> {
         let refused = |option, message: &str, help| Some((option, message.to_owned(), help));
         if asked.compat != Compat::Published {
@@ -274,7 +275,7 @@ impl Compilation<'_> {
         None
     }
 
-    /// The sites that are integrated over in every row, by their places among those that may be.
+    /// Returns the sites that are integrated over in every row, as indices into `found.weights`.
     fn always(&self, asked: &CollapsedOptions, found: &Collapse) -> Result<Vec<usize>, Failure> {
         let names = &asked.always;
         let sites: Vec<&str> = found.weights.iter().map(|weights| &*weights.site).collect();
@@ -298,13 +299,13 @@ impl Compilation<'_> {
     }
 }
 
-/// How many weights are integrated over in a row; 0 for all.
+/// Returns the number of weights that are integrated over in a row; 0 for all.
 fn weights(asked: &CollapsedOptions, found: &Collapse) -> usize {
     let default = usize::from(found.likelihood == Likelihood::Categorical);
     asked.weights.unwrap_or(default)
 }
 
-/// The radius of a triangular noise in standard deviations.
+/// Returns the radius of a triangular noise in standard deviations.
 fn alpha(asked: &CollapsedOptions) -> f64 {
     match (asked.alpha, asked.compat) {
         (Some(Radius::Given(alpha)), _) => alpha,
@@ -314,7 +315,7 @@ fn alpha(asked: &CollapsedOptions) -> f64 {
     }
 }
 
-/// Says how a site is treated.
+/// Adapts the report of a site: its family, and the sentence on its likelihood.
 fn report(site: SiteReport, found: &Collapse, options: &Options) -> SiteReport {
     let is_moved = found
         .moved

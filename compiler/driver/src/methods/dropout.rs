@@ -9,7 +9,7 @@ use bnnc_rewrite::methods::dropout::{Dropped, Masks, dropped};
 use bnnc_rewrite::methods::train::Objective;
 use bnnc_rewrite::{pipeline, pipelines};
 
-/// An optimiser under random masks.
+/// The method `dropout`: training under random masks.
 pub(crate) struct Drops;
 
 impl Method for Drops {
@@ -27,7 +27,7 @@ impl Method for Drops {
 }
 
 impl Compilation<'_> {
-    /// The model under the masks that `dropout` asks for, and the probability of a mask; nothing for other methods.
+    /// Returns the model under the masks that `dropout` sets, and the probability of dropping an input; `None` for other methods.
     pub(crate) fn dropped(
         &mut self,
         elaborated: &Elaborated,
@@ -49,7 +49,7 @@ impl Compilation<'_> {
         Ok(Some((dropped, options.rate)))
     }
 
-    /// Says in the reports which sites see masks.
+    /// Writes into the reports which sites have masked inputs.
     pub(crate) fn announce(objective: &mut Objective, dropped: &Dropped, rate: f64) {
         let sentence = format!("inputs dropped with probability {rate}");
         for report in &mut objective.reports {

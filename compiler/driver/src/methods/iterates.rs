@@ -11,7 +11,7 @@ use bnnc_abi::manifest::{SiteReport, Train, Work};
 use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::sample::{self, PositionPrograms};
 
-/// A Gaussian over iterates, or the iterates themselves.
+/// The method `swag`: a Gaussian over iterates, or the iterates themselves.
 pub(crate) struct Averages;
 
 impl Method for Averages {
@@ -32,7 +32,7 @@ impl Method for Averages {
     }
 }
 
-/// Several maxima.
+/// The method `ensemble`: several maxima.
 pub(crate) struct Ensembles;
 
 impl Method for Ensembles {
@@ -55,8 +55,9 @@ impl Method for Ensembles {
 }
 
 impl Compilation<'_> {
-    /// The programs of an infer that collects iterates or members: the steps of `map`, and predictions and sites at many positions, as samplers
-    /// have them. `made` is of the training and the states that move, with the family of the sites.
+    /// Builds the programs of an inference that collects iterates or members: the training step of `map`, and predictions and sites at many
+    /// positions, as for samplers. `made` builds the work from the training and the moved states, and returns it with the family of the
+    /// sites for the reports.
     fn iterates_programs(
         &mut self,
         parts: Parts<'_>,
@@ -96,7 +97,7 @@ impl Compilation<'_> {
         })
     }
 
-    /// What the infer asks of its model at many positions.
+    /// Derives the functions that evaluate the model at many positions.
     fn positions(
         &mut self,
         elaborated: &Elaborated,
@@ -109,10 +110,10 @@ impl Compilation<'_> {
         result.map_err(|refusal| self.failure(refusal))
     }
 
-    /// How iterates are collected.
+    /// Returns the part of the manifest that collects iterates.
     ///
     /// # Errors
-    /// Options of a training where there is none.
+    /// Options of a training where iterates come from another inference, and a low-rank covariance of fewer than two deviations.
     pub(crate) fn iterates(
         &self,
         train: Train,

@@ -1,4 +1,4 @@
-//! Infers that approximate the posterior by a Gaussian around a maximum: their programs and options.
+//! Inferences that approximate the posterior by a Gaussian around a maximum (`laplace`): their programs and options.
 
 pub mod beforehand;
 
@@ -25,10 +25,10 @@ use bnnc_rewrite::methods::laplace::likelihood::ZeroDerivative;
 use bnnc_rewrite::methods::laplace::{self, Approximation, Wanted, choice};
 use std::sync::Arc;
 
-/// The largest number in a structure.
+/// The limit on a number in `structure`, exclusive.
 const MOST: f64 = 1e9;
 
-/// A Gaussian around a maximum.
+/// The method `laplace`: a Gaussian around a maximum.
 pub(crate) struct Approximates;
 
 impl Method for Approximates {
@@ -50,7 +50,7 @@ impl Method for Approximates {
 }
 
 impl Compilation<'_> {
-    /// The programs of an infer that approximates the posterior by a Gaussian around a maximum.
+    /// Builds the programs of an inference that approximates the posterior by a Gaussian around a maximum.
     fn laplace_programs(&mut self, parts: Parts<'_>) -> Result<Programs, Failure> {
         let Parts {
             elaborated,
@@ -95,7 +95,7 @@ impl Compilation<'_> {
         })
     }
 
-    /// The functions of the approximation.
+    /// Derives the functions of the approximation.
     ///
     /// # Errors
     /// As [`laplace::approximation`].
@@ -115,7 +115,8 @@ impl Compilation<'_> {
         result.map_err(|refusal| self.failure(refusal))
     }
 
-    /// The log prior of the weights and the factor on it that the options give, where the search maximises the density under another prior than the model's.
+    /// Returns the log prior of the weights and the factor on it that the options give; `None` if the search maximises the density under
+    /// the model's own prior.
     ///
     /// # Errors
     /// As [`laplace::approximation`].
@@ -142,7 +143,7 @@ impl Compilation<'_> {
         Ok(Some((log_prior, factor)))
     }
 
-    /// Code of its programs.
+    /// Compiles the functions of the approximation.
     fn approximating(
         &mut self,
         found: &Approximation,
@@ -165,7 +166,7 @@ impl Compilation<'_> {
         })
     }
 
-    /// Plans of what would take less memory.
+    /// Plans the programs of a smaller approximation: an error about memory checks that they fit before it recommends them.
     fn smaller(
         &mut self,
         found: Option<laplace::SmallerPrograms>,
@@ -210,15 +211,15 @@ impl Compilation<'_> {
         self.code(program, backend)
     }
 
-    /// The options of the approximation.
+    /// Returns the options of the approximation.
     ///
     /// # Errors
-    /// A bug of a record, or a method without them.
+    /// A bug: the method does not have them.
     pub fn laplace_options(&self) -> Result<Options, Failure> {
         Ok(self.options_of()?)
     }
 
-    /// The options go together.
+    /// Rejects options that conflict with each other or with the data.
     fn going_together(&self, options: &Options, schema: &Schema) -> Result<(), Failure> {
         let refusal = apart(options)
             .or_else(|| self.empty())
@@ -229,7 +230,8 @@ impl Compilation<'_> {
         }
     }
 
-    /// The likelihood has the derivatives that the curvature of the weights is made of: in the arguments that they move.
+    /// Rejects a likelihood without the derivatives that the curvature of the weights is made of: those in the arguments that the weights
+    /// affect. Also checks the size of a subnetwork against the number of weights whose outputs are curved.
     fn curved(&self, options: &Options, densities: &Densities, found: &Approximation) -> Result<(), Failure> {
         let is_fisher = options.curvature == Curvature::Fisher;
         let lacks = |flat: ZeroDerivative| flat == ZeroDerivative::First || !is_fisher;
@@ -239,7 +241,7 @@ impl Compilation<'_> {
         };
         let number = |name: &str| name.split_once('/')?.0.parse::<usize>().ok();
         let moved = || found.moved.iter().flatten();
-        // An output whose observation is curved has a say in the precision.
+        // One output whose observation is curved in every argument that the weights affect is enough: it informs the precision.
         let is_of_flat = |name: &Arc<str>| {
             let mut same = moved().filter(|other| number(other) == number(name));
             same.any(|other| flat(other).is_some())
@@ -258,7 +260,7 @@ impl Compilation<'_> {
         self.choosable(options, found, curved.map(|(weights, _)| weights.elements).sum())
     }
 
-    /// The link serves the likelihood.
+    /// Rejects a link that does not apply to the likelihood.
     fn linked(&self, options: &Options, found: &Approximation) -> Result<(), Failure> {
         let serves = match (options.link, found.likelihood) {
             (Link::Probit, Likelihood::Categorical | Likelihood::Bernoulli) => true,
@@ -275,7 +277,7 @@ impl Compilation<'_> {
         Err(self.apart(Options::link(), &message, help))
     }
 
-    /// A structure of nothing.
+    /// Returns the error of a number in `structure` that is not a count.
     fn empty(&self) -> Option<Apart> {
         let Some(SettingValue::Call(_, counts)) = self.setting(Options::structure()) else {
             return None;
@@ -289,10 +291,10 @@ impl Compilation<'_> {
     }
 }
 
-/// The option to point at, what is wrong, what to do.
+/// The option to point at, the message, and the help.
 type Apart = (OptionName, &'static str, &'static str);
 
-/// Options that exclude each other.
+/// Returns an option that another one excludes.
 fn apart(options: &Options) -> Option<Apart> {
     let is_subnetwork = options.over.is_subnetwork();
     let is_tuned = options.online || !matches!(options.prior_precision, PriorPrecision::Given(_));
@@ -345,7 +347,7 @@ fn unvalidated(options: &Options, schema: &Schema) -> Option<Apart> {
     ))
 }
 
-/// The weights among which those that are random are chosen.
+/// Returns the weights among which the random ones are chosen.
 fn candidates(over: &Over) -> choice::OverWeights<'_> {
     match over {
         Over::All | Over::Subnetwork { .. } => choice::OverWeights::All,
@@ -354,7 +356,7 @@ fn candidates(over: &Over) -> choice::OverWeights<'_> {
     }
 }
 
-/// The programs that the options need.
+/// Returns which programs the options need.
 fn wanted(options: &Options) -> Wanted {
     let is_subnetwork = options.over.is_subnetwork();
     let is_diagonal = options.structure == Structure::Diagonal;
@@ -368,7 +370,7 @@ fn wanted(options: &Options) -> Wanted {
     Wanted {
         jacobian: by_marginal || !is_subnetwork && !is_diagonal,
         selected: is_subnetwork,
-        // Dead weights are those whose diagonal is zero.
+        // Dead weights are those whose diagonal element is zero.
         squares: is_subnetwork || is_diagonal,
         spread: is_diagonal && !is_subnetwork,
         factors: options.structure == Structure::Kronecker,

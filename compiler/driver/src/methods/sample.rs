@@ -1,4 +1,4 @@
-//! Infers that sample: their programs, and the options that steer their chains.
+//! Inferences by Markov chains: their programs, and the options of their chains.
 
 mod abreast;
 
@@ -23,11 +23,11 @@ use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::sample::{self, Sampled};
 use std::sync::Arc;
 
-/// Up to this dimension a dense metric costs little beside the gradient, is learnt in a warm-up of usual length, and gives as many
-/// effective samples per gradient as a diagonal one, or many times more where there are correlations.
+/// The dimension up to which a dense metric costs little beside the gradient and is learnt in a warm-up of usual length. It then gives as
+/// many effective samples per gradient as a diagonal metric, or many times more if parameters are correlated.
 const SMALL: usize = 50;
 
-/// Markov chains find the posterior.
+/// The methods that find the posterior by Markov chains.
 pub(crate) struct Samples(pub Sampler);
 
 impl Method for Samples {
@@ -51,10 +51,10 @@ impl Method for Samples {
 }
 
 impl Compilation<'_> {
-    /// The functions that the infer's samplers ask.
+    /// Derives the functions that the sampler of the inference evaluates.
     ///
     /// # Errors
-    /// A site that cannot be sampled as its noise, a path without a derivative.
+    /// A site that cannot be sampled in its non-centred parameterisation, a path without a derivative.
     pub fn sampled(&mut self, elaborated: &Elaborated, densities: &Densities) -> Result<Sampled, Failure> {
         let chains = self.options_of::<ChainOptions>()?;
         let (model, posterior) = (&elaborated.model, &elaborated.posterior);
@@ -64,7 +64,7 @@ impl Compilation<'_> {
         result.map_err(|refusal| self.failure(refusal))
     }
 
-    /// The programs of an infer that samples.
+    /// Builds the programs of an inference by Markov chains.
     fn sampling_programs(&mut self, sampler: Sampler, parts: Parts<'_>) -> Result<Programs, Failure> {
         let Parts {
             elaborated,
@@ -125,7 +125,7 @@ impl Compilation<'_> {
         })
     }
 
-    /// The program of what is computed once.
+    /// Compiles the program of the values that stay the same in all iterations; `None` if there are none.
     fn prepare(
         &mut self,
         sampled: &Sampled,
@@ -151,7 +151,7 @@ impl Compilation<'_> {
         }))
     }
 
-    /// What the infer is asked to report exists.
+    /// Rejects names in `report` that the model does not have.
     fn reported(&self, sampled: &Sampled, options: &ChainOptions) -> Result<(), Failure> {
         let Report::Sites(wanted) = &options.report else {
             return Ok(());
@@ -171,7 +171,7 @@ impl Compilation<'_> {
         }
     }
 
-    /// The transition of a chain.
+    /// Returns the transition of a chain.
     fn transition(&self, sampler: Sampler, sampled: &Sampled) -> Result<Transition, Failure> {
         let module = &self.program.module;
         let mut transition = module.read(self.item, |source| Transition::read(sampler, source))?;
@@ -182,18 +182,18 @@ impl Compilation<'_> {
             let text = format!("the cycles of `cyclical` must be a whole number, found {cycles}");
             return Err(self.apart(SgldOptions::schedule(), &text, "such as `cyclical(4, 0.5)`"));
         }
-        // The posterior of a network has many modes, and a matrix learnt in one misleads in the others.
+        // The posterior of a network has many modes, and a metric learnt in one misleads the sampler in the others.
         let in_layers = sampled.moved.iter().any(|state| state.contains('.'));
         transition.resolve(!in_layers && sampled.dimension <= SMALL);
         Ok(transition)
     }
 
-    /// Options that cannot run together; `option` is the one to point at.
+    /// Returns the failure for options that cannot be used together; the diagnostic points at `option`.
     pub(crate) fn apart(&self, option: OptionName, message: &str, help: &str) -> Failure {
         Failure::Program(vec![codes::options_apart(self.item, option, message, help)])
     }
 
-    /// As [`Compilation::apart`].
+    /// Returns the failure for an option that the checks shared with `--set` reject: see [`Compilation::apart`].
     pub(crate) fn refused(&self, refusal: &Refusal) -> Failure {
         self.apart(refusal.option, &refusal.message, &refusal.help)
     }

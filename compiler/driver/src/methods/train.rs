@@ -1,4 +1,4 @@
-//! Infers that train: their programs, the options that steer their run, and what a pruning table is made with.
+//! Inferences by training: their programs, the options of their run, and the programs behind a pruning table.
 
 use crate::codes;
 use crate::infer::{Compilation, Elaborated, Failure};
@@ -12,10 +12,10 @@ use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::prune;
 use bnnc_rewrite::methods::train::Objective;
 
-/// The most scalars that an optimiser may move where a descent checks its training.
+/// The largest number of scalars that the optimiser moves for which the end of a training is checked by a descent.
 pub(crate) const CHECKED: usize = 10_000;
 
-/// An optimiser finds the posterior.
+/// The methods that find the posterior by an optimiser.
 pub(crate) struct Trains;
 
 impl Method for Trains {
@@ -45,7 +45,7 @@ impl Method for Trains {
 }
 
 impl Compilation<'_> {
-    /// The programs of an infer that trains.
+    /// Builds the programs of an inference by training.
     pub(crate) fn training_programs(&mut self, parts: Parts<'_>) -> Result<Programs, Failure> {
         let Parts {
             elaborated,
@@ -66,7 +66,7 @@ impl Compilation<'_> {
         })
     }
 
-    /// The step of an objective, and what it costs.
+    /// Compiles the training step of an objective, and returns it with its cost.
     pub(crate) fn train(
         &mut self,
         objective: &Objective,
@@ -85,7 +85,7 @@ impl Compilation<'_> {
             ..Cost::default()
         };
         let step = self.code(step, backend)?;
-        // Differences of losses that matter are below the rounding of single precision where there are many rows.
+        // Over many rows, the differences of losses that matter are below the rounding of single precision.
         let gradient = match &objective.gradient {
             Some(function) => {
                 let gradient = self.lower("gradient", function, &[], Precision::F64)?;
@@ -105,7 +105,7 @@ impl Compilation<'_> {
         Ok((train, cost))
     }
 
-    /// What the pruning table needs, if one is asked for.
+    /// Compiles the programs of the pruning table; `None` if `prune` is not set.
     pub(crate) fn pruning(
         &mut self,
         elaborated: &Elaborated,
@@ -138,7 +138,7 @@ impl Compilation<'_> {
         }))
     }
 
-    /// Returns whether a descent from the end of the training may check it: where the method minimises a fixed loss.
+    /// Returns whether a descent may check the end of the training: the method must minimise a fixed loss.
     pub(crate) fn descends(&self, elaborated: &Elaborated) -> bool {
         methods::of(self.item.method.finds).minimises_loss() && !elaborated.is_online
     }
@@ -146,7 +146,7 @@ impl Compilation<'_> {
     /// The options of a training.
     ///
     /// # Errors
-    /// Two lengths.
+    /// Both `epochs` and `steps` are set.
     pub(crate) fn training(&self) -> Result<Training, Failure> {
         if self.is_set(Training::epochs()) && self.is_set(Training::steps()) {
             let message = "`epochs` and `steps` both give the length of the training";

@@ -1,5 +1,5 @@
-//! Axes of parameters whose positions are those of an input or of the classes of an output: the input is multiplied along them, or selects from
-//! them, or they hold what the classes are drawn from.
+//! Axes of parameters whose positions are those of an input or of the classes of an output: the input is multiplied along the axis or
+//! selects from it, or the axis holds the scores of the classes.
 
 use bnnc_base::shape::Dim;
 use bnnc_graph::function::{Function, NodeKind, Value};
@@ -20,7 +20,7 @@ pub struct Met {
     pub port: Arc<str>,
 }
 
-/// The axes of the parameters of a model that an input meets directly, and those of classes.
+/// Returns the axes of the parameters of a model that an input is multiplied along or selects from directly, and those of classes.
 pub fn met(function: &Function) -> Vec<Met> {
     let mut found = Vec::new();
     for value in function.nodes.ids() {
@@ -54,7 +54,7 @@ pub fn met(function: &Function) -> Vec<Met> {
     found
 }
 
-/// The axes of sites that become the only axis of a vector that an output is drawn from.
+/// Adds the axes of sites that become the only axis of a vector of scores that an output is drawn from.
 fn classes(function: &Function, scores: Value, output: Value, found: &mut Vec<Met>) {
     found.extend(meeting(function, scores, 0, output));
     let NodeKind::Apply { op, args, attrs } = &function.nodes[scores].kind else {
@@ -74,7 +74,7 @@ fn classes(function: &Function, scores: Value, output: Value, found: &mut Vec<Me
     }
 }
 
-/// A site and a parameter of the model, where these values are some.
+/// Returns the axis with the input if `site` is a parameter of the model and `port` an input or output of it.
 fn meeting(function: &Function, site: Value, axis: usize, port: Value) -> Option<Met> {
     let NodeKind::Apply { op, attrs, .. } = &function.nodes[site].kind else {
         return None;

@@ -1,10 +1,10 @@
-//! What is said of sites that may be collapsed: which of their weights are integrated over, over which box, and how exactly.
+//! The sentence of the report on sites that may be collapsed: which of their weights are integrated over, over which box, and how exactly.
 
 use bnnc_abi::collapsed::{Extent, Form, MOST_CUT, MOST_SIMPLICES, Noise, Options, Sigmoid};
 use bnnc_abi::laplace::Likelihood;
 use bnnc_rewrite::methods::collapse::Collapse;
 
-/// How the sites that may be collapsed are treated, in a sentence without a full stop.
+/// Describes how the sites that may be collapsed are integrated over, in a sentence without a full stop.
 pub fn treated(found: &Collapse, options: &Options) -> String {
     let extent = match options.extent {
         Extent::Range => "the range of the iterates",
@@ -22,7 +22,7 @@ pub fn treated(found: &Collapse, options: &Options) -> String {
     format!("{which}, {extent}, {how}{held}: {form}")
 }
 
-/// Which weights are integrated over.
+/// Describes which weights are integrated over.
 fn which(found: &Collapse, options: &Options) -> String {
     let rows = match options.fixed {
         true => "the training rows most on average, the same for all rows,",
@@ -50,7 +50,7 @@ fn which(found: &Collapse, options: &Options) -> String {
     }
 }
 
-/// What stands for the likelihood.
+/// Describes the density that replaces the likelihood in the integral.
 fn how(found: &Collapse, options: &Options) -> &'static str {
     match (found.likelihood, options.sigmoid, options.noise) {
         (Likelihood::Categorical, Sigmoid::Exact, _) => {
@@ -69,7 +69,7 @@ fn how(found: &Collapse, options: &Options) -> &'static str {
     }
 }
 
-/// How the location depends on the weights, and where that makes the integral exact.
+/// Describes how the location depends on the weights, and where that makes the integral exact.
 fn form(found: &Collapse, options: &Options) -> String {
     let (kinks, direct) = match &found.form {
         Form::Affine => return "exactly, as the location is affine in it".to_owned(),
@@ -111,8 +111,9 @@ fn form(found: &Collapse, options: &Options) -> String {
     format!("the location is affine in it between {kinks} kinks; {closed}, {cut}")
 }
 
-/// The most pieces that kinks cut a box of so many weights into: an arrangement of hyperplanes (Zaslavsky 1975), of which each piece may be cut by
-/// both signs of every kink that depends on others. None where that says nothing.
+/// Returns the largest number of pieces that kinks cut a box of `weights` dimensions into: the regions of an arrangement of hyperplanes
+/// (Zaslavsky 1975), each of which may be cut by both signs of every kink that depends on others. The result is `None` from 1e100 on, where
+/// the number informs nobody.
 fn bound((kinks, direct): (usize, usize), weights: usize) -> Option<String> {
     let mut choices = 1.0;
     let mut pieces = 1.0;
@@ -133,9 +134,10 @@ fn bound((kinks, direct): (usize, usize), weights: usize) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// Three lines in general position divide the plane in seven, and 2^n is the limit where no weight is left out.
+    /// Three lines in general position divide the plane into seven regions. With at least as many weights as kinks, there are 2^kinks of
+    /// them.
     #[test]
-    fn arrangements() {
+    fn pieces_are_bounded_by_the_regions_of_an_arrangement() {
         let bound = |kinks, weights| bound(kinks, weights).unwrap_or_default();
         assert_eq!(bound((3, 3), 2), "7");
         assert_eq!(bound((3, 3), 5), "8");

@@ -1,11 +1,11 @@
-//! Codes of approximations that are made of the iterates of a training.
+//! Codes of approximations that are made of the iterates of a training run.
 
 use crate::codes::span_of;
 use bnnc_abi::iterates::IterateOptions;
 use bnnc_base::diagnostic::{Code, Diagnostic};
 use bnnc_hir::tree::InferItem;
 
-/// An infer that takes iterates which are not there.
+/// An inference that uses iterates which do not exist.
 pub static NO_ITERATES: Code = Code {
     id: "E0560",
     title: "an infer whose iterates cannot be taken",
@@ -15,7 +15,7 @@ pub static NO_ITERATES: Code = Code {
               fit` after `infer fit = swag(Model, data) { covariance = snapshots }`, with the same model.",
 };
 
-/// Iterates of an infer that holds none.
+/// Reports an earlier inference that keeps no iterates.
 pub fn no_iterates(infer: &InferItem, from: &str) -> Diagnostic {
     let text = format!(
         "`{}` takes the iterates of `{from}`, which holds none",
@@ -26,7 +26,7 @@ pub fn no_iterates(infer: &InferItem, from: &str) -> Diagnostic {
     ))
 }
 
-/// Iterates of an infer that draws a state as the noise of its prior.
+/// Reports an earlier inference that samples a state in its non-centred parameterisation: its iterates are not values of the site.
 pub fn iterates_of_noise(infer: &InferItem, from: &str, state: &str) -> Diagnostic {
     let site = state.strip_suffix("/loc").unwrap_or(state);
     let text = format!(
@@ -37,7 +37,7 @@ pub fn iterates_of_noise(infer: &InferItem, from: &str, state: &str) -> Diagnost
         .help(format!("leave `{site}` out of `non_centered` of `{from}`"))
 }
 
-/// Iterates of another model: a state is missing or has another size.
+/// Reports iterates of another model: a state is missing or has another size.
 pub fn other_iterates(infer: &InferItem, from: &str, state: &str) -> Diagnostic {
     let text = format!(
         "`{}` takes the iterates of `{from}`, which has none of `{state}` in the same size",
@@ -47,7 +47,7 @@ pub fn other_iterates(infer: &InferItem, from: &str, state: &str) -> Diagnostic 
         .help("take iterates of the same model on data with the same columns")
 }
 
-/// Iterates of an infer on data with fewer splits: how many those have, and how many are needed.
+/// Reports iterates of an inference on data with fewer splits: the number that those data have, and the number needed.
 pub fn fewer_splits(infer: &InferItem, from: &str, (has, needs): (usize, usize)) -> Diagnostic {
     let text = format!(
         "`{}` takes the iterates of `{from}` on {needs} splits, but the data of `{from}` have {has}",

@@ -1,4 +1,5 @@
-//! Whether the iterates that an infer takes are there: held by the earlier infer, of states of the same name and size, on every split.
+//! Checks the iterates that an inference takes from an earlier one: that one must keep them, with states of the same name and size, on at
+//! least as many splits.
 
 use super::codes;
 use crate::program::Program;
@@ -9,7 +10,7 @@ use bnnc_base::shape::Sizes;
 use bnnc_hir::tree::InferItem;
 use std::collections::HashMap;
 
-/// What is wrong with the iterates that infers take from those before them.
+/// Returns the errors of inferences that take iterates from earlier ones.
 pub fn wrong_iterates(
     program: &Program,
     schemas: &HashMap<String, Schema>,
@@ -53,7 +54,7 @@ pub fn wrong_iterates(
     infers.iter().filter_map(wrong).collect()
 }
 
-/// The states of an infer that are the noise of a prior, and no value of their site.
+/// Returns the states of an inference that hold a site in its non-centred parameterisation instead of its value.
 fn noise(infer: &Infer) -> impl Iterator<Item = String> {
     let noncentred = infer.work.part().noncentred();
     noncentred
@@ -61,7 +62,7 @@ fn noise(infer: &Infer) -> impl Iterator<Item = String> {
         .map(|site| format!("{}/loc", infer.reports[*site].name))
 }
 
-/// The elements of a state.
+/// Returns the number of elements of a state.
 fn size(infer: &Infer, name: &str) -> Option<usize> {
     let state = infer.states.iter().find(|state| state.name == name)?;
     Some(state.shape.count(&Sizes::default()))

@@ -1,4 +1,4 @@
-//! What keeps an approximation from being made, as far as it is known before anything is trained.
+//! Errors of a Laplace approximation that are found before anything is trained.
 
 use crate::codes::{self, NoMaximum, NoRanking};
 use crate::infer::{Compilation, Failure};
@@ -11,7 +11,7 @@ use bnnc_base::shape::Sizes;
 use bnnc_hir::tree::InferItem;
 use bnnc_rewrite::methods::laplace::Approximation;
 
-/// The options of the search for a maximum, besides its length.
+/// The options of the search for a maximum, except its length.
 const OF_SEARCH: [OptionName; 5] = [
     Training::batch(),
     Training::optimiser(),
@@ -21,7 +21,7 @@ const OF_SEARCH: [OptionName; 5] = [
 ];
 
 impl Compilation<'_> {
-    /// The weights and their prior allow what the options ask for.
+    /// Rejects structures that the prior of the weights does not allow.
     pub(super) fn possible(&self, options: &Options, found: &Approximation) -> Result<(), Failure> {
         if !found.independent && options.structure != Structure::Full {
             let message =
@@ -36,7 +36,8 @@ impl Compilation<'_> {
         Ok(())
     }
 
-    /// There are as many weights as a subnetwork takes, of which so many move an output that the likelihood is curved in.
+    /// Rejects a subnetwork of more weights than exist, or of more than the `curved` weights that affect an output in which the log
+    /// likelihood is curved.
     pub(super) fn choosable(
         &self,
         options: &Options,
@@ -57,7 +58,7 @@ impl Compilation<'_> {
         Err(Failure::Program(vec![codes::no_subnetwork(self.item, why)]))
     }
 
-    /// What is tuned while the maximum is searched can be.
+    /// Rejects a tuning of the prior during the search, or a factor on it, that the model does not allow.
     pub(super) fn tunable(&self, options: &Options, found: &Approximation) -> Result<(), Failure> {
         let checked = options.check_search(self.searches()?, !found.noise.is_empty());
         checked.map_err(|refusal| self.refused(&refusal))?;
@@ -85,7 +86,7 @@ impl Compilation<'_> {
         Err(self.apart(Options::online(), &message, &help))
     }
 
-    /// Options of a search are set where there is one.
+    /// Rejects options of the search when the start is taken for the maximum.
     pub(super) fn heard(&self) -> Result<(), Failure> {
         let mut set = OF_SEARCH.into_iter().filter(|option| self.is_set(*option));
         let searches = self.searches()?;
@@ -99,7 +100,7 @@ impl Compilation<'_> {
         }
     }
 
-    /// Whether the maximum is searched; else the start is taken for it.
+    /// Returns whether the maximum is searched; if not, the start is taken for it.
     pub(super) fn searches(&self) -> Result<bool, Failure> {
         Ok(match self.options_of::<Training>()?.epochs {
             Some(epochs) => epochs > 0,
@@ -108,7 +109,7 @@ impl Compilation<'_> {
     }
 }
 
-/// What approximations ask of earlier infers that these do not have.
+/// Reports what approximations need of earlier inferences and these do not have: a start with every weight, variances to rank by.
 pub fn lacking(program: &Program, infers: &[Infer]) -> Vec<Diagnostic> {
     let of_one = |infer: &Infer| {
         let laplace = infer.laplace()?;
@@ -119,7 +120,7 @@ pub fn lacking(program: &Program, infers: &[Infer]) -> Vec<Diagnostic> {
     infers.iter().filter_map(of_one).collect()
 }
 
-/// A start that is taken for the maximum and lacks a site.
+/// Reports a start that is taken for the maximum and lacks a site.
 fn no_maximum(
     (item, infer): (&InferItem, &Infer),
     laplace: &Laplace,
@@ -131,7 +132,7 @@ fn no_maximum(
     let start = match &infer.start {
         None => None,
         Some(Start::Infer(name)) => Some(infers.iter().find(|other| other.name == *name)?),
-        // It is read when the infer runs.
+        // The file is read when the inference runs.
         Some(Start::File(_)) => return None,
     };
     let is_lacking = |weights: &&Weights| {
@@ -147,7 +148,7 @@ fn no_maximum(
     Some(codes::no_maximum(item, &site.site, why))
 }
 
-/// A subnetwork by the variances under an infer that has none of its weights.
+/// Reports a subnetwork that is ranked by an inference without variances, or without one of its sites.
 fn no_ranking(item: &InferItem, laplace: &Laplace, infers: &[Infer]) -> Option<Diagnostic> {
     let name = laplace.options.over.ranked_by()?;
     let by = infers.iter().find(|other| other.name == name)?;
@@ -162,7 +163,7 @@ fn no_ranking(item: &InferItem, laplace: &Laplace, infers: &[Infer]) -> Option<D
     Some(codes::no_subnetwork(item, why))
 }
 
-/// Whether a site has the name of weights, and where its value is its position, their size.
+/// Returns whether a site has the name of these weights, and their size if they lie on the reals.
 fn is_of(site: &SiteReport, weights: &Weights) -> bool {
     let elements = site.shape.count(&Sizes::default());
     site.name == weights.site && (!weights.real || elements == weights.elements)

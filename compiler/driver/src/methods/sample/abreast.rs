@@ -1,11 +1,12 @@
-//! Whether the chains of an infer share the runs of its log density.
+//! Chooses how many chains of an inference share one evaluation of the log density.
 //!
-//! Note \[Chains abreast\]. Chains run on threads. Besides, one run of the density can serve several: gradients of small models take
-//! as long as their launches do, and a matrix of data times one position becomes a product of matrices, which reads the data once.
-//! Nanoseconds per gradient of a chain on one thread (`cargo bench -p bnnc-tests --bench chains`, the best of several rounds;
-//! other work went on, so that they are good to a third only):
+//! Note \[Chains abreast\]. Chains run on threads. In addition, one evaluation of the density can serve several chains in lockstep:
+//! gradients of small models take as long as their launches do, and for several chains the product of a data matrix and a position becomes
+//! a product of two matrices, which reads the data once. Nanoseconds per gradient of a chain on one thread
+//! (`cargo bench -p bnnc-tests --bench chains`, the best of several rounds; other work ran on the machine, so the numbers are good to a
+//! third only):
 //!
-//! | model | dimension | rows | operations | alone | 2 abreast | 4 | 8 |
+//! | model | dimension | rows | operations | alone | 2 in lockstep | 4 | 8 |
 //! |---|---:|---:|---:|---:|---:|---:|---:|
 //! | eight schools | 10 | 8 | 243 | 321 | 176 | 107 | 68 |
 //! | log-mesquite | 8 | 46 | 2,411 | 514 | 358 | 222 | 177 |
@@ -22,12 +23,13 @@
 //! | regression | 22 | 20,000 | 2,720,167 | 374,705 | 264,990 | 155,114 | 102,856 |
 //! | softmax of 784 inputs | 7,850 | 2,000 | 63,320,653 | 3,073,259 | 2,542,563 | 1,928,556 | 2,057,496 |
 //!
-//! So chains go abreast where launches outweigh the arithmetic (up to [`FEW`] operations), and where alone there are no products
-//! of matrices but abreast there are; not where the time goes into elementwise functions of rows, into products that are of matrices
-//! already, or into a recurrence. Sums of products are rounded otherwise abreast than alone: which way is taken, and how many chains go
-//! abreast, follows from the program, the data and the number of chains, never from the number of threads. A thread that has fewer chains
-//! leaves places as they are, and pays for them: with a thread for every chain a gradient takes 1.0 to 1.9 times what it takes alone,
-//! with one for two chains 0.5 to 0.9 times. So places are few where there may be a thread for every chain.
+//! So chains run in lockstep where launches outweigh the arithmetic (up to [`FEW`] operations), and where one chain alone needs no products
+//! of matrices but several chains do. They run alone where the time goes into elementwise functions of rows, into products that are of
+//! matrices already, or into a recurrence. Sums of products are rounded differently in lockstep than alone. Therefore the choice, and the
+//! number of chains in lockstep, follow from the program, the data and the number of chains, never from the number of threads. A thread
+//! that has fewer chains than lanes leaves lanes unused, and pays for them: with a thread for every chain a gradient takes 1.0 to 1.9 times
+//! what it takes alone, with one thread for two chains 0.5 to 0.9 times. So there are few lanes where there may be a thread for every
+//! chain.
 
 use crate::infer::{Compilation, Failure};
 use bnnc_abi::code::Artifact;
@@ -39,10 +41,10 @@ use bnnc_loops::backend::Backend;
 use bnnc_loops::ir::Program;
 use bnnc_rewrite::methods::sample::Sampled;
 
-/// Up to so many operations per gradient, launching them takes longer.
+/// The number of operations per gradient up to which launching them takes longer than computing them.
 const FEW: u64 = 5_000;
 
-/// Chains that go abreast where it pays.
+/// Returns the number of chains that run in lockstep where that pays, for the number of chains of the inference.
 fn places(chains: usize) -> usize {
     match chains {
         ..4 => 1,
@@ -52,8 +54,8 @@ fn places(chains: usize) -> usize {
 }
 
 impl Compilation<'_> {
-    /// The program of the log density, with the number of chains that it serves: see Note \[Chains abreast\]. `alone` is the program
-    /// for one chain, which takes `operations`.
+    /// Returns the program of the log density and the number of chains that one run of it serves: see Note \[Chains abreast\]. `alone` is
+    /// the program for one chain, which takes `operations` floating-point operations per gradient.
     pub(crate) fn abreast(
         &mut self,
         sampled: &Sampled,
@@ -76,10 +78,11 @@ impl Compilation<'_> {
 }
 
 impl Compilation<'_> {
-    /// The code of the log density for one chain, or for chains abreast, whatever pays: what the rule is measured with.
+    /// Compiles the log density for one chain, or for chains in lockstep whether or not that pays. The benchmark behind Note
+    /// \[Chains abreast\] uses it.
     ///
     /// # Errors
-    /// As the stages.
+    /// Those of lowering and of the backend.
     pub fn density_code(
         &mut self,
         sampled: &Sampled,
@@ -96,7 +99,7 @@ impl Compilation<'_> {
     }
 }
 
-/// Matrix products of a plan.
+/// Returns the number of matrix products in a plan. The body of a loop counts once.
 fn products(plan: &Plan) -> usize {
     fn of(steps: &[Step]) -> usize {
         let one = |step: &Step| match step {
