@@ -1,4 +1,4 @@
-//! What can be said on the command line.
+//! The arguments of the command line.
 
 use bnnc_command::arguments::Running;
 use bnnc_driver::options::chip;
@@ -11,15 +11,15 @@ use std::path::PathBuf;
 #[derive(Parser, Debug)]
 #[command(name = "bnnc", version, about, max_term_width = 100)]
 pub struct Arguments {
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// The commands.
+/// The commands of `bnnc`.
 #[derive(Subcommand, Debug)]
 pub enum Command {
-    /// Compile a program and run its infers (also: `bnnc FILE.bnn`).
+    /// Compile a program and run its inference blocks (also: `bnnc FILE.bnn`).
     Run(Run),
     /// Check a program and report what it will cost, without running it.
     Check(Check),
@@ -31,20 +31,20 @@ pub enum Command {
     Fmt(Fmt),
     /// Explain a diagnostic code.
     Explain(Explain),
-    /// Experiment: expressions, distributions, layers, models.
+    /// Evaluate expressions, distributions, layers and models interactively.
     Repl(Repl),
-    /// Explore the Monte-Carlo KL of a posterior family to a prior on a page of this machine.
+    /// Explore the Monte-Carlo KL divergence of a posterior family from a prior, on a page that this machine serves.
     #[cfg(feature = "explore")]
     Explore(Explore),
     /// Predict for new inputs with a saved run.
     Predict(Predict),
-    /// Integrate a weight over what a formula allows: weighted model integration, exactly or with a bound of the error.
+    /// Integrate a weight over the region that a formula describes: weighted model integration, exact or with a bound on the error.
     #[cfg(feature = "wmi")]
     Wmi(Wmi),
-    /// Lower a module that is on standard input: what this executable starts for the backend `mlir`.
+    /// Internal: worker process of the backend `mlir`.
     #[command(name = "__mlir-worker", hide = true)]
     MlirWorker {
-        /// Target and bounds.
+        /// The target and the limits.
         arguments: Vec<String>,
     },
 }
@@ -55,23 +55,23 @@ pub struct Compile {
     /// Set an option of an item: `--set radial.epochs=10`, `--set yacht.split=7`.
     #[arg(long = "set", value_name = "ITEM.KEY=VALUE")]
     pub set: Vec<String>,
-    /// Read a data item from this file (repeat it for shards, or for inputs and target), and so the other rows of `NAME.test` and
-    /// `NAME.outliers`.
+    /// Read a data item from this file (repeat it for shards, or for inputs and target). `NAME.test` and `NAME.outliers` stand for its test
+    /// rows and its outliers.
     #[arg(long = "data", value_name = "NAME=PATH")]
     pub data: Vec<String>,
     /// The seed of every random number.
     #[arg(long, default_value_t = 0)]
     pub seed: u64,
-    /// The width of reals.
+    /// The precision of reals.
     #[arg(long, value_parser = ["f32", "f64"])]
     pub precision: Option<String>,
-    /// The code generator: cranelift, reference, or, in builds with these features, mlir and cuda (an NVIDIA GPU).
+    /// The backend that generates code: cranelift, reference, or, in builds with these features, mlir and cuda (an NVIDIA GPU).
     #[arg(long, default_value = bnnc_driver::backends::DEFAULT)]
     pub backend: String,
-    /// Only these infers, and those that they need.
+    /// Run only these inference blocks, and those that they need.
     #[arg(long, value_delimiter = ',')]
     pub only: Vec<String>,
-    /// Verify the functions that every pass leaves.
+    /// Verify the functions that every pass returns.
     #[arg(long)]
     pub verify: bool,
     /// Switch a rewrite off.
@@ -106,7 +106,7 @@ pub struct Check {
     /// Print JSON: one object per diagnostic on standard error, the cost report on standard output.
     #[arg(long)]
     pub json: bool,
-    /// Refuse above this predicted memory: `500M`, `2G`.
+    /// Fail if the predicted memory is above this: `500M`, `2G`.
     #[arg(long, value_name = "SIZE")]
     pub max_memory: Option<String>,
     /// Print the time of each stage to standard error.
@@ -114,7 +114,7 @@ pub struct Check {
     pub timings: bool,
 }
 
-/// The names of graphics processors.
+/// Parses the name of a GPU architecture.
 fn chips() -> PossibleValuesParser {
     PossibleValuesParser::new(chip::ALL.iter().map(|chip| chip.name))
 }
@@ -122,14 +122,15 @@ fn chips() -> PossibleValuesParser {
 /// `bnnc emit`.
 #[derive(Args, Debug)]
 pub struct Emit {
-    /// tokens, ast, hir, graph, density, training, loops, clif, mlir, ptx or dot; or a pass, whose functions are printed.
+    /// tokens, ast, hir, graph, density, training, loops, clif, mlir, ptx or dot; or the name of a pass, to print the functions that it
+    /// returns.
     pub stage: String,
     /// The program, or a stage of it in a file that ends in `.graph` or `.loops`.
     pub file: PathBuf,
-    /// The infer whose stage is printed (the first by default).
+    /// The inference block whose stage is printed (the first by default).
     #[arg(long)]
     pub infer: Option<String>,
-    /// The oldest graphics processor that runs what `ptx` prints.
+    /// The oldest GPU that must run the code that `ptx` prints.
     #[arg(long, value_name = "CHIP", default_value = chip::DEFAULT.name, value_parser = chips())]
     pub gpu: String,
     #[command(flatten)]
@@ -138,19 +139,19 @@ pub struct Emit {
 
 /// `bnnc build`.
 ///
-/// The executable has the options of `bnnc run` that need no compiler: `--data`, `--seed`, `--only`, `--set` of numbers that steer a run,
-/// `--out`, `--resume`, `--strict`, `--json`, `--threads` and `--max-memory`. It reads the data that the program or `--data` named at the build, unless it is given others, which must
-/// have the same columns. It runs on processors that have what this one has, and with `--backend cuda` on NVIDIA graphics processors, for
-/// which it needs their driver and nothing else of CUDA.
+/// The executable has the options of `bnnc run` that need no compiler: `--data`, `--seed`, `--only`, `--set` of numbers that are read at
+/// run time, `--out`, `--resume`, `--strict`, `--json`, `--threads` and `--max-memory`. It reads the data that the program or `--data`
+/// named when it was built, unless it is given others, which must have the same columns. It runs on processors that have the features of
+/// this one, and with `--backend cuda` on NVIDIA GPUs, for which it needs their driver and nothing else of CUDA.
 #[derive(Args, Debug)]
 pub struct Build {
     /// The program.
     pub file: PathBuf,
-    /// The executable.
+    /// The path of the executable.
     #[arg(short, long, value_name = "EXE")]
     pub output: PathBuf,
-    /// The oldest graphics processor that has to run the executable, with `--backend cuda`; later ones run it too. Without it `sm_80`, whose code
-    /// runs on every processor from the year 2020 on.
+    /// The oldest GPU that must run the executable, with `--backend cuda`; later ones run it too. The default is `sm_80`, whose code runs
+    /// on every NVIDIA GPU from the year 2020 on.
     #[arg(long, value_name = "CHIP", value_parser = chips())]
     pub gpu: Option<String>,
     #[command(flatten)]
@@ -158,7 +159,7 @@ pub struct Build {
     /// Append the program to a copy of the prebuilt `bnnc-runner` instead of linking it with the C compiler (`cc`, or what `CC` names).
     #[arg(long)]
     pub no_linker: bool,
-    /// Where `libbnnc_runner.a` or `bnnc-runner` is, a folder or the file (also `BNNC_RUNTIME`): beside `bnnc` by default.
+    /// The folder or the path of `libbnnc_runner.a` or `bnnc-runner` (also `BNNC_RUNTIME`). By default it is beside `bnnc`.
     #[arg(long, value_name = "PATH")]
     pub runtime: Option<PathBuf>,
 }
@@ -198,18 +199,18 @@ pub struct Explore {
     /// The port on 127.0.0.1; 0 takes a free one.
     #[arg(long, default_value_t = 8420)]
     pub port: u16,
-    /// Threads.
+    /// The number of threads.
     #[arg(long)]
     pub threads: Option<usize>,
 }
 
-/// The treatment of levels that no training row has.
+/// Handling of levels that no training row has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum NewLevels {
-    /// Stop at the first.
+    /// Stop at the first row with such a level.
     #[default]
     Refuse,
-    /// Draw their parameters from the prior.
+    /// Draw the parameters of such a level from the prior.
     Prior,
 }
 
@@ -218,28 +219,29 @@ pub enum NewLevels {
 pub struct Predict {
     /// A folder that `bnnc run --out` wrote.
     pub run: PathBuf,
-    /// The new inputs.
+    /// The file with the new inputs.
     #[arg(long)]
     pub data: PathBuf,
-    /// Where to write; standard output by default.
+    /// Write the predictions to this file instead of standard output.
     #[arg(short, long)]
     pub output: Option<PathBuf>,
-    /// Where to write the covariance of the outputs of all rows together (of a Laplace approximation), as an `npy` file: in the target's units for a Normal
-    /// likelihood, else in the model's.
+    /// Write the joint covariance of the outputs of all rows (of a Laplace approximation) to this `npy` file: in the target's units for a
+    /// Normal likelihood, else in the model's.
     #[arg(long)]
     pub joint: Option<PathBuf>,
-    /// Where to write the derivatives of the mean and the variance of the outputs in the inputs (of a Laplace approximation), as a table: per unit of an
-    /// input before it is standardised, in the target's units for a Normal likelihood, else in the model's (columns `model_..`); `mean/COLUMN/f0` is that of the first output in an input column.
+    /// Write the derivatives of the mean and the variance of the outputs with respect to the inputs (of a Laplace approximation) to this
+    /// table: per unit of an input before it is standardised, in the target's units for a Normal likelihood, else in the model's (columns
+    /// `model_..`). `mean/COLUMN/f0` is the derivative of the mean of the first output with respect to an input column.
     #[arg(long)]
     pub slopes: Option<PathBuf>,
-    /// Rows whose level of a column was in no training row: `refuse` them, or draw the parameters of new levels from their `prior` in each draw
-    /// of the posterior. Rows of one new level share these draws.
+    /// Handling of rows with a level that no training row has: `refuse` them, or draw the parameters of new levels from their `prior` in
+    /// each draw of the posterior. Rows of one new level share these draws.
     #[arg(long, value_enum, default_value_t)]
     pub new_levels: NewLevels,
-    /// The infer that predicts; to be said where the run has several.
+    /// The inference block that predicts; required if the run has several.
     #[arg(long)]
     pub infer: Option<String>,
-    /// Threads.
+    /// The number of threads.
     #[arg(long)]
     pub threads: Option<usize>,
 }
@@ -256,19 +258,19 @@ pub struct Wmi {
     /// Calculate in rationals throughout, and print the result as a fraction.
     #[arg(long)]
     pub exact: bool,
-    /// The error that is allowed, relative to the result.
+    /// The allowed error relative to the result.
     #[arg(long, default_value = "1e-10", value_parser = tolerance)]
     pub tolerance: f64,
     /// Stop after this many regions and print the bounds found by then.
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     pub max_regions: usize,
-    /// Give up on a region after so many steps: comparisons of two rays, or terms of an integral over a face.
+    /// Give up on a region after this many steps: comparisons of two rays, or terms of an integral over a face.
     #[arg(long, value_name = "N", default_value_t = 1_000_000_000)]
     pub max_steps: u64,
     /// Stop after this many seconds and print the bounds found by then.
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub max_seconds: Option<std::time::Duration>,
-    /// Give up where the work would take more memory: `500M`, `2G`; by default the memory that is free.
+    /// Give up if the work would take more memory: `500M`, `2G`; by default the memory that is free.
     #[arg(long, value_name = "SIZE")]
     pub max_memory: Option<String>,
 }
@@ -289,7 +291,7 @@ fn tolerance(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "expected a number that is not negative, such as 1e-10".to_owned())
 }
 
-/// `bnnc FILE.bnn` means `bnnc run FILE.bnn`, wherever options stand before it.
+/// Inserts the command `run` if the first argument is a program: `bnnc FILE.bnn` means `bnnc run FILE.bnn`.
 pub fn with_default_command(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = arguments.collect();
     let first = arguments.get(1).map(|word| word.to_string_lossy().into_owned());

@@ -1,4 +1,4 @@
-//! Executables from compiled programs: where the runtime is found, the C linker, and how the file comes to be.
+//! Executables from compiled programs: the search for the runtime, the C linker, and the writing of the file.
 
 pub mod codes;
 pub mod output;
@@ -7,11 +7,11 @@ use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
 use std::path::{Path, PathBuf};
 
-/// Why there is no executable.
+/// The reason why no executable was built.
 pub enum Failure {
-    /// Something outside of us.
+    /// An error outside of the compiler: a missing file, a linker, a full disk.
     Diagnostic(Box<Diagnostic>),
-    /// A limit or a bug of ours.
+    /// A limit or a bug of the compiler.
     Fault(Fault),
 }
 
@@ -27,20 +27,20 @@ impl From<Fault> for Failure {
     }
 }
 
-/// The environment variable that says where the runtime is: its folder or its file.
+/// The environment variable with the path of the runtime: its folder or its file.
 const VARIABLE: &str = "BNNC_RUNTIME";
 
-/// A file that holds the runtime of executables.
+/// A file with the runtime of executables.
 pub struct Runtime {
-    /// Where it is.
+    /// The path of the file.
     pub path: PathBuf,
 }
 
 impl Runtime {
-    /// The static library, for a linker; `given` is a folder or the file.
+    /// Finds the static library, for a linker; `given` is a folder or the file.
     ///
     /// # Errors
-    /// It is not there.
+    /// The library is not found.
     pub fn library(given: Option<&Path>) -> Result<Runtime, Box<Diagnostic>> {
         let name = match cfg!(windows) {
             true => "bnnc_runner.lib",
@@ -49,16 +49,16 @@ impl Runtime {
         find(given, name)
     }
 
-    /// The executable without a program; `given` is a folder or the file.
+    /// Finds the executable without a program; `given` is a folder or the file.
     ///
     /// # Errors
-    /// It is not there.
+    /// The executable is not found.
     pub fn runner(given: Option<&Path>) -> Result<Runtime, Box<Diagnostic>> {
         find(given, &format!("bnnc-runner{}", std::env::consts::EXE_SUFFIX))
     }
 }
 
-/// Looks where the command line says, else where the environment says, else beside this executable and in `../lib/bnnc`.
+/// Looks for a file at the path of the command line, else at that of the environment, else beside this executable and in `../lib/bnnc`.
 fn find(given: Option<&Path>, name: &str) -> Result<Runtime, Box<Diagnostic>> {
     let said = given
         .map(Path::to_path_buf)

@@ -18,11 +18,11 @@ fn main() -> ExitCode {
         Err(mut error) => {
             tips::add(&mut error, &arguments);
             let status = if error.use_stderr() { 2 } else { 0 };
-            // A closed pipe is no reason to fail.
+            // A closed pipe is not a failure.
             let _ = error.print();
             return ExitCode::from(status);
         }
     };
-    // Deep programs recurse in the checker and the elaborator; the bound on nesting is set for the stack of this thread.
+    // The checker and the elaborator recurse on deep programs; the limit on nesting is set for the stack of this thread.
     ExitCode::from(terminal::work(move || commands::run(parsed.command)))
 }

@@ -1,4 +1,4 @@
-//! What the commands share: reading programs, showing diagnostics, exit statuses.
+//! Functions that the commands share: reading programs, showing diagnostics, exit statuses.
 
 use crate::arguments::Compile;
 use bnnc_abi::data::Schema;
@@ -16,20 +16,20 @@ use bnnc_driver::{codes, render};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// How diagnostics are shown.
+/// The format in which diagnostics are shown.
 #[derive(Clone, Copy, Debug)]
 pub struct Display {
-    /// One JSON object per line.
+    /// True for one JSON object per line.
     pub json: bool,
 }
 
 impl Display {
-    /// Shows diagnostics on standard error and returns the exit status they ask for.
+    /// Shows diagnostics on standard error and returns the exit status for them.
     pub fn show(self, diagnostics: &[Diagnostic], sources: &SourceMap) -> u8 {
         terminal::show(diagnostics, sources, (self.json, render::text))
     }
 
-    /// Shows why a compilation failed.
+    /// Shows why a compilation failed and returns the exit status.
     pub fn failure(self, failure: &Failure, sources: &SourceMap) -> u8 {
         match failure {
             Failure::Program(diagnostics) => self.show(diagnostics, sources),
@@ -38,7 +38,7 @@ impl Display {
     }
 }
 
-/// The options of a compilation.
+/// Returns the options of a compilation.
 pub fn options(compile: &Compile) -> Result<Options, Vec<Diagnostic>> {
     let precision = compile.precision.as_deref().map(|name| {
         if name == "f64" {
@@ -62,7 +62,7 @@ pub fn options(compile: &Compile) -> Result<Options, Vec<Diagnostic>> {
     })
 }
 
-/// The program whose name lacks its ending, `yacht` for `yacht.bnn`.
+/// Returns the program whose name lacks its ending: `yacht.bnn` for `yacht`.
 pub fn with_ending(file: &Path) -> Option<PathBuf> {
     let mut name = file.as_os_str().to_owned();
     name.push(".bnn");
@@ -86,13 +86,13 @@ pub fn read(file: &Path) -> Result<String, Box<Diagnostic>> {
     })
 }
 
-/// Reads, parses and checks a program; diagnostics are shown. `Err` is the exit status.
+/// Reads, parses and checks a program, and shows its diagnostics. The error is the exit status.
 pub fn load(file: &Path, options: &Options, display: Display) -> Result<Program, u8> {
     let text = read(file).map_err(|diagnostic| display.show(&[*diagnostic], &SourceMap::default()))?;
     load_text(file, &text, options, display)
 }
 
-/// The program of a text that the file holds, or held. `Err` is the exit status.
+/// Parses and checks a text that the file holds or held, and shows its diagnostics. The error is the exit status.
 pub fn load_text(file: &Path, text: &str, options: &Options, display: Display) -> Result<Program, u8> {
     let program = program::load(&file.display().to_string(), text, options);
     let status = display.show(&program.diagnostics, &program.sources);
@@ -103,13 +103,13 @@ pub fn load_text(file: &Path, text: &str, options: &Options, display: Display) -
     }
 }
 
-/// The schemas of data items by their names.
+/// Returns the schemas of data items by name.
 pub fn schemas_of(sources: &HashMap<String, Source>) -> HashMap<String, Schema> {
     let schema = |(name, source): (&String, &Source)| (name.clone(), source.schema().clone());
     sources.iter().map(schema).collect()
 }
 
-/// Reads the schemas of the data that the chosen inferences use. `Err` is the exit status.
+/// Reads the schemas of the data that the chosen inferences use. The error is the exit status.
 pub fn schemas(
     program: &Program,
     options: &Options,
@@ -118,8 +118,8 @@ pub fn schemas(
     sources(program, options, None, display).map(|sources| schemas_of(&sources))
 }
 
-/// Reads the data that the chosen inferences use, with at most this many bytes of memory for each item, or as many as the machine has
-/// left. `Err` is the exit status.
+/// Reads the data that the chosen inferences use. Each item may use `most` bytes of memory; without a limit, the memory that is available.
+/// The error is the exit status.
 pub fn sources(
     program: &Program,
     options: &Options,
@@ -146,7 +146,7 @@ pub fn sources(
     }
 }
 
-/// Every code with an explanation.
+/// Returns every diagnostic code of this build, sorted.
 pub fn all_codes() -> Vec<&'static bnnc_base::diagnostic::Code> {
     let mut all = codes::all();
     all.extend(bnnc_data::CODES);

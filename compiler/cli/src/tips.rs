@@ -1,4 +1,4 @@
-//! Tips for command lines that cannot be read, which the argument parser does not know: options of items, and programs without their ending.
+//! Tips for invalid command lines beyond those of the argument parser: options of items, and programs without their ending.
 
 use crate::arguments::Arguments;
 use crate::session::with_ending;
@@ -8,14 +8,14 @@ use clap::{Command, CommandFactory};
 use std::ffi::OsString;
 use std::path::Path;
 
-/// Replaces the tips of the argument parser where this one knows more; `arguments` is the whole command line.
+/// Replaces the tips of the argument parser by better ones; `arguments` is the whole command line.
 pub fn add(error: &mut clap::Error, arguments: &[OsString]) {
     let tips = match error.kind() {
         ErrorKind::UnknownArgument => of_option(error, arguments),
         ErrorKind::InvalidSubcommand => of_command(error),
         _ => return,
     };
-    // "to pass '--epochs' as a value, use '-- --epochs'": no command takes such a value.
+    // The parser would suggest "to pass '--epochs' as a value, use '-- --epochs'", but no command takes such a value.
     error.remove(ContextKind::Suggested);
     if !tips.is_empty() {
         let tips = tips.into_iter().map(Into::into).collect();
@@ -30,7 +30,7 @@ fn word(error: &clap::Error, kind: ContextKind) -> Option<&str> {
     }
 }
 
-/// Tips for an option that the command does not have.
+/// Returns tips for an option that the command does not have.
 fn of_option(error: &clap::Error, arguments: &[OsString]) -> Vec<String> {
     let option = word(error, ContextKind::InvalidArg).and_then(|option| option.strip_prefix("--"));
     let Some(option) = option else { return Vec::new() };
@@ -67,7 +67,8 @@ fn has(command: &Command, option: &str) -> bool {
         .any(|argument| argument.get_long() == Some(option))
 }
 
-/// The items whose option a word stands for, each with the setting: a rate is one of the optimiser of a training and the step size of a chain.
+/// Returns the items that have the option a word stands for, each with the setting. A rate, for instance, is an argument of the optimiser
+/// of a training and the step size of a chain.
 fn settings(word: &str) -> Vec<(String, String)> {
     let mut settings: Vec<(String, String)> = Vec::new();
     for method in method::ALL {
@@ -86,7 +87,7 @@ fn settings(word: &str) -> Vec<(String, String)> {
     settings
 }
 
-/// A value to show: the default, unless a shell would take it apart.
+/// Returns a value to show: the default, unless a shell would split it.
 fn value(option: &OptionDef) -> &'static str {
     let is_plain = |text: &str| {
         text.chars()
@@ -99,7 +100,7 @@ fn value(option: &OptionDef) -> &'static str {
     }
 }
 
-/// The tip for a word that is neither a command nor a program.
+/// Returns the tip for a word that is neither a command nor a program.
 fn of_command(error: &clap::Error) -> Vec<String> {
     let Some(file) = word(error, ContextKind::InvalidSubcommand) else {
         return Vec::new();

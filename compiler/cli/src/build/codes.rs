@@ -13,7 +13,7 @@ pub static CODES: &[&Code] = &[
     &NO_GPU,
 ];
 
-/// No C compiler to link with.
+/// There is no C compiler to link with.
 static NO_LINKER: Code = Code {
     id: "E0634",
     title: "no C linker",
@@ -22,7 +22,7 @@ static NO_LINKER: Code = Code {
               ```\nbnnc build model.bnn -o model --no-linker\n```",
 };
 
-/// The runtime is not where it is looked for.
+/// The runtime was not found.
 static NO_RUNTIME: Code = Code {
     id: "E0635",
     title: "the runtime of executables is not there",
@@ -31,7 +31,7 @@ static NO_RUNTIME: Code = Code {
               `BNNC_RUNTIME` names another folder or file.\n\n```\ncargo build --release -p bnnc-runner\n```",
 };
 
-/// The linker refused.
+/// The linker failed.
 static LINK_FAILED: Code = Code {
     id: "E0636",
     title: "the linker failed",
@@ -48,7 +48,7 @@ static CANNOT_BUILD: Code = Code {
               Wrong: `bnnc build model.bnn -o model.bnn`.\n\nRight: `bnnc build model.bnn -o model`.",
 };
 
-/// A backend whose code cannot leave the process.
+/// A backend that generates no objects.
 static NO_OBJECTS: Code = Code {
     id: "E0638",
     title: "no code for executables",
@@ -57,7 +57,7 @@ static NO_OBJECTS: Code = Code {
               \n\nWrong: `bnnc build model.bnn --backend reference -o model`.\n\nRight: `bnnc build model.bnn -o model`.",
 };
 
-/// A graphics processor where none is used.
+/// `--gpu` with a backend that generates no GPU code.
 static NO_GPU: Code = Code {
     id: "E0639",
     title: "no code for a graphics processor",
@@ -65,7 +65,7 @@ static NO_GPU: Code = Code {
               Wrong: `bnnc build model.bnn --gpu sm_90 -o model`.\n\nRight: `bnnc build model.bnn --backend cuda --gpu sm_90 -o model`.",
 };
 
-/// The C compiler `name` does not start.
+/// Reports that the C compiler `name` does not start.
 pub fn no_linker(name: &str, error: &std::io::Error) -> Diagnostic {
     Diagnostic::usage(
         &NO_LINKER,
@@ -75,7 +75,7 @@ pub fn no_linker(name: &str, error: &std::io::Error) -> Diagnostic {
     .help("`CC=NAME` names another C compiler")
 }
 
-/// The file `name` of the runtime is in none of `places`.
+/// Reports that the file `name` of the runtime is at none of `places`.
 pub fn no_runtime(name: &str, places: &[PathBuf]) -> Diagnostic {
     let looked: Vec<String> = places
         .iter()
@@ -86,7 +86,7 @@ pub fn no_runtime(name: &str, places: &[PathBuf]) -> Diagnostic {
         .help("`cargo build --release -p bnnc-runner` in the sources of bnnc makes it; `--runtime PATH` says where it is")
 }
 
-/// A file that was named as the runtime and is something else.
+/// Reports a file that is not the runner of this version.
 pub fn no_runner(path: &Path) -> Diagnostic {
     Diagnostic::usage(
         &NO_RUNTIME,
@@ -95,7 +95,7 @@ pub fn no_runner(path: &Path) -> Diagnostic {
     .help("`cargo build --release -p bnnc-runner` in the sources of bnnc makes it; `--runtime PATH` says where it is")
 }
 
-/// A runner of which the end is missing.
+/// Reports a runner that is shorter than its header states.
 pub fn half_a_runner(path: &Path) -> Diagnostic {
     let text = format!(
         "`{}` is cut off: its header names more bytes than it has",
@@ -105,7 +105,7 @@ pub fn half_a_runner(path: &Path) -> Diagnostic {
         .help("copy it again, or build it: `cargo build --release -p bnnc-runner`")
 }
 
-/// What the linker said.
+/// Reports the failure of the linker with the last lines of its output.
 pub fn link_failed(command: &str, said: &str) -> Diagnostic {
     let mut diagnostic = Diagnostic::usage(&LINK_FAILED, format!("`{command}` made no executable"));
     let lines: Vec<&str> = said.lines().collect();
@@ -114,7 +114,7 @@ pub fn link_failed(command: &str, said: &str) -> Diagnostic {
     diagnostic.help("`--no-linker` makes an executable without a linker")
 }
 
-/// The executable cannot be at `path`.
+/// Reports that the executable cannot be written to `path`.
 pub fn cannot_build(path: &Path, why: &str) -> Diagnostic {
     let mut diagnostic =
         Diagnostic::usage(&CANNOT_BUILD, format!("cannot write `{}`: {why}", path.display()));
@@ -122,13 +122,13 @@ pub fn cannot_build(path: &Path, why: &str) -> Diagnostic {
     diagnostic
 }
 
-/// The backend makes no objects.
+/// Reports that the backend generates no objects.
 pub fn no_objects(backend: &str) -> Diagnostic {
     let text = format!("the backend `{backend}` makes no code for executables");
     Diagnostic::usage(&NO_OBJECTS, text).help("leave `--backend` out, or give `cranelift`, `mlir` or `cuda`")
 }
 
-/// `--gpu` beside a backend that is for processors.
+/// Reports `--gpu` with a backend that generates no GPU code.
 pub fn no_gpu(backend: &str) -> Diagnostic {
     let text = format!("the backend `{backend}` makes no code for the graphics processor that `--gpu` names");
     Diagnostic::usage(&NO_GPU, text).help("add `--backend cuda`, or leave `--gpu` out")

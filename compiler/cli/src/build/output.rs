@@ -1,4 +1,4 @@
-//! How an executable comes to be: under a temporary name, whole, executable, then under its own.
+//! Writes executables: whole and executable under a temporary name first, then renamed.
 
 use crate::build::codes;
 use bnnc_base::diagnostic::Diagnostic;
@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What the linker is told besides objects and libraries: to leave out what nothing calls, and names.
+/// Flags for the linker besides objects and libraries: omit unreachable sections, and symbol names.
 const FLAGS: &[&str] = if cfg!(target_os = "linux") {
     &["-Wl,--gc-sections", "-Wl,-z,noexecstack", "-s"]
 } else if cfg!(target_os = "macos") {
@@ -17,7 +17,7 @@ const FLAGS: &[&str] = if cfg!(target_os = "linux") {
     &[]
 };
 
-/// What a linker says, or the system of its end, where there is no room for the executable.
+/// The messages of a linker, or of the system when the linker ends, if there is no room for the executable.
 const FULL: &[&str] = &[
     "No space left on device",
     "Disk quota exceeded",
@@ -34,10 +34,10 @@ const LIBRARIES: &[&str] = if cfg!(target_os = "linux") {
     &["-lm"]
 };
 
-/// Whether an executable can be at `path`.
+/// Checks that an executable can be written to `path`.
 ///
 /// # Errors
-/// It cannot.
+/// A folder, a special file, a path without a file name, or a folder that does not exist.
 pub fn check(path: &Path) -> Result<(), Box<Diagnostic>> {
     let refuse = |why: &str| Err(Box::new(codes::cannot_build(path, why)));
     if path.is_dir() {
@@ -55,7 +55,7 @@ pub fn check(path: &Path) -> Result<(), Box<Diagnostic>> {
     Ok(())
 }
 
-/// Whether an executable at `path` leaves alone what it is made from.
+/// Checks that an executable at `path` replaces none of the files that it is made from.
 ///
 /// # Errors
 /// It would replace one of these files.
@@ -69,7 +69,7 @@ pub fn spares<'a>(path: &Path, mut files: impl Iterator<Item = &'a Path>) -> Res
     }
 }
 
-/// Whether two paths lead to one file.
+/// Returns whether two paths lead to one file.
 #[cfg(unix)]
 fn is_same(left: &Path, right: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
@@ -77,19 +77,19 @@ fn is_same(left: &Path, right: &Path) -> bool {
     identity(left).is_ok_and(|left| identity(right).is_ok_and(|right| left == right))
 }
 
-/// Whether two paths lead to one file.
+/// Returns whether two paths lead to one file.
 #[cfg(not(unix))]
 fn is_same(left: &Path, right: &Path) -> bool {
     fs::canonicalize(left).is_ok_and(|left| fs::canonicalize(right).is_ok_and(|right| left == right))
 }
 
-/// Whether a file is the executable without a program of this version.
+/// Checks that a file is the complete `bnnc-runner` of this version.
 ///
 /// # Errors
-/// It is not, or cannot be read.
+/// Another file, an incomplete runner, or a file that cannot be read.
 pub fn is_runner(path: &Path) -> Result<(), Box<Diagnostic>> {
     let bytes = fs::read(path).map_err(|error| Box::new(codes::cannot_build(path, &error.to_string())))?;
-    // Put together here, so that this executable does not hold it.
+    // The mark is assembled here, so that this executable does not contain it.
     let mark = format!("\0bnnc-runner {}\0", env!("CARGO_PKG_VERSION"));
     if !bytes.windows(mark.len()).any(|found| found == mark.as_bytes()) {
         return Err(Box::new(codes::no_runner(path)));
@@ -100,8 +100,8 @@ pub fn is_runner(path: &Path) -> Result<(), Box<Diagnostic>> {
     }
 }
 
-/// Returns whether a little-endian 64-bit ELF file is as long as its header says. Files of other formats are not checked. The table of
-/// sections is at the end of what linkers write, and so is lost first.
+/// Returns whether a little-endian 64-bit ELF file is as long as its header states. Files of other formats are not checked. Linkers write
+/// the table of sections at the end, so a truncated file has lost it.
 fn is_whole(bytes: &[u8]) -> bool {
     const ELF_64_LITTLE: &[u8] = b"\x7fELF\x02\x01";
     if !bytes.starts_with(ELF_64_LITTLE) {
@@ -118,7 +118,7 @@ fn is_whole(bytes: &[u8]) -> bool {
     end().is_some_and(|end| end <= bytes.len() as u64)
 }
 
-/// Copies `runner`, appends `bytes`; returns the size of the executable.
+/// Copies `runner` and appends `bytes`; returns the size of the executable in bytes.
 ///
 /// # Errors
 /// A file that cannot be read or written.
@@ -134,14 +134,14 @@ pub fn append(runner: &Path, bytes: &[u8], path: &Path) -> Result<u64, Box<Diagn
     draft.finish(path)
 }
 
-/// Links objects with the static library `runtime`; returns the size of the executable.
+/// Links objects with the static library `runtime`; returns the size of the executable in bytes.
 ///
 /// # Errors
-/// No linker, one that refuses, or a file that cannot be written.
+/// No linker, a failure of the linker, or a file that cannot be written.
 pub fn link(objects: &[&[u8]], runtime: &Path, path: &Path) -> Result<u64, Box<Diagnostic>> {
     let draft = Draft::of(path);
     let cannot = |error: io::Error| Box::new(codes::cannot_build(path, &error.to_string()));
-    // The linker's words for a folder that cannot be written to are many.
+    // Linkers report a folder that cannot be written to in many different ways, so this finds out first.
     fs::write(&draft.path, []).map_err(cannot)?;
     let workshop = Workshop::new().map_err(cannot)?;
     let mut files = Vec::new();
@@ -159,7 +159,7 @@ pub fn link(objects: &[&[u8]], runtime: &Path, path: &Path) -> Result<u64, Box<D
         .args(files)
         .arg(runtime);
     command.args(FLAGS).args(LIBRARIES).stdin(Stdio::null());
-    // So that what it says of a full disk is known.
+    // In this locale the messages of a full disk are those of `FULL`.
     command.env("LC_ALL", "C");
     let output = command
         .output()
@@ -174,7 +174,7 @@ pub fn link(objects: &[&[u8]], runtime: &Path, path: &Path) -> Result<u64, Box<D
     draft.finish(path)
 }
 
-/// The C compiler and its first arguments: the words of `CC`, else `cc`.
+/// Returns the C compiler and its first arguments: the words of `CC`, else `cc`.
 fn compiler() -> (String, Vec<String>) {
     let words = std::env::var("CC").unwrap_or_default();
     let mut words = words.split_whitespace().map(str::to_owned);
@@ -189,7 +189,7 @@ fn folder(path: &Path) -> &Path {
     }
 }
 
-/// A file beside its place, removed unless it is finished.
+/// A temporary file in the folder of the executable, removed unless it is finished.
 struct Draft {
     path: PathBuf,
 }
@@ -217,12 +217,12 @@ impl Draft {
 
 impl Drop for Draft {
     fn drop(&mut self) {
-        // After a rename there is nothing to remove.
+        // After a rename there is no file to remove.
         let _ = fs::remove_file(&self.path);
     }
 }
 
-/// Lets those who may read a file run it.
+/// Gives execute permission to everyone with read permission.
 #[cfg(unix)]
 fn executable(path: &Path) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;
@@ -232,13 +232,13 @@ fn executable(path: &Path) -> io::Result<()> {
     fs::set_permissions(path, permissions)
 }
 
-/// Whether a file can be run is in its name.
+/// The file name alone decides whether the file can be executed.
 #[cfg(not(unix))]
 fn executable(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// A folder for objects, removed at the end.
+/// A temporary folder for objects, removed at the end.
 struct Workshop(PathBuf);
 
 impl Workshop {
@@ -259,7 +259,7 @@ impl Workshop {
 
 impl Drop for Workshop {
     fn drop(&mut self) {
-        // What is left of it harms nobody.
+        // A folder that cannot be removed is only litter.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

@@ -33,7 +33,7 @@ fn run_inner(arguments: &Build) -> Result<(), u8> {
     let show = |found: Box<Diagnostic>| display.show(&[*found], &nowhere);
     let mut options = session::options(&arguments.compile).map_err(|found| display.show(&found, &nowhere))?;
     options.gpu = gpu(arguments).map_err(show)?;
-    // What can fail at once fails before the work.
+    // The cheap checks come first, so that errors show before the compilation.
     output::check(&arguments.output).map_err(show)?;
     let runtime = match arguments.no_linker {
         true => Runtime::runner(arguments.runtime.as_deref()),
@@ -80,7 +80,7 @@ fn run_inner(arguments: &Build) -> Result<(), u8> {
     }
 }
 
-/// The oldest graphics processor that has to run the code.
+/// Returns the oldest GPU that must run the code.
 fn gpu(arguments: &Build) -> Result<Chip, Box<Diagnostic>> {
     let chosen = arguments.gpu.as_deref().and_then(chip::lookup);
     let backend = &*arguments.compile.backend;
@@ -90,7 +90,7 @@ fn gpu(arguments: &Build) -> Result<Chip, Box<Diagnostic>> {
     }
 }
 
-/// Makes every path one that means the same in any folder.
+/// Makes every path absolute, so that the executable finds its files from any folder.
 fn settle(built: &mut Built) {
     let settle = |path: &mut PathBuf| {
         if let Ok(absolute) = std::path::absolute(&*path) {
@@ -113,7 +113,7 @@ fn settle(built: &mut Built) {
     }
 }
 
-/// Every file that the executable is made from or reads.
+/// Returns every file that the executable is made from or reads.
 fn inputs(built: &mut Built, program: &Program) -> Vec<PathBuf> {
     let mut inputs: Vec<PathBuf> = program
         .sources
@@ -142,7 +142,7 @@ fn inputs(built: &mut Built, program: &Program) -> Vec<PathBuf> {
     inputs
 }
 
-/// Every file of a data item.
+/// Returns every file of a data item.
 fn files(spec: &mut DataSpec) -> Vec<&mut PathBuf> {
     let mut files: Vec<&mut PathBuf> = spec.files.iter_mut().collect();
     match &mut spec.test {
@@ -157,7 +157,7 @@ fn files(spec: &mut DataSpec) -> Vec<&mut PathBuf> {
     files
 }
 
-/// The objects of all programs, in order.
+/// Returns the objects of all programs, in order.
 fn objects(manifest: &mut Manifest) -> Result<Vec<Object>, Box<Diagnostic>> {
     let backend = manifest.backend.clone();
     let artifacts = manifest.artifacts().into_iter();
@@ -189,7 +189,7 @@ fn link(
     runtime: &Runtime,
     to: &std::path::Path,
 ) -> Result<u64, build::Failure> {
-    // The linker puts the kernels into the executable, so the artefact does without.
+    // The linker puts the kernels into the executable, so the artefact omits them.
     for (artifact, object) in built.manifest.artifacts().into_iter().zip(objects) {
         artifact.code = Arc::new(Detached(Object {
             bytes: Vec::new(),
@@ -197,7 +197,7 @@ fn link(
         }));
     }
     let artefact = encode(built, objects)?;
-    // Kernels for a device are in the artefact.
+    // Kernels for a device stay in the artefact.
     let objects = || objects.iter().filter(|object| object.device.is_none());
     let kernels = objects().flat_map(|object| &object.kernels);
     let kernels: Vec<String> = kernels.map(|kernel| kernel.symbol.clone()).collect();

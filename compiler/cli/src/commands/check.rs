@@ -1,4 +1,4 @@
-//! `bnnc check`: diagnostics and the cost report; data are opened for their header and shape only.
+//! `bnnc check`: diagnostics and the cost report, without a run.
 
 use crate::arguments::Check;
 use crate::commands::run::timings;
@@ -35,7 +35,7 @@ fn run_inner(arguments: &Check) -> Result<(), u8> {
     let program = session::load(&arguments.file, &options, display)?;
     let checked = clock.elapsed().as_secs_f64();
     if program.module.infers.is_empty() {
-        // Declarations only: the types are all there is to say.
+        // A program without inference blocks has no costs to report.
         return Ok(());
     }
     let sources = session::sources(&program, &options, limit, display)?;
@@ -106,7 +106,7 @@ fn cost_json(manifest: &Manifest, infer: &Infer) -> serde_json::Value {
     })
 }
 
-/// The longest list of columns that is shown.
+/// The number of columns above which a list is cut.
 const MOST_COLUMNS: usize = 20;
 
 /// Describes the source of each input and output of an inference, one line each.

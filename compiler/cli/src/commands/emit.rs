@@ -1,4 +1,4 @@
-//! `bnnc emit`: one stage as text.
+//! `bnnc emit`: prints one stage as text.
 
 use crate::arguments::Emit;
 use crate::session::{self, Display};

@@ -1,4 +1,4 @@
-//! `bnnc explain`: the long text of a diagnostic.
+//! `bnnc explain`: prints the explanation of a diagnostic code.
 
 use crate::arguments::Explain;
 use crate::session::all_codes;

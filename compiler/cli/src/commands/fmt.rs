@@ -1,4 +1,4 @@
-//! `bnnc fmt`: canonical formatting in place.
+//! `bnnc fmt`: formats programs in place.
 
 use crate::arguments::Fmt;
 use crate::session::{self, Display};

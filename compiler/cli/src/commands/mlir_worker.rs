@@ -1,12 +1,12 @@
-//! The worker of the backend `mlir`: this executable once more, in a process of its own.
+//! The worker of the backend `mlir`: this executable again, in a process of its own.
 
-/// Runs the command.
+/// Runs the command and returns the exit status.
 #[cfg(feature = "mlir")]
 pub fn run(arguments: &[String]) -> u8 {
     bnnc_backend_mlir::worker::run(arguments)
 }
 
-/// Says that there is none.
+/// Reports that this build has no worker.
 #[cfg(not(feature = "mlir"))]
 pub fn run(_: &[String]) -> u8 {
     bnnc_command::terminal::complain("error: this `bnnc` was built without the feature `mlir`");

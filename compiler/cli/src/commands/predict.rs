@@ -1,4 +1,4 @@
-//! `bnnc predict`: predictions for new inputs with a saved run.
+//! `bnnc predict`: predicts for new inputs with a saved run.
 
 use crate::arguments::{Compile, NewLevels, Predict};
 use crate::commands::run::library;
@@ -121,7 +121,8 @@ struct Fitted<'a> {
 }
 
 impl Fitted<'_> {
-    /// Writes what only a Gaussian of the weights has, as far as it is wanted: the joint covariance and the slopes. `Err` is the exit status.
+    /// Writes the requested results that only a Gaussian over the weights has: the joint covariance and the slopes. The error is the exit
+    /// status.
     fn write_gaussian(&self, rows: &Rows) -> Result<(), u8> {
         let (infer, preparation, arguments) = (self.infer, self.preparation, self.arguments);
         let at = (self.values, &*arguments.run);
@@ -141,7 +142,7 @@ impl Fitted<'_> {
         Ok(())
     }
 
-    /// The table of predictions for rows that may have new levels along some axes. `Err` is the exit status.
+    /// Returns the table of predictions for rows that may have new levels along some axes. The error is the exit status.
     fn table(
         &self,
         rows: Rows,
@@ -170,13 +171,13 @@ impl Fitted<'_> {
         columns.map_err(|stop| self.stopped(&stop))
     }
 
-    /// Shows why a computation ended, and returns the exit status.
+    /// Reports why a computation ended early, and returns the exit status.
     fn stopped(&self, stop: &Stop) -> u8 {
         stopped(stop, &|found| self.display.show(found, &self.program.sources))
     }
 }
 
-/// The options that a run was compiled with. `Err` is the exit status.
+/// Returns the options that a run was compiled with. The error is the exit status.
 fn options(arguments: &Predict, saved: &SavedRun, display: Display) -> Result<Options, u8> {
     let flags = Compile {
         set: saved.settings.clone(),
@@ -195,7 +196,7 @@ fn options(arguments: &Predict, saved: &SavedRun, display: Display) -> Result<Op
     Ok(options)
 }
 
-/// The program of a run with the columns and levels that its data had then. `Err` is the exit status.
+/// Compiles the program of a run for the columns and levels that its data had then. The error is the exit status.
 fn recompiled(
     arguments: &Predict,
     saved: &SavedRun,
@@ -203,7 +204,7 @@ fn recompiled(
     display: Display,
 ) -> Result<(Program, Compiled), u8> {
     let program = session::load_text(&saved.program, &saved.text, options, display)?;
-    // Those of the run: its draws have a parameter for each level and column that the files had then.
+    // The schemas of the run, not of the files as they are now: its draws have a parameter for each level and column of then.
     let schemas: HashMap<String, Schema> = saved.schemas.clone().into_iter().collect();
     let compiled = compile(&program, &schemas, options)
         .map_err(|failure| display.failure(&failure, &program.sources))?;
@@ -213,17 +214,17 @@ fn recompiled(
     Ok((program, compiled))
 }
 
-/// The columns that inputs of these axes read.
+/// Returns the columns that select positions along these axes.
 fn columns<'a>(infer: &'a Infer, axes: &[Axis]) -> Vec<&'a str> {
     let selects = |port: &String| axes.iter().any(|axis| axis.ports.contains(port));
     let of_axes = infer.bindings.iter().filter(|binding| selects(&binding.port));
     of_axes.filter_map(|binding| field(&binding.from)).collect()
 }
 
-/// Checks that nothing is written in the place of the run or of the new rows.
+/// Checks that no output file replaces the new rows or a file of the run.
 ///
 /// # Errors
-/// The file.
+/// The first output file that does.
 fn check_targets(arguments: &Predict) -> Result<(), Diagnostic> {
     let whole = |path: &Path| std::fs::canonicalize(path).ok();
     let is_source = |path: &&Path| {
@@ -237,7 +238,7 @@ fn check_targets(arguments: &Predict) -> Result<(), Diagnostic> {
         .map_or(Ok(()), |path| Err(codes::replaces_its_source(path)))
 }
 
-/// The columns of the outputs that are predicted.
+/// Returns the columns of the outputs that are predicted.
 fn outcomes(infer: &Infer) -> Vec<&str> {
     let is_predicted = |port: &str| {
         infer
@@ -252,7 +253,7 @@ fn outcomes(infer: &Infer) -> Vec<&str> {
     of_outputs.filter_map(|binding| field(&binding.from)).collect()
 }
 
-/// The column of a binding to a column.
+/// Returns the column of a binding to a single column.
 fn field(source: &DataSource) -> Option<&str> {
     match source {
         DataSource::Field(name) => Some(name),
@@ -264,7 +265,10 @@ fn field(source: &DataSource) -> Option<&str> {
     }
 }
 
-/// The infer of this name, or the only one that the run holds something of.
+/// Returns the inference of this name, or the only one of the run.
+///
+/// # Errors
+/// An unknown name, or no name where the run has several inferences.
 fn choose<'a>(saved: &[&'a Infer], name: Option<&str>) -> Result<&'a Infer, Box<Diagnostic>> {
     let names: Vec<&str> = saved.iter().map(|infer| infer.name.as_str()).collect();
     match (name, saved) {

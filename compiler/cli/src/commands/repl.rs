@@ -1,6 +1,6 @@
-//! `bnnc repl`: reads entries, hands them to the session, prints its answers.
+//! `bnnc repl`: reads entries, passes them to the session, and prints the replies.
 //!
-//! At a terminal lines are edited, remembered and completed; from a pipe they are read as they come, without prompts.
+//! At a terminal, lines have editing, history and completion. From a pipe they are read without prompts.
 
 mod terminal;
 
@@ -11,10 +11,10 @@ use bnnc_repl::{PendingEntry, Reply, Said, Session, World};
 use std::io::{BufRead, IsTerminal, Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Bytes of an entry, at most: a device has no end.
+/// The limit on the size of an entry in bytes: a device has no end.
 const LONGEST: u64 = 1 << 24;
 
-/// The exit status after an entry that is longer: that of data that cannot be read.
+/// The exit status after a longer entry: that of data that cannot be read.
 const TOO_LONG: u8 = 3;
 
 /// Runs the command.
@@ -39,7 +39,7 @@ pub fn run(arguments: &Repl) -> u8 {
     }
 }
 
-/// Entries from a pipe or a file.
+/// Reads entries from a pipe or a file until its end; returns the exit status.
 fn pipe(session: &mut Session) -> u8 {
     let (mut entry, mut line) = (PendingEntry::default(), String::new());
     let mut input = std::io::stdin().lock();
@@ -67,7 +67,7 @@ fn pipe(session: &mut Session) -> u8 {
     OK
 }
 
-/// Carries out one entry; says whether the session is over. A bug of ours ends the entry, not the session.
+/// Executes one entry and returns whether the session is over. A panic ends the entry, not the session.
 fn enter(session: &mut Session, entry: &str) -> bool {
     if entry.trim().is_empty() {
         return false;
@@ -77,15 +77,15 @@ fn enter(session: &mut Session, entry: &str) -> bool {
             print(&reply);
             reply.leave
         }
-        // The panic hook has said what happened.
+        // The panic hook has reported the bug.
         Err(_) => false,
     }
 }
 
-/// Results go to standard output, diagnostics and notes to standard error, each in its turn.
+/// Prints results to standard output and notes to standard error, in the order of the reply.
 fn print(reply: &Reply) {
     for said in &reply.said {
-        // A reader that closed the pipe has seen enough.
+        // If the reader has closed the pipe, the output is not wanted.
         let _ = match said {
             Said::Result(text) => {
                 writeln!(std::io::stdout(), "{text}").and_then(|()| std::io::stdout().flush())

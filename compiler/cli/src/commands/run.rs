@@ -1,4 +1,4 @@
-//! `bnnc run`: compile and run.
+//! `bnnc run`: compiles and runs a program.
 
 use crate::arguments::{Compile, Run};
 use crate::session::{self, Display};
@@ -61,7 +61,7 @@ fn run_inner(arguments: &Run) -> Result<u8, u8> {
     Ok(job.run(&arguments.running, max_memory))
 }
 
-/// The command that makes a run again: everything that its numbers depend on is said again.
+/// Returns the command that repeats a run: it has every option that the results depend on.
 fn again(arguments: &Run) -> Vec<String> {
     let compile = &arguments.compile;
     let mut words = vec![
@@ -91,7 +91,7 @@ fn again(arguments: &Run) -> Vec<String> {
     words
 }
 
-/// What a program is compiled from.
+/// Returns the inputs of the compilation of a program, which a run folder or an executable keeps.
 pub fn origin(file: &Path, compile: &Compile, program: &Program) -> Origin {
     Origin {
         file: file.to_path_buf(),
@@ -104,7 +104,7 @@ pub fn origin(file: &Path, compile: &Compile, program: &Program) -> Origin {
     }
 }
 
-/// The checksum of the library that a program was checked with.
+/// Returns the checksum of the library that a program was checked with.
 pub fn library(program: &Program) -> u64 {
     let (id, sources) = (program.source.id, program.sources.iter());
     let mut library = Checksum::default();

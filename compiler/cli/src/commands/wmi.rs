@@ -1,4 +1,4 @@
-//! `bnnc wmi`: weighted model integration of problems in files.
+//! `bnnc wmi`: solves weighted model integration problems from files.
 
 use crate::arguments::Wmi;
 use crate::session::{self, Display};
@@ -78,7 +78,7 @@ fn fault(file: &str, problem: &Problem, solution: &Solution) -> Option<Diagnosti
     }
 }
 
-/// `3/4`; whole numbers without a denominator.
+/// Formats a rational as `3/4`, or without a denominator if it is an integer.
 fn fraction(number: &Rational) -> String {
     match number.is_int() {
         true => number.numerator().to_string(),
@@ -86,7 +86,7 @@ fn fraction(number: &Rational) -> String {
     }
 }
 
-/// The sign of a value that is exactly known.
+/// Returns `-` if the exact value is known and negative.
 fn sign(solution: &Solution) -> &'static str {
     match solution
         .exact

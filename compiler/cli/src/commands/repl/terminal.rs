@@ -1,4 +1,4 @@
-//! Reading entries at a terminal: editing, history, completion, continuation lines.
+//! Reads entries at a terminal, with editing, history, completion and continuation lines.
 
 use super::enter;
 use bnnc_command::terminal::OK;
@@ -12,16 +12,16 @@ use rustyline::validate::Validator;
 use rustyline::{CompletionType, Config, Context, Editor, Helper};
 use std::path::{Path, PathBuf};
 
-/// The first line of an entry.
+/// The prompt of the first line of an entry.
 const PROMPT: &str = "bnnc> ";
 
-/// Its other lines.
+/// The prompt of its other lines.
 const CONTINUATION: &str = "    . ";
 
-/// Entries that are remembered between sessions.
+/// The number of entries that the history keeps between sessions.
 const REMEMBERED: usize = 1000;
 
-/// Reads entries until Ctrl-D or `:quit`.
+/// Reads entries until Ctrl-D or `:quit`, and returns the exit status.
 pub fn read(session: &mut Session) -> u8 {
     println!(
         "bnnc {}; `:help` lists the commands, Ctrl-D leaves",
@@ -41,7 +41,7 @@ pub fn read(session: &mut Session) -> u8 {
     };
     let history = history_file();
     if let Some(file) = &history {
-        // The first session has no history yet.
+        // There is no history before the first session.
         let _ = editor.load_history(file);
     }
     let mut entry = String::new();
@@ -66,7 +66,7 @@ pub fn read(session: &mut Session) -> u8 {
         }
         let whole = std::mem::take(&mut entry);
         if !whole.trim().is_empty() {
-            // A full history forgets its oldest entry; nothing else can go wrong.
+            // A full history drops its oldest entry; no other error can occur.
             let _ = editor.add_history_entry(whole.trim_end());
         }
         if enter(session, whole.trim_end()) {
@@ -79,7 +79,7 @@ pub fn read(session: &mut Session) -> u8 {
     OK
 }
 
-/// A history that cannot be kept is no reason to complain: the session itself went well.
+/// Saves the history. A failure is not reported: the session itself went well.
 fn save(editor: &mut Editor<Names, DefaultHistory>, file: &Path) {
     let folder = file.parent().unwrap_or(Path::new("."));
     if std::fs::create_dir_all(folder).is_ok() {
@@ -87,7 +87,7 @@ fn save(editor: &mut Editor<Names, DefaultHistory>, file: &Path) {
     }
 }
 
-/// `$XDG_STATE_HOME/bnnc/history`, or where that is by default.
+/// Returns the path of the history: `bnnc/history` in `$XDG_STATE_HOME`, or in `~/.local/state` by default.
 fn history_file() -> Option<PathBuf> {
     let given = std::env::var_os("XDG_STATE_HOME")
         .map(PathBuf::from)
@@ -96,11 +96,11 @@ fn history_file() -> Option<PathBuf> {
     Some(given.or_else(default)?.join("bnnc/history"))
 }
 
-/// The names that the word before the cursor may become.
+/// The names that can complete the word before the cursor.
 struct Names(Vec<String>);
 
 impl Names {
-    /// Where the word before the cursor starts; a colon belongs to a word only at the start of a line.
+    /// Returns the position at which the word before the cursor starts. A colon is part of a word only at the start of a line.
     fn start(line: &str, cursor: usize) -> usize {
         let before = &line[..cursor];
         let word = before
@@ -147,7 +147,7 @@ mod tests {
     use super::Names;
 
     #[test]
-    fn a_word_starts_after_what_is_no_letter() {
+    fn words_begin_after_the_last_character_that_is_not_part_of_a_name() {
         assert_eq!(Names::start("1 + ta", 6), 4);
         assert_eq!(Names::start(":sha", 4), 0);
         assert_eq!(Names::start(":type Den", 9), 6);
