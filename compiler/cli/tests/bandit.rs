@@ -1,4 +1,4 @@
-//! The agents of `examples/bandit`: the regret of Thompson sampling flattens.
+//! The agents of `examples/bandit`: the regret of Thompson sampling levels off.
 
 #[path = "../../../examples/bandit/mushrooms.rs"]
 mod mushrooms;
@@ -15,7 +15,7 @@ fn context(seed: u64) -> Context {
     Context::new(Arc::new(Pool::new(2)), seed)
 }
 
-/// Regret per play over the last quarter.
+/// Returns the regret per play over the last quarter of the plays.
 fn last_quarter(sums: &[f64]) -> f64 {
     let from = sums.len() * 3 / 4;
     (sums[sums.len() - 1] - sums[from - 1]) / (sums.len() - from) as f64
@@ -32,13 +32,14 @@ fn curve(policy: Policy, settings: Settings, seed: u64) -> Vec<f64> {
     }
 }
 
-/// A guess misses 5 half of the time on food and 15 on poison: 5 per play, as there is as much of both.
+/// The regret of random choices. Half of the time a choice forgoes 5 on food or loses 15 on poison, and both are equally frequent: 5 per
+/// play.
 #[test]
-fn guesses_have_the_known_regret() {
-    // A greedy agent that explores in all plays guesses too.
+fn random_choices_have_the_expected_regret() {
+    // A greedy agent that always explores makes random choices too.
     for (policy, plays) in [(Policy::Uniform, 20_000), (Policy::Greedy(1.0), 2000)] {
         let sums = curve(policy, Settings { plays, steps: 0 }, 1);
-        // The square of a play's regret has the mean (25 + 225) / 4, so its variance is 37.5; the bound is five deviations.
+        // The squared regret of a play has the mean (25 + 225) / 4 = 62.5, so the variance is 37.5. The bound is five standard errors.
         let bound = 5.0 * (37.5 / plays as f64).sqrt();
         let mean = sums[plays - 1] / plays as f64;
         assert!((mean - 5.0).abs() < bound, "{policy:?}: {mean}");
@@ -60,9 +61,9 @@ fn mushrooms_have_one_value_of_each_attribute() {
     }
 }
 
-/// The regret of a play falls below half of 2.5, which is what leaving every mushroom costs, and a quarter of a guess's.
+/// The late regret per play is below 1.25: half of the regret of eating nothing (2.5), and a quarter of that of random choices (5).
 #[test]
-fn thompson_sampling_learns() {
+fn the_regret_of_thompson_sampling_falls() {
     let settings = Settings {
         plays: 1000,
         steps: 16,
@@ -77,7 +78,7 @@ fn thompson_sampling_learns() {
     );
 }
 
-/// A seed is a run.
+/// The seed determines the whole run.
 #[test]
 fn plays_are_reproducible() {
     let settings = Settings { plays: 40, steps: 4 };

@@ -1,4 +1,4 @@
-//! Executables that `bnnc build` makes: the numbers of `bnnc run`, and what they say where they cannot run.
+//! Executables that `bnnc build` makes: they give the numbers of `bnnc run`, and report why they cannot run.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used)]
@@ -15,7 +15,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 use support::{Output, root, run};
 
-/// One model under every way to find a posterior.
+/// One model for every method.
 const PROGRAM: &str = "\
 data rows = csv(\"rows.csv\") {
   target     = y
@@ -31,7 +31,7 @@ model Curve(x: real[D]) -> y: real {
 }
 ";
 
-/// A folder of its own for one test.
+/// Creates a folder for one test.
 fn workshop(name: &str) -> PathBuf {
     let path = std::env::temp_dir().join(format!("bnnc-build-test-{}-{name}", std::process::id()));
     let _ = fs::remove_dir_all(&path);
@@ -63,7 +63,7 @@ fn runtime() {
     });
 }
 
-/// The program's folder with its rows: `y` is a function of `x` and `z`.
+/// Creates a folder with the program and its rows; `y` is a function of `x` and `z`.
 fn with_program(name: &str, infers: &str) -> PathBuf {
     let folder = workshop(name);
     fs::write(
@@ -88,7 +88,7 @@ fn rows(head: &str, count: i32) -> String {
     text
 }
 
-/// `bnnc build` of a folder's program into `folder/name`.
+/// Runs `bnnc build` on a folder's program, into `folder/name`.
 fn build(folder: &Path, name: &str, more: &[&str]) -> Output {
     runtime();
     let (program, executable) = (folder.join("curve.bnn"), folder.join(name));
@@ -109,14 +109,14 @@ fn built(folder: &Path, name: &str, more: &[&str]) -> PathBuf {
 
 fn command(executable: &Path, words: &[&str]) -> Command {
     let mut command = Command::new(executable);
-    // Not where it was built: what it needs it finds all the same.
+    // Another working directory than that of the build: the paths of an executable do not depend on it.
     command.args(words).current_dir("/").env("NO_COLOR", "1");
     command.stdin(Stdio::null());
     command
 }
 
 fn execute(executable: &Path, words: &[&str]) -> Output {
-    // Another thread that starts a process may hold the file open for a moment: it inherits what this one writes.
+    // Another thread that starts a process at this moment inherits the file that this one writes, and so may keep it open for a while.
     let output = (0..50)
         .find_map(|_| match command(executable, words).output() {
             Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => {
@@ -133,7 +133,7 @@ fn execute(executable: &Path, words: &[&str]) -> Output {
     }
 }
 
-/// Whether there is a C compiler; says so where a test does without.
+/// Returns whether there is a C compiler. Prints a note if a test has to do without one.
 fn links() -> bool {
     let links = Command::new("cc").arg("--version").output().is_ok();
     if !links {
@@ -142,7 +142,7 @@ fn links() -> bool {
     links
 }
 
-/// The ways to make an executable that this machine has.
+/// Returns the options for each way to make an executable that this machine supports.
 fn ways() -> Vec<&'static [&'static str]> {
     let mut ways: Vec<&[&str]> = vec![&["--no-linker"]];
     if links() {
@@ -199,7 +199,7 @@ infer boxes   = collapsed(Curve, rows) { iterates = several, over = last_layer }
     fs::remove_dir_all(folder).unwrap();
 }
 
-/// Long enough to be interrupted.
+/// An inference that runs long enough to be interrupted.
 const LONG: &str = "infer found = nuts(Curve, rows) { chains = 2, warmup = 50, draws = 150 }\n";
 
 fn out_of(executable: &Path, how: &str, out: &Path) -> Command {
@@ -207,7 +207,7 @@ fn out_of(executable: &Path, how: &str, out: &Path) -> Command {
 }
 
 #[test]
-fn a_killed_executable_goes_on_to_the_same_bytes() {
+fn a_killed_executable_resumes_to_the_same_bytes() {
     let folder = with_program("killed", LONG);
     let executable = built(&folder, "curve", &["--no-linker"]);
     let (whole, parts, plain) = (folder.join("whole"), folder.join("parts"), folder.join("plain"));
@@ -223,7 +223,7 @@ fn a_killed_executable_goes_on_to_the_same_bytes() {
             .spawn()
             .unwrap()
     };
-    // On a busy machine a run may be killed before it has a checkpoint.
+    // On a busy machine a run may be killed before its first checkpoint.
     let begun = parts.join("checkpoint").join("run.json");
     let how = || if begun.exists() { "--resume" } else { "--out" };
     support::kill_after(start(how()), time / 3);
@@ -232,7 +232,7 @@ fn a_killed_executable_goes_on_to_the_same_bytes() {
     let expected = support::numbers(&whole);
     assert!(expected.contains_key("posterior.safetensors"));
     assert!(expected == support::numbers(&parts));
-    // The folder is that of `bnnc run`, which `bnnc predict` reads.
+    // The folder is like one of `bnnc run`, so `bnnc predict` reads it.
     let program = folder.join("curve.bnn");
     let output = run(["run", program.to_str().unwrap(), "--out", plain.to_str().unwrap()]);
     assert_eq!(output.status, 0, "{}", output.stderr);
@@ -240,11 +240,11 @@ fn a_killed_executable_goes_on_to_the_same_bytes() {
     fs::remove_dir_all(folder).unwrap();
 }
 
-/// Quick to run.
+/// An inference that runs quickly.
 const QUICK: &str = "infer mode = map(Curve, rows) { epochs = 3 }\n";
 
 #[test]
-fn other_data_are_taken_or_refused_with_the_reason() {
+fn other_data_are_accepted_or_rejected_with_the_reason() {
     let folder = with_program("data", QUICK);
     let executable = built(&folder, "curve", &["--no-linker"]);
     let with = |text: &str| {
@@ -278,7 +278,7 @@ fn other_data_are_taken_or_refused_with_the_reason() {
     for (text, status, reason) in refused {
         let (found, _) = with(text);
         if text.contains("x,z,w") {
-            // The target is the last column by its position where it is named nowhere; here it is named.
+            // The target is named in this program, so it need not be the last column.
             assert_eq!(found.status, 3, "{}", found.stderr);
             continue;
         }
@@ -297,7 +297,7 @@ fn other_data_are_taken_or_refused_with_the_reason() {
 }
 
 #[test]
-fn what_a_build_decided_stays_decided() {
+fn options_of_the_compiler_are_fixed_at_the_build() {
     let folder = with_program("decided", QUICK);
     let executable = built(&folder, "curve", &["--no-linker"]);
     for words in [
@@ -320,14 +320,14 @@ fn what_a_build_decided_stays_decided() {
     for word in ["curve.bnn", "mode", "map", "rows.csv", "--resume"] {
         assert!(help.stdout.contains(word), "{word} in\n{}", help.stdout);
     }
-    // The limit holds while data are read, before the run is predicted to exceed it.
+    // The limit applies while data are read, before the memory of the run is predicted.
     let narrow = execute(&executable, &["--max-memory", "1K"]);
     assert_eq!(narrow.status, 3, "{}", narrow.stderr);
     assert!(narrow.stderr.contains("E0435"), "{}", narrow.stderr);
     fs::remove_dir_all(folder).unwrap();
 }
 
-/// Two sets of rows, and infers of all kinds of options that are numbers.
+/// Two tables, and inferences whose options are numbers of all kinds.
 const STEERED: &str = "
 data others = csv(\"others.csv\") { target = y }
 posterior Q of Curve {
@@ -354,7 +354,7 @@ fn steered(name: &str) -> PathBuf {
     folder
 }
 
-/// What `bnnc run` prints for a program, and what an executable does.
+/// Returns the results of `bnnc run` for a program and of its executable.
 fn both(folder: &Path, executable: &Path, words: &[&str]) -> [Value; 2] {
     let program = folder.join("curve.bnn");
     let outputs = [
@@ -369,7 +369,7 @@ fn both(folder: &Path, executable: &Path, words: &[&str]) -> [Value; 2] {
 
 #[test]
 #[cfg_attr(not(feature = "collapsed"), ignore = "needs the feature `collapsed`")]
-fn options_that_steer_a_run_are_set_when_it_starts() {
+fn runtime_options_are_set_when_an_executable_starts() {
     let folder = steered("steered");
     let settings = [
         "varied.epochs=7",
@@ -408,7 +408,7 @@ fn options_that_steer_a_run_are_set_when_it_starts() {
         let [found, expected] = both(&folder, &executable, &words);
         assert_eq!(found, expected, "{way:?}");
         let [plain, _] = both(&folder, &executable, &[]);
-        // What it takes is more where infers before it keep more.
+        // The predicted memory depends on the results that earlier inferences keep.
         let without_cost = |result: &Value, name: &str| {
             let mut infer = result["infer"][name].clone();
             infer.as_object_mut().unwrap().remove("cost").unwrap();
@@ -419,7 +419,7 @@ fn options_that_steer_a_run_are_set_when_it_starts() {
             assert_eq!(is_same, ["mode", "apart"].contains(&&**name), "{name}");
         }
     }
-    // The folder is that of the same run of `bnnc`, which says what was set.
+    // The run folder is the same as that of `bnnc run`, which records the settings.
     let executable = folder.join("curve");
     let words = ["--only", "mode", "--set", "mode.epochs=4"];
     let outs = ["one", "other"].map(|name| folder.join(name));
@@ -434,7 +434,7 @@ fn options_that_steer_a_run_are_set_when_it_starts() {
     fs::remove_dir_all(folder).unwrap();
 }
 
-/// Settings, the code of the refusal, what it says, and whether `bnnc run` says the same.
+/// Settings, the code of the error, a part of its message, and whether `bnnc run` prints the same message.
 const UNSETTABLE: &[(&str, &str, &str, bool)] = &[
     (
         "mode.epochs=0",
@@ -511,7 +511,7 @@ const UNSETTABLE: &[(&str, &str, &str, bool)] = &[
 
 #[test]
 #[cfg_attr(not(feature = "collapsed"), ignore = "needs the feature `collapsed`")]
-fn options_that_cannot_be_set_say_why() {
+fn options_that_cannot_be_set_are_rejected_with_the_reason() {
     let folder = steered("unset");
     let executable = built(&folder, "curve", &["--no-linker"]);
     let program = folder.join("curve.bnn");
@@ -530,7 +530,7 @@ fn options_that_cannot_be_set_say_why() {
     }
     let output = execute(&executable, &["--set", "mode.epochs=0", "--set", "mode.batch=-1"]);
     assert!(output.stderr.contains("2 errors"), "{}", output.stderr);
-    // Validation rows are of the data, which have none here.
+    // Validation rows come from the data item, which holds none out here.
     let output = execute(&executable, &["--set", "apart.patience=3"]);
     assert!(
         output.stderr.contains("`others` holds none out"),
@@ -542,7 +542,7 @@ fn options_that_cannot_be_set_say_why() {
 
 #[test]
 #[cfg_attr(not(feature = "collapsed"), ignore = "needs the feature `collapsed`")]
-fn some_infers_run_with_what_they_need() {
+fn chosen_inferences_run_with_those_that_they_need() {
     let folder = steered("only");
     for way in ways() {
         let executable = built(&folder, "curve", way);
@@ -561,14 +561,14 @@ fn some_infers_run_with_what_they_need() {
     let unknown = execute(&executable, &["--only", "mod"]);
     assert_eq!(unknown.status, 2, "{}", unknown.stderr);
     assert!(unknown.stderr.contains("E0603") && unknown.stderr.contains("did you mean `mode`?"));
-    // Data that nothing reads need not be there.
+    // Data that no inference reads need not exist.
     fs::remove_file(folder.join("others.csv")).unwrap();
     assert_eq!(execute(&executable, &["--only", "mode"]).status, 0);
     assert_eq!(execute(&executable, &[]).status, 3);
     fs::remove_dir_all(folder).unwrap();
 }
 
-/// The bytes of an executable in two: the runner, and the artefact behind it.
+/// Splits the bytes of an executable: the runner, and the artefact appended to it.
 fn parts(executable: &Path) -> (Vec<u8>, Vec<u8>) {
     let mut bytes = fs::read(executable).unwrap();
     let artefact = artefact::carried(&mut File::open(executable).unwrap())
@@ -579,15 +579,16 @@ fn parts(executable: &Path) -> (Vec<u8>, Vec<u8>) {
 }
 
 #[test]
-fn a_damaged_executable_says_so() {
+fn a_damaged_executable_reports_the_damage() {
     let folder = with_program("damaged", QUICK);
     let executable = built(&folder, "curve", &["--no-linker"]);
     let (runner, artefact) = parts(&executable);
     let other = folder.join("other");
     let says = |bytes: &[u8], words: &[&str]| {
-        // A new file every time: the system refuses to write one that still runs.
+        // A new file each time: the system does not allow writing to an executable that is still running.
         let _ = fs::remove_file(&other);
-        // By another process: children of other tests have copies of the files that are open in this one, and what is open for writing does not run.
+        // Another process copies the file. Children of other tests inherit the files that are open in this process, and a file that is open
+        // for writing cannot be executed.
         let staged = folder.join("staged");
         fs::copy(&executable, &staged).unwrap();
         fs::write(&staged, bytes).unwrap();
@@ -647,7 +648,7 @@ fn a_damaged_executable_says_so() {
         assert_eq!(line["code"], code);
     }
     assert_eq!(says(&fs::read(&executable).unwrap(), &[]).status, 0);
-    // What `strip` leaves is the runner.
+    // `strip` removes the artefact and leaves the runner.
     match Command::new("strip").arg(&other).status() {
         Ok(status) if status.success() => {
             let output = execute(&other, &[]);
@@ -663,7 +664,7 @@ fn a_damaged_executable_says_so() {
     fs::remove_dir_all(folder).unwrap();
 }
 
-/// `bnnc build` with another environment.
+/// Runs `bnnc build` in another environment.
 fn build_with(folder: &Path, words: &[&str], environment: &[(&str, &str)]) -> Output {
     runtime();
     let mut command = Command::new(env!("CARGO_BIN_EXE_bnnc"));
@@ -678,14 +679,14 @@ fn build_with(folder: &Path, words: &[&str], environment: &[(&str, &str)]) -> Ou
     }
 }
 
-/// A limit on the size of files is no crash: nothing is left under the name, or what was there before.
+/// A limit on the size of files is an error, not a crash. No file is left under the name, or the file that was there before.
 #[test]
 #[cfg(target_os = "linux")]
-fn what_is_too_large_for_the_limit_on_files_is_not_written() {
+fn files_above_the_size_limit_of_the_shell_are_not_written() {
     let folder = with_program("limit", QUICK);
     let limited = |words: &[&str]| {
         let mut command = Command::new("sh");
-        // Blocks of 512 bytes.
+        // In blocks of 512 bytes.
         command.args([
             "-c",
             "ulimit -f 16; exec \"$0\" \"$@\"",
@@ -717,7 +718,7 @@ fn what_is_too_large_for_the_limit_on_files_is_not_written() {
     assert!(said.contains("File too large"), "{said}");
     for file in fs::read_dir(&results).unwrap() {
         let file = file.unwrap().path();
-        // Whole, or not there.
+        // A file is complete or missing.
         if file.extension().is_some_and(|kind| kind == "json") {
             serde_json::from_slice::<Value>(&fs::read(&file).unwrap()).unwrap();
         }
@@ -726,11 +727,11 @@ fn what_is_too_large_for_the_limit_on_files_is_not_written() {
     fs::remove_dir_all(folder).unwrap();
 }
 
-/// Words, environment, the code of the diagnostic, the exit status.
+/// The arguments, the environment, the code of the diagnostic, the exit status.
 type Refused<'a> = (&'a [&'a str], &'a [(&'a str, &'a str)], &'a str, u8);
 
 #[test]
-fn builds_that_cannot_be_say_why_and_leave_nothing() {
+fn failed_builds_report_the_reason_and_leave_no_file() {
     let folder = with_program("refused", QUICK);
     let out = folder.join("curve");
     let (out, at) = (out.to_str().unwrap(), folder.to_str().unwrap());
@@ -785,7 +786,7 @@ fn builds_that_cannot_be_say_why_and_leave_nothing() {
             assert!(output.stderr.contains(word), "{word}: {}", output.stderr);
         }
     }
-    // And the way out that the message names.
+    // The message suggests `--no-linker`, which works.
     let output = build_with(&folder, &["-o", out, "--no-linker"], &[("PATH", "")]);
     assert_eq!(output.status, 0, "{}", output.stderr);
     assert_eq!(execute(Path::new(out), &[]).status, 0);

@@ -1,4 +1,4 @@
-//! The binary as its users meet it: exit statuses, what is said, and that nothing a program or a file says ends in a panic.
+//! The binary as its users meet it: exit statuses, messages, and no panic for any program or file.
 
 mod support;
 
@@ -9,7 +9,7 @@ use support::Output;
 const TABLE: &str = "a,b,y\n1,2,3\n2,1,4\n0,1,0.5\n1,1,2\n";
 const TRUTHS: &str = "a,b,v\n1,2,1\n2,1,0\n0,1,1\n1,1,0\n";
 
-/// A folder of its own with these files; the folder's path.
+/// Creates a folder with these files and returns its path.
 fn folder(name: &str, files: &[(&str, &str)]) -> PathBuf {
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("cli").join(name);
     std::fs::create_dir_all(&folder).expect("a folder for the test");
@@ -28,7 +28,7 @@ fn bnnc(name: &str, command: &str, program: &str, options: &[&str]) -> Output {
     support::run(&arguments)
 }
 
-/// A program over `d.csv` with these statements in the model, lines in the posterior and options in the infer.
+/// Returns a program over `d.csv` with these statements in the model, lines in the posterior and options in the inference block.
 fn program(body: &str, lines: &str, options: &str) -> String {
     format!(
         "use layers::Dense\n\
@@ -39,7 +39,7 @@ fn program(body: &str, lines: &str, options: &str) -> String {
     )
 }
 
-/// A network that works.
+/// Returns a network without a mistake.
 fn network(options: &str) -> String {
     program(
         "  h = Dense(1)\n  s: positive ~ HalfNormal(1)\n  y ~ Normal(h(x)[0], s)",
@@ -48,7 +48,7 @@ fn network(options: &str) -> String {
     )
 }
 
-/// A model without layers whose mean is this expression.
+/// Returns a model without layers whose mean is this expression.
 fn mean(expression: &str) -> String {
     program(
         &format!("  s: positive ~ HalfNormal(1)\n  y ~ Normal({expression}, s)"),
@@ -78,7 +78,7 @@ fn accepted(output: &Output) {
 }
 
 #[test]
-fn a_network_runs_and_says_so() {
+fn a_network_runs_and_prints_its_result() {
     let output = bnnc("runs", "run", &network(""), &["--json"]);
     accepted(&output);
     let result: serde_json::Value = serde_json::from_str(&output.stdout).expect("one JSON object");
@@ -87,7 +87,7 @@ fn a_network_runs_and_says_so() {
 }
 
 #[test]
-fn sizes_that_are_none_or_absurd_are_refused_where_the_program_asks_for_them() {
+fn zero_or_huge_sizes_are_rejected_at_their_span() {
     let sized = |size: &str| {
         program(
             &format!("  h = Dense({size})\n  o = Dense(1)\n  y ~ Normal(o(h(x))[0], 1)"),
@@ -125,7 +125,7 @@ fn sizes_that_are_none_or_absurd_are_refused_where_the_program_asks_for_them() {
 }
 
 #[test]
-fn positions_outside_an_axis_are_refused() {
+fn positions_outside_an_axis_are_rejected() {
     let at = bnnc("at", "run", &mean("x[7]"), &[]);
     refused(&at, 1, "E0290", "position 7 is outside an axis of size 2");
     let counted = bnnc("counted", "run", &mean("sum(x[i] for i in 0..9)"), &[]);
@@ -151,7 +151,7 @@ fn positions_outside_an_axis_are_refused() {
 }
 
 #[test]
-fn ranges_that_are_empty_or_endless_are_refused() {
+fn empty_or_huge_ranges_are_rejected() {
     refused(
         &bnnc("empty", "run", &mean("sum(x[i] for i in 1..1)"), &[]),
         1,
@@ -178,9 +178,9 @@ fn ranges_that_are_empty_or_endless_are_refused() {
     );
 }
 
-/// Sizes that are known with the data only, or inside a layer.
+/// Sizes that are only known with the data, or inside a layer.
 #[test]
-fn windows_that_do_not_fit_are_refused() {
+fn windows_larger_than_their_input_are_rejected() {
     let image = |layer: &str, f: &str| {
         let lines = format!("  c = {layer}\n  y ~ Normal(sum({f}), 1)");
         program(&lines, "  c.* ~ Normal()", "epochs = 1")
@@ -211,9 +211,9 @@ fn windows_that_do_not_fit_are_refused() {
     );
 }
 
-/// Each of thirty functions calls the one before twice: a billion calls.
+/// Each of thirty functions calls the previous one twice: a billion calls.
 #[test]
-fn calls_that_multiply_are_refused() {
+fn exponentially_many_calls_are_rejected() {
     let functions: String = (1..31)
         .map(|n| format!("fn f{n}(x: real) -> real {{ return f{0}(x) + f{0}(x) }}\n", n - 1))
         .collect();
@@ -229,7 +229,8 @@ fn calls_that_multiply_are_refused() {
     );
 }
 
-/// A product of a thousand halves the work at each step: 1000 elements are ten multiplications. Its value is 2 ^ 3 here.
+/// Each step of a product halves the number of elements: a product of 1000 elements takes ten multiplications. The value here is 2 ^ 3 *
+/// 0.5 = 4.
 #[test]
 fn products_are_exact() {
     let fixed = program(
@@ -249,7 +250,7 @@ fn products_are_exact() {
 }
 
 #[test]
-fn families_need_sensible_sizes() {
+fn family_ranks_must_be_positive_integers() {
     for rank in ["0", "-2", "1.5"] {
         let lines = format!("  h.* ~ LowRankNormal(rank = {rank})");
         let program = program("  h = Dense(1)\n  y ~ Normal(h(x)[0], 1)", &lines, "epochs = 1");
@@ -271,7 +272,7 @@ fn families_need_sensible_sizes() {
 }
 
 #[test]
-fn truncation_and_improper_priors() {
+fn priors_are_truncated_if_they_have_a_cdf() {
     let prior = |prior: &str| network("epochs = 1").replace("HalfNormal(1)", prior);
     accepted(&bnnc("truncated", "run", &prior("Normal(0, 1)"), &[]));
     accepted(&bnnc("student", "run", &prior("StudentT(3, 0, 1)"), &[]));
@@ -285,7 +286,7 @@ fn truncation_and_improper_priors() {
 }
 
 #[test]
-fn the_closed_form_of_a_divergence_can_be_declined() {
+fn the_closed_form_of_a_kl_can_be_turned_off() {
     let exact = bnnc("exact", "check", &network("epochs = 1"), &[]);
     assert!(
         exact.stdout.contains("h.w") && exact.stdout.contains("exact"),
@@ -303,9 +304,9 @@ fn the_closed_form_of_a_divergence_can_be_declined() {
     assert!(!switched.stdout.contains(": exact"), "{}", switched.stdout);
 }
 
-/// A word of the language is a word like others, as inside an option block.
+/// A value of `--set` may be a word of the language, as in an option block.
 #[test]
-fn settings_are_read_as_in_a_block() {
+fn values_of_set_are_parsed_as_in_an_option_block() {
     let sampled = network("epochs = 1").replace(
         "vi(P, d) { epochs = 1 }",
         "penalty(M, d) { batch = 2, warmup = 2, draws = 2 }",
@@ -320,7 +321,7 @@ fn settings_are_read_as_in_a_block() {
 }
 
 #[test]
-fn the_command_line_is_checked() {
+fn invalid_options_are_rejected_with_their_codes() {
     let run = |name: &str, options: &[&str]| bnnc(name, "run", &network("epochs = 1"), options);
     refused(
         &run("set", &["--set", "f.nope=1"]),
@@ -398,7 +399,7 @@ fn the_command_line_is_checked() {
 }
 
 #[test]
-fn draws_that_cannot_fit_are_refused_before_the_run() {
+fn too_many_draws_for_the_memory_are_rejected_before_the_run() {
     let output = bnnc(
         "draws",
         "run",
@@ -459,7 +460,7 @@ fn a_series_is_one_example() {
 }
 
 #[test]
-fn data_files_that_are_wrong_are_errors_in_data() {
+fn malformed_data_files_are_reported_with_their_place() {
     let cases: &[(&str, &str, &str)] = &[
         ("", "E0405", "no columns"),
         ("a,b,y\n", "E0405", "no rows"),
@@ -492,7 +493,7 @@ fn data_files_that_are_wrong_are_errors_in_data() {
 }
 
 #[test]
-fn texts_that_are_no_programs_are_refused() {
+fn texts_that_are_not_programs_are_rejected() {
     let check = |name: &str, text: &str| bnnc(name, "check", text, &[]);
     let brackets = check("brackets", &"(".repeat(1_000_000));
     refused(&brackets, 1, "E0111", "more than 200 deep");
@@ -525,9 +526,9 @@ fn texts_that_are_no_programs_are_refused() {
     );
 }
 
-/// A run of several infers does not choose for the user; an output without a mean has no standard deviation.
+/// A run of several inferences makes no choice for the user. An output without a mean has no standard deviation.
 #[test]
-fn predictions_of_several_infers() {
+fn predictions_of_several_inferences_need_a_choice() {
     let run = folder("several", &[("new.csv", "b,a\n2,1\n")]);
     let saved = run.join("saved");
     let saved = saved.to_str().expect("a readable path");
@@ -560,7 +561,7 @@ fn predictions_of_several_infers() {
 }
 
 #[test]
-fn predictions_for_new_rows() {
+fn new_rows_are_predicted_by_column_names() {
     let run = folder(
         "predict",
         &[
@@ -600,7 +601,7 @@ fn predictions_for_new_rows() {
         (plain.stdout.lines().count(), with_target.stdout.lines().count()),
         (3, 5)
     );
-    // The first row is the same: columns go by name, not by place.
+    // The first row is the same because columns are matched by name, not by position.
     assert_eq!(plain.stdout.lines().nth(1), with_target.stdout.lines().nth(1));
     refused(&predict("few.csv", &[]), 3, "E0419", "there is no column `b`");
     refused(&predict("nope.csv", &[]), 3, "E0401", "does not exist");
@@ -669,7 +670,7 @@ fn json_diagnostics_are_one_object_per_line() {
 }
 
 #[test]
-fn stages_of_a_tiny_model() {
+fn every_stage_of_a_tiny_model_is_printed() {
     let emit = |stage: &str| {
         let folder = folder("stages", &[("m.bnn", &mean("x[0]"))]);
         let output = support::run([
@@ -703,7 +704,7 @@ fn stages_of_a_tiny_model() {
     assert!(emit("dot").starts_with("digraph"));
 }
 
-/// The operations of a step of each infer, with these options.
+/// Returns the operations per step of each inference with these options.
 fn operations(inputs: usize, options: &[&str]) -> [u64; 3] {
     let row = |row: usize| {
         let numbers = (0..=inputs).map(|column| ((row * 7 + column * 3) % 11).to_string());
@@ -733,10 +734,10 @@ fn operations(inputs: usize, options: &[&str]) -> [u64; 3] {
     })
 }
 
-/// A row takes two operations per input for its location, and two for the gradient; the rest does not depend on the inputs, but
-/// for that of the prior, which does not depend on the rows.
+/// A row takes two operations per input for its location and two for the gradient. The rest does not depend on the inputs, except for the
+/// prior, which does not depend on the rows.
 #[test]
-fn a_step_costs_what_its_batch_does() {
+fn the_cost_of_a_step_is_linear_in_its_batch() {
     let with = |inputs, batch: usize| {
         let options = ["some", "mode"].map(|name| format!("{name}.batch={batch}"));
         operations(inputs, &["--set", &options[0], "--set", &options[1]])
@@ -746,7 +747,7 @@ fn a_step_costs_what_its_batch_does() {
         assert_eq!(more - some, some - few);
         let [wide_few, wide_some] = [8, 16].map(|batch| with(15, batch)[which]);
         assert_eq!((wide_some - wide_few) - (some - few), 8 * 4 * 10);
-        // All rows, and no more than there are.
+        // A batch of all rows, and one of more rows than exist.
         let [all, forty, fifty] = [0, 40, 50].map(|batch| with(5, batch));
         assert_eq!((all[which], forty[which]), (forty[which], fifty[which]));
         assert_eq!(few + 4 * (some - few), forty[which]);
@@ -761,10 +762,10 @@ fn a_step_costs_what_its_batch_does() {
 }
 
 #[test]
-fn the_cost_report_of_yacht() {
+fn the_cost_report_counts_the_parameters_of_yacht() {
     let output = support::run(["check", "examples/yacht/yacht.bnn"]);
     accepted(&output);
-    // 6 * 50 + 50 weights and biases, 50 + 1 of the output, and sigma; two numbers for each.
+    // 6 * 50 + 50 weights and biases, 50 + 1 of the output, and sigma; two variational parameters for each.
     for (name, number) in [("parameters", "402"), ("variational parameters", "804")] {
         let found = output
             .stdout

@@ -1,7 +1,7 @@
-//! The examples on their real data: `NAME.bnn` runs with the arguments of `NAME.args` beside it, where there is one, and its metrics
-//! stay within the bands of `NAME.bands`, lines of `INFER METRIC MIN MAX`.
+//! The examples on their real data: `NAME.bnn` runs with the arguments of `NAME.args` beside it, if there is one, and its metrics stay
+//! within the bands of `NAME.bands`, lines of `INFER METRIC MIN MAX`.
 //!
-//! A metric is a name under `metrics`, or a path from the infer's result: `parameters.mu.mean`, `prune.2.weights`.
+//! A metric is a name under `metrics`, or a path from the result of the inference: `parameters.mu.mean`, `prune.2.weights`.
 
 mod support;
 
@@ -18,7 +18,7 @@ struct Band {
     high: f64,
 }
 
-/// The files in the folders of `examples/` whose names end so, sorted.
+/// Returns the files with this extension in the folders of `examples/`, sorted.
 fn files(extension: &str) -> Vec<PathBuf> {
     let entries = |folder: &Path| -> Vec<PathBuf> {
         let entries = fs::read_dir(folder).expect("a folder of examples");
@@ -60,7 +60,7 @@ fn band(line: &str) -> Band {
     }
 }
 
-/// What is wrong with a result, in sentences.
+/// Returns the deviations of a result from its bands, one sentence each.
 fn outside(result: &Value, bands: &[Band]) -> Vec<String> {
     let mut faults = Vec::new();
     for band in bands {
@@ -145,7 +145,7 @@ fn errors_on_tables_do_not_depend_on_the_seed() {
     }
 }
 
-/// The errors on the test rows of an example for ten seeds, sorted.
+/// Returns the errors on the test rows of an example for ten seeds, sorted.
 fn errors(name: &str) -> Vec<f64> {
     let program = support::root().join(format!("examples/{name}/{name}.bnn"));
     let program = program.to_str().expect("a path of plain characters");

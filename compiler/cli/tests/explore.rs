@@ -8,7 +8,7 @@ use std::net::{Ipv4Addr, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// `KL(N(.3, .5) || Laplace(0, 1))` by the mean of the folded normal, and `KL(N(.3, .5) || N(0, 1))`.
+/// `KL(N(.3, .5) || Laplace(0, 1))` from the mean of the folded normal distribution, and `KL(N(.3, .5) || N(0, 1))`.
 const LAPLACE: f64 = 0.43602856;
 const NORMAL: f64 = 0.36314718;
 
@@ -43,7 +43,7 @@ impl Server {
         stream
             .set_read_timeout(Some(Duration::from_secs(60)))
             .expect("a timeout");
-        // A server that refuses early may close while this still writes.
+        // A server that rejects a request early may close the connection while this still writes.
         let _ = stream.write_all(bytes);
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);
@@ -73,7 +73,7 @@ impl Drop for Server {
 }
 
 #[test]
-fn answers_are_numbers_of_the_compiler() {
+fn responses_hold_the_numbers_of_the_compiler() {
     let server = Server::start();
     let question = server.json("/api/question?q=Normal(0.3,0.5)&p=Laplace(0,1)&n=3&m=16");
     let exact = question["quadrature"].as_f64().expect("a number");
@@ -101,7 +101,7 @@ fn answers_are_numbers_of_the_compiler() {
 }
 
 #[test]
-fn requests_beyond_the_limits_are_refused_with_the_limit() {
+fn requests_beyond_a_limit_are_rejected_with_the_limit() {
     let server = Server::start();
     let asked = "/api/measure?q=Normal(0.3,0.5)&p=Laplace(0,1)&way=direct";
     for (more, limit) in [
@@ -132,7 +132,7 @@ fn requests_beyond_the_limits_are_refused_with_the_limit() {
 }
 
 #[test]
-fn only_this_machine_is_served_and_only_what_exists() {
+fn only_loopback_and_existing_paths_are_served() {
     let server = Server::start();
     let (status, page) = server.get("/");
     assert_eq!(status, "200");
@@ -168,7 +168,7 @@ fn only_this_machine_is_served_and_only_what_exists() {
             "{request:.60}: {answer:.200}"
         );
     }
-    // Every address of this machine but loopback is closed.
+    // No other address than loopback accepts connections.
     let outside = std::net::UdpSocket::bind("0.0.0.0:0").and_then(|socket| {
         socket.connect("192.0.2.1:9")?;
         socket.local_addr()
@@ -185,7 +185,7 @@ fn only_this_machine_is_served_and_only_what_exists() {
 }
 
 #[test]
-fn garbage_is_answered_or_dropped_and_harms_nothing() {
+fn malformed_requests_do_not_stop_the_server() {
     let server = Server::start();
     let mut state = 0x9e37_79b9_7f4a_7c15u64;
     for length in [0, 1, 3, 64, 1000, 9000] {
@@ -198,7 +198,7 @@ fn garbage_is_answered_or_dropped_and_harms_nothing() {
         let mut ended = garbage.clone();
         ended.extend(b"\r\n\r\n");
         assert!(!server.send(&ended).contains("200 OK"));
-        // Cut off in the middle.
+        // A request that ends in the middle.
         let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, server.port)).expect("it listens");
         let _ = (&stream).write_all(&garbage);
     }
@@ -215,7 +215,7 @@ fn garbage_is_answered_or_dropped_and_harms_nothing() {
 }
 
 #[test]
-fn a_port_that_is_taken_is_a_diagnostic() {
+fn an_occupied_port_is_a_diagnostic() {
     let server = Server::start();
     let output = Command::new(env!("CARGO_BIN_EXE_bnnc"))
         .args(["explore", "--port", &server.port.to_string()])
@@ -226,14 +226,14 @@ fn a_port_that_is_taken_is_a_diagnostic() {
     assert!(text.contains("E0611") && text.contains("--port 0"), "{text}");
 }
 
-/// The address of a question that a debug build answers soon.
+/// Returns the address of a page whose numbers a debug build computes quickly.
 fn address(server: &Server, q: &str, p: &str) -> String {
     format!("http://127.0.0.1:{}/#q={q}&p={p}&m=64&r=16", server.port)
 }
 
 const DONE: &str = "document.body.dataset.state === 'done'";
 
-/// `0.4361 ± 0.012`.
+/// Parses `0.4361 ± 0.012`.
 fn estimate(text: &str) -> (f64, f64) {
     let parts = text.split_once(" ± ");
     let numbers =
@@ -242,7 +242,7 @@ fn estimate(text: &str) -> (f64, f64) {
 }
 
 #[test]
-fn the_page_shows_what_is_chosen() {
+fn the_page_shows_the_chosen_distributions() {
     let Some(program) = browser::find() else { return };
     let server = Server::start();
     let mut page = Browser::start(&program, "shows");
@@ -263,7 +263,7 @@ fn the_page_shows_what_is_chosen() {
     assert!(page.text("#nodes-before").contains("need gradients"));
     let before = page.text("#sizes");
 
-    // From the keyboard: another prior, for which there is a closed form.
+    // With the keyboard: another prior, for which the KL has a closed form.
     page.keys("document.querySelector('#prior-family')", "Norm");
     page.wait("document.querySelector('#exact').innerText.startsWith('0.363')");
     page.wait(DONE);
@@ -281,7 +281,7 @@ fn the_page_shows_what_is_chosen() {
     page.wait(DONE);
     assert_ne!(page.text("#nodes-before"), learned);
 
-    // The address alone brings the same numbers back.
+    // The address alone restores the same numbers.
     let address = page
         .evaluate("location.href")
         .as_str()
@@ -315,7 +315,7 @@ fn the_page_shows_why_a_divergence_is_infinite() {
         page.evaluate("document.querySelector('#answer').hidden"),
         serde_json::json!(true)
     );
-    // A parameter outside its support is refused too, and a sound question is answered again.
+    // A parameter outside its support is rejected too, and a valid input is computed again.
     page.open(&address(&server, "Normal(0,-1)", "Normal(0,1)"));
     page.wait("document.querySelector('#told').innerText.includes('cannot be -1')");
     page.click(

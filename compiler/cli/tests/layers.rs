@@ -1,4 +1,4 @@
-//! Treatments of layers in the likelihood, from programs to the report of `check`.
+//! Gradient estimators of layers, from programs to the report of `check`.
 
 mod support;
 
@@ -47,7 +47,7 @@ fn refused(output: &Output, code: &str, fragment: &str) {
 }
 
 #[test]
-fn layers_and_sites_are_named() {
+fn estimators_are_chosen_by_names_of_layers_and_sites() {
     let plain = check("plain", "real", NORMAL, WEIGHTS, "epochs = 1");
     announced(&plain, &[("h.w", "shared draw"), ("o.b", "shared draw")]);
     let local = check("local", "real", NORMAL, WEIGHTS, "local = [h.w, o]");
@@ -88,7 +88,7 @@ fn layers_and_sites_are_named() {
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
+fn unknown_layers_and_unsupported_likelihoods_are_rejected() {
     let unknown = check("unknown", "real", NORMAL, WEIGHTS, "local = [hh]");
     refused(&unknown, "E0320", "did you mean `h`?");
     let student = check(

@@ -1,4 +1,4 @@
-//! What the command line refuses: the code, and the exit status that says whose fault it is.
+//! Errors of the command line: their codes, and exit statuses, which tell wrong usage from errors of the program and of the data.
 
 mod support;
 
@@ -13,11 +13,11 @@ fn assert_refused(output: &Output, code: &str, status: i32) {
     assert!(output.stderr.starts_with(&expected), "{output:?}");
     assert_eq!(output.status, status, "{output:?}");
     assert!(output.stdout.is_empty(), "{output:?}");
-    // What a run needs and gets, and what chains come to, depends on the machine.
+    // The memory of a run and the results of chains depend on the machine.
     hold(code, &output.stderr, code.starts_with("E05"));
 }
 
-/// A test that is renamed or that goes takes what it rendered with it.
+/// A rendered diagnostic must be deleted with its test, and renamed with it.
 #[test]
 fn every_rendered_diagnostic_has_its_test() {
     let tests = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
@@ -27,7 +27,7 @@ fn every_rendered_diagnostic_has_its_test() {
     let sources: String = mistakes.chain([text(tests.join("refusals.rs"))]).collect();
     for entry in std::fs::read_dir(tests.join("rendered")).expect("the folder is read") {
         let path = entry.expect("an entry").path();
-        // A text that is not accepted yet lies beside those that are.
+        // Snapshots that are not accepted yet lie beside the others.
         if path.extension().is_none_or(|extension| extension != "snap") {
             continue;
         }
@@ -40,7 +40,7 @@ fn every_rendered_diagnostic_has_its_test() {
     }
 }
 
-/// Wrong usage is 2, a file that is not there is 3.
+/// The status of wrong usage is 2, that of a missing file is 3.
 #[test]
 fn options() {
     assert_refused(&run(["check", YACHT, "--data", "x"]), "E0601", 2);
@@ -50,7 +50,7 @@ fn options() {
     assert_refused(&run(["emit", "nope", YACHT]), "E0604", 2);
     assert_refused(&run(["run", "examples/nope.bnn"]), "E0605", 3);
     assert_refused(&run(["run", YACHT, "--without", "nope"]), "E0608", 2);
-    // Each option may be set, but not both so.
+    // Each option may be set, but not both to these values.
     let apart = run([
         "run",
         "examples/penalty/penalty.bnn",
@@ -62,7 +62,7 @@ fn options() {
     assert_refused(&apart, "E0614", 2);
 }
 
-/// The backend `mlir` needs a worker, which a build without LLVM has not; its text needs none.
+/// The backend `mlir` needs a worker, which a build without LLVM lacks. Its text needs no worker.
 #[test]
 #[cfg(not(feature = "mlir"))]
 fn a_backend_that_is_not_inside() {
@@ -74,7 +74,7 @@ fn a_backend_that_is_not_inside() {
     assert_eq!(run(["__mlir-worker", "object", "1"]).status, 2);
 }
 
-/// The method is known in every build, so that its name is not a mistake of the program.
+/// Every build knows the method, so that its name is not an error of the program.
 #[test]
 #[cfg(not(feature = "collapsed"))]
 fn a_method_that_is_not_inside() {
@@ -86,7 +86,7 @@ fn a_method_that_is_not_inside() {
     }
 }
 
-/// The backend `cuda` is not in the default build.
+/// The default build does not include the backend `cuda`.
 #[test]
 #[cfg(not(feature = "cuda"))]
 fn a_backend_for_devices_that_is_not_inside() {
@@ -99,13 +99,13 @@ fn a_backend_for_devices_that_is_not_inside() {
     );
 }
 
-/// A run that would not fit is the program's fault, and ends before it starts.
+/// A run that does not fit into memory is an error of the program, and ends before it starts.
 #[test]
 fn memory() {
     assert_refused(&run(["run", YACHT, "--max-memory", "1M"]), "E0502", 1);
 }
 
-/// Runs a program beside a table of `a`, `b` and `y`.
+/// Runs a program on a table with the columns `a`, `b` and `y`.
 fn run_program(name: &str, items: &str) -> Output {
     let folder = std::env::temp_dir().join(format!("bnnc-refusals-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("the folder is made");
@@ -120,7 +120,7 @@ fn run_program(name: &str, items: &str) -> Output {
 const DATA: &str = "data d = csv(\"d.csv\") { target = y }\n";
 const INFER: &str = "\ninfer f = map(M, d) { epochs = 1 }\n";
 
-/// What only shows with the sizes and columns of the data, and what this version cannot compile.
+/// Errors that need the sizes and columns of the data, and programs that this version cannot compile.
 #[test]
 fn programs() {
     let model = |text: &str| format!("{DATA}model M{text}{INFER}");
@@ -140,7 +140,7 @@ fn programs() {
     assert_refused(&run_program("nothing", &nothing), "E0606", 1);
 }
 
-/// A pruning table takes sites on the reals whose family states how far it spreads.
+/// A pruning table covers sites on the reals whose family states a mean and a variance.
 #[test]
 fn nothing_to_prune() {
     let program = format!(
@@ -162,7 +162,7 @@ fn nothing_to_prune() {
     );
 }
 
-/// What samplers refuse before they start, and chains that have nothing to show.
+/// Errors of samplers before they start, and chains without enough draws.
 #[test]
 fn samplers() {
     let model = "model M(a: real) -> y: real {\n w ~ Normal(0, 1)\n m = exp(w)\n y ~ Normal(w * a, m)\n}\n";
@@ -180,7 +180,7 @@ fn samplers() {
     assert_refused(&option, "E0257", 1);
     let few = "infer f = penalty(M, d) { batch = 2, batches = 1 }";
     assert_refused(&run_program("few", &program(few)), "E0614", 1);
-    // All four rows in a batch: the losses are exact, and there is nothing to estimate.
+    // With all four rows in a batch the losses are exact, and there is no variance to estimate.
     let all = "infer f = penalty(M, d) { batch = 4, batches = 1, warmup = 5, draws = 5 }";
     let all = run_program("all", &program(all));
     assert_eq!(all.status, 0, "{all:?}");
@@ -239,7 +239,7 @@ fn samplers() {
     );
 }
 
-/// A site that nothing keeps from wandering off is named, and one draw has no spread.
+/// A site with an improper posterior is named, and one draw has no spread.
 #[test]
 fn improper_sites() {
     let program = format!(
@@ -264,7 +264,7 @@ fn improper_sites() {
     );
 }
 
-/// What collapsed inference refuses, and what it says where it draws weights.
+/// Errors of `collapsed`, and its warning when it draws weights.
 #[test]
 #[cfg_attr(not(feature = "collapsed"), ignore = "needs the feature `collapsed`")]
 fn collapsed() {

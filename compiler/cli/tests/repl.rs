@@ -1,7 +1,7 @@
-//! Transcripts of the prompt: what is typed, and what must be answered.
+//! Transcripts of the REPL: input lines and the expected output.
 //!
-//! A transcript holds lines to type after `> ` (the rest of an entry after `. `), comments after `# `, and between them what
-//! is printed. `{0.5 +- 0.01}` stands for any number within the bound: what is drawn is compared with its closed form.
+//! A transcript has input lines after `> ` (the rest of an entry after `. `), comments after `# `, and between them the expected output.
+//! `{0.5 +- 0.01}` matches any number within that bound: random results are compared with their closed forms.
 
 mod support;
 
@@ -10,7 +10,7 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What is typed and what is expected.
+/// The input and the expected output.
 #[derive(Default)]
 struct Transcript {
     typed: String,
@@ -35,7 +35,7 @@ fn read(path: &Path) -> Transcript {
     transcript
 }
 
-/// What `bnnc repl` says to these lines, results and diagnostics in the order in which they are said.
+/// Returns the exit status of `bnnc repl` and its output for these lines, results and diagnostics in order.
 fn answers(typed: &str, arguments: &[&str]) -> (Option<i32>, String) {
     let (mut reader, writer) = std::io::pipe().expect("a pipe");
     let mut child = Command::new(env!("CARGO_BIN_EXE_bnnc"))
@@ -51,7 +51,7 @@ fn answers(typed: &str, arguments: &[&str]) -> (Option<i32>, String) {
     let mut input = child.stdin.take().expect("standard input is a pipe");
     let typed = typed.to_owned();
     let writing = std::thread::spawn(move || {
-        // A session that ends early reads no further.
+        // A session that ends early does not read the rest.
         let _ = input.write_all(typed.as_bytes());
     });
     let mut said = String::new();
@@ -60,7 +60,7 @@ fn answers(typed: &str, arguments: &[&str]) -> (Option<i32>, String) {
     (child.wait().expect("the binary ends").code(), said)
 }
 
-/// Whether a line is as expected, with bounds in braces.
+/// Returns whether a line matches the expected one, with bounds in braces.
 fn matches(expected: &str, actual: &str) -> bool {
     let Some((before, rest)) = expected.split_once('{') else {
         return expected == actual;
@@ -87,7 +87,7 @@ fn matches(expected: &str, actual: &str) -> bool {
         && matches(after, actual)
 }
 
-/// The first line that differs, if any.
+/// Returns a description of the first line that differs, if any.
 fn difference(expected: &[String], said: &str) -> Option<String> {
     let said: Vec<&str> = said.trim_end().lines().map(str::trim_end).collect();
     let lines = expected.len().max(said.len());
@@ -105,7 +105,7 @@ fn difference(expected: &[String], said: &str) -> Option<String> {
 }
 
 #[test]
-fn transcripts_are_answered() {
+fn transcripts_have_the_expected_output() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/repl");
     let entries = fs::read_dir(folder).expect("the folder of transcripts");
     let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();

@@ -1,4 +1,4 @@
-//! Runs that are killed or interrupted and go on to the very same bytes.
+//! Runs that are killed or interrupted resume to exactly the same bytes.
 
 #![cfg(unix)]
 #![allow(clippy::unwrap_used)]
@@ -12,7 +12,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use support::{Output, kill_after, numbers, root, run};
 
-/// A regression that is trained once and sampled in three ways: by four chains that share the runs of the density, and by two each.
+/// A regression that is trained once and sampled in three ways: by four chains in lockstep pairs, and twice by two chains.
 const PROGRAM: &str = "\
 data rows = csv(\"rows.csv\") {
   target = y
@@ -54,7 +54,7 @@ infer sliding = sgld(Line, rows) {
 }
 ";
 
-/// A folder of its own for one test, with the program and its data.
+/// Creates a folder for one test with the program and its data.
 fn workshop(name: &str) -> PathBuf {
     let path = std::env::temp_dir().join(format!("bnnc-resume-{}-{name}", std::process::id()));
     let _ = fs::remove_dir_all(&path);
@@ -70,7 +70,7 @@ fn workshop(name: &str) -> PathBuf {
     path
 }
 
-/// `bnnc run line.bnn` into a folder, by `--out` or `--resume`.
+/// Returns the arguments of `bnnc run line.bnn` with `--out` or `--resume` of a folder.
 fn arguments(workshop: &Path, how: &str, out: &Path) -> Vec<String> {
     let program = workshop.join("line.bnn");
     let words = [
@@ -115,7 +115,7 @@ fn assert_same(expected: &BTreeMap<String, Vec<u8>>, out: &Path, when: &str) {
     }
 }
 
-/// A run that nothing disturbed: its numbers and the time that it took.
+/// Returns the files and the duration of a run that is not interrupted.
 fn undisturbed(workshop: &Path) -> (BTreeMap<String, Vec<u8>>, Duration) {
     let out = workshop.join("undisturbed");
     let clock = Instant::now();
@@ -132,7 +132,7 @@ fn undisturbed(workshop: &Path) -> (BTreeMap<String, Vec<u8>>, Duration) {
     (numbers, time)
 }
 
-/// Whether a chain was committed that has not all its draws.
+/// Returns whether a chain has a checkpoint but not all of its draws.
 fn has_half_a_chain(expected: &BTreeMap<String, Vec<u8>>, out: &Path) -> bool {
     let mut draws = expected.iter().filter(|(name, _)| name.ends_with(".draws"));
     draws.any(|(name, bytes)| {
@@ -142,7 +142,8 @@ fn has_half_a_chain(expected: &BTreeMap<String, Vec<u8>>, out: &Path) -> bool {
     })
 }
 
-/// Kills a run at these fractions of its time, one after the other, and finishes it. Gives the kills that left half a chain.
+/// Kills a run after these fractions of its duration, one after the other, and finishes it. Returns the number of kills that left an
+/// incomplete chain.
 fn assert_kills_change_nothing(
     workshop: &Path,
     (expected, time): (&BTreeMap<String, Vec<u8>>, Duration),
@@ -163,7 +164,7 @@ fn assert_kills_change_nothing(
     kills
 }
 
-/// Kills a run once it has half a chain, and finishes it. Gives whether the kill left half a chain.
+/// Kills a run once it has an incomplete chain, and finishes it. Returns whether the kill left an incomplete chain.
 fn kill_while_it_samples(workshop: &Path, expected: &BTreeMap<String, Vec<u8>>) -> bool {
     let out = workshop.join("watched");
     let _ = fs::remove_dir_all(&out);
@@ -177,7 +178,7 @@ fn kill_while_it_samples(workshop: &Path, expected: &BTreeMap<String, Vec<u8>>) 
     killed
 }
 
-/// Fixed numbers between 0 and 1, those of an equidistributed sequence.
+/// Returns fixed numbers between 0 and 1 from an equidistributed sequence.
 fn fractions(first: usize, count: usize) -> Vec<f64> {
     let golden = 0.618_033_988_749_894_9;
     (first..first + count)
@@ -186,12 +187,12 @@ fn fractions(first: usize, count: usize) -> Vec<f64> {
 }
 
 #[test]
-fn a_run_that_is_killed_goes_on_to_the_same_bytes() {
+fn a_killed_run_resumes_to_the_same_bytes() {
     let workshop = workshop("kill");
     let (expected, time) = undisturbed(&workshop);
     let mut kills = assert_kills_change_nothing(&workshop, (&expected, time), &[0.3, 0.3, 0.3]);
     kills += assert_kills_change_nothing(&workshop, (&expected, time), &[0.9]);
-    // On a machine that is busy now and then, shares of the time of one run are no moments of another: those of its draws are.
+    // On a machine with varying load, a fraction of one run's duration is not a fixed moment of another run. The size of its draws is.
     let mut tries = 0;
     while kills == 0 && tries < 20 {
         kills += usize::from(kill_while_it_samples(&workshop, &expected));
@@ -207,7 +208,7 @@ fn fifty_kills_change_nothing() {
     let (expected, time) = undisturbed(&workshop);
     let (mut kills, mut round) = (0, 0);
     while kills < 50 {
-        // One, two or three kills on the way to the end; what counts is those in the middle of a chain.
+        // One, two or three kills before the end; only those that leave an incomplete chain count.
         let count = 1 + round % 3;
         kills += assert_kills_change_nothing(&workshop, (&expected, time), &fractions(7 * round + 1, count));
         round += 1;
@@ -216,7 +217,7 @@ fn fifty_kills_change_nothing() {
     println!("{kills} kills in {round} runs");
 }
 
-/// One inference of every method, each named by it and short, and some of several trainings that run at a time.
+/// One short inference of every method, named after it, and some with several concurrent trainings.
 const METHODS: &str = "\
 use layers::Dense
 
@@ -253,14 +254,14 @@ infer sghmc       = sghmc(Net, rows) { chains = 2, warmup = 100, draws = 500, ba
 infer penalty     = penalty(Net, rows) { chains = 2, warmup = 100, draws = 200, batch = 8 }
 ";
 
-/// `bnnc run line.bnn --only INFERS` into a folder.
+/// Returns the arguments of `bnnc run line.bnn --only INFERS` into a folder.
 fn only(workshop: &Path, infers: &str, how: &str, out: &Path) -> Vec<String> {
     let mut words = arguments(workshop, how, out);
     words.extend(["--only", infers].map(str::to_owned));
     words
 }
 
-/// Kills the run of some inferences at these fractions of its time, each time resumes it, and compares what it wrote in the end.
+/// Kills the run of some inferences after these fractions of its duration, resumes it each time, and compares the final results.
 fn assert_kills_of(workshop: &Path, infers: &str, fractions: &[f64]) -> usize {
     let finished = |how: &str, out: &Path| {
         let clock = Instant::now();
@@ -287,14 +288,14 @@ fn assert_kills_of(workshop: &Path, infers: &str, fractions: &[f64]) -> usize {
     kills
 }
 
-/// The names of all methods.
+/// Returns the names of all methods.
 fn methods() -> impl Iterator<Item = &'static str> {
     bnnc_abi::method::ALL.iter().map(|method| method.name)
 }
 
 #[test]
 #[cfg_attr(not(feature = "collapsed"), ignore = "needs the feature `collapsed`")]
-fn methods_that_are_killed_go_on_to_the_same_bytes() {
+fn every_killed_method_resumes_to_the_same_bytes() {
     let workshop = workshop("methods");
     fs::write(workshop.join("line.bnn"), METHODS).unwrap();
     for method in methods() {
@@ -320,7 +321,7 @@ fn a_hundred_kills_of_every_method_change_nothing() {
     for method in methods().filter(is_chosen) {
         let (mut kills, mut round) = (0, 0);
         while kills < 100 {
-            // One to four kills on the way to the end.
+            // One to four kills before the end.
             kills += assert_kills_of(&workshop, method, &fractions(7 * round + 1, 1 + round % 4));
             round += 1;
             assert!(round < 400, "{method}: the runs end before they are killed");
@@ -351,7 +352,7 @@ fn signal(child: &Child, name: &str) {
 }
 
 #[test]
-fn an_interrupted_run_keeps_what_it_has() {
+fn an_interrupted_run_keeps_its_results() {
     let workshop = workshop("interrupt");
     let (expected, _) = undisturbed(&workshop);
     for (infer, name) in [("turning", "-INT"), ("sliding", "-TERM")] {
@@ -387,9 +388,9 @@ fn an_interrupted_run_keeps_what_it_has() {
     }
 }
 
-/// An infer that fails takes nothing away from those that were finished before it.
+/// An inference that fails does not remove the results of those before it.
 #[test]
-fn a_failure_keeps_what_was_finished() {
+fn a_failed_inference_keeps_earlier_results() {
     let workshop = workshop("failure");
     let program = workshop.join("line.bnn");
     let steep = "\ninfer steep = map(Line, rows) {\n  epochs = 5\n  optimiser = SGD(1e200)\n}\n";
@@ -463,7 +464,7 @@ fn training_stops_after_an_epoch() {
 }
 
 #[test]
-fn more_draws_are_those_of_a_longer_run() {
+fn resuming_with_more_draws_equals_a_longer_run() {
     let workshop = workshop("more");
     let only = |how: &str, out: &Path, draws: usize| {
         let mut words = arguments(&workshop, how, out);
@@ -489,10 +490,10 @@ fn more_draws_are_those_of_a_longer_run() {
     );
 }
 
-/// What is made of the draws of another infer would be stale.
+/// Results that another inference derives from the draws would be stale.
 #[test]
 #[cfg_attr(not(feature = "collapsed"), ignore = "needs the feature `collapsed`")]
-fn draws_that_others_are_made_of_do_not_grow() {
+fn draws_that_another_inference_uses_cannot_be_extended() {
     let workshop = workshop("others");
     let out = workshop.join("out");
     let program =
@@ -515,9 +516,9 @@ fn draws_that_others_are_made_of_do_not_grow() {
     assert_eq!(with("--resume", "turning.draws=20").status, 0);
 }
 
-/// The steps of a cycle depend on how many there are.
+/// The step sizes of a cyclical schedule depend on the number of draws.
 #[test]
-fn cycles_do_not_grow() {
+fn cyclical_schedules_cannot_be_extended() {
     let workshop = workshop("cycles");
     let out = workshop.join("out");
     let with = |how: &str, draws: &str| {

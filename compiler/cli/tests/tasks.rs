@@ -1,4 +1,5 @@
-//! Modelling tasks that a new user tries, as one would write them at the first attempt: each runs, or fails with the message that says what to do.
+//! Modelling tasks as a new user would write them at the first attempt: each one runs, or fails with a message that explains what to
+//! change.
 
 mod support;
 
@@ -6,7 +7,7 @@ use std::fmt::Write;
 use support::Output;
 use support::trial::Trial;
 
-/// Uniform numbers in (-1, 1) that look random: multiples of a root of a prime.
+/// Returns uniform numbers in (-1, 1) that look random: fractional parts of multiples of the square root of a prime.
 fn numbers(seed: usize, count: usize) -> Vec<f64> {
     let root = [2.0_f64, 3.0, 5.0, 7.0, 11.0, 13.0, 17.0, 19.0][seed % 8].sqrt();
     (1..=count)
@@ -14,7 +15,7 @@ fn numbers(seed: usize, count: usize) -> Vec<f64> {
         .collect()
 }
 
-/// A table with these columns of 60 rows.
+/// Returns a table of 60 rows with these columns.
 fn table(columns: &[(&str, &dyn Fn(usize) -> String)]) -> String {
     let names: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
     let mut text = names.join(",") + "\n";
@@ -25,7 +26,7 @@ fn table(columns: &[(&str, &dyn Fn(usize) -> String)]) -> String {
     text
 }
 
-/// An array of NumPy's format, of elements of this type.
+/// Returns an array in NumPy's format with elements of this type.
 fn npy(kind: &str, shape: &str, values: impl Iterator<Item = [u8; 8]>) -> Vec<u8> {
     let mut header = format!("{{'descr': '{kind}', 'fortran_order': False, 'shape': {shape}, }}");
     header += &" ".repeat(63 - (10 + header.len()) % 64);
@@ -37,7 +38,7 @@ fn npy(kind: &str, shape: &str, values: impl Iterator<Item = [u8; 8]>) -> Vec<u8
     bytes
 }
 
-/// An array of random numbers.
+/// Returns an array of random numbers.
 fn random(seed: usize, rows: usize, columns: usize) -> Vec<u8> {
     let values = numbers(seed, rows * columns);
     npy(
@@ -47,7 +48,7 @@ fn random(seed: usize, rows: usize, columns: usize) -> Vec<u8> {
     )
 }
 
-/// One table with a column for each task: measurements, groups, classes, counts, times, an ordered series.
+/// Returns one table with the columns of all tasks: measurements, groups, classes, counts, times, an ordered series.
 fn all() -> String {
     let (x, z, e) = (numbers(0, 60), numbers(1, 60), numbers(2, 60));
     let y = |row: usize| 1.0 + 2.0 * x[row] - z[row] + 0.5 * e[row];
@@ -126,7 +127,7 @@ fn a_linear_regression_shows_the_names_of_its_columns() {
 }
 
 #[test]
-fn a_logistic_regression_of_numbers_and_of_names_runs() {
+fn logistic_regressions_of_numeric_and_named_classes_run() {
     for (target, kind, likelihood) in [
         ("sick", "bool", "Bernoulli(a + b * x)"),
         ("kind", "index(3)", "Categorical([a, b * x, 0])"),
@@ -254,7 +255,7 @@ fn robust_truncated_binomial_and_several_outputs_run() {
 }
 
 #[test]
-fn ordinal_and_censored_likelihoods_are_three_lines_of_one_s_own() {
+fn ordinal_and_censored_likelihoods_can_be_defined_in_a_program() {
     let ordinal = format!(
         "fn steps(eta: real, cut: real[m]) -> real[m + 1] {{
            below = sigmoid(cut - eta)

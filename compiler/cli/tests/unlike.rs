@@ -1,4 +1,4 @@
-//! Test rows that are unlike the training rows: turned digits, and outliers.
+//! Test rows that differ from the training rows: rotated digits, and outliers.
 
 mod support;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 const TEST: &str = "examples/digits/data/test-images.gz";
 
-/// A short fit of the digits in this repository, with options of the data.
+/// Returns the result of a short fit of the digits in this repository, with these options of the data.
 fn fitted(settings: &[&str], outliers: Option<&str>) -> Value {
     let folder = std::env::temp_dir().join(format!("bnnc-unlike-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("a folder");
@@ -23,7 +23,7 @@ fn fitted(settings: &[&str], outliers: Option<&str>) -> Value {
         file("train-labels"),
         file("test-images"),
         file("test-labels"),
-        // Without outliers their metrics are rejected.
+        // Metrics of outliers are rejected if there are no outliers.
         if has_outliers {
             ", ood_entropy, ood_auroc"
         } else {
@@ -58,10 +58,10 @@ fn number(value: &Value) -> f64 {
 }
 
 #[test]
-fn the_test_images_are_no_outliers_of_themselves() {
+fn the_test_images_as_outliers_have_an_auroc_of_one_half() {
     let found = fitted(&[], Some(TEST));
     let metrics = &found["metrics"];
-    // Every pair has its mirror image, and a pair of equals is half.
+    // Every pair has its mirror image, and a pair of equal entropies counts one half.
     assert!((number(&metrics["ood_auroc"]) - 0.5).abs() < 1e-12, "{metrics}");
     assert_eq!(metrics["ood_entropy"], metrics["entropy"]);
     let accuracy = number(&metrics["accuracy"]);
@@ -75,7 +75,7 @@ fn the_test_images_are_no_outliers_of_themselves() {
 }
 
 #[test]
-fn digits_in_pieces_are_told_apart() {
+fn shuffled_digits_are_detected_as_outliers() {
     let found = fitted(&["digits.outliers=shuffled(7)"], None);
     assert!(number(&found["metrics"]["ood_auroc"]) > 0.6, "{found}");
     let without = fitted(&[], None);
@@ -88,7 +88,7 @@ fn digits_in_pieces_are_told_apart() {
 }
 
 #[test]
-fn each_angle_has_the_metrics_that_it_has_alone() {
+fn each_angle_has_the_same_metrics_as_alone() {
     let all = fitted(&["digits.rotate=[0, 90, 20]"], None);
     assert_eq!(all["metrics"], fitted(&[], None)["metrics"]);
     for (at, degrees) in [90, 20].into_iter().enumerate() {

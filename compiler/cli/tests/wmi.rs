@@ -1,4 +1,4 @@
-//! `bnnc wmi`: what it prints, and its exit statuses.
+//! `bnnc wmi`: its output and exit statuses.
 
 mod support;
 
@@ -27,7 +27,7 @@ fn instance(reals: &str, weight: &str) -> String {
 const SQUARE: &str = r#"["x", "0", "1"], ["y", "0", "1"]"#;
 
 #[test]
-fn one_problem() {
+fn one_problem_is_printed_on_one_line() {
     let output = solve("one", &instance(SQUARE, r#"["*", "x", "1/3"]"#), &["--exact"]);
     assert_eq!(output.status, 0, "{output:?}");
     assert!(output.stdout.starts_with("0.16666666666666666 ± "), "{output:?}");
@@ -36,7 +36,7 @@ fn one_problem() {
 }
 
 #[test]
-fn json() {
+fn json_is_one_object_per_problem() {
     let output = solve("json", &instance(SQUARE, r#"["*", "x", "1/3"]"#), &["--json"]);
     assert_eq!(output.status, 0, "{output:?}");
     let object: serde_json::Value = serde_json::from_str(&output.stdout).expect("an object");
@@ -52,9 +52,9 @@ fn json() {
     }
 }
 
-/// A line for each instance; one that is unbounded is an error at the end.
+/// Prints a line for each instance; an unbounded one is an error at the end.
 #[test]
-fn several_problems() {
+fn several_problems_are_printed_and_the_unbounded_one_is_an_error() {
     let output = run(["wmi", INSTANCES]);
     assert_eq!(output.status, 1, "{output:?}");
     assert_eq!(output.stdout.lines().count(), 38, "{output:?}");
@@ -68,9 +68,9 @@ fn several_problems() {
     assert!(output.stderr.contains("the direction is x by 1"), "{output:?}");
 }
 
-/// Empty and degenerate problems have the value 0, which is no error.
+/// Empty and degenerate problems have the value 0, which is not an error.
 #[test]
-fn nothing() {
+fn empty_and_degenerate_regions_have_the_value_zero() {
     let empty = solve("empty", &instance(r#"["x", "1", "0"]"#, "\"1\""), &[]);
     assert_eq!((empty.status, empty.stderr.as_str()), (0, ""), "{empty:?}");
     assert!(
@@ -82,9 +82,9 @@ fn nothing() {
     assert!(degenerate.stdout.contains("degenerate"), "{degenerate:?}");
 }
 
-/// What double precision cannot hold is no success, and no infinity is printed; as a fraction it is there.
+/// A value too large for double precision is an error, and no infinity is printed; `--exact` prints it as a fraction.
 #[test]
-fn overflow() {
+fn values_above_double_precision_are_an_error_without_exact() {
     let text = instance(r#"["x", "0", "1e200"]"#, r#"["^", "x", "2"]"#);
     let output = solve("overflow", &text, &[]);
     assert_eq!(output.status, 1, "{output:?}");
@@ -105,9 +105,9 @@ fn overflow() {
     assert!(exact.stdout.starts_with(&third), "{exact:?}");
 }
 
-/// What is too small for double precision is 0 with an absolute bound, and its logarithm says how small it is.
+/// A value too small for double precision is 0 with an absolute bound, and its logarithm gives its magnitude.
 #[test]
-fn underflow() {
+fn values_below_double_precision_keep_their_logarithm() {
     let text = instance(r#"["x", "0", "1e-200"]"#, r#"["*", "-1", ["^", "x", "2"]]"#);
     let logarithm = -600.0 * 10f64.ln() - 3f64.ln();
     let output = solve("underflow", &text, &[]);
@@ -126,7 +126,7 @@ fn underflow() {
         (&"ok".into(), Some(0.0))
     );
     assert_eq!(object["log_value"].as_f64(), Some(shown));
-    // A value that is held has none.
+    // A value in the range of double precision has no logarithm.
     let plain = solve("held-json", &instance(SQUARE, "\"x\""), &["--json"]);
     let object: serde_json::Value = serde_json::from_str(&plain.stdout).expect("an object");
     assert!(
@@ -135,9 +135,9 @@ fn underflow() {
     );
 }
 
-/// What is wrong with one of several problems is said with the line where it begins; a script is the whole file.
+/// An error in one of several problems is reported with the line where that problem begins; a script is reported as the whole file.
 #[test]
-fn places() {
+fn errors_name_the_line_of_their_problem() {
     let wide = instance(r#"["x", "0", "1e200"]"#, r#"["^", "x", "2"]"#);
     let open = instance(r#"["x", "0", null]"#, "\"1\"");
     let text = format!("{{\"instances\": [\n{wide},\n {open}]}}");
@@ -172,7 +172,7 @@ fn places() {
     assert!(fault.is_some_and(|line| !line.contains("\"line\"")), "{output:?}");
 }
 
-/// A cycle of 24 variables has hundreds of millions of faces: it took 110 seconds and 11.7 GB, whatever was allowed.
+/// A cycle of 24 variables has hundreds of millions of faces: it used to take 110 seconds and 11.7 GB, whatever the limits.
 #[test]
 fn limits_hold_within_a_region() {
     let names: Vec<String> = (0..24).map(|at| format!("x{at}")).collect();
@@ -208,7 +208,7 @@ fn limits_hold_within_a_region() {
         assert!(output.stderr.contains(reason), "{output:?}");
         assert!(clock.elapsed().as_secs() < 20, "{name}: {:?}", clock.elapsed());
     }
-    // As many bytes as the limit and some for the program itself.
+    // The address space of the limit, and some for the program itself.
     #[cfg(target_os = "linux")]
     {
         let file = std::env::temp_dir().join(format!("bnnc-wmi-cycle-{}", std::process::id()));
@@ -231,7 +231,7 @@ fn help_is_readable() {
 }
 
 #[test]
-fn refusals() {
+fn invalid_problems_are_rejected_with_their_codes() {
     let refused = |output: Output, code: &str, status: i32| {
         assert!(output.stderr.contains(&format!("error[{code}]")), "{output:?}");
         assert_eq!(output.status, status, "{output:?}");

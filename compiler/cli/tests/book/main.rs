@@ -1,7 +1,7 @@
-//! The programs and the shell commands of the book in `docs/`, run as a reader runs them.
+//! The programs and the shell commands of the book in `docs/`, executed as a reader would.
 //!
-//! Each page has a folder of its own, with `docs/data` in it as `data`; the tour starts in an empty one. A block marked `run` is run with few
-//! steps, and in full by the ignored test, which also compares the output that the page shows.
+//! Each page gets a folder of its own, with `docs/data` in it as `data`; the tour starts in an empty folder. A block marked `run` is
+//! executed with few steps. The ignored test executes it in full, and also compares the output that the page shows.
 
 #[allow(dead_code, reason = "the tests of the book's links use the rest")]
 #[path = "../../../../tests/src/book.rs"]
@@ -20,10 +20,10 @@ use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::thread;
 
-/// The page that a reader follows from any folder, without a checkout.
+/// The page that a reader can follow from any folder, without a checkout.
 const TOUR: &str = "tour.md";
 
-/// Data of the examples that the book reads.
+/// The data of the examples that the book reads.
 const EXAMPLES: &[&str] = &[
     "digits/data/train-images.gz",
     "digits/data/train-labels.gz",
@@ -32,12 +32,12 @@ const EXAMPLES: &[&str] = &[
     "kin8nm/data/kin8nm.csv.gz",
 ];
 
-/// How much of the book is run.
+/// The extent to which the programs of the book are executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Extent {
     /// Few steps and draws; the output is not compared.
     Quick,
-    /// As the page states; the output is that of the page.
+    /// The number of steps that the page states; the output must be that of the page.
     Full,
 }
 
@@ -101,7 +101,7 @@ fn the_page_of_the_command_line_has_every_command_and_option() {
     );
 }
 
-/// Runs all pages; the number of programs that were run.
+/// Runs all pages and returns the number of programs that were executed.
 fn run(extent: Extent) -> usize {
     let schema = Schema::read(&support::root().join("docs/src/reference/result.schema.json"));
     let pages = Mutex::new(book::pages(&support::root()));
@@ -128,13 +128,13 @@ fn next(pages: &Mutex<Vec<Page>>) -> Option<Page> {
     pages.lock().expect("a list of pages").pop()
 }
 
-/// A reader of one page, who does what it states in a folder of his own.
+/// A reader of one page, who follows it in a folder of its own.
 struct Reader<'b> {
     page: &'b Page,
     extent: Extent,
     schema: &'b Schema,
     folder: PathBuf,
-    /// The number of programs that were run.
+    /// The number of programs that were executed.
     count: usize,
     faults: Vec<String>,
 }
@@ -157,7 +157,7 @@ impl<'b> Reader<'b> {
         }
     }
 
-    /// Copies the data of the book into the folder, and puts those of the examples where programs in `docs` find them.
+    /// Copies the data of the book into the folder, and puts the data of the examples where the programs of `docs` look for them.
     fn unpack(&self) {
         let data = self.folder.join("data");
         fs::create_dir_all(&data).expect("a folder");
@@ -201,7 +201,7 @@ impl<'b> Reader<'b> {
         format!("docs/src/{}:{}", self.page.path, block.line)
     }
 
-    /// Writes a program and runs it if it is marked so; the text that it shows.
+    /// Writes a program, runs it if it is marked `run`, and returns its output.
     fn program(&mut self, block: &Block) -> String {
         let stem = self
             .page
@@ -243,7 +243,7 @@ impl<'b> Reader<'b> {
         stderr + &stdout
     }
 
-    /// Runs commands of the shell; what they print.
+    /// Runs shell commands and returns their output.
     fn shell(&mut self, block: &Block) -> String {
         let mut command = self.command("sh");
         let output = command
@@ -259,7 +259,7 @@ impl<'b> Reader<'b> {
         shown
     }
 
-    /// A command in the folder, that finds `bnnc`.
+    /// Returns a command that runs in the folder and finds `bnnc`.
     fn command(&self, program: &str) -> Command {
         let binaries = Path::new(env!("CARGO_BIN_EXE_bnnc")).parent().expect("a folder");
         let path = std::env::var("PATH").unwrap_or_default();

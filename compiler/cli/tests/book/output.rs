@@ -1,12 +1,13 @@
-//! Output as a page shows it, against that of a run.
+//! Comparison of the output that a page shows with that of a run.
 //!
-//! Numbers may differ a little: another processor rounds otherwise, and chains then take other turns.
+//! Numbers may differ a little: other processors round differently, and chains then take another path.
 
-/// The largest relative difference of two numbers, and what is added for those near zero.
+/// The largest relative difference of two numbers, and an absolute one that is added to it for numbers near zero.
 const RELATIVE: f64 = 0.1;
 const ABSOLUTE: f64 = 0.05;
 
-/// The lines of a page that the output does not have. Lines of dots stand for those left out, and lines with times are not compared.
+/// Returns the lines of a page that are missing from the output. A line of dots stands for omitted lines; lines with times are not
+/// compared.
 pub fn missing<'p>(page: &'p str, output: &str) -> Vec<&'p str> {
     let lines: Vec<Vec<&str>> = output.lines().map(words).collect();
     let is_shown = |line: &&str| {

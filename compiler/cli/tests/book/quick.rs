@@ -1,6 +1,6 @@
-//! The settings with which a program of the book runs in a moment.
+//! Settings with which a program of the book runs in a moment.
 
-/// Words with which an item begins.
+/// The words that begin an item.
 const ITEMS: &[&str] = &[
     "infer ",
     "data ",
@@ -14,7 +14,7 @@ const ITEMS: &[&str] = &[
     "const ",
 ];
 
-/// `NAME.OPTION=VALUE` for each inference of the program.
+/// Returns `NAME.OPTION=VALUE` for each inference of the program.
 pub fn settings(program: &str) -> Vec<String> {
     let lines: Vec<&str> = program.lines().collect();
     let mut settings = Vec::new();
@@ -33,7 +33,7 @@ pub fn settings(program: &str) -> Vec<String> {
     settings
 }
 
-/// Few steps or draws for this method with these options.
+/// Returns few steps or draws for a method that is used with these options.
 fn few(method: &str, options: &str) -> &'static [&'static str] {
     match method {
         "nuts" | "hmc" | "mala" | "random_walk" | "sgld" | "sghmc" | "penalty" => {

@@ -1,9 +1,9 @@
-//! A validator for the part of JSON Schema that the book's schema uses. A keyword that it does not know is a fault of the schema.
+//! A validator for the part of JSON Schema that the book's schema uses. An unknown keyword is an error of the schema.
 
 use serde_json::{Map, Value};
 use std::path::Path;
 
-/// Keywords that constrain nothing.
+/// Keywords that impose no constraint.
 const NOTES: &[&str] = &["$schema", "$id", "$defs", "title", "description"];
 
 /// A schema and its definitions.
@@ -20,7 +20,7 @@ impl Schema {
         Schema(serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display())))
     }
 
-    /// The places where a text differs from the schema.
+    /// Returns the places where a text differs from the schema.
     pub fn faults(&self, text: &str) -> Vec<String> {
         let value: Value = match serde_json::from_str(text) {
             Ok(value) => value,

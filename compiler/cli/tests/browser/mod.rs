@@ -1,4 +1,4 @@
-//! A headless Chromium, driven through the pipe of its debugging protocol: real clicks and keys, and what the page then says.
+//! A headless Chromium, driven through the pipe of its debugging protocol: real clicks and keys, and the texts that the page then shows.
 
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
@@ -7,10 +7,10 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// How long the browser may take for one command.
+/// The time that the browser may take for one command.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Names under which systems install it.
+/// The names under which systems install Chromium.
 const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chrome"];
 
 /// A page of a browser.
@@ -21,11 +21,11 @@ pub struct Browser {
     profile: PathBuf,
     session: String,
     next: u64,
-    /// What the page complained about.
+    /// The error messages of the page.
     pub complaints: Vec<String>,
 }
 
-/// The browser of this machine. Where there is none, a note is printed, or the test fails if `BNNC_BROWSER=required` is set.
+/// Finds the browser of this machine. If there is none, a note is printed; with `BNNC_BROWSER=required` the test fails instead.
 pub fn find() -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path)
@@ -45,13 +45,13 @@ pub fn find() -> Option<PathBuf> {
 }
 
 impl Browser {
-    /// Starts one with an empty profile and an empty page.
+    /// Starts a browser with an empty profile and an empty page.
     pub fn start(program: &Path, name: &str) -> Browser {
         let profile = std::env::temp_dir().join(format!("bnnc-browser-{name}-{}", std::process::id()));
         let flags = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-dev-shm-usage \
                      --disable-background-networking --disable-component-update --disable-sync --mute-audio \
                      --hide-scrollbars --window-size=1440,1000 --remote-debugging-pipe";
-        // The browser reads commands from descriptor 3 and answers on 4.
+        // The browser reads commands from descriptor 3 and writes results to descriptor 4.
         let line = format!(
             "exec \"$0\" {flags} --user-data-dir=\"$1\" about:blank 3<&0 4>&1 </dev/null >/dev/null 2>&1"
         );
@@ -138,7 +138,7 @@ impl Browser {
                     details["text"], details["exception"]["description"]
                 ));
             }
-            // The browser itself reports answers that are errors; the page shows them.
+            // The browser itself logs error responses of the server; the page shows them, so they are not complaints.
             Some("Log.entryAdded") if event["params"]["entry"]["source"] != json!("network") => {
                 self.complaints.push(event["params"]["entry"]["text"].to_string());
             }
@@ -151,7 +151,7 @@ impl Browser {
         self.command("Page.navigate", json!({ "url": url }));
     }
 
-    /// The value of an expression in the page.
+    /// Returns the value of an expression in the page.
     pub fn evaluate(&mut self, expression: &str) -> Value {
         let params = json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
         let result = self.command("Runtime.evaluate", params);
@@ -159,13 +159,13 @@ impl Browser {
         result["result"]["value"].clone()
     }
 
-    /// The text of an element, as it is shown.
+    /// Returns the text of an element as it is shown.
     pub fn text(&mut self, selector: &str) -> String {
         let value = self.evaluate(&format!("document.querySelector({selector:?}).innerText"));
         value.as_str().unwrap_or_default().to_owned()
     }
 
-    /// Waits until an expression is true. A page that is not there yet has none.
+    /// Waits until an expression is true. It has no value while the page is not loaded.
     pub fn wait(&mut self, expression: &str) {
         let until = Instant::now() + 3 * PATIENCE;
         let params = json!({ "expression": expression, "returnByValue": true });
@@ -181,7 +181,7 @@ impl Browser {
         }
     }
 
-    /// Presses the mouse on the middle of an element.
+    /// Clicks on the middle of an element.
     pub fn click(&mut self, element: &str) {
         let middle = format!(
             "(() => {{ const it = {element}; it.scrollIntoView({{ block: 'center' }}); const box = it.getBoundingClientRect(); \
@@ -195,7 +195,7 @@ impl Browser {
         }
     }
 
-    /// Types on the keyboard into an element that gets the focus.
+    /// Types into an element, which gets the focus first.
     pub fn keys(&mut self, element: &str, text: &str) {
         self.evaluate(&format!("{element}.focus()"));
         for key in text.chars() {
@@ -208,7 +208,7 @@ impl Browser {
         }
     }
 
-    /// A picture of the whole page.
+    /// Returns a screenshot of the whole page.
     pub fn screenshot(&mut self) -> String {
         let params = json!({ "format": "png", "captureBeyondViewport": true });
         let picture = self.command("Page.captureScreenshot", params);

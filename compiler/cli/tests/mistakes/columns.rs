@@ -3,7 +3,7 @@
 use crate::tables::{csv, each, line, normal, shuffled};
 use crate::{Folder, check, mistakes};
 
-/// The linear regression on all inputs of this data item.
+/// Returns the linear regression on all inputs of this data item.
 fn regression(item: &str) -> String {
     format!(
         "{item}
@@ -17,7 +17,7 @@ fn regression(item: &str) -> String {
     )
 }
 
-/// `y = 1 + 2 x + noise` with one more column.
+/// Returns rows of `y = 1 + 2 x + noise` with one more column.
 fn with(name: &str, of: impl Fn(usize, f64) -> f64) -> String {
     let (x, e) = (normal(1, 60), normal(2, 60));
     let y = each(60, |row| 1.0 + 2.0 * x[row] + 0.5 * e[row]);
@@ -25,7 +25,7 @@ fn with(name: &str, of: impl Fn(usize, f64) -> f64) -> String {
     csv(&[("x", x), (name, more), ("y", y)])
 }
 
-/// An autoregression over 80 months, whose rows are in this order, with a first column that names the months.
+/// Returns an autoregression over 80 months. Its rows are in this order; the first column names the months.
 fn series(order: &[usize], month: impl Fn(usize) -> String) -> String {
     let e = normal(3, 80);
     let mut y = vec![0.0; 80];
@@ -163,7 +163,7 @@ fn predictions_far_outside_the_training_rows() {
     let folder = Folder::of(&files, &program);
     let (status, text) = folder.bnnc(&["run", "program.bnn", "--out", "out"]);
     assert_eq!(status, Some(0), "{text}");
-    // Training rows are between -1 and 1: half of that range beyond them is not far yet.
+    // Training inputs are between -1 and 1. Values within half of that range beyond its ends do not count as far away.
     let (status, text) = folder.bnnc(&["predict", "out", "--data", "near.csv"]);
     assert!(status == Some(0) && !text.contains("warning"), "{text}");
     let (status, text) = folder.bnnc(&["predict", "out", "--data", "far.csv"]);

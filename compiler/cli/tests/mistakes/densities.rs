@@ -1,4 +1,4 @@
-//! Likelihoods that are not a density of the data, or not the intended one.
+//! Likelihoods that are not a density of the data, or not the intended density.
 
 use crate::mistakes;
 use crate::tables::{classes, counts, csv, each, line, normal, shuffled, uniform, votes};
@@ -8,21 +8,21 @@ fn series() -> String {
     csv(&[("y", normal(21, 60))])
 }
 
-/// A slope of two around an intercept of a hundred.
+/// Returns rows with a slope of two and an intercept of a hundred.
 fn far() -> String {
     let (x, e) = (normal(1, 60), normal(2, 60));
     let y = each(60, |row| 100.0 + 2.0 * x[row] + 0.5 * e[row]);
     csv(&[("x", x), ("y", y)])
 }
 
-/// A line through inputs around ten, in which the intercept is far outside of the data.
+/// Returns rows of a line whose inputs are around ten, so that the intercept is far outside of the data.
 fn off_centre() -> String {
     let (x, e) = (normal(1, 80), normal(2, 80));
     let y = each(80, |row| 1.0 + 2.0 * x[row] + 0.5 * e[row]);
     csv(&[("x", each(80, |row| x[row] + 10.0)), ("y", y)])
 }
 
-/// Groups by name, of which one is a mark for missing values.
+/// Returns rows in groups with names, one of which is a mark for missing values.
 fn marked(mark: &str) -> String {
     let y = normal(3, 60);
     let name = |row: usize| ["Oslo", "Rome", "Bern", mark][row % 4];
@@ -30,14 +30,14 @@ fn marked(mark: &str) -> String {
     std::iter::once("g,y\n".to_owned()).chain(rows).collect()
 }
 
-/// Prices that are reported as at most four.
+/// Returns prices that are reported as at most four.
 fn cut_off() -> String {
     let (x, e) = (normal(1, 90), normal(2, 90));
     let y = each(90, |row| (3.0 + 2.0 * x[row] + e[row]).min(4.0));
     csv(&[("x", x), ("y", y)])
 }
 
-/// Rows in the order of their target.
+/// Returns rows in the order of their target.
 fn sorted() -> String {
     let (x, e) = (normal(1, 90), normal(2, 90));
     let mut rows: Vec<(f64, f64)> = (0..90).map(|row| (x[row], 2.0 * x[row] + e[row])).collect();
@@ -48,14 +48,14 @@ fn sorted() -> String {
     ])
 }
 
-/// Successes of five trials, of which one row has eight.
+/// Returns numbers of successes in five trials; one row has eight.
 fn trials() -> String {
     let u = uniform(5, 40);
     let successes = each(40, |row| if row == 8 { 8.0 } else { (5.0 * u[row]).floor() });
     csv(&[("n", vec![5.0; 40]), ("k", successes)])
 }
 
-/// Shares, of which one is exactly zero.
+/// Returns shares, one of which is exactly zero.
 fn shares() -> String {
     let u = uniform(5, 40);
     csv(&[
@@ -251,9 +251,9 @@ fn a_chain_without_a_start_names_the_row_that_has_no_probability() {
     assert!(text.contains(named), "{text}");
 }
 
-/// Models of the same kinds that are sound: nothing of the above may be said of them.
+/// Sound models of the same kinds raise none of these diagnostics.
 #[test]
-fn densities_of_the_data_are_not_named() {
+fn sound_densities_raise_no_warning() {
     let lags = "
         data d = csv(\"d.csv\")
         model M() -> y: real[T] {

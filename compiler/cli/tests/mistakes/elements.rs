@@ -1,4 +1,4 @@
-//! Elements of outputs that depend on each other, and positions that conditions bound.
+//! Elements of outputs that depend on each other, and positions bounded by conditions.
 
 use crate::tables::{csv, each, normal};
 use crate::{Folder, mistakes};
@@ -14,7 +14,7 @@ fn values() -> Vec<f64> {
     y
 }
 
-/// A series of an odd length, its first 40 elements, and two series with positions.
+/// Returns a series of odd length, its first 40 elements, and two series with positions.
 fn files() -> [(&'static str, String); 3] {
     let y = values();
     let numbers = |values: &[f64]| format!("{values:?}");
@@ -32,7 +32,7 @@ fn files() -> [(&'static str, String); 3] {
     ]
 }
 
-/// A model of one series.
+/// Returns a model of one series.
 fn series(file: &str, body: &str) -> String {
     format!(
         "fn around(s: real[n], t: int) -> real {{
@@ -50,7 +50,7 @@ fn series(file: &str, body: &str) -> String {
     )
 }
 
-/// A model of two series.
+/// Returns a model of two series.
 fn two(body: &str) -> String {
     let parents = if body.contains("parent") {
         "parent: index(T)[T])("
@@ -114,13 +114,14 @@ mistakes! {
           for t in 0..T { y[t] ~ Normal(a * b[if t >= 0 { t - 1 } else { 0 }], 1) }");
 }
 
-/// The mode of `a`, where each of the pairs is an outcome and what `a` multiplies in its mean, with a prior and a noise of one.
+/// Returns the posterior mode of `a` under the prior `Normal(0, 1)`. Each pair is an outcome, and the factor of `a` in its mean; the noise
+/// has a scale of 1.
 fn mode(pairs: impl Iterator<Item = (f64, f64)>) -> f64 {
     let (xy, xx) = pairs.fold((0.0, 0.0), |(xy, xx), (y, x)| (xy + x * y, xx + x * x));
     xy / (xx + 1.0)
 }
 
-/// Holds that a program runs without a warning of dependences, and finds this value of `a`.
+/// Panics unless a program runs without a warning about dependences and finds this value of `a`.
 #[track_caller]
 fn finds(program: &str, expected: f64) {
     let (status, text) = Folder::of(&files(), program).bnnc(&["run", "program.bnn"]);
@@ -179,9 +180,9 @@ fn inferences_of_one_model_warn_once() {
     assert_eq!(text.matches("warning[E0276]").count(), 1, "{text}");
 }
 
-/// Any element of an output with a joint distribution depends on all that the distribution takes.
+/// Every element of an output with a joint distribution depends on all arguments of the distribution.
 #[test]
-fn a_circle_through_a_joint_distribution_is_found_at_each_element() {
+fn a_cycle_through_a_joint_distribution_is_found_at_each_element() {
     for position in [0, 5] {
         let program = two(&format!(
             "for t in 0..2 {{ y[t] ~ Normal(a * x[{position}], 1) }}
@@ -202,7 +203,7 @@ fn two_series_in_an_order_have_a_joint_density() {
           for t in 1..T { x[t] ~ Normal(a * y[t - 1], 1) }
           for t in 1..T { y[t] ~ Normal(a * (x[t] + x[t - 1]), 1) }";
     finds(&two(body), expected);
-    // The first half of one series is given by the other, whose second half is given by it.
+    // The first half of one series depends on the other series, whose second half depends on the first series.
     let of_x = (0..20).map(|t| (x[t], y[t]));
     let of_y = (20..40).map(|t| (y[t], x[t]));
     let expected = mode(of_x.chain(of_y));
@@ -213,7 +214,7 @@ fn two_series_in_an_order_have_a_joint_density() {
 }
 
 #[test]
-fn positions_inside_an_axis_by_a_condition_compile() {
+fn positions_that_a_condition_keeps_inside_an_axis_compile() {
     let y = values();
     let sum = |of: &dyn Fn(usize, usize) -> bool| {
         let terms = |t: usize| (0..40).filter(|s| of(*s, t)).map(|s| (s - t) as f64).sum::<f64>();
@@ -252,7 +253,7 @@ fn positions_inside_an_axis_by_a_condition_compile() {
 }
 
 #[test]
-fn positions_that_data_and_a_condition_decide_are_checked_as_they_are_taken() {
+fn positions_that_depend_on_data_are_checked_where_the_condition_holds() {
     let table = |last: usize| {
         let level = each(40, |row| if row == 39 { last as f64 } else { (row % 4) as f64 });
         csv(&[("g", level), ("y", normal(5, 40))])

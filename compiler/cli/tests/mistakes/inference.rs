@@ -1,9 +1,9 @@
-//! Runs that are too short, too coarse or judged by too little.
+//! Runs that are too short, too coarse or judged by too few results.
 
 use crate::mistakes;
 use crate::tables::{counts, csv, each, line, normal, votes};
 
-/// Rows of a line whose input has a mean of 2000 and a standard deviation of 5.
+/// Returns rows of a line whose input has a mean of 2000 and a standard deviation of 5.
 fn years() -> String {
     let (x, e) = (normal(1, 60), normal(2, 60));
     let year = each(60, |row| 2000.0 + 5.0 * x[row]);

@@ -1,4 +1,4 @@
-//! Statistical mistakes that a user may make: each must get the diagnostic that names it.
+//! Statistical mistakes that a user may make, each of which must raise the diagnostic that names it.
 
 mod columns;
 mod densities;
@@ -18,10 +18,10 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A file of a mistake: its name and its content.
+/// A data file: its name and its content.
 type File = (&'static str, String);
 
-/// One test per mistake: the codes of which one must be reported, the files, and the program.
+/// Defines one test per mistake: the accepted codes, one of which must be reported, the files, and the program.
 macro_rules! mistakes {
     ($($(#[$doc:meta])* $name:ident: $codes:expr, $files:expr, $program:expr;)*) => {
         $(
@@ -35,7 +35,7 @@ macro_rules! mistakes {
 }
 pub(crate) use mistakes;
 
-/// A folder that is removed at the end of a test.
+/// A temporary folder that is removed at the end of a test.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -51,7 +51,7 @@ impl Folder {
         Folder(folder)
     }
 
-    /// Runs `bnnc` in the folder; returns its status and all that it wrote.
+    /// Runs `bnnc` in the folder; returns its exit status and its whole output.
     fn bnnc(&self, arguments: &[&str]) -> (Option<i32>, String) {
         let output = Command::new(env!("CARGO_BIN_EXE_bnnc"))
             .args(arguments)
@@ -88,7 +88,7 @@ fn check(codes: &[&str], status: Option<i32>, text: &str) {
         _ => false,
     };
     assert!(named, "expected one of {codes:?} (status {status:?}):\n{text}");
-    // Which quantity of a chain is the worst is a matter of its last digits, which differ between processors.
+    // The last digits decide which quantity of a chain is the worst, and they differ between processors.
     let is_of_chains = |code: &&&str| code.starts_with("E052") || code.starts_with("E053");
     for code in codes.iter().filter(|code| !is_of_chains(code)) {
         rendered::hold(code, text, true);

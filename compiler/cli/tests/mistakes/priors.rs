@@ -1,16 +1,16 @@
-//! Improper and misplaced priors, parameters that the data do not identify, families that do not fit.
+//! Improper and misplaced priors, parameters that the data do not identify, and families that do not fit.
 
 use crate::tables::{csv, each, line, normal};
 use crate::{Folder, mistakes};
 
-/// Twelve rows whose class is the sign of the input.
+/// Returns twelve rows whose class is the sign of the input.
 fn separable() -> String {
     let x = each(12, |row| row as f64 - 5.5);
     let y = each(12, |row| f64::from(u8::from(row > 5)));
     csv(&[("x", x), ("y", y)])
 }
 
-/// Two narrow bumps at -3 and 3.
+/// Returns values with two narrow modes, at -3 and 3.
 fn bumps() -> String {
     let e = normal(1, 60);
     csv(&[
@@ -19,7 +19,7 @@ fn bumps() -> String {
     ])
 }
 
-/// Eight groups with little data each and a small spread of their means.
+/// Returns eight groups with few rows each and a small spread of their means.
 fn groups() -> String {
     let (e, z) = (normal(1, 24), normal(2, 8));
     let g = each(24, |row| (row % 8) as f64);
@@ -27,7 +27,7 @@ fn groups() -> String {
     csv(&[("g", g), ("y", y)])
 }
 
-/// Incomes around 30,000.
+/// Returns incomes around 30,000.
 fn incomes() -> String {
     let (x, e) = (normal(1, 40), normal(2, 40));
     let y = each(40, |row| 30_000.0 + 8_000.0 * x[row] + 3_000.0 * e[row]);
@@ -281,7 +281,7 @@ mistakes! {
         infer fit = nuts(M, d) { chains = 2, warmup = 300, draws = 500 }";
 }
 
-/// Returns whether the posterior of a parameter with this prior, which the rows put at a value, counts as outside the prior.
+/// Returns whether the posterior of a parameter is reported as outside this prior when the rows put the parameter at `value`.
 fn is_outside(prior: &str, value: f64) -> bool {
     let y = each(20, |row| value + 1e-3 * (row % 3) as f64 - 1e-3);
     let program = format!(
@@ -300,7 +300,8 @@ fn is_outside(prior: &str, value: f64) -> bool {
 
 #[test]
 fn a_posterior_is_outside_its_prior_where_the_density_is_twelve_nats_lower() {
-    // x^2 / 2 = 12 at 4.899 for a standard normal; x - 1 = 12 at 13 for an exponential of mean 1; a StudentT(3) has 4 log((1 + x^2 / 3)) / 2 = 12 at 34.7.
+    // The density is 12 nats lower where x^2 / 2 = 12 for a standard normal, at 4.899; where x - 1 = 12 for an exponential of mean 1, at
+    // 13; where 4 log(1 + x^2 / 3) / 2 = 12 for a StudentT(3), at 34.7.
     for (prior, end) in [
         ("Normal(0, 1)", 4.899),
         ("Exponential(1)", 13.0),
@@ -309,6 +310,6 @@ fn a_posterior_is_outside_its_prior_where_the_density_is_twelve_nats_lower() {
         assert!(!is_outside(prior, 0.98 * end), "{prior}");
         assert!(is_outside(prior, 1.02 * end), "{prior}");
     }
-    // A scale near zero is inside.
+    // A scale near zero counts as inside.
     assert!(!is_outside("HalfNormal(1)", 1e-2));
 }

@@ -1,9 +1,9 @@
-//! Rows and columns that leak, repeat, are out of order or far away.
+//! Rows and columns that leak, repeat, are out of order or far away from others.
 
 use crate::mistakes;
 use crate::tables::{csv, each, line, normal};
 
-/// The linear regression on all inputs that most of these are tried on.
+/// The linear regression on all inputs, which most of these tests use.
 const REGRESSION: &str = "
     model M(x: real[d]) -> y: real {
       a ~ Normal(0, 10)
@@ -13,12 +13,12 @@ const REGRESSION: &str = "
     }
     infer fit = nuts(M, d) { chains = 2, warmup = 300, draws = 500 }";
 
-/// The regression on this data item.
+/// Returns the regression on this data item.
 fn regression(item: &str) -> String {
     format!("{item}\n{REGRESSION}")
 }
 
-/// A line with one more column, made from the target.
+/// Returns rows of a line with one more column, which is made from the target.
 fn leaking(name: &str, of: impl Fn(f64) -> f64) -> String {
     let (x, e) = (normal(1, 60), normal(2, 60));
     let y = each(60, |row| 1.0 + 2.0 * x[row] + e[row]);
@@ -26,7 +26,7 @@ fn leaking(name: &str, of: impl Fn(f64) -> f64) -> String {
     csv(&[("x", x), (name, leak), ("y", y)])
 }
 
-/// A trend over 60 months in the order of time.
+/// Returns a trend over 60 months in chronological order.
 fn months() -> String {
     let e = normal(1, 60);
     let y = each(60, |row| 10.0 + 0.2 * row as f64 + e[row]);

@@ -1,9 +1,10 @@
-//! Mistakes in the shape of a model: layers without an activation, bounded means, collinear inputs, elements given by both neighbours.
+//! Mistakes in the shape of a model: layers without an activation, bounded means, collinear inputs, elements that depend on both
+//! neighbours.
 
 use crate::tables::{csv, each, line, normal, uniform};
 use crate::{Folder, mistakes};
 
-/// A network whose output is the last expression.
+/// Returns a network with this mean.
 fn network(item: &str, layers: &str, mean: &str) -> String {
     format!(
         "{item}
@@ -19,7 +20,7 @@ fn network(item: &str, layers: &str, mean: &str) -> String {
 const STANDARDISED: &str = "data d = csv(\"d.csv\") { standardise = [inputs, target] }";
 const TWO: &str = "h = Dense(10)\n o = Dense(1)";
 
-/// Indicators of three levels, a measure, and a target.
+/// Returns indicators of three levels, a measurement, and a target.
 fn indicators() -> String {
     let (x, e) = (normal(1, 90), normal(2, 90));
     let is = |level: usize| each(90, move |row| f64::from(u8::from(row * row % 7 % 3 == level)));
@@ -33,7 +34,7 @@ fn indicators() -> String {
     ])
 }
 
-/// A length in two units, groups, and a target.
+/// Returns a length in two units, groups, and a target.
 fn units() -> String {
     let (x, e) = (normal(1, 90), normal(2, 90));
     let y = each(90, |row| 2.0 * x[row] + 0.3 * e[row]);
@@ -56,21 +57,21 @@ fn series() -> String {
     csv(&[("y", y)])
 }
 
-/// Targets below zero.
+/// Returns targets below zero.
 fn below() -> String {
     let (x, e) = (uniform(4, 60), normal(5, 60));
     let y = each(60, |row| -10.0 - 20.0 * x[row] + e[row]);
     csv(&[("x", x), ("y", y)])
 }
 
-/// Targets around a mean above zero, with noise that is as large.
+/// Returns targets around a mean that is not negative, with noise of this scale.
 fn noisy_above_zero(noise: f64) -> String {
     let (x, e) = (normal(4, 200), normal(5, 200));
     let y = each(200, |row| x[row].max(0.0) + noise * e[row]);
     csv(&[("x", x), ("y", y)])
 }
 
-/// Targets from 20 to 80.
+/// Returns targets from about 20 to about 80.
 fn percentages() -> String {
     let x = uniform(4, 60);
     let e = normal(5, 60);
@@ -227,7 +228,7 @@ mistakes! {
         "h = Dense(10)\n o = Dense(1)\n r = Dense(1)\n a = h(x)", "o(a)[0] + 0 * tanh(r(a)[0])");
 }
 
-/// A sound program, which raises no warning of this file.
+/// Panics unless a program runs without a warning of this file.
 fn is_not_named(table: String, program: &str) {
     let (status, text) = Folder::of(&[("d.csv", table)], program).bnnc(&["run", "program.bnn"]);
     assert_eq!(status, Some(0), "{text}");
@@ -236,9 +237,9 @@ fn is_not_named(table: String, program: &str) {
     }
 }
 
-/// Models of the same kinds that are sound.
+/// Sound models of the same kinds raise none of these warnings.
 #[test]
-fn shapes_with_a_reason_are_not_named() {
+fn sound_shapes_raise_no_warning() {
     let narrow = "
         data d = csv(\"d.csv\") { inputs = [x, oslo, rome], standardise = [inputs] }
         model M(x: real[d]) -> y: real {
@@ -309,7 +310,7 @@ fn shapes_with_a_reason_are_not_named() {
 }
 
 #[test]
-fn noise_beyond_the_bounds_of_a_mean_is_not_named() {
+fn noise_beyond_the_bounds_of_a_mean_raises_no_warning() {
     for (mean, noise) in [
         ("relu(a + b * x)", 1.0),
         ("relu(a + b * x)", 2.0),
@@ -330,7 +331,7 @@ fn noise_beyond_the_bounds_of_a_mean_is_not_named() {
 }
 
 #[test]
-fn a_standardised_target_is_to_be_left_in_its_unit() {
+fn standardised_targets_under_a_bounded_mean_are_advised_against() {
     let of = |item: &str| {
         let program = network(item, TWO, "softplus(o(tanh(h(x)))[0])");
         Folder::of(&[("d.csv", percentages())], &program)
@@ -343,8 +344,8 @@ fn a_standardised_target_is_to_be_left_in_its_unit() {
 }
 
 #[test]
-fn heads_of_a_bottleneck_and_levels_without_intercept_are_not_named() {
-    // A rank of two for three outputs, and levels without an intercept.
+fn bottlenecks_and_levels_without_intercept_raise_no_warning() {
+    // Two columns behind a bottleneck for three outputs, and levels without an intercept.
     let heads = "
         data d = csv(\"d.csv\") { inputs = [x, oslo, rome], standardise = [inputs] }
         model M(x: real[d]) -> y: real {
@@ -377,7 +378,7 @@ fn heads_of_a_bottleneck_and_levels_without_intercept_are_not_named() {
     is_not_named(complements, levels);
 }
 
-/// Models in which columns depend on each other and coefficients do not.
+/// Returns models whose columns depend on each other but whose coefficients are determined.
 fn determined() -> [String; 7] {
     let of = |parameters: &str, mean: &str| {
         format!(
@@ -395,7 +396,7 @@ fn determined() -> [String; 7] {
     [
         of("", "a * metres + exp(0.1 * b * feet)"),
         of("c ~ Normal(0, 1)", "a * even * metres + b * odd * metres + c"),
-        // The scale determines `b` by itself.
+        // The scale alone determines `b`.
         of("", "a * metres + b * feet + exp(b)"),
         of("", "a * metres + a * b * feet"),
         of(

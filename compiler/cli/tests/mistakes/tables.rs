@@ -1,6 +1,6 @@
-//! Small tables with known structure, from a seeded generator.
+//! Small tables with known structure, from seeded generators.
 
-/// SplitMix64 (Steele, Lea and Flood 2014), as uniform numbers in (0, 1).
+/// Returns uniform numbers in (0, 1) from SplitMix64 (Steele, Lea and Flood 2014).
 pub fn uniform(seed: u64, count: usize) -> Vec<f64> {
     let mut state = seed;
     let next = move || {
@@ -13,7 +13,7 @@ pub fn uniform(seed: u64, count: usize) -> Vec<f64> {
     std::iter::repeat_with(next).take(count).collect()
 }
 
-/// Standard normal numbers (Box and Muller).
+/// Returns standard normal numbers by the method of Box and Muller.
 pub fn normal(seed: u64, count: usize) -> Vec<f64> {
     let uniforms = uniform(seed ^ 0x5eed, 2 * count);
     let pairs = uniforms.chunks_exact(2);
@@ -22,12 +22,12 @@ pub fn normal(seed: u64, count: usize) -> Vec<f64> {
         .collect()
 }
 
-/// A function of each row number.
+/// Evaluates a function at each row number.
 pub fn each(count: usize, of: impl Fn(usize) -> f64) -> Vec<f64> {
     (0..count).map(of).collect()
 }
 
-/// A CSV table.
+/// Returns a CSV table.
 pub fn csv(columns: &[(&str, Vec<f64>)]) -> String {
     let names: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
     let mut text = names.join(",") + "\n";
@@ -41,7 +41,7 @@ pub fn csv(columns: &[(&str, Vec<f64>)]) -> String {
     text
 }
 
-/// Rows of `y = 1 + 2 x + noise` with `x` uniform in (-1, 1) and noise of this scale.
+/// Returns rows of `y = 1 + 2 x + noise` with `x` uniform in (-1, 1) and noise of this scale.
 pub fn line(count: usize, noise: f64) -> String {
     let x = each(count, |row| 2.0 * uniform(1, count)[row] - 1.0);
     let e = normal(2, count);
@@ -49,7 +49,7 @@ pub fn line(count: usize, noise: f64) -> String {
     csv(&[("x", x), ("y", y)])
 }
 
-/// Rows of a 0/1 target with log odds `0.5 + 2 x`.
+/// Returns rows of a 0/1 target with log odds `0.5 + 2 x`.
 pub fn votes(count: usize) -> String {
     let (x, u) = (normal(3, count), uniform(4, count));
     let y = each(count, |row| {
@@ -58,7 +58,7 @@ pub fn votes(count: usize) -> String {
     csv(&[("x", x), ("y", y)])
 }
 
-/// Rows of a count with log mean `1 + x / 2`, by inversion.
+/// Returns rows of a count with log mean `1 + x / 2`, drawn by inversion.
 pub fn counts(count: usize) -> String {
     let (x, u) = (normal(5, count), uniform(6, count));
     let y = each(count, |row| {
@@ -75,7 +75,7 @@ pub fn counts(count: usize) -> String {
     csv(&[("x", x), ("y", y)])
 }
 
-/// Rows of three classes from 0, the nearest of three centres in one dimension.
+/// Returns rows of the classes 0, 1 and 2: the nearest of three centres in one dimension.
 pub fn classes(count: usize) -> String {
     let (x, e) = (normal(7, count), normal(8, count));
     let y = each(count, |row| {
@@ -85,7 +85,7 @@ pub fn classes(count: usize) -> String {
     csv(&[("x", x), ("y", y)])
 }
 
-/// The numbers below `count` in a fixed random order.
+/// Returns the numbers below `count` in a fixed random order.
 pub fn shuffled(count: usize) -> Vec<usize> {
     let keys = uniform(9, count);
     let mut order: Vec<usize> = (0..count).collect();

@@ -18,7 +18,7 @@ fn visit(folder: &Path, extension: &str, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Programs: those of the examples and of the tests, the library, and the blocks of the book.
+/// Returns the programs of the examples and of the tests, the library, and the code blocks of the book.
 pub fn programs() -> Vec<String> {
     let mut files = Vec::new();
     for folder in ["examples", "tests/programs", "stdlib"] {
@@ -40,18 +40,18 @@ pub fn programs() -> Vec<String> {
     all
 }
 
-/// Rows for the small programs.
+/// The rows of the small programs.
 pub const TABLE: &str = "x,z,g,c,k,y\n0.1,1,a,0,1,0.3\n-0.5,2,b,1,0,-0.9\n1.2,3,a,2,4,2.2\n0.7,4,c,0,2,1.5\n-1.4,5,b,1,0,-2.9\n\
                          0.3,6,c,2,1,0.4\n2.0,7,a,0,7,4.1\n-0.2,8,b,1,1,-0.1\n0.9,9,c,2,3,1.7\n-0.8,10,a,0,0,-1.6\n";
 
-/// The table as JSON.
+/// The same table as JSON.
 pub const ARRAYS: &str = "{\"n\": 10, \"s\": [1.5, 2.5], \"x\": [0.1, -0.5, 1.2, 0.7, -1.4, 0.3, 2.0, -0.2, 0.9, -0.8], \
                           \"k\": [1, 0, 4, 2, 0, 1, 7, 1, 3, 0], \"y\": [0.3, -0.9, 2.2, 1.5, -2.9, 0.4, 4.1, -0.1, 1.7, -1.6]}";
 
 /// A split file of the table.
 pub const SPLITS: &str = "{\"n_rows\": 10, \"index_base\": 0, \"test\": [[0, 1], [2, 3, 4]]}";
 
-/// Small programs, one for each way in which data reach a model and for each method; with the data file of each.
+/// Small programs, each with the name of its data file: one for each way in which data reach a model, and one for each method.
 pub const SMALL: &[(&str, &str)] = &[
     ("d.csv", "data d = csv(\"d.csv\") { inputs = [x, zscore(z), log(z) * x], target = y, test = fraction(0.2), standardise = [inputs, target] }
 model M(x: real[d]) -> y: real {

@@ -1,9 +1,9 @@
-//! Seeded mutants of programs, data files, model folders and executables: none may end in a panic, an abort, a hang or with too
-//! much memory.
+//! Seeded mutants of programs, data files, run folders and executables. None may end in a panic, an abort or a hang, or use too much
+//! memory.
 //!
 //! Run by hand, on a release binary if wanted:
-//! `BNNC_MUTATIONS_SECONDS=1200 BNNC_MUTATIONS_SEED=7 BNNC_MUTATIONS_BINARY=target/release/bnnc cargo test -p bnnc --test mutations
-//! -- --ignored --nocapture`. `BNNC_MUTATIONS_KEEP=DIR` keeps what failed; `BNNC_MUTATIONS_ONLY=data,programs` chooses kinds.
+//! `BNNC_MUTATIONS_SECONDS=1200 BNNC_MUTATIONS_SEED=7 BNNC_MUTATIONS_BINARY=target/release/bnnc cargo test -p bnnc --test mutations -- --ignored --nocapture`.
+//! `BNNC_MUTATIONS_KEEP=DIR` keeps the mutants that failed; `BNNC_MUTATIONS_ONLY=data,programs` selects the kinds.
 
 mod corpus;
 mod mutate;
@@ -24,13 +24,13 @@ fn number(name: &str, default: u64) -> u64 {
     setting(name).map_or(default, |text| text.parse().expect("a number"))
 }
 
-/// The ends of the mutants of one kind.
+/// The results of the mutants of one kind.
 #[derive(Default)]
 struct Tally {
     count: u64,
-    /// How often each status was seen.
+    /// The number of mutants for each exit status.
     statuses: BTreeMap<i32, u64>,
-    /// How often each failure was seen, and the first mutant that did.
+    /// The number of mutants for each failure, and the number of the first such mutant.
     failures: BTreeMap<String, (u64, u64)>,
 }
 

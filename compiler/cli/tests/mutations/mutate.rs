@@ -4,7 +4,7 @@
 pub struct Random(u64);
 
 impl Random {
-    /// The numbers of one mutant.
+    /// Returns the random numbers of one mutant.
     pub fn new(seed: u64, mutant: u64) -> Random {
         Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ mutant.wrapping_mul(0xd134_2543_de82_ef95))
     }
@@ -17,7 +17,7 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number below a bound, which is at least 1.
+    /// Returns a number below a bound, which is at least 1.
     pub fn below(&mut self, bound: usize) -> usize {
         (self.next() % bound.max(1) as u64) as usize
     }
@@ -27,7 +27,7 @@ impl Random {
     }
 }
 
-/// Numbers at the ends of what anything takes.
+/// Numbers at and beyond the ends of the accepted ranges.
 pub const NUMBERS: &[&str] = &[
     "0",
     "-1",
@@ -145,7 +145,7 @@ fn replaced(text: &str, (from, to): (usize, usize), with: &str) -> String {
     format!("{}{with}{}", &text[..from], &text[to..])
 }
 
-/// A text with one to four changes; `other` is a text whose lines and words may be borrowed.
+/// Returns a text with one to four changes; `other` is a text from which lines and words may be taken.
 pub fn text(random: &mut Random, text: &str, other: &str) -> String {
     let mut mutant = text.to_owned();
     for _ in 0..1 + random.below(4) {
@@ -211,7 +211,7 @@ fn once(random: &mut Random, text: &str, other: &str) -> String {
     }
 }
 
-/// Bytes with one to four changes.
+/// Returns bytes with one to four changes.
 pub fn bytes(random: &mut Random, bytes: &[u8]) -> Vec<u8> {
     let mut mutant = bytes.to_vec();
     for _ in 0..1 + random.below(4) {

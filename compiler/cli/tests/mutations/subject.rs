@@ -1,4 +1,4 @@
-//! The files that are mutated, the commands that read them, and how these may end.
+//! The files that are mutated, the commands that read them, and the results that these may have.
 
 use crate::corpus::{ARRAYS, SMALL, SPLITS, TABLE, programs};
 use crate::mutate::{self, Random};
@@ -7,7 +7,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// The folder that a mutant of a run is made in.
+/// The folder in which the mutant of a run folder is made.
 const MUTANT: &str = "mutant";
 
 /// A kind of file that is mutated.
@@ -32,19 +32,19 @@ impl Kind {
     }
 }
 
-/// How a run ended.
+/// The result of a command.
 pub enum End {
-    /// With a status that the manual names.
+    /// It ended with a status that the manual lists.
     Status(i32),
-    /// With a panic, a signal, after too long, or for want of memory.
+    /// It ended with a panic or a signal, after the time limit, or for lack of memory.
     Failure(String),
 }
 
-/// Seconds of processor time that a run may take.
+/// The processor time that a command may take, in seconds.
 const SECONDS: u32 = 10;
-/// Seconds after which a run of many steps is interrupted, and then has to end before it is killed.
+/// The time after which a run of many steps is interrupted, and the time that it then has to end before it is killed, in seconds.
 const INTERRUPTED: [&str; 2] = ["10", "60"];
-/// KiB of address space that a run may take.
+/// The address space that a command may use, in KiB.
 const KIBIBYTES: u32 = 2 << 20;
 
 /// Files of one kind, in a folder of their own.
@@ -56,7 +56,7 @@ pub struct Subject {
 }
 
 impl Subject {
-    /// Writes what is mutated. `None`, with a line that says why, where it cannot be made.
+    /// Writes the files that are mutated. The result is `None`, with a line that gives the reason, if they cannot be made.
     pub fn prepare(kind: Kind, binary: &Path, root: &Path) -> Option<Subject> {
         let folder = root.join(kind.name());
         fs::create_dir_all(&folder).expect("the folder is created");
@@ -95,7 +95,7 @@ impl Subject {
         Some(subject)
     }
 
-    /// Writes the data files as they are.
+    /// Writes the data files without changes.
     fn restore(&self) {
         for (name, text) in [("d.csv", TABLE), ("d.json", ARRAYS), ("splits.json", SPLITS)] {
             fs::write(self.folder.join(name), text).expect("the file is written");
@@ -203,7 +203,7 @@ impl Subject {
         }
     }
 
-    /// Changes bytes of a program that is appended to `bnnc-runner`. The runner itself is machine code, which nothing checks.
+    /// Changes bytes of a program that is appended to `bnnc-runner`. The runner itself is machine code, which has no checksum.
     fn bundle(&self, random: &mut Random, at: usize) -> End {
         let appended = self.folder.join(format!("appended{at}"));
         let whole = fs::read(&appended).expect("the executable is read");
@@ -216,7 +216,7 @@ impl Subject {
         self.end_of(&path, &["--threads", "1", "--json"])
     }
 
-    /// Copies the files of the mutant that was run last.
+    /// Copies the files of the last mutant.
     pub fn keep(&self, mutant: u64) {
         let kept = self
             .folder
@@ -238,7 +238,7 @@ impl Subject {
         self.end_with(&["timeout", "120", "sh", "-c", &limit, "sh"], binary, arguments)
     }
 
-    /// Runs a command under a limit of memory and what these words start it with.
+    /// Runs a command under a limit of memory, started by the words of `before`.
     fn end_with(&self, before: &[&str], binary: &Path, arguments: &[&str]) -> End {
         let output = Command::new("sh")
             .args(["-c", &format!("ulimit -v {KIBIBYTES}; exec \"$@\""), "sh"])
@@ -270,7 +270,7 @@ impl Subject {
     }
 }
 
-/// A file with some changes, of its bytes or of its words.
+/// Returns the content of a file with some changes of its bytes or of its words.
 fn mutated(random: &mut Random, whole: &[u8]) -> Vec<u8> {
     match (random.below(2), std::str::from_utf8(whole)) {
         (0, Ok(text)) => mutate::text(random, text, TABLE).into_bytes(),
@@ -278,7 +278,7 @@ fn mutated(random: &mut Random, whole: &[u8]) -> Vec<u8> {
     }
 }
 
-/// Copies a folder, and lists the files of the copy.
+/// Copies a folder, and adds the files of the copy to the list.
 fn copy(from: &Path, to: &Path, files: &mut Vec<PathBuf>) {
     fs::create_dir_all(to).expect("the folder is created");
     for entry in fs::read_dir(from).expect("the folder is read").flatten() {
@@ -292,7 +292,7 @@ fn copy(from: &Path, to: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// Random options for the executable of a program: options of its inferences with numbers of any size, and other words.
+/// Returns random options for the executable of a program: options of its inferences with numbers of any size, and other words.
 fn options(random: &mut Random, program: &str) -> Vec<String> {
     let infers: Vec<(&str, &str)> = program
         .lines()
@@ -312,7 +312,7 @@ fn options(random: &mut Random, program: &str) -> Vec<String> {
             1 => ["--seed", number].map(str::to_owned),
             2 => ["--max-memory", number].map(str::to_owned),
             3 => ["--only", infer].map(str::to_owned),
-            // The system starts no command with a NUL in an argument.
+            // The system cannot start a command with a NUL in an argument.
             4 => {
                 let text = mutate::text(random, "v.epochs=5", program);
                 ["--set".to_owned(), text.replace('\0', " ")]

@@ -1,4 +1,4 @@
-//! Runs the built `bnnc` and keeps what it said.
+//! Runs the built `bnnc` and captures its output.
 
 #![allow(dead_code, reason = "each test program uses a part")]
 #![allow(clippy::unwrap_used)]
@@ -13,10 +13,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// What one run of the binary came to.
+/// The result of one run of the binary.
 #[derive(Clone, Debug)]
 pub struct Output {
-    /// The exit status; -1 when a signal ended it.
+    /// The exit status; -1 if a signal ended it.
     pub status: i32,
     /// Standard output.
     pub stdout: String,
@@ -45,7 +45,7 @@ pub fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Lets a run go on for a time and kills it; whether it was still running.
+/// Lets a run go on for a time and kills it. Returns whether it was still running.
 pub fn kill_after(mut child: Child, time: Duration) -> bool {
     std::thread::sleep(time);
     let running = child.try_wait().unwrap().is_none();
@@ -54,7 +54,7 @@ pub fn kill_after(mut child: Child, time: Duration) -> bool {
     running
 }
 
-/// Every file of a folder that numbers are in: all but the seconds, and what only a run that goes on needs.
+/// Returns the files of a run folder with results, without durations and without the checkpoint files that only `--resume` needs.
 pub fn numbers(out: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
     let mut folders = vec![out.to_path_buf()];

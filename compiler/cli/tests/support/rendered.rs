@@ -1,12 +1,13 @@
-//! Diagnostics as a terminal shows them: `tests/rendered/CODE.TEST.snap`, the first of each code in a test that triggers it.
+//! Snapshots of diagnostics as a terminal shows them: `tests/rendered/CODE.TEST.snap`, for the first diagnostic of each code in a test.
 //!
-//! `INSTA_UPDATE=always` writes them anew.
+//! `INSTA_UPDATE=always` rewrites them.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Mutex;
 
-/// Holds the first diagnostic of `text` with this code. Numbers, where they depend on the machine, are shown as `#`.
+/// Compares the first diagnostic of `text` with this code to its snapshot. If `masked`, numbers are shown as `#`, because they depend on
+/// the machine.
 pub fn hold(code: &str, text: &str, masked: bool) {
     static HELD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     let thread = std::thread::current();
@@ -25,7 +26,7 @@ pub fn hold(code: &str, text: &str, masked: bool) {
     settings.bind(|| insta::assert_snapshot!(name, shown));
 }
 
-/// Its head and the lines below it: a frame, notes and helps.
+/// Returns the heading of the diagnostic and the lines below it: a frame, notes and helps.
 fn of_code(code: &str, text: &str) -> Option<String> {
     let mut lines = text
         .lines()
@@ -41,7 +42,7 @@ fn of_code(code: &str, text: &str) -> Option<String> {
     )
 }
 
-/// Without the folder of the test, whose name differs from run to run.
+/// Removes the folder of the test, whose name differs between runs.
 fn without_folder(text: &str) -> String {
     let temporary = format!("{}/", std::env::temp_dir().display());
     let mut parts = text.split(&temporary);
@@ -52,7 +53,7 @@ fn without_folder(text: &str) -> String {
     shown
 }
 
-/// With `#` for numbers outside source lines, places and codes.
+/// Replaces numbers by `#`, except in source lines, places and codes.
 fn mask(text: &str) -> String {
     let is_source = |line: &str| {
         line.trim_start()

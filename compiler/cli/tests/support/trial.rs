@@ -1,4 +1,4 @@
-//! A folder with a program and its data, in which `bnnc` is run as a user would.
+//! A temporary folder with a program and its data, in which tests run `bnnc` as a user would.
 
 use super::{Output, run};
 use serde_json::Value;

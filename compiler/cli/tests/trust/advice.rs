@@ -1,14 +1,14 @@
-//! Advice that is followed: the diagnostic goes away, and the result is right.
+//! Advice, followed: the diagnostic disappears, and the result is right.
 
 use crate::support::trial::Trial;
 use serde_json::Value;
 
-/// Uniform numbers that have no relation to their neighbours.
+/// Returns a uniform number in [0, 1) that is unrelated to its neighbours.
 fn scattered(at: u32) -> f64 {
     ((f64::from(at) * 12.9898).sin() * 43_758.545_3).rem_euclid(1.0)
 }
 
-/// A number of nearly normal distribution.
+/// Returns a number from a nearly normal distribution.
 fn normal(at: u32) -> f64 {
     (0..12).map(|k| scattered(12 * at + k) - 0.5).sum()
 }
@@ -17,7 +17,7 @@ fn number(value: &Value) -> f64 {
     value.as_f64().expect("a number")
 }
 
-/// The lines of help below the first diagnostic with this code.
+/// Returns the help lines below the first diagnostic with this code.
 fn help(stderr: &str, code: &str) -> Vec<String> {
     let lines = stderr
         .lines()
@@ -41,10 +41,11 @@ model Groups(group: index(J), s: positive) -> y: real {
 infer fit = nuts(Groups, rows) { OPTIONS }
 "#;
 
-/// Eight schools are a funnel: the non-centred form is advised alone, and cures. With forty rows in each group there is none, and the divergences come from another parameter: smaller
-/// steps are advised first, and cure.
+/// The posterior of eight schools is a funnel: only the non-centred parameterisation is advised, and it removes the divergences. With forty
+/// rows in each group there is no funnel, and the divergences come from another parameter: smaller steps are advised first, and they remove
+/// the divergences.
 #[test]
-fn the_cure_of_divergences_depends_on_their_cause() {
+fn the_advice_on_divergences_depends_on_their_cause() {
     let schools = [28, 8, -3, 7, -1, 1, 18, 12]
         .into_iter()
         .zip([15, 10, 16, 11, 9, 11, 10, 18]);
@@ -110,9 +111,9 @@ fn line() -> Trial {
     Trial::new().file("rows.csv", format!("x,y\n{}", rows.collect::<String>()))
 }
 
-/// Neither a rate that is large already nor a standardisation that is there is advised.
+/// A larger rate is not advised if the rate is already large, nor a standardisation if the data are already standardised.
 #[test]
-fn a_short_training_is_advised_what_it_lacks() {
+fn short_trainings_get_the_advice_that_they_lack() {
     let own = "optimiser Plain(rate: positive) {\n  step = -rate * gradient\n}\n";
     for (data, options, wanted) in [
         (
@@ -179,9 +180,9 @@ fn a_short_training_is_advised_what_it_lacks() {
     trial.bnnc("run", &[]).assert_silent();
 }
 
-/// Intervals that do not fit: the help names what the model lacks, and the fit with it covers.
+/// Intervals with a wrong coverage: the help names the missing part of the model, and a fit with it has the right coverage.
 #[test]
-fn intervals_are_cured_by_what_the_model_lacks() {
+fn wrong_coverage_is_fixed_by_the_advised_part_of_the_model() {
     let normals = (0..80).map(|i| f64::from(i % 2) + 5.0 * normal(i));
     let counts = (0..80).map(|i| {
         if i % 3 == 0 {
@@ -249,9 +250,9 @@ fn intervals_are_cured_by_what_the_model_lacks() {
     }
 }
 
-/// A start whose density is not finite is not cured by a start.
+/// A start is not advised where the density at the given start is not finite.
 #[test]
-fn a_start_that_is_there_is_not_advised() {
+fn a_start_is_not_advised_where_one_is_given() {
     let trial = |a: f64, options: &str| {
         let header = br#"{"a":{"dtype":"F64","shape":[],"data_offsets":[0,8]}}"#;
         let length = (header.len() as u64).to_le_bytes();
@@ -276,7 +277,7 @@ fn a_start_that_is_there_is_not_advised() {
         output.assert_error("E0506", 1, &[text]);
         assert!(!output.stderr.contains("start ="), "{}", output.stderr);
     }
-    // Near the end of the support, a tenth of the jitter or less stays inside.
+    // The start is 0.001 inside the support: with a jitter of 0.0001 every chain starts inside too.
     let output = trial(
         3.001,
         &format!("{file}, jitter = 0.0001, warmup = 10, draws = 10"),
@@ -285,9 +286,9 @@ fn a_start_that_is_there_is_not_advised() {
     assert!(!output.stderr.contains("E0506"), "{}", output.stderr);
 }
 
-/// Options out of range print the number as the program wrote it.
+/// Options out of range are reported with the number as the program wrote it.
 #[test]
-fn numbers_of_messages_have_few_digits() {
+fn messages_print_numbers_as_the_program_wrote_them() {
     for (options, code, text) in [
         ("steps = 1e300", "E0258", "found 1e300\n"),
         ("steps = -2.5", "E0258", "found -2.5\n"),
@@ -316,8 +317,8 @@ infer best = map(Net, rows) { steps = 4000 }
 infer fit = METHOD
 "#;
 
-/// A wide network, and a narrow one from a wide start, end as constants under `vi`. Laplace's approximation and a narrow network from a narrow start follow the wave, whose noise has a
-/// standard deviation of 0.09.
+/// A wide network, and a narrow one from a wide start, end as constant functions under `vi`. A Laplace approximation and a narrow network
+/// from a narrow start follow the wave, whose noise has a standard deviation of 0.09.
 #[test]
 fn a_variational_posterior_that_fell_back_to_the_prior_is_reported() {
     let run = |units: &str, start: &str, method: &str, of: &dyn Fn(f64) -> f64| {
@@ -357,7 +358,7 @@ fn a_variational_posterior_that_fell_back_to_the_prior_is_reported() {
         assert!(!output.stderr.contains("E0657"), "{}", output.stderr);
         assert!(rmse < 0.25, "{units} {method}: {rmse}");
     }
-    // A target that the inputs do not inform has a constant function.
+    // If the inputs do not inform the target, a constant function is right.
     let (output, _) = run("40", "0.05", "vi(Field, rows)", &|x| {
         3.0 * (scattered((x * 1e4).abs() as u32) - 0.5)
     });

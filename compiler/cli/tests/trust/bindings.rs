@@ -1,4 +1,4 @@
-//! How columns, levels and indices of data reach the model.
+//! The binding of columns, levels and indices of data to the model.
 
 use crate::support::trial::Trial;
 use flate2::{Compression, write::GzEncoder};
@@ -6,10 +6,10 @@ use serde_json::Value;
 use std::fmt::Write as _;
 use std::io::Write as _;
 
-/// Chains that are long enough for equal programs to be compared by, and short enough for a test.
+/// Options of chains that are long enough to compare equal programs, and short enough for a test.
 const SHORT: &str = "{ chains = 2, warmup = 60, draws = 40 }";
 
-/// Forty rows `x, age, exposure, claims`; the last two as `write` makes them of age and exposure.
+/// Returns forty rows of `x, age, exposure, claims`. `write` gives age and exposure as the file holds them.
 fn claims(write: impl Fn(f64, f64) -> (f64, f64)) -> String {
     let mut text = "x,age,exposure,claims\n".to_owned();
     for row in 0..40 {
@@ -39,7 +39,7 @@ fn parameters(result: &Value) -> &Value {
     &result["infer"]["fit"]["parameters"]
 }
 
-/// The mean of a parameter, or of an element of it.
+/// Returns the mean of a parameter or of an element of one.
 fn mean(result: &Value, name: &str) -> f64 {
     let found = &parameters(result)[name]["mean"];
     found
@@ -97,7 +97,7 @@ fn saved_runs_predict_with_the_same_expressions() {
                 .expect("a mean")
         })
         .collect();
-    // Twice the exposure is twice the rate, whatever the draws are.
+    // Twice the exposure is twice the rate in every draw.
     assert!((means[1] / means[0] - 2.0).abs() < 1e-5, "{means:?}");
 }
 
@@ -117,7 +117,7 @@ fn an_expression_that_feeds_nothing_is_an_error() {
             "NAME = log(exposure) * age",
         ],
     );
-    // The name is that of the input, whatever the user called it: followed, the program is right.
+    // The name is that of the model's input, whatever name the user chose. The program with the advised name is right.
     check("x, wage = log(age)").assert_error(
         "E0264",
         1,
@@ -167,7 +167,7 @@ fn check_prints_what_feeds_each_input() {
     }
 }
 
-/// Rows `g, y` of groups whose means are 10 times their position, one apart from each other.
+/// Returns four rows `g, y` of each group. Their targets are 10 times the position of the group, plus 0 to 3.
 fn groups(ids: &[i64]) -> String {
     let mut text = "g,y\n".to_owned();
     for (position, id) in ids.iter().enumerate() {
@@ -226,14 +226,14 @@ fn columns_that_share_a_size_share_their_levels() {
             .as_f64()
             .expect("a number")
     };
-    // Three skills fit these margins exactly; levels of each column by itself would not.
+    // Three skills fit these margins exactly; separate levels of each column would not.
     assert!(of(text.to_owned()) < 0.2);
     let words = text.replace('7', "Ann").replace("12", "Cy").replace('9', "Bob");
     assert!(of(words) < 0.2);
 }
 
 #[test]
-fn ids_that_training_did_not_see_are_named_with_their_row() {
+fn ids_without_a_training_row_are_reported_with_their_row() {
     let trial = Trial::new()
         .file("d.csv", groups(&[10, 20, 35]))
         .file("new.csv", "g\n10\n11\n")
@@ -248,7 +248,7 @@ fn ids_that_training_did_not_see_are_named_with_their_row() {
     assert!(predicted.stderr.contains("new.csv:3"), "{}", predicted.stderr);
 }
 
-/// Kernels clamp positions: `v[-i]` used to be `v[0]` for every `i`.
+/// Kernels clamp positions, so `v[-i]` used to be `v[0]` for every `i`.
 #[test]
 fn positions_made_of_counters_stay_inside_their_axis() {
     let trial = |position: &str| {
@@ -304,7 +304,7 @@ fn positions_beyond_the_groups_are_named_with_their_row() {
 }
 
 #[test]
-fn positions_of_a_given_size_warn_where_the_first_is_unused() {
+fn one_based_positions_of_a_constant_size_are_a_warning() {
     let trial = Trial::new()
         .file("d.csv", groups(&[1, 2]))
         .program(&groups_program("csv(\"d.csv\")", "3", "3"));
@@ -391,7 +391,7 @@ fn a_shared_column_does_not_replace_the_observations() {
             "data s = json(\"s.json\") { shared = csv(\"z.csv\") }\nmodel M() -> y: real[T] {\n  b ~ Normal(0, 10)\n  \
              y ~ Normal(b, 1)\n}\ninfer fit = nuts(M, s) { chains = 2, warmup = 200, draws = 400 }\n",
         );
-    // The mean of 50 values with a sd of 1, of which the prior takes 1 / 5001.
+    // The mean of 50 values with a noise of 1; the prior has the weight 1 / 5001.
     let expected = 5.245 * 5000.0 / 5001.0;
     assert!((mean(&trial.result(&[]), "b") - expected).abs() < 0.05);
 }
@@ -445,7 +445,7 @@ fn a_scalar_of_a_json_file_is_the_same_for_every_row() {
     let trial = Trial::new()
         .file("s.json", r#"{"T": 5, "y": [1, 0, 3]}"#)
         .program("data s = json(\"s.json\")\nmodel M(T: real) -> y: real {\n  b ~ Normal(0, 10)\n  y ~ Normal(b * T, 1)\n}\ninfer fit = nuts(M, s) { chains = 2, warmup = 200, draws = 400 }\n");
-    // 3 rows of 5 b with a sd of 1, and a prior with a sd of 10.
+    // 3 rows with the mean 5 b and a noise of 1, and a prior with a standard deviation of 10.
     let expected = 5.0 * 4.0 / (3.0 * 25.0 + 0.01);
     let found = mean(&trial.result(&[]), "b");
     assert!((found - expected).abs() < 0.03, "{found}");
@@ -475,7 +475,7 @@ fn the_divisor_of_standard_deviations_is_chosen() {
         ));
         trial.bnnc("check", &[]).stdout
     };
-    // The squares of -3, -1 and 4 sum to 26.
+    // The squared deviations, of -3, -1 and 4, sum to 26.
     assert!(of("").contains("sd 2.944"), "{}", of(""));
     assert!(
         of(", sd = sample").contains("sd 3.606"),
@@ -544,7 +544,7 @@ fn computed_positions_are_checked_against_their_axis() {
         .assert_error("E0436", 3, &["d.csv:3", "position 4"]);
 }
 
-/// A model whose mean is `mean`, of the elements of `a: real[3]`, a parameter `t` around 5 and the column `g`.
+/// Returns a program whose mean is `mean`, a function of the elements of `a: real[3]`, a parameter `t` around 5 and the column `g`.
 fn selecting(mean: &str, rows: &str, method: &str) -> Trial {
     Trial::new().file("d.csv", format!("g,y\n{rows}")).program(&format!(
         "data d = csv(\"d.csv\")\nmodel M(g: int) -> y: real {{\n  a: real[3] ~ Normal(0, 1)\n  t ~ Normal(5, 0.1)\n  y ~ Normal({mean} + 0 * t, 1)\n}}\n\
@@ -602,7 +602,8 @@ fn positions_that_depend_on_parameters_are_checked_at_the_draws() {
     assert!(!output.stderr.contains("d.csv"), "{}", output.stderr);
 }
 
-/// `t` starts near 0, where row 3 selects the position 4, and ends near 3, where it selects 2: a step on the way is outside, and the result is not.
+/// `t` starts near 0, where row 3 selects the position 4, and ends near 3, where it selects 2: only steps in between are outside the axis,
+/// the result is not.
 #[test]
 fn positions_that_depend_on_parameters_are_checked_in_every_step() {
     let crossing = "t + a[g * (if t < 1 { 2 } else { 1 })]";
@@ -675,7 +676,7 @@ fn test_rows_with_ids_that_no_training_row_has_are_an_error() {
 
 #[test]
 fn an_empty_list_of_inputs_is_an_error() {
-    // It used to mean what no list means: all columns.
+    // An empty list used to mean the same as no list: all columns.
     let program = "data d = csv(\"d.csv\") { inputs = [], target = y }
 model M(x: real[k]) -> y: real {
   b: real[k] ~ Normal(0, 1)
@@ -695,13 +696,13 @@ const LINE: &str = "model M(x: real[k]) -> y: real {
 }
 ";
 
-/// `x, y` of thirty rows, in which `x` is what `write` makes of the numbers 1 to 30 and `y` is twice that number.
+/// Returns thirty rows of `x, y`: `write` gives `x` for the numbers 1 to 30, and `y` is twice the number.
 fn doubled(write: impl Fn(u32) -> String) -> String {
     let rows = (1..=30).map(|row| format!("{},{}\n", write(row), 2 * row));
     std::iter::once("x,y\n".to_owned()).chain(rows).collect()
 }
 
-/// The name of the vector of inputs used to bind it to an expression of the column of that name: E0292 or E0268.
+/// The name of the vector of inputs used to select the expression of the column of that name: E0292 or E0268.
 #[test]
 fn a_vector_of_inputs_may_have_the_name_of_a_column() {
     let data = |inputs: &str| format!("data d = csv(\"d.csv\") {{ inputs = [{inputs}], target = y }}\n");
@@ -715,7 +716,7 @@ fn a_vector_of_inputs_may_have_the_name_of_a_column() {
         let found = &result["infer"]["fit"]["parameters"]["w"]["mean"];
         found[at].as_f64().unwrap_or_else(|| panic!("{found}"))
     };
-    // The maximum of the posterior of a line through y = 2 r on z = (r - 15.5) / sd: w = S / (S2 + 1 / 25), with S2 = 30.
+    // The posterior maximum of a line through y = 2 r over z = (r - 15.5) / sd: w = S / (S2 + 1 / 25), with S2 = 30.
     let z = run("zscore(x)", doubled(|row| row.to_string()));
     let sd = ((900.0_f64 - 1.0) / 12.0).sqrt();
     let expected = 2.0 * sd * 30.0 / (30.0 + 1.0 / 25.0);
@@ -724,12 +725,12 @@ fn a_vector_of_inputs_may_have_the_name_of_a_column() {
         "{} {expected}",
         slope(&z, 0)
     );
-    // exp of the column is the number of the row.
+    // exp of the column is the row number.
     let logs = run("exp(x)", doubled(|row| format!("{:?}", f64::from(row).ln())));
     assert!((slope(&logs, 0) - 2.0).abs() < 1e-2, "{}", slope(&logs, 0));
     let named = run("x = exp(x)", doubled(|row| format!("{:?}", f64::from(row).ln())));
     assert_eq!(slope(&named, 0), slope(&logs, 0));
-    // Two entries of one column are two elements.
+    // Two entries of one column are two elements of the vector.
     let both = run("x, log(x)", doubled(|row| row.to_string()));
     assert!(
         (slope(&both, 0) - 2.0).abs() < 0.1 && slope(&both, 1).abs() < 1.0,
@@ -737,7 +738,7 @@ fn a_vector_of_inputs_may_have_the_name_of_a_column() {
     );
 }
 
-/// The first row of each file used to decide whether a column holds text.
+/// The first row of each file used to decide whether a column contains text.
 #[test]
 fn the_training_file_decides_what_a_column_of_a_test_file_holds() {
     let rows = |levels: [&str; 3]| {
@@ -765,7 +766,7 @@ infer fit = map(M, d) { steps = 4000, optimiser = Adam(0.1), precision = f64 }
     assert!(rmse < 0.02, "{result}");
 }
 
-/// Text in a column of numbers used to be reported as an array of another shape, and without its row.
+/// Text in a numeric column used to be reported as an array of another shape, without its row.
 #[test]
 fn text_among_numbers_is_named_with_its_row() {
     let table = doubled(|row| {
@@ -799,7 +800,7 @@ fn text_among_numbers_is_named_with_its_row() {
     assert_eq!(found.stderr.matches("error[").count(), 1, "{}", found.stderr);
 }
 
-/// Ninety rows of a group and of a second one, by their row.
+/// Returns ninety rows with two groups, which are functions of the row.
 fn two_groups(group: impl Fn(i64) -> i64, other: impl Fn(i64) -> i64) -> String {
     let mut text = "g,h,y\n".to_owned();
     for row in 0..90 {
@@ -855,7 +856,7 @@ infer fit = map(M, d)
 }
 
 #[test]
-fn positions_that_something_else_selects_are_left_alone() {
+fn positions_that_another_index_selects_raise_no_warning() {
     let program = |mean: &str| {
         format!(
             "data d = csv(\"d.csv\") {{ target = y }}
@@ -884,7 +885,7 @@ infer fit = map(M, d)
 }
 
 #[test]
-fn a_real_position_is_rejected_with_a_way_to_make_one() {
+fn real_positions_are_rejected_with_an_integer_form() {
     let program = |at: &str| {
         format!(
             "data d = csv(\"d.csv\") {{ target = y }}
@@ -905,7 +906,7 @@ infer fit = map(M, d) {{ steps = 4000, optimiser = Adam(0.1), precision = f64 }}
     trial("floor(x / 16)")
         .bnnc("check", &[])
         .assert_error("E0211", 1, &["`g: index(k)`", help]);
-    // The means of 2 to 30 and of 32 to 60, by the prior a little nearer to zero.
+    // The means of 2 to 30 and of 32 to 60; the prior moves them slightly towards zero.
     let result = trial("if x < 15.5 { 0 } else { 1 }").result(&[]);
     let means = &result["infer"]["fit"]["parameters"]["w"]["mean"];
     for (at, mean) in [(0, 16.0), (1, 46.0)] {

@@ -6,7 +6,7 @@ use crate::support::Output;
 use crate::support::trial::Trial;
 use serde_json::Value;
 
-/// Runs the program into `out`; returns what it printed, the page and the result.
+/// Runs the program into `out`; returns its output, the report page and the result.
 fn reported(trial: &Trial) -> (Output, String, Value) {
     let out = trial.path("out");
     let output = trial.bnnc("run", &["--out", out.to_str().unwrap()]);
@@ -15,7 +15,7 @@ fn reported(trial: &Trial) -> (Output, String, Value) {
     (output, read("report.html"), result)
 }
 
-/// A hundred numbers with mean 3 and mean square deviation 1.
+/// Returns a hundred numbers with mean 3 and mean squared deviation 1.
 fn numbers() -> String {
     (0..100).fold("x,y\n".to_owned(), |text, at| {
         text + &format!("{},{}\n", f64::from(at % 10), if at % 2 == 0 { 2.0 } else { 4.0 })
@@ -28,7 +28,8 @@ fn near(value: &Value, expected: f64, bound: f64) {
     assert!((found - expected).abs() < bound, "{found} instead of {expected}");
 }
 
-/// `y ~ Normal(mu, 1)` with `mu ~ Normal(0, 2)`: a predicted data set has the mean `mu` plus noise of deviation 0.1, before and after the data.
+/// For `y ~ Normal(mu, 1)` with `mu ~ Normal(0, 2)`, a predicted data set has the mean `mu` plus noise of standard deviation 0.1, under the
+/// prior and the posterior.
 #[test]
 fn numbers_have_prior_and_posterior_checks() {
     let trial = Trial::new().file("d.csv", numbers()).program(
@@ -49,7 +50,7 @@ infer flat = nuts(Flat, d) { chains = 2, draws = 500 }",
     let check = &result["infer"]["fit"]["checks"]["y"];
     near(&check["observed"]["mean"], 3.0, 1e-12);
     near(&check["observed"]["sd"], 1.0, 1e-12);
-    // The mean of 40 data sets, each with the deviation of mu and 0.1 in quadrature.
+    // The mean of 40 data sets: each has the standard deviation of mu and 0.1 in quadrature.
     near(
         &check["posterior"]["mean"]["mean"],
         3.0,
@@ -70,7 +71,7 @@ infer flat = nuts(Flat, d) { chains = 2, draws = 500 }",
     }
 }
 
-/// Three of four rows are true. Before the data the share is that of a logistic Normal around one half.
+/// Three of four rows are true. Under the prior, the share is logistic-normal around one half.
 #[test]
 fn classes_have_frequencies_and_a_calibration() {
     let rows = (0..200).fold("x,y\n".to_owned(), |text, at| {
@@ -96,13 +97,13 @@ infer fit = nuts(M, d) { chains = 2, draws = 500 }";
         let check = &result["infer"]["fit"]["checks"]["y"];
         near(&check["observed"][yes], 0.75, 1e-12);
         near(&check["observed"][no], 0.25, 1e-12);
-        // A share of 200 rows and of the posterior: 0.03 each.
+        // The standard deviations of the share of 200 rows and of its posterior are 0.03 each.
         near(
             &check["posterior"][yes]["mean"],
             0.75,
             5.0 * 0.045 / 40f64.sqrt() + 0.01,
         );
-        // A logistic standard Normal has the deviation 0.21.
+        // A logistic-normal variable with a standard normal argument has a standard deviation of 0.21.
         near(&check["prior"][yes]["mean"], 0.5, 5.0 * 0.22 / 40f64.sqrt());
         for text in [
             "Posterior predictive check, classes",
@@ -134,7 +135,7 @@ infer early = map(M, d) { epochs = 300, patience = 20, optimiser = Adam(0.05) }"
         (100, &Value::from(3.0))
     );
     assert_eq!(early[0][0], 1.0);
-    // At the maximum: half the logarithm of 2 pi, and half the mean square deviation of the validation rows, about 1.
+    // At the maximum: half the logarithm of 2 pi, and half the mean squared deviation of the validation rows, about 1.
     near(&free[99][1], 0.9189 + 0.5, 0.1);
     assert!(free[0][1].as_f64().unwrap() > 4.0, "{free}");
     assert!(
@@ -143,7 +144,7 @@ infer early = map(M, d) { epochs = 300, patience = 20, optimiser = Adam(0.05) }"
     );
 }
 
-/// An inference that fails before any other has finished used to leave no report.
+/// An inference that failed before any other had finished used to leave no report.
 #[test]
 fn a_first_inference_that_fails_is_reported() {
     let trial = Trial::new().file("d.csv", numbers()).program(
@@ -195,7 +196,7 @@ infer fit = nuts(M, d) { chains = 2, warmup = 200, draws = 200 }",
     assert!(page.contains(&place), "{place}");
 }
 
-/// A point has no bound, no interval and no divergence.
+/// A point estimate has no ELBO, no interval and no KL divergence.
 #[test]
 fn points_are_described_as_points() {
     let trial = Trial::new().file("d.csv", numbers()).program(
@@ -231,7 +232,7 @@ infer fit = map(M, d) { steps = 2000, optimiser = Adam(0.05), schedule = cosine 
     }
 }
 
-/// The input axis of a layer is made of columns, whether its size has a name or not.
+/// The positions of a layer's input axis are columns, whether or not its size has a name.
 #[test]
 fn axes_of_layers_and_of_constant_sizes_have_names() {
     let rows = (0..30).fold("age,dose,city,y\n".to_owned(), |text, at| {
@@ -273,7 +274,7 @@ infer kinds = map(Classes, e) { steps = 100 }",
     for name in ["out.w[Rome,dose]", "out.b[Bonn]"] {
         assert!(page.contains(name), "{name}");
     }
-    // Predictions and Pareto shapes are those of rows of the file.
+    // Predictions and Pareto shapes belong to rows of the file.
     let quantities = result["infer"]["net"]["diagnostics"]["quantities"]
         .as_object()
         .unwrap();
@@ -281,8 +282,8 @@ infer kinds = map(Classes, e) { steps = 100 }",
     assert!(page.contains("by its row in the file"));
 }
 
-/// Predictions of dropout differ by their masks, although all draws have the same parameters; those of `collapsed` are integrals, from which no row can be
-/// left out.
+/// Predictions of `dropout` differ by their masks, although all draws have the same parameters. Those of `collapsed` are integrals, from
+/// which no row can be left out.
 #[test]
 #[cfg_attr(not(feature = "collapsed"), ignore = "needs the feature `collapsed`")]
 fn masks_are_draws_and_integrals_are_not() {

@@ -1,4 +1,4 @@
-//! Advice for command lines that cannot be read, followed by typing it.
+//! Advice for invalid command lines, followed by typing it.
 
 #![allow(clippy::unwrap_used)]
 
@@ -21,7 +21,7 @@ infer chain = sgld(M, d) { chains = 2, warmup = 50, draws = 50 }
     )
 }
 
-/// The setting behind `--set` in a tip, for the inference of a name.
+/// Returns the setting behind `--set` in a tip, with the name of an inference filled in.
 fn advised(output: &Output, infer: &str) -> String {
     let tip = output
         .stderr
@@ -102,7 +102,7 @@ fn a_program_without_its_ending_is_named() {
 }
 
 #[test]
-fn a_word_that_is_no_code_is_explained_by_its_page() {
+fn explain_names_the_page_of_a_word_that_is_not_a_code() {
     let book = concat!(env!("CARGO_MANIFEST_DIR"), "/../../");
     for (word, kind, page) in [
         ("Normal", "a distribution of the library", "library"),

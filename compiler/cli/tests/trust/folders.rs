@@ -1,4 +1,4 @@
-//! Run folders, predictions from them, and files that changed.
+//! Run folders, predictions from them, and files that changed since the run.
 
 #![allow(clippy::unwrap_used)]
 
@@ -9,8 +9,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// A mean per group, found by an optimiser: the loss is quadratic in `mu` and its minimum is the mean of the group, up to the prior's weight of
-/// 1 / (1 + 8 * 900).
+/// Returns a model with a mean per group, fitted by an optimiser: the loss is quadratic in `mu`, and its minimum is the mean of the group,
+/// up to the relative weight of the prior, 1 / (1 + 8 * 900).
 fn groups(column: &str) -> String {
     format!(
         "data d = csv(\"train.csv\") {{\n  target = y\n}}\n\nmodel Groups({column}) -> y: real {{\n  mu: real[J] ~ Normal(0, 30)\n  y ~ Normal(mu[g], 1)\n}}\n\n\
@@ -18,7 +18,7 @@ fn groups(column: &str) -> String {
     )
 }
 
-/// Eight rows for each level, whose targets are 10, 20, 30, ..
+/// Returns eight rows for each level; the targets of the levels are 10, 20, 30, ..
 fn rows(levels: &[&str]) -> String {
     let mut text = "g,y\n".to_owned();
     for _ in 0..8 {
@@ -39,7 +39,7 @@ fn out(trial: &Trial, out: &str, more: &[&str]) -> Output {
     output
 }
 
-/// A run of three groups in the folder `out`, and a new row of the third.
+/// Creates a run of three groups in the folder `out`, and a new row of the third group.
 fn trained_groups() -> Trial {
     let trial = Trial::new()
         .program(&groups("g: index(J)"))
@@ -54,7 +54,7 @@ fn predict(trial: &Trial, out: &str, data: &str) -> Output {
     run(["predict", out.to_str().unwrap(), "--data", data.to_str().unwrap()])
 }
 
-/// The means of a table of predictions.
+/// Returns the means of a table of predictions.
 #[track_caller]
 fn means(output: &Output) -> Vec<f64> {
     assert_eq!(output.status, 0, "{}", output.stderr);
@@ -72,7 +72,7 @@ fn near(found: &[f64], expected: &[f64]) {
     assert!(found.iter().zip(expected).all(is_near), "{found:?}");
 }
 
-/// Indices that no row of the run had were clamped to the nearest group.
+/// Indices without a training row used to be clamped to the nearest group.
 #[test]
 fn unseen_indices_are_rejected_by_row_and_value() {
     let trial = Trial::new()
@@ -96,7 +96,7 @@ fn unseen_indices_are_rejected_by_row_and_value() {
     assert_eq!(predict(&trial, "out", "text.csv").status, 3);
 }
 
-/// A model with one parameter per row cannot predict further rows: they used to get the last row's parameter.
+/// A model with one parameter per row cannot predict further rows, which used to get the parameter of the last row.
 #[test]
 fn rows_without_a_parameter_of_their_own_are_rejected() {
     let trial = Trial::new()
@@ -109,9 +109,9 @@ fn rows_without_a_parameter_of_their_own_are_rejected() {
     predict(&trial, "out", "more.csv").assert_error("E0436", 3, &["more.csv:5", "axis of size 3"]);
 }
 
-/// The training file decided what the levels and columns of a saved run are, whatever had become of it.
+/// The levels and columns of a saved run used to be read from the training file, even if it had changed.
 #[test]
-fn predictions_need_no_training_file() {
+fn predictions_do_not_need_the_training_file() {
     let trial = Trial::new()
         .program(&groups("g: index(J)"))
         .file("train.csv", rows(&["u", "v", "w"]))
@@ -135,9 +135,9 @@ fn predictions_need_no_training_file() {
     predict(&trial, "out", "unseen.csv").assert_error("E0428", 3, &["unseen.csv:3", "`z`"]);
 }
 
-/// The first row of new data used to decide whether a column holds text.
+/// The first row of new data used to decide whether a column contains text.
 #[test]
-fn levels_that_look_like_numbers_are_levels_of_new_rows() {
+fn levels_that_look_like_numbers_are_found_in_new_rows() {
     let trial = Trial::new()
         .program(&groups("g: index(J)"))
         .file("train.csv", rows(&["A1", "12", "true"]))
@@ -150,7 +150,7 @@ fn levels_that_look_like_numbers_are_levels_of_new_rows() {
     predict(&trial, "out", "other.csv").assert_error("E0428", 3, &["other.csv:2", "`13`"]);
 }
 
-/// A model of whole columns used to be told that its distribution has neither a mean nor a sampler.
+/// The error for a model of whole columns used to be that its distribution has neither a mean nor a sampler.
 #[test]
 fn a_model_of_all_rows_has_no_predictions_of_new_ones() {
     let counts = || std::iter::once("y\n").chain(["3\n", "5\n", "4\n", "2\n"].into_iter().cycle().take(40));
@@ -188,9 +188,9 @@ infer fit = nuts(M, d) {{ chains = 2, warmup = 200, draws = 200 }}
     );
 }
 
-/// A first run that failed used to leave a folder that a mended program could not be run into.
+/// A run that failed at once used to leave a folder that the corrected program could not be run into.
 #[test]
-fn a_run_that_failed_at_first_leaves_its_folder_free() {
+fn the_folder_of_a_failed_run_can_be_reused() {
     let program = |rate: &str| {
         format!(
             "data d = csv(\"d.csv\") {{ target = y }}
@@ -209,18 +209,18 @@ infer fit = map(M, d) {{ steps = 2000, batch = 1, precision = f32, optimiser = S
     let run = || trial.bnnc("run", &["--out", &at.display().to_string()]);
     run().assert_error("E0501", 1, &["`fit`"]);
     assert!(at.join("result.json").is_file());
-    // The same program again, and a mended one.
+    // The same program again, and a corrected one.
     run().assert_error("E0501", 1, &["`fit`"]);
     fs::write(trial.path("program.bnn"), program("1e-5")).expect("the program is written");
     assert_eq!(run().status, 0, "{}", run().stderr);
-    // Results of value are not replaced.
+    // Results of a successful run are not replaced.
     fs::write(trial.path("program.bnn"), program("2e-5")).expect("the program is written");
     run().assert_error("E0514", 2, &["another run"]);
     fs::write(trial.path("program.bnn"), program("1e3")).expect("the program is written");
     run().assert_error("E0514", 2, &["another run"]);
 }
 
-/// Flipped bits of `posterior.safetensors` used to change predictions, and one of them ended in a panic.
+/// Flipped bits of `posterior.safetensors` used to change predictions, and one of them caused a panic.
 #[test]
 fn a_damaged_folder_is_rejected() {
     let trial = trained_groups();
@@ -250,7 +250,7 @@ fn a_damaged_folder_is_rejected() {
         }
         fs::remove_file(&path).unwrap();
         assert_eq!(predict(&trial, "out", "new.csv").status, 3);
-        // Reading a pipe that nobody writes into would never end.
+        // Reading a pipe without a writer would never end.
         assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
         predict(&trial, "out", "new.csv").assert_error("E0516", 3, &[name, "not a regular file"]);
         fs::remove_file(&path).unwrap();
@@ -259,7 +259,7 @@ fn a_damaged_folder_is_rejected() {
     assert_eq!(predict(&trial, "out", "new.csv").stdout, good.stdout);
 }
 
-/// Length and CRC-32 (of IEEE 802.3, bit by bit) as a manifest holds them.
+/// Returns the length and the CRC-32 (IEEE 802.3, bit by bit) of bytes in the form of a manifest.
 fn sealed(bytes: &[u8]) -> String {
     let mut crc = u32::MAX;
     for byte in bytes {
@@ -271,7 +271,7 @@ fn sealed(bytes: &[u8]) -> String {
     format!("{}-{:08x}", bytes.len(), !crc)
 }
 
-/// Whoever changes the checksums with the files can make a folder of another library: predictions are made, with a warning.
+/// A folder whose checksums were changed with its files may belong to another library: predictions are made, with a warning.
 #[test]
 fn a_run_of_another_library_is_named() {
     let trial = trained_groups();
@@ -299,13 +299,13 @@ fn a_run_of_another_library_is_named() {
     assert_eq!(output.stdout, expected.stdout);
 }
 
-/// A file that `bnnc run` writes, and one that only the earlier of two programs writes.
+/// A file that every `bnnc run` writes, and one that only the first of two programs writes.
 const STALE: [&str; 2] = ["predictions.csv", "predictions.m.csv"];
 
-/// The weights of a run that failed stood beside the standardisation of the run before.
+/// The weights of a failed run used to be next to the standardisation of the run before.
 #[cfg(unix)]
 #[test]
-fn a_run_that_fails_leaves_the_results_before_it() {
+fn a_failed_run_keeps_the_earlier_results() {
     let program = groups("g: index(J)");
     let trial = Trial::new()
         .program(&program)
@@ -335,12 +335,12 @@ fn a_run_that_fails_leaves_the_results_before_it() {
     }));
 }
 
-/// A process that ends between two renames leaves a folder that no prediction is made from and that `--resume` finishes.
+/// A process that ends between two renames leaves a folder that `bnnc predict` rejects and that `--resume` completes.
 #[test]
 fn half_replaced_results_are_rejected_and_can_be_finished() {
     let trial = trained_groups();
     let good = predict(&trial, "out", "new.csv");
-    // No file can be renamed to a folder that is not empty.
+    // A file cannot be renamed to a folder that is not empty.
     let last = trial.path("out").join("result.json");
     fs::remove_file(&last).unwrap();
     fs::create_dir(&last).unwrap();
@@ -357,7 +357,7 @@ fn half_replaced_results_are_rejected_and_can_be_finished() {
     assert_eq!(predict(&trial, "out", "new.csv").stdout, good.stdout);
 }
 
-/// `--out` of another program used to replace the results of a run file by file and to leave those that it did not write itself.
+/// `--out` of another program used to replace the results of a run file by file, and left the files that it did not write itself.
 #[test]
 fn the_folder_of_another_run_is_replaced_as_a_whole_or_not_at_all() {
     let program = groups("g: index(J)");
@@ -399,7 +399,7 @@ impl Output {
     }
 }
 
-/// `config.json` and `weights.old` of a folder `checkpoint` were deleted, and the target of a link was cut off.
+/// A run used to delete `config.json` and `weights.old` in a folder `checkpoint`, and to truncate the target of a link.
 #[cfg(unix)]
 #[test]
 fn files_that_no_run_wrote_are_left_alone() {
@@ -440,7 +440,7 @@ fn files_that_no_run_wrote_are_left_alone() {
     }
 }
 
-/// Rows were counted from 0 over the rows that were scored, and so could not be joined to the file.
+/// Rows used to be counted from 0 among the scored rows, so that they could not be joined to the file.
 #[test]
 fn predictions_name_the_rows_of_the_file() {
     let trial = Trial::new()
@@ -470,7 +470,7 @@ fn predictions_name_the_rows_of_the_file() {
     assert_eq!(numbers, ["2", "3"], "{}", new.stdout);
 }
 
-/// `--overwrite` replaced the data of the run itself.
+/// `--overwrite` used to replace the data of the run itself.
 #[test]
 fn results_do_not_replace_what_the_run_reads() {
     let trial = Trial::new()
@@ -487,7 +487,7 @@ fn results_do_not_replace_what_the_run_reads() {
     assert_eq!(fs::read_to_string(&table).unwrap(), held);
 }
 
-/// `predict -o` replaced its own rows, or a part of the run.
+/// `predict -o` used to replace its own rows, or a part of the run.
 #[test]
 fn predictions_do_not_replace_what_they_are_made_from() {
     let trial = trained_groups();
@@ -521,7 +521,7 @@ fn predictions_do_not_replace_what_they_are_made_from() {
     assert_eq!(output.status, 0, "{}", output.stderr);
 }
 
-/// Rows without an outcome are what predictions are made for.
+/// Predictions are made for rows without an outcome, so it may be missing.
 #[test]
 fn outcomes_of_new_rows_may_be_missing() {
     let program = groups("g: index(J)");
@@ -539,7 +539,7 @@ fn outcomes_of_new_rows_may_be_missing() {
 }
 
 #[test]
-fn numbers_and_text_of_new_rows_are_told_apart() {
+fn numbers_of_new_rows_match_ids_and_text_is_rejected() {
     let of_ids = |ids: &[&str]| rows(ids);
     let trial = Trial::new()
         .program(&groups("g: index(J)"))
@@ -552,7 +552,7 @@ fn numbers_and_text_of_new_rows_are_told_apart() {
     text.assert_error("E0410", 3, &["text.csv:2", "found `x`", "`g`"]);
 }
 
-/// The table was only the numbers of its rows.
+/// The table used to have nothing but row numbers.
 #[test]
 fn outputs_without_a_mean_and_a_sampler_are_reported() {
     let own = "dist Mine(loc: real) on real {\n  log_density(x) = -abs(x - loc)\n}\n\n";
@@ -566,7 +566,7 @@ fn outputs_without_a_mean_and_a_sampler_are_reported() {
     assert_eq!(output.stdout, "");
 }
 
-/// Starts `bnnc`, sends it a signal after a time, and gives its exit status and how long it went on.
+/// Starts `bnnc` and sends it a signal after `wait`. Returns its exit status and the time that it took to end.
 #[cfg(unix)]
 fn signalled(words: &[&str], wait: Duration, signal: &str) -> (Option<i32>, Duration) {
     let mut child = Command::new(env!("CARGO_BIN_EXE_bnnc"))
@@ -586,7 +586,7 @@ fn signalled(words: &[&str], wait: Duration, signal: &str) -> (Option<i32>, Dura
     (status.code(), clock.elapsed())
 }
 
-/// Predictions of many rows with many draws went on for minutes after Ctrl-C.
+/// Predictions of many rows with many draws used to go on for minutes after Ctrl-C.
 #[cfg(unix)]
 #[test]
 fn predictions_can_be_interrupted() {
@@ -608,11 +608,11 @@ fn predictions_can_be_interrupted() {
     ];
     let (status, time) = signalled(&words, Duration::from_millis(800), "-TERM");
     assert_eq!(status, Some(130));
-    // A second is granted; a busy machine takes longer for a block of rows.
+    // One second is allowed; a busy machine takes longer for a block of rows.
     assert!(time < Duration::from_secs(10), "{time:?}");
 }
 
-/// Whoever may not read a program may not read what `bnnc fmt` writes.
+/// `bnnc fmt` must not make a program readable for others.
 #[cfg(unix)]
 #[test]
 fn fmt_keeps_the_mode_of_a_file_and_formats_long_names() {
@@ -628,13 +628,13 @@ fn fmt_keeps_the_mode_of_a_file_and_formats_long_names() {
     assert_eq!(trial.bnnc("fmt", &["--check"]).status, 0);
 }
 
-/// A runner that was cut off holds its mark near the beginning, and the executable made of it could not start.
+/// A truncated runner still has its mark near the beginning, but executables made from it could not start.
 #[test]
 fn a_runner_that_is_cut_off_is_rejected() {
     let trial = Trial::new()
         .program(&groups("g: index(J)"))
         .file("train.csv", rows(&["u", "v", "w"]));
-    // The beginning of an executable with the mark of a runner, as the first 3 MB of one are.
+    // The beginning of an executable with the mark of a runner, like the first 3 MB of a real one.
     let mut half = fs::read(env!("CARGO_BIN_EXE_bnnc")).unwrap();
     half.truncate(half.len() / 2);
     let mark = format!("\0bnnc-runner {}\0", env!("CARGO_PKG_VERSION"));

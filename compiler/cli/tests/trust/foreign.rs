@@ -1,4 +1,4 @@
-//! Words and constructs of other languages and tools: one error with what to write instead, which then runs.
+//! Words and constructs of other languages and tools: each gives one error with the replacement, which then runs.
 
 use crate::support::Output;
 use crate::support::trial::Trial;
@@ -30,7 +30,7 @@ model M(x: real) -> y: real {{
     )
 }
 
-/// A program whose mean has a further term.
+/// Returns a program whose mean has one more term.
 fn term(term: &str) -> String {
     let line = format!("  y ~ Normal(a * x + sum(w) + {term}, 1)");
     program("", &line, "infer fit = map(M, d)")
@@ -40,7 +40,7 @@ fn inference(infer: &str) -> String {
     program("", "  y ~ Normal(a * x + sum(w), 1)", infer)
 }
 
-/// Checks that the wrong program has this one diagnostic and the right one none.
+/// Checks that the wrong program has this one diagnostic and that the right one has no diagnostic.
 #[track_caller]
 fn assert_corrected(wrong: &str, code: &str, advice: &str, right: &str) {
     let found = check(wrong);
@@ -148,7 +148,7 @@ fn functions_of_other_libraries_are_corrected() {
 }
 
 #[test]
-fn a_name_that_the_program_declares_is_no_module() {
+fn a_declared_name_is_not_taken_for_a_module() {
     let shadowed = program(
         "const np = 2",
         "  y ~ Normal(a * x + np * sum(w), 1)",

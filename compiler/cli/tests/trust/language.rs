@@ -4,9 +4,9 @@ use super::support::trial::Trial;
 use serde_json::Value;
 use std::fmt::Write;
 
-/// Sixty numbers that look like draws of a normal distribution with mean and standard deviation one, folded onto the positive reals.
+/// Returns sixty numbers that resemble draws of a normal distribution with mean and standard deviation one, folded onto the positive reals.
 fn outcomes() -> Vec<f64> {
-    // The golden ratio spreads quantiles evenly; the logistic quantile is close to the normal one.
+    // Multiples of the golden ratio give evenly spread quantiles; the logistic quantile function is close to the normal one.
     let quantile = |at: usize| (at as f64 * 0.618_033_988_749_895 + 0.31).fract();
     (0..60)
         .map(|at| {
@@ -16,7 +16,7 @@ fn outcomes() -> Vec<f64> {
         .collect()
 }
 
-/// `x` is 0 and 1 in turn, `g` is 1 to 3, `event` is 0 and 1.
+/// Returns rows in which `x` alternates between 0 and 1, `g` is 1 to 3, and `event` is 0 or 1.
 fn table() -> String {
     let mut text = "x,g,event,y\n".to_owned();
     for (at, y) in outcomes().iter().enumerate() {
@@ -41,7 +41,7 @@ fn number(value: &Value, path: &[&str]) -> f64 {
     found.as_f64().unwrap_or_else(|| panic!("{path:?} is {found}"))
 }
 
-/// Mean and standard deviation of a density on an interval by the trapezoidal rule.
+/// Returns the mean and the standard deviation of a density on an interval, by the midpoint rule.
 fn moments((low, high): (f64, f64), log_density: impl Fn(f64) -> f64) -> (f64, f64) {
     let at = |step: usize| low + (high - low) * (step as f64 + 0.5) / 4000.0;
     let points: Vec<f64> = (0..4000).map(at).collect();
@@ -83,7 +83,7 @@ infer f = vi(Q, d) { epochs = 2000, optimiser = Adam(1e-2) }
     let result = trial(program).result(&[]);
     let exact = (1.0_f64 / (60.0 + 0.01)).sqrt();
     let found = number(&result, &["infer", "f", "parameters", "mu", "sd"]);
-    // Without the entropy the scale shrinks below 0.02.
+    // Without the entropy, the scale shrinks below 0.02.
     assert!((found / exact - 1.0).abs() < 0.2, "sd {found}, exact {exact}");
 }
 
@@ -112,7 +112,7 @@ infer f = nuts(M, d) { chains = 2, warmup = 300, draws = 1000 }
     let result = trial(program).result(&[]);
     let data = outcomes();
     let exact = moments((-2.0, 3.0), |mu| {
-        // The mass of the positive reals under a normal distribution with mean `mu`.
+        // The probability of the positive reals under a normal distribution with mean `mu`.
         let mass = 0.5 * bnnc_math::special::erfc(-mu / 2.0_f64.sqrt());
         let terms: f64 = data.iter().map(|y| -0.5 * (y - mu).powi(2) - mass.ln()).sum();
         terms - 0.5 * mu * mu
@@ -121,7 +121,7 @@ infer f = nuts(M, d) { chains = 2, warmup = 300, draws = 1000 }
         number(&result, &["infer", "f", "parameters", "mu", "mean"]),
         number(&result, &["infer", "f", "parameters", "mu", "sd"]),
     );
-    // 2,000 draws are worth some 500 independent ones: five standard errors.
+    // The 2,000 draws have an effective sample size of about 500; the bound is five standard errors.
     assert!(
         (mean - exact.0).abs() < 5.0 * exact.1 / 500.0_f64.sqrt(),
         "{mean}, exact {exact:?}"
@@ -162,7 +162,7 @@ infer f = nuts(M, d) { chains = 2, warmup = 300, draws = 1000 }
     }
 }
 
-/// Trains two ways of writing one model and compares where their parameter ends.
+/// Trains two forms of one model and checks that their parameter ends at the same value.
 fn assert_alike(data: &str, first: &str, second: &str, site: &str) {
     let found = [first, second].map(|model| {
         let program = format!(
@@ -171,7 +171,7 @@ fn assert_alike(data: &str, first: &str, second: &str, site: &str) {
         let result = trial(&program).result(&["--precision", "f64"]);
         number(&result, &["infer", "f", "parameters", site, "mean"])
     });
-    // Other orders of summation, and nothing else.
+    // The two forms differ only in the order of summation.
     assert!((found[0] - found[1]).abs() < 1e-6, "{found:?}\n{first}\n{second}");
 }
 
@@ -324,7 +324,7 @@ fn reductions_that_need_an_element_have_one_for_every_counter() {
                 "`if t > 1 {",
             ],
         );
-        // Either advice, followed.
+        // Each advice, followed.
         check("2..n", mean).assert_sound();
         check("1..n", &format!("(if t > 1 {{ {mean} }} else {{ 0 }})")).assert_sound();
     }
@@ -347,7 +347,7 @@ fn slices_and_lists_that_end_at_a_counter_are_reduced() {
     ] {
         assert_alike(JSON, &model(slice), &model(written), "a");
     }
-    // To the end of an array: of `y` itself that would hold the element that is given.
+    // Slices to the end of an array: of `y` itself they would contain the element that is being observed.
     let level = |last: &str| model(last).replace("  for t", "  b: real[n] ~ Normal(0, 1)\n  for t");
     assert_alike(
         JSON,
@@ -381,7 +381,7 @@ fn windows_of_a_constant_length_move_with_a_counter() {
 }
 
 #[test]
-fn what_cannot_be_compiled_is_shown_at_the_line_of_the_program() {
+fn unsupported_expressions_are_reported_at_their_line() {
     let program = format!(
         "{JSON}model M() -> y: real[n] {{
   a ~ Normal(0, 1)
@@ -428,7 +428,7 @@ fn constants_that_double_sixty_times_are_checked_at_once() {
 }
 
 #[test]
-fn arrays_that_no_machine_holds_are_rejected_at_their_line() {
+fn huge_arrays_are_rejected_at_their_line() {
     let of = |line: &str, value: &str| {
         let text = format!(
             "{CSV}model M(x: real[d]) -> y: real {{\n  {line}\n  y ~ Normal({value}, 1)\n}}\ninfer f = map(M, d)\n"
@@ -624,7 +624,7 @@ dist Gap(log_scale: real) on positive {
         .assert_error("E0201", 1, &["`D` is declared twice"]);
 }
 
-/// Two models of one likelihood, by a transformed parameter and by itself.
+/// Two forms of one likelihood: with a transformed parameter, and with the parameter itself.
 #[test]
 fn parameterisations_are_one_distribution() {
     let cases = [
@@ -665,7 +665,7 @@ fn parameterisations_are_one_distribution() {
 
 #[test]
 fn probabilities_and_rates_at_their_ends_have_densities_and_slopes() {
-    // At x = 0 the probability is 0 or 1 and the rate 0, which the data have there; elsewhere the parameter decides.
+    // At x = 0 the probability is 0 or 1 and the rate is 0, and the data agree; elsewhere the parameter determines them.
     let cases = [
         ("bool", "n", "Bernoulli(p = if x > 0 { a } else { 0 * a })"),
         ("bool", "m", "Bernoulli(p = if x > 0 { a } else { 1 - 0 * a })"),
@@ -682,7 +682,7 @@ fn probabilities_and_rates_at_their_ends_have_densities_and_slopes() {
         let trial = Trial::new().file("e.csv", table).program(&program);
         let result = trial.result(&[]);
         let a = number(&result, &["infer", "f", "parameters", "a", "mean"]);
-        // The maximum of each posterior lies between the prior's and that of the data.
+        // The maximum of each posterior lies between that of the prior and that of the likelihood.
         assert!((0.3..0.75).contains(&a), "{call}: {a}");
     }
 }
@@ -730,7 +730,7 @@ fn in_model(line: &str) -> String {
 }
 
 #[test]
-fn constructs_of_other_languages_are_answered_by_ours() {
+fn constructs_of_other_languages_get_the_equivalent_as_help() {
     let misspelt = "modle Lin(x: real) -> y: real {\n  y ~ Normal(x, 1)\n}\ninfer f = nuts(Lin, d)\n";
     message(misspelt, "E0109", &["did you mean `model`?"]);
     message("def f(x):\n  return x\n", "E0109", &["`fn f(x: real) -> real {"]);
@@ -774,7 +774,7 @@ fn constructs_of_other_languages_are_answered_by_ours() {
 }
 
 #[test]
-fn a_vector_for_a_number_is_answered_by_the_program_s_own_names() {
+fn a_vector_instead_of_a_number_gets_help_with_the_names_of_the_program() {
     let of = |line: &str, likelihood: &str| {
         format!("model M(x: real[d]) -> y: real {{\n  {line}\n  y ~ {likelihood}\n}}\n")
     };
@@ -793,7 +793,7 @@ fn a_vector_for_a_number_is_answered_by_the_program_s_own_names() {
 }
 
 #[test]
-fn a_line_that_cannot_be_read_has_no_consequences() {
+fn a_syntax_error_causes_no_further_errors() {
     let misspelt =
         format!("{CSV}modle Lin(x: real) -> y: real {{\n  y ~ Normal(x, 1)\n}}\ninfer f = nuts(Lin, d)\n");
     let unused = "model M(x: real, z: real) -> y: real {\n  y ~ Normal(x % z, 1)\n}\n";
@@ -807,7 +807,7 @@ fn a_line_that_cannot_be_read_has_no_consequences() {
 }
 
 #[test]
-fn words_of_other_tools_are_answered_by_ours() {
+fn words_of_other_tools_get_the_equivalent_as_help() {
     let cases = [
         ("w ~ Normal(mu = 0, scale = 1)", "`loc`"),
         ("w ~ Normal(0, sd = 1)", "`scale`"),
@@ -851,21 +851,21 @@ fn words_of_other_tools_are_answered_by_ours() {
 }
 
 #[test]
-fn a_count_for_a_parameter_is_answered_by_what_parameters_are() {
+fn a_discrete_prior_gets_help_on_continuous_parameters() {
     let output = trial(&in_model("sigma: positive ~ Poisson(0.5)")).bnnc("check", &[]);
     output.assert_error("E0242", 1, &["`sigma`"]);
     assert!(!output.stderr.contains("declare it count"), "{}", output.stderr);
 }
 
 #[test]
-fn a_list_for_a_target_is_answered_by_several_outputs() {
+fn a_list_of_targets_gets_help_on_several_outputs() {
     let program =
         "data d = csv(\"d.csv\") { target = [y, x] }\nmodel M(x: real) -> y: real {\n  y ~ Normal(x, 1)\n}\n";
     message(program, "E0262", &["`-> y1: real, y2: real`"]);
 }
 
 #[test]
-fn options_on_the_command_line_are_answered_by_set() {
+fn an_unknown_option_gets_help_on_set() {
     let trial = trial(&in_model("w ~ Normal(0, 1)"));
     let output = trial.bnnc("run", &["--epochs", "10"]);
     assert!(
@@ -943,7 +943,7 @@ fn large_and_broken_texts_are_checked_at_once() {
 }
 
 #[test]
-fn a_line_that_cannot_be_read_does_not_give_its_names_to_others() {
+fn a_line_with_a_syntax_error_declares_no_names_for_others() {
     for line in ["vector[k] beta", "x[k] k"] {
         let program = format!(
             "fn total(v: real[k]) -> real {{

@@ -1,4 +1,4 @@
-//! Files without an end, sizes and lengths that no machine has.
+//! Files without an end, and sizes and lengths beyond any machine.
 
 use super::support::{run, trial::Trial};
 use flate2::{Compression, write::GzEncoder};
@@ -19,7 +19,7 @@ fn line(infer: &str) -> Trial {
         .program(&format!("{LINE}{infer}\n"))
 }
 
-/// Every command that reads a program used to read a device until memory ended.
+/// Every command that reads a program used to read a device until memory ran out.
 #[test]
 #[cfg(unix)]
 fn a_program_without_an_end_is_rejected() {
@@ -29,7 +29,7 @@ fn a_program_without_an_end_is_rejected() {
     }
 }
 
-/// A pipe that no program writes into used to be waited for without an end.
+/// A pipe without a writer used to block the command for ever.
 #[test]
 #[cfg(unix)]
 fn a_pipe_without_a_writer_is_rejected() {
@@ -43,7 +43,7 @@ fn a_pipe_without_a_writer_is_rejected() {
     run(["check", program]).assert_error("E0605", 3, &["pipe", "no program writes into it"]);
 }
 
-/// A pipe with a writer is a program like any other.
+/// A pipe with a writer is read like a file.
 #[test]
 #[cfg(unix)]
 fn a_program_is_read_from_a_pipe() {
@@ -60,7 +60,7 @@ fn a_program_is_read_from_a_pipe() {
     writer.join().expect("the writer ends").expect("it is written");
 }
 
-/// Values of these used to overflow products of theirs, or to run for ever.
+/// Values like these used to overflow in products, or to run for ever.
 #[test]
 fn absurd_options_are_rejected_with_their_limit() {
     let cases = [
@@ -84,7 +84,7 @@ fn absurd_options_are_rejected_with_their_limit() {
     }
 }
 
-/// What reading takes was counted without the text of a packed file and without the split that is cut from the table.
+/// The predicted memory for reading used to omit the text of a compressed file and the split that is cut from the table.
 #[test]
 fn a_packed_table_is_read_within_the_memory_that_is_allowed() {
     let mut packed = GzEncoder::new(Vec::new(), Compression::best());
@@ -105,15 +105,15 @@ model M() -> y: real {
 infer fit = map(M, d) { steps = 10 }
 ",
         );
-    // A table of three million rows is 24 MB, and as much again as a split.
+    // A table of three million rows takes 24 MB, and the split as much again.
     let output = trial.bnnc("run", &["--max-memory", "40M"]);
     output.assert_error("E0435", 3, &["d.csv.gz", "bytes of memory"]);
 }
 
-/// `bnnc repl < /dev/zero` collected one line without an end.
+/// `bnnc repl < /dev/zero` used to collect one line without an end.
 #[test]
 #[cfg(unix)]
-fn a_prompt_without_an_end_is_left() {
+fn the_repl_ends_after_an_entry_without_an_end() {
     let zeros = std::fs::File::open("/dev/zero").expect("the device opens");
     let output = std::process::Command::new(env!("CARGO_BIN_EXE_bnnc"))
         .arg("repl")
@@ -124,9 +124,9 @@ fn a_prompt_without_an_end_is_left() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("longer than 16777216 bytes"));
 }
 
-/// Only one line had a limit, and each line of an entry was parsed with all lines before it: 4200 lines of 4096 bytes took 33 s.
+/// Only single lines used to be limited, and each line of an entry was parsed with all lines before it: 4200 lines of 4096 bytes took 33 s.
 #[test]
-fn an_entry_without_an_end_is_left() {
+fn the_repl_ends_after_an_entry_of_very_many_lines() {
     let lines = format!("{{{}\n", " ".repeat(4094)).repeat(4200);
     let trial = Trial::new().file("entry", lines);
     let output = std::process::Command::new(env!("CARGO_BIN_EXE_bnnc"))
@@ -138,7 +138,7 @@ fn an_entry_without_an_end_is_left() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("an entry is longer than 16777216 bytes"));
 }
 
-/// Predictions into a pipe that no program reads waited without an end.
+/// Predictions into a pipe without a reader used to wait for ever.
 #[test]
 #[cfg(unix)]
 fn a_pipe_without_a_reader_is_rejected() {
@@ -158,7 +158,7 @@ fn a_pipe_without_a_reader_is_rejected() {
     output.assert_error("E0432", 3, &["no program reads from it"]);
 }
 
-/// Each assignment doubles the paths to the first one: 2^59 of them.
+/// Each assignment doubles the number of paths to the first one: 2^59 in total.
 #[test]
 fn assignments_that_double_are_compiled_in_linear_time() {
     let doubles: String = (1..60)
@@ -176,7 +176,7 @@ infer fit = map(M, d) {{ steps = 2 }}"
     assert_eq!(trial.bnnc("run", &[]).status, 0);
 }
 
-/// The smallest integer divided by -1 is none.
+/// The smallest integer divided by -1 is not an integer of 64 bits.
 #[test]
 fn a_quotient_of_integers_that_overflows_is_rejected() {
     let size = "(-9223372036854775807 - 1) / (-1)";
@@ -188,7 +188,7 @@ fn a_quotient_of_integers_that_overflows_is_rejected() {
     trial.bnnc("check", &[]).assert_error("E0290", 1, &texts);
 }
 
-/// Names of columns count as memory, and are found without a search for each.
+/// Names of columns count as memory, and duplicates are found without a search for each name.
 #[test]
 fn very_many_columns_are_bounded() {
     let commas = ",".repeat(1 << 22);
@@ -200,9 +200,9 @@ fn very_many_columns_are_bounded() {
         .assert_error("E0435", 3, &["d.csv"]);
 }
 
-/// A file on which an assertion of the Parquet library fails, found by libFuzzer.
+/// A file found by libFuzzer on which an assertion of the Parquet library fails.
 #[test]
-fn an_assertion_on_a_damaged_file_is_no_bug() {
+fn an_assertion_on_a_damaged_file_is_a_data_error() {
     let trial = Trial::new()
         .file("d.parquet", include_bytes!("damaged.parquet"))
         .program("data d = parquet(\"d.parquet\") { target = y }\nmodel M(x: real) -> y: real {\n  y ~ Normal(x, 1)\n}\ninfer f = map(M, d)\n");

@@ -1,8 +1,8 @@
-//! Trainings without noise, which end at a maximum, short of one, or where there is none.
+//! Trainings without noise that end at a maximum, before it, or where there is none.
 
 use super::support::trial::Trial;
 
-/// A line through points with an error of 0.1, and the start at which its slope is 2 under `b ~ Normal(0, 1)`.
+/// A line through points with a noise of 0.1; training starts where its slope is 2 under `b ~ Normal(0, 1)`.
 const SLOPE: &str = "
 data rows = csv(\"rows.csv\")
 model Slope(x: real) -> y: real {
@@ -26,7 +26,8 @@ fn slope(options: &str) -> (Trial, [f64; 2]) {
     (trial.program(&SLOPE.replace("OPTIONS", options)), sums)
 }
 
-/// The posterior of `b` under a prior precision `p` is Normal with the precision `p + sum x^2 / 0.01` and the mean `sum x y / 0.01` over it.
+/// The posterior of `b` under a prior precision `p` is Normal with the precision `p + sum x^2 / 0.01`; its mean is `sum x y / 0.01` divided
+/// by that precision.
 #[test]
 fn a_given_prior_precision_moves_the_centre() {
     for factor in [1e-3, 100.0, 1e4, 1e8] {
@@ -67,7 +68,7 @@ fn a_centre_of_another_prior_is_reported() {
         let (trial, _) = slope(options);
         trial.bnnc("run", &[]).assert_warning("E0570", &texts);
     }
-    // A little more of the prior moves the maximum by a small part of its standard deviation.
+    // A slightly stronger prior moves the maximum by a small fraction of its standard deviation.
     slope("start = best, prior_precision = 2")
         .0
         .bnnc("run", &[])
@@ -87,7 +88,8 @@ fn a_factor_on_a_prior_with_a_learned_scale_is_rejected() {
         .assert_error("E0614", 1, &["`tau`", "leave `prior_precision` out"]);
 }
 
-/// Eight schools (Rubin 1981) in the centred form: as `tau` goes to zero and every `theta` to `mu`, the joint density grows without bound.
+/// Eight schools (Rubin 1981) in the centred parameterisation: as `tau` goes to zero and every `theta` to `mu`, the joint density grows
+/// without bound.
 const SCHOOLS: &str = "
 data schools = json(\"schools.json\")
 
@@ -130,7 +132,7 @@ fn a_scale_that_collapses_is_named_with_what_to_do() {
 
 #[test]
 fn a_hierarchy_with_a_maximum_is_silent() {
-    // A prior that vanishes at zero faster than every power bounds the density.
+    // A prior that vanishes at zero faster than every power keeps the density bounded.
     let trial = schools("InverseGamma(3, 20)", "map(Schools, schools)");
     trial.bnnc("run", &[]).assert_silent();
     let found = &trial.result(&[])["infer"]["fit"]["diagnostics"]["converged"];
@@ -138,7 +140,7 @@ fn a_hierarchy_with_a_maximum_is_silent() {
 }
 
 #[test]
-fn a_map_is_short_where_its_log_density_is_below_the_maximum() {
+fn a_map_below_the_maximum_is_reported_as_not_converged() {
     let values: Vec<f64> = (0..60)
         .map(|i| 3.0 + f64::from(i * 13 % 17) / 17.0 - 0.47)
         .collect();
@@ -155,7 +157,7 @@ fn a_map_is_short_where_its_log_density_is_below_the_maximum() {
              infer fit = map(Mean, rows) {{ steps = {steps}, optimiser = Adam(1e-3), schedule = cosine }}"
             ))
     };
-    // The log density is a parabola: its precision is that of the prior and of 60 observations, its top the weighted mean.
+    // The log density is a parabola. Its precision is that of the prior plus 60 for the observations; its maximum is at the weighted mean.
     let precision = 60.0 + 0.01;
     let top = values.iter().sum::<f64>() / precision;
     let (mut short, mut long) = (0, 0);
@@ -164,7 +166,7 @@ fn a_map_is_short_where_its_log_density_is_below_the_maximum() {
         let a = &trial.result(&[])["infer"]["fit"]["parameters"]["a"]["mean"];
         let excess = 0.5 * precision * (a.as_f64().expect("a mean") - top).powi(2);
         let output = trial.bnnc("run", &[]);
-        // 0.1 nats for the only weight are allowed.
+        // A deficit of 0.1 nats is allowed for the only weight.
         if excess > 0.11 {
             let double = format!("`steps = {}`", 2 * steps);
             output.assert_warning("E0533", &["`fit` has not converged", &double]);
@@ -177,12 +179,12 @@ fn a_map_is_short_where_its_log_density_is_below_the_maximum() {
     assert!(short >= 2 && long >= 2, "{short} short, {long} long");
 }
 
-/// A number of a sequence that repeats nothing, from 0 to 1.
+/// Returns the number at a position of an equidistributed sequence in [0, 1).
 fn uniform(at: u32) -> f64 {
     (f64::from(at) * 0.618_033_988_749_894_9).fract()
 }
 
-/// A wave and a network of two hidden layers whose prior has this standard deviation.
+/// Returns rows of a wave and a network with two hidden layers whose weights have a prior of this standard deviation.
 fn deep(sd: &str, infer: &str) -> Trial {
     let row = |i: u32| {
         let x = 6.0 * uniform(i) - 3.0;
@@ -206,7 +208,8 @@ infer fit = INFER
         .program(&program)
 }
 
-/// The target is standardised, so that the root mean square error of a constant is 1 in units of its standard deviation, which is about that of a sine, 0.71.
+/// The target is standardised, so the root mean square error of a constant is 1 in standard deviations of the target, that is, about 0.71
+/// for a sine.
 #[test]
 fn a_network_whose_maximum_is_a_constant_is_reported() {
     for infer in [
@@ -224,7 +227,7 @@ fn a_network_whose_maximum_is_a_constant_is_reported() {
                 "is 0.2",
             ],
         );
-        // The posterior itself is nearly constant under such a prior: chains and small networks find no other function.
+        // Under such a prior the posterior itself is nearly constant: chains and small networks find no other function either.
         let stderr = trial.bnnc("run", &[]).stderr;
         assert!(
             !stderr.contains("use `nuts`") && !stderr.contains("fewer"),
@@ -240,7 +243,7 @@ fn a_network_whose_maximum_is_a_constant_is_reported() {
     assert!(rmse.expect("a number") < 0.3, "{rmse:?}");
 }
 
-/// Classes that lie far apart.
+/// Classes that are far apart.
 const CLASSES: &str = r#"
 data rows = csv("train.csv") { target = k, test = csv("test.csv") DATA }
 model Classes(x: real[d]) -> k: index(3) {
@@ -252,7 +255,7 @@ infer last = laplace(Classes, rows) { start = best, OPTIONS }
 infer chain = nuts(Classes, rows) { warmup = 300, draws = 300 }
 "#;
 
-/// The columns `x0` to `x11` and the class `k` of rows in `classes` groups.
+/// Returns rows with the columns `x0` to `x11` and the class `k`, in `classes` groups.
 fn apart(classes: u32, from: u32, count: u32) -> String {
     let heads: Vec<String> = (0..12).map(|at| format!("x{at}")).collect();
     let row = |i: u32| {
@@ -269,7 +272,7 @@ fn apart(classes: u32, from: u32, count: u32) -> String {
     format!("{},k\n{rows}", heads.join(","))
 }
 
-/// The negative log predictive density of an inference.
+/// Returns the negative log predictive density of an inference.
 fn nll(result: &serde_json::Value, infer: &str) -> f64 {
     result["infer"][infer]["metrics"]["nll"]
         .as_f64()
@@ -297,10 +300,10 @@ fn an_approximation_that_predicts_worse_than_its_centre_is_reported() {
     );
     assert!(!glm.stderr.contains("validation"), "{}", glm.stderr);
     let (chain, best) = (nll(&result, "chain"), nll(&result, "best"));
-    // The posterior itself is close to the centre.
+    // Predictions of the exact posterior are close to those of the centre.
     assert!(chain < best + 0.05, "{chain} {best}");
     assert!(nll(&result, "last") > chain + 0.05, "{result}");
-    // Validation rows prefer no spread at all, and a maximum under their factor would be a worse model: the link is the cause there too.
+    // Validation rows prefer no spread at all, and a maximum under their factor would be a worse model, so the link is the cause there too.
     let (validation, _) = run(", validation = 0.1", "prior_precision = validation");
     validation.assert_warning("E0551", &["without spread", "`link = bridge`"]);
     for absent in ["E0570", "prior_precision = 1`", "steps = 20000"] {
@@ -321,7 +324,7 @@ fn an_approximation_that_predicts_worse_than_its_centre_is_reported() {
     }
 }
 
-/// Two groups that lie far apart, under a network whose Gaussian is too wide and whose likelihood has no bridge.
+/// Two groups that are far apart, under a network whose Gaussian is too wide and whose likelihood has no bridge link.
 const GROUPS: &str = r#"
 data rows = csv("train.csv") { target = k, test = csv("test.csv") }
 model Groups(x: real[d]) -> k: bool {
@@ -335,7 +338,7 @@ infer chain = nuts(Groups, rows) { warmup = 300, draws = 300 }
 "#;
 
 #[test]
-fn a_wide_gaussian_of_a_truth_value_is_replaced_by_chains() {
+fn chains_are_advised_where_a_gaussian_is_too_wide_for_a_boolean() {
     let trial = Trial::new()
         .file("train.csv", apart(2, 0, 80))
         .file("test.csv", apart(2, 1000, 90))
@@ -351,10 +354,11 @@ fn a_wide_gaussian_of_a_truth_value_is_replaced_by_chains() {
     assert!(nll(&result, "last") > chain + 0.05, "{result}");
 }
 
-/// A factor that validation rows choose is not one to search a maximum under: where the outputs are normal, the marginal likelihood tunes one meanwhile.
+/// A factor chosen on validation rows must not be used in the search for a maximum. If the outputs are normal, the marginal likelihood
+/// tunes a factor during the search instead.
 #[test]
-fn a_factor_of_validation_rows_gives_way_to_the_marginal_likelihood() {
-    // Unlike `uniform`, without a relation between neighbours, so that sums are nearly normal.
+fn tuning_by_marginal_likelihood_is_advised_instead_of_validation() {
+    // Unlike those of `uniform`, neighbouring numbers are unrelated, so that sums are nearly normal.
     let scattered = |at: u32| ((f64::from(at) * 12.9898).sin() * 43_758.545_3).rem_euclid(1.0);
     let row = |i: u32| {
         let x = [1, 8, 15, 22].map(|j| 4.0 * scattered(100 * i + j) - 2.0);

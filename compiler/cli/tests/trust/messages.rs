@@ -1,11 +1,11 @@
-//! Advice that a user follows: each message leads to a program that runs, or names what the user wrote.
+//! Advice that users follow: each message leads to a program that runs, or uses the user's own names.
 
 #![allow(clippy::unwrap_used)]
 
 use crate::support::run;
 use crate::support::trial::Trial;
 
-/// Sixty rows of `make` and `model`, a number `x` and a target.
+/// Returns sixty rows of `model`, a number `x` and a target.
 fn cars() -> String {
     let mut text = "model,x,y\n".to_owned();
     for row in 0..60 {
@@ -123,7 +123,7 @@ infer fit = map(M, d)
 }
 
 #[test]
-fn the_rate_of_a_training_is_that_of_its_optimiser() {
+fn the_learning_rate_is_an_argument_of_the_optimiser() {
     for option in ["lr", "learning_rate"] {
         for method in ["map", "dropout", "ensemble", "swag"] {
             let found = check(&line(&format!(
@@ -136,7 +136,7 @@ fn the_rate_of_a_training_is_that_of_its_optimiser() {
 }
 
 #[test]
-fn what_cannot_be_reported_is_said_with_the_reason() {
+fn quantities_that_cannot_be_reported_get_the_reason() {
     let report = |name: &str| line(&format!("infer fit = nuts(M, d) {{ report = [{name}] }}"));
     check(&report("f")).assert_error(
         "E0613",
@@ -313,7 +313,7 @@ infer fit   = nuts(M, d) {{ {centred} = [a], chains = 2, warmup = 50, draws = 50
     }
 }
 
-/// Rows of two numbers, of which one has a name with a space, and a group.
+/// Creates rows of two numbers, one of which has a name with a space, and a group.
 fn engines() -> Trial {
     let mut text = "age,engine size,make,y\n".to_owned();
     for row in 0..60 {
@@ -358,14 +358,14 @@ infer fit = map(M, d)
     );
     let corrected = "age, engine_size = \"engine size\", make";
     check(corrected, "age: real, engine_size: real", "[age, engine_size]").assert_silent();
-    // An expression feeds the input of its column.
+    // An expression feeds the input that is named after its column.
     check(
         "zscore(age), engine_size = \"engine size\", make",
         "x: real[2]",
         "x",
     )
     .assert_error("E0291", 1, &["declare `age: real, engine_size: real`"]);
-    // One input that no column could feed has the columns listed, as before.
+    // If the only vector input cannot be a column, the message lists the columns, as before.
     check(listed, "z: real", "[z, z]").assert_error("E0291", 1, &["its columns are `age`, `engine size`"]);
 }
 

@@ -1,11 +1,11 @@
-//! Rows whose level was in no training row: predicted from the prior where they may be, refused by their row elsewhere.
+//! Rows whose level no training row has: predicted from the prior where that is possible, rejected with their row elsewhere.
 
 #![allow(clippy::unwrap_used)]
 
 use crate::support::trial::Trial;
 use crate::support::{Output, run};
 
-/// Group means around `mu`, and rows around these. All scales are known, so that every posterior is Gaussian.
+/// Returns a model of group means around `mu`, and of rows around these. All scales are known, so every posterior is Gaussian.
 fn program(prior: &str, location: &str, method: &str) -> String {
     format!(
         "data d = csv(\"d.csv\") {{ target = y }}
@@ -24,7 +24,7 @@ infer fit = {method}\n"
 
 const NUTS: &str = "nuts(M, d) { chains = 4, draws = 2000 }";
 
-/// Four rows of each level, whose mean is 10, 12, 15, 9, 14.
+/// Returns four rows of each level; the means of the levels are 10, 12, 15, 9, 14.
 fn rows(levels: &[&str]) -> String {
     let mut text = "g,y\n".to_owned();
     for (level, mean) in levels.iter().zip([10.0, 12.0, 15.0, 9.0, 14.0]) {
@@ -53,7 +53,7 @@ fn predict(trial: &Trial, rows: &str, more: &[&str]) -> Output {
     run(words)
 }
 
-/// Mean and standard deviation of each row.
+/// Returns the mean and the standard deviation of each predicted row.
 #[track_caller]
 fn moments(output: &Output) -> Vec<(f64, f64)> {
     assert_eq!(output.status, 0, "{}", output.stderr);
@@ -71,7 +71,8 @@ fn moments(output: &Output) -> Vec<(f64, f64)> {
     lines.map(|line| (cells(line)[1], cells(line)[2])).collect()
 }
 
-/// Mean and variance of `mu` given group means of four rows each, with `alpha ~ Normal(mu, 2)`: each group mean is Normal around `mu` with variance 4 + 1 / 4.
+/// Returns the mean and the variance of `mu` given the means of four rows in each group, with `alpha ~ Normal(mu, 2)`: each group mean is
+/// Normal around `mu` with variance 4 + 1 / 4.
 fn location() -> (f64, f64) {
     let precision = 0.01 + 5.0 / 4.25;
     (
@@ -80,18 +81,19 @@ fn location() -> (f64, f64) {
     )
 }
 
-/// A new level's mean is `mu` plus noise of its own, which the rows of the level share.
+/// Checks the predictions: the mean of a new level is `mu` plus noise of its own, which the rows of the level share.
 #[track_caller]
 fn check_new(found: &[(f64, f64)], known: usize, new: &[usize]) {
     let (mean, variance) = location();
     let sd = (variance + 4.0 + 1.0).sqrt();
-    // 8000 draws with at least a quarter of them effective: five standard errors of a mean of deviation 2.2, and of a deviation.
+    // Of the 8000 draws at least a quarter are effective. The bounds are five standard errors of a mean whose standard deviation is 2.2,
+    // and of a standard deviation.
     let (of_mean, of_sd) = (5.0 * 2.2 / 2000f64.sqrt(), 5.0 * sd / (2.0 * 2000f64).sqrt());
     for at in new {
         assert!((found[*at].0 - mean).abs() < of_mean, "{found:?}, {mean}");
         assert!((found[*at].1 - sd).abs() < of_sd, "{found:?}, {sd}");
     }
-    // The group of mean 15: precision 4 of its rows, 1 / 4 of the prior around `mu`.
+    // The group with mean 15: its rows have a precision of 4, the prior around `mu` one of 1 / 4.
     let shrunk = (4.0 * 15.0 + 0.25 * mean) / 4.25;
     assert!((found[known].0 - shrunk).abs() < 0.1, "{found:?}, {shrunk}");
 }
@@ -114,7 +116,7 @@ fn new_levels_are_drawn_from_the_prior_of_their_group() {
         predict(&trial, NEW, &["--new-levels", "prior"]).stdout,
         output.stdout
     );
-    // Without new levels the option changes nothing.
+    // Without new levels the option has no effect.
     let known = "g\nBonn\nOslo\n";
     let usual = predict(&trial, known, &[]);
     assert_eq!(
@@ -124,7 +126,7 @@ fn new_levels_are_drawn_from_the_prior_of_their_group() {
     assert_eq!(moments(&usual)[0], found[0]);
 }
 
-/// Ids are levels: that of a new level stands between those of the run. A transformed parameter and a truncated prior have new elements too.
+/// Ids are levels, and a new one may be ordered between those of the run. Transformed parameters and truncated priors get new elements too.
 #[test]
 fn new_ids_are_levels_of_transformed_parameters() {
     let prior = "z: real[J] ~ Normal(0, 1)\n  alpha = mu + 2 * z";
@@ -154,7 +156,7 @@ fn new_ids_are_levels_of_transformed_parameters() {
     );
 }
 
-/// The mean field of this posterior is wider in no parameter of the prior: `mu` has the variance of its conditional distribution.
+/// A mean-field approximation gives `mu` the variance of its conditional distribution, given the group means.
 #[test]
 fn variational_approximations_predict_new_levels() {
     let method =
@@ -175,7 +177,7 @@ fn variational_approximations_predict_new_levels() {
 }
 
 #[test]
-fn models_and_methods_without_a_prior_for_new_levels_are_refused() {
+fn models_and_methods_without_a_prior_for_new_levels_are_rejected() {
     let elementwise = "alpha: real[J] ~ Normal(mu, 2)";
     let few = "nuts(M, d) { chains = 2, warmup = 100, draws = 100 }";
     let cases = [
@@ -218,7 +220,7 @@ fn models_and_methods_without_a_prior_for_new_levels_are_refused() {
     predict(&trial, NEW, &["--new-levels", "prior"]).assert_error("E0428", 3, &["new.csv:3"]);
 }
 
-/// A group that only test rows have used to be a group of its own, known from its prior alone.
+/// A group that only test rows have used to be accepted as a group of its own, informed by its prior alone.
 #[test]
 fn ids_that_only_test_rows_have_are_an_error() {
     let text = program("alpha: real[J] ~ Normal(mu, 2)", "alpha[g]", NUTS);

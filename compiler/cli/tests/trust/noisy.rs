@@ -1,16 +1,17 @@
-//! Trainings under noise, by `vi` and `dropout`: short ones are reported and long ones are not.
+//! Trainings with noise, by `vi` and `dropout`: short ones are reported and long ones are not.
 
 use super::support::root;
 use super::support::trial::Trial;
 use std::fs;
 
-/// Numbers between -1 and 1 without a pattern, the same in every run (the fractional parts of multiples of an irrational number, Weyl 1916).
+/// Returns numbers between -1 and 1 without a pattern, the same in every run (fractional parts of multiples of an irrational number, Weyl
+/// 1916).
 fn irregular(at: usize, stream: usize) -> f64 {
     let step = [0.618_033_988_7, 0.754_877_666_2, 0.569_840_290_9, 0.819_172_513_4][stream % 4];
     2.0 * ((at + 1) as f64 * step).fract() - 1.0
 }
 
-/// A table of two inputs with a standard deviation of one, a group of twelve, and a target.
+/// Returns a table of two inputs with a standard deviation of one, a group of twelve, and a target.
 fn table(rows: usize, target: impl Fn(usize, [f64; 2]) -> f64) -> String {
     let row = |at: usize| {
         let x = [0, 1].map(|stream| 1.732 * irregular(at, stream));
@@ -21,17 +22,17 @@ fn table(rows: usize, target: impl Fn(usize, [f64; 2]) -> f64) -> String {
         .collect()
 }
 
-/// A model with its rows, and what its inferences need.
+/// A model with its rows and the options of its inferences.
 struct Problem {
     name: &'static str,
     file: &'static str,
     data: String,
     program: String,
-    /// The parameters, from wide starts.
+    /// The lines of the posterior, with wide starts.
     posterior: &'static str,
     /// The weights whose inputs are dropped.
     layers: &'static str,
-    /// The options of a short and of a long training.
+    /// The options of short trainings and of a long one.
     short: &'static [&'static str],
     long: &'static str,
 }
@@ -94,7 +95,7 @@ model M(u: real, v: real, g: index(J)) -> y: real {
     }
 }
 
-/// The network of `examples/yacht`, with the settings of the example as the long ones.
+/// The network of `examples/yacht`; the long training has the settings of the example.
 fn network() -> Problem {
     let folder = root().join("examples/yacht/data");
     Problem {
@@ -150,7 +151,7 @@ fn problems() -> Vec<Problem> {
 }
 
 impl Problem {
-    /// A run of one method with these options.
+    /// Returns a program with one inference by this method with these options.
     fn trial(&self, method: &str, options: &str) -> Trial {
         let Problem {
             program, posterior, ..
@@ -202,7 +203,8 @@ fn a_training_under_noise_that_has_converged_is_silent() {
     }
 }
 
-/// Under a rate that falls to zero the losses are flat at the end of any training. That 1000 and 3000 steps are too few is shown by 20,000, which gain 0.3 nats per row and more.
+/// Under a rate that falls to zero, the losses are flat at the end of any training. That 1000 and 3000 steps are too few shows in 20,000
+/// steps, which gain at least 0.3 nats per row.
 #[test]
 fn a_network_that_a_falling_rate_stopped_is_reported() {
     let network = network();
@@ -220,10 +222,10 @@ fn a_network_that_a_falling_rate_stopped_is_reported() {
     }
 }
 
-/// Short trainings of five models and ten seeds, which have to be reported, and long ones, which must not be.
+/// Short trainings of five models with ten seeds must be reported, and long ones must not.
 #[test]
 #[ignore = "400 trainings, some minutes"]
-fn short_trainings_under_noise_are_told_from_long_ones() {
+fn short_trainings_under_noise_are_distinguished_from_long_ones() {
     let (mut missed, mut alarms) = (Vec::new(), Vec::new());
     for problem in problems() {
         for method in ["vi", "dropout"] {

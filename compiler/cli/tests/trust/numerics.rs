@@ -3,10 +3,10 @@
 use super::support::trial::Trial;
 use serde_json::Value;
 
-/// Rows that say nothing of the parameters.
+/// Rows that do not inform the parameters.
 const ROWS: &str = "x,y\n0,0.3\n1,-0.2\n2,0.1\n3,0.4\n";
 
-/// Samples parameters that no row depends on, from these lines of a model.
+/// Samples parameters that no row depends on; `lines` declare them in the model.
 fn sampled(lines: &str, inference: &str) -> Value {
     let trial = Trial::new().file("d.csv", ROWS).program(&format!(
         "data d = csv(\"d.csv\") {{ target = y }}
@@ -24,11 +24,11 @@ fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or(f64::NAN)
 }
 
-/// A location whose site below is truncated keeps its prior: integrating the truncated site out leaves `Normal(0, 10)`. The
+/// A location whose dependent site is truncated keeps its prior: integrating over the truncated site leaves `Normal(0, 10)`. The
 /// subtraction `1 - cdf(0)` used to cut the location off at -8, with a standard deviation of 6.04. The standard error of a standard
 /// deviation is about `sd / sqrt(2 ess)`.
 #[test]
-fn a_truncated_site_leaves_the_prior_of_its_location() {
+fn a_truncated_site_does_not_change_the_prior_of_its_location() {
     let lines = "  mu ~ Normal(0, 10)\n  _w: positive ~ Normal(mu, 1)";
     let found = sampled(
         lines,
@@ -47,7 +47,8 @@ fn a_truncated_site_leaves_the_prior_of_its_location() {
     assert!(mean.abs() < 4.0 * 10.0 / ess.sqrt(), "{mu}, ESS {ess}");
 }
 
-/// Means by quadrature (mpmath): far out in the tails, and below a `StudentT`, which used to have no truncation.
+/// Means by quadrature (mpmath) of priors that are truncated far out in their tails, and of a truncated `StudentT`, which used to be
+/// unsupported.
 #[test]
 fn priors_truncated_far_out_have_their_means() {
     let lines = "  _a: real(8, 9) ~ Normal(0, 1)
@@ -72,10 +73,10 @@ fn priors_truncated_far_out_have_their_means() {
     }
 }
 
-/// The slab of a posterior on the reals is carried onto the positive numbers, so that nothing has probability below zero. The exact posterior of
-/// an exponential rate under `Exponential(1)` with observations 1 and 2 is `Gamma(3, 1 / 4)`, with the mean 0.75.
+/// A family on the reals is transformed to the positive numbers, so that no probability is below zero. The exact posterior of an
+/// exponential rate under `Exponential(1)` with observations 1 and 2 is `Gamma(3, 1 / 4)`, with the mean 0.75.
 #[test]
-fn families_on_the_reals_are_carried_onto_positive_parameters() {
+fn families_on_the_reals_are_transformed_to_positive_parameters() {
     let trial = Trial::new().file("d.csv", "t\n1\n2\n").program(
         "data d = csv(\"d.csv\") { target = t }
 model M() -> t: positive {
@@ -93,9 +94,9 @@ infer fit = vi(Q, d) { steps = 2000, samples = 8 }
     assert!((mean - 0.75).abs() < 0.08 && low > 0.0, "{rate}");
 }
 
-/// A distribution that declares nothing of its tails has no KL that is known to be finite; one that does has.
+/// The KL is known to be finite only if the distribution declares its tails.
 #[test]
-fn a_kl_is_finite_by_what_distributions_declare() {
+fn a_kl_is_finite_if_the_distribution_declares_its_tails() {
     let run = |tails: &str| {
         Trial::new()
             .file("d.csv", ROWS)
@@ -134,8 +135,8 @@ infer fit = vi(Q, d) {{ steps = 50 }}
     );
 }
 
-/// Predictions of a truncated output: the standard normal above zero has the mean `sqrt(2 / pi)`, the deviation `sqrt(1 - 2 / pi)` and the
-/// median 0.67449, whose standard error from 4,000 draws is `1 / (2 p sqrt(4000))` with the density `p` = 0.6355.
+/// Predictions of a truncated output: the standard normal above zero has the mean `sqrt(2 / pi)`, the standard deviation `sqrt(1 - 2 / pi)`
+/// and the median 0.67449. The standard error of the median from 4,000 draws is `1 / (2 p sqrt(4000))` with the density `p` = 0.6355.
 #[test]
 fn truncated_outputs_have_predictions() {
     let trial = Trial::new()
@@ -169,7 +170,7 @@ infer fit = map(M, d) { steps = 5, predictive_draws = 4000 }
     );
 }
 
-/// Counts have intervals, CRPS and coverage, in the metrics, in `predictions.csv` and in the store of draws.
+/// Counts have intervals, CRPS and coverage: in the metrics, in `predictions.csv` and in the store of draws.
 #[test]
 fn counts_have_intervals_and_scores() {
     let counts = [0, 3, 1, 2, 4, 7, 2, 1];
@@ -208,7 +209,7 @@ infer fit = nuts(M, d) {{ draws = 200, warmup = 200 }}
     }
 }
 
-/// The mean of `sigma ~ Uniform(0, high)` under `mu ~ Normal(0, 10)` and `y ~ Normal(mu, sigma)`, by quadrature.
+/// Returns the posterior mean of `sigma ~ Uniform(0, high)` under `mu ~ Normal(0, 10)` and `y ~ Normal(mu, sigma)`, by quadrature.
 fn mean_below(high: f64, y: &[f64]) -> f64 {
     let n = y.len() as f64;
     let mean = y.iter().sum::<f64>() / n;
@@ -226,7 +227,7 @@ fn mean_below(high: f64, y: &[f64]) -> f64 {
     moment / mass
 }
 
-/// A parameter without a type lives between the ends that its prior declares, where samplers and optimisers meet no wall.
+/// A parameter without a type is bounded by the ends of its prior, by a transformation: samplers and optimisers see no boundary.
 #[test]
 fn a_prior_with_ends_bounds_the_parameter() {
     let y = [9.0, -7.0, 12.0, -11.0, 3.0];
@@ -248,7 +249,7 @@ fn a_prior_with_ends_bounds_the_parameter() {
     let found = chains.result(&[]);
     let sigma = &found["infer"]["fit"]["parameters"]["sigma"];
     let (found, exact) = (sigma["mean"].as_f64().expect("a mean"), mean_below(10.0, &y));
-    // The posterior deviation is 1.2, and there are more than a thousand effective draws.
+    // The posterior standard deviation is 1.2, and the effective sample size exceeds a thousand.
     assert!((found - exact).abs() < 0.15, "{found} {exact}");
     // An optimiser cannot step outside, where the density is zero.
     let output = model("map(M, d)").bnnc("run", &[]);
@@ -280,8 +281,8 @@ infer fit = map(Line, rows)
     );
 }
 
-/// Under a prior that is flat beside the data, the mean of a normal distribution has the mean of its observations, and a standard deviation of one over
-/// the root of their number. The element of a series outside `for` used to stand for all of them.
+/// Under a prior that is flat compared to the data, the mean of a normal distribution has the mean of its observations, and a standard
+/// deviation of one over the root of their number. The element of a series outside `for` used to stand for all of them.
 #[test]
 fn an_element_of_a_series_is_observed_alone() {
     let fit = |lines: &str| {
@@ -297,7 +298,8 @@ infer fit = nuts(M, d)
         let b = trial.result(&["--seed", "1"])["infer"]["fit"]["parameters"]["b"].clone();
         [number(&b["mean"]), number(&b["sd"])]
     };
-    // 4000 draws hold about 1700 independent ones: a mean is known to 0.025 of its sd, an sd to 0.018, of which five are allowed.
+    // Of 4000 draws about 1700 are effective: the standard error of a mean is 0.025 of its sd, and that of an sd 0.018. The bounds are five
+    // standard errors.
     for (lines, mean, sd) in [
         ("  y[3] ~ Normal(b, 1)", 4.0, 1.0),
         ("  y[0] ~ Normal(b, 1)\n  y[1] ~ Normal(b, 1)", 1.5, 0.5f64.sqrt()),

@@ -1,16 +1,16 @@
-//! Names, comparisons and everything else a report must show.
+//! Names, comparisons and the other contents of a report.
 
 use crate::support::trial::Trial;
 use serde_json::Value;
 
-/// Thirty values of a normal distribution, to four digits.
+/// Thirty values from a normal distribution, to four digits.
 const VALUES: [f64; 30] = [
     2.3047, 1.9600, 3.7505, 2.9406, 0.0490, 0.6978, 2.1278, 1.6838, 1.9832, 1.1470, 2.8794, 2.7778, 2.0660,
     3.1272, 2.4675, 1.1407, 2.3688, 1.0411, 2.8784, 1.9501, 1.8151, 1.3190, 3.2225, 1.8453, 1.5716, 1.6479,
     2.5323, 2.3654, 2.4127, 2.4308,
 ];
 
-/// Exact leave-one-out log predictive density of `y ~ Normal(mu, 1)` with `mu ~ Normal(0, 10)`.
+/// Returns the exact leave-one-out log predictive density of `y ~ Normal(mu, 1)` with `mu ~ Normal(0, 10)`.
 fn exact_elpd() -> f64 {
     let sum: f64 = VALUES.iter().sum();
     let others = (VALUES.len() - 1) as f64;
@@ -62,7 +62,7 @@ fn line<'a>(result: &'a Value, infer: &str) -> &'a Value {
     lines.find(|line| line["infer"] == infer).expect("a line")
 }
 
-/// Chains, a variational approximation and a Laplace approximation of one conjugate model all come to its exact value.
+/// Chains, a variational approximation and a Laplace approximation of one conjugate model all reach its exact value.
 #[test]
 fn comparisons_without_test_rows_leave_each_row_out() {
     let trial = location(
@@ -97,7 +97,7 @@ compare chains, wide, approximation, gaussian by rmse",
 
 /// The variance of Student's t is infinite up to two degrees of freedom, and `df / (df - 2)` above.
 #[test]
-fn an_infinite_predictive_deviation_reads_so() {
+fn an_infinite_predictive_deviation_is_printed_as_infinite() {
     for (df, deviation) in [(1.5, None), (2.0, None), (6.0, Some(1.5f64.sqrt()))] {
         let trial = location(&format!(
             "model Heavy() -> y: real {{
@@ -131,7 +131,7 @@ fn an_infinite_predictive_deviation_reads_so() {
     }
 }
 
-/// A noise level that stays at the maximum is fitted to the row that is left out too: chains, which weigh it, come to about one nat less.
+/// A noise level that is held at the maximum was fitted to the left-out row too. Chains, which integrate over it, give about one nat less.
 #[test]
 fn parameters_that_are_held_at_the_maximum_are_reported_beside_elpd() {
     let rows: String = (0..30)
@@ -186,10 +186,11 @@ compare still, gaussian by elpd_loo",
     assert!(!output.stderr.contains("E0571"), "{}", output.stderr);
 }
 
-/// The bound is relative to the number of parameters that the rows inform: 40 means of four rows each, under a prior a hundred times as wide in its variance, are about 40 effective parameters. A Gaussian whose variances are 1/50 of the
-/// posterior's has about 0.8, which is many for one parameter, and few for these.
+/// The bound is relative to the number of parameters that the rows inform. Here 40 means of four rows each, under a prior with a variance a
+/// hundred times as large, are about 40 effective parameters. A Gaussian whose variances are 1/50 of those of the posterior gives about
+/// 0.8: many for one parameter, few for 40.
 #[test]
-fn spread_is_judged_by_what_the_rows_inform() {
+fn spread_is_compared_to_the_number_of_informed_parameters() {
     let scattered = |at: i32| ((f64::from(at) * 12.9898).sin() * 43_758.545_3).rem_euclid(1.0);
     let row = |i: i32| {
         let noise: f64 = (1..4).map(|k| scattered(i * 7 + k) - 0.5).sum();
@@ -217,7 +218,7 @@ compare exact, narrow by elpd_loo",
 }
 
 #[test]
-fn comparisons_name_the_rows_they_are_of() {
+fn comparisons_name_their_rows() {
     let untested = location("infer chains = nuts(M, d) { chains = 1, draws = 200 }\ncompare chains by rmse");
     let output = untested.bnnc("run", &[]);
     for text in ["elpd_loo", "difference", "train rmse", "each of 30 training rows"] {
@@ -283,7 +284,7 @@ fn metrics_that_were_not_computed_are_named() {
 }
 
 #[test]
-fn other_observations_have_no_difference() {
+fn comparisons_of_different_outputs_have_no_difference() {
     let program = "data d = csv(\"d.csv\") { target = y }\ndata e = csv(\"d.csv\") { target = z }
 model M() -> y: real {\n  mu ~ Normal(0, 1)\n  y ~ Normal(mu, 1)\n}
 model N() -> z: real {\n  mu ~ Normal(0, 1)\n  z ~ Normal(mu, 1)\n}
@@ -390,7 +391,7 @@ infer fit = map(M, d)",
     assert!(at("16 values: ") > 0 && !output.stdout.contains("hidden.b["));
 }
 
-/// Parameters of layers are one line unless `report` names them.
+/// Parameters of layers have one line unless `report` names them.
 #[test]
 fn parameters_that_report_names_have_a_line_for_each_element() {
     let trial = Trial::new().file("d.csv", CITIES).program(
@@ -423,7 +424,7 @@ infer fit = map(M, d)",
     }
 }
 
-/// The smallest ESS may be of the log density, which is not a parameter.
+/// The smallest ESS may be that of the log density, which is not a parameter.
 #[test]
 fn the_smallest_sizes_name_their_quantities() {
     let trial = location("infer fit = nuts(M, d) { chains = 2, warmup = 100, draws = 200 }");
@@ -442,7 +443,7 @@ fn the_smallest_sizes_name_their_quantities() {
     }
 }
 
-/// The page and `result.json` hold the warnings, the failure, the data, the program and its version.
+/// The page and `result.json` contain the warnings, the failure, the data, the program and its version.
 #[test]
 fn reports_hold_the_failed_inference_and_every_warning() {
     let trial = location(
@@ -506,9 +507,9 @@ compare chain, fit by rmse",
     }
 }
 
-/// Ages of 20, 22, .., 58: mean 39, and a sum of squared deviations of 2660, which is divided by n.
+/// Ages of 20, 22, .., 58: the mean is 39, and the squared deviations sum to 2660, which is divided by n.
 #[test]
-fn reports_hold_what_zscore_used() {
+fn reports_show_the_mean_and_deviation_of_zscore() {
     let rows: String = (0..20).map(|at| format!("{},{at}\n", 20 + 2 * at)).collect();
     let trial = Trial::new().file("d.csv", format!("age,y\n{rows}")).program(
         "data d = csv(\"d.csv\") { inputs = [zscore(age)], target = y }
@@ -534,7 +535,7 @@ infer fit = map(M, d)",
     assert_eq!(page.matches("finished 20").count(), 1);
 }
 
-/// Every method writes its draws to the groups that chains have.
+/// Every method writes its draws to the same groups as chains.
 #[test]
 fn approximations_write_their_draws() {
     let methods = [
@@ -575,7 +576,8 @@ fn approximations_write_their_draws() {
     }
 }
 
-/// Forty points of a wave under a Gaussian process. Given the hyperparameters the mean of every point is zero: an error of that mean is the scale of the data, 0.7, not that of the curve.
+/// Forty points of a wave under a Gaussian process. Given the hyperparameters, the mean of every point is zero. The error of that mean
+/// would be the scale of the data, 0.7, not the error of the curve.
 #[test]
 fn a_process_over_whole_columns_has_the_metrics_of_its_density_alone() {
     let row = |i: i32| {
@@ -602,7 +604,8 @@ infer fit = map(Process, rows) { steps = 50 }
     assert_eq!(names, ["log_likelihood"]);
 }
 
-/// Rows with a tail like Cauchy's: the degrees of freedom are near 1, and the variance of Student's t is infinite up to 2.
+/// Rows with a tail like that of a Cauchy distribution: the degrees of freedom are near 1, and the variance of Student's t is infinite up
+/// to 2.
 #[test]
 fn a_learned_tail_without_variance_has_an_infinite_deviation() {
     let of = |i: i32| (std::f64::consts::PI * ((f64::from(i) + 0.5) / 80.0 - 0.5)).tan();
@@ -632,7 +635,7 @@ infer fit = {method}(Tail, d)"
             .find(|line| line.contains("train sd"))
             .expect("a line");
         assert_eq!(line.ends_with(" inf"), is_infinite, "{line}");
-        // Predictions of a saved run follow the same rule.
+        // Predictions from a saved run follow the same rule.
         let run = trial.path("out");
         trial
             .bnnc("run", &["--out", &run.display().to_string()])

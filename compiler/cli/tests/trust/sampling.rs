@@ -4,11 +4,11 @@ use crate::support::trial::Trial;
 use crate::support::{root, run};
 use serde_json::Value;
 
-/// The counts of `gp_pois_regr` of posteriordb.
+/// The counts of `gp_pois_regr` from posteriordb.
 const COUNTS: &str =
     r#"{"x": [-10, -8, -6, -4, -2, 0, 2, 4, 6, 8, 10], "k": [40, 37, 29, 12, 4, 3, 9, 19, 77, 82, 33]}"#;
 
-/// A Gaussian process under Poisson counts.
+/// A Gaussian process with Poisson counts.
 const PROCESS: &str = r#"
 data counts = json("counts.json") {
   target = k
@@ -34,7 +34,7 @@ fn process() -> Trial {
     Trial::new().file("counts.json", COUNTS).program(PROCESS)
 }
 
-/// The chains of one seed agree with each other and with the published means of 10,000 draws of Stan.
+/// Checks that the chains of one seed agree with each other and with the published means of 10,000 draws of Stan.
 #[track_caller]
 fn agrees(trial: &Trial, seed: u32) {
     let result = trial.result(&["--seed", &seed.to_string()]);
@@ -56,9 +56,9 @@ fn agrees(trial: &Trial, seed: u32) {
     }
 }
 
-/// Seed 3 had an R-hat of 1.28, 457 divergences and a chain that accepted 0.27.
+/// Seed 3 had an R-hat of 1.28, 457 divergences and a chain with an acceptance of 0.27.
 #[test]
-fn a_curved_posterior_is_found_where_a_dense_metric_lost_a_chain() {
+fn no_chain_is_lost_on_a_curved_posterior() {
     agrees(&process(), 3);
 }
 
@@ -136,7 +136,7 @@ fn a_change_point_is_named_as_the_cause_of_chains_that_disagree() {
     assert!(!output.stderr.contains("`before`, `after`"), "{}", output.stderr);
 }
 
-/// 20,000 weights are above the 16,384 elements that Stan CSV is written for.
+/// 20,000 weights exceed the 16,384 elements up to which Stan CSV is written.
 #[test]
 fn a_run_without_stan_csv_is_reported() {
     let program = "
@@ -153,7 +153,7 @@ fn a_run_without_stan_csv_is_reported() {
     assert!(!out.join("stan").exists());
 }
 
-/// A line, and chains that start where `map` ended.
+/// A line, and chains that start at the result of `map`.
 const LINE: &str = r#"
 data rows = csv("rows.csv")
 model Line(x: real) -> y: real {
@@ -215,9 +215,10 @@ fn trial_of(trial: &Trial, options: &str) -> String {
     trial.bnnc("run", &[]).stderr
 }
 
-/// Two groups of the same size at -1.5 and 1.5: either component may be either group, and chains stay with what they found first.
+/// Two groups of the same size at -1.5 and 1.5: either component may be either group, and each chain stays with the assignment that it
+/// found first.
 #[test]
-fn components_that_swap_places_are_to_be_ordered() {
+fn an_ordered_type_is_advised_for_components_that_swap() {
     let row = |i: i32| {
         let centre = if i % 2 == 0 { -1.5 } else { 1.5 };
         format!("{}\n", centre + f64::from(i * 37 % 101 - 50) / 60.0)
@@ -237,7 +238,7 @@ infer fit = nuts(Groups, rows)
     let output = trial.bnnc("run", &[]);
     output.assert_warning("E0521", &["`mu` in ascending order", "`mu: ordered(2)`"]);
     assert!(!output.stderr.contains("run longer"), "{}", output.stderr);
-    // The advice is right: the means are those of the groups.
+    // With the advised change, the means are those of the groups.
     let trial = trial.program(&program.replace("MU", "ordered(2)"));
     let result = trial.result(&[]);
     let of = &result["infer"]["fit"]["diagnostics"];
@@ -260,7 +261,7 @@ infer fit = nuts(Counts, counts)
 "#;
 
 #[test]
-fn chains_that_a_raw_input_keeps_apart_name_it() {
+fn a_raw_input_is_named_as_the_cause_of_chains_that_disagree() {
     let row = |i: i32| {
         let height = 150.0 + f64::from(i * 37 % 401) / 10.0;
         format!("{height},{}\n", (9.0 + 0.02 * (height - 170.0)).exp().round())
@@ -272,7 +273,7 @@ fn chains_that_a_raw_input_keeps_apart_name_it() {
         "E0536",
         &["`fit` are stuck", "`height`", "standardise = [inputs]"],
     );
-    // The advice is right: the slope in one centimetre is 0.02.
+    // With the advised change, the slope per centimetre is 0.02.
     let trial = trial.program(&FAR.replace("OPTIONS", ", standardise = [inputs]"));
     trial.bnnc("run", &[]).assert_silent();
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Rows of `y = 3 + 2 u - v` and noise, as a table, with the residuals' root mean square about the least-squares plane.
+/// Returns a table of `y = 3 + 2 u - v` with noise, and the root mean square of the residuals about the least-squares plane.
 fn plane() -> (String, f64) {
     let count = 60;
     let rows: Vec<[f64; 3]> = (0..count)
@@ -17,7 +17,7 @@ fn plane() -> (String, f64) {
             [u, v, 3.0 + 2.0 * u - v + (f64::from(i * 13 % 17) / 17.0 - 0.47)]
         })
         .collect();
-    // The normal equations by Cramer's rule.
+    // The normal equations, solved by Cramer's rule.
     let sum = |of: &dyn Fn(&[f64; 3]) -> f64| rows.iter().map(of).sum::<f64>();
     let n = f64::from(count);
     let (u, v, y) = (sum(&|r| r[0]), sum(&|r| r[1]), sum(&|r| r[2]));
@@ -67,7 +67,7 @@ fn planes(infers: &str) -> (Trial, f64) {
     (trial, sigma)
 }
 
-/// 200 steps of at most 0.001 move no parameter by more than 0.2: the intercept is 3, the noise 0.3.
+/// 200 steps of at most 0.001 move a parameter by at most 0.2, but the intercept is 3 and the noise 0.3.
 const SHORT: &str = "steps = 200, optimiser = Adam(1e-3), schedule = constant";
 
 #[test]
@@ -113,7 +113,8 @@ fn the_default_length_converges() {
             result["infer"][infer]["diagnostics"]["steps"].as_u64(),
         )
     };
-    // The prior moves the maximum by less than sigma^3 / 100; the posterior mean is larger by about 2 / 60, the spread of its log 0.1.
+    // The prior moves the maximum by less than sigma^3 / 100. The posterior mean is larger by a fraction of about 2 / 60; the standard
+    // deviation of its logarithm is 0.1.
     assert!(
         (found("mode").0 - sigma).abs() < 0.01,
         "{found:?} {sigma}",
@@ -141,7 +142,7 @@ fn two_lengths_of_a_training_are_rejected() {
 }
 
 #[test]
-fn swag_takes_iterates_from_the_second_half() {
+fn swag_collects_iterates_from_the_second_half() {
     let (trial, _) = planes("infer fit = swag(Plane, rows) { epochs = 40, covariance = diagonal }");
     let diagnostics = &trial.result(&[])["infer"]["fit"]["diagnostics"];
     assert_eq!(diagnostics["iterates"], 20);
@@ -167,7 +168,7 @@ fn swag_without_noise_is_reported() {
     }
 }
 
-/// Without noise from outside, an iterate scatters by the square root of the learning rate.
+/// With gradient noise alone, the standard deviation of iterates is proportional to the square root of the learning rate.
 #[test]
 fn swag_with_a_rate_that_falls_is_reported() {
     for (options, falls) in [
@@ -179,7 +180,7 @@ fn swag_with_a_rate_that_falls_is_reported() {
         ("schedule = cosine, covariance = diagonal", true),
         ("schedule = cosine, covariance = snapshots", true),
         ("schedule = cosine, covariance = point", false),
-        // The rate of the last ten of a thousand epochs is that of 10 steps of 100 that remain, to that of one.
+        // The rate is proportional to the number of remaining steps, so it falls about tenfold over the last ten iterates.
         ("schedule = linear, keep = 10", true),
     ] {
         let (trial, _) = planes(&format!(
@@ -197,7 +198,7 @@ fn swag_with_a_rate_that_falls_is_reported() {
     }
 }
 
-/// The posterior of the slope of a line with noise 1 is Normal, and its precision the sum of the squared inputs, and that of the prior.
+/// The posterior of the slope of a line with noise 1 is Normal; its precision is the sum of the squared inputs plus that of the prior.
 #[test]
 fn swag_whose_scatter_is_not_that_of_the_posterior_is_reported() {
     let points: Vec<[f64; 2]> = (0..1000)
@@ -208,7 +209,7 @@ fn swag_whose_scatter_is_not_that_of_the_posterior_is_reported() {
         .collect();
     let precision = points.iter().map(|[x, _]| x * x).sum::<f64>() + 0.01;
     let rows: String = points.iter().map(|[x, y]| format!("{x},{y}\n")).collect();
-    // The standard deviation of swag over that of the posterior, and what it wrote.
+    // Returns the ratio of the standard deviation of swag to that of the posterior, and the output.
     let run = |options: &str| {
         let trial = Trial::new()
             .file("d.csv", format!("x,y\n{rows}"))
@@ -234,14 +235,14 @@ fn swag_whose_scatter_is_not_that_of_the_posterior_is_reported() {
     let (wide, output) = run("optimiser = Adam(0.5), batch = 10");
     output.assert_warning("E0573", &["times too wide"]);
     assert!(wide > 5.0, "{wide}");
-    // The rate at which stochastic gradients scatter as the posterior does, twice the batch over the squared rows (Mandt et al. 2017).
+    // With a rate of twice the batch over the sum of squared inputs, stochastic gradients scatter like the posterior (Mandt et al. 2017).
     let (fitting, output) = run("optimiser = SGD(2e-4), batch = 100");
     assert!(!output.stderr.contains("E0573"), "{}", output.stderr);
     assert!((0.2..5.0).contains(&fitting), "{fitting}");
 }
 
-/// A step of 0.005 is long for the slope of an input with a standard deviation of 20 and short for the intercept: the mean over both looks right. The posterior of the intercept
-/// has the standard deviation `0.3 / sqrt(300)` = 0.0173 under the noise of 0.3.
+/// A step of 0.005 is long for the slope, whose input has a standard deviation of 20, and short for the intercept, so the mean over both
+/// looks right. The posterior of the intercept has the standard deviation `0.3 / sqrt(300)` = 0.0173 under the noise of 0.3.
 #[test]
 fn swag_that_is_too_narrow_for_one_parameter_names_it() {
     let row = |i: u32| {
@@ -268,7 +269,7 @@ infer fit = swag(Line, rows) { batch = 100 }
         .assert_warning("E0573", &["too narrow", "in `fit`", "standardise"]);
     let sd = trial.result(&[])["infer"]["fit"]["parameters"]["a"]["sd"].as_f64();
     assert!(sd.expect("a number") < 0.0173 / 5.0, "{sd:?}");
-    // Inputs that are standardised already are not to be standardised.
+    // A standardisation is not advised if the inputs are already standardised.
     let trial = trial.program(&program.replace("OPTIONS", "{ standardise = [inputs] }"));
     let output = trial.bnnc("run", &[]);
     assert!(
@@ -294,7 +295,7 @@ fn a_training_that_gets_worse_keeps_its_best_parameters() {
     assert!(epoch <= 600, "{epoch}");
 }
 
-/// `w^2` is 1 at two points, of which the prior of `w` prefers the positive one by 16 nats. Starts are on both sides of zero.
+/// `w^2` is 1 at two points; the prior of `w` prefers the positive one by 16 nats. Starts are on both sides of zero.
 const TWO_OPTIMA: &str = "
 data rows = csv(\"rows.csv\")
 
@@ -329,7 +330,7 @@ fn the_best_of_several_restarts_is_kept_and_their_spread_reported() {
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), loss| {
             (loss.min(least), loss.max(most))
         });
-    // (3^2 - 1^2) / (2 0.5^2) = 16; the prior moves both maxima by less than 0.002, which is worth less than 0.1.
+    // (3^2 - 1^2) / (2 0.5^2) = 16. The prior moves both maxima by less than 0.002, which changes the difference by less than 0.1.
     assert!((most - least - 16.0).abs() < 0.2, "{losses:?}");
     let w = fit["parameters"]["w"]["mean"].as_f64().expect("a mean");
     assert!((w - 1.0).abs() < 0.01, "{w}");
@@ -402,7 +403,7 @@ fn inputs_of_very_different_scale_warn_and_standardised_ones_do_not() {
     assert!(!output.stderr.contains("E0536"), "{}", output.stderr);
 }
 
-/// One infer of every method that trains; each takes long enough to be interrupted.
+/// One inference of every method that trains; each runs long enough to be interrupted.
 const METHODS: &str = "
 infer mode = map(Plane, rows) { steps = 16000, restarts = 2 }
 infer fit = vi(Wide, rows) { steps = 32000, batch = 16 }
@@ -428,14 +429,14 @@ fn spawn(trial: &Trial, how: &str, out: &Path) -> Child {
         .expect("the binary starts")
 }
 
-/// The trainings that are under way in a run.
+/// Returns the path of the state of a training that is running.
 fn under_way(out: &Path) -> Option<PathBuf> {
     let files = fs::read_dir(out.join("checkpoint")).ok()?;
     let mut paths = files.filter_map(|file| Some(file.ok()?.path()));
     paths.find(|path| path.extension().is_some_and(|extension| extension == "training"))
 }
 
-/// Waits until a training of a run has a state that no kill has met yet; whether there was one before the run ended.
+/// Waits until a training of a run has a state that was not killed yet. Returns its path, or `None` if the run ends before or a minute passes.
 fn wait_for_training(child: &mut Child, out: &Path, met: &[PathBuf]) -> Option<PathBuf> {
     let clock = Instant::now();
     while clock.elapsed() < Duration::from_secs(60) {
@@ -468,7 +469,7 @@ fn killed_trainings_of_every_method_are_resumed_to_the_same_bytes() {
     assert!(spawn(&trial, "--out", &whole).wait().expect("it ends").success());
     let expected = numbers(&whole);
     let mut met = Vec::new();
-    // On a busy machine a training may end before it is seen: such a run is made again.
+    // On a busy machine a training may end before it is seen; such a run is repeated.
     for _ in 0..20 {
         let out = trial.path("killed");
         kill_each_training(&trial, &out, &mut met);
@@ -490,7 +491,7 @@ fn killed_trainings_of_every_method_are_resumed_to_the_same_bytes() {
     assert!(met.len() >= 8, "{met:?}");
 }
 
-/// Runs the program, kills it at the first state of each training that no kill has met yet, and resumes it each time until it ends.
+/// Runs the program, kills it at the first state of each training that was not killed yet, and resumes it each time until it ends.
 fn kill_each_training(trial: &Trial, out: &Path, met: &mut Vec<PathBuf>) {
     let mut how = "--out";
     loop {
@@ -499,7 +500,7 @@ fn kill_each_training(trial: &Trial, out: &Path, met: &mut Vec<PathBuf>) {
             assert!(child.wait().expect("it ends").success());
             return;
         };
-        // The kill comes at some moment of the training, or of what follows it.
+        // The kill comes at some moment during the training or after it.
         std::thread::sleep(Duration::from_millis(7 * (met.len() as u64 % 5)));
         child.kill().expect("the child can be killed");
         child.wait().expect("it ends");
@@ -519,7 +520,7 @@ fn an_absurd_number_of_epochs_runs_until_it_is_interrupted() {
     let sent = Command::new("kill").args(["-INT", &id]).status();
     assert!(sent.expect("kill runs").success());
     assert_eq!(child.wait().expect("it ends").code(), Some(130));
-    // It is continued, not started again: an epoch is a step here.
+    // The run continues instead of starting again: an epoch is one step here.
     let before = fs::read(out.join("result.json")).expect("a result");
     let before: Value = serde_json::from_slice(&before).expect("JSON");
     let steps = |result: &Value| {
@@ -528,7 +529,7 @@ fn an_absurd_number_of_epochs_runs_until_it_is_interrupted() {
             .unwrap_or(0)
     };
     let mut child = spawn(&trial, "--resume", &out);
-    // A signal is lost that comes before the program listens, where the process began with signals ignored.
+    // If the process began with signals ignored, a signal before the program installs its handler is lost.
     while child.try_wait().expect("a child").is_none() {
         std::thread::sleep(Duration::from_millis(300));
         let id = child.id().to_string();
