@@ -1,9 +1,9 @@
-//! Densities by hand.
+//! The densities, written by hand.
 
 use bnnc_mcmc::noise::{Noise, Purpose};
 use std::sync::LazyLock;
 
-/// A density that both samplers sample.
+/// A density that both samplers sample from.
 pub struct Law {
     pub name: &'static str,
     pub dimension: usize,
@@ -12,7 +12,7 @@ pub struct Law {
 }
 
 impl Law {
-    /// Where a chain starts: uniform between -2 and 2, as in Stan.
+    /// Returns the start of a chain: uniform between -2 and 2, as in Stan.
     pub fn start(&self, chain: u64) -> Vec<f64> {
         let noise = Noise::new(4, self.name, chain as usize);
         (0..self.dimension)
@@ -21,7 +21,7 @@ impl Law {
     }
 }
 
-/// All of them.
+/// All densities.
 pub const DENSITIES: &[Law] = &[
     Law {
         name: "round",
@@ -70,7 +70,7 @@ fn round(at: &[f64], gradient: &mut [f64]) -> f64 {
     -0.5 * at.iter().map(|at| at * at).sum::<f64>()
 }
 
-/// Standard deviations from 0.01 to 100.
+/// Independent normals with standard deviations from 0.01 to 100.
 fn scales(at: &[f64], gradient: &mut [f64]) -> f64 {
     let mut log_density = 0.0;
     for (i, (at, slope)) in at.iter().zip(gradient).enumerate() {
@@ -94,7 +94,7 @@ fn chain(at: &[f64], gradient: &mut [f64]) -> f64 {
     log_density
 }
 
-/// Eight schools, not centred.
+/// Eight schools in the non-centred parameterisation.
 fn schools(at: &[f64], gradient: &mut [f64]) -> f64 {
     const EFFECTS: [f64; 8] = [28.0, 8.0, -3.0, 7.0, -1.0, 1.0, 18.0, 12.0];
     const ERRORS: [f64; 8] = [15.0, 10.0, 16.0, 11.0, 9.0, 11.0, 10.0, 18.0];
@@ -114,7 +114,7 @@ fn schools(at: &[f64], gradient: &mut [f64]) -> f64 {
     log_density
 }
 
-/// Scores on an input around 100 that is not centred.
+/// A linear regression of scores on an input around 100 that is not centred.
 fn regression(at: &[f64], gradient: &mut [f64]) -> f64 {
     let precision = (-2.0 * at[2]).exp();
     let mut log_density = -400.0 * at[2];
@@ -130,7 +130,7 @@ fn regression(at: &[f64], gradient: &mut [f64]) -> f64 {
     log_density
 }
 
-/// Numbers without pattern, of mean 0 and variance 1, for up to 400 rows and 100 columns.
+/// Numbers without a pattern, of mean 0 and variance 1, for up to 400 rows and 100 columns.
 fn wave(row: u32, column: u32) -> f64 {
     static TABLE: LazyLock<Vec<f64>> = LazyLock::new(|| {
         (0..40_000)
@@ -177,7 +177,7 @@ fn logistic(at: &[f64], gradient: &mut [f64]) -> f64 {
     log_density
 }
 
-/// A network of ten hidden units with two inputs, and noise of known size.
+/// A network of ten hidden units with two inputs, and noise of known scale.
 fn network(at: &[f64], gradient: &mut [f64]) -> f64 {
     let mut log_density = 0.0;
     for (at, slope) in at.iter().zip(gradient.iter_mut()) {
@@ -204,7 +204,7 @@ fn network(at: &[f64], gradient: &mut [f64]) -> f64 {
     log_density
 }
 
-/// Twenty groups with means of their own, centred, five rows each; the spread of the groups and the noise are unknown.
+/// Twenty groups of five rows in the centred parameterisation; the spread of the group means and the noise are unknown.
 fn groups(at: &[f64], gradient: &mut [f64]) -> f64 {
     let (centre, spread, noise) = (at[20], at[21], at[22]);
     let (between, within) = ((-2.0 * spread).exp(), (-2.0 * noise).exp());

@@ -1,10 +1,10 @@
-//! The no-U-turn sampler beside that of `nuts-rs` on the same densities: `cargo run --release -- [DENSITY..]` in this folder.
-//! A package of its own, because building `nuts-rs` takes longer than building and testing the whole crate of the samplers.
+//! Compares the no-U-turn sampler with that of `nuts-rs` on the same densities: `cargo run --release -- [DENSITY..]` in this folder. It is
+//! a package of its own because building `nuts-rs` takes longer than building and testing the whole crate of the samplers.
 //!
-//! Exits with 1 where they differ.
+//! The exit status is 1 if they differ.
 //!
-//! For each density: whether means and standard deviations agree within their errors, and effective samples (bulk, the smallest
-//! over the elements of the position) per thousand gradients, without and with those of the warm-up.
+//! For each density, it checks that means and standard deviations agree within their errors, and prints the effective sample size (bulk,
+//! the smallest over the elements of the position) per thousand gradients, without and with those of the warm-up.
 
 mod densities;
 mod other;
@@ -15,22 +15,22 @@ use bnnc_mcmc::diagnostics::effective;
 use densities::{DENSITIES, Law};
 use std::process::ExitCode;
 
-/// Iterations of each chain.
+/// The numbers of iterations of each chain.
 pub const WARMUP: usize = 1000;
 pub const DRAWS: usize = 1000;
 const CHAINS: usize = 8;
 
-/// The largest difference that passes, in standard errors: of seven hundred normal numbers one is larger in one of 2500 runs.
+/// The largest accepted difference in standard errors. Of seven hundred normal numbers, one is larger in one of 2500 runs.
 const ALLOWED: f64 = 5.0;
 
-/// A chain: draws after the warm-up, and gradients before and after its end.
+/// A chain: its draws after the warm-up, and the numbers of gradients during and after the warm-up.
 pub struct Chain {
     pub draws: Vec<Vec<f64>>,
     pub gradients: [usize; 2],
     pub divergences: usize,
 }
 
-/// The estimate of an element from many chains.
+/// The estimates of one element from several chains.
 struct Estimate {
     mean: f64,
     sd: f64,
@@ -64,7 +64,7 @@ fn estimates(chains: &[Chain]) -> Vec<Estimate> {
         .collect()
 }
 
-/// The largest difference of two samplers' means and logarithms of standard deviations, in combined standard errors.
+/// Returns the largest difference between the means, and between the logarithms of the standard deviations, in combined standard errors.
 fn disagreement(left: &[Estimate], right: &[Estimate]) -> f64 {
     left.iter().zip(right).fold(0.0, |largest: f64, (left, right)| {
         let inverse = 1.0 / left.size + 1.0 / right.size;

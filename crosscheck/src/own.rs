@@ -1,4 +1,4 @@
-//! Chains of the sampler of this project.
+//! Chains of this project's sampler.
 
 use crate::densities::Law;
 use crate::{Chain, DRAWS, WARMUP};
@@ -27,7 +27,7 @@ impl Target for Counted<'_> {
     }
 }
 
-/// A chain with the options that programs begin with.
+/// Runs a chain with the default options of programs.
 pub fn chain(law: &Law, metric: Metric, number: usize) -> Chain {
     let transition = Transition::Nuts(NutsOptions {
         max_depth: 10,

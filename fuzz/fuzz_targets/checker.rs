@@ -1,4 +1,4 @@
-//! Whatever parses is checked without a panic, and an error-free module verifies. Run with `cargo fuzz run checker`.
+//! Every text that parses is checked without a panic, and a module without errors passes verification. Run with `cargo fuzz run checker`.
 #![no_main]
 
 use bnnc_driver::options::Options;

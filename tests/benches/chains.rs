@@ -1,6 +1,6 @@
-//! Whether chains should share the runs of their density: nanoseconds per gradient of a chain, alone and abreast, as a table in Markdown.
-//! `cargo bench -p bnnc-tests --bench chains [-- PROGRAM.bnn ...]`; without programs, those of `examples/posteriors`, the network of
-//! `tests/peers/mcmc`, and regressions of several sizes, which are made in a temporary folder.
+//! The benchmark behind the choice of chains in lockstep: nanoseconds per gradient of a chain, alone and in lockstep, as a table in
+//! Markdown. `cargo bench -p bnnc-tests --bench chains [-- PROGRAM.bnn ...]`; without programs, those of `examples/posteriors`, the network
+//! of `tests/peers/mcmc`, and regressions of several sizes, which are made in a temporary folder.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use bnnc_abi::code::Artifact;
@@ -24,15 +24,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Chains abreast.
+/// The numbers of chains in lockstep.
 const CHAINS: [usize; 3] = [2, 4, 8];
-/// How long a number is measured, and how often: the best counts, since other work on the machine only slows it down.
+/// The time of one measurement, and the number of measurements. The best one counts, since other work on the machine only slows it down.
 const SPAN: Duration = Duration::from_millis(15);
 const ROUNDS: usize = 20;
-/// Rows and inputs of the regressions that are made.
+/// The numbers of rows and inputs of the generated regressions.
 const REGRESSIONS: [(usize, usize); 5] = [(200, 10), (1_000, 5), (1_000, 20), (5_000, 50), (20_000, 20)];
 
-/// The first infer that samples in a program, with its density for one chain and for several.
+/// The first inference of a program that samples, with its density for one chain and for several.
 struct Subject {
     infer: Infer,
     dataset: Dataset,
@@ -60,7 +60,7 @@ impl Subject {
         }
     }
 
-    /// A machine with all rows and a position for each of the chains from `first` on; alone where `chains` is none.
+    /// Returns a machine with all rows and the positions of `chains` chains from `first` on; without `chains`, that of one chain alone.
     fn machine(&self, first: usize, chains: Option<usize>, threads: usize) -> Machine {
         let program = if chains.is_some() {
             &self.abreast
@@ -94,7 +94,7 @@ impl Subject {
         self.infer.sampling().map_or(&[], |sampling| &sampling.moved)
     }
 
-    /// The largest difference of an output from that of the chain alone, relative to the largest element of the output.
+    /// Returns the largest difference of an output between chains in lockstep and alone, relative to the largest element of the output.
     fn difference(&self, chains: usize) -> f64 {
         let mut abreast = self.machine(0, Some(chains), 1);
         abreast.run().unwrap();
@@ -145,7 +145,7 @@ fn ready<T>(made: Result<T, Failure>) -> T {
     }
 }
 
-/// Seconds per run of a machine, the best of some rounds.
+/// Returns the seconds per run of a machine, the best of several rounds.
 fn seconds(machine: &mut Machine) -> f64 {
     let mut best = f64::INFINITY;
     for _ in 0..ROUNDS {
@@ -159,7 +159,7 @@ fn seconds(machine: &mut Machine) -> f64 {
     best
 }
 
-/// Seconds per gradient where two threads run a machine each.
+/// Returns the seconds per gradient when two threads run one machine each.
 fn seconds_of_two(machines: &mut [Machine]) -> f64 {
     let mut best = f64::INFINITY;
     for _ in 0..ROUNDS {
@@ -209,7 +209,7 @@ fn row(path: &Path) -> String {
     )
 }
 
-/// A linear regression of this size, in a temporary folder.
+/// Creates a linear regression of this size in a temporary folder.
 fn regression((rows, inputs): (usize, usize)) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("bnnc-chains-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();

@@ -1,5 +1,6 @@
-//! Compile time by depth: seconds from the text to machine code for chains of bottleneck blocks (three convolutions each) and of dense layers, and the
-//! exponent between neighbours (1 is linear), as a table in Markdown. `cargo bench -p bnnc-tests --bench depth`.
+//! Compile time by depth: the seconds from the text to machine code for chains of bottleneck blocks (three convolutions each) and of dense
+//! layers, and the exponent of the growth between neighbouring depths (1 is linear), as a table in Markdown.
+//! `cargo bench -p bnnc-tests --bench depth`.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_tests::compile;
@@ -10,10 +11,10 @@ use std::time::Instant;
 
 const BLOCKS: [usize; 5] = [8, 16, 54, 108, 216];
 const LAYERS: [usize; 5] = [50, 100, 500, 1000, 2000];
-/// The best counts, since other work on the machine only slows it down.
+/// The number of compilations. The best one counts, since other work on the machine only slows it down.
 const ROUNDS: usize = 3;
 
-/// A CSV file of normal-looking inputs and a class or a number.
+/// Returns a CSV file of inputs that look normal, and a class or a number.
 fn table(inputs: usize, rows: usize, classes: usize) -> String {
     let mut text: String = (0..inputs).map(|at| format!("x{at},")).collect();
     text.push_str("y\n");
@@ -35,7 +36,7 @@ fn header(file: &str, inputs: usize) -> String {
     )
 }
 
-/// Residual blocks of 1x1, 3x3 and 1x1 convolutions on images of 8x8 pixels.
+/// Returns a model of residual blocks of 1x1, 3x3 and 1x1 convolutions on images of 8x8 pixels.
 fn blocks(count: usize) -> String {
     let mut text = header("images.csv", 64);
     text.push_str(
@@ -63,7 +64,7 @@ fn blocks(count: usize) -> String {
     text + "infer m = map(M, d) { epochs = 1 }\n"
 }
 
-/// Layers of eight units.
+/// Returns a model of layers of eight units.
 fn layers(count: usize) -> String {
     let mut text = header("numbers.csv", 8);
     text.push_str("model M(x: real[8]) -> y: real {\n");
@@ -78,7 +79,7 @@ fn layers(count: usize) -> String {
     text + "infer m = map(M, d) { epochs = 1 }\n"
 }
 
-/// Seconds of a compilation.
+/// Returns the seconds of a compilation.
 fn seconds(folder: &Path, text: &str) -> f64 {
     let options = compile::options("cranelift", None);
     let one = |_| {
@@ -100,7 +101,7 @@ fn main() {
     fs::remove_dir_all(&folder).unwrap();
 }
 
-/// Prints a row for each program with its length.
+/// Prints a row for each program with its depth.
 fn measure<const N: usize>(folder: &Path, name: &str, programs: [(usize, String); N]) {
     let mut before: Option<(usize, f64)> = None;
     for (count, program) in programs {

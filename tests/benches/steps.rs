@@ -1,6 +1,6 @@
-//! A training step on one thread as code of `cranelift` and of `mlir`, and how long each took to compile, as a table in Markdown.
-//! `BNNC_MLIR_WORKER=WORKER cargo bench -p bnnc-tests --bench steps [-- PROGRAM.bnn ...]`; without programs, those of `examples`.
-//! The backends take turns in one process, so that what else the machine does meets both.
+//! Compares training steps on one thread in code of `cranelift` and of `mlir`, and the time to compile each, as a table in Markdown.
+//! `BNNC_MLIR_WORKER=WORKER cargo bench -p bnnc-tests --bench steps [-- PROGRAM.bnn ...]`; without programs, those of `examples`. The
+//! backends take turns in one process, so that other work on the machine slows both down.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use bnnc_core::states::start;
@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 const BACKENDS: [&str; 2] = ["cranelift", "mlir"];
-/// How long a number is measured, and how often: the best counts, since other work on the machine only slows it down.
+/// The time of one measurement, and the number of measurements. The best one counts, since other work on the machine only slows it down.
 const SPAN: Duration = Duration::from_millis(20);
 const ROUNDS: usize = 25;
 
-/// The first infer of a program that trains.
+/// The first inference of a program that trains.
 struct Subject<'a> {
     steps: Steps<'a>,
     batch: usize,
@@ -40,7 +40,7 @@ impl<'a> Subject<'a> {
         Some(Subject { steps, batch })
     }
 
-    /// Seconds of a step.
+    /// Returns the seconds of a step.
     fn time(&mut self) -> f64 {
         let (clock, mut count) = (Instant::now(), 0);
         while clock.elapsed() < SPAN {

@@ -1,6 +1,6 @@
-//! Cholesky factors and triangular systems on the device of this machine, by bnnc's kernels alone and with cuBLAS, as a table in Markdown:
-//! from which sizes on cuBLAS pays, which `runtime/cuda/src/factors.rs` and `systems.rs` estimate. Below these sizes both columns are
-//! bnnc's kernels.
+//! Times of Cholesky factors and triangular systems on the device of this machine, with bnnc's kernels alone and with cuBLAS, as a table in
+//! Markdown. It shows the sizes from which cuBLAS is faster, which `runtime/cuda/src/factors.rs` and `systems.rs` estimate. Below these
+//! sizes both columns are bnnc's kernels.
 //! `BNNC_MLIR_WORKER=WORKER cargo bench -p bnnc-tests --features cuda-tests --bench systems`.
 #![allow(clippy::unwrap_used)]
 
@@ -19,12 +19,13 @@ use std::time::Instant;
 
 const SIZES: [usize; 9] = [32, 64, 128, 256, 384, 512, 1024, 2048, 4096];
 const BATCHES: [usize; 2] = [1, 16];
-/// Elements of the matrices of a call at most.
+/// The limit on the elements of the matrices of a call.
 const MOST: usize = 1 << 26;
-/// Runs, each of which is waited for: the best counts, which is none of the first, that are asked for and captured.
+/// The number of runs, each of which is waited for. The best one counts, which excludes the first runs: they issue and capture the
+/// launches.
 const RUNS: usize = 12;
 
-/// A call with its operand `a` and whatever else it has, then a small one whose result is there when the first is done.
+/// Returns a plan with a call on the operand `a`, and a small second call whose result is complete when the first call is.
 fn text(primitive: &str, precision: Precision, batch: usize, n: usize) -> String {
     let (columns, call) = match primitive {
         "cholesky" => (n, format!("cholesky (b0, b2) ints ({batch}, {n})")),
@@ -46,7 +47,7 @@ call cumsum (b1, b3) ints (1, 1, 1, 0)
     )
 }
 
-/// Milliseconds of a run.
+/// Returns the milliseconds of a run.
 fn time(device: &Arc<Device>, text: &str, (batch, n): (usize, usize)) -> f64 {
     let program = parse(text).unwrap();
     let backend = backends::lookup("cuda").unwrap();

@@ -16,12 +16,12 @@ pub struct Block {
 }
 
 impl Block {
-    /// Whether this word stands after the language.
+    /// Returns whether this word follows the language.
     pub fn has(&self, word: &str) -> bool {
         self.words.iter().any(|found| found == word)
     }
 
-    /// The values of all words `KEY=VALUE` with this key.
+    /// Returns the values of all words `KEY=VALUE` with this key.
     pub fn values<'b>(&'b self, key: &'b str) -> impl Iterator<Item = &'b str> {
         let value = move |word: &'b String| word.strip_prefix(key)?.strip_prefix('=');
         self.words.iter().filter_map(value)
@@ -31,14 +31,14 @@ impl Block {
 /// A page of the book.
 #[derive(Clone, Debug)]
 pub struct Page {
-    /// Relative to `docs/src`.
+    /// The path relative to `docs/src`.
     pub path: String,
-    /// Its Markdown.
+    /// The Markdown of the page.
     pub text: String,
 }
 
 impl Page {
-    /// Its fenced blocks in order.
+    /// Returns the fenced blocks in order.
     pub fn blocks(&self) -> Vec<Block> {
         let mut blocks = Vec::new();
         let mut lines = self.text.lines().enumerate();
@@ -62,7 +62,7 @@ impl Page {
         blocks
     }
 
-    /// The Markdown outside fenced blocks, line by line, with line numbers from 1.
+    /// Returns the lines of Markdown outside fenced blocks, with line numbers from 1.
     pub fn prose(&self) -> Vec<(usize, &str)> {
         let mut is_code = false;
         let mut kept = Vec::new();
@@ -77,7 +77,7 @@ impl Page {
     }
 }
 
-/// The pages of the book below this root of the workspace, sorted by path.
+/// Returns the pages of the book below this root of the workspace, sorted by path.
 ///
 /// # Panics
 /// If a page cannot be read.

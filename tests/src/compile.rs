@@ -1,4 +1,4 @@
-//! Programs compiled and run inside the test: the path of `bnnc run` without its command line.
+//! Compiles and runs programs inside a test: the path of `bnnc run` without its command line.
 
 use crate::root;
 use bnnc_abi::data::Schema;
@@ -20,18 +20,18 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// A compiled program and what the headers of its data say.
+/// A compiled program with the schemas of its data.
 #[derive(Clone)]
 pub struct Compiled {
-    /// For the runtime, with the predicted memory filled in.
+    /// The manifest, with the predicted memory filled in.
     pub manifest: Manifest,
-    /// By data item.
+    /// The schemas by data item.
     pub schemas: HashMap<String, Schema>,
-    /// Seconds that code generators took.
+    /// The seconds that backends took.
     pub code_seconds: f64,
 }
 
-/// The options of `--backend NAME --precision P`, with seed 1.
+/// Returns the options of `--backend NAME --precision P`, with seed 1.
 pub fn options(backend: &str, precision: Option<Precision>) -> Options {
     Options {
         seed: 1,
@@ -42,10 +42,10 @@ pub fn options(backend: &str, precision: Option<Precision>) -> Options {
     }
 }
 
-/// Compiles a program text; the files that it names are relative to the folder of `path`, which need not exist.
+/// Compiles the text of a program. The files that it names are relative to the folder of `path`, which need not exist.
 ///
 /// # Panics
-/// Where the program has errors: the tests know the programs that they compile.
+/// The program has errors.
 pub fn text(path: &Path, text: &str, options: &Options) -> Compiled {
     match attempt(path, text, options) {
         Ok(compiled) => compiled,
@@ -53,10 +53,10 @@ pub fn text(path: &Path, text: &str, options: &Options) -> Compiled {
     }
 }
 
-/// What the compiler says first against a program text, by Cranelift.
+/// Returns the first diagnostic of a program that Cranelift is to compile.
 ///
 /// # Panics
-/// Where it accepts the program.
+/// The program has no errors.
 pub fn refused(path: &Path, text: &str) -> Diagnostic {
     match attempt(path, text, &options("cranelift", None)) {
         Err(Failure::Program(found)) => match found.into_iter().next() {
@@ -68,13 +68,13 @@ pub fn refused(path: &Path, text: &str) -> Diagnostic {
     }
 }
 
-/// As [`text`], where the compiler may refuse the program.
+/// Compiles the text of a program that may have errors beyond those of names and data: see [`text`].
 ///
 /// # Errors
-/// What the compiler says.
+/// Those of the compiler.
 ///
 /// # Panics
-/// Where names or data are wrong.
+/// Errors of names or data.
 pub fn attempt(path: &Path, text: &str, options: &Options) -> Result<Compiled, Failure> {
     let program = program::load(&path.display().to_string(), text, options);
     assert!(
@@ -111,7 +111,7 @@ pub fn file(path: &Path, options: &Options) -> Compiled {
     text(path, &crate::files::read(&path.to_path_buf()), options)
 }
 
-/// Programs whose data are to be downloaded or are made as they run, and those with more infers than a walk has time for.
+/// Programs whose data must be downloaded or are made while they run, and those with too many inferences for a test of all examples.
 const ELSEWHERE: [&str; 6] = [
     "digits/mnist.bnn",
     "digits/mixture.bnn",
@@ -121,7 +121,7 @@ const ELSEWHERE: [&str; 6] = [
     "penalty/mnist.bnn",
 ];
 
-/// The programs of `examples/` whose data lie beside them, in order.
+/// Returns the programs of `examples/` whose data are beside them, in order.
 pub fn examples() -> Vec<PathBuf> {
     let found = crate::files::under("examples", &["bnn"]);
     let here = found
@@ -131,7 +131,8 @@ pub fn examples() -> Vec<PathBuf> {
     here.map(|file| root().join(&file.path)).collect()
 }
 
-/// The failures that a check finds in the examples, of which two are checked at a time: a check runs on one thread for most of its time.
+/// Returns the failures that a check finds in the examples. Two examples are checked at a time, as a check runs on one thread for most of
+/// its time.
 pub fn faults_of_examples(check: impl Fn(&Path) -> Vec<String> + Sync) -> Vec<String> {
     let left = Mutex::new(examples().into_iter());
     let found = Mutex::new(Vec::new());
@@ -152,7 +153,7 @@ pub fn faults_of_examples(check: impl Fn(&Path) -> Vec<String> + Sync) -> Vec<St
     found.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a folder says of a run with seed 1 and without settings.
+/// Returns what a run folder records of a run with seed 1 and without settings.
 pub fn saved(program: PathBuf) -> SavedRun {
     SavedRun {
         program,
@@ -170,7 +171,7 @@ pub fn saved(program: PathBuf) -> SavedRun {
     }
 }
 
-/// What becomes of the checkpoint of an earlier run of the same program.
+/// Returns the way to open a checkpoint: to resume an earlier run of the same program, or as new.
 pub fn opening(resume: bool) -> Opening {
     match resume {
         true => Opening::Resume,
@@ -178,12 +179,12 @@ pub fn opening(resume: bool) -> Opening {
     }
 }
 
-/// Settings that make every infer of a program short: enough for every part of a run to happen.
+/// Returns settings that make every inference of a program short, yet long enough for every part of a run to happen.
 pub fn short(path: &Path, epochs: usize, predictive_draws: usize) -> Vec<String> {
     let infers = file(path, &options("cranelift", None)).manifest.infers;
     let of = |infer: &Infer| {
         let work: &[(&str, usize)] = match &infer.work {
-            // Iterates of an earlier infer need no training.
+            // Iterates of an earlier inference need no training.
             Work::Swag(swag) if swag.options.iterates.is_some() => &[],
             Work::Collapsed(collapsed) if collapsed.iterates.options.iterates.is_some() => &[],
             Work::Train(_) | Work::Laplace(_) | Work::Ensemble(_) => &[("epochs", epochs)],
@@ -201,10 +202,11 @@ pub fn short(path: &Path, epochs: usize, predictive_draws: usize) -> Vec<String>
     infers.iter().flat_map(of).collect()
 }
 
-/// The weights beyond which a dense covariance takes seconds.
+/// The number of weights above which a dense covariance takes seconds.
 const DENSE: usize = 1000;
 
-/// A network that was hardly trained has few weights that move an output, so that large subnetworks of it do not exist.
+/// Returns a small subnetwork for a Laplace approximation: a network that was barely trained has few weights that affect an output, so that
+/// large ones do not exist.
 fn small(infer: &Infer) -> Option<String> {
     let Work::Laplace(laplace) = &infer.work else {
         return None;
@@ -219,10 +221,10 @@ fn small(infer: &Infer) -> Option<String> {
     Some(format!("{}.over=subnetwork(10, by = {by})", infer.name))
 }
 
-/// Runs everything that a manifest asks for.
+/// Runs all inferences of a manifest.
 ///
 /// # Panics
-/// Where the run stops.
+/// The run stops with an error.
 pub fn run(manifest: &Manifest, threads: usize) -> RunResult {
     let options = bnnc_run::Options::new(threads);
     match bnnc_run::run(manifest, &options).and_then(RunResult::whole) {
@@ -232,10 +234,10 @@ pub fn run(manifest: &Manifest, threads: usize) -> RunResult {
 }
 
 impl Compiled {
-    /// The rows of the first split of an infer's data.
+    /// Returns the rows of the first split of a data item.
     ///
     /// # Panics
-    /// Where the files changed since they were compiled against.
+    /// The files have changed since the program was compiled.
     pub fn dataset(&self, data: &str) -> Dataset {
         let spec = self.manifest.data.iter().find(|spec| spec.name == data);
         let loaded = spec.map(|spec| bnnc_data::load(spec, &self.schemas[data], 0, self.manifest.seed));
@@ -246,7 +248,7 @@ impl Compiled {
     }
 }
 
-/// Removes all that the clock decides from `result.json`.
+/// Removes all durations from `result.json`.
 pub fn without_seconds(result: &mut Value) {
     match result {
         Value::Object(members) => {

@@ -1,6 +1,6 @@
-//! The crates of the workspace as their `Cargo.toml` files say: name, folder, dependencies.
+//! The crates of the workspace according to their `Cargo.toml` files: name, folder, dependencies.
 //!
-//! The files are read as lines; they hold nothing but tables with one `key = value` or `key.workspace = true` a line.
+//! The files are read line by line: they contain only tables with one `key = value` or `key.workspace = true` per line.
 
 use crate::{files, root};
 use std::path::Path;
@@ -12,11 +12,11 @@ pub struct Crate {
     pub name: String,
     /// Its folder, relative to the root, with `/`.
     pub folder: String,
-    /// What it and its build script are built from; dependencies of its tests are not among them.
+    /// The dependencies of the crate and of its build script, without those of its tests.
     pub dependencies: Vec<String>,
 }
 
-/// The members of the workspace, in the order in which they are listed.
+/// Returns the members of the workspace in the order in which they are listed.
 pub fn members() -> Vec<Crate> {
     let text = files::read(&root().join("Cargo.toml"));
     let list = text
@@ -55,7 +55,7 @@ fn read(folder: &str) -> Crate {
     found
 }
 
-/// Also true of `target.'cfg(unix)'.dependencies`.
+/// Returns whether a section lists dependencies. This includes `target.'cfg(unix)'.dependencies`.
 fn is_dependencies(section: &str) -> bool {
     let last = section.rsplit('.').next().unwrap_or(section);
     last == "dependencies" || last == "build-dependencies"
@@ -68,11 +68,11 @@ pub struct Row {
     pub name: String,
     /// Its folder.
     pub folder: String,
-    /// Package names of the crates that it may import.
+    /// The package names of the crates that it may import.
     pub imports: Vec<String>,
 }
 
-/// The table of crates in `compiler/ARCHITECTURE.md`.
+/// Returns the table of crates in `compiler/ARCHITECTURE.md`.
 pub fn architecture() -> Vec<Row> {
     let text = files::read(&root().join("compiler/ARCHITECTURE.md"));
     rows(&text)
@@ -109,11 +109,11 @@ fn cells(line: &str) -> Vec<&str> {
         .collect()
 }
 
-/// Package names of one entry of the column "may import" in the row of `importer`.
+/// Returns the package names of one entry of the column "may import" in the row of `importer`.
 fn expand(import: &str, importer: &str, all: &[(&str, &str)]) -> Vec<String> {
     match import {
         "nothing" => Vec::new(),
-        // Those above the driver in the picture: itself and the command line are not below it.
+        // The compiler crates above the importer in the table: the driver and the command line are not below it.
         "all compiler crates" => all
             .iter()
             .take_while(|(name, _)| *name != importer)
@@ -124,7 +124,7 @@ fn expand(import: &str, importer: &str, all: &[(&str, &str)]) -> Vec<String> {
     }
 }
 
-/// The crate whose folder holds `path` (relative to the root).
+/// Returns the crate whose folder contains `path` (relative to the root).
 pub fn holder<'a>(members: &'a [Crate], path: &Path) -> Option<&'a Crate> {
     members.iter().find(|member| path.starts_with(&member.folder))
 }

@@ -1,6 +1,6 @@
-//! A device that is none: its memory is a second allocation on the host, its kernels are the compiled ones.
+//! An emulated device: its memory is a second allocation on the host, and its kernels are the compiled ones.
 //!
-//! What a machine computes through it must be what it computes without, to the last bit; what it copies is counted.
+//! A machine must compute the same bits through it as without it. Its copies are recorded.
 
 use bnnc_abi::accelerator::{Accelerator, Arena, Place, Rows, Session};
 use bnnc_abi::code::{Artifact, Code, KernelArgs};
@@ -14,26 +14,26 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What sessions were asked for, in order.
+/// A call of a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Asked {
-    /// Bytes to the device.
+    /// Bytes copied to the device.
     Upload(Range<usize>),
-    /// Bytes from the device.
+    /// Bytes copied from the device.
     Download(Range<usize>),
     /// A run.
     Run,
-    /// Bytes from another arena.
+    /// Bytes copied from another arena.
     Copy(Range<usize>),
-    /// Rows to be kept, so many bytes of them.
+    /// Rows kept on the device, with their number of bytes.
     Keep(usize),
-    /// Bytes from rows that are kept.
+    /// Bytes gathered from rows that are kept.
     Gather(Range<usize>),
 }
 
 static ASKED: Mutex<Vec<Asked>> = Mutex::new(Vec::new());
 
-/// Takes what all sessions were asked for since the last call.
+/// Returns the calls of all sessions since the last call of this function.
 pub fn asked() -> Vec<Asked> {
     std::mem::take(&mut *ASKED.lock().unwrap_or_else(PoisonError::into_inner))
 }
@@ -42,7 +42,7 @@ fn note(asked: Asked) {
     ASKED.lock().unwrap_or_else(PoisonError::into_inner).push(asked);
 }
 
-/// An [`bnnc_abi::code::Attach`]: the same code behind the seam to devices.
+/// An [`bnnc_abi::code::Attach`]: wraps the code so that it runs through the interface of devices.
 ///
 /// # Errors
 /// None.
@@ -79,7 +79,7 @@ impl Accelerator for Emulated {
         let Arena { plan, capacity, .. } = arena;
         assert_eq!(arena.offsets, layout(plan, capacity).offsets);
         let mut machine = machine(plan, self.0.clone(), *capacity)?;
-        // The host sends the constants, as it would to a device.
+        // The host sends the constants, as it does for a real device.
         machine.arena_mut().fill(0);
         Ok(Box::new(Memory {
             machine,
@@ -98,11 +98,11 @@ fn machine(plan: &Arc<Plan>, code: Arc<dyn Code>, capacity: Sizes) -> Result<Mac
     Machine::new(&Artifact { plan, code }, capacity, Arc::new(Pool::new(1)))
 }
 
-/// Works on the arena of a machine of its own.
+/// A session that works on the arena of a machine of its own.
 struct Memory {
     machine: Machine,
     bytes: usize,
-    /// By place: the stamp of rows and, from their second use on, the rows.
+    /// For each place, the stamp of its rows and, from their second use on, the rows.
     tables: HashMap<usize, (u64, Vec<u8>)>,
 }
 

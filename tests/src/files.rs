@@ -1,4 +1,4 @@
-//! The files of the workspace, found by walking its folders.
+//! The files of the workspace, found by walking through its folders.
 
 use crate::root;
 use std::fs;
@@ -7,28 +7,28 @@ use std::path::{Path, PathBuf};
 /// A text file of the workspace.
 #[derive(Clone, Debug)]
 pub struct File {
-    /// Where it lies, relative to the root, with `/`.
+    /// The path relative to the root, with `/`.
     pub path: String,
-    /// What it holds.
+    /// The content.
     pub text: String,
 }
 
 impl File {
-    /// Whether it is compiled for tests only.
+    /// Returns whether it is compiled for tests only.
     pub fn is_test(&self) -> bool {
         let path = Path::new(&self.path);
         let folders = path.parent().into_iter().flat_map(Path::components);
         path.ends_with("tests.rs") || folders.into_iter().any(|part| part.as_os_str() == "tests")
     }
 
-    /// Its lines with their numbers, without modules under `#[cfg(test)]`.
+    /// Returns the lines with their numbers, without modules under `#[cfg(test)]`.
     pub fn lines(&self) -> Vec<(usize, &str)> {
         let mut kept = Vec::new();
         let mut lines = self.text.lines().enumerate().peekable();
         while let Some((at, line)) = lines.next() {
             let next = lines.peek().map_or("", |(_, next)| next.trim_start());
             if line.trim() == "#[cfg(test)]" && next.starts_with("mod ") && next.ends_with('{') {
-                // rustfmt puts the closing brace of the module below its attribute.
+                // rustfmt aligns the closing brace of the module with its attribute.
                 let close = line.replace("#[cfg(test)]", "}");
                 lines.by_ref().find(|(_, line)| *line == close);
             } else {
@@ -39,9 +39,9 @@ impl File {
     }
 }
 
-/// All files under `folder` (relative to the root) with one of these extensions ("" for none), sorted by path.
+/// Returns all files under `folder` (relative to the root) with one of these extensions ("" for none), sorted by path.
 ///
-/// Build outputs, hidden folders other than `.ci`, and fuzzing's finds are left out, as are files that are not text.
+/// Build outputs, hidden folders other than `.ci`, results of fuzzing and binary files are left out.
 pub fn under(folder: &str, extensions: &[&str]) -> Vec<File> {
     let mut found = Vec::new();
     walk(&root().join(folder), extensions, &mut found);
@@ -69,7 +69,7 @@ fn walk(folder: &Path, extensions: &[&str], found: &mut Vec<File>) {
     }
 }
 
-/// Empty for a name without a dot.
+/// Returns the extension, empty for a name without a dot.
 fn extension(path: &Path) -> String {
     path.extension()
         .map(|extension| extension.to_string_lossy().into_owned())
@@ -89,7 +89,7 @@ fn is_skipped(folder: &Path) -> bool {
     }
 }
 
-/// `path` below the root, with `/` on every system.
+/// Returns `path` below the root, with `/` on every system.
 pub fn relative(path: &Path) -> String {
     let root = root();
     let below = path.strip_prefix(&root).unwrap_or(path);
@@ -97,10 +97,10 @@ pub fn relative(path: &Path) -> String {
     parts.join("/")
 }
 
-/// A file that has to be there.
+/// Returns the content of a file that must exist.
 ///
 /// # Panics
-/// When it is not: the workspace is then not the one that these tests know.
+/// The file does not exist: these tests are written for another state of the workspace.
 pub fn read(path: &PathBuf) -> String {
     match fs::read_to_string(path) {
         Ok(text) => text,

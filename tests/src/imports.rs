@@ -10,11 +10,11 @@ pub struct Import {
     pub file: String,
     /// Its module.
     pub from: Vec<String>,
-    /// The path that it names: a module, or something in one.
+    /// The imported path: a module or an item of one.
     pub to: Vec<String>,
 }
 
-/// Every path of the sources in a folder that begins with `crate` or `super`.
+/// Returns every path in the sources of a folder that begins with `crate` or `super`.
 pub fn imports(folder: &str) -> Vec<Import> {
     let of_file = |file: files::File| {
         let code: Vec<&str> = file
@@ -40,14 +40,14 @@ pub fn imports(folder: &str) -> Vec<Import> {
         .collect()
 }
 
-/// The module of a file: `a::b` of `/a/b.rs` and of `/a/b/mod.rs`, the root of `/lib.rs`.
+/// Returns the module of a file: `a::b` for `/a/b.rs` and `/a/b/mod.rs`, the root for `/lib.rs`.
 fn module(path: &str) -> Vec<String> {
     let stem = path.trim_start_matches('/').trim_end_matches(".rs");
     let parts = stem.split('/').map(str::to_owned);
     parts.filter(|part| part != "mod" && part != "lib").collect()
 }
 
-/// A path below the root of the crate; none where it leads above the root.
+/// Returns the path below the root of the crate; `None` if it leads above the root.
 fn absolute(from: &[String], path: Vec<String>) -> Option<Vec<String>> {
     let above = path.iter().take_while(|part| *part == "super").count();
     if above == 0 {
@@ -57,7 +57,7 @@ fn absolute(from: &[String], path: Vec<String>) -> Option<Vec<String>> {
     Some([&from[..kept], &path[above..]].concat())
 }
 
-/// The paths of a text that begin with `crate` or `super`, those of a group each by itself.
+/// Returns the paths in a text that begin with `crate` or `super`. Each path of a group is returned separately.
 fn paths(text: &str) -> Vec<Vec<String>> {
     let mut found = Vec::new();
     let mut rest = text;
@@ -76,7 +76,7 @@ fn paths(text: &str) -> Vec<Vec<String>> {
     found
 }
 
-/// Adds the paths of one tree of a `use` below a prefix. Returns what follows it.
+/// Adds the paths of one tree of a `use` below a prefix. Returns the text after the tree.
 fn tree<'t>(text: &'t str, prefix: &[&str], found: &mut Vec<Vec<String>>) -> &'t str {
     let mut rest = text.trim_start();
     if let Some(group) = rest.strip_prefix('{') {
@@ -102,7 +102,7 @@ fn tree<'t>(text: &'t str, prefix: &[&str], found: &mut Vec<Vec<String>>) -> &'t
     }
 }
 
-/// Imports of one module at the root of a crate by another. The root itself may import all of them.
+/// Returns the imports of one module at the root of a crate by another. The root itself may import all of them.
 pub fn between_modules(imports: &[Import]) -> Vec<String> {
     let modules: BTreeSet<&String> = imports.iter().filter_map(|import| import.from.first()).collect();
     let is_between = |import: &&Import| {
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_are_taken_apart() {
+    fn groups_of_imports_are_expanded() {
         let text = "use crate::{a, b::{c as d, e::F}};\nlet x = super::g::h(crate::i::J { k: $crate::l });";
         let found: Vec<String> = paths(text).iter().map(|path| path.join("::")).collect();
         assert_eq!(
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_begin_at_the_root() {
+    fn paths_are_relative_to_the_root_of_the_crate() {
         assert_eq!(module("/a/b.rs"), ["a", "b"]);
         assert_eq!(module("/a/mod.rs"), ["a"]);
         assert_eq!(module("/lib.rs"), [""; 0]);

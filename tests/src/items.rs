@@ -11,7 +11,7 @@ pub struct WidePattern {
     pub parameter: String,
 }
 
-/// The parameters of functions that are tuple patterns of three and more, or tuples of tuples.
+/// Returns the parameters of functions that are tuple patterns of three or more names, or of nested tuples.
 pub fn wide_patterns(text: &str) -> Vec<WidePattern> {
     let code: Vec<&str> = text
         .lines()
@@ -37,7 +37,7 @@ fn is_wide(parameter: &str) -> bool {
     parts.len() > 2 || parts.iter().any(|part| part.starts_with('('))
 }
 
-/// The functions of a text with their parameters.
+/// Returns the functions of a text with their parameters.
 fn functions(code: &str) -> Vec<(&str, Vec<&str>)> {
     let keyword = "fn ";
     let mut found = Vec::new();
@@ -59,7 +59,7 @@ fn is_of_word(letter: char) -> bool {
     letter.is_alphanumeric() || letter == '_'
 }
 
-/// The length of a list of generic parameters; zero where there is none.
+/// Returns the length of a list of generic parameters; zero without one.
 fn generics(text: &str) -> usize {
     match text.strip_prefix('<') {
         Some(inside) => closing(inside).map_or(0, |end| end + 2),
@@ -67,14 +67,14 @@ fn generics(text: &str) -> usize {
     }
 }
 
-/// Where the bracket closes that is open before a text.
+/// Returns the position at which the bracket that is open before a text closes.
 fn closing(text: &str) -> Option<usize> {
     let mut depth = 0;
     let mut before = ' ';
     for (at, letter) in text.char_indices() {
         match letter {
             '(' | '[' | '{' | '<' => depth += 1,
-            // The end of an arrow closes nothing.
+            // The end of an arrow does not close a bracket.
             '>' if matches!(before, '-' | '=') => {}
             ')' | ']' | '}' | '>' if depth == 0 => return Some(at),
             ')' | ']' | '}' | '>' => depth -= 1,
@@ -85,7 +85,7 @@ fn closing(text: &str) -> Option<usize> {
     None
 }
 
-/// The parts between commas, up to the bracket that closes the one open before a text.
+/// Returns the parts between commas, up to the bracket that closes the one open before a text.
 fn parts(text: &str) -> Vec<&str> {
     let Some(end) = closing(text) else {
         return Vec::new();
@@ -96,7 +96,7 @@ fn parts(text: &str) -> Vec<&str> {
         let comma = rest
             .match_indices(',')
             .map(|(at, _)| at)
-            // A comma inside brackets separates nothing here.
+            // A comma inside brackets does not separate parts.
             .find(|at| is_balanced(&rest[..*at]));
         let (part, after) = comma.map_or((rest, ""), |at| (&rest[..at], &rest[at + 1..]));
         found.push(part.trim());
@@ -111,14 +111,14 @@ fn is_balanced(text: &str) -> bool {
     count(&['(', '[', '{', '<']) + arrows == count(&[')', ']', '}', '>'])
 }
 
-/// The names of the types that a file declares `pub`, without those of its tests.
+/// Returns the names of the types that a file declares `pub`, without those of its tests.
 pub fn public_types(file: &File) -> Vec<String> {
     let kinds = ["struct ", "enum ", "trait ", "type ", "union "];
     let name = |line: &str| {
         let item = line.trim_start().strip_prefix("pub ")?;
         let rest = kinds.iter().find_map(|kind| item.strip_prefix(kind))?;
         let end = rest.find(|letter| !is_of_word(letter)).unwrap_or(rest.len());
-        // A macro has a variable in the place of a name.
+        // A macro has a variable instead of a name.
         (end > 0).then(|| rest[..end].to_owned())
     };
     let lines = file.lines();
@@ -136,7 +136,7 @@ mod tests {
                     pub function f<'a, T: Fn(u8) -> u8>(x: &'a T, (a, b, // one\n c): (u8, u8, u8)) -> u8 {}\n\
                     function nested(&self, (a, (b, c)): (u8, (u8, u8)), map: Map<u8, u8>) {}\n\
                     function closure(f: &dyn Fn((u8, u8, u8)) -> u8) {}\n";
-        // The keyword is put in here, so that this file has no such function.
+        // The keyword is inserted here, so that this file itself has no such function.
         let text = text.replace("function ", "fn ");
         let found: Vec<String> = wide_patterns(&text)
             .into_iter()

@@ -1,6 +1,6 @@
-//! What tests of the whole workspace share: its root, its crates and its files.
+//! The parts that tests of the whole workspace share: its root, its crates and its files.
 //!
-//! Tests of the command line live beside the binary, in `compiler/cli/tests`.
+//! Tests of the command line are beside the binary, in `compiler/cli/tests`.
 
 pub mod book;
 pub mod compile;
@@ -14,7 +14,7 @@ pub mod step;
 
 use std::path::PathBuf;
 
-/// The folder of the workspace's `Cargo.toml`.
+/// Returns the folder of the workspace's `Cargo.toml`.
 pub fn root() -> PathBuf {
     let tests = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     tests.parent().map(PathBuf::from).unwrap_or(tests)

@@ -4,7 +4,7 @@ use crate::crates::Crate;
 use crate::files::{File, under};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Files of the crate that no `mod` line reaches from a root: the compiler and the tests never see them.
+/// Returns the files of the crate that no `mod` line reaches from a root, and that are therefore not compiled.
 pub fn unreached(member: &Crate) -> Vec<String> {
     let found = under(&member.folder, &["rs"]);
     let texts: BTreeMap<&str, &str> = found
@@ -39,7 +39,7 @@ fn below<'p>(path: &'p str, folder: &str) -> &'p str {
     path.strip_prefix(folder).unwrap_or(path).trim_start_matches('/')
 }
 
-/// Whether Cargo compiles the file by itself.
+/// Returns whether Cargo compiles the file as a root.
 fn is_root(path: &str) -> bool {
     matches!(
         path.split('/').collect::<Vec<_>>()[..],
@@ -51,7 +51,7 @@ fn is_root(path: &str) -> bool {
     )
 }
 
-/// Where the modules that a file names may lie.
+/// Returns the possible paths of the modules that a file declares.
 fn children(path: &str, text: &str, is_root: bool) -> Vec<String> {
     let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
     let own = match name.strip_suffix(".rs") {
@@ -73,7 +73,7 @@ fn children(path: &str, text: &str, is_root: bool) -> Vec<String> {
     found
 }
 
-/// `name` in `mod name;`, with any visibility.
+/// Returns the `name` of `mod name;`, with any visibility.
 fn module_named(line: &str) -> Option<&str> {
     let line = line.strip_suffix(';')?;
     let (before, name) = line.rsplit_once("mod ")?;
@@ -89,7 +89,7 @@ mod tests {
     use super::{children, is_root, module_named};
 
     #[test]
-    fn module_lines() {
+    fn module_declarations_are_recognised() {
         assert_eq!(module_named("mod ops;"), Some("ops"));
         assert_eq!(module_named("pub(crate) mod ops;"), Some("ops"));
         assert_eq!(module_named("// the mod ops;"), None);
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn modules_lie_beside_or_below() {
+    fn modules_are_files_or_folders_beside_their_parent() {
         assert_eq!(
             children("a/src/lib.rs", "mod b;", true),
             ["a/src/b.rs", "a/src/b/mod.rs"]
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn roots() {
+    fn roots_are_libraries_binaries_and_tests() {
         assert!(is_root("src/lib.rs") && is_root("tests/one.rs") && is_root("tests/many/main.rs"));
         assert!(!is_root("src/one.rs") && !is_root("tests/many/part.rs"));
     }

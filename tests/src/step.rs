@@ -1,4 +1,4 @@
-//! Single steps of a compiled infer, with every input under the test's control.
+//! Single steps of a compiled inference, with every input under the control of the test.
 
 use bnnc_abi::code::Artifact;
 use bnnc_abi::manifest::{Infer, Train};
@@ -13,7 +13,7 @@ use bnnc_kernels::pool::Pool;
 use bnnc_methods::sample::target;
 use std::sync::Arc;
 
-/// The training program of an infer with its rows.
+/// The training program of an inference with its rows.
 pub struct Steps<'a> {
     infer: &'a Infer,
     machine: Machine,
@@ -28,7 +28,7 @@ fn valid<T>(result: Result<T, Fault>) -> T {
     }
 }
 
-/// The part of an infer that trains.
+/// Returns the part of an inference that trains.
 pub fn training(infer: &Infer) -> &Train {
     match infer.training() {
         Some(train) => train,
@@ -48,7 +48,7 @@ fn feed(infer: &Infer, rows: &Rows, dataset: &Dataset, machine: &mut Machine, pr
 }
 
 impl<'a> Steps<'a> {
-    /// Starts at the given states, with room for all rows in one step.
+    /// Creates a machine for the training step at the given states, with room for all rows in one step.
     pub fn new(infer: &'a Infer, dataset: &Dataset, states: &Values, threads: usize) -> Steps<'a> {
         let rows = examples(&infer.bindings, &dataset.train);
         let train = training(infer);
@@ -65,7 +65,7 @@ impl<'a> Steps<'a> {
         steps
     }
 
-    /// The number of examples.
+    /// Returns the number of examples.
     pub fn examples(&self) -> usize {
         self.rows
     }
@@ -77,7 +77,7 @@ impl<'a> Steps<'a> {
         }
     }
 
-    /// One step with the given rows and step coordinate; returns the loss.
+    /// Runs one step with the given rows and step coordinate; returns the loss.
     pub fn step(&mut self, rows: &[u32], step: i32) -> f64 {
         self.prepare(rows, step);
         self.run()
@@ -102,7 +102,7 @@ impl<'a> Steps<'a> {
         valid(ports::real(machine, "kl_weight", &[1.0]));
     }
 
-    /// Takes the rows of a prepared step, as the other precision stores them.
+    /// Copies the rows of a prepared step from the other precision, so that both have the same rounding.
     pub fn copy_rows(&mut self, other: &Steps<'_>) {
         for binding in &self.infer.bindings {
             if self.machine.has_port(&binding.port) {
@@ -117,7 +117,7 @@ impl<'a> Steps<'a> {
         valid(ports::scalar(&self.machine, "loss"))
     }
 
-    /// The present values of all states.
+    /// Returns the present values of all states.
     pub fn states(&self) -> Values {
         let states = self.infer.states.iter().map(|state| &state.name);
         let present = states.filter(|name| self.machine.has_port(name));
@@ -127,17 +127,17 @@ impl<'a> Steps<'a> {
     }
 }
 
-/// Gives a machine of a program all training rows.
+/// Writes all training rows to the machine of a program.
 ///
 /// # Panics
-/// Where the columns do not fit.
+/// The columns do not fit.
 pub fn give(infer: &Infer, dataset: &Dataset, machine: &mut Machine, program: &Artifact) {
     let feed = sampling_feed(infer, dataset, &Values::new(), machine, program);
     let all: Vec<u32> = (0..examples(&infer.bindings, &dataset.train) as u32).collect();
     valid(feed.write(machine, &all));
 }
 
-/// The rows of a program of an infer that samples, with what is computed once where the states are these.
+/// Returns the feed of a program of an inference by chains, with the values that are computed once for these states.
 fn sampling_feed(
     infer: &Infer,
     dataset: &Dataset,
@@ -156,10 +156,10 @@ fn sampling_feed(
     rows
 }
 
-/// The outputs of the two programs of an infer that samples, at a position and for the first `rows` training rows.
+/// Returns the outputs of the two programs of an inference by chains, at a position and for the first `rows` training rows.
 ///
 /// # Panics
-/// Where the infer trains.
+/// The inference does not sample.
 pub fn sampled(infer: &Infer, dataset: &Dataset, states: &Values, rows: usize) -> Values {
     let Some(sampling) = infer.sampling() else {
         panic!("`{}` does not sample", infer.name);
@@ -176,7 +176,7 @@ pub fn sampled(infer: &Infer, dataset: &Dataset, states: &Values, rows: usize) -
         let feed = sampling_feed(infer, dataset, states, &mut machine, program);
         valid(feed.write(&mut machine, &chosen));
         for (name, values) in states {
-            // Where chains go abreast, all are at the same position.
+            // All chains in lockstep have the same position.
             let copies = if machine.is_per_draw(name) {
                 sampling.abreast
             } else {
@@ -196,7 +196,8 @@ pub fn sampled(infer: &Infer, dataset: &Dataset, states: &Values, rows: usize) -
     found
 }
 
-/// The outputs of one call of the predicting program for the first training rows: those of the names that it has.
+/// Returns the outputs of one call of the program of predictions for the first training rows, in the order of the names below; missing ones
+/// are left out.
 pub fn predictions(
     infer: &Infer,
     dataset: &Dataset,
@@ -210,7 +211,7 @@ pub fn predictions(
     let mut machine = valid(Machine::new(&infer.predict, sizes, Arc::new(Pool::new(1))));
     let feed = feed(infer, &dataset.train, dataset, &mut machine, &infer.predict);
     for (name, values) in states {
-        // Where the infer samples, every draw has states of its own.
+        // In an inference by chains, every draw has states of its own.
         let copies = if machine.is_per_draw(name) { draws } else { 1 };
         valid(ports::real(&mut machine, name, &values.repeat(copies)));
     }
@@ -227,7 +228,7 @@ pub fn predictions(
         .collect()
 }
 
-/// `||a - b|| / ||b||`, and the plain norm of the difference where `b` is zero.
+/// Returns `||a - b|| / ||b||`, or the norm of the difference if `b` is zero.
 pub fn distance(a: &[f64], b: &[f64]) -> f64 {
     assert_eq!(a.len(), b.len());
     let norm = |values: &mut dyn Iterator<Item = f64>| values.map(|x| x * x).sum::<f64>().sqrt();

@@ -1,11 +1,11 @@
-//! The layering: who may import whom, which crate may use which outside library, and which crates touch no files.
+//! The layering: which crate may import which, which crate may use which outside library, and which crates touch no files.
 
 use bnnc_tests::crates::{self, Crate, Row, architecture, members};
 use bnnc_tests::files::{self, File};
 use bnnc_tests::imports::{between_modules, imports};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Outside libraries and the crates that may build on them. A name that ends in `*` stands for all that begin so.
+/// Outside libraries and the crates that may use them. A name that ends in `*` stands for all names with that beginning.
 const OUTSIDE: &[(&str, &[&str])] = &[
     ("ariadne", &["bnnc-driver"]),
     ("bytes", &["bnnc-data"]),
@@ -74,7 +74,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("strsim", &["bnnc-base"]),
 ];
 
-/// Crates that read strings and return values: no files, no terminal, no network.
+/// Crates that take values and return values: no files, no terminal, no network.
 const PURE: &[&str] = &[
     "bnnc-base",
     "bnnc-grammar",
@@ -85,7 +85,7 @@ const PURE: &[&str] = &[
     "bnnc-lower",
 ];
 
-/// What a pure crate must not name.
+/// Names that must not occur in a pure crate.
 const IMPURE: &[&str] = &[
     "std::env",
     "std::fs",
@@ -98,7 +98,7 @@ const IMPURE: &[&str] = &[
     "eprintln!(",
 ];
 
-/// This crate: it may import everything and nothing imports it.
+/// This crate may import everything, and no crate imports it.
 const TESTS: &str = "bnnc-tests";
 
 #[test]
@@ -166,7 +166,7 @@ fn forbidden_edges_are_found() {
 }
 
 #[test]
-fn the_table_names_what_exists() {
+fn the_table_names_existing_crates() {
     let members = members();
     let table = architecture();
     assert!(table.len() > 10, "the table of crates was not found");
@@ -226,7 +226,7 @@ fn one_file_renders_diagnostics() {
 }
 
 #[test]
-fn pure_crates_touch_nothing_outside() {
+fn pure_crates_do_not_name_files_or_terminals() {
     let members = members();
     let mut faults = Vec::new();
     for member in members
@@ -252,7 +252,7 @@ fn pure_crates_touch_nothing_outside() {
     );
 }
 
-/// The crate of the methods: a module at its root for each, or for several that share their engine.
+/// The crate of the methods: it has a module at its root for each method, or for several that share their engine.
 const METHODS: &str = "runtime/methods/src";
 
 #[test]

@@ -1,4 +1,4 @@
-//! The backends agree on every example: one step from the same states, ten steps, predictions.
+//! The backends agree on every example: one step from the same states, ten steps, and predictions.
 
 use bnnc_abi::manifest::{Infer, Work};
 use bnnc_base::dtype::Precision;
@@ -10,10 +10,10 @@ use bnnc_tests::step::{Steps, distance, predictions, sampled, training};
 use std::collections::HashMap;
 use std::path::Path;
 
-/// Steps before the last comparison.
+/// The number of steps before the last comparison.
 const STEPS: i32 = 10;
 
-/// The states as `precision` stores them.
+/// Returns the states as `precision` stores them.
 fn rounded(states: &Values, precision: Precision) -> Values {
     let round = |value: &f64| match precision {
         Precision::F32 => f64::from(*value as f32),
@@ -23,11 +23,11 @@ fn rounded(states: &Values, precision: Precision) -> Values {
     states.iter().map(one).collect()
 }
 
-/// What differs by more than `tolerance`.
+/// Returns the values that differ by more than `tolerance`.
 fn far(got: &Values, want: &Values, tolerance: f64) -> Vec<String> {
     assert_eq!(got.len(), want.len());
     let distances = want.iter().map(|(name, want)| (name, distance(&got[name], want)));
-    // Adam's second moments are squares of gradients, whose relative error is twice theirs.
+    // Adam's second moments are squares of gradients, so their relative error is twice that of the gradients.
     let allowed = |name: &str| {
         if name.ends_with("/v") {
             2.0 * tolerance
@@ -49,7 +49,7 @@ struct Pair<'a> {
 }
 
 impl Pair<'_> {
-    /// One step of both from the same states and rows; what differs.
+    /// Runs one step of both from the same states and rows; returns the differences.
     fn step(&mut self, states: &Values, step: i32) -> Vec<String> {
         let tolerance = tolerance(self.precision);
         let states = rounded(states, self.precision);
@@ -67,7 +67,7 @@ impl Pair<'_> {
         faults
     }
 
-    /// The losses of the last of [`STEPS`] steps from the same states.
+    /// Returns the losses of the last of [`STEPS`] steps from the same states.
     fn run(&mut self, states: &Values) -> (f64, f64) {
         self.want.set(states);
         self.got.set(states);
@@ -107,7 +107,7 @@ fn compare(reference: &Infer, native: &Infer, compiled: &compile::Compiled) -> V
     faults
 }
 
-/// What differs in the predictions with the same states.
+/// Returns the differences of the predictions with the same states.
 fn predicted(reference: &Infer, native: &Infer, dataset: &Dataset, states: &Values) -> Vec<String> {
     let sizes = (37, 3);
     let want = predictions(reference, dataset, states, sizes);
@@ -130,8 +130,8 @@ fn tolerance(precision: Precision) -> f64 {
     }
 }
 
-/// What differs in the log density, its gradient and the log likelihoods of rows, at positions around the start. In single
-/// precision the data are rounded too, which large numbers feel: there the bound is wider.
+/// Returns the differences of the log density, its gradient and the log likelihoods of rows, at positions around the start. In single
+/// precision the data are rounded too, which matters for large numbers, so the bound is wider there.
 fn compare_sampled(reference: &Infer, native: &Infer, compiled: &compile::Compiled) -> Vec<String> {
     let dataset = compiled.dataset(&native.data);
     let states = start(&native.states, compiled.manifest.seed, &HashMap::new());
@@ -198,7 +198,7 @@ fn every_example_on_cranelift() {
     every_example_on("cranelift");
 }
 
-/// `BNNC_MLIR_WORKER` names a worker, so that this executable needs no LLVM.
+/// `BNNC_MLIR_WORKER` names a worker, so this executable does not need LLVM.
 #[cfg(feature = "mlir")]
 mod mlir {
     use super::{distance, every_example_on, examples};
@@ -212,7 +212,7 @@ mod mlir {
         every_example_on("mlir");
     }
 
-    /// What metrics differ by more than rounding errors.
+    /// Returns the metrics that differ by more than rounding errors.
     fn apart(want: &RunResult, got: &RunResult) -> Vec<String> {
         let mut faults = Vec::new();
         for (want, got) in want.outcomes.iter().zip(&got.outcomes) {
@@ -228,7 +228,7 @@ mod mlir {
         faults
     }
 
-    /// The infers of a program that train, and of which all that they start from does.
+    /// Returns the inferences of a program that train and that start from no others than such.
     fn trained(path: &Path) -> Vec<String> {
         let infers_of = |only: &[String]| {
             let mut options = options("cranelift", None);
@@ -251,8 +251,8 @@ mod mlir {
         run(&compile::file(path, &options).manifest, 2)
     }
 
-    /// Whole runs of what trains, in double precision: what is reported differs by rounding errors. Chains of samplers
-    /// part after some steps by their nature; their densities and gradients are compared above.
+    /// Runs every inference that trains, in double precision: the reported results may only differ by rounding errors. Chains of samplers
+    /// necessarily diverge after some steps; their densities and gradients are compared above.
     #[test]
     fn every_run() {
         let mut faults = Vec::new();

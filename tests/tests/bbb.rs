@@ -1,4 +1,4 @@
-//! Bayes by Backprop through the whole compiler: single steps against the paper's formulas, and a posterior known exactly.
+//! Bayes by Backprop through the whole compiler: single steps against the paper's formulas, and a model whose posterior is known exactly.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_abi::manifest::Infer;
@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::f64::consts::PI;
 use std::path::PathBuf;
 
-/// A folder of this test with one file of data.
+/// Creates a folder for one test with one data file.
 fn folder(name: &str, rows: &[(f64, f64)]) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("bnnc-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("the folder is made");
@@ -35,7 +35,7 @@ fn close(got: f64, want: f64, tolerance: f64) {
     );
 }
 
-/// `y = w x + N(0, 0.5^2)` with the spike and slab as prior, `mu = 0.4` and `rho = -1`.
+/// `y = w x + N(0, 0.5^2)` with a spike-and-slab prior, `mu = 0.4` and `rho = -1`.
 const SPIKE_AND_SLAB: &str = "
 data line = csv(\"line.csv\") { target = y }
 model Line(x: real) -> y: real {
@@ -47,7 +47,7 @@ infer fit = vi(Q, line) { epochs = 1, batch = 0, optimiser = SGD(0.01) }
 ";
 const ROWS: [(f64, f64); 2] = [(1.0, 1.2), (2.0, 1.9)];
 
-/// The noise of the program's only draw at a step.
+/// Returns the noise of the program's only draw at a step.
 fn noise(seed: u64, step: i32) -> f64 {
     philox::normal(philox::key(seed, "w/#0"), [0, 0, step as u32], 0)
 }
@@ -56,7 +56,7 @@ fn log_normal(x: f64, mean: f64, sd: f64) -> f64 {
     -0.5 * ((x - mean) / sd).powi(2) - sd.ln() - 0.5 * (2.0 * PI).ln()
 }
 
-/// One step by the formulas of Blundell et al. (2015): `f`, `mu'`, `rho'`.
+/// Returns the results of one step by the formulas of Blundell et al. (2015): `f`, `mu'`, `rho'`.
 fn step_by_hand(mu: f64, rho: f64, eps: f64) -> [f64; 3] {
     let (spike, rate) = ((-6f64).exp(), 0.01);
     let sigma = rho.exp().ln_1p();
@@ -78,7 +78,7 @@ fn step_by_hand(mu: f64, rho: f64, eps: f64) -> [f64; 3] {
     ]
 }
 
-/// One step of the compiled program: the loss, `mu'`, `rho'`.
+/// Returns the results of one step of the compiled program: the loss, `mu'`, `rho'`.
 fn step_by_program(infer: &Infer, steps: &mut Steps<'_>, states: &Values, step: i32) -> [f64; 3] {
     steps.set(states);
     let loss = steps.step(&[0, 1], step);
@@ -87,8 +87,8 @@ fn step_by_program(infer: &Infer, steps: &mut Steps<'_>, states: &Values, step: 
     [loss, after["w/loc"][0], after["w/scale"][0]]
 }
 
-/// What the compiler's loss lacks of the paper's `f` at one draw: it takes the entropy of `q` in closed form, and
-/// `-log q(w)` exceeds the entropy by `eps^2 / 2 - 1 / 2`. Gradients are the same at every draw.
+/// Returns the difference between the paper's `f` at one draw and the compiler's loss. The compiler takes the entropy of `q` in closed
+/// form, and `-log q(w)` exceeds the entropy by `eps^2 / 2 - 1 / 2`. Gradients are the same at every draw.
 fn excess(eps: f64) -> f64 {
     0.5 - 0.5 * eps * eps
 }
@@ -113,9 +113,9 @@ fn steps_follow_the_formulas() {
     }
 }
 
-/// The numbers of `w = 0.4 + softplus(-1) 0.7`, at the step whose noise is nearest to 0.7.
+/// The known numbers of `w = 0.4 + softplus(-1) 0.7`, at the step whose noise is nearest to 0.7.
 #[test]
-fn the_known_step() {
+fn a_step_at_known_noise_gives_the_known_numbers() {
     let compiled = compiled("known", &ROWS, SPIKE_AND_SLAB, Precision::F64);
     let infer = &compiled.manifest.infers[0];
     let miss = |step: &i32| (noise(1, *step) - 0.7).abs();
@@ -125,7 +125,7 @@ fn the_known_step() {
     let states = start(&infer.states, 1, &HashMap::new());
     let mut steps = Steps::new(infer, &dataset, &states, 1);
     let [loss, mu, rho] = step_by_program(infer, &mut steps, &states, step);
-    // The slopes in the noise are below 3, and below 0.1 after the step.
+    // The derivative of the loss with respect to the noise is below 3, that of the updated parameters below 0.1.
     close(
         loss + excess(noise(1, step)),
         3.801_655_05,
@@ -157,9 +157,10 @@ const POINTS: [(f64, f64); 8] = [
     (1.9, 1.7),
 ];
 
-/// The best factorised normal has the posterior's means and the reciprocals of its precisions' diagonal as variances.
+/// The best factorised normal has the means of the posterior; its variances are the reciprocals of the diagonal of the posterior's
+/// precision.
 #[test]
-fn the_conjugate_optimum() {
+fn vi_finds_the_optimum_of_a_conjugate_model() {
     let compiled = compiled("conjugate", &POINTS, CONJUGATE, Precision::F64);
     let infer = &compiled.manifest.infers[0];
     let result = compile::run(&compiled.manifest, 1);
@@ -183,17 +184,16 @@ fn the_conjugate_optimum() {
     let mean = elbos.iter().sum::<f64>() / count;
     let variance = elbos.iter().map(|elbo| (elbo - mean).powi(2)).sum::<f64>() / (count - 1.0);
     let error = (variance / count).sqrt();
-    // The optimum bounds every other point, and a distance of 2e-3 costs less than 1e-3.
+    // No other point has a higher bound, and a distance of 2e-3 from the optimum costs less than 1e-3.
     assert!(error < 5e-3, "{error}");
     assert!(mean < -3.415_327_78 + 4.0 * error, "{mean} +- {error}");
     assert!(mean > -3.415_327_78 - 4.0 * error - 1e-3, "{mean} +- {error}");
 }
 
-/// Any choice of batches estimates the loss of all rows without bias: the mean over the batches of an epoch, each weighted
-/// with its rows, is the loss of one step with all rows and the same noise. Layers that draw noise or masks for every row draw
-/// others for other rows.
+/// Every partition into batches estimates the loss of all rows without bias: the mean over the batches of an epoch, each weighted with its
+/// rows, is the loss of one step with all rows and the same noise. This does not hold for layers that draw noise or masks for every row.
 #[test]
-fn batches_add_up() {
+fn batches_sum_to_the_loss_of_all_rows() {
     for path in compile::examples() {
         let options = Options {
             precision: Some(Precision::F64),
@@ -237,7 +237,8 @@ fn batches_add_up() {
     }
 }
 
-/// No information in the data: a step of rate `r` takes the KL's gradient, which is the mean itself, times its weight.
+/// Data without information: a step of rate `r` moves the mean by `r` times the gradient of the KL, which is the mean itself, times the
+/// weight of the KL.
 const UNINFORMED: &str = "
 data line = csv(\"line.csv\") { target = y }
 model Line(x: real) -> y: real {
@@ -248,17 +249,17 @@ posterior Q of Line { w ~ Normal(loc = 2, scale = fixed(0.5)) }
 infer fit = vi(Q, line) { epochs = 1, batch = 4, optimiser = SGD(0.125), schedule = constant, kl_weight = HOW }
 ";
 
-/// The mean after steps with these weights of the KL.
+/// Returns the mean after steps with these weights of the KL.
 fn shrunk(weights: &[f64]) -> f64 {
     weights
         .iter()
         .fold(2.0, |mean, weight| mean * (1.0 - 0.125 * weight))
 }
 
-/// Ten and sixteen rows in batches of four: the weights of the paper (8/15, 4/15, 2/15, 1/15 of the KL in four batches),
-/// each relative to a likelihood that counts `rows / 4` times.
+/// Ten and sixteen rows in batches of four. The weights of the paper (8/15, 4/15, 2/15, 1/15 of the KL in four batches) are relative to a
+/// likelihood that counts `rows / 4` times.
 #[test]
-fn steps_see_the_weight_of_the_kl() {
+fn steps_apply_the_weight_of_the_kl() {
     let fifteenths = |share: f64| 4.0 * share / 15.0;
     let even: [(&str, Vec<f64>); 3] = [
         ("exact", vec![1.0; 4]),
@@ -287,9 +288,9 @@ fn steps_see_the_weight_of_the_kl() {
     }
 }
 
-/// Whatever the weights, an epoch of steps that move nothing sums up to the loss of all rows.
+/// With any weights, the losses of an epoch whose steps move no parameter sum to the loss of all rows.
 #[test]
-fn an_epoch_is_the_bound() {
+fn an_epoch_sums_to_the_bound() {
     let losses = ["exact", "graves", "blundell"].map(|how| {
         let program = UNINFORMED.replace("HOW", how).replace("SGD(0.125)", "SGD(1e-30)");
         let compiled = compiled(

@@ -1,5 +1,5 @@
-//! How chains are run: abreast or alone they find the same law, beside whomever and on however many threads the same numbers; what is
-//! stopped keeps what it has; a start that gives nothing is said.
+//! Chains of one inference: in lockstep or alone they sample the same distribution; other chains and the number of threads do not change
+//! their numbers; stopped chains keep their draws; a useless start is reported.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_abi::sampling::Sampling;
@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A folder of its own for one test, with some rows of columns `u`, `v`, `w` and `y`.
+/// Creates a folder for one test, with rows of the columns `u`, `v`, `w` and `y`.
 fn folder(name: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("bnnc-tests-chains-{name}-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);
@@ -50,7 +50,7 @@ fn compiled(folder: &Path, program: &str) -> Compiled {
     )
 }
 
-/// A product with the data, which a run of several positions shares.
+/// A model with a product with the data, which several positions can share.
 const PLANE: &str = "
 model Plane(x: real[d]) -> y: real {
   a ~ Normal(0, 1)
@@ -60,7 +60,7 @@ model Plane(x: real[d]) -> y: real {
 }
 ";
 
-/// A network: its products are of matrices whoever asks.
+/// A network, whose products are of matrices for a single chain already.
 const NETWORK: &str = "
 use layers::Dense
 model Network(x: real[d]) -> y: real {
@@ -77,7 +77,7 @@ fn sampling<'a>(compiled: &'a Compiled, infer: &str) -> &'a Sampling {
 }
 
 #[test]
-fn chains_go_abreast_where_it_was_measured_to_pay() {
+fn chains_run_in_lockstep_where_measurements_favour_it() {
     let folder = folder("rule");
     let infers = "
 infer two = nuts(Plane, rows) { chains = 2 }
@@ -92,9 +92,9 @@ infer network = nuts(Network, rows) { chains = 12 }
     assert_eq!(abreast, [1, 2, 4, 1, 1]);
 }
 
-/// A chain is answered as if it were alone, up to rounding, and to the last bit whoever is beside it.
+/// The outputs for a chain equal those for a single chain up to rounding, and do not depend on the other chains in lockstep at all.
 #[test]
-fn places_know_nothing_of_each_other() {
+fn chains_in_lockstep_do_not_affect_each_other() {
     let folder = folder("places");
     let infers = "
 infer one = nuts(Plane, rows) { chains = 1 }
@@ -161,9 +161,9 @@ fn positions(result: &RunResult) -> Vec<Vec<Vec<f64>>> {
     result.outcomes.iter().map(of).collect()
 }
 
-/// However chains are spread over threads, each has the draws that it has anyhow.
+/// The draws of a chain do not depend on how chains are distributed among threads.
 #[test]
-fn company_changes_no_draw() {
+fn draws_do_not_depend_on_threads_or_other_chains() {
     let folder = folder("company");
     let infers = "
 infer turning = nuts(Plane, rows) { chains = 5, warmup = 60, draws = 20 }
@@ -185,7 +185,7 @@ infer walking = random_walk(Plane, rows) { chains = 4, warmup = 60, draws = 20, 
     }
 }
 
-/// Runs until a file of the checkpoint is there, and then for a moment.
+/// Runs until a file of the checkpoint exists, and then for a moment longer.
 fn stopped(folder: &Path, compiled: &Compiled, file: Option<&str>) -> Result<RunResult, Stop> {
     let out = folder.join("out");
     std::fs::create_dir_all(&out).unwrap();
@@ -226,7 +226,7 @@ fn chains_without_draws_are_left_out() {
     assert!(warning.message.contains("2 of 3 chains"), "{}", warning.message);
 }
 
-/// An iteration that would take hours is not waited for.
+/// An iteration that would take hours is interrupted.
 #[test]
 fn a_long_trajectory_is_interrupted() {
     let folder = folder("long");
@@ -238,7 +238,7 @@ fn a_long_trajectory_is_interrupted() {
     assert!(clock.elapsed() < Duration::from_secs(60));
 }
 
-/// The warnings of a program.
+/// Returns the warnings of a program.
 fn warnings(folder: &Path, program_text: &str) -> Vec<String> {
     let options = Options {
         ..options("cranelift", None)
@@ -258,7 +258,7 @@ fn warnings(folder: &Path, program_text: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_start_that_gives_nothing_is_said() {
+fn a_useless_start_is_a_warning() {
     let folder = folder("start");
     let fit = "infer fit = map(Plane, rows) { epochs = 1 }\n";
     let useful = format!("{PLANE}{fit}infer chain = nuts(Plane, rows) {{ start = fit }}");

@@ -1,4 +1,4 @@
-//! Collapsed inference: integrals over a box that spans the iterates, against closed forms and brute force; iterates that other infers found.
+//! Collapsed inference: integrals over a box that spans the iterates, against closed forms and brute force; iterates of other inferences.
 #![allow(clippy::unwrap_used)]
 #![cfg(feature = "collapsed")]
 
@@ -36,7 +36,7 @@ const LINE: &str = "model M(x: real[1]) -> y: real {
 }
 ";
 
-/// One hidden unit.
+/// A model with one hidden unit.
 const UNIT: &str = "model M(x: real[1]) -> y: real {
   hidden = Dense(1, prior = Normal(1, 1))
   out    = Dense(1)
@@ -44,7 +44,7 @@ const UNIT: &str = "model M(x: real[1]) -> y: real {
 }
 ";
 
-/// Two units behind one: kinks that depend on another, and share its weights.
+/// A model with two units behind one: kinks that depend on another kink and share its weights.
 const DEEP: &str = "model M(x: real[1]) -> y: real {
   hidden = Dense(1, prior = Normal(1, 1))
   second = Dense(2, prior = Normal(0.5, 1))
@@ -60,7 +60,7 @@ const DIGIT: &str = "model M(x: real[1]) -> c: index(3) {
 }
 ";
 
-/// How iterates are made that are far apart.
+/// Options of a training whose iterates are far apart.
 const FAR: &str = "epochs = 9, warmup = 4, batch = 3, optimiser = SGD(0.05), predictive_draws = 40";
 
 fn folder(name: &str) -> PathBuf {
@@ -93,7 +93,7 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
-/// An array of rows of this width, as numpy writes it.
+/// Returns an array with rows of this width, in NumPy's format.
 fn npy(width: usize, values: &[f64]) -> Vec<u8> {
     let shape = (values.len() / width, width);
     let header = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': {shape:?}, }}");
@@ -125,7 +125,7 @@ fn stopped(compiled: &Compiled) -> Diagnostic {
     }
 }
 
-/// A finished run with one infer at hand.
+/// A finished run with one of its inferences.
 struct Done {
     compiled: Compiled,
     result: RunResult,
@@ -196,14 +196,14 @@ impl Done {
         }
     }
 
-    /// The elements of a site at every iterate.
+    /// Returns the elements of a site at every iterate.
     fn site(&self, site: &str) -> Vec<Vec<f64>> {
         let values = &self.found.values[&format!("{site}/loc")];
         let size = values.len() / self.found.draws;
         values.chunks_exact(size).map(<[f64]>::to_vec).collect()
     }
 
-    /// The range of an element over the iterates.
+    /// Returns the range of an element over the iterates.
     fn range(&self, site: &str, element: usize) -> (f64, f64) {
         let all = self.site(site);
         let column = || all.iter().map(|values| values[element]);
@@ -242,16 +242,16 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
     sum / count
 }
 
-/// A table of midpoints of an interval.
+/// Returns the midpoints of `count` equal parts of an interval.
 fn midpoints((low, high): (f64, f64), count: usize) -> Vec<f64> {
     (0..count)
         .map(|at| low + (high - low) * (at as f64 + 0.5) / count as f64)
         .collect()
 }
 
-/// One weight on an interval, and Normal noise: differences of the Normal distribution function and of its integral.
+/// With one weight on an interval and Normal noise, results are differences of the Normal distribution function and of its integral.
 #[test]
-fn one_weight_is_a_closed_form() {
+fn one_weight_has_a_closed_form() {
     let done = done(
         "one",
         &format!("{LINE}infer c = collapsed(M, d) {{ weights = 1, {FAR} }}\n"),
@@ -304,7 +304,7 @@ fn one_weight_is_a_closed_form() {
             let want = (draw as f64 + 0.5) / draws as f64;
             close(mean(ends.iter().map(|ends| below(ends, y))), want, 2e-3);
         }
-        // The table of predictions has them too, with errors that are near rounding and not 0.
+        // The table of predictions has these numbers too, with errors that are close to rounding and not 0.
         close(column(&done, "log_density")[row], want, 1e-10);
         close(
             column(&done, "cdf")[row],
@@ -318,7 +318,7 @@ fn one_weight_is_a_closed_form() {
     }
 }
 
-/// A column of the table of predictions of the first infer.
+/// Returns a column of the table of predictions of the first inference.
 fn column(done: &Done, name: &str) -> Vec<f64> {
     let predictions = &done.result.outcomes[0].predictions;
     match predictions.iter().find(|(known, _)| known == name) {
@@ -327,9 +327,10 @@ fn column(done: &Done, name: &str) -> Vec<f64> {
     }
 }
 
-/// Two weights, every one of them: the sum of two uniforms, by brute force. Nothing else moves, so that all iterates say the same.
+/// Both weights are integrated over: the sum of two uniforms, by brute force. No other weight moves, so the integral is the same for every
+/// iterate.
 #[test]
-fn all_weights_of_a_line() {
+fn all_weights_of_a_line_match_brute_force() {
     for (noise, options) in [
         ("normal", ""),
         ("triangular", ", noise = triangular, alpha = l2, floor = 0"),
@@ -359,7 +360,7 @@ fn all_weights_of_a_line() {
     }
 }
 
-/// The density and the mean of a network of one input over the weights of its first layer, by brute force.
+/// Returns the density and the mean of a network with one input over the weights of its first layer, by brute force.
 fn brute(done: &Done, row: usize, location: &dyn Fn(usize, f64) -> f64) -> (f64, f64) {
     let weights = midpoints(done.range("hidden.w", 0), 700);
     let biases = midpoints(done.range("hidden.b", 0), 700);
@@ -378,7 +379,7 @@ fn brute(done: &Done, row: usize, location: &dyn Fn(usize, f64) -> f64) -> (f64,
 }
 
 #[test]
-fn one_hidden_unit() {
+fn one_hidden_unit_matches_brute_force() {
     let text = format!("{UNIT}infer c = collapsed(M, d) {{ over = [hidden], {FAR} }}\n");
     let done = done("unit", &text, "c");
     let (outgoing, offsets) = (done.site("out.w"), done.site("out.b"));
@@ -395,9 +396,9 @@ fn one_hidden_unit() {
     assert_eq!(tally.integrals(), (X.len() * done.found.draws) as u64);
 }
 
-/// Kinks behind kinks are integrated piece by piece.
+/// Kinks that depend on other kinks are integrated piece by piece.
 #[test]
-fn units_behind_units() {
+fn units_behind_units_match_brute_force() {
     let text = format!("{DEEP}infer c = collapsed(M, d) {{ over = [hidden], {FAR} }}\n");
     let done = done("deep", &text, "c");
     let names = ["second.w", "second.b", "out.w", "out.b"];
@@ -419,9 +420,9 @@ fn units_behind_units() {
     assert!(tally.pieces > 0, "{tally:?}");
 }
 
-/// Training in single precision leaves integrals in double precision: pieces are found there too.
+/// Training in single precision does not affect the integrals, which use double precision and still distinguish the pieces.
 #[test]
-fn iterates_in_single_precision() {
+fn single_precision_training_keeps_integrals_finite() {
     let text = format!("{DEEP}infer c = collapsed(M, d) {{ over = [hidden], precision = f32, {FAR} }}\n");
     let done = done("single", &text, "c");
     assert_eq!(done.infer.precision, Precision::F32);
@@ -433,7 +434,7 @@ fn iterates_in_single_precision() {
     );
 }
 
-/// A rectifier behind a rectifier changes nothing, but its kinks depend on each other: pieces and units agree.
+/// A second rectifier changes no value, but its kink depends on the first one, so pieces replace units. Both give the same result.
 #[test]
 fn pieces_and_units_agree() {
     let twice = UNIT.replace("relu(hidden(x))", "relu(relu(hidden(x)) - 0.1)");
@@ -462,9 +463,9 @@ fn pieces_and_units_agree() {
     }
 }
 
-/// One weight per class, the largest mover of its logit; each probability by quadrature, all of them normalised.
+/// One weight per class, the one that moves its logit most; each probability by quadrature, then normalised.
 #[test]
-fn classes_by_quadrature() {
+fn classes_match_quadrature() {
     let text = DIGIT.to_owned() + &format!("infer c = collapsed(M, classes) {{ {FAR} }}\n");
     let done = done("classes", &text, "c");
     let [w1, b1, w2, b2] = ["hidden.w", "hidden.b", "out.w", "out.b"].map(|name| done.site(name));
@@ -475,7 +476,7 @@ fn classes_by_quadrature() {
         .find(|weights| weights.site == "out.w")
         .unwrap();
     assert_eq!(weights.elements, 6);
-    // Weights are `[units, classes]` or `[classes, units]`: whichever the layer has.
+    // Weights may be `[units, classes]` or `[classes, units]`, depending on the layer.
     let place = |unit: usize, class: usize| {
         if is_units_first(&done) {
             unit * 3 + class
@@ -532,7 +533,7 @@ fn classes_by_quadrature() {
     assert_eq!(diagnostics["others_held"], false);
 }
 
-/// Whether the weights of a layer are `[inputs, units]`.
+/// Returns whether the weights of a layer are `[inputs, units]`.
 fn is_units_first(done: &Done) -> bool {
     let site = done
         .infer
@@ -543,9 +544,9 @@ fn is_units_first(done: &Done) -> bool {
     site.shape.resolve(&Default::default())[0] == 2
 }
 
-/// The sigmoid of one logit that two weights move, by brute force.
+/// The sigmoid of one logit that depends on two weights, by brute force.
 #[test]
-fn a_truth_value() {
+fn a_boolean_output_matches_brute_force() {
     let model = "model M(x: real[1]) -> y: bool {
   out = Dense(1)
   y ~ Bernoulli(out(x)[0])
@@ -568,9 +569,9 @@ fn a_truth_value() {
     }
 }
 
-/// A box without width changes nothing: the predictions are those of the iterate, and the user is told.
+/// A box of width zero gives the predictions of the iterate, with a warning.
 #[test]
-fn a_point_is_the_iterate() {
+fn a_box_of_width_zero_predicts_like_the_iterate() {
     let text = format!(
         "{UNIT}infer s = swag(M, d) {{ covariance = snapshots, {FAR} }}
 infer last = swag(M, d) {{ iterates = s, keep = 1, covariance = point }}
@@ -607,9 +608,9 @@ infer c = collapsed(M, d) {{ iterates = s, keep = 1 }}\n"
     assert_eq!(values("c")["hidden.w/loc"], snapshots[snapshots.len() - 1..]);
 }
 
-/// Several iterates and a choice of no weight at all are the plain ensemble: what one weight at a time adds is of second order.
+/// Iterates of another inference are used as they are, without a training of their own.
 #[test]
-fn iterates_of_another_infer() {
+fn iterates_of_another_inference_are_used_unchanged() {
     let text = format!(
         "{UNIT}infer s = swag(M, d) {{ covariance = snapshots, {FAR} }}
 infer c = collapsed(M, d) {{ iterates = s }}
@@ -640,9 +641,9 @@ infer g = swag(M, d) {{ iterates = s, covariance = diagonal, predictive_draws = 
     assert!(table.contains("iterates of"), "{table}");
 }
 
-/// Iterates that are not there are refused before anything is trained, at the option that asks for them.
+/// Iterates that do not exist are rejected before anything is trained, at the option that requests them.
 #[test]
-fn iterates_that_cannot_be_taken() {
+fn missing_iterates_are_rejected_at_their_option() {
     let refused = |name: &str, text: &str, why: &str| {
         let found = match attempt(name, text) {
             Err(Failure::Program(found)) => found,
@@ -678,7 +679,7 @@ fn iterates_that_cannot_be_taken() {
         "{splits}{LINE}infer s = swag(M, d) {{ covariance = snapshots, {FAR} }}\ninfer c = collapsed(M, halves) {{ iterates = s }}\n"
     );
     refused("splits", &text, "on 2 splits");
-    // Draws of the noise of a prior are no draws of the weights.
+    // Draws in the non-centred parameterisation are not draws of the weights.
     let text = "model M(x: real[1]) -> y: real {
   tau: positive ~ HalfNormal(1)
   w ~ Normal(0, tau)
@@ -688,7 +689,7 @@ infer s = nuts(M, d) { chains = 1, non_centered = [w] }
 infer c = collapsed(M, d) { over = [w], iterates = s }
 ";
     refused("noise", text, "draws `w` as the noise of its prior");
-    // A noise level is a site, but no weight of the mean.
+    // A noise level is a site, but not a weight of the mean.
     let noisy = LINE
         .replace("  out =", "  s: positive ~ HalfNormal(1)\n  out =")
         .replace("0.5)", "s)");
@@ -704,9 +705,9 @@ infer c = collapsed(M, d) { over = [w], iterates = s }
     }
 }
 
-/// Two Normal outputs that move with the same weights.
+/// Two Normal outputs that depend on the same weights are rejected; outputs with weights of their own are not.
 #[test]
-fn outputs_that_share_weights() {
+fn outputs_that_share_weights_are_rejected() {
     let model = "data two = npy(\"x.npy\", \"y.npy\")
 model M(x: real[1]) -> y: real[2] {
   hidden = Dense(2, prior = Normal(1, 1))
@@ -727,7 +728,7 @@ model M(x: real[1]) -> y: real[2] {
     assert_eq!(done.predictive.mean.len(), 2 * X.len() * done.predictive.draws);
 }
 
-/// Six units behind six.
+/// A model with six units behind six.
 const WIDE: &str = "model M(x: real[1]) -> y: real {
   hidden = Dense(6)
   second = Dense(6)
@@ -736,16 +737,17 @@ const WIDE: &str = "model M(x: real[1]) -> y: real {
 }
 ";
 
-/// Twelve weights behind two layers are too many pieces: they are drawn, and the error that is said of it is that against more draws.
+/// Twelve weights behind two layers make too many pieces, so they are drawn. The reported error covers the difference from a larger number
+/// of draws.
 #[test]
-fn too_many_pieces() {
+fn too_many_pieces_are_drawn() {
     let with =
         |options: &str| format!("{WIDE}infer c = collapsed(M, d) {{ over = [hidden], {FAR}{options} }}\n");
     let done = done("pieces", &with(""), "c");
     assert!(done.codes().contains(&"E0562"), "{:?}", done.codes());
     let tally = done.result.outcomes[0].splits[0].tally.clone().unwrap();
     assert!(tally.drawn > 0 && tally.drawn_rows > 0, "{tally:?}");
-    // Draws need no slopes.
+    // Draws do not need slopes.
     let plain = &done.part().plain.as_ref().unwrap().plan;
     let has = |name: &str| plain.port(name).is_some();
     assert!(has("location") && !has("location/slope") && !has("kinks/slope"));
@@ -772,7 +774,7 @@ fn too_many_pieces() {
             _ => done.range("hidden.b", at - 6),
         })
         .collect();
-    // Whichever way round the square of weights lies.
+    // The weights between the hidden layers may be stored in either order.
     let place = |from: usize, to: usize| {
         if second_is_inputs_first(&done) {
             from * 6 + to
@@ -817,7 +819,7 @@ fn too_many_pieces() {
     }
 }
 
-/// Whether the weights between two layers of six are `[inputs, units]`, as all layers have them.
+/// Returns whether the weights between two layers of six are `[inputs, units]`; all layers have the same order.
 fn second_is_inputs_first(done: &Done) -> bool {
     let site = done
         .infer
@@ -828,9 +830,9 @@ fn second_is_inputs_first(done: &Done) -> bool {
     site.shape.resolve(&Default::default()) == [6, 1]
 }
 
-/// Fewer weights at a time, or those of fewer units, are exact: units of the first layer behind the weights count, not those that are fed by all.
+/// Fewer weights at a time, or the weights of fewer units, are integrated exactly. `units` counts the first layer behind the weights.
 #[test]
-fn fewer_pieces() {
+fn fewer_weights_or_units_are_exact() {
     let with =
         |options: &str| format!("{WIDE}infer c = collapsed(M, d) {{ over = [hidden], {FAR}{options} }}\n");
     for (name, options, columns) in [("fewer", ", weights = 2", 12), ("two-units", ", units = 2", 4)] {
@@ -847,9 +849,9 @@ fn fewer_pieces() {
     }
 }
 
-/// What is said before the run promises no more than is so, and says every option that changes it.
+/// The report before the run claims no more than holds, and names every option that affects it.
 #[test]
-fn what_is_said_of_weights() {
+fn the_report_describes_the_integrals() {
     let said = |name: &str, model: &str, options: &str| -> String {
         let text = format!("{model}infer c = collapsed(M, d) {{ {FAR}{options} }}\n");
         let compiled = compiled(name, &text);
@@ -869,7 +871,7 @@ fn what_is_said_of_weights() {
         "{wide}"
     );
     let few = said("few", WIDE, ", over = [hidden], weights = 2");
-    // Six lines make 22 pieces of a plane, and six kinks behind them 64 of each.
+    // Six lines divide a plane into 22 regions, and six kinks behind them divide each into at most 64.
     assert!(
         few.contains("at most 20000 simplices") && few.contains("at most 1408 pieces"),
         "{few}"
@@ -897,9 +899,9 @@ fn what_is_said_of_weights() {
     }
 }
 
-/// The largest of several units is affine between kinks: an integral over pieces, by brute force.
+/// The maximum of several units is affine between kinks: an integral over pieces, against brute force.
 #[test]
-fn the_largest_of_units() {
+fn the_maximum_of_units_matches_brute_force() {
     let model = "model M(x: real[1]) -> y: real {
   hidden = Dense(3, prior = Normal(0, 1))
   y ~ Normal(max(hidden(x)), 0.5)
@@ -933,7 +935,7 @@ fn the_largest_of_units() {
 }
 
 #[test]
-fn classes_that_share_weights() {
+fn classes_that_share_weights_are_normalised() {
     let model = DIGIT.replace("tanh", "relu");
     let text = format!("{model}infer c = collapsed(M, classes) {{ over = [hidden], weights = 0, {FAR} }}\n");
     let done = done("held", &text, "c");
@@ -943,9 +945,9 @@ fn classes_that_share_weights() {
     }
 }
 
-/// Weights that bend the outputs smoothly are drawn from the box.
+/// Weights on which the outputs depend smoothly are drawn from the box.
 #[test]
-fn draws_from_the_box() {
+fn smooth_weights_are_drawn_from_the_box() {
     let model = UNIT.replace("relu", "tanh");
     let text = format!("{model}infer c = collapsed(M, d) {{ over = [hidden], draws = 400, {FAR} }}\n");
     let done = done("drawn", &text, "c");
@@ -967,9 +969,9 @@ fn draws_from_the_box() {
     }
 }
 
-/// One choice for all rows, and the weights of one unit, are found again in the folder of the run.
+/// The choice of weights, including one for all rows and those of single units, is restored from the folder of the run.
 #[test]
-fn a_saved_run_predicts_the_same() {
+fn a_saved_run_predicts_the_same_values() {
     let model = UNIT.replace("Dense(1, prior", "Dense(4, prior");
     let text = format!(
         "{model}{smooth}infer units = collapsed(M, d) {{ over = [hidden], units = 2, {FAR} }}
@@ -980,7 +982,7 @@ infer drawn = collapsed(Smooth, d) {{ over = [hidden], draws = 20, {FAR} }}\n",
         smooth = model.replace("model M", "model Smooth").replace("relu", "tanh")
     );
     let done = done("saved", &text, "units");
-    // Two units of one input have four weights.
+    // Two units with one input have four weights.
     assert_eq!(done.choice.columns.len(), 4);
     let folder = folder("saved-out");
     let saved = compiling::saved(PathBuf::new());
@@ -1001,7 +1003,7 @@ infer drawn = collapsed(Smooth, d) {{ over = [hidden], draws = 20, {FAR} }}\n",
         same.for_each(|(again, first)| {
             assert_eq!(format!("{again:?}"), format!("{first:?}"), "{}", infer.name)
         });
-        // Rows without targets have all that says nothing of targets.
+        // Rows without targets have all columns except those about targets.
         let more = &outcome.predictions[again.len()..];
         let of_targets = |name: &str| ["log_density", "log_density_error", "cdf"].contains(&name);
         assert!(
@@ -1011,9 +1013,9 @@ infer drawn = collapsed(Smooth, d) {{ over = [hidden], draws = 20, {FAR} }}\n",
     }
 }
 
-/// A finished infer of a run that is continued is not trained again.
+/// A finished inference is not trained again when its run is resumed.
 #[test]
-fn a_run_goes_on() {
+fn a_resumed_run_keeps_finished_inferences() {
     let compiled = compiled(
         "resumed",
         &format!("{LINE}infer c = collapsed(M, d) {{ weights = 1, {FAR} }}\n"),
@@ -1033,14 +1035,14 @@ fn a_run_goes_on() {
     assert_eq!(metrics(&first), metrics(&again));
 }
 
-/// Mean, variance, and the fourth central moment over the square of the variance.
+/// Returns the mean, the variance, and the fourth central moment divided by the squared variance.
 fn moments(values: &[f64]) -> (f64, f64, f64) {
     let middle = mean(values.iter().copied());
     let of = |power: i32| mean(values.iter().map(|value| (value - middle).powi(power)));
     (middle, of(2), of(4) / of(2).powi(2))
 }
 
-/// All values of a unit `tanh(w x + b)` on a grid over the box.
+/// Returns the values of a unit `tanh(w x + b)` on a grid over the box.
 fn smooth_units(done: &Done, x: f64) -> Vec<f64> {
     let (weights, biases) = (done.range("hidden.w", 0), done.range("hidden.b", 0));
     let biases = midpoints(biases, 100);
@@ -1050,9 +1052,9 @@ fn smooth_units(done: &Done, x: f64) -> Vec<f64> {
 }
 
 /// Draws from the box have the standard errors of independent draws around each iterate. A variance from n draws has the relative standard
-/// error sqrt((k - 1) / n), with the kurtosis k; kurtosis and variance are those of a grid over the box.
+/// error sqrt((k - 1) / n) for the kurtosis k; kurtosis and variance are computed on a grid over the box.
 #[test]
-fn errors_of_draws_from_the_box() {
+fn errors_of_draws_are_their_standard_errors() {
     let model = UNIT.replace("relu", "tanh");
     let with = |draws: usize| {
         let text =
@@ -1113,7 +1115,7 @@ fn errors_of_draws_from_the_box() {
         table.contains("draws per iterate") && table.contains("of a log density"),
         "{table}"
     );
-    // One draw says nothing of its error, however often predictions have it.
+    // A single draw per iterate gives no estimate of its error, even if predictions repeat it.
     let alone = with(1);
     assert!(alone.predictive.draws > alone.found.draws);
     for name in ["error", "log_density_error"] {
@@ -1124,9 +1126,9 @@ fn errors_of_draws_from_the_box() {
     }
 }
 
-/// The error of drawn probabilities is the largest of the classes.
+/// The error of drawn probabilities is that of the class with the largest error.
 #[test]
-fn errors_of_drawn_classes() {
+fn errors_of_drawn_classes_are_the_largest_of_the_classes() {
     let model = DIGIT.replace("Dense(2, prior", "Dense(1, prior");
     let text = format!("{model}infer c = collapsed(M, classes) {{ over = [hidden], draws = 400, {FAR} }}\n");
     let done = done("drawn-classes", &text, "c");
@@ -1157,14 +1159,15 @@ fn errors_of_drawn_classes() {
     }
 }
 
-/// The density of a triangle, and the probability of less.
+/// Returns the density of a triangle, and the probability below.
 fn triangle(distance: f64, radius: f64) -> (f64, f64) {
     let part = (1.0 - distance.abs() / radius).max(0.0);
     let below = 0.5 * part * part;
     (part / radius, if distance < 0.0 { below } else { 1.0 - below })
 }
 
-/// What the published code makes of a target, from the location at points that fill the box: the log density, and the probability of less.
+/// Returns the density and the cumulative probability of a target in the published code, from the location at points that fill
+/// the box.
 fn published(places: &[f64], y: f64, (low, high): (f64, f64), smoothing: f64) -> (f64, f64) {
     let radius = 2.45 * SD;
     let below = |y: f64| mean(places.iter().map(|f| triangle(y - f, radius).1));
@@ -1176,13 +1179,14 @@ fn published(places: &[f64], y: f64, (low, high): (f64, f64), smoothing: f64) ->
     )
 }
 
-/// Three hidden units, on standardised rows.
+/// Returns a model with three hidden units, on standardised rows.
 fn scored() -> String {
     let model = UNIT.replace("Dense(1, prior", "Dense(3, prior");
     format!("data std = csv(\"d.csv\") {{ standardise = [inputs, target] }}\n{model}")
 }
 
-/// Checks a run on standardised rows against sums over points of the box: those of a row around an iterate, from the values of its input.
+/// Compares a run on standardised rows with sums over points of the box. `places` returns the locations around an iterate for the value of
+/// an input.
 fn check_published(done: &Done, smoothing: f64, places: &dyn Fn(usize, f64) -> Vec<f64>, tolerance: f64) {
     let dataset = &done.result.outcomes[0].dataset;
     let (x, y) = (&dataset.train.inputs, dataset.train.reals("y").unwrap());
@@ -1205,7 +1209,7 @@ fn check_published(done: &Done, smoothing: f64, places: &dyn Fn(usize, f64) -> V
         close(column(done, "cdf")[row], mean(below.into_iter()), tolerance);
         let error = column(done, "log_density_error")[row];
         assert!(error > 0.0 && error < 1e-9, "{error}");
-        // The mean is that of the location.
+        // The mean of the predictions is that of the location.
         let middle = mean(all.iter().flatten().copied());
         let draws = done.predictive.draws;
         let of_row = (0..draws).map(|draw| done.predictive.mean[draw * X.len() + row]);
@@ -1224,9 +1228,9 @@ fn check_published(done: &Done, smoothing: f64, places: &dyn Fn(usize, f64) -> V
     );
 }
 
-/// Two weights of the last layer, those that move a row most, and the bias: the published density by its definition.
+/// The two weights of the last layer that move a row most, and the bias: the published density by its definition.
 #[test]
-fn the_published_density_of_a_last_layer() {
+fn the_published_density_holds_for_a_last_layer() {
     let text = format!(
         "{}infer c = collapsed(M, std) {{ weights = 2, always = [out.b], compat = published, smoothing = 0.02, {FAR} }}\n",
         scored()
@@ -1259,9 +1263,9 @@ fn the_published_density_of_a_last_layer() {
     check_published(&done, 0.02, &places, 1e-4);
 }
 
-/// The first unit alone, its weight and its bias, whatever moves the outputs most.
+/// The weight and the bias of the first unit alone, even if another unit moves the outputs more.
 #[test]
-fn the_published_density_of_a_unit() {
+fn the_published_density_holds_for_one_unit() {
     let text = format!(
         "{}infer c = collapsed(M, std) {{ over = [hidden], units = 1, weights = 1, always = [hidden.b], compat = published, {FAR} }}\n",
         scored()
@@ -1279,19 +1283,19 @@ fn the_published_density_of_a_unit() {
         let all = weights.iter().flat_map(|w| biases.iter().map(move |b| (*w, *b)));
         all.map(|(w, b)| first(w, b)).collect()
     };
-    // Without a value.
+    // The default of `smoothing`.
     check_published(&done, 1e-3, &places, 1e-4);
 }
 
-/// A bias whose iterates agree has a small box; other weights have none.
+/// A bias whose iterates agree has a small box; other weights whose iterates agree have none.
 #[test]
-fn the_published_box_of_a_bias_that_does_not_move() {
+fn a_bias_with_equal_iterates_has_the_published_box() {
     let text = format!(
         "{}infer c = collapsed(M, std) {{ weights = 2, always = [out.b], keep = 1, compat = published, {FAR} }}\n",
         scored()
     );
     let done = done("published-point", &text, "c");
-    // Behind the three weights.
+    // The bias follows the three weights.
     assert_eq!(done.choice.columns, [3]);
     let [w1, b1, w2, b2] = ["hidden.w", "hidden.b", "out.w", "out.b"].map(|name| done.site(name)[0].clone());
     let biases = midpoints((b2[0] - 5e-5, b2[0] + 5e-5), 200);
@@ -1303,9 +1307,9 @@ fn the_published_box_of_a_bias_that_does_not_move() {
     check_published(&done, 1e-3, &places, 1e-8);
 }
 
-/// What does not go with the published density is refused where it is written.
+/// Options that conflict with the published density are rejected at their place.
 #[test]
-fn options_apart_from_the_published_density() {
+fn options_against_the_published_density_are_rejected() {
     let refused = |name: &str, text: &str, option: &str, why: &str| {
         let found = match attempt(name, text) {
             Err(Failure::Program(found)) => found,

@@ -1,5 +1,5 @@
-//! Models with convolutions from program to posterior: one that is linear in its kernel, whose posterior the normal equations give, and a
-//! network by every method.
+//! Models with convolutions, from the program to the posterior: a model that is linear in its kernel, whose posterior follows from the
+//! normal equations, and a network with every method.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_base::dtype::Precision;
@@ -9,7 +9,7 @@ use bnnc_tests::compile::{self, options};
 use std::path::PathBuf;
 
 const ROWS: usize = 9;
-/// The image has three rows and four columns, so that a kernel of two by two has six positions.
+/// The image has three rows and four columns, so a kernel of two by two has six positions.
 const POSITIONS: f64 = 6.0;
 const NOISE: f64 = 0.5;
 
@@ -21,7 +21,7 @@ fn target(row: usize) -> f64 {
     f64::from((row * 7) as u16 % 5) / 4.0 - 0.5
 }
 
-/// A folder of one test with the table of pixels and targets; the classes are 0 and 1.
+/// Creates a folder for one test with the table of pixels and targets; the classes are 0 and 1.
 fn folder(name: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("bnnc-convolution-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
@@ -54,7 +54,7 @@ fn outcome<'a>(result: &'a RunResult, infer: &str) -> &'a Outcome {
     found.unwrap()
 }
 
-/// Means and standard deviations of the kernel.
+/// Returns the means and the standard deviations of the kernel.
 fn kernel(result: &RunResult, infer: &str) -> Vec<(f64, f64)> {
     let sites = &outcome(result, infer).sites;
     let site = sites.iter().find(|site| site.name == "kernel").unwrap();
@@ -64,7 +64,7 @@ fn kernel(result: &RunResult, infer: &str) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// The variances of the mean of the rows.
+/// Returns the variances of the mean of each row.
 fn variances(result: &RunResult, infer: &str) -> Vec<f64> {
     let predictions = &outcome(result, infer).predictions;
     match predictions.iter().find(|(name, _)| name == "sd_epistemic") {
@@ -80,26 +80,26 @@ fn close(found: &[f64], wanted: &[f64], error: f64, what: &str) {
     }
 }
 
-/// The four elements under the kernel at each position.
+/// Returns the four elements under the kernel at each position.
 fn windows(row: usize) -> Vec<[f64; 4]> {
     let corner = |at: usize| at / 3 * 4 + at % 3;
     let window = |at: usize| [0, 1, 4, 5].map(|offset| pixel(row, corner(at) + offset));
     (0..6).map(window).collect()
 }
 
-/// The derivative of the mean of the result in the kernel.
+/// Returns the derivative of the mean of the result with respect to the kernel.
 fn slopes(row: usize) -> [f64; 4] {
     let windows = windows(row);
     [0, 1, 2, 3].map(|at| windows.iter().map(|window| window[at]).sum::<f64>() / POSITIONS)
 }
 
-/// The sum of outer products of vectors, times a number, plus the identity.
+/// Returns the sum of the outer products of vectors, times a factor, plus the identity.
 fn precision(vectors: &[[f64; 4]], factor: f64) -> [[f64; 4]; 4] {
     let sum = |i: usize, j: usize| vectors.iter().map(|v| v[i] * v[j]).sum::<f64>() * factor;
     [0, 1, 2, 3].map(|i| [0, 1, 2, 3].map(|j| sum(i, j) + f64::from(u8::from(i == j))))
 }
 
-/// The inverse, by elimination; the matrices are far from singular.
+/// Returns the inverse, by elimination; the matrices are far from singular.
 fn inverse(matrix: [[f64; 4]; 4]) -> [[f64; 4]; 4] {
     let (mut left, mut right) = (
         matrix,
@@ -133,7 +133,8 @@ model Linear(x: real[12]) -> y: real {
 }
 ";
 
-/// The posterior of a kernel in a model that is linear in it: precision `1 + D'D / noise^2`, with the means of the windows as rows of `D`.
+/// The posterior of a kernel in a model that is linear in it: the precision is `1 + D'D / noise^2`, where the rows of `D` are the means of
+/// the windows.
 #[test]
 fn a_linear_convolution_has_the_posterior_of_the_normal_equations() {
     let text = format!(
@@ -173,18 +174,18 @@ infer flipped = vi(Field, rows) {{ epochs = 4000, batch = 0, flipout = [kernel],
     }
     close(&split("diagonal").1, &narrow, 1e-8, "diagonal");
     let wanted: Vec<f64> = slopes.iter().map(|slope| quadratic(&covariance, slope)).collect();
-    // All positions have the same slope, so that the gradient is one outer product, with the mean of the windows.
+    // All positions have the same slope, so the gradient is one outer product with the mean of the windows.
     for infer in ["fit", "low_rank", "functional", "factored"] {
         close(&variances(&result, infer), &wanted, 1e-7, infer);
     }
-    // Two chains of 1000 draws: four standard errors with half as many independent ones.
+    // Two chains of 1000 draws: the bound is four standard errors for half as many independent draws.
     let found = split("sampled");
     for at in 0..4 {
         let error = 4.0 * sds[at] / 1000f64.sqrt();
         close(&found.0[at..=at], &means[at..=at], error, "sampled");
         close(&found.1[at..=at], &sds[at..=at], error, "sampled");
     }
-    // The best independent normals have the means and the conditional deviations.
+    // The best independent normals have the means of the posterior and its conditional standard deviations.
     for infer in ["field", "flipped"] {
         let found = split(infer);
         for at in 0..4 {
@@ -196,7 +197,7 @@ infer flipped = vi(Field, rows) {{ epochs = 4000, batch = 0, flipout = [kernel],
 
 /// A kernel as large as the image has one position, and with one output the Kronecker product is the whole matrix.
 #[test]
-fn factors_of_one_use_are_exact() {
+fn kronecker_factors_of_a_single_position_are_exact() {
     let text = "data rows = csv(\"rows.csv\") { target = y }
 model Whole(x: real[12]) -> y: real {
   kernel: real[1, 1, 3, 4] ~ Normal(0, 1)
@@ -229,9 +230,9 @@ posterior Field of Net {
 }
 ";
 
-/// Every method has finite metrics, and predictions that are probabilities.
+/// Every method gives finite metrics, and predictions that are probabilities.
 #[test]
-fn a_network_of_convolutions_by_every_method() {
+fn every_method_fits_a_network_of_convolutions() {
     let text = format!(
         "{NETWORK}
 infer mode = map(Net, rows) {{ epochs = 30 }}
@@ -267,7 +268,7 @@ infer dropped = dropout(Net, rows) {{ epochs = 30 }}
     }
 }
 
-/// The windows of an image share the noise of a kernel, so that its outputs have no draws of their own.
+/// The windows of an image share the draw of a kernel, so outputs cannot have draws of their own: `local` is rejected.
 #[test]
 fn a_kernel_has_one_draw_for_all_windows() {
     let text = format!("{NETWORK}\ninfer field = vi(Field, rows) {{ epochs = 1, local = [second] }}\n");

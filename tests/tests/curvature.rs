@@ -1,5 +1,5 @@
-//! The programs of Laplace's approximation: outputs, derivatives of likelihoods and priors, Jacobians, against closed forms and
-//! finite differences, evaluated by the reference.
+//! The programs of Laplace approximations: outputs, derivatives of likelihoods and priors, and Jacobians against closed forms and finite
+//! differences, evaluated by the reference.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_abi::laplace::Likelihood;
@@ -13,14 +13,14 @@ use bnnc_graph::tensor::Tensor;
 use bnnc_rewrite::methods::laplace::Approximation;
 use std::collections::HashMap;
 
-/// Values of ports by name, each with its sizes.
+/// The values of ports by name, each with its sizes.
 type Ports = HashMap<String, Tensor>;
 
 fn port(sizes: &[usize], values: &[f64]) -> Tensor {
     Tensor::new(sizes.to_vec(), values.to_vec())
 }
 
-/// The programs of the only infer of `text`, whose data are these rows of `x..` and `y`.
+/// Returns the programs of the only inference of `text`, whose data are the rows of `csv`.
 fn approximation(name: &str, text: &str, csv: &str) -> Approximation {
     match attempt(name, text, csv) {
         Ok(found) => found,
@@ -47,7 +47,7 @@ fn attempt(name: &str, text: &str, csv: &str) -> Result<Approximation, Failure> 
     compilation.approximation(&elaborated, &densities, &options)
 }
 
-/// The results of a function, by name.
+/// Returns the results of a function by name.
 fn results(function: &Function, ports: &Ports, sizes: &Sizes) -> Ports {
     let args: Vec<Tensor> = function
         .params
@@ -88,7 +88,7 @@ model Net(x: real) -> y: real {
 infer l = laplace(Net, rows)
 ";
 
-/// The network of 1, 2 and 1 units with tanh.
+/// Returns the ports of the tanh network with 1, 2 and 1 units.
 fn tanh_ports() -> Ports {
     let states = [
         ("w1/loc", port(&[2], &[0.8, -0.5])),
@@ -104,9 +104,9 @@ fn tanh_ports() -> Ports {
         .collect()
 }
 
-/// Published digits of the outputs, and the derivatives of a normal likelihood and prior in closed form.
+/// The outputs have the published digits, and the derivatives of a normal likelihood and prior their closed forms.
 #[test]
-fn a_network_with_normal_noise() {
+fn a_network_with_normal_noise_has_the_published_digits() {
     let found = approximation("tanh", TANH, "x,y\n-1,-0.7\n0.5,1.1\n2,2\n");
     assert_eq!((found.outputs, found.parameters), (1, 7));
     assert_eq!(found.likelihood, Likelihood::Normal);
@@ -147,9 +147,9 @@ fn a_network_with_normal_noise() {
     close(&prior["log_prior"].data, &[log_prior], 1e-12);
 }
 
-/// The Jacobian in closed form: `d f / d w1 = w2 (1 - tanh^2) x` and so on.
+/// The Jacobian has its closed form: `d f / d w1 = w2 (1 - tanh^2) x` and so on.
 #[test]
-fn the_jacobian_of_a_network() {
+fn the_jacobian_of_a_network_has_its_closed_form() {
     let found = approximation("jacobian", TANH, "x,y\n-1,-0.7\n0.5,1.1\n2,2\n");
     let mut ports = tanh_ports();
     ports.insert(
@@ -178,10 +178,10 @@ fn the_jacobian_of_a_network() {
     }
 }
 
-/// With the identity for the covariance of the weights, the variance of the output is the sum of squares of the Jacobian; its derivative in the
-/// input and that of the output are those of differences.
+/// With the identity as the covariance of the weights, the variance of the output is the sum of squares of the Jacobian. Its derivative
+/// with respect to the input, and that of the output, match differences.
 #[test]
-fn derivatives_in_the_inputs() {
+fn derivatives_in_the_inputs_match_differences() {
     let found = approximation("inputs", TANH, "x,y\n-1,-0.7\n0.5,1.1\n2,2\n");
     let mut ports = tanh_ports();
     let sizes = Sizes::default().with(Symbol::Batch, 3);
@@ -221,9 +221,9 @@ fn derivatives_in_the_inputs() {
     }
 }
 
-/// `diag(p) - p p'` of a softmax, and `p - onehot` for its slope.
+/// The curvature of a softmax is `diag(p) - p p'`, and its slope `p - onehot`.
 #[test]
-fn classes() {
+fn the_curvature_of_classes_has_its_closed_form() {
     let text = "
 model Net(a: real, b: real) -> y: index(3) {
   w: real[3, 2] ~ Normal(0, 1)
@@ -253,7 +253,7 @@ infer l = laplace(Net, rows)
     close(&rows["curvature"].data, &curvature, 1e-7);
 }
 
-/// Name, statements, type of the output, elements of `f`, a value of the output.
+/// The name, the statements, the type of the output, the number of elements of `f`, a value of the output.
 const CASES: [(&str, &str, &str, usize, &str); 5] = [
     (
         "poisson",
@@ -292,9 +292,9 @@ const CASES: [(&str, &str, &str, usize, &str); 5] = [
     ),
 ];
 
-/// Arguments that are positive are outputs on the logarithmic scale, and the derivatives of the likelihood are those of finite differences.
+/// Positive arguments are outputs on the logarithmic scale, and the derivatives of the likelihood match finite differences.
 #[test]
-fn derivatives_of_likelihoods_are_those_of_differences() {
+fn derivatives_of_likelihoods_match_differences() {
     for (name, body, ty, outputs, y) in CASES {
         let text = format!("model M(x: real) -> y: {ty} {{\n  {body}\n}}\ninfer l = laplace(M, rows)\n");
         let found = approximation(name, &text, &format!("x,y\n1,{y}\n2,{y}\n"));
@@ -341,9 +341,9 @@ fn derivatives_of_likelihoods_are_those_of_differences() {
     }
 }
 
-/// A closed form is used for what a density is, not for what it is called.
+/// A closed form is chosen by the density of a distribution, not by its name.
 #[test]
-fn likelihoods_are_known_by_their_densities() {
+fn likelihoods_are_recognised_by_their_densities() {
     let of = |name: &str, items: &str, ty: &str, observed: &str| {
         let text = format!(
             "{items}\nmodel M(x: real) -> y: {ty} {{\n  w ~ Normal(0, 1)\n  s: positive ~ HalfNormal(1)\n  y ~ {observed}\n}}\ninfer l = laplace(M, rows)\n"
@@ -378,9 +378,9 @@ fn likelihoods_are_known_by_their_densities() {
     );
 }
 
-/// A noise level is no weight; neither is what only the prior depends on. Names and the last layer choose among the weights.
+/// Neither a noise level nor a parameter of the prior alone is a weight. `over` selects weights by name, or the last layer.
 #[test]
-fn what_is_random() {
+fn noise_levels_are_not_weights_and_names_select_weights() {
     let text = |options: &str| {
         format!(
             "model Net(x: real) -> y: real {{

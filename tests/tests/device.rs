@@ -1,4 +1,4 @@
-//! Programs on a device with memory of its own compute what they compute on the host; only what changed is copied.
+//! Programs on a device with memory of its own give the results of the host, and only changed data are copied.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_base::arena::Id;
@@ -18,7 +18,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What sessions are asked for is noted in one list: one test at a time.
+/// The calls of all sessions are recorded in one list, so only one test runs at a time.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn compiled(path: &Path, settings: Vec<String>, precision: Option<Precision>, there: bool) -> Compiled {
@@ -30,7 +30,7 @@ fn compiled(path: &Path, settings: Vec<String>, precision: Option<Precision>, th
     compile::file(path, &options)
 }
 
-/// The text of `result.json` without its times.
+/// Returns the text of `result.json` without its durations.
 fn result(compiled: &Compiled) -> String {
     let result = compile::run(&compiled.manifest, 2);
     let mut json = bnnc_report::result::json(&compiled.manifest, &result);
@@ -40,7 +40,7 @@ fn result(compiled: &Compiled) -> String {
 }
 
 #[test]
-fn every_example_has_the_same_result() {
+fn every_example_has_the_same_result_on_a_device() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     for path in examples() {
         let settings = compile::short(&path, 2, 10);
@@ -52,7 +52,7 @@ fn every_example_has_the_same_result() {
     }
 }
 
-/// Bytes of the arena of a training program.
+/// The bytes of each port in the arena of a training program.
 struct Arena(HashMap<String, Range<usize>>);
 
 impl Arena {
@@ -62,15 +62,15 @@ impl Arena {
             .iter()
             .map(of)
             .filter(|port| range.start <= port.start && port.end <= range.end);
-        // Each port begins on a line of its own, so that less than a line lies between neighbours.
+        // Each port begins on a cache line of its own, so gaps between neighbours are shorter than a line.
         let bytes: usize = covered.map(|port| port.len().next_multiple_of(64)).sum();
         bytes >= range.len()
     }
 }
 
-/// From the third step on, one step takes its rows from those on the device, uploads two counters, runs, and brings back the loss.
+/// From the third step on, a step gathers its rows on the device, uploads two counters, runs, and downloads the loss.
 #[test]
-fn a_steady_step_copies_what_changed() {
+fn a_steady_step_copies_only_what_changed() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let path = bnnc_tests::root().join("examples/yacht/yacht.bnn");
     for precision in [Precision::F32, Precision::F64] {
@@ -137,7 +137,7 @@ fn a_steady_step_copies_what_changed() {
     }
 }
 
-/// Parameters go from the training program to the predicting one without the host.
+/// Parameters are copied from the training program to that of predictions without passing through the host.
 #[test]
 fn states_are_copied_on_the_device() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -171,7 +171,7 @@ fn states_are_copied_on_the_device() {
             );
             found.push(predictor.log_likelihood().unwrap());
         }
-        // What was computed there and changed here goes on from the change.
+        // A value that was computed on the device and changed by the host is used with that change.
         let name = &infer.states[0].name;
         let mut values = stepper.machine.read_real(name).unwrap();
         values[0] += 0.25;
@@ -186,7 +186,7 @@ fn states_are_copied_on_the_device() {
     assert!(predicted(true) == predicted(false));
 }
 
-/// A position goes there as one copy, and density and gradient come back as one.
+/// A position is uploaded in one copy; the density and its gradient are downloaded in one copy.
 #[test]
 fn a_leapfrog_step_copies_once_each_way() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -207,14 +207,14 @@ fn a_leapfrog_step_copies_once_each_way() {
         let start = places[id.index()];
         start..start + 8 * plan.buffers[id].shape.count(&sizes)
     };
-    // Eight effects, their mean and the logarithm of their scale, for every chain that is abreast; then the density and their slopes.
+    // Eight effects, their mean and the logarithm of their scale, for every chain in lockstep; then the density and its slopes.
     let step = [
         Asked::Upload(bytes("eta/loc").start..bytes("tau/loc").end),
         Asked::Run,
         Asked::Download(bytes("log_density").start..bytes("tau/loc/gradient").end),
     ];
     let run = |from: &[Asked]| from.chunks(3).take_while(|three| *three == step).count();
-    // Nothing else is asked for between two steps, but for those at which a chain has the number that it had before.
+    // No other calls lie between two steps, except where a chain has the same number as before.
     let longest = (0..asked.len()).map(|from| run(&asked[from..])).max().unwrap();
     assert!(
         longest > 100,

@@ -1,4 +1,4 @@
-//! The files of draws that a sampled infer leaves for other tools: values, order, units, and the same bytes every time.
+//! The files of draws that an inference by chains writes for other tools: values, order, units, and the same bytes every time.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_run::out;
@@ -33,7 +33,7 @@ const ROWS: [(f64, f64); 6] = [
     (6.0, 27.0),
 ];
 
-/// A folder that vanishes with the test.
+/// A temporary folder that is removed at the end of the test.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -54,7 +54,7 @@ impl Folder {
         compile::text(&self.0.join("curve.bnn"), text, &options("cranelift", None))
     }
 
-    /// Runs the program and returns the folder that it wrote.
+    /// Runs the program and returns the folder with its results.
     fn run(&self, compiled: &Compiled, out: &str, threads: usize) -> PathBuf {
         let result = compile::run(&compiled.manifest, threads);
         let saved = compile::saved(self.0.join("curve.bnn"));
@@ -70,7 +70,7 @@ impl Drop for Folder {
     }
 }
 
-/// The draws of a chain of a variable, one slice per draw.
+/// Returns the draws of a variable in one chain, one vector per draw.
 fn stored(store: &Path, name: &str, chain: usize) -> Vec<Vec<f64>> {
     let metadata: Value =
         serde_json::from_str(&fs::read_to_string(store.join(".zmetadata")).unwrap()).unwrap();
@@ -88,7 +88,7 @@ fn stored(store: &Path, name: &str, chain: usize) -> Vec<Vec<f64>> {
     values.chunks(width).take(shape[1]).map(<[f64]>::to_vec).collect()
 }
 
-/// The columns of a Stan CSV file.
+/// Returns the columns of a Stan CSV file.
 fn columns(path: &Path) -> BTreeMap<String, Vec<f64>> {
     let text = fs::read_to_string(path).unwrap();
     let mut lines = text.lines().filter(|line| !line.starts_with('#'));
@@ -105,7 +105,7 @@ fn columns(path: &Path) -> BTreeMap<String, Vec<f64>> {
     columns
 }
 
-/// Every file below a folder.
+/// Returns every file below a folder.
 fn tree(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(folder).unwrap() {
@@ -132,7 +132,7 @@ fn both_formats_hold_the_same_draws() {
         let w = of("posterior/w");
         assert_eq!((w.len(), w[0].len()), (30, 6));
         for (at, w) in w.iter().enumerate() {
-            // C order here, columns counted from 1 there.
+            // Zarr has C order; Stan CSV numbers the columns from 1.
             let indices = [(1, 1), (1, 2), (1, 3), (2, 1), (2, 2), (2, 3)];
             for ((row, column), value) in indices.iter().zip(w) {
                 assert_eq!(csv[&format!("w.{row}.{column}")][at], *value);
@@ -165,9 +165,9 @@ fn both_formats_hold_the_same_draws() {
     }
 }
 
-/// The density of a row is written out from the draws of the parameters, in the target's own units.
+/// The density of a row follows from the draws of the parameters, in the units of the target.
 #[test]
-fn log_likelihoods_are_those_of_the_draws() {
+fn log_likelihoods_match_the_draws() {
     let folder = Folder::new("likelihoods");
     let out = folder.run(&folder.compile(), "out", 1);
     let store = out.join("posterior.zarr");
@@ -243,12 +243,12 @@ infer chains = nuts(Places, places) { chains = 1, warmup = 20, draws = 5 }
 }
 
 #[test]
-fn the_same_run_leaves_the_same_bytes_on_any_number_of_threads() {
+fn the_same_run_writes_the_same_bytes_on_any_number_of_threads() {
     let folder = Folder::new("bytes");
     let compiled = folder.compile();
     let more = folder.compile_text(&PROGRAM.replace("chains = 2", "chains = 3"));
     let (one, other) = (folder.run(&compiled, "one", 1), folder.run(&more, "other", 3));
-    // A second run into the same folder replaces what is there; chains that no longer are must not stay.
+    // A second run into the same folder replaces its files and must remove those of chains that no longer exist.
     assert!(other.join("stan/chains_3.csv").exists());
     folder.run(&compiled, "other", 2);
     for part in ["posterior.zarr", "stan"] {

@@ -1,5 +1,5 @@
-//! Factors on the prior and noise levels that are tuned while the maximum is searched: of linear models with Normal noise they maximise the marginal
-//! likelihood of the rows, which is a Normal density with one covariance of all rows, found here without any weights.
+//! Factors on the prior and noise levels that are tuned during the search for a maximum. For linear models with Normal noise they maximise
+//! the marginal likelihood of the rows: a Normal density with the covariance of all rows, which these tests compute without any weights.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_base::diagnostic::Diagnostic;
@@ -13,10 +13,10 @@ use bnnc_tests::compile::{self, Compiled, options};
 use std::f64::consts::{PI, TAU};
 use std::path::{Path, PathBuf};
 
-/// Rows of every table.
+/// The number of rows of every table.
 const ROWS: usize = 30;
 
-/// What finds the maximum of a linear model to many digits.
+/// Options that find the maximum of a linear model to many digits.
 const SEARCH: &str = "epochs = 4000, batch = 0, optimiser = Adam(1e-2), schedule = cosine, online = true";
 
 fn folder(name: &str, columns: &[(&str, &[f64])]) -> PathBuf {
@@ -45,7 +45,7 @@ fn compiled_in(precision: Precision, folder: &Path, text: &str) -> Compiled {
     compile::text(&folder.join("p.bnn"), text, &options)
 }
 
-/// The diagnostic that stops a program before it is compiled.
+/// Returns the diagnostic that stops a program before it is compiled.
 fn refused(folder: &Path, text: &str) -> Diagnostic {
     compile::refused(&folder.join("p.bnn"), text)
 }
@@ -56,7 +56,7 @@ fn approximated<'a>(result: &'a RunResult, infer: &str) -> &'a Approximated {
     outcome.splits[0].found.of().expect("an approximation")
 }
 
-/// The factors that were found.
+/// Returns the factors of an inference.
 fn factors(result: &RunResult, infer: &str) -> Vec<f64> {
     let facts = &approximated(result, infer).members[0].facts;
     facts.prior_precision.iter().map(|(_, factor)| *factor).collect()
@@ -73,7 +73,7 @@ fn logs(values: &[f64]) -> Vec<f64> {
     values.iter().map(|value| value.ln()).collect()
 }
 
-/// Standard normal numbers, one stream for each column.
+/// Returns standard normal numbers, with a stream for each column.
 fn normals(column: u32) -> Vec<f64> {
     let key = philox::key(11, "evidence");
     (0..ROWS as u64)
@@ -86,7 +86,7 @@ fn combined(terms: &[(f64, &[f64])]) -> Vec<f64> {
     (0..ROWS).map(of).collect()
 }
 
-/// The log density of rows whose covariance is `noise` on the diagonal and `v x x'` for each of the pairs.
+/// Returns the log density of rows whose covariance has `noise` on the diagonal, plus `v x x'` for each pair of `parts`.
 fn log_normal(y: &[f64], noise: f64, parts: &[(f64, &[f64])]) -> f64 {
     let n = y.len();
     let mut factor = vec![vec![0.0; n]; n];
@@ -110,7 +110,8 @@ fn log_normal(y: &[f64], noise: f64, parts: &[(f64, &[f64])]) -> f64 {
     -0.5 * (n as f64 * TAU.ln() + log_determinant + scatter)
 }
 
-/// The maximum of a function by golden sections along each axis in turn, until none moves: to about the root of the rounding errors.
+/// Returns the maximum of a function, by golden section along each axis in turn until none improves: accurate to about the root of the
+/// rounding error.
 fn maximum(start: &[f64], of: impl Fn(&[f64]) -> f64) -> Vec<f64> {
     let golden = (5f64.sqrt() - 1.0) / 2.0;
     let mut at = start.to_vec();
@@ -143,14 +144,14 @@ fn maximum(start: &[f64], of: impl Fn(&[f64]) -> f64) -> Vec<f64> {
     at
 }
 
-/// The log density of a noise level by its logarithm, under a half-normal prior of scale 1.
+/// Returns the log density of the logarithm of a noise level under a half-normal prior of scale 1.
 fn log_half_normal(log: f64) -> f64 {
     0.5 * (2.0 / PI).ln() - 0.5 * (2.0 * log).exp() + log
 }
 
-/// Two groups of weights and a noise level: every form that is exact ends at the maximum of the marginal likelihood, times the prior of the noise.
+/// Two groups of weights and a noise level: every exact form ends at the maximum of the marginal likelihood times the prior of the noise.
 #[test]
-fn layers_and_noise() {
+fn factors_of_layers_and_noise_maximise_the_marginal_likelihood() {
     let x: Vec<Vec<f64>> = (0..5).map(normals).collect();
     let terms = [
         (1.5, &x[0][..]),
@@ -206,27 +207,27 @@ model Line(u: real, v: real, w: real, p: real, q: real) -> y: real {
         let name = format!("l{at}");
         close(&place(&result, &name), &best, 1e-3);
         let facts = &approximated(&result, &name).members[0].facts;
-        // Second order in what the place is away from the maximum.
+        // The error is of second order in the distance from the maximum.
         close(
             &[facts.log_marginal_likelihood.unwrap()],
             &[evidence(&best)],
             1e-4,
         );
     }
-    // In single precision the slope by the noise is a difference over 0.02, whose error is of the second order.
+    // In single precision the slope in the noise is a difference over 0.02, whose error is of second order.
     let single = compiled_in(Precision::F32, &folder, &format!("{model}{infers}"));
     let result = compile::run(&single.manifest, 1);
     assert!(result.warnings.is_empty(), "{:?}", result.warnings);
     close(&place(&result, "l0"), &best, 5e-3);
 }
 
-/// A factor for each weight: an input that says nothing is taken away, and the others have the factors that cyclic maximisation finds in closed form
-/// (Tipping and Faul 2003, "Fast marginal likelihood maximisation for sparse Bayesian models", section 3).
+/// With a factor for each weight, an uninformative input is removed, and the other weights have the factors of cyclic maximisation in
+/// closed form (Tipping and Faul 2003, "Fast marginal likelihood maximisation for sparse Bayesian models", section 3).
 #[test]
-fn a_factor_for_each_weight() {
+fn a_factor_for_each_weight_removes_uninformative_inputs() {
     let x: Vec<Vec<f64>> = (0..4).map(normals).collect();
     let clean = combined(&[(1.2, &x[0]), (-0.5, &x[1])]);
-    // The noise is at a right angle to the last input.
+    // The noise is orthogonal to the last input.
     let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     let noise = normals(6);
     let share = product(&noise, &x[3]) / product(&x[3], &x[3]);
@@ -254,7 +255,7 @@ infer full = laplace(Line, rows) {{ {SEARCH}, prior_structure = diagonal }}
         let parts: Vec<(f64, &[f64])> = parts.iter().map(|(v, x)| (*v, x.as_slice())).collect();
         log_normal(&y, 0.09, &parts)
     };
-    // With the variance of one weight at zero, the density changes by its size v as that of one direction does.
+    // With the variances of the other weights fixed, the density depends on the variance v of one weight like that of a single direction.
     let mut variances = vec![1.0; 4];
     for _ in 0..2000 {
         for at in 0..4 {
@@ -288,7 +289,7 @@ infer full = laplace(Line, rows) {{ {SEARCH}, prior_structure = diagonal }}
     assert!(found.values["a/loc"][3].abs() < 1e-3);
 }
 
-/// `x' C^-1 x` and `x' C^-1 y` of the covariance `C` of [`log_normal`], by conjugate gradients.
+/// Returns `x' C^-1 x` and `x' C^-1 y` for the covariance `C` of [`log_normal`], by conjugate gradients.
 fn forms(x: &[f64], y: &[f64], noise: f64, parts: &[(f64, &[f64])]) -> (f64, f64) {
     let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     let apply = |vector: &[f64]| -> Vec<f64> {
@@ -324,9 +325,9 @@ fn forms(x: &[f64], y: &[f64], noise: f64, parts: &[(f64, &[f64])]) -> (f64, f64
     (dot(x, &solved), dot(y, &solved))
 }
 
-/// Two outputs with a noise of their own, the first with two, and one factor.
+/// Two outputs with a noise level each, the first output with two weights, and one factor.
 #[test]
-fn several_noises() {
+fn several_noise_levels_are_tuned_together() {
     let x: Vec<Vec<f64>> = (0..2).map(normals).collect();
     let [y, z] = [(1.3, 0, 0.5, 7), (-0.6, 1, 0.2, 8)]
         .map(|(weight, input, noise, own)| combined(&[(weight, &x[input]), (noise, &normals(own))]));
@@ -362,9 +363,10 @@ infer l = laplace(Two, rows) {{ {SEARCH} }}
     assert!(result.warnings.is_empty(), "{:?}", result.warnings);
 }
 
-/// Weights that are not approximated are at the maximum under the prior of the model, those that are under the prior with the factor.
+/// Weights outside of `over` are at the maximum under the prior of the model, those in `over` at the maximum under the prior with the
+/// factor.
 #[test]
-fn weights_that_stay_at_the_maximum() {
+fn factors_apply_only_to_the_approximated_weights() {
     let x = normals(0);
     let y: Vec<f64> = combined(&[(0.8, &x), (0.3, &normals(9))])
         .iter()
@@ -394,9 +396,9 @@ infer l = laplace(Line, rows) {{ {SEARCH}, over = [b] }}
     close(&place, &best, 1e-3);
 }
 
-/// The weights that a subnetwork takes have the factors of their sites.
+/// The weights of a subnetwork have the factors of their sites.
 #[test]
-fn a_subnetwork_with_layers() {
+fn weights_of_a_subnetwork_have_the_factors_of_their_sites() {
     let x: Vec<Vec<f64>> = (0..2).map(normals).collect();
     let y = combined(&[(1.3, &x[0]), (-0.6, &x[1]), (0.3, &normals(9))]);
     let folder = folder("subnetwork", &[("u", &x[0]), ("v", &x[1]), ("y", &y)]);
@@ -417,7 +419,7 @@ infer l = laplace(Line, rows) {{ {SEARCH}, over = subnetwork(1, by = magnitude),
         let result = compile::run(&compiled(&folder, &infer(structure)).manifest, 1);
         let found = approximated(&result, "l");
         assert_eq!(found.members[0].index, Some(vec![0]));
-        // The other weight stays under the prior of the model.
+        // The other weight keeps the prior of the model.
         let best = maximum(&[0.0, 0.0], |at| {
             let rest = combined(&[(1.0, &y), (-at[1], &x[1])]);
             log_normal(&rest, 0.09, &[((-at[0]).exp(), &x[0])]) - 0.5 * at[1] * at[1]
@@ -427,9 +429,9 @@ infer l = laplace(Line, rows) {{ {SEARCH}, over = subnetwork(1, by = magnitude),
     }
 }
 
-/// What would be tuned twice, or has no normaliser, is refused with its reason.
+/// Parameters that would be tuned twice, or priors without a normaliser, are rejected with the reason.
 #[test]
-fn what_is_not_tuned() {
+fn conflicting_tunings_are_rejected_with_the_reason() {
     let folder = folder("refused", &[("x", &normals(0)), ("y", &normals(1))]);
     let of = |prior: &str, noise: &str, options: &str| {
         format!(
@@ -462,10 +464,10 @@ infer l = laplace(Line, rows) {{ epochs = 2, online = true{options} }}
     }
 }
 
-/// A temperature with a noise that is given: the factor `t` is where the likelihood to the power of one half has as many effective parameters as the weight
-/// says, `1 - t / (h / 2 + t) = t a^2`, and `a` at the maximum of the untempered density, `x'y / (h + t)`.
+/// A temperature with a given noise. At the factor `t`, the effective number of parameters under the square root of the likelihood equals
+/// `t a^2`: `1 - t / (h / 2 + t) = t a^2`, with `a` at the maximum of the untempered density, `x'y / (h + t)`.
 #[test]
-fn a_temperature_with_a_given_noise() {
+fn a_temperature_changes_the_tuned_factor() {
     let x = normals(0);
     let y = combined(&[(0.8, &x), (1.0, &normals(1))]);
     let folder = folder("tempered", &[("x", &x), ("y", &y)]);
@@ -501,7 +503,7 @@ infer l = laplace(Line, rows) {{ {SEARCH}, temperature = 2 }}
     close(&covariance, &[1.0 / (0.5 * h + low)], 1e-4);
 }
 
-/// What is reported of the search is true of the point that is kept: a search that ends there finds the same.
+/// The report of the search describes the point that is kept: a search that ends there gives the same result.
 #[test]
 fn the_kept_epoch_is_reported() {
     let x = normals(0);

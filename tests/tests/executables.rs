@@ -1,6 +1,6 @@
-//! Executables through MLIR: for processors the numbers of a run, for graphics processors its images, and a driver that is found or not.
+//! Executables of code from MLIR: for processors, the numbers of a run; for GPUs, the images of a run and the search for the driver.
 //!
-//! `BNNC_MLIR_WORKER` names a worker, so that neither these tests nor the `bnnc` that they build need LLVM.
+//! `BNNC_MLIR_WORKER` names a worker, so neither these tests nor the `bnnc` that they build need LLVM.
 #![cfg(all(feature = "mlir", target_os = "linux"))]
 #![allow(clippy::unwrap_used)]
 
@@ -35,7 +35,7 @@ infer varied  = vi(Q, rows) { epochs = 10, batch = 10 }
 infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
 ";
 
-    /// A folder with the program and its rows.
+    /// Creates a folder with the program and its rows.
     fn workshop(name: &str) -> PathBuf {
         let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         let _ = fs::remove_dir_all(&folder);
@@ -50,7 +50,7 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
         folder
     }
 
-    /// `bnnc`, with the runtime beside it, built once.
+    /// Returns the path of `bnnc`, built once with the runtime beside it.
     fn bnnc() -> &'static Path {
         static BUILT: OnceLock<PathBuf> = OnceLock::new();
         BUILT.get_or_init(|| {
@@ -89,7 +89,7 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
         executable
     }
 
-    /// Whether there is a C compiler; says so where a test does without.
+    /// Returns whether there is a C compiler. Prints a note if a test has to do without one.
     fn compiles() -> bool {
         let compiles = Command::new("cc").arg("--version").output().is_ok();
         if !compiles {
@@ -98,7 +98,7 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
         compiles
     }
 
-    /// The ways to make an executable that this machine has.
+    /// Returns the options for each way to make an executable that this machine supports.
     fn ways() -> Vec<Vec<&'static str>> {
         match compiles() {
             true => vec![vec!["--no-linker"], vec![]],
@@ -106,7 +106,7 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
         }
     }
 
-    /// `result.json` without its times.
+    /// Returns `result.json` without its durations.
     fn result(output: &Output) -> Value {
         assert!(output.status.success(), "{}", said(output));
         let mut result: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -140,7 +140,7 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
         (runner, head.features, built)
     }
 
-    /// Plans and images are all that the numbers of a device depend on, besides states and data, which do not know of backends.
+    /// The numbers of a device depend on plans and images alone, besides states and data, which are the same for every backend.
     #[test]
     fn an_executable_has_the_images_of_a_run() {
         let folder = workshop("executable-images");
@@ -174,7 +174,7 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
         fs::remove_dir_all(folder).unwrap();
     }
 
-    /// A folder with the stub of the driver as `libcuda.so.1`.
+    /// Creates a folder with the stub of the driver as `libcuda.so.1`.
     fn driver(folder: &Path, name: &str, macros: &[&str]) -> PathBuf {
         let place = folder.join(name);
         fs::create_dir_all(&place).unwrap();
@@ -191,7 +191,7 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
         place
     }
 
-    /// The executable with the driver of a folder.
+    /// Runs the executable with the driver of a folder.
     fn with(driver: &Path, executable: &Path) -> Output {
         let mut command = Command::new(executable);
         command.env("LD_LIBRARY_PATH", driver).env("NO_COLOR", "1");
@@ -205,14 +205,14 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
         assert!(text.contains(why), "{why}: {text}");
     }
 
-    /// What a machine lacks, with its code, as JSON.
+    /// Checks that the output is a JSON error with this code about something that the machine lacks.
     fn lacks(output: &Output, code: &str, why: &str) {
         refused(output, 1, why);
         let line: Value = serde_json::from_str(said(output).trim()).unwrap();
         assert_eq!(line["code"], code, "{line}");
     }
 
-    /// Kernels of this driver do nothing, so that there is a run, but no result worth a look.
+    /// The kernels of this driver do nothing, so the run succeeds but its results are meaningless.
     #[test]
     fn an_executable_runs_on_the_driver_that_it_finds() {
         if !compiles() {
@@ -231,7 +231,7 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
         let none = folder.join("none");
         fs::create_dir_all(&none).unwrap();
         for name in ["libcuda.so.1", "libcuda.so"] {
-            // What is no library is found before one of the system.
+            // A file that is not a library is found before a library of the system.
             fs::write(none.join(name), "").unwrap();
         }
         let bare = driver(&folder, "bare", &["-DDEVICES=0"]);
@@ -285,10 +285,10 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
         fs::remove_dir_all(folder).unwrap();
     }
 
-    /// The density of this driver is flat, so that every tree of a sampler grows to its full depth: thousands of steps, each of them one
-    /// launch and one wait. All else is asked for at the start of a chain and at its end.
+    /// The density of this driver is flat, so every tree of the sampler grows to its full depth: thousands of steps, each of them one
+    /// launch and one wait. All other calls are made at the start of a chain and at its end.
     #[test]
-    fn a_leapfrog_step_asks_the_driver_for_one_graph() {
+    fn a_leapfrog_step_launches_one_graph() {
         if !compiles() {
             return;
         }
@@ -323,7 +323,7 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
     }
 
     #[test]
-    fn damaged_images_are_told() {
+    fn damaged_images_are_reported() {
         if !compiles() {
             return;
         }
@@ -342,7 +342,8 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
         let run = |bytes: &[u8]| {
             let other = folder.join("other");
             let _ = fs::remove_file(&other);
-            // By another process: children of other tests have copies of the files that are open in this one, and what is open for writing does not run.
+            // Another process copies the file. Children of other tests inherit the files that are open in this process, and a file that is
+            // open for writing cannot be executed.
             let staged = folder.join("staged");
             fs::copy(&executable, &staged).unwrap();
             fs::write(&staged, bytes).unwrap();
@@ -351,7 +352,7 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
             with(&stub, &other)
         };
         refused(&run(&flipped), 2, "damaged: its checksum is another");
-        // Whole, but nothing that the driver translates.
+        // A complete executable, whose PTX the driver cannot translate.
         for artifact in built.manifest.artifacts() {
             let mut object: Object = artifact.code.object().unwrap().clone();
             let program = object.device.as_mut().unwrap();

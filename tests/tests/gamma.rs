@@ -1,4 +1,4 @@
-//! Posterior families made of gamma variates: the exact posteriors of conjugate models are found, on any backend.
+//! Posterior families based on gamma variates: the exact posteriors of conjugate models are found, on any backend.
 
 use bnnc_base::dtype::Precision;
 use bnnc_core::states::{Values, start};
@@ -7,7 +7,7 @@ use bnnc_tests::step::Steps;
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-/// A folder of this test with one column of data.
+/// Creates a folder for one test with one column of data.
 fn folder(name: &str, rows: &[f64]) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("bnnc-gamma-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("the folder is made");
@@ -22,7 +22,7 @@ fn compiled(name: &str, rows: &[f64], program: &str, (backend, precision): (&str
     compile::text(&path, &program, &options(backend, Some(precision)))
 }
 
-/// The two parameters of the only family after training.
+/// Returns the two parameters of the only family after training.
 fn fitted(name: &str, rows: &[f64], program: &str, parameters: [&str; 2]) -> [f64; 2] {
     let training = "epochs = 8000, batch = 0, samples = 64, optimiser = Adam(0.1), schedule = cosine";
     let program = format!("{program}\ninfer fit = vi(Q, rows) {{ {training} }}");
@@ -39,9 +39,9 @@ fn close(got: f64, want: f64, what: &str) {
     );
 }
 
-/// Eight waiting times and the prior `Gamma(2, 1)` of their rate: the posterior is `Gamma(2 + 8, 1 / (1 + sum))`.
+/// Eight waiting times with the prior `Gamma(2, 1)` of their rate: the posterior is `Gamma(2 + 8, 1 / (1 + sum))`.
 #[test]
-fn the_rate_of_an_exponential_distribution() {
+fn a_gamma_family_finds_the_posterior_of_a_rate() {
     let times = [0.31, 1.72, 0.08, 0.55, 0.94, 0.27, 2.1, 0.42];
     let program = "
 model M(x: real) -> y: positive {
@@ -55,9 +55,9 @@ posterior Q of M { rate ~ Gamma(shape = 1.5, scale = 1) }";
     close(shape.sqrt() * scale, f64::sqrt(exact) * unit, "sd");
 }
 
-/// Three of ten and the prior `Beta(2, 2)`: the posterior is `Beta(5, 9)`.
+/// Three heads in ten tosses with the prior `Beta(2, 2)`: the posterior is `Beta(5, 9)`.
 #[test]
-fn the_probability_of_a_coin() {
+fn a_beta_family_finds_the_posterior_of_a_probability() {
     let tosses = [1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0];
     let program = "
 model M(x: real) -> y: bool {
@@ -72,10 +72,10 @@ posterior Q of M { p ~ Beta(a = 1, b = 1) }";
     close(sd, exact_sd, "sd");
 }
 
-/// Six deviations and the prior `InverseGamma(3, 2)` of their variance: the posterior is
+/// Six deviations with the prior `InverseGamma(3, 2)` of their variance: the posterior is
 /// `InverseGamma(3 + 6 / 2, 2 + sum of squares / 2)`.
 #[test]
-fn the_variance_of_a_normal_distribution() {
+fn an_inverse_gamma_family_finds_the_posterior_of_a_variance() {
     let deviations = [0.4f64, -1.3, 0.9, 0.2, -0.6, 1.1];
     let program = "
 model M(x: real) -> y: real {
@@ -96,7 +96,7 @@ posterior Q of M { variance ~ InverseGamma(shape = 2.5, scale = 1) }";
     close(sd(shape, scale), sd(exact, size), "sd");
 }
 
-/// Every family that is made of gamma variates, over tensors longer than a block and shorter than a row of one.
+/// Every family based on gamma variates, over tensors longer than a block and shorter than a row of one.
 const FAMILIES: &str = "
 model M(x: real) -> y: real {
   many: positive[300]  ~ Gamma(2, 1)
@@ -115,7 +115,7 @@ posterior Q of M {
 }
 infer fit = vi(Q, rows) { epochs = 2, batch = 0, samples = 3, optimiser = SGD(1e-3) }";
 
-/// The losses of two steps, then the states.
+/// Returns the losses of two steps, and the states after them.
 fn two_steps(backend: &str, precision: Precision) -> (Vec<f64>, Values) {
     let compiled = compiled("families", &[0.3, 1.2, -0.4], FAMILIES, (backend, precision));
     let infer = &compiled.manifest.infers[0];
@@ -132,7 +132,7 @@ fn backends_and_precisions_agree() {
     assert!(losses.iter().all(|loss| loss.is_finite()));
     for (backend, precision, tolerance) in [
         ("cranelift", Precision::F64, 1e-11),
-        // The derivatives of single variates of small shapes are large.
+        // Derivatives of single variates with a small shape are large.
         ("cranelift", Precision::F32, 1e-3),
     ] {
         let (others, after) = two_steps(backend, precision);

@@ -1,5 +1,5 @@
-//! Joint families over several sites: the density of a group is the product of its members', a full covariance finds a
-//! Gaussian posterior exactly, and everything is reported under the names of the sites.
+//! Joint families over several sites: the density of a group is the product of its members' densities, a full covariance finds a Gaussian
+//! posterior exactly, and results have the names of the sites.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_base::shape::Sizes;
@@ -33,8 +33,8 @@ fn log_normal(x: f64, mean: f64, sd: f64) -> f64 {
     -0.5 * ((x - mean) / sd).powi(2) - sd.ln() - 0.5 * (2.0 * PI).ln()
 }
 
-/// Every kind of member, in the order of the line; `tau` scales `w` inside the group, `m` hangs on the group from outside,
-/// and `v` on `m`.
+/// Every kind of member, in the order of the line. `tau` scales `w` inside the group; `m` depends on the group from outside, and `v` on
+/// `m`.
 const MIXED: &str = "
 model M(x: real) -> y: real {
   tau: positive ~ HalfNormal(2)
@@ -51,8 +51,8 @@ posterior Q of M {
 }
 ";
 
-/// The prior of a group at its coordinates, against the product written out with the Jacobians of `exp`, of the steps of an
-/// increasing vector, and of the sigmoid.
+/// The prior of a group at its coordinates, against the product of its members with the Jacobians of `exp`, of the increments of an ordered
+/// vector, and of the sigmoid.
 #[test]
 fn the_prior_of_a_group_is_the_product_with_the_jacobians() {
     let program = program::load("m.bnn", MIXED, &Options::default());
@@ -87,7 +87,7 @@ fn the_prior_of_a_group_is_the_product_with_the_jacobians() {
     let got = evaluate(&prior.distribution.log_density, &inputs, &Sizes::default());
     close("the prior", got[0].data[0], want, 1e-9);
 
-    // Outside, what depended on a member depends on the group.
+    // Outside of the group, a prior that depended on a member now depends on the group.
     let prior = densities.priors.iter().find(|prior| &*prior.site == "m").unwrap();
     assert_eq!(prior.depends_on.as_deref(), Some("v+w+c+tau+u"));
     let got = evaluate(&prior.arguments, &[inputs[1].clone()], &Sizes::default());
@@ -105,7 +105,8 @@ fn the_prior_of_a_group_is_the_product_with_the_jacobians() {
     close("the likelihood", got, log_normal(-0.4, mean, 1.0), 1e-9);
 }
 
-/// Rows `x1, x2, y` with correlated inputs, so that the posterior has strong correlations; fixed numbers, no generator.
+/// Returns rows `x1, x2, y` with correlated inputs, so that the posterior has strong correlations. The numbers are fixed, without a
+/// generator.
 fn rows() -> Vec<[f64; 3]> {
     (0..40)
         .map(|i| {
@@ -124,7 +125,7 @@ fn rows() -> Vec<[f64; 3]> {
 const NOISE: f64 = 0.4;
 const PRIOR: [f64; 3] = [1.0, 1.0, 2.0];
 
-/// The Gaussian posterior of `(w1, w2, b)` and the log evidence.
+/// The exact Gaussian posterior of `(w1, w2, b)` and the log evidence.
 struct Exact {
     mean: [f64; 3],
     covariance: [[f64; 3]; 3],
@@ -171,7 +172,7 @@ fn determinant(a: [[f64; 3]; 3]) -> f64 {
         .sum()
 }
 
-/// By cofactors.
+/// Returns the inverse, by cofactors.
 fn inverse(a: [[f64; 3]; 3]) -> [[f64; 3]; 3] {
     let determinant = determinant(a);
     let mut result = [[0.0; 3]; 3];
@@ -185,7 +186,7 @@ fn inverse(a: [[f64; 3]; 3]) -> [[f64; 3]; 3] {
     result
 }
 
-/// The evidence lower bound of a Gaussian: it is below the log evidence by its divergence from the posterior.
+/// Returns the evidence lower bound of a Gaussian: the log evidence minus its KL divergence from the posterior.
 fn bound(exact: &Exact, mean: [f64; 3], covariance: [[f64; 3]; 3]) -> f64 {
     let precision = inverse(exact.covariance);
     let mut kl = -3.0;
@@ -249,7 +250,7 @@ fn mean_of(values: &Values) -> [f64; 3] {
     joined(values, "loc").try_into().unwrap()
 }
 
-/// `l transpose(l)`.
+/// Returns `l transpose(l)`.
 fn of_factor(l: &[Vec<f64>]) -> [[f64; 3]; 3] {
     let mut covariance = [[0.0; 3]; 3];
     for (i, row) in covariance.iter_mut().enumerate() {
@@ -285,9 +286,9 @@ fn low_covariance(values: &Values, rank: usize) -> [[f64; 3]; 3] {
     of_factor(&(0..3).map(row).collect::<Vec<_>>())
 }
 
-/// The full covariance has the posterior as its optimum: mean and covariance as known, and a bound that is the log evidence.
-/// The low-rank one comes closer than independent normals, whose best bound is known too: their precisions are the diagonal
-/// of the posterior's.
+/// The optimum of the full covariance is the posterior: mean and covariance have the known values, and the bound is the log evidence. The
+/// low-rank family comes closer than independent normals. The best bound of those is known too: their precisions are the diagonal of the
+/// posterior's precision.
 #[test]
 fn a_full_covariance_over_two_sites_is_the_posterior() {
     let options =
@@ -332,8 +333,7 @@ infer apart = vi(Apart, d) {{ {options} }}
     assert!(of_low < exact.log_evidence + 1e-9);
 }
 
-/// States, summaries and reports have the names of the sites, so starts and fixed sites work between groups and single
-/// sites.
+/// States, summaries and reports have the names of the sites, so starts and fixed sites work between groups and single sites.
 #[test]
 fn groups_keep_the_names_of_their_sites() {
     let options = "batch = 0, optimiser = Adam(1e-2), precision = f64";
@@ -355,7 +355,7 @@ infer bias = vi(Bias, d) {{ epochs = 1, {options}, start = full }}
     );
     assert_eq!((full["w/loc"].len(), full["w/factor"].len()), (2, 6));
     assert_eq!((full["b/loc"].len(), full["b/factor"].len()), (1, 3));
-    // One step of Adam moves by its rate.
+    // One step of Adam moves each parameter by the learning rate.
     for (infer, start) in [("full", "apart"), ("bias", "full")] {
         let (found, from) = (values(&result, infer), values(&result, start));
         for (now, before) in found["w/loc"].iter().zip(&from["w/loc"]) {
@@ -397,9 +397,9 @@ infer fit = vi(Q, d) {{ epochs = 1 }}
         .collect()
 }
 
-/// A family `on real[n]` is shared by the sites of a line unless it says otherwise; elementwise families never are.
+/// A family `on real[n]` is shared by the sites of a line unless it declares otherwise; elementwise families never are.
 #[test]
-fn families_say_whether_they_are_shared() {
+fn families_declare_whether_they_are_shared() {
     let shared = "one family and one divergence for `w`, `b`";
     for family in ["FullRankNormal()", "LowRankNormal(rank = 2)"] {
         let report = divergences(family);
@@ -414,9 +414,9 @@ fn families_say_whether_they_are_shared() {
     }
 }
 
-/// Everything in one group, with a hierarchy inside it: the values of constrained members stay in their supports.
+/// All sites in one group, with a hierarchy inside it: the values of constrained members stay in their supports.
 #[test]
-fn constrained_members_are_carried_each_by_its_own_bijection() {
+fn constrained_members_have_bijectors_of_their_own() {
     let folder = folder("mixed");
     std::fs::write(folder.join("d.csv"), "x,y\n0.5,1\n-1,0.3\n2,1.4\n0.1,0.9\n").unwrap();
     let text = format!(
@@ -444,9 +444,9 @@ fn constrained_members_are_carried_each_by_its_own_bijection() {
     );
 }
 
-/// 305300 weights have a full covariance of 373 GB: an error before anything is held, with the remedy.
+/// 305300 weights have a full covariance of 373 GB: an error with the remedy, before memory is allocated.
 #[test]
-fn a_full_covariance_that_cannot_be_held_is_refused() {
+fn a_full_covariance_beyond_the_memory_is_rejected() {
     let text = "
 model N(x: real[4]) -> y: real {
   h1 = Dense(1000)

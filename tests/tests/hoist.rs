@@ -1,4 +1,4 @@
-//! `hoist`: what it takes out of the programs of samplers, what it leaves, and that the numbers stay.
+//! The pass `hoist`: which values it moves out of the programs of samplers, which it leaves, and that results stay the same.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_base::shape::{Dim, Sizes, Symbol};
@@ -17,7 +17,7 @@ use std::sync::OnceLock;
 
 const ROWS: usize = 12;
 
-/// A folder with `rows.csv`: inputs `a` to `d` and targets that are real, a count, and a class of three.
+/// Returns a folder with `rows.csv`: the inputs `a` to `d`, and targets that are real, a count, and a class of three.
 fn folder() -> &'static PathBuf {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(written)
@@ -36,7 +36,7 @@ fn written() -> PathBuf {
     folder
 }
 
-/// The functions of the last infer of a program.
+/// Returns the functions of the last inference of a program.
 fn sampled(source: &str, without: &[&str]) -> Sampled {
     let path = folder().join("model.bnn");
     let options = Options {
@@ -54,7 +54,7 @@ fn sampled(source: &str, without: &[&str]) -> Sampled {
     compilation.sampled(&elaborated, &densities).unwrap()
 }
 
-/// The results of a function by name. Parameters that `known` lacks get numbers that depend on their names alone.
+/// Returns the results of a function by name. Parameters that are not in `known` get numbers that depend on their names alone.
 fn results(function: &Function, known: &HashMap<String, Tensor>) -> HashMap<String, Tensor> {
     let sizes = Sizes::default().with(Symbol::Batch, ROWS);
     let argument = |name: &str, shape: Vec<usize>| {
@@ -81,7 +81,7 @@ fn results(function: &Function, known: &HashMap<String, Tensor>) -> HashMap<Stri
     names.zip(values).collect()
 }
 
-/// What is hoisted, as shapes, and that nothing changes but where it is computed.
+/// Returns the shapes of the hoisted values, after a check that hoisting changes no result.
 fn hoisted(source: &str) -> Vec<String> {
     let (with, without) = (sampled(source, &[]), sampled(source, &["hoist"]));
     assert!(without.prepare.is_none());
@@ -114,7 +114,7 @@ fn has_param(function: &Function, name: &str) -> bool {
         .any(|param| &**function.param_name(*param).unwrap() == name)
 }
 
-/// A classifier with a hidden layer of `units`, whose first layer stays where `mode` found it.
+/// Returns a classifier with a hidden layer of `units` units, whose first layer is fixed to the result of `mode`.
 fn network(units: usize) -> String {
     format!(
         "use layers::Dense
@@ -132,7 +132,7 @@ infer chain = nuts(Last, rows) {{ start = mode }}
 }
 
 #[test]
-fn layers_that_stay_are_computed_once() {
+fn fixed_layers_are_computed_once() {
     assert_eq!(hoisted(&network(20)), ["[batch, 20]"]);
     let found = sampled(&network(20), &[]);
     for program in [&found.density, &found.rows] {
@@ -141,15 +141,15 @@ fn layers_that_stay_are_computed_once() {
     }
 }
 
-/// A layer so wide that its outputs would take more memory than the inputs that they replace; its log prior is one number.
+/// The outputs of a very wide layer would take more memory than the inputs that they replace; only its log prior, one number, is hoisted.
 #[test]
-fn wide_layers_are_computed_again() {
+fn wide_layers_are_not_hoisted() {
     assert_eq!(hoisted(&network(400)), ["[]"]);
 }
 
-/// A layer before a wide one is still worth it.
+/// The outputs of a narrow layer before a wide one are still hoisted.
 #[test]
-fn the_narrow_layer_before_a_wide_one() {
+fn a_narrow_layer_before_a_wide_one_is_hoisted() {
     let source = network(20)
         .replace("  last ", "  wide  = Dense(400)\n  last ")
         .replace("relu(first(x))", "relu(wide(relu(first(x))))")
@@ -157,7 +157,7 @@ fn the_narrow_layer_before_a_wide_one() {
     assert_eq!(hoisted(&source), ["[]", "[batch, 20]"]);
 }
 
-/// `log(count!)` is a function of data alone; so is the logarithm of a standard deviation that the data give.
+/// `log(count!)` is a function of data alone; so is the logarithm of a standard deviation in the data.
 #[test]
 fn functions_of_data_are_computed_once() {
     let poisson = "data rows = csv(\"rows.csv\") { inputs = [a, b], target = count }
@@ -178,7 +178,7 @@ infer chain = nuts(Counts, rows)
     assert!(!hoisted(&schools).is_empty());
 }
 
-/// What moves reaches every operation of a plain regression, but for what costs less than reading it.
+/// In a plain regression every operation depends on a moving parameter, except those that cost less than reading their result.
 #[test]
 fn nothing_is_hoisted_where_everything_moves() {
     let line = "data rows = csv(\"rows.csv\") { inputs = [a, b, c, d], target = y }
@@ -201,15 +201,15 @@ infer chain = nuts(Line, rows)
     assert_eq!(hoisted(&whole), Vec::<String>::new());
 }
 
-/// What is hoisted keeps its rows apart: the axis of rows comes first.
+/// Hoisted values have their rows along the first axis.
 #[test]
-fn columns_have_their_rows_first() {
+fn hoisted_values_have_their_rows_first() {
     let found = sampled(&network(20), &[]).prepare.unwrap();
     let (_, value) = &found.results[0];
     assert_eq!(found.ty(*value).dims()[0], Dim::Symbol(Symbol::Batch));
 }
 
-/// Slope and intercept on `tanh(2 x)`, noise 0.3: a conjugate regression, whatever is computed when.
+/// Returns the mean, the standard deviation and the MCSE of slope and intercept on `tanh(2 x)` with noise 0.3, a conjugate regression.
 fn means(result: &RunResult) -> [(f64, f64, f64); 2] {
     let outcome = result.outcomes.last().unwrap();
     let quantities = &outcome.diagnosis.as_ref().unwrap().quantities;
@@ -220,7 +220,7 @@ fn means(result: &RunResult) -> [(f64, f64, f64); 2] {
 }
 
 #[test]
-fn draws_are_those_of_the_closed_form() {
+fn hoisted_programs_sample_the_exact_posterior() {
     let xs: Vec<f64> = (0..10).map(|row| f64::from(row) * 0.25 - 1.0).collect();
     let ys: Vec<f64> = xs.iter().map(|x| 0.4 + 0.8 * x + 0.1 * (5.0 * x).sin()).collect();
     let lines: String = xs.iter().zip(&ys).map(|(x, y)| format!("{x},{y}\n")).collect();

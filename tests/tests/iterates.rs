@@ -1,4 +1,4 @@
-//! Posteriors made of what training passes through: Gaussians over iterates, ensembles, masks on the inputs of layers, and starts from files.
+//! Posteriors from training runs: Gaussians over iterates, ensembles, dropout masks on the inputs of layers, and starts from files.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_base::diagnostic::Diagnostic;
@@ -41,7 +41,7 @@ model Net(x: real[3]) -> y: real {
 }
 ";
 
-/// A linear layer.
+/// A model with a linear layer.
 const LINE: &str = "use layers::Dense
 data d = csv(\"d.csv\")
 model Line(x: real[3]) -> y: real {
@@ -50,7 +50,7 @@ model Line(x: real[3]) -> y: real {
 }
 ";
 
-/// A folder of one test with the table of [`X`] and [`Y`].
+/// Creates a folder for one test with the table of [`X`] and [`Y`].
 fn folder(name: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("bnnc-iterates-{name}-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);
@@ -73,7 +73,7 @@ fn compiled(name: &str, text: &str) -> Compiled {
     seeded(&folder(name), text, 1)
 }
 
-/// What the compiler says against a program.
+/// Returns the first diagnostic of the compiler for a program.
 fn refused(name: &str, text: &str) -> Diagnostic {
     compiling::refused(&folder(name).join("p.bnn"), text)
 }
@@ -109,9 +109,9 @@ fn close(got: &[f64], want: &[f64], tolerance: f64) {
 
 // Gaussians over iterates.
 
-/// The mean of the iterates after epochs 4 and 6 is that of two runs of `map` with so many epochs.
+/// The mean of the iterates after epochs 4 and 6 is that of two runs of `map` with 4 and 6 epochs.
 #[test]
-fn an_average_of_iterates_is_that_of_single_runs() {
+fn the_mean_of_iterates_is_that_of_single_runs() {
     let folder = folder("average");
     let run_with = |method: &str| {
         let text = format!(
@@ -134,9 +134,10 @@ fn an_average_of_iterates_is_that_of_single_runs() {
     assert_eq!(swag.outcomes[0].sites.len(), 5);
 }
 
-/// Gradient descent with one row per step on a quadratic. With `a = rate (N + 1 / prior variance)` the weight at the end of an epoch is `(1 - a)^N w + rate N sum_j
-/// (1 - a)^(N - 1 - j) y_(j)` in the order of the epoch, which is a random permutation: a first-order autoregression whose stationary mean and
-/// variance are known (the variance of a sum `c_j y_(j)` over permutations is `S^2 (sum c^2 - (sum c)^2 / N)`).
+/// Gradient descent with one row per step on a quadratic. With `a = rate (N + 1 / prior variance)`, the weight at the end of an epoch is
+/// `(1 - a)^N w + rate N sum_j (1 - a)^(N - 1 - j) y_(j)` in the order of the epoch, which is a random permutation. This is a first-order
+/// autoregression with known stationary mean and variance (the variance of a sum `c_j y_(j)` over permutations is
+/// `S^2 (sum c^2 - (sum c)^2 / N)`).
 #[test]
 fn iterates_have_the_stationary_variance() {
     const EPOCHS: usize = 4000;
@@ -165,7 +166,7 @@ predictive_draws = 20000 }}
     let correlation = (1.0 - a).powi(n);
     let variance = spread * (squares - sum * sum / rows) / (1.0 - correlation * correlation);
     let centre = mean * sum / (1.0 - correlation);
-    // Standard errors of the mean and of the variance of an autoregression.
+    // The standard errors of the mean and of the variance of an autoregression.
     let steps = (EPOCHS - 20) as f64;
     let of_mean = (variance / steps * (1.0 + correlation) / (1.0 - correlation)).sqrt();
     let z = (found.mean["w/loc"][0] - centre) / of_mean;
@@ -184,9 +185,9 @@ predictive_draws = 20000 }}
     assert!(z.abs() < 4.5, "{own} is not twice {variance}: {z}");
 }
 
-/// Sites that a posterior takes from another infer stay; draws of the others differ.
+/// Sites that a posterior fixes to another inference keep those values; draws of the other sites differ.
 #[test]
-fn fixed_sites_stay() {
+fn fixed_sites_keep_their_values() {
     let text = format!(
         "{NET}infer first = map(Net, d) {{ epochs = 3 }}
 posterior Q of Net {{
@@ -213,7 +214,7 @@ infer more = ensemble(Q, d) {{ epochs = 2, members = 3 }}
 }
 
 #[test]
-fn options_that_leave_no_covariance() {
+fn options_without_a_covariance_are_rejected() {
     let few = format!("{NET}infer fit = swag(Net, d) {{ epochs = 10, warmup = 8, every = 2 }}\n");
     let diagnostic = refused("few", &few);
     assert_eq!(diagnostic.code.id, "E0614");
@@ -226,9 +227,9 @@ fn options_that_leave_no_covariance() {
     assert_eq!(refused("one", &one).code.id, "E0614");
 }
 
-/// A rate so small that nothing improves stops at once.
+/// With a rate so small that no step improves the loss, training stops at once.
 #[test]
-fn patience_that_ends_too_early() {
+fn patience_that_ends_before_the_first_iterate_is_an_error() {
     let text = NET.replace("csv(\"d.csv\")", "csv(\"d.csv\") { validation = 0.4 }")
         + "infer fit = swag(Net, d) { epochs = 90, warmup = 60, patience = 2, optimiser = SGD(1e-300) }\n";
     let diagnostic = stopped(&compiled("patience", &text));
@@ -237,7 +238,7 @@ fn patience_that_ends_too_early() {
 
 // Ensembles.
 
-/// Members are what `map` finds with their seeds, and predictions their average.
+/// Members are the results of `map` with their seeds, and predictions are the average over the members.
 #[test]
 fn an_ensemble_is_made_of_single_runs() {
     let folder = folder("ensemble");
@@ -269,7 +270,7 @@ fn an_ensemble_is_made_of_single_runs() {
     assert_eq!(ensemble.draws, 3);
 }
 
-/// An ensemble that starts from one goes on member by member; an infer without members takes the first.
+/// An ensemble that starts from an ensemble continues it member by member; an inference without members starts from the first one.
 #[test]
 fn ensembles_are_continued() {
     let text = format!(
@@ -286,9 +287,9 @@ infer one = map(Net, d) {{ epochs = 1, start = first, optimiser = SGD(1e-300) }}
     assert_eq!(first.members[0], values(&result, "one"));
 }
 
-/// A run that ends between members goes on with the next, to the same numbers.
+/// A run that ends between members resumes with the next one, to the same numbers.
 #[test]
-fn finished_members_are_kept() {
+fn resuming_keeps_finished_members() {
     let folder = folder("kept");
     let text = format!("{NET}infer fit = ensemble(Net, d) {{ epochs = 3, members = 3 }}\n");
     let compiled = seeded(&folder, &text, 1);
@@ -322,9 +323,9 @@ fn finished_members_are_kept() {
     );
 }
 
-/// What a run leaves is read again for predictions, which are the same; its results name iterates and members.
+/// The results of a run can be read back and predict the same; they name iterates and members.
 #[test]
-fn results_are_written_and_read() {
+fn results_can_be_read_back() {
     let folder = folder("written");
     let text = format!(
         "{NET}infer swag = swag(Net, d) {{ epochs = 6, warmup = 0, predictive_draws = 5 }}
@@ -387,7 +388,7 @@ fn named<'a>(outputs: &'a [(&'static str, Vec<f64>)], name: &str) -> &'a [f64] {
     &outputs.iter().find(|(found, _)| *found == name).unwrap().1
 }
 
-/// `w x + b` with masks on `x` has the mean `w x + b` and the variance `p / (1 - p) sum (w x)^2`, apart for every row.
+/// `w x + b` with masks on `x` has the mean `w x + b` and the variance `p / (1 - p) sum (w x)^2`, independently in every row.
 #[test]
 fn a_linear_layer_keeps_its_mean_under_masks() {
     const DRAWS: usize = 20_000;
@@ -427,7 +428,7 @@ fn a_linear_layer_keeps_its_mean_under_masks() {
         let z = product.map(|(a, b)| a * b).sum::<f64>() / n.sqrt();
         assert!(z.abs() < 4.5, "rows {} and {row} share their masks: {z}", row - 1);
     }
-    // The likelihood of a row sees the mask that its mean sees.
+    // The likelihood of a row has the same mask as its mean.
     let likelihood = named(&outputs, "log_likelihood");
     for at in 0..20 {
         let z = (Y[at % Y.len()] - found[at]) / 0.5;
@@ -436,10 +437,10 @@ fn a_linear_layer_keeps_its_mean_under_masks() {
     }
 }
 
-/// A window that slides over the inputs sees each of them dropped everywhere or nowhere: `k0 x0 + k1 x1 + k0 x1 + k1 x2` has the variance of three
-/// independent masks.
+/// A window that slides over the inputs has one mask per input: `k0 x0 + k1 x1 + k0 x1 + k1 x2` has the variance of three independent
+/// masks.
 #[test]
-fn windows_share_their_masks() {
+fn windows_of_an_input_share_its_mask() {
     const DRAWS: usize = 20_000;
     let text = "data d = csv(\"d.csv\")
 model Slide(x: real[3]) -> y: real {
@@ -483,9 +484,9 @@ infer fit = dropout(Slide, d) { layers = [k], rate = 0.25 }
     }
 }
 
-/// The masks of a row do not depend on the rows beside it; other layers than the first are dropped where none is named.
+/// The masks of a row do not depend on the other rows. By default, the layers after the first are dropped.
 #[test]
-fn masks_belong_to_their_rows() {
+fn masks_do_not_depend_on_other_rows() {
     let text = format!("{NET}infer fit = dropout(Net, d) {{ rate = 0.5 }}\n");
     let (compiled, states) = dropped("rows", &text);
     let infer = &compiled.manifest.infers[0];
@@ -510,9 +511,9 @@ fn masks_belong_to_their_rows() {
     assert_eq!(sentence("out.b"), "shared draw");
 }
 
-/// The step follows the slope of its own loss: the masks of a step are the same for every value of the weights.
+/// The step follows the slope of its own loss: the masks of a step do not depend on the values of the weights.
 #[test]
-fn the_gradient_is_that_of_the_masked_loss() {
+fn the_gradient_matches_the_masked_loss() {
     let text = format!(
         "{NET}infer fit = dropout(Net, d) {{ layers = [hidden, out], rate = 0.4, batch = 0, optimiser = SGD(1) }}\n"
     );
@@ -547,7 +548,7 @@ fn the_gradient_is_that_of_the_masked_loss() {
 }
 
 #[test]
-fn layers_that_cannot_be_dropped() {
+fn invalid_dropout_layers_are_rejected() {
     let unknown = format!("{NET}infer fit = dropout(Net, d) {{ layers = [hiden] }}\n");
     let diagnostic = refused("unknown", &unknown);
     assert_eq!(diagnostic.code.id, "E0320");
@@ -568,7 +569,7 @@ fn layers_that_cannot_be_dropped() {
 
 /// Training under masks runs to its end, and predictions average over masks.
 #[test]
-fn dropout_trains() {
+fn dropout_trains_to_the_end() {
     let text = format!(
         "{NET}infer fit = dropout(Net, d) {{ epochs = 400, batch = 0, optimiser = Adam(1e-2), rate = 0.05 }}\n"
     );
@@ -585,7 +586,7 @@ fn dropout_trains() {
 
 // Starts from files.
 
-/// A safetensors file: the length of its header, the header, the data.
+/// Writes a safetensors file: the length of its header, the header, the data.
 fn safetensors(path: &Path, tensors: &[(&str, &str, &[usize], Vec<u8>)]) {
     let mut at = 0;
     let mut header = Vec::new();
@@ -611,7 +612,7 @@ fn single(values: &[f32]) -> Vec<u8> {
     values.iter().flat_map(|value| value.to_le_bytes()).collect()
 }
 
-/// The weights of [`NET`] in three precisions.
+/// Writes the weights of [`NET`] in three precisions.
 fn write_net(path: &Path) {
     let w: Vec<f32> = (0..15).map(|at| at as f32 / 8.0 - 1.0625).collect();
     // 1, 2, 0.5, -1, 0.25 in half precision.
@@ -631,9 +632,9 @@ fn write_net(path: &Path) {
     );
 }
 
-/// Every method with states that are values starts from a file; the file is found beside the program.
+/// Every method whose states are values can start from a file; the path is relative to the program.
 #[test]
-fn infers_start_from_files() {
+fn inferences_start_from_files() {
     let folder = folder("file");
     write_net(&folder.join("net.safetensors"));
     let file = "start = safetensors(\"net.safetensors\")";
@@ -659,9 +660,9 @@ infer chains = hmc(Net, d) {{ {file}, chains = 1, warmup = 0, draws = 1, steps =
     assert_eq!(members.members[0], members.members[1]);
 }
 
-/// What a run of `map` wrote is a file to start from, whatever its infer was called.
+/// The results of `map` are a file to start from, whatever the name of the inference.
 #[test]
-fn a_run_is_continued_from_its_file() {
+fn an_inference_starts_from_the_file_of_a_run() {
     let folder = folder("continue");
     let text = format!("{NET}infer first = map(Net, d) {{ epochs = 4 }}\n");
     let compiled = seeded(&folder, &text, 1);
@@ -677,7 +678,7 @@ fn a_run_is_continued_from_its_file() {
 }
 
 #[test]
-fn files_that_do_not_fit() {
+fn files_that_do_not_fit_the_model_are_rejected() {
     let folder = folder("unfit");
     let path = folder.join("net.safetensors");
     let text =
@@ -714,9 +715,9 @@ fn files_that_do_not_fit() {
     }
 }
 
-/// A family has parameters, and a file of values has none of them; neither has it the noise of a non-centred site.
+/// A family has parameters, which a file of values does not give; nor does it give the state of a site in the non-centred parameterisation.
 #[test]
-fn states_that_are_no_values() {
+fn files_cannot_start_states_that_are_not_values() {
     let start = "start = safetensors(\"net.safetensors\")";
     let family = format!(
         "{LINE}posterior Q of Line {{
@@ -731,9 +732,9 @@ infer fit = vi(Q, d) {{ epochs = 1, {start} }}\n"
     assert_eq!(refused("noise", &noise).code.id, "E0620");
 }
 
-/// Steps that are too large for the curvature multiply the distance from the maximum at each of them.
+/// Steps that are too large for the curvature multiply the distance from the maximum.
 #[test]
-fn iterates_that_leave_the_data() {
+fn diverging_iterates_are_a_warning() {
     let text = format!(
         "{LINE}infer far = swag(Line, d) {{ epochs = 4, warmup = 0, batch = 0, optimiser = SGD(1), covariance = diagonal }}
 infer near = swag(Line, d) {{ epochs = 4, warmup = 0, batch = 0, optimiser = SGD(1e-6), covariance = diagonal }}
@@ -741,7 +742,7 @@ infer near = swag(Line, d) {{ epochs = 4, warmup = 0, batch = 0, optimiser = SGD
     );
     let result = compiling::run(&compiled("astray", &text).manifest, 1);
     let codes: Vec<&str> = result.warnings.iter().map(|warning| warning.code.id).collect();
-    // Both train on all rows at a time, so that neither has iterates that scatter.
+    // Both train on all rows at once, so neither has iterates with scatter.
     assert_eq!(codes, ["E0532", "E0569", "E0569"]);
     assert!(
         result.warnings[0].message.contains("`far`"),
@@ -750,9 +751,9 @@ infer near = swag(Line, d) {{ epochs = 4, warmup = 0, batch = 0, optimiser = SGD
     );
 }
 
-/// The table says how many members an interrupted ensemble was to have.
+/// The table gives the planned number of members of an interrupted ensemble.
 #[test]
-fn a_table_of_an_interrupted_ensemble() {
+fn the_table_of_an_interrupted_ensemble_counts_its_members() {
     let text = format!("{LINE}infer e = ensemble(Line, d) {{ epochs = 1, members = 3 }}\n");
     let compiled = compiled("marked", &text);
     let result = compiling::run(&compiled.manifest, 1);

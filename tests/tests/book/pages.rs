@@ -4,8 +4,8 @@ use bnnc_tests::book::{Page, pages};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
-/// The languages of fenced blocks. Programs and shell commands are run; the others are output, excerpts of bnnc's own code, or programs of
-/// other systems.
+/// The languages of fenced blocks. Programs and shell commands are executed; the others are output, excerpts of bnnc's own code, or
+/// programs of other systems.
 const LANGUAGES: &[&str] = &["bnn", "sh", "text", "json", "python", "rust", "stan", "r"];
 
 fn source() -> PathBuf {
@@ -16,7 +16,7 @@ fn none(faults: &[String]) {
     assert!(faults.is_empty(), "\n{}\n", faults.join("\n"));
 }
 
-/// A link of a page: its line, its target.
+/// Returns the links of a page: the line and the target.
 fn links(page: &Page) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     for (line, text) in page.prose() {
@@ -31,12 +31,12 @@ fn links(page: &Page) -> Vec<(usize, String)> {
     found
 }
 
-/// A line without its inline code, in which brackets are no links.
+/// Returns a line without its inline code, in which brackets are not links.
 fn without_code(line: &str) -> String {
     line.split('`').step_by(2).collect::<Vec<&str>>().join("`")
 }
 
-/// The anchors of a page as mdBook makes them from its headings.
+/// Returns the anchors that mdBook makes from the headings of a page.
 fn anchors(page: &Page) -> BTreeSet<String> {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     let mut found = BTreeSet::new();
@@ -63,7 +63,7 @@ fn anchors(page: &Page) -> BTreeSet<String> {
     found
 }
 
-/// `a/b/../c` as `a/c`.
+/// Returns `a/c` for `a/b/../c`.
 fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {
@@ -160,7 +160,7 @@ fn every_page_has_one_title_and_blocks_of_known_languages() {
     none(&faults);
 }
 
-/// The folders of the workspace whose files the book names.
+/// The folders of the workspace to whose files the book refers.
 const FOLDERS: &[&str] = &[
     "compiler/",
     "docs/",
@@ -183,7 +183,7 @@ fn files_that_the_internals_and_results_name_exist() {
         for (line, text) in page.prose() {
             for code in text.split('`').skip(1).step_by(2) {
                 let path = code.split_whitespace().next().unwrap_or_default();
-                // `NAME` stands for the reader's own name.
+                // `NAME` stands for a name that the reader chooses.
                 if !FOLDERS.iter().any(|folder| path.starts_with(folder)) || path.contains("NAME") {
                     continue;
                 }

@@ -15,14 +15,14 @@ fn programs_compile_or_fail_with_the_stated_code() {
             }
             count += 1;
             let place = format!("docs/src/{}:{}", page.path, block.line);
-            // The programs read from `docs/data`, as a reader does who saves them in `docs`.
+            // Programs read from `docs/data`, like those of a reader who saves them in `docs`.
             let program = program::load("docs/program.bnn", &block.text, &Options::default());
             let found: Vec<&str> = program
                 .diagnostics
                 .iter()
                 .map(|diagnostic| diagnostic.code.id)
                 .collect();
-            // A code of the data is raised when the program runs.
+            // Codes of data are raised when the program runs.
             let expected: Vec<&str> = block.values("error").chain(block.values("warning")).collect();
             if found != expected {
                 faults.push(format!("{place}: {:#?}", program.diagnostics));
@@ -38,7 +38,7 @@ fn programs_compile_or_fail_with_the_stated_code() {
 }
 
 #[test]
-fn programs_with_errors_are_among_them() {
+fn the_book_shows_programs_with_errors() {
     let pages = book::pages(&bnnc_tests::root());
     let blocks: Vec<book::Block> = pages.iter().flat_map(book::Page::blocks).collect();
     let wrong = blocks.iter().filter(|block| block.values("error").count() > 0);
@@ -51,7 +51,7 @@ fn the_program_of_the_readme_compiles() {
     let start = text.find("data yacht = ").expect("the README has a program");
     let end = text[start..].find("```").expect("the program ends");
     let program = &text[start..start + end];
-    // The README asks the reader to save it beside the data.
+    // The README tells the reader to save it beside the data.
     let loaded = program::load("examples/yacht/program.bnn", program, &Options::default());
     assert!(loaded.diagnostics.is_empty(), "{:#?}", loaded.diagnostics);
     assert_eq!(

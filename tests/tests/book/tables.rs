@@ -1,4 +1,4 @@
-//! The tables of the reference are the registries: functions, methods with their options, distributions, layers, optimisers.
+//! The tables of the reference are those of the registries: functions, methods with their options, distributions, layers, optimisers.
 
 use bnnc_abi::method::{self, MOST, OptionDef, OptionKind, Takes, range};
 use bnnc_abi::metrics::{self, Basis, Metric};
@@ -9,7 +9,7 @@ use bnnc_tests::book::{Page, pages};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// All tables by the name that stands in front of them.
+/// Returns all tables by the name in front of them.
 fn tables() -> BTreeMap<String, String> {
     let mut tables = BTreeMap::from([
         ("builtins".to_owned(), builtins()),
@@ -26,7 +26,7 @@ fn tables() -> BTreeMap<String, String> {
     tables
 }
 
-/// A page with its tables as they have to be, and the names of these.
+/// Returns a page with its tables replaced by the current ones, and the names of these tables.
 fn written(page: &Page, tables: &BTreeMap<String, String>) -> (String, Vec<String>) {
     let (mut text, mut names) = (String::new(), Vec::new());
     let mut rest = page.text.as_str();
@@ -44,10 +44,10 @@ fn written(page: &Page, tables: &BTreeMap<String, String>) -> (String, Vec<Strin
     (text + rest, names)
 }
 
-/// What ends a table.
+/// The mark at the end of a table.
 const END: &str = "<!-- end -->";
 
-/// The text before the next table, its name, and the text after its name.
+/// Returns the text before the next table, its name, and the text after its name.
 fn opened(text: &str) -> Option<(&str, &str, &str)> {
     let (before, rest) = text.split_once("<!-- ")?;
     let (name, after) = rest.split_once(" -->\n")?;
@@ -55,7 +55,7 @@ fn opened(text: &str) -> Option<(&str, &str, &str)> {
 }
 
 #[test]
-fn tables_are_the_registries() {
+fn tables_match_the_registries() {
     let tables = tables();
     let mut all = Vec::new();
     for page in pages(&bnnc_tests::root()) {
@@ -96,7 +96,7 @@ fn each_method_has_a_page_in_the_reference() {
     }
 }
 
-/// A table with these columns.
+/// Returns a table with these columns.
 fn table<const N: usize>(head: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {
     let mut text = format!("| {} |\n|{}\n", head.join(" | "), "---|".repeat(N));
     for row in rows {
@@ -230,7 +230,7 @@ fn values(kind: OptionKind) -> String {
     }
 }
 
-/// The items of the library with the text in front of their bodies.
+/// Returns rows of the items of the library; `row` gets the text in front of the body of each.
 fn library(row: impl Fn(&str, &Item, String) -> Option<Vec<String>>) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
     for (path, text) in bnnc_stdlib::FILES {
@@ -295,7 +295,7 @@ fn optimisers() -> String {
     of_kind("optimiser", |kind| matches!(kind, ItemKind::Optimiser(_)))
 }
 
-/// Only the functions meant for programs: those that a distribution needs for itself stand beside it.
+/// Lists only the functions meant for programs; the file also has those that distributions need.
 fn functions() -> String {
     let rows = library(|path, item, header| {
         let is_public = path == "functions.bnn" && matches!(item.kind, ItemKind::Fn(_));

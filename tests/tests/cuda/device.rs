@@ -1,4 +1,4 @@
-//! Single kernels on the device: their buffers go there, and come back.
+//! Single kernels on the device: their buffers are copied to it and back.
 
 use bnnc_abi::accelerator::{Arena, Session};
 use bnnc_abi::code::{Code, KernelArgs};
@@ -37,7 +37,7 @@ struct Kernels {
 }
 
 impl Kernels {
-    /// A plan of one launch, and its buffers: for each slot the bytes in the arena.
+    /// Returns a plan of one launch, the bytes in the arena of the buffer of each slot, and the size of the arena.
     fn alone(&self, kernel: usize) -> (Arc<Plan>, Vec<Range<usize>>, usize) {
         let steps = &self.program.plan.steps;
         let is_it = |step: &&Step| matches!(step, Step::Launch(launch) if launch.kernel as usize == kernel);
@@ -75,7 +75,7 @@ impl Kernels {
 }
 
 impl Code for Kernels {
-    /// A device has the whole domain at once: the first invocation that is not empty does it, and the others nothing.
+    /// A device runs the whole domain at once: the first invocation that is not empty runs it, and the others do nothing.
     unsafe fn launch(&self, kernel: usize, args: &KernelArgs) {
         let nothing = self.program.kernels[kernel].dims[0] == Size::Fixed(0);
         if args.start != 0 || args.end == 0 && !nothing {
@@ -90,7 +90,7 @@ impl Code for Kernels {
         }
         session.run(&Sizes::default()).unwrap();
         for (slot, range) in ranges.iter().enumerate() {
-            // SAFETY: as above, and nothing else has them.
+            // SAFETY: as above, and no other reference to the buffers exists.
             let bytes = unsafe { std::slice::from_raw_parts_mut(*args.buffers.add(slot), range.len()) };
             session.download(range.start, bytes).unwrap();
         }

@@ -1,4 +1,4 @@
-//! Every example on the device beside cranelift: steps, predictions, densities, whole runs.
+//! Every example on the device and with cranelift: steps, predictions, densities, whole runs.
 
 use bnnc_abi::manifest::{Infer, Work};
 use bnnc_base::dtype::Precision;
@@ -9,7 +9,7 @@ use bnnc_tests::step::{Steps, distance, predictions, sampled, training};
 use std::collections::HashMap;
 use std::path::Path;
 
-/// Steps between comparisons.
+/// The number of steps between comparisons.
 const STEPS: i32 = 10;
 
 fn there(path: &Path, precision: Precision, settings: Vec<String>) -> Compiled {
@@ -21,7 +21,7 @@ fn there(path: &Path, precision: Precision, settings: Vec<String>) -> Compiled {
     compile::file(path, &options)
 }
 
-/// Sums on a device go in another order than here, over at most some thousand terms; products may be of cuBLAS.
+/// Sums on a device have another order than on the host, over at most some thousand terms; products may be those of cuBLAS.
 fn tolerance(precision: Precision) -> f64 {
     match precision {
         Precision::F32 => 1e-4,
@@ -53,7 +53,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// One step from the same states, then ten, then one again; predictions with the states reached.
+    /// Compares one step from the same states, then ten, then one again, and predictions with the final states.
     fn train(&mut self) {
         let dataset = self.compiled.dataset(&self.device.data);
         let states = start(&self.device.states, self.compiled.manifest.seed, &HashMap::new());
@@ -85,7 +85,7 @@ impl Comparison<'_> {
         }
     }
 
-    /// The log density, its gradient and the log likelihood of rows at the start.
+    /// Compares the log density, its gradient and the log likelihood of rows at the start.
     fn sample(&mut self) {
         let dataset = self.compiled.dataset(&self.device.data);
         let states = start(&self.device.states, self.compiled.manifest.seed, &HashMap::new());
@@ -97,9 +97,9 @@ impl Comparison<'_> {
     }
 }
 
-/// Host and device compute in the same precision, so that both round the data alike.
+/// Host and device compute in the same precision, so both have the same rounded data.
 #[test]
-fn every_example_on_the_device() {
+fn every_example_agrees_on_the_device() {
     let mut faults = Vec::new();
     for path in examples() {
         for precision in [Precision::F64, Precision::F32] {
@@ -130,9 +130,9 @@ fn every_example_on_the_device() {
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
 }
 
-/// The same run twice has the same result to the last bit, times aside.
+/// Two equal runs have the same results to the last bit, except for durations.
 #[test]
-fn results_do_not_change_from_run_to_run() {
+fn results_are_the_same_in_every_run() {
     for path in examples() {
         let compiled = there(&path, Precision::F32, compile::short(&path, 2, 5));
         let text = || {

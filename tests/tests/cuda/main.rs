@@ -1,4 +1,4 @@
-//! The backend `cuda` on the device of this machine: every operation beside the reference, every example beside cranelift.
+//! The backend `cuda` on the device of this machine: every operation against the reference, every example against cranelift.
 //! `BNNC_MLIR_WORKER=WORKER cargo test -p bnnc-tests --features cuda-tests --test cuda`.
 #![cfg(feature = "cuda-tests")]
 #![allow(clippy::unwrap_used)]

@@ -1,4 +1,4 @@
-//! Large triangular systems and Cholesky factors on the device, with cuBLAS where it is installed, beside the reference.
+//! Large triangular systems and Cholesky factors on the device, with cuBLAS where it is installed, against the reference.
 
 use bnnc_abi::code::Artifact;
 use bnnc_abi::primitive::{CHOLESKY, TRIANGULAR_SOLVE};
@@ -35,7 +35,7 @@ call cholesky (b0, b1) ints ({batch}, {n})
     ))
 }
 
-/// A machine for one call of a primitive.
+/// Returns a machine for one call of a primitive.
 fn machine(text: &str) -> Machine {
     let program = parse(text).unwrap();
     let backend = backends::lookup("cuda").unwrap();
@@ -47,10 +47,10 @@ fn machine(text: &str) -> Machine {
     Machine::new(&artifact, Sizes::default(), Arc::new(Pool::new(1))).unwrap()
 }
 
-/// Two on the diagonal and small numbers elsewhere: the condition is below four, so that the error of a solution is at most four
-/// times that of its systems, which is `n` roundings (Higham 2002, "Accuracy and stability of numerical algorithms", theorem 8.5).
+/// With two on the diagonal and small numbers elsewhere, the condition number is below four. The error of a solution is then at most four
+/// times its backward error of `n` roundings (Higham 2002, "Accuracy and stability of numerical algorithms", theorem 8.5).
 #[test]
-fn large_systems() {
+fn large_triangular_systems_match_the_reference() {
     for (precision, unit) in [
         (Precision::F32, f64::from(f32::EPSILON)),
         (Precision::F64, f64::EPSILON),
@@ -78,7 +78,7 @@ fn large_systems() {
             machine.write_real("b", &b).unwrap();
             let mut want = vec![l, b, vec![0.0; batch * n * columns]];
             (TRIANGULAR_SOLVE.naive)(&mut want, &sizes.map(|size| size as i64));
-            // Asked for, captured, replayed.
+            // Launched directly, captured, and replayed.
             for _ in 0..3 {
                 machine.run().unwrap();
                 for (want, got) in want[2].iter().zip(machine.read_real("x").unwrap()) {
@@ -93,10 +93,10 @@ fn large_systems() {
     }
 }
 
-/// Two on the diagonal and small numbers elsewhere, as above, and for one of several matrices a pivot below zero: its columns from there
-/// on are no numbers. The error of a factor is at most `n + 1` roundings times the condition (theorems 10.3 and 10.8 there).
+/// The matrices are as above, but one of several has a negative pivot: its columns are NaN from there on. The error of a factor is at most
+/// `n + 1` roundings times the condition number (theorems 10.3 and 10.8 there).
 #[test]
-fn large_factors() {
+fn large_cholesky_factors_match_the_reference() {
     for (precision, unit) in [
         (Precision::F32, f64::from(f32::EPSILON)),
         (Precision::F64, f64::EPSILON),

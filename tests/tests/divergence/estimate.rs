@@ -1,4 +1,4 @@
-//! Divergences of the pairs through the compiler: functions, and machines that run them.
+//! KL divergences of the pairs through the compiler: functions, and machines that run them.
 
 use super::pairs::{self, Method, Pair};
 use bnnc_abi::code::Artifact;
@@ -23,7 +23,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The pairs in one checked program.
+/// All pairs in one checked program.
 pub struct Table {
     program: Program,
     options: Options,
@@ -31,22 +31,22 @@ pub struct Table {
     pairs: Vec<(Pair, Option<InferId>)>,
 }
 
-/// A pair on its way to a divergence.
+/// A pair that compiled up to its densities.
 pub struct Subject<'a> {
     pub pair: Pair,
-    /// The order of the series that may stand for a log density; 0 for none.
+    /// The order of the Taylor series that may replace a log density; 0 for none.
     pub taylor: usize,
     compilation: Compilation<'a>,
     elaborated: Elaborated,
     densities: Densities,
 }
 
-/// Which ways of computing a divergence are open, and how means of noise are made.
+/// The ways of computing a KL divergence that are allowed, and how means of noise are computed.
 pub type Way = (Estimator, Statistics);
 
 /// The best estimate, whose means of noise are sums over the draws.
 pub const SUMS: Way = (Estimator::Sampled, Statistics::Sums);
-/// The best estimate, whose means of noise are drawn from their law where it is known.
+/// The best estimate, whose means of noise are drawn from their own distribution where it is known.
 pub const LAW: Way = (Estimator::Sampled, Statistics::Law);
 /// The plain mean over draws.
 pub const DIRECT: Way = (Estimator::Direct, Statistics::Sums);
@@ -54,7 +54,7 @@ pub const DIRECT: Way = (Estimator::Direct, Statistics::Sums);
 pub const BEST: Way = (Estimator::Best, Statistics::Law);
 
 impl Table {
-    /// Checks all pairs whose distributions the library has.
+    /// Checks all pairs whose distributions are in the library.
     pub fn new() -> Table {
         Table::of("", pairs::all())
     }
@@ -68,7 +68,7 @@ impl Table {
             precision: Some(Precision::F64),
             ..Options::default()
         };
-        // Tests run at the same time, each with its own file.
+        // Tests run concurrently, each with a file of its own.
         static TABLES: AtomicUsize = AtomicUsize::new(0);
         let table = TABLES.fetch_add(1, Ordering::Relaxed);
         let name = format!("bnnc-divergence-{}-{table}", std::process::id());
@@ -106,7 +106,7 @@ impl Table {
         }
     }
 
-    /// Every pair with what became of its compilation, which is an error where the library lacks a distribution.
+    /// Compiles every pair. The result is an error if the library lacks a distribution.
     pub fn subjects(&self) -> impl Iterator<Item = (Pair, Result<Subject<'_>, Refused>)> {
         self.pairs.iter().map(|(pair, id)| {
             let subject = id
@@ -137,10 +137,10 @@ impl Table {
     }
 }
 
-/// Why a pair has no divergence.
+/// The reason why a pair has no KL divergence.
 #[derive(Clone, Debug)]
 pub struct Refused {
-    /// The code of the diagnostic, empty for anything else.
+    /// The code of the diagnostic; empty for other reasons.
     pub code: &'static str,
     pub text: String,
 }
@@ -164,7 +164,7 @@ fn rendered(diagnostics: &[bnnc_base::diagnostic::Diagnostic], program: &Program
 }
 
 impl Subject<'_> {
-    /// The divergence with a number of draws.
+    /// Derives the KL divergence for a number of draws.
     pub fn divergence(&mut self, draws: usize, (estimator, statistics): Way) -> Result<Divergence, Refused> {
         let settings = self.compilation.settings(&self.elaborated);
         let kl = bnnc_rewrite::kl::Options {
@@ -191,7 +191,7 @@ impl Subject<'_> {
         })
     }
 
-    /// A machine for the divergence and its gradient.
+    /// Returns a machine for the KL divergence and its gradient.
     pub fn machine(&mut self, divergence: &Divergence, draws: usize, backend: &str) -> Estimate {
         let mut function = divergence.gradient.clone();
         for (name, _) in &mut function.results {
@@ -220,19 +220,19 @@ impl Subject<'_> {
     }
 }
 
-/// Results and states may have the same names, but not in one program.
+/// Returns a name for a result: results and states may have the same name, but not in one program.
 fn result_name(name: &str) -> String {
     format!("result {name}")
 }
 
-/// A program that computes a divergence and its gradient.
+/// A program that computes a KL divergence and its gradient.
 pub struct Estimate {
     names: Vec<String>,
     machine: Machine,
 }
 
 impl Estimate {
-    /// The results by name at a step.
+    /// Returns the results by name at a step.
     pub fn at(&mut self, states: &Values, step: i32) -> Values {
         for (name, values) in states {
             ports::real(&mut self.machine, name, values).expect("the state has the port's shape");
@@ -246,13 +246,13 @@ impl Estimate {
         self.names.iter().map(read).collect()
     }
 
-    /// The divergence alone.
+    /// Returns the KL divergence alone.
     pub fn value(&mut self, states: &Values, step: i32) -> f64 {
         self.at(states, step)["kl"][0]
     }
 }
 
-/// The states of a divergence: those of the program, and other ones for each element of those that move.
+/// Returns the states of a KL divergence: those of the program, with different values for the elements of those that move.
 pub fn states(divergence: &Divergence) -> Values {
     let mut states = start(&divergence.states, 1, &HashMap::new());
     let moves = |name: &str| divergence.gradient.result(name).is_some();
@@ -272,14 +272,14 @@ pub fn states(divergence: &Divergence) -> Values {
     states
 }
 
-/// The inputs of the function of a divergence.
+/// Returns the inputs of the function of a KL divergence.
 pub fn inputs(states: &Values, step: i32) -> HashMap<String, Vec<f64>> {
     let mut inputs = states.clone();
     inputs.insert("step".to_owned(), vec![f64::from(step)]);
     inputs
 }
 
-/// The method that a report names.
+/// Returns the method that a report names.
 pub fn method(divergence: &Divergence) -> Method {
     let sentence = &divergence.reports[0].kl;
     match sentence.split([':', ',', ' ']).next() {

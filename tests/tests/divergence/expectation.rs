@@ -1,4 +1,4 @@
-//! Divergences against quadrature: closed forms to rounding, estimates within their standard error.
+//! KL divergences against quadrature: closed forms match up to rounding, estimates within their standard error.
 
 use super::estimate::{BEST, SUMS, Subject, Way, method, states};
 use super::finite;
@@ -6,11 +6,11 @@ use super::integral;
 use super::pairs::{Method, Pair};
 use bnnc_core::states::Values;
 
-/// Draws of one estimate, and estimates.
+/// The number of draws of one estimate, and the number of estimates.
 const DRAWS: usize = 100;
 const ESTIMATES: i32 = 60;
 
-/// What the compiled divergence gives and what quadrature does.
+/// The compiled KL divergence and the result of quadrature.
 pub struct Comparison {
     pub method: Method,
     pub nodes: usize,
@@ -21,7 +21,8 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// What is wrong: closed forms differ by more than rounding, or estimates by more than five standard errors.
+    /// Returns a description of a closed form that differs by more than rounding, or of an estimate that differs by more than five standard
+    /// errors.
     pub fn fault(&self) -> Option<String> {
         let allowed = match self.method {
             Method::Exact => 1e-8 * self.integral.abs().max(1.0),
@@ -38,7 +39,7 @@ impl Comparison {
     }
 }
 
-/// The compiled divergence beside the integral, with states that `set` may change.
+/// Compares the compiled KL divergence with the integral, at states that `set` may change.
 pub fn compare(
     pair: &Pair,
     subject: &mut Subject<'_>,
@@ -67,7 +68,7 @@ pub fn compare(
 }
 
 #[test]
-fn divergences_are_the_integrals() {
+fn kl_divergences_match_quadrature() {
     finite(|pair, mut subject| {
         for way in [BEST, SUMS] {
             let found = compare(pair, &mut subject, way, |_| ())?;
@@ -77,7 +78,7 @@ fn divergences_are_the_integrals() {
     });
 }
 
-/// The slope of the integral in one element of a state, by central differences.
+/// Returns the slope of the integral in one element of a state, by central differences.
 fn slope(pair: &Pair, states: &Values, name: &str, at: usize) -> f64 {
     let shifted = |by: f64| {
         let mut states = states.clone();
@@ -91,7 +92,7 @@ fn slope(pair: &Pair, states: &Values, name: &str, at: usize) -> f64 {
 
 /// The gradient is the slope of the integral, in the first element of each state that moves.
 #[test]
-fn gradients_are_slopes_of_the_integrals() {
+fn gradients_match_slopes_of_the_integrals() {
     finite(|pair, mut subject| {
         let divergence = subject.divergence(DRAWS, BEST).map_err(|refused| refused.text)?;
         let states = states(&divergence);

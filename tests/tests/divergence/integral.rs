@@ -1,21 +1,21 @@
-//! Divergences by quadrature of the written-out densities.
+//! KL divergences by quadrature of densities that are written out.
 
 use super::laws::{Law, radial, radial_constant, radial_element};
 use super::quadrature::Rule;
 use super::special::log_gamma;
 use std::f64::consts::TAU;
 
-/// A distribution over the tensor of a site: parameters of each element.
+/// A distribution over the tensor of a site, with the parameters of each element.
 pub enum Side<'a> {
     /// Independent elements.
     Elements(&'a Law, Vec<Vec<f64>>),
-    /// Locations and scales of a radial distribution.
+    /// A radial distribution, by its locations and scales.
     Radial(Vec<[f64; 2]>),
-    /// Concentrations of a Dirichlet distribution, onto whose simplex draws of the other side are carried.
+    /// A Dirichlet distribution, by its concentrations. Draws of the other side are transformed to its simplex.
     Dirichlet(Vec<f64>),
 }
 
-/// `KL(q || p)`. Where `carried` is set, draws of `q` are carried onto the positive reals by the exponential.
+/// Returns `KL(q || p)`. If `carried` is true, draws of `q` are transformed to the positive reals by the exponential.
 pub fn divergence(q: &Side<'_>, p: &Side<'_>, carried: bool) -> f64 {
     match (q, p) {
         (Side::Elements(family, q), Side::Elements(prior, p)) => {
@@ -46,7 +46,7 @@ pub fn divergence(q: &Side<'_>, p: &Side<'_>, carried: bool) -> f64 {
     }
 }
 
-/// The divergence of one of independent elements.
+/// Returns the KL divergence of one of several independent elements.
 fn of_element((family, q): (&Law, &[f64]), (prior, p): (&Law, &[f64]), carried: bool) -> f64 {
     let support = (family.support)(q);
     let mut breaks = vec![1.0];
@@ -60,7 +60,7 @@ fn of_element((family, q): (&Law, &[f64]), (prior, p): (&Law, &[f64]), carried: 
     expectation(&rule, log_density, |x, log| log - log_prior(prior, p, x, carried))
 }
 
-/// The expectation of the log prior at one element of a radial variate in three dimensions.
+/// Returns the expectation of the log prior at one element of a radial variate in three dimensions.
 fn of_radial_element([loc, scale]: [f64; 2], (prior, p): (&Law, &[f64]), carried: bool) -> f64 {
     let mut breaks: Vec<f64> = prior.locations(p).iter().map(|at| (at - loc) / scale).collect();
     breaks.push(0.0);
@@ -71,7 +71,7 @@ fn of_radial_element([loc, scale]: [f64; 2], (prior, p): (&Law, &[f64]), carried
     })
 }
 
-/// In polar coordinates.
+/// Returns the KL divergence of two radial distributions in two dimensions, in polar coordinates.
 fn between_radials(q: &[[f64; 2]], p: &[[f64; 2]]) -> f64 {
     assert_eq!(q.len(), 2, "polar coordinates");
     let radii = Rule::new((0.0, f64::INFINITY), &[1.0]);
@@ -107,7 +107,7 @@ fn log_radial(p: &[[f64; 2]], x: [f64; 2]) -> f64 {
     radial(&z) - log_scales(p)
 }
 
-/// The log density of logarithms of the shares over the last one: the Jacobian is the product of the shares.
+/// Returns the log density of the logarithms of the shares relative to the last one. The Jacobian is the product of the shares.
 fn log_dirichlet(p: &[f64], u: [f64; 2]) -> f64 {
     let largest = u[0].max(u[1]).max(0.0);
     let total = largest + ((u[0] - largest).exp() + (u[1] - largest).exp() + (-largest).exp()).ln();
@@ -116,7 +116,7 @@ fn log_dirichlet(p: &[f64], u: [f64; 2]) -> f64 {
     constant + p.iter().zip(logs).map(|(a, log)| a * log).sum::<f64>()
 }
 
-/// The expectation of `f(x, log density)`; points without mass are left out.
+/// Returns the expectation of `f(x, log density)`. Points where the density is zero or not finite do not count.
 fn expectation(rule: &Rule, log_density: impl Fn(f64) -> f64, f: impl Fn(f64, f64) -> f64) -> f64 {
     rule.sum(|_, x| {
         let log = log_density(x);
@@ -129,7 +129,7 @@ fn expectation(rule: &Rule, log_density: impl Fn(f64) -> f64, f: impl Fn(f64, f6
     })
 }
 
-/// The divergence of two independent elements from a joint prior, with breaks on both axes.
+/// Returns the KL divergence of two independent elements from a joint prior, with breaks on both axes.
 fn plane((family, q): (&Law, &[Vec<f64>]), breaks: &[f64], log_prior: impl Fn([f64; 2]) -> f64) -> f64 {
     let rules: Vec<Rule> = (q.iter().zip(breaks))
         .map(|(q, at)| {

@@ -1,4 +1,4 @@
-//! Published and hand-checked numbers of single divergences.
+//! Published and hand-checked numbers of single KL divergences.
 
 use super::estimate::{BEST, DIRECT, SUMS, Subject, Table, inputs, method, states};
 use super::expectation::compare;
@@ -27,7 +27,7 @@ fn pair(family: Family, prior: Prior) -> Pair {
     }
 }
 
-/// Runs a check for pairs of a program of their own.
+/// Runs a check for the pairs of a program.
 fn each(text: &str, pairs: Vec<Pair>, mut check: impl FnMut(usize, Pair, Subject<'_>)) {
     for (at, (pair, subject)) in Table::of(text, pairs).subjects().enumerate() {
         match subject {
@@ -42,7 +42,7 @@ const LOGISTIC: Family = family("Logistic", "loc = 0.3, scale = 0.5");
 const STANDARD_NORMAL: Prior = prior("Normal", "Normal(0, 1)", &[0.0, 1.0], "real[1]");
 const STANDARD_LOGISTIC: Prior = prior("Logistic", "Logistic(0, 1)", &[0.0, 1.0], "real[1]");
 
-/// Divergences of one element.
+/// KL divergences of one element.
 const DIVERGENCES: [(Family, Prior, f64); 8] = [
     (NORMAL, STANDARD_NORMAL, 0.363_147_18),
     (
@@ -76,7 +76,7 @@ const DIVERGENCES: [(Family, Prior, f64); 8] = [
 ];
 
 #[test]
-fn divergences() {
+fn kl_divergences_have_the_published_numbers() {
     let pairs = DIVERGENCES
         .iter()
         .map(|(family, prior, _)| pair(*family, *prior))
@@ -92,9 +92,9 @@ fn inverse_softplus(x: f64) -> f64 {
     x.exp_m1().ln()
 }
 
-/// The constants of radial distributions in several dimensions, and two divergences with locations and scales.
+/// The constants of radial distributions in several dimensions, and two KL divergences with locations and scales.
 #[test]
-fn radial_divergences() {
+fn radial_kl_divergences_have_the_published_numbers() {
     let constants = [
         (1, "real[1]", -1.418_938_53),
         (2, "real[2]", -1.928_487_00),
@@ -134,7 +134,7 @@ fn radial_divergences() {
     });
 }
 
-/// The results for the given noise in place of drawn one, the same by sums of noise and by the plain mean.
+/// Returns the results for the given noise instead of drawn noise, after a check that sums of noise and the plain mean agree.
 fn with_noise(subject: &mut Subject<'_>, noise: &[f64]) -> HashMap<String, Summed> {
     let draws = noise.len();
     let mut evaluated = [DIRECT, SUMS].map(|way| {
@@ -153,7 +153,7 @@ fn with_noise(subject: &mut Subject<'_>, noise: &[f64]) -> HashMap<String, Summe
     std::mem::take(sums)
 }
 
-/// A normal family that states no entropy, so that the expectation of its log density is estimated too; and the square.
+/// A normal family without an entropy, so that the expectation of its log density is estimated too; and a log density that is the square.
 const DISTRIBUTIONS: &str = "
 dist Plain(loc: real, scale: positive) on real {
   log_density(x) = Normal(loc, scale).log_density(x)
@@ -164,7 +164,7 @@ dist Square() on real {
 }
 ";
 
-/// Minus the mean log prior, and its slopes in the location and the scale, from a divergence and its gradient.
+/// Returns the mean log prior and its slopes in the location and the scale, from a KL divergence and its gradient.
 fn log_prior(results: &HashMap<String, Summed>, scale: f64) -> (f64, f64, f64) {
     let of = |name: &str| results[name].values[0];
     let entropy = scale.ln() + 1.418_938_533_204_672_7;
@@ -176,9 +176,9 @@ fn log_prior(results: &HashMap<String, Summed>, scale: f64) -> (f64, f64, f64) {
     )
 }
 
-/// Location and scale: the noise (-1.2, 0.3, 0.7, 2) with the location 0.3 and the scale 0.5.
+/// A location and a scale: the noise (-1.2, 0.3, 0.7, 2) with the location 0.3 and the scale 0.5.
 #[test]
-fn fixed_noise_of_location_and_scale() {
+fn fixed_noise_of_a_location_and_a_scale_gives_the_known_estimate() {
     let noise = [-1.2, 0.3, 0.7, 2.0];
     let normal = prior("Normal", "Normal(0.1, 0.8)", &[0.1, 0.8], "real[1]");
     let laplace = prior("Laplace", "Laplace(0.1, 0.8)", &[0.1, 0.8], "real[1]");
@@ -214,9 +214,9 @@ fn fixed_noise_of_location_and_scale() {
     });
 }
 
-/// Scales: the noise (0.2, 0.9, 1.4, 3.1) with the scale 0.5, as exponential and as Rayleigh variates.
+/// A scale: the noise (0.2, 0.9, 1.4, 3.1) with the scale 0.5, as exponential and as Rayleigh variates.
 #[test]
-fn fixed_noise_of_a_scale() {
+fn fixed_noise_of_a_scale_gives_the_known_estimate() {
     let noise: [f64; 4] = [0.2, 0.9, 1.4, 3.1];
     let gamma = prior("Gamma", "Gamma(2, 1)", &[2.0, 1.0], "positive[1]");
     let inverse_gaussian = prior(
@@ -248,9 +248,9 @@ fn fixed_noise_of_a_scale() {
     });
 }
 
-/// The series of the logarithm around one, whose terms alternate, at the location 1.1 with the scale 0.1.
+/// The Taylor series of the logarithm around one has alternating terms; here at the location 1.1 with the scale 0.1.
 #[test]
-fn taylor_series_of_the_logarithm() {
+fn the_taylor_series_of_the_logarithm_gives_the_known_estimates() {
     let noise = [-1.2, 0.3, 0.7, 2.0];
     let text = "dist Log() on real { log_density(x) = log(x) }";
     let pairs = vec![pair(

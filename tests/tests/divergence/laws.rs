@@ -1,17 +1,17 @@
-//! Densities written out from their definitions, apart from the library's files.
+//! Densities written out from their definitions, independently of the library's files.
 
 use super::special::{e1_scaled, log_gamma};
 use std::f64::consts::PI;
 
 /// A distribution over scalars.
 pub struct Law {
-    /// As in the library.
+    /// The name in the library.
     pub name: &'static str,
-    /// Names of its parameters, in order.
+    /// The names of its parameters, in order.
     pub params: &'static [&'static str],
-    /// Where it has mass, given its parameters.
+    /// The interval with mass, given the parameters.
     pub support: fn(&[f64]) -> (f64, f64),
-    /// The logarithm of its density inside the support.
+    /// The log density inside the support.
     pub log_density: fn(&[f64], f64) -> f64,
 }
 
@@ -26,7 +26,7 @@ fn positive(_: &[f64]) -> (f64, f64) {
     POSITIVE
 }
 
-/// Every law of the table but the joint ones, which are `Radial` and `Dirichlet`.
+/// Every distribution of the table, except the joint ones `Radial` and `Dirichlet`.
 pub static ALL: &[Law] = &[
     Law {
         name: "Cauchy",
@@ -151,7 +151,7 @@ pub static ALL: &[Law] = &[
         name: "StandardWald",
         params: &["scale"],
         support: positive,
-        // A scale family: `scale` times an inverse Gaussian variate of mean and shape one.
+        // A scale family: `scale` times an inverse Gaussian variate with mean and shape one.
         log_density: |p, x| inverse_gaussian(p[0], p[0], x),
     },
     Law {
@@ -163,7 +163,7 @@ pub static ALL: &[Law] = &[
 ];
 
 impl Law {
-    /// Where a density over the reals may have a peak or a kink.
+    /// Returns the points where a density over the reals may have a peak or a kink.
     pub fn locations(&self, values: &[f64]) -> Vec<f64> {
         let is_location = |name: &&str| name.starts_with("loc");
         let named = self.params.iter().zip(values);
@@ -174,7 +174,7 @@ impl Law {
     }
 }
 
-/// The law with this name.
+/// Returns the distribution with this name.
 pub fn law(name: &str) -> &'static Law {
     match ALL.iter().find(|law| law.name == name) {
         Some(law) => law,
@@ -199,15 +199,15 @@ fn inverse_gaussian(mean: f64, shape: f64, x: f64) -> f64 {
     0.5 * (shape / (2.0 * PI)).ln() - 1.5 * x.ln() - 0.5 * shape * (x - mean).powi(2) / (mean * mean * x)
 }
 
-/// One element of a radial variate in three dimensions with unit scale has the density of a horseshoe's times a constant:
-/// the direction's element is uniform on (-1, 1) and the radius half-normal.
+/// Returns the density of one element of a radial variate in three dimensions with unit scale: that of a horseshoe times a constant, as the
+/// direction's element is uniform on (-1, 1) and the radius half-normal.
 pub fn radial_element(z: f64) -> f64 {
     let half = 0.5 * z * z;
     e1_scaled(half) * (-half).exp() / (8.0 * PI).sqrt()
 }
 
-/// Minus the entropy of the radial distribution in `n` dimensions with unit scales: the constant of its divergence from a
-/// normal distribution.
+/// Returns minus the entropy of the radial distribution in `n` dimensions with unit scales, which is the constant of its KL divergence from
+/// a normal distribution.
 pub fn radial_constant(n: usize) -> f64 {
     let n = n as f64;
     let sphere = 2f64.ln() + 0.5 * n * PI.ln() - log_gamma(0.5 * n);
@@ -218,7 +218,7 @@ pub fn radial_constant(n: usize) -> f64 {
 /// Euler's constant.
 pub const EULER: f64 = 0.577_215_664_901_532_9;
 
-/// The log density of the radial distribution at `z` with unit scales.
+/// Returns the log density of the radial distribution at `z` with unit scales.
 pub fn radial(z: &[f64]) -> f64 {
     let n = z.len() as f64;
     let square = z.iter().map(|z| z * z).sum::<f64>().max(f64::MIN_POSITIVE);

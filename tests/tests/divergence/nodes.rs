@@ -1,13 +1,13 @@
-//! The graph of a divergence does not grow with the draws, and its method is as good as the table says.
+//! The graph of a KL divergence does not grow with the number of draws, and its method is at least as good as in the table.
 
 use super::estimate::{BEST, SUMS, Table, method};
 use super::finite;
 use super::none;
 use super::pairs::Expected;
 
-/// The number of nodes that a gradient flows through, for any number of draws.
+/// The number of nodes with a gradient is the same for any number of draws.
 #[test]
-fn nodes_do_not_grow() {
+fn the_number_of_nodes_does_not_depend_on_the_draws() {
     finite(|_, mut subject| {
         let mut nodes = |draws: usize, way| {
             let found = subject.divergence(draws, way).map_err(|refused| refused.text)?;
@@ -20,7 +20,7 @@ fn nodes_do_not_grow() {
         if many.iter().any(|count| *count != many[0]) {
             return Err(format!("the nodes for 2, 10, .. draws are {many:?}"));
         }
-        // One draw needs no axis, and so no more nodes than many.
+        // One draw needs no axis, and therefore no more nodes than several draws.
         let one = nodes(1, SUMS)?;
         if one <= many[0] {
             Ok(())
@@ -30,7 +30,7 @@ fn nodes_do_not_grow() {
     });
 }
 
-/// The method is as good as the table says.
+/// The method is at least as good as in the table.
 #[test]
 fn methods_are_the_best_known() {
     finite(|pair, mut subject| {
@@ -46,7 +46,7 @@ fn methods_are_the_best_known() {
     });
 }
 
-/// An infinite divergence is an error that says so.
+/// An infinite KL divergence is an error that says so.
 #[test]
 fn infinite_divergences_are_errors() {
     let table = Table::new();

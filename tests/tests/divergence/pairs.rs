@@ -1,11 +1,11 @@
-//! The pairs of families and priors, as a program would write them, and what is expected of their divergence.
+//! The pairs of families and priors in the form of programs, with the expected results for their KL divergence.
 
 use super::integral::Side;
 use super::laws::law;
 use bnnc_core::states::Values;
 use bnnc_math::special::softplus;
 
-/// How a divergence may be computed, the most preferred first.
+/// The methods to compute a KL divergence, the best one first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Method {
     Exact,
@@ -15,19 +15,19 @@ pub enum Method {
     Direct,
 }
 
-/// What is expected of a pair.
+/// The expected result for a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expected {
-    /// A number, computed at least as well as this.
+    /// A number, computed by this method or a better one.
     Finite(Method),
-    /// An error that says that the divergence is infinite.
+    /// An error: the KL divergence is infinite.
     Infinite,
 }
 
 use Expected::{Finite, Infinite};
 use Method::{Direct, Exact, Signs, Tuple};
 
-/// A posterior family with the starts of its parameters.
+/// A posterior family with the start values of its parameters.
 #[derive(Clone, Copy, Debug)]
 pub struct Family {
     pub name: &'static str,
@@ -109,7 +109,7 @@ const MIXTURE: Prior = prior(
     "real[3]",
 );
 const RADIAL: Prior = prior("Radial", "Radial([0.1, -0.1], [0.8, 1.1])", &[], "real[2]");
-/// Locations and scales of [`RADIAL`].
+/// The locations and scales of [`RADIAL`].
 const RADIAL_VALUES: [[f64; 2]; 2] = [[0.1, 0.8], [-0.1, 1.1]];
 
 const SCALING_FAMILIES: [Family; 9] = [
@@ -141,18 +141,18 @@ const SCALING_PRIORS: [Prior; 14] = [
     WEIBULL,
 ];
 
-/// Families that are scales times noise, and their relatives.
+/// Returns the expected result for families that are scales times noise, and for related ones.
 fn scaling(family: Family, prior: Prior) -> Expected {
     let is_real = matches!(family.name, "Error" | "LogGamma");
     let needs_reciprocal = matches!(prior.name, "InverseGamma" | "InverseGaussian" | "StandardWald");
     match (family.name, prior.name) {
-        // Carried onto the simplex; the others have mass outside.
+        // Families on the reals are transformed to the simplex; the others have mass outside.
         (_, "Dirichlet") if is_real => Finite(Direct),
         (_, "Dirichlet" | "Pareto") => Infinite,
         ("Exponential", _) if needs_reciprocal => Infinite,
         ("LogGamma", "Error") => Finite(Direct),
         (_, "Error" | "Normal") => Finite(Tuple),
-        // Carried onto the support of the site by the exponential.
+        // Families on the reals are transformed to the support of the site by the exponential.
         _ if is_real => Finite(Direct),
         _ => Finite(Tuple),
     }
@@ -200,7 +200,7 @@ fn log_normal(prior: Prior) -> Expected {
     }
 }
 
-/// Pairs where a moment that the divergence needs is missing or just there.
+/// Pairs for which a moment that the KL divergence needs does not exist or barely exists.
 const BORDERS: [(Family, Prior, Expected); 9] = [
     (
         family("InverseGamma", "shape = fixed(0.9), scale = 1"),
@@ -245,7 +245,7 @@ const BORDERS: [(Family, Prior, Expected); 9] = [
     (family("Normal", "loc = 0.3, scale = 0.5"), CAUCHY, Finite(Direct)),
 ];
 
-/// Every pair: the rows one to three of the table, then its borders.
+/// Returns every pair: rows one to three of the table, then its borders.
 pub fn all() -> Vec<Pair> {
     let pair = |row, family, prior, expected| Pair {
         row,
@@ -274,7 +274,7 @@ pub fn all() -> Vec<Pair> {
 }
 
 impl Family {
-    /// The number that the program gives to a parameter.
+    /// Returns the number that the program gives to a parameter.
     fn written(&self, param: &str) -> f64 {
         let argument = self
             .text
@@ -292,12 +292,12 @@ impl Family {
 }
 
 impl Pair {
-    /// `Normal || Laplace`.
+    /// Returns a label such as `Normal || Laplace`.
     pub fn label(&self) -> String {
         format!("{} || {}", self.family.name, self.prior.name)
     }
 
-    /// The item names of the pair numbered `at`.
+    /// Returns the items of the pair with number `at`.
     pub fn program(&self, at: usize) -> String {
         let (prior, family) = (self.prior, self.family);
         format!(
@@ -312,7 +312,7 @@ infer fit{at} = vi(Q{at}, rows) {{ precision = f64 }}
         )
     }
 
-    /// Whether draws of the family are carried from the reals onto the support of the site.
+    /// Returns whether draws of the family are transformed from the reals to the support of the site.
     pub fn is_carried(&self) -> bool {
         let on_reals = [
             "Error",
@@ -326,7 +326,7 @@ infer fit{at} = vi(Q{at}, rows) {{ precision = f64 }}
         on_reals.contains(&self.family.name) && self.prior.site.starts_with("positive")
     }
 
-    /// The family at values of its states.
+    /// Returns the family at values of its states.
     pub fn posterior(&self, states: &Values) -> Side<'static> {
         let value = |param: &str, at: usize| {
             let Some(state) = states.get(&format!("w/{param}")) else {
@@ -348,7 +348,7 @@ infer fit{at} = vi(Q{at}, rows) {{ precision = f64 }}
         Side::Elements(law, elements.map(params).collect())
     }
 
-    /// The prior of `elements` elements.
+    /// Returns the prior of `elements` elements.
     pub fn prior(&self, elements: usize) -> Side<'static> {
         if self.prior.name == "Radial" {
             return Side::Radial(RADIAL_VALUES.to_vec());

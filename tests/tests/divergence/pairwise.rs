@@ -1,4 +1,4 @@
-//! The reference evaluation of a function with every sum over draws taken pairwise, and the size of what was summed.
+//! The reference evaluation of a function with pairwise summation over draws, and the magnitude of the summed terms.
 
 use bnnc_base::arena::Id;
 use bnnc_base::shape::{Dim, Sizes, Symbol};
@@ -9,13 +9,13 @@ use bnnc_graph::ops;
 use bnnc_graph::tensor::{Tensor, advance};
 use std::collections::HashMap;
 
-/// A result with the largest mean of absolute terms over the draws that went into it.
+/// A result, with the largest mean of absolute terms over the draws that contribute to it.
 pub struct Summed {
     pub values: Vec<f64>,
     pub magnitude: f64,
 }
 
-/// The results of `function` by name, with the parameters in `inputs`, and `noise` in place of what would be drawn.
+/// Returns the results of `function` by name for the parameters in `inputs`, with `noise` instead of drawn noise.
 pub fn evaluate(
     function: &Function,
     inputs: &HashMap<String, Vec<f64>>,
@@ -76,7 +76,7 @@ pub fn evaluate(
     fixed.results.iter().map(one).collect()
 }
 
-/// Whether the node adds up values that lie along the axis of draws.
+/// Returns whether the node sums over the axis of draws.
 fn sums_draws(function: &Function, value: Value) -> bool {
     let NodeKind::Apply { op, args, attrs } = &function.nodes[value].kind else {
         return false;
@@ -85,7 +85,7 @@ fn sums_draws(function: &Function, value: Value) -> bool {
     op.is(&ops::reduce_sum::REDUCE_SUM) && ops::reduce_sum::axes(attrs).iter().any(is_draws)
 }
 
-/// The sum along axes, and the largest sum of absolute terms.
+/// Returns the sum along axes, and the largest sum of absolute terms.
 fn sum(x: &Tensor, axes: &[i64]) -> (Tensor, f64) {
     let kept: Vec<usize> = (0..x.shape.len())
         .filter(|axis| !axes.contains(&(*axis as i64)))
@@ -108,7 +108,7 @@ fn sum(x: &Tensor, axes: &[i64]) -> (Tensor, f64) {
     (sums, magnitude)
 }
 
-/// A sum whose rounding error grows with the logarithm of the number of terms.
+/// Returns the sum of terms; its rounding error grows with the logarithm of their number.
 pub fn pairwise(terms: &[f64]) -> f64 {
     match terms {
         [] => 0.0,

@@ -1,4 +1,4 @@
-//! Where the means of noise are drawn from their own law, estimates have the law of those that sum their draws.
+//! Where means of noise are drawn from their own distribution, estimates have the same distribution as those that sum their draws.
 
 use super::estimate::{LAW, SUMS, Subject, Table, states};
 use super::none;
@@ -6,13 +6,13 @@ use super::pairs::{self, Expected, Pair};
 
 const STEPS: i32 = 2000;
 
-/// The Kolmogorov-Smirnov distance that two samples pass with a probability below 1e-5 if their law is the same.
+/// The scaled Kolmogorov-Smirnov distance that two samples of one distribution exceed with a probability below 1e-5.
 const DISTANCE: f64 = 2.5;
 
-/// Standard errors that a moment may be off.
+/// The number of standard errors that a moment may be off.
 const ERRORS: f64 = 5.0;
 
-/// Every pair with two elements.
+/// Returns every pair with a finite KL divergence, with two elements instead of three.
 fn smaller() -> Vec<Pair> {
     let with_two = |mut pair: Pair| {
         pair.prior.site = match pair.prior.site {
@@ -26,10 +26,10 @@ fn smaller() -> Vec<Pair> {
     pairs::all().into_iter().filter(finite).map(with_two).collect()
 }
 
-/// The numbers of results that the divergence and its gradient hold, one list per number, over the steps.
+/// The numbers in the results of the KL divergence and its gradient: one list per number, over the steps.
 type Samples = Vec<Vec<f64>>;
 
-/// Samples by sums and by law, where they are made differently.
+/// Returns samples by sums and by distribution; `None` if both are computed in the same way.
 fn samples(subject: &mut Subject<'_>, draws: usize) -> Option<[Samples; 2]> {
     let ways = [SUMS, LAW].map(|way| subject.divergence(draws, way).ok());
     let [Some(sums), Some(law)] = &ways else {
@@ -58,7 +58,7 @@ fn samples(subject: &mut Subject<'_>, draws: usize) -> Option<[Samples; 2]> {
     }))
 }
 
-/// Mean, variance, and their standard errors.
+/// Returns the mean and the variance, each with its standard error.
 fn moments(sample: &[f64]) -> [(f64, f64); 2] {
     let n = sample.len() as f64;
     let central = |power: i32, mean: f64| sample.iter().map(|x| (x - mean).powi(power)).sum::<f64>() / n;
@@ -70,7 +70,7 @@ fn moments(sample: &[f64]) -> [(f64, f64); 2] {
     ]
 }
 
-/// The largest distance of two empirical distribution functions, times the root of the effective size.
+/// Returns the largest distance of two empirical distribution functions, times the root of the effective sample size.
 fn distance(first: &[f64], second: &[f64]) -> f64 {
     let sorted = |sample: &[f64]| {
         let mut sample = sample.to_vec();
@@ -85,13 +85,13 @@ fn distance(first: &[f64], second: &[f64]) -> f64 {
     largest * (n * m / (n + m)).sqrt()
 }
 
-/// What tells two samples apart.
+/// Returns the statistics in which two samples differ.
 fn differences(first: &[f64], second: &[f64]) -> Vec<String> {
     let mut faults = Vec::new();
     let both = moments(first).into_iter().zip(moments(second));
     for (name, ((x, x_error), (y, y_error))) in ["mean", "variance"].iter().zip(both) {
         let error = (x_error * x_error + y_error * y_error).sqrt();
-        // Sums and laws of what does not vary are equal up to rounding.
+        // Values without variation are equal up to rounding.
         let is_near = (x - y).abs() <= ERRORS * error + 1e-12 * x.abs().max(1.0);
         if !is_near {
             faults.push(format!("{name} {x} and {y}, standard error {error}"));
@@ -107,7 +107,7 @@ fn differences(first: &[f64], second: &[f64]) -> Vec<String> {
 }
 
 #[test]
-fn statistics_by_law_have_the_law_of_sums() {
+fn drawn_statistics_have_the_distribution_of_sums() {
     let table = Table::of("", smaller());
     let mut faults = Vec::new();
     let mut count = 0;
@@ -138,9 +138,9 @@ fn statistics_by_law_have_the_law_of_sums() {
     none(&faults, count);
 }
 
-/// The comparison above is a test only if it tells apart laws that differ a little: by a shift or a stretch.
+/// Small shifts and stretches of a distribution are detected; otherwise the comparison above would test nothing.
 #[test]
-fn different_laws_are_told_apart() {
+fn different_distributions_are_distinguished() {
     use bnnc_math::philox::{key, normal};
     let sample = |name: &str, scale: f64, shift: f64| -> Vec<f64> {
         let key = key(1, name);

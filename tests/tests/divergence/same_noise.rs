@@ -1,4 +1,4 @@
-//! Estimates by sums of noise against the plain mean over the same draws, added up pairwise.
+//! Estimates by sums of noise against the plain mean over the same draws, with pairwise summation.
 
 use super::estimate::{DIRECT, Refused, SUMS, Subject, Table, inputs, states};
 use super::finite;
@@ -7,8 +7,8 @@ use super::pairwise::{Summed, evaluate};
 use bnnc_core::states::Values;
 use std::collections::HashMap;
 
-/// What of `found` differs from `expected` by more than `tolerance` of what was added up, and by more than the last bits
-/// of the parameters change: `shifted` is at parameters that differ in those.
+/// Returns the values of `found` that differ from `expected` by more than `tolerance` times the magnitude of the summed terms, and by more
+/// than a change of the parameters in their last bits would cause: `shifted` has such changed parameters.
 fn far(
     found: &Values,
     expected: &HashMap<String, Summed>,
@@ -30,7 +30,7 @@ fn far(
     faults
 }
 
-/// Parameters that differ in their last bits.
+/// Changes the last bits of parameters.
 fn shift(states: &Values) -> Values {
     let shifted = |values: &Vec<f64>| values.iter().map(|x| x * (1.0 + 4.0 * f64::EPSILON)).collect();
     let shifted = states
@@ -39,7 +39,7 @@ fn shift(states: &Values) -> Values {
     shifted.collect()
 }
 
-/// Value and gradient for a number of draws on a backend.
+/// Compares the value and the gradient for a number of draws on a backend.
 fn compare(subject: &mut Subject<'_>, (draws, tolerance): (usize, f64), backend: &str) -> Result<(), String> {
     let text = |refused: Refused| refused.text;
     let direct = subject.divergence(draws, DIRECT).map_err(text)?;
@@ -50,7 +50,7 @@ fn compare(subject: &mut Subject<'_>, (draws, tolerance): (usize, f64), backend:
     let found = subject.machine(&sums, draws, backend).at(&states, 3);
     let mut faults = far(&found, &expected, &expected, tolerance);
     if !faults.is_empty() {
-        // Densities with a peak change much from one number to the next.
+        // Densities with a peak change a lot between neighbouring numbers.
         faults = far(&found, &expected, &reference(&shift(&states)), tolerance);
     }
     if faults.is_empty() {
@@ -61,7 +61,7 @@ fn compare(subject: &mut Subject<'_>, (draws, tolerance): (usize, f64), backend:
 }
 
 #[test]
-fn few_draws() {
+fn sums_match_the_plain_mean_for_few_draws() {
     finite(|_, mut subject| {
         for draws in [1, 2, 10, 100] {
             compare(&mut subject, (draws, 1e-12), "reference")?;
@@ -71,13 +71,13 @@ fn few_draws() {
 }
 
 #[test]
-fn a_thousand_draws() {
+fn sums_match_the_plain_mean_for_a_thousand_draws() {
     finite(|_, mut subject| compare(&mut subject, (1000, 1e-12), "cranelift"));
 }
 
-/// The comparison above is a test only if it tells apart other noise.
+/// Other noise is detected; otherwise the comparison above would test nothing.
 #[test]
-fn other_noise_is_told_apart() {
+fn other_noise_is_distinguished() {
     let known = |pair: &Pair| pair.label() == "Normal || Normal";
     let table = Table::of("", pairs::all().into_iter().filter(known).collect());
     for (_, subject) in table.subjects() {
@@ -93,6 +93,6 @@ fn other_noise_is_told_apart() {
 
 #[test]
 #[ignore = "minutes; run by name"]
-fn a_million_draws() {
+fn sums_match_the_plain_mean_for_a_million_draws() {
     finite(|_, mut subject| compare(&mut subject, (1_000_000, 1e-10), "cranelift"));
 }

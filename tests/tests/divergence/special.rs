@@ -1,8 +1,8 @@
-//! Special functions of the densities, computed apart from the compiler's.
+//! Special functions of the densities, independent of the compiler's.
 
 use super::laws::EULER;
 
-/// The logarithm of the gamma function of a positive number: Stirling's series after a shift beyond ten.
+/// Returns the logarithm of the gamma function of a positive number: Stirling's series after a shift beyond ten.
 pub fn log_gamma(x: f64) -> f64 {
     let mut shifted = x;
     let mut product = 1.0;
@@ -18,9 +18,9 @@ pub fn log_gamma(x: f64) -> f64 {
     (shifted - 0.5) * shifted.ln() - shifted + 0.5 * std::f64::consts::TAU.ln() + series - product.ln()
 }
 
-/// `exp(x) E1(x)` for positive `x`: the power series below one, the continued fraction from there.
+/// Returns `exp(x) E1(x)` for positive `x`: the power series below one, the continued fraction from one on.
 pub fn e1_scaled(x: f64) -> f64 {
-    // Squares of small numbers may have become zero, where the function is infinite.
+    // Squares of small numbers may have underflowed to zero, where the function is infinite.
     let x = x.max(f64::MIN_POSITIVE);
     if x < 1.0 {
         let mut term = 1.0;
@@ -31,7 +31,7 @@ pub fn e1_scaled(x: f64) -> f64 {
         }
         return x.exp() * sum;
     }
-    // 1/(x+1- 1/(x+3- 4/(x+5- 9/(x+7- ..)))), from the end.
+    // The continued fraction 1/(x+1- 1/(x+3- 4/(x+5- 9/(x+7- ..)))), evaluated from its end.
     let mut tail = 0.0;
     for k in (1..200).rev() {
         let k = f64::from(k);
@@ -40,9 +40,9 @@ pub fn e1_scaled(x: f64) -> f64 {
     1.0 / (x + 1.0 - tail)
 }
 
-/// Values of Abramowitz and Stegun, tables 5.1 and 6.1.
+/// Values from Abramowitz and Stegun, tables 5.1 and 6.1.
 #[test]
-fn known_values() {
+fn special_functions_have_their_published_values() {
     let near = |found: f64, expected: f64| assert!((found - expected).abs() < 1e-9, "{found}, {expected}");
     near(e1_scaled(0.5) * (-0.5f64).exp(), 0.559_773_594_8);
     near(e1_scaled(1.0) * (-1f64).exp(), 0.219_383_934_4);

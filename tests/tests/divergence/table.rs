@@ -1,10 +1,10 @@
-//! The table of all pairs, for people: `cargo test -p bnnc-tests --test divergence -- --ignored --nocapture table`.
+//! Prints the table of all pairs: `cargo test -p bnnc-tests --test divergence -- --ignored --nocapture table`.
 
 use super::estimate::{BEST, LAW, SUMS, Subject, Table};
 use super::expectation::compare;
 use super::pairs::{Expected, Pair};
 
-/// Method, nodes for several numbers of draws, value, quadrature and error of one pair.
+/// Returns the row of one pair: the method, the nodes for several numbers of draws, the value, quadrature and the error.
 fn row(pair: &Pair, subject: &mut Subject<'_>) -> Result<String, String> {
     let nodes = [1, 10, 100, 1000, 1_000_000]
         .into_iter()
