@@ -1,5 +1,5 @@
-//! Laplace approximations from program to prediction: published digits of a small network in every form, conjugate models whose approximation is the
-//! posterior, links against quadrature, subnetworks, refusals.
+//! Laplace approximations from the program to predictions: published digits of a small network in every form, conjugate models whose
+//! approximation is the posterior, links against quadrature, subnetworks, rejected programs.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_abi::laplace::{Link, Over, Score, Structure};
@@ -31,7 +31,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A folder of one test with these files.
+/// Creates a folder for one test with these files.
 fn folder(name: &str, files: &[(&str, String)]) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("bnnc-laplace-{name}-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);
@@ -42,7 +42,7 @@ fn folder(name: &str, files: &[(&str, String)]) -> PathBuf {
     folder
 }
 
-/// A safetensors file of doubles: the length of its header, the header, the data.
+/// Writes a safetensors file of doubles: the length of its header, the header, the data.
 fn safetensors(path: &Path, tensors: &[(&str, &[usize], &[f64])]) {
     let (mut at, mut header) = (0, Vec::new());
     for (name, shape, values) in tensors {
@@ -69,7 +69,7 @@ fn compiled(folder: &Path, text: &str) -> Compiled {
     )
 }
 
-/// The same with Jacobians, as where a saved run is asked for a joint covariance or slopes.
+/// Compiles a program with Jacobians, as for a joint covariance or slopes of a saved run.
 fn asked(folder: &Path, text: &str) -> Compiled {
     let options = bnnc_driver::options::Options {
         jacobians: true,
@@ -118,7 +118,7 @@ fn close(found: &[f64], wanted: &[f64], error: f64) {
     }
 }
 
-/// The diagnostic that stops a program when it runs.
+/// Returns the diagnostic that stops a program when it runs.
 fn stopped(compiled: &Compiled, max_memory: Option<u64>) -> Diagnostic {
     let options = Options {
         max_memory,
@@ -130,12 +130,12 @@ fn stopped(compiled: &Compiled, max_memory: Option<u64>) -> Diagnostic {
     }
 }
 
-/// The diagnostic that stops a program before it is compiled.
+/// Returns the diagnostic that stops a program before it is compiled.
 fn refused(folder: &Path, text: &str) -> Diagnostic {
     compile::refused(&folder.join("p.bnn"), text)
 }
 
-/// The network of 1, 2 and 1 units with tanh whose approximation is published, as three infers may share it.
+/// The tanh network with 1, 2 and 1 units whose approximation is published. Several inferences may follow it.
 const TANH: &str = "
 data rows = csv(\"rows.csv\") { target = y, test = csv(\"new.csv\") }
 model Net(x: real) -> y: real {
@@ -147,7 +147,7 @@ model Net(x: real) -> y: real {
 }
 ";
 
-/// The network's folder: three rows, three new ones, the weights.
+/// Creates the folder of that network: three rows, three new rows, the weights.
 fn network(name: &str) -> PathBuf {
     let folder = folder(
         name,
@@ -168,7 +168,7 @@ fn network(name: &str) -> PathBuf {
     folder
 }
 
-/// The variances of the outputs at the new rows.
+/// Returns the variances of the outputs at the new rows.
 fn variances(result: &RunResult, infer: &str) -> Vec<f64> {
     column(outcome(result, infer), "sd_epistemic")
         .iter()
@@ -179,7 +179,7 @@ fn variances(result: &RunResult, infer: &str) -> Vec<f64> {
 const FULL: [f64; 3] = [0.207_270_46, 0.162_929_85, 0.307_559_88];
 
 #[test]
-fn published_digits_of_every_form() {
+fn every_form_has_the_published_digits() {
     let folder = network("forms");
     let forms = [
         ("full", "structure = full"),
@@ -200,7 +200,7 @@ fn published_digits_of_every_form() {
     let result = compile::run(&compiled(&folder, &format!("{TANH}{infers}")).manifest, 2);
     close(&variances(&result, "full"), &FULL, 1e-8);
     close(&variances(&result, "functional"), &FULL, 1e-8);
-    // Three rows have three eigenvectors.
+    // Three rows have at most three eigenvectors.
     close(&variances(&result, "low"), &FULL, 1e-8);
     close(
         &variances(&result, "diagonal"),
@@ -223,19 +223,19 @@ fn published_digits_of_every_form() {
         close(&[facts.log_likelihood], &[-1.475_517_67], 1e-8);
         assert_eq!((facts.weights, facts.parameters, facts.clipped), (7, 7, 0));
     }
-    // The noise is apart, and both together are the deviation of the prediction.
+    // The noise is reported separately; together they are the standard deviation of the prediction.
     let full = outcome(&result, "full");
     close(column(full, "sd_aleatoric"), &[0.5; 3], 1e-12);
     let total: Vec<f64> = FULL.iter().map(|variance| (variance + 0.25).sqrt()).collect();
     close(column(full, "sd"), &total, 1e-8);
-    // The quantiles are those of the Normal distribution, not of finitely many draws.
+    // The quantiles are those of the Normal distribution, not those of finitely many draws.
     let normal = column(full, "mean").iter().zip(&total);
     let far: Vec<f64> = normal.map(|(mean, sd)| mean + 1.644_853_627 * sd).collect();
     close(column(full, "q95"), &far, 1e-8);
     close(column(full, "q50"), column(full, "mean"), 1e-9);
     let f = |x: f64| 1.5 * (0.8 * x + 0.1).tanh() - (-0.5 * x + 0.2).tanh() + 0.3;
     close(column(full, "mean"), &[f(0.0), f(1.0), f(3.0)], 1e-9);
-    // The log density of the targets 0 in closed form.
+    // The closed form of the log density of the targets, which are 0.
     let density = |(x, variance): (f64, f64)| {
         -0.5 * (std::f64::consts::TAU * (variance + 0.25)).ln() - 0.5 * f(x).powi(2) / (variance + 0.25)
     };
@@ -250,7 +250,7 @@ fn published_digits_of_every_form() {
 }
 
 #[test]
-fn published_digits_of_subnetworks() {
+fn subnetworks_have_the_published_digits() {
     let folder = network("subnetworks");
     let forms = [
         ("chosen", "over = subnetwork(3)"),
@@ -285,7 +285,7 @@ fn published_digits_of_subnetworks() {
     let facts = &approximated(&result, "chosen").members[0].facts;
     assert_eq!((facts.weights, facts.parameters), (3, 7));
     close(&[facts.prior_scale], &[3.0 / 7.0], 1e-15);
-    // The Schur complement: with one prior, the variance of a subnetwork is never above that of the whole.
+    // By the Schur complement, the variance of a subnetwork never exceeds that of the whole network under the same prior.
     for (small, all) in variances(&result, "unscaled").iter().zip(FULL) {
         assert!(*small <= all, "{small} {all}");
     }
@@ -294,11 +294,11 @@ fn published_digits_of_subnetworks() {
         .wasserstein
         .unwrap();
     assert!(distance > 0.0 && distance < 10.0, "{distance}");
-    // The factor is that of the subnetwork alone.
+    // The tuned factor is that of the subnetwork alone.
     assert_eq!(approximated(&result, "tuned").members[0].facts.wasserstein, None);
 }
 
-/// The points of a line with noise 0.3 and `N(0, 1)` priors of intercept and slope, whose posterior is published.
+/// The points of a line with a noise of 0.3 and `N(0, 1)` priors of intercept and slope, whose posterior is published.
 const POINTS: &str = "x,y\n-1.5,-0.9\n-1,-0.8\n-0.4,0.1\n0,0.25\n0.3,0.35\n0.8,1\n1.2,1.05\n1.9,1.7\n";
 
 const LINE: &str = "
@@ -311,7 +311,7 @@ model Line(x: real) -> y: real {
 ";
 
 #[test]
-fn a_conjugate_model_is_its_posterior() {
+fn a_conjugate_model_has_its_exact_posterior() {
     let folder = folder("line", &[("rows.csv", POINTS.to_owned())]);
     let text = format!(
         "{LINE}
@@ -346,7 +346,7 @@ infer far = map(Line, rows) {{ epochs = 1, optimiser = SGD(1e-9) }}
         .sd
         .powi(2);
     close(&[variance], &[bb / (aa * bb - ab * ab)], 1e-9);
-    // A start that is no maximum is told apart.
+    // A start that is not a maximum is reported.
     let warned: Vec<&str> = result.warnings.iter().map(|warning| warning.code.id).collect();
     assert_eq!(warned, ["E0533", "E0546"]);
     for (warning, name) in result.warnings.iter().zip(["`far`", "`wrong`"]) {
@@ -356,7 +356,7 @@ infer far = map(Line, rows) {{ epochs = 1, optimiser = SGD(1e-9) }}
 
 /// Two weights that depend on each other under the prior have the posterior of the normal equations.
 #[test]
-fn a_dependent_prior_has_a_whole_matrix() {
+fn a_dependent_prior_needs_a_full_matrix() {
     let folder = folder("dependent", &[("rows.csv", POINTS.to_owned())]);
     let model = "
 data rows = csv(\"rows.csv\") { target = y }
@@ -372,7 +372,7 @@ model Chain(x: real) -> y: real {
     let result = compile::run(&compiled(&folder, &text).manifest, 1);
     let weight = 1.0 / 0.09;
     let (n, sx, sxx) = (8.0, 1.3, 9.19);
-    // a has 1 + 1 / 0.25 of the prior, b has 1 / 0.25, and together they have -1 / 0.25.
+    // The prior adds 1 + 1 / 0.25 to the precision of a, 1 / 0.25 to that of b, and -1 / 0.25 to their off-diagonal element.
     let (aa, ab, bb) = (5.0 + weight * n, weight * sx - 4.0, 4.0 + weight * sxx);
     let determinant = aa * bb - ab * ab;
     let sites = &outcome(&result, "l").sites;
@@ -386,7 +386,7 @@ model Chain(x: real) -> y: real {
         &[bb / determinant, aa / determinant],
         1e-9,
     );
-    // The evidence of a Normal model, from the density at the maximum; the prior is known for Normal as a whole.
+    // The evidence of a Normal model, from the density at the maximum and the density of the joint Normal prior.
     let found = approximated(&result, "l");
     let (a, b) = (found.values["a/loc"][0], found.values["b/loc"][0]);
     let normal = |z: f64, sd: f64| -0.5 * (z / sd).powi(2) - (sd * std::f64::consts::TAU.sqrt()).ln();
@@ -399,7 +399,7 @@ model Chain(x: real) -> y: real {
         "{model}infer l = laplace(Chain, rows) {{ epochs = 1, prior_precision = marginal_likelihood }}\n"
     );
     compile::run(&compiled(&folder, &tuned).manifest, 1);
-    // The compiler refuses other forms; a manifest may be made otherwise.
+    // The compiler rejects other structures, but a manifest may have them.
     let mut other = compiled(&folder, &tuned);
     if let Work::Laplace(laplace) = &mut other.manifest.infers[0].work {
         laplace.options.structure = Structure::Diagonal;
@@ -407,9 +407,9 @@ model Chain(x: real) -> y: real {
     assert_eq!(stopped(&other, None).code.id, "E0547");
 }
 
-/// A logistic regression whose Laplace approximation and links are found by quadrature.
+/// A logistic regression, whose Laplace approximation and links are computed by quadrature.
 #[test]
-fn a_logistic_regression() {
+fn a_logistic_regression_matches_quadrature() {
     let rows = "x,y\n-2,0\n-1,0\n-0.5,1\n0.3,0\n0.9,1\n1.8,1\n";
     let folder = folder(
         "logistic",
@@ -455,7 +455,7 @@ infer weights = laplace(Logistic, rows) { start = fit, link = weights, predictiv
     for (at, x) in [0.5, -3.0].into_iter().enumerate() {
         let probit = sigmoid(w * x / (1.0 + std::f64::consts::PI / 8.0 * (x * sd).powi(2)).sqrt());
         close(&[column(outcome(&result, "fit"), "p1")[at]], &[probit], 1e-5);
-        // The trapezium rule over eight standard deviations.
+        // The trapezoidal rule over eight standard deviations.
         let steps = 4000;
         let point = |step: usize| -8.0 + 16.0 * step as f64 / steps as f64;
         let density = |z: f64| (-0.5 * z * z).exp() / std::f64::consts::TAU.sqrt() * 16.0 / steps as f64;
@@ -477,7 +477,7 @@ infer weights = laplace(Logistic, rows) { start = fit, link = weights, predictiv
 }
 
 #[test]
-fn what_is_refused() {
+fn runs_that_cannot_be_approximated_are_rejected() {
     let one = folder("refused", &[("rows.csv", "x,y\n1,1\n".to_owned())]);
     let data = "data rows = csv(\"rows.csv\") { target = y }\n";
     let dense = "use layers::Dense
@@ -487,21 +487,21 @@ model Net(x: real[1]) -> y: real {
 }
 ";
     let stop = |text: &str| stopped(&compiled(&one, &format!("{data}{text}")), None);
-    // The compiler knows where there is no start; a manifest may be made otherwise.
+    // The compiler rejects a missing start, but a manifest may lack one.
     let text = format!(
         "{data}{dense}infer m = map(Net, rows) {{ epochs = 1 }}\ninfer l = laplace(Net, rows) {{ start = m }}\n"
     );
     let mut other = compiled(&one, &text);
     other.manifest.infers[1].start = None;
     assert_eq!(stopped(&other, None).code.id, "E0540");
-    // The compiler knows which links fit; a manifest may be made otherwise.
+    // The compiler rejects links that do not fit, but a manifest may have them.
     let text = format!("{data}{dense}infer l = laplace(Net, rows) {{ epochs = 1 }}\n");
     let mut other = compiled(&one, &text);
     if let Work::Laplace(laplace) = &mut other.manifest.infers[0].work {
         laplace.options.link = Link::Bridge;
     }
     assert_eq!(stopped(&other, None).code.id, "E0545");
-    // Nor does it take a point for variances.
+    // The compiler rejects variances from a point, but a manifest may request them.
     let text = format!(
         "{data}{dense}infer m = map(Net, rows) {{ epochs = 1 }}\ninfer l = laplace(Net, rows) {{ start = m, over = subnetwork(1) }}\n"
     );
@@ -513,7 +513,7 @@ model Net(x: real[1]) -> y: real {
         };
     }
     assert_eq!(stopped(&other, None).code.id, "E0544");
-    // One row and a prior without a second derivative.
+    // One row, and a prior without a second derivative.
     let flat = "
 model Flat(x: real) -> y: real {
   a ~ Laplace(0.5, 1)
@@ -551,7 +551,7 @@ infer l = laplace(Tail, far) { epochs = 1 }
     );
 }
 
-/// Two models with other layers, one with a prior that depends, and infers of each.
+/// Two models with different layers, one whose weights depend on each other under the prior, and inferences of each.
 const EARLIER: &str = "use layers::Dense
 data rows = csv(\"rows.csv\") { target = y }
 model Net(x: real[1]) -> y: real {
@@ -575,9 +575,9 @@ infer a = laplace(Net, rows) { start = m }
 infer p = swag(Net, rows) { epochs = 2, warmup = 0, covariance = point }
 ";
 
-/// What can be known before anything is trained is said by then, where it is written.
+/// Errors that are known before anything is trained are reported before, at their place.
 #[test]
-fn what_is_refused_beforehand() {
+fn known_errors_are_reported_before_training() {
     let one = folder("beforehand", &[("rows.csv", "x,y\n1,1\n2,3\n".to_owned())]);
     for (infer, code, said) in [
         (
@@ -645,16 +645,16 @@ fn what_is_refused_beforehand() {
             "{infer}"
         );
     }
-    // Of what is offered against options that do not go together, none leads back.
+    // The advice against conflicting options does not lead back to them.
     let layers = "laplace(Net, rows) { prior_precision = marginal_likelihood, prior_structure = layer }";
     let text = format!("{EARLIER}infer l = {layers}\n");
     let infers = compiled(&one, &text).manifest.infers.len();
     assert_eq!(infers, text.matches("\ninfer ").count());
 }
 
-/// A rise whose square overflows is told as any other.
+/// A rise whose square overflows is reported like any other.
 #[test]
-fn a_rise_without_bound_is_told() {
+fn an_overflowing_rise_is_reported() {
     let folder = folder("steep", &[("rows.csv", POINTS.to_owned())]);
     safetensors(
         &folder.join("far.safetensors"),
@@ -675,9 +675,9 @@ fn a_rise_without_bound_is_told() {
     );
 }
 
-/// Where the second derivative in the outputs is zero wherever it exists, the data would have no say in the precision.
+/// If the second derivative in the outputs is zero wherever it exists, the data would not inform the precision.
 #[test]
-fn likelihoods_without_a_second_derivative() {
+fn likelihoods_without_a_second_derivative_need_fisher() {
     let folder = folder("straight", &[("rows.csv", POINTS.to_owned())]);
     let of = |likelihood: &str, options: &str| {
         format!(
@@ -709,7 +709,8 @@ infer l = laplace(Line, rows) {{ epochs = 300, batch = 0, optimiser = Adam(1e-2)
             );
             assert!(found.help[0].contains("curvature = fisher"));
         }
-        // The slope of each row is one over the scale, up to its sign: the precision is a sum of outer products of `(1, x)`, and the prior.
+        // The slope of each row is one over the scale, up to its sign: the precision is a sum of outer products of `(1, x)`, plus the
+        // prior.
         let scale = if likelihood.starts_with("Laplace") {
             0.5
         } else {
@@ -731,7 +732,7 @@ infer l = laplace(Line, rows) {{ epochs = 300, batch = 0, optimiser = Adam(1e-2)
             assert!((found - expected).abs() < 1e-9, "{found} for {expected}");
         }
     }
-    // A density that no argument of the network moves has no first derivative either.
+    // A density that does not depend on an argument of the network has no first derivative either.
     for options in ["curvature = ggn", "curvature = fisher"] {
         let text = of("Peak(0 * a)", options)
             .replace("{ x - loc }", "{ -1 }")
@@ -750,9 +751,9 @@ infer l = laplace(Line, rows) {{ epochs = 300, batch = 0, optimiser = Adam(1e-2)
     );
 }
 
-/// Beside an output that is curved, one that is not says nothing of the weights that move it alone.
+/// Beside a curved output, a flat one does not inform the weights that affect it alone.
 #[test]
-fn weights_of_an_output_without_a_second_derivative() {
+fn weights_of_a_flat_output_keep_their_prior() {
     let rows = "x,y,z\n0.5,0.4,-0.3\n1,1.1,-1.2\n-0.8,-0.7,1.0\n";
     let folder = folder("heads", &[("rows.csv", rows.to_owned())]);
     let of = |over: &str| {
@@ -779,7 +780,8 @@ infer l = laplace(Heads, rows) {{ epochs = 1, {over} }}
         assert_eq!(found.code.id, code, "{over}: {found:?}");
         assert!(found.message.contains(said), "{over}: {}", found.message);
     }
-    // Of `a` the precision is that of its rows and the prior; of `b`, where a slope is one whatever the target, with `fisher` alone.
+    // The precision of `a` is that of its rows and the prior. The rows inform `b`, whose slopes are one for any target, only under
+    // `fisher`.
     let squares = 0.5 * 0.5 + 1.0 + 0.8 * 0.8;
     let known = 1.0 / (1.0 + squares);
     for (over, wanted) in [
@@ -799,7 +801,7 @@ infer l = laplace(Heads, rows) {{ epochs = 1, {over} }}
 
 /// Two outputs are predicted by draws of both functions: the mean log likelihood of a row is that of independent Normals.
 #[test]
-fn several_outputs_have_a_link() {
+fn several_outputs_are_predicted_by_draws_of_functions() {
     let rows = "x,y,z\n0.5,0.4,-0.3\n1,1.1,-1.2\n-0.8,-0.7,1.0\n";
     let folder = folder("several", &[("rows.csv", rows.to_owned())]);
     let text = "data rows = csv(\"rows.csv\") { inputs = [x], test = csv(\"rows.csv\") }
@@ -830,14 +832,14 @@ infer l = laplace(Two, rows) { epochs = 2000, batch = 0, optimiser = Adam(1e-2),
         }
     }
     assert!((scored - expected).abs() < 0.01, "{scored} for {expected}");
-    // A straight likelihood of one of them leaves the other its curvature; of both it leaves nothing.
+    // If the likelihood of one output is flat, the other still has curvature; if both are flat, there is none.
     let one = text.replace("z ~ Normal(b * x, 0.8)", "z ~ Laplace(b * x, 0.8)");
     self::compiled(&folder, &one);
     let both = one.replace("y ~ Normal(a * x, 0.5)", "y ~ Laplace(a * x, 0.5)");
     assert_eq!(refused(&folder, &both).code.id, "E0624");
 }
 
-/// Weights behind a unit that is never active are no part of a subnetwork.
+/// Weights behind a unit that is never active are not part of a subnetwork.
 #[test]
 fn dead_weights_are_not_chosen() {
     let folder = folder("dead", &[("rows.csv", "x,y\n1,1\n2,2\n".to_owned())]);
@@ -875,7 +877,7 @@ infer l = laplace(Net, rows) {{ over = subnetwork({size}), start = safetensors(\
     assert!(refusal.help[0].contains("no subnetwork fits"));
 }
 
-/// A network of 1761 weights, 41 of them in its last layer, approximated with these options.
+/// Returns a network of 1761 weights, 41 of them in its last layer, approximated with these options.
 fn wide(options: &str) -> String {
     format!(
         "use layers::Dense
@@ -891,16 +893,16 @@ infer l = laplace(Net, rows) {{ epochs = 1, {options} }}
     )
 }
 
-/// The most that a run of [`wide`] takes.
+/// Returns the predicted peak memory of a run of [`wide`].
 fn peak(folder: &Path, options: &str) -> u64 {
     compiled(folder, &wide(options)).manifest.infers[0]
         .cost
         .peak_bytes
 }
 
-/// A matrix that does not fit is refused before anything is done.
+/// A matrix that does not fit is rejected before any computation.
 #[test]
-fn a_large_matrix_is_refused() {
+fn a_matrix_beyond_the_memory_is_rejected() {
     let folder = folder("large", &[("rows.csv", POINTS.to_owned())]);
     let whole = compiled(&folder, &wide(""));
     // 1761 weights: 47 MiB for two copies of the matrix.
@@ -913,7 +915,7 @@ fn a_large_matrix_is_refused() {
     // The Gaussian, and its bytes while it is written.
     let whole = whole.manifest.infers[0].cost.peak_bytes;
     assert!(whole >= 2 * 8 * 1761 * 1761, "{whole}");
-    // Fewer weights do not make the matrix smaller that chooses them.
+    // A smaller subnetwork does not make the matrix smaller that selects it.
     let chosen = compiled(&folder, &wide("over = subnetwork(10, by = marginal)"));
     assert!(chosen.manifest.infers[0].cost.peak_bytes >= 2 * 8 * 1761 * 1761);
     let found = stopped(&chosen, Some(20 << 20));
@@ -922,9 +924,10 @@ fn a_large_matrix_is_refused() {
     assert!(found.help[0].contains("by = diagonal"), "{found:?}");
 }
 
-/// What a refusal offers is accepted, and no more would be: the size that it names fits, and one above it does not; what is not offered is refused.
+/// Advice against too much memory is accurate: the size that it names fits, the next size does not, and structures that it does not name do
+/// not fit either.
 #[test]
-fn what_a_refusal_offers_is_accepted() {
+fn advice_on_memory_fits_the_memory() {
     let folder = folder("offers", &[("rows.csv", POINTS.to_owned())]);
     let mut offered = 0;
     for (options, parts) in [
@@ -941,7 +944,7 @@ fn what_a_refusal_offers_is_accepted() {
     ] {
         let first = compiled(&folder, &wide(options));
         let whole = first.manifest.infers[0].cost.peak_bytes;
-        // What is said besides, and stays so.
+        // The other options, which remain.
         let others = match options.find("over") {
             None if options.is_empty() => "temperature = 1".to_owned(),
             None => options.replace("structure = functional, ", ""),
@@ -950,7 +953,7 @@ fn what_a_refusal_offers_is_accepted() {
         };
         let least = peak(&folder, &format!("{others}, over = subnetwork(1)"));
         let all = others.replace("structure = diagonal", "temperature = 1");
-        // Layers by name are those of the diagonal that is offered.
+        // The advised diagonal covers the layers that `over` names.
         let of_same = match options {
             "over = [more]" => options,
             _ => &all,
@@ -996,9 +999,9 @@ fn what_a_refusal_offers_is_accepted() {
     assert!(offered >= 15, "{offered}");
 }
 
-/// A kernel of too many rows is offered with as many as fit, and its refusal says what it takes.
+/// For a kernel of too many rows, the largest number of rows that fits is advised, and the error names the matrix that takes the memory.
 #[test]
-fn a_kernel_of_fewer_rows_is_offered() {
+fn the_largest_kernel_that_fits_is_advised() {
     let rows: String = (0..600)
         .map(|at| format!("{},{}\n", at as f64 / 100.0, at % 7))
         .collect();
@@ -1033,7 +1036,7 @@ fn a_kernel_of_fewer_rows_is_offered() {
     assert!(offered >= 2, "{offered}");
 }
 
-/// The rows of the line: `1` and `x`.
+/// Returns the rows of the line: `1` and `x`.
 fn design() -> Vec<(f64, f64)> {
     let rows = POINTS.lines().skip(1);
     let row = |line: &str| {
@@ -1043,13 +1046,14 @@ fn design() -> Vec<(f64, f64)> {
     rows.map(row).collect()
 }
 
-/// The inverse of `[[aa, ab], [ab, bb]]`.
+/// Returns the inverse of `[[aa, ab], [ab, bb]]`.
 fn inverse([aa, ab, bb]: [f64; 3]) -> [f64; 3] {
     let determinant = aa * bb - ab * ab;
     [bb / determinant, -ab / determinant, aa / determinant]
 }
 
-/// At the factors that maximise the marginal likelihood, the effective parameters of each group are what its weights scatter by (MacKay 1992).
+/// At the factors that maximise the marginal likelihood, the effective number of parameters of each group equals its factor times its
+/// squared weights (MacKay 1992).
 #[test]
 fn factors_on_the_prior_maximise_the_marginal_likelihood() {
     let folder = folder("factors", &[("rows.csv", POINTS.to_owned())]);
@@ -1088,9 +1092,9 @@ infer given = laplace(Line, rows) {{ start = fit, prior_precision = 3 }}
     close(&variances, &[aa, bb], 1e-10);
 }
 
-/// Tuned while the maximum is searched, the factor maximises the exact marginal likelihood of the conjugate model.
+/// A factor that is tuned during the search maximises the exact marginal likelihood of the conjugate model.
 #[test]
-fn online_tuning_finds_the_maximum() {
+fn online_tuning_maximises_the_marginal_likelihood() {
     let folder = folder("online", &[("rows.csv", POINTS.to_owned())]);
     let text = format!(
         "{LINE}infer l = laplace(Line, rows) {{ epochs = 4000, batch = 0, optimiser = Adam(1e-2), schedule = cosine, online = true }}\n"
@@ -1100,7 +1104,7 @@ fn online_tuning_finds_the_maximum() {
     let sum = |of: &dyn Fn(f64, f64) -> f64| design().iter().map(|(x, y)| of(*x, *y)).sum::<f64>() / 0.09;
     let (n, sx, sxx) = (sum(&|_, _| 1.0), sum(&|x, _| x), sum(&|x, _| x * x));
     let (sy, sxy, syy) = (sum(&|_, y| y), sum(&|x, y| x * y), sum(&|_, y| y * y));
-    // The log evidence of a linear model, up to what does not depend on the factor.
+    // The log evidence of a linear model, up to terms that do not depend on the factor.
     let evidence = |t: f64| {
         let [aa, ab, bb] = inverse([n + t, sx, sxx + t]);
         let quadratic = aa * sy * sy + 2.0 * ab * sy * sxy + bb * sxy * sxy;
@@ -1158,9 +1162,9 @@ infer l = laplace(Line, rows) { epochs = 2000, batch = 0, optimiser = Adam(1e-2)
     assert!(score(factor) >= best - 1e-4, "{factor}: {} {best}", score(factor));
 }
 
-/// Published digits of the softmax: three classes, four rows.
+/// The published digits of a softmax with three classes and four rows.
 #[test]
-fn published_digits_of_classes() {
+fn classes_have_the_published_digits() {
     let folder = folder(
         "softmax",
         &[
@@ -1209,7 +1213,7 @@ model Softmax(x: real[2]) -> y: index(3) {{
     close(&[nll], &[-0.777_208_31f64.ln()], 1e-8);
 }
 
-/// In a linear model with one output the Kronecker product is the whole matrix.
+/// In a linear model with one output, the Kronecker product is the whole matrix.
 #[test]
 fn factors_of_a_linear_layer_are_exact() {
     let rows = "u,v,w,y\n1,0.5,-0.3,1\n0.2,-1,0.7,0\n-0.4,0.1,1.1,2\n0.9,0.8,0.6,1\n";
@@ -1229,7 +1233,7 @@ infer factored = laplace(Linear, rows) { start = all, structure = kronecker }
 
 /// Subnetworks by the variances of other posteriors, and a mixture of Gaussians over an ensemble.
 #[test]
-fn other_infers_before() {
+fn subnetworks_and_mixtures_use_earlier_inferences() {
     let folder = network("others");
     let text = format!(
         "{TANH}
@@ -1285,7 +1289,7 @@ infer few = laplace(Net, rows) {{ start = several, link = weights, predictive_dr
         let spread = each.iter().map(|mean| (mean - average).powi(2)).sum::<f64>() / 3.0;
         assert!(column(outcome(&result, "mixture"), "sd_epistemic")[at] >= spread.sqrt());
     }
-    // A mixture stands for one point by its first member, whose search is reported.
+    // Where a mixture needs a single point, it is the first member, whose search is reported.
     let one = approximated(&result, "one");
     assert_eq!(one.members.len(), 3);
     assert_eq!(one.fitted.values, one.members[0].values);
@@ -1293,7 +1297,7 @@ infer few = laplace(Net, rows) {{ start = several, link = weights, predictive_dr
         outcome(&result, "one").splits[0].found.point(),
         &one.members[0].values
     );
-    // Each member gives a draw, however few are asked for.
+    // Each member gives a draw, even if fewer are requested.
     let infer = compiled
         .manifest
         .infers
@@ -1306,11 +1310,11 @@ infer few = laplace(Net, rows) {{ start = several, link = weights, predictive_dr
     assert_eq!(column(outcome(&result, "few"), "mean").len(), 3);
 }
 
-/// A run that was written to a folder and read again.
+/// A run that was written to a folder and read back.
 struct Kept {
     folder: PathBuf,
     compiled: Compiled,
-    /// With Jacobians, as where a joint covariance or slopes are asked for.
+    /// The program with Jacobians, as for a joint covariance or slopes.
     asked: Compiled,
     result: RunResult,
     read: HashMap<String, States>,
@@ -1388,7 +1392,7 @@ infer mixed_squares = laplace(Net, rows) {{ start = several, structure = diagona
     }
 }
 
-/// The code and the message of a refusal.
+/// Returns the code and the message of an error.
 fn refusal<T: std::fmt::Debug>(made: Result<T, Stop>) -> (&'static str, String) {
     match made {
         Err(Stop::Diagnostics(found)) => (found[0].code.id, found[0].message.clone()),
@@ -1396,7 +1400,7 @@ fn refusal<T: std::fmt::Debug>(made: Result<T, Stop>) -> (&'static str, String) 
     }
 }
 
-/// What a folder keeps predicts the same, and says the same of itself.
+/// A saved run predicts the same and has the same facts.
 #[test]
 fn a_saved_run_predicts_again() {
     let kept = Kept::new("saved");
@@ -1413,7 +1417,7 @@ fn a_saved_run_predicts_again() {
     close(&[again.members[0].facts.prior_scale], &[1.0], 1e-15);
 }
 
-/// The mean of an infer at rows whose inputs are shifted, and its variance without noise.
+/// Returns the mean of an inference at rows whose inputs are shifted, and its variance without noise.
 fn shifted(kept: &Kept, name: &str, by: f64) -> [Vec<f64>; 2] {
     let dataset = kept.dataset();
     let mut rows = dataset.test.clone();
@@ -1430,9 +1434,9 @@ fn shifted(kept: &Kept, name: &str, by: f64) -> [Vec<f64>; 2] {
     [of("mean"), of("sd_epistemic").iter().map(|sd| sd * sd).collect()]
 }
 
-/// Rows together have the published variances; derivatives in the inputs are those of central differences, in every form and of a mixture.
+/// The joint covariance has the published variances; derivatives in the inputs match central differences, for every form and for a mixture.
 #[test]
-fn rows_together_and_derivatives_in_the_inputs() {
+fn joint_covariances_and_slopes_match_their_definitions() {
     let kept = Kept::new("together");
     let diagonal = [0.379_207_35, 0.452_623_43, 0.409_440_98];
     for (name, published) in [("whole", FULL), ("squares", diagonal)] {
@@ -1451,7 +1455,7 @@ fn rows_together_and_derivatives_in_the_inputs() {
     ] {
         let together = kept.joint(name, None).unwrap();
         assert!((together[(0, 1)] - together[(1, 0)]).abs() < 1e-12, "{name}");
-        // Drawn weights have predictions with the noise of draws: their outputs are those of the whole matrix.
+        // Predictions by drawn weights have Monte Carlo noise; the joint covariance is that of the whole matrix.
         let same = if name == "drawn" { "whole" } else { name };
         let ([_, variances], low, high) = (
             shifted(&kept, same, 0.0),
@@ -1472,10 +1476,10 @@ fn rows_together_and_derivatives_in_the_inputs() {
     }
 }
 
-/// What of a line is known: its outputs together have the covariance of `a + b x`, under the inverse of the diagonal of the precision with a diagonal form.
-/// Members of a mixture have one covariance and means of their own, whose covariance is added.
+/// The joint covariance of a line is that of `a + b x`; with a diagonal structure it uses the inverse of the diagonal of the precision. The
+/// members of a mixture have one covariance and different means, whose covariance is added.
 #[test]
-fn rows_of_a_line_together() {
+fn the_joint_covariance_of_a_line_is_exact() {
     let folder = folder("joint", &[("rows.csv", POINTS.to_owned())]);
     let text = "use layers::Dense
 data rows = csv(\"rows.csv\") { target = y }
@@ -1543,9 +1547,9 @@ infer one = laplace(Line, rows) { epochs = 50, structure = diagonal }
     }
 }
 
-/// What has no Gaussian says so, and so does what has no room.
+/// Inferences without a Gaussian, and too little memory, are reported.
 #[test]
-fn what_a_saved_run_cannot_say() {
+fn joint_covariances_need_a_gaussian_and_memory() {
     let kept = Kept::new("unsaid");
     for (code, message) in [
         refusal(kept.slopes("several")),
@@ -1556,7 +1560,8 @@ fn what_a_saved_run_cannot_say() {
             "{code} {message}"
         );
     }
-    // Three outputs by seven weights twice, and three by three, are 408 bytes, and nine numbers more of a mixture; programs are besides.
+    // Three outputs by seven weights twice, and three by three, are 408 bytes; a mixture has nine more numbers. Programs take further
+    // memory.
     for (name, members, least) in [("whole", 1, 408), ("squares", 1, 408), ("mixture", 2, 408 + 72)] {
         let laplace = part(kept.infer(name)).unwrap();
         let need = memory::together(kept.infer(name), laplace, members, 3);
@@ -1566,9 +1571,9 @@ fn what_a_saved_run_cannot_say() {
     }
 }
 
-/// Outputs that are no means of a Normal likelihood stay in the units of the model, whatever the target is divided by.
+/// Outputs that are not means of a Normal likelihood keep the units of the model, even if the target is standardised.
 #[test]
-fn units_of_outputs() {
+fn outputs_of_other_likelihoods_keep_the_units_of_the_model() {
     let rows = "x,y\n0,10\n1,30\n2,35\n3,70\n4,75\n";
     let folder = folder("units", &[("rows.csv", rows.to_owned())]);
     let text = "
@@ -1589,7 +1594,7 @@ infer l = laplace(Line, rows) { epochs = 2000, batch = 0, optimiser = Adam(1e-2)
     let (infer, outcome) = (&compiled.manifest.infers[0], outcome(&result, "l"));
     let (preparation, test) = (&outcome.dataset.preparation, &outcome.dataset.test);
     let at = (&read["l"], folder.as_path());
-    // Of the row x = 0 the output is the intercept.
+    // The output of the row x = 0 is the intercept.
     let covariance = joint(infer, preparation, at, test.clone(), (None, &context)).unwrap();
     let a = outcome.sites.iter().find(|site| site.name == "a").unwrap();
     close(&[covariance[(0, 0)]], &[a.elements[0].sd.powi(2)], 1e-10);
@@ -1602,7 +1607,7 @@ infer l = laplace(Line, rows) { epochs = 2000, batch = 0, optimiser = Adam(1e-2)
     close(slope, &[b.elements[0].mean; 5], 1e-9);
 }
 
-/// The user's wish to stop is heard between the blocks of rows of a curvature.
+/// An interruption ends a curvature between two blocks of rows.
 #[test]
 fn a_curvature_is_interrupted() {
     let folder = network("interrupted");
@@ -1632,9 +1637,9 @@ fn a_curvature_is_interrupted() {
     }
 }
 
-/// A start must give every weight on every split; a warning of an early split is not lost.
+/// A start must give every weight on every split; a warning of an early split is kept.
 #[test]
-fn starts_of_splits() {
+fn a_start_must_give_every_weight_on_every_split() {
     let splits = "{\"n_rows\": 8, \"index_base\": 0, \"test\": [[0, 1], [6, 7]]}";
     let folder = folder(
         "splits",
@@ -1669,9 +1674,9 @@ model Constant(x: real) -> y: real {{
     assert_eq!(warned.count(), 2);
 }
 
-/// What a family calls a scale is its standard deviation for the Normal alone.
+/// The scale of a family is its standard deviation only for the Normal.
 #[test]
-fn variances_of_families() {
+fn subnetworks_rank_by_variances_not_by_scales() {
     let folder = network("families");
     let text = format!(
         "{TANH}
@@ -1703,7 +1708,7 @@ infer l = laplace(Net, rows) {{ start = safetensors(\"w.safetensors\"), over = s
         position.map(|position| position.exp().ln_1p()).collect()
     };
     for (variance, scale) in variances[..2].iter().zip(scale("w1")) {
-        // Twice the square; of 1000 draws with a kurtosis of 6 it has a relative deviation of (5 / 1000)^1/2.
+        // The variance is twice the squared scale. With 1000 draws and a kurtosis of 6, its relative standard deviation is (5 / 1000)^1/2.
         let ratio = variance / (2.0 * scale * scale);
         assert!((ratio - 1.0).abs() < 4.5 * 0.0708, "{ratio}");
     }
@@ -1711,7 +1716,7 @@ infer l = laplace(Net, rows) {{ start = safetensors(\"w.safetensors\"), over = s
     close(&variances[2..4], &squares, 1e-12);
 }
 
-/// A finished approximation is taken from its checkpoint, with its warnings.
+/// A finished approximation is restored from its checkpoint, with its warnings.
 #[test]
 fn a_checkpoint_keeps_an_approximation() {
     let folder = network("kept");
@@ -1734,9 +1739,9 @@ fn a_checkpoint_keeps_an_approximation() {
     assert_eq!(first.warnings.len(), second.warnings.len());
 }
 
-/// A prior that is not Normal has its own normaliser in the marginal likelihood, and none for factors on its precision.
+/// A prior that is not Normal has a normaliser of its own in the marginal likelihood, but none for factors on its precision.
 #[test]
-fn a_prior_that_is_not_normal() {
+fn a_prior_that_is_not_normal_has_its_own_normaliser() {
     let folder = folder("student", &[("rows.csv", POINTS.to_owned())]);
     safetensors(&folder.join("b.safetensors"), &[("b", &[], &[0.5])]);
     let model = |prior: &str, options: &str| {
@@ -1787,7 +1792,7 @@ infer l = laplace(Line, rows) {{ {options} }}
         let found = stopped(&model(prior, &options), None);
         assert_eq!(found.code.id, "E0550", "{prior} {options}");
     }
-    // The position of a logarithm is Normal.
+    // The logarithm of a LogNormal parameter is Normal.
     let normal = model(
         ": positive ~ LogNormal(0, 1)",
         &format!("{start}, prior_precision = marginal_likelihood"),
@@ -1795,9 +1800,9 @@ infer l = laplace(Line, rows) {{ {options} }}
     compile::run(&normal.manifest, 1);
 }
 
-/// Factors without a maximum inside what is searched are told.
+/// A factor without a maximum inside the searched range is a warning.
 #[test]
-fn a_factor_at_the_end_is_told() {
+fn a_factor_at_the_end_of_its_range_is_a_warning() {
     let folder = folder("end", &[("rows.csv", POINTS.to_owned())]);
     let text = |sigma: f64, options: &str| {
         format!(
@@ -1822,23 +1827,23 @@ infer l = laplace(Line, rows) {{ start = safetensors(\"w.safetensors\"), {option
         let ids: Vec<&str> = result.warnings.iter().map(|warning| warning.code.id).collect();
         (facts.prior_precision, facts.at_end, ids.contains(&"E0551"))
     };
-    // Weights at the mean of their prior: the evidence rises with the factor.
+    // With weights at the mean of their prior, the evidence rises with the factor.
     for structure in ["scalar", "layer"] {
         let options = format!("prior_precision = marginal_likelihood, prior_structure = {structure}");
         let (factors, at_end, is_warned) = warned([0.0, 0.0], text(0.3, &options));
         assert!((factors[0].1 / 1e8 - 1.0).abs() < 1e-6, "{factors:?}");
         assert!(at_end.is_some() && is_warned);
     }
-    // A noise far above the residuals: any spread lowers the density.
+    // With a noise far above the residuals, any spread lowers the density.
     let (factors, at_end, is_warned) = warned([0.2, 0.8], text(5.0, "prior_precision = validation"));
     assert!(factors[0].1 > 5e3 && at_end.is_some() && is_warned, "{factors:?}");
     let (_, at_end, is_warned) = warned([0.2, 0.8], text(0.3, "prior_precision = marginal_likelihood"));
     assert!(at_end.is_none() && !is_warned);
 }
 
-/// A prior that varies within a matrix is not what a Kronecker structure takes: that is told, and exact forms take it as it is.
+/// A Kronecker structure cannot represent a prior that varies within a matrix, which is a warning; exact structures can.
 #[test]
-fn a_prior_that_a_product_cannot_have_is_told() {
+fn a_prior_that_kronecker_factors_cannot_represent_is_a_warning() {
     let folder = folder("averaged", &[("rows.csv", POINTS.to_owned())]);
     let warned = |prior: &str, options: &str| {
         let text = format!(
@@ -1869,9 +1874,9 @@ infer l = laplace(Net, rows) {{ epochs = 300, optimiser = Adam(1e-2), {options} 
     }
 }
 
-/// The sum over many weights is known for Normal through its rounding errors.
+/// The prior of many weights is recognised as Normal in spite of rounding errors.
 #[test]
-fn many_normal_weights_in_single_precision() {
+fn many_normal_weights_are_recognised_in_single_precision() {
     let folder = folder("single", &[("rows.csv", POINTS.to_owned())]);
     let text = "use layers::Dense
 data rows = csv(\"rows.csv\") { target = y }
@@ -1890,10 +1895,10 @@ infer l = laplace(Net, rows) { epochs = 3, structure = diagonal, precision = f32
     assert!(facts.log_marginal_likelihood.is_some() && facts.weights > 20_000);
 }
 
-/// The mode of the noise level of a line under a flat prior of its weights: with `u` the variance of the noise, the derivative of the log posterior
-/// in the logarithm of the level is `-N + S / u - u + 1`, its Jacobian included.
+/// The mode of the noise level of a line under a flat prior of its weights. For the variance `u` of the noise, the derivative of the log
+/// posterior in the logarithm of the level is `-N + S / u - u + 1`, including its Jacobian.
 #[test]
-fn a_noise_level_away_from_its_mode() {
+fn a_noise_level_away_from_its_mode_is_a_warning() {
     const N: usize = 20;
     let x = |at: usize| at as f64 / 10.0 - 0.95;
     let y = |at: usize| 0.4 + 0.8 * x(at) + 0.3 * ((at * 7 % 11) as f64 / 5.0 - 1.0);
@@ -1958,9 +1963,9 @@ model Line(x: real) -> y: real {{
     }
 }
 
-/// Names of layers cover the layers of a list.
+/// The name of a list of layers selects all of its layers.
 #[test]
-fn layers_of_a_list_by_name() {
+fn the_name_of_a_list_selects_all_of_its_layers() {
     let folder = network("list");
     let program = |over: &str| {
         format!(
@@ -1984,7 +1989,7 @@ infer l = laplace(Deep, rows) {{ epochs = 1, over = [{over}] }}
     assert_eq!(all.len(), 4, "{all:?}");
     assert!(all.iter().all(|site| site.starts_with("hidden[")), "{all:?}");
     assert_eq!(sites("hidden.*"), all);
-    // What is saved says so.
+    // The saved result names the layers.
     let compiled = compiled(&folder, &program("out"));
     let result = compile::run(&compiled.manifest, 1);
     let saved = bnnc_report::result::json(&compiled.manifest, &result).to_string();
@@ -1997,9 +2002,9 @@ infer l = laplace(Deep, rows) {{ epochs = 1, over = [{over}] }}
     assert!(found.help.concat().contains("did you mean `"), "{found:?}");
 }
 
-/// A fraction of one would be all weights, a size of one is one.
+/// A fraction must be below one, and a size of one is one weight.
 #[test]
-fn a_whole_fraction_is_refused() {
+fn a_fraction_of_one_is_rejected() {
     let folder = network("fraction");
     let load = |size: &str| {
         let text = format!("{TANH}infer l = laplace(Net, rows) {{ over = subnetwork({size}) }}\n");
@@ -2014,9 +2019,9 @@ fn a_whole_fraction_is_refused() {
     assert!(text.contains("one weight"), "{text}");
 }
 
-/// Outliers of rows without classes change nothing, which is said.
+/// Outliers of rows without classes have no effect, which is a warning.
 #[test]
-fn outliers_without_classes() {
+fn outliers_without_classes_are_a_warning() {
     let folder = network("outliers");
     let text = TANH.replace("target = y,", "target = y, outliers = csv(\"new.csv\"),");
     let text = format!("{text}infer m = map(Net, rows) {{ epochs = 1 }}\n");

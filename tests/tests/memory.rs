@@ -1,4 +1,4 @@
-//! The predicted peak of a run's memory against the allocator's, and the refusal of what would not fit.
+//! The predicted peak memory of a run against that of the allocator, and the rejection of runs that would not fit.
 
 use bnnc_base::diagnostic::Fault;
 use bnnc_base::dtype::Precision;
@@ -12,13 +12,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The system's allocator, which knows how much is held and the most that was.
+/// The system's allocator, with the number of bytes in use and its peak.
 struct Tracking;
 
 static HELD: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 
-/// The tests measure one after the other.
+/// Only one test measures at a time.
 static TURN: Mutex<()> = Mutex::new(());
 
 fn grow(bytes: usize) {
@@ -57,11 +57,11 @@ unsafe impl GlobalAlloc for Tracking {
 #[global_allocator]
 static ALLOCATOR: Tracking = Tracking;
 
-/// The most that a run holds above what was held before it.
+/// Returns the peak memory of a run above the memory in use before it.
 fn measured(compiled: &Compiled) -> usize {
     let before = HELD.load(Ordering::Relaxed);
     PEAK.store(before, Ordering::Relaxed);
-    // A thread of its own: what a thread keeps until it ends shall be counted every time.
+    // A new thread, so that memory which a thread keeps until it ends is counted every time.
     let run = || compile::run(&compiled.manifest, 1).outcomes.len();
     let outcomes = std::thread::scope(|scope| scope.spawn(run).join());
     assert!(outcomes.is_ok_and(|outcomes| outcomes > 0));
@@ -73,7 +73,7 @@ fn predicted(compiled: &Compiled) -> u64 {
     peaks.max().unwrap_or(0)
 }
 
-/// A regression on `width` inputs with one hidden layer; the data lie in `file`.
+/// Returns a regression with one hidden layer on the data in `file`.
 fn network(file: &str, hidden: usize, options: &str) -> String {
     format!(
         "use layers::Dense
@@ -93,7 +93,7 @@ infer fit = vi(Q, rows) {{ epochs = 1, optimiser = Adam(1e-3), {options} }}
     )
 }
 
-/// A file of `rows` rows with eight inputs and a target.
+/// Writes a file of `rows` rows with eight inputs and a target, and returns its name.
 fn table(folder: &Path, rows: usize) -> String {
     let name = format!("rows-{rows}.csv");
     let mut text = String::from("a,b,c,d,e,f,g,h,y\n");
@@ -114,10 +114,10 @@ fn folder() -> PathBuf {
     folder
 }
 
-/// Below this, names, tables of ports and the like are more than a tenth.
+/// The number of bytes below which names, tables of ports and the like are more than a tenth.
 const SMALL: u64 = 2 << 20;
 
-/// What is wrong with a prediction.
+/// Returns a description of a wrong prediction.
 fn check(name: &str, compiled: &Compiled) -> Option<String> {
     let (predicted, measured) = (predicted(compiled), measured(compiled) as u64);
     let ratio = predicted as f64 / measured as f64;
@@ -127,7 +127,7 @@ fn check(name: &str, compiled: &Compiled) -> Option<String> {
 }
 
 #[test]
-fn a_grid_of_models() {
+fn predictions_hold_for_a_grid_of_models() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = folder();
     let mut faults = Vec::new();
@@ -160,7 +160,7 @@ fn a_grid_of_models() {
 }
 
 #[test]
-fn every_example() {
+fn predictions_hold_for_every_example() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let mut faults = Vec::new();
     for path in compile::examples() {
@@ -176,7 +176,7 @@ fn every_example() {
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
 }
 
-/// A network whose divergence has no closed form, estimated by this many draws.
+/// Returns a network whose KL divergence has no closed form and is estimated with this number of draws.
 fn divergence(file: &str, posterior: &str, prior: &str, draws: usize) -> String {
     format!(
         "use layers::Dense
@@ -194,13 +194,12 @@ infer fit = vi(Q, rows) {{ epochs = 1, batch = 16, kl = monte_carlo, draws = {dr
     )
 }
 
-/// The copies of small results that chunks of draws may have.
+/// The bytes of small results that several chunks of draws may hold copies of.
 const COPIES: u64 = 512 << 10;
 
-/// What the divergence needs does not depend on how many draws it takes: a thousand draws of the weights would be 80
-/// megabytes.
+/// The memory for the KL divergence does not depend on the number of draws: a thousand draws of the weights would take 80 megabytes.
 #[test]
-fn draws_of_the_divergence() {
+fn memory_does_not_depend_on_draws_of_the_kl() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = folder();
     let file = table(&folder, 300);
@@ -225,9 +224,9 @@ fn draws_of_the_divergence() {
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
 }
 
-/// What is computed once before the chains is held beside the rows that are still needed, and frees those that are not.
+/// Values that are computed once before the chains take memory beside the rows that are still needed; the other rows are freed.
 #[test]
-fn columns_that_are_computed_once() {
+fn values_that_are_computed_once_are_predicted() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = folder();
     let file = table(&folder, 20_000);
@@ -253,10 +252,10 @@ infer chain = {infer}
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
 }
 
-/// Several splits keep the files' table; early stopping has a predicting program of its own; a second infer starts from
+/// Several splits keep the table of the files, early stopping has a program of predictions of its own, and a second inference starts from
 /// the first.
 #[test]
-fn splits_validation_and_several_infers() {
+fn splits_validation_and_several_inferences_are_predicted() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let program = r#"
 use layers::Dense
@@ -283,9 +282,9 @@ infer second = vi(Q, concrete) { epochs = 1, batch = 100, start = first, predict
     assert_eq!(check("two infers on all splits", &compiled), None);
 }
 
-/// A run above the limit is refused with its number, as the program's fault, before it allocates what it would need.
+/// A run above the limit is rejected as an error of the program, before it allocates.
 #[test]
-fn a_limit_refuses_before_allocating() {
+fn a_limit_rejects_a_run_before_it_allocates() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = folder();
     let file = table(&folder, 300);
@@ -311,7 +310,7 @@ fn a_limit_refuses_before_allocating() {
     assert!(run(need).is_ok());
 }
 
-/// As many restarts as there are threads hold machines at a time. Which of them overlap is a matter of time, so what is measured may be less.
+/// Restarts on several threads hold one machine each. Which of them overlap depends on timing, so the measured peak may be lower.
 #[test]
 fn restarts_at_a_time() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -347,9 +346,9 @@ fn restarts_at_a_time() {
     }
 }
 
-/// Positions that are collected, and deviations from their mean, are the most of what these infers hold.
+/// Most of the memory of these inferences is in collected positions and their deviations from the mean.
 #[test]
-fn iterates_and_members() {
+fn iterates_and_members_are_predicted() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = folder();
     let file = table(&folder, 300);
@@ -359,7 +358,7 @@ fn iterates_and_members() {
         "swag(Net, rows) { epochs = 12, warmup = 0, covariance = low_rank(3), predictive_draws = 50,",
         "swag(Net, rows) { epochs = 12, warmup = 0, covariance = diagonal, predictive_draws = 4,",
         "swag(Net, rows) { epochs = 12, warmup = 0, covariance = point, predictive_draws = 4,",
-        // Members that run at a time are in `restarts_at_a_time`.
+        // Members on several threads are measured in `restarts_at_a_time`.
         "ensemble(Net, rows) { epochs = 1, members = 1, predictive_draws = 20,",
         "dropout(Net, rows) { epochs = 1, predictive_draws = 20,",
     ] {
@@ -371,13 +370,13 @@ fn iterates_and_members() {
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
 }
 
-/// Names, tables of ports and small vectors, which no prediction counts.
+/// The bytes of names, tables of ports and small vectors, which no prediction includes.
 const SLACK: u64 = 512 << 10;
 
-/// Gaussians around maxima take no more than is predicted, and not much less, in every form, also where their factors and the noise are tuned while the
-/// maximum is searched.
+/// Gaussians around maxima take no more memory than predicted, and not much less, in every form, also if their factors and the noise are
+/// tuned during the search.
 #[test]
-fn approximations() {
+fn approximations_are_predicted_in_every_form() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = folder();
     let file = table(&folder, 300);
@@ -428,10 +427,10 @@ fn approximations() {
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
 }
 
-/// A program of a small and a large infer, and another small one that needs neither: refused for the sum, it is told what the others hold, and which
-/// option leaves them out.
+/// A program with a small and a large inference, and another small one that needs neither. The error for the sum of both names the memory
+/// of the earlier results, and the option that leaves them out.
 #[test]
-fn earlier_infers_are_said() {
+fn earlier_inferences_are_named_in_the_error() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = folder();
     let file = table(&folder, 300);
@@ -452,7 +451,7 @@ fn earlier_infers_are_said() {
     let earlier = |infer| bnnc_run::cost::peaks::earlier(&both.manifest, infer);
     let alone = compile(&program.replace("infer large = laplace(Net, rows) { epochs = 1 }\n", ""));
     assert_eq!(earlier(large), 0);
-    // The factor of the precision of 601 weights, and what is predicted with it for sixty rows.
+    // The factor of the precision of 601 weights, and its predictions for sixty rows.
     assert!(earlier(last) >= 601 * 601 * 8 && earlier(last) < 601 * 601 * 8 + (64 << 10));
     let limit = predicted(&alone);
     assert!(last.cost.peak_bytes >= limit + 601 * 601 * 8);
@@ -468,9 +467,9 @@ fn earlier_infers_are_said() {
     assert!(!refusal.help.iter().any(|help| help.contains("--only")));
 }
 
-/// The Gaussians of a mixture are held together: each member has a matrix of 721 weights.
+/// The Gaussians of a mixture are in memory together: each member has a matrix of 721 weights.
 #[test]
-fn approximations_of_members() {
+fn approximations_of_ensembles_are_predicted() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = folder();
     let file = table(&folder, 300);
@@ -495,9 +494,9 @@ fn approximations_of_members() {
     );
 }
 
-/// What a saved run is asked for takes no more than is predicted but for small change, and not much less.
+/// Joint covariances and slopes of a saved run take barely more memory than predicted, and not much less.
 #[test]
-fn rows_together_and_slopes() {
+fn joint_covariances_and_slopes_are_predicted() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let folder = folder();
     let file = table(&folder, 600);
@@ -526,7 +525,7 @@ fn rows_together_and_slopes() {
             assert!(made());
             let measured = (PEAK.load(Ordering::Relaxed) - before) as u64;
             println!("{what}, {structure}: predicted {predicted}, measured {measured}");
-            // Names and tables of ports are not in the prediction.
+            // Names and tables of ports are not part of the prediction.
             let is_near = measured <= predicted + (64 << 10) && predicted < 2 * measured;
             faults.extend((!is_near).then(|| format!("{what}, {structure}: {predicted} for {measured}")));
         };

@@ -1,12 +1,12 @@
-//! The rules of names: one public type of a name, and names for what is passed together.
+//! The rules of names: each public type has a name of its own, and values that are passed together have a type.
 
 use bnnc_tests::crates::members;
 use bnnc_tests::files::{File, under};
 use bnnc_tests::items::{public_types, wide_patterns};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Names that several public types have, with their number. The list only shrinks: an entry that is too high has to be lowered, and one that is not
-/// needed any more has to go.
+/// Names that several public types share, with their number. The list may only shrink: an entry that is too high must be lowered, and one
+/// that is not needed any more must be removed.
 const SHARED: &[(&str, usize)] = &[
     ("Arena", 2),
     ("Arguments", 4),

@@ -1,5 +1,5 @@
-//! `non_centered` over the distributions of the library: which of them have a noise, and that its density is that of the standard
-//! distribution whatever the location and the scale are.
+//! `non_centered` with the distributions of the library: which of them have a standardised noise, and that the density of the noise is that
+//! of the standard distribution for any location and scale.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_base::shape::{Shape, Sizes, Symbol};
@@ -22,7 +22,7 @@ use bnnc_rewrite::simplify::simplify;
 use std::collections::HashMap;
 use std::f64::consts::{LN_2, PI};
 
-/// The model whose site `theta` is declared so, below `mu` and `tau`, and its functions; `items` come before it.
+/// Returns a model with the declaration `theta` of a site that depends on `mu` and `tau`, and its densities; `items` precede it.
 fn model(items: &str, theta: &str) -> (Model, Densities) {
     let body = format!("mu ~ Normal(0, 5)\n  tau: positive ~ HalfNormal(1)\n  {theta}");
     let likelihood = "y ~ Normal(mu + tau + sum(theta) + 0 * x, 1)";
@@ -35,7 +35,7 @@ fn model(items: &str, theta: &str) -> (Model, Densities) {
     (model, densities)
 }
 
-/// `(mu, tau, z) -> log p(theta) + log |d theta / d z|`, and theta.
+/// Returns the function `(mu, tau, z) -> log p(theta) + log |d theta / d z|, theta`.
 fn in_noise(densities: &Densities) -> Function {
     let prior = densities
         .priors
@@ -103,7 +103,7 @@ fn student_t(df: f64) -> impl Fn(f64) -> f64 {
 }
 
 #[test]
-fn families_of_the_library_have_the_noise_of_their_samplers() {
+fn the_noise_of_families_has_the_standard_distribution() {
     check("", "Normal(mu, tau)", around, &|z| {
         -0.5 * z * z - 0.5 * (2.0 * PI).ln()
     });
@@ -113,11 +113,11 @@ fn families_of_the_library_have_the_noise_of_their_samplers() {
     check("", "Logistic(mu, tau)", around, &|z| {
         -z - 2.0 * (-z).exp().ln_1p()
     });
-    // exp(-|z|^(2 / shape) / 2) over its integral, for a shape of two: the Laplace distribution with the scale two.
+    // exp(-|z|^(2 / shape) / 2) over its integral, for a shape of two: the Laplace distribution with scale two.
     check("", "Error(mu, tau, 2)", around, &|z| -0.5 * z.abs() - 4f64.ln());
 }
 
-/// Parameters may be functions of other sites, one of them may be a number, and the family may be the program's own.
+/// Parameters may be functions of other sites, one of them may be a number, and the program may define the family.
 #[test]
 fn locations_and_scales_are_any_functions_of_other_sites() {
     let standard = |z: f64| -0.5 * z * z - 0.5 * (2.0 * PI).ln();
@@ -136,7 +136,7 @@ fn locations_and_scales_are_any_functions_of_other_sites() {
     check(gumbel, "Gumbel(mu, tau)", around, &|z| -z - (-z).exp());
 }
 
-/// Degrees of freedom that are a site themselves belong to the noise.
+/// Degrees of freedom that are a site themselves are a parameter of the noise.
 #[test]
 fn a_shape_that_moves_stays_in_the_noise() {
     let at = |tau: f64| move |z: f64| student_t(tau)(z);
@@ -153,7 +153,7 @@ fn a_shape_that_moves_stays_in_the_noise() {
 }
 
 #[test]
-fn what_has_no_noise_is_refused_with_the_reason() {
+fn sites_without_a_noise_are_rejected_with_the_reason() {
     let cases = [
         ("theta: real[2] ~ Flat", "no `draw`"),
         ("theta: positive[2] ~ Normal(mu, tau)", "constrained"),
@@ -183,7 +183,7 @@ fn what_has_no_noise_is_refused_with_the_reason() {
     }
 }
 
-/// The infer `gold` of a program of the examples as functions.
+/// Returns the functions of the inference `gold` of an example.
 fn gold(name: &str, settings: &[&str], without: &[&str]) -> Result<Sampled, Failure> {
     let path = bnnc_tests::root().join(format!("examples/posteriors/{name}.bnn"));
     let text = std::fs::read_to_string(&path).unwrap();
@@ -206,7 +206,7 @@ fn gold(name: &str, settings: &[&str], without: &[&str]) -> Result<Sampled, Fail
     compilation.sampled(&elaborated, &densities)
 }
 
-/// The log density and its gradient at `mu = 1.3`, `tau = exp(-0.7)` and eight noises, which `noise` calls.
+/// Returns the log density and its gradient at `mu = 1.3`, `tau = exp(-0.7)` and eight values of the noise, whose port is `noise`.
 fn at_a_position(sampled: &Sampled, noise: &str) -> Vec<f64> {
     let noises = vec![0.3, -1.1, 0.8, 2.0, -0.4, 0.0, 1.6, -2.3];
     let schools = Tensor::new(vec![8], (0..8).map(f64::from).collect());
@@ -238,9 +238,9 @@ fn at_a_position(sampled: &Sampled, noise: &str) -> Vec<f64> {
     names.iter().flat_map(of).collect()
 }
 
-/// What the compiler makes of the centred program is the program that is non-centred by hand.
+/// The compiler transforms the centred program to the program that is non-centred by hand.
 #[test]
-fn the_rewrite_is_the_program_by_hand() {
+fn the_rewrite_gives_the_program_by_hand() {
     let (by_rewrite, by_hand) = (
         gold("eight-schools-centred", &[], &["hoist"]).unwrap(),
         gold("eight-schools", &[], &["hoist"]).unwrap(),
@@ -253,7 +253,7 @@ fn the_rewrite_is_the_program_by_hand() {
     }
 }
 
-/// How the report says that a site is sampled.
+/// Returns how a site is sampled according to the report.
 fn sentence(sampled: &Sampled, site: &str) -> String {
     let report = sampled.reports.iter().find(|report| report.name == site);
     report.unwrap().kl.clone()
@@ -269,7 +269,7 @@ fn the_rewrite_can_be_switched_off() {
 }
 
 #[test]
-fn an_option_that_names_what_has_no_noise_is_an_error() {
+fn naming_a_site_without_a_noise_is_an_error() {
     for (value, why) in [("[tau]", "constrained"), ("[thetas]", "which is no site")] {
         let setting = format!("gold.noncentre={value}");
         let failure = gold("eight-schools-centred", &[&setting], &[]).unwrap_err();

@@ -1,4 +1,4 @@
-//! Models of several outputs: predictions, metrics and files of each, against closed forms and against models of one output each.
+//! Models with several outputs: predictions, metrics and files of each, against closed forms and against models with one output each.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_base::dtype::Precision;
@@ -21,7 +21,7 @@ const C: [i32; 8] = [0, 0, 1, 0, 1, 1, 1, 1];
 const N: [i32; 8] = [0, 1, 0, 1, 2, 1, 3, 6];
 const G: [i32; 8] = [2, 2, 0, 0, 0, 1, 0, 1];
 
-/// A folder of one test with a table of all outputs.
+/// Creates a folder for one test with a table of all outputs.
 fn folder(name: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("bnnc-outputs-{name}-{}", std::process::id()));
     let _ = std::fs::remove_dir_all(&folder);
@@ -80,7 +80,7 @@ fn near(found: f64, wanted: f64, bound: f64) {
     );
 }
 
-/// Two outputs that share nothing, and each by itself.
+/// A model of two outputs with no parameter in common, and a model of each output.
 const APART: &str = "
 data both = csv(\"d.csv\") { inputs = [x] }
 data first = csv(\"d.csv\") { inputs = [x], target = y1 }
@@ -101,7 +101,7 @@ model Second(x: real) -> y2: real {
 }
 ";
 
-/// The posterior of `a` and of `b`: mean and standard deviation.
+/// Returns the mean and the standard deviation of the posterior of `a` and of `b`.
 fn conjugate() -> [(f64, f64); 2] {
     let a = 1.0 + X.len() as f64 / 0.25;
     let b = 0.25 + X.iter().map(|x| x * x).sum::<f64>() / 0.64;
@@ -111,7 +111,7 @@ fn conjugate() -> [(f64, f64); 2] {
 }
 
 #[test]
-fn outputs_that_share_nothing_are_those_of_two_models() {
+fn independent_outputs_equal_those_of_two_models() {
     let options = "{ epochs = 400, batch = 0, optimiser = SGD(0.025), predictive_draws = 2000 }";
     let text = format!(
         "{APART}infer together = map(Both, both) {options}\ninfer one = map(First, first) {options}\n\
@@ -136,7 +136,7 @@ fn outputs_that_share_nothing_are_those_of_two_models() {
         for exact in ["rmse", "log_likelihood"] {
             near(of(exact), metric(alone, exact), 1e-9);
         }
-        // Draws: 2000 of standard deviations 0.5 and 0.8, whose sample deviation is known to 1.6 % a row.
+        // The 2000 draws have standard deviations of 0.5 and 0.8; the sample standard deviation has a relative error of 1.6 % per row.
         near(of("sd"), metric(alone, "sd"), 0.05);
         let means = column(&together.predictions, &format!("{name}.mean"));
         let others = column(&alone.predictions, "mean").iter();
@@ -185,11 +185,11 @@ fn draws_of_two_outputs_have_noise_of_their_own() {
         correlation = product(&one, &two) / (product(&one, &one) * product(&two, &two)).sqrt();
     });
     taken.unwrap();
-    // Of independent noise its standard deviation is the root of one over the number of pairs.
+    // For independent noise, the standard deviation of the correlation is one over the root of the number of pairs.
     near(correlation, 0.0, 5.0 / ((draws * X.len()) as f64).sqrt());
 }
 
-/// Outputs of four kinds under weights that are known: noise too small to be seen, and a rate too small to move them.
+/// Four kinds of outputs with known weights: the noise of the weights is too small to matter, and so is the learning rate.
 const KINDS: &str = "
 data d = csv(\"d.csv\") { inputs = [x], target = y1, standardise = [inputs, target] }
 model Kinds(x: real) -> y1: real, c: bool, n: count, g: index(3) {
@@ -275,7 +275,7 @@ fn each_kind_of_output_has_its_metrics_in_its_own_units() {
 
 #[test]
 #[cfg_attr(not(feature = "collapsed"), ignore = "needs the feature `collapsed`")]
-fn every_method_says_the_same_things_of_each_output() {
+fn every_method_reports_each_output() {
     let methods = [
         "vi(Q, both) { epochs = 60, batch = 0 }",
         "map(Both, both) { epochs = 60, batch = 0 }",
@@ -312,7 +312,7 @@ fn every_method_says_the_same_things_of_each_output() {
             );
         }
     }
-    // Both are exact but for their draws: 4000 independent ones, and at least 200 effective ones of 2000.
+    // Both are exact except for their draws: 4000 independent ones, and 2000 with an effective sample size of at least 200.
     for (name, effective) in [("m2", 4000.0_f64), ("m5", 200.0)] {
         let predictions = &of(&result, name).predictions;
         let [(a, sd_a), (b, sd_b)] = conjugate();
@@ -348,11 +348,11 @@ fn every_method_says_the_same_things_of_each_output() {
     predicts_again(&compiled, &result, &run);
 }
 
-/// What the folder holds predicts the same rows, though nothing is known of their outputs.
+/// The saved run predicts the same rows, although their outputs are unknown.
 fn predicts_again(compiled: &Compiled, result: &RunResult, run: &Path) {
     let (_, read) = out::read(run).unwrap();
     let context = Context::new(Arc::new(Pool::new(1)), 1);
-    // Of known targets `collapsed` has columns more.
+    // For known targets, `collapsed` has further columns.
     for outcome in result.outcomes.iter().filter(|outcome| outcome.name != "m6") {
         let mut infers = compiled.manifest.infers.iter();
         let infer = infers.find(|infer| infer.name == outcome.name).unwrap();
@@ -448,7 +448,7 @@ infer fit = map(Whole, w) { epochs = 300, batch = 0, optimiser = SGD(0.05) }
 ";
     let compiled = compiled(&folder, text);
     let result = compiling::run(&compiled.manifest, 1);
-    // Sums over variances, over one more than counts over variances.
+    // The posterior mode: the sum over the variance, divided by one plus the number over the variance.
     let (a, b) = (7.0 / 0.25 / 13.0, 15.0 / 6.0);
     let squares = |values: &[f64], at: f64| mean(values.iter().map(|y| (y - at).powi(2)));
     near(
@@ -463,10 +463,10 @@ infer fit = map(Whole, w) { epochs = 300, batch = 0, optimiser = SGD(0.05) }
     );
 }
 
-/// An array of truth values has the metrics of its elements, and one number for all examples is an output like others: what is written of a run
-/// is written of both.
+/// An array of Booleans has the metrics of its elements, and one number for all examples is an output like others. Results are written for
+/// both.
 #[test]
-fn whole_arrays_of_truth_values_and_one_number() {
+fn whole_arrays_of_booleans_and_single_numbers_have_metrics() {
     let folder = folder("truths");
     std::fs::write(
         folder.join("w.json"),
@@ -485,7 +485,7 @@ infer fit = map(Whole, w) { epochs = 2000, batch = 0, optimiser = SGD(0.1), prec
 ";
     let compiled = compiled(&folder, text);
     let result = compiling::run(&compiled.manifest, 1);
-    // The slope of the log density at the maximum, 3 - 4 p - a, is zero: by bisection.
+    // The slope of the log density at the maximum, 3 - 4 p - a, is zero; it is found by bisection.
     let p = |a: f64| 1.0 / (1.0 + (-a).exp());
     let (mut low, mut high) = (0.0, 3.0);
     for _ in 0..60 {
@@ -511,9 +511,9 @@ infer fit = map(Whole, w) { epochs = 2000, batch = 0, optimiser = SGD(0.1), prec
     assert!(run.join("result.json").is_file());
 }
 
-/// New rows give no array that is one value for all examples.
+/// An output that is one array for all examples cannot be predicted for new rows.
 #[test]
-fn whole_arrays_have_no_new_rows() {
+fn whole_arrays_are_not_predicted_for_new_rows() {
     let folder = folder("chained");
     std::fs::write(folder.join("w.json"), "{\"y1\": [1, 2, 4], \"y2\": [1, 2, 3]}").unwrap();
     let text = "
@@ -538,7 +538,7 @@ infer fit = map(Whole, w) { epochs = 10, batch = 0 }
 }
 
 #[test]
-fn outputs_that_do_not_fit_each_other_or_the_inputs() {
+fn outputs_that_do_not_fit_together_are_rejected() {
     let folder = folder("refused");
     std::fs::write(
         folder.join("w.json"),

@@ -10,7 +10,7 @@ use bnnc_tests::compile::{self, Compiled, options};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Rows of three inputs and a target, the last two of four held out by a file of splits.
+/// Rows of three inputs and a target. Each split of [`SPLITS`] holds out two of them.
 const ROWS: [([f64; 3], f64); 8] = [
     ([1.0, 0.5, -1.0], 2.0),
     ([0.0, 1.0, 2.0], -1.0),
@@ -45,7 +45,7 @@ fn compiled(name: &str, program: &str) -> Compiled {
     )
 }
 
-/// Weights whose noise is too small to be seen, and a rate too small to move them: predictions are known by hand.
+/// Weights with negligible noise and a negligible learning rate, so that predictions are known by hand.
 const LINEAR: &str = "
 data rows = csv(\"rows.csv\") { target = y, test = splits(\"splits.json\") }
 model Linear(a: real, b: real, c: real) -> y: real {
@@ -68,7 +68,7 @@ infer fit = vi(Q, rows) {
 }
 ";
 
-/// The weights in the order in which they go: ratios of 7.5e7, 1.25e8, 2.5e8 and 1.5e9.
+/// The weights in the order of their removal: ratios of 7.5e7, 1.25e8, 2.5e8 and 1.5e9.
 const GOING: [(usize, f64, f64); 4] = [
     (2, -0.75, 7.5e7),
     (3, 0.125, 1.25e8),
@@ -76,7 +76,7 @@ const GOING: [(usize, f64, f64); 4] = [
     (0, 1.5, 1.5e9),
 ];
 
-/// The root of the mean squared error on a split without the first `gone` weights.
+/// Returns the root mean squared error on a split without the first `gone` weights.
 fn rmse(split: usize, gone: usize) -> f64 {
     let square = |row: &usize| {
         let ([a, b, c], y) = ROWS[*row];
@@ -114,7 +114,7 @@ fn removed_weights_are_zero_on_every_split() {
     let result = compile::run(&compiled.manifest, 1);
     for (split, found) in outcome(&result).splits.iter().enumerate() {
         assert_eq!(found.pruned.len(), 4);
-        // Nothing removed: the same draws give the same metrics to the last bit.
+        // If no weight is removed, the same draws give the same metrics to the last bit.
         assert_eq!(found.pruned[0].metrics, found.metrics);
         for (gone, line) in found.pruned.iter().enumerate() {
             assert_eq!((line.fraction, line.weights), (0.25 * gone as f64, 4 - gone));
@@ -146,9 +146,9 @@ fn several_splits_are_a_mean_and_a_standard_error() {
     }
 }
 
-/// The table for people, and the page: every line, and the site that is no weight.
+/// The terminal table and the report page show every line, and the site that cannot be pruned.
 #[test]
-fn tables_and_pages_show_it() {
+fn tables_and_pages_show_the_pruning() {
     let compiled = compiled("shown", LINEAR);
     let result = compile::run(&compiled.manifest, 1);
     let text = result::table(&compiled.manifest, &result);
@@ -193,9 +193,9 @@ fn ratios(compiled: &Compiled, values: &[(&str, Vec<f64>)]) -> Ratios {
     }
 }
 
-/// Ratios of five weights, computed with a hundred digits.
+/// The ratios of five weights, computed with a hundred digits.
 #[test]
-fn known_ratios() {
+fn ratios_have_their_known_values() {
     let program = "
 data rows = csv(\"rows.csv\") { target = y }
 model M(a: real) -> y: real {
@@ -216,7 +216,7 @@ infer fit = vi(Q, rows) { epochs = 1, prune = [0.5] }
     }
 }
 
-/// A family that is not elementwise: a radial element has the variance `scale ^ 2 / n`.
+/// A family that is not elementwise: an element of a radial distribution has the variance `scale ^ 2 / n`.
 #[test]
 fn joint_families_have_ratios_too() {
     let program = "

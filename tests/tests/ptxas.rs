@@ -1,5 +1,4 @@
-//! Every program of every example for graphics processors is assembled by `ptxas`, which `BNNC_PTXAS` names, and some also from the
-//! text that `--gpu` asks for:
+//! `ptxas`, which `BNNC_PTXAS` names, assembles every GPU program of every example, and some also in the version of `--gpu`:
 //! `BNNC_MLIR_WORKER=WORKER BNNC_PTXAS=PTXAS cargo test -p bnnc-tests --features mlir --test ptxas -- --ignored`.
 #![cfg(feature = "mlir")]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
@@ -16,18 +15,18 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::thread;
 
-/// The processors that the text without `--gpu` is assembled for.
+/// The GPUs for which the default text is assembled.
 const CHIPS: [&str; 2] = ["sm_80", "sm_90"];
-/// The processor that has a text of its own. It is the other text in a later version of PTX, which differs in its head and in how the
-/// half of a register that nobody wants is written; so the largest program of each example stands for all.
+/// The GPU with a text of its own. This is the default text in a later version of PTX, with a different header and another notation for the
+/// unused half of a register, so the largest program of each example stands for all.
 const OWN: &str = "sm_90";
 
 thread_local! {
-    /// The PTX of the programs that this thread compiled since they were last taken.
+    /// The PTX of the programs that this thread has compiled since the last call of `take`.
     static COMPILED: RefCell<Vec<Arc<str>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Notes the images of a program, in the place of a device that would load them.
+/// Records the images of a program, in place of a device that would load them.
 fn note(code: Arc<dyn Code>) -> Result<Arc<dyn Code>, Fault> {
     let images = code.device().into_iter().flat_map(|program| &program.images);
     COMPILED.with_borrow_mut(|compiled| compiled.extend(images.map(|image| image.ptx.clone())));
@@ -44,7 +43,7 @@ fn images(path: &Path, precision: Precision, gpu: Chip) -> Vec<Arc<str>> {
     COMPILED.take()
 }
 
-/// What `ptxas` says of an image for a processor; nothing where all is well.
+/// Returns the output of `ptxas` for an image and a GPU; `None` if it succeeds without output.
 fn assembled(ptxas: &Path, ptx: &str, chip: &str) -> Option<String> {
     let mut command = Command::new(ptxas);
     command.args(["--gpu-name", chip, "--output-file", "/dev/null", "/dev/stdin"]);
@@ -60,7 +59,7 @@ fn assembled(ptxas: &Path, ptx: &str, chip: &str) -> Option<String> {
     (!output.status.success() || !said.is_empty()).then_some(said)
 }
 
-/// What is wrong with an image: calls of what is not there, since the driver links nothing, and what `ptxas` says.
+/// Returns the errors of an image: calls of unresolved functions, since the driver does not link, and the output of `ptxas`.
 fn faults(ptxas: &Path, ptx: &str, chips: &[&str]) -> Vec<String> {
     let unresolved = ptx
         .contains(".extern .func")
@@ -71,7 +70,7 @@ fn faults(ptxas: &Path, ptx: &str, chips: &[&str]) -> Vec<String> {
     unresolved.into_iter().chain(said).collect()
 }
 
-/// How many programs the examples have in a precision, and their faults.
+/// Returns the number of programs of the examples in a precision, and their errors.
 fn check(ptxas: &Path, precision: Precision) -> (usize, Vec<String>) {
     let own = chip::lookup(OWN).expect("a processor with this name");
     let (mut count, mut all) = (0, Vec::new());

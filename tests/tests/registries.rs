@@ -1,4 +1,4 @@
-//! The registries: sorted where they are searched, complete where they stand for a folder, no name twice.
+//! The registries are sorted if they are searched and complete if they list a folder, and have no duplicate names.
 
 use bnnc_tests::crates::members;
 use bnnc_tests::files::{File, under};
@@ -14,13 +14,13 @@ fn sorted<'n>(names: impl IntoIterator<Item = &'n str>) {
 }
 
 #[test]
-fn ops_are_sorted_and_are_their_folder() {
+fn ops_are_sorted_and_match_their_folder() {
     let names: Vec<&str> = bnnc_graph::ops::ALL.iter().map(|op| op.name).collect();
     sorted(names.iter().copied());
     assert_eq!(names, modules("compiler/graph/src/ops"));
 }
 
-/// The modules of a folder of single files, sorted.
+/// Returns the modules of a folder of single files, sorted.
 fn modules(folder: &str) -> Vec<String> {
     let files = under(folder, &["rs"]).into_iter().map(|file| file.path);
     let mut stems: Vec<String> = files
@@ -54,7 +54,7 @@ fn rules_are_complete_and_named_once() {
     }
 }
 
-/// The lines of each rule in a text.
+/// Returns the lines of each rule in a text.
 fn entries(text: &str) -> Vec<Vec<&str>> {
     let lines: Vec<&str> = text.lines().collect();
     let is_start = |line: &str| line.trim_start() == "Rule {" || line.ends_with("&[Rule {");
@@ -92,11 +92,11 @@ fn functions_of_the_language_are_sorted() {
     sorted(bnnc_hir::builtin::ALL.iter().map(|function| function.name));
 }
 
-/// A diagnostic code where it is declared.
+/// A diagnostic code with its declaration.
 struct Declared {
     /// `E0201`.
     id: String,
-    /// The name of the static that holds it.
+    /// The name of the static.
     name: String,
     path: String,
 }
@@ -169,7 +169,7 @@ fn has_word(text: &str, word: &str) -> bool {
         .any(|(at, _)| !text[..at].ends_with(is_part) && !text[at + word.len()..].starts_with(is_part))
 }
 
-/// This file is none: it names no code to trigger it.
+/// Returns whether a file is or contains tests. This file does not count: it triggers no code.
 fn is_or_has_tests(file: &File) -> bool {
     let tests = file.is_test() || file.path.ends_with(".snap") || file.text.contains("#[cfg(test)]");
     tests && !file.path.ends_with("registries.rs")

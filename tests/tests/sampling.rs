@@ -1,5 +1,5 @@
-//! Samplers over compiled models: the exact posteriors of conjugate models are found, whatever the support; what is fixed stays,
-//! what starts elsewhere starts there, and the number of threads changes nothing.
+//! Samplers on compiled models: they find the exact posteriors of conjugate models on every support, fixed sites keep their values, chains
+//! start where the program states, and results do not depend on the number of threads.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_driver::options::Options;
@@ -8,7 +8,7 @@ use bnnc_run::RunResult;
 use bnnc_tests::compile::{self, Compiled, options};
 use std::path::PathBuf;
 
-/// A folder of this test with columns `x` and `y`.
+/// Creates a folder for one test with the columns `x` and `y`.
 fn folder(name: &str, rows: &[(f64, f64)]) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("bnnc-sampling-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
@@ -38,7 +38,8 @@ fn sampled(result: &RunResult, infer: &str) -> std::sync::Arc<bnnc_core::states:
     outcome.splits[0].found.values().clone()
 }
 
-/// Mean and standard deviation of a quantity lie within five Monte Carlo standard errors of the exact ones, which must be small.
+/// Checks that the mean and the standard deviation of a quantity are within five Monte Carlo standard errors of the exact ones, and that
+/// these errors are small.
 fn assert_exact(result: &RunResult, infer: &str, name: &str, (mean, sd): (f64, f64)) {
     let outcome = result
         .outcomes
@@ -62,7 +63,7 @@ fn assert_exact(result: &RunResult, infer: &str, name: &str, (mean, sd): (f64, f
     assert!(z.abs() < 5.0, "{infer} {name}: sd {} is not {sd} ({z})", found.sd);
 }
 
-/// The eight points with noise 0.3 and `N(0, 1)` priors of intercept and slope.
+/// The eight points with a noise of 0.3 and `N(0, 1)` priors of intercept and slope.
 const POINTS: [(f64, f64); 8] = [
     (-1.5, -0.9),
     (-1.0, -0.8),
@@ -82,13 +83,14 @@ model Line(x: real) -> y: real {
 }
 ";
 
-/// Mean and standard deviation of intercept and slope from the normal equations, the likelihood to the power `1 / temperature`.
+/// Returns the means and standard deviations of intercept and slope from the normal equations, with the likelihood to the power
+/// `1 / temperature`.
 fn line(temperature: f64) -> [(f64, f64); 2] {
     let ([a, b], [va, vb, _]) = normal_equations(&POINTS, temperature);
     [(a, va.sqrt()), (b, vb.sqrt())]
 }
 
-/// The posterior means of intercept and slope, their variances and their covariance.
+/// Returns the posterior means of intercept and slope, their variances and their covariance.
 fn normal_equations(points: &[(f64, f64)], temperature: f64) -> ([f64; 2], [f64; 3]) {
     let weight = 1.0 / (0.09 * temperature);
     let sum = |of: &dyn Fn(f64, f64) -> f64| points.iter().map(|(x, y)| of(*x, *y)).sum::<f64>();
@@ -101,9 +103,9 @@ fn normal_equations(points: &[(f64, f64)], temperature: f64) -> ([f64; 2], [f64;
     ([va * ra + vab * rb, vab * ra + vb * rb], [va, vb, vab])
 }
 
-/// The closed form agrees with the numbers that were published for these points.
+/// The closed form gives the published numbers for these points.
 #[test]
-fn the_closed_form() {
+fn the_closed_form_gives_the_published_numbers() {
     let [(a, sa), (b, sb)] = line(1.0);
     assert!((a - 0.214_804_89).abs() < 1e-8 && (b - 0.778_637_25).abs() < 1e-8);
     assert!((sa * sa - 0.011_381_04).abs() < 1e-8 && (sb * sb - 0.009_921_62).abs() < 1e-8);
@@ -136,9 +138,10 @@ fn every_exact_sampler_finds_the_line() {
     }
 }
 
-/// Rows left out one at a time, from all draws though predictions take few: each row's density is a Normal by the others' normal equations.
+/// Each row is left out, with all draws although predictions take few: the density of a row is a Normal by the normal equations of the
+/// others.
 #[test]
-fn leaving_rows_out_of_the_line() {
+fn left_out_rows_have_their_exact_densities() {
     let point = |at: usize| {
         let x = -1.5 + 0.1 * at as f64;
         (x, 0.2 + 0.8 * x + 0.4 * (7.0 * at as f64).sin())
@@ -164,7 +167,7 @@ fn leaving_rows_out_of_the_line() {
     );
 }
 
-/// Small steps of the samplers without an acceptance step come close: their bias is of the order of the step.
+/// Samplers without an acceptance step come close with small steps: their bias is of the order of the step.
 #[test]
 fn samplers_without_acceptance_come_close() {
     let program = format!(
@@ -201,7 +204,7 @@ infer momentum = sghmc(Line, rows) {{ batch = 0, step_size = 1e-3, friction = 0.
     }
 }
 
-/// A rate, a probability, the shares of three classes, and ordered cut points: every support has its map and its Jacobian.
+/// A rate, a probability, an interval and the shares of three classes: every support has its bijector and Jacobian.
 #[test]
 fn constrained_sites_have_their_exact_posteriors() {
     let program = "
@@ -215,7 +218,7 @@ model M(x: real) -> y: real {
 infer prior = nuts(M, rows) { draws = 4000 }
 ";
     let result = compile::run(&compiled("supports", &POINTS, program).manifest, 2);
-    // The data say nothing of these sites: their posteriors are their priors.
+    // The data do not inform these sites, so their posteriors are their priors.
     assert_exact(&result, "prior", "rate", (2.0, f64::sqrt(2.0)));
     assert_exact(&result, "prior", "p", (0.6, f64::sqrt(0.04)));
     assert_exact(&result, "prior", "low", (1.0, 4.0 / f64::sqrt(12.0)));
@@ -225,9 +228,9 @@ infer prior = nuts(M, rows) { draws = 4000 }
     }
 }
 
-/// Sites that a posterior fixes stay, the others have their posterior given them, and chains start where they are told.
+/// Sites that a posterior fixes keep their values, the others have their posterior given those values, and chains begin at their `start`.
 #[test]
-fn fixed_sites_stay() {
+fn fixed_sites_keep_their_values() {
     let program = format!(
         "{LINE}
 infer point = map(Line, rows) {{ epochs = 3000, batch = 0, optimiser = Adam(1e-2), precision = f64 }}
@@ -259,7 +262,7 @@ fn positions(sampled: &Sampled) -> Vec<Vec<f64>> {
         .collect()
 }
 
-/// Draws are functions of the seed, not of threads; chains differ from each other.
+/// Draws are functions of the seed, not of the number of threads; chains differ from each other.
 #[test]
 fn threads_change_no_draw() {
     let program = format!(
@@ -283,9 +286,9 @@ infer sgld = sgld(Line, rows) {{ chains = 3, warmup = 100, draws = 50, batch = 3
     assert_eq!(one, of(5));
 }
 
-/// What later infers take from a site that was sampled as its noise is the site's value.
+/// A site that was sampled in the non-centred parameterisation gives its value to later inferences.
 #[test]
-fn a_site_taken_from_a_noncentred_infer_is_its_value() {
+fn non_centered_sites_give_their_values_to_later_inferences() {
     let program = "
 model M(x: real) -> y: real {
   mu ~ Normal(10, 1)
@@ -305,7 +308,7 @@ infer given = nuts(Given, rows) { draws = 2000 }
         .unwrap();
     let taken = sampled(&result, "given")["theta/loc"][0];
     assert!((taken - theta.mean).abs() < 1e-9, "{taken} is not {}", theta.mean);
-    // The mean of `mu` given `theta`: precisions 1 and 4.
+    // The mean of `mu` given `theta`, with precisions 1 and 4.
     assert_exact(
         &result,
         "given",
@@ -314,8 +317,8 @@ infer given = nuts(Given, rows) { draws = 2000 }
     );
 }
 
-/// The sites of a layer are diagnosed by their norms and by predictions however small, and by their elements where they are named; sites
-/// of the model itself stay as they are.
+/// The sites of a layer are diagnosed by their norms and by predictions, however small they are, and by their elements if `report` names
+/// them. Sites of the model itself are diagnosed by their elements.
 #[test]
 fn weights_of_layers_are_diagnosed_on_request() {
     let program = "

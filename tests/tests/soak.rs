@@ -1,4 +1,4 @@
-//! Mutations of the sample programs through lexer, parser, formatter and checker, for as long as is asked:
+//! Runs mutations of the sample programs through lexer, parser, formatter and checker for a given time:
 //! `BNNC_SOAK_SECONDS=600 cargo test --release -p bnnc-tests --test soak -- --ignored`.
 
 use bnnc_base::source::SourceMap;
@@ -7,7 +7,7 @@ use bnnc_driver::program;
 use bnnc_math::philox;
 use std::time::{Duration, Instant};
 
-/// Pieces that programs are made of, so that mutations stay near what parses.
+/// Pieces of programs, which keep mutations close to valid texts.
 const PIECES: &[&str] = &[
     "~",
     "=",
@@ -62,7 +62,7 @@ const PIECES: &[&str] = &[
     "\u{e9}",
 ];
 
-/// A stream of choices.
+/// A stream of random choices.
 struct Choices {
     at: u64,
 }
@@ -131,16 +131,16 @@ fn run(duration: Duration) -> usize {
     count
 }
 
-/// A moment of it, each time the tests run.
+/// Two seconds of mutations in every run of the tests.
 #[test]
-fn a_moment() {
+fn mutations_of_two_seconds_do_not_panic() {
     assert!(run(Duration::from_secs(2)) > 0);
 }
 
-/// As long as is asked, ten minutes by default.
+/// Mutations for `BNNC_SOAK_SECONDS`, ten minutes by default.
 #[test]
 #[ignore = "runs for ten minutes"]
-fn ten_minutes() {
+fn mutations_of_ten_minutes_do_not_panic() {
     let seconds = std::env::var("BNNC_SOAK_SECONDS")
         .ok()
         .and_then(|text| text.parse().ok())

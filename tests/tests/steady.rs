@@ -1,4 +1,4 @@
-//! Training allocates nothing in its steady state.
+//! Training does not allocate memory in its steady state.
 
 use bnnc_abi::manifest::{Infer, Work};
 use bnnc_base::dtype::Precision;
@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The system's allocator, counting.
+/// The system's allocator, which counts allocations.
 struct Counting;
 
 static ALLOCATIONS: AtomicUsize = AtomicUsize::new(0);
@@ -37,7 +37,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Allocations of a fit of so many epochs.
+/// Returns the number of allocations of a fit with `epochs` epochs.
 fn allocations(infer: &Infer, dataset: &Dataset, epochs: usize, context: &Context) -> usize {
     let mut infer = infer.clone();
     let Work::Train(train) = &mut infer.work else {
@@ -52,7 +52,8 @@ fn allocations(infer: &Infer, dataset: &Dataset, epochs: usize, context: &Contex
     after - before
 }
 
-/// Writes a program in which a parameter decides the positions that rows select, which every step counts, with its data. Returns its path.
+/// Writes a program in which a parameter determines the positions that rows select, so that every step checks them, with its data. Returns
+/// its path.
 fn selecting() -> PathBuf {
     let folder = std::env::temp_dir().join(format!("bnnc-steady-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("the folder is created");
@@ -74,12 +75,12 @@ infer fit = map(M, d)
     folder.join("program.bnn")
 }
 
-/// A fit of nine epochs allocates exactly as often as one of three: whatever it allocates belongs to its start and end.
+/// A fit of nine epochs allocates exactly as often as one of three: all allocations belong to its start and end.
 ///
-/// The number of training rows is no multiple of the batch, so every epoch has a step with fewer rows. One test, because
-/// the counter is the whole program's.
+/// The number of training rows is not a multiple of the batch, so every epoch has a step with fewer rows. There is only one test, because
+/// the counter is global.
 #[test]
-fn more_steps_allocate_no_more() {
+fn more_epochs_allocate_no_more_memory() {
     let cases: &[(&str, &[&str])] = &[
         ("examples/yacht/yacht.bnn", &[]),
         ("examples/concrete/heteroscedastic.bnn", &[]),
@@ -105,7 +106,7 @@ fn more_steps_allocate_no_more() {
                 assert_eq!(infer.reached.is_empty(), !path.ends_with("program.bnn"));
                 let dataset = compiled.dataset(&infer.data);
                 let counts = |_| [3, 9].map(|epochs| allocations(infer, &dataset, epochs, &context));
-                // A thread allocates its workspace at its first piece of work, which may come late.
+                // A thread allocates its workspace at its first piece of work, which may be late.
                 let last = (0..5).map(counts).find(|[few, many]| few == many);
                 let name = format!("{path} {} {precision} {threads} threads", infer.name);
                 assert!(last.is_some(), "{name}: {:?}", counts(0));

@@ -1,4 +1,4 @@
-//! What stops a run, and whose fault each is.
+//! The errors that stop a run, and whether they are errors of the program or of the data.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_base::diagnostic::{Diagnostic, Fault};
@@ -36,13 +36,13 @@ fn assert_diagnostic(diagnostic: &Diagnostic, id: &str, fault: Fault) {
     assert!(diagnostic.fault == fault);
 }
 
-/// A folder that does not exist, in one that does.
+/// Returns the path of a folder that does not exist, in one that does.
 fn folder(name: &str) -> PathBuf {
     std::env::temp_dir().join(format!("bnnc-stops-{name}-{}", std::process::id()))
 }
 
 #[test]
-fn a_loss_that_is_not_finite() {
+fn a_loss_that_is_not_finite_is_an_error_of_the_program() {
     let compiled = yacht(&["fit.optimiser=SGD(1e12)", "fit.epochs=5"]);
     let options = bnnc_run::Options::new(1);
     let Ok(result) = run(&compiled.manifest, &options) else {
@@ -54,7 +54,7 @@ fn a_loss_that_is_not_finite() {
 }
 
 #[test]
-fn no_rows_to_train_on() {
+fn no_training_rows_are_an_error_in_data() {
     let compiled = yacht(&[]);
     let infer = &compiled.manifest.infers[0];
     let mut dataset = compiled.dataset(&infer.data);
@@ -64,9 +64,9 @@ fn no_rows_to_train_on() {
     assert_stop(fit(infer, &dataset, states, &context), "E0505", Fault::Data);
 }
 
-/// A folder inside a file cannot be made.
+/// A folder cannot be created inside a file.
 #[test]
-fn results_that_cannot_be_written() {
+fn results_that_cannot_be_written_are_an_error() {
     let file = folder("file");
     std::fs::write(&file, "").unwrap();
     let compiled = yacht(&[]);
@@ -82,6 +82,6 @@ fn results_that_cannot_be_written() {
 }
 
 #[test]
-fn a_folder_that_no_run_wrote() {
+fn a_folder_without_a_run_is_an_error_in_data() {
     assert_diagnostic(&out::read(&folder("none")).unwrap_err(), "E0504", Fault::Data);
 }

@@ -1,5 +1,5 @@
-//! Sites on simplexes and of increasing vectors, from source to posterior: densities integrate to one over the declared
-//! type, restrictions whose mass is not known are refused, and posteriors that are known exactly are found.
+//! Sites on simplexes and of ordered vectors, from source to posterior: densities integrate to one over the declared type, restrictions of
+//! unknown mass are rejected, and exactly known posteriors are found.
 #![allow(clippy::unwrap_used)]
 
 use bnnc_base::shape::Sizes;
@@ -14,7 +14,7 @@ use bnnc_tests::compile;
 use std::collections::HashMap;
 use std::path::PathBuf;
 
-/// The log prior of the only model of a program whose sites are those of `body`, or the message of what is refused.
+/// Returns the log prior of a model with the sites of `body`, or the message of the error.
 fn log_prior(body: &str) -> Result<Function, String> {
     let text = format!("model M(x: real) -> y: real {{\n  {body}\n  y ~ Normal(x, 1)\n}}\n");
     let program = program::load("m.bnn", &text, &Options::default());
@@ -39,7 +39,7 @@ fn close(what: &str, got: f64, want: f64, tolerance: f64) {
     );
 }
 
-/// The midpoint rule over increasing pairs; the densities are smooth and their tails beyond the square are below 1e-9.
+/// Returns the mass over increasing pairs by the midpoint rule. The densities are smooth, and their tails beyond the square are below 1e-9.
 fn mass_of_pairs(log_density: &dyn Fn(f64, f64) -> f64) -> f64 {
     let (low, step, count) = (-11.0, 0.05, 440);
     let point = |i: usize| low + step * (i as f64 + 0.5);
@@ -47,7 +47,7 @@ fn mass_of_pairs(log_density: &dyn Fn(f64, f64) -> f64) -> f64 {
     for i in 0..count {
         for j in i..count {
             let weight = if i == j { 0.5 } else { 1.0 };
-            // On the diagonal the cell is cut in half; a shift keeps its point inside the support.
+            // The diagonal cuts a cell in half; the shift keeps its point inside the support.
             sum += weight * log_density(point(i), point(j) + 1e-12).exp();
         }
     }
@@ -63,7 +63,7 @@ fn increasing_vectors_have_a_normalised_density() {
     }
 }
 
-/// Six orders of three elements, four vectors: `4 log 6` above the density of independent elements.
+/// Three elements have six orders, and there are four vectors: the log density is `4 log 6` above that of independent elements.
 #[test]
 fn each_vector_of_an_array_is_normalised() {
     let values: Vec<f64> = (0..12)
@@ -83,7 +83,8 @@ fn a_flat_prior_is_flat_on_every_support() {
     }
 }
 
-/// The density of Ferguson: `Gamma(sum a) / prod Gamma(a) prod x ^ (a - 1)`, here with integers: `9! / (0! 2! 1! 3!)`.
+/// The density of the Dirichlet distribution (Ferguson) `Gamma(sum a) / prod Gamma(a) prod x ^ (a - 1)`, here with integers:
+/// `9! / (0! 2! 1! 3!)`.
 #[test]
 fn arrays_of_simplexes_are_independent() {
     let normaliser = (362_880f64 / 12.0).ln();
@@ -98,7 +99,7 @@ fn arrays_of_simplexes_are_independent() {
 }
 
 #[test]
-fn restrictions_without_a_known_mass_are_refused() {
+fn restrictions_of_unknown_mass_are_rejected() {
     for (body, why) in [
         ("_p: simplex(3) ~ Normal(0, 1)", "no density on a simplex"),
         (
@@ -124,7 +125,7 @@ fn restrictions_without_a_known_mass_are_refused() {
 
 const COUNTS: [usize; 4] = [23, 71, 66, 40];
 
-/// Categories seen `COUNTS` times under a Dirichlet prior: the posterior is the Dirichlet of the sums.
+/// Runs a program on categories that were observed `COUNTS` times under a Dirichlet prior: the posterior is the Dirichlet of the sums.
 fn categories(name: &str, program: &str) -> RunResult {
     let folder = std::env::temp_dir().join(format!("bnnc-supports-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
@@ -150,7 +151,7 @@ fn run(path: PathBuf, text: &str) -> RunResult {
     compile::run(&compiled.manifest, 1)
 }
 
-/// Parameters of the posterior: counts plus concentrations.
+/// Returns the parameters of the posterior: counts plus concentrations.
 fn posterior() -> [f64; 4] {
     [24.0, 73.0, 67.0, 41.0]
 }
@@ -165,7 +166,7 @@ fn summary(result: &RunResult, infer: &str, site: &str) -> Vec<(f64, f64)> {
     site.elements.iter().map(|s| (s.mean, s.sd)).collect()
 }
 
-/// `(n + a - 1) / (N + sum (a - 1))`, and the same values where a site keeps them.
+/// The mode is `(n + a - 1) / (N + sum (a - 1))`; a posterior that fixes the site keeps it.
 #[test]
 fn map_finds_the_mode_on_the_simplex() {
     let result = categories(
@@ -184,10 +185,10 @@ infer kept = vi(K, d) { epochs = 1, batch = 0, precision = f64 }
     }
 }
 
-/// Families on three reals, carried onto the simplex of four: means within the error of 1000 draws and of the family
-/// itself, whose skewness differs. The joint one also has the standard deviations.
+/// Families on three reals, transformed to the simplex of four. Means are within the error of 1000 draws and of the family itself, whose
+/// skewness differs. The joint family also has the right standard deviations.
 #[test]
-fn families_on_the_reals_are_carried_onto_the_simplex() {
+fn families_on_the_reals_are_transformed_to_the_simplex() {
     let result = categories(
         "carried",
         "posterior N of M { p ~ Normal(scale = 0.1) }

@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-/// The text of `result.json` without its times.
+/// Returns the text of `result.json` without its durations.
 fn result(compiled: &Compiled, threads: usize) -> String {
     let result = compile::run(&compiled.manifest, threads);
     let mut json = bnnc_report::result::json(&compiled.manifest, &result);
@@ -22,7 +22,7 @@ fn result(compiled: &Compiled, threads: usize) -> String {
     json.to_string()
 }
 
-/// A run of a few epochs: enough for every part of a run to happen.
+/// Compiles a run of a few epochs, enough for every part of a run to happen.
 fn short(path: &Path) -> Compiled {
     let options = Options {
         settings: compile::short(path, 2, 10),
@@ -32,7 +32,7 @@ fn short(path: &Path) -> Compiled {
 }
 
 #[test]
-fn every_example() {
+fn every_example_has_the_same_result_on_any_number_of_threads() {
     let faults = faults_of_examples(|path| {
         let compiled = short(path);
         let one = result(&compiled, 1);
@@ -45,9 +45,9 @@ fn every_example() {
     assert!(faults.is_empty(), "\n{}", faults.join("\n"));
 }
 
-/// Tensors large enough that every kernel and every product is divided among threads.
+/// The tensors are large enough that every kernel and every product is divided among threads.
 #[test]
-fn a_wide_network() {
+fn a_wide_network_has_the_same_result_on_any_number_of_threads() {
     let path = bnnc_tests::root().join("examples/concrete/wide.bnn");
     let program = r#"
 use layers::Dense
@@ -74,9 +74,9 @@ infer fit = vi(MeanField, concrete) { epochs = 2, batch = 400, samples = 2, pred
     }
 }
 
-/// The text does depend on the seed, so the comparisons above compare something.
+/// The text depends on the seed; otherwise the comparisons above would test nothing.
 #[test]
-fn another_seed() {
+fn another_seed_gives_another_result() {
     let path = bnnc_tests::root().join("examples/yacht/yacht.bnn");
     let text = |seed| {
         let options = Options {
@@ -94,7 +94,7 @@ fn another_seed() {
     assert_eq!(text(2), text(2));
 }
 
-/// A network for the data of the yacht example, with one inference of a method.
+/// Returns a network for the data of the yacht example, with one inference by this method.
 fn restarted(method: &str, options_of: &str) -> Compiled {
     let path = bnnc_tests::root().join("examples/yacht/restarts.bnn");
     let program = format!(
@@ -112,7 +112,7 @@ infer fit = {method} {{ epochs = 6, batch = 50, {options_of} }}"
 }
 
 #[test]
-fn restarts_of_every_method() {
+fn restarts_have_the_same_result_on_any_number_of_threads() {
     for (method, options, trainings) in [
         ("map(Net, yacht)", "restarts = 5", 5),
         ("vi(Q, yacht)", "restarts = 3", 3),
@@ -134,7 +134,7 @@ fn restarts_of_every_method() {
     }
 }
 
-/// The result of three restarts by a function in place of a training.
+/// Runs three restarts with a function instead of a training, and returns the result.
 fn compared(threads: usize, one: &OneOnThread<'_, usize>) -> Result<(Fitted, usize), Stop> {
     let compiled = restarted("map(Net, yacht)", "restarts = 3");
     let infer = &compiled.manifest.infers[0];
@@ -152,14 +152,14 @@ fn compared(threads: usize, one: &OneOnThread<'_, usize>) -> Result<(Fitted, usi
 }
 
 #[test]
-fn restarts_run_at_a_time() {
+fn restarts_run_concurrently() {
     let running = (Mutex::new(0), Condvar::new());
     let together = |task: &Task<'_>| {
         let (count, changed) = &running;
         let mut begun = count.lock().unwrap();
         *begun += 1;
         changed.notify_all();
-        // Each waits for all others, which would never begin after it.
+        // Each waits for all others, so they must run at the same time.
         let (_begun, late) = changed
             .wait_timeout_while(begun, Duration::from_secs(60), |begun| *begun < 3)
             .unwrap();
@@ -185,7 +185,7 @@ fn the_first_restart_that_fails_is_reported() {
 }
 
 #[test]
-fn a_restart_that_was_stopped_is_taken_where_no_other_is_complete() {
+fn an_interrupted_restart_is_used_only_if_none_is_complete() {
     for (complete, expected) in [(None, 0), (Some(2), 2)] {
         let one = |task: &Task<'_>| {
             let fitted = Fitted {

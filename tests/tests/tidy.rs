@@ -1,6 +1,6 @@
-//! The rules of hand that no other tool holds: headers, lengths, names, dead files, snapshots, formatted programs.
+//! House rules that no other tool checks: headers, lengths, names, dead files, snapshots, formatted programs.
 //!
-//! Lengths of functions and lists of parameters are clippy's.
+//! Clippy checks the lengths of functions and of lists of parameters.
 
 use bnnc_base::source::SourceMap;
 use bnnc_tests::crates::members;
@@ -8,21 +8,21 @@ use bnnc_tests::files::{File, under};
 use bnnc_tests::modules::unreached;
 use std::path::Path;
 
-/// The longest that a file may be without its tests.
+/// The limit on the lines of a file without its tests.
 const LINES: usize = 500;
 
-/// Tables and grammars, which may be longer than [`LINES`].
+/// Tables and grammars that may be longer than [`LINES`].
 const LONG: &[&str] = &[];
 
-/// The longest that a snapshot may be.
+/// The limit on the lines of a snapshot.
 const SNAPSHOT_LINES: usize = 120;
 
-/// Names that say nothing about what a file or a folder holds.
+/// Names that do not describe the content of a file or a folder.
 const EMPTY_NAMES: &[&str] = &[
     "common", "helper", "helpers", "manager", "misc", "shared", "stuff", "util", "utils",
 ];
 
-/// What a finished line of Rust does not hold, put together so that this file does not hold it either.
+/// Texts of unfinished Rust code, assembled so that this file does not contain them.
 const UNFINISHED: &[&str] = &[
     concat!("todo", "!("),
     concat!("unimplemented", "!("),
@@ -30,7 +30,7 @@ const UNFINISHED: &[&str] = &[
     concat!("#[", "ignore]"),
 ];
 
-/// Paths and words of one person's workplace.
+/// Paths and words of one person's machine.
 const PRIVATE: &[&str] = &[
     concat!("/wo", "rk/"),
     concat!("/ro", "ot/"),
@@ -45,7 +45,7 @@ fn none(faults: &[String]) {
     assert!(faults.is_empty(), "\n{}\n", faults.join("\n"));
 }
 
-/// `path:line` of each line of Rust for which `is_fault` holds.
+/// Returns `path:line` of each line of Rust for which `is_fault` holds.
 fn faulty_lines(is_fault: impl Fn(&str) -> bool) -> Vec<String> {
     let mut faults = Vec::new();
     for file in rust() {
@@ -59,7 +59,7 @@ fn faulty_lines(is_fault: impl Fn(&str) -> bool) -> Vec<String> {
 }
 
 #[test]
-fn files_say_what_they_hold() {
+fn files_begin_with_a_sentence_on_their_content() {
     let faults: Vec<String> = rust()
         .iter()
         .filter(|file| !file.text.starts_with("//! ") || file.text.starts_with("//! (being written)"))
@@ -132,7 +132,7 @@ fn crates_are_named_like_their_folders() {
         .iter()
         .filter(|member| {
             let last = member.folder.rsplit('/').next().unwrap_or_default();
-            // The binary's crate has the binary's name.
+            // The crate of the binary has the name of the binary.
             let wanted = if last == "cli" {
                 "bnnc".to_string()
             } else {
@@ -159,7 +159,7 @@ fn snapshots_are_short_and_used() {
     none(&faults);
 }
 
-/// Whether the test that the snapshot's header and name point to is there.
+/// Returns whether the test to which the snapshot's header and name refer exists.
 fn is_used(snapshot: &File) -> bool {
     let source = snapshot
         .text
@@ -177,7 +177,7 @@ fn is_used(snapshot: &File) -> bool {
         .trim_end_matches(|digit: char| digit.is_ascii_digit())
         .trim_end_matches('-');
     let text = std::fs::read_to_string(bnnc_tests::root().join(source.trim_matches('"'))).unwrap_or_default();
-    // A table names the folder of its snapshots, and a test of its own finds those that no entry makes.
+    // A table names the folder of its snapshots, and has a test for snapshots without an entry.
     let folder = Path::new(&snapshot.path).parent().and_then(Path::file_name);
     let folder = folder
         .map(|folder| folder.to_string_lossy().into_owned())

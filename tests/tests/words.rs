@@ -125,7 +125,7 @@ const ALLOWED: &[(&str, &str, &str, &str)] = &[
     ),
 ];
 
-/// The lines of a text that are read as prose, without code: the path, the number of the line, whether it begins a comment or a page, and the words.
+/// A line of a text that is read as prose, without code: its place, its path, whether it begins a comment or a page, and its words.
 struct Line {
     place: String,
     path: String,
@@ -133,7 +133,7 @@ struct Line {
     text: String,
 }
 
-/// Inline code hides its words.
+/// Returns a line without its inline code, in which words are not counted.
 fn without_code(line: &str) -> String {
     line.split('`').step_by(2).collect::<Vec<&str>>().join("`")
 }
@@ -141,7 +141,7 @@ fn without_code(line: &str) -> String {
 /// A page that is counted with the Rust beside it: its sentences on the run have not been rewritten yet.
 const COUNTED: &str = "compiler/ARCHITECTURE.md";
 
-/// The prose of Markdown.
+/// Returns the prose of Markdown.
 fn pages() -> Vec<Line> {
     prose(|path| path != COUNTED)
 }
@@ -156,7 +156,7 @@ fn prose(is_read: impl Fn(&str) -> bool) -> Vec<Line> {
             path: file.path.clone(),
             text: file.text.clone(),
         };
-        // These tables are written from the doc comments of options in `runtime/abi`, which are counted there.
+        // These tables are generated from the doc comments of options in `runtime/abi`, which are counted there.
         let has_options = file.path.starts_with("docs/src/reference/methods/");
         for (at, text) in page.prose() {
             if has_options && text.starts_with("| `") {
@@ -173,7 +173,7 @@ fn prose(is_read: impl Fn(&str) -> bool) -> Vec<Line> {
     lines
 }
 
-/// `[text](target)` without the target.
+/// Returns `[text](target)` without the target.
 fn without_link_targets(line: &str) -> String {
     let mut kept = String::new();
     for (at, part) in line.split("](").enumerate() {
@@ -188,7 +188,7 @@ fn without_link_targets(line: &str) -> String {
     kept
 }
 
-/// The comments of Rust or of programs, line by line.
+/// Returns the comments of Rust or of programs, line by line.
 fn comments(file: &File) -> Vec<Line> {
     let mut lines = Vec::new();
     let mut before = "";
@@ -216,7 +216,7 @@ fn comments(file: &File) -> Vec<Line> {
     lines
 }
 
-/// The texts in the files that hold a crate's messages.
+/// Returns the texts in the files that contain a crate's messages.
 fn messages(file: &File) -> Vec<Line> {
     const HOLD: &[&str] = &["codes", "report", "advice", "expected", "foreign", "diagnostics"];
     let parts = file.path.trim_end_matches(".rs").split('/');
@@ -224,14 +224,14 @@ fn messages(file: &File) -> Vec<Line> {
         return Vec::new();
     }
     let mut lines = Vec::new();
-    // A string may go over several lines; quotes that are part of it have a backslash.
+    // A string may extend over several lines; quotes inside it have a backslash.
     let mut is_string = false;
     for (at, line) in file.text.lines().enumerate() {
         if !is_string && line.trim_start().starts_with("//") {
             continue;
         }
         let mut text = String::new();
-        // The letter `'"'` begins no string.
+        // The letter `'"'` does not begin a string.
         let line = line.replace("'\"'", "' '");
         let mut letters = line.chars();
         while let Some(letter) = letters.next() {
@@ -256,14 +256,14 @@ fn messages(file: &File) -> Vec<Line> {
 }
 
 impl Rule {
-    /// The number of its words in a line.
+    /// Returns the number of occurrences of its words in a line.
     fn count(&self, line: &Line) -> usize {
         if self.is_opener && !line.begins {
             return 0;
         }
         let text = line.text.to_lowercase();
         let count = |word: &str| match self.is_opener {
-            // A question may begin so.
+            // A question may begin with such a word.
             true => usize::from(is_word(&text, 0, word) && text.starts_with(word) && !text.contains('?')),
             false => text
                 .match_indices(word)
@@ -339,7 +339,7 @@ type Counts = BTreeMap<(String, String), usize>;
 
 fn found() -> (Counts, Vec<Line>) {
     let mut lines = prose(|path| path == COUNTED);
-    // This file names the words.
+    // This file itself contains the words.
     for file in under("", &["rs"])
         .iter()
         .filter(|file| file.path != "tests/tests/words.rs")
@@ -362,7 +362,7 @@ fn found() -> (Counts, Vec<Line>) {
     (counts, lines)
 }
 
-/// The counts of `tests/words.txt`.
+/// Parses the counts of `tests/words.txt`.
 fn kept(text: &str) -> Counts {
     let entries = text
         .lines()
@@ -409,7 +409,7 @@ fn banned_words_in_rust_become_fewer() {
     }
 }
 
-/// The counts below the comment at the top of the file.
+/// Returns the text of the counts, below the comment at the top of the file.
 fn written(text: &str, counts: &Counts) -> String {
     let mut written: String = text
         .lines()

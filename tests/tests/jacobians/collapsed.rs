@@ -1,4 +1,4 @@
-//! What collapsed inference asks of a network: its form, and its location with derivatives in some weights, against differences.
+//! The programs of collapsed inference: the form of a network, and its location with derivatives in some weights, against differences.
 
 use super::setup::{assert_close, compiled, inputs, network, number, on_model, results};
 use bnnc_abi::collapsed::Form;
@@ -30,7 +30,7 @@ fn named(name: &str) -> [Arc<str>; 1] {
     [name.into()]
 }
 
-/// A network with a head for the mean and another for the noise.
+/// A network with one head for the mean and another for the noise.
 const TWO_HEADS: &str = "use layers::Dense
 data rows = csv(\"rows.csv\") { target = y }
 model Net(x: real[d]) -> y: real {
@@ -43,7 +43,7 @@ model Net(x: real[d]) -> y: real {
 infer fit = map(Net, rows) { epochs = 1 }
 ";
 
-/// Two hidden layers.
+/// A network with two hidden layers.
 const DEEP: &str = "use layers::Dense
 data rows = csv(\"rows.csv\") { target = y }
 model Net(x: real[d]) -> y: real {
@@ -72,9 +72,9 @@ fn the_last_layer_is_affine() {
     assert_eq!(found.likelihood, Likelihood::Categorical);
 }
 
-/// The head of the noise is left alone, and the noise is held where the weights move it.
+/// The head of the noise is not integrated over, and the noise is held at the iterate if it depends on the weights.
 #[test]
-fn a_head_for_the_noise() {
+fn a_head_for_the_noise_is_held() {
     let found = collapsed(TWO_HEADS, OverWeights::LastLayer);
     assert_eq!((sites(&found), found.held), (vec!["mean.w", "mean.b"], false));
     let found = collapsed(TWO_HEADS, OverWeights::Names(&named("hidden")));
@@ -84,7 +84,7 @@ fn a_head_for_the_noise() {
 }
 
 #[test]
-fn kinks_behind_kinks() {
+fn kinks_behind_kinks_are_counted_separately() {
     let kinks = |name: &str| match collapsed(DEEP, OverWeights::Names(&named(name))).form {
         Form::Piecewise { kinks, direct } => (kinks, direct),
         other => panic!("{other:?}"),
@@ -94,7 +94,7 @@ fn kinks_behind_kinks() {
 }
 
 #[test]
-fn what_has_no_exact_form() {
+fn networks_without_an_exact_form_are_sampled() {
     let reason = |text: &str, over: OverWeights<'_>| match collapsed(text, over).form {
         Form::Sampled(reason) => reason,
         other => panic!("{other:?}"),
@@ -121,7 +121,7 @@ fn sizes() -> Sizes {
         .with(Symbol::Selected, SELECTED)
 }
 
-/// Five columns of two states, `w` and `b`: elements 1, 0, 3 of the first, then 0 and again 0 of the second.
+/// Returns five columns of the states `w` and `b`: the elements 1, 0 and 3 of the first, then 0 and 2 of the second, as far as it has them.
 fn picked(found: &Collapse) -> HashMap<String, Tensor> {
     let mut given = HashMap::new();
     for (at, weights) in found.weights.iter().enumerate() {
@@ -140,7 +140,7 @@ fn picked(found: &Collapse) -> HashMap<String, Tensor> {
     given
 }
 
-/// The states with one column moved by `by`.
+/// Returns the states with one column shifted by `by`.
 fn shifted(
     found: &Collapse,
     given: &HashMap<String, Tensor>,
@@ -167,9 +167,9 @@ fn shifted(
     moved
 }
 
-/// Slopes by differences, for the location and the kinks, from the interpreter and from machine code.
+/// Slopes of the location and of the kinks match differences, in the interpreter and in machine code.
 #[test]
-fn slopes_are_those_of_differences() {
+fn slopes_match_differences() {
     let cases = [
         (network(4, 1, "tanh", "real", "Normal(f[0], sigma)"), "last"),
         (
@@ -211,7 +211,7 @@ fn slopes_are_those_of_differences() {
     }
 }
 
-/// `moves` shift the weights of each row by itself, and neither noise nor target.
+/// `moves` shift the weights of each row separately, and neither noise nor target.
 #[test]
 fn rows_have_moves_of_their_own() {
     let found = collapsed(TWO_HEADS, OverWeights::Names(&named("hidden")));

@@ -18,7 +18,7 @@ struct Case {
     padding: usize,
 }
 
-/// Strides that leave elements over, padding wider than the kernel, kernels of one element and of the whole image, single rows.
+/// Strides that leave elements unused, padding wider than the kernel, kernels of one element and of the whole image, single rows.
 const CASES: [Case; 8] = [
     case([1, 4, 4], [2, 2, 2], 1, 0),
     case([2, 5, 4], [3, 3, 2], 1, 1),
@@ -44,13 +44,13 @@ impl Case {
         self.image.iter().product()
     }
 
-    /// The channels, rows and columns of the result.
+    /// Returns the channels, rows and columns of the result.
     fn outputs(&self) -> [usize; 3] {
         let along = |axis: usize| (self.image[axis] + 2 * self.padding - self.kernel[axis]) / self.stride + 1;
         [self.kernel[0], along(1), along(2)]
     }
 
-    /// The element of a padded image at a row and a column of it.
+    /// Returns the element of a padded image at a row and a column.
     fn element(&self, image: &[f64], [channel, row, column]: [usize; 3]) -> f64 {
         let [_, height, width] = self.image;
         let inside = |at: usize, size: usize| at >= self.padding && at - self.padding < size;
@@ -60,7 +60,7 @@ impl Case {
         }
     }
 
-    /// The elements under the kernel at a position of the result.
+    /// Returns the elements under the kernel at a position of the result.
     fn window(&self, image: &[f64], position: [usize; 2]) -> Vec<f64> {
         let [_, rows, columns] = self.kernel;
         let mut window = Vec::new();
@@ -92,7 +92,7 @@ fn sizes(columns: usize) -> Sizes {
         .with(Symbol::Columns, columns)
 }
 
-/// A model whose logits are the elements of an image that is made of another and of the weights of `sites`.
+/// Returns a model whose logits are the elements of an image that depends on another image and on the weights of `sites`.
 fn model(case: &Case, sites: &str, result: &str) -> String {
     let [channels, rows, columns] = case.image;
     format!(
@@ -109,7 +109,7 @@ infer fit = map(Net, rows) {{ epochs = 1 }}
     )
 }
 
-/// The values of a port, numbered as the setup numbers them.
+/// Returns the values of a port, with the numbers of the setup.
 fn numbers(name: &str, count: usize) -> Vec<f64> {
     (1..=count).map(|at| number(name, at)).collect()
 }
@@ -119,7 +119,7 @@ fn images(case: &Case) -> Vec<Vec<f64>> {
     all.chunks(case.inputs()).map(<[f64]>::to_vec).collect()
 }
 
-/// Compares `f` with what it should be, by the reference and by machine code in both precisions.
+/// Compares `f` with its expected value, by the reference and by machine code in both precisions.
 fn check_outputs(name: &str, text: &str, width: usize, want: &[f64]) {
     let found = approximated(name, text, width, Wanted::default());
     let got = &results(&found.rows, &sizes(1), &HashMap::new())["outputs"];
@@ -154,7 +154,7 @@ fn convolutions_are_sums_over_windows() {
 }
 
 #[test]
-fn pools_are_of_windows_of_one_channel() {
+fn pools_reduce_windows_of_one_channel() {
     let pools = [
         (case([2, 4, 6], [2, 2, 2], 2, 0), "max_pool(image * s, 2)"),
         (case([2, 5, 7], [2, 2, 2], 2, 0), "mean_pool(image * s, 2)"),
@@ -193,8 +193,8 @@ fn pools_are_of_windows_of_one_channel() {
     }
 }
 
-/// The left factor of a kernel is the mean over positions of the products of windows with themselves, the right one the sum over positions
-/// of the products of slopes: for a cotangent of the logits, the slope at a position is the cotangent there.
+/// The left factor of a kernel is the mean over positions of the outer products of windows. The right factor is the sum over positions of
+/// the outer products of slopes; for a cotangent of the logits, the slope at a position is the cotangent there.
 #[test]
 fn factors_of_kernels_are_sums_over_positions() {
     for case in CASES {

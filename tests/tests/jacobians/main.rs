@@ -1,4 +1,4 @@
-//! What Laplace's approximation asks of Jacobians and second derivatives: against differences, and in little memory.
+//! The Jacobians and second derivatives of Laplace approximations: against differences, and within little memory.
 #![allow(clippy::unwrap_used)]
 
 mod collapsed;

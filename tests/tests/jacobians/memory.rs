@@ -1,4 +1,4 @@
-//! No program but that of whole Jacobians keeps the gradient of every row in memory.
+//! Only the program of whole Jacobians keeps the gradient of every row in memory.
 
 use super::setup::{ALL, approximated, compiled, lowered, network};
 use bnnc_abi::plan::Role;
@@ -25,7 +25,7 @@ fn sizes() -> Sizes {
         .with(Symbol::Selected, SELECTED)
 }
 
-/// The bytes of the arena, after a check that no buffer has an axis of rows or columns and as many other elements as the first weight matrix.
+/// Returns the bytes of the arena, after a check that no buffer has an axis of rows and as many other elements as the first weight matrix.
 fn bytes(name: &str, function: &Function) -> u64 {
     let program = lowered(function, Precision::F32);
     for id in program.plan.buffers.ids() {
@@ -45,7 +45,7 @@ fn bytes(name: &str, function: &Function) -> u64 {
 }
 
 #[test]
-fn gradients_of_rows_are_not_kept() {
+fn gradients_of_rows_are_not_kept_in_memory() {
     let wanted = Wanted {
         jacobian: false,
         ..ALL
@@ -56,7 +56,7 @@ fn gradients_of_rows_are_not_kept() {
     assert_eq!(weights, 784 * 50 + 50 + 50 * 10 + 10);
     let (batch, selection) = (4 * ROWS * 784, 4 * ROWS * COLUMNS * SELECTED);
     let hidden = 4 * ROWS * COLUMNS * 50;
-    // The data, the weights and their like once, the hidden layer a few times.
+    // The data, the weights and arrays of their size once, the hidden layer a few times.
     let usual = (2 * batch + 4 * 4 * weights + 8 * hidden) as u64;
     let programs = [
         ("selected", found.selected, usual + 2 * selection as u64),
@@ -76,9 +76,9 @@ fn gradients_of_rows_are_not_kept() {
     }
 }
 
-/// A row moves one line of a table; the others have zeros that are nowhere written.
+/// A row has a gradient in one line of a table; the zeros of the other lines are not stored.
 #[test]
-fn tables_are_not_kept_for_every_row() {
+fn gradients_of_tables_are_not_kept_for_every_row() {
     let wanted = Wanted {
         selected: true,
         squares: true,
@@ -101,7 +101,7 @@ infer fit = map(Net, rows) { epochs = 1 }
     }
 }
 
-/// Positions among more elements than single precision has integers for.
+/// Positions are split among more elements than single precision has integers for.
 #[test]
 fn positions_are_split_exactly() {
     const SIDE: usize = 4_101;

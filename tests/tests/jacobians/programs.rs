@@ -1,4 +1,4 @@
-//! Jacobians against differences of the outputs; everything else against the Jacobian, and second derivatives against differences of
+//! Jacobians against differences of the outputs, the other programs against the Jacobian, and second derivatives against differences of
 //! gradients.
 
 use super::setup::{ALL, approximated, assert_close, compiled, inputs, network, number, results, tried};
@@ -23,7 +23,7 @@ fn sizes() -> Sizes {
         .with(Symbol::Selected, SELECTED)
 }
 
-/// A network with these sites whose mean is `f`.
+/// Returns a network with these sites whose mean is `f`.
 fn shared(sites: &str, f: &str) -> String {
     format!(
         "data rows = csv(\"rows.csv\") {{ target = y }}
@@ -37,13 +37,13 @@ infer fit = map(Net, rows) {{ epochs = 1 }}
     )
 }
 
-/// The same of a picture of 3 x 4.
+/// Returns such a network on an image of 3 x 4.
 fn images(sites: &str, f: &str) -> String {
     let sites = format!("{sites}\n  image = reshape(x, 1, 3, 4)");
     shared(&sites, &format!("sum(tanh({f}))")).replace("real[3])", "real[12])")
 }
 
-/// Names of networks, their texts and the number of inputs.
+/// Returns the names of networks, their texts and the number of inputs.
 fn networks() -> Vec<(&'static str, String, usize)> {
     vec![
         (
@@ -116,7 +116,7 @@ infer fit = map(Net, rows) { epochs = 1 }
     ]
 }
 
-/// `cotangents . df/dw` by differences of the outputs: `[batch, columns, elements]` for each state.
+/// Returns `cotangents . df/dw` by differences of the outputs: `[batch, columns, elements]` for each state.
 fn differences(found: &Approximation, cotangents: &Tensor) -> Vec<Tensor> {
     let outputs = |moved: &HashMap<String, Tensor>| results(&found.rows, &sizes(), moved)["outputs"].clone();
     let mut jacobians = Vec::new();
@@ -169,7 +169,7 @@ fn given(pairs: impl IntoIterator<Item = (String, Tensor)>) -> HashMap<String, T
 }
 
 #[test]
-fn jacobians_are_differences_and_the_rest_follows() {
+fn jacobians_match_differences_and_other_programs_match_jacobians() {
     for (name, text, width) in networks() {
         let found = approximated(name, &text, width, ALL);
         let cotangents = cotangents(&found);
@@ -203,7 +203,7 @@ fn jacobian(name: &str, found: &Approximation, base: &HashMap<String, Tensor>, s
     }
 }
 
-/// Seven columns, spread over the states, the first and the last element of each among them.
+/// Checks seven columns, spread over the states, among them the first and the last element of each.
 fn selected(name: &str, found: &Approximation, base: &HashMap<String, Tensor>, slopes: &[Tensor]) {
     let states = found.weights.len();
     let pick = |column: usize| {
@@ -276,8 +276,8 @@ fn spread(name: &str, found: &Approximation, base: &HashMap<String, Tensor>, slo
     check(name, found.spread.as_ref().unwrap(), "spread", &input, &want.data);
 }
 
-/// In one row and one column, the Kronecker product of the factors is the outer product of the Jacobian with itself where the gradient is
-/// one outer product; whole blocks are so for any number.
+/// Checks that in one row and one column, the Kronecker product of the factors is the outer product of the Jacobian with itself, if the
+/// gradient is one outer product. For whole blocks, this holds for any number of rows and columns.
 fn factors(name: &str, found: &Approximation, base: &HashMap<String, Tensor>, slopes: &[Tensor]) {
     let function = found.factors.as_ref().unwrap();
     let exact = !matches!(name, "twice" | "positions" | "convolutions" | "pools");
@@ -347,9 +347,9 @@ fn factors(name: &str, found: &Approximation, base: &HashMap<String, Tensor>, sl
     }
 }
 
-/// Second derivatives against differences of the first ones, themselves against differences of the log likelihood and the log prior.
+/// Second derivatives match differences of first ones, which match differences of the log likelihood and the log prior.
 #[test]
-fn products_are_differences_of_gradients() {
+fn hessian_products_match_differences_of_gradients() {
     for (name, text, width) in networks() {
         let found = approximated(name, &text, width, ALL);
         let value = |moved: &HashMap<String, Tensor>| {
@@ -383,7 +383,7 @@ fn product(
         .iter()
         .map(|weights| (&*weights.state, state(&found.rows, &weights.state)))
         .collect();
-    // The mixed difference in one element and along a vector.
+    // Evaluates the function for the mixed difference in one element and along a vector.
     let at = |column: usize, along: f64, element: Option<(usize, usize, f64)>| {
         let mut moved = HashMap::new();
         for (number, weights) in found.weights.iter().enumerate() {
@@ -430,9 +430,9 @@ fn product(
     }
 }
 
-/// A weight matrix behind a logarithm has no outer product for a gradient.
+/// The gradient of a weight matrix behind a logarithm is not an outer product, so it has no factors.
 #[test]
-fn a_site_without_factors_may_be_too_large() {
+fn a_large_site_without_factors_is_rejected() {
     let text = "data rows = csv(\"rows.csv\") { target = y }
 model Net(x: real[65]) -> y: real {
   w: positive[65, 65] ~ Gamma(2, 2)

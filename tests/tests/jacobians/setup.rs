@@ -1,4 +1,4 @@
-//! Networks, their programs, and numbers for them.
+//! Networks, their programs, and numbers as their inputs.
 
 use bnnc_abi::code::Artifact;
 use bnnc_base::dtype::{DType, Precision};
@@ -34,12 +34,13 @@ pub const ALL: Wanted = Wanted {
     smaller: false,
 };
 
-/// The programs of the infer `fit` of a text, on a table with `width` inputs and a target `y` that is 0 or 1; a sole input is a whole number below 3.
+/// Returns the programs of the inference `fit` of a text, on a table with `width` inputs and a target `y` that is 0 or 1. A single input is
+/// a whole number below 3.
 pub fn approximated(name: &str, text: &str, width: usize, wanted: Wanted) -> Approximation {
     tried(name, text, width, wanted).unwrap()
 }
 
-/// The same, or what stands against it.
+/// Returns these programs, or the reason why there are none.
 pub fn tried(name: &str, text: &str, width: usize, wanted: Wanted) -> Result<Approximation, Refusal> {
     on_model(name, text, width, |densities, elaborated, context| {
         let (model, posterior) = (&elaborated.model, &elaborated.posterior);
@@ -53,7 +54,7 @@ pub fn tried(name: &str, text: &str, width: usize, wanted: Wanted) -> Result<App
     })
 }
 
-/// What is made of the model of a text, on such a table.
+/// Applies a function to the densities of the model of a text, on such a table.
 pub fn on_model<T>(
     name: &str,
     text: &str,
@@ -92,7 +93,7 @@ pub fn on_model<T>(
     make(&densities, &elaborated, &mut compilation.context)
 }
 
-/// A layer, an activation, a layer, and what observes.
+/// Returns a network of a layer, an activation, a layer, and an observation.
 pub fn network(hidden: usize, outputs: usize, activation: &str, target: &str, observed: &str) -> String {
     format!(
         "use layers::Dense
@@ -109,7 +110,7 @@ infer fit = map(Net, rows) {{ epochs = 1 }}
     )
 }
 
-/// Numbers without short patterns, different for every name and place.
+/// Returns a number without a short pattern that depends on the name and the place.
 pub fn number(name: &str, at: usize) -> f64 {
     let seed = name
         .bytes()
@@ -119,7 +120,7 @@ pub fn number(name: &str, at: usize) -> f64 {
     (mixed >> 11) as f64 / (1u64 << 53) as f64 * 1.6 - 0.8
 }
 
-/// Inputs of a function by name: given, or numbers.
+/// Returns the inputs of a function by name: the given ones, and numbers for the rest.
 pub fn inputs(function: &Function, sizes: &Sizes, given: &HashMap<String, Tensor>) -> Vec<Tensor> {
     let one = |param| {
         let name = function.param_name(param).unwrap().to_string();
@@ -139,7 +140,7 @@ pub fn inputs(function: &Function, sizes: &Sizes, given: &HashMap<String, Tensor
     function.params.iter().map(|param| one(*param)).collect()
 }
 
-/// The results of a function by name.
+/// Evaluates a function and returns its results by name.
 pub fn results(
     function: &Function,
     sizes: &Sizes,
@@ -150,7 +151,7 @@ pub fn results(
     names.zip(values).collect()
 }
 
-/// The loops of a function.
+/// Lowers a function to loops.
 pub fn lowered(function: &Function, precision: Precision) -> Program {
     let options = bnnc_lower::Options {
         name: function.name.clone(),
@@ -163,7 +164,7 @@ pub fn lowered(function: &Function, precision: Precision) -> Program {
     program
 }
 
-/// The results of a function by name, from machine code.
+/// Runs the machine code of a function and returns its results by name.
 pub fn compiled(
     function: &Function,
     precision: Precision,
@@ -198,7 +199,7 @@ pub fn compiled(
         .collect()
 }
 
-/// Fails unless the numbers agree to `tolerance`, relative to 1 plus their size.
+/// Panics unless the numbers agree to `tolerance`, relative to 1 plus their absolute value.
 pub fn assert_close(got: &[f64], want: &[f64], tolerance: f64, context: &str) {
     assert_eq!(got.len(), want.len(), "{context}");
     for (at, (g, w)) in got.iter().zip(want).enumerate() {

@@ -4,10 +4,10 @@ use super::probe::{Probe, coordinates, module, named, vector};
 use bnnc_graph::tensor::Tensor;
 use bnnc_hir::tree::{DistId, Module};
 
-/// Draws per distribution.
+/// The number of draws per distribution.
 const DRAWS: usize = 20_000;
 
-/// Pearson's statistic and its degrees of freedom: counts are put together until at least ten are expected.
+/// Returns Pearson's statistic and its degrees of freedom. Neighbouring counts are pooled until at least ten are expected.
 fn chi_square(draws: &[f64], log_mass: &[f64]) -> (f64, f64) {
     let n = draws.len() as f64;
     let (mut statistic, mut bins) = (0.0, 0.0);
@@ -33,8 +33,8 @@ fn chi_square(draws: &[f64], log_mass: &[f64]) -> (f64, f64) {
     (statistic, bins)
 }
 
-/// Small and large means on both sides of where the sampler changes its way, and one where a count is one of thousands. The bound
-/// is exceeded with a probability below 1e-6.
+/// Small and large means on both sides of the point where the sampler changes its algorithm, and one mean with counts in the thousands. The
+/// bound is exceeded with a probability below 1e-6.
 #[test]
 fn counts_are_drawn_with_their_probabilities() {
     let module = module("");
@@ -65,7 +65,7 @@ fn counts_are_drawn_with_their_probabilities() {
     }
 }
 
-/// The distribution that is declared with a parameter of this name.
+/// Returns the distribution that is declared with a parameter of this name.
 fn declared(module: &Module, name: &str, parameter: &str) -> DistId {
     let mut ids = module.dists.ids();
     let found = ids.find(|id| {
@@ -76,8 +76,8 @@ fn declared(module: &Module, name: &str, parameter: &str) -> DistId {
     found.unwrap_or_else(|| panic!("no `{name}` with `{parameter}`"))
 }
 
-/// The largest distance between the cumulative functions of draws and of their distribution, times the root of the number of draws: above
-/// 2.8 with a probability below 4e-7 (Kolmogorov), less for counts.
+/// Returns the largest distance between the cumulative functions of draws and of their distribution, times the root of the number of draws.
+/// It is above 2.8 with a probability below 4e-7 (Kolmogorov), less for counts.
 fn kolmogorov(draws: &mut [f64], first: f64, log_mass: &[f64]) -> f64 {
     draws.sort_by(f64::total_cmp);
     let count = draws.len() as f64;
@@ -93,7 +93,7 @@ fn kolmogorov(draws: &mut [f64], first: f64, log_mass: &[f64]) -> f64 {
     distance * count.sqrt()
 }
 
-/// Every parameterisation, from rates that are almost zero to a million, on both sides of where the samplers change their way.
+/// Every parameterisation, from rates close to zero to a million, on both sides of the points where the samplers change their algorithm.
 #[test]
 fn draws_of_counts_have_their_cumulative_functions() {
     let module = module("");
@@ -150,7 +150,7 @@ fn draws_of_counts_have_their_cumulative_functions() {
     }
 }
 
-/// The number of draws of each class, and the bound of five standard deviations of a binomial.
+/// The number of draws of each class is within five standard deviations of a binomial.
 #[test]
 fn classes_are_drawn_with_their_probabilities() {
     let module = module("");
@@ -174,9 +174,9 @@ fn classes_are_drawn_with_their_probabilities() {
     }
 }
 
-/// The statistic finds a sampler whose mean is five percent too large.
+/// The statistic detects a sampler whose mean is five percent too large.
 #[test]
-fn a_shifted_sampler_is_found() {
+fn a_shifted_sampler_is_detected() {
     let module = module("");
     let at = |log_rate: f64| Probe::at(&module, named(&module, "Poisson"), vec![Tensor::scalar(log_rate)]);
     let draws = at(4.05).draws(DRAWS).unwrap_or_default();

@@ -38,7 +38,7 @@ fn near(what: &str, found: f64, expected: f64, tolerance: f64) {
     assert!(close, "{what}: {found}, expected {expected}");
 }
 
-/// Means and variances of elements, and the entropy as the mean of minus the log density, all within five standard errors.
+/// Means and variances of elements, and the entropy as the mean of minus the log density, are all within five standard errors.
 #[test]
 fn samples_have_the_moments_and_the_entropy() {
     all(|probe| {
@@ -116,7 +116,7 @@ fn gradients_are_finite() {
     });
 }
 
-/// The log density of the normal distribution by elimination on a dense covariance.
+/// Returns the log density of the normal distribution, by elimination on a dense covariance.
 fn normal_log_density(mut covariance: Vec<Vec<f64>>, mut offset: Vec<f64>) -> f64 {
     let n = offset.len();
     let (mut log_determinant, mut quadratic) = (0.0, 0.0);
@@ -136,9 +136,9 @@ fn normal_log_density(mut covariance: Vec<Vec<f64>>, mut offset: Vec<f64>) -> f6
     -0.5 * (quadratic + log_determinant + n as f64 * (2.0 * PI).ln())
 }
 
-/// The normal families against the dense covariance: `cholesky transpose(cholesky)`, `diag(scale^2) + factor transpose(factor)`.
+/// The normal families have the dense covariances `cholesky transpose(cholesky)` and `diag(scale^2) + factor transpose(factor)`.
 #[test]
-fn normal_densities_are_those_of_the_covariance() {
+fn normal_densities_match_their_dense_covariance() {
     let module = module("");
     let x = [0.4, -0.2, 1.5];
     let gram = |factor: &Tensor, i: usize, j: usize| -> f64 {
@@ -167,7 +167,7 @@ fn normal_densities_are_those_of_the_covariance() {
     }
 }
 
-/// The radial distribution at a location and scales.
+/// Runs a check for the radial distribution with this location and these scales.
 fn radial(loc: &[f64], scale: &[f64], check: impl Fn(&Probe<'_>, &Instance)) {
     let module = module("");
     let values = [loc, scale].map(|value| Tensor::new(vec![value.len()], value.to_vec()));
@@ -179,7 +179,8 @@ fn entropy(probe: &Probe<'_>, instance: &Instance) -> f64 {
     probe.call(part(instance, "entropy", &instance.entropy), &[]).data[0]
 }
 
-/// The entropy with unit scales is minus the constant of the closed KL; in one dimension it is the normal entropy.
+/// The entropy with unit scales is minus the constant of the closed form of the KL; in one dimension it is the entropy of the normal
+/// distribution.
 #[test]
 fn radial_entropies_are_the_known_constants() {
     let known = [
@@ -198,10 +199,10 @@ fn radial_entropies_are_the_known_constants() {
     }
 }
 
-/// The divergence to the standard normal: minus the entropy, minus the mean log density of the normal, which needs only
-/// means and variances. The first value was confirmed by polar quadrature.
+/// The KL divergence from the standard normal is minus the entropy minus the mean log density of the normal, which needs only means and
+/// variances. The first value was confirmed by quadrature in polar coordinates.
 #[test]
-fn radial_divergences_are_the_known_values() {
+fn radial_kl_divergences_are_the_known_values() {
     let known: [(&[f64], &[f64], f64); 2] = [
         (&[0.3, -0.2], &[0.5, 0.8], 1.11318080),
         (&[0.1; 3], &[0.2; 3], 5.63367658),
@@ -223,7 +224,7 @@ fn radial_divergences_are_the_known_values() {
     }
 }
 
-/// In one dimension the radial distribution is normal; in two it has mass one in polar coordinates.
+/// In one dimension the radial distribution is normal; in two dimensions its mass in polar coordinates is one.
 #[test]
 fn radial_densities_have_mass_one() {
     radial(&[0.3], &[0.5], |probe, instance| {
@@ -252,9 +253,9 @@ fn radial_densities_have_mass_one() {
     });
 }
 
-/// The Dirichlet distribution has mass one on the triangle of three shares, and in two shares it is the beta distribution.
+/// The Dirichlet distribution has mass one on the triangle of three shares, and for two shares it is the beta distribution.
 #[test]
-fn dirichlet_densities_are_those_of_shares() {
+fn dirichlet_densities_have_mass_one_and_reduce_to_the_beta() {
     let module = module("");
     let rule = super::quadrature::Rule::new((0.0, 1.0), &[]);
     let log_density = |concentration: &[f64], x: Vec<f64>| {
@@ -293,7 +294,7 @@ fn dirichlet_densities_are_those_of_shares() {
     );
 }
 
-/// Classes: probabilities are the softmax, densities their logarithms, and the entropy follows.
+/// The probabilities of classes are the softmax, log densities are their logarithms, and the entropy follows.
 #[test]
 fn classes_have_their_probabilities() {
     let module = module("");

@@ -1,9 +1,9 @@
-//! Layers and optimisers: each one compiled and run in a small model.
+//! Layers and optimisers: each one is compiled and run in a small model.
 
 use bnnc_base::dtype::Precision;
 use bnnc_tests::compile;
 
-/// A model of the toy data around a network, fitted for a few epochs.
+/// Fits a model of the toy data around a network for a few epochs.
 fn fit(network: &str, posterior: &str, options: &str) {
     let text = format!(
         "use layers::Dense
@@ -36,7 +36,7 @@ fn run(path: &str, text: &str) {
 }
 
 #[test]
-fn dense_and_linear() {
+fn dense_and_linear_layers_run() {
     let network = "h = Dense(4)\n k = Linear(1, prior = Normal(0, 0.5))\n output = k(relu(h(x)))[0]";
     fit(
         network,
@@ -46,7 +46,7 @@ fn dense_and_linear() {
 }
 
 #[test]
-fn residual() {
+fn residual_layers_run() {
     let network = "h = Dense(3)\n r = Residual(activation = tanh)\n k = Dense(1)\n output = k(r(h(x)))[0]";
     fit(
         network,
@@ -55,9 +55,9 @@ fn residual() {
     );
 }
 
-/// The normalised image has one channel of one row.
+/// The normalised image has one channel with one row.
 #[test]
-fn layer_norm() {
+fn layer_norms_run() {
     let network = "h = Dense(4)\n n = LayerNorm()\n k = Dense(1)\n output = k(n([[h(x)]])[0, 0])[0]";
     fit(
         network,
@@ -66,9 +66,9 @@ fn layer_norm() {
     );
 }
 
-/// An image of twelve units of a layer.
+/// The image consists of twelve units of a layer.
 #[test]
-fn convolution() {
+fn convolutions_run() {
     let network = "h = Dense(12)\n c = Conv(2, 2, 3, stride = 2, padding = 1)\n k = Dense(1)
            output = k(flatten(max_pool(relu(c(reshape(h(x), 1, 3, 4))), 2)))[0]";
     fit(
@@ -79,7 +79,7 @@ fn convolution() {
 }
 
 #[test]
-fn decoupled_weight_decay() {
+fn decoupled_weight_decay_runs() {
     let network = "h = Dense(4)\n k = Dense(1)\n output = k(tanh(h(x)))[0]";
     fit(
         network,
@@ -89,7 +89,7 @@ fn decoupled_weight_decay() {
 }
 
 #[test]
-fn embedding() {
+fn embeddings_run() {
     let text = "use layers::Embedding
          data schools = json(\"data/eight_schools.json\")
          model Schools(school: index(J) = row, sigma: positive) -> y: real {
@@ -114,7 +114,7 @@ fn every_layer_and_optimiser_is_run() {
     }
 }
 
-/// Each family that can be drawn from fits a small network; a family on part of the reals fits a scale.
+/// Each family with a sampler fits a small network; a family on a part of the reals fits a scale.
 #[test]
 fn families_fit() {
     let network = "h = Dense(3)\n k = Dense(1)\n output = k(tanh(h(x)))[0]";
@@ -146,7 +146,7 @@ fn families_fit() {
     }
 }
 
-/// Priors of both kinds under a family with all moments.
+/// Priors with and without a closed form of the KL, under a family with all moments.
 #[test]
 fn priors_fit() {
     for prior in [
@@ -178,7 +178,7 @@ fn priors_fit() {
     }
 }
 
-/// Priors that a declared type narrows have the mass of the interval taken away.
+/// Priors that a declared type truncates are normalised to the interval.
 #[test]
 fn narrowed_priors_fit() {
     let posterior = "s ~ LogNormal(loc = 0, scale = 0.1)";

@@ -1,4 +1,4 @@
-//! The library: every file is read, formatted and documented; every distribution is what its formulas say; every layer runs.
+//! The library: every file is parsed, formatted and documented; every distribution matches its formulas; every layer runs.
 
 mod counts;
 mod joint;
@@ -33,9 +33,9 @@ fn files_parse_and_are_formatted() {
     }
 }
 
-/// The library checks without errors and warnings, alone and beside a program that uses one of its names.
+/// The library has no errors or warnings, alone and beside a program that reuses one of its names.
 #[test]
-fn the_library_checks() {
+fn the_library_has_no_diagnostics() {
     let program = bnnc_driver::program::load("empty.bnn", "", &Default::default());
     assert!(program.diagnostics.is_empty(), "{:#?}", program.diagnostics);
     let text = "fn share(x: real) -> real {\n  return 2 * x\n}\n";

@@ -1,4 +1,4 @@
-//! Means of powers and of logarithms: against quadrature on the logarithmic scale, and infinite only where they diverge.
+//! Means of powers and of logarithms match quadrature on the logarithmic scale, and are infinite only where they diverge.
 
 use super::probe::{Probe, module, named};
 use super::quadrature::Rule;
@@ -6,22 +6,22 @@ use super::scalars::{all, ends, near};
 use bnnc_graph::dist::Support;
 use bnnc_graph::tensor::Tensor;
 
-/// Powers whose means are taken.
+/// The powers whose means are compared.
 const ORDERS: [f64; 11] = [-2.5, -1.0, -0.75, -0.5, -0.1, 0.0, 0.4, 1.0, 1.5, 2.0, 3.0];
 
-/// Logarithms beyond this are not looked at: their powers would leave the range of numbers.
+/// The logarithm beyond which values are left out: their powers would overflow.
 const FAR: f64 = 200.0;
 
-/// A measure of values by their logarithms: points and weights times densities.
+/// A quadrature rule over the logarithms of values: points, weights, and densities.
 struct Logarithms {
     points: Vec<f64>,
-    /// Logarithms of densities of the logarithm.
+    /// The log densities of the logarithm.
     log_densities: Vec<f64>,
     weights: Vec<f64>,
 }
 
 impl Logarithms {
-    /// `None` where values may be negative.
+    /// Returns `None` if values may be negative.
     fn new(probe: &Probe<'_>) -> Option<Logarithms> {
         let Support::Interval(low, high) = ends(probe) else {
             return None;
@@ -44,7 +44,7 @@ impl Logarithms {
         })
     }
 
-    /// The expectation of `factor exp(order y)` over logarithms `y` below `far`.
+    /// Returns the expectation of `factor exp(order y)` over logarithms `y` below `far` in absolute value.
     fn mean(&self, order: f64, far: f64, factor: impl Fn(f64) -> f64) -> f64 {
         let terms = self.points.iter().zip(&self.log_densities).zip(&self.weights);
         terms
@@ -54,7 +54,7 @@ impl Logarithms {
     }
 }
 
-/// The mean of a power is its integral; one that is infinite keeps growing with the range of the integral.
+/// Checks that the mean of a power is its integral, and that one that is infinite keeps growing with the range of the integral.
 fn powers(probe: &Probe<'_>) -> Result<(), String> {
     let (Some(logarithms), Some(_)) = (Logarithms::new(probe), probe.moment(0.0)) else {
         return Ok(());
@@ -116,7 +116,7 @@ fn means_of_logarithms_are_integrals() {
     });
 }
 
-/// Slopes of moments are finite on both sides of the border where the moment becomes infinite.
+/// Slopes of moments are finite on both sides of the boundary where the moment becomes infinite.
 #[test]
 fn slopes_of_moments_are_finite() {
     all(|probe| {
@@ -147,9 +147,9 @@ fn slopes_of_moments_are_finite() {
     });
 }
 
-/// A program states the parts too, and those of a mixture come from its components: uniform ones up to `width`.
+/// A program may declare these parts too, and those of a mixture follow from its components; here they are uniform up to `width`.
 #[test]
-fn programs_state_moments() {
+fn programs_declare_moments() {
     let module = module(
         "dist Box(width: positive) on real {
            moment(k) = if -1 < k { width ^ k / (1 + k) } else { 1 / 0.0 }
@@ -173,9 +173,9 @@ fn programs_state_moments() {
     }
 }
 
-/// The check above is one only if wrong statements fail it.
+/// Wrong declarations fail the check above; otherwise it would test nothing.
 #[test]
-fn wrong_moments_are_found() {
+fn wrong_moments_are_detected() {
     let module = module(
         "dist Finite(shape: positive) on positive {
            log_density(x) = log(shape) - (shape + 1) * log1p(x)

@@ -1,4 +1,4 @@
-//! Reparameterised samplers: the mean slope of what is drawn is the slope of what is expected.
+//! Reparameterised samplers: the mean derivative of the draws is the derivative of their expectation.
 
 use super::probe::{Probe, coordinates, module, named};
 use super::scalars::all;
@@ -10,17 +10,17 @@ use bnnc_graph::tensor::Tensor;
 use bnnc_rewrite::differentiate::gradient;
 use std::sync::Arc;
 
-/// Draws whose slopes are summed at once, and how often that is done.
+/// The number of draws whose derivatives are summed at once, and the number of repetitions.
 const DRAWS: usize = 500;
 const BATCHES: usize = 40;
 
-/// Parameters that no path follows.
+/// Parameters without a pathwise derivative.
 const CHOICES: &[(&str, &str)] = &[
-    // Which component is drawn jumps.
+    // The choice of the component is not continuous.
     ("Mixture", "weight"),
 ];
 
-/// The sum of the draws, or of their logarithms, as a function of the sampler's inputs.
+/// Returns the sum of the draws, or of their logarithms, as a function of the sampler's inputs.
 fn total(draw: &Function, logarithm: bool) -> Function {
     let mut builder = Builder::new("total");
     let params: Vec<_> = draw
@@ -43,7 +43,8 @@ fn slopes(function: &Function, result: &str, names: &[&str], inputs: &[Tensor]) 
     Ok(results[1..].iter().map(|slope| slope.data[0]).collect())
 }
 
-/// What is expected: the mean of the logarithm, which has light tails, or the mean of a finite variance.
+/// Returns the expectation to compare: the mean of the logarithm, which has light tails, or the mean if the variance is finite. The second
+/// value is true for the logarithm.
 fn expected(probe: &Probe<'_>, instance: &Instance) -> Option<(Arc<Function>, bool)> {
     if let Some(log_mean) = &instance.log_mean {
         return Some((log_mean.clone(), true));
@@ -104,9 +105,9 @@ fn mean_slopes_are_slopes_of_means() {
     all(unbiased);
 }
 
-/// A sampler whose choice between two roots hides a parameter has a wrong slope, and is found.
+/// A wrong slope is detected: this sampler chooses between two values by its parameter, whose slope it therefore hides.
 #[test]
-fn a_hidden_slope_is_found() {
+fn a_hidden_slope_is_detected() {
     let module = module(
         "dist Folded(shape: positive) on positive {
            log_density(x) = -x / shape - log(shape)

@@ -1,4 +1,4 @@
-//! A distribution of a checked module at given parameters: its parts as functions of numbers.
+//! A distribution of a checked module at given parameters, with its parts as functions of numbers.
 
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::{Shape, Sizes};
@@ -18,21 +18,21 @@ use bnnc_hir::types::{Elem, Ty};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// How many parameter settings there are.
+/// The number of parameter settings.
 pub const SETTINGS: usize = 3;
 
-/// Elements of a joint distribution, and the rank of a low-rank factor.
+/// The number of elements of a joint distribution, and the rank of a low-rank factor.
 pub const ELEMENTS: usize = 3;
 const RANK: usize = 2;
 
-/// The library, and the distributions of `text`.
+/// Returns the library with the distributions of `text`.
 pub fn module(text: &str) -> Module {
     let program = program::load("program.bnn", text, &Options::default());
     assert!(!program.has_errors(), "{:#?}", program.diagnostics);
     program.module
 }
 
-/// The distribution with this name.
+/// Returns the distribution with this name.
 pub fn named(module: &Module, name: &str) -> DistId {
     let found = module.dists.ids().find(|id| &*module.dists[*id].name == name);
     found.unwrap_or_else(|| panic!("no `{name}`"))
@@ -43,13 +43,13 @@ pub struct Probe<'a> {
     module: &'a Module,
     dist: DistId,
     setting: usize,
-    /// Values of the parameters instead of those of the setting.
+    /// Values of the parameters that replace those of the setting.
     given: Option<Vec<Tensor>>,
     values: Vec<Tensor>,
 }
 
 impl<'a> Probe<'a> {
-    /// At one of the settings, which follow from the names and the types of the parameters.
+    /// Creates a probe at one of the settings, which follow from the names and the types of the parameters.
     pub fn new(module: &'a Module, dist: DistId, setting: usize) -> Probe<'a> {
         Probe {
             module,
@@ -61,7 +61,7 @@ impl<'a> Probe<'a> {
         .with_values()
     }
 
-    /// At given values of the parameters.
+    /// Creates a probe at given values of the parameters.
     pub fn at(module: &'a Module, dist: DistId, values: Vec<Tensor>) -> Probe<'a> {
         Probe {
             module,
@@ -82,13 +82,13 @@ impl<'a> Probe<'a> {
         &self.module.dists[self.dist]
     }
 
-    /// Name and setting, for messages.
+    /// Returns the name and the values, for messages.
     pub fn label(&self) -> String {
         let values: Vec<&[f64]> = self.values.iter().map(|value| value.data.as_slice()).collect();
         format!("{} at {values:?}", self.item().name)
     }
 
-    /// The scalar parameters, where densities may break.
+    /// Returns the scalar parameters, at which densities may have a break.
     pub fn breaks(&self) -> Vec<f64> {
         self.values
             .iter()
@@ -97,7 +97,7 @@ impl<'a> Probe<'a> {
             .collect()
     }
 
-    /// The parameters in the order of the instance's.
+    /// Returns the parameters in the order of the instance.
     pub fn parameters(&self) -> &[Tensor] {
         &self.values
     }
@@ -159,13 +159,13 @@ impl<'a> Probe<'a> {
         DistDatum { dist, args }
     }
 
-    /// Later reals are larger, so that `high` is above `low`.
+    /// Returns the value of a parameter. Later reals are larger, so that `high` is above `low`.
     fn value(&self, name: &str, support: Support, (rank, square): (usize, bool), position: usize) -> Tensor {
         let at = |table: [f64; SETTINGS]| table[self.setting];
         let scalar = match (name, support) {
             ("df", _) => at([2.6, 3.5, 9.0]),
             ("shape" | "a", _) => at([2.6, 0.7, 4.5]),
-            // Quadrature cannot come near an infinite peak at one.
+            // Quadrature is not accurate close to an infinite peak at one.
             ("b", _) => at([1.9, 0.8, 3.0]),
             (_, Support::Real) => at([-0.7, 0.3, 1.1]) + 1.3 * position as f64,
             (_, Support::Interval(_, high)) if high < 2.0 => at([0.3, 0.5, 0.8]) * high,
@@ -186,17 +186,17 @@ impl<'a> Probe<'a> {
         }
     }
 
-    /// The instance for values of this shape.
+    /// Returns the instance for values of this shape.
     pub fn instance(&self, shape: &[usize]) -> Instance {
         self.declared(shape, Support::Real)
     }
 
-    /// The instance for a site whose declared type may be narrower than the distribution.
+    /// Returns the instance for a site whose declared type may be narrower than the support of the distribution.
     pub fn declared(&self, shape: &[usize], declared: Support) -> Instance {
         self.made(shape, declared, Values::Inside)
     }
 
-    /// The instance for an output whose declared type may be narrower than the distribution.
+    /// Returns the instance for an output whose declared type may be narrower than the support of the distribution.
     pub fn observed(&self, shape: &[usize], declared: Support) -> Instance {
         self.made(shape, declared, Values::Any)
     }
@@ -212,23 +212,23 @@ impl<'a> Probe<'a> {
         instance.unwrap_or_else(|why| panic!("{}: {why:?}", self.label()))
     }
 
-    /// Whether a part that is a function is declared, or follows from another one.
+    /// Returns whether a part that is a function is declared, or follows from another part.
     pub fn has(&self, part: &str) -> bool {
         bnnc_hir::parts::has(self.item(), part)
     }
 
-    /// The cumulative function at points, if there is one.
+    /// Returns the cumulative distribution function at points, if there is one.
     pub fn cdf(&self, points: &[f64]) -> Option<Vec<f64>> {
         self.part("cdf", points)
     }
 
-    /// A part that is a function at points anywhere on the line, if there is one.
+    /// Returns the values of a part that is a function at points anywhere on the line, if there is one.
     pub fn part(&self, part: &str, points: &[f64]) -> Option<Vec<f64>> {
         let function = self.part_function(part, points.len())?;
         Some(self.call(&function, &[vector(points)]).data)
     }
 
-    /// `(parameters.., x) -> part` for this many values.
+    /// Returns the function `(parameters.., x) -> part` for this number of values.
     pub fn part_function(&self, part: &str, count: usize) -> Option<Function> {
         if !self.has(part) {
             return None;
@@ -245,26 +245,26 @@ impl<'a> Probe<'a> {
         Some(elaborator.builder.finish(vec![(part.into(), result)]))
     }
 
-    /// The log density at points (elementwise distributions).
+    /// Returns the log densities at points, for elementwise distributions.
     pub fn log_densities(&self, points: &[f64]) -> Option<Vec<f64>> {
         let elements = self.instance(&[points.len()]).log_density_elements?;
         Some(self.call(&elements, &[vector(points)]).data)
     }
 
-    /// A scalar result of an optional part: `mean`, `variance`, `entropy`.
+    /// Returns the scalar value of an optional part: `mean`, `variance`, `entropy`.
     pub fn scalar(&self, part: fn(&Instance) -> &Option<Arc<Function>>) -> Option<f64> {
         part(&self.instance(&[]))
             .as_ref()
             .map(|function| self.call(function, &[]).data[0])
     }
 
-    /// The mean of the power `order`, if it is stated.
+    /// Returns the mean of the power `order`, if it is declared.
     pub fn moment(&self, order: f64) -> Option<f64> {
         let moment = self.instance(&[]).moment?;
         Some(self.call(&moment, &[Tensor::scalar(order)]).data[0])
     }
 
-    /// `count` independent draws (elementwise distributions).
+    /// Returns `count` independent draws, for elementwise distributions.
     pub fn draws(&self, count: usize) -> Option<Vec<f64>> {
         let draw = self.instance(&[count]).draw?;
         Some(self.call(&draw, &coordinates(0)).data)
@@ -278,12 +278,12 @@ impl<'a> Probe<'a> {
     }
 }
 
-/// The coordinates draw, example and step of a sampler.
+/// Returns the coordinates draw, example and step of a sampler.
 pub fn coordinates(draw: usize) -> [Tensor; 3] {
     [draw as f64, 0.0, 0.0].map(Tensor::scalar)
 }
 
-/// Points as one tensor.
+/// Returns points as one tensor.
 pub fn vector(points: &[f64]) -> Tensor {
     Tensor::new(vec![points.len()], points.to_vec())
 }

@@ -1,4 +1,4 @@
-//! Integrals by double-exponential quadrature, piece by piece between the points where a density may break.
+//! Integrals by double-exponential quadrature, separately between the points where a density may have a break.
 
 use std::f64::consts::FRAC_PI_2;
 
@@ -12,7 +12,7 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// For an interval, infinite ends allowed, with breaks in between.
+    /// Returns the rule for an interval, whose ends may be infinite, with breaks inside it.
     pub fn new((low, high): (f64, f64), breaks: &[f64]) -> Rule {
         let mut ends: Vec<f64> = breaks
             .iter()
@@ -34,14 +34,14 @@ impl Rule {
 
     fn piece(&mut self, low: f64, high: f64) {
         if low.is_finite() && high.is_finite() {
-            // tanh-sinh
+            // The tanh-sinh rule.
             self.nodes(3.0, |t| {
                 let share = 1.0 / (1.0 + (-2.0 * FRAC_PI_2 * t.sinh()).exp());
                 let slope = 2.0 * FRAC_PI_2 * t.cosh() * share * (1.0 - share);
                 (low + (high - low) * share, (high - low) * slope)
             });
         } else {
-            // exp-sinh
+            // The exp-sinh rule.
             let (end, sign) = if low.is_finite() { (low, 1.0) } else { (high, -1.0) };
             self.nodes(4.0, |t| {
                 let distance = (FRAC_PI_2 * t.sinh()).exp();
@@ -59,7 +59,7 @@ impl Rule {
         }
     }
 
-    /// The integral of `values` at the points; where the weighted value is no number the density is zero.
+    /// Returns the integral of `value`. Points where the weighted value is not a number count as zero density.
     pub fn sum(&self, value: impl Fn(usize, f64) -> f64) -> f64 {
         let terms = self.points.iter().zip(&self.weights).enumerate();
         terms
@@ -68,9 +68,9 @@ impl Rule {
     }
 }
 
-/// The standard normal density and a density with an infinite peak, whose integrals are known.
+/// The integrals of the standard normal density and of a density with an infinite peak are known.
 #[test]
-fn known_integrals() {
+fn known_integrals_are_accurate() {
     let rule = Rule::new((f64::NEG_INFINITY, f64::INFINITY), &[0.7]);
     let normal = rule.sum(|_, x| (-0.5 * x * x).exp());
     assert!((normal - (4.0 * FRAC_PI_2).sqrt()).abs() < 1e-9, "{normal}");

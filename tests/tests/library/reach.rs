@@ -1,4 +1,4 @@
-//! The declared ends of distributions: against their densities, and the finite divergences that follow.
+//! The declared tails of distributions: against their densities, and the finiteness of KL divergences that follows.
 
 use super::probe::{Probe, module, named};
 use super::scalars::{all, ends, near};
@@ -17,12 +17,12 @@ use std::sync::Arc;
 
 const INFINITY: f64 = f64::INFINITY;
 
-/// A number that a distribution declares.
+/// Returns a number that a distribution declares.
 fn number(probe: &Probe<'_>, function: &Function) -> f64 {
     probe.call(function, &[]).data[0]
 }
 
-/// The declared tail is that of the density, `sign` away from zero or from a finite end.
+/// Checks that the declared tail is that of the density, towards `sign` infinity or a finite end.
 fn tail(probe: &Probe<'_>, end: &DeclaredEnd, (at, sign): (f64, f64)) -> Result<(), String> {
     let tail = end.tail.as_ref().ok_or("a tail is not declared")?;
     let numbers: Vec<f64> = tail
@@ -30,7 +30,7 @@ fn tail(probe: &Probe<'_>, end: &DeclaredEnd, (at, sign): (f64, f64)) -> Result<
         .iter()
         .map(|function| number(probe, function))
         .collect();
-    // Next to a finite end that is not zero, differences are rounded.
+    // Next to a finite end that is not zero, differences suffer from rounding.
     let (place, far, tolerance): (&dyn Fn(f64) -> f64, f64, f64) = match at {
         at if at.is_infinite() => (&|t| sign * t, 30.0, 1e-6),
         0.0 => (&|t| 1.0 / t, 30.0, 1e-6),
@@ -43,7 +43,7 @@ fn tail(probe: &Probe<'_>, end: &DeclaredEnd, (at, sign): (f64, f64)) -> Result<
     match tail.kind {
         TailKind::Power => {
             let slope = (log(10f64.powf(1.3 * far)) - log(10f64.powf(far))) / (0.3 * far * LN_10);
-            // The density of a finite end is in the distance, which is the inverse of `t`.
+            // The density at a finite end is a function of the distance, which is the inverse of `t`.
             let expected = if at.is_infinite() {
                 -numbers[0] - 1.0
             } else {
@@ -51,7 +51,7 @@ fn tail(probe: &Probe<'_>, end: &DeclaredEnd, (at, sign): (f64, f64)) -> Result<
             };
             near("slope", slope, expected, tolerance)
         }
-        // Twice the logarithm, four times the square.
+        // Twice the logarithm is four times its square.
         TailKind::LogNormal => near("ratio", log(1e160) / log(1e80), 4.0, 0.1),
         TailKind::Exponential => {
             let (rate, order) = (numbers[0], numbers[1]);
@@ -66,7 +66,7 @@ fn tail(probe: &Probe<'_>, end: &DeclaredEnd, (at, sign): (f64, f64)) -> Result<
 }
 
 #[test]
-fn declared_tails_are_those_of_the_densities() {
+fn declared_tails_match_the_densities() {
     all(|probe| {
         let (support, item) = (ends(probe), probe.item());
         if matches!(support, Support::Integers(_)) || item.mixture {
@@ -93,15 +93,15 @@ fn declared_tails_are_those_of_the_densities() {
     });
 }
 
-/// Facts about a distribution: where it ends, which power of the distance minus its log density is like (0 for logarithms), and below
-/// which order the moments of the distance exist. At an end that is finite the distance is inverted.
+/// Facts about a distribution: its ends, the power of the distance to which minus its log density is proportional (0 for logarithms), and
+/// the order up to which the moments of the distance exist. At a finite end, the distance is inverted.
 struct Known {
     name: &'static str,
     values: &'static [f64],
     ends: [f64; 2],
     order: [f64; 2],
     moments: [f64; 2],
-    /// Whether the mean of `exp(x)` exists.
+    /// True if the mean of `exp(x)` exists.
     exponential: bool,
 }
 
@@ -126,7 +126,7 @@ const REALS: [f64; 2] = [-INFINITY, INFINITY];
 const POSITIVE: [f64; 2] = [0.0, INFINITY];
 const ALL: [f64; 2] = [INFINITY, INFINITY];
 
-/// Minus the log density of `LogGamma` is like `exp(x)`: an infinite order.
+/// Minus the log density of `LogGamma` grows like `exp(x)`: an infinite order.
 const KNOWN: [Known; 26] = [
     known("Normal", &[0.0, 1.0], REALS, ([2.0, 2.0], ALL), true),
     known("Laplace", &[0.0, 1.0], REALS, ([1.0, 1.0], ALL), false),
@@ -216,7 +216,7 @@ const KNOWN: [Known; 26] = [
     ),
 ];
 
-/// Returns whether the divergence is finite, from what is known of both.
+/// Returns whether the KL divergence is finite, from the facts about both distributions.
 fn is_finite(q: &Known, p: &Known) -> bool {
     let inside = p.ends[0] <= q.ends[0] && q.ends[1] <= p.ends[1];
     let exists = |side: usize| match p.order[side] {
@@ -229,7 +229,7 @@ fn is_finite(q: &Known, p: &Known) -> bool {
 }
 
 #[test]
-fn divergences_are_finite_where_the_moments_exist() {
+fn kl_divergences_are_finite_where_the_moments_exist() {
     let module = module("");
     let probe = |known: &Known| {
         let values = known.values.iter().map(|value| Tensor::scalar(*value)).collect();
@@ -277,7 +277,7 @@ fn divergences_are_finite_where_the_moments_exist() {
     }
 }
 
-/// A prior whose parameters are numbers.
+/// Returns a prior whose parameters are numbers.
 fn constant(distribution: bnnc_graph::dist::Instance, values: &[f64]) -> SitePrior {
     let mut builder = Builder::new("arguments");
     let named = distribution.params.iter().zip(values);

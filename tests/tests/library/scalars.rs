@@ -7,16 +7,16 @@ use bnnc_graph::tensor::Tensor;
 use bnnc_hir::elaborate::dist::support;
 use bnnc_hir::types::Ty;
 
-/// Draws of a sample.
+/// The number of draws of a sample.
 const DRAWS: usize = 40_000;
 
-/// Counts beyond this have no mass at the settings.
+/// The count beyond which there is no mass at the settings.
 const COUNTS: usize = 3000;
 
-/// Densities that are not one: measures on purpose.
+/// Densities that are measures without a finite mass, on purpose.
 const IMPROPER: &[&str] = &["Flat"];
 
-/// Whether `found` is near `expected`, relative above one.
+/// Checks that `found` is near `expected`, with a tolerance that is relative above one.
 pub fn near(what: &str, found: f64, expected: f64, tolerance: f64) -> Result<(), String> {
     let close = (found - expected).abs() <= tolerance * expected.abs().max(1.0);
     if close {
@@ -58,7 +58,7 @@ pub fn ends(probe: &Probe<'_>) -> Support {
     }
 }
 
-/// Points and weights that integrate (or sum) over the support.
+/// Returns points and weights that integrate (or sum) over the support.
 fn rule(probe: &Probe<'_>) -> Rule {
     match ends(probe) {
         Support::Real => Rule::new((f64::NEG_INFINITY, f64::INFINITY), &probe.breaks()),
@@ -74,7 +74,7 @@ fn rule(probe: &Probe<'_>) -> Rule {
     }
 }
 
-/// The expectation of a function of the value and its log density.
+/// Returns the expectation of a function of the value and its log density.
 fn expectation(probe: &Probe<'_>, f: impl Fn(f64, f64) -> f64) -> f64 {
     let rule = rule(probe);
     let log_density = probe.log_densities(&rule.points).unwrap_or_default();
@@ -123,7 +123,7 @@ fn entropies_are_expectations() {
     });
 }
 
-/// Points inside the support, away from the breaks.
+/// Returns points inside the support, away from the breaks.
 fn inside(probe: &Probe<'_>) -> Vec<f64> {
     let (low, high) = match ends(probe) {
         Support::Real => (-4.0, 4.0),
@@ -160,8 +160,8 @@ fn cumulative_functions_have_the_density_as_slope() {
     });
 }
 
-/// A site of a narrower type has the distribution cut to that type: the density has mass one there, and the parts that
-/// would be wrong now are gone.
+/// A site of a narrower type has the truncated distribution: its density has mass one on the interval, and the parts that no longer apply
+/// are removed.
 #[test]
 fn narrowed_densities_integrate_to_one() {
     all(|probe| {
@@ -187,7 +187,7 @@ fn narrowed_densities_integrate_to_one() {
     });
 }
 
-/// The sample mean and variance within five and six standard errors of the declared ones.
+/// Checks that the sample mean and variance are within five and six standard errors of the declared ones.
 fn sample_moments(probe: &Probe<'_>) -> Result<(), String> {
     let mean = probe.scalar(|i| &i.mean).filter(|mean| mean.is_finite());
     let (Some(draws), Some(mean)) = (probe.draws(DRAWS), mean) else {
@@ -216,13 +216,13 @@ fn sample_moments(probe: &Probe<'_>) -> Result<(), String> {
     }
 }
 
-/// The Kolmogorov-Smirnov distance of a sample, below its 0.0001 quantile.
+/// Checks that the Kolmogorov-Smirnov distance of a sample is below its quantile for a probability of 0.0001.
 fn sample_distance(probe: &Probe<'_>) -> Result<(), String> {
     let Some(mut draws) = probe.draws(DRAWS) else {
         return Ok(());
     };
     draws.sort_by(f64::total_cmp);
-    // Every fourth draw, because cumulative functions take long: the distance at the others is larger by three draws at most.
+    // Every fourth draw, because cumulative functions are slow: the distance at the others is larger by at most three draws.
     let some: Vec<f64> = draws.iter().copied().step_by(4).collect();
     let Some(cdf) = probe.cdf(&some) else {
         return Ok(());
@@ -248,7 +248,7 @@ fn draws_follow_the_cumulative_function() {
     all(sample_distance);
 }
 
-/// Draws lie in the support; a sampler that a distribution declares is left out only where it needs gamma variates.
+/// Draws lie in the support; a declared sampler is only missing if it needs gamma variates.
 #[test]
 fn draws_lie_in_the_support() {
     all(|probe| {
@@ -267,9 +267,9 @@ fn draws_lie_in_the_support() {
     });
 }
 
-/// The samplers above are tests only if a wrong one fails them: this one draws with a tenth less scale.
+/// A wrong sampler fails the checks above; this one has a scale that is a tenth too small.
 #[test]
-fn a_wrong_sampler_is_found() {
+fn a_wrong_sampler_is_detected() {
     let module = module(
         "dist Wrong(loc: real, scale: positive) on real {
            log_density(x) = -0.5 * ((x - loc) / scale) ^ 2 - log(scale) - 0.9189385332046727
@@ -294,7 +294,7 @@ fn a_wrong_sampler_is_found() {
     );
 }
 
-/// Gradients of the log density by every parameter and the value, inside the support and far out.
+/// The gradients of the log density in every parameter and in the value are finite, inside the support and far out.
 #[test]
 fn gradients_are_finite() {
     all(|probe| {
@@ -316,7 +316,7 @@ fn gradients_are_finite() {
             let mut inputs = probe.parameters().to_vec();
             inputs.push(Tensor::scalar(x));
             let results = bnnc_graph::eval::evaluate(&gradient, &inputs, &Default::default());
-            // A density of zero has no gradient that anybody could follow.
+            // Where the density is zero, a gradient has no meaning.
             if results[0].data[0].is_finite() && !results.iter().all(|result| result.data[0].is_finite()) {
                 return Err(format!("at {x}: {results:?}"));
             }
@@ -325,7 +325,7 @@ fn gradients_are_finite() {
     });
 }
 
-/// The improper prior is zero everywhere, and so is its slope.
+/// The log density of the improper prior is zero everywhere, and so is its slope.
 #[test]
 fn improper_densities_are_constant() {
     let module = module("");

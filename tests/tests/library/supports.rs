@@ -10,7 +10,7 @@ use bnnc_rewrite::differentiate::gradient;
 
 const INFINITY: f64 = f64::INFINITY;
 
-/// The parts that are functions of a value, and what they are below and above the support.
+/// The parts that are functions of a value, with their values below and above the support.
 const OUTSIDE: [(&str, [f64; 2]); 5] = [
     ("log_density", [-INFINITY, -INFINITY]),
     ("cdf", [0.0, 1.0]),
@@ -19,7 +19,7 @@ const OUTSIDE: [(&str, [f64; 2]); 5] = [
     ("log_survival", [0.0, -INFINITY]),
 ];
 
-/// For every distribution of the library, at numbers below and above its support.
+/// Every distribution of the library, at numbers below and above its support.
 #[test]
 fn parts_outside_the_support_are_those_of_a_zero_density() {
     all(|probe| {
@@ -43,7 +43,7 @@ fn parts_outside_the_support_are_those_of_a_zero_density() {
     });
 }
 
-/// A gradient beside a value outside the support is zero and not NaN.
+/// The gradient in values outside the support is zero, not NaN.
 #[test]
 fn slopes_outside_the_support_are_numbers() {
     all(|probe| {
@@ -78,7 +78,7 @@ fn slopes_outside_the_support_are_numbers() {
     });
 }
 
-/// Both tails by quadrature of the density; their logarithms agree with them.
+/// Both tails match quadrature of the density, and their logarithms match them.
 #[test]
 fn both_tails_are_integrals_of_the_density() {
     all(|probe| {
@@ -110,7 +110,7 @@ fn both_tails_are_integrals_of_the_density() {
     });
 }
 
-/// A cumulative function comes with its survival, so that truncation far out does not cancel.
+/// A cumulative function needs a survival function, so that truncation far out does not suffer from cancellation.
 #[test]
 fn every_cumulative_function_has_a_survival_of_its_own() {
     use bnnc_hir::parts::states;
@@ -124,7 +124,7 @@ fn every_cumulative_function_has_a_survival_of_its_own() {
     });
 }
 
-/// Every distribution of numbers on the line has one but the horseshoe, whose integral is not in closed form.
+/// Every distribution on the reals has a cumulative function, except the horseshoe, whose integral has no closed form.
 #[test]
 fn distributions_of_reals_have_cumulative_functions() {
     all(|probe| {
@@ -149,10 +149,10 @@ fn quantiles_are_inverses() {
     });
 }
 
-/// Derivatives of the logarithms of both tails by the value and every parameter, shapes included, against central differences
-/// of fourth order.
+/// The derivatives of the logarithms of both tails in the value and every parameter, including shapes, match central differences of fourth
+/// order.
 #[test]
-fn slopes_of_both_tails_are_differences() {
+fn slopes_of_both_tails_match_differences() {
     all(|probe| {
         let at = if matches!(ends(probe), Support::Real) {
             -0.6
@@ -193,7 +193,7 @@ fn slopes_of_both_tails_are_differences() {
                     evaluate(&sum, &moved, &Default::default())[0].data[0]
                 };
                 if !value(0.0).is_finite() {
-                    // Below the least value of a Pareto or a uniform variate there is no mass.
+                    // There is no mass below the smallest value of a Pareto or a uniform variate.
                     continue;
                 }
                 let h = 1e-3;
@@ -206,7 +206,7 @@ fn slopes_of_both_tails_are_differences() {
     });
 }
 
-/// Logarithms of both tails with 60 digits (mpmath 1.3: `gammainc`, `betainc`, `erfc`), rounded.
+/// Logarithms of both tails, computed with 60 digits (mpmath 1.3: `gammainc`, `betainc`, `erfc`) and rounded.
 const TAILS: &[(&str, &[f64], f64, f64, f64)] = &[
     (
         "Gamma",
@@ -487,7 +487,7 @@ fn both_tails_have_the_known_logarithms() {
         let probe = Probe::at(&module, named(&module, name), values);
         for (part, expected) in [("log_cdf", log_cdf), ("log_survival", log_survival)] {
             let found = probe.part(part, &[*x]).unwrap_or_default()[0];
-            // The complement of a probability near one is only known to rounding.
+            // The complement of a probability near one has only the accuracy of its rounding.
             let bound = 5e-12 * expected.abs() + 1e-15;
             assert!(
                 (found - expected).abs() <= bound.max(3e-16 / expected.exp().max(1e-3)),
@@ -498,7 +498,7 @@ fn both_tails_have_the_known_logarithms() {
     }
 }
 
-/// Probabilities far below the median, where the arctangent used to round to half a turn: `atan(1 / z) / pi` with 60 digits.
+/// Probabilities far below the median, where the arctangent used to round to a quarter turn: `atan(1 / z) / pi` with 60 digits.
 #[test]
 fn far_cauchy_tails_keep_their_digits() {
     let module = module("");
@@ -551,8 +551,8 @@ fn large_parameters_keep_their_digits() {
     assert_eq!(near("beta", beta.unwrap_or_default()[0], expected, 1e-7), Ok(()));
 }
 
-/// Truncation to intervals far out, where the difference of two cumulative functions is zero or rounding: the density integrates
-/// to one there.
+/// Truncated to intervals far out, where the difference of two cumulative functions is zero or rounding error, the density still integrates
+/// to one.
 #[test]
 fn densities_truncated_far_out_integrate_to_one() {
     let module = module("");
@@ -591,8 +591,8 @@ fn densities_truncated_far_out_integrate_to_one() {
     }
 }
 
-/// The slope of a truncated density by a location far outside the interval: `d/dm -log Phi(m)` at -30 is minus the inverse Mills
-/// ratio, `-(30 + 1 / 30 - ..)`.
+/// The slope of a truncated density in a location far outside the interval: `d/dm -log Phi(m)` at -30 is minus the inverse Mills ratio,
+/// `-(30 + 1 / 30 - ..)`.
 #[test]
 fn truncated_densities_have_slopes_far_out() {
     let module = module("");
@@ -606,6 +606,6 @@ fn truncated_densities_have_slopes_far_out() {
     let mut inputs = probe.parameters().to_vec();
     inputs.push(Tensor::scalar(0.5));
     let found = evaluate(&slope, &inputs, &Default::default()).pop().unwrap().data[0];
-    // (x - loc) - phi(30) / Phi(-30), with mpmath.
+    // The value (x - loc) - phi(30) / Phi(-30), computed with mpmath.
     assert_eq!(near("slope", found, 30.5 - 30.033_259_667_433_68, 1e-10), Ok(()));
 }

@@ -1,5 +1,5 @@
-//! Far tails and known numbers: no density is NaN anywhere, and the ones with special functions have the values that were
-//! computed with many digits.
+//! Far tails and known numbers: no density is NaN anywhere, and those with special functions have values that were computed with many
+//! digits.
 
 use super::probe::{Probe, module, named};
 use super::scalars::{all, ends, near};
@@ -9,14 +9,14 @@ use std::f64::consts::{LN_2, PI};
 
 const EULER: f64 = 0.577_215_664_901_532_9;
 
-/// A distribution at given parameters.
+/// Runs a check for a distribution with these parameters.
 fn at(name: &str, values: &[f64], check: impl Fn(&Probe<'_>)) {
     let module = module("");
     let values = values.iter().map(|value| Tensor::scalar(*value)).collect();
     check(&Probe::at(&module, named(&module, name), values));
 }
 
-/// From `1e-40` to `1e40`, on both sides of zero where the support has two.
+/// From `1e-40` to `1e40`, on both sides of zero if the support has both.
 #[test]
 fn densities_are_numbers_in_the_far_tails() {
     all(|probe| {
@@ -35,7 +35,7 @@ fn densities_are_numbers_in_the_far_tails() {
     });
 }
 
-/// Tails that fall like a power fall like this power where the square of the value is far above one.
+/// Tails that fall like a power have the order of this power where the squared value is far above one.
 #[test]
 fn power_laws_have_their_orders() {
     let laws: [(&str, &[f64], f64); 7] = [
@@ -56,11 +56,11 @@ fn power_laws_have_their_orders() {
     }
 }
 
-/// Entropies in closed form; shapes are whole, so that gamma functions are factorials.
+/// Entropies in closed form; shapes are integers, so that gamma functions are factorials.
 #[test]
 fn entropies_are_the_known_ones() {
     let (log, scale) = (0.4f64.ln(), 0.4);
-    // Of three: the logarithm of its gamma function and its digamma function.
+    // For a shape of three: the logarithm of the gamma function, and the digamma function.
     let (gamma, digamma) = (LN_2, 1.5 - EULER);
     let known: [(&str, &[f64], f64); 14] = [
         ("Exponential", &[scale], 1.0 + log),
@@ -98,7 +98,7 @@ fn entropies_are_the_known_ones() {
     });
 }
 
-/// The standard log density with fifty digits, rounded: near the peak, around the seam of its two formulas and far out.
+/// The standard log density with fifty digits, rounded: near the peak, around the boundary between its two formulas, and far out.
 #[test]
 fn horseshoe_densities_are_the_known_ones() {
     let known = [
@@ -142,7 +142,7 @@ fn inverse_gaussian_probabilities_are_the_known_ones() {
     }
 }
 
-/// Probabilities far below, with fifty digits, rounded. Rounding an argument `z` to a relative `e` moves them by `z^2 e`.
+/// Probabilities far in the tail, with fifty digits, rounded. A relative rounding error `e` of an argument `z` changes them by `z^2 e`.
 #[test]
 fn small_probabilities_keep_their_digits() {
     let normal = [

@@ -9,10 +9,11 @@ use std::f64::consts::PI;
 const INFINITY: f64 = f64::INFINITY;
 const DRAWS: usize = 1000;
 
-/// A distribution, the interval and the mean there; not a number where a density that jumps has no integral of this accuracy.
+/// A distribution, the interval, and the mean there; NaN where a density with a jump has no integral of this accuracy.
 type Case = (&'static str, &'static [f64], (f64, f64), f64);
 
-/// In closed form, but for those of `Gamma` and `StudentT` in bounded intervals, which are by quadrature (mpmath).
+/// Returns the cases. The means are in closed form, except those of `Gamma` and `StudentT` in bounded intervals, which are by quadrature
+/// (mpmath).
 fn cases() -> Vec<Case> {
     let exponential =
         |scale: f64, low: f64, high: f64| low + scale - (high - low) / ((high - low) / scale).exp_m1();
@@ -63,7 +64,7 @@ fn truncated_means_are_the_known_ones() {
             assert_eq!(found, mean, "{label}");
             continue;
         }
-        // Relative to the distance from the end that is nearer.
+        // The error is relative to the distance from the nearer end.
         let end = if low.is_finite() && (high.is_infinite() || mean - low < high - mean) {
             low
         } else {
@@ -73,7 +74,7 @@ fn truncated_means_are_the_known_ones() {
     }
 }
 
-/// Draws against the cumulative function inside the interval, by Kolmogorov's bound for a probability of 4e-7.
+/// Draws follow the cumulative function inside the interval, by Kolmogorov's bound for a probability of 4e-7.
 #[test]
 fn truncated_draws_have_their_cumulative_functions() {
     let module = module("");
@@ -87,7 +88,7 @@ fn truncated_draws_have_their_cumulative_functions() {
         let mut draws = probe.call(&draw, &coordinates(0)).data;
         draws.sort_by(f64::total_cmp);
         assert!(low <= draws[0] && draws[DRAWS - 1] <= high, "{label}");
-        // The side on which there is less beyond the interval, so that the differences are accurate.
+        // The side with less probability beyond the interval, so that differences are accurate.
         let at = |part: &str, x: f64| probe.part(part, &[x]).map_or(f64::NAN, |found| found[0]);
         let is_upper =
             high.is_finite() && (low.is_infinite() || at("log_cdf", high) < at("log_survival", low));

@@ -1,4 +1,4 @@
-//! The log densities of the models in plain arithmetic, constants included, from the descriptions beside the reference draws.
+//! The log densities of the models in plain arithmetic, constants included, according to the descriptions beside the reference draws.
 //! Distributions restricted to half of the reals have twice their density there.
 
 use serde_json::Value;
@@ -25,12 +25,12 @@ fn dot(x: &[f64], y: &[f64]) -> f64 {
     x.iter().zip(y).map(|(x, y)| x * y).sum()
 }
 
-/// The sum of normal log densities around predictions.
+/// Returns the sum of the normal log densities around predictions.
 fn regression(y: &[f64], sd: f64, mean: impl Fn(usize) -> f64) -> f64 {
     y.iter().enumerate().map(|(i, y)| normal(*y, mean(i), sd)).sum()
 }
 
-/// `q`: alpha, beta[1..5], sigma.
+/// Returns the log density at `q`: alpha, beta[1..5], sigma.
 pub fn ar5(data: &Value, q: &[f64]) -> f64 {
     let y = numbers(data, "y");
     let (alpha, beta, sigma) = (q[0], &q[1..6], q[6]);
@@ -39,7 +39,7 @@ pub fn ar5(data: &Value, q: &[f64]) -> f64 {
     series + q[..6].iter().map(|b| normal(*b, 0.0, 10.0)).sum::<f64>() + half_cauchy(sigma, 2.5)
 }
 
-/// `q`: beta[1..5], sigma.
+/// Returns the log density at `q`: beta[1..5], sigma.
 pub fn blr(data: &Value, q: &[f64]) -> f64 {
     let y = numbers(data, "y");
     let rows = data["X"].as_array().unwrap();
@@ -52,7 +52,7 @@ pub fn blr(data: &Value, q: &[f64]) -> f64 {
     regression(&y, sigma, |i| dot(&row(i), beta)) + prior + half_normal(sigma, 10.0)
 }
 
-/// `q`: theta[1..8], mu, tau; the density of theta given mu and tau.
+/// Returns the log density at `q`: theta[1..8], mu, tau, with the density of theta given mu and tau.
 pub fn schools_centred(data: &Value, q: &[f64]) -> f64 {
     let (y, s) = (numbers(data, "y"), numbers(data, "sigma"));
     let (theta, mu, tau) = (&q[..8], q[8], q[9]);
@@ -61,7 +61,7 @@ pub fn schools_centred(data: &Value, q: &[f64]) -> f64 {
     likelihood + prior + normal(mu, 0.0, 5.0) + half_cauchy(tau, 5.0)
 }
 
-/// `q`: eta[1..8], mu, tau.
+/// Returns the log density at `q`: eta[1..8], mu, tau.
 pub fn schools(data: &Value, q: &[f64]) -> f64 {
     let (y, s) = (numbers(data, "y"), numbers(data, "sigma"));
     let (eta, mu, tau) = (&q[..8], q[8], q[9]);
@@ -70,14 +70,14 @@ pub fn schools(data: &Value, q: &[f64]) -> f64 {
     likelihood + prior + normal(mu, 0.0, 5.0) + half_cauchy(tau, 5.0)
 }
 
-/// A linear regression: one row of inputs per case, and what they explain.
+/// The data of a linear regression: one row of inputs per case, and the outputs.
 pub struct Cases {
     pub inputs: Vec<Vec<f64>>,
     pub outputs: Vec<f64>,
 }
 
 impl Cases {
-    /// `q`: the coefficients, then sigma, all with flat priors.
+    /// Returns the log density at `q`: the coefficients, then sigma, all with flat priors.
     fn log_density(&self, q: &[f64]) -> f64 {
         let (sigma, beta) = q.split_last().unwrap();
         regression(&self.outputs, *sigma, |i| dot(&self.inputs[i], beta))
@@ -124,22 +124,22 @@ pub fn mesquite_cases(data: &Value) -> Cases {
     }
 }
 
-/// `q`: beta[1..2], sigma.
+/// Returns the log density at `q`: beta[1..2], sigma.
 pub fn kidscore(data: &Value, q: &[f64]) -> f64 {
     kidscore_cases(data).log_density(q) + half_cauchy(q[2], 2.5)
 }
 
-/// `q`: beta[1..4], sigma.
+/// Returns the log density at `q`: beta[1..4], sigma.
 pub fn earnings(data: &Value, q: &[f64]) -> f64 {
     earnings_cases(data).log_density(q)
 }
 
-/// `q`: beta[1..7], sigma.
+/// Returns the log density at `q`: beta[1..7], sigma.
 pub fn mesquite(data: &Value, q: &[f64]) -> f64 {
     mesquite_cases(data).log_density(q)
 }
 
-/// `q`: alpha, beta.
+/// Returns the log density at `q`: alpha, beta.
 pub fn votes(data: &Value, q: &[f64]) -> f64 {
     let (vote, income) = (numbers(data, "vote"), numbers(data, "income"));
     let term = |(vote, income): (&f64, &f64)| {

@@ -1,4 +1,4 @@
-//! The compiler's log densities against the same by hand, at published draws.
+//! The compiler's log densities match those written by hand, at published draws.
 
 use super::by_hand;
 use bnnc_abi::data::DataSpec;
@@ -21,7 +21,7 @@ fn folder() -> PathBuf {
     bnnc_tests::root().join("examples/posteriors")
 }
 
-/// A program of the examples as density functions, with its data.
+/// The density functions of an example, with its data.
 struct Posterior {
     densities: Densities,
     bindings: Vec<Binding>,
@@ -51,7 +51,7 @@ impl Posterior {
         }
     }
 
-    /// What an example has for a port.
+    /// Returns the value of a port for an example.
     fn datum(&self, port: &str, row: usize) -> Option<Tensor> {
         let rows = &self.dataset.train;
         let binding = self.bindings.iter().find(|binding| binding.port == port)?;
@@ -93,7 +93,7 @@ impl Posterior {
         evaluate(function, &arguments, &Sizes::default())[0].data[0]
     }
 
-    /// The log prior and the log likelihood of all examples.
+    /// Returns the log prior plus the log likelihood of all examples.
     fn log_density(&self, sites: &HashMap<&str, Tensor>) -> f64 {
         let is_whole = |binding: &Binding| binding.from.is_shared();
         let examples = match self.bindings.iter().all(is_whole) {
@@ -106,7 +106,7 @@ impl Posterior {
     }
 }
 
-/// Sites with their numbers of elements, none for a scalar, in the order of the columns.
+/// Sites with their numbers of elements (`None` for a scalar), in the order of the columns.
 type Sites = [(&'static str, Option<usize>)];
 
 fn split<'s>(sites: &'s Sites, mut point: &[f64]) -> HashMap<&'s str, Tensor> {
@@ -121,7 +121,7 @@ fn split<'s>(sites: &'s Sites, mut point: &[f64]) -> HashMap<&'s str, Tensor> {
     tensors
 }
 
-/// Both densities to the last digits, relative to their size.
+/// Checks that both densities agree to the last digits, relative to their size.
 fn check(name: &str, sites: &Sites, by_hand: fn(&Value, &[f64]) -> f64, points: &[&[f64]]) {
     let posterior = Posterior::load(name);
     for point in points {
@@ -190,7 +190,7 @@ fn independent_coefficients() {
     );
 }
 
-/// theta[1..8], mu, tau.
+/// Points in the order theta[1..8], mu, tau.
 const SCHOOLS: [[f64; 10]; 3] = [
     [
         10.6802773011458,
@@ -320,7 +320,7 @@ fn mesquite() {
     );
 }
 
-/// The published likelihood at the mode as well.
+/// The published likelihood at the mode is compared as well.
 #[test]
 fn votes() {
     let mode = [-1.4021299127132363, 0.3259947055405652];

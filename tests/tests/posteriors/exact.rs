@@ -1,12 +1,12 @@
-//! Linear regressions with flat priors have known posteriors: with `n` cases, `p` coefficients and a flat prior of sigma the
-//! coefficients have Student's t distribution with `nu = n - p - 1` degrees of freedom around least squares, and
-//! `sum of squared residuals / sigma^2` is chi-squared with `nu` degrees of freedom.
+//! Linear regressions with flat priors have known posteriors. With `n` cases, `p` coefficients and a flat prior of sigma, the coefficients
+//! have a Student's t distribution with `nu = n - p - 1` degrees of freedom around least squares, and `sum of squared residuals / sigma^2`
+//! is chi-squared with `nu` degrees of freedom.
 
 use super::by_hand::Cases;
 use super::sampled::Reference;
 use bnnc_math::special::lgamma;
 
-/// The lower Cholesky factor of a positive definite matrix.
+/// Returns the lower Cholesky factor of a positive definite matrix.
 fn cholesky(a: &[Vec<f64>]) -> Vec<Vec<f64>> {
     let mut l = vec![vec![0.0; a.len()]; a.len()];
     for i in 0..a.len() {
@@ -19,7 +19,7 @@ fn cholesky(a: &[Vec<f64>]) -> Vec<Vec<f64>> {
     l
 }
 
-/// The solution of `l transpose(l) x = b`.
+/// Returns the solution of `l transpose(l) x = b`.
 fn solve(l: &[Vec<f64>], b: &[f64]) -> Vec<f64> {
     let mut x = b.to_vec();
     for i in 0..x.len() {
@@ -33,7 +33,7 @@ fn solve(l: &[Vec<f64>], b: &[f64]) -> Vec<f64> {
     x
 }
 
-/// The moments of `beta` and `sigma`.
+/// Returns the moments of `beta` and `sigma`.
 pub fn posterior(cases: &Cases) -> Vec<Reference> {
     let (x, y) = (&cases.inputs, &cases.outputs);
     let count = x[0].len();

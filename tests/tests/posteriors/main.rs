@@ -1,4 +1,4 @@
-//! The models of `examples/posteriors`: their densities are those of the published models, and their posteriors are found.
+//! The models of `examples/posteriors`: their densities match those of the published models, and their posteriors are found.
 #![allow(clippy::unwrap_used)]
 
 mod by_hand;

@@ -1,7 +1,7 @@
-//! The programs of `examples/posteriors` as they are, from source to draws, against the published posteriors.
+//! The unchanged programs of `examples/posteriors`, from source to draws, against the published posteriors.
 //!
-//! Of every quantity the mean lies within four combined standard errors, and the logarithm of the ratio of standard deviations
-//! within four of its own: `sqrt((kurtosis - 1) / 4 (1 / ess + 1 / 10000))`. The kurtosis is that of the reference.
+//! The mean of every quantity must lie within four combined standard errors, and the logarithm of the ratio of standard deviations within
+//! four of its own: `sqrt((kurtosis - 1) / 4 (1 / ess + 1 / 10000))`. The kurtosis is that of the reference.
 
 use super::{by_hand, exact};
 use bnnc_mcmc::diagnostics::{Summariser, Summary};
@@ -10,19 +10,19 @@ use bnnc_tests::compile;
 use serde_json::Value;
 use std::path::PathBuf;
 
-/// Standard errors that a difference may have.
+/// The number of standard errors that a difference may have.
 const BOUND: f64 = 4.0;
 
-/// Draws of the published posteriors.
+/// The number of draws of the published posteriors.
 const PUBLISHED: f64 = 10_000.0;
 
-/// What is known of one quantity.
+/// The reference for one quantity.
 pub struct Reference {
-    /// In the numbering of the language: `beta[0]` is the first.
+    /// The name in the numbering of the language: `beta[0]` is the first element.
     pub name: String,
     pub mean: f64,
     pub sd: f64,
-    /// The standard error of the mean; zero where it is exact.
+    /// The standard error of the mean; zero if it is exact.
     pub mcse_mean: f64,
     /// `(kurtosis - 1) / 4`.
     pub spread: f64,
@@ -52,7 +52,7 @@ fn published(name: &str) -> Vec<Reference> {
         let cells: Vec<&str> = line.split(',').collect();
         let of = |name| column(&cells, name);
         let (mean, sd) = (of("mean").unwrap(), of("sd").unwrap());
-        // Columns that an exact reference does not have. Its posterior is close to normal, whose kurtosis is three.
+        // An exact reference lacks these columns. Its posterior is close to normal, whose kurtosis is three.
         let spread = of("mcse_sd")
             .zip(of("ess_bulk"))
             .map_or(0.5, |(error, size)| (error / sd).powi(2) * size.min(PUBLISHED));
@@ -72,7 +72,7 @@ fn published(name: &str) -> Vec<Reference> {
     lines.map(reference).collect()
 }
 
-/// `beta[1]` as `beta[0]`.
+/// Returns `beta[0]` for `beta[1]`.
 fn numbered(name: &str) -> String {
     match name.split_once('[') {
         Some((site, rest)) => {
@@ -83,7 +83,7 @@ fn numbered(name: &str) -> String {
     }
 }
 
-/// Runs a program; `edit` may change its text.
+/// Runs a program, whose text `edit` may change.
 fn outcomes(name: &str, edit: impl Fn(String) -> String) -> Vec<(String, Outcome)> {
     let path = folder().join(format!("{name}.bnn"));
     let text = edit(std::fs::read_to_string(&path).unwrap());
@@ -93,7 +93,7 @@ fn outcomes(name: &str, edit: impl Fn(String) -> String) -> Vec<(String, Outcome
     names.zip(result.outcomes).collect()
 }
 
-/// The draws of a quantity, chain by chain, summarised.
+/// Returns the summary of the draws of a quantity in all chains.
 fn summary(outcome: &Outcome, name: &str) -> Summary {
     let found = outcome.quantities.iter().find(|quantity| quantity.name == name);
     let quantity = found.unwrap_or_else(|| panic!("no `{name}`"));
@@ -108,7 +108,7 @@ fn divergences(outcome: &Outcome) -> f64 {
     diverging.iter().flatten().sum()
 }
 
-/// What differs from the reference, in sentences.
+/// Returns the differences from the reference, one sentence each.
 fn differences(outcome: &Outcome, references: &[Reference]) -> Vec<String> {
     let mut faults = Vec::new();
     for reference in references {
@@ -121,7 +121,7 @@ fn differences(outcome: &Outcome, references: &[Reference]) -> Vec<String> {
                 reference.name
             ));
         }
-        // Draws that swing around the mean know it better than the spread, which the tails tell.
+        // Draws that alternate around the mean determine it better than they determine the spread, so the ESS of the tails counts too.
         let size = found.ess_bulk.min(found.ess_tail);
         let error = (reference.spread * (1.0 / size + reference.per_draw)).sqrt();
         let z = (found.sd / reference.sd).ln() / error;
@@ -138,7 +138,7 @@ fn differences(outcome: &Outcome, references: &[Reference]) -> Vec<String> {
     faults
 }
 
-/// The infer `gold` of a program finds the posterior of every list of references, without divergences.
+/// Checks that the inference `gold` of a program finds the posterior of every list of references, without divergent transitions.
 fn check(name: &str, references: &[Vec<Reference>]) {
     let outcomes = outcomes(name, |text| text);
     let (_, gold) = outcomes.iter().find(|(infer, _)| infer == "gold").unwrap();
@@ -167,7 +167,7 @@ fn eight_schools() {
     check("eight-schools", &[published("eight-schools")]);
 }
 
-/// Whatever the prior of the noise is, the coefficients have a symmetric posterior around least squares: an exact mean.
+/// With any prior of the noise, the posterior of the coefficients is symmetric around least squares, which is its exact mean.
 #[test]
 fn kidscore() {
     let data = data("kidscore-momiq");
@@ -197,7 +197,7 @@ fn mesquite() {
 fn votes() {
     let mut references = published("nes-logit");
     for reference in &mut references {
-        // The published draws number the coefficients, which are named by their columns.
+        // The published draws number the coefficients; the program names them after their columns.
         if reference.name == "beta[0]" {
             reference.name = "beta[income]".to_owned();
         }
@@ -205,7 +205,8 @@ fn votes() {
     check("nes-logit", &[references]);
 }
 
-/// Centred, the same program misses the neck of the funnel and says so; non-centred by the compiler it does not.
+/// In the centred parameterisation, the program misses the neck of the funnel and reports divergent transitions; in the compiler's
+/// non-centred one it does not.
 #[test]
 fn eight_schools_centred() {
     check("eight-schools-centred", &[published("eight-schools")]);
@@ -214,9 +215,9 @@ fn eight_schools_centred() {
     assert!(divergences(centred) > 0.0);
 }
 
-/// The bounds are narrow enough to tell a prior of tau that is half as wide from the published one.
+/// The bounds are narrow enough to distinguish a prior of tau of half the width from the published one.
 #[test]
-fn another_prior_is_told_apart() {
+fn another_prior_is_distinguished() {
     let edit = |text: String| {
         let edited = text.replace("Cauchy(0, 5)", "Cauchy(0, 2.5)");
         assert_ne!(edited, text);

@@ -1,11 +1,11 @@
-//! The rendered form of every diagnostic whose explanation has a wrong program.
+//! The rendered form of every diagnostic whose explanation shows a wrong program.
 
 use super::{folder, options};
 use bnnc_driver::{codes, program, render};
 use std::collections::BTreeSet;
 
 #[test]
-fn diagnostics_are_rendered_so() {
+fn diagnostics_match_their_snapshots() {
     let mut settings = insta::Settings::clone_current();
     settings.set_snapshot_path(folder().join("diagnostics"));
     settings.set_prepend_module_to_snapshot(false);

@@ -15,12 +15,12 @@ use bnnc_tests::root;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// The folder of the small programs. The first line of each names the stages that are held.
+/// Returns the folder of the small programs. The first line of each names the stages with a snapshot.
 fn folder() -> PathBuf {
     root().join("tests/stages")
 }
 
-/// The files with this extension, sorted.
+/// Returns the files with this extension, sorted.
 fn files(extension: &str) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder()).unwrap();
     let paths = entries.map(|entry| entry.unwrap().path());
@@ -50,7 +50,7 @@ fn schemas(program: &Program) -> HashMap<String, Schema> {
     specs.into_iter().map(schema).collect()
 }
 
-/// What `bnnc emit STAGE FILE` prints.
+/// Returns the output of `bnnc emit STAGE FILE`.
 fn emitted(path: &Path, text: &str, stage: &str) -> Result<String, Failure> {
     let stage = Stage::from_name(stage).unwrap();
     let name = path.display().to_string();

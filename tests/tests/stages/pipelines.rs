@@ -18,7 +18,7 @@ fn pipeline(method: &str) -> Pipeline {
     }
 }
 
-/// The passes of methods that the inferences of the small programs run, without repetitions, with the method.
+/// Returns each method with the passes that the inferences of the small programs run, without repetitions.
 fn ran() -> Vec<(&'static str, Vec<&'static str>)> {
     let mut all = Vec::new();
     for path in files("bnn") {
@@ -64,13 +64,13 @@ fn passes_run_in_the_order_of_their_pipeline() {
         .map(|pass| pass.name)
         .filter(|name| !run.contains(name))
         .collect();
-    // The KL divergence alone is asked for by `emit density` and by `bnnc explore`.
+    // Only `emit density` and `bnnc explore` need the KL divergence alone.
     assert_eq!(never, ["kl"], "no small program runs them");
 }
 
-/// A release build verifies where it is asked to, as a debug build does always.
+/// A release build verifies if the option is set; a debug build always does.
 #[test]
-fn verification_is_asked_for_by_an_option() {
+fn verification_is_turned_on_by_an_option() {
     let path = folder().join("map.bnn");
     let program = load(&path, &std::fs::read_to_string(&path).unwrap());
     let id = program.module.infers.ids().next().unwrap();

@@ -1,22 +1,22 @@
-//! Source and stage together, for every stage that a program names in its first line: `tests/stages/snapshots`.
+//! Snapshots of source and stage, for every stage that a program names in its first line: `tests/stages/snapshots`.
 //!
-//! `INSTA_UPDATE=always cargo test -p bnnc-tests --test stages` writes them anew.
+//! `INSTA_UPDATE=always cargo test -p bnnc-tests --test stages` rewrites them.
 
 use super::{emitted, files, folder};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// The most lines of one, so that it is read as a whole.
+/// The limit on the lines of a snapshot, so that it can be read as a whole.
 const LONGEST: usize = 40;
 
-/// The stages of a program, from its first line: `// graph, loss`.
+/// Returns the stages of a program from its first line: `// graph, loss`.
 fn stages(text: &str) -> Vec<&str> {
     let first = text.lines().next().unwrap();
     let names = first.trim_start_matches(['/', '#', ' ']);
     names.split(", ").collect()
 }
 
-/// Of density functions those with nodes; of code, the bodies of its loops: what stands around them is alike in all kernels.
+/// Returns the density functions that have nodes, or the bodies of the loops of code: the text around these is the same in all kernels.
 fn excerpt(stage: &str, text: &str) -> String {
     match stage {
         "clif" => text
@@ -32,7 +32,7 @@ fn excerpt(stage: &str, text: &str) -> String {
                 .map(|line| format!("{}\n", line.strip_prefix("    ").unwrap_or(line)))
                 .collect()
         }
-        // Functions that compute nothing are left out.
+        // Functions without nodes are left out.
         "density" | "split" => text
             .split_inclusive("\n}\n")
             .filter(|function| !function.ends_with("{\n}\n"))
@@ -41,7 +41,7 @@ fn excerpt(stage: &str, text: &str) -> String {
     }
 }
 
-/// Whether a block of Cranelift branches to itself.
+/// Returns whether a block of Cranelift branches to itself.
 fn is_loop(block: &str) -> bool {
     let name = block.trim_start().split('(').next().unwrap_or_default();
     block
@@ -59,7 +59,7 @@ fn all() -> Vec<PathBuf> {
 }
 
 #[test]
-fn stages_are_printed_so() {
+fn stages_match_their_snapshots() {
     let mut long = Vec::new();
     let mut settings = insta::Settings::clone_current();
     settings.set_snapshot_path(folder().join("snapshots"));
@@ -82,7 +82,7 @@ fn stages_are_printed_so() {
     assert!(long.is_empty(), "{long:#?}");
 }
 
-/// A program that is renamed or that drops a stage takes its snapshots with it.
+/// The snapshots of a program or stage that no longer exists must be deleted.
 #[test]
 fn every_snapshot_has_its_program() {
     let programs = all().into_iter().flat_map(|path| {

@@ -1,11 +1,11 @@
-//! What `bnnc emit` prints is read back, and later stages made from it are those of the program; other texts are reported.
+//! The output of `bnnc emit` can be read back, and later stages made from it equal those of the program; other texts are reported.
 
 use super::{emitted, files, folder, options};
 use bnnc_driver::emit;
 use bnnc_driver::infer::Failure;
 use std::path::Path;
 
-/// What an edge of the mutations below draws from: a linear congruential generator.
+/// The random choices of the mutations below: a linear congruential generator.
 struct Random(u64);
 
 impl Random {
@@ -18,7 +18,7 @@ impl Random {
     }
 }
 
-/// The programs whose training step is printed, with that text.
+/// Returns the programs with a training step, each with the texts of that step and of its loops.
 fn trained() -> Vec<(String, String, String)> {
     let texts = files("bnn").into_iter().filter_map(|path| {
         let text = std::fs::read_to_string(&path).unwrap();
@@ -38,7 +38,7 @@ fn texts_of_training_and_of_loops_read_back_and_lead_to_the_same_loops() {
         assert_eq!(emitted(graph_file, &graph, "training").unwrap(), graph, "{name}");
         assert_eq!(emitted(graph_file, &graph, "graph").unwrap(), graph, "{name}");
         assert_eq!(emitted(loops_file, &loops, "loops").unwrap(), loops, "{name}");
-        // The graph knows neither the name of the inference, which that of the plan holds, nor states that no step changes.
+        // The graph has neither the name of the inference, which the plan contains, nor states that no step changes.
         let body = |text: &str| {
             text.split_once('\n')
                 .map(|(_, body)| body.replace(" state\n", " input\n"))
@@ -70,7 +70,7 @@ fn code(failure: &Failure) -> &'static str {
     }
 }
 
-/// E0615 with the line, and E0604 where a stage comes before that of the file.
+/// E0615 names the line, and E0604 a stage that comes before that of the file.
 #[test]
 fn other_texts_are_reported_at_their_line() {
     let graph = "fn f(%0 x: real[4]) -> (y: %1) {\n  %1 = exp %0 : real[5]\n}\n";
@@ -94,7 +94,7 @@ fn other_texts_are_reported_at_their_line() {
     assert_eq!(code(&unused.unwrap_err()), "E0604");
 }
 
-/// No text of these forms ends in a panic, whatever is written in it.
+/// No text of these forms causes a panic, whatever it contains.
 #[test]
 fn damaged_texts_are_read_or_reported() {
     let words = [
