@@ -1,4 +1,4 @@
-//! No byte sequence makes a reader of data panic. Run with `cargo fuzz run data`.
+//! Checks that the readers of data files do not panic on arbitrary bytes. Run with `cargo fuzz run data`.
 #![no_main]
 
 use bnnc_abi::data::Format;

@@ -13,9 +13,9 @@ use std::fmt::Write as _;
 struct Rule {
     /// Its name in `tests/words.txt`.
     name: &'static str,
-    /// The words, in lower case and separated by `|`. Each is found between letters that are not part of it.
+    /// The words, in lower case and separated by `|`. Only whole words are found.
     words: &'static str,
-    /// Whether it is banned at the beginning of a comment alone.
+    /// True if it is banned only at the beginning of a comment.
     is_opener: bool,
     /// The words to use instead.
     instead: &'static str,
@@ -114,7 +114,7 @@ const RULES: &[Rule] = &[
     term("whence", "whence|thither|whereof", "from where, there, of which"),
 ];
 
-/// Words that stay in pages and programs: the path, the rule, the words around it, the reason.
+/// Banned words that are correct at one place: the path, the rule, the words around it, the reason.
 const ALLOWED: &[(&str, &str, &str, &str)] = &[
     ("stdlib/dist/pareto.bnn", "law", "power law", "the field's term"),
     (
@@ -138,7 +138,7 @@ fn without_code(line: &str) -> String {
     line.split('`').step_by(2).collect::<Vec<&str>>().join("`")
 }
 
-/// A page that is counted with the Rust beside it: its sentences on the run have not been rewritten yet.
+/// A page whose banned words are counted together with those of Rust.
 const COUNTED: &str = "compiler/ARCHITECTURE.md";
 
 /// Returns the prose of Markdown.

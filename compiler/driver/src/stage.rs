@@ -27,7 +27,7 @@ pub enum Stage {
     Ptx,
     /// The graph for graphviz.
     Dot,
-    /// The functions that this pass leaves.
+    /// The functions after this pass.
     After(&'static str),
 }
 

@@ -6,7 +6,7 @@ use bnnc_graph::function::{Function, NodeKind, Value};
 use bnnc_graph::ops;
 use std::sync::Arc;
 
-/// An axis of a parameter that meets an input.
+/// An axis of a parameter whose positions are those of an input or of classes.
 pub struct Met {
     /// The parameter.
     pub site: Arc<str>,
