@@ -49,7 +49,7 @@ impl Default for Options {
         Options {
             seed: 0,
             precision: None,
-            backend: "cranelift".to_owned(),
+            backend: crate::backends::DEFAULT.to_owned(),
             settings: Vec::new(),
             data: Vec::new(),
             only: Vec::new(),

@@ -1,5 +1,6 @@
 //! The specification of a `data` item, resolved from the program and the command line, and the schema of its files.
 
+use crate::method::declare::words;
 use crate::settings::Files;
 use bnnc_base::source::Span;
 use serde::{Deserialize, Serialize};
@@ -18,6 +19,41 @@ pub enum Format {
     Npy,
     /// Apache Parquet.
     Parquet,
+}
+
+words!(Format {
+    "csv" => Csv,
+    "idx" => Idx,
+    "json" => Json,
+    "npy" => Npy,
+    "parquet" => Parquet,
+});
+
+impl Format {
+    /// The contents of the files of the format.
+    pub fn contents(self) -> Contents {
+        match self {
+            Format::Csv | Format::Parquet => Contents::Columns,
+            Format::Json => Contents::Arrays,
+            Format::Idx | Format::Npy => Contents::Pair,
+        }
+    }
+
+    /// Returns whether inputs stay bytes until they are converted to reals.
+    pub fn keeps_bytes(self) -> bool {
+        self == Format::Idx
+    }
+}
+
+/// The contents of the files of a format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Contents {
+    /// Columns of one element per row, in an order: the target is the last unless the program names one.
+    Columns,
+    /// Named arrays of any shape, without an order.
+    Arrays,
+    /// One file of inputs and one of targets, each a single array.
+    Pair,
 }
 
 /// The choice of test rows.

@@ -3,7 +3,7 @@
 use crate::expression;
 use crate::report::{self, Faults};
 use crate::table::{Array, Table};
-use bnnc_abi::data::{Column, DataSpec, Format, InputEntry};
+use bnnc_abi::data::{Column, Contents, DataSpec, InputEntry};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::source::Span;
 use std::collections::HashMap;
@@ -47,7 +47,7 @@ pub(crate) fn entry(column: &Column, place: Range<usize>, span: Span) -> InputEn
 /// Returns the arrays that are inputs when the program names none: all per-example arrays except the target and the columns it is computed
 /// from.
 fn candidates(spec: &DataSpec, table: &Table, target: Option<usize>) -> Vec<usize> {
-    if target.is_none() && spec.format == Format::Json {
+    if target.is_none() && spec.format.contents() == Contents::Arrays {
         return Vec::new();
     }
     let used = spec.target.as_ref().map(expression::names).unwrap_or_default();

@@ -9,7 +9,7 @@ use crate::read::{self, Reading};
 use crate::report::{self, Faults};
 use crate::split::{self, Pool};
 use crate::table::{Array, Table, Values};
-use bnnc_abi::data::{Column, DataSpec, Field, FieldKind, Format, Outliers, Schema, Test};
+use bnnc_abi::data::{Column, Contents, DataSpec, Field, FieldKind, Outliers, Schema, Test};
 use bnnc_base::checksum::Checksum;
 use bnnc_base::diagnostic::Diagnostic;
 use std::collections::BTreeMap;
@@ -112,7 +112,7 @@ impl Source {
             standardise_target: false,
             ..spec.clone()
         };
-        if spec.inputs.is_empty() && !matches!(spec.format, Format::Idx | Format::Npy) {
+        if spec.inputs.is_empty() && spec.format.contents() != Contents::Pair {
             let names = prepared
                 .named
                 .iter()
@@ -295,7 +295,7 @@ impl Source {
 
 /// Returns whether a field is the inputs of `idx` or `npy` data, which are reals whatever the file holds.
 pub(crate) fn scaled_bytes(spec: &DataSpec, name: &str) -> bool {
-    matches!(spec.format, Format::Idx | Format::Npy) && name == read::INPUTS
+    spec.format.contents() == Contents::Pair && name == read::INPUTS
 }
 
 fn level_count(array: &Array) -> usize {
@@ -392,13 +392,13 @@ fn read_outliers(spec: &DataSpec, table: &Table, reading: &Reading) -> Result<Op
 
 /// Returns the place of the target; a computed target is appended to the table.
 fn resolve_target(spec: &DataSpec, table: &mut Table) -> Result<Option<usize>, Diagnostic> {
-    let place = match (&spec.target, spec.format) {
-        (None, Format::Csv | Format::Parquet) => table.arrays.len() - 1,
-        (None, Format::Idx | Format::Npy) => match table.find(read::TARGET) {
+    let place = match (&spec.target, spec.format.contents()) {
+        (None, Contents::Columns) => table.arrays.len() - 1,
+        (None, Contents::Pair) => match table.find(read::TARGET) {
             Some((place, _)) => place,
             None => return Ok(None),
         },
-        (None, Format::Json) => return Ok(None),
+        (None, Contents::Arrays) => return Ok(None),
         (Some(Column::Name(name, span)), _) => {
             let (place, array) = expression::lookup(table, name, Some(*span))?;
             if !array.per_example {
@@ -426,7 +426,7 @@ fn resolve_target(spec: &DataSpec, table: &mut Table) -> Result<Option<usize>, D
     };
     let array = &table.arrays[place];
     let labels =
-        array.values.is_text() || (spec.format == Format::Idx && !matches!(array.values, Values::Real(_)));
+        array.values.is_text() || (spec.format.keeps_bytes() && !matches!(array.values, Values::Real(_)));
     if spec.standardise_target && labels {
         return Err(report::standardised_class(&table.path(), &array.name, spec.span));
     }

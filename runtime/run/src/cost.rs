@@ -5,7 +5,7 @@ pub mod fitting;
 pub mod peaks;
 
 use crate::cost::peaks::peaks;
-use bnnc_abi::data::{DataSpec, Field, FieldKind, Format, Outliers, Schema, Test};
+use bnnc_abi::data::{Contents, DataSpec, Field, FieldKind, Outliers, Schema, Test};
 use bnnc_abi::manifest::{Infer, Manifest, OutputKind, Pruning};
 use bnnc_abi::plan::Step;
 use bnnc_abi::primitive;
@@ -70,7 +70,7 @@ fn data(spec: &DataSpec, schema: &Schema) -> Data {
         .sum();
     let all = (schema.rows + others) as u64;
     // The inputs of `idx` files stay bytes until they are converted to reals.
-    let is_bytes = |field: &Field| spec.format == Format::Idx && field.shape.len() == 1;
+    let is_bytes = |field: &Field| spec.format.keeps_bytes() && field.shape.len() == 1;
     let width = |field: &Field| {
         let element = match field.kind {
             FieldKind::Levels(_) => 4,
@@ -94,7 +94,7 @@ fn data(spec: &DataSpec, schema: &Schema) -> Data {
             .map(|file| file.len())
             .max()
             .unwrap_or(0)
-            .max(if spec.format == Format::Idx {
+            .max(if spec.format.keeps_bytes() {
                 per_row * schema.rows as u64
             } else {
                 0
@@ -112,7 +112,7 @@ fn per_row(schema: &Schema) -> impl Iterator<Item = &Field> {
 
 /// Returns the fields that rows hold besides their inputs.
 fn per_row_copied<'a>(spec: &DataSpec, schema: &'a Schema) -> impl Iterator<Item = &'a Field> {
-    let is_pair = matches!(spec.format, Format::Idx | Format::Npy);
+    let is_pair = spec.format.contents() == Contents::Pair;
     let target = schema.target.as_ref();
     per_row(schema).filter(move |field| !is_pair || Some(&field.name) == target)
 }

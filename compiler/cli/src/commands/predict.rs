@@ -186,7 +186,7 @@ fn options(arguments: &Predict, saved: &SavedRun, display: Display) -> Result<Op
         precision: saved.precision.clone(),
         verify: false,
         without: saved.without.clone(),
-        backend: "cranelift".to_owned(),
+        backend: bnnc_driver::backends::DEFAULT.to_owned(),
         // An inference that was not run may need data whose schema the folder does not hold.
         only: saved.preparations.keys().cloned().collect(),
     };

@@ -9,6 +9,7 @@ use super::statements::strip;
 use crate::report::infer as report;
 use crate::tree::{DataId, DataItem};
 use bnnc_abi::data::{DataSpec, Divisor, Format, Test};
+use bnnc_abi::method::declare::{Given, OptionValue};
 use bnnc_base::number::exact;
 use bnnc_base::source::Span;
 use bnnc_base::spellings;
@@ -17,14 +18,6 @@ use columns::{column, entry};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
-const FORMATS: &[(&str, Format)] = &[
-    ("csv", Format::Csv),
-    ("idx", Format::Idx),
-    ("json", Format::Json),
-    ("npy", Format::Npy),
-    ("parquet", Format::Parquet),
-];
 
 /// An option of data items.
 pub struct DataOption {
@@ -189,7 +182,6 @@ pub fn check(session: &mut Session<'_>, id: DataId, item: &ast::Data) {
 
 /// Checks the source of the data, such as `csv("a.csv", "b.csv")`.
 fn source(session: &mut Session<'_>, written: &ast::Expr) -> Option<(Format, Vec<PathBuf>)> {
-    let names: Vec<&str> = FORMATS.iter().map(|(name, _)| *name).collect();
     let written = strip(written);
     let (callee, args) = match &*written.kind {
         ast::ExprKind::Call(callee, args) => (callee, args),
@@ -197,7 +189,7 @@ fn source(session: &mut Session<'_>, written: &ast::Expr) -> Option<(Format, Vec
         _ => {
             session
                 .diagnostics
-                .push(report::unknown_format(written.span, "", &names));
+                .push(report::unknown_format(written.span, "", Format::WORDS));
             return None;
         }
     };
@@ -206,20 +198,20 @@ fn source(session: &mut Session<'_>, written: &ast::Expr) -> Option<(Format, Vec
         _ => "",
     };
     let files = files(session, args, written.span);
-    let Some((_, format)) = FORMATS.iter().find(|(name, _)| *name == word) else {
+    let Some(format) = Format::read(Given::Call(word, &[])) else {
         session
             .diagnostics
-            .push(report::unknown_format(callee.span, word, &names));
+            .push(report::unknown_format(callee.span, word, Format::WORDS));
         return None;
     };
     let files = files?;
-    if *format == Format::Idx && files.len() != 2 {
+    if format == Format::Idx && files.len() != 2 {
         let expected = format!("two files, images and labels, found {}", files.len());
         session
             .diagnostics
             .push(report::option_value(written.span, word, &expected));
     }
-    Some((*format, files))
+    Some((format, files))
 }
 
 fn files(session: &mut Session<'_>, args: &[ast::Arg], span: Span) -> Option<Vec<PathBuf>> {
@@ -342,17 +334,9 @@ fn split(session: &mut Session<'_>, written: &ast::Expr) -> Option<Split> {
     }
 }
 
-/// Returns the spelling of a format in programs.
-fn word(format: Format) -> &'static str {
-    FORMATS
-        .iter()
-        .find(|(_, known)| *known == format)
-        .map_or("csv", |(name, _)| *name)
-}
-
 /// Reads the value of `test`: `splits("file")`, `fraction(0.1)`, or other files of the same format.
 fn test(session: &mut Session<'_>, written: &ast::Expr, format: Format) -> Option<Test> {
-    let own = word(format);
+    let own = format.word();
     let expected = format!("`splits(\"file\")`, `fraction(0.1)` or `{own}(\"file\")`");
     let stripped = strip(written);
     if let ast::ExprKind::Call(callee, args) = &*stripped.kind

@@ -223,7 +223,7 @@ macro_rules! words {
             pub const WORDS: &'static [&'static str] = &[$($word),+];
 
             /// The kind of an option that takes one of the words.
-            pub(crate) const KIND: $crate::method::OptionKind = $crate::method::OptionKind::Word(Self::WORDS);
+            pub const KIND: $crate::method::OptionKind = $crate::method::OptionKind::Word(Self::WORDS);
 
             /// Returns the word of the variant in programs.
             pub fn word(self) -> &'static str {

@@ -1,6 +1,6 @@
 //! Comma-separated values: a header line, then rows of decimal numbers or text.
 
-use super::Reading;
+use super::{Parsed, Reading, bytes};
 use crate::report::{self, At, Faults};
 use crate::table::{Array, Jump, Levels, Values};
 use bnnc_base::diagnostic::Diagnostic;
@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::path::Path;
 
 /// The line of the first row if no blank line comes before it.
-pub(super) const FIRST_ROW: usize = 2;
+const FIRST_ROW: usize = 2;
 
 /// The bytes of a number in memory.
 const CELL: usize = 8;
@@ -33,12 +33,20 @@ const FEW_EMPTY: usize = 3;
 /// Marks for missing values. In a column of numbers, or at the top of a column, which they would turn into text, they are errors.
 const MISSING: &[&str] = &["?", "N/A", "NA", "NULL", "null"];
 
+/// Reads a file.
+pub(super) fn read(path: &Path, _: Option<&str>, reading: &Reading) -> Result<Parsed, Faults> {
+    let text = bytes(path, reading)?;
+    let (arrays, jumps) = arrays(path, &text, reading)?;
+    reading.free(text.len());
+    Ok(Parsed {
+        first_row: FIRST_ROW,
+        arrays,
+        jumps,
+    })
+}
+
 /// Returns the columns of a file, and the lines of it that are not rows.
-pub(super) fn arrays(
-    path: &Path,
-    bytes: &[u8],
-    reading: &Reading,
-) -> Result<(Vec<Array>, Vec<Jump>), Faults> {
+fn arrays(path: &Path, bytes: &[u8], reading: &Reading) -> Result<(Vec<Array>, Vec<Jump>), Faults> {
     let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let mut reader = ReaderBuilder::new()
         .has_headers(false)

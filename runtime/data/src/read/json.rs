@@ -1,6 +1,6 @@
 //! JSON data in Stan's form: one object of scalars and rectangular arrays.
 
-use super::Reading;
+use super::{Parsed, Reading, bytes};
 use crate::report::{self, At, Faults};
 use crate::table::{Array, Levels, Values};
 use bnnc_base::diagnostic::Diagnostic;
@@ -12,14 +12,17 @@ use std::path::Path;
 /// The bytes of a value of the parsed file: 32 for `serde_json`, doubled because a list may double when it grows.
 const NODE: usize = 64;
 
+/// Reads a file.
+pub(super) fn read(path: &Path, target: Option<&str>, reading: &Reading) -> Result<Parsed, Faults> {
+    let text = bytes(path, reading)?;
+    let arrays = arrays(path, &text, target, reading)?;
+    reading.free(text.len());
+    Ok(Parsed::plain(arrays))
+}
+
 /// Returns the arrays of a file. The number of examples is the length of `target`'s first axis if a target is named. Otherwise it is the
 /// length that most arrays have (of equally frequent ones the largest). Arrays of this length hold one element per example.
-pub(super) fn arrays(
-    path: &Path,
-    bytes: &[u8],
-    target: Option<&str>,
-    reading: &Reading,
-) -> Result<Vec<Array>, Faults> {
+fn arrays(path: &Path, bytes: &[u8], target: Option<&str>, reading: &Reading) -> Result<Vec<Array>, Faults> {
     if std::str::from_utf8(bytes).is_err() {
         return Err(vec![report::not_utf8(At::file(path))]);
     }

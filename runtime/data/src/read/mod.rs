@@ -9,8 +9,9 @@ mod parquet;
 mod reading;
 
 use crate::report::{self, Faults};
-use crate::table::{Array, Table, Values};
+use crate::table::{Array, Jump, Table, Values};
 use bnnc_abi::data::Format;
+use bnnc_base::diagnostic::Diagnostic;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
@@ -21,6 +22,47 @@ pub use reading::Reading;
 pub const INPUTS: &str = "inputs";
 /// The name of the target's field of `idx` and `npy` data.
 pub const TARGET: &str = "target";
+
+/// The contents of a file of columns or named arrays.
+struct Parsed {
+    /// The number of the first row in the file, counted from 1.
+    first_row: usize,
+    arrays: Vec<Array>,
+    /// The lines that are not rows.
+    jumps: Vec<Jump>,
+}
+
+impl Parsed {
+    /// Arrays whose rows have the numbers of their places.
+    fn plain(arrays: Vec<Array>) -> Parsed {
+        Parsed {
+            first_row: 1,
+            arrays,
+            jumps: Vec::new(),
+        }
+    }
+}
+
+/// Reads one file of a pair: the shape and the elements of its array.
+type Half = fn(&Path, &[u8]) -> Result<(Vec<usize>, Values), Diagnostic>;
+
+/// The reader of a format.
+enum Reader {
+    /// A file is a table. The second argument is the name of the target, if it is known.
+    Table(fn(&Path, Option<&str>, &Reading) -> Result<Parsed, Faults>),
+    /// Two files are a table: one of inputs, one of targets.
+    Pair(Half),
+}
+
+fn reader(format: Format) -> Reader {
+    match format {
+        Format::Csv => Reader::Table(csv::read),
+        Format::Idx => Reader::Pair(idx::array),
+        Format::Json => Reader::Table(json::read),
+        Format::Npy => Reader::Pair(npy::array),
+        Format::Parquet => Reader::Table(parquet::read),
+    }
+}
 
 /// Reads files of one format as one table: shards of rows, or pairs of inputs and targets (`idx`, `npy`).
 ///
@@ -59,16 +101,16 @@ pub fn read_inputs(
     target: Option<&str>,
     reading: &Reading,
 ) -> Result<Table, Faults> {
-    match format {
-        Format::Csv | Format::Json | Format::Parquet => read_one(format, file, target, reading),
-        Format::Idx | Format::Npy => Ok(pair(file, half(format, file, reading)?, None)),
+    match reader(format) {
+        Reader::Table(read) => table(file, read(file, target, reading)?),
+        Reader::Pair(read) => Ok(pair(file, half(read, file, reading)?, None)),
     }
 }
 
 fn files_per_table(format: Format) -> usize {
-    match format {
-        Format::Csv | Format::Json | Format::Parquet => 1,
-        Format::Idx | Format::Npy => 2,
+    match reader(format) {
+        Reader::Table(_) => 1,
+        Reader::Pair(_) => 2,
     }
 }
 
@@ -78,51 +120,31 @@ fn read_group(
     target: Option<&str>,
     reading: &Reading,
 ) -> Result<Table, Faults> {
-    match (format, group) {
-        (Format::Csv | Format::Json | Format::Parquet, [file]) => read_one(format, file, target, reading),
-        (Format::Idx | Format::Npy, [inputs, targets]) => read_pair(format, inputs, targets, reading),
-        (_, [file, ..]) => {
-            let name = if format == Format::Idx { "idx" } else { "npy" };
-            Err(vec![report::file_count(file, name, group.len())])
-        }
+    match (reader(format), group) {
+        (Reader::Table(read), [file]) => table(file, read(file, target, reading)?),
+        (Reader::Pair(read), [inputs, targets]) => read_pair(read, inputs, targets, reading),
+        (_, [file, ..]) => Err(vec![report::file_count(file, format.word(), group.len())]),
         (_, []) => Err(vec![report::no_files("data")]),
     }
 }
 
-fn read_one(format: Format, file: &Path, target: Option<&str>, reading: &Reading) -> Result<Table, Faults> {
-    let mut jumps = Vec::new();
-    let (first_row, arrays) = match format {
-        Format::Csv => {
-            let text = bytes(file, reading)?;
-            let arrays;
-            (arrays, jumps) = csv::arrays(file, &text, reading)?;
-            reading.free(text.len());
-            (csv::FIRST_ROW, arrays)
-        }
-        Format::Json => {
-            let text = bytes(file, reading)?;
-            let arrays = json::arrays(file, &text, target, reading)?;
-            reading.free(text.len());
-            (1, arrays)
-        }
-        Format::Parquet => (1, parquet::arrays(file, reading)?),
-        Format::Idx | Format::Npy => unreachable!("`read_pair` reads these"),
-    };
+/// Builds the table of a file of columns or named arrays.
+fn table(file: &Path, parsed: Parsed) -> Result<Table, Faults> {
     let mut known = HashSet::new();
-    let faults: Faults = arrays
+    let faults: Faults = parsed
+        .arrays
         .iter()
         .filter(|array| !known.insert(array.name.as_str()))
         .map(|array| report::bad_name(report::At::file(file), &array.name))
         .collect();
-    if faults.is_empty() {
-        Ok(Table::new(file, first_row, arrays).with_jumps(jumps))
-    } else {
-        Err(faults)
+    match faults.is_empty() {
+        true => Ok(Table::new(file, parsed.first_row, parsed.arrays).with_jumps(parsed.jumps)),
+        false => Err(faults),
     }
 }
 
-fn read_pair(format: Format, inputs: &Path, targets: &Path, reading: &Reading) -> Result<Table, Faults> {
-    let (x, y) = match (half(format, inputs, reading), half(format, targets, reading)) {
+fn read_pair(read: Half, inputs: &Path, targets: &Path, reading: &Reading) -> Result<Table, Faults> {
+    let (x, y) = match (half(read, inputs, reading), half(read, targets, reading)) {
         (Ok(x), Ok(y)) => (x, y),
         (x, y) => return Err([x.err(), y.err()].into_iter().flatten().flatten().collect()),
     };
@@ -144,15 +166,10 @@ fn pair(file: &Path, inputs: (Vec<usize>, Values), targets: Option<(Vec<usize>, 
     }
 }
 
-/// Reads the shape and the elements of one `idx` or `npy` file.
-fn half(format: Format, file: &Path, reading: &Reading) -> Result<(Vec<usize>, Values), Faults> {
+/// Reads the shape and the elements of one file of a pair.
+fn half(read: Half, file: &Path, reading: &Reading) -> Result<(Vec<usize>, Values), Faults> {
     let bytes = bytes(file, reading)?;
-    let array = if format == Format::Idx {
-        idx::array(file, &bytes)
-    } else {
-        npy::array(file, &bytes)
-    };
-    let (shape, values) = array.map_err(|fault| vec![fault])?;
+    let (shape, values) = read(file, &bytes).map_err(|fault| vec![fault])?;
     let width = match values {
         Values::Byte(_) => 1,
         Values::Int(_) | Values::Real(_) | Values::Level { .. } => 8,

@@ -1,6 +1,6 @@
 //! Apache Parquet: flat columns of numbers, Booleans and text.
 
-use super::Reading;
+use super::{Parsed, Reading};
 use crate::report::{self, At};
 use crate::table::{Array, Levels, Values};
 use bnnc_base::caught::caught;
@@ -130,12 +130,13 @@ impl Room {
     }
 }
 
-/// Returns the columns of a file.
-pub(super) fn arrays(path: &Path, reading: &Reading) -> Result<Vec<Array>, Vec<Diagnostic>> {
+/// Reads a file.
+pub(super) fn read(path: &Path, _: Option<&str>, reading: &Reading) -> Result<Parsed, Vec<Diagnostic>> {
     let file = crate::file::open(path).map_err(|error| vec![report::unreadable(path, &error)])?;
     // The library asserts on some damaged files. A damaged file is an error of the user's data, not a bug of ours.
     let read = caught(|| columns(path, file, reading));
     read.unwrap_or_else(|| Err(malformed(path, "its pages contradict each other")))
+        .map(Parsed::plain)
         .map_err(|fault| vec![fault])
 }
 

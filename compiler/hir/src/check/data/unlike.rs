@@ -1,11 +1,11 @@
 //! Checks the options for test rows that differ from the training rows: rotated images, and outliers.
 
-use super::{file, integer, word};
+use super::{file, integer};
 use crate::check::options::number;
 use crate::check::session::Session;
 use crate::check::statements::strip;
 use crate::report::infer as report;
-use bnnc_abi::data::{DataSpec, Format, Outliers, Test};
+use bnnc_abi::data::{Contents, DataSpec, Format, Outliers, Test};
 use bnnc_base::number::exact;
 use bnnc_base::source::Span;
 use bnnc_grammar::ast;
@@ -38,7 +38,7 @@ pub fn degrees(session: &mut Session<'_>, written: &ast::Expr) -> Vec<f64> {
 
 /// Reads `idx("file")`, a file of inputs, or `shuffled(7)`.
 pub fn outliers(session: &mut Session<'_>, written: &ast::Expr, format: Format) -> Option<Outliers> {
-    let own = word(format);
+    let own = format.word();
     if let ast::ExprKind::Call(callee, args) = &*strip(written).kind
         && let ast::ExprKind::Name(word) = &*callee.kind
         && let [arg] = args.as_slice()
@@ -67,8 +67,8 @@ pub fn check(session: &mut Session<'_>, spec: &DataSpec, span: Span) {
         ),
     ];
     for (name, _) in asked.into_iter().filter(|(_, asked)| *asked) {
-        if !matches!(spec.format, Format::Idx | Format::Npy) {
-            let expected = format!("used with images: `idx` or `npy`, not `{}`", word(spec.format));
+        if spec.format.contents() != Contents::Pair {
+            let expected = format!("used with images: `idx` or `npy`, not `{}`", spec.format.word());
             session
                 .diagnostics
                 .push(report::option_value(span, name, &expected));

@@ -1,0 +1,414 @@
+//! The number of places that know a registered thing by name: its own files, the lists that register it, and as few others as there are.
+//!
+//! A file knows a thing if its code, without comments and tests, has the thing's word as a string or a variant or struct that belongs to it. For each kind
+//! the table [`kinds`] states the files that belong to a thing and the lists where all things of the kind are registered; everything else is in [`OTHERS`], with
+//! its reason, and the list may not have an entry without use.
+
+use bnnc_tests::files::{File, under};
+use std::collections::BTreeSet;
+
+/// A registered thing.
+struct Thing {
+    name: &'static str,
+    /// Strings and identifiers that only this thing has.
+    words: Vec<String>,
+    /// Files and folders that belong to it: beginnings of paths.
+    own: Vec<String>,
+}
+
+/// Things that are registered in the same lists.
+struct Kind {
+    name: &'static str,
+    things: Vec<Thing>,
+    /// The lists, in which each thing has a few lines.
+    registries: &'static [&'static str],
+    /// The lines that a thing may have in all lists together.
+    lines: usize,
+}
+
+/// Files that know a thing although they neither belong to it nor register it: the thing, the file, the reason.
+const OTHERS: &[(&str, &str, &str)] = &[
+    (
+        "collapsed",
+        "compiler/driver/src/codes.rs",
+        "the diagnostic of its weights points at an option",
+    ),
+    (
+        "collapsed",
+        "runtime/abi/src/manifest.rs",
+        "the accessor of its part of a manifest",
+    ),
+    (
+        "cuda",
+        "runtime/runner/src/program.rs",
+        "the feature of executables that run on a device",
+    ),
+    (
+        "mlir",
+        "compiler/driver/src/stage.rs",
+        "the stage that prints its text",
+    ),
+    (
+        "dropout",
+        "compiler/rewrite/src/pipelines.rs",
+        "the list of its passes",
+    ),
+    (
+        "dropout",
+        "compiler/rewrite/src/report.rs",
+        "options at which a diagnostic of likelihoods may point",
+    ),
+    (
+        "ensemble",
+        "runtime/abi/src/manifest.rs",
+        "the accessor of its part of a manifest",
+    ),
+    (
+        "idx",
+        "compiler/hir/src/check/data.rs",
+        "its files come as images and labels",
+    ),
+    (
+        "laplace",
+        "runtime/abi/src/manifest.rs",
+        "the accessor of its part of a manifest",
+    ),
+    (
+        "laplace",
+        "runtime/run/src/cost/fitting.rs",
+        "memory for smaller curvatures is offered in advice",
+    ),
+    (
+        "csv",
+        "compiler/hir/src/check/data.rs",
+        "the format of data items with errors",
+    ),
+    (
+        "mala",
+        "runtime/abi/src/sampling/samplers/penalty.rs",
+        "a proposal of the same name",
+    ),
+    ("map", "compiler/graph/src/ops/map.rs", "an op of the same name"),
+    (
+        "random_walk",
+        "runtime/abi/src/sampling/samplers/penalty.rs",
+        "a proposal of the same name",
+    ),
+    (
+        "sgld",
+        "compiler/driver/src/methods/sample.rs",
+        "the diagnostic of a cycle that is not whole points at its option",
+    ),
+    (
+        "sgld",
+        "runtime/abi/src/sampling/samplers/sghmc.rs",
+        "the two share declarations of options",
+    ),
+    (
+        "sgld",
+        "runtime/abi/src/sampling/schedule.rs",
+        "diagnostics of the schedule point at its option",
+    ),
+    (
+        "swag",
+        "compiler/driver/src/methods/collapsed.rs",
+        "the iterates of `collapsed` are made as those of `swag`",
+    ),
+    (
+        "vi",
+        "compiler/driver/src/codes.rs",
+        "the diagnostic of a pruning table points at an option",
+    ),
+    (
+        "vi",
+        "compiler/driver/src/infer.rs",
+        "the result of elaboration has its options",
+    ),
+    (
+        "vi",
+        "compiler/rewrite/src/methods/likelihood/choice.rs",
+        "options that choose an estimator of the likelihood",
+    ),
+    (
+        "vi",
+        "compiler/rewrite/src/report.rs",
+        "options at which a diagnostic of likelihoods may point",
+    ),
+    (
+        "vi",
+        "runtime/abi/src/manifest/training.rs",
+        "the part of a training has its options",
+    ),
+];
+
+/// Words that other tools use for things of ours stand in one table.
+const SYNONYMS: &str = "runtime/base/src/synonyms.rs";
+
+fn paths(paths: &[&str]) -> Vec<String> {
+    paths.iter().map(|path| (*path).to_owned()).collect()
+}
+
+fn camel(name: &str) -> String {
+    let parts = name.split('_');
+    let upper = |part: &str| part[..1].to_uppercase() + &part[1..];
+    parts.map(upper).collect()
+}
+
+fn quoted(name: &str) -> String {
+    format!("\"{name}\"")
+}
+
+/// Where methods that are not samplers live.
+const METHODS: &[(&str, &[&str])] = &[
+    (
+        "collapsed",
+        &[
+            "runtime/abi/src/collapsed",
+            "runtime/methods/src/collapsed",
+            "compiler/driver/src/methods/collapsed",
+        ],
+    ),
+    (
+        "dropout",
+        &["runtime/abi/src/dropout", "compiler/driver/src/methods/dropout"],
+    ),
+    (
+        "ensemble",
+        &[
+            "runtime/abi/src/iterates",
+            "runtime/methods/src/iterates",
+            "compiler/driver/src/methods/iterates",
+        ],
+    ),
+    (
+        "laplace",
+        &[
+            "runtime/abi/src/laplace",
+            "runtime/methods/src/laplace",
+            "compiler/driver/src/methods/laplace",
+        ],
+    ),
+    (
+        "map",
+        &[
+            "runtime/abi/src/manifest/training",
+            "compiler/driver/src/methods/train",
+        ],
+    ),
+    (
+        "swag",
+        &[
+            "runtime/abi/src/iterates",
+            "runtime/methods/src/iterates",
+            "compiler/driver/src/methods/iterates",
+        ],
+    ),
+    (
+        "vi",
+        &["runtime/abi/src/variational", "compiler/driver/src/methods/train"],
+    ),
+];
+
+fn methods() -> Kind {
+    let thing = |(name, own): &(&'static str, &[&str])| {
+        let camel = camel(name);
+        let words = vec![
+            quoted(name),
+            format!("Work::{camel}"),
+            format!("Finds::{camel}"),
+            format!("{camel}Options"),
+        ];
+        Thing {
+            name,
+            words,
+            own: paths(own),
+        }
+    };
+    let samplers: BTreeSet<&str> = samplers().things.iter().map(|thing| thing.name).collect();
+    let all: BTreeSet<&str> = bnnc_abi::method::ALL.iter().map(|method| method.name).collect();
+    let listed: BTreeSet<&str> = METHODS.iter().map(|(name, _)| *name).collect();
+    assert_eq!(
+        all,
+        listed.union(&samplers).copied().collect(),
+        "a method has no row here"
+    );
+    Kind {
+        name: "method",
+        things: METHODS.iter().map(thing).collect(),
+        registries: &[
+            "runtime/abi/src/method/records.rs",
+            "runtime/abi/src/work.rs",
+            "runtime/methods/src/lib.rs",
+            "compiler/driver/src/methods.rs",
+        ],
+        // Five, and one more for a method that a build can leave out.
+        lines: 6,
+    }
+}
+
+/// The samplers, with the file of `runtime/mcmc` that runs each.
+const SAMPLERS: &[(&str, &str)] = &[
+    ("hmc", "hmc"),
+    ("mala", "metropolis"),
+    ("nuts", "nuts"),
+    ("penalty", "penalty"),
+    ("random_walk", "metropolis"),
+    ("sghmc", "stochastic_gradient"),
+    ("sgld", "stochastic_gradient"),
+];
+
+fn samplers() -> Kind {
+    let thing = |(name, file): &(&'static str, &str)| Thing {
+        name,
+        words: vec![
+            quoted(name),
+            format!("{}Options", camel(name)),
+            format!("Transition::{}", camel(name)),
+            format!("Sampler::{}", camel(name)),
+        ],
+        own: vec![
+            format!("runtime/abi/src/sampling/samplers/{name}.rs"),
+            format!("runtime/mcmc/src/{file}"),
+            // Lines that samplers share with CmdStan.
+            "runtime/abi/src/sampling/samplers/stan.rs".to_owned(),
+        ],
+    };
+    Kind {
+        name: "sampler",
+        things: SAMPLERS.iter().map(thing).collect(),
+        registries: &[
+            "runtime/abi/src/sampling.rs",
+            "runtime/abi/src/sampling/samplers.rs",
+            "runtime/abi/src/method/records.rs",
+            "runtime/mcmc/src/registry.rs",
+        ],
+        lines: 4,
+    }
+}
+
+fn formats() -> Kind {
+    let thing = |name: &&'static str| Thing {
+        name,
+        words: vec![format!("Format::{}", camel(name))],
+        own: vec![format!("runtime/data/src/read/{name}")],
+    };
+    Kind {
+        name: "data format",
+        things: bnnc_abi::data::Format::WORDS.iter().map(thing).collect(),
+        registries: &["runtime/abi/src/data.rs", "runtime/data/src/read/mod.rs"],
+        lines: 4,
+    }
+}
+
+fn backends() -> Kind {
+    let thing = |(name, own): (&'static str, &str)| Thing {
+        name,
+        words: vec![quoted(name)],
+        own: paths(&[own]),
+    };
+    let all = [
+        ("cranelift", "compiler/backend-cranelift/"),
+        ("cuda", "compiler/backend-mlir/src/gpu"),
+        ("mlir", "compiler/backend-mlir/"),
+        ("reference", "compiler/loops/src/reference"),
+    ];
+    Kind {
+        name: "backend",
+        things: all.into_iter().map(thing).collect(),
+        registries: &["compiler/driver/src/backends.rs"],
+        lines: 1,
+    }
+}
+
+fn kinds() -> Vec<Kind> {
+    vec![methods(), samplers(), formats(), backends()]
+}
+
+/// The code of a file: lines without comments, attributes and tests.
+fn code(file: &File) -> Vec<&str> {
+    let lines = file.lines().into_iter().map(|(_, line)| line.trim());
+    lines
+        .filter(|line| !line.starts_with("//") && !line.starts_with("#["))
+        .collect()
+}
+
+/// Returns whether a line has a word that is not part of a longer one.
+fn has(line: &str, word: &str) -> bool {
+    let is_part =
+        |letter: Option<char>| letter.is_some_and(|letter| letter.is_alphanumeric() || letter == '_');
+    line.match_indices(word).any(|(at, _)| {
+        !is_part(line[..at].chars().next_back()) && !is_part(line[at + word.len()..].chars().next())
+    })
+}
+
+#[test]
+fn registered_things_are_known_in_few_places() {
+    let files: Vec<File> = ["compiler", "runtime", "grammar"]
+        .iter()
+        .flat_map(|folder| under(folder, &["rs"]))
+        .filter(|file| {
+            !file.is_test() && !file.path.contains("/benches/") && !file.path.contains("/examples/")
+        })
+        .collect();
+    let (mut faults, mut used) = (Vec::new(), BTreeSet::new());
+    for kind in kinds() {
+        assert!(kind.things.len() > 3, "{}", kind.name);
+        for thing in &kind.things {
+            let mut registered = 0;
+            let mut is_known = false;
+            for file in &files {
+                let lines = code(file);
+                let count = lines
+                    .iter()
+                    .filter(|line| thing.words.iter().any(|word| has(line, word)))
+                    .count();
+                is_known |= count > 0;
+                let is_own = thing.own.iter().any(|own| file.path.starts_with(own.as_str()));
+                if count == 0 || is_own || file.path == SYNONYMS {
+                    continue;
+                }
+                if kind.registries.contains(&&*file.path) {
+                    registered += count;
+                    continue;
+                }
+                let listed = OTHERS
+                    .iter()
+                    .position(|(name, path, _)| *name == thing.name && *path == file.path);
+                match listed {
+                    Some(at) => drop(used.insert(at)),
+                    None => faults.push(format!(
+                        "{} `{}` is known in {}",
+                        kind.name, thing.name, file.path
+                    )),
+                }
+            }
+            assert!(
+                is_known,
+                "{} `{}` has words that no file has",
+                kind.name, thing.name
+            );
+            if registered > kind.lines {
+                let (name, most) = (thing.name, kind.lines);
+                faults.push(format!(
+                    "{} `{name}` has {registered} lines in lists, more than {most}",
+                    kind.name
+                ));
+            }
+        }
+    }
+    for (at, (name, path, reason)) in OTHERS.iter().enumerate() {
+        assert!(!reason.is_empty());
+        if !used.contains(&at) {
+            faults.push(format!("{path} does not know `{name}`: remove the entry"));
+        }
+    }
+    assert!(faults.is_empty(), "\n{}\n", faults.join("\n"));
+}
+
+#[test]
+fn words_are_found_between_other_letters() {
+    assert!(has("Work::Swag(swag)", "Work::Swag"));
+    assert!(!has("Work::SwagLike(swag)", "Work::Swag"));
+    assert!(!has("AnyWork::Swag", "Work::Swag"));
+    assert_eq!(camel("random_walk"), "RandomWalk");
+}
