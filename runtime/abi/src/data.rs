@@ -45,6 +45,10 @@ impl Format {
     }
 }
 
+/// The largest size of an integer in a column. Programs have integers of 32 bits, so that the sum of one from a column and a constant of up to
+/// 147,483,647 does not overflow.
+pub const LARGEST_INTEGER: i64 = 2_000_000_000;
+
 /// The contents of the files of a format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contents {

@@ -3,6 +3,7 @@
 use crate::report::{self, At};
 use crate::standardise::Standardisation;
 use crate::table::{self, Array, Shard, Values};
+use bnnc_abi::data::LARGEST_INTEGER;
 use bnnc_abi::manifest::Codes;
 use bnnc_base::diagnostic::Diagnostic;
 use std::collections::HashMap;
@@ -145,7 +146,9 @@ impl Rows {
             let at = At { path, row, column: 0 };
             let value = integer(&field.values, i)
                 .ok_or_else(|| report::not_an_integer(at, name, field.values.real(i)))?;
-            i32::try_from(value).map_err(|_| report::large_integer(at, name, value))
+            let fits = value.unsigned_abs() <= LARGEST_INTEGER.unsigned_abs();
+            let narrow = i32::try_from(value).ok().filter(|_| fits);
+            narrow.ok_or_else(|| report::large_integer(at, name, value))
         };
         (0..field.values.len()).map(convert).collect()
     }
@@ -237,6 +240,6 @@ impl Rows {
 
 /// Returns an element if it is a whole number, such as `3` or `3.0`.
 fn integer(values: &Values, i: usize) -> Option<i64> {
-    let whole = |real: f64| (real.fract() == 0.0 && real.abs() < 2e9).then_some(real as i64);
+    let whole = |real: f64| (real.fract() == 0.0 && real.abs() < 2f64.powi(53)).then_some(real as i64);
     values.int(i).or_else(|| whole(values.real(i)))
 }

@@ -332,3 +332,49 @@ infer fit = nuts(M, d)
         beyond.stderr
     );
 }
+
+/// Integers of a program have 32 bits. Arithmetic on integers of a column that would not fit used to wrap around without a word: `k * k` at 100000 was
+/// 1410065408. The expected numbers are those of exact arithmetic, rounded to single precision.
+#[test]
+fn arithmetic_on_integers_of_a_column_does_not_overflow() {
+    let cases: [(&str, fn(f64, f64) -> f64); 7] = [
+        ("k * k", |k, _| k * k),
+        ("k + j", |k, j| k + j),
+        ("k * j - k", |k, j| k * j - k),
+        ("k + 3000000000", |k, _| k + 3e9),
+        ("(-k - 2000000000) / 7", |k, _| (-k - 2e9) / 7.0),
+        ("2 * 3000000000 * k", |k, _| 6e9 * k),
+        ("max(k, 3000000000)", |_, _| 3e9),
+    ];
+    let rows = [(100_000.0, 2e9), (200_000.0, 1.5e9), (3.0, -4.0), (-2e9, 1.0)];
+    let file: String = rows.iter().map(|(k, j)| format!("{k},{j},0.5\n")).collect();
+    for (expression, exact) in cases {
+        let program = format!(
+            "data d = csv(\"d.csv\") {{ inputs = [k, j], target = y }}
+model M(k: int, j: int) -> y: real {{
+  b ~ Normal(0, 1)
+  y ~ Normal({expression} + 0.0 * b * j, 1)
+}}
+infer fit = map(M, d) {{ steps = 1 }}
+"
+        );
+        let trial = Trial::new()
+            .file("d.csv", &format!("k,j,y\n{file}"))
+            .program(&program);
+        let folder = trial.path("out");
+        let output = trial.bnnc("run", &["--out", folder.to_str().unwrap()]);
+        assert_eq!(output.status, 0, "{expression}: {}", output.stderr);
+        let table = std::fs::read_to_string(folder.join("predictions.csv")).unwrap();
+        let means = table.lines().skip(1).map(|line| line.split(',').nth(2).unwrap());
+        let means: Vec<f64> = means.map(|cell| cell.parse().unwrap()).collect();
+        assert_eq!(means.len(), rows.len(), "{table}");
+        for (mean, (k, j)) in means.iter().zip(rows) {
+            let expected = exact(k, j);
+            let scale = expected.abs().max(k.abs()).max(j.abs());
+            assert!(
+                (mean - expected).abs() <= 1e-6 * scale,
+                "{expression} at {k}, {j}: {mean}"
+            );
+        }
+    }
+}

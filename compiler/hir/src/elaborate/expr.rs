@@ -7,6 +7,7 @@ use super::model::limit;
 use crate::tree::{ConstId, Expr, ExprKind, Number};
 use crate::types::{Elem, Ty};
 use crate::walk;
+use bnnc_abi::data::LARGEST_INTEGER;
 use bnnc_base::dtype::DType;
 use bnnc_base::shape::Shape;
 use bnnc_base::source::Span;
@@ -174,12 +175,15 @@ impl<'a> Elaborator<'a> {
                 .map(Datum::Tensor);
         }
         let range = self.range_of_integer(&operand);
+        let extent = self.extent_of(&operand);
         let form = self.linear_of(BinaryOp::Sub, &Datum::Static(0), &operand);
         let value = self.apply(Operation::new(&ops::neg::NEG, [value]), span)?;
         if let Some((low, high)) = range {
             self.ranges
                 .insert(value, (high.saturating_neg(), low.saturating_neg()));
         }
+        self.extents
+            .insert(value, (extent.1.saturating_neg(), extent.0.saturating_neg()));
         if let Some(form) = form {
             self.forms.insert(value, form);
         }
@@ -218,8 +222,11 @@ impl<'a> Elaborator<'a> {
             (range, within) => range.or(within),
         };
         let logic = matches!(op, BinaryOp::Or | BinaryOp::And);
-        if !logic && (op == BinaryOp::Div || self.ty(a).dtype != DType::Int || self.ty(b).dtype != DType::Int)
-        {
+        let extent = self.extent_of_result(op, &left, &right);
+        let overflows =
+            extent.is_some_and(|(low, high)| i32::try_from(low).is_err() || i32::try_from(high).is_err());
+        let are_integers = self.ty(a).dtype == DType::Int && self.ty(b).dtype == DType::Int;
+        if !logic && (op == BinaryOp::Div || overflows || !are_integers) {
             (a, b) = (self.to_real(a, span)?, self.to_real(b, span)?);
         }
         let (a, b) = self.align(a, b, span)?;
@@ -233,6 +240,9 @@ impl<'a> Elaborator<'a> {
         if let Some(range) = range {
             self.ranges.insert(value, range);
         }
+        if let Some(extent) = extent {
+            self.extents.insert(value, extent);
+        }
         if let Some(form) = form {
             self.forms.insert(value, form);
         }
@@ -242,31 +252,25 @@ impl<'a> Elaborator<'a> {
     /// Returns the range of a sum, difference, product or quotient of integers whose ranges are known. If the divisor may be zero, that is the
     /// range of all integers. An end that overflows saturates at the extreme integer, which lies outside every axis.
     fn range_of(&self, op: BinaryOp, left: &Datum, right: &Datum) -> Option<(i64, i64)> {
-        let ((a, b), (c, d)) = (self.range_of_integer(left)?, self.range_of_integer(right)?);
-        let over = |ends: [i64; 4]| {
-            let (low, high) = (ends.iter().min(), ends.iter().max());
-            low.zip(high).map(|(low, high)| (*low, *high))
-        };
-        match op {
-            BinaryOp::Add => Some((a.saturating_add(c), b.saturating_add(d))),
-            BinaryOp::Sub => Some((a.saturating_sub(d), b.saturating_sub(c))),
-            BinaryOp::Mul => over([
-                a.saturating_mul(c),
-                a.saturating_mul(d),
-                b.saturating_mul(c),
-                b.saturating_mul(d),
-            ]),
-            BinaryOp::Div if c <= 0 && d >= 0 => Some(EVERY_INTEGER),
-            BinaryOp::Div => {
-                let ends = [(a, c), (a, d), (b, c), (b, d)];
-                // A quotient keeps its fraction, so the integers on both sides of it count.
-                let ceiling = |(x, y): (i64, i64)| floor(x.saturating_neg(), y).saturating_neg();
-                let (low, _) = over(ends.map(|(x, y)| floor(x, y)))?;
-                let (_, high) = over(ends.map(ceiling))?;
-                Some((low, high))
-            }
+        combined(op, self.range_of_integer(left)?, self.range_of_integer(right)?)
+    }
+
+    /// Returns bounds of an integer: its range, or what follows from the largest integers of columns.
+    fn extent_of(&self, datum: &Datum) -> (i64, i64) {
+        let known = match datum {
+            Datum::Tensor(value) => self.extents.get(value).copied(),
             _ => None,
-        }
+        };
+        let known = self.range_of_integer(datum).or(known);
+        known.unwrap_or((-LARGEST_INTEGER, LARGEST_INTEGER))
+    }
+
+    /// Returns bounds of a sum, difference or product of integers. Outside 32 bits it is computed in reals, because integers would overflow without notice.
+    fn extent_of_result(&self, op: BinaryOp, left: &Datum, right: &Datum) -> Option<(i64, i64)> {
+        let is_arithmetic = matches!(op, BinaryOp::Add | BinaryOp::Sub | BinaryOp::Mul);
+        is_arithmetic
+            .then(|| combined(op, self.extent_of(left), self.extent_of(right)))
+            .flatten()
     }
 
     /// Expands small whole powers into products, which are exact and are polynomials for the rewriter.
@@ -350,6 +354,34 @@ impl<'a> Elaborator<'a> {
             }
         };
         self.apply(Operation::contract(a, b, labels), span)
+    }
+}
+
+/// Returns the range of a sum, difference, product or quotient of integers in these ranges. An end that overflows saturates.
+fn combined(op: BinaryOp, (a, b): (i64, i64), (c, d): (i64, i64)) -> Option<(i64, i64)> {
+    let over = |ends: [i64; 4]| {
+        let (low, high) = (ends.iter().min(), ends.iter().max());
+        low.zip(high).map(|(low, high)| (*low, *high))
+    };
+    match op {
+        BinaryOp::Add => Some((a.saturating_add(c), b.saturating_add(d))),
+        BinaryOp::Sub => Some((a.saturating_sub(d), b.saturating_sub(c))),
+        BinaryOp::Mul => over([
+            a.saturating_mul(c),
+            a.saturating_mul(d),
+            b.saturating_mul(c),
+            b.saturating_mul(d),
+        ]),
+        BinaryOp::Div if c <= 0 && d >= 0 => Some(EVERY_INTEGER),
+        BinaryOp::Div => {
+            let ends = [(a, c), (a, d), (b, c), (b, d)];
+            // A quotient keeps its fraction, so the integers on both sides of it count.
+            let ceiling = |(x, y): (i64, i64)| floor(x.saturating_neg(), y).saturating_neg();
+            let (low, _) = over(ends.map(|(x, y)| floor(x, y)))?;
+            let (_, high) = over(ends.map(ceiling))?;
+            Some((low, high))
+        }
+        _ => None,
     }
 }
 

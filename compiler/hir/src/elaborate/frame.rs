@@ -105,6 +105,8 @@ pub struct Elaborator<'a> {
     pub calls: usize,
     /// The smallest and the largest values of integers that depend on counters, so that positions are checked at compile time.
     pub ranges: HashMap<Value, (i64, i64)>,
+    /// Bounds of integers computed from data, for which [`LARGEST_INTEGER`](bnnc_abi::data::LARGEST_INTEGER) bounds the elements of a column.
+    pub extents: HashMap<Value, (i64, i64)>,
     /// The linear forms of these integers in the counters.
     pub forms: Forms,
     /// Known bounds of the parameters of the function under construction.
@@ -127,6 +129,7 @@ impl<'a> Elaborator<'a> {
             depth: 0,
             calls: 0,
             ranges: HashMap::new(),
+            extents: HashMap::new(),
             forms: Forms::default(),
             inside: HashMap::new(),
             choices: 0,
@@ -154,11 +157,17 @@ impl<'a> Elaborator<'a> {
         Ok(value)
     }
 
-    /// Converts a datum to a tensor. Static integers become integer scalars.
+    /// Converts a datum to a tensor. Static integers become integer scalars, or reals if they do not fit into 32 bits.
     pub fn tensor(&mut self, datum: &Datum, span: Span) -> Elaborated<Value> {
         match datum {
             Datum::Tensor(value) => Ok(*value),
-            Datum::Static(number) => Ok(self.constant(*number as f64, DType::Int)),
+            Datum::Static(number) => {
+                let dtype = match i32::try_from(*number) {
+                    Ok(_) => DType::Int,
+                    Err(_) => DType::Real,
+                };
+                Ok(self.constant(*number as f64, dtype))
+            }
             _ => Err(super::model::limit(span, "a number is needed here".to_owned())),
         }
     }

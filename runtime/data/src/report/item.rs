@@ -1,6 +1,7 @@
 //! Diagnostics of a data item: files that do not fit together, columns, expressions, splits, options.
 
 use super::{At, codes, fault, short, shown, shown_long};
+use bnnc_abi::data::LARGEST_INTEGER;
 use bnnc_base::diagnostic::{Diagnostic, Fault, Place, Severity};
 use bnnc_base::nearest::nearest;
 use bnnc_base::source::Span;
@@ -354,11 +355,11 @@ pub fn large_integer(at: At<'_>, name: &str, value: i64) -> Diagnostic {
         &codes::LARGE_INTEGER,
         at,
         format!(
-            "expected an integer of 32 bits in `{}`, found {value}",
+            "expected an integer of at most {LARGEST_INTEGER} in `{}`, found {value}",
             shown(name)
         ),
     )
-    .help("counts and indices must fit 32 bits")
+    .help("declare the input as `real`, or subtract a constant in the file")
 }
 
 /// A real number where an index or a count is needed.
