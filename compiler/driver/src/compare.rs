@@ -9,7 +9,7 @@ use bnnc_abi::metrics::{self, Basis, Measure};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_hir::tree::{InferId, InferItem};
 
-/// Returns the comparisons, each restricted to the chosen inferences.
+/// Returns the comparisons of chosen inferences, each restricted to them.
 pub fn compares(program: &Program, chosen: &[InferId]) -> Vec<Compare> {
     let name = |id: &InferId| program.module.infers[*id].name.to_string();
     let one = |item: &bnnc_hir::tree::CompareItem| Compare {
@@ -21,7 +21,8 @@ pub fn compares(program: &Program, chosen: &[InferId]) -> Vec<Compare> {
             .collect(),
         metrics: item.metrics.clone(),
     };
-    program.module.compares.iter().map(one).collect()
+    let all = program.module.compares.iter().map(one);
+    all.filter(|compare| !compare.infers.is_empty()).collect()
 }
 
 /// Returns the metrics that do not apply to an inference, in the order of the program. Each is reported once, for the first such inference.

@@ -51,8 +51,11 @@ impl<'a> Draws<'a> {
     }
 }
 
-/// Computes the logarithm of the mean of exponentials, without overflow.
+/// Computes the logarithm of the mean of exponentials, without overflow. NaN if one of the values is.
 pub fn log_mean_exp(values: impl Iterator<Item = f64> + Clone) -> f64 {
+    if values.clone().any(f64::is_nan) {
+        return f64::NAN;
+    }
     let largest = values.clone().fold(f64::NEG_INFINITY, f64::max);
     if largest.is_infinite() {
         return largest;
@@ -71,7 +74,11 @@ pub fn quantile(sorted: &[f64], p: f64) -> f64 {
     let place = p.clamp(0.0, 1.0) * last as f64;
     let below = place.floor() as usize;
     let above = (below + 1).min(last);
-    sorted[below] + (place - below as f64) * (sorted[above] - sorted[below])
+    // Equal neighbours include infinities, whose difference is not a number.
+    match sorted[below] == sorted[above] {
+        true => sorted[below],
+        false => sorted[below] + (place - below as f64) * (sorted[above] - sorted[below]),
+    }
 }
 
 /// Computes the continuous ranked probability score of sorted draws: mean abs(x_i - y) minus half the mean abs(x_i - x_j) over pairs i != j
@@ -322,11 +329,15 @@ impl ClassScores {
             .collect()
     }
 
-    /// Adds the predictive probabilities of one row, with minus the log probability of its target.
+    /// Adds the predictive probabilities of one row, with minus the log probability of its target. Probabilities that are not numbers have no most probable
+    /// class, and make the accuracy NaN as they make the other scores.
     fn add_row(&mut self, p: &[f64], target: usize, nll: f64) {
         let best = (0..p.len()).fold(0, |best, class| if p[class] > p[best] { class } else { best });
         let Some(&confidence) = p.get(best) else { return };
-        let right = f64::from(u8::from(best == target));
+        let right = match p.iter().any(|p| p.is_nan()) {
+            true => f64::NAN,
+            false => f64::from(u8::from(best == target)),
+        };
         self.right.add(right);
         self.unsure.add(p, best == target);
         self.nll.add(nll);

@@ -113,7 +113,12 @@ impl<'a> ChainReport<'a> {
 
     /// Returns all plots.
     pub fn plots(&self) -> Vec<String> {
-        let shown = self.quantities.iter().take(SHOWN);
+        // Draws that are on disk alone are not read again for plots.
+        let held = self
+            .quantities
+            .iter()
+            .filter(|(quantity, _)| !quantity.chains.is_empty());
+        let shown = held.take(SHOWN);
         let mut plots: Vec<String> = shown
             .flat_map(|(quantity, summary)| [self.trace(quantity, summary), ranks(quantity)])
             .collect();

@@ -52,7 +52,8 @@ pub fn failure(body: &mut String, result: &RunResult) {
 fn row(diagnostic: &Diagnostic) -> Vec<String> {
     let severity = match diagnostic.severity {
         Severity::Error => "error",
-        Severity::Warning | Severity::Note => "warning",
+        Severity::Warning => "warning",
+        Severity::Note => "note",
     };
     let at = place(&diagnostic.at).map(|at| format!("<code>{}</code>", escape(&at)));
     let facts = std::iter::once(&diagnostic.message).chain(&diagnostic.notes);

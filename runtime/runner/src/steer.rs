@@ -119,4 +119,5 @@ pub fn keep(manifest: &mut Manifest, chosen: &HashSet<String>) {
     for compare in &mut manifest.compares {
         compare.infers.retain(|name| chosen.contains(name));
     }
+    manifest.compares.retain(|compare| !compare.infers.is_empty());
 }

@@ -107,7 +107,7 @@ impl<'a> Stepper<'a> {
         let sizes = self.train.sizes(terms.rows);
         machine.set_sizes(&sizes.with(Symbol::Batch, batch.len()))?;
         feed.write(machine, batch)?;
-        ports::int(machine, "iteration", self.count as i32 + 1)?;
+        ports::int(machine, "iteration", (self.count as i32).wrapping_add(1))?;
         ports::int(machine, "step", (self.count as i32).wrapping_add(self.noise))?;
         ports::real(machine, "rate", &[terms.rate])?;
         ports::real(machine, "scale", &[terms.rows as f64 / batch.len() as f64])?;

@@ -23,7 +23,8 @@ pub enum Want {
     Int,
 }
 
-const DEEPEST: usize = 200;
+/// The nesting of expressions that is checked. The parser accepts no more operations in a row.
+const DEEPEST: usize = 600;
 
 impl Body<'_> {
     /// Checks an expression.

@@ -22,6 +22,12 @@ impl Unsure {
         self.outliers.push(entropy(probabilities));
     }
 
+    /// Returns whether every entropy is a number: the others have no place in an order.
+    fn is_ordered(&self) -> bool {
+        let rows = self.rows.iter().map(|(entropy, _)| entropy);
+        !rows.chain(&self.outliers).any(|entropy| entropy.is_nan())
+    }
+
     /// Returns the mean entropy of the rows; `None` without outliers to compare it with.
     pub fn entropy(&self) -> Option<f64> {
         let sum: f64 = self.rows.iter().map(|(entropy, _)| entropy).sum();
@@ -40,6 +46,9 @@ impl Unsure {
         let (count, rows) = (self.outliers.len() as f64, self.rows.len() as f64);
         if self.outliers.is_empty() || self.rows.is_empty() {
             return None;
+        }
+        if !self.is_ordered() {
+            return Some(f64::NAN);
         }
         let own = self.rows.iter().map(|(entropy, _)| (*entropy, false));
         let mut all: Vec<(f64, bool)> = own
@@ -61,6 +70,12 @@ impl Unsure {
     pub fn rejection(&self) -> Vec<(f64, f64)> {
         if self.outliers.is_empty() {
             return Vec::new();
+        }
+        if !self.is_ordered() {
+            return REJECTED
+                .into_iter()
+                .map(|rejected| (rejected, f64::NAN))
+                .collect();
         }
         let outliers = self.outliers.iter().map(|entropy| (*entropy, false));
         let mut all: Vec<(f64, bool)> = self.rows.iter().copied().chain(outliers).collect();

@@ -15,6 +15,7 @@ use bnnc_inference::outcome::Outcome;
 use bnnc_inference::posterior::{Parts, Posterior};
 use bnnc_inference::summary::SiteSummary;
 use bnnc_laplace::posterior::Array;
+use bnnc_laplace::select;
 use bnnc_training::Fitted;
 use bnnc_training::start;
 use serde_json::Value;
@@ -112,7 +113,6 @@ fn outside(laplace: &Laplace) -> usize {
     let all: usize = laplace.weights.iter().map(|weights| weights.elements).sum();
     match laplace.options.over {
         Over::All | Over::LastLayer | Over::Names(_) => 0,
-        Over::Subnetwork { size, .. } if size < 1.0 => all - (size * all as f64).round() as usize,
-        Over::Subnetwork { size, .. } => all.saturating_sub(size as usize),
+        Over::Subnetwork { size, .. } => all.saturating_sub(select::size(size, all)),
     }
 }
