@@ -10,6 +10,8 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("ariadne", &["bnnc-driver"]),
     ("bytes", &["bnnc-data"]),
     ("clap", &["bnnc", "bnnc-command", "bnnc-runner"]),
+    ("clap_complete", &["bnnc"]),
+    ("clap_mangen", &["bnnc"]),
     ("cranelift-*", &["bnnc-backend-cranelift"]),
     ("crc32fast", &["bnnc-run"]),
     ("csv", &["bnnc-data"]),

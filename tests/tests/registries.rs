@@ -174,3 +174,29 @@ fn is_or_has_tests(file: &File) -> bool {
     let tests = file.is_test() || file.path.ends_with(".snap") || file.text.contains("#[cfg(test)]");
     tests && !file.path.ends_with("registries.rs")
 }
+
+/// Every method, option, metric and function has an entry, with its own text.
+#[test]
+fn every_registered_word_has_an_entry() {
+    let entry =
+        |word: &str| bnnc_driver::manual::entry(word).unwrap_or_else(|_| panic!("`{word}` has no entry"));
+    for method in bnnc_abi::method::ALL {
+        assert!(entry(method.name).contains(method.doc), "{}", method.name);
+        for option in method.options {
+            assert!(entry(option.name).contains(option.doc), "{}", option.name);
+        }
+    }
+    for metric in bnnc_abi::metrics::ALL {
+        assert!(
+            entry(metric.name).contains(&metric.meaning[1..]),
+            "{}",
+            metric.name
+        );
+    }
+    for function in bnnc_hir::builtin::ALL {
+        assert!(entry(function.name).contains(function.doc), "{}", function.name);
+    }
+    assert!(entry("StudentT").contains("dist StudentT("));
+    assert!(entry("Dense").contains("layer Dense("));
+    assert!(entry("Adam").contains("Adam("));
+}

@@ -11,9 +11,24 @@ use std::path::PathBuf;
 #[derive(Parser, Debug)]
 #[command(name = "bnnc", version, about, max_term_width = 100)]
 pub struct Arguments {
+    /// Colour diagnostics always, never, or if standard error is a terminal and `NO_COLOR` is not set.
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t, global = true)]
+    pub color: Color,
     /// The command.
     #[command(subcommand)]
     pub command: Command,
+}
+
+/// When diagnostics are coloured.
+#[derive(ValueEnum, Clone, Copy, Debug, Default)]
+pub enum Color {
+    /// On a terminal, unless `NO_COLOR` is set.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
 }
 
 /// The commands of `bnnc`.
@@ -31,6 +46,12 @@ pub enum Command {
     Fmt(Fmt),
     /// Explain a diagnostic code.
     Explain(Explain),
+    /// Describe a word: a distribution, function, layer or optimiser of the library, a method, an option, a metric (also: `bnnc help WORD`).
+    Doc(Doc),
+    /// Print the completions of commands and options for a shell.
+    Completions(Completions),
+    /// Write the manual pages `bnnc.1`, `bnnc-run.1`, .. into a folder.
+    Man(Man),
     /// Evaluate expressions, distributions, layers and models interactively.
     Repl(Repl),
     /// Explore the Monte-Carlo KL divergence of a posterior family from a prior, on a page that this machine serves.
@@ -47,6 +68,27 @@ pub enum Command {
         /// The target and the limits.
         arguments: Vec<String>,
     },
+}
+
+/// Arguments of `bnnc doc`.
+#[derive(Args, Debug)]
+pub struct Doc {
+    /// The word, such as `StudentT`, `nuts`, `warmup` or `crps`.
+    pub word: String,
+}
+
+/// Arguments of `bnnc completions`.
+#[derive(Args, Debug)]
+pub struct Completions {
+    /// The shell.
+    pub shell: clap_complete::Shell,
+}
+
+/// Arguments of `bnnc man`.
+#[derive(Args, Debug)]
+pub struct Man {
+    /// The folder, which is created if needed.
+    pub folder: PathBuf,
 }
 
 /// Options of every command that compiles.
@@ -291,16 +333,32 @@ fn tolerance(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "expected a number that is not negative, such as 1e-10".to_owned())
 }
 
-/// Inserts the command `run` if the first argument is a program: `bnnc FILE.bnn` means `bnnc run FILE.bnn`.
+/// Inserts the command `run` if the first argument is a program, or an option of `run` with a program after it: `bnnc FILE.bnn` means
+/// `bnnc run FILE.bnn`.
 pub fn with_default_command(arguments: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = arguments.collect();
-    let first = arguments.get(1).map(|word| word.to_string_lossy().into_owned());
-    if let Some(first) = first {
-        let names_file = first.ends_with(".bnn") || std::path::Path::new(&first).is_file();
-        let is_command = first == "help" || Arguments::command().find_subcommand(&first).is_some();
-        if names_file && !is_command {
-            arguments.insert(1, "run".into());
-        }
+    let words: Vec<String> = arguments
+        .iter()
+        .skip(1)
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    let command = Arguments::command();
+    let is_command = |word: &String| word == "help" || command.find_subcommand(word).is_some();
+    let is_program = |word: &String| word.ends_with(".bnn") || std::path::Path::new(word).is_file();
+    if let [first, word, ..] = &words[..]
+        && first == "help"
+        && !is_command(word)
+        && !word.starts_with('-')
+    {
+        arguments[1] = "doc".into();
+        return arguments;
+    }
+    let named = words.iter().find(|word| is_command(word) || is_program(word));
+    let begins = words
+        .first()
+        .is_some_and(|first| first.starts_with('-') || is_program(first));
+    if begins && named.is_some_and(|word| !is_command(word)) {
+        arguments.insert(1, "run".into());
     }
     arguments
 }

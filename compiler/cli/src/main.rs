@@ -23,6 +23,11 @@ fn main() -> ExitCode {
             return ExitCode::from(status);
         }
     };
+    match parsed.color {
+        arguments::Color::Auto => {}
+        arguments::Color::Always => terminal::set_colour(true),
+        arguments::Color::Never => terminal::set_colour(false),
+    }
     // The checker and the elaborator recurse on deep programs; the limit on nesting is set for the stack of this thread.
     ExitCode::from(terminal::work(move || commands::run(parsed.command)))
 }

@@ -11,6 +11,7 @@ pub mod documented;
 pub mod emit;
 pub mod infer;
 mod intercepts;
+pub mod manual;
 mod methods;
 mod names;
 pub mod new_levels;

@@ -21,7 +21,7 @@ const FIXED: usize = 32;
 
 /// The version of the layout, which the writer and the reader of a bundle must share. `tests/tests/layout.rs` fails where the types of a bundle, or what
 /// compiled code and the runtime share, change without a new number.
-pub const LAYOUT: u64 = 2;
+pub const LAYOUT: u64 = 3;
 
 /// The requirements on a machine. They come first, so that they can be read from bundles that cannot run here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -55,6 +55,30 @@ pub struct Form {
 }
 
 impl OptionKind {
+    /// Returns the values that the option takes, as the manual lists them.
+    pub fn values(self) -> String {
+        let words_of = |words: &[&str]| {
+            let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+            quoted.join(" or ")
+        };
+        match self {
+            OptionKind::Int(least, MOST) => format!("an integer from {least}"),
+            OptionKind::Int(least, most) => format!("an integer from {least} to {most}"),
+            OptionKind::Real(low, high) => format!("a real between {low} and {high}"),
+            OptionKind::AtLeast(least) => format!("a real from {least}"),
+            OptionKind::Bool => "`true` or `false`".to_owned(),
+            OptionKind::Word(words) => words_of(words),
+            OptionKind::Optimiser => "an optimiser".to_owned(),
+            OptionKind::Infer => "an inference block".to_owned(),
+            OptionKind::Fractions => "fractions in brackets".to_owned(),
+            OptionKind::Names => "names in brackets".to_owned(),
+            OptionKind::Call(_) => "a word or a call".to_owned(),
+            OptionKind::Start => "an inference block or a file".to_owned(),
+            OptionKind::NumberOr(low, high, words) => format!("{} or {}", range(low, high), words_of(words)),
+            OptionKind::Weights(_) => "which weights".to_owned(),
+        }
+    }
+
     /// Returns the condition on a number, in words and as a predicate; `None` for kinds other than [`OptionKind::Int`], [`OptionKind::Real`] and
     /// [`OptionKind::AtLeast`].
     pub fn number(self) -> Option<(String, Allows)> {

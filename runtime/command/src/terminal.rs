@@ -28,12 +28,28 @@ pub const INTERRUPTED: u8 = 130;
 /// The largest number of diagnostics that are shown: a file that is not a program has one per line.
 const MOST_SHOWN: usize = 100;
 
+/// Whether diagnostics are coloured, if the command line states it.
+static COLOUR: OnceLock<bool> = OnceLock::new();
+
+/// States whether diagnostics are coloured. The first statement counts.
+pub fn set_colour(is_coloured: bool) {
+    let _ = COLOUR.set(is_coloured);
+}
+
+/// Returns whether diagnostics are coloured: as stated, else on a terminal unless `NO_COLOR` is set to more than an empty text
+/// (<https://no-color.org>).
+pub fn is_coloured() -> bool {
+    let refuses = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let stated = COLOUR.get().copied();
+    stated.unwrap_or_else(|| !refuses && std::io::stderr().is_terminal())
+}
+
 /// Renders a diagnostic for people, with its sources, in colour or not.
 pub type Render = fn(&Diagnostic, &SourceMap, bool) -> String;
 
 /// Shows diagnostics on standard error, as JSON with one object per line. Returns the exit status that they imply.
 pub fn show(diagnostics: &[Diagnostic], sources: &SourceMap, (json, text): (bool, Render)) -> u8 {
-    let colour = std::env::var_os("NO_COLOR").is_none() && std::io::stderr().is_terminal();
+    let colour = is_coloured();
     for diagnostic in diagnostics.iter().take(MOST_SHOWN) {
         match json {
             true => complain(&render::json(diagnostic, sources)),

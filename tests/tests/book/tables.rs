@@ -1,6 +1,6 @@
 //! The tables of the reference are those of the registries: functions, methods with their options, distributions, layers, optimisers.
 
-use bnnc_abi::method::{self, MOST, OptionDef, OptionKind, Takes, range};
+use bnnc_abi::method::{self, OptionDef, Takes};
 use bnnc_abi::metrics::{self, Basis, Metric};
 use bnnc_base::source::SourceMap;
 use bnnc_grammar::ast::{DefinitionKind, Dist, Item, ItemKind};
@@ -198,36 +198,12 @@ fn options(options: &[OptionDef]) -> String {
         };
         [
             format!("`{}`", option.name),
-            values(option.kind),
+            option.kind.values(),
             default,
             option.doc.to_owned(),
         ]
     };
     table(["option", "value", "default", ""], options.iter().map(row))
-}
-
-fn words_of(words: &[&str]) -> String {
-    let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
-    quoted.join(" or ")
-}
-
-fn values(kind: OptionKind) -> String {
-    match kind {
-        OptionKind::Int(least, MOST) => format!("an integer from {least}"),
-        OptionKind::Int(least, most) => format!("an integer from {least} to {most}"),
-        OptionKind::Real(low, high) => format!("a real between {low} and {high}"),
-        OptionKind::AtLeast(least) => format!("a real from {least}"),
-        OptionKind::Bool => "`true` or `false`".to_owned(),
-        OptionKind::Word(words) => words_of(words),
-        OptionKind::Optimiser => "an optimiser".to_owned(),
-        OptionKind::Infer => "an inference block".to_owned(),
-        OptionKind::Fractions => "fractions in brackets".to_owned(),
-        OptionKind::Names => "names in brackets".to_owned(),
-        OptionKind::Call(_) => "a word or a call".to_owned(),
-        OptionKind::Start => "an inference block or a file".to_owned(),
-        OptionKind::NumberOr(low, high, words) => format!("{} or {}", range(low, high), words_of(words)),
-        OptionKind::Weights(_) => "which weights".to_owned(),
-    }
 }
 
 /// Returns rows of the items of the library; `row` gets the text in front of the body of each.

@@ -2,11 +2,14 @@
 
 mod build;
 mod check;
+mod completions;
+mod doc;
 mod emit;
 mod explain;
 #[cfg(feature = "explore")]
 mod explore;
 mod fmt;
+mod man;
 mod mlir_worker;
 mod predict;
 mod repl;
@@ -25,6 +28,9 @@ pub fn run(command: Command) -> u8 {
         Command::Build(arguments) => build::run(&arguments),
         Command::Fmt(arguments) => fmt::run(&arguments),
         Command::Explain(arguments) => explain::run(&arguments),
+        Command::Doc(arguments) => doc::run(&arguments),
+        Command::Completions(arguments) => completions::run(&arguments),
+        Command::Man(arguments) => man::run(&arguments),
         #[cfg(feature = "explore")]
         Command::Explore(arguments) => explore::run(&arguments),
         Command::Repl(arguments) => repl::run(&arguments),

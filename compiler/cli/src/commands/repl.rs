@@ -6,7 +6,7 @@ mod terminal;
 
 use crate::arguments::Repl;
 use crate::session::all_codes;
-use bnnc_command::terminal::{OK, complain};
+use bnnc_command::terminal::{OK, complain, is_coloured};
 use bnnc_repl::{PendingEntry, Reply, Said, Session, World};
 use std::io::{BufRead, IsTerminal, Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -22,7 +22,7 @@ pub fn run(arguments: &Repl) -> u8 {
     let interactive = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
     let world = World {
         seed: arguments.seed,
-        colour: std::env::var_os("NO_COLOR").is_none() && std::io::stderr().is_terminal(),
+        colour: is_coloured(),
         schema: bnnc_data::schema,
         codes: all_codes(),
         symbols: bnnc_kernels::arrays::symbols(),

@@ -1,0 +1,26 @@
+//! `bnnc man`: writes the manual pages.
+
+use crate::arguments::{Arguments, Man};
+use bnnc_command::terminal::{OK, complain};
+use clap::CommandFactory;
+use std::fs;
+
+/// The exit status if the pages cannot be written.
+const UNWRITTEN: u8 = 3;
+
+/// Runs the command.
+pub fn run(arguments: &Man) -> u8 {
+    let folder = &arguments.folder;
+    let written =
+        fs::create_dir_all(folder).and_then(|()| clap_mangen::generate_to(Arguments::command(), folder));
+    match written {
+        Ok(()) => OK,
+        Err(error) => {
+            complain(&format!(
+                "error: cannot write manual pages into `{}`: {error}",
+                folder.display()
+            ));
+            UNWRITTEN
+        }
+    }
+}
