@@ -238,7 +238,7 @@ pub static ALL: &[Builtin] = &[
     ),
     f(
         "pad",
-        "Zeros around the last two axes.",
+        "Adds zeros around the last two axes.",
         &["x", "width"],
         Rule::Pad,
     ),
@@ -250,13 +250,13 @@ pub static ALL: &[Builtin] = &[
     ),
     f(
         "repeat",
-        "The same along new last axes of these dims.",
+        "Repeats `x` along new last axes of these dims.",
         &["x", "dims"],
         Rule::Repeat,
     ),
     f(
         "reshape",
-        "The same elements in row-major order under other dims.",
+        "An array of these dims with the elements of `x` in row-major order.",
         &["x", "dims"],
         Rule::Reshape,
     ),
