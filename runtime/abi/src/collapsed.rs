@@ -141,32 +141,28 @@ options! {
     pub struct CollapsedOptions {
         /// The weights that may be integrated over: `last_layer`, names of layers and parameters in brackets, or `all`.
         over: Over { "last_layer", OptionKind::Weights(&[]), Phase::Compile };
-        /// The number of weights to integrate over per row and output, most influential first; 0 takes all. Without a value, all, and
-        /// one per class for classes.
+        /// The number of weights to integrate over per row and output, most influential first; 0 takes all. Without a value, all for numbers, and one per class for classes.
         weights: Option<usize> { "", from(0), Phase::Run };
-        /// Layers or parameters in `over` whose weights are all integrated over in every row, in addition to `weights` of the others.
+        /// Layers or parameters in `over` whose weights are all integrated over in every row, in addition to the `weights` that are chosen among the others.
         always: Vec<Arc<str>> { "", OptionKind::Names, Phase::Run };
-        /// The number of hidden units whose incoming weights are integrated over, most influential first (with `compat` the first ones): units of the
-        /// first layer after the weights; 0 does not select by units.
+        /// The number of hidden units whose incoming weights are integrated over, among the units of the first layer after the weights: the most influential units, or, with `compat`, the first ones; 0 does not select by units.
         units: usize { "0", from(0), Phase::Run };
-        /// The choice of weights: each row has its own (`row`), or all rows the one that is best on average over the training rows (`fixed`).
+        /// The choice of weights: `row` makes a choice for each row, `fixed` makes one choice for all rows, the best on average over the training rows.
         selection: Selection { "row", Selection::KIND, Phase::Run };
-        /// The box of a weight: the `range` of its iterates, or their mean plus and minus the square root of 3 standard deviations (`moments`).
+        /// The box of a weight: the `range` of its iterates, or, with `moments`, their mean plus and minus the square root of 3 times their standard deviation.
         extent as "box": Extent { "range", Extent::KIND, Phase::Run };
         /// The noise of a Normal likelihood: `normal` as it is, or `triangular`.
         noise: NoiseForm { "normal", NoiseForm::KIND, Phase::Run };
-        /// The radius of a triangular noise in standard deviations: a number, `variance` (the square root of 6, which keeps the variance) or
-        /// `l2` (2.2970, the closest in mean square). Without a value `variance`, and 2.45 with `compat`.
+        /// The radius of a triangular noise in standard deviations: a number, `variance` (the square root of 6, which keeps the variance) or `l2` (2.2970, whose density is closest to the Normal's in mean square). Without a value, `variance`, or 2.45 with `compat`.
         alpha: Option<Radius> { "", OptionKind::NumberOr(f64::MIN_POSITIVE, f64::MAX, &["variance", "l2"]), Phase::Run };
         /// The weight of the Normal that a triangular noise is mixed with, so that no observation is impossible.
         floor: f64 { "0.001", OptionKind::AtLeast(0.0), Phase::Run };
         /// `published` scores a Normal observation as the authors' code does, with a triangle truncated to the range of the scored targets; only for
         /// comparison with their tables.
         compat: Compat { "none", Compat::KIND, Phase::Run };
-        /// The constant that `compat = published` adds to the density of a target before it is normalised, on the scale of the training; the
-        /// authors do not publish their value.
+        /// The constant that `compat = published` adds to the density of a target, on the training scale, before the density is normalised; the authors do not publish their value.
         smoothing: f64 { "0.001", OptionKind::AtLeast(0.0), Phase::Run };
-        /// The probability of a class from its logit against the others: `exact`, or a `cubic` polynomial.
+        /// The sigmoid that gives the probability of a class from its logit against the other logits: the `exact` one, or a `cubic` polynomial.
         sigmoid: Sigmoid { "exact", Sigmoid::KIND, Phase::Run };
         /// Draws from the box per iterate, if the integral has no exact form (10 without a value), and for single rows whose box has too
         /// many pieces (1000 without a value).

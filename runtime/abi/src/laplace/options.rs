@@ -23,7 +23,7 @@ pub(crate) const RECORD: MethodDef = MethodDef {
 /// The length of a search for a maximum, which may be 0.
 const EPOCHS_OF_SEARCH: OptionDef = OptionDef {
     name: Training::epochs().as_str(),
-    doc: "Passes over the training rows in search of the maximum; 0 takes the start for it. Without a value, `steps` gives the length, and with `start` nothing is searched.",
+    doc: "Passes over the training rows in search of the maximum; 0 takes the start as the maximum. Without a value, `steps` gives the length; with `start` and neither option, the start is the maximum.",
     kind: from(0),
     default: "",
     phase: Phase::Run,
@@ -33,9 +33,7 @@ const EPOCHS_OF_SEARCH: OptionDef = OptionDef {
 options! {
     /// Options of `laplace`.
     pub struct Options {
-        /// The weights that are random: `all`, `last_layer`, layers or parameters in brackets, or `subnetwork(size, by = score)` with a number
-        /// of weights (or a fraction below 1) and a score: their variance under a `diagonal` approximation or under the exact `marginal`,
-        /// their `magnitude`, a `random` number, or their variance under an earlier inference block, by its name. The others stay at the maximum.
+        /// The weights that are random: `all`, `last_layer`, layers or parameters in brackets, or `subnetwork(size, by = score)`, the `size` weights (a number, or a fraction below 1) with the largest scores. A score is the variance of the weight under a `diagonal` approximation, its exact `marginal` variance, its `magnitude`, a `random` number, or its variance under an earlier inference block, which is given by name. All other weights stay at the maximum.
         over: Over { "all", OptionKind::Weights(Score::WORDS), Phase::Compile };
         /// The form of the precision: `full`, `diagonal`, `kronecker` (a product of two factors per parameter), `low_rank(rank)` (the prior plus a
         /// matrix of this rank), or `functional` (a kernel over all training rows) and `functional(rows)` (over rows chosen at random).

@@ -112,7 +112,7 @@ options! {
         /// Passes over the training rows; without a value, `steps` gives the length.
         epochs: Option<usize> { "", from(1), Phase::Run,
             &["epoch", "iter", "iterations", "max_iter", "n_epochs", "num_epochs", "num_steps"] };
-        /// Optimiser steps; the epoch in which they end is completed.
+        /// Optimiser steps; the epoch of the last step is completed.
         steps: usize { "20000", from(1), Phase::Run };
         /// Trainings from different random starts; the one with the lowest loss is kept.
         restarts: usize { "1", few(), Phase::Run };

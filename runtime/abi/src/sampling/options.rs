@@ -28,11 +28,11 @@ options! {
         jitter: Option<f64> { "", OptionKind::AtLeast(0.0), Phase::Run };
         /// Posterior draws that predictions average over, evenly spaced over all chains.
         predictive_draws: usize { "1000", OptionKind::Int(1, DRAWS), Phase::Run };
-        /// Parameters to diagnose element by element; the table lists only these. Without names: all parameters of a small model; predictions and the norm of each parameter of a large model.
+        /// Parameters to diagnose element by element; the table lists only these. Without names, a small model is diagnosed by all its parameters, and a large model by predictions and the norm of each parameter.
         report: Report { "", OptionKind::Names, Phase::Run };
         /// Leave-one-out estimates by PSIS-LOO: `auto` (if they need at most a few million likelihoods), `always`, or `never`; not available for a tempered posterior. They use all draws if that needs at most a few million likelihoods, otherwise evenly spaced draws, at least `predictive_draws` of them.
         leave_one_out as "loo": LeaveOneOut { "auto", LeaveOneOut::KIND, Phase::Run };
-        /// Where draws are kept until the end: in `memory`, or only on `disk`, from which the draws are read one site at a time.
+        /// Where draws are kept until the end: in `memory`, or only on `disk`, from which the draws are read one parameter at a time.
         store: Store { "memory", Store::KIND, Phase::Run };
         /// Parameters in the non-centred parameterisation: the chains move `(value - loc) / scale`.
         noncentre as "non_centered": Vec<Arc<str>> { "", OptionKind::Names, Phase::Compile };

@@ -34,7 +34,7 @@ options! {
         correction as "penalty": Correction { "plain", Correction::KIND, Phase::Run };
         /// The proposal: `random_walk(step)` or `mala(step)`, whose gradient uses a separate batch.
         proposal: Proposal { "random_walk(1e-3)", Proposal::KIND, Phase::Run };
-        /// Rows of the batch for the gradient of the proposal; 0 takes `batch`.
+        /// Rows per batch for the gradient of the proposal; 0 uses the value of `batch`.
         gradient_batch: usize { "0", from(0), Phase::Run };
         /// Allows a row to be in a batch more than once.
         replacement: bool { "false", OptionKind::Bool, Phase::Run };
