@@ -69,7 +69,7 @@ pub static ALL: &[Metric] = &[
     metric(
         "elpd_loo",
         Basis::LeftOut,
-        "sum over the training rows of the log predictive density of a row given all other rows, by PSIS-LOO: larger is better",
+        "sum over the training rows of the log predictive density of each given all others, by PSIS-LOO: larger is better",
     ),
     coverage(
         "coverage_50",

@@ -23,7 +23,7 @@ pub(crate) const RECORD: MethodDef = MethodDef {
 /// The length of a search for a maximum, which may be 0.
 const EPOCHS_OF_SEARCH: OptionDef = OptionDef {
     name: Training::epochs().as_str(),
-    doc: "Passes over the training rows in search of the maximum; 0 takes the start as the maximum. Without a value, `steps` gives the length; with `start` and neither option, the start is the maximum.",
+    doc: "Passes over the training rows in search of the maximum; 0 takes the start for it. Without a value, `steps` gives the length, and with `start` nothing is searched.",
     kind: from(0),
     default: "",
     phase: Phase::Run,
