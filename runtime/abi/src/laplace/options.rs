@@ -40,12 +40,11 @@ options! {
         structure: Structure { "full", Structure::KIND, Phase::Compile };
         /// The curvature of the log likelihood: `ggn` (generalised Gauss-Newton), `fisher` (empirical Fisher) or `hessian`.
         curvature: Curvature { "ggn", Curvature::KIND, Phase::Compile };
-        /// The method of prediction: `glm` linearises, in closed form for a Normal likelihood, by `probit` for classes and by `monte_carlo`
-        /// over functions for others; `bridge` and `bridge_normalised` are the Laplace bridge; `weights` draws weights.
+        /// The method of prediction: `glm` linearises, and then has a closed form for a Normal likelihood, uses `probit` for classes and `monte_carlo` over functions for other distributions; `bridge` and `bridge_normalised` are the Laplace bridge; `weights` draws weights.
         link: Link { "glm", Link::KIND, Phase::Compile };
         /// A factor on the precision of the prior: a number, or tuned by `marginal_likelihood` or on the `validation` rows.
         prior_precision: PriorPrecision { "1", OptionKind::NumberOr(1e-8, 1e8, &["marginal_likelihood", "validation"]), Phase::Run };
-        /// The weights that share a factor: all (`scalar`), those of a parameter (`layer`), or none (`diagonal`: one per weight).
+        /// The weights that share a factor: all weights (`scalar`), the weights of a parameter (`layer`), or none (`diagonal`, one factor per weight).
         prior_structure: PriorStructure { "scalar", PriorStructure::KIND, Phase::Run };
         /// Multiplies the prior precision of S of D weights by S / D; without a value, for `subnetwork` only.
         scale_prior: Option<bool> { "", OptionKind::Bool, Phase::Run };

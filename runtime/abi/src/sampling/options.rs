@@ -13,7 +13,7 @@ options! {
     pub struct ChainOptions {
         /// Independent chains.
         chains: usize { "4", few(), Phase::Run, &["n_chains", "num_chains"] };
-        /// Iterations of each chain before draws are kept; step size and metric are adapted in them.
+        /// Iterations of each chain before draws are kept; step size and metric are adapted during these iterations.
         warmup: usize { "1000", OptionKind::Int(0, DRAWS), Phase::Run, &["burn", "burn_in", "burnin", "num_warmup", "tune"] };
         /// Draws kept of each chain.
         draws: usize { "1000", OptionKind::Int(1, DRAWS), Phase::Resume,
