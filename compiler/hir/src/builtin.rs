@@ -151,7 +151,7 @@ pub static ALL: &[Builtin] = &[
     ),
     f(
         "conv",
-        "For each output channel and window of the image, the sum of products with the kernel; no stride is a stride of 1.",
+        "For each output channel and window of the image, the sum of products with the kernel; the default stride is 1.",
         &["x", "kernel", "stride"],
         Rule::Conv,
     ),
@@ -282,7 +282,7 @@ pub static ALL: &[Builtin] = &[
     scalar(&ops::sqrt::SQRT, "The square root."),
     f(
         "standard_gamma",
-        "A gamma variate of this shape and scale one; only in `draw`.",
+        "A gamma variate with this shape and a scale of one; only in `draw`.",
         &["shape"],
         Rule::Noise(NoiseKind::Gamma),
     ),
