@@ -14,7 +14,7 @@ use std::sync::Arc;
 pub struct Arena<'a> {
     /// The plan that the session runs.
     pub plan: &'a Arc<Plan>,
-    /// The first byte of each buffer, a multiple of 64.
+    /// The offset of the first byte of each buffer, a multiple of 64.
     pub offsets: &'a [usize],
     /// The number of bytes of all buffers together.
     pub bytes: usize,
@@ -30,7 +30,7 @@ pub trait Accelerator: Send + Sync {
     /// There is not enough memory, or the device rejects the code.
     fn open(&self, arena: Arena) -> Result<Box<dyn Session>, Fault>;
 
-    /// Describes the device and its libraries, for people.
+    /// Returns a description of the device and its libraries for people to read.
     fn describe(&self) -> String;
 }
 
@@ -88,7 +88,7 @@ pub trait Session: Send {
     /// without any effect, if the device does not keep rows.
     ///
     /// # Errors
-    /// A device error, a row number out of range, or bytes outside the arena.
+    /// A device error, a row index out of range, or bytes outside the arena.
     fn gather(&mut self, at: usize, rows: &Rows, chosen: &[u32]) -> Result<bool, Fault> {
         let _ = (at, rows, chosen);
         Ok(false)
@@ -120,7 +120,7 @@ pub struct Traffic<'a> {
 /// Rows that a device may keep.
 #[derive(Clone, Copy, Debug)]
 pub struct Rows<'a> {
-    /// A number that identifies the rows: different rows for the same place in an arena have different stamps.
+    /// An identifier of the rows: different rows for the same place in an arena have different stamps.
     pub stamp: u64,
     /// All rows, concatenated.
     pub bytes: &'a [u8],
@@ -131,7 +131,7 @@ pub struct Rows<'a> {
 /// An address in the memory of a device that stays valid for `'a`.
 #[derive(Clone, Copy, Debug)]
 pub struct Place<'a> {
-    /// The number of the device in this process.
+    /// The identifier of the device in this process.
     pub device: u64,
     /// The address on the device.
     pub address: u64,

@@ -19,16 +19,16 @@ const TRAILER: &[u8; 8] = b"nur-cnnb";
 /// Bytes before the body.
 const FIXED: usize = 32;
 
-/// The version of the layout, which the writer and the reader of a bundle must share. `tests/tests/layout.rs` fails where the types of a bundle, or what
-/// compiled code and the runtime share, change without a new number.
-pub const LAYOUT: u64 = 3;
+/// The version of the layout, which the writer and the reader of a bundle must share. `tests/tests/layout.rs` fails if the types of a bundle, or the
+/// data that compiled code and the runtime share, change but this version does not.
+pub const LAYOUT: u64 = 2;
 
 /// The requirements on a machine. They come first, so that they can be read from bundles that cannot run here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
     /// The architecture, as `std::env::consts::ARCH` names it.
     pub architecture: String,
-    /// The extensions that its processor must have, by their names in `std::arch`.
+    /// The extensions that the processor must have, by their names in `std::arch`.
     pub features: Vec<String>,
 }
 
@@ -44,7 +44,8 @@ pub struct Linked {
     pub kernels: *const *const u8,
     /// The number of kernels.
     pub kernel_count: u64,
-    /// The table from which kernels read the addresses of [`crate::symbols::callables`], in that order; the runtime fills it in.
+    /// The table from which kernels read the addresses of the functions that [`crate::symbols::callables`] lists, in the same order. The runtime
+    /// fills the table in.
     pub functions: *mut usize,
     /// The number of addresses in the table.
     pub function_count: u64,
@@ -56,7 +57,7 @@ pub const LINKED_ENTRY: &str = "bnnc_run_linked";
 /// A compiled file, and the program and options that it was compiled from.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Built {
-    /// The manifest. Its code consists of objects, without bytes if they are linked into the executable.
+    /// The manifest. Its code consists of objects. An object has no bytes if it is linked into the executable.
     pub manifest: Manifest,
     /// The program and options that it was compiled from.
     pub origin: Origin,
@@ -84,15 +85,15 @@ pub struct Origin {
 /// The reason why bytes cannot be read as a bundle on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// They do not begin like a bundle.
+    /// The bytes do not begin like a bundle.
     Unknown,
     /// Bytes are missing, or there are too many.
     Truncated,
-    /// They differ from what was written.
+    /// The bytes differ from those that were written.
     Damaged(String),
-    /// Another build of the compiler wrote it.
+    /// Another build of the compiler wrote the bundle.
     OtherLayout,
-    /// It needs a processor of another architecture, which is named here.
+    /// The bundle needs a processor of this other architecture.
     OtherArchitecture(String),
 }
 
@@ -196,7 +197,7 @@ pub fn carried(executable: &mut (impl Read + Seek)) -> io::Result<Result<Vec<u8>
     Ok(Ok(artefact))
 }
 
-/// Returns the first eight bytes as a little-endian number; 0 if there are fewer.
+/// Returns the first eight bytes as a little-endian integer; 0 if there are fewer than eight.
 fn word(bytes: &[u8]) -> u64 {
     bytes.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }

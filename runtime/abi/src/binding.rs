@@ -13,7 +13,7 @@ pub struct Binding {
     pub from: DataSource,
     /// The type of its elements.
     pub elements: Elements,
-    /// The interval of its reals that the model declares.
+    /// The interval that the model declares for its reals.
     pub support: Option<(f64, f64)>,
     /// Its axes, without the axis of examples if there is one value per example.
     pub shape: Vec<usize>,
@@ -28,14 +28,14 @@ pub struct Binding {
 pub enum Codes {
     /// An integer selects the element at that position, and text the position of its level.
     Positions,
-    /// An integer selects its position among these; they ascend at the build.
+    /// An integer selects its position among these integers, the values at the build in ascending order.
     Ids(Vec<i64>),
-    /// Text selects its position among these.
+    /// A text selects its position among these texts.
     Texts(Vec<String>),
 }
 
 impl Binding {
-    /// Returns the declared type that a value does not have. The ends of an interval are allowed because rounding reaches them.
+    /// Returns the declared type if a value does not have it; `None` if it does. The ends of an interval are allowed because rounding reaches them.
     pub fn excludes(&self, value: f64) -> Option<String> {
         match self.support {
             Some((low, high)) if value < low || value > high => Some(match (low, high) {
@@ -71,9 +71,9 @@ impl Binding {
 pub enum DataSource {
     /// The inputs of the data item in order, as one vector per example.
     Inputs,
-    /// A field per example.
+    /// A field with one value per example.
     Field(String),
-    /// One of the inputs of the data item, by its position among their elements.
+    /// One entry of the inputs of the data item, by the position of its first element among the elements of all inputs.
     Input(usize),
     /// The row number.
     Row,
@@ -98,11 +98,11 @@ impl DataSource {
     }
 }
 
-/// Positions that rows select along axes, and that only the rows themselves show to be inside the axes.
+/// Positions along axes that depend on the rows, so that they must be checked when the rows are known.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Positions {
-    /// `(data..) -> position/0, ..`, each `[batch, ..]`: the positions of each check. If whole columns determine them, `row/0` and so on have the same
-    /// shape and hold the elements of the columns that determine each position.
+    /// `(data..) -> position/0, ..`, each `[batch, ..]`: the positions of each check. If elements of whole columns determine the positions of check
+    /// `k`, the output `row/k` of the same shape has the positions of these elements along the first axis of the columns.
     pub program: Artifact,
     /// The checked axes.
     pub checks: Vec<Check>,

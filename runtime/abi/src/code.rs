@@ -14,7 +14,7 @@ use std::sync::Arc;
 pub struct KernelArgs {
     /// One base address per buffer slot.
     pub buffers: *const *mut u8,
-    /// One number per integer slot.
+    /// One integer per integer slot.
     pub ints: *const i64,
     /// First iteration of the outermost axis.
     pub start: i64,
@@ -35,7 +35,7 @@ pub trait Code: Send + Sync {
     /// Returns the bytes of scratch memory that one invocation needs.
     fn scratch_bytes(&self, kernel: usize) -> usize;
 
-    /// Returns whether library calls should use the naive references of the primitives too, as an oracle does.
+    /// Returns whether library calls, too, should use the naive references of the primitives, as in the reference interpreter.
     fn is_reference(&self) -> bool;
 
     /// Returns the generated code as text, for `bnnc emit`.
@@ -86,7 +86,7 @@ pub struct ObjectKernel {
     pub symbol: String,
     /// The result of [`Code::scratch_bytes`].
     pub scratch: usize,
-    /// The integer slots that hold the keys of noise sites, which are functions of the seed.
+    /// The integer slots that hold the keys of noise sites. The keys are functions of the seed.
     pub keys: Vec<u32>,
 }
 
@@ -155,7 +155,7 @@ impl Artifact {
     }
 }
 
-/// Written as the plan and the object of its code. Fails if the code cannot leave this process.
+/// An artifact is written as its plan and the object of its code. Writing fails if the code cannot leave this process.
 impl Serialize for Artifact {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let object = self.code.object();

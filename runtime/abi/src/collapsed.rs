@@ -30,7 +30,7 @@ pub(crate) const RECORD: MethodDef = MethodDef {
 ///
 /// `local` has, besides states and data ports, the inputs `STATE/index` `[selected]` (int) and `STATE/chosen` `[selected]` (real, 1 where the column
 /// is an element of this state, else 0 with index 0) for each of `weights`; a column is one of the collapsed weights. If `kinks` is not zero, it also
-/// has the input `moves` `[batch, selected]`, which is added to those weights, row by row. Its outputs are, at those weights:
+/// has the input `moves` `[batch, selected]`, which is added to the collapsed weights, row by row. The outputs, evaluated at these weights, are:
 /// - `location` `[batch, outputs]`: the mean of a Normal, or logits.
 /// - `scale` `[batch, outputs]`: the standard deviation of a Normal at the iterate (with zero `moves`); absent for classes.
 /// - `target` `[batch, outputs]`: the observed value of a Normal, on the model's scale; absent for classes.
@@ -38,7 +38,7 @@ pub(crate) const RECORD: MethodDef = MethodDef {
 /// - `kinks` `[batch, kinks]` and `kinks/slope` `[batch, kinks, selected]`: the functions whose signs separate the pieces, and their derivatives.
 ///   Between two points where no element changes its sign, `location` and `kinks` are affine in the collapsed weights.
 ///
-/// [`crate::manifest::Infer::predict`] and [`crate::manifest::Infer::sites`] take `[draws, ..]` for each state that moves: the iterates.
+/// [`crate::manifest::Infer::predict`] and [`crate::manifest::Infer::sites`] take the iterates, `[draws, ..]`, for each state that moves.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Collapsed {
     /// The source of the iterates. Its covariance is [`crate::iterates::Covariance::Snapshots`].
@@ -51,7 +51,7 @@ pub struct Collapsed {
     pub likelihood: Likelihood,
     /// The dependence of the location on the collapsed weights.
     pub form: Form,
-    /// True if the scale of a Normal depends on weights that may be collapsed. It keeps its value at the iterate.
+    /// True if the scale of a Normal depends on weights that may be collapsed. The scale then keeps its value at the iterate.
     pub held: bool,
     /// The program; absent if the form is [`Form::Sampled`].
     pub local: Option<Artifact>,
@@ -141,26 +141,31 @@ options! {
     pub struct CollapsedOptions {
         /// The weights that may be integrated over: `last_layer`, names of layers and parameters in brackets, or `all`.
         over: Over { "last_layer", OptionKind::Weights(&[]), Phase::Compile };
-        /// The number of weights to integrate over per row and output, most influential first; 0 takes all. Without a value, all for numbers, and one per class for classes.
+        /// The number of weights to integrate over per row and output, most influential first; 0 takes all. Without a value, all weights are
+        /// integrated over, or one per class if the output is a class.
         weights: Option<usize> { "", from(0), Phase::Run };
-        /// Layers or parameters in `over` whose weights are all integrated over in every row, in addition to the `weights` that are chosen among the others.
+        /// Layers or parameters in `over` whose weights are all integrated over in every row, in addition to the weights that `weights` chooses.
         always: Vec<Arc<str>> { "", OptionKind::Names, Phase::Run };
-        /// The number of hidden units whose incoming weights are integrated over, among the units of the first layer after the weights: the most influential units, or, with `compat`, the first ones; 0 does not select by units.
+        /// The number of hidden units whose incoming weights are integrated over, most influential first (with `compat`, the first units). They are
+        /// units of the first layer after the weights; 0 does not select by units.
         units: usize { "0", from(0), Phase::Run };
-        /// The choice of weights: `row` makes a choice for each row, `fixed` makes one choice for all rows, the best on average over the training rows.
+        /// The choice of weights: each row has its own (`row`), or all rows share the choice that is best on average over the training rows
+        /// (`fixed`).
         selection: Selection { "row", Selection::KIND, Phase::Run };
         /// The box of a weight: the `range` of its iterates, or, with `moments`, their mean plus and minus the square root of 3 times their standard deviation.
         extent as "box": Extent { "range", Extent::KIND, Phase::Run };
         /// The noise of a Normal likelihood: `normal` as it is, or `triangular`.
         noise: NoiseForm { "normal", NoiseForm::KIND, Phase::Run };
-        /// The radius of a triangular noise in standard deviations: a number, `variance` (the square root of 6, which keeps the variance) or `l2` (2.2970, whose density is closest to the Normal's in mean square). Without a value, `variance`, or 2.45 with `compat`.
+        /// The radius of a triangular noise in standard deviations: a number, `variance` (the square root of 6, which keeps the variance) or `l2`
+        /// (2.2970, the closest in mean square). Without a value, it is `variance`, or 2.45 with `compat`.
         alpha: Option<Radius> { "", OptionKind::NumberOr(f64::MIN_POSITIVE, f64::MAX, &["variance", "l2"]), Phase::Run };
         /// The weight of the Normal that a triangular noise is mixed with, so that no observation is impossible.
         floor: f64 { "0.001", OptionKind::AtLeast(0.0), Phase::Run };
         /// `published` scores a Normal observation as the authors' code does, with a triangle truncated to the range of the scored targets; only for
         /// comparison with their tables.
         compat: Compat { "none", Compat::KIND, Phase::Run };
-        /// The constant that `compat = published` adds to the density of a target, on the training scale, before the density is normalised; the authors do not publish their value.
+        /// The constant that `compat = published` adds to the density of a target before it is normalised, in the units of the model; the authors do
+        /// not publish their value.
         smoothing: f64 { "0.001", OptionKind::AtLeast(0.0), Phase::Run };
         /// The sigmoid that gives the probability of a class from its logit against the other logits: the `exact` one, or a `cubic` polynomial.
         sigmoid: Sigmoid { "exact", Sigmoid::KIND, Phase::Run };
@@ -246,8 +251,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// Returns whether the predictive density is that of the published code. In this case the units are the first ones, and an element of
-    /// [`Options::always`] whose iterates do not differ has a box of a small width.
+    /// Returns whether the predictive density is that of the published code. The first units are then selected instead of the most influential ones,
+    /// and an element of [`Options::always`] whose iterates do not differ has a narrow box.
     pub fn is_published(&self) -> bool {
         matches!(self.noise, Noise::Published { .. })
     }

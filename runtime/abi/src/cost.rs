@@ -1,4 +1,5 @@
-//! The cost of one run of a program as a function of sizes that are known at run time. A built executable can therefore report it for other data.
+//! The cost of one run of a program as a function of sizes that are known at run time. A built executable can therefore report the cost for other
+//! data.
 
 use crate::plan::Amount;
 use crate::primitive::Primitive;
@@ -25,7 +26,8 @@ pub struct Cost {
 /// Operations and memory traffic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Effort {
-    /// Floating-point operations: one per scalar operation, random number or combination; products by their formula.
+    /// Floating-point operations: one for each scalar operation, random number and combination of two values, and those that each library primitive
+    /// states.
     pub flops: u64,
     /// Bytes read and written; each element of an access counts once per step.
     pub bytes: u64,
@@ -49,9 +51,9 @@ pub struct Term {
 /// The floating-point operations of a term.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Operations {
-    /// This number at every point of a domain with these axes.
+    /// This number of operations at every point of a domain with these axes.
     Points(Vec<Amount>, u64),
-    /// Those of a primitive that is called with these integers.
+    /// The operations of a primitive that is called with these integers.
     Call(Primitive, Vec<Amount>),
 }
 

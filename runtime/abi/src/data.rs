@@ -52,7 +52,7 @@ pub const LARGEST_INTEGER: i64 = 2_000_000_000;
 /// The contents of the files of a format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contents {
-    /// Columns of one element per row, in an order: the target is the last unless the program names one.
+    /// Columns with one element per row. Unless the program names a target, it is the last column.
     Columns,
     /// Named arrays of any shape, without an order.
     Arrays,
@@ -71,7 +71,7 @@ pub enum Test {
     Splits {
         /// The file: `{"kind", "n_rows", "index_base", "n_splits", "test": [[..], ..]}`, possibly gzipped.
         file: PathBuf,
-        /// The number of the split; `None` visits all, one after the other.
+        /// The index of the split; `None` visits all splits, one after the other.
         split: Option<usize>,
     },
     /// A seeded random fraction.
@@ -119,9 +119,9 @@ pub struct DataSpec {
     pub span: Span,
     /// The format.
     pub format: Format,
-    /// The files, resolved against the program's folder; several are shards (or inputs and target: idx, npy).
+    /// The files, resolved against the program's folder; several files are shards or, in the formats idx and npy, inputs and target.
     pub files: Vec<PathBuf>,
-    /// The input columns in order; empty for all but the target, in file order.
+    /// The input columns in order. If empty, all columns except the target are inputs, in file order.
     pub inputs: Vec<Column>,
     /// The target column; `None` for the last column (csv, parquet) or the second file (idx, npy).
     pub target: Option<Column>,
@@ -190,12 +190,13 @@ pub enum Elements {
     Count,
     /// 0 and 1.
     Bool,
-    /// Integers from 0 to below this number, or this number of levels of text.
+    /// Integers from 0 up to, but not including, this number, or text with this number of levels.
     Index(usize),
 }
 
 impl Elements {
-    /// Returns the type that a value does not have; `None` if it has the type. Positions of an `index` are checked by their codes.
+    /// Returns the text of this type if a value does not have the type; `None` if it does. An `index` is not checked here, but by its
+    /// [`Codes`](crate::binding::Codes).
     pub fn excludes(self, value: f64) -> Option<&'static str> {
         let is_whole = value.fract() == 0.0;
         match self {
@@ -258,7 +259,7 @@ pub struct Field {
     pub name: String,
     /// The type of its elements.
     pub kind: FieldKind,
-    /// The distinct integers in ascending order, if some between the smallest and the largest do not occur.
+    /// The distinct integers in ascending order, if some integers between the smallest and the largest do not occur.
     pub distinct: Option<Vec<i64>>,
     /// Its axes, without the axis of examples if `per_example`.
     pub shape: Vec<usize>,
@@ -320,7 +321,7 @@ pub struct Schema {
     pub splits: usize,
     /// All fields of the file.
     pub fields: Vec<Field>,
-    /// The number of input columns (`real[d]` binds to them): of `inputs = [..]`, or all but the target.
+    /// The number of input columns, to which `real[d]` binds: those of `inputs = [..]`, or all columns except the target.
     pub inputs: usize,
     /// The names of these columns, as the program writes them; empty if elements of an array are among them.
     pub columns: Vec<String>,

@@ -18,7 +18,7 @@ use std::sync::Arc;
 pub struct Program {
     /// The same entries, compiled for several architectures.
     pub images: Vec<Image>,
-    /// The work that implements each kernel of the plan, by its number.
+    /// The work that implements each kernel of the plan, by the index of the kernel.
     pub kernels: Vec<Work>,
     /// The routines that implement the library calls of the plan.
     pub routines: Vec<Routine>,
@@ -43,7 +43,7 @@ pub struct Work {
     pub scratch: Count,
 }
 
-/// The implementation of the calls of one primitive with one number of integers.
+/// The implementation of all calls of one primitive that pass the same number of integers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Routine {
     /// The primitive.
@@ -56,9 +56,9 @@ pub struct Routine {
     pub blocked: Option<Blocked>,
 }
 
-/// A factorisation, one column of blocks at a time, of matrices that lie in the result. Integer slots are those of the call, then the
-/// first row of the column of blocks, the number of its rows on the diagonal, and the number of rows below these. The updates by earlier
-/// columns have already been subtracted.
+/// A factorisation of the matrices in the result, one column of blocks at a time. Its integer slots are those of the call, then the first row of the
+/// column of blocks, the number of its rows on the diagonal, and the number of rows below these. The updates by earlier columns have already been
+/// subtracted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Blocked {
     /// The rows of each block on the diagonal except the last.

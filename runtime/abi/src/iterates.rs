@@ -48,9 +48,9 @@ options! {
     pub struct IterateOptions {
         /// Epochs before the first iterate is taken; without a value, half of all epochs.
         warmup: Option<usize> { "", from(0), Phase::Run, &["burn", "burn_in", "burnin", "num_warmup", "tune"] };
-        /// Epochs from one iterate to the next; without a value, the smallest number that gives at most 100 iterates.
+        /// Epochs between iterates; without a value, the smallest number that leaves at most 100 iterates.
         every: Option<usize> { "", from(1), Phase::Run };
-        /// The number of iterates to keep, counted from the last one; 0 keeps all.
+        /// The number of last iterates to keep; 0 keeps all.
         keep: usize { "0", from(0), Phase::Run };
         /// An earlier inference block whose results are the iterates, instead of a training: the iterates of `collapsed` or of `swag` with `covariance = snapshots`, the members of an `ensemble`, or the `predictive_draws` of chains.
         iterates: Option<String> { "", OptionKind::Infer, Phase::Run };
@@ -61,7 +61,7 @@ options! {
     /// Options of `swag`.
     #[derive(Copy)]
     pub struct SwagOptions {
-        /// The form of the covariance: `diagonal`, `low_rank(rank)` (half of it diagonal, half from the last `rank` deviations), `point` (none:
+        /// The form of the covariance: `diagonal`, `low_rank(rank)` (half from the variances, half from the last `rank` deviations), `point` (none:
         /// stochastic weight averaging), or `snapshots` (no Gaussian: the iterates themselves, a snapshot ensemble).
         covariance: Covariance { "low_rank(20)", Covariance::KIND, Phase::Run };
         /// A factor on the covariance.

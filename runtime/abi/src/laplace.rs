@@ -80,7 +80,7 @@ pub struct Laplace {
 /// A port of the training step: the factor on the derivative of the log prior by a state.
 pub const PRIOR_FACTOR: &str = "prior/factor";
 
-/// A port of the training step: the term that is added to the derivative of the log posterior by a state, which makes it that of the log
+/// A port of the training step: the term that is added to the derivative of the log posterior by a state. The sum is the derivative of the log
 /// marginal likelihood.
 pub const EVIDENCE_SLOPE: &str = "evidence/slope";
 
@@ -179,7 +179,7 @@ impl MethodPart for Laplace {
         self.options.temperature
     }
 
-    /// False: its states are the maximum alone.
+    /// Returns false, because the states hold only the maximum.
     fn has_spread(&self, _: &[SiteReport]) -> bool {
         false
     }
@@ -237,7 +237,7 @@ pub struct Block {
     pub name: String,
     /// Its position in [`Laplace::weights`].
     pub weights: usize,
-    /// The size of the left factor; 1 if the right one is the whole block, in which case there is no left output.
+    /// The size of the left factor; 1 if the right factor is the whole block, in which case the output `BLOCK/left` does not exist.
     pub left: usize,
     /// The size of the right factor.
     pub right: usize,

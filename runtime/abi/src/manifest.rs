@@ -78,7 +78,7 @@ pub struct State {
     pub init: Init,
     /// True if it is a parameter, which is saved and used by predictions; false if it is the optimiser's own.
     pub parameter: bool,
-    /// The site of another inference block whose value this state takes and keeps: `(inference block, state)`.
+    /// The state of another inference block, if this state takes its value from there and keeps it: `(inference block, state)`.
     pub from: Option<(String, String)>,
 }
 
@@ -132,8 +132,8 @@ impl PriorReport {
     }
 }
 
-/// Half the width of the plausible values of a normal prior, in standard deviations: the square root of 24, as the compiler includes values whose
-/// log density is up to 12 below that at the mean.
+/// Half the width of the plausible values of a normal prior, in standard deviations: the square root of 24, as the compiler includes values whose log
+/// density is up to 12 below the log density at the mean.
 const PLAUSIBLE_DEVIATIONS: f64 = 4.9;
 
 /// The type of the elements of an output.
@@ -326,7 +326,7 @@ impl Infer {
         all
     }
 
-    /// Returns the inference blocks from which it starts, takes sites or iterates, or by which it ranks weights.
+    /// Returns the inference blocks that this one needs, because it starts from them, takes sites or iterates from them, or ranks weights by them.
     pub fn needs(&self) -> Vec<&str> {
         let start = self.start.iter().filter_map(|start| match start {
             Start::Infer(name) => Some(name.as_str()),

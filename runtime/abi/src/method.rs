@@ -158,13 +158,13 @@ pub struct OptionDef {
 pub struct MethodDef {
     /// Its name in `infer x = NAME(..)`.
     pub name: &'static str,
-    /// One sentence.
+    /// One sentence that describes it.
     pub doc: &'static str,
     /// Its options.
     pub options: &'static [OptionDef],
     /// The items that its first argument may name: a posterior (`vi`), a model, or either (`map`).
     pub takes: Takes,
-    /// The way in which it finds the posterior.
+    /// The way in which the method finds the posterior.
     pub finds: Finds,
 }
 

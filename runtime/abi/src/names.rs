@@ -9,7 +9,7 @@ use std::collections::HashSet;
 /// The names that a program and its data give to the axes of parameters and to the classes of outputs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Names {
-    /// Parameters and quantities computed from them, each with the name of every axis; `None` where it is not a single dim.
+    /// Parameters and quantities computed from them, each with the name of every axis; `None` for an axis that is not a single dim.
     pub sites: Vec<(String, Vec<Option<String>>)>,
     /// Parameters of layers, in the same way.
     #[serde(default)]

@@ -1,4 +1,4 @@
-//! A program for one fixed arena of buffers: kernel launches, library calls and counted loops over them.
+//! A program for one fixed arena of buffers: kernel launches, library calls, and loops that repeat them a given number of times.
 //!
 //! Sizes may be symbolic; [`Amount::resolve`] evaluates them once per run.
 
@@ -27,7 +27,7 @@ pub struct Extent {
 }
 
 impl Extent {
-    /// Returns a number without symbols.
+    /// Returns the extent of a number without symbols.
     pub fn fixed(factor: i64) -> Extent {
         Extent {
             factor,
@@ -89,7 +89,7 @@ impl fmt::Display for Extent {
 pub struct Amount(pub Vec<Extent>);
 
 impl Amount {
-    /// Returns the sum of one extent.
+    /// Returns the sum whose only term is this extent.
     pub fn one(extent: Extent) -> Amount {
         Amount(vec![extent])
     }
@@ -173,7 +173,7 @@ impl Combine {
 /// `work` and not on the number of threads, so the results do not depend on the number of threads either.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Launch {
-    /// The number of the kernel in the program.
+    /// The index of the kernel in the program.
     pub kernel: u32,
     /// The buffers that the kernel's slots are bound to.
     pub buffers: Vec<BufferId>,
@@ -228,7 +228,7 @@ pub enum Step {
     },
 }
 
-/// The program that a runtime executes. Kernels are identified by number; their code is stored separately from the plan.
+/// The program that a runtime executes. Kernels are identified by their index; their code is stored separately from the plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// The name, for people.

@@ -30,7 +30,8 @@ use serde::{Deserialize, Serialize};
 ///   [`Sampling::abreast`] is above 1, the states that move and all outputs have a leading axis, `[draws, ..]`, with one entry per chain.
 /// - `rows`: inputs the states and the data ports; symbol `batch`; outputs `log_prior` (real: log prior + log Jacobian) and
 ///   `log_likelihood` `[batch]`.
-/// - If there is a [`Prepare`], both take its columns as inputs, and do not have the data and states that only it reads.
+/// - If there is a [`Prepare`], both `density` and `rows` take its columns as inputs. Data and states that only the preparing program reads are then
+///   not inputs of these two.
 /// - [`crate::manifest::Infer::predict`] and [`crate::manifest::Infer::sites`] take `[draws, ..]` for each state that moves.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Sampling {
@@ -45,7 +46,7 @@ pub struct Sampling {
     pub rows: Artifact,
     /// The states that make up a position, concatenated in this order; the others keep their start values.
     pub moved: Vec<String>,
-    /// The sites in the non-centred parameterisation, by their number in the reports of the inference block.
+    /// The sites in the non-centred parameterisation, by their index in [`crate::manifest::Infer::reports`].
     pub noncentred: Vec<usize>,
     /// The sites that move and that the model compares or rounds: the likelihood may be discontinuous in them.
     #[serde(default)]

@@ -18,7 +18,7 @@ pub static NO_INFER: Code = Code {
     explain: "`--only` and `--infer` take names of `infer` items of the program.",
 };
 
-/// The beginning of the sources of values of `--set`, before `ITEM.KEY`.
+/// The beginning of the name of the source that holds a value of `--set`; `ITEM.KEY` follows it.
 pub const SET: &str = "--set ";
 
 /// Files by the name of a data item, in order; several files of one name are shards, or inputs and target.

@@ -37,11 +37,11 @@ impl Refusal {
 pub enum Place<'a> {
     /// A count.
     Count(&'a mut usize),
-    /// A count without a value by default.
+    /// A count that has no value by default.
     ChosenCount(&'a mut Option<usize>),
     /// A real.
     Real(&'a mut f64),
-    /// A real without a value by default.
+    /// A real that has no value by default.
     Chosen(&'a mut Option<f64>),
 }
 

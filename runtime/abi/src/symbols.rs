@@ -132,7 +132,7 @@ pub struct Address {
     pub pointer: usize,
 }
 
-/// Returns the cost of one scalar operation, in additions.
+/// Returns the cost of one scalar operation, as a multiple of the cost of an addition.
 pub fn weight(scalar: Scalar) -> u32 {
     match scalar {
         Scalar::Div | Scalar::Sqrt => 4,
@@ -141,5 +141,5 @@ pub fn weight(scalar: Scalar) -> u32 {
     }
 }
 
-/// The cost of one random number, in additions.
+/// The cost of one random number, as a multiple of the cost of an addition.
 pub const NOISE_WEIGHT: u32 = 20;

@@ -27,15 +27,17 @@ options! {
         estimator as "kl": KlEstimator { "auto", KlEstimator::KIND, Phase::Compile };
         /// The weight of the KL divergence in the batches of an epoch: `exact` (in proportion to the rows of each batch), `graves` (the same in every batch) or `blundell` (half of it in the first batch, then half of the rest).
         kl_weight: KlWeight { "exact", KlWeight::KIND, Phase::Run };
-        /// The means of noise in a factorised KL divergence: `law` draws each mean from its own distribution if that is known, in a time that does not depend on `draws`; `sums` computes it from the draws.
+        /// The means of noise in a factorised KL divergence: `law` draws each mean from its own distribution if that is known, and then the time does not depend on `draws`; `sums` averages draws of the noise.
         statistics: KlStatistics { "law", KlStatistics::KIND, Phase::Compile };
         /// The order of the Taylor series that replaces the parts of a KL divergence that do not factorise (biased; checked against its radius of convergence); 0 uses no series.
         taylor: usize { "0", OptionKind::Int(0, 64), Phase::Compile };
-        /// Layers or parameters with local reparameterisation: every example draws the outputs of the layer.
+        /// Layers or parameters with local reparameterisation: the outputs of the layer are drawn for each row, instead of its weights.
         local: Vec<Arc<str>> { "", OptionKind::Names, Phase::Compile };
-        /// Layers or parameters with flipout: all rows share one draw of the weights' deviations from their centre, and each row flips their signs at random.
+        /// Layers or parameters with flipout: all rows share one draw of the weights' deviations from their centre, and each row flips their signs at
+        /// random.
         flipout: Vec<Arc<str>> { "", OptionKind::Names, Phase::Compile };
-        /// Layers or parameters over which the log likelihood is integrated in closed form: it must be a polynomial in the outputs of the layer, or logistic.
+        /// Layers or parameters over which the likelihood is integrated in closed form. The likelihood must be a polynomial in their outputs, or
+        /// logistic.
         integrate: Vec<Arc<str>> { "", OptionKind::Names, Phase::Compile };
         /// The order of the Taylor series of a logistic likelihood that is integrated (biased).
         series: usize { "4", OptionKind::Int(2, 64), Phase::Compile };

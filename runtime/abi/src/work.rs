@@ -116,17 +116,17 @@ pub trait MethodPart {
         Vec::new()
     }
 
-    /// Returns the states whose iterates, draws of chains or members it keeps, which another inference block can take.
+    /// Returns the states of which the method keeps iterates, draws of chains or members. Another inference block can take these.
     fn held(&self) -> Option<&[String]> {
         None
     }
 
-    /// Returns the sites in the non-centred parameterisation, by their number in the reports of the inference block.
+    /// Returns the sites in the non-centred parameterisation, by their index in the reports of the inference block.
     fn noncentred(&self) -> &[usize] {
         &[]
     }
 
-    /// Returns the earlier inference block from which it takes iterates, or by which it ranks weights.
+    /// Returns the earlier inference block from which the method takes iterates, or by which it ranks weights.
     fn needs(&self) -> Option<&str> {
         None
     }
@@ -136,7 +136,7 @@ pub trait MethodPart {
         1.0
     }
 
-    /// Returns whether it gives weights a variance by which another inference block can rank them.
+    /// Returns whether the posterior gives weights a variance by which another inference block can rank them.
     fn has_spread(&self, _sites: &[SiteReport]) -> bool {
         true
     }

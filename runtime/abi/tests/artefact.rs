@@ -288,7 +288,7 @@ fn code_of_a_process_stays_there() {
     assert!(matches!(encode(&stuck, Vec::new()), Err(Refusal::Damaged(_))));
 }
 
-/// Updates the length and the checksum of a bundle after its body was changed.
+/// Updates the length and the checksum of a bundle whose body was changed.
 fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
     let body = bytes.split_off(32);
     bytes[16..24].copy_from_slice(&(body.len() as u64).to_le_bytes());

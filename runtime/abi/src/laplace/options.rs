@@ -33,20 +33,24 @@ const EPOCHS_OF_SEARCH: OptionDef = OptionDef {
 options! {
     /// Options of `laplace`.
     pub struct Options {
-        /// The weights that are random: `all`, `last_layer`, layers or parameters in brackets, or `subnetwork(size, by = score)`, the `size` weights (a number, or a fraction below 1) with the largest scores. A score is the variance of the weight under a `diagonal` approximation, its exact `marginal` variance, its `magnitude`, a `random` number, or its variance under an earlier inference block, which is given by name. All other weights stay at the maximum.
+        /// The weights that are random: `all`, `last_layer`, layers or parameters in brackets, or `subnetwork(size, by = score)` with a number of
+        /// weights (or a fraction below 1) and the score by which they are ranked: the variance under a diagonal (`diagonal`) or a full precision
+        /// (`marginal`), the `magnitude`, a `random` number, or the variance under an earlier inference block, given by its name. The other weights
+        /// stay at the maximum.
         over: Over { "all", OptionKind::Weights(Score::WORDS), Phase::Compile };
         /// The form of the precision: `full`, `diagonal`, `kronecker` (a product of two factors per parameter), `low_rank(rank)` (the prior plus a
         /// matrix of this rank), or `functional` (a kernel over all training rows) and `functional(rows)` (over rows chosen at random).
         structure: Structure { "full", Structure::KIND, Phase::Compile };
         /// The curvature of the log likelihood: `ggn` (generalised Gauss-Newton), `fisher` (empirical Fisher) or `hessian`.
         curvature: Curvature { "ggn", Curvature::KIND, Phase::Compile };
-        /// The method of prediction: `glm` linearises, and then has a closed form for a Normal likelihood, uses `probit` for classes and `monte_carlo` over functions for other distributions; `bridge` and `bridge_normalised` are the Laplace bridge; `weights` draws weights.
+        /// The method of prediction: `glm` linearises the network and predicts in closed form for a Normal likelihood, with `probit` for classes and
+        /// with `monte_carlo` draws of functions otherwise; `bridge` and `bridge_normalised` are the Laplace bridge; `weights` draws weights.
         link: Link { "glm", Link::KIND, Phase::Compile };
         /// A factor on the precision of the prior: a number, or tuned by `marginal_likelihood` or on the `validation` rows.
         prior_precision: PriorPrecision { "1", OptionKind::NumberOr(1e-8, 1e8, &["marginal_likelihood", "validation"]), Phase::Run };
         /// The weights that share a factor: all weights (`scalar`), the weights of a parameter (`layer`), or none (`diagonal`, one factor per weight).
         prior_structure: PriorStructure { "scalar", PriorStructure::KIND, Phase::Run };
-        /// Multiplies the prior precision of S of D weights by S / D; without a value, for `subnetwork` only.
+        /// Multiplies the prior precision by S / D if S of D weights are random; without a value, only for `subnetwork`.
         scale_prior: Option<bool> { "", OptionKind::Bool, Phase::Run };
         /// Tunes the factors on the prior precision, and a learned noise, by the marginal likelihood during the search for the maximum.
         online: bool { "false", OptionKind::Bool, Phase::Compile };
@@ -56,7 +60,8 @@ options! {
 }
 
 impl Options {
-    /// Returns whether the precision of the prior of `S` of `D` weights is multiplied by `S / D`: the option, or true for a subnetwork only.
+    /// Returns whether the precision of the prior of `S` of `D` weights is multiplied by `S / D`: the value of the option or, without one, whether
+    /// the weights are a subnetwork.
     pub fn scales_prior(&self) -> bool {
         self.scale_prior.unwrap_or(self.over.is_subnetwork())
     }

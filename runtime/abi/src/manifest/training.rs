@@ -26,10 +26,11 @@ pub(crate) const MAP: MethodDef = MethodDef {
 pub struct Train {
     /// One training step.
     pub step: Artifact,
-    /// The loss and its gradient in double precision, if the optimiser moves few numbers: inputs as those of [`Train::step`], outputs `loss` and
-    /// `STATE/gradient` for the states that the optimiser moves.
+    /// The loss and its gradient in double precision, if the optimiser moves few numbers. The inputs are those of [`Train::step`]; the outputs are
+    /// `loss`, and `STATE/gradient` for the states that the optimiser moves.
     pub gradient: Option<Artifact>,
-    /// True if the loss of given rows is random, by draws of a posterior or masks. The number of the step selects the random numbers.
+    /// True if the loss of given rows is random, because it depends on draws of a posterior or of masks. The index of the step selects the random
+    /// numbers.
     pub has_noise: bool,
     /// The options of every training.
     pub options: Training,
@@ -102,7 +103,7 @@ pub struct Pruning {
     pub untouched: Vec<(String, String)>,
     /// `(states..) -> SITE/mean, SITE/variance` for each of `sites`.
     pub moments: Artifact,
-    /// As [`super::Infer::predict`], with one more input `SITE/mask` per site, which multiplies its draws.
+    /// As [`super::Infer::predict`], with one more input `SITE/mask` per site, which multiplies the draws of the site.
     pub predict: Artifact,
 }
 
@@ -112,7 +113,7 @@ options! {
         /// Passes over the training rows; without a value, `steps` gives the length.
         epochs: Option<usize> { "", from(1), Phase::Run,
             &["epoch", "iter", "iterations", "max_iter", "n_epochs", "num_epochs", "num_steps"] };
-        /// Optimiser steps; the epoch of the last step is completed.
+        /// Optimiser steps; the training continues to the end of the epoch in which it reaches this number.
         steps: usize { "20000", from(1), Phase::Run };
         /// Trainings from different random starts; the one with the lowest loss is kept.
         restarts: usize { "1", few(), Phase::Run };

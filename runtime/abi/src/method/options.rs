@@ -7,7 +7,7 @@ use super::{OptionDef, OptionKind};
 pub const MOST: i64 = 1_000_000_000_000;
 /// The upper bound of numbers of chains, restarts and members: a run keeps or recomputes each of them separately.
 const MANY: i64 = 10_000;
-/// The upper bounds of draws and of iterations per draw. Their product, the iterations of a chain, fits an `i64`.
+/// The upper bounds of draws and of iterations per draw. Their product, the iterations of a chain, fits in an `i64`.
 pub(crate) const DRAWS: i64 = 1_000_000_000;
 pub(crate) const PER_DRAW: i64 = 1_000_000;
 

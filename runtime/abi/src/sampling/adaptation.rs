@@ -15,7 +15,7 @@ options! {
             &["adapt_delta", "delta", "target_accept", "target_accept_prob"] };
         /// The step size; without a value, it is adapted in the warm-up.
         step_size: Option<f64> { "", POSITIVE, Phase::Run, &["learning_rate", "lr"] };
-        /// The metric that the warm-up adapts. `diagonal` and `dense` (with correlations) are computed from positions and, in `nuts` and `hmc`, from gradients too. `windowed` (diagonal) and `windowed_dense` are computed from positions alone, in the windows of Stan. `unit` is not adapted. `automatic` is `dense` for `nuts` and `hmc` if the model has no layers and at most 50 dimensions, else `diagonal`. A `dense` metric is diagonal until a window has two draws for each dimension; with a warm-up of 1000 a window has as many in up to 230 dimensions.
+        /// The metric that the warm-up adapts. `diagonal`, and `dense` with correlations, learn from positions and, in `nuts` and `hmc`, also from gradients. `windowed` (diagonal) and `windowed_dense` learn from positions alone, in the windows of Stan. `unit` does not adapt. `automatic` is `dense` for `nuts` and `hmc` if the model has no layers and at most 50 dimensions, otherwise `diagonal`. A `dense` metric is diagonal until a window has two draws for each dimension; a warm-up of 1000 has such a window in up to 230 dimensions.
         metric: Metric { "automatic", Metric::KIND, Phase::Run };
     }
 }

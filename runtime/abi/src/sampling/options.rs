@@ -15,20 +15,21 @@ options! {
         chains: usize { "4", few(), Phase::Run, &["n_chains", "num_chains"] };
         /// Iterations of each chain before draws are kept; step size and metric are adapted during these iterations.
         warmup: usize { "1000", OptionKind::Int(0, DRAWS), Phase::Run, &["burn", "burn_in", "burnin", "num_warmup", "tune"] };
-        /// Draws kept of each chain.
+        /// Draws to keep from each chain.
         draws: usize { "1000", OptionKind::Int(1, DRAWS), Phase::Resume,
             &["iter", "iterations", "max_iter", "n_draws", "n_samples", "num_draws", "num_samples", "samples"] };
-        /// Iterations per draw that is kept.
+        /// Iterations per kept draw.
         thin: usize { "1", OptionKind::Int(1, PER_DRAW), Phase::Run };
         /// The divisor of the log likelihood: 1 gives the posterior, a larger number a tempered one.
         temperature: f64 { "1", POSITIVE, Phase::Run };
         /// The start of the chains: the values of an earlier inference block, or `safetensors("FILE")`, a file with parameters by name.
         start: Option<StartFrom> { "", OptionKind::Start, Phase::Run };
-        /// The largest distance of a chain's first position from the start in each unconstrained coordinate; without a value, 2, or 0 with `start`.
+        /// The largest distance of a chain's first position from the start in each unconstrained coordinate; without a value, it is 2, or 0 if there
+        /// is a `start`.
         jitter: Option<f64> { "", OptionKind::AtLeast(0.0), Phase::Run };
         /// Posterior draws that predictions average over, evenly spaced over all chains.
         predictive_draws: usize { "1000", OptionKind::Int(1, DRAWS), Phase::Run };
-        /// Parameters to diagnose element by element; the table lists only these. Without names, a small model is diagnosed by all its parameters, and a large model by predictions and the norm of each parameter.
+        /// Parameters to diagnose element by element; the table lists only these. Without names, all parameters of a small model are diagnosed, and of a large model the predictions and the norm of each parameter.
         report: Report { "", OptionKind::Names, Phase::Run };
         /// Leave-one-out estimates by PSIS-LOO: `auto` (if they need at most a few million likelihoods), `always`, or `never`; not available for a tempered posterior. They use all draws if that needs at most a few million likelihoods, otherwise evenly spaced draws, at least `predictive_draws` of them.
         leave_one_out as "loo": LeaveOneOut { "auto", LeaveOneOut::KIND, Phase::Run };
@@ -57,7 +58,7 @@ impl ChainOptions {
 /// When PSIS-LOO and WAIC are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LeaveOneOut {
-    /// If it takes at most a few million log likelihoods.
+    /// If PSIS-LOO takes at most a few million log likelihoods.
     Automatic,
     /// Always.
     Always,

@@ -114,7 +114,7 @@ pub trait SamplerPart {
         true
     }
 
-    /// Returns whether every evaluation is on all rows.
+    /// Returns whether every evaluation reads all rows.
     fn reads_all(&self) -> bool {
         true
     }
@@ -134,7 +134,7 @@ pub trait SamplerPart {
         Steps::Constant
     }
 
-    /// The rows of an evaluation, of `rows` in all.
+    /// The number of rows that an evaluation reads, out of `rows` in all.
     fn evaluation(&self, rows: usize) -> EvaluationRows {
         EvaluationRows {
             gradient: rows,
@@ -153,10 +153,10 @@ pub trait SamplerPart {
         None
     }
 
-    /// Checks that the options go together on this number of rows.
+    /// Checks that the options are compatible with each other on this number of rows.
     ///
     /// # Errors
-    /// The first that do not.
+    /// The first incompatible options.
     fn check(&self, rows: usize, chains: &ChainOptions) -> Result<(), Refusal> {
         let _ = (rows, chains);
         Ok(())
@@ -165,7 +165,7 @@ pub trait SamplerPart {
     /// Checks that the options suit data with these numbers of rows in each file.
     ///
     /// # Errors
-    /// A batch with fewer rows than there are files with rows.
+    /// A batch has fewer rows than there are files with rows.
     fn check_shards(&self, shards: &[usize]) -> Result<(), Refusal> {
         let _ = shards;
         Ok(())
@@ -188,7 +188,7 @@ impl Transition {
     }
 }
 
-/// The rows of a batch, where 0 takes all.
+/// The number of rows of a batch; the option `batch` is 0 to take all.
 fn batch(batch: usize, rows: usize) -> usize {
     match batch {
         0 => rows,

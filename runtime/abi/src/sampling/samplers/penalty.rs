@@ -1,4 +1,5 @@
-//! Metropolis sampling on mini-batches with the penalty method: the options, which of them go together, and the target that follows from them.
+//! Metropolis sampling on mini-batches with the penalty method: the options, which of them are compatible, and the target distribution that follows
+//! from them.
 
 use super::{EvaluationRows, Sampler, SamplerPart, batch, sampler, stan};
 use crate::method::declare::{Mismatch, OptionGroup, Source, forms, options, words};
@@ -24,7 +25,7 @@ options! {
         batch: usize { "100", from(0), Phase::Run, &["batch_size"] };
         /// Batches per iteration, from which the variance of the loss difference is estimated.
         batches: usize { "10", from(1), Phase::Run };
-        /// The rows that the likelihood of a batch represents: `data` (all rows, which gives the ordinary posterior) or `batch` (itself,
+        /// The rows that the likelihood of a batch represents: `data` (all rows, which gives the ordinary posterior) or `batch` (only its own rows,
         /// which gives the posterior tempered by batch / rows).
         loss: Loss { "batch", Loss::KIND, Phase::Run };
         /// The estimator of the loss difference: the `mean` over all batches, or the difference on a `single` batch, whose variance is estimated from the other batches.
@@ -34,7 +35,7 @@ options! {
         correction as "penalty": Correction { "plain", Correction::KIND, Phase::Run };
         /// The proposal: `random_walk(step)` or `mala(step)`, whose gradient uses a separate batch.
         proposal: Proposal { "random_walk(1e-3)", Proposal::KIND, Phase::Run };
-        /// Rows per batch for the gradient of the proposal; 0 uses the value of `batch`.
+        /// Rows of the batch for the gradient of the proposal; 0 takes the value of `batch`.
         gradient_batch: usize { "0", from(0), Phase::Run };
         /// Allows a row to be in a batch more than once.
         replacement: bool { "false", OptionKind::Bool, Phase::Run };
@@ -127,7 +128,7 @@ impl SamplerPart for Penalty {
         };
         EvaluationRows {
             gradient: batch(gradient, rows),
-            // One more batch than its variance is estimated from, where the difference has one of its own.
+            // With `estimator = single`, the difference has a batch of its own in addition to the `batches` that yield its variance.
             differences: match self.takes_all(rows) {
                 true => rows,
                 false => batch(self.batch, rows) * (self.batches + 1),
@@ -190,7 +191,7 @@ impl SamplerPart for Penalty {
         Ok(())
     }
 
-    // Each file with rows gives some to every batch.
+    // Every batch contains rows of each file that has rows.
     fn check_shards(&self, shards: &[usize]) -> Result<(), Refusal> {
         let files = shards.iter().filter(|rows| **rows > 0).count();
         let gradients = if self.gradient_batch == 0 {
@@ -316,7 +317,7 @@ mod tests {
                     .message
                     .contains(&format!("at least {least}, not {}", least - 1))
             );
-            // All rows are exact, for every number of batches.
+            // A batch that holds all rows is exact, so that any number of batches is allowed.
             assert_eq!(of(least - 1).check(5, &chains()), Ok(()));
             assert_eq!(of(least - 1).check(6, &chains()), Err(refusal));
             assert_eq!(

@@ -20,13 +20,13 @@ options! {
     /// Options of stochastic-gradient Hamiltonian Monte Carlo.
     #[derive(Copy)]
     pub struct SghmcOptions {
-        /// Rows per gradient, as of [`SgldOptions`].
+        /// Rows per gradient, as in [`SgldOptions`].
         batch: usize { like SgldOptions };
-        /// The step size, as of [`SgldOptions`].
+        /// The step size, as in [`SgldOptions`].
         step_size: f64 { like SgldOptions };
         /// The fraction of the momentum that is lost in an iteration.
         friction: f64 { "0.1", OptionKind::Real(0.0, 1.0), Phase::Run };
-        /// The step size over the run, as of [`SgldOptions`].
+        /// The step size over the run, as in [`SgldOptions`].
         schedule: Steps { like SgldOptions };
     }
 }
