@@ -24,7 +24,7 @@ const LEAST: usize = 20;
 /// most the number of its weights.
 ///
 /// # Errors
-/// A limit of the machine, or an interruption by the user.
+/// A limit of bnnc, or an interruption by the user.
 pub fn worse_than_centre(
     infer: &Infer,
     outcome: &Outcome,

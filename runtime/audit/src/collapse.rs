@@ -44,7 +44,7 @@ const LEAST: usize = 30;
 /// with similar inputs have similar targets.
 ///
 /// # Errors
-/// A limit of the machine, or an interruption by the user.
+/// A limit of bnnc, or an interruption by the user.
 pub fn collapsed(
     infer: &Infer,
     found: &dyn Posterior,

@@ -209,7 +209,7 @@ fn piled_up(mean: f64, sd: f64, (low, high): (f64, f64)) -> Option<f64> {
 /// large. The posterior then has neither a maximum nor a finite integral.
 ///
 /// # Errors
-/// A limit of the machine, or an interruption by the user.
+/// A limit of bnnc, or an interruption by the user.
 pub fn unbounded(
     infer: &Infer,
     found: &dyn Posterior,

@@ -40,7 +40,7 @@ struct Column {
     test: Vec<f64>,
 }
 
-/// Returns the warnings about an inference and the rows that it will use.
+/// Returns the warnings about an inference block and the rows that it will use.
 pub fn warnings(infer: &Infer, spec: &DataSpec, dataset: &Dataset) -> Vec<Diagnostic> {
     let mut found: Vec<Diagnostic> = order::of_series(infer, dataset).into_iter().collect();
     if examples(&infer.bindings, &dataset.train) != dataset.train.count {
@@ -114,7 +114,7 @@ pub fn warnings(infer: &Infer, spec: &DataSpec, dataset: &Dataset) -> Vec<Diagno
 /// The smallest and the largest value of each numeric input column in the training rows, in its own unit.
 pub type Ranges = Vec<(String, (f64, f64))>;
 
-/// Returns the ranges of the inputs in the training rows of an inference.
+/// Returns the ranges of the inputs in the training rows of an inference block.
 pub fn ranges(infer: &Infer, spec: &DataSpec, dataset: &Dataset) -> Ranges {
     let of_column = |column: Column| (column.name, range(&column.train));
     let found = measures(infer, spec, dataset).into_iter().map(of_column);

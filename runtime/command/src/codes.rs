@@ -146,7 +146,7 @@ pub fn bad_number((item, key): (&str, &str), expected: &str, found: Option<f64>)
     Diagnostic::usage(&BAD_SETTING, text).note(format!("in `--set {item}.{key}`"))
 }
 
-/// Options of an inference that cannot be combined.
+/// Options of an inference block that cannot be combined.
 pub fn options_apart(infer: &str, message: &str, help: &str) -> Diagnostic {
     Diagnostic::usage(&BAD_SETTING, message)
         .note(format!("in the infer `{infer}`"))

@@ -198,7 +198,7 @@ impl Checkpoint {
         Ok(file)
     }
 
-    /// Stores the result of an inference on a split for a run that continues after it.
+    /// Stores the result of an inference block on a split for a run that continues after it.
     ///
     /// # Errors
     /// A file that cannot be written.

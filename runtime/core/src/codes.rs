@@ -216,7 +216,7 @@ static NO_START: Code = Code {
               data)`.",
 };
 
-/// A file from which an inference cannot start.
+/// A file from which an inference block cannot start.
 static NO_START_FILE: Code = Code {
     id: "E0530",
     title: "a file that the infer cannot start from",
@@ -348,7 +348,7 @@ pub fn with_impossible_rows(found: Vec<Diagnostic>, note: Option<String>) -> Vec
     found.into_iter().map(add).collect()
 }
 
-/// A file that does not hold the starts of an inference; each of `faults` is one line of the explanation.
+/// A file that does not hold the starts of an inference block; each of `faults` is one line of the explanation.
 pub fn no_start_file(infer: &str, path: &Path, faults: &[String]) -> Diagnostic {
     let text = format!("`{infer}` cannot start from `{}`", path.display());
     let diagnostic = error(&NO_START_FILE, Fault::Data, text);
@@ -362,7 +362,7 @@ pub fn too_many_files(infer: &str, why: &str, help: &str) -> Diagnostic {
     error(&TOO_MANY_FILES, Fault::Program, format!("`{infer}`: {why}")).help(help)
 }
 
-/// An inference that starts from another one, which has no result on a split (counted from 0).
+/// An inference block that starts from another one, which has no result on a split (counted from 0).
 pub fn nothing_found(infer: &str, from: &str, split: usize) -> Diagnostic {
     let text = format!(
         "`{infer}` starts from `{from}`, which found nothing on split {}",

@@ -62,7 +62,7 @@ pub struct Wanted<'a> {
 }
 
 impl Feed {
-    /// Prepares `rows` of an inference for one of its programs.
+    /// Prepares `rows` of an inference block for one of its programs.
     ///
     /// # Errors
     /// As [`Feed::new`].
@@ -82,7 +82,8 @@ impl Feed {
         Feed::new(rows, dataset, &wanted, target)
     }
 
-    /// Checks that the predictions can be computed with the numbers of these rows. Called before an inference, whose result would otherwise be lost.
+    /// Checks that the predictions can be computed with the numbers of these rows. Called before an inference block, whose result would otherwise be
+    /// lost.
     ///
     /// # Errors
     /// An element that is too large; as [`Feed::new`].

@@ -97,7 +97,7 @@ impl Fingerprint {
             .is_none_or(|version| version == env!("CARGO_PKG_VERSION"))
     }
 
-    /// Adds an inference whose files a checkpoint holds.
+    /// Adds an inference block whose files a checkpoint holds.
     pub fn infer(&mut self, name: &str) {
         self.infers.push(name.to_owned());
     }
@@ -135,7 +135,7 @@ impl Fingerprint {
         }
     }
 
-    /// Sets the draws of each chain of an inference, which may grow.
+    /// Sets the draws of each chain of an inference block, which may grow.
     pub fn draws(&mut self, infer: &str, draws: u64) {
         self.draws.insert(infer.to_owned(), draws);
     }

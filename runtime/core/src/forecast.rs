@@ -21,7 +21,7 @@ pub trait Forecaster {
     /// Replaces the rows by others, whose target is unknown.
     ///
     /// # Errors
-    /// Columns that do not fit.
+    /// Columns that do not fit the program.
     fn replace_rows(&mut self, infer: &Infer, rows: &Rows, dataset: &Dataset) -> Result<(), Stop>;
 
     /// Returns the counts and errors of the integrals over weights, if there are any.

@@ -20,7 +20,7 @@ const ROWS: usize = 256;
 /// Checks the positions that rows select. Those that depend on outputs are only checked where the outputs are known.
 ///
 /// # Errors
-/// A position outside its axis, with its row; columns that do not fit; a limit of the machine.
+/// A position outside its axis, with its row; columns that do not fit the program; a limit of bnnc.
 pub fn check(
     infer: &Infer,
     (rows, has_outputs): (&Rows, bool),
@@ -57,7 +57,7 @@ pub fn check(
 /// outputs are known.
 ///
 /// # Errors
-/// A position outside its axis, with its row where it depends on one; columns that do not fit; a limit of the machine.
+/// A position outside its axis, with its row where it depends on one; columns that do not fit the program; a limit of bnnc.
 pub fn check_values(
     infer: &Infer,
     (values, draws): (&Values, usize),

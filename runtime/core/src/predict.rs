@@ -60,7 +60,8 @@ pub struct Said {
     output: Option<usize>,
 }
 
-/// Returns the outputs that the prediction program of an inference may have. The first is the log likelihood of all outputs of the model together.
+/// Returns the outputs that the prediction program of an inference block may have. The first is the log likelihood of all outputs of the model
+/// together.
 pub fn said(infer: &Infer) -> Vec<Said> {
     let of_all = |part: Part| Said {
         port: part.name().to_owned(),
@@ -259,7 +260,7 @@ impl Predictor {
     /// Prepares predictions for `rows`.
     ///
     /// # Errors
-    /// Columns that do not fit, or a limit.
+    /// Columns that do not fit the program, or a limit of bnnc.
     pub fn new(
         infer: &Infer,
         rows: &Rows,
@@ -274,7 +275,7 @@ impl Predictor {
     /// depends on are filled with a placeholder.
     ///
     /// # Errors
-    /// Columns that do not fit, or a limit.
+    /// Columns that do not fit the program, or a limit of bnnc.
     pub fn with_target(
         infer: &Infer,
         rows: &Rows,
@@ -348,7 +349,7 @@ impl Predictor {
     /// Replaces the rows by others, whose target may be unknown.
     ///
     /// # Errors
-    /// Columns that do not fit.
+    /// Columns that do not fit the program.
     pub fn replace_rows(&mut self, infer: &Infer, rows: &Rows, dataset: &Dataset) -> Result<(), Stop> {
         self.feed = Feed::of_plan((infer, &infer.predict.plan), rows, dataset, false)?;
         Ok(())

@@ -2,7 +2,7 @@
 
 use bnnc_math::philox;
 
-/// Returns the key of the random numbers that shuffle the rows of an inference.
+/// Returns the key of the random numbers that shuffle the rows of an inference block.
 pub fn key(seed: u64, infer: &str) -> u64 {
     philox::key(seed, &format!("shuffle/{infer}"))
 }

@@ -1,4 +1,4 @@
-//! Metrics of an inference on rows whose targets are known, fed by blocks of rows.
+//! Metrics of an inference block on rows whose targets are known, fed by blocks of rows.
 
 use crate::predict::{Predictive, units};
 use bnnc_abi::manifest::{Infer, Output, OutputKind};

@@ -161,7 +161,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Returns the layout of the positions of an inference.
+    /// Returns the layout of the positions of an inference block.
     pub fn new(infer: &Infer, sampling: &Sampling) -> Layout {
         let mut slots = Vec::new();
         let mut dimension = 0;
@@ -204,7 +204,7 @@ pub struct Quantity {
     pub chains: Vec<Vec<f64>>,
 }
 
-/// The diagnostics of the chains of an inference.
+/// The diagnostics of the chains of an inference block.
 #[derive(Clone, Debug, Default)]
 pub struct Diagnosis {
     /// The summaries of the quantities, by name.

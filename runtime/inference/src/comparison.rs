@@ -55,7 +55,7 @@ pub struct LeftOutLine {
     pub unreliable: usize,
 }
 
-/// Returns whether a comparison needs leave-one-out estimates of an inference. `tested` is true if its other metrics are those of test rows.
+/// Returns whether a comparison needs leave-one-out estimates of an inference block. `tested` is true if its other metrics are those of test rows.
 pub fn leaves_out(manifest: &Manifest, infer: &str, tested: bool) -> bool {
     let mut own = manifest.compares.iter().filter(|compare| {
         let mut infers = compare.infers.iter();
@@ -177,7 +177,7 @@ fn alike(one: &[Option<Vec<f64>>], other: &[Option<Vec<f64>>]) -> bool {
     one.len() == other.len() && one.iter().zip(other).all(same)
 }
 
-/// Returns the reason why rows are not left out of an inference.
+/// Returns the reason why rows are not left out of an inference block.
 fn not_left_out(infer: &Infer) -> String {
     let why = match infer.integrates() {
         // The mean of p(y | iterate) over iterates is the density with the row. The density without the row needs the mean of 1 / p(y | all weights).

@@ -42,7 +42,7 @@ impl Draws {
     /// sites, by its number in the inference's reports. The noise is that of predictions, so that draw `i` here is draw `i` of the predictions.
     ///
     /// # Errors
-    /// A limit of the machine.
+    /// A limit of bnnc.
     pub fn visit(
         &self,
         infer: &Infer,
@@ -95,7 +95,7 @@ impl Draws {
     /// Reduces the draws to a single one if all draws, and the predictions with them, are the same.
     ///
     /// # Errors
-    /// A limit of the machine.
+    /// A limit of bnnc.
     pub fn distinct(self, infer: &Infer, context: &Context) -> Result<Draws, Stop> {
         let is_masked = lookup(infer.method).is_some_and(|method| method.finds == Finds::Masked);
         if !infer.per_draw().is_empty() || is_masked || self.count < 2 {

@@ -26,10 +26,10 @@ pub struct Evaluation {
     pub tally: Option<Tally>,
 }
 
-/// Scores the posterior of an inference with `draws` predictive draws.
+/// Scores the posterior of an inference block with `draws` predictive draws.
 ///
 /// # Errors
-/// Columns that do not fit, or a limit.
+/// Columns that do not fit the program, or a limit of bnnc.
 pub fn evaluate(
     found: &dyn Posterior,
     infer: &Infer,

@@ -59,7 +59,7 @@ fn chosen(
 /// Returns `None` if there are no draws of a posterior, or if all draws are the same.
 ///
 /// # Errors
-/// A file of draws that cannot be read, a limit of the machine.
+/// A file of draws that cannot be read, a limit of bnnc.
 pub fn leave_one_out(
     infer: &Infer,
     found: &dyn Posterior,

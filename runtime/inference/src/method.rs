@@ -31,12 +31,12 @@ pub struct Given<'a> {
     pub split: usize,
     /// The context that inferences share.
     pub context: &'a Context,
-    /// Returns the variances of all weights under an earlier inference, by its name.
+    /// Returns the variances of all weights under an earlier inference block, by its name.
     pub variances: &'a dyn Fn(&str) -> Result<Vec<f64>, Stop>,
 }
 
 impl<'a> Given<'a> {
-    /// Returns the training task of an inference.
+    /// Returns the training task of an inference block.
     pub fn task(&self, infer: &'a Infer) -> Task<'a> {
         Task {
             infer,
@@ -82,7 +82,7 @@ pub struct Saved<'a> {
     pub arrays: &'a dyn Fn(&str) -> Result<Vec<Array<'static>>, Diagnostic>,
 }
 
-/// The sizes on which the memory of an inference depends.
+/// The sizes on which the memory of an inference block depends.
 #[derive(Clone, Copy, Debug)]
 pub struct Extent<'a> {
     /// The sizes of the data.
@@ -123,12 +123,12 @@ pub struct Summing {
     pub noise: u64,
 }
 
-/// A method with the plan of one inference.
+/// A method with the plan of one inference block.
 pub trait Method {
     /// Finds the posterior, or takes that of an earlier run that is continued.
     ///
     /// # Errors
-    /// A training or chains that fail, columns that do not fit, a limit, an interruption by the user.
+    /// A training or chains that fail, columns that do not fit the program, a limit, an interruption by the user.
     fn find(&self, given: &Given<'_>) -> Result<Found, Stop>;
 
     /// Restores a posterior from the folder of its run, as far as predictions need it.
@@ -154,7 +154,7 @@ pub trait Method {
     fn step_sizes(&self, rows: usize) -> Sizes;
 
     /// Returns the number of iterates that are taken for a number of rows, or held for other inferences, if nothing stops the run. `of_earlier` gives
-    /// the number for an earlier inference.
+    /// the number for an earlier inference block.
     fn iterates(&self, _rows: usize, _of_earlier: &dyn Fn(&str) -> usize) -> usize {
         0
     }

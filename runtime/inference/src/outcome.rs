@@ -15,7 +15,7 @@ use bnnc_data::metrics::{MetricSet, over_splits};
 use bnnc_data::write::ResultColumn;
 use std::sync::Arc;
 
-/// The result of one inference on one split.
+/// The result of one inference block on one split.
 #[derive(Clone, Debug)]
 pub struct SplitOutcome {
     /// The number of the split, if the data have several.
@@ -42,7 +42,7 @@ pub struct SplitOutcome {
     pub predict_seconds: f64,
 }
 
-/// The result of one inference.
+/// The result of one inference block.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The name of the inference.
@@ -134,7 +134,7 @@ pub fn fill_infinite(columns: &mut [(String, ResultColumn)], name: &str) {
 /// The result of a run.
 #[derive(Debug, Default)]
 pub struct RunResult {
-    /// The outcome of each inference, in the order of the file.
+    /// The outcome of each inference block, in the order of the file.
     pub outcomes: Vec<Outcome>,
     /// The warnings of the run.
     pub warnings: Vec<Diagnostic>,

@@ -1,4 +1,4 @@
-//! The posterior of an inference.
+//! The posterior of an inference block.
 
 use crate::chains::Sampled;
 use crate::draws::Draws;
@@ -21,7 +21,7 @@ use std::any::Any;
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// The shared posterior of an inference.
+/// The shared posterior of an inference block.
 pub type Found = Arc<dyn Posterior>;
 
 /// The way in which the HTML report shows the parameters of a posterior.
@@ -81,7 +81,7 @@ pub trait Posterior: Any + Debug {
     /// Prepares predictions for rows whose target may be unknown.
     ///
     /// # Errors
-    /// Columns that do not fit, or a limit.
+    /// Columns that do not fit the program, or a limit of bnnc.
     fn forecaster<'a>(
         &'a self,
         infer: &'a Infer,
@@ -120,7 +120,7 @@ pub trait Posterior: Any + Debug {
     /// Adds summaries of the last split to the results of the inference. Returns warnings about them.
     ///
     /// # Errors
-    /// A limit of the machine; a file that cannot be read.
+    /// A limit of bnnc; a file that cannot be read.
     fn summarise(
         &self,
         infer: &Infer,
@@ -134,7 +134,7 @@ pub trait Posterior: Any + Debug {
     /// Returns the summaries of the small sites.
     ///
     /// # Errors
-    /// A limit of the machine.
+    /// A limit of bnnc.
     fn summaries(&self, infer: &Infer, context: &Context) -> Result<Vec<SiteSummary>, Stop>;
 
     /// Returns the tensors of the posterior besides its states, by name.

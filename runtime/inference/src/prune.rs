@@ -50,7 +50,7 @@ impl Line {
 /// other predictions.
 ///
 /// # Errors
-/// Columns that do not fit, or a limit.
+/// Columns that do not fit the program, or a limit of bnnc.
 pub fn prune(
     infer: &Infer,
     values: &Values,
@@ -119,7 +119,7 @@ pub type Ratios = Vec<(String, Vec<f64>)>;
 /// Returns the signal-to-noise ratios of all weights that may be removed.
 ///
 /// # Errors
-/// A limit of the machine.
+/// A limit of bnnc.
 pub fn signal_to_noise(pruning: &Pruning, values: &Values, context: &Context) -> Result<Ratios, Fault> {
     let mut machine = Machine::new(&pruning.moments, Sizes::default(), context.pool.clone())?;
     for (name, values) in values {

@@ -28,7 +28,7 @@ impl<'a> Sites<'a> {
     /// Prepares the program.
     ///
     /// # Errors
-    /// A limit of the machine.
+    /// A limit of bnnc.
     pub fn new(
         infer: &'a Infer,
         sampled: &'a Sampled,

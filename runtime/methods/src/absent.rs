@@ -1,4 +1,4 @@
-//! A stand-in for a method that this build leaves out, used when another build compiled the program.
+//! A stand-in for a method that this build leaves out. It is needed if another build compiled the program.
 
 use bnnc_abi::code::Artifact;
 use bnnc_abi::manifest::{Infer, Train};
@@ -8,11 +8,11 @@ use bnnc_core::context::Stop;
 use bnnc_inference::method::{Extent, Given, Method, Saved};
 use bnnc_inference::posterior::Found;
 
-/// The method of an inference that cannot run in this build. Finding or restoring a posterior reports the missing feature.
+/// The method of an inference block that cannot run in this build. Finding or restoring a posterior reports the missing feature.
 pub struct Absent<'a> {
-    /// The inference.
+    /// The inference block.
     pub infer: &'a Infer,
-    /// The plan of the training that the method would begin with.
+    /// The plan of the training with which the method would begin.
     pub train: &'a Train,
 }
 

@@ -14,7 +14,7 @@ use bnnc_training::{Fitted, Task, maximum, restarts, train};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Returns the seed of a member. `map` with this seed finds the same point.
+/// Returns the seed of a member. `map` with this seed finds the same point as the member.
 pub fn seed_of(seed: u64, member: usize) -> u64 {
     restarts::seed_of(seed, "member", member)
 }
@@ -89,7 +89,7 @@ fn members(task: &Task<'_>, ensemble: &Ensemble, starts: &Starts<'_>) -> Result<
         return Err(stop);
     }
     found.sort_by_key(|(member, _)| *member);
-    // A member that was trained for a part of its epochs differs from the others. It is kept only if there is no other.
+    // A member that was trained for a part of its epochs differs from the others. It is kept only if there is no other member.
     let is_whole = |(_, fitted): &Numbered| !fitted.interrupted;
     match found.iter().any(is_whole) {
         true => found.retain(is_whole),
@@ -107,8 +107,8 @@ fn members(task: &Task<'_>, ensemble: &Ensemble, starts: &Starts<'_>) -> Result<
     }
 }
 
-/// Trains one member, or takes it from the earlier run that is continued. Returns `None` if the user interrupted the run before the member began. A
-/// member that is trained at the same time as others runs its restarts one after the other.
+/// Trains one member, or takes it from the earlier run that is being resumed. Returns `None` if the user interrupted the run before the member began.
+/// A member that is trained at the same time as others runs its restarts one after the other.
 fn one_member(
     task: &Task<'_>,
     member: usize,

@@ -50,8 +50,8 @@ use tune::{Tuned, rise};
 /// The largest rise of the log posterior, per weight, that the Gaussian may predict at a point that still counts as a maximum.
 const RISE: f64 = 0.1;
 
-/// Approximates the posterior of one inference given the training rows of a split, around the maximum found from each of the given starts. Several
-/// maxima make a mixture with equal weights. Results of an earlier run that is continued are taken from its checkpoint.
+/// Approximates the posterior of one inference block given the training rows of a split, around the maximum found from each of the given starts.
+/// Several maxima make a mixture with equal weights. Results of an earlier run that is being resumed are taken from its checkpoint.
 ///
 /// # Errors
 /// The errors of training; a curvature that is not a precision; a subnetwork that cannot be chosen.
@@ -148,7 +148,7 @@ fn warnings(infer: &Infer, laplace: &Laplace, members: &[Gaussian]) -> Vec<Diagn
             precisions: &member.facts.prior_precision,
             is_normal: member.facts.is_normal,
         };
-        // A factor at the end of the searched range has one cause and gets one warning.
+        // A factor at the end of the searched range has its own warning already, and this one would have the same cause.
         let is_inside = member.facts.at_end.is_none();
         is_inside.then(|| codes::other_centre(&infer.name, &elsewhere, laplace))
     });
@@ -164,7 +164,7 @@ fn warnings(infer: &Infer, laplace: &Laplace, members: &[Gaussian]) -> Vec<Diagn
     far.chain(ends.take(1)).chain(unsettled).chain(averaged).collect()
 }
 
-/// An inference with its data, the earlier results and the context.
+/// An inference block with its data, the earlier results and the context.
 struct Around<'a> {
     infer: &'a Infer,
     laplace: &'a Laplace,
@@ -226,8 +226,8 @@ impl Around<'_> {
         )
     }
 
-    /// Returns an error if the options require a marginal likelihood that is not known since the prior is not Normal. Whether a prior is Normal does
-    /// not depend on the weights.
+    /// Returns an error if the options require a marginal likelihood, which is only known for a Normal prior, and the prior is not Normal. Whether a
+    /// prior is Normal does not depend on the weights.
     fn refuse(&self, start: &Values) -> Result<(), Stop> {
         let options = &self.laplace.options;
         let option = match (options.online, options.prior_precision) {
@@ -323,7 +323,7 @@ impl Around<'_> {
             }
             (None, given) => (vec![1.0; tuned.slope.len()], given == PriorPrecision::Given(1.0)),
         };
-        // The density that was maximised is often that of the Gaussian, except for the scale of a subnetwork's prior.
+        // `is_own` means that the search maximised the density of the Gaussian itself, except for the scale of a subnetwork's prior.
         let is_own = is_own && options.temperature == 1.0;
         let is_same = is_own && facts.prior_scale == 1.0;
         facts.others_rise = others::rise(&evaluation, chosen.map(|chosen| &chosen.slope))?;
@@ -337,7 +337,7 @@ impl Around<'_> {
         if is_same {
             member.facts.rise = Some(rise(&member.posterior, &slope, &self.context.pool));
         }
-        // A factor that was tuned for the subnetwork differs from the factor of the Gaussian that chose the subnetwork.
+        // The Gaussian that chose the subnetwork has the same factor only if the factor is given, not tuned.
         let is_given = matches!(options.prior_precision, PriorPrecision::Given(_)) && given.is_none();
         let distance = full.filter(|_| is_given).map(|full| self.distance(full, &member));
         member.facts.wasserstein = distance;

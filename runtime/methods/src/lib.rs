@@ -12,7 +12,7 @@ pub mod train;
 use bnnc_abi::manifest::{Infer, Work};
 use bnnc_inference::method::Method;
 
-/// Returns the method of an inference.
+/// Returns the method of an inference block.
 pub fn of<'a>(infer: &'a Infer) -> Box<dyn Method + 'a> {
     match &infer.work {
         #[cfg(not(feature = "collapsed"))]

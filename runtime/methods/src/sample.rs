@@ -1,4 +1,4 @@
-//! Sampling: chains over the compiled model, and their draws in the form that the rest of a run reads.
+//! Sampling: Markov chains on the compiled model, and their draws in the form that the rest of a run reads.
 
 pub mod chains;
 pub mod diagnose;
@@ -25,10 +25,10 @@ use chains::Chains;
 use std::sync::Arc;
 use target::Shared;
 
-/// Samples the posterior of one inference given the training rows of a dataset, from the given start.
+/// Samples the posterior of one inference block given the training rows of a dataset, from the given start.
 ///
 /// # Errors
-/// No rows, no start with a finite density, columns that do not fit, a limit, a file that cannot be written.
+/// No rows, no start with a finite density, columns that do not fit the program, a limit, a file that cannot be written.
 pub fn sample(
     infer: &Infer,
     dataset: &Dataset,
@@ -75,7 +75,7 @@ pub fn sample(
     let interrupted = chains.iter().any(|chain| chain.iterations < planned);
     let mut without_draws = Vec::new();
     if interrupted {
-        // Chains that were stopped before their first draw have nothing to report.
+        // There is nothing to report if the chains were stopped before their first draw.
         let numbers = 0..chains.len();
         without_draws = numbers
             .filter(|number| chains[*number].store.is_empty())

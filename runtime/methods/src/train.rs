@@ -1,4 +1,4 @@
-//! `vi`, `map` and `dropout`: the result of a training is the posterior, or a point in its place.
+//! `vi`, `map` and `dropout`: the result of a training is the posterior, or a point instead of a posterior.
 
 use bnnc_abi::code::Artifact;
 use bnnc_abi::manifest::{Infer, State, Train};
@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// The result of a training as the posterior, or as the point in its place.
+/// The result of a training as the posterior, or as the point that takes its place.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct TrainedPosterior(pub Fitted);
 
@@ -114,9 +114,9 @@ fn is_moved_point(infer: &Infer, state: &State) -> bool {
     is_point && others.any(|other| !other.parameter && other.name.starts_with(&own))
 }
 
-/// The method of an inference whose posterior is found by training.
+/// The method of an inference block whose posterior is found by training.
 pub struct Trains<'a> {
-    /// The inference.
+    /// The inference block.
     pub infer: &'a Infer,
     /// The plan of the training.
     pub train: &'a Train,

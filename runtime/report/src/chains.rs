@@ -43,7 +43,7 @@ const CHAINS: [(&str, &str); 6] = [
     ("chain5", "ranks5"),
 ];
 
-/// The data for the plots of the chains of an inference.
+/// The data for the plots of the chains of an inference block.
 #[derive(Clone, Debug)]
 pub struct ChainReport<'a> {
     /// The quantities with their diagnostics, worst first: by R-hat, then by bulk ESS.

@@ -16,10 +16,10 @@ pub(crate) use predictive::chosen;
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// An inference whose posterior is written.
+/// An inference block whose posterior is written.
 #[derive(Clone, Copy)]
 pub struct Subject<'a> {
-    /// The inference.
+    /// The inference block.
     pub infer: &'a Infer,
     /// The results of the inference. The draws are those of the last split.
     pub outcome: &'a Outcome,
@@ -27,10 +27,10 @@ pub struct Subject<'a> {
     pub context: &'a Context,
 }
 
-/// An inference whose chains are written.
+/// An inference block whose chains are written.
 #[derive(Clone, Copy)]
 pub struct Export<'a> {
-    /// The inference.
+    /// The inference block.
     pub of: Subject<'a>,
     /// The chains of the inference.
     pub sampled: &'a Sampled,
@@ -92,7 +92,7 @@ impl Export<'_> {
     /// are truncated to the shortest.
     ///
     /// # Errors
-    /// A file that cannot be read or written, a limit of the machine.
+    /// A file that cannot be read or written, a limit of bnnc.
     pub fn zarr(&self, path: &Path) -> Result<(), Stop> {
         let mut store = Store::create(path, self.of.attributes())?;
         self.posterior(&mut store)?;

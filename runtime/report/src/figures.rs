@@ -290,7 +290,7 @@ pub fn loss(infer: &Infer, outcome: &Outcome) -> Option<String> {
         .collect();
     let fitted = outcome.splits.iter().filter_map(|split| split.found.fitted());
     let epochs = fitted.map(|fitted| fitted.epochs);
-    // Nothing was trained if all iterates come from an earlier inference.
+    // Nothing was trained if all iterates come from an earlier inference block.
     let epochs = epochs.max().filter(|epochs| *epochs > 0)? as f64;
     let y = settled("loss per training row", curves.iter().flatten(), epochs);
     let mut plot = Plot::new("Training", WIDE, Axis::between("epoch", 0.0, epochs), y);

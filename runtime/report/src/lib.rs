@@ -1,4 +1,4 @@
-//! The report of a run: `report.html` with tables and plots, and the main plot of each inference as a separate file.
+//! The report of a run: `report.html` with tables and plots, and the main plot of each inference block as a separate file.
 
 pub mod chain_tables;
 pub mod chains;
@@ -34,7 +34,7 @@ const CLASSES: usize = 40;
 pub struct Report {
     /// The HTML page.
     pub html: String,
-    /// The main plot of each inference, by its name.
+    /// The main plot of each inference block, by its name.
     pub main: Vec<(String, String)>,
 }
 
@@ -42,7 +42,7 @@ pub struct Report {
 /// last split.
 ///
 /// # Errors
-/// A limit of the machine.
+/// A limit of bnnc.
 pub fn report(
     manifest: &Manifest,
     result: &RunResult,

@@ -13,7 +13,7 @@ use bnnc_inference::posterior::Parts;
 use bnnc_inference::summary::SiteSummary;
 use std::fmt::Write;
 
-/// The plots of an inference.
+/// The plots of an inference block.
 #[derive(Clone, Debug, Default)]
 pub struct Plots {
     /// The plots of predictions and sites.
@@ -24,7 +24,7 @@ pub struct Plots {
     pub chains: Vec<String>,
 }
 
-/// Returns the whole page, with the plots of each inference.
+/// Returns the whole page, with the plots of each inference block.
 pub fn page(manifest: &Manifest, result: &RunResult, text: &str, plots: &[Plots]) -> String {
     let program = escape(&manifest.program);
     let name = manifest.program.rsplit('/').next().unwrap_or_default();

@@ -177,7 +177,7 @@ fn infer_json(infer: &Infer, outcome: &Outcome) -> Value {
     value
 }
 
-/// Returns the diagnostics of an inference.
+/// Returns the diagnostics of an inference block.
 fn diagnostics(infer: &Infer, outcome: &Outcome) -> Value {
     let mut value = json!({
         "metrics_on": if outcome.tested { "test" } else { "train" },

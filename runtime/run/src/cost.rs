@@ -16,8 +16,8 @@ use bnnc_inference::{comparison, summary};
 use bnnc_methods::laplace::memory;
 use std::collections::HashMap;
 
-/// Sets the cost of a step of every inference, for these data and the current options, and its predicted peak memory. The peak is the most that the
-/// run holds during that inference, on one thread, including the results of earlier inferences. `schemas` are by data item and are stored in the
+/// Sets the cost of a step of every inference block, for these data and the current options, and its predicted peak memory. The peak is the most that
+/// the run holds during that inference, on one thread, including the results of earlier inferences. `schemas` are by data item and are stored in the
 /// manifest, so that other peaks can be computed from it.
 pub fn predict(manifest: &mut Manifest, schemas: &HashMap<String, Schema>) {
     manifest.schemas.clone_from(schemas);
@@ -38,7 +38,7 @@ pub fn precision(manifest: &Manifest, infer: &Infer) -> Option<u64> {
     Some(memory::precision(laplace, trained(manifest, infer)?))
 }
 
-/// Returns the number of examples that an inference is fitted to.
+/// Returns the number of examples that an inference block is fitted to.
 fn trained(manifest: &Manifest, infer: &Infer) -> Option<usize> {
     let schema = manifest.schemas.get(&infer.data)?;
     Some(infer.examples(schema.train))

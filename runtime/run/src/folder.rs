@@ -27,7 +27,7 @@ const INVENTORY: &str = "manifest.json";
 /// The folder in which results are collected until all of them are written.
 const STAGE: &str = ".bnnc-results";
 
-/// The file of the states and draws of every inference.
+/// The file of the states and draws of every inference block.
 pub const POSTERIOR: &str = "posterior.safetensors";
 
 /// The file of the run's inputs: a [`crate::out::SavedRun`].

@@ -1,4 +1,4 @@
-//! Runs a manifest: every inference on every split, in order.
+//! Runs a manifest: every inference block on every split, in order.
 
 pub mod cost;
 pub mod folder;
@@ -66,7 +66,7 @@ impl Options {
     }
 }
 
-/// Runs every inference.
+/// Runs every inference block.
 ///
 /// # Errors
 /// An error before the run begins. Later errors are in [`RunResult::stopped`], together with the finished results.
@@ -193,7 +193,7 @@ impl Run<'_> {
         stopped
     }
 
-    /// Adds the warnings about an inference and its rows. A warning appears once, however many inferences share the rows.
+    /// Adds the warnings about an inference block and its rows. A warning appears once, however many inferences share the rows.
     fn audit(&mut self, infer: &Infer, spec: &DataSpec, dataset: &Dataset) {
         let settings = bnnc_methods::of(infer).settings();
         for warning in settings
@@ -211,7 +211,7 @@ impl Run<'_> {
         }
     }
 
-    /// Adds the outcome of an inference to the result, with its summaries and warnings.
+    /// Adds the outcome of an inference block to the result, with its summaries and warnings.
     fn finish(&mut self, infer: &Infer, mut outcome: Outcome) -> Result<(), Stop> {
         let dataset = &outcome.dataset;
         let of = |split: &SplitOutcome| split.found.warnings(infer, split.train, dataset);
@@ -297,7 +297,7 @@ impl Run<'_> {
         }
     }
 
-    /// Rejects rows that cannot be used. Called before an inference, whose result would otherwise be lost.
+    /// Rejects rows that cannot be used. Called before an inference block, whose result would otherwise be lost.
     fn check_rows(&self, infer: &Infer, dataset: &Dataset) -> Result<(), Stop> {
         Feed::check(infer, &dataset.test, dataset, true)?;
         Feed::check(infer, &dataset.outliers, dataset, false)?;
@@ -356,7 +356,7 @@ impl Run<'_> {
         })
     }
 
-    /// Returns the variances of all weights of `infer` under an earlier inference on the same split, by its name.
+    /// Returns the variances of all weights of `infer` under an earlier inference block on the same split, by its name.
     fn variances(&self, infer: &Infer, name: &str, split: usize) -> Result<Vec<f64>, Stop> {
         let by = self.manifest.infers.iter().find(|infer| infer.name == name);
         let outcome = self.result.outcomes.iter().find(|outcome| outcome.name == name);

@@ -139,7 +139,7 @@ fn stage(
     write_text(&folder.join(folder::PROGRAM), &saved)
 }
 
-/// Returns the name of a file: `predictions.csv` for one inference, `predictions.NAME.csv` for several.
+/// Returns the name of a file: `predictions.csv` for one inference block, `predictions.NAME.csv` for several.
 fn name(manifest: &Manifest, stem: &str, infer: &str, extension: &str) -> String {
     match manifest.infers.len() {
         1 => format!("{stem}.{extension}"),
@@ -147,7 +147,7 @@ fn name(manifest: &Manifest, stem: &str, infer: &str, extension: &str) -> String
     }
 }
 
-/// Writes the draws of every inference for other tools.
+/// Writes the draws of every inference block for other tools.
 fn draws(folder: &Path, manifest: &Manifest, result: &RunResult) -> Result<(), Diagnostic> {
     let context = Context::new(Arc::new(Pool::new(1)), manifest.seed);
     for outcome in &result.outcomes {
@@ -196,7 +196,7 @@ fn checks(folder: &Path, manifest: &Manifest, result: &RunResult) -> Result<Vec<
     result.outcomes.iter().map(of).collect()
 }
 
-/// Writes `report.html` of a program with this text and these checks, and the main plot of each inference as `predictive.svg`.
+/// Writes `report.html` of a program with this text and these checks, and the main plot of each inference block as `predictive.svg`.
 fn pictures(
     folder: &Path,
     manifest: &Manifest,
@@ -342,7 +342,7 @@ pub fn read(folder: &Path) -> Result<(SavedRun, HashMap<String, Values>), Diagno
     Ok((saved, values))
 }
 
-/// Reads the tensors of an inference whose names begin with a prefix.
+/// Reads the tensors of an inference block whose names begin with a prefix.
 ///
 /// # Errors
 /// A folder that no run wrote.

@@ -25,10 +25,10 @@ use bnnc_methods::laplace::gaussian::part;
 use bnnc_methods::laplace::{Approximated, Gaussian, joint, memory, slopes};
 use std::path::Path;
 
-/// Returns the predictions of an inference for new rows, as the columns of a table. `values` are its states in the folder of its run.
+/// Returns the predictions of an inference block for new rows, as the columns of a table. `values` are its states in the folder of its run.
 ///
 /// # Errors
-/// Columns that do not fit, values of another program.
+/// Columns that do not fit the program, values of another program.
 pub fn predict(
     infer: &Infer,
     preparation: &Preparation,
@@ -91,8 +91,8 @@ pub(super) fn table(
     }
 }
 
-/// Returns the warnings about new rows that are far from the training rows of an inference. Rows that cannot be used are reported by [`predict`]
-/// instead.
+/// Returns the warnings about new rows that are far from the training rows of an inference block. Rows that cannot be used are reported by
+/// [`predict`] instead.
 pub fn far(
     infer: &Infer,
     (spec, preparation): (&DataSpec, &Preparation),
@@ -110,7 +110,7 @@ pub fn far(
 /// the logarithm of a rate.
 ///
 /// # Errors
-/// An inference without such a covariance, or one that takes more than `max_memory` bytes; as [`predict`].
+/// An inference block without such a covariance, or one that takes more than `max_memory` bytes; as [`predict`].
 pub fn joint(
     infer: &Infer,
     preparation: &Preparation,
@@ -245,7 +245,7 @@ fn named(preparation: &Preparation, name: &str, element: usize) -> f64 {
     map.map_or(1.0, |map| map.sd)
 }
 
-/// Restores the posterior of an inference from the folder of its run.
+/// Restores the posterior of an inference block from the folder of its run.
 fn restored(infer: &Infer, (values, folder): (&Values, &Path)) -> Result<Found, Stop> {
     bnnc_methods::of(infer).restore(&Saved {
         values,

@@ -14,7 +14,7 @@ pub struct Arguments {
     /// the outliers.
     #[arg(long = "data", value_name = "NAME=PATH")]
     pub data: Vec<String>,
-    /// Set a run-time option of an inference that is a number, such as `radial.epochs=10`.
+    /// Set a run-time option of an inference block that is a number, such as `radial.epochs=10`.
     #[arg(long = "set", value_name = "INFER.KEY=VALUE")]
     pub set: Vec<String>,
     /// Run only these inferences, and those that they need.

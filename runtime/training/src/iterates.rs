@@ -103,7 +103,7 @@ pub fn moved<'a>(infer: &'a Infer, names: &'a [String]) -> Vec<(&'a str, usize)>
         .collect()
 }
 
-/// Returns the posterior from the iterates of one training, or from those of an earlier inference.
+/// Returns the posterior from the iterates of one training, or from those of an earlier inference block.
 ///
 /// # Errors
 /// The errors of training; fewer iterates than the covariance needs.
@@ -221,10 +221,10 @@ impl Watch for Collector<'_> {
     }
 }
 
-/// Takes the iterates of an earlier inference, and its values of the states that do not move. Nothing is trained.
+/// Takes the iterates of an earlier inference block, and its values of the states that do not move. Nothing is trained.
 ///
 /// # Errors
-/// A bug: the states differ from those of the earlier inference.
+/// A bug: the states differ from those of the earlier inference block.
 fn taken_before(
     infer: &Infer,
     found: &start::Iterates,

@@ -70,7 +70,7 @@ pub struct Fitted {
 /// A training, and the place where its state is kept.
 #[derive(Clone, Copy)]
 pub struct Task<'a> {
-    /// The inference.
+    /// The inference block.
     pub infer: &'a Infer,
     /// The rows.
     pub dataset: &'a Dataset,
@@ -101,14 +101,14 @@ pub trait Watch {
     /// Restores the state from such bytes, and writes the inputs that it had written before. Returns false if the bytes do not fit.
     ///
     /// # Errors
-    /// A limit of the machine.
+    /// A limit of bnnc.
     fn restore(&mut self, bytes: &[u8], machine: &mut Machine) -> Result<bool, Stop>;
 }
 
-/// Fits an inference once to the training rows of a dataset, from the given start and without a checkpoint.
+/// Fits an inference block once to the training rows of a dataset, from the given start and without a checkpoint.
 ///
 /// # Errors
-/// A diverging loss, columns that do not fit, or a limit.
+/// A diverging loss, columns that do not fit the program, or a limit of bnnc.
 pub fn fit(infer: &Infer, dataset: &Dataset, start: Values, context: &Context) -> Result<Fitted, Stop> {
     let context = Context {
         checkpoint: Checkpoint::none(),

@@ -12,8 +12,8 @@ use bnnc_data::{Dataset, Preparation, Rows, Standardisation};
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// An inference with a memory of rows. The target of a step is the posterior given the rows in memory: the likelihood of a batch is scaled to all of
-/// them. Rows are on the model's scale; they are not scaled or standardised.
+/// An inference block with a memory of rows. The target of a step is the posterior given the rows in memory: the likelihood of a batch is scaled to
+/// all of them. Rows are on the model's scale; they are not scaled or standardised.
 pub struct Online<'a> {
     infer: &'a Infer,
     context: Context,
@@ -36,7 +36,7 @@ impl<'a> Online<'a> {
     /// Begins at the posterior's starts, with an empty memory for the last `capacity` rows.
     ///
     /// # Errors
-    /// A model with columns that all examples share, a `kl_weight` that depends on epochs, or a limit of the machine.
+    /// A model with columns that all examples share, a `kl_weight` that depends on epochs, or a limit of bnnc.
     pub fn new(infer: &'a Infer, capacity: usize, context: &Context) -> Result<Online<'a>, Stop> {
         if infer.bindings.iter().any(|binding| binding.from.is_shared()) {
             let why = format!(
@@ -81,7 +81,7 @@ impl<'a> Online<'a> {
     /// Adds rows to the memory. If it is full, each row replaces the oldest.
     ///
     /// # Errors
-    /// Columns that do not fit.
+    /// Columns that do not fit the program.
     pub fn observe(&mut self, rows: &Rows) -> Result<(), Stop> {
         let arrived = self.stepper.feed(rows, &self.nothing)?;
         for row in 0..arrived.rows {
@@ -134,7 +134,7 @@ impl<'a> Online<'a> {
     /// whole session. A single draw with a new number is a Thompson sample.
     ///
     /// # Errors
-    /// Columns that do not fit, or a limit of the machine.
+    /// Columns that do not fit the program, or a limit of bnnc.
     pub fn predict(
         &mut self,
         rows: &Rows,

@@ -172,7 +172,7 @@ pub fn unbounded(infer: &Infer, fitted: &Fitted) -> Option<Diagnostic> {
     (!descent.runaways.is_empty()).then_some(warning)
 }
 
-/// Returns the warnings about the training of an inference.
+/// Returns the warnings about the training of an inference block.
 pub fn warnings(infer: &Infer, fitted: &Fitted, dataset: &Dataset) -> Vec<Diagnostic> {
     let Some(train) = infer.training() else {
         return Vec::new();
@@ -226,7 +226,7 @@ fn spread(fitted: &Fitted) -> Option<(Estimate, Estimate)> {
     Some((best, worst))
 }
 
-/// Adds the convergence and the restarts to the diagnostics of an inference.
+/// Adds the convergence and the restarts to the diagnostics of an inference block.
 pub fn diagnostics(value: &mut Value, infer: &Infer, fitted: &Fitted, rows: usize) {
     if fitted.steps == 0 {
         return;
@@ -257,7 +257,7 @@ pub fn table(fitted: &Fitted, rows: usize) -> String {
     }
 }
 
-/// Adds the losses of a training to the diagnostics of an inference.
+/// Adds the losses of a training to the diagnostics of an inference block.
 pub fn losses(value: &mut Value, infer: &Infer, fitted: &Fitted, rows: usize) {
     value["loss"] = finite(fitted.loss);
     value["loss_per_row"] = finite(fitted.loss / rows.max(1) as f64);

@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// The results of earlier inferences on one split, by name.
 pub type Earlier = HashMap<String, Found>;
 
-/// The result of an earlier inference.
+/// The result of an earlier inference block.
 #[derive(Clone, Debug, Default)]
 pub struct Found {
     /// Its states as a point.
@@ -26,7 +26,7 @@ pub struct Found {
     pub iterates: Option<Iterates>,
 }
 
-/// The iterates of an earlier inference.
+/// The iterates of an earlier inference block.
 #[derive(Clone, Debug)]
 pub struct Iterates {
     /// The name of the inference.
@@ -37,7 +37,7 @@ pub struct Iterates {
     pub count: usize,
 }
 
-/// The starts of one inference on one split.
+/// The starts of one inference block on one split.
 pub struct Starts<'a> {
     infer: &'a Infer,
     earlier: HashMap<String, Arc<Values>>,
@@ -51,7 +51,7 @@ impl<'a> Starts<'a> {
     /// Looks up the given start of the inference.
     ///
     /// # Errors
-    /// A file that cannot be read or does not fit; an earlier inference without a result on this split.
+    /// A file that cannot be read or does not fit; an earlier inference block without a result on this split.
     pub fn new(infer: &'a Infer, earlier: &Earlier, split: usize) -> Result<Starts<'a>, Diagnostic> {
         let given = match &infer.start {
             None => Vec::new(),
@@ -64,7 +64,7 @@ impl<'a> Starts<'a> {
         };
         let iterates = match infer.iterated().and_then(|swag| swag.options.iterates.as_ref()) {
             None => None,
-            // The compiler has checked that the earlier inference holds iterates.
+            // The compiler has checked that the earlier inference block holds iterates.
             Some(name) => match earlier.get(name).and_then(|found| found.iterates.clone()) {
                 None => return Err(codes::nothing_found(&infer.name, name, split)),
                 found => found,
@@ -109,7 +109,7 @@ impl<'a> Starts<'a> {
         Some(given)
     }
 
-    /// Returns the start of a member. States without given values start at random with this seed. An inference without members uses member 0.
+    /// Returns the start of a member. States without given values start at random with this seed. An inference block without members uses member 0.
     pub fn of(&self, seed: u64, member: usize) -> Values {
         let mut start = states::start(&self.infer.states, seed, &self.earlier);
         if let Some(given) = self.given(member) {

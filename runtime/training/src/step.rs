@@ -28,7 +28,7 @@ pub struct Stepper<'a> {
     pub noise: i32,
 }
 
-/// Returns the training part of an inference.
+/// Returns the training part of an inference block.
 ///
 /// # Errors
 /// A bug: the inference samples.
@@ -62,7 +62,7 @@ impl<'a> Stepper<'a> {
     /// Prepares steps of at most `rows` rows, from the parameters `start`.
     ///
     /// # Errors
-    /// A limit of the machine, an inference that does not train.
+    /// A limit of bnnc, an inference block that does not train.
     pub fn new(
         infer: &'a Infer,
         rows: usize,

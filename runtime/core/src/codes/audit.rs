@@ -459,7 +459,7 @@ pub fn one_chain(infer: &str) -> Diagnostic {
     warn(&ONE_CHAIN, text).help("run several: `chains = 4`")
 }
 
-/// Chains that start at the same point, `from` an earlier inference or a file.
+/// Chains that start at the same point, `from` an earlier inference block or a file.
 pub fn one_start(infer: &str, chains: usize, from: &str) -> Diagnostic {
     let text = format!(
         "the {chains} chains of `{infer}` start at one point, {from}: R-hat cannot show what none of them has reached"

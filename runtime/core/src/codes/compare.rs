@@ -34,7 +34,7 @@ pub static OTHER_ROWS: Code = Code {
               `test = splits(\"splits.json\")` in both.",
 };
 
-/// Parameters without a posterior, of an inference whose rows are left out.
+/// Parameters without a posterior, of an inference block whose rows are left out.
 pub static HELD: Code = Code {
     id: "E0571",
     title: "leave-one-out estimates with parameters fitted to all rows",
@@ -56,7 +56,7 @@ pub static NO_SPREAD: Code = Code {
               Right: `nuts`, `laplace` or `vi`; `swag` with small batches at a constant rate.",
 };
 
-/// A warning: parameters of an inference whose rows are left out are fixed at values fitted to all rows. `names` and `count` describe them.
+/// A warning: parameters of an inference block whose rows are left out are fixed at values fitted to all rows. `names` and `count` describe them.
 pub fn held(infer: &str, names: &str, count: usize) -> Diagnostic {
     let text = format!(
         "`elpd_loo` of `{infer}` is too high: every draw has the value of {names} that fits all rows best, the row that is left out among them"
@@ -66,7 +66,7 @@ pub fn held(infer: &str, names: &str, count: usize) -> Diagnostic {
         .help("use `nuts` or `vi`, which have a posterior of all parameters, or judge by test rows: `test = fraction(0.2)`")
 }
 
-/// A warning: an inference whose rows are left out has nearly no effective parameters.
+/// A warning: an inference block whose rows are left out has nearly no effective parameters.
 pub fn no_spread(infer: &str, p: f64, (informed, parameters): (f64, usize)) -> Diagnostic {
     let text = format!(
         "`elpd_loo` of `{infer}` is that of one point: its effective number of parameters is {}, of {parameters}",
@@ -87,7 +87,7 @@ pub fn not_computed(measure: &Measure, infer: &str) -> Diagnostic {
         .help("compare by another metric, see `bnnc explain E0567`")
 }
 
-/// A warning: the metrics of an inference belong to other rows or targets than those of the first inference.
+/// A warning: the metrics of an inference block belong to other rows or targets than those of the first inference.
 pub fn other_rows(infer: &str, first: &str, of: &str) -> Diagnostic {
     super::warning(
         &OTHER_ROWS,

@@ -136,8 +136,8 @@ pub fn other_library(folder: &Path) -> Diagnostic {
     warning.help("run again with this version, or predict with the version of the run")
 }
 
-/// An inference without predictions for new rows: its outputs have neither a mean nor a sampler, or all rows of its data form one example of the
-/// model (`is_whole`).
+/// An inference block without predictions for new rows: its outputs have neither a mean nor a sampler, or all rows of its data form one example of
+/// the model (`is_whole`).
 pub fn no_predictions(infer: &str, outputs: &[&str], is_whole: bool) -> Diagnostic {
     let quoted: Vec<String> = outputs.iter().map(|name| format!("`{name}`")).collect();
     let outputs = quoted.join(", ");

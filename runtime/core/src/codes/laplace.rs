@@ -327,7 +327,7 @@ pub fn too_few_weights(infer: &str, wanted: usize, alive: usize, parameters: usi
     error(&TOO_FEW_WEIGHTS, Fault::Program, text).help(help)
 }
 
-/// An earlier inference without variances for the weights.
+/// An earlier inference block without variances for the weights.
 pub fn no_variances(infer: &str, by: &str) -> Diagnostic {
     let text = format!("`{infer}` ranks weights by their variances under `{by}`, which has none for them");
     error(&NO_VARIANCES, Fault::Program, text)
@@ -382,7 +382,7 @@ pub fn others_not_at_maximum(infer: &str, rise: f64, searched: bool) -> Diagnost
     warning.help("search for more epochs, with a larger step, or from there: `epochs = 100`")
 }
 
-/// An inference without the Gaussian that `--joint` and `--slopes` need.
+/// An inference block without the Gaussian that `--joint` and `--slopes` need.
 pub fn no_joint(infer: &str) -> Diagnostic {
     let text =
         format!("`{infer}` is no Laplace approximation: it has no joint covariance of outputs and no slopes");

@@ -11,7 +11,7 @@ use bnnc_training::iterates::Collected;
 use bnnc_training::{Fitted, report};
 use serde_json::{Value, json};
 
-/// Adds the losses, the iterates and the members to the diagnostics of an inference.
+/// Adds the losses, the iterates and the members to the diagnostics of an inference block.
 pub fn diagnostics(value: &mut Value, infer: &Infer, found: &Collected, rows: usize) {
     let fitted = &found.fitted;
     report::losses(value, infer, fitted, rows);
@@ -51,7 +51,7 @@ pub fn diagnostics(value: &mut Value, infer: &Infer, found: &Collected, rows: us
 /// The rise of the loss per row above which the iterates have diverged.
 const ASTRAY: f64 = 1.0;
 
-/// Returns the warnings about the iterates of an inference, on this number of rows of a data set.
+/// Returns the warnings about the iterates of an inference block, on this number of rows of a data set.
 pub fn warnings(infer: &Infer, found: &Collected, (rows, dataset): (usize, &Dataset)) -> Vec<Diagnostic> {
     let fitted = &found.fitted;
     let Some(swag) = infer.iterated() else {

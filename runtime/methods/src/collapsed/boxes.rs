@@ -10,7 +10,7 @@ const HALF_OF_POINT: f64 = 5e-5;
 /// One weight whose box has a positive width.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Column {
-    /// The number of the weight among all elements of the sites that may be collapsed, counted site after site.
+    /// The index of the weight among all elements of the sites that may be collapsed, counted site after site.
     pub number: u32,
     /// The number of its site among the sites that may be collapsed.
     pub site: usize,
@@ -49,7 +49,7 @@ pub struct Boxes {
 
 impl Boxes {
     /// Builds the box from states of shape `[iterates, ..]`. Weights that never move are left out, since all iterates have the same value of them.
-    /// With the published options, such a weight gets a narrow box if its site is always integrated over.
+    /// With `compat = published`, however, such a weight gets a narrow box if its site is always integrated over.
     pub fn new(collapsed: &Collapsed, values: &Values, iterates: usize) -> Boxes {
         let mut columns = Vec::new();
         let mut first = 0;
@@ -89,7 +89,7 @@ impl Boxes {
         boxes
     }
 
-    /// Keeps only the weights with the given numbers, which are in ascending order. Numbers without a box are ignored.
+    /// Keeps only the weights with the given indices, which are in ascending order. Indices of weights without a box are ignored.
     pub fn only(mut self, collapsed: &Collapsed, values: &Values, numbers: &[u32]) -> Boxes {
         self.columns
             .retain(|column| numbers.binary_search(&column.number).is_ok());
@@ -120,7 +120,7 @@ impl Boxes {
     }
 }
 
-/// Returns the ends of the box of a weight.
+/// Returns the ends of the box of a weight, from the values of the weight at all iterates.
 fn ends<I: Iterator<Item = f64>>(extent: Extent, all: impl Fn() -> I) -> (f64, f64) {
     let range = all().fold((f64::INFINITY, f64::NEG_INFINITY), |(lower, upper), value| {
         (lower.min(value), upper.max(value))

@@ -12,12 +12,12 @@ use bnnc_laplace::posterior::Array;
 use bnnc_training::iterates::Collected;
 use serde::{Deserialize, Serialize};
 
-/// The weights that are integrated over, as numbers among all elements of the sites that may be collapsed.
+/// The weights that are integrated over, as indices among all elements of the sites that may be collapsed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Choice {
     /// The weights from which each row chooses, in ascending order.
     pub columns: Vec<u32>,
-    /// The weights of each output, if one choice serves all rows; otherwise empty.
+    /// The weights of each output, if all rows share one choice; otherwise empty.
     pub fixed: Vec<Vec<u32>>,
 }
 
@@ -79,10 +79,10 @@ impl Choice {
     }
 }
 
-/// Chooses the weights, where the choice depends on the training rows. After an interruption the choice is based on the rows visited so far.
+/// Chooses the weights. If the choice depends on the training rows and the user interrupts it, it is based on the rows visited so far.
 ///
 /// # Errors
-/// Columns that do not fit, or a limit.
+/// Columns that do not fit the program, or a limit of bnnc.
 pub fn choose(
     (infer, collapsed): (&Infer, &Collapsed),
     found: &Collected,
@@ -150,7 +150,8 @@ fn movers(
         .collect())
 }
 
-/// Returns how much each weight moves an output of a row within its box: the width times the larger of the slopes in the middle and across the kinks.
+/// Returns how far each weight moves an output of a row within its box: the width of the box times the larger of the two slopes, in the middle of the
+/// box and across the kinks.
 pub fn scores(boxes: &Boxes, (row, output): (usize, usize), blocks: [&Block; 2]) -> Vec<f64> {
     let [here, across] = blocks.map(|block| block.slope_of(row, output));
     let slopes = here
@@ -161,8 +162,8 @@ pub fn scores(boxes: &Boxes, (row, output): (usize, usize), blocks: [&Block; 2])
     widths.zip(slopes).map(|(width, slope)| width * slope).collect()
 }
 
-/// Returns the places of the weights that are integrated over, in ascending order: those that always are, and the highest-scoring others. Weights
-/// with score 0 are left out.
+/// Returns the places of the weights that are integrated over, in ascending order: those that are integrated over in every row, and the
+/// highest-scoring others. Weights with score 0 are left out.
 pub fn chosen(boxes: &Boxes, options: &Options, scores: &[f64]) -> Vec<usize> {
     let is_always = |at: usize| options.always.contains(&boxes.columns[at].site);
     let part = |always: bool| -> Vec<f64> {
@@ -189,9 +190,9 @@ pub fn most(scores: &[f64], count: usize) -> Vec<usize> {
     places
 }
 
-/// Returns the weights that feed the kinks which move the outputs most. The score of a kink is the distance by which the box moves it times the
-/// change of slope across it, summed over the training rows and the iterates. Only kinks that depend on no other kink are scored. A kink of a later
-/// layer is fed by the weights of all kinks that it depends on.
+/// Returns the weights that feed the most influential kinks. The score of a kink is the distance by which the box moves it times the change of slope
+/// across it, summed over the training rows and the iterates. Only kinks that depend on no other kink are scored. A kink of a later layer is fed by
+/// the weights of all kinks that it depends on.
 fn feeding(
     programs: (&Infer, &Collapsed),
     found: &Collected,
@@ -247,7 +248,7 @@ fn feeding_first(
     Ok(fed(boxes, &[&feeds]))
 }
 
-/// Returns the numbers of the weights that feed at least one of the kinks.
+/// Returns the indices of the weights that feed at least one of the kinks.
 fn fed(boxes: &Boxes, feeds: &[&Vec<bool>]) -> Vec<u32> {
     let columns = boxes.columns.iter().enumerate();
     columns

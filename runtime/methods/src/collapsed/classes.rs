@@ -45,7 +45,8 @@ pub fn write(all: &[Around], scored: &ScoredClasses<'_>, pool: &Pool, predictive
     } = *scored;
     let rows = predictive.rows;
     let raw = each(rows, pool, &|row| match raw(all, (row, classes), sigmoid) {
-        // The cubic sigmoid is 0 for logits far below the others. With very many equal logits, that is the case for each of them.
+        // The cubic sigmoid of a logit is 0 if the logit is far below the log-sum-exp of the others. With very many equal logits, this is true of
+        // each of them.
         none if none.iter().sum::<f64>() == 0.0 => self::raw(all, (row, classes), Sigmoid::Exact),
         found => found,
     });
@@ -146,7 +147,7 @@ pub fn truth(
     }
 }
 
-/// Computes something for each row, on all threads.
+/// Computes a vector for each row, on all threads.
 fn each(rows: usize, pool: &Pool, of: &(dyn Fn(usize) -> Vec<f64> + Sync)) -> Vec<Vec<f64>> {
     let found: Vec<OnceLock<Vec<f64>>> = (0..rows).map(|_| OnceLock::new()).collect();
     pool.run(rows, &|_, row| {
@@ -232,7 +233,8 @@ fn mean_of_law(above: &dyn Fn(f64) -> f64, spread: &Spread, sigmoid: Sigmoid) ->
     if sd == 0.0 {
         return value(sigmoid, centre);
     }
-    // A support is often far wider than the range with any probability. If rounding hides the ends of that range, the whole support is integrated.
+    // A support is often far wider than the range that holds nearly all the probability. If rounding hides the ends of that range, the whole support
+    // is integrated.
     let end = |sign: f64, probability: f64, last: f64| {
         let places = (0..DOUBLINGS).map(|power| centre + sign * sd * f64::from(1_u32 << power));
         let mut inside = places.take_while(|y| (ends.0..=ends.1).contains(y));
@@ -334,8 +336,8 @@ impl Ord for Panel {
     }
 }
 
-/// Returns the integral of a function over panels. The panel with the largest error is halved until the error of the sum with `least` is below
-/// [`ACCURACY`]. If rounding errors of the function are larger than that, they are spread evenly when [`HALVINGS`] ends the loop.
+/// Returns the integral of a function over panels. The panel with the largest error is halved until the error, relative to the integral plus `least`,
+/// is at most [`ACCURACY`]. If rounding errors of the function are larger than that, they are spread evenly when [`HALVINGS`] ends the loop.
 fn integral(of: &dyn Fn(f64) -> f64, panels: BinaryHeap<Panel>, least: f64) -> f64 {
     let sums = |panels: &BinaryHeap<Panel>| {
         let integrals = panels.iter().map(Panel::integral);
@@ -366,7 +368,7 @@ mod tests {
     use bnnc_math::special::softplus;
     use bnnc_piecewise::{Term, Unit};
 
-    /// `relu(w)` with `w` uniform on `[-1, 1]`: half of it is 0, half uniform on `[0, 1]`.
+    /// `relu(w)` with `w` uniform on `[-1, 1]`: it is 0 with probability one half, otherwise uniform on `[0, 1]`.
     fn rectified(outgoing: f64) -> Part {
         let terms = vec![Term {
             slope: 1.0,
@@ -451,7 +453,7 @@ mod tests {
     }
 
     /// The sigmoids of a number and of its negative add up to 1 for every distribution of the number. The units here have several weights each, whose
-    /// distribution functions round.
+    /// distribution functions have rounding errors.
     #[test]
     fn the_probabilities_of_both_booleans_add_up_to_one() {
         for units in 1..6 {

@@ -35,7 +35,8 @@ impl Error {
     }
 }
 
-/// Returns the error of the average of a function `of` of the location. An average that was integrated exactly has the relative error `accuracy`.
+/// Returns the error of the average of `of(location)` over the distribution of the location. An average that was integrated exactly has the relative
+/// error `accuracy`.
 pub fn of_mean(part: &Part, of: &dyn Fn(f64) -> f64, (mean, accuracy): (f64, f64)) -> Error {
     match part {
         Part::Network(_) | Part::Pieces(_) => Error {
@@ -82,7 +83,7 @@ fn drawn(draws: &[f64], law: &Law, (noise, y): (Noise, f64)) -> f64 {
             let (_, variance) = variance_of_mean(draws.iter().map(of_draw));
             match law.density(y) {
                 density if density > 0.0 => variance / (density * density),
-                // No draw came near `y`. That does not prove that none can.
+                // No draw came near `y`, but that does not prove that the density there is small.
                 _ => f64::INFINITY,
             }
         }
@@ -117,7 +118,7 @@ pub fn of_draws(draws: impl Iterator<Item = f64> + Clone) -> Error {
 pub fn of_log_densities(logs: impl Iterator<Item = f64> + Clone) -> (f64, Error) {
     let largest = logs.clone().fold(f64::NEG_INFINITY, f64::max);
     if largest == f64::NEG_INFINITY {
-        // No draw came near. That does not prove that none can.
+        // No draw came near the point, but that does not prove that the density there is small.
         let variance = f64::INFINITY;
         return (largest, Error { size: 0.0, variance });
     }

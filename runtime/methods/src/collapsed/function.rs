@@ -2,7 +2,7 @@
 //!
 //! Between kinks the function is affine, and only the kinks that the box crosses bend it. Each of these changes the slope only along the direction of
 //! its own slope. If the kinks move with disjoint sets of weights, the function is a sum of independent parts, one per kink. The slopes on both sides
-//! of every kink then determine it. Two evaluations yield them: one inside the box, and one across all kinks.
+//! of every kink then determine the function. Two evaluations yield these slopes: one inside the box, and one across all kinks.
 
 use crate::collapsed::boxes::Boxes;
 use crate::collapsed::local::Block;
@@ -76,7 +76,7 @@ pub fn tolerance(precision: Precision) -> f64 {
 
 /// A kink that the box crosses.
 struct Crossed<'a> {
-    /// Its number among all kinks.
+    /// Its index among all kinks.
     number: usize,
     value: f64,
     slope: &'a [f64],
@@ -228,7 +228,7 @@ impl Spot<'_> {
         for &at in self.places {
             let moved = slope[at] * self.boxes.columns[at].base();
             if owned[at] {
-                // The affine function subtracted them.
+                // The affine function has subtracted the contribution of these weights at the base.
                 network.offset += moved;
             } else if slope[at] != 0.0 {
                 network.terms.push(self.term(at, slope[at]));
@@ -237,8 +237,8 @@ impl Spot<'_> {
     }
 }
 
-/// Returns the outgoing weight of a unit: the slope of the function on the side where it is not flat over the slope of the kink. `None` if the one is
-/// not a multiple of the other.
+/// Returns the outgoing weight of a unit: the slope of the function on the side where it is not flat over the slope of the kink. `None` if one of
+/// these slopes is not a multiple of the other.
 fn outgoing(own: &[usize], kink: &[f64], slope: &[f64], sign: f64, least: f64) -> Option<f64> {
     let square: f64 = own.iter().map(|at| kink[*at].powi(2)).sum();
     let along: f64 = own.iter().map(|at| sign * kink[*at] * slope[*at]).sum();
@@ -270,7 +270,7 @@ mod tests {
         }
     }
 
-    /// The result of a program for one row at a point: the value and its slope, and the kinks with theirs.
+    /// The result of a program for one row at a point: the value and its slope, and the kinks with their slopes.
     type Said = (f64, [f64; 4], Vec<(f64, [f64; 4])>);
     type At = fn(&[f64]) -> Said;
 

@@ -1,4 +1,4 @@
-//! Predictions with integrals over weights, as the blocks that every prediction consists of.
+//! Predictions with integrals over weights, computed block by block like every prediction.
 
 use crate::collapsed::boxes::Boxes;
 use crate::collapsed::choice::{chosen, scores};
@@ -35,7 +35,7 @@ pub struct Integrals<'a> {
     collapsed: &'a Collapsed,
     values: &'a Values,
     boxes: Boxes,
-    /// The places in the box of the weights of each output, if one choice serves all rows.
+    /// The places in the box of the weights of each output, if all rows share one choice.
     fixed: Vec<Vec<usize>>,
     local: Local<'a>,
     /// The true classes, where they are known.
@@ -69,7 +69,7 @@ impl<'a> Integrals<'a> {
     /// Prepares predictions of rows whose target may be unknown. `draws` quantiles take the place of draws.
     ///
     /// # Errors
-    /// Columns that do not fit, or a limit.
+    /// Columns that do not fit the program, or a limit of bnnc.
     pub fn new(
         (infer, collapsed): (&'a Infer, &'a Collapsed),
         found: &FoundBox<'a, '_>,
@@ -321,7 +321,8 @@ impl Integrals<'_> {
         !self.fixed.is_empty() || (count > 0 && count < self.boxes.columns.len())
     }
 
-    /// Returns the weights that are integrated over for one output: the fixed choice for all rows, or those that move it most in each row.
+    /// Returns the weights that are integrated over for one output: the choice that all rows share, or the weights that move the output most in each
+    /// row.
     fn sets(&self, blocks: [&Block; 2], output: usize) -> Sets {
         if !self.is_chosen() {
             return Sets::all(&self.boxes);

@@ -88,7 +88,7 @@ fn line(values: &[f64], at: usize, width: usize) -> &[f64] {
     &values[at * width..(at + 1) * width]
 }
 
-/// Returns the program of the location of an inference whose integrals are exact.
+/// Returns the program of the location of an inference block whose integrals are exact.
 ///
 /// # Errors
 /// A bug: the inference does not have such a program.
@@ -106,7 +106,7 @@ impl<'a> Local<'a> {
     /// Prepares the program on rows whose target may be unknown. `numbers` is the number of further reals that the caller holds per row.
     ///
     /// # Errors
-    /// Columns that do not fit, or a limit.
+    /// Columns that do not fit the program, or a limit of bnnc.
     pub fn new(
         (infer, collapsed): (&'a Infer, &'a Collapsed),
         (values, boxes): (&'a Values, &Boxes),
@@ -152,8 +152,8 @@ impl<'a> Local<'a> {
         self.ids.len()
     }
 
-    /// Replaces the selected columns by some of the original ones, or by all of them, which avoids computing slopes that are not needed. Returns the
-    /// columns that were selected before.
+    /// Selects some or all of the original columns, so that the program does not compute slopes that are not needed. Returns the columns that were
+    /// selected before.
     pub fn select(&mut self, columns: Vec<Column>) -> Vec<Column> {
         let programs = std::iter::once(&mut self.whole).chain(&mut self.plain);
         programs.for_each(|program| program.has_columns = false);
@@ -163,7 +163,7 @@ impl<'a> Local<'a> {
     /// Evaluates rows at an iterate, moved by `moves` `[rows, selected]` if given.
     ///
     /// # Errors
-    /// States whose size does not fit, from the folder of another run.
+    /// States of the wrong size, read from the folder of another run.
     pub fn evaluate(
         &mut self,
         iterate: usize,

@@ -16,7 +16,7 @@ fn columns(collapsed: &Collapsed) -> usize {
     collapsed.weights.iter().map(|weights| weights.elements).sum()
 }
 
-/// Returns the bytes of the program on blocks of rows, with its rows and the weights at the iterates.
+/// Returns the bytes needed to run the program on blocks of rows, including the rows and the weights at the iterates.
 fn calling((infer, collapsed): (&Infer, &Collapsed), rows: usize, (planned, numbers): (usize, usize)) -> u64 {
     let Some(artifact) = &collapsed.local else {
         return 0;
@@ -48,7 +48,7 @@ pub fn choosing_per_row(collapsed: &Collapsed, columns: usize) -> usize {
     (2 * (collapsed.outputs + kinks) + 2).saturating_mul(columns + 1)
 }
 
-/// Returns the bytes of choosing weights by the training rows.
+/// Returns the bytes needed to choose weights by the training rows; 0 if the options do not require such a choice.
 pub fn choosing(programs: (&Infer, &Collapsed), rows: usize, planned: usize) -> u64 {
     let options = &programs.1.options;
     match options.units > 0 || (options.fixed && options.weights > 0) {
@@ -77,7 +77,7 @@ pub fn per_row(collapsed: &Collapsed, columns: usize, (iterates, draws): (usize,
         Form::Piecewise { .. } => iterates.saturating_mul((3 * terms + 10).max(collapsed.options.draws)),
         Form::Affine | Form::Sampled(_) => iterates.saturating_mul(3 * terms + 10),
     };
-    // Slopes are read at one point, at two, or at these two and at that of the chosen weights.
+    // Slopes are read at one point; with kinks, at two points, and also at a third one if each row chooses its weights.
     let (places, kinks) = match (&collapsed.form, collapsed.options.weights) {
         (Form::Piecewise { kinks, .. }, 0) => (2, *kinks),
         (Form::Piecewise { kinks, .. }, _) => (3, *kinks),
@@ -94,7 +94,7 @@ pub fn per_row(collapsed: &Collapsed, columns: usize, (iterates, draws): (usize,
         .saturating_add(slopes)
 }
 
-/// Returns the bytes of predicting `rows` rows with `planned` iterates and `draws` draws.
+/// Returns the bytes needed to predict `rows` rows with `planned` iterates and `draws` draws.
 pub fn predicting(programs: (&Infer, &Collapsed), rows: usize, (planned, draws): (usize, usize)) -> u64 {
     let numbers = per_row(programs.1, columns(programs.1), (planned, draws));
     calling(programs, rows, (planned, numbers))

@@ -15,9 +15,9 @@ use bnnc_training::iterates::{self, Collected};
 use bnnc_training::memory::training;
 use std::sync::Arc;
 
-/// The method of an inference that integrates over a box around iterates.
+/// The method of an inference block that integrates over a box around iterates.
 pub struct Collapses<'a> {
-    /// The inference.
+    /// The inference block.
     pub infer: &'a Infer,
     /// The plan of the integration.
     pub collapsed: &'a Collapsed,

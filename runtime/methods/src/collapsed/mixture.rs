@@ -3,8 +3,8 @@
 use bnnc_data::metrics::log_mean_exp;
 use bnnc_piecewise::Law;
 
-/// The largest deviation of the distribution function from a line at the middle of an interval, relative to the interval's probability. Beyond it the
-/// interval is divided.
+/// The largest deviation of the distribution function from a line at the middle of an interval, relative to the interval's probability. An interval
+/// with a larger deviation is divided.
 const BENT: f64 = 0.02;
 /// The distance below which two places count as the same, in standard deviations.
 const NEAR: f64 = 1e-9;
@@ -85,7 +85,7 @@ impl Mixture {
         table
     }
 
-    /// Finds the quantiles of some probabilities between two places. `first` is the number of the first of these probabilities.
+    /// Finds the quantiles of some probabilities between two places. `first` is the index of the first of these probabilities.
     fn divide(&self, ends: [(f64, f64); 2], probabilities: &[f64], first: usize, table: &mut Table) {
         let [(low, below), (high, above)] = ends;
         if probabilities.is_empty() {
@@ -148,8 +148,8 @@ pub struct Table {
     pub knots: Vec<(f64, f64)>,
 }
 
-/// Returns the place at which a monotone function through three points has a value. It inverts the function by a quadratic in the value, clamped to
-/// the interval between the neighbouring points, or by a line where two of the points have the same value.
+/// Returns the place at which a monotone function through three points has a value. The inverse is a quadratic in the value, clamped to the interval
+/// between the neighbouring points, or a line where two of the points have the same value.
 fn inverse(points: [(f64, f64); 3], value: f64) -> f64 {
     let [(x0, f0), (x1, f1), (x2, f2)] = points;
     let ((xa, fa), (xb, fb)) = if value <= f1 {
@@ -176,7 +176,7 @@ fn inverse(points: [(f64, f64); 3], value: f64) -> f64 {
 fn root(of: &dyn Fn(f64) -> f64, low: (f64, f64), high: (f64, f64), near: f64) -> f64 {
     let ((mut a, mut fa), (mut b, mut fb)) = (high, low);
     if fa == 0.0 || fa.signum() == fb.signum() {
-        // The ends are exact up to rounding. A root outside them is closest to the end with the smaller value.
+        // The ends are exact up to rounding. If the root lies outside them, the end with the smaller value is closest to it.
         return if fa.abs() <= fb.abs() { a } else { b };
     }
     let mut part = 0.5;

@@ -52,8 +52,8 @@ pub fn to_base(boxes: &Boxes, iterate: usize, sets: &Sets, rows: usize) -> Vec<f
     moves
 }
 
-/// Returns the moves `[rows, selected]` from an iterate to a corner of the box where as many kinks as possible have the opposite sign to that in the
-/// block. Each weight goes to the end that pushes the kink it moves most across zero. Weights outside the sets do not move.
+/// Returns the moves `[rows, selected]` from an iterate to a corner of the box where as many kinks as possible have a sign opposite to their sign in
+/// the block. Each weight goes to that end of its box which pushes the kink that it moves most across zero. Weights outside the sets do not move.
 pub fn across(boxes: &Boxes, iterate: usize, sets: &Sets, block: &Block) -> Vec<f64> {
     let mut moves = vec![0.0; block.rows * block.selected];
     let values = boxes.at(iterate);

@@ -40,7 +40,7 @@ pub struct Place<'a> {
 pub enum NoLaw {
     /// Cutting the box takes too much work.
     Cells(NoCells),
-    /// The number of weights that move the location but no crossed kink is too large.
+    /// Too many weights move the location but no crossed kink.
     Apart(usize),
 }
 
@@ -116,7 +116,7 @@ pub fn law(
                     .kinks_of(0)
                     .map(|(value, slope)| (value, picked(slope, &inside))),
             ),
-            // The kinks are affine on the whole box, so their values elsewhere have no more rounding than those at the base.
+            // The kinks are affine on the whole box, so their values elsewhere have no larger rounding errors than those at the base.
             false => found.kinks.extend(crossed.iter().map(|(value, slope)| {
                 let moved = bent.iter().zip(point);
                 let moved = moved.map(|(&at, point)| slope[at] * (point - boxes.columns[at].base()));
@@ -140,7 +140,7 @@ pub fn law(
     })
 }
 
-/// Adds weights in which the location is affine. They are independent of the others, and `measure` has them at their base.
+/// Adds weights in which the location is affine. They are independent of the other weights, and `measure` was computed with them at their base.
 fn with_rest(measure: Measure, boxes: &Boxes, rest: &[usize], slope: &[f64]) -> Measure {
     rest.iter().fold(measure, |measure, &at| {
         let column = &boxes.columns[at];
@@ -157,7 +157,7 @@ mod tests {
     use bnnc_abi::collapsed::MOST_CUT;
     use bnnc_piecewise::cell::Cell;
 
-    /// The largest number of weights that the compiler assumes can be cut is the largest that this code cuts.
+    /// The compiler assumes the same largest number of weights whose box is cut as this code.
     #[test]
     fn the_largest_box_that_is_cut_has_as_many_weights_as_the_compiler_assumes() {
         assert!(Cell::cube(MOST_CUT, MOST_SIMPLICES).is_some());

@@ -2,10 +2,11 @@
 //!
 //! Around one iterate, with `d` the density and `F` the distribution function of the location with triangular noise,
 //!
-//! `p(y) = (smoothing + d(y)) / (smoothing (b - a) + F(b) - F(a))`, `a <= y <= b`:
+//! `p(y) = (smoothing + d(y)) / (smoothing (b - a) + F(b) - F(a))`, `a <= y <= b`.
 //!
-//! This is a triangle truncated to an interval, mixed with a uniform on it. The interval spans the targets that are scored, plus a margin. It raises
-//! every density by knowledge that no prediction can have. Means, deviations and quantiles are those of the triangle, without the interval.
+//! This is a triangle truncated to an interval, mixed with a uniform on it. The interval spans the targets that are scored, plus a margin. It is
+//! computed from the targets, which no prediction can know, and raises every density. Means, deviations and quantiles are those of the triangle,
+//! without the interval.
 
 use crate::collapsed::errors::{self, Error};
 use crate::collapsed::function::Part;
@@ -74,7 +75,7 @@ impl Published {
                 size: of_density / above + of_whole / whole,
                 variance: 0.0,
             },
-            // No draw came near. That does not prove that none can.
+            // No draw came near `y`, or none came near the interval. That does not prove that the density there is small.
             Part::Drawn(_) if above <= 0.0 || whole <= 0.0 => Error {
                 size: 0.0,
                 variance: f64::INFINITY,
@@ -119,8 +120,8 @@ mod tests {
         })
     }
 
-    /// The density integrates to 1 over the interval, however little of the distribution lies in it. The distribution function is its integral up to
-    /// a point.
+    /// The density integrates to 1 over the interval, however little of the distribution lies in the interval. The distribution function is the
+    /// integral of the density up to a point.
     #[test]
     fn the_density_integrates_to_one_over_the_interval() {
         let count = 4000;
@@ -143,7 +144,7 @@ mod tests {
         }
     }
 
-    /// If the triangle lies outside the interval, only the uniform is left, and without smoothing nothing.
+    /// If the triangle lies outside the interval, only the uniform is left; without smoothing, nothing is left.
     #[test]
     fn a_triangle_outside_the_interval_leaves_the_uniform() {
         let law = sum_of_uniforms().law(noise(0.1));

@@ -22,7 +22,7 @@ fn raw(tally: &Tally) -> f64 {
     tally.raw / tally.rows.max(1) as f64
 }
 
-/// Adds the integrals, their form and their errors to the diagnostics of an inference.
+/// Adds the integrals, their form and their errors to the diagnostics of an inference block.
 pub fn diagnostics(value: &mut Value, collapsed: &Collapsed, found: &Integrated, tally: Option<&Tally>) {
     let options = &collapsed.options;
     value["collapsed"] = json!(found.choice.columns.len());

@@ -24,13 +24,13 @@ pub struct Draws {
     tally: Tally,
 }
 
-/// Draws grouped by the iterate that they are around.
+/// Draws grouped by the iterate around which they are drawn.
 #[derive(Clone, Copy, Debug)]
 struct Strata {
     iterates: usize,
     /// The number of draws from the box around each iterate.
     each: usize,
-    /// The number of predictive draws. They are the draws from the box, an evenly spaced subset, or each of them several times.
+    /// The number of predictive draws: all draws from the box, an evenly spaced subset of them, or each of them several times.
     draws: usize,
 }
 
@@ -38,7 +38,7 @@ impl Draws {
     /// Prepares predictions with `draws` draws of rows whose target may be unknown.
     ///
     /// # Errors
-    /// Columns that do not fit, or a limit.
+    /// Columns that do not fit the program, or a limit of bnnc.
     pub fn new(
         (infer, collapsed): (&Infer, &Collapsed),
         (values, boxes): (&Values, &Boxes),
@@ -87,7 +87,7 @@ impl Forecaster for Draws {
 }
 
 impl Strata {
-    /// Iterates over the iterates: the entries of a column of `[draws, width]` that belong to each, without repeated draws.
+    /// Iterates over the iterates: returns the entries of a column of `[draws, width]` that belong to each iterate, without repeated draws.
     fn split<'v>(
         self,
         values: &'v [f64],
@@ -175,7 +175,7 @@ pub fn drawn(
     drawn
 }
 
-/// Returns the locations of a row and output at draws of its weights, for a row whose box has too many pieces.
+/// Returns the location of an output of a row at each draw of the row's weights, for a row whose box has too many pieces.
 ///
 /// # Errors
 /// A bug of the machine.

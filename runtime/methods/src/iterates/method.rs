@@ -16,17 +16,17 @@ use bnnc_training::iterates::{Collected, draws_of, iterated, memory};
 use bnnc_training::memory::{at_a_time, training};
 use std::sync::Arc;
 
-/// The method of an inference whose posterior comes from the iterates of one training.
+/// The method of an inference block whose posterior comes from the iterates of one training.
 pub struct Averages<'a> {
-    /// The inference.
+    /// The inference block.
     pub infer: &'a Infer,
     /// The plan of the averaging.
     pub swag: &'a Swag,
 }
 
-/// The method of an inference whose posterior comes from several trainings.
+/// The method of an inference block whose posterior comes from several trainings.
 pub struct Ensembles<'a> {
-    /// The inference.
+    /// The inference block.
     pub infer: &'a Infer,
     /// The plan of the ensemble.
     pub ensemble: &'a Ensemble,

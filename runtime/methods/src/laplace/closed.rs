@@ -126,7 +126,8 @@ impl Normals {
         }
         let count = marginals.len() as f64;
         let mean = means.iter().sum::<f64>() / count;
-        // The mean over equally spaced quantiles of a skewed distribution is slightly off. The shift corrects it.
+        // The mean over equally spaced quantiles of a skewed distribution deviates slightly from the mean of the distribution. The shift corrects
+        // this.
         for values in [&mut predictive.mean, &mut predictive.draw] {
             let own = (at..values.len()).step_by(elements);
             let missed = mean - own.clone().map(|own| values[own]).sum::<f64>() / self.quantiles.len() as f64;

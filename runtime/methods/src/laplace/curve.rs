@@ -37,7 +37,7 @@ pub fn pulled(evaluation: &Evaluation) -> Pulled {
 /// Returns the curvature of some weights.
 ///
 /// # Errors
-/// A likelihood whose second derivative is not finite; a limit of the machine.
+/// A likelihood whose second derivative is not finite; a limit of bnnc.
 pub fn curvature(evaluation: &Evaluation, which: Which) -> Result<Curved, Stop> {
     let is_hessian = evaluation.laplace.options.curvature == laplace::Curvature::Hessian;
     match evaluation.laplace.options.structure {
@@ -132,7 +132,8 @@ fn functional(evaluation: &Evaluation, which: Which, chosen: Option<usize>) -> R
     Ok(Curved::clipped(Curvature::Functional(Arc::new(matrix)), clipped))
 }
 
-/// Returns the settings of the search for the largest eigenpairs. Predictions need only a few digits, and the residuals are small compared to that.
+/// Returns the settings of the search for the largest eigenpairs. Predictions need only a few correct digits, and the residuals are smaller than
+/// that.
 fn search(rank: usize) -> Search {
     Search {
         rank,
@@ -202,7 +203,7 @@ fn unit_vectors(evaluation: &Evaluation, units: &[usize]) -> Matrix {
     vectors
 }
 
-/// Returns the numbers of the weights.
+/// Returns the indices of the weights.
 fn units(evaluation: &Evaluation, which: Which) -> Vec<usize> {
     match which {
         Which::All => (0..jacobians::weights(evaluation)).collect(),

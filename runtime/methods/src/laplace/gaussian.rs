@@ -36,7 +36,7 @@ pub struct Approximated {
 pub struct Gaussian {
     /// The states at the maximum.
     pub values: Arc<Values>,
-    /// The numbers of the random weights among all weights, in ascending order; `None` if all weights are random.
+    /// The indices of the random weights among all weights, in ascending order; `None` if all weights are random.
     pub index: Option<Vec<usize>>,
     /// The distribution of the random weights.
     pub posterior: Posterior,
@@ -49,7 +49,7 @@ pub struct Gaussian {
 pub struct Facts {
     /// The number of random weights.
     pub weights: usize,
-    /// The number of all weights that move the outputs.
+    /// The number of all weights that affect the outputs.
     pub parameters: usize,
     /// The factors on the precision of the prior: one per site, the only factor, or the lowest and the highest.
     pub prior_precision: Vec<(String, f64)>,
@@ -69,16 +69,16 @@ pub struct Facts {
     /// The predicted rise from moving the states that are not weights, where it is too large.
     #[serde(default)]
     pub others_rise: Option<f64>,
-    /// The squared 2-Wasserstein distance between this Gaussian and that of all weights, whose prior is the model's times the factor in the options;
-    /// `None` where the factor was tuned for this Gaussian.
+    /// The squared 2-Wasserstein distance between this Gaussian and that of all weights, whose prior is the model's prior with the factor that the
+    /// options give; `None` if the factor was tuned for this Gaussian.
     pub wasserstein: Option<f64>,
     /// The largest residual of the eigenpairs of a low-rank form, relative to the largest eigenvalue.
     pub residual: Option<f64>,
     /// The mean predictive log likelihood per validation row, if validation rows chose the factor.
     pub validation: Option<f64>,
-    /// A factor on the prior that is the first or the last in the searched range.
+    /// The factor on the prior, if it is at an end of the searched range.
     pub at_end: Option<f64>,
-    /// True if the search for factors used all its steps.
+    /// True if the search for factors ended because it had used all its steps.
     pub unsettled: bool,
     /// True if the prior of all weights is Normal.
     #[serde(default)]
@@ -99,7 +99,7 @@ impl Gaussian {
     }
 }
 
-/// Returns all weights of an inference, one after the other.
+/// Returns all weights of an inference block, one after the other.
 pub fn weights(laplace: &Laplace, values: &Values) -> Vec<f64> {
     let states = laplace
         .weights
@@ -108,7 +108,7 @@ pub fn weights(laplace: &Laplace, values: &Values) -> Vec<f64> {
     states.flatten().copied().collect()
 }
 
-/// Returns the Laplace part of an inference.
+/// Returns the Laplace part of an inference block.
 ///
 /// # Errors
 /// A bug: the inference has another method.
@@ -121,7 +121,7 @@ impl Approximated {
     /// Prepares predictions for rows whose target may be unknown.
     ///
     /// # Errors
-    /// Columns that do not fit, or a limit.
+    /// Columns that do not fit the program, or a limit of bnnc.
     pub fn predictor<'a>(
         &'a self,
         infer: &'a Infer,
@@ -140,7 +140,7 @@ impl Approximated {
         }
     }
 
-    /// Returns the Gaussians as arrays, whose names contain the number of the member.
+    /// Returns the Gaussians as arrays. The name of an array contains the index of its member.
     pub fn arrays(&self, infer: &Infer) -> Vec<Array<'_>> {
         let mut arrays = Vec::new();
         for (number, member) in self.members.iter().enumerate() {

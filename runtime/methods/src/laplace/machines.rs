@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 /// A maximum, and the rows on which programs are evaluated there.
 pub struct Evaluation<'a> {
-    /// The inference.
+    /// The inference block.
     pub infer: &'a Infer,
     /// Its Laplace part, with the programs.
     pub laplace: &'a Laplace,
@@ -46,7 +46,7 @@ pub enum Pulled {
 /// The results of the likelihood for a block of rows.
 #[derive(Clone, Debug, Default)]
 pub struct Block {
-    /// The numbers of the rows.
+    /// The indices of the rows.
     pub rows: Range<usize>,
     /// The outputs `[batch, outputs]`.
     pub outputs: Vec<f64>,
@@ -66,7 +66,7 @@ impl<'a> Evaluation<'a> {
     /// Prepares the evaluation on `rows`, whose target may be unknown.
     ///
     /// # Errors
-    /// Columns that do not fit.
+    /// Columns that do not fit the program.
     pub fn new(
         (infer, laplace): (&'a Infer, &'a Laplace),
         values: &'a Values,
@@ -120,7 +120,7 @@ impl<'a> Evaluation<'a> {
     /// Returns the same evaluation on other rows.
     ///
     /// # Errors
-    /// Columns that do not fit.
+    /// Columns that do not fit the program.
     pub fn on(&self, rows: (&Rows, bool), dataset: &Dataset) -> Result<Evaluation<'a>, Stop> {
         Evaluation::new(
             (self.infer, self.laplace),
@@ -163,7 +163,7 @@ impl<'a> Evaluation<'a> {
     /// Prepares a machine with the states and the inputs that all rows share.
     ///
     /// # Errors
-    /// A limit of the machine.
+    /// A limit of bnnc.
     pub fn machine(&self, artifact: &Artifact, sizes: Sizes) -> Result<Machine, Fault> {
         let mut machine = Machine::new(artifact, sizes, self.context.pool.clone())?;
         self.write_states(&mut machine)?;
@@ -174,7 +174,7 @@ impl<'a> Evaluation<'a> {
     /// Writes every state of which the program has a single value.
     ///
     /// # Errors
-    /// States whose size does not fit, from the folder of another run.
+    /// States of the wrong size, read from the folder of another run.
     pub fn write_states(&self, machine: &mut Machine) -> Result<(), Fault> {
         let parameters = self.infer.states.iter().filter(|state| state.parameter);
         for state in parameters {

@@ -71,20 +71,20 @@ fn form(laplace: &Laplace, structure: Structure, weights: usize, rows: usize) ->
     bytes(structure, weights, rows, laplace.outputs, &laplace.blocks)
 }
 
-/// Returns the bytes that an approximation on this number of rows takes besides its search, the data and the maximum.
+/// Returns the bytes that an approximation on this number of rows takes, without its search, the data and the maximum.
 ///
 /// Note \[Phases\]. The phases do not overlap, and the largest one counts. First a subnetwork is chosen among all weights. Then the curvature is
 /// summed over blocks of rows. Then the states that are not weights are moved a little. Finally the curvature becomes a Gaussian. The programs of a
-/// phase are freed before the next. A few vectors over all weights are held, but none once a subnetwork is chosen.
+/// phase are freed before the next. A few vectors over all weights are held, but only until a subnetwork is chosen.
 pub fn finding(infer: &Infer, laplace: &Laplace, rows: usize) -> u64 {
     let form = form(laplace, laplace.options.structure, selected(laplace), rows);
-    // The slope of the prior, its precision before and after scaling, and the gradient.
+    // The vectors are the slope of the prior, its precision before and after scaling, and the gradient.
     let summing = form
         .curvature
         .saturating_add(vectors(4, all(laplace)))
         .saturating_add(summing(laplace, rows));
-    // The vectors above; factors by weight and by group, and their products. A search also holds its factors, and derivatives with respect to them at
-    // two points.
+    // These are the vectors above, the factors by weight and by group, and the products of both. A search also holds its factors, and derivatives
+    // with respect to them at two points.
     let factors = match (is_tuned(laplace), laplace.options.prior_structure) {
         (true, PriorStructure::Diagonal) => 12,
         (true, PriorStructure::Scalar | PriorStructure::Layer) => 4,
@@ -166,7 +166,7 @@ fn choosing_by(laplace: &Laplace, own: Bytes, rows: usize) -> (u64, u64) {
     let Over::Subnetwork { by, .. } = &laplace.options.over else {
         return (0, 0);
     };
-    // The sums with their squares; then the scores and the order.
+    // Computing the squares needs the sums with their squares; ranking needs the scores and the order.
     let squares = called(laplace, &laplace.programs.squares, (0, rows));
     let squares = vectors(5, all(laplace)).saturating_add(squares);
     let ranking = squares.max(vectors(8, all(laplace)));
@@ -177,7 +177,8 @@ fn choosing_by(laplace: &Laplace, own: Bytes, rows: usize) -> (u64, u64) {
     let calls = called(laplace, &laplace.programs.jacobian, (all(laplace), rows));
     let making = full.curvature.saturating_add(calls).max(full.decomposition);
     let making = making.saturating_add(vectors(6, all(laplace)));
-    // The distance between both Gaussians is computed last: from their covariances, one after the other, and the matrices that rotate one of them.
+    // The distance between both Gaussians is computed last: it needs their covariances, one after the other, and the matrices that rotate one of
+    // them.
     let inverting = full.decomposition.saturating_add(own.posterior);
     let turning = square(selected(laplace)).saturating_mul(7);
     let comparing = inverting.max(full.posterior.saturating_add(turning));
@@ -270,7 +271,7 @@ pub fn predicting(
         (None, None, None) => return 0,
     };
     let size = block(laplace, artifact, (weights, rows));
-    // Quantiles or draws of a block, and the noise of the draws. Classes in closed form have two numbers per output.
+    // A block has quantiles or draws, and the noise of the draws. Classes in closed form have two numbers per output.
     let (said, noise) = match predictor::way(infer, laplace) {
         Ok(Way::Functions) => (2 * draws, 4 * draws),
         Ok(Way::Normal) => (2 * draws, 0),
@@ -299,7 +300,7 @@ pub fn together(infer: &Infer, laplace: &Laplace, members: usize, rows: usize) -
     matrices.saturating_add(differentiating(infer, laplace, rows))
 }
 
-/// Returns how many matrices of the size of a Jacobian its product with a root of the covariance takes.
+/// Returns the number of matrices of the size of a Jacobian that are needed to multiply it by a root of the covariance.
 fn copies(laplace: &Laplace) -> u64 {
     match laplace.options.structure {
         Structure::Full | Structure::Diagonal => 1,
@@ -315,11 +316,11 @@ pub fn sloping(infer: &Infer, laplace: &Laplace, members: usize, rows: usize) ->
     let one = sizes(laplace, 0).with(Symbol::Batch, 1);
     let slopes = infer.bindings.iter().filter_map(slope);
     let width: usize = slopes.map(|id| inputs.plan.buffers[id].shape.count(&one)).sum();
-    // The derivatives of means and variances, also as columns; for a mixture also the sums.
+    // The results are the derivatives of means and variances, which are held a second time as columns; a mixture also has their sums.
     let results = NUMBER.saturating_mul((2 * width * (1 + members.clamp(1, 2))) as u64);
     let size = slopes::block(laplace, rows);
     let program = predict_arena_bytes(&inputs.plan, &sizes(laplace, 0).with(Symbol::Batch, size));
-    // Roots, solutions, and the solutions in the layout of the program.
+    // The vectors are roots, solutions, and the solutions in the layout of the program.
     let vectors = (2 + copies(laplace)) * NUMBER * (size * laplace.outputs * all(laplace)) as u64;
     let working = differentiating(infer, laplace, rows).saturating_add(program + vectors);
     results.saturating_mul(rows as u64).saturating_add(working)
@@ -351,14 +352,14 @@ fn block(laplace: &Laplace, artifact: &Artifact, (weights, rows): (usize, usize)
     blocks::rows_per_call(&readers, sizes(laplace, weights), rows, laplace.outputs * weights)
 }
 
-/// Returns the bytes of calling a program, or 0 if the options do not need it.
+/// Returns the bytes needed to call a program, or 0 if the options do not need the program.
 fn called(laplace: &Laplace, artifact: &Option<Artifact>, size: (usize, usize)) -> u64 {
     artifact
         .as_ref()
         .map_or(0, |artifact| calling(laplace, artifact, size))
 }
 
-/// Returns the bytes of calling a program and that of the likelihood on a block of rows, with one copy of the Jacobian.
+/// Returns the bytes needed to call a program and the program of the likelihood on a block of rows, with one copy of the Jacobian.
 fn calling(laplace: &Laplace, artifact: &Artifact, (weights, rows): (usize, usize)) -> u64 {
     let size = block(laplace, artifact, (weights, rows));
     let sizes = sizes(laplace, weights).with(Symbol::Batch, size);

@@ -13,9 +13,9 @@ use bnnc_inference::posterior::Found;
 use bnnc_inference::summary::{DRAWS, SMALL};
 use std::sync::Arc;
 
-/// The method of an inference whose posterior is Gaussian around a maximum.
+/// The method of an inference block whose posterior is Gaussian around a maximum.
 pub struct Approximates<'a> {
-    /// The inference.
+    /// The inference block.
     pub infer: &'a Infer,
     /// The plan of the approximation.
     pub laplace: &'a Laplace,
@@ -119,7 +119,7 @@ impl Method for Approximates<'_> {
         let is_exact = members == 1 && all.iter().all(is_known);
         let elements: usize = all.iter().map(|weights| weights.elements).sum();
         let draws = if is_exact { 2 } else { DRAWS };
-        // The noise, a copy of it and the weights made from it.
+        // A block of draws holds the noise, a copy of the noise, and the weights made from it.
         let noise = 3 * weights::at_once(elements).min(draws) * elements;
         Summing {
             draws,

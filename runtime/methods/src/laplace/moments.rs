@@ -36,7 +36,7 @@ impl<'a> Moments<'a> {
     /// Prepares the rows of an evaluation at the Gaussian's maximum.
     ///
     /// # Errors
-    /// A limit of the machine.
+    /// A limit of bnnc.
     pub fn new(evaluation: &'a Evaluation<'a>, gaussian: &'a Gaussian) -> Result<Moments<'a>, Stop> {
         let is_diagonal = evaluation.laplace.options.structure == Structure::Diagonal;
         let programs = &evaluation.laplace.programs;
@@ -135,7 +135,7 @@ fn write_bases(evaluation: &Evaluation, gaussian: &Gaussian, machine: &mut Machi
     };
     for (block, turned) in evaluation.laplace.blocks.iter().zip(turned) {
         machine.write_real(&format!("{}/variance", block.name), &turned.variances)?;
-        // A block extent of 1 does not have a basis.
+        // A side of a block with extent 1 does not have a basis.
         for (name, basis) in [("first", turned.first), ("second", turned.second)] {
             let port = format!("{}/{name}", block.name);
             if machine.has_port(&port) {

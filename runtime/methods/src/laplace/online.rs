@@ -3,9 +3,9 @@
 //!
 //! Note [Noise and evidence]. At a point of the search, where the weights need not be at a maximum, the log marginal likelihood is taken as the log
 //! joint density there minus half the log determinant of the ratio of the precision to that of the prior. The optimiser climbs the log joint density.
-//! The determinant depends on the noise level too. Its slope by the noise level is added to the slope of the optimiser, and stays constant until the
-//! next tuning. For a Normal likelihood, the slope by the log of the noise is the effective number of parameters `gamma`. The fixed point is then
-//! that of MacKay (1992, "Bayesian interpolation"): the residual sum of squares over `N - gamma`.
+//! The second term depends on the noise level too. Its derivative with respect to the noise level is added to the slope that the optimiser follows,
+//! and stays constant until the next tuning. For a Normal likelihood, the derivative with respect to the log of the noise is the effective number of
+//! parameters `gamma`. The fixed point is then that of MacKay (1992, "Bayesian interpolation"): the residual sum of squares over `N - gamma`.
 
 use super::{Around, Before};
 use crate::laplace::curve::{self, Curved};
@@ -35,7 +35,7 @@ const STEPS: usize = 10;
 pub struct Chosen {
     /// The factors on the precision of the prior.
     pub tuned: Tuned,
-    /// By state of the noise, the derivative of the part of the log marginal likelihood that is not the joint density.
+    /// For each state of the noise, the derivative of the part of the log marginal likelihood that is not the log joint density.
     pub slope: Values,
 }
 
@@ -75,7 +75,7 @@ impl Watch for Search<'_> {
         let state = &mut self.state;
         let at = (epoch, parameters(self.around, machine)?);
         let point = match self.around.tune(at, &mut state.factors) {
-            // For example, only few weights move an output so early. There is nothing to tune at this point.
+            // So early in the search, tuning may fail, for example because only a few weights affect an output. The search then goes on without it.
             Err(Stop::Diagnostics(_)) if epoch < self.epochs => return Ok(()),
             tuned => tuned?,
         };
@@ -131,7 +131,7 @@ impl Around<'_> {
         let Tunings {
             mut factors, best, ..
         } = search.state;
-        // Patience may end the search before the first tuning.
+        // `patience` may end the search before the first tuning.
         let best = match best {
             Some(best) => best,
             None => self.tune((fitted.best_epoch, fitted.values.as_ref().clone()), &mut factors)?,
@@ -142,8 +142,8 @@ impl Around<'_> {
         Ok((fitted, best.chosen))
     }
 
-    /// Tunes the factors of all weights at a point of the search. The factors stay as they are if there is no posterior, since the second derivative
-    /// at such a point need not be definite.
+    /// Tunes the factors of all weights at a point of the search. The factors stay as they are if there is no posterior: the second derivative at
+    /// such a point need not be definite.
     fn tune(&self, (epoch, values): (usize, Values), factors: &mut Vec<f64>) -> Result<Point, Stop> {
         let evaluation = self.evaluation(&values)?;
         let Before {
@@ -162,7 +162,7 @@ impl Around<'_> {
             converged: false,
         });
         *factors = tuned.of_all(&found.factors);
-        // Drops this curvature before others are computed.
+        // This curvature is dropped before others are computed.
         let (index, prior) = tuned.into_prior(&found.factors);
         let which = index.as_deref().map_or(Which::All, Which::Selected);
         let slope = self.slope_of_noise(&evaluation, which, &prior)?;

@@ -11,12 +11,12 @@ use bnnc_core::states::Values;
 /// The largest rise of the log posterior, per state and per row, for which these states count as at their maximum.
 const RISE: (f64, f64) = (0.1, 1e-3);
 
-/// Returns the rise of the log posterior from moving the other states along its slope, or `None` if the rise is small enough. The length of the move
-/// is the Newton step along the slope, but at most 1 on the unconstrained scale. The rise is infinite if the slope is not finite. `besides` holds, by
-/// state, the slope of a further term that the search climbs.
+/// Returns the rise of the log posterior if the other states are moved along its gradient, or `None` if the rise is small enough. The length of the
+/// move is that of the Newton step along the gradient, but at most 1 on the unconstrained scale. The rise is infinite if the gradient is not finite.
+/// `besides` holds, for each state, the slope of a further term that the search maximises.
 ///
 /// # Errors
-/// A limit of the machine.
+/// A limit of bnnc.
 pub fn rise(evaluation: &Evaluation, besides: Option<&Values>) -> Result<Option<f64>, Stop> {
     let states = states(evaluation);
     let elements: usize = states.iter().map(|(_, elements)| elements).sum();
@@ -49,12 +49,12 @@ pub fn rise(evaluation: &Evaluation, besides: Option<&Values>) -> Result<Option<
     let length = if curvature > norm { norm / curvature } else { 1.0 };
     let rise = length * norm - 0.5 * curvature.max(0.0) * length * length;
     let most = RISE.0 * elements as f64 + RISE.1 * evaluation.rows() as f64;
-    // A rise that is not a number does not prove a maximum.
+    // If the rise is not a number, the point need not be a maximum.
     let rise = if rise.is_finite() { rise } else { f64::INFINITY };
     Ok((rise > most).then_some(rise))
 }
 
-/// Returns the distance of the finite differences of derivatives.
+/// Returns the step of the finite differences of derivatives.
 pub fn step(precision: Precision) -> f64 {
     match precision {
         Precision::F32 => 1e-2,
@@ -78,7 +78,7 @@ pub fn is_other(laplace: &Laplace, name: &str) -> bool {
     has_slope && !laplace.weights.iter().any(|weights| weights.state == name)
 }
 
-/// Returns the derivative of the log posterior with respect to some states, plus the slope of the further term.
+/// Returns the derivative of the log posterior with respect to some states, plus the slopes in `besides`, if given.
 fn slope(
     evaluation: &Evaluation,
     states: &[(&str, usize)],

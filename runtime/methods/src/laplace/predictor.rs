@@ -1,4 +1,4 @@
-//! Predictions from Gaussians of the weights, as the blocks that every prediction consists of.
+//! Predictions from Gaussians of the weights, computed block by block like every prediction.
 
 use crate::laplace::functions::Functions;
 use crate::laplace::gaussian::Gaussian;
@@ -13,7 +13,7 @@ use bnnc_core::forecast::{Forecaster, Take};
 use bnnc_core::predict::{Predictive, Predictor};
 use bnnc_data::{Dataset, Rows};
 
-/// The way from linearised outputs to predictions.
+/// The computation of predictions from linearised outputs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
     /// A Normal predictive distribution in closed form, the noise included.
@@ -40,7 +40,7 @@ pub struct Linear<'a> {
 /// Prepares predictions of a mixture of Gaussians for rows whose target may be unknown.
 ///
 /// # Errors
-/// Columns that do not fit, or a limit; a link that does not fit the likelihood.
+/// Columns that do not fit the program, or a limit of bnnc; a link that does not fit the likelihood.
 pub fn forecaster<'a>(
     members: &'a [Gaussian],
     (infer, laplace): (&'a Infer, &'a Laplace),
@@ -99,7 +99,7 @@ impl Way {
     }
 }
 
-/// Returns the way from the linearised outputs of an inference to predictions.
+/// Returns how predictions are computed from the linearised outputs of an inference block.
 pub(super) fn way(infer: &Infer, laplace: &Laplace) -> Result<Way, Stop> {
     // A likelihood of several outputs does not have a closed form, so it counts as without elements.
     let elements = infer.only_output().map_or(0, Output::elements);

@@ -62,7 +62,7 @@ fn over(laplace: &Laplace) -> String {
     format!("subnetwork({size}, by = {by})")
 }
 
-/// Adds the diagnostics to an object.
+/// Adds the diagnostics to a JSON object.
 pub fn diagnostics(value: &mut Value, infer: &Infer, found: &Approximated, sites: &[SiteSummary]) {
     let Ok(laplace) = part(infer) else { return };
     let options = &laplace.options;
@@ -207,11 +207,11 @@ pub fn lines(infer: &Infer, found: &Approximated, sites: &[SiteSummary]) -> Vec<
     lines
 }
 
-/// Returns the summaries of all small sites: exact where a site is a weight on the whole line, otherwise from draws. Sites that stay at the maximum
-/// do not have a spread.
+/// Returns the summaries of all small sites: exact if the site is a weight whose support is the reals, otherwise from draws. Sites that stay at the
+/// maximum do not have a spread.
 ///
 /// # Errors
-/// A limit of the machine.
+/// A limit of bnnc.
 pub fn summaries(infer: &Infer, found: &Approximated, context: &Context) -> Result<Vec<SiteSummary>, Stop> {
     let laplace = part(infer)?;
     let small = |site: &&SiteReport| site.shape.count(&Sizes::default()) <= SMALL;
@@ -221,7 +221,7 @@ pub fn summaries(infer: &Infer, found: &Approximated, context: &Context) -> Resu
     }
     let is_small = |weights: &&Weights| small.iter().any(|site| site.name == weights.site);
     let mut sites = Sites::new(infer, laplace, &small, context)?;
-    // Two draws per member show which weights are sites on their own scale. If all are, no further draws are needed.
+    // Two draws per member show which weights are sites on their own scale. If all weights are, no further draws are needed.
     sites.draw(found, 2 * found.members.len())?;
     let mut weights = laplace.weights.iter().zip(&sites.is_real);
     let all_real = weights.all(|(weights, is_real)| *is_real || !is_small(&weights));
@@ -400,7 +400,7 @@ fn exact(
     found
 }
 
-/// Returns the numbers, among the random weights, of the weights whose sites are small and on their own scale.
+/// Returns the indices, among the random weights, of the weights whose sites are small and on their own scale.
 fn small_weights(laplace: &Laplace, index: Option<&[usize]>, is_real: &[bool]) -> Vec<usize> {
     let mut small = Vec::new();
     let mut start = 0;

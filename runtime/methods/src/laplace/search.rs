@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// Checks that the start of a member may be used as a maximum: without a search, every weight must have a given value.
 ///
 /// # Errors
-/// A weight that would begin at the default of its state.
+/// A weight without a given value, which would begin at the default of its state.
 pub fn stated(infer: &Infer, laplace: &Laplace, starts: &Starts, member: usize) -> Result<(), Diagnostic> {
     let mut weights = laplace.weights.iter();
     match weights.find(|weights| !laplace.search && !starts.gives(member, &weights.state)) {

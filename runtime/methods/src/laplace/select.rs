@@ -12,12 +12,12 @@ use bnnc_laplace::posterior::Posterior;
 use bnnc_laplace::select;
 use bnnc_math::philox;
 
-/// Returns the variances of the weights under an earlier inference, by its name.
+/// Returns the variances of the weights under an earlier inference block, by its name.
 pub type Earlier<'a> = &'a dyn Fn(&str) -> Result<Vec<f64>, Stop>;
 
 /// A subnetwork.
 pub struct Subnetwork {
-    /// The numbers of its weights, in ascending order.
+    /// The indices of its weights, in ascending order.
     pub index: Vec<usize>,
     /// The Gaussian of all weights, if the choice needed it.
     pub full: Option<Posterior>,

@@ -26,11 +26,11 @@ pub struct Slopes {
     pub variance: Vec<f64>,
 }
 
-/// Returns the derivatives with respect to all real inputs of rows. For a mixture, they are those of its mean and its variance (Note \[Total
-/// covariance\] of [`crate::laplace::joint`]).
+/// Returns the derivatives with respect to all real inputs of rows. For a mixture, they are the derivatives of its mean and its variance (Note
+/// \[Total covariance\] of [`crate::laplace::joint`]).
 ///
 /// # Errors
-/// Columns that do not fit, or a limit.
+/// Columns that do not fit the program, or a limit of bnnc.
 pub fn slopes(
     members: &[Gaussian],
     programs: (&Infer, &Laplace),

@@ -1,4 +1,4 @@
-//! The variances of weights under an earlier inference, by which subnetworks are chosen.
+//! The variances of weights under an earlier inference block, by which subnetworks are chosen.
 //!
 //! Note \[Scales\]. Iterates, members, chains and Normal families hold the spread of positions on the unconstrained scale. For every other family the
 //! variance is estimated from draws of the site, on its declared scale. For sites on the whole line both scales are the same.
@@ -15,16 +15,16 @@ use bnnc_inference::posterior::Posterior;
 use bnnc_kernels::executor::Machine;
 use bnnc_math::special::softplus;
 
-/// The number of draws of the sites of an inference whose states do not hold variances.
+/// The number of draws of the sites of an inference block whose states do not hold variances.
 const DRAWS: usize = 1000;
 
 /// The number of draws per call.
 const PER_CALL: usize = 20;
 
-/// Returns the variances of all weights of `infer` under the posterior of an earlier inference.
+/// Returns the variances of all weights of `infer` under the posterior of an earlier inference block.
 ///
 /// # Errors
-/// An earlier inference without spread, or with other sites.
+/// An earlier inference block without spread, or with other sites.
 pub fn variances(
     infer: &Infer,
     (by, found): (&Infer, &dyn Posterior),

@@ -25,9 +25,9 @@ pub struct Tuned<'a> {
     pub evaluation: &'a Evaluation<'a>,
     /// All data, for validation rows.
     pub dataset: &'a Dataset,
-    /// The numbers of the random weights; `None` if all weights are random.
+    /// The indices of the random weights; `None` if all weights are random.
     pub index: Option<Vec<usize>>,
-    /// The curvature of the log likelihood by these weights.
+    /// The curvature of the log likelihood with respect to these weights.
     pub curvature: Curvature,
     /// The precision of their prior.
     pub prior: Prior,
@@ -123,8 +123,8 @@ impl Tuned<'_> {
         })
     }
 
-    /// Returns the predicted rise of the log density with these factors, at the temperature. The prior scale of a subnetwork is left out: it accounts
-    /// for the weights that are not random, and does not move a maximum.
+    /// Returns the predicted rise of the log density with these factors, at the temperature. The prior scale of a subnetwork is left out, because it
+    /// accounts for the weights that are not random and does not move a maximum.
     fn rise_of_own(
         &self,
         gradient: &[f64],

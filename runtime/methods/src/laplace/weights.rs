@@ -9,7 +9,7 @@ use bnnc_laplace::matrix::Matrix;
 use bnnc_math::philox;
 use std::ops::Range;
 
-/// The largest number of draws per block, and the largest number of reals in a block.
+/// The largest numbers of draws and of reals in a block.
 const DRAWS: usize = 64;
 const NUMBERS: usize = 1 << 20;
 

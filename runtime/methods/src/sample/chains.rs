@@ -22,9 +22,9 @@ use std::thread;
 /// The number of attempts to find a start with a finite density.
 const ATTEMPTS: u64 = 100;
 
-/// The data that the chains of an inference share.
+/// The data that the chains of an inference block share.
 pub struct Chains<'a> {
-    /// The inference.
+    /// The inference block.
     pub infer: &'a Infer,
     /// Its sampler and options.
     pub sampling: &'a Sampling,
@@ -51,11 +51,11 @@ fn company(abreast: usize, each: usize) -> usize {
 }
 
 impl Chains<'_> {
-    /// Runs all chains. Every thread advances as many chains in lockstep as one call of the density has places, or fewer if there are threads for the
-    /// others. Threads beyond the number of chains work inside the chains.
+    /// Runs all chains. Every thread advances as many chains in lockstep as one call of the density has places, or fewer if other threads are free
+    /// for the rest. Threads beyond the number of chains work inside the chains.
     ///
     /// # Errors
-    /// No start with a finite density, a limit of the machine, a file that cannot be written.
+    /// No start with a finite density, a limit of bnnc, a file that cannot be written.
     pub fn run(&self) -> Result<Vec<Chain>, Stop> {
         let chains = self.sampling.options.chains;
         let threads = self.context.pool.threads().max(1);

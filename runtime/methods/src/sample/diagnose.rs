@@ -16,7 +16,7 @@ use bnnc_mcmc::penalty::report::target;
 /// Diagnoses the draws of a sampling run.
 ///
 /// # Errors
-/// A file that cannot be read, a limit of the machine.
+/// A file that cannot be read, a limit of bnnc.
 pub fn diagnose(
     infer: &Infer,
     sampled: &Sampled,
@@ -86,8 +86,8 @@ const TOGETHER: f64 = 1.05;
 /// The largest number of elements of a vector that are compared in ascending order.
 const COMPONENTS: usize = 10;
 
-/// Returns the elements of a vector, or two scalars, about which the chains disagree, but agree once the values of each draw are sorted. `None` if
-/// the draws are only on disk.
+/// Returns the elements of a vector, or two scalars, on which the chains disagree, although they agree once the values of each draw are sorted.
+/// `None` if the draws are only on disk.
 fn swapped(infer: &Infer, quantities: &[Quantity]) -> Option<Swapped> {
     let apart = |quantity: &&Quantity| {
         !quantity.chains.is_empty() && quantity.element.is_some() && quantity.summary.rhat > APART
@@ -126,7 +126,7 @@ fn swapped(infer: &Infer, quantities: &[Quantity]) -> Option<Swapped> {
     })
 }
 
-/// Returns whether the chains agree about quantities when each draw of them is sorted.
+/// Returns whether the chains agree on some quantities once the values of each draw are sorted.
 fn agree_in_order(quantities: &[&Quantity]) -> bool {
     let mut sorted: Vec<Vec<Vec<f64>>> = quantities
         .iter()

@@ -17,7 +17,7 @@ const GRACE: Duration = Duration::from_millis(250);
 /// The evaluation that a sampler requested last.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Asked {
-    /// No evaluation, or a draw was made.
+    /// The sampler has requested no evaluation, or it has made a draw.
     Nothing,
     Gradient,
     Value,
@@ -40,7 +40,7 @@ pub struct Member {
     sums: Vec<f64>,
     /// The index of the statistic that marks a divergent iteration.
     diverging: Option<usize>,
-    /// The divergences that the progress line does not show yet, and the iteration that it shows.
+    /// The number of divergences that the progress line does not show yet, and the iteration that it shows.
     diverged: u64,
     shown: usize,
 }
@@ -154,7 +154,7 @@ impl Member {
         Ok(())
     }
 
-    /// After an iteration, saves the chain if that is due and reports progress.
+    /// Called after an iteration: saves the chain if that is due, and reports progress.
     fn drawn(&mut self, chains: &Chains<'_>, progress: &Mutex<Progress>) -> Result<(), Stop> {
         if self.file.is_due() {
             self.file.commit(self.iteration, self.sampler.save())?;

@@ -17,9 +17,9 @@ use bnnc_inference::method::{Extent, Given, Method, Saved, few_draws};
 use bnnc_inference::posterior::Found;
 use std::sync::Arc;
 
-/// The method of an inference whose posterior is sampled by chains.
+/// The method of an inference block whose posterior is sampled by chains.
 pub struct Samples<'a> {
-    /// The inference.
+    /// The inference block.
     pub infer: &'a Infer,
     /// Its sampler and options.
     pub sampling: &'a Sampling,

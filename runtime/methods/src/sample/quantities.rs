@@ -61,7 +61,7 @@ impl Collector {
     }
 }
 
-/// Returns whether a site is diagnosed by its elements. It is if it is named in `report`, or if it is small and not part of a layer, whose units may
+/// Returns whether a site is diagnosed by its elements: if `report` names it, or if it is small and not part of a layer. The units of a layer may
 /// switch places.
 fn by_element(site: &SiteReport, sampling: &Sampling) -> bool {
     let is_named = match &sampling.options.report {
@@ -77,8 +77,7 @@ fn by_norm(site: &SiteReport) -> bool {
     is_of_layer || site.shape.count(&Sizes::default()) > SMALL
 }
 
-/// Returns whether predictions are diagnosed. They are if there is a large site or a layer, since such sites may not show whether predictions have
-/// converged.
+/// Returns whether predictions are diagnosed: if there is a large site or a layer, since such sites may not show whether predictions have converged.
 pub fn predicts(infer: &Infer) -> bool {
     infer.reports.iter().any(by_norm)
 }
@@ -91,11 +90,12 @@ pub fn of_site(site: &SiteReport, sampling: &Sampling) -> usize {
     }
 }
 
-/// Diagnoses the quantities that the `report` option of an inference selects: each element of the named sites and of small sites outside layers; the
-/// norm of each large site and of each site of a layer, and then predictions too. `lp` is the log density of the position.
+/// Diagnoses the quantities that the `report` option of an inference block selects: each element of the named sites and of small sites outside
+/// layers, and the norm of each large site and of each site of a layer. If there are such norms, predictions are diagnosed too. `lp` is the log
+/// density of the position.
 ///
 /// # Errors
-/// A file that cannot be read, a limit of the machine.
+/// A file that cannot be read, a limit of bnnc.
 pub fn quantities(
     infer: &Infer,
     sampled: &Sampled,

@@ -7,7 +7,7 @@ use bnnc_inference::leave_one_out::LeftOut;
 use bnnc_mcmc::diagnostics::Summary;
 use serde_json::{Map, Value, json};
 
-/// Adds the results of the chains of the last split to the diagnostics of an inference.
+/// Adds the results of the chains of the last split to the diagnostics of an inference block.
 pub fn diagnostics(value: &mut Value, sampled: &Sampled, diagnosis: &Diagnosis) {
     value["chains"] = json!(sampled.chains.len());
     value["draws"] = json!(sampled.chains.iter().map(|chain| chain.store.len()).min());
@@ -59,7 +59,7 @@ fn of_summary(summary: &Summary) -> Value {
     })
 }
 
-/// Returns the lines of an inference's table on the convergence of its chains.
+/// Returns the lines on the convergence of chains, for the table of an inference block.
 pub fn table(sampled: &Sampled, diagnosis: &Diagnosis, left_out: Option<&LeftOut>) -> String {
     let mut text = String::new();
     let mut line = |name: &str, value: String| text.push_str(&format!("  {name:<21} {value:>10}\n"));

@@ -37,7 +37,7 @@ impl<'a> Shared<'a> {
     /// Prepares the training rows of a dataset.
     ///
     /// # Errors
-    /// Columns that do not fit, a limit of the machine.
+    /// Columns that do not fit the program, a limit of bnnc.
     pub fn new(
         infer: &'a Infer,
         sampling: &'a Sampling,
@@ -95,7 +95,7 @@ impl<'a> Shared<'a> {
     }
 }
 
-/// Returns the sizes of one chain's gradient, on a batch if its transition takes batches.
+/// Returns the sizes with which one chain evaluates its gradient: those of a batch if its transition takes batches.
 pub fn gradient_sizes(sampling: &Sampling, rows: usize) -> Sizes {
     let batch = sampling.transition.part().evaluation(rows).gradient;
     sizes(sampling, batch, rows).with(Symbol::Draws, 1)
@@ -122,7 +122,7 @@ const ROWS: usize = 256;
 /// Computes the quantities that do not depend on the position, for all training rows, as ports of the programs that a sampler calls.
 ///
 /// # Errors
-/// Columns that do not fit, a limit of the machine.
+/// Columns that do not fit the program, a limit of bnnc.
 pub fn prepare(
     infer: &Infer,
     sampling: &Sampling,
@@ -261,7 +261,7 @@ impl<'a> Model<'a> {
     /// Prepares the machines on a pool.
     ///
     /// # Errors
-    /// A limit of the machine.
+    /// A limit of bnnc.
     pub fn new(shared: &'a Shared<'a>, pool: &Arc<Pool>) -> Result<Model<'a>, Fault> {
         let EvaluationRows {
             gradient,
@@ -292,8 +292,8 @@ impl<'a> Model<'a> {
         })
     }
 
-    /// Returns the log density at a position, from all rows or as many as one call takes, and writes its gradient. The position is written to every
-    /// place.
+    /// Returns the log density at a position, and writes its gradient. Both are computed from all rows, or from as many as one call takes. The
+    /// position is written to every place.
     ///
     /// # Errors
     /// A bug of the machine.

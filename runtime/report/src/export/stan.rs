@@ -12,7 +12,7 @@ use std::path::Path;
 /// The number of elements of sites above which no table is written, since no tool reads lines of a megabyte.
 const COLUMNS: usize = 1 << 14;
 
-/// Returns the number of elements of all sites that an inference samples, if there are too many for Stan CSV.
+/// Returns the number of elements of all sites that an inference block samples, if there are too many for Stan CSV.
 pub fn too_long(infer: &Infer) -> Option<usize> {
     infer.sampling()?;
     let drawn = infer.reports.iter().filter(|site| site.family != "fixed");
@@ -24,7 +24,7 @@ impl Export<'_> {
     /// Writes `INFER_1.csv`, `INFER_2.csv`, ..., one file per chain, to a folder, which is created if necessary.
     ///
     /// # Errors
-    /// A file that cannot be read or written, a limit of the machine.
+    /// A file that cannot be read or written, a limit of bnnc.
     pub fn stan(&self, folder: &Path) -> Result<(), Stop> {
         let name = |chain: usize| folder.join(format!("{}_{chain}.csv", self.of.infer.name));
         let wanted = self.of.sites();

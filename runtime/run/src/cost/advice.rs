@@ -1,4 +1,4 @@
-//! The diagnostic about an inference that needs too much memory, with options that need less.
+//! The diagnostic about an inference block that needs too much memory, with options that need less.
 
 use super::fitting::{self, Offer};
 use super::{peaks, precision};
@@ -8,7 +8,7 @@ use bnnc_base::diagnostic::{Diagnostic, Fault};
 use bnnc_core::codes::{TOO_LITTLE_MEMORY, error, size};
 use bnnc_methods::laplace::memory;
 
-/// Returns the diagnostic of an inference whose predicted memory is above the limit.
+/// Returns the diagnostic of an inference block whose predicted memory is above the limit.
 pub fn too_little_memory(manifest: &Manifest, infer: &Infer, limit: u64) -> Diagnostic {
     let name = &infer.name;
     let text = format!(

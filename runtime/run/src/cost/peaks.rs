@@ -6,7 +6,7 @@ use bnnc_core::memory::sum;
 use bnnc_kernels::matmul;
 use std::collections::{HashMap, HashSet};
 
-/// The peak memory of an inference.
+/// The peak memory of an inference block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Peak {
     /// All bytes that are held at the peak.
@@ -22,7 +22,7 @@ pub fn earlier(manifest: &Manifest, infer: &Infer) -> u64 {
     peak.map_or(0, |peak| peak.earlier)
 }
 
-/// Returns whether an inference fits into `limit` bytes if only it and the inferences that it needs are run.
+/// Returns whether an inference block fits into `limit` bytes if only it and the inferences that it needs are run.
 pub fn fits_alone(manifest: &Manifest, infer: &Infer, limit: u64) -> bool {
     let mut wanted = HashSet::from([&*infer.name]);
     // Every inference comes after those that it needs.
@@ -39,7 +39,7 @@ pub fn fits_alone(manifest: &Manifest, infer: &Infer, limit: u64) -> bool {
     peaks(manifest, alone).iter().all(is_within)
 }
 
-/// Returns the peak of each of these inferences, in the order in which they run; `None` if the data of an inference are not known.
+/// Returns the peak of each of these inferences, in the order in which they run; `None` if the data of an inference block are not known.
 pub(super) fn peaks<'a>(manifest: &Manifest, infers: impl Iterator<Item = &'a Infer>) -> Vec<Option<Peak>> {
     // The bytes of data, and of the results of inferences.
     let (mut kept, mut found) = (0, 0);

@@ -1,12 +1,12 @@
-//! Predictions of the number of iterates of an inference, and of their memory.
+//! Predictions of the number of iterates of an inference block, and of their memory.
 
 use super::moved;
 use crate::restarts;
 use bnnc_abi::iterates::{Covariance, Swag};
 use bnnc_abi::manifest::Infer;
 
-/// Returns the number of iterates that an inference takes for a number of rows, if nothing stops it. `of_earlier` gives the number for an earlier
-/// inference.
+/// Returns the number of iterates that an inference block takes for a number of rows, if nothing stops it. `of_earlier` gives the number for an
+/// earlier inference block.
 pub fn planned((infer, swag): (&Infer, &Swag), rows: usize, of_earlier: &dyn Fn(&str) -> usize) -> usize {
     match (&swag.options.iterates, swag.options.keep) {
         (None, _) => swag.planned(swag.train.options.epochs_of(infer.examples(rows))),
