@@ -5,18 +5,18 @@
 //! | `lock` | no data; locked while a run writes to this folder |
 //! | `run.json` | the [`Fingerprint`] of the run |
 //! | `INFER-SPLIT-CHAIN.draws` | the draws of a chain ([`crate::store`]) |
-//! | `INFER-SPLIT-CHAIN.chain` | the progress of the chain: its draws, its iterations, its sampler; `.chain.old` the commit before |
+//! | `INFER-SPLIT-CHAIN.chain` | the progress of the chain: its draws, its iterations, its sampler; `.chain.old`: the commit before it |
 //! | `INFER-SPLIT.training` | the state of a running training; replaced as a whole |
 //! | `INFER-SPLIT.fit` | the result of a training |
 //!
 //! A later run deletes or replaces only these files, and only those of the inferences that `run.json` names. All other files in the folder belong to
 //! the user.
 //!
-//! Every file but the first two begins with a checksum over the run, the inference, the split and the chain that it belongs to. A file under the name
-//! of another file is therefore rejected.
+//! Every file but the first two begins with a checksum over the run, the inference block, the split and the chain that it belongs to. A file that has
+//! been renamed to the name of another one is therefore rejected.
 //!
 //! A chain is committed by first writing its draws to the disk, and then its state, under a temporary name. However a run ends, there is a state
-//! whose draws are all on disk. Draws that came after it are truncated and drawn again.
+//! whose draws are all on disk. Draws that were made after this state are truncated and drawn again.
 
 mod own;
 mod training;
@@ -74,11 +74,11 @@ pub enum Opening {
 /// The identity of a chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChainId<'a> {
-    /// The name of the inference.
+    /// The name of the inference block.
     pub infer: &'a str,
-    /// The number of the split.
+    /// The index of the split.
     pub split: usize,
-    /// The number of the chain.
+    /// The index of the chain.
     pub chain: usize,
 }
 
@@ -131,7 +131,7 @@ impl Checkpoint {
         }
         let cannot_write = |error: io::Error| codes::cannot_write(&path, &error.to_string());
         if how != Opening::Resume && then.is_some() {
-            // The fingerprint is removed first: without it the other files cannot be continued.
+            // The fingerprint is removed first: without it, no run continues from the other files.
             fs::remove_file(&print).map_err(cannot_write)?;
         }
         clear(&path, &[known, fingerprint.infers()], how == Opening::Resume).map_err(cannot_write)?;
@@ -397,7 +397,7 @@ fn latest(path: &Path, draws: &Path, layout: Layout, of: Checksum) -> Result<Opt
             continue;
         }
         if candidate != path {
-            // The next commit renames the file at `path` to `.chain.old`. That must keep this state.
+            // The next commit renames the file at `path` to `.chain.old`. It must not replace this state by the damaged one.
             let _ = fs::remove_file(path);
         }
         return Ok(Some(state));

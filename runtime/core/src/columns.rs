@@ -21,8 +21,8 @@ struct OfOutput<'a> {
     output: &'a Output,
     /// One column per class, or `mean`, `sd`, `q05`, `q50`, `q95`. Columns without values for the model stay empty.
     reals: Vec<(String, Vec<f64>)>,
-    /// The standard deviation of the mean and that of the target given the parameters, where predictions have them; then the further results of
-    /// integrals. See [`NAMES`].
+    /// The standard deviation of the mean and the standard deviation of the target given the parameters, where predictions have them; then the
+    /// further results of integrals. See [`NAMES`].
     parts: [Vec<f64>; 6],
 }
 
@@ -41,7 +41,7 @@ type Part = (&'static str, fn(&Summary) -> f64);
 
 /// The statistics of predictive draws.
 const PARTS: [Part; 4] = [
-    // `sd` comes first, since it is left out where there is no mean.
+    // `sd` comes first, because the code below leaves it out by skipping the first entry if there is no mean.
     ("sd", |s| s.sd),
     ("q05", |s| s.q05),
     ("q50", |s| s.q50),
@@ -102,8 +102,8 @@ fn single(value: f64) -> f64 {
     }
 }
 
-/// Returns the columns with the origin of rows: their numbers in their file, counted as in messages (the header of a table is row 1), and the file's
-/// name if there are several files.
+/// Returns the columns that say where rows come from: the row number in the file, counted as in messages (the header of a table is row 1), and the
+/// name of the file if there are several.
 pub fn places(rows: &Rows, count: usize) -> Vec<(String, ResultColumn)> {
     let (paths, numbers): (Vec<&Path>, Vec<i64>) = (0..count.min(rows.count))
         .map(|row| rows.place(row))

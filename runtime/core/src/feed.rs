@@ -35,7 +35,7 @@ struct Port {
     stamp: u64,
 }
 
-/// Returns a number that no other elements have.
+/// Returns a stamp that no other elements have.
 fn stamp() -> u64 {
     static LAST: AtomicU64 = AtomicU64::new(0);
     LAST.fetch_add(1, Ordering::Relaxed)
@@ -82,8 +82,8 @@ impl Feed {
         Feed::new(rows, dataset, &wanted, target)
     }
 
-    /// Checks that the predictions can be computed with the numbers of these rows. Called before an inference block, whose result would otherwise be
-    /// lost.
+    /// Checks that the predictions can be computed with the values of these rows. This is called before an inference run, whose result would
+    /// otherwise be lost.
     ///
     /// # Errors
     /// An element that is too large; as [`Feed::new`].
@@ -328,7 +328,7 @@ fn unknown(count: usize, output: &Output, (storage, precision): (Storage, Precis
     let size = count * output.elements();
     match (storage, &output.kind) {
         (Storage::Int, _) => Elements::Int(vec![0; size]),
-        // One is inside the support of positive outputs too.
+        // The value 1 is inside the support of positive outputs too.
         (Storage::Real, OutputKind::Real) => reals(&vec![1.0; size], precision),
         (Storage::Real, _) => reals(&vec![0.0; size], precision),
     }

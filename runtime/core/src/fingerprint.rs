@@ -31,8 +31,8 @@ pub struct Fingerprint {
 }
 
 impl Fingerprint {
-    /// Returns the facts of a manifest: version, seed, backend, inferences, precision, and the contents of the data files. The checksums of `sources`
-    /// are those of the contents that were read.
+    /// Returns the facts of a manifest: version, seed, backend, inferences, precision, and the contents of the data files. For files that `sources`
+    /// has read, the checksum is that of the content as it was read.
     ///
     /// # Errors
     /// A data file that cannot be read.

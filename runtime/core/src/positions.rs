@@ -1,5 +1,5 @@
 //! Positions along axes. They are checked because kernels would clamp a position outside its axis. Positions that rows select are checked before the
-//! rows are used, those that parameters select at values of the parameters.
+//! rows are used. Positions that parameters select are checked at given values of the parameters.
 
 use crate::context::{Context, Stop};
 use crate::feed::Feed;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// The number of rows per call.
 const ROWS: usize = 256;
 
-/// Checks the positions that rows select. Those that depend on outputs are only checked where the outputs are known.
+/// Checks the positions that rows select. Positions that depend on outputs are only checked if the outputs are known.
 ///
 /// # Errors
 /// A position outside its axis, with its row; columns that do not fit the program; a limit of bnnc.
@@ -53,11 +53,11 @@ pub fn check(
     Ok(())
 }
 
-/// Checks the positions that parameters select, for this number of draws of these values. Those that depend on outputs are only checked where the
+/// Checks the positions that parameters select, for this number of draws of these values. Positions that depend on outputs are only checked if the
 /// outputs are known.
 ///
 /// # Errors
-/// A position outside its axis, with its row where it depends on one; columns that do not fit the program; a limit of bnnc.
+/// A position outside its axis, with its row if the position depends on a row; columns that do not fit the program; a limit of bnnc.
 pub fn check_values(
     infer: &Infer,
     (values, draws): (&Values, usize),
@@ -82,7 +82,7 @@ pub fn check_values(
     })
 }
 
-/// Returns the checks with their numbers, without those that depend on unknown outputs.
+/// Returns the checks with their indices, except checks that depend on unknown outputs.
 fn known<'a>(
     infer: &'a Infer,
     checks: &'a [Check],
@@ -97,7 +97,7 @@ fn known<'a>(
 /// A position outside its axis.
 struct Outside {
     position: f64,
-    /// The number of its example in the call.
+    /// The index of its example in the call.
     example: usize,
     /// The element of whole columns that determines it, where that is known.
     element: Option<usize>,
@@ -143,8 +143,8 @@ struct Places<'a> {
 }
 
 impl<'a> Places<'a> {
-    /// Returns the row that determines a position: that of an example, or that of an element of a whole column. Returns the file alone if the row is
-    /// not known, and `None` if the position does not depend on data.
+    /// Returns the row that determines a position: the row of an example, or the row of an element of a whole column. Returns the file alone if the
+    /// row is not known, and `None` if the position does not depend on data.
     fn of(&self, check: &Check, example: usize, element: Option<usize>) -> Option<At<'a>> {
         let sources: Vec<&DataSource> = self
             .infer

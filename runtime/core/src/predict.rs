@@ -56,7 +56,8 @@ pub struct Said {
     /// The port of the output in the program.
     pub port: String,
     part: Part,
-    /// The number of the model's output that it belongs to, if there are several. `None` if there is only one, or if it belongs to all together.
+    /// The index of the model's output to which this one belongs. `None` if the model has only one output, or if this one belongs to all of them
+    /// together.
     output: Option<usize>,
 }
 
@@ -166,7 +167,7 @@ impl Predictive {
         }
     }
 
-    /// Prepares for a block of rows, with the number of draws that the outputs will have.
+    /// Prepares this value for a block of rows, with the number of draws that the outputs will have.
     pub fn begin(&mut self, (rows, draws): (usize, usize), all: &[Said]) {
         let places = all.iter().filter_map(|said| said.output);
         let outputs = places.max().map_or(0, |last| last + 1);
@@ -177,8 +178,8 @@ impl Predictive {
         }
     }
 
-    /// Copies an output of a program under `count` draws to their place among all draws, from `draw` on. An output that the program does not have is
-    /// left out.
+    /// Copies an output of a program, which was computed for `count` draws, to the place of these draws among all draws, which begins at `draw`. An
+    /// output that the program does not have is left out.
     ///
     /// # Errors
     /// A bug of the machine.
@@ -249,7 +250,7 @@ pub struct Predictor {
     parameters: Vec<String>,
     /// The parameters with a value per draw.
     drawn: Vec<Drawn>,
-    /// The number of the first draw.
+    /// The index of the first draw.
     first_draw: usize,
     draws: usize,
     draws_per_call: usize,
@@ -327,7 +328,7 @@ impl Predictor {
     /// Sets the parameters.
     ///
     /// # Errors
-    /// Values whose size does not fit, from the folder of another run.
+    /// Values of the wrong size, read from the folder of another run.
     pub fn set_parameters(&mut self, values: &Values) -> Result<(), Fault> {
         self.drawn.clear();
         for (name, values) in self
@@ -418,7 +419,7 @@ impl Predictor {
         })
     }
 
-    /// Runs the program for all rows and draws. Passes the machine and the number of the first row to `take` after each call.
+    /// Runs the program for all rows and draws. Passes the machine and the index of the first row to `take` after each call.
     ///
     /// # Errors
     /// A bug of the machine, or an error that `take` returns.

@@ -1,4 +1,4 @@
-//! A progress line per inference on a terminal, refreshed at most ten times per second. No output elsewhere.
+//! The progress line of an inference run on a terminal, refreshed at most ten times per second. If there is no terminal, nothing is shown.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::time::{Duration, Instant};

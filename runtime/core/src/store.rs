@@ -1,8 +1,8 @@
 //! The draws of a chain, in memory, in a file, or in both: records of numbers that are only appended.
 //!
 //! A record is a position followed by the statistics of its iteration. The file begins with five little-endian words: magic, version, the checksum of
-//! the chain's identity, the length of a position, the number of statistics. The records follow as little-endian `f64`. Each ends with a checksum of
-//! its number and its bytes, so that a damaged record is noticed whenever it is read.
+//! the chain's identity, the length of a position, the number of statistics. The records follow as little-endian `f64`. Each record ends with a
+//! checksum of its index and its bytes, so that a damaged record is noticed whenever it is read.
 
 use crate::codes;
 use bnnc_base::checksum::Checksum;
@@ -421,7 +421,7 @@ fn checksum(record: usize, bytes: &[u8]) -> u64 {
     checksum.value()
 }
 
-/// Returns the numbers of a record, as bytes, after checking its checksum.
+/// Verifies the checksum of a record, and returns its numbers as bytes.
 fn whole(record: usize, bytes: &[u8]) -> io::Result<&[u8]> {
     let found = bytes.split_last_chunk::<8>();
     match found.filter(|(numbers, sum)| u64::from_le_bytes(**sum) == checksum(record, numbers)) {

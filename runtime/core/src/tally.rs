@@ -17,9 +17,9 @@ pub struct Tally {
     pub pieces: u64,
     /// Integrals over too many pieces, which draws replaced.
     pub drawn: u64,
-    /// The number of rows with at least one such integral.
+    /// The number of rows with at least one integral that draws replaced.
     pub drawn_rows: u64,
-    /// The reason for the first of them.
+    /// The reason why draws replaced the first of these integrals.
     pub why: Option<String>,
     /// The largest error of a predicted mean or of a probability.
     pub error: f64,

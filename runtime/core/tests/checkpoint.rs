@@ -198,7 +198,7 @@ fn a_chain_killed_at_any_iteration_resumes_to_the_same_draws() {
             ..WHOLE
         };
         assert!(drive(open(&out, Opening::New).unwrap(), plan).is_none());
-        // It is killed a second time on the way.
+        // The resumed chain is killed a second time before its end.
         let again = Plan {
             killed: killed + 4,
             ..plan
@@ -660,7 +660,7 @@ fn a_fingerprint_changes_with_the_data() {
         then.differences(&of("x,y\n1,2\n", 9)),
         ["the seed: 1 then, 9 now"]
     );
-    // The values of `Span` and of paths do not matter, a missing file does.
+    // The values of `Span` and of paths do not matter, but a missing file does.
     fs::remove_file(&file).unwrap();
     let manifest = Manifest {
         program: String::new(),

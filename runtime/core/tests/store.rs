@@ -27,7 +27,7 @@ fn folder(name: &str) -> PathBuf {
     path
 }
 
-/// Returns number `element` of record `record`. No two are equal.
+/// Returns number `element` of record `record`. All numbers are different.
 fn number(record: usize, element: usize) -> f64 {
     (record * LAYOUT.width() + element) as f64 / 7.0
 }
@@ -201,7 +201,7 @@ fn a_flipped_bit_is_noticed() {
                 found.message
             );
         }
-        // A store that was already open notices it too, in the records that it reads.
+        // A store that was already open notices the damage too, in the records that it reads.
         assert_eq!(store.column(0).unwrap_err().code.id, "E0510");
         assert_eq!(store.records(0..record).unwrap().len(), record * LAYOUT.width());
         assert_eq!(

@@ -32,7 +32,7 @@ pub struct Comparison {
 /// One inference of a comparison.
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// The name of the inference.
+    /// The name of the inference block.
     pub infer: String,
     /// True if its metrics are those of test rows.
     pub tested: bool,

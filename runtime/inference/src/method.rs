@@ -27,7 +27,7 @@ pub struct Given<'a> {
     pub dataset: &'a Dataset,
     /// The starts.
     pub starts: &'a Starts<'a>,
-    /// The number of the split.
+    /// The index of the split.
     pub split: usize,
     /// The context that inferences share.
     pub context: &'a Context,

@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// The result of one inference block on one split.
 #[derive(Clone, Debug)]
 pub struct SplitOutcome {
-    /// The number of the split, if the data have several.
+    /// The index of the split, if the data have several.
     pub split: usize,
     /// The posterior.
     pub found: Found,
@@ -45,7 +45,7 @@ pub struct SplitOutcome {
 /// The result of one inference block.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// The name of the inference.
+    /// The name of the inference block.
     pub name: String,
     /// The results of each split.
     pub splits: Vec<SplitOutcome>,

@@ -200,7 +200,7 @@ fn sets(
     Ok(all)
 }
 
-/// Draws classes from their probabilities, `[draws, rows]`; empty for numbers. `first` is the number of the first row.
+/// Draws classes from their probabilities, `[draws, rows]`; empty for numbers. `first` is the index of the first row.
 fn drawn(output: &Output, said: &Predictive, (key, first): (u64, usize)) -> Vec<f64> {
     let classes = match output.kind {
         OutputKind::Classes(classes) => classes.max(1),

@@ -1,13 +1,14 @@
 //! A short continuation of a training under noise: steps of Adam over all rows, at a rate that is raised again and then falls to zero.
 //!
 //! The noise of a gradient may hide how much the loss could still fall. A descent on a few fixed draws of the noise then finds nothing, but steps
-//! with fresh noise do. The steps begin at a rate that moves the parameters, and end at a rate of zero, where their noise has died away. Their end is
-//! therefore lower than their start only if the training was short.
+//! with fresh noise do. The steps begin at a rate that moves the parameters, and end at a rate of zero, where their noise has died away. The loss at
+//! their end is therefore lower than at their start only if the training was short.
 //!
 //! Measured on 40 trainings by `vi` of four networks (yacht, energy, concrete and wine; 1000 to 40,000 steps under `schedule = cosine`, two seeds).
-//! Those of yacht and energy with 1000 and 3000 steps gained 0.07 to 1.2 nats per row, an eighth to a half of the gain of longer trainings. They are
-//! reported, as are those of wine with 1000 steps. No training of 10,000 steps or more is reported: those of yacht and energy lost 0.01 to 0.05 nats
-//! per row. For concrete there is no budget for enough steps. A tenth of the steps does not distinguish 3000 steps from 20,000.
+//! The trainings of yacht and energy with 1000 and 3000 steps gained 0.07 to 1.2 nats per row, an eighth to a half of the gain of longer trainings.
+//! These trainings are reported, as are those of wine with 1000 steps. No training of 10,000 steps or more is reported: on yacht and energy, the
+//! continuation of such a training lost 0.01 to 0.05 nats per row. For concrete, the budget does not pay for enough steps. A tenth of the steps does
+//! not distinguish 3000 steps from 20,000.
 
 use super::surface::Surface;
 use bnnc_core::context::Stop;
@@ -36,7 +37,7 @@ const DECAYS: [f64; 2] = [0.9, 0.99];
 /// Prevents a division by zero.
 const LEAST: f64 = 1e-8;
 
-/// Returns the parameters after one step for each number of the noise.
+/// Returns the parameters after `noise.len()` steps. The indices in `noise` select the random numbers of the steps.
 ///
 /// # Errors
 /// The errors of training.

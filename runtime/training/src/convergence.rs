@@ -3,7 +3,7 @@
 //! Time is measured in units of the learning rate: a step at a tenth of the rate moves the parameters a tenth as far. Over the last fifth of that
 //! time, a line is fitted to the medians of blocks of losses. Its slope predicts how far the loss would fall in another training of the same length.
 //! A falling rate lowers the loss by itself, since the iterates scatter less: the loss falls by about the square of the rate for each weight. If the
-//! rate falls, the fit therefore includes a square of the rate, and the line must explain more than that.
+//! rate falls, the fit therefore includes the rate and its square, and the line counts only for what it explains in addition.
 //!
 //! The constants were chosen on 840 trainings of seven models (linear, logistic, Poisson, hierarchical, three networks; `map` and `vi`, 200 to 40,000
 //! steps, three rates, constant and cosine) whose distance to the best known loss is known, and on the examples. The test misses plateaus, and
@@ -12,34 +12,35 @@
 use super::history::History;
 use bnnc_abi::manifest::Schedule;
 
-/// The possible fall of the loss above which a training counts as not converged: one nat in total, or this per row. Networks continue to fit their
-/// training rows for as long as they are trained. For them the limit is the fall per weight that `laplace` accepts at a maximum, up to a bound per
-/// row.
+/// The possible fall of the loss above which a training counts as not converged is the largest of three: one nat in total; `PER_ROW` nats per row;
+/// and, because networks continue to fit their training rows for as long as they are trained, the fall per weight that `laplace` accepts at a
+/// maximum, up to `MOST_PER_ROW` per row.
 const PER_ROW: f64 = 0.02;
 const PER_WEIGHT: f64 = 0.1;
 const MOST_PER_ROW: f64 = 0.25;
 
-/// The part of the time at a constant rate at or above which the slope at that constant rate must also show a fall, if a falling rate follows.
+/// If the rate is constant for at least this part of the time before it falls, the slope at the constant rate must also show a fall.
 const CONSTANT: f64 = 0.4;
 
-/// Under a falling rate, a slope counts in addition to what the rate explains. A slope counts alone if it is this many times the smallest that counts
-/// and the line fits the losses better, by this factor of the squared residuals; or if it is steeper, for each weight, than scatter can be.
+/// Under a falling rate, only the part of a slope counts that the rate does not explain, with two exceptions. The whole slope counts if it predicts a
+/// fall of at least `CLEAR` times the smallest relevant one and the line reduces the squared residuals by the factor `BETTER`. It also counts if the
+/// fall per weight is above `STEEP`, which scatter cannot explain.
 const CLEAR: f64 = 5.0;
 const BETTER: f64 = 0.5;
 const STEEP: f64 = 5.0;
 
-/// The number of standard errors above which a slope counts, at a constant and under a falling rate.
+/// The numbers of standard errors above which a slope counts, at a constant rate and under a falling rate.
 const ERRORS: f64 = 3.0;
 const MORE_ERRORS: f64 = 4.0;
 
 /// The noise per row above which no slope can be seen.
 const NOISY: f64 = 0.5;
 
-/// The number of blocks of losses that a line is fitted to, and the smallest such number.
+/// The usual and the smallest number of blocks of losses that a line is fitted to.
 const BLOCKS: usize = 20;
 const FEWEST: usize = 5;
 
-/// The part of the time that the line is fitted to; a larger part for trainings with few losses.
+/// The part of the time that the line is fitted to. It is larger for trainings with few losses.
 const LAST: f64 = 0.2;
 const LAST_OF_FEW: f64 = 0.5;
 const FEW: usize = 150;
@@ -88,7 +89,7 @@ pub fn unfinished(history: &History, schedule: Schedule, size: Size) -> Option<U
     let steep = STEEP * size.weights.max(size.moved / 2).max(1) as f64;
     let found = judge(&blocks(history.means(), schedule, 1.0)?, (least, steep), rows)?;
     match constant(history.means().len(), schedule) {
-        // The scatter of the iterates was constant before the rate fell.
+        // Before the rate fell, the scatter of the iterates was constant, so that the slope there must show a fall too.
         Some(end) => judge(&blocks(history.means(), schedule, end)?, (least, steep), rows).and(Some(found)),
         None => Some(found),
     }
@@ -127,7 +128,7 @@ fn judge(blocks: &[Block], (least, steep): (f64, f64), rows: usize) -> Option<Un
     if fall > CLEAR * least && fall > MORE_ERRORS * error && line.residual < BETTER * beside.without {
         return falling;
     }
-    // If both estimates of the fall differ much, the scatter has a form that a square does not fit.
+    // If the two estimates of the fall differ much, the scatter does not have the form of the square of the rate.
     let (own, error) = (-beside.slope, beside.error);
     let counts = own > least && own > MORE_ERRORS * error && own < 2.0 * fall;
     counts.then_some(Unfinished::Falling(own))

@@ -1,4 +1,4 @@
-//! Descents by L-BFGS (Liu and Nocedal 1989): short ones, which test whether a point is a minimum.
+//! Descents by L-BFGS (Liu and Nocedal 1989): short descents, which test whether a point is a minimum.
 //!
 //! A step along the negative gradient, scaled by the curvature of the last steps, is either taken in full or shortened until the value falls in
 //! proportion (Armijo 1966). Pairs of steps and gradient changes without positive curvature are left out. No step moves an argument by more than
@@ -83,7 +83,7 @@ pub fn descend(
             // The curvature belongs to an earlier point. The gradient alone is tried once.
             (pairs.count, bare) = (0, FIRST);
         } else {
-            // Rounding ends the descent. It ends at a minimum if no step of any length would matter.
+            // Rounding errors end the descent. It has ended at a minimum if no step of any length would matter.
             is_settled = is_flat;
             break;
         }

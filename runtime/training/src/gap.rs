@@ -26,12 +26,12 @@ use bnnc_core::context::Stop;
 use bnnc_core::feed::examples;
 use std::ops::Range;
 
-/// The number of draws of the noise in the mean that is minimised, and the smallest such number.
+/// The largest and the smallest number of draws of the noise in the mean that is minimised.
 const DRAWS: usize = 32;
 const FEWEST_DRAWS: usize = 4;
 
-/// The number of losses of the longest descent, each a mean over the draws: the largest, the number for which draws are given up, and the smallest
-/// that gives a result.
+/// The number of losses of the longest descent, each of which is a mean over the draws: the largest number, the number for which the descent uses
+/// fewer draws if the budget is small, and the smallest number that gives a result.
 const MOST: usize = 300;
 const WANTED: usize = 30;
 const FEWEST: usize = 16;
@@ -39,7 +39,7 @@ const FEWEST: usize = 16;
 /// The ratios of the longest descent's number of losses to that of each of the other descents.
 const EARLIER: [usize; 3] = [8, 4, 2];
 
-/// The number of draws that compare the ends of the descents with their start, and the smallest such number.
+/// The largest and the smallest number of draws that compare the ends of the descents with their start.
 const HELD: usize = 256;
 const FEWEST_HELD: usize = 8;
 
@@ -64,7 +64,7 @@ impl Budget {
     /// Divides a budget of `runs` losses, of `samples` draws each. Returns `None` if it is too small.
     fn of(runs: usize, samples: usize) -> Option<Budget> {
         let held = (runs / 16).min(HELD);
-        // The shorter descents together need as many losses as the longest one, minus an eighth.
+        // The shorter descents together need seven eighths of the losses of the longest descent.
         let left = runs.saturating_sub((2 + EARLIER.len()) * held) / 2;
         let [least, most] = [FEWEST_DRAWS, DRAWS].map(|draws| draws.div_ceil(samples));
         let draws = (left / WANTED).clamp(least, most);
@@ -153,7 +153,8 @@ impl Gain {
             .collect();
         let Estimate { loss: mean, error } = Estimate::of(&gains);
         gains.sort_by(f64::total_cmp);
-        // The mean of gains that are capped from above is at most the mean gain. If a few gains are huge, the capped mean is known much better.
+        // The mean of gains that are capped from above is at most the mean gain. If a few gains are huge, the capped mean has a much smaller standard
+        // error.
         let largest = gains.get(gains.len() * 3 / 4).copied().unwrap_or_default();
         gains.iter_mut().for_each(|gain| *gain = gain.min(largest));
         let cut = Estimate::of(&gains);
@@ -162,7 +163,7 @@ impl Gain {
     }
 }
 
-/// Returns the losses at a point with noise of these numbers.
+/// Returns the losses at a point, one for each index of the noise.
 fn losses(surface: &mut Surface, point: &[f64], noise: Range<usize>) -> Result<Vec<f64>, Stop> {
     let mut slope = vec![0.0; point.len()];
     let losses = noise.map(|number| Ok(surface.add(point, number, &mut slope)?));

@@ -68,7 +68,7 @@ impl History {
         self.width as f64 / self.pieces.max(1) as f64
     }
 
-    /// Returns the mean history of several trainings. A training that ended early contributes as long as it has losses.
+    /// Returns the mean history of several trainings. A training that ended early contributes only as far as it has losses.
     pub fn average<'a>(histories: impl Iterator<Item = &'a History>) -> History {
         let mut all: Vec<History> = histories.cloned().collect();
         let widest = all.iter().map(|history| history.width).max().unwrap_or(1);

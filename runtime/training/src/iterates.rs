@@ -35,7 +35,7 @@ pub struct Collected {
     pub variances: Arc<Values>,
     /// The states of each member of an ensemble.
     pub members: Vec<Arc<Values>>,
-    /// The summary of each training.
+    /// The summaries of the trainings.
     pub trainings: Vec<Trained>,
     /// The number of iterates taken, and the number of deviations in the covariance; zeros for an ensemble.
     pub iterates: (usize, usize),

@@ -2,7 +2,7 @@
 //!
 //! `trainer` runs one training, which can be interrupted after every step and resumed with bit-identical results. `windows` keeps the best
 //! parameters, `history` the losses. `convergence` judges the losses, and `maximum` searches for lower ones by a `descent` on their `surface`. `gap`
-//! does so under noise, with a `continuation`. `restarts` compares several trainings.
+//! searches for lower losses if they have noise, also with a `continuation`. `restarts` compares several trainings.
 
 pub mod continuation;
 pub mod convergence;
@@ -74,13 +74,13 @@ pub struct Task<'a> {
     pub infer: &'a Infer,
     /// The rows.
     pub dataset: &'a Dataset,
-    /// The number of the split.
+    /// The index of the split.
     pub split: usize,
-    /// The name of its files in the checkpoint: that of the inference, with a member or a restart.
+    /// The name of its files in the checkpoint: the name of the inference block, with that of a member or a restart.
     pub name: &'a str,
     /// The context that inferences share. Its seed is that of the shuffles.
     pub context: &'a Context,
-    /// The number of the training among the restarts. Each restart has its own noise.
+    /// The index of the training among the restarts. Each restart has its own noise.
     pub restart: usize,
 }
 
@@ -98,7 +98,7 @@ pub trait Watch {
     /// A bug: the state cannot be serialised.
     fn save(&self) -> Result<Vec<u8>, Fault>;
 
-    /// Restores the state from such bytes, and writes the inputs that it had written before. Returns false if the bytes do not fit.
+    /// Restores the state from such bytes, and writes the inputs that it had written before. Returns false if the bytes are not such a state.
     ///
     /// # Errors
     /// A limit of bnnc.

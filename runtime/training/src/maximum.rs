@@ -8,9 +8,9 @@
 //! is known.
 //!
 //! Measured on 540 trainings by `map` of five models (linear, logistic, Poisson, hierarchical, a network of 82 weights; 200 to 20,000 steps, three
-//! rates, three schedules, batches of 32 and full batches) whose distance to the best known loss is known. 239 of them were too short. Of these, 15
-//! are not reported (12 of the network, in other optima), against 79 by the slope alone. Of the 301 long enough ones, 2 are reported, against 8 by
-//! the slope alone.
+//! rates, three schedules, batches of 32 and full batches) whose distance to the best known loss is known. Of these, 239 trainings were too short.
+//! The test misses 15 of them (12 of the network, in other optima); a test of the slope alone misses 79. The other 301 were long enough. The test
+//! reports 2 of them, a test of the slope alone 8.
 
 use super::descent::{self, End, descend};
 use super::report::is_cut_off;
@@ -28,8 +28,8 @@ use bnnc_kernels::executor::Machine;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// The largest number of values of the loss that a descent takes, and the smallest that gives a result: five times the steps after which it may have
-/// settled.
+/// The largest number of values of the loss that a descent computes, and the smallest number that gives a result: five times the number of steps
+/// after which a descent may have settled.
 const MOST: usize = 200;
 const FEWEST: usize = 50;
 
@@ -40,8 +40,8 @@ const OPERATIONS: u64 = 100_000_000;
 /// The ratio of the work of a training to that of the descent after it.
 pub const TRAININGS: usize = 20;
 
-/// The possible fall of the loss that is acceptable: per weight as at the maximum of `laplace`, up to a bound per row, because networks continue to
-/// fit their training rows; or per row.
+/// The possible fall of the loss that is acceptable, whichever is larger: `PER_ROW` per row; or `PER_WEIGHT` per weight, as at the maximum of
+/// `laplace`, but at most `MOST_PER_ROW` per row, because networks continue to fit their training rows.
 const PER_WEIGHT: f64 = 0.1;
 const MOST_PER_ROW: f64 = 0.25;
 const PER_ROW: f64 = 1e-3;
@@ -58,7 +58,7 @@ const NOTHING: f64 = 0.01;
 /// The distance on the unconstrained scale at or above which a parameter counts as diverging: a factor of 55 for a positive parameter.
 const FAR: f64 = 4.0;
 
-/// A parameter that approaches an end of its range for as long as the loss is followed.
+/// A parameter that the descent after training moves far towards an end of its range, without settling.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Runaway {
     /// The name of the parameter: `tau`, or `lambda[age]`.
@@ -85,7 +85,7 @@ pub struct Descent {
     pub fall: f64,
     /// True if the loss fell so far that the training has not converged.
     pub is_short: bool,
-    /// True if the loss would fall no further: unless `is_short`, the training is at a minimum.
+    /// True if the loss would fall no further at the end of the descent. Unless `is_short`, the training then ended at a minimum.
     pub is_settled: bool,
     /// The parameters without a maximum.
     pub runaways: Vec<Runaway>,
@@ -125,7 +125,7 @@ pub fn descent(task: &Task<'_>, fitted: &Fitted) -> Result<Option<Descent>, Stop
     )?;
     let Some(end) = end else { return Ok(None) };
     let is_short = end.fall > least;
-    // A parameter of a distribution that diverges is not a value of the model's parameter.
+    // In `vi`, a diverging argument is a parameter of the family, not a value of the model's parameter.
     let may_run = is_short && !end.is_settled && !task.infer.maximises_bound();
     let runaways = match may_run {
         true => runaways(task, &surface, (&fitted.values, &start), &end)?,
@@ -343,7 +343,7 @@ fn runaways(
             continue;
         };
         let (from, to) = (before.read_real(site)?, after.read_real(site)?);
-        // Vectors whose elements restrict each other have fewer arguments than elements.
+        // Vectors whose elements constrain each other have fewer arguments than elements.
         if from.len() != argument.range.len() {
             continue;
         }

@@ -20,7 +20,7 @@ pub fn at_a_time((infer, train): (&Infer, &Train), schema: &Schema, rows: usize,
     one.saturating_add(results).saturating_mul(count as u64)
 }
 
-/// Returns the bytes of one training: the machine, the rows and the results. The best parameters are not kept if the iterates are used otherwise
+/// Returns the bytes of one training: the machine, the rows and the results. The best parameters are not kept if the iterates are collected
 /// (`is_observed`).
 pub fn one((infer, train): (&Infer, &Train), schema: &Schema, rows: usize, is_observed: bool) -> u64 {
     let options = &train.options;
@@ -32,7 +32,7 @@ pub fn one((infer, train): (&Infer, &Train), schema: &Schema, rows: usize, is_ob
     let chooses = options.patience > 0 && schema.validation > 0;
     let kept = match is_observed && !chooses {
         true => 0,
-        // The parameters of the best epoch, or of the best window.
+        // These are the parameters of the best epoch, or of the best window.
         false => parameters(infer),
     };
     let watching = validating + kept;

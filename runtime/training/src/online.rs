@@ -26,7 +26,7 @@ pub struct Online<'a> {
     oldest: usize,
     /// The key of the random batches.
     key: u64,
-    /// The numbers of the rows in memory, in any order.
+    /// The indices of the rows in memory, in any order.
     order: Vec<u32>,
     /// The dataset of arriving rows, which share no columns.
     nothing: Dataset,
@@ -130,8 +130,8 @@ impl<'a> Online<'a> {
         Ok(sum / steps as f64)
     }
 
-    /// Computes the predictions for rows, by blocks of rows in order. Targets may be unknown. The numbers of draws identify their noise over the
-    /// whole session. A single draw with a new number is a Thompson sample.
+    /// Computes the predictions for rows, by blocks of rows in order. Targets may be unknown. The index of a draw identifies its noise over the whole
+    /// session. A single draw with a new index is a Thompson sample.
     ///
     /// # Errors
     /// Columns that do not fit the program, or a limit of bnnc.

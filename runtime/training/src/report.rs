@@ -36,7 +36,7 @@ fn longer(options: &Training, is_cut_off: bool) -> String {
     }
 }
 
-/// The rate above which no larger rate is recommended: trainings of the book diverge or scatter at a few times this rate.
+/// The rate above which no larger rate is recommended: trainings in the book diverge or scatter at a few times this rate.
 const LARGE: f64 = 1e-2;
 
 /// Returns the advice to use a larger rate, if the rate of a training is small.
@@ -124,10 +124,10 @@ pub enum Doubt<'a> {
     Unfinished(Unfinished),
 }
 
-/// Returns the most serious doubt about a training. If the user or the validation rows stopped it, there is no judgement of its convergence.
+/// Returns the most serious doubt about a training. If the user or the validation rows stopped the training, its convergence is not judged.
 pub fn doubt<'a>(infer: &Infer, fitted: &'a Fitted, rows: usize) -> Option<Doubt<'a>> {
     let options = &infer.training()?.options;
-    // Iterates that are averaged need to scatter.
+    // Iterates that are averaged need to scatter, so that a loss above the minimum is no reason for doubt.
     let is_point = infer.iterated().is_none();
     if let Some(descent) = fitted
         .descent

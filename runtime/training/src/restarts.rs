@@ -1,7 +1,7 @@
 //! Several trainings from different starts, of which the best is kept.
 //!
-//! They run on the threads of the machine, several at the same time. Each is a function of its own seed and independent of the number of threads.
-//! They are compared in a fixed order, so that the result does not depend on which of them ends first.
+//! Several trainings run at the same time, on the threads of the machine. The result of each is a function of its own seed and independent of the
+//! number of threads. The results are compared in a fixed order, so that the best one does not depend on which training ends first.
 
 use super::windows::Estimate;
 use super::{Fitted, Task};
@@ -59,7 +59,8 @@ pub fn at_once(options: &Training) -> usize {
     options.restarts.clamp(1, AT_ONCE)
 }
 
-/// Returns the largest number of results that are held besides the running trainings: the best so far, and that of one that has just ended.
+/// Returns the largest number of results that are held besides the running trainings: the best so far, and the result of a training that has just
+/// ended.
 pub fn kept(options: &Training) -> usize {
     if options.restarts > 1 { 2 } else { 0 }
 }
@@ -127,7 +128,7 @@ struct Runs<'a, T, F: ?Sized> {
     task: &'a Task<'a>,
     one: &'a F,
     count: usize,
-    /// The number of the next training.
+    /// The index of the next training.
     next: AtomicUsize,
     compared: Mutex<Compared<T>>,
 }

@@ -29,7 +29,7 @@ pub struct Found {
 /// The iterates of an earlier inference block.
 #[derive(Clone, Debug)]
 pub struct Iterates {
-    /// The name of the inference.
+    /// The name of the inference block.
     pub infer: String,
     /// The states: those that move as `[count, ..]`, the others with a single value.
     pub values: Arc<Values>,
@@ -146,7 +146,7 @@ impl Starts<'_> {
     }
 }
 
-/// Copies the given values to every state of the same name and size that does not start from another inference's state.
+/// Copies the given values to every state of the same name and size that does not start from a state of another inference block.
 fn warm(infer: &Infer, start: &mut Values, given: &Values) {
     for state in infer.states.iter().filter(|state| state.from.is_none()) {
         let (Some(own), Some(values)) = (start.get_mut(&state.name), given.get(&state.name)) else {

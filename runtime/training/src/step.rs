@@ -24,7 +24,7 @@ pub struct Stepper<'a> {
     pub is_outside: bool,
     /// The number of steps taken.
     pub count: u64,
-    /// An offset of the step number in the noise. Trainings with different offsets have different noise.
+    /// An offset that is added to the index of the step where it selects random numbers. Trainings with different offsets have different noise.
     pub noise: i32,
 }
 
@@ -47,7 +47,7 @@ pub fn outside(infer: &Infer, step: u64) -> Diagnostic {
     report::reached_in_step(&infer.name, &names, step, size)
 }
 
-/// The inputs of a step besides its rows.
+/// The inputs of a step in addition to its rows.
 #[derive(Clone, Copy, Debug)]
 pub struct Terms {
     /// The number of all rows, to which the likelihood of the step's rows is scaled.

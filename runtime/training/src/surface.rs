@@ -48,7 +48,7 @@ pub struct Surface {
     loss: Port,
     /// The states that move, in order.
     pub arguments: Vec<Argument>,
-    /// The numbers of all rows.
+    /// The indices of all rows.
     rows: Vec<u32>,
     sizes: Sizes,
     /// The gradient of one block of rows.
@@ -146,7 +146,7 @@ impl Surface {
         self.add(point, 0, gradient)
     }
 
-    /// Returns the mean of the loss of all rows over noise with these numbers, and writes the mean gradient. The noise differs from that of the
+    /// Returns the mean of the loss of all rows over the noise with these indices, and writes the mean gradient. The noise differs from that of the
     /// training's steps.
     ///
     /// # Errors
@@ -162,7 +162,7 @@ impl Surface {
         Ok(sum / count)
     }
 
-    /// Returns the loss of all rows with noise of this number, and adds its gradient.
+    /// Returns the loss of all rows with the noise of this index, and adds its gradient.
     ///
     /// # Errors
     /// A bug of the machine.
@@ -179,10 +179,10 @@ impl Surface {
                 self.feed.write(&mut self.machine, rows)?;
                 self.is_fed = blocks == 1;
             }
-            // The steps of a training have non-negative numbers. Negative numbers give other noise.
+            // The steps of a training have non-negative indices. Negative indices give other noise.
             let step = -1 - (noise * blocks + at) as i64;
             ports::int(&mut self.machine, "step", step as i32)?;
-            // The prior counts once.
+            // The prior counts only in the first block.
             ports::real(&mut self.machine, "kl_weight", &[if at == 0 { 1.0 } else { 0.0 }])?;
             self.machine.run()?;
             let mut own = [0.0];

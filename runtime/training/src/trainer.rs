@@ -62,7 +62,7 @@ struct Position {
     /// The loss of the last complete epoch.
     loss: f64,
     history: History,
-    /// The windows; `None` if another criterion selects the parameters.
+    /// The windows by which the parameters are selected; `None` if another criterion selects them.
     windows: Option<Windows>,
     validation: Option<Validated>,
     /// True if validation ended the training.
@@ -447,7 +447,7 @@ impl<'a, 'w> Trainer<'a, 'w> {
     }
 }
 
-/// Returns the offset of the step numbers in the noise of a restart.
+/// Returns the offset of the step indices that gives a restart its own noise.
 fn noise(task: &Task<'_>) -> i32 {
     match task.restart {
         0 => 0,

@@ -26,7 +26,7 @@ pub(super) fn lock(folder: &Path, out: &Path) -> Result<File, Diagnostic> {
     let file = opened.map_err(|error| codes::cannot_write(&path, &error.to_string()))?;
     match file.try_lock() {
         Err(TryLockError::WouldBlock) => Err(codes::folder_in_use(out)),
-        // Some file systems do not support locks. There a run continues without one.
+        // Some file systems do not support locks. A run on such a file system continues without a lock.
         Ok(()) | Err(TryLockError::Error(_)) => Ok(file),
     }
 }
@@ -57,7 +57,8 @@ pub(super) fn clear(folder: &Path, infers: &[&[String]], only_begun: bool) -> io
     Ok(())
 }
 
-/// Returns whether the checkpoint of these inferences holds a file to continue from. A folder that cannot be read counts as one that does.
+/// Returns whether the checkpoint of these inferences holds a file to continue from. A folder that cannot be read counts as one that holds such a
+/// file.
 pub(super) fn is_begun(folder: &Path, infers: &[String]) -> bool {
     let Ok(entries) = fs::read_dir(folder) else {
         return true;

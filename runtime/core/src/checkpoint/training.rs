@@ -17,10 +17,10 @@ const FIRST: Duration = Duration::from_millis(10);
 /// The longest time between commits.
 const LONGEST: Duration = Duration::from_secs(60);
 
-/// Commits may take at most this fraction of the time, as one over the number.
+/// The reciprocal of the largest fraction of the time that commits may take.
 const SHARE: u32 = 20;
 
-/// The file of the state of a training; none without a checkpoint.
+/// The file of the state of a training. Without a checkpoint, there is no file.
 #[derive(Debug)]
 pub struct TrainingFile {
     place: Option<(PathBuf, Checksum)>,

@@ -265,7 +265,7 @@ pub fn extrapolation(
         ))
 }
 
-/// A random split of rows that a column counts.
+/// Test rows that are chosen at random, although the rows are in the order of a column.
 pub fn ordered_rows(column: &str) -> Diagnostic {
     let text = format!("the rows are in the order of `{column}`, but the test rows are chosen at random");
     warn(&ORDERED_ROWS, text)
@@ -275,7 +275,7 @@ pub fn ordered_rows(column: &str) -> Diagnostic {
         ))
 }
 
-/// A level that test rows select and no training row does.
+/// A level that test rows have, but no training row.
 pub fn untrained_level(column: &str, level: i32, rows: usize) -> Diagnostic {
     let text = format!("`{column}` is {level} in {rows} test rows and in no training row");
     warn(&UNTRAINED_LEVEL, text)
@@ -299,7 +299,7 @@ pub fn missing_as_level(column: &str, level: &str) -> Diagnostic {
     warn(&MISSING_AS_NUMBER, text).help("leave its rows out, or give the level a name if it is one")
 }
 
-/// A target with many rows at one end.
+/// A target that has its smallest or its largest value in many rows.
 pub fn cut_off(target: &str, (end, which): (f64, &str), (rows, all): (usize, usize)) -> Diagnostic {
     let text = format!("{rows} of {all} training rows have the {which} value of `{target}`, {end}");
     let beyond = match which {
@@ -311,7 +311,7 @@ pub fn cut_off(target: &str, (end, which): (f64, &str), (rows, all): (usize, usi
         .help(format!("give rows at the end the probability of everything beyond, `{beyond}`, in a `dist` with `if y == {end}`"))
 }
 
-/// The first rows of a file that is sorted by the target.
+/// A `limit` that takes the first rows of a file sorted by the target.
 pub fn sorted_by_target(target: &str, limit: usize) -> Diagnostic {
     let text = format!("the {limit} training rows that `limit` leaves are sorted by `{target}`");
     warn(&SORTED_ROWS, text)
@@ -325,7 +325,7 @@ pub fn unordered_series(output: &str, time: &str) -> Diagnostic {
     warn(&UNORDERED_SERIES, text).help(format!("sort the file by `{time}`"))
 }
 
-/// Dates as whole numbers.
+/// A column that holds dates as whole numbers.
 pub fn dates(column: &str, example: f64) -> Diagnostic {
     let text = format!("`{column}` holds dates as numbers, such as {example}");
     warn(&DATES, text).help("make it a time: days since the first day")
@@ -437,7 +437,7 @@ pub fn out_of_reach(
     )
 }
 
-/// An input that numbers the rows.
+/// An input whose values number the rows.
 pub fn identifier(column: &str, rows: usize) -> Diagnostic {
     let text = format!("the input `{column}` numbers the {rows} rows, in no order");
     warn(&IDENTIFIER, text)
@@ -445,7 +445,7 @@ pub fn identifier(column: &str, rows: usize) -> Diagnostic {
         .help("for a time, sort the rows and test on the last ones")
 }
 
-/// Training rows that repeat earlier ones.
+/// Training rows that repeat earlier rows.
 pub fn repeated_training_rows(repeated: usize, rows: usize) -> Diagnostic {
     let text = format!("{repeated} of {rows} training rows repeat an earlier row");
     warn(&REPEATED_TRAINING_ROWS, text)
@@ -453,7 +453,7 @@ pub fn repeated_training_rows(repeated: usize, rows: usize) -> Diagnostic {
         .help("remove the copies")
 }
 
-/// A single chain.
+/// A run with a single chain.
 pub fn one_chain(infer: &str) -> Diagnostic {
     let text = format!("`{infer}` has one chain: convergence cannot be judged from it");
     warn(&ONE_CHAIN, text).help("run several: `chains = 4`")
@@ -479,7 +479,7 @@ pub fn close_starts(infer: &str, chains: usize, (jitter, sd): (f64, f64)) -> Dia
     warn(&ONE_START, text).help("start them apart: `jitter = 0.5`")
 }
 
-/// Quantiles of too few draws.
+/// Quantiles that are estimated from too few draws.
 pub fn few_predictive_draws(infer: &str, draws: usize) -> Diagnostic {
     let text = format!("the 5 % and 95 % quantiles of `{infer}` are those of {draws} draws");
     warn(&FEW_PREDICTIVE_DRAWS, text).help("take more: `predictive_draws = 100`")

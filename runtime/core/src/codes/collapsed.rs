@@ -68,7 +68,7 @@ pub struct DrawnRows {
 }
 
 /// Returns a warning about rows whose weights are drawn. `error` is the largest standard error of a log density, if it is known. `why` is the reason
-/// for one of the rows.
+/// why the weights of one of these rows are drawn.
 pub fn too_many_pieces(infer: &str, drawn: &DrawnRows, (why, error): (&str, Option<f64>)) -> Diagnostic {
     let DrawnRows { rows, all, draws } = drawn;
     let text = format!(

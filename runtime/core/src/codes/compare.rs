@@ -34,7 +34,7 @@ pub static OTHER_ROWS: Code = Code {
               `test = splits(\"splits.json\")` in both.",
 };
 
-/// Parameters without a posterior, of an inference block whose rows are left out.
+/// Parameters that have no posterior, in an inference block whose rows are left out.
 pub static HELD: Code = Code {
     id: "E0571",
     title: "leave-one-out estimates with parameters fitted to all rows",
@@ -87,7 +87,7 @@ pub fn not_computed(measure: &Measure, infer: &str) -> Diagnostic {
         .help("compare by another metric, see `bnnc explain E0567`")
 }
 
-/// A warning: the metrics of an inference block belong to other rows or targets than those of the first inference.
+/// A warning: the metrics of an inference block belong to other rows or targets than the metrics of the first inference block.
 pub fn other_rows(infer: &str, first: &str, of: &str) -> Diagnostic {
     super::warning(
         &OTHER_ROWS,

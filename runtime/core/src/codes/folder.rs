@@ -113,7 +113,7 @@ pub fn damaged_part(path: &Path, why: &str) -> Diagnostic {
         .help("restore the file, or run again with `--out DIR --overwrite`")
 }
 
-/// The process ended while the results were being replaced.
+/// A folder whose results were being replaced when the process ended.
 pub fn half_replaced(folder: &Path) -> Diagnostic {
     let text = format!(
         "the run in `{}` was killed while its results replaced earlier ones",

@@ -118,8 +118,8 @@ pub fn collapsed(infer: &str, collapse: &PriorFallback<'_>) -> Diagnostic {
         .help("or take fewer units, such as `Dense(10)`, with a narrow start, `Normal(scale = 0.05)`, and `restarts = 4`")
 }
 
-/// A maximum at which predictions do not depend on the inputs. `weights` are those at the mean of their prior, each with the prior's standard
-/// deviation; `parameters` is the number of parameters.
+/// A maximum at which predictions do not depend on the inputs. `weights` are the weights that are at the mean of their prior, each with the prior's
+/// standard deviation; `parameters` is the number of parameters.
 pub fn ignored_inputs(
     (infer, output): (&str, &str),
     rows: usize,

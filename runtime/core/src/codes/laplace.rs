@@ -147,8 +147,8 @@ fn lacks_bridge(laplace: &Laplace) -> bool {
     laplace.likelihood == Likelihood::Categorical && !bridges
 }
 
-/// Returns the options with which a Gaussian of logits predicts as well as its centre, where such options are known. A diagonal structure ignores the
-/// correlations of the weights, which makes the variance of the logits several times as large. There the bridge alone is not enough.
+/// Returns the options with which a Gaussian of logits predicts as well as its centre; `None` if no such options are known. A diagonal structure
+/// ignores the correlations of the weights, which makes the variance of the logits several times as large. There the bridge alone is not enough.
 fn milder(laplace: &Laplace) -> Option<&'static str> {
     let is_diagonal = laplace.options.structure == Structure::Diagonal;
     let is_subnetwork = laplace.options.over.is_subnetwork();
@@ -166,7 +166,8 @@ fn milder(laplace: &Laplace) -> Option<&'static str> {
 const AVERAGE: &str =
     "average over the weights by `nuts` or `vi`, which do not use the curvature at the maximum";
 
-/// A warning: an approximation predicts worse than its centre. The two numbers are mean log predictive densities of rows of a kind.
+/// A warning: an approximation predicts worse than its centre. The two numbers are the mean log predictive densities, at the centre and of the
+/// approximation, of the rows of this `kind`.
 pub fn worse_than_centre(infer: &str, [centre, own]: [f64; 2], kind: &str, laplace: &Laplace) -> Diagnostic {
     let text = format!(
         "`{infer}` predicts worse than its own centre: the mean log predictive density of the {kind} rows is {}, that of the centre alone {}",

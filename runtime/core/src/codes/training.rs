@@ -65,13 +65,13 @@ const LISTED: usize = 3;
 /// The training that a warning is about, and options that would improve it.
 #[derive(Clone, Copy)]
 pub struct Trained<'a> {
-    /// The name of the inference.
+    /// The name of the inference block.
     pub infer: &'a str,
     /// An option with a value that makes the training longer.
     pub longer: &'a str,
     /// The schedule of the learning rate.
     pub schedule: Schedule,
-    /// The advice to use a larger rate, if the present one is small.
+    /// The advice to use a larger learning rate, if the present rate is small.
     pub faster: Option<&'a str>,
     /// The parts of the data that could be standardised and are not: `inputs`, `target`.
     pub raw: &'a [&'a str],

@@ -173,7 +173,7 @@ pub(super) fn seen(
     }
 }
 
-/// Returns the numbers of rows, each of which has its own element in the model.
+/// Returns the row numbers, for a model that has one element per row.
 fn row_numbers(rows: &Rows, size: usize) -> Result<Vec<i32>, Diagnostic> {
     match rows.index.iter().position(|row| *row >= size) {
         None => Ok(rows.index.iter().map(|row| *row as i32).collect()),

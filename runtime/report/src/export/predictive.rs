@@ -115,7 +115,7 @@ impl Subject<'_> {
         Ok(())
     }
 
-    /// Returns the predictions of each output of all rows, from the draws that the predictor was set to. `first` is the number of the first draw.
+    /// Returns the predictions of each output of all rows, from the draws that the predictor was set to. `first` is the index of the first draw.
     pub(super) fn block(&self, predictor: &mut Predictor, first: usize) -> Result<Vec<Block>, Stop> {
         let (rows, outputs, dataset) = (self.rows(), &self.infer.outputs, &self.outcome.dataset);
         let mut all: Vec<Block> = outputs.iter().map(|_| Block::default()).collect();

@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 /// The smallest variance of an element, for elements that do not move.
 const LEAST_VARIANCE: f64 = 1e-30;
 
-/// The noise coordinates of the elements and of the deviations.
+/// The coordinates in the random stream for the noise of the elements and of the deviations.
 const OF_ELEMENTS: u32 = 0;
 const OF_DEVIATIONS: u32 = 1;
 
@@ -140,7 +140,7 @@ mod tests {
         of_elements.powi(2) * diagonal + of_deviations.powi(2) * outer
     }
 
-    /// The expected numbers are exact fractions. Deviations from the mean of all iterates would give 0.0225 in the first place.
+    /// The expected numbers are exact fractions. With deviations from the mean of all iterates, element (0, 0) would be 0.025.
     #[test]
     fn moments_of_five_iterates_match_exact_fractions() {
         let iterates = five(Covariance::LowRank(3));
