@@ -102,7 +102,7 @@ fn single(value: f64) -> f64 {
     }
 }
 
-/// Returns the columns that say where rows come from: the row number in the file, counted as in messages (the header of a table is row 1), and the
+/// Returns the columns that identify the rows: the row number in the file, counted as in messages (the header of a table is row 1), and the
 /// name of the file if there are several.
 pub fn places(rows: &Rows, count: usize) -> Vec<(String, ResultColumn)> {
     let (paths, numbers): (Vec<&Path>, Vec<i64>) = (0..count.min(rows.count))

@@ -127,7 +127,7 @@ pub enum Doubt<'a> {
 /// Returns the most serious doubt about a training. If the user or the validation rows stopped the training, its convergence is not judged.
 pub fn doubt<'a>(infer: &Infer, fitted: &'a Fitted, rows: usize) -> Option<Doubt<'a>> {
     let options = &infer.training()?.options;
-    // Iterates that are averaged need to scatter, so that a loss above the minimum is no reason for doubt.
+    // Iterates that are averaged need to scatter, so that a loss above the minimum does not cast doubt on them.
     let is_point = infer.iterated().is_none();
     if let Some(descent) = fitted
         .descent
