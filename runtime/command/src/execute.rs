@@ -81,7 +81,7 @@ impl Job<'_> {
         if !result.outcomes.is_empty() || result.stopped.is_none() {
             terminal::say(&text);
         }
-        // A run that ended without results does not replace one with results.
+        // A run that ended without results does not replace a run with results.
         let folder = running.folder();
         let folder = folder.filter(|folder| !result.outcomes.is_empty() || !folder::has_results(folder));
         if let Some(folder) = folder {

@@ -6,8 +6,8 @@ use std::path::Path;
 /// Returns the bytes that this process can take, where the system reports them. A run that needs more is rejected before it starts.
 ///
 /// It is the smallest of three: the available memory of the machine; the limits of the control groups of the process, by which containers are
-/// limited; and the remaining address space under `ulimit -v`. Beyond the first two the system kills the process, beyond the last an allocation
-/// fails.
+/// limited; and the remaining address space under `ulimit -v`. If the process exceeds one of the first two, the system kills it. If it exceeds the
+/// last, an allocation fails.
 pub fn available() -> Option<u64> {
     let machine = read_to_string("/proc/meminfo")
         .ok()
@@ -43,8 +43,8 @@ fn of_machine(text: &str) -> Option<u64> {
 /// Returns the smallest limit of the control groups in a text like that of `/proc/self/cgroup` and of their parent groups. Their files are below
 /// `root`.
 ///
-/// A line is `id:controllers:path`. Version 2 has one line, without controllers. Version 1 has one line for memory. A container may see the path of
-/// its group on the host, where it does not find a file. The limit is then that of the root.
+/// A line is `id:controllers:path`. Version 2 has one line, without controllers. Version 1 has one line for memory. A container may see the path that
+/// its group has on the host, where it does not find a file. The limit of `root` is then used.
 fn of_groups(text: &str, root: &Path) -> Option<u64> {
     let limit = |line: &str| {
         let mut parts = line.splitn(3, ':').skip(1);

@@ -25,7 +25,7 @@ pub const BUG: u8 = 101;
 /// The exit status after Ctrl-C, by the convention of shells.
 pub const INTERRUPTED: u8 = 130;
 
-/// The largest number of diagnostics that are shown: a file that is not a program has one per line.
+/// The largest number of diagnostics that are shown: a file that is not a program yields one diagnostic per line.
 const MOST_SHOWN: usize = 100;
 
 /// Whether diagnostics are coloured, if the command line states it.
@@ -102,7 +102,8 @@ pub fn fault_status(fault: &Fault, show: &dyn Fn(&[Diagnostic]) -> u8) -> u8 {
 /// The reason why some of the output was lost.
 static LOST: OnceLock<String> = OnceLock::new();
 
-/// Writes to standard output. A closed pipe is not an error, since its reader has read enough. Any other error counts when the work ends.
+/// Writes to standard output. A closed pipe is not an error, since its reader has read enough. Any other error changes the exit status when the work
+/// ends.
 pub fn say(text: &str) {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// The result of sampling.
 pub struct Sampled {
-    /// The states for predictions: those that are sampled at `predictive` draws (`[predictive, ..]`), the others with a single value.
+    /// The states for predictions. Sampled states hold `predictive` draws (`[predictive, ..]`), the others a single value.
     pub values: Arc<Values>,
     /// The number of draws in `values`.
     pub predictive: usize,
@@ -20,7 +20,7 @@ pub struct Sampled {
     pub mean: Arc<Values>,
     /// The chains that have draws.
     pub chains: Vec<Chain>,
-    /// The numbers of the chains that were stopped before their first draw.
+    /// The indices of the chains that were stopped before their first draw.
     pub without_draws: Vec<usize>,
     /// The ranges of the states within a position.
     pub layout: Layout,
@@ -123,7 +123,7 @@ pub fn spread(chains: &[Chain], layout: &Layout, count: usize) -> Result<Values,
         let mut at = first;
         chain.store.blocks(0..chain.store.len(), |block| {
             for draw in block.chunks_exact(record) {
-                // The next selected draw has number `taken * all / count`.
+                // The next selected draw has the index `taken * all / count`.
                 if taken < count && at == taken * all / count {
                     for (column, (_, range)) in columns.iter_mut().zip(&layout.slots) {
                         column.extend_from_slice(&draw[range.clone()]);
@@ -196,7 +196,7 @@ impl Layout {
 pub struct Quantity {
     /// The name: `tau`, `theta[2]`, `norm(hidden.w)`.
     pub name: String,
-    /// The number of the site in the inference's reports and the number of the element, if the quantity is an element of a site.
+    /// The index of the site in [`Infer::reports`] and the index of the element, if the quantity is an element of a site.
     pub element: Option<(usize, usize)>,
     /// The summary and the diagnostics.
     pub summary: Summary,
@@ -223,7 +223,7 @@ pub struct Diagnosis {
     pub warnings: Vec<Diagnostic>,
 }
 
-/// The quantities with the worst diagnostics, each with its number.
+/// The names of the quantities with the worst diagnostics, each with the value of the diagnostic.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Worst<'a> {
     /// The largest R-hat.

@@ -180,7 +180,8 @@ fn alike(one: &[Option<Vec<f64>>], other: &[Option<Vec<f64>>]) -> bool {
 /// Returns the reason why rows are not left out of an inference block.
 fn not_left_out(infer: &Infer) -> String {
     let why = match infer.integrates() {
-        // The mean of p(y | iterate) over iterates is the density with the row. The density without the row needs the mean of 1 / p(y | all weights).
+        // The mean of p(y | iterate) over iterates is the density of a row given all rows. The density given the other rows needs the mean of 1 / p(y
+        // | all weights).
         true => {
             "rows are left out by weighting draws of all weights, and `collapsed` integrates over some of them"
         }
@@ -200,7 +201,7 @@ fn value(measure: &Measure, infer: &Infer, outcome: &Outcome) -> Option<(f64, Op
     found.map(|(_, mean, error)| (mean, error))
 }
 
-/// Adds the estimates and their differences to the best, and sorts the lines.
+/// Adds the estimates and their differences from the best estimate, and sorts the lines.
 fn leave_out(table: &mut Comparison, found: &[(&Infer, &Outcome)]) {
     let estimates: Vec<Option<&LeftOut>> = found
         .iter()

@@ -16,13 +16,13 @@ use std::sync::Arc;
 /// The states of an approximation at some draws.
 #[derive(Clone, Debug)]
 pub struct Draws {
-    /// The states: those that move at each draw (`[draws, ..]`), the others with a single value.
+    /// The states. Those that move have a value for each draw (`[draws, ..]`), the others a single value.
     pub values: Arc<Values>,
     /// The number of draws.
     pub count: usize,
 }
 
-/// Receives the values of a site at some draws, `[draws, ..]`, with its number in the inference's reports.
+/// Receives the index of a site in [`Infer::reports`], and the values of the site at some draws, `[draws, ..]`.
 pub type Visit<'a> = dyn FnMut(usize, &[f64]) -> Result<(), Stop> + 'a;
 
 impl Draws {
@@ -39,10 +39,11 @@ impl Draws {
     }
 
     /// Passes the parameters at the draws to `visit` in blocks: `visit(site, values)` with values `[draws of the block, ..]`, for each of the wanted
-    /// sites, by its number in the inference's reports. The noise is that of predictions, so that draw `i` here is draw `i` of the predictions.
+    /// sites, which are given by their indices in [`Infer::reports`]. The noise is that of predictions, so that draw `i` here is draw `i` of the
+    /// predictions.
     ///
     /// # Errors
-    /// A limit of bnnc.
+    /// Too little memory.
     pub fn visit(
         &self,
         infer: &Infer,
@@ -95,7 +96,7 @@ impl Draws {
     /// Reduces the draws to a single one if all draws, and the predictions with them, are the same.
     ///
     /// # Errors
-    /// A limit of bnnc.
+    /// Too little memory.
     pub fn distinct(self, infer: &Infer, context: &Context) -> Result<Draws, Stop> {
         let is_masked = lookup(infer.method).is_some_and(|method| method.finds == Finds::Masked);
         if !infer.per_draw().is_empty() || is_masked || self.count < 2 {

@@ -6,7 +6,7 @@ use bnnc_base::shape::Sizes;
 /// Parameters that have the value of a maximum in all draws.
 #[derive(Clone, Debug, Default)]
 pub struct Held<'a> {
-    /// The states all of whose numbers are held.
+    /// The states whose elements are all held.
     pub states: Vec<&'a State>,
     /// The number of weights that are held because they are outside a subnetwork.
     pub outside: usize,

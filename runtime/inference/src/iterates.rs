@@ -86,7 +86,7 @@ impl Posterior for Collected {
 
 /// Returns the iterates of a finished inference for later inferences; `None` if it does not hold iterates.
 fn found(infer: &Infer, found: &Collected) -> Option<start::Iterates> {
-    // The draws of a Gaussian are not iterates. Members of an ensemble serve as well as iterates of one training.
+    // The draws of a Gaussian are not iterates. The members of an ensemble can be used like the iterates of one training.
     let is_gaussian = infer
         .iterated()
         .is_some_and(|swag| swag.gaussian.covariance != Covariance::Snapshots);

@@ -14,7 +14,8 @@ use bnnc_data::Dataset;
 use bnnc_mcmc::loo::{LeaveOneOut, Row, Total};
 use std::sync::Arc;
 
-/// The largest number of log likelihoods that are computed unless the program requests them, and of reals in the positions held for them.
+/// The largest number of log likelihoods that are computed unless the program requests them, and the largest number of reals in the positions that
+/// are held for them.
 const LIKELIHOODS: usize = 8_000_000;
 
 /// The number of draws of an approximation from which rows are left out, where the limits allow it. With this number the threshold of the Pareto
@@ -32,8 +33,8 @@ pub struct LeftOut {
     pub draws: usize,
 }
 
-/// Returns the number of draws, of `all`, from which rows are left out: as many as [`LIKELIHOODS`] allows, but at least the predictive draws. Returns
-/// `None` if rows are not left out.
+/// Returns the number of draws from which rows are left out: as many of all draws as [`LIKELIHOODS`] allows, but at least as many as the predictive
+/// draws. Returns `None` if rows are not left out.
 pub fn draws(sampling: &Sampling, sizes: (usize, usize), there_are: (usize, usize)) -> Option<usize> {
     chosen((sampling, sampling.options.leave_one_out), sizes, there_are)
 }
@@ -59,7 +60,7 @@ fn chosen(
 /// Returns `None` if there are no draws of a posterior, or if all draws are the same.
 ///
 /// # Errors
-/// A file of draws that cannot be read, a limit of bnnc.
+/// A file of draws that cannot be read, too little memory.
 pub fn leave_one_out(
     infer: &Infer,
     found: &dyn Posterior,
@@ -191,7 +192,7 @@ fn ends(sampled: &Sampled, draws: usize) -> Vec<usize> {
     let mut before = 0;
     let end = |chain: &Chain| {
         before += chain.store.len();
-        // Draw number `at` of the selected ones is draw `at * all / draws` of all.
+        // Selected draw `at` is draw `at * all / draws` of all draws.
         (before * draws).div_ceil(all.max(1))
     };
     sampled.chains.iter().map(end).collect()

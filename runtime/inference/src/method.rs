@@ -48,7 +48,7 @@ impl<'a> Given<'a> {
         }
     }
 
-    /// Returns the posterior that an earlier, continued run kept, or else that of `find`.
+    /// Returns the posterior that an earlier run kept in the checkpoint, or else the one that `find` returns.
     ///
     /// # Errors
     /// The errors of `find`; a checkpoint that cannot be written; an interruption by the user.
@@ -112,20 +112,20 @@ pub fn scored(infer: &Infer, schema: &Schema) -> usize {
     infer.examples(rows)
 }
 
-/// The sizes behind the summaries of small sites.
+/// The sizes on which the memory for the summaries of small sites depends.
 #[derive(Clone, Copy, Debug)]
 pub struct Summing {
     /// The number of draws of each site.
     pub draws: usize,
     /// The number of weights that are drawn beforehand.
     pub weights: u64,
-    /// The number of reals in their noise.
+    /// The number of reals in the noise of these weights.
     pub noise: u64,
 }
 
 /// A method with the plan of one inference block.
 pub trait Method {
-    /// Finds the posterior, or takes that of an earlier run that is continued.
+    /// Finds the posterior, or takes it from an earlier run that is being resumed.
     ///
     /// # Errors
     /// A training or chains that fail, columns that do not fit the program, a limit, an interruption by the user.
@@ -159,7 +159,7 @@ pub trait Method {
         0
     }
 
-    /// Returns the number of members. `before` is that of the inference from which it starts.
+    /// Returns the number of members. `before` is the number of members of the inference block from which this one starts.
     fn members(&self, _before: usize) -> usize {
         1
     }
@@ -169,15 +169,15 @@ pub trait Method {
         iterates
     }
 
-    /// Returns the bytes that the posterior holds besides its parameters.
+    /// Returns the bytes that the posterior holds in addition to its parameters.
     fn held(&self, _rows: usize, _planned: usize) -> u64 {
         0
     }
 
-    /// Returns the bytes of finding the posterior.
+    /// Returns the bytes needed to find the posterior.
     fn finding(&self, extent: &Extent<'_>) -> u64;
 
-    /// Returns the bytes of predicting, and of leaving rows out.
+    /// Returns the bytes needed to predict and to leave rows out.
     fn predicting(&self, extent: &Extent<'_>) -> u64;
 
     /// Returns the bytes that a thread keeps after decomposing matrices.
@@ -185,7 +185,7 @@ pub trait Method {
         0
     }
 
-    /// Returns the sizes behind the summaries.
+    /// Returns the sizes on which the memory for summaries depends.
     fn summing(&self, _planned: usize) -> Summing {
         Summing {
             draws: DRAWS,
@@ -200,14 +200,14 @@ pub trait Method {
     }
 }
 
-/// Returns the warning about so few draws that 5 % of them are less than one.
+/// Returns the warning about fewer than 20 predictive draws, of which 5 % are less than one draw.
 pub fn few_draws(infer: &Infer) -> Option<Diagnostic> {
     let has_quantiles = |output: &Output| matches!(output.kind, OutputKind::Real | OutputKind::Count);
     let is_few = infer.predictive_draws() < 20 && infer.outputs.iter().any(has_quantiles);
     is_few.then(|| codes::audit::few_predictive_draws(&infer.name, infer.predictive_draws()))
 }
 
-/// Returns the bytes of predicting with draws of an approximation and of leaving rows out. The positions of the draws take `drawn` bytes. Leaving
+/// Returns the bytes needed to predict with draws of an approximation and to leave rows out. The positions of the draws take `drawn` bytes. Leaving
 /// rows out takes `weights` bytes for each draw.
 pub fn predicting_draws(
     infer: &Infer,
@@ -222,7 +222,7 @@ pub fn predicting_draws(
     predicting(infer, &infer.predict, extent.scored(infer), draws).max(left_out) + drawn
 }
 
-/// Returns the bytes of leaving rows out of draws of an approximation.
+/// Returns the bytes needed to leave rows out with draws of an approximation.
 fn leaving_out(infer: &Infer, rows: usize, weights: u64) -> u64 {
     let draws = leave_one_out::draws_of_approximation(infer, rows);
     let likelihoods = &predict::said(infer)[..1];

@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// Checks the positions that parameters select, at the draws of a posterior, for the training and the test rows.
 ///
 /// # Errors
-/// A position outside its axis, with its row where it depends on one; columns that do not fit the program; a limit of bnnc.
+/// A position outside its axis, with its row if the position depends on a row; columns that do not fit the program; too little memory.
 pub fn check_found(
     infer: &Infer,
     found: &dyn Posterior,

@@ -35,7 +35,7 @@ pub enum Parts {
     Lines(Vec<(String, String)>),
 }
 
-/// A posterior, or a point estimate in its place.
+/// A posterior, or a point estimate that takes its place.
 pub trait Posterior: Any + Debug {
     /// Returns the states with which predictions are made.
     fn values(&self) -> &Arc<Values>;
@@ -81,7 +81,7 @@ pub trait Posterior: Any + Debug {
     /// Prepares predictions for rows whose target may be unknown.
     ///
     /// # Errors
-    /// Columns that do not fit the program, or a limit of bnnc.
+    /// Columns that do not fit the program, or too little memory.
     fn forecaster<'a>(
         &'a self,
         infer: &'a Infer,
@@ -97,8 +97,8 @@ pub trait Posterior: Any + Debug {
     /// Returns the number of draws that predictions average over.
     fn predictive_draws(&self, infer: &Infer) -> usize;
 
-    /// Returns draws of an approximation: `wanted` draws of a family, or all iterates or members. Returns `None` for chains, whose draws are in their
-    /// stores, and for predictions that are integrals over some weights.
+    /// Returns draws of an approximation: `wanted` draws of a family, all iterates, or all members. Returns `None` for chains, whose draws are in
+    /// their stores, and for predictions that are integrals over some weights.
     ///
     /// # Errors
     /// A bug: the inference does not have the part that its results need.
@@ -120,7 +120,7 @@ pub trait Posterior: Any + Debug {
     /// Adds summaries of the last split to the results of the inference. Returns warnings about them.
     ///
     /// # Errors
-    /// A limit of bnnc; a file that cannot be read.
+    /// Too little memory; a file that cannot be read.
     fn summarise(
         &self,
         infer: &Infer,
@@ -134,10 +134,10 @@ pub trait Posterior: Any + Debug {
     /// Returns the summaries of the small sites.
     ///
     /// # Errors
-    /// A limit of bnnc.
+    /// Too little memory.
     fn summaries(&self, infer: &Infer, context: &Context) -> Result<Vec<SiteSummary>, Stop>;
 
-    /// Returns the tensors of the posterior besides its states, by name.
+    /// Returns the tensors of the posterior that are not states, by name.
     fn arrays(&self, _: &Infer) -> Vec<Array<'_>> {
         Vec::new()
     }

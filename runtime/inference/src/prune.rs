@@ -50,7 +50,7 @@ impl Line {
 /// other predictions.
 ///
 /// # Errors
-/// Columns that do not fit the program, or a limit of bnnc.
+/// Columns that do not fit the program, or too little memory.
 pub fn prune(
     infer: &Infer,
     values: &Values,
@@ -119,7 +119,7 @@ pub type Ratios = Vec<(String, Vec<f64>)>;
 /// Returns the signal-to-noise ratios of all weights that may be removed.
 ///
 /// # Errors
-/// A limit of bnnc.
+/// Too little memory.
 pub fn signal_to_noise(pruning: &Pruning, values: &Values, context: &Context) -> Result<Ratios, Fault> {
     let mut machine = Machine::new(&pruning.moments, Sizes::default(), context.pool.clone())?;
     for (name, values) in values {
@@ -146,7 +146,7 @@ fn ratio(mean: f64, variance: f64) -> f64 {
     }
 }
 
-/// A weight: the number of its site, and its element.
+/// A weight: the indices of its site and of its element.
 type Weight = (u32, u32);
 
 fn element(ratios: &Ratios, (site, at): Weight) -> f64 {
@@ -172,7 +172,7 @@ fn removed(fraction: f64, weights: usize) -> usize {
     nearest.min(weights.saturating_sub(1))
 }
 
-/// Sets the masks to one for every weight, and to zero for the removed ones.
+/// Sets the masks to zero for the removed weights, and to one for all others.
 fn set_masks(predictor: &mut Predictor, ratios: &Ratios, gone: &[Weight]) -> Result<(), Fault> {
     let mut masks: Vec<Vec<f64>> = ratios.iter().map(|(_, values)| vec![1.0; values.len()]).collect();
     for (site, at) in gone {

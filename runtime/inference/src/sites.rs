@@ -28,7 +28,7 @@ impl<'a> Sites<'a> {
     /// Prepares the program.
     ///
     /// # Errors
-    /// A limit of bnnc.
+    /// Too little memory.
     pub fn new(
         infer: &'a Infer,
         sampled: &'a Sampled,
@@ -55,7 +55,7 @@ impl<'a> Sites<'a> {
         })
     }
 
-    /// Returns a site of the inference's reports.
+    /// Returns the report on a site.
     pub fn report(&self, site: usize) -> &'a SiteReport {
         &self.infer.reports[site]
     }
@@ -66,7 +66,7 @@ impl<'a> Sites<'a> {
     }
 
     /// Passes the draws of a chain to `visit` in blocks: `visit(site, values)` with values `[draws of the block, ..]`, for each of the wanted sites,
-    /// by its number in the inference's reports.
+    /// which are given by their indices in [`Infer::reports`].
     ///
     /// # Errors
     /// A bug of the machine, a file that cannot be read.

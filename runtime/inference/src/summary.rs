@@ -12,7 +12,7 @@ use bnnc_kernels::executor::Machine;
 /// The number of draws behind every summary.
 pub const DRAWS: usize = 1000;
 
-/// The `step` coordinate of the noise of these draws. No training step and no prediction has this number.
+/// The `step` coordinate of the noise of these draws. No training step and no prediction uses this value.
 const SUMMARY_STEP: i32 = -2;
 
 /// The largest number of elements of a site that is summarised. Larger sites are only written to files.
@@ -84,7 +84,7 @@ pub fn draws_per_call(infer: &Infer) -> usize {
 /// Returns the summaries of all small sites, from draws that the program makes.
 ///
 /// # Errors
-/// A limit of bnnc.
+/// Too little memory.
 pub fn summaries(infer: &Infer, values: &Values, context: &Context) -> Result<Vec<SiteSummary>, Stop> {
     summaries_of_draws(infer, values, DRAWS, context)
 }
@@ -92,7 +92,7 @@ pub fn summaries(infer: &Infer, values: &Values, context: &Context) -> Result<Ve
 /// Returns the summaries of all small sites at `draws` draws. States that differ between draws hold one value per draw.
 ///
 /// # Errors
-/// A limit of bnnc.
+/// Too little memory.
 pub fn summaries_of_draws(
     infer: &Infer,
     values: &Values,

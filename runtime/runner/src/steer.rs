@@ -78,7 +78,7 @@ fn refused(infer: &Infer, refusal: &Refusal) -> Box<Diagnostic> {
     Box::new(codes::options_apart(&infer.name, &refusal.message, &refusal.help))
 }
 
-/// Returns the diagnostics of options that do not fit together for these data.
+/// Returns the diagnostics of options that are incompatible on these data.
 pub fn apart(manifest: &Manifest, schemas: &HashMap<String, Schema>) -> Vec<Diagnostic> {
     let infers = manifest.infers.iter();
     let refusals = infers.filter_map(|infer| {
