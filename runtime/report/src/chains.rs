@@ -159,8 +159,8 @@ impl<'a> ChainReport<'a> {
         plot.render()
     }
 
-    /// Draws the marginal distribution of the energy and that of its change between iterations (Betancourt 2016, section 3.3). If the changes spread
-    /// much less than the energy, the chain cannot reach the tails.
+    /// Draws the marginal distributions of the energy and of its change between iterations (Betancourt 2016, section 3.3). If the changes spread much
+    /// less than the energy, the chain cannot reach the tails.
     fn energies(&self) -> Option<String> {
         let mut levels = Vec::new();
         let mut changes = Vec::new();

@@ -38,7 +38,7 @@ struct Element {
 /// Draws the densities of the parameters that the program itself declares and, for approximations, their pairs.
 ///
 /// # Errors
-/// A limit of bnnc.
+/// Too little memory.
 pub fn densities(infer: &Infer, outcome: &Outcome, context: &Context) -> Result<Vec<String>, Stop> {
     let elements = elements(infer, outcome, context)?;
     let mut plots: Vec<String> = elements.iter().filter_map(density).collect();
@@ -181,8 +181,8 @@ pub fn shapes(left_out: &LeftOut, train: &Rows) -> Option<String> {
     Some(plot.render())
 }
 
-/// Returns the numbers of rows in their file, with the label of the axis. If the rows come from several files, or from no file, returns their
-/// positions.
+/// Returns the row numbers in the file, with the label of the axis. If the rows come from several files, or from no file, returns their positions
+/// instead.
 fn numbers(rows: &Rows, count: usize) -> (Vec<usize>, &'static str) {
     match rows.numbers().filter(|numbers| numbers.len() == count) {
         Some(numbers) => (numbers, "training row, by its row in the file"),
@@ -202,8 +202,8 @@ pub fn replicated(check: &Check) -> Vec<String> {
     posterior.into_iter().chain(prior).collect()
 }
 
-/// Draws the densities of observed and replicated data. The axis extends beyond the range of the observed values by a quarter of it on either side,
-/// or to the 5 % and 95 % quantiles of the replicated values if these are further out.
+/// Draws the densities of observed and replicated data. The axis extends beyond the range of the observed values by a quarter of that range on either
+/// side, or to the 5 % and 95 % quantiles of the replicated values if these are further out.
 fn overlaid(stage: &str, target: &str, observed: &[f64], replicates: &[Vec<f64>]) -> Option<String> {
     let seen = Histogram::new(observed)?;
     let room = 0.25 * (seen.high() - seen.low);

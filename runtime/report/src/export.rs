@@ -47,7 +47,7 @@ impl Subject<'_> {
         ]
     }
 
-    /// Returns the numbers, in the inference's reports, of the parameters that vary or are computed from parameters that vary.
+    /// Returns the indices, in [`Infer::reports`], of the parameters that vary or are computed from parameters that vary.
     fn sites(&self) -> Vec<usize> {
         let reports = self.infer.reports.iter().enumerate();
         let drawn = reports.filter(|(_, site)| site.family != "fixed");
@@ -70,7 +70,7 @@ impl Subject<'_> {
         self.shape(site).into_iter().enumerate().map(dim).collect()
     }
 
-    /// Creates the variables of the group `posterior`. Returns them with the numbers of their parameters.
+    /// Creates the variables of the group `posterior`. Returns them with the indices of their parameters.
     fn variables(&self, store: &mut Store, group: GroupId) -> Result<Vec<(usize, VariableId)>, Stop> {
         let mut variables = Vec::new();
         for site in self.sites() {
@@ -92,7 +92,7 @@ impl Export<'_> {
     /// are truncated to the shortest.
     ///
     /// # Errors
-    /// A file that cannot be read or written, a limit of bnnc.
+    /// A file that cannot be read or written, too little memory.
     pub fn zarr(&self, path: &Path) -> Result<(), Stop> {
         let mut store = Store::create(path, self.of.attributes())?;
         self.posterior(&mut store)?;
@@ -102,7 +102,7 @@ impl Export<'_> {
         Ok(store.finish()?)
     }
 
-    /// Returns the numbers of the chains that have draws.
+    /// Returns the indices of the chains that have draws.
     fn chains(&self) -> Vec<usize> {
         let chains = self.sampled.chains.iter().enumerate();
         let drawn = chains.filter(|(_, chain)| !chain.store.is_empty());

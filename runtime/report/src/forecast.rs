@@ -39,7 +39,7 @@ pub struct Forecast {
 }
 
 impl Forecast {
-    /// Returns the share of ranks inside the central interval of this level. A rank that extends beyond an end counts with the part inside.
+    /// Returns the share of ranks inside the central interval of this level. If a rank extends beyond an end, only the part inside counts.
     pub fn coverage(&self, level: f64) -> f64 {
         let [low, high] = [0.5 - 0.5 * level, 0.5 + 0.5 * level];
         let inside = |[below, not_above]: &[f64; 2]| {
@@ -66,10 +66,10 @@ pub struct Curve {
     pub points: Vec<(f64, f64)>,
 }
 
-/// Returns the predictions of output number `place` for the scored rows of the last split; `None` if the output is not a single number.
+/// Returns the predictions of the output at index `place` for the scored rows of the last split; `None` if the output is not a single number.
 ///
 /// # Errors
-/// A limit of bnnc.
+/// Too little memory.
 pub fn of_rows(
     (infer, place): (&Infer, usize),
     outcome: &Outcome,
@@ -101,7 +101,7 @@ pub fn of_rows(
 /// distribution of an output depends on another output.
 ///
 /// # Errors
-/// A limit of bnnc.
+/// Too little memory.
 pub fn curve(
     (infer, place): (&Infer, usize),
     outcome: &Outcome,
@@ -297,7 +297,7 @@ mod tests {
         assert_eq!(forecast.coverage(1.0), 1.0);
     }
 
-    /// Ranks of a Poisson variable of mean 1.3, each value as often as it occurs: a calibrated model.
+    /// A calibrated model: the ranks of a Poisson variable of mean 1.3, where each value occurs as often as its probability requires.
     #[test]
     fn counts_of_a_calibrated_model_are_covered_as_often_as_their_level() {
         let (mut below, mut probability) = (0.0, (-1.3f64).exp());

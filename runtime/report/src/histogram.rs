@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn whole_numbers_have_bins_of_whole_numbers() {
-        // Ten of each of 0 to 6: two of Rice's nine bins would be empty.
+        // Each of the numbers 0 to 6 occurs ten times. Two of the nine bins of Rice's rule would be empty.
         let values: Vec<f64> = (0..70).map(|at| f64::from(at % 7)).collect();
         let Some(found) = Histogram::of_whole(&values, -1.0, 7.0) else {
             panic!("there are values");

@@ -42,7 +42,7 @@ pub struct Report {
 /// last split.
 ///
 /// # Errors
-/// A limit of bnnc.
+/// Too little memory.
 pub fn report(
     manifest: &Manifest,
     result: &RunResult,

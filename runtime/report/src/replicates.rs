@@ -21,7 +21,7 @@ use std::sync::Arc;
 /// The number of replicated data sets.
 const REPLICATES: usize = 40;
 
-/// The largest number of rows in a replicated data set, and the number for which even a large network is evaluated.
+/// The largest number of rows in a replicated data set, and the number that is used even for a large network.
 const ROWS: usize = 2000;
 const FEWEST: usize = 100;
 
@@ -62,7 +62,7 @@ pub struct Check {
 /// Returns the checks of the outputs with one number or one class per row.
 ///
 /// # Errors
-/// A limit of bnnc, columns that do not fit the program.
+/// Too little memory, columns that do not fit the program.
 pub fn checks(infer: &Infer, outcome: &Outcome, context: &Context) -> Result<Vec<Check>, Stop> {
     let dataset = &outcome.dataset;
     let train = &dataset.train;
@@ -125,7 +125,7 @@ pub fn checks(infer: &Infer, outcome: &Outcome, context: &Context) -> Result<Vec
     Ok(all)
 }
 
-/// Returns the names of the classes of an output, or their numbers.
+/// Returns the names of the classes of an output, or their indices as text if they have no names.
 fn names(infer: &Infer, output: &Output, count: usize) -> Vec<String> {
     match infer.names.classes(&output.name, count) {
         Some(names) => names.to_vec(),
@@ -133,7 +133,7 @@ fn names(infer: &Infer, output: &Output, count: usize) -> Vec<String> {
     }
 }
 
-/// Data sets, by output and number.
+/// Data sets, by output and index.
 type Sets = Vec<Vec<Vec<f64>>>;
 
 /// Returns the data sets of the posterior, by output; empty if predictions are integrals over some weights.

@@ -309,7 +309,8 @@ fn margin(labels: &[String]) -> f64 {
     longest.fold(LEFT, |margin, length| margin.max(length + 32.0))
 }
 
-/// Draws a square of counts, with one row per true class and one column per predicted class. The classes have these names, or else their numbers.
+/// Draws a square of counts, with one row per true class and one column per predicted class. The classes are labelled with these names, or with their
+/// indices if there are no names.
 pub fn matrix(title: &str, counts: &[Vec<usize>], names: &[String]) -> String {
     let names: Vec<String> = match names.len() == counts.len() {
         true => names.iter().map(|name| shortened(name)).collect(),

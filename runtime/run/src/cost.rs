@@ -16,9 +16,9 @@ use bnnc_inference::{comparison, summary};
 use bnnc_methods::laplace::memory;
 use std::collections::HashMap;
 
-/// Sets the cost of a step of every inference block, for these data and the current options, and its predicted peak memory. The peak is the most that
-/// the run holds during that inference, on one thread, including the results of earlier inferences. `schemas` are by data item and are stored in the
-/// manifest, so that other peaks can be computed from it.
+/// Sets the cost of a step of every inference block, for these data and the current options, and its predicted peak memory. The peak is the largest
+/// number of bytes that the run holds during the inference, on one thread, including the results of earlier inferences. `schemas`, by data item, are
+/// stored in the manifest, so that other peaks can be computed from it.
 pub fn predict(manifest: &mut Manifest, schemas: &HashMap<String, Schema>) {
     manifest.schemas.clone_from(schemas);
     let peaks = peaks(manifest, manifest.infers.iter());
@@ -100,7 +100,7 @@ fn data(spec: &DataSpec, schema: &Schema) -> Data {
                 0
             }),
         table: per_row * all + shared,
-        // The number of each row is included.
+        // The row numbers are included.
         rows: used * (schema.inputs as u64 * NUMBER + copied + NUMBER) + shared,
         parts: all * (NUMBER + 1),
     }
@@ -151,7 +151,7 @@ fn multiplies(infer: &Infer) -> bool {
         .any(|artifact| calls(&artifact.plan.steps))
 }
 
-/// Returns the bytes of ranking the weights, and of the predictions with masks after it, whichever is larger.
+/// Returns the bytes needed to rank the weights or to predict with masks afterwards, whichever is larger.
 fn pruning(infer: &Infer, table: &Pruning, schema: &Schema) -> u64 {
     let weights = infer
         .reports
@@ -165,7 +165,7 @@ fn pruning(infer: &Infer, table: &Pruning, schema: &Schema) -> u64 {
     let ranking = machine(&table.moments, &Sizes::default()) + NUMBER * (all + 3 * largest);
     let draws = infer.predictive_draws();
     let scoring = predicting(infer, &table.predict, scored(infer, schema), draws);
-    // The ratios, the order and the masks.
+    // Scoring also holds the ratios, the order and the masks.
     ranking.max(scoring + 3 * NUMBER * all)
 }
 
@@ -179,7 +179,7 @@ fn summaries(infer: &Infer, members: usize) -> u64 {
         weights,
         noise,
     } = bnnc_methods::of(infer).summing(members);
-    // All draws of each site, and those of one call for the site that is read and for the weights.
+    // All draws of each site are held and, for one call, the draws of the site that is read and of the weights.
     let read = (largest + weights) * summary::draws_per_call(infer).min(draws) as u64;
     NUMBER * (small.iter().sum::<u64>() * draws as u64 + read + noise)
 }
@@ -192,6 +192,6 @@ fn predictions(infer: &Infer, schema: &Schema) -> u64 {
         OutputKind::Real | OutputKind::Count => 5,
     });
     let columns: u64 = columns.sum();
-    // The number of each row is included.
+    // The row numbers are included.
     scored(infer, schema) as u64 * (columns + 1) * NUMBER
 }

@@ -74,7 +74,8 @@ impl Inventory {
         let inventory = read.map_err(|error| codes::damaged_part(&path, &error.to_string()))?;
         match inventory.clone().text() == text {
             true => Ok(Some(inventory)),
-            // Any change to the file changes either its text for the same values, or their checksum.
+            // The text is written again from the values that were read. If the values were changed, the new text has another checksum than the file;
+            // if only the format was changed, the text itself differs.
             false => Err(codes::damaged_part(&path, "its checksum is another")),
         }
     }
@@ -196,7 +197,8 @@ fn name_in(folder: &Path, file: &Path) -> Option<String> {
     Some(parts.collect::<Vec<_>>().join("/"))
 }
 
-/// Returns whether a folder holds the results of any run that did not fail before its first result. An inventory that cannot be read counts as such.
+/// Returns whether a folder holds the results of any run that did not fail before its first result. A folder whose inventory cannot be read counts as
+/// a folder with results.
 pub fn has_results(folder: &Path) -> bool {
     Inventory::read(folder).map_or(true, |read| read.is_some_and(|inventory| !inventory.failed))
 }

@@ -130,7 +130,7 @@ fn check_memory(manifest: &Manifest, limit: Option<u64>) -> Result<(), Stop> {
     }
 }
 
-/// The data that are kept of a data item.
+/// The part of a data item that is kept.
 enum Data {
     /// The only split. The source of the rows is not needed any more.
     Whole(Arc<Dataset>),
@@ -297,7 +297,7 @@ impl Run<'_> {
         }
     }
 
-    /// Rejects rows that cannot be used. Called before an inference block, whose result would otherwise be lost.
+    /// Rejects rows that cannot be used. This is called before an inference run, whose result would otherwise be lost.
     fn check_rows(&self, infer: &Infer, dataset: &Dataset) -> Result<(), Stop> {
         Feed::check(infer, &dataset.test, dataset, true)?;
         Feed::check(infer, &dataset.outliers, dataset, false)?;

@@ -361,7 +361,7 @@ pub fn arrays(folder: &Path, infer: &str, prefix: &str) -> Result<Vec<Array<'sta
     Ok(arrays)
 }
 
-/// Passes the tensors of a run to `take`, by inference and name. With several splits, those of the last split come last.
+/// Passes the tensors of a run to `take`, by inference and name. With several splits, the tensors of the last split come last.
 fn each_tensor(
     folder: &Path,
     mut take: impl FnMut(&str, &str, &[usize], &mut dyn Iterator<Item = f64>),

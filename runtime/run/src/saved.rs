@@ -106,8 +106,8 @@ pub fn far(
 }
 
 /// Returns the joint covariance of the outputs of all rows under the Gaussian of the weights, without noise: `[rows * outputs, rows * outputs]`. It
-/// is in the units of the target if the outputs are the means of a Normal likelihood, otherwise in those of the model, where outputs may be logits or
-/// the logarithm of a rate.
+/// is in the units of the target if the outputs are the means of a Normal likelihood, otherwise in the units of the model, where outputs may be
+/// logits or the logarithm of a rate.
 ///
 /// # Errors
 /// An inference block without such a covariance, or one that takes more than `max_memory` bytes; as [`predict`].
@@ -140,7 +140,7 @@ pub fn joint(
 
 /// Returns the derivatives of the mean and of the variance of each output of new rows with respect to the inputs, as the columns of a table. They are
 /// per unit of an input before it is standardised. They are in the units of the target if the outputs are the means of a Normal likelihood
-/// (`mean/..`, `variance/..`), otherwise in those of the model (`model_mean/..`, `model_variance/..`).
+/// (`mean/..`, `variance/..`), otherwise in the units of the model (`model_mean/..`, `model_variance/..`).
 ///
 /// # Errors
 /// As [`joint()`].
@@ -258,7 +258,7 @@ fn restored(infer: &Infer, (values, folder): (&Values, &Path)) -> Result<Found, 
 /// levels that the run does not have, are found when the model reads the rows.
 ///
 /// # Errors
-/// The column.
+/// The column that holds text.
 fn check_text(infer: &Infer, preparation: &Preparation, rows: &Rows) -> Result<(), Diagnostic> {
     for binding in &infer.bindings {
         let DataSource::Field(name) = &binding.from else {

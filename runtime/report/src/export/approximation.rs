@@ -12,7 +12,7 @@ use std::path::Path;
 /// The number of draws that are written, if the limits below allow it.
 const DRAWS: usize = 1000;
 
-/// The largest number of reals of parameters that are written, 32 MiB, and the smallest number of draws for which a store is written.
+/// The largest number of reals of parameters that are written (32 MiB), and the smallest number of draws for which a store is written.
 const NUMBERS: usize = 1 << 22;
 const FEWEST: usize = 10;
 
@@ -20,7 +20,7 @@ const FEWEST: usize = 10;
 /// target's own units, as one chain of draws. Nothing is written if there are too many parameters: their distribution is in `posterior.safetensors`.
 ///
 /// # Errors
-/// A file that cannot be written, a limit of bnnc.
+/// A file that cannot be written, too little memory.
 pub fn approximation(of: &Subject<'_>, found: &dyn Posterior, path: &Path) -> Result<(), Stop> {
     let most = NUMBERS / of.infer.cost.parameters.max(1);
     if most < FEWEST {

@@ -13,8 +13,8 @@ use bnnc_inference::leave_one_out::log_unit;
 use bnnc_math::philox;
 use std::ops::Range;
 
-/// The product of rows and draws of all chains above which log likelihoods and predictions are left out, 128 MiB for each, unless the program
-/// requests PSIS-LOO.
+/// The product of the numbers of rows and of draws of all chains above which log likelihoods and predictions (128 MiB each) are left out, unless the
+/// program requests PSIS-LOO.
 pub(super) const MOST: usize = 1 << 24;
 
 /// The largest product of rows and draws in memory at a time.
@@ -25,8 +25,8 @@ impl Subject<'_> {
         examples(&self.infer.bindings, &self.outcome.dataset.train)
     }
 
-    /// Returns the dimension of the rows, labelled with their numbers in their file (over all files if there are several), followed by those of an
-    /// output with this number of elements.
+    /// Returns the dimension of the rows, labelled with the row numbers in the file (counted over all files if there are several), followed by the
+    /// dimensions of an output with this number of elements.
     fn output_dims(&self, output: &Output, elements: usize) -> Vec<Dim> {
         let (rows, train) = (self.rows(), &self.outcome.dataset.train);
         let mut dims = vec![Dim::named("row", rows)];
@@ -79,7 +79,7 @@ impl Subject<'_> {
             for first in (0..draws).step_by(per_block) {
                 let found = block(number, first..(first + per_block).min(draws))?;
                 let each = self.infer.outputs.iter().zip(&found).zip(&mut written);
-                // An output that is observed in parts has neither.
+                // An output that is observed in parts has neither log likelihoods nor predictions.
                 for ((output, found), written) in
                     each.filter(|((_, found), _)| !found.log_likelihood.is_empty())
                 {
@@ -140,8 +140,8 @@ impl Subject<'_> {
         Ok(all)
     }
 
-    /// Draws classes from their probabilities, `[draws, rows]`; empty for numbers. The draws of a block begin with number `first_draw`, its rows with
-    /// number `first_row`.
+    /// Draws classes from their probabilities, `[draws, rows]`; empty for numbers. `first_draw` and `first_row` are the indices of the first draw and
+    /// of the first row.
     fn classes(
         &self,
         output: &Output,

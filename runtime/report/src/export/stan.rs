@@ -24,7 +24,7 @@ impl Export<'_> {
     /// Writes `INFER_1.csv`, `INFER_2.csv`, ..., one file per chain, to a folder, which is created if necessary.
     ///
     /// # Errors
-    /// A file that cannot be read or written, a limit of bnnc.
+    /// A file that cannot be read or written, too little memory.
     pub fn stan(&self, folder: &Path) -> Result<(), Stop> {
         let name = |chain: usize| folder.join(format!("{}_{chain}.csv", self.of.infer.name));
         let wanted = self.of.sites();
@@ -117,7 +117,8 @@ impl Export<'_> {
         Ok(file.finish()?)
     }
 
-    /// Writes the draws of a chain from number `before` on. `block` holds the values of each site. Returns the number of draws written.
+    /// Writes the draws of a chain, the first of which has the index `before`. `block` holds the values of each site. Returns the number of draws
+    /// written.
     fn lines(
         &self,
         file: &mut Chain,

@@ -199,7 +199,8 @@ impl Room {
         peak.is_some_and(|peak| peak.bytes <= self.limit)
     }
 
-    /// Returns the largest size, at most `all`, for which an inference block fits although it does not with one more; 0 if it does not fit at size 1.
+    /// Returns the largest size, at most `all`, for which an inference block fits although it does not fit at the next size; 0 if it does not fit at
+    /// size 1.
     fn largest(&mut self, all: usize, of_size: &dyn Fn(usize) -> Infer) -> usize {
         let mut found = 0;
         let mut start = Some(1).filter(|one| *one <= all && self.fits(of_size(*one)));

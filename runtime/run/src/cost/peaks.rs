@@ -41,7 +41,7 @@ pub fn fits_alone(manifest: &Manifest, infer: &Infer, limit: u64) -> bool {
 
 /// Returns the peak of each of these inferences, in the order in which they run; `None` if the data of an inference block are not known.
 pub(super) fn peaks<'a>(manifest: &Manifest, infers: impl Iterator<Item = &'a Infer>) -> Vec<Option<Peak>> {
-    // The bytes of data, and of the results of inferences.
+    // The bytes of data and of the results of inferences, so far.
     let (mut kept, mut found) = (0, 0);
     let mut read = HashSet::new();
     let (mut workspace, mut packed) = (0, 0);
@@ -68,7 +68,7 @@ pub(super) fn peaks<'a>(manifest: &Manifest, infers: impl Iterator<Item = &'a In
             false => sum(&[kept, found, data.file, data.table]),
         };
         if !is_read {
-            // With several splits the table is kept, with one split the rows.
+            // With several splits the table is kept. With one split the rows are kept instead.
             kept += if splits > 1 { data.table } else { data.rows };
         }
         if multiplies(infer) {
@@ -76,7 +76,8 @@ pub(super) fn peaks<'a>(manifest: &Manifest, infers: impl Iterator<Item = &'a In
         }
         packed = method.packed(infer.examples(schema.train)).max(packed);
         let results = predictions(infer, schema) + if splits > 1 { data.rows } else { 0 };
-        // At the last split: the posteriors of the other splits, and the predictions of the one before, which go into the table of results.
+        // At the last split, the run holds the posteriors of the other splits, and the predictions of the split before it, which go into the table of
+        // results.
         let held = kept_of(infer, (infer.examples(schema.train), planned));
         let others = sum(&[(splits - 1).saturating_mul(held), (splits - 1).min(1) * results]);
         let cutting = match (splits > 1, is_read) {
