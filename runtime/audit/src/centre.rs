@@ -10,7 +10,7 @@ use bnnc_core::predict::Predictor;
 use bnnc_data::metrics::{Draws, log_mean_exp};
 use bnnc_inference::outcome::Outcome;
 
-/// The smallest loss per row that counts: ten times that of the correct approximations in the book.
+/// The smallest loss per row that counts: ten times the loss of the correct approximations in the book.
 const MATERIAL: f64 = 0.05;
 
 /// The number of standard errors that a mean difference does not reach by chance.
@@ -19,12 +19,12 @@ const ERRORS: f64 = 4.0;
 /// The smallest number of rows for which a standard error is known.
 const LEAST: usize = 20;
 
-/// Returns a warning if the log predictive density of the scored rows under a Laplace approximation is lower than that under its centre, beyond the
-/// standard error of the paired differences. On training rows a posterior is expected to lose half of its effective number of parameters, which is at
-/// most the number of its weights.
+/// Returns a warning if the log predictive density of the scored rows under a Laplace approximation is lower than under its centre alone, by more
+/// than the standard error of the paired differences explains. On training rows a posterior is expected to lose half of its effective number of
+/// parameters, which is at most the number of its weights.
 ///
 /// # Errors
-/// A limit of bnnc, or an interruption by the user.
+/// Too little memory, or an interruption by the user.
 pub fn worse_than_centre(
     infer: &Infer,
     outcome: &Outcome,

@@ -27,8 +27,8 @@ const NEAR: f64 = 0.3;
 /// The share of the weights at their prior at or above which a posterior counts as collapsed.
 const MOST: f64 = 0.5;
 
-/// The standard deviation of predictions over rows below which a function counts as constant: relative to that of the target (less than 4 % of the
-/// variance), and for probabilities.
+/// The standard deviation of predictions over rows below which a function counts as constant: relative to the standard deviation of the target (less
+/// than 4 % of the variance), and as an absolute value for probabilities.
 const CONSTANT: f64 = 0.2;
 const CONSTANT_PROBABILITY: f64 = 0.05;
 
@@ -44,7 +44,7 @@ const LEAST: usize = 30;
 /// with similar inputs have similar targets.
 ///
 /// # Errors
-/// A limit of bnnc, or an interruption by the user.
+/// Too little memory, or an interruption by the user.
 pub fn collapsed(
     infer: &Infer,
     found: &dyn Posterior,
@@ -199,8 +199,8 @@ impl Targets {
         })
     }
 
-    /// Returns the mean difference between the targets of rows and those of their nearest neighbours, relative to that of all pairs of rows. `None`
-    /// if it is not below one by more than chance.
+    /// Returns the mean difference between the targets of rows and of their nearest neighbours, relative to the mean difference over all pairs of
+    /// rows. `None` if this ratio is not below one by more than chance.
     fn likeness(&self, columns: &[Vec<f64>]) -> Option<f64> {
         let apart = |one: usize, other: usize| -> f64 {
             let difference = self.values[one] - self.values[other];
@@ -244,7 +244,7 @@ mod tests {
         assert!(classes.likeness(&[inputs]).is_some_and(|likeness| likeness < 0.3));
     }
 
-    /// The rows of a cell were once compared only with the first row of the cell.
+    /// This failed when the rows of a cell were compared only with the first row of the cell.
     #[test]
     fn noise_beside_a_binary_input_is_not_alike() {
         for seed in 0..50 {

@@ -59,21 +59,21 @@ struct Coefficient<'a> {
     columns: BTreeMap<usize, &'a ColumnFormula>,
     /// True if the column is the same non-zero number wherever it occurs. The values of a trend differ between the sums.
     is_flat: bool,
-    /// True if it is flat and in all sums of its group.
+    /// True if the coefficient is flat and in all sums of its group.
     is_intercept: bool,
     /// True if the column does not depend on the data and is in only some sums of its group.
     is_deviation: bool,
 }
 
 impl Coefficient<'_> {
-    /// Returns the non-zero number that the column is wherever it occurs, if there is one.
+    /// Returns the non-zero number that the column equals wherever it occurs, if there is one.
     fn flat(&self) -> Option<f64> {
         let mut numbers = self.columns.values().map(|formula| number(formula));
         let first = numbers.next().flatten().filter(|first| *first != 0.0)?;
         numbers.all(|other| other == Some(first)).then_some(first)
     }
 
-    /// Returns whether no sum contains both.
+    /// Returns whether no sum contains both coefficients.
     fn is_apart_from(&self, other: &Coefficient<'_>) -> bool {
         other.columns.keys().all(|sum| !self.columns.contains_key(sum))
     }
@@ -182,7 +182,7 @@ fn groups(design: &Design) -> Vec<(Vec<Coefficient<'_>>, Vec<usize>)> {
     groups
 }
 
-/// Joins elements of a parameter that are in different sums with the same number. For example, the `a[j]` of several outputs together form an
+/// Joins elements of a parameter that different sums multiply by the same number. For example, the `a[j]` of several outputs together form an
 /// intercept.
 fn joined<'a>(all: impl Iterator<Item = Coefficient<'a>>) -> Vec<Coefficient<'a>> {
     let mut joined: Vec<Coefficient> = Vec::new();
@@ -201,8 +201,8 @@ fn joined<'a>(all: impl Iterator<Item = Coefficient<'a>>) -> Vec<Coefficient<'a>
     joined
 }
 
-/// Returns the coefficients without those that repeat others, an intercept first. It stops after [`COMPARED`] coefficients, since each is compared
-/// with all before it.
+/// Returns the coefficients except those that repeat others, with an intercept first. It stops after [`COMPARED`] coefficients, since each is
+/// compared with all before it.
 fn distinct(mut all: Vec<Coefficient<'_>>) -> Vec<Coefficient<'_>> {
     all.sort_by_key(|one| !one.is_intercept);
     let mut kept: Vec<Coefficient> = Vec::new();
@@ -409,8 +409,8 @@ impl Rest {
     }
 }
 
-/// Returns the positions, in ascending order, of columns one of which is a combination of the others. Pairs are left out, since they are reported
-/// separately. `columns` holds some rows, `all` returns all rows of a column.
+/// Returns the positions, in ascending order, of some columns of which one is a combination of the others. Pairs are left out, since they are
+/// reported separately. `columns` holds some rows, `all` returns all rows of a column.
 fn combination(columns: &[Vec<f64>], all: &dyn Fn(usize) -> Vec<f64>) -> Option<Vec<usize>> {
     // With as few values as columns, each column is a combination of the others.
     if columns.first()?.len() < 2 * columns.len() {
@@ -428,7 +428,7 @@ fn combination(columns: &[Vec<f64>], all: &dyn Fn(usize) -> Vec<f64>) -> Option<
             factors: unit(at),
         };
         let size = norm(&rest.values);
-        // Each is subtracted twice, because the remainder of nearly dependent columns is not orthogonal after one pass.
+        // The part along each basis vector is subtracted twice, because the remainder of nearly dependent columns is not orthogonal after one pass.
         for other in basis.iter().chain(&basis) {
             let factor = dot(&rest.values, &other.values) / dot(&other.values, &other.values);
             rest.subtract(other, factor);

@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 /// The number of rows below which intervals and accuracies are not informative.
 const LEAST: usize = 20;
 
-/// The number of rows that all lie in their central half with a probability of 2^-50 only.
+/// A number of rows that all lie in the central half of their predictive distributions only with a probability of 2^-50.
 const MANY: usize = 50;
 
 /// The share of the most frequent class at or above which classes count as imbalanced.
@@ -209,7 +209,7 @@ fn piled_up(mean: f64, sd: f64, (low, high): (f64, f64)) -> Option<f64> {
 /// large. The posterior then has neither a maximum nor a finite integral.
 ///
 /// # Errors
-/// A limit of bnnc, or an interruption by the user.
+/// Too little memory, or an interruption by the user.
 pub fn unbounded(
     infer: &Infer,
     found: &dyn Posterior,

@@ -28,9 +28,9 @@ pub use constant::ignored_inputs;
 pub use found::{conflicts, unbounded};
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-/// The number of cells of inputs above which columns are not examined: in images and the like, a single column has little meaning.
+/// Columns are not examined if the inputs have more cells than this: a single column of an image, for example, means little.
 const CELLS: usize = 20_000_000;
-/// The number of input columns above which they are not examined.
+/// Columns are not examined if there are more input columns than this.
 const COLUMNS: usize = 500;
 
 /// A column of reals that the model reads, in its own units.
@@ -203,7 +203,7 @@ fn inputs(infer: &Infer, spec: &DataSpec, dataset: &Dataset) -> Vec<Column> {
         .collect()
 }
 
-/// Returns the columns of [`inputs`] except those of inputs that select a position, since their numbers are names.
+/// Returns the columns of [`inputs`] except those of inputs that select a position, because the numbers in such a column are names.
 fn measures(infer: &Infer, spec: &DataSpec, dataset: &Dataset) -> Vec<Column> {
     inputs_of(infer, dataset)
         .filter(|binding| !matches!(binding.elements, Elements::Index(_)))
@@ -323,8 +323,8 @@ fn range(values: &[f64]) -> (f64, f64) {
         .fold(start, |(low, high), value| (low.min(*value), high.max(*value)))
 }
 
-/// Returns a warning if an end of a column, in two rows or more, is a common code for a missing value and is further from the other values than three
-/// times their range. The codes are nines and the limits of the number formats of files.
+/// Returns a warning if the smallest or the largest value of a column is a common code for a missing value, occurs in at least two rows, and is
+/// further from the other values than three times their range. The codes are nines and the limits of the number formats of files.
 fn missing_as_number(column: &Column) -> Option<Diagnostic> {
     const CODES: [f64; 15] = [
         99.0,

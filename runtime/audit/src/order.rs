@@ -33,7 +33,7 @@ pub(super) fn of_series(infer: &Infer, dataset: &Dataset) -> Option<Diagnostic> 
         .next()
 }
 
-/// Returns whether values form a regular grid, or are dates, each once, and are not sorted.
+/// Returns whether values are not sorted, although they are dates or form a regular grid.
 fn is_shuffled(rows: &Rows, values: &Values, width: usize) -> bool {
     if width != 1 || rows.count < LEAST {
         return false;

@@ -2,10 +2,10 @@
 
 use super::orthogonal::dot;
 
-/// The smallest number of rows in which a relation must hold: with fewer, two parameters fit by chance.
+/// The smallest number of rows in which a relation must hold: two parameters fit fewer rows by chance.
 const LEAST: usize = 8;
-/// The unexplained share of the variance of a column, given another one, below which their coefficients cannot be distinguished. The standard errors
-/// of both are then a hundred times larger than they would be alone.
+/// The share of the variance of a column that another column leaves unexplained, below which the coefficients of the two columns cannot be
+/// distinguished. The standard error of each coefficient is then a hundred times larger than it would be without the other column.
 pub const NEARLY: f64 = 1e-4;
 
 /// The number of rows that are compared first.

@@ -52,8 +52,8 @@ pub fn warning(infer: &Infer, dataset: &Dataset) -> Option<Diagnostic> {
 /// The R-hat above which chains count as stuck.
 const STUCK: f64 = 1.05;
 
-/// The root mean square of an output below which chains find it from starts of size one. At a million none of three models failed, at a billion two
-/// did.
+/// The root mean square of an output below which chains find it from starts of size one. At a million none of three models failed; at a billion two
+/// of them did.
 const FAR_OUTPUT: f64 = 1e6;
 
 /// Returns the warnings about chains that are stuck although an input with its own name, or an output, is large: their starts are too far away.

@@ -14,7 +14,7 @@ const LEAST: usize = 20;
 const PILED: usize = 5;
 
 /// Returns a warning if at least five rows, and one in thirty, have the smallest or the largest value of a target whose other values occur at most
-/// twice. There is no warning if an input marks these rows, by one value in all of them and another elsewhere.
+/// twice. There is no warning if an input marks these rows: it has one value in all of them, and another value elsewhere.
 pub(super) fn cut_off(target: &Column, inputs: &[Column]) -> Option<Diagnostic> {
     let values = &target.train;
     if values.len() < LEAST {
@@ -62,12 +62,11 @@ pub(super) fn sorted(target: &Column, limit: Option<usize>) -> Option<Diagnostic
     (is_sorted && low < high).then(|| codes::sorted_by_target(&target.name, limit))
 }
 
-/// The share of rows beyond the bounds of a mean below which noise around a mean near the bounds explains these rows.
+/// If a smaller share of the rows than this lies beyond the bounds of a mean, noise around a mean near the bounds explains these rows.
 const BEYOND: f64 = 0.2;
 
 /// The smallest root mean square excess, in standard deviations of the target, that counts. Noise around a mean that varies over its whole range
-/// stays below this unless it is as large as the range.
-/// unless it is as large as the range.
+/// stays below this value unless the noise is as large as the range.
 const EXCESS: f64 = 0.25;
 
 /// Returns a warning if many values of a target lie beyond the bounds of its mean, which no parameters can fit, and by more than noise with the

@@ -1,4 +1,4 @@
-//! Failures that remain possible after checking: a bug of bnnc, a limit of bnnc, or a limit of the machine.
+//! Failures that remain possible after checking: a bug of bnnc, a limit of bnnc or of the machine, or an error with a code.
 
 use crate::diagnostic::Diagnostic;
 use std::fmt;

@@ -3,8 +3,8 @@
 /// The range of absolute values that are printed without an exponent.
 const PLAIN: std::ops::Range<f64> = 1e-3..1e7;
 
-/// Returns a number with at least this number of significant digits and without trailing zeros: `40.4`, `0.0556`, `270.9`. Only numbers below 0.001 and
-/// from ten million have an exponent.
+/// Returns a number with at least this number of significant digits and without trailing zeros: `40.4`, `0.0556`, `270.9`. Only numbers below 0.001,
+/// and numbers of at least ten million, have an exponent.
 pub fn rounded(value: f64, digits: usize) -> String {
     if !value.is_finite() || value == 0.0 {
         return value.to_string();

@@ -50,8 +50,8 @@ impl Support {
         }
     }
 
-    /// Returns the position of the first value that is not finite or not in the support; for the sum of a simplex, the first element of the vector.
-    /// `last` is the size of the last axis, along which vectors lie.
+    /// Returns the position of the first value that is not finite or, if all are finite, of the first outside the support. For a simplex whose sum is
+    /// not one, that is the position of its first element. `last` is the size of the last axis, along which vectors lie.
     pub fn outside(self, last: usize, values: &[f64]) -> Option<usize> {
         let last = last.max(1);
         let first = |is_outside: &dyn Fn(f64) -> bool| values.iter().position(|value| is_outside(*value));

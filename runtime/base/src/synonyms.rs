@@ -5,7 +5,7 @@
 struct Synonym {
     /// The word, in lower case unless the lower-case word has another meaning. A word for a part of a value begins with its point.
     word: &'static str,
-    /// The names in this language, the most likely first. The first that exists at the place is suggested.
+    /// The names in this language, the most likely first. The first name that exists at the place of the mistake is suggested.
     names: &'static [&'static str],
     /// The advice if no name replaces the word.
     advice: &'static str,
@@ -243,7 +243,7 @@ pub fn is_module(word: &str) -> bool {
     instead(word) == Some(MODULE)
 }
 
-/// Returns the first of the names for a word of another tool that is among `names`.
+/// Returns the first name for a word of another tool that is also in `names`.
 ///
 /// ```
 /// use bnnc_base::synonyms::synonym;

@@ -1,8 +1,8 @@
 //! The curvature of the log likelihood in the weights, in one of several forms, summed over blocks of rows.
 //!
-//! `G` are the Jacobians of all rows, multiplied by the roots of the curvatures of their likelihoods: one row of `G` per row of
-//! the data and column of its root, so that `G'G` is the curvature. With a temperature `T` and the precision `P0` of the prior, the
-//! posterior has the precision `P = G'G / T + P0`.
+//! `G` are the Jacobians of all rows, multiplied by the roots of the curvatures of their likelihoods: `G` has one row for each row of the data and
+//! each column of its root, so that `G'G` is the curvature. With a temperature `T` and the precision `P0` of the prior, the posterior has the
+//! precision `P = G'G / T + P0`.
 
 mod gram;
 mod kronecker;

@@ -44,7 +44,7 @@ pub fn size(stated: f64, parameters: usize) -> usize {
 }
 
 /// Returns the indices of the `wanted` weights with the highest scores in ascending order. Weights whose diagonal element of the curvature is not
-/// positive do not affect the outputs and are skipped, although their variance, that of the prior, would be the highest. Among equal scores the lower
+/// positive do not affect the outputs and are skipped, although they would have the highest variance, that of the prior. Among equal scores the lower
 /// index wins.
 ///
 /// # Errors
@@ -98,7 +98,7 @@ pub fn random(key: u64, parameters: usize) -> Vec<f64> {
 /// An element of one of several arrays whose elements are numbered consecutively.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Element {
-    /// The number of the array.
+    /// The index of the array.
     pub array: usize,
     /// The index within the array.
     pub index: usize,

@@ -430,8 +430,8 @@ fn prior_varying_within_a_block_enters_by_its_diagonal_in_the_eigenbasis() {
     let posterior = curvature
         .posterior(&Prior::diagonal(precision.clone()), 1.0, &pool)
         .unwrap();
-    // The precision that the posterior found commutes with the curvature, so it is diagonal in the same eigenbasis. Its trace minus that of the
-    // curvature is that of the prior.
+    // The precision that the posterior found commutes with the curvature, so it is diagonal in the same eigenbasis. The trace of the difference
+    // between the two is the trace of the precision of the prior.
     let (found, _) = naive_inverse(&posterior.joint(&Matrix::identity(12), &pool));
     let given = naive_kronecker(&[block], 12);
     close(
@@ -446,7 +446,8 @@ fn prior_varying_within_a_block_enters_by_its_diagonal_in_the_eigenbasis() {
         .zip(&given.values)
         .for_each(|(x, y)| *x -= y);
     assert!((added.diagonal().iter().sum::<f64>() - precision.iter().sum::<f64>()).abs() < 1e-10);
-    // The trace of its product with the curvature is the same as for the prior, because only the diagonal in the eigenbasis contributes.
+    // The product of this difference with the curvature has the same trace as the product of the prior's precision with the curvature, because only
+    // the diagonal in the eigenbasis contributes.
     let prior = Matrix::from_diagonal(&precision);
     let [x, y] = [&added, &prior].map(|matrix| naive_product(matrix, &given).diagonal().iter().sum::<f64>());
     assert!((x - y).abs() < 1e-9 * y.abs());
@@ -772,7 +773,7 @@ fn posteriors_are_rebuilt_from_arrays_bit_for_bit() {
             let mut fewer = arrays.clone();
             fewer.remove(at);
             let fault = Posterior::from_arrays(&fewer);
-            // Blocks are counted by their `start` arrays: without one, the block is ignored.
+            // Blocks are counted by their `start` arrays: a block without a `start` array is ignored.
             assert!(
                 fault.is_err() || arrays[at].0.ends_with("/start"),
                 "{} is missing",

@@ -25,7 +25,7 @@ impl Bytes {
 /// form `Kronecker`. Sums saturate at the largest number.
 pub fn bytes(structure: Structure, elements: usize, rows: usize, columns: usize, blocks: &[Block]) -> Bytes {
     let [d, n, k] = [elements, rows, columns].map(|size| size as u64);
-    // Numbers while the curvature is summed, while the posterior is computed, and in the posterior.
+    // The numbers of reals while the curvature is summed, while the posterior is computed, and in the posterior.
     let numbers = match structure {
         Structure::Full => {
             let [sum, decomposition, posterior] = full(d);
@@ -73,7 +73,8 @@ pub fn bytes(structure: Structure, elements: usize, rows: usize, columns: usize,
     }
 }
 
-/// Numbers of a full matrix: in the sum; in the sum and the matrix that becomes its factor, with a block of rows to work on; in the factor.
+/// Returns the numbers of reals of a full matrix: in the sum; in the sum and the matrix that becomes its factor, with a block of rows to work on; in
+/// the factor.
 fn full(d: u64) -> [u64; 3] {
     let [sum, both, posterior] = [1, 2, 1].map(|count| d.saturating_mul(d).saturating_mul(count));
     [
@@ -83,8 +84,8 @@ fn full(d: u64) -> [u64; 3] {
     ]
 }
 
-/// Numbers of Kronecker blocks: in the factors; in the factors, their eigenvectors and four numbers per weight while the largest factor is decomposed,
-/// which takes five more squares of its size; in the eigenvectors with two numbers per weight.
+/// Returns the numbers of reals of Kronecker blocks: in the factors; in the factors, their eigenvectors and four reals per weight while the largest
+/// factor is decomposed, which takes five more squares of its size; in the eigenvectors with two reals per weight.
 fn kronecker(d: u64, blocks: &[Block]) -> [u64; 3] {
     let square = |size: usize| (size as u64).saturating_mul(size as u64);
     let sides = blocks.iter().map(|block| block.left.max(block.right));
@@ -102,7 +103,8 @@ fn kronecker(d: u64, blocks: &[Block]) -> [u64; 3] {
     ]
 }
 
-/// Numbers of `rows` rows of `d` elements: in the rows; in the rows, a scaled copy and the factor of its products; in the copy and the factor alone.
+/// Returns the numbers of reals of `rows` rows of `d` elements: in the rows; in the rows, a scaled copy and the factor of its products; in the copy
+/// and the factor alone.
 fn woodbury(rows: u64, d: u64) -> [u64; 3] {
     let (own, kernel) = (rows.saturating_mul(d), rows.saturating_mul(rows));
     let posterior = own.saturating_add(d).saturating_add(kernel);

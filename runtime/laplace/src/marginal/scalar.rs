@@ -2,8 +2,9 @@
 
 use super::{Tuned, bounded, log_evidence_of_normal};
 
-/// The log marginal likelihood as a function of one factor `t`. All other quantities enter by the eigenvalues of the curvature in coordinates in which
-/// the prior is standard, so that an evaluation takes one operation per eigenvalue. For nonnegative eigenvalues it is strictly concave in `log t`.
+/// The log marginal likelihood as a function of one factor `t`. The curvature enters only through its eigenvalues, in coordinates in which the prior
+/// is standard normal, so that the time of an evaluation is proportional to their number. For nonnegative eigenvalues the log marginal likelihood is
+/// strictly concave in `log t`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scalar<'a> {
     /// The eigenvalues `mu` of `P0^-1/2 H P0^-1/2`, as returned by [`crate::posterior::whitened`]: before the temperature, and possibly without zeros.
@@ -69,7 +70,7 @@ impl Scalar<'_> {
     /// Returns the log of the factor after one step.
     fn climb(&self, at: f64, evidence: f64) -> f64 {
         let [first, second] = self.slopes(at.exp());
-        // The function is not concave only if there are negative eigenvalues. In that case any step uphill is acceptable.
+        // Only negative eigenvalues can make the function non-concave. In that case any step uphill is acceptable.
         let curvature = second.abs().max(1e-12 * first.abs());
         let newton = if first == 0.0 { 0.0 } else { first / curvature };
         let mut step = newton.clamp(-4.0, 4.0);

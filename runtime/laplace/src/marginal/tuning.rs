@@ -5,7 +5,7 @@ use crate::curvature::{Curvature, NotPositive, Prior};
 use bnnc_abi::laplace::PriorStructure;
 use bnnc_kernels::pool::Pool;
 
-/// Returns the group of each weight, which is the number of its factor, for arrays with these numbers of weights.
+/// Returns, for each weight, the index of its group, which is also the index of its factor. `elements` has the number of weights of each array.
 pub fn groups(structure: PriorStructure, elements: &[usize]) -> Vec<usize> {
     match structure {
         PriorStructure::Scalar => vec![0; elements.iter().sum()],
@@ -56,11 +56,11 @@ pub struct Tuning<'a> {
     pub precision: &'a [f64],
     /// `precision (w - m)^2` of each weight `[D]`, with factors of one.
     pub scatter: &'a [f64],
-    /// The number of the factor of each weight `[D]`; see [`groups`].
+    /// The index `[D]` of the factor that each weight uses; see [`groups`].
     pub groups: &'a [usize],
     /// The log likelihood at `w`, divided by the temperature.
     pub log_likelihood: f64,
-    /// The largest number of steps: 200 find a maximum, one or a few follow weights that move.
+    /// The largest number of steps: 200 steps find a maximum, and one or a few steps are enough to follow weights that move.
     pub steps: usize,
 }
 

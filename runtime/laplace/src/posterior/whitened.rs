@@ -8,7 +8,7 @@ use crate::matrix::Matrix;
 use bnnc_kernels::pool::Pool;
 
 /// Returns the eigenvalues `mu` of the curvature in coordinates in which the prior is standard normal, `P0^-1/2 H P0^-1/2`. With a factor `t` on the
-/// precision of the prior and a temperature `T`, the precision there is `mu / T + t`. They are not sorted, and zeros may be missing.
+/// precision of the prior and a temperature `T`, the precision there is `mu / T + t`. The eigenvalues are not sorted, and zeros may be missing.
 ///
 /// # Errors
 /// The prior is not positive definite.
