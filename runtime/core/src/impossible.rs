@@ -10,7 +10,7 @@ use bnnc_data::Dataset;
 /// describes the parameters, for example "where the attempts begin".
 ///
 /// # Errors
-/// A limit of bnnc, or an interruption by the user.
+/// Too little memory, or an interruption by the user.
 pub fn note(
     infer: &Infer,
     dataset: &Dataset,

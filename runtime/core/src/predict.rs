@@ -18,7 +18,7 @@ use bnnc_kernels::arena::predict_arena_bytes;
 use bnnc_kernels::executor::Machine;
 use std::ops::Range;
 
-/// The `step` coordinate of predictive noise. No training step has this number.
+/// The `step` coordinate of predictive noise. No training step uses this value.
 pub const PREDICTIVE_STEP: i32 = -1;
 
 /// The largest number of rows per call of the prediction program.
@@ -261,7 +261,7 @@ impl Predictor {
     /// Prepares predictions for `rows`.
     ///
     /// # Errors
-    /// Columns that do not fit the program, or a limit of bnnc.
+    /// Columns that do not fit the program, or too little memory.
     pub fn new(
         infer: &Infer,
         rows: &Rows,
@@ -276,7 +276,7 @@ impl Predictor {
     /// depends on are filled with a placeholder.
     ///
     /// # Errors
-    /// Columns that do not fit the program, or a limit of bnnc.
+    /// Columns that do not fit the program, or too little memory.
     pub fn with_target(
         infer: &Infer,
         rows: &Rows,

@@ -101,14 +101,14 @@ pub trait Watch {
     /// Restores the state from such bytes, and writes the inputs that it had written before. Returns false if the bytes are not such a state.
     ///
     /// # Errors
-    /// A limit of bnnc.
+    /// Too little memory.
     fn restore(&mut self, bytes: &[u8], machine: &mut Machine) -> Result<bool, Stop>;
 }
 
 /// Fits an inference block once to the training rows of a dataset, from the given start and without a checkpoint.
 ///
 /// # Errors
-/// A diverging loss, columns that do not fit the program, or a limit of bnnc.
+/// A diverging loss, columns that do not fit the program, or too little memory.
 pub fn fit(infer: &Infer, dataset: &Dataset, start: Values, context: &Context) -> Result<Fitted, Stop> {
     let context = Context {
         checkpoint: Checkpoint::none(),

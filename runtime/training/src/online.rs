@@ -36,7 +36,7 @@ impl<'a> Online<'a> {
     /// Begins at the posterior's starts, with an empty memory for the last `capacity` rows.
     ///
     /// # Errors
-    /// A model with columns that all examples share, a `kl_weight` that depends on epochs, or a limit of bnnc.
+    /// A model with columns that all examples share, a `kl_weight` that depends on epochs, or too little memory.
     pub fn new(infer: &'a Infer, capacity: usize, context: &Context) -> Result<Online<'a>, Stop> {
         if infer.bindings.iter().any(|binding| binding.from.is_shared()) {
             let why = format!(
@@ -134,7 +134,7 @@ impl<'a> Online<'a> {
     /// session. A single draw with a new index is a Thompson sample.
     ///
     /// # Errors
-    /// Columns that do not fit the program, or a limit of bnnc.
+    /// Columns that do not fit the program, or too little memory.
     pub fn predict(
         &mut self,
         rows: &Rows,

@@ -62,7 +62,7 @@ impl<'a> Stepper<'a> {
     /// Prepares steps of at most `rows` rows, from the parameters `start`.
     ///
     /// # Errors
-    /// A limit of bnnc, an inference block that does not train.
+    /// Too little memory, an inference block that does not train.
     pub fn new(
         infer: &'a Infer,
         rows: usize,

@@ -61,7 +61,7 @@ impl Surface {
     /// Prepares the loss of the training rows of a task. `gradient` is a program that computes it with its gradient.
     ///
     /// # Errors
-    /// Columns that do not fit the program, a limit of bnnc.
+    /// Columns that do not fit the program, too little memory.
     pub fn new(task: &Task<'_>, gradient: &Artifact) -> Result<Surface, Stop> {
         let infer = task.infer;
         let rows = examples(&infer.bindings, &task.dataset.train);

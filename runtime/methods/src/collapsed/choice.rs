@@ -82,7 +82,7 @@ impl Choice {
 /// Chooses the weights. If the choice depends on the training rows and the user interrupts it, it is based on the rows visited so far.
 ///
 /// # Errors
-/// Columns that do not fit the program, or a limit of bnnc.
+/// Columns that do not fit the program, or too little memory.
 pub fn choose(
     (infer, collapsed): (&Infer, &Collapsed),
     found: &Collected,

@@ -38,7 +38,7 @@ impl Draws {
     /// Prepares predictions with `draws` draws of rows whose target may be unknown.
     ///
     /// # Errors
-    /// Columns that do not fit the program, or a limit of bnnc.
+    /// Columns that do not fit the program, or too little memory.
     pub fn new(
         (infer, collapsed): (&Infer, &Collapsed),
         (values, boxes): (&Values, &Boxes),

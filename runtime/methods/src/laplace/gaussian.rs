@@ -121,7 +121,7 @@ impl Approximated {
     /// Prepares predictions for rows whose target may be unknown.
     ///
     /// # Errors
-    /// Columns that do not fit the program, or a limit of bnnc.
+    /// Columns that do not fit the program, or too little memory.
     pub fn predictor<'a>(
         &'a self,
         infer: &'a Infer,

@@ -79,7 +79,7 @@ impl<'a> Jacobians<'a> {
     /// Prepares Jacobians with respect to some weights, multiplied from the left by the cotangents `pulled`.
     ///
     /// # Errors
-    /// A limit of bnnc.
+    /// Too little memory.
     pub fn new(evaluation: &'a Evaluation<'a>, which: Which, pulled: Pulled) -> Result<Jacobians<'a>, Stop> {
         let programs = &evaluation.laplace.programs;
         let columns = machines::columns(pulled, evaluation.outputs());
@@ -270,7 +270,7 @@ pub fn factors(evaluation: &Evaluation, pulled: Pulled) -> Result<(Vec<curvature
 /// Returns the log likelihood of all rows, and its gradient with respect to all weights.
 ///
 /// # Errors
-/// A limit of bnnc.
+/// Too little memory.
 pub fn gradient(evaluation: &Evaluation) -> Result<(f64, Vec<f64>), Stop> {
     let weights = evaluation.laplace.weights.iter();
     let states: Vec<(&str, usize)> = weights
@@ -282,7 +282,7 @@ pub fn gradient(evaluation: &Evaluation) -> Result<(f64, Vec<f64>), Stop> {
 /// Returns the log likelihood of all rows, and its gradient with respect to some states, given by their names and sizes.
 ///
 /// # Errors
-/// A limit of bnnc.
+/// Too little memory.
 pub fn gradient_in(evaluation: &Evaluation, states: &[(&str, usize)]) -> Result<(f64, Vec<f64>), Stop> {
     let artifact = &evaluation.laplace.programs.gradient;
     let size = blocks::rows_per_call(&[artifact], Sizes::default(), evaluation.rows(), 0);

@@ -163,7 +163,7 @@ impl<'a> Evaluation<'a> {
     /// Prepares a machine with the states and the inputs that all rows share.
     ///
     /// # Errors
-    /// A limit of bnnc.
+    /// Too little memory.
     pub fn machine(&self, artifact: &Artifact, sizes: Sizes) -> Result<Machine, Fault> {
         let mut machine = Machine::new(artifact, sizes, self.context.pool.clone())?;
         self.write_states(&mut machine)?;

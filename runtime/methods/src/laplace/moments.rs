@@ -36,7 +36,7 @@ impl<'a> Moments<'a> {
     /// Prepares the rows of an evaluation at the Gaussian's maximum.
     ///
     /// # Errors
-    /// A limit of bnnc.
+    /// Too little memory.
     pub fn new(evaluation: &'a Evaluation<'a>, gaussian: &'a Gaussian) -> Result<Moments<'a>, Stop> {
         let is_diagonal = evaluation.laplace.options.structure == Structure::Diagonal;
         let programs = &evaluation.laplace.programs;

@@ -95,7 +95,7 @@ pub fn of_site(site: &SiteReport, sampling: &Sampling) -> usize {
 /// density of the position.
 ///
 /// # Errors
-/// A file that cannot be read, a limit of bnnc.
+/// A file that cannot be read, too little memory.
 pub fn quantities(
     infer: &Infer,
     sampled: &Sampled,

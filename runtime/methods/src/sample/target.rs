@@ -37,7 +37,7 @@ impl<'a> Shared<'a> {
     /// Prepares the training rows of a dataset.
     ///
     /// # Errors
-    /// Columns that do not fit the program, a limit of bnnc.
+    /// Columns that do not fit the program, too little memory.
     pub fn new(
         infer: &'a Infer,
         sampling: &'a Sampling,
@@ -122,7 +122,7 @@ const ROWS: usize = 256;
 /// Computes the quantities that do not depend on the position, for all training rows, as ports of the programs that a sampler calls.
 ///
 /// # Errors
-/// Columns that do not fit the program, a limit of bnnc.
+/// Columns that do not fit the program, too little memory.
 pub fn prepare(
     infer: &Infer,
     sampling: &Sampling,
@@ -261,7 +261,7 @@ impl<'a> Model<'a> {
     /// Prepares the machines on a pool.
     ///
     /// # Errors
-    /// A limit of bnnc.
+    /// Too little memory.
     pub fn new(shared: &'a Shared<'a>, pool: &Arc<Pool>) -> Result<Model<'a>, Fault> {
         let EvaluationRows {
             gradient,
