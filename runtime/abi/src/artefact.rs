@@ -23,7 +23,7 @@ const FIXED: usize = 32;
 /// data that compiled code and the runtime share, change but this version does not.
 pub const LAYOUT: u64 = 2;
 
-/// The requirements on a machine. They come first, so that they can be read from bundles that cannot run here.
+/// The requirements on a machine. The head comes first in a bundle, so that it can be read even if the bundle cannot run here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
     /// The architecture, as `std::env::consts::ARCH` names it.

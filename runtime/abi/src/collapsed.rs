@@ -28,9 +28,10 @@ pub(crate) const RECORD: MethodDef = MethodDef {
 
 /// The part of an inference block that integrates over some weights.
 ///
-/// `local` has, besides states and data ports, the inputs `STATE/index` `[selected]` (int) and `STATE/chosen` `[selected]` (real, 1 where the column
-/// is an element of this state, else 0 with index 0) for each of `weights`; a column is one of the collapsed weights. If `kinks` is not zero, it also
-/// has the input `moves` `[batch, selected]`, which is added to the collapsed weights, row by row. The outputs, evaluated at these weights, are:
+/// `local` has, in addition to states and data ports, the inputs `STATE/index` `[selected]` (int) and `STATE/chosen` `[selected]` (real, 1 where the
+/// column is an element of this state, else 0 with index 0) for each of `weights`; a column is one of the collapsed weights. If `kinks` is not zero,
+/// it also has the input `moves` `[batch, selected]`, which is added to the collapsed weights, row by row. The outputs, evaluated at these weights,
+/// are:
 /// - `location` `[batch, outputs]`: the mean of a Normal, or logits.
 /// - `scale` `[batch, outputs]`: the standard deviation of a Normal at the iterate (with zero `moves`); absent for classes.
 /// - `target` `[batch, outputs]`: the observed value of a Normal, on the model's scale; absent for classes.
@@ -123,7 +124,7 @@ pub enum Form {
     Piecewise {
         /// The number of kinks.
         kinks: usize,
-        /// The number of kinks that do not depend on other kinks, so that each is affine over the whole box; they come first.
+        /// The number of kinks that do not depend on other kinks, so that each of them is affine over the whole box. These kinks come first.
         direct: usize,
     },
     /// Any other form, with the reason in words: the weights are drawn from the box.
@@ -154,7 +155,7 @@ options! {
         selection: Selection { "row", Selection::KIND, Phase::Run };
         /// The box of a weight: the `range` of its iterates, or, with `moments`, their mean plus and minus the square root of 3 times their standard deviation.
         extent as "box": Extent { "range", Extent::KIND, Phase::Run };
-        /// The noise of a Normal likelihood: `normal` as it is, or `triangular`.
+        /// The noise of a Normal likelihood: `normal`, or `triangular` in its place.
         noise: NoiseForm { "normal", NoiseForm::KIND, Phase::Run };
         /// The radius of a triangular noise in standard deviations: a number, `variance` (the square root of 6, which keeps the variance) or `l2`
         /// (2.2970, the closest in mean square). Without a value, it is `variance`, or 2.45 with `compat`.
@@ -251,8 +252,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// Returns whether the predictive density is that of the published code. The first units are then selected instead of the most influential ones,
-    /// and an element of [`Options::always`] whose iterates do not differ has a narrow box.
+    /// Returns whether the predictive density is defined as in the published code. The first units are then selected instead of the most influential
+    /// ones, and an element of [`Options::always`] whose iterates do not differ has a narrow box.
     pub fn is_published(&self) -> bool {
         matches!(self.noise, Noise::Published { .. })
     }
@@ -295,7 +296,7 @@ pub enum Noise {
 pub enum Sigmoid {
     /// The logistic function.
     Exact,
-    /// The cubic that is closest to it in mean square among those with a continuous slope.
+    /// The cubic with a continuous slope that is closest to the logistic function in mean square.
     Cubic,
 }
 

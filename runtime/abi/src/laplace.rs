@@ -18,8 +18,8 @@ use serde::{Deserialize, Serialize};
 
 /// The part of an inference block that approximates the posterior by Gaussians around maxima.
 ///
-/// Programs and their ports, besides states and data ports. `n` runs over the rows of a call (symbol `batch`), `k` over cotangents
-/// (symbol `columns`):
+/// Programs and their ports, without states and data ports. `n` runs over the rows of a call (symbol `batch`), `k` over cotangents (symbol
+/// `columns`):
 /// - `rows`: outputs `outputs` `[batch, outputs]`, `log_likelihood` `[batch]`, `slope` `[batch, outputs]` (`d log p / d f`) and `curvature`
 ///   `[batch, outputs, outputs]` (`- d2 log p / d f2`).
 /// - `gradient`: outputs `log_likelihood` (of all rows of the call) and its gradient, `STATE/gradient` `[elements]`.
@@ -84,8 +84,8 @@ pub const PRIOR_FACTOR: &str = "prior/factor";
 /// marginal likelihood.
 pub const EVIDENCE_SLOPE: &str = "evidence/slope";
 
-/// The programs of an approximation of the same model with less memory, planned but not compiled: an error about memory checks that it fits before
-/// recommending it.
+/// The programs of an approximation of the same model with less memory, planned but not compiled: before an error about memory recommends such an
+/// approximation, these plans show whether it fits.
 #[derive(Clone, Serialize, Deserialize)]
 pub struct Smaller {
     /// All weights, from which a subnetwork is chosen.

@@ -76,7 +76,7 @@ pub struct State {
     pub shape: Shape,
     /// Its initial value.
     pub init: Init,
-    /// True if it is a parameter, which is saved and used by predictions; false if it is the optimiser's own.
+    /// True if the state is a parameter, which is saved and used by predictions; false if the state belongs to the optimiser alone.
     pub parameter: bool,
     /// The state of another inference block, if this state takes its value from there and keeps it: `(inference block, state)`.
     pub from: Option<(String, String)>,
@@ -177,7 +177,7 @@ pub struct Output {
     /// The name of its distribution, for messages.
     #[serde(default)]
     pub family: Option<String>,
-    /// The interval in which its mean lies for all values of parameters and data; `None` if it is not bounded.
+    /// The interval in which the mean of its distribution lies for all values of parameters and data; `None` if it is not bounded.
     #[serde(default)]
     pub mean_range: Option<(f64, f64)>,
 }
@@ -192,7 +192,7 @@ impl Output {
 
 /// One compiled inference block.
 ///
-/// Programs and their ports (besides data ports and states, by name):
+/// Programs and their ports, by name, without data ports and states:
 /// - [`Train::step`]: inputs `iteration` (int, from 1), `step` (int, from 0), `rate` (real), `scale` (real: rows in the data over
 ///   rows in this step), `kl_weight` (real: [`KlWeight`]); output `loss` (real: the negative ELBO of all rows),
 ///   and, if parameters may select positions outside their axes, `outside` (real: the number of these positions).
@@ -239,7 +239,7 @@ pub struct Infer {
     pub outputs: Vec<Output>,
     /// The names of the positions along axes, and of classes.
     pub names: Names,
-    /// The values from which it starts, if any.
+    /// The start of the inference run, if one is given.
     pub start: Option<Start>,
     /// Its cost, for the report.
     pub cost: Cost,
@@ -253,7 +253,7 @@ impl Infer {
         self.work.part().predictive_draws()
     }
 
-    /// Returns the temperature if it is not 1: the spread is then not that of the posterior.
+    /// Returns the temperature if it is not 1, so that the draws do not have the spread of the posterior.
     pub fn tempered(&self) -> Option<f64> {
         let temperature = self.work.part().temperature();
         (temperature != 1.0).then_some(temperature)
@@ -340,12 +340,12 @@ impl Infer {
             .collect()
     }
 
-    /// Returns whether its optimiser maximises an evidence lower bound; otherwise it maximises the log density of the posterior.
+    /// Returns whether the optimiser maximises an evidence lower bound. Otherwise, it maximises the log density of the posterior.
     pub fn maximises_bound(&self) -> bool {
         method::lookup(self.method).is_some_and(MethodDef::maximises_bound)
     }
 
-    /// Returns whether it finds one value of each parameter.
+    /// Returns whether the method finds a single value of each parameter.
     pub fn finds_point(&self) -> bool {
         method::lookup(self.method).is_some_and(MethodDef::finds_point)
     }

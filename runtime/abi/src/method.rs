@@ -128,11 +128,11 @@ pub type Allows = Box<dyn Fn(f64) -> bool>;
 /// When an option takes effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// It changes the compiled program.
+    /// The option changes the compiled program.
     Compile,
-    /// It affects the run only.
+    /// The option affects the run only.
     Run,
-    /// It affects the run only, and may be raised when the run is resumed.
+    /// The option affects the run only, and its value may be raised when the run is resumed.
     Resume,
 }
 
@@ -192,25 +192,25 @@ impl MethodDef {
         }
     }
 
-    /// Returns the option that another tool calls by this word.
+    /// Returns the option that is called by this word in another tool.
     pub fn synonym(&self, word: &str) -> Option<&'static OptionDef> {
         let word = word.to_lowercase();
         let mut options = self.options.iter();
         options.find(|option| option.synonyms.contains(&&*word))
     }
 
-    /// Returns whether it maximises an evidence lower bound over a family that the program states.
+    /// Returns whether the method maximises an evidence lower bound over a family that the program states.
     pub fn maximises_bound(&self) -> bool {
         self.finds == Finds::Training && self.takes == Takes::Posterior
     }
 
-    /// Returns whether it finds one point.
+    /// Returns whether the method finds a single point.
     pub fn finds_point(&self) -> bool {
         self.finds == Finds::Training && self.takes != Takes::Posterior
     }
 }
 
-/// The way in which a method finds a posterior. The variants correspond to those of [`crate::manifest::Work`].
+/// The way in which a method finds a posterior. The variants correspond to the variants of [`crate::manifest::Work`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finds {
     /// An optimiser.

@@ -168,7 +168,7 @@ impl Measure {
         }
     }
 
-    /// Returns the quantity that it is computed from.
+    /// Returns the quantity that the metric is computed from.
     pub fn basis(&self) -> Option<Basis> {
         find(&self.name).map(|metric| metric.basis)
     }
@@ -180,7 +180,7 @@ impl Basis {
         matches!(self, Basis::LeftOut | Basis::Time)
     }
 
-    /// Returns the port of the prediction program that computes it for an output; `None` if the output has no such quantity.
+    /// Returns the port of the prediction program that computes the quantity for an output; `None` if the output has no such quantity.
     pub fn port(self, output: &Output) -> Option<&'static str> {
         let is_number = matches!(output.kind, OutputKind::Real | OutputKind::Count);
         match self {

@@ -38,12 +38,12 @@ pub enum LabelSource {
     Levels(String),
     /// The input columns.
     Columns,
-    /// The levels at the build, which select positions by their values.
+    /// The levels at the build. A value of the column selects the position of its level among these.
     Codes(Vec<String>),
 }
 
 impl LabelSource {
-    /// Returns the names that the data have now; `None` if the column has no levels, if there are no names, or if two positions have the same one.
+    /// Returns the names that the data have now; `None` if the column has no levels, if there are no names, or if two positions have the same name.
     pub fn names(&self, schema: &Schema) -> Option<Vec<String>> {
         let names = match self {
             LabelSource::Columns => schema.columns.clone(),
@@ -62,7 +62,7 @@ impl LabelSource {
 }
 
 impl Names {
-    /// Replaces the names by those of other data of the same sizes.
+    /// Replaces the names by the names in other data of the same sizes.
     pub fn relabel(&mut self, schema: &Schema) {
         for labels in self.dims.iter_mut().chain(&mut self.classes) {
             labels.names = labels.from.names(schema).unwrap_or_default();
@@ -84,7 +84,7 @@ impl Names {
         dims.get(axis)?.as_deref()
     }
 
-    /// Returns the names of the positions along an axis of a parameter; `None` unless there are `size` of them.
+    /// Returns the names of the positions along an axis of a parameter; `None` if the number of names is not `size`.
     pub fn axis(&self, site: &str, axis: usize, size: usize) -> Option<&[String]> {
         let dim = self.dim(site, axis)?;
         let mut known = self.dims.iter().filter(|labels| labels.of == dim);
@@ -92,7 +92,7 @@ impl Names {
         Some(&labels.names)
     }
 
-    /// Returns the names of the classes of an output; `None` unless there are `count` of them.
+    /// Returns the names of the classes of an output; `None` if the number of names is not `count`.
     pub fn classes(&self, output: &str, count: usize) -> Option<&[String]> {
         let mut known = self.classes.iter().filter(|labels| labels.of == output);
         let labels = known.find(|labels| labels.names.len() == count)?;

@@ -11,7 +11,7 @@ pub static BAD_SETTING: Code = Code {
               would be written in the file.\n\n```\nbnnc model.bnn --set radial.epochs=10 --set yacht.split=7\n```",
 };
 
-/// A name on the command line that is not that of an inference block.
+/// A name on the command line that is not the name of an inference block.
 pub static NO_INFER: Code = Code {
     id: "E0603",
     title: "no such infer",

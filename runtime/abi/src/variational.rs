@@ -72,7 +72,8 @@ pub enum KlStatistics {
 
 words!(KlStatistics { "law" => Law, "sums" => Sums });
 
-/// The weight of the KL divergence in the batches of an epoch. `N` is the number of all rows, `M` that of batches, `n` that of rows in a batch.
+/// The weight of the KL divergence in the batches of an epoch. `N` is the number of all rows, `M` the number of batches, and `n` the number of rows
+/// in a batch.
 ///
 /// A step minimises `kl_weight KL - N/n sum log p(row)`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

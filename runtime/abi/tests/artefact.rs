@@ -379,7 +379,7 @@ fn an_executable_carries_its_artefact() {
         read(executable[..executable.len() - 1].to_vec()),
         Err(Refusal::Unknown)
     );
-    // The trailer states a length that is greater than that of the file.
+    // The trailer states a length that is greater than the length of the file.
     let tail = &executable[executable.len() - 100..];
     assert_eq!(read(tail.to_vec()), Err(Refusal::Truncated));
 }

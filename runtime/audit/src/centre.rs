@@ -1,4 +1,4 @@
-//! A check for Gaussians around a maximum whose predictions are worse than those of the maximum alone.
+//! A check for Gaussians around a maximum that predict worse than the maximum alone.
 
 use bnnc_abi::manifest::Infer;
 use bnnc_base::diagnostic::Diagnostic;
@@ -20,8 +20,8 @@ const ERRORS: f64 = 4.0;
 const LEAST: usize = 20;
 
 /// Returns a warning if the log predictive density of the scored rows under a Laplace approximation is lower than under its centre alone, by more
-/// than the standard error of the paired differences explains. On training rows a posterior is expected to lose half of its effective number of
-/// parameters, which is at most the number of its weights.
+/// than the standard error of the paired differences explains. On training rows, the summed log density of a posterior is expected to be lower by
+/// half of the effective number of parameters, which is at most the number of weights.
 ///
 /// # Errors
 /// Too little memory, or an interruption by the user.

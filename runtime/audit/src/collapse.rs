@@ -244,7 +244,7 @@ mod tests {
         assert!(classes.likeness(&[inputs]).is_some_and(|likeness| likeness < 0.3));
     }
 
-    /// This failed when the rows of a cell were compared only with the first row of the cell.
+    /// This test failed when the rows of a cell were compared only with the first row of the cell.
     #[test]
     fn noise_beside_a_binary_input_is_not_alike() {
         for seed in 0..50 {

@@ -26,7 +26,8 @@ const MANY: usize = 50;
 /// The share of the most frequent class at or above which classes count as imbalanced.
 const IMBALANCED: f64 = 0.8;
 
-/// The absolute value below which a flat parameter is not scaled, since scaling would not move it.
+/// If no element of a parameter with a flat prior has a larger absolute value than this, the parameters are not scaled, since scaling would hardly
+/// move them.
 const MOVED: f64 = 0.1;
 
 /// Returns the warnings about the last split of a result. `is_converged` is false if its training is known to have ended too early.

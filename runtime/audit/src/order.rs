@@ -62,7 +62,7 @@ fn is_grid(values: &[f64]) -> bool {
     step > 0.0 && sorted.windows(2).all(is_step)
 }
 
-/// Returns whether a text begins like an ISO 8601 date, whose order is that of time: `2024-01-31`, or `2024-01`.
+/// Returns whether a text begins like an ISO 8601 date, whose alphabetical order is the order in time: `2024-01-31`, or `2024-01`.
 fn is_date(text: &str) -> bool {
     let mut parts = text.split(['-', 'T', ' ']);
     let mut number = |length: usize| {

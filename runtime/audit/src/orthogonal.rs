@@ -1,6 +1,6 @@
 //! An orthogonal basis of columns, which yields the part of a column that other columns do not explain.
 
-/// The largest share of the squared length of a column that rounding leaves if other columns determine it.
+/// If other columns determine a column, rounding leaves at most this share of its squared length.
 const ROUNDING: f64 = 1e-12;
 
 /// Orthogonal columns.

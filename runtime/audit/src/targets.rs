@@ -100,9 +100,9 @@ const NEIGHBOURS: usize = 1000;
 /// The number of inputs above which the noise is not estimated.
 const INPUTS: usize = 60;
 
-/// Returns an estimate of the standard deviation of a target around any function of the inputs. It is the smaller of two: the residual of a linear
-/// function, and the difference between rows with neighbouring inputs (Rice 1984) over the square root of two. Without inputs it is the standard
-/// deviation of the target.
+/// Returns an estimate of the standard deviation of a target around any function of the inputs. The estimate is the smaller of two: the residual of a
+/// linear function, and the difference between rows with neighbouring inputs (Rice 1984) over the square root of two. Without inputs it is the
+/// standard deviation of the target.
 pub(super) fn noise(target: &Column, inputs: &[Column]) -> f64 {
     let rows = target.train.len();
     let is_whole = |input: &&Column| input.train.len() == rows;

@@ -205,8 +205,8 @@ impl Diagnostic {
         }
     }
 
-    /// Adds `did you mean ..?` for the most similar of names that the user chose, such as those of columns. The words of other tools do not apply to
-    /// them.
+    /// Adds `did you mean ..?` for the most similar of names that the user chose, such as the names of columns. The words of other tools do not apply
+    /// to such names.
     pub fn suggest_near<'a>(self, wrong: &str, names: impl IntoIterator<Item = &'a str>) -> Diagnostic {
         match crate::nearest::nearest(wrong, names) {
             Some(name) => self.help(format!("did you mean `{name}`?")),

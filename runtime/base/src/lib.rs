@@ -1,6 +1,6 @@
 //! The basic types that every other crate uses: spans, diagnostics, dtypes, shapes, arenas.
 //!
-//! They do not depend on syntax, graphs or backends.
+//! These types do not depend on syntax, graphs or backends.
 
 pub mod arena;
 pub mod caught;

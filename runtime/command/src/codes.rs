@@ -103,11 +103,11 @@ pub fn decided(option: &str) -> Diagnostic {
 /// The reason why an option of an item cannot be changed after the build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decided {
-    /// It changes the compiled code.
+    /// The option changes the compiled code.
     Code,
-    /// Its values are not plain numbers.
+    /// The values of the option are not plain numbers.
     Words,
-    /// It is an option of a data item.
+    /// The option belongs to a data item.
     Data,
 }
 

@@ -32,7 +32,7 @@ pub struct Job<'a> {
     pub origin: &'a Origin,
     /// The words of the command that repeats the run, for messages.
     pub command: Vec<String>,
-    /// The warnings that were shown before the run. They are added to its results.
+    /// The warnings that were shown before the run. These warnings are added to the results.
     pub warnings: Vec<Diagnostic>,
     /// The texts that the places of diagnostics refer to; empty if the program was compiled elsewhere.
     pub texts: &'a SourceMap,

@@ -1,4 +1,4 @@
-//! The parts that the command line of `bnnc` shares with that of a built executable: the options of a run, the run itself, the terminal output.
+//! The parts that the command lines of `bnnc` and of built executables share: the options of a run, the run itself, the terminal output.
 
 pub mod arguments;
 pub mod codes;

@@ -5,7 +5,7 @@ use std::path::Path;
 
 /// Returns the bytes that this process can take, where the system reports them. A run that needs more is rejected before it starts.
 ///
-/// It is the smallest of three: the available memory of the machine; the limits of the control groups of the process, by which containers are
+/// The result is the smallest of three: the available memory of the machine; the limits of the control groups of the process, by which containers are
 /// limited; and the remaining address space under `ulimit -v`. If the process exceeds one of the first two, the system kills it. If it exceeds the
 /// last, an allocation fails.
 pub fn available() -> Option<u64> {
@@ -40,8 +40,8 @@ fn of_machine(text: &str) -> Option<u64> {
     Some(kilobytes * 1024)
 }
 
-/// Returns the smallest limit of the control groups in a text like that of `/proc/self/cgroup` and of their parent groups. Their files are below
-/// `root`.
+/// Returns the smallest memory limit of the control groups that a text in the format of `/proc/self/cgroup` lists, and of their parent groups. The
+/// files of the groups are below `root`.
 ///
 /// A line is `id:controllers:path`. Version 2 has one line, without controllers. Version 1 has one line for memory. A container may see the path that
 /// its group has on the host, where it does not find a file. The limit of `root` is then used.

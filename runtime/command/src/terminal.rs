@@ -130,7 +130,7 @@ pub fn complain(line: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{}", render::visible(line));
 }
 
-/// Returns the number of threads: the requested one, or that of the machine's processors.
+/// Returns the requested number of threads, or else the number of the machine's processors.
 pub fn threads(asked: Option<usize>) -> usize {
     asked
         .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get))

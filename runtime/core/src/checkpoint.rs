@@ -63,11 +63,11 @@ struct Folder {
 /// How an existing checkpoint in the folder is treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Opening {
-    /// It is replaced if it belongs to the same run.
+    /// The checkpoint is replaced if it belongs to the same run.
     New,
-    /// It is continued if it belongs to the same run.
+    /// The checkpoint is continued if it belongs to the same run.
     Resume,
-    /// It is replaced whatever run it belongs to.
+    /// The checkpoint is replaced, whichever run it belongs to.
     Overwrite,
 }
 
@@ -364,7 +364,7 @@ impl ChainFile {
     }
 }
 
-/// The state of a chain on disk, besides its draws.
+/// The state of a chain on disk, without its draws.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct State {
     dim: usize,
@@ -397,7 +397,7 @@ fn latest(path: &Path, draws: &Path, layout: Layout, of: Checksum) -> Result<Opt
             continue;
         }
         if candidate != path {
-            // The next commit renames the file at `path` to `.chain.old`. It must not replace this state by the damaged one.
+            // The next commit renames the file at `path` to `.chain.old`. A damaged file there would then replace this state.
             let _ = fs::remove_file(path);
         }
         return Ok(Some(state));

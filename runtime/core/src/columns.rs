@@ -207,7 +207,7 @@ impl<'a> OfOutput<'a> {
             for (column, deviations) in self.parts.iter_mut().zip(known) {
                 column.extend(deviations);
             }
-            // This standard deviation is exact, unlike that of finitely many quantiles.
+            // This standard deviation is exact, unlike the standard deviation of finitely many quantiles.
             if let Some((_, sd)) = others.first_mut() {
                 let both = predictive.epistemic.iter().zip(&predictive.aleatoric);
                 sd.truncate(sd.len().saturating_sub(rows));

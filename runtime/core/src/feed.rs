@@ -149,7 +149,7 @@ impl Feed {
         })
     }
 
-    /// Returns ports for the outputs of a program: without elements, but with capacity for those of `rows` rows.
+    /// Returns ports for the outputs of a program: without elements, but with capacity for the elements of `rows` rows.
     pub fn of_columns(columns: &[Column], rows: usize, precision: Precision) -> Feed {
         let port = |column: &Column| {
             let room = column.width * if column.of_row { rows } else { 1 };

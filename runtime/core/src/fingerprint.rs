@@ -24,7 +24,7 @@ pub struct Fingerprint {
     facts: BTreeMap<String, String>,
     /// Checksums of texts and files that must stay the same.
     contents: BTreeMap<String, String>,
-    /// The draws of each chain, by inference. They may grow.
+    /// The draws of each chain, by inference. These numbers may grow.
     draws: BTreeMap<String, u64>,
     /// The names of the inferences, which are the prefixes of the files of a checkpoint.
     infers: Vec<String>,
@@ -32,7 +32,7 @@ pub struct Fingerprint {
 
 impl Fingerprint {
     /// Returns the facts of a manifest: version, seed, backend, inferences, precision, and the contents of the data files. For files that `sources`
-    /// has read, the checksum is that of the content as it was read.
+    /// has read, the checksum covers the content as it was read.
     ///
     /// # Errors
     /// A data file that cannot be read.
@@ -140,7 +140,7 @@ impl Fingerprint {
         self.draws.insert(infer.to_owned(), draws);
     }
 
-    /// Returns the checksum of all facts that must stay the same, without those that may grow.
+    /// Returns the checksum of all facts that must stay the same, without the facts that may grow.
     pub fn checksum(&self) -> Checksum {
         let mut checksum = Checksum::default();
         for (name, value) in self.facts.iter().chain(&self.contents) {

@@ -111,7 +111,7 @@ pub struct Predictive {
     pub integrated: Integrated,
 }
 
-/// The results of integrals over weights besides predictions; all empty without such integrals.
+/// Further results of integrals over weights, in addition to predictions; all empty without such integrals.
 #[derive(Clone, Debug, Default)]
 pub struct Integrated {
     /// The error of each element's mean, or the largest error of the probabilities of each row.

@@ -60,7 +60,8 @@ impl<'a> Scorer<'a> {
         }
         let is_whole = self.infer.examples(2) == 1;
         for ((output, scores), said) in self.each.iter_mut().zip(predictive.each()) {
-            // Elements of one example depend on each other. The mean of one, given the parameters alone, does not predict it from the others.
+            // Elements of one example depend on each other. The mean of an element given the parameters alone does not predict the element from the
+            // others.
             let is_prior = is_whole && output.joint;
             scores.add(range.clone(), said, (output, is_prior));
         }

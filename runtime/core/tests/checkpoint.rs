@@ -142,7 +142,7 @@ fn state_of(out: &Path) -> PathBuf {
     out.join("checkpoint").join("x-0-1.chain")
 }
 
-/// Resumes a chain. Returns the iteration at which it continues, after checking draws and sampler at that point, or else the code of the diagnostic.
+/// Resumes a chain. Checks its draws and its sampler, and returns the iteration at which it continues, or else the code of the diagnostic.
 fn resumed_at(out: &Path) -> Result<usize, &'static str> {
     let checkpoint = Checkpoint::open(out, &print(), Opening::Resume).map_err(|found| found.code.id)?;
     let mut file = checkpoint

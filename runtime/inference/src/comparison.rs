@@ -34,7 +34,7 @@ pub struct Comparison {
 pub struct Line {
     /// The name of the inference block.
     pub infer: String,
-    /// True if its metrics are those of test rows.
+    /// True if its metrics are computed on test rows.
     pub tested: bool,
     /// The values of the metrics, with standard errors if there are several splits.
     pub values: Vec<Option<(f64, Option<f64>)>>,
@@ -55,7 +55,7 @@ pub struct LeftOutLine {
     pub unreliable: usize,
 }
 
-/// Returns whether a comparison needs leave-one-out estimates of an inference block. `tested` is true if its other metrics are those of test rows.
+/// Returns whether a comparison needs leave-one-out estimates of an inference block. `tested` is true if its other metrics are computed on test rows.
 pub fn leaves_out(manifest: &Manifest, infer: &str, tested: bool) -> bool {
     let mut own = manifest.compares.iter().filter(|compare| {
         let mut infers = compare.infers.iter();

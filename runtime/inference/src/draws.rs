@@ -39,8 +39,8 @@ impl Draws {
     }
 
     /// Passes the parameters at the draws to `visit` in blocks: `visit(site, values)` with values `[draws of the block, ..]`, for each of the wanted
-    /// sites, which are given by their indices in [`Infer::reports`]. The noise is that of predictions, so that draw `i` here is draw `i` of the
-    /// predictions.
+    /// sites, which are given by their indices in [`Infer::reports`]. The noise is the same as in predictions, so that draw `i` here is draw `i` of
+    /// the predictions.
     ///
     /// # Errors
     /// Too little memory.

@@ -61,9 +61,9 @@ pub struct Outcome {
     pub predictions: Vec<(String, ResultColumn)>,
     /// The dataset of the last split.
     pub dataset: Arc<Dataset>,
-    /// True if the metrics are those of test rows.
+    /// True if the metrics are computed on test rows.
     pub tested: bool,
-    /// The time at which it was finished, in UTC. It differs between two runs.
+    /// The time at which the inference run was finished, in UTC. The time differs between two runs.
     pub finished: String,
 }
 
@@ -142,7 +142,7 @@ pub struct RunResult {
     pub interrupted: bool,
     /// The name of the inference that failed.
     pub failed: Option<String>,
-    /// The error that ended the run early. The outcomes are those of the inferences and splits that had finished.
+    /// The error that ended the run early. The outcomes cover the inferences and splits that had finished.
     pub stopped: Option<Stop>,
 }
 

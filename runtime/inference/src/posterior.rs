@@ -142,10 +142,10 @@ pub trait Posterior: Any + Debug {
         Vec::new()
     }
 
-    /// Adds to the diagnostics of the result object. The posterior is that of the last split.
+    /// Adds to the diagnostics of the result object. `self` is the posterior of the last split.
     fn diagnostics(&self, value: &mut Value, infer: &Infer, outcome: &Outcome);
 
-    /// Returns the lines of the printed table. The posterior is that of the last split.
+    /// Returns the lines of the printed table. `self` is the posterior of the last split.
     fn table(&self, infer: &Infer, outcome: &Outcome) -> String;
 
     /// Returns a short text on the work that was done.
@@ -156,7 +156,7 @@ pub trait Posterior: Any + Debug {
 }
 
 impl dyn Posterior {
-    /// Returns the posterior as that of a method, or `None` if it belongs to another method.
+    /// Returns the posterior as the type `T` of one method; `None` if it belongs to another method.
     pub fn of<T: Posterior>(&self) -> Option<&T> {
         (self as &dyn Any).downcast_ref()
     }

@@ -105,7 +105,7 @@ pub fn mixture_quantile(probability: f64, means: &[f64], deviations: &[f64]) -> 
     if means.iter().chain(deviations).any(|number| number.is_nan()) {
         return f64::NAN;
     }
-    // The quantile lies between those of the components.
+    // The quantile lies between the quantiles of the components.
     let each = means
         .iter()
         .zip(deviations)
@@ -190,9 +190,9 @@ pub fn probit(mean: &[f64], covariance: &[f64], log_probabilities: &mut [f64]) {
 /// "Fast predictive uncertainty for classification with Bayesian deep networks"), after they are conditioned on a sum of zero.
 ///
 /// Each parameter is divided by the variance of its logit, regardless of the other variances. Under a covariance of low rank with one small variance,
-/// that logit alone determines the result, and the mean is far from that of the softmax. A logit with zero variance has no such distribution, because
-/// its parameter would be infinite relative to the others. If a variance is zero once the logits sum to zero, as under a covariance of rank one, the
-/// result is the softmax of the mean.
+/// that logit alone determines the result, and the mean is far from the mean of the softmax. A logit with zero variance has no such distribution,
+/// because its parameter would be infinite relative to the others. If a variance is zero once the logits sum to zero, as under a covariance of rank
+/// one, the result is the softmax of the mean.
 pub fn bridge(mean: &[f64], covariance: &[f64], log_probabilities: &mut [f64]) {
     through_bridge(mean, covariance, log_probabilities, |_| 1.0);
 }
@@ -277,7 +277,7 @@ pub struct Draws {
 }
 
 impl Draws {
-    /// Allocates buffers for draws of `outputs` elements: those of one row, or of several rows that are drawn jointly.
+    /// Allocates buffers for draws of `outputs` elements: the outputs of one row, or of several rows that are drawn jointly.
     pub fn new(outputs: usize) -> Draws {
         Draws {
             roots: Roots::new(outputs, Precision::F64),

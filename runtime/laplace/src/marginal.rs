@@ -23,8 +23,8 @@ pub fn log_evidence(log_likelihood: f64, log_prior: f64, weights: usize, log_det
     log_likelihood + log_prior + 0.5 * (weights as f64 * TAU.ln() - log_determinant)
 }
 
-/// Returns the same for a Normal prior. `scatter` is `(w - m)' P0 (w - m)`, and the ratio of the determinants is that of the precision of the
-/// posterior to that of the prior. The formula holds at any `w` that is taken as the maximum.
+/// Returns the same for a Normal prior. `scatter` is `(w - m)' P0 (w - m)`. The ratio divides the determinant of the posterior's precision by the
+/// determinant of the prior's precision. The formula holds at any `w` that is taken as the maximum.
 pub fn log_evidence_of_normal(log_likelihood: f64, scatter: f64, log_determinant_ratio: f64) -> f64 {
     log_likelihood - 0.5 * (log_determinant_ratio + scatter)
 }

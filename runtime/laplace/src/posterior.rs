@@ -142,7 +142,7 @@ impl Posterior {
         self.log_determinant
     }
 
-    /// Returns the log of the ratio of the determinant of `P` to that of the precision of the prior; `None` if the prior is not positive definite.
+    /// Returns the log of the ratio of two determinants, of `P` and of the precision of the prior; `None` if the prior is not positive definite.
     ///
     /// If the form cannot represent the prior (dense priors in forms other than `Full`, and precisions that vary within a block of `Kronecker`),
     /// the ratio is to the precision that it represents, so that the result without data is zero.

@@ -137,7 +137,7 @@ pub fn columns(located: &[Element], array: usize) -> (Vec<i64>, Vec<f64>) {
 /// has the covariance `subnetwork` `[S, S]` for the `chosen` weights, and zero variance for the others. Matrices are row-major.
 ///
 /// With `B` the covariance of the subnetwork padded with zeros and `A` the `covariance`, `B^1/2 A B^1/2` is zero outside of the chosen rows and
-/// columns. The cost, apart from a trace, is therefore that of `S x S` matrices. NaN if a matrix is not finite.
+/// columns. The cost, apart from a trace, is therefore the cost of `S x S` matrices. NaN if a matrix is not finite.
 pub fn wasserstein(covariance: &[f64], subnetwork: &[f64], chosen: &[usize]) -> f64 {
     let (s, d) = (chosen.len(), covariance.len().isqrt());
     let trace = |matrix: &[f64], n: usize| (0..n).map(|i| matrix[i * n + i]).sum::<f64>();

@@ -102,8 +102,8 @@ fn sizes_are_numbers_or_fractions() {
     assert_eq!(size(101.0, 100), 101);
 }
 
-/// Each weight is in as many random subnetworks as any other: the counts of 40 weights over 4000 keys are within five standard
-/// deviations of a binomial count. The same key gives the same scores.
+/// All weights are equally often in random subnetworks: the counts of 40 weights over 4000 keys are within five standard deviations of a binomial
+/// count. The same key gives the same scores.
 #[test]
 fn random_subnetworks_contain_each_weight_equally_often() {
     let (parameters, wanted, keys) = (40, 10, 4000);
@@ -182,7 +182,7 @@ fn distances_of_diagonal_gaussians_have_closed_forms() {
     let full: Vec<f64> = (0..16)
         .map(|at| if at % 5 == 0 { variances[at / 5] } else { 0.0 })
         .collect();
-    // The distance of the whole network is zero, and that of the empty network is the total variance.
+    // The distance of the whole network is zero. The distance of the empty network is the total variance.
     close(wasserstein(&full, &full, &[0, 1, 2, 3]), 0.0, 1e-14);
     close(wasserstein(&full, &[], &[]), 3.75, 1e-15);
     // Equation (23), and the distance of one-dimensional Gaussians if the variances differ.

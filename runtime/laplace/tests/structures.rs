@@ -527,7 +527,7 @@ fn search_with_a_rank_above_that_of_the_matrix_finds_all_pairs() {
         &naive_gram(&rows).values,
         1e-12,
     );
-    // With full rank the posterior is that of the full form.
+    // With full rank, the posterior is the same as in the full form.
     let prior = Prior::diagonal(positive(82, 40));
     let low = Curvature::LowRank(pairs).posterior(&prior, 1.0, &pool).unwrap();
     let full = Curvature::Full(naive_gram(&rows))

@@ -188,7 +188,7 @@ struct Before<'a> {
 }
 
 impl Around<'_> {
-    /// Returns the maximum from a start, or that of an earlier run, with the factors and noise chosen during an online search.
+    /// Returns the maximum from a start, or the maximum that an earlier run found, with the factors and noise chosen during an online search.
     fn maximum(
         &self,
         task: &Task<'_>,
@@ -344,7 +344,7 @@ impl Around<'_> {
         Ok(member)
     }
 
-    /// Returns the Wasserstein distance between the Gaussian of all weights and that of a subnetwork.
+    /// Returns the Wasserstein distance between the Gaussian of all weights and the Gaussian of a subnetwork.
     fn distance(&self, full: algebra::posterior::Posterior, member: &Gaussian) -> f64 {
         let pool = &self.context.pool;
         let covariance = full.inverse(pool);

@@ -33,7 +33,7 @@ const PAIRED: usize = 3;
 /// The approximate number of dots in a scatter plot. Divergences are always drawn.
 const DOTS: usize = 1500;
 
-/// The style classes of the chains' lines and areas; they repeat.
+/// The style classes of the chains' lines and areas. The classes repeat if there are more chains.
 const CHAINS: [(&str, &str); 6] = [
     ("chain0", "ranks0"),
     ("chain1", "ranks1"),

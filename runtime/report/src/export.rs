@@ -21,7 +21,7 @@ use std::path::Path;
 pub struct Subject<'a> {
     /// The inference block.
     pub infer: &'a Infer,
-    /// The results of the inference. The draws are those of the last split.
+    /// The results of the inference. The draws come from the last split.
     pub outcome: &'a Outcome,
     /// The context with the seed, and a pool for the programs of the model.
     pub context: &'a Context,

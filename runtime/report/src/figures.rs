@@ -87,7 +87,7 @@ pub fn calibration(forecast: &Forecast, of: &str) -> String {
         .ranks
         .iter()
         .any(|[below, not_above]| not_above - below > 0.05);
-    // The metric counts both ends completely, so that intervals of counts cover more than their level.
+    // The metric counts values at both ends of an interval completely, so that intervals of counts cover more than their level.
     let observed = match is_of_counts {
         true => "observed coverage, a count at an end in part",
         false => "observed coverage",
@@ -112,7 +112,8 @@ pub fn calibration(forecast: &Forecast, of: &str) -> String {
     plot.render()
 }
 
-/// Returns the approximate range that contains nine of ten calibrated models with this number of rows.
+/// Returns the approximate range in which the observed share lies for nine of ten calibrated models, where `p` is the nominal share and `count` the
+/// number of rows.
 fn chance(p: f64, count: f64) -> (f64, f64) {
     let half = 1.645 * (p * (1.0 - p) / count).sqrt();
     ((p - half).max(0.0), (p + half).min(1.0))
@@ -205,7 +206,7 @@ impl Classes<'_> {
     }
 }
 
-/// The number of predictions in a bin, the sum of their probabilities, and the number of those that came true.
+/// The number of predictions in a bin, the sum of their probabilities, and the number of predictions that came true.
 type Bin = (f64, f64, f64);
 
 /// Groups predictions by their probabilities into bins of equal width.

@@ -25,7 +25,7 @@ const WEIGHTS: usize = 1 << 26;
 /// Predictions for some rows, in original units.
 #[derive(Clone, Debug, Default)]
 pub struct Forecast {
-    /// True if the quantiles are those of the mean, because the model's distribution does not have a sampler.
+    /// True if the quantiles refer to the mean, because the model's distribution does not have a sampler.
     pub of_mean: bool,
     /// The predictive means.
     pub mean: Vec<f64>,

@@ -110,7 +110,7 @@ fn per_row(schema: &Schema) -> impl Iterator<Item = &Field> {
     schema.fields.iter().filter(|field| field.per_example)
 }
 
-/// Returns the fields that rows hold besides their inputs.
+/// Returns the fields that rows hold in addition to their inputs.
 fn per_row_copied<'a>(spec: &DataSpec, schema: &'a Schema) -> impl Iterator<Item = &'a Field> {
     let is_pair = spec.format.contents() == Contents::Pair;
     let target = schema.target.as_ref();

@@ -1,6 +1,6 @@
 //! The folder of a run: the inventory of the run's own files, and the replacement of earlier results as a whole.
 //!
-//! `manifest.json` names every file of the results. It holds the run's identity, and the checksums of the files that `bnnc predict` reads. New
+//! `manifest.json` names every file of the results. It also holds the run's identity, and the checksums of the files that `bnnc predict` reads. New
 //! results are written to a separate folder beside the old ones, and moved into place once all of them are written:
 //!
 //! 1. an inventory of the old and the new names, which states that the results are being replaced,

@@ -63,7 +63,7 @@ pub fn extend(infer: &mut Infer, preparation: &Preparation, rows: &Rows, ports: 
     grown.saturating_sub(size)
 }
 
-/// Returns the known levels, followed by those of `found` that are new, each once.
+/// Returns the known levels, followed by the new levels in `found`, each once.
 fn with_new<T: Clone + Eq + Hash>(known: &[T], found: impl Iterator<Item = T>) -> Vec<T> {
     let mut all = known.to_vec();
     let mut seen: HashSet<T> = known.iter().cloned().collect();

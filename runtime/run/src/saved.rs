@@ -138,9 +138,9 @@ pub fn joint(
     Ok(covariance)
 }
 
-/// Returns the derivatives of the mean and of the variance of each output of new rows with respect to the inputs, as the columns of a table. They are
-/// per unit of an input before it is standardised. They are in the units of the target if the outputs are the means of a Normal likelihood
-/// (`mean/..`, `variance/..`), otherwise in the units of the model (`model_mean/..`, `model_variance/..`).
+/// Returns the derivatives of the mean and of the variance of each output of new rows with respect to the inputs, as the columns of a table. The
+/// derivatives are per unit of an input before it is standardised. They are in the units of the target if the outputs are the means of a Normal
+/// likelihood (`mean/..`, `variance/..`), otherwise in the units of the model (`model_mean/..`, `model_variance/..`).
 ///
 /// # Errors
 /// As [`joint()`].

@@ -101,7 +101,7 @@ fn shape(binding: &Binding, field: &Field, schema: &Schema) -> Option<String> {
     })
 }
 
-/// Replaces the names of axes and classes by those of the present data.
+/// Replaces the names of axes and classes by the names in the present data.
 pub fn relabel(infers: &mut [Infer], schemas: &HashMap<String, Schema>) {
     for infer in infers {
         if let Some(schema) = schemas.get(&infer.data) {

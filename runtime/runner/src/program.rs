@@ -172,7 +172,7 @@ fn again(executable: &Path, arguments: &Arguments) -> Vec<String> {
     words
 }
 
-/// Replaces the files of data items by those of the command line.
+/// Replaces the files of data items by the files that the command line gives.
 fn take_files(manifest: &mut Manifest, words: &[String]) -> Result<(), Vec<Diagnostic>> {
     let files = settings::by_name(&settings::pairs(words)?);
     let names: Vec<&str> = manifest.data.iter().map(|spec| &*spec.name).collect();
@@ -197,7 +197,7 @@ fn take_files(manifest: &mut Manifest, words: &[String]) -> Result<(), Vec<Diagn
     Ok(())
 }
 
-/// Replaces the `--data` options of the build by those of the command line, item by item.
+/// Replaces the `--data` options of the build by the options of the command line, item by item.
 fn remember_files(known: &mut Vec<String>, words: &[String]) {
     let name = |word: &str| word.split('=').next().unwrap_or_default().to_owned();
     known.retain(|old| !words.iter().any(|word| name(word) == name(old)));

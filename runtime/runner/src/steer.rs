@@ -10,7 +10,7 @@ use bnnc_base::diagnostic::Diagnostic;
 use bnnc_command::codes::{self, Decided};
 use std::collections::{HashMap, HashSet};
 
-/// Sets options of inferences, and records them among those of the build. All words are checked, so that every error is reported.
+/// Sets options of inferences, and records them among the options of the build. All words are checked, so that every error is reported.
 pub fn set(built: &mut Built, words: &[String]) -> Result<(), Vec<Diagnostic>> {
     let set = words.iter().map(|word| set_one(&mut built.manifest, word));
     let faults: Vec<Diagnostic> = set.filter_map(Result::err).map(|found| *found).collect();
@@ -88,7 +88,7 @@ pub fn apart(manifest: &Manifest, schemas: &HashMap<String, Schema>) -> Vec<Diag
     refusals.collect()
 }
 
-/// Returns the names of the inferences to run: those in `only` and those that they need, or all if `only` is empty.
+/// Returns the names of the inferences to run: the inferences in `only` and the inferences that these need, or all if `only` is empty.
 pub fn chosen(manifest: &Manifest, only: &[String]) -> Result<HashSet<String>, Vec<Diagnostic>> {
     let names: Vec<&str> = manifest.infers.iter().map(|infer| &*infer.name).collect();
     let unknown = only.iter().filter(|name| !names.contains(&name.as_str()));
@@ -100,7 +100,7 @@ pub fn chosen(manifest: &Manifest, only: &[String]) -> Result<HashSet<String>, V
         [] => names.iter().map(|name| (*name).to_owned()).collect(),
         only => only.iter().cloned().collect(),
     };
-    // Every inference comes after those that it needs.
+    // Every inference comes after the inferences that it needs.
     for infer in manifest.infers.iter().rev() {
         if chosen.contains(&infer.name) {
             chosen.extend(infer.needs().into_iter().map(str::to_owned));

@@ -75,7 +75,7 @@ pub fn material(weights: usize, rows: usize) -> f64 {
 /// A block of losses.
 struct Block {
     loss: f64,
-    /// The middle of the block in units of the learning rate, from 0 to 1.
+    /// The time at the middle of the block, from 0 to 1, where time is measured in units of the learning rate.
     time: f64,
     /// The learning rate as a fraction of the first one.
     rate: f64,
@@ -188,7 +188,7 @@ struct Line {
     slope: f64,
     /// The standard error of the slope.
     error: f64,
-    /// The sum of squared residuals, with the line and without it.
+    /// The sum of squared residuals of a fit with the line, and of a fit without the line.
     residual: f64,
     without: f64,
 }

@@ -4,7 +4,7 @@
 //! from the end of the training (common random numbers; the sample average approximation of Kleywegt, Shapiro and Homem-de-Mello 2002). The fall of
 //! this mean alone is not conclusive, since other draws have other minima. But two numbers bound the remaining gain (Mak, Morton and Wood 1999). The
 //! lower bound is the fall of the mean over draws that the descent did not use, minus its error. The upper bound exists if the descent has settled.
-//! It is the fall of the mean over the descent's own draws, because a minimum of a mean over draws is below the mean at the best parameters.
+//! This bound is the fall of the mean over the descent's own draws, because a minimum of a mean over draws is below the mean at the best parameters.
 //!
 //! A network has more weights than draws, and a descent that settles fits the weights to the draws. Descents that stop early are therefore tried too.
 //! If the noise of a gradient hides the remaining gain, as in a network after some thousand steps under a falling rate, the descents find nothing,
@@ -36,7 +36,7 @@ const MOST: usize = 300;
 const WANTED: usize = 30;
 const FEWEST: usize = 16;
 
-/// The ratios of the longest descent's number of losses to that of each of the other descents.
+/// The longest descent has this many times as many losses as each of the other descents.
 const EARLIER: [usize; 3] = [8, 4, 2];
 
 /// The largest and the smallest number of draws that compare the ends of the descents with their start.
@@ -74,7 +74,7 @@ impl Budget {
     }
 }
 
-/// Returns the number of reals that the descents hold besides their machine and rows.
+/// Returns the number of reals that the descents hold in addition to their machine and rows.
 pub fn numbers(infer: &Infer) -> usize {
     let moved = infer.cost.variational_parameters;
     descending(moved) + (EARLIER.len() + 2) * moved

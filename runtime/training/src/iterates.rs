@@ -25,7 +25,7 @@ use taken::{Iterated, Taken};
 pub struct Collected {
     /// The last training; for an ensemble, the average of its members.
     pub fitted: Fitted,
-    /// The states for predictions: those that move at `draws` draws (`[draws, ..]`), the others with a single value.
+    /// The states for predictions. States that move hold `draws` draws (`[draws, ..]`), the others a single value.
     pub values: Arc<Values>,
     /// The number of draws in `values`.
     pub draws: usize,
@@ -103,7 +103,7 @@ pub fn moved<'a>(infer: &'a Infer, names: &'a [String]) -> Vec<(&'a str, usize)>
         .collect()
 }
 
-/// Returns the posterior from the iterates of one training, or from those of an earlier inference block.
+/// Returns the posterior from the iterates of one training, or from the iterates of an earlier inference block.
 ///
 /// # Errors
 /// The errors of training; fewer iterates than the covariance needs.
@@ -224,7 +224,7 @@ impl Watch for Collector<'_> {
 /// Takes the iterates of an earlier inference block, and its values of the states that do not move. Nothing is trained.
 ///
 /// # Errors
-/// A bug: the states differ from those of the earlier inference block.
+/// A bug: the two inference blocks have different states.
 fn taken_before(
     infer: &Infer,
     found: &start::Iterates,

@@ -57,13 +57,13 @@ pub struct Fitted {
     pub bytes: u64,
     /// The number of steps that were run.
     pub steps: u64,
-    /// True if the user stopped it before its end.
+    /// True if the user stopped the training before its end.
     pub interrupted: bool,
     /// The reason why the parameters are not the last ones, if the loss had been lower before.
     pub worsened: Option<Worsened>,
     /// The trainings of which this is the best; empty if there was only one.
     pub restarts: Vec<Restart>,
-    /// The result of a descent from the parameters, if it was cheap enough.
+    /// The result of a descent from the parameters, if such a descent was cheap enough.
     pub descent: Option<Descent>,
 }
 
@@ -78,7 +78,7 @@ pub struct Task<'a> {
     pub split: usize,
     /// The name of its files in the checkpoint: the name of the inference block, with that of a member or a restart.
     pub name: &'a str,
-    /// The context that inferences share. Its seed is that of the shuffles.
+    /// The context that inferences share. Its seed is the seed of the shuffles.
     pub context: &'a Context,
     /// The index of the training among the restarts. Each restart has its own noise.
     pub restart: usize,
@@ -86,7 +86,7 @@ pub struct Task<'a> {
 
 /// Observes a training after each epoch.
 pub trait Watch {
-    /// Called after each epoch, counted from 1, with the machine that holds the parameters. It may write the inputs of the next step.
+    /// Called after each epoch, counted from 1, with the machine that holds the parameters. The watch may write the inputs of the next step.
     ///
     /// # Errors
     /// An error ends the training.

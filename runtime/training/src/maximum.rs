@@ -10,7 +10,7 @@
 //! Measured on 540 trainings by `map` of five models (linear, logistic, Poisson, hierarchical, a network of 82 weights; 200 to 20,000 steps, three
 //! rates, three schedules, batches of 32 and full batches) whose distance to the best known loss is known. Of these, 239 trainings were too short.
 //! The test misses 15 of them (12 of the network, in other optima); a test of the slope alone misses 79. The other 301 were long enough. The test
-//! reports 2 of them, a test of the slope alone 8.
+//! reports 2 of them; a test of the slope alone reports 8.
 
 use super::descent::{self, End, descend};
 use super::report::is_cut_off;
@@ -37,7 +37,7 @@ const FEWEST: usize = 50;
 /// thirds of a short training of a network, which never reaches a maximum.
 const OPERATIONS: u64 = 100_000_000;
 
-/// The ratio of the work of a training to that of the descent after it.
+/// A training takes this many times the work of the descent after it.
 pub const TRAININGS: usize = 20;
 
 /// The possible fall of the loss that is acceptable, whichever is larger: `PER_ROW` per row; or `PER_WEIGHT` per weight, as at the maximum of
@@ -188,8 +188,8 @@ pub fn breadth(
     }))
 }
 
-/// Returns the name of the parameter whose draws are narrowest relative to the curvature at a point, with a bound on the ratio of its variance to
-/// that of the posterior. Only parameters within the budget are tested.
+/// Returns the name of the parameter whose draws are narrowest relative to the curvature at a point, with a bound on the ratio of the variance of
+/// these draws to the posterior variance. Only parameters within the budget are tested.
 ///
 /// With the precision `H` of a Gaussian posterior, the variance of a parameter is at least `1 / H_ii`, its variance given the others. Its variance
 /// times `H_ii` is therefore at least 1. For a state with many elements `n`, the mean of `d' H_ss d` over its deviations `d` is at least `n`, for the
@@ -312,7 +312,7 @@ fn affordable(infer: &Infer, train: &Train, rows: usize) -> usize {
     cheap.max(train.options.epochs_of(rows) / TRAININGS).min(MOST)
 }
 
-/// Returns the number of reals that a descent holds besides its machine and rows.
+/// Returns the number of reals that a descent holds in addition to its machine and rows.
 pub fn numbers(infer: &Infer) -> usize {
     descent::numbers(infer.cost.variational_parameters)
 }

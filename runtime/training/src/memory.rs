@@ -5,7 +5,8 @@ use bnnc_abi::data::Schema;
 use bnnc_abi::manifest::{Infer, Train};
 use bnnc_core::memory::{NUMBER, feed, machine, parameters, predicting, states, sum};
 
-/// Returns the bytes of trainings that run at the same time, and of the results of those that ended. The arguments are those of [`one`].
+/// Returns the bytes of the trainings that run at the same time, and of the results of the trainings that have ended. The arguments are those of
+/// [`one`].
 pub fn training((infer, train): (&Infer, &Train), schema: &Schema, rows: usize, is_observed: bool) -> u64 {
     let runs = restarts::at_once(&train.options) as u64;
     let results = (restarts::kept(&train.options) as u64).saturating_mul(parameters(infer));

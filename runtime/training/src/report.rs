@@ -17,8 +17,8 @@ use serde_json::{Value, json};
 /// The number of rows per weight above which a maximum does not overfit, so that early stopping has no overfitting to prevent.
 const ROWS_PER_WEIGHT: usize = 10;
 
-/// Returns whether the validation rows ended a training that should have reached its optimum: a variational posterior, which otherwise keeps the
-/// standard deviations of its start, or a maximum of few parameters.
+/// Returns whether the validation rows ended a training that should have reached its optimum: the training of a variational posterior, which
+/// otherwise keeps the standard deviations of its start, or of a maximum of few parameters.
 pub(super) fn is_cut_off(infer: &Infer, fitted: &Fitted, rows: usize) -> bool {
     let is_stopped = fitted.epochs < fitted.planned && !fitted.interrupted;
     let is_small = ROWS_PER_WEIGHT.saturating_mul(weights(infer)) <= rows;
@@ -74,7 +74,7 @@ pub fn raw(infer: &Infer, dataset: &Dataset) -> Vec<&'static str> {
 /// The largest number of points of a curve in the result object.
 const POINTS: usize = 200;
 
-/// Returns the losses per row over the training, and those of the validation rows if there are any: `[epoch, loss]` each.
+/// Returns the losses per row over the training, and the losses of the validation rows if there are any, each as `[epoch, loss]`.
 pub fn learning(fitted: &Fitted, rows: usize) -> Value {
     let every = fitted.history.means().len().div_ceil(POINTS).max(1);
     let each = fitted.history.epochs_each() * every as f64;

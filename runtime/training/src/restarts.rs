@@ -16,8 +16,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-/// The largest number of trainings that run at the same time. Each has its own machine, and the predicted memory must not depend on the number of
-/// threads.
+/// The largest number of trainings that run at the same time. Each training has its own machine, and the predicted memory must not depend on the
+/// number of threads.
 pub const AT_ONCE: usize = 8;
 
 /// One of several trainings.
@@ -29,8 +29,8 @@ pub struct Restart {
     pub settled: Estimate,
 }
 
-/// Returns the seed of one of several trainings. The first has the seed of the run, so that its result is that of a single training. The other seeds
-/// are below 2^53, so that every JSON reader can represent them.
+/// Returns the seed of one of several trainings. The first training has the seed of the run, so that its result is the same as without restarts. The
+/// other seeds are below 2^53, so that every JSON reader can represent them.
 pub fn seed_of(seed: u64, kind: &str, number: usize) -> u64 {
     match number {
         0 => seed,
@@ -38,7 +38,7 @@ pub fn seed_of(seed: u64, kind: &str, number: usize) -> u64 {
     }
 }
 
-/// Returns the loss at the end of a training: that of the last twentieth, or of the best window if its parameters are kept.
+/// Returns the loss at the end of a training: the loss of the last twentieth of the training, or of the best window if its parameters are kept.
 pub fn settled(fitted: &Fitted) -> Estimate {
     if let Some(worsened) = &fitted.worsened {
         return worsened.best.estimate;
@@ -59,8 +59,8 @@ pub fn at_once(options: &Training) -> usize {
     options.restarts.clamp(1, AT_ONCE)
 }
 
-/// Returns the largest number of results that are held besides the running trainings: the best so far, and the result of a training that has just
-/// ended.
+/// Returns the largest number of results that are held in addition to the running trainings: the best so far, and the result of a training that has
+/// just ended.
 pub fn kept(options: &Training) -> usize {
     if options.restarts > 1 { 2 } else { 0 }
 }
@@ -85,7 +85,8 @@ pub fn best<T: Serialize + DeserializeOwned + Send>(
     runs.finish()
 }
 
-/// Runs `work` on `workers` threads at the same time. Each has a pool with its share of the context's threads. One of them may show progress.
+/// Runs `work` on `workers` threads at the same time. Each of them has a pool with its share of the context's threads. Only one of them may show
+/// progress.
 pub fn on_threads(context: &Context, workers: usize, work: &(dyn Fn(&Arc<Pool>, bool) + Sync)) {
     let threads = context.pool.threads().max(1);
     let own = || Arc::new(Pool::new(threads / workers));
@@ -182,7 +183,7 @@ where
         self.compared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs one training, or returns that of an earlier run. Returns `None` if the user interrupted the run before the training began.
+    /// Runs one training, or returns its result from an earlier run. Returns `None` if the user interrupted the run before the training began.
     fn run(&self, number: usize, context: &Context) -> Result<Option<(Fitted, T)>, Stop> {
         let task = self.task;
         let name = format!("{}-restart{number}", task.name);
@@ -215,7 +216,7 @@ struct Compared<T> {
     all: Vec<(usize, Restart, u64)>,
     /// The complete training with the lowest loss.
     best: Option<Numbered<T>>,
-    /// The interrupted training with the lowest number. It is only used if no training is complete.
+    /// The interrupted training with the lowest number. This result is only used if no training is complete.
     stopped: Option<(Restart, Numbered<T>)>,
     interrupted: bool,
     /// The failed training with the lowest number, and its error.

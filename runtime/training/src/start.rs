@@ -20,9 +20,9 @@ pub type Earlier = HashMap<String, Found>;
 pub struct Found {
     /// Its states as a point.
     pub point: Arc<Values>,
-    /// The states of each member, if it is an ensemble.
+    /// The states of each member, if the result is an ensemble.
     pub members: Vec<Arc<Values>>,
-    /// Its iterates, if it holds them.
+    /// Its iterates, if the result holds them.
     pub iterates: Option<Iterates>,
 }
 
@@ -31,7 +31,7 @@ pub struct Found {
 pub struct Iterates {
     /// The name of the inference block.
     pub infer: String,
-    /// The states: those that move as `[count, ..]`, the others with a single value.
+    /// The states. States that move hold one value per iterate (`[count, ..]`), the others a single value.
     pub values: Arc<Values>,
     /// The number of iterates.
     pub count: usize,

@@ -146,8 +146,8 @@ impl Surface {
         self.add(point, 0, gradient)
     }
 
-    /// Returns the mean of the loss of all rows over the noise with these indices, and writes the mean gradient. The noise differs from that of the
-    /// training's steps.
+    /// Returns the mean of the loss of all rows over the noise with these indices, and writes the mean gradient. The steps of the training have other
+    /// noise.
     ///
     /// # Errors
     /// A bug of the machine.

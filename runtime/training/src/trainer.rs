@@ -47,7 +47,7 @@ impl Sum {
     }
 }
 
-/// The progress of a training, besides the states in its machine.
+/// The progress of a training, without the states in its machine.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Position {
     /// The number of complete epochs.
@@ -415,7 +415,7 @@ impl<'a, 'w> Trainer<'a, 'w> {
             ..
         } = self.position;
         let mut fitted = Fitted {
-            // Before the first epoch is complete, the loss is that of the steps so far.
+            // Before the first epoch is complete, this is the loss of the steps so far.
             loss: if loss.is_nan() { of_epoch.mean() } else { loss },
             history,
             epochs: epoch,

@@ -1,6 +1,6 @@
 //! The best parameters of a training, by its mean loss in windows of equal length.
 //!
-//! The loss of one step, and of one epoch, has the noise of its rows and draws, so that the lowest of them is lowest by chance. The mean over a
+//! The loss of one step, and of one epoch, has the noise of its rows and draws, so that the lowest such loss is lowest by chance. The mean over a
 //! twentieth of the training is an estimate of the loss of its iterates, with a known standard error.
 
 use bnnc_core::context::Stop;

@@ -48,7 +48,8 @@ options! {
         link: Link { "glm", Link::KIND, Phase::Compile };
         /// A factor on the precision of the prior: a number, or tuned by `marginal_likelihood` or on the `validation` rows.
         prior_precision: PriorPrecision { "1", OptionKind::NumberOr(1e-8, 1e8, &["marginal_likelihood", "validation"]), Phase::Run };
-        /// The weights that share a factor: all weights (`scalar`), the weights of a parameter (`layer`), or none (`diagonal`, one factor per weight).
+        /// The weights that share a factor: all weights (`scalar`), the weights of one parameter (`layer`), or none (`diagonal`: one factor per
+        /// weight).
         prior_structure: PriorStructure { "scalar", PriorStructure::KIND, Phase::Run };
         /// Multiplies the prior precision by S / D if S of D weights are random; without a value, only for `subnetwork`.
         scale_prior: Option<bool> { "", OptionKind::Bool, Phase::Run };

@@ -72,13 +72,13 @@ samplers! {
 /// The number of rows that the programs of a chain are evaluated on at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EvaluationRows {
-    /// Rows of a log density with its gradient.
+    /// The number of rows of a log density with its gradient.
     pub gradient: usize,
-    /// Rows of the log likelihoods from which a difference is estimated; 0 where densities are exact.
+    /// The number of rows whose log likelihoods are computed to estimate a difference; 0 if densities are exact.
     pub differences: usize,
 }
 
-/// The properties of a sampler on which the rest of a run depends. The defaults are those of a Metropolis sampler that reads all rows and adapts nothing.
+/// The properties of a sampler on which the rest of a run depends. The defaults describe a Metropolis sampler that reads all rows and adapts nothing.
 pub trait SamplerPart {
     /// Reads the options.
     ///

@@ -197,7 +197,7 @@ pub(super) static SORTED_ROWS: Code = Code {
 pub struct ColumnTerm {
     /// The expression as written in the language.
     pub text: String,
-    /// True if it is an input alone.
+    /// True if the column is an input and not an expression.
     pub is_input: bool,
 }
 

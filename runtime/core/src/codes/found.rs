@@ -89,7 +89,7 @@ pub struct PriorFallback<'a> {
     pub variation: f64,
     /// The standard deviation of the target; `None` for classes.
     pub target: Option<f64>,
-    /// The mean difference of targets of neighbouring rows, relative to that of random pairs of rows.
+    /// The mean difference of targets of neighbouring rows, relative to the mean difference of random pairs of rows.
     pub likeness: f64,
 }
 

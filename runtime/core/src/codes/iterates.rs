@@ -83,7 +83,7 @@ pub(super) static OTHER_BREADTH: Code = Code {
               Right: `swag(M, d) { scale = 170 }` with the number that the warning names; another rate; or `laplace`, `vi` or `nuts`.",
 };
 
-/// A warning: the variances of a Gaussian over iterates, which are multiplied by `scale`, are `breadth` times those of the posterior.
+/// A warning: the variances of a Gaussian over iterates, which are multiplied by `scale`, are `breadth` times the variances of the posterior.
 pub fn other_breadth(infer: &str, breadth: f64, scale: f64) -> Diagnostic {
     let (factor, which) = match breadth < 1.0 {
         true => (breadth.max(0.0).sqrt().recip(), "narrow"),
@@ -106,7 +106,7 @@ pub fn other_breadth(infer: &str, breadth: f64, scale: f64) -> Diagnostic {
     })
 }
 
-/// A warning: the variance of a parameter is at most `breadth` times that of the posterior. `raw` are the parts of the data that are not
+/// A warning: the variance of a parameter is at most `breadth` times its posterior variance. `raw` are the parts of the data that are not
 /// standardised.
 pub fn narrow_parameter(infer: &str, parameter: &str, breadth: f64, raw: &[&str]) -> Diagnostic {
     let factor = breadth.max(0.0).sqrt().recip();

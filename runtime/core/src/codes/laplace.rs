@@ -191,9 +191,9 @@ pub fn worse_than_centre(infer: &str, [centre, own]: [f64; 2], kind: &str, lapla
 
 /// The facts about a Gaussian whose centre is the maximum of a density other than its own.
 pub struct Elsewhere<'a> {
-    /// The amount by which its own log density could rise.
+    /// The amount by which the Gaussian's own log density could rise.
     pub rise: f64,
-    /// The number of weights that it covers.
+    /// The number of weights that the Gaussian covers.
     pub weights: usize,
     /// The factors on the precisions of the prior, by site.
     pub precisions: &'a [(String, f64)],

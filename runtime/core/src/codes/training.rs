@@ -138,7 +138,8 @@ pub(super) static UNBOUNDED_DENSITY: Code = Code {
               maximum can still be far below every plausible scale.",
 };
 
-/// A warning: constrained parameters of an inference block diverge while its density rises by `rise`. Each comes with its first and last value.
+/// A warning: constrained parameters of an inference block diverge while its density rises by `rise`. `runaways` has the name of each parameter with
+/// its first and last value.
 pub fn unbounded_density(infer: &str, runaways: &[(&str, f64, f64)], rise: f64) -> Diagnostic {
     let one = |(name, from, to): &(&str, f64, f64)| {
         let verb = if to < from { "falls" } else { "rises" };

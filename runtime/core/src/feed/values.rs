@@ -1,4 +1,4 @@
-//! The values of rows in the form that a program reads. Each has the declared type.
+//! The values of rows in the form that a program reads. Every value has the declared type.
 
 use bnnc_abi::data::Elements as Kind;
 use bnnc_abi::manifest::{Binding, Codes, DataSource};
@@ -45,7 +45,7 @@ pub(super) fn bounded(
     ))
 }
 
-/// Returns the values of an input or output as the model sees them. Each has the declared type.
+/// Returns the values of an input or output as the model sees them. Every value has the declared type.
 ///
 /// # Errors
 /// A value that does not have that type.
@@ -74,7 +74,7 @@ pub fn column<'a>(
     }
 }
 
-/// Returns a column as the model sees it. Every element has the declared type.
+/// Returns a column as the model sees it, after checking that every element has the declared type.
 fn prepared<'a>(
     binding: &Binding,
     (name, is_output): (&str, bool),
@@ -106,7 +106,7 @@ fn prepared<'a>(
     }
 }
 
-/// Returns a column of integers. Each has the declared type.
+/// Returns a column of integers, after checking that each has the declared type.
 fn typed(binding: &Binding, name: &str, rows: &Rows) -> Result<Vec<i32>, Diagnostic> {
     let values = rows.ints(name)?;
     let wrong = values.iter().enumerate().find_map(|(at, value)| {

@@ -97,7 +97,8 @@ pub fn warnings(infer: &Infer, found: &Collected, (rows, dataset): (usize, &Data
         .collect()
 }
 
-/// The factor up to which the variances of a Gaussian over iterates may differ from those of the posterior: five for standard deviations.
+/// The factor up to which the variances of a Gaussian over iterates may differ from the posterior variances; for standard deviations, the factor is
+/// five.
 const BROAD: f64 = 25.0;
 
 /// The largest fall of the learning rate for which the iterates scatter as under a constant rate.

@@ -64,7 +64,7 @@ impl Block {
         }
     }
 
-    /// Writes the diagonal of the block into that of all weights.
+    /// Writes the diagonal of the block to its place in the diagonal over all weights.
     pub(crate) fn write_diagonal(&self, diagonal: &mut [f64]) {
         let [first, second] = self.factors().map(Matrix::diagonal);
         let products = first.iter().flat_map(|x| second.iter().map(move |y| x * y));

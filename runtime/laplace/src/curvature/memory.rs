@@ -21,8 +21,8 @@ impl Bytes {
     }
 }
 
-/// Returns the memory of a form over `elements` weights, for `rows` rows of data with `columns` outputs each. `blocks` are those of the
-/// form `Kronecker`. Sums saturate at the largest number.
+/// Returns the memory of a form over `elements` weights, for `rows` rows of data with `columns` outputs each. `blocks` are the blocks of the form
+/// `Kronecker`. Sums saturate at the largest number.
 pub fn bytes(structure: Structure, elements: usize, rows: usize, columns: usize, blocks: &[Block]) -> Bytes {
     let [d, n, k] = [elements, rows, columns].map(|size| size as u64);
     // The numbers of reals while the curvature is summed, while the posterior is computed, and in the posterior.
@@ -38,7 +38,8 @@ pub fn bytes(structure: Structure, elements: usize, rows: usize, columns: usize,
         Structure::LowRank(rank) => {
             let rank = rank as u64;
             let block = rank.saturating_add((rank / 4).clamp(4, 16)).min(d);
-            // A basis of four blocks and its products, and the vectors, residuals and products of one pass; one of these is still growing.
+            // The search holds a basis of four blocks and its products, and the vectors, residuals and products of one pass, one of which is still
+            // growing.
             let [_, decomposition, posterior] = woodbury(rank, d);
             [
                 block.saturating_mul(13).saturating_mul(d),

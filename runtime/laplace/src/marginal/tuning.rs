@@ -107,8 +107,8 @@ impl Tuning<'_> {
     /// `[D]`, as [`crate::curvature::Prior::scaled`] does; see [`evaluate`].
     ///
     /// A step is one of Newton's method in the logs of the factors, as if the weights were independent. Its direction increases the log marginal
-    /// likelihood for any curvature, and it is exact for a diagonal one. It is halved until the log marginal likelihood does not fall. For a single
-    /// factor, the second derivative is instead estimated from its last two slopes.
+    /// likelihood for any curvature; for a diagonal curvature, the step is exact. The step is halved until the log marginal likelihood does not fall.
+    /// For a single factor, the second derivative is instead estimated from its last two slopes.
     ///
     /// # Errors
     /// An error of `evaluate` at the start. At later points an error shortens the step.

@@ -1,4 +1,4 @@
-//! A precision that is the sum of that of the prior and outer products of few rows.
+//! A precision that is the sum of the precision of the prior and outer products of few rows.
 //!
 //! Note [A root by residuals]. With `A = G P0^-1/2` and `B = (T I + A A')^-1 A`, the covariance is `P0^-1/2 (I - A' B) P0^-1/2` (Woodbury). This
 //! difference loses digits if the data determine the weights well. It is therefore written as the equal sum `S S' + T B' B` with `S = I - A' B`: as

@@ -1,4 +1,5 @@
-//! The choice of the weights that are integrated over: all that move, those that feed some units, or those that move the outputs most.
+//! The choice of the weights that are integrated over: all weights that move, the weights that feed some units, or the weights that move the outputs
+//! most.
 
 use crate::collapsed::boxes::Boxes;
 use crate::collapsed::local::{Block, Local};
@@ -190,9 +191,9 @@ pub fn most(scores: &[f64], count: usize) -> Vec<usize> {
     places
 }
 
-/// Returns the weights that feed the most influential kinks. The score of a kink is the distance by which the box moves it times the change of slope
-/// across it, summed over the training rows and the iterates. Only kinks that depend on no other kink are scored. A kink of a later layer is fed by
-/// the weights of all kinks that it depends on.
+/// Returns the weights that feed the most influential kinks. The score of a kink is the distance by which the box moves the kink times the change of
+/// the outputs' slope across the kink, summed over the training rows and the iterates. Only kinks that depend on no other kink are scored. A kink of
+/// a later layer is fed by the weights of all kinks that it depends on.
 fn feeding(
     programs: (&Infer, &Collapsed),
     found: &Collected,

@@ -26,7 +26,7 @@ impl Error {
         }
     }
 
-    /// Returns the error of the number times a factor.
+    /// Returns the error after the number is multiplied by a factor.
     pub fn times(self, factor: f64) -> Error {
         Error {
             size: self.size * factor.abs(),
@@ -90,8 +90,8 @@ fn drawn(draws: &[f64], law: &Law, (noise, y): (Noise, f64)) -> f64 {
     }
 }
 
-/// Returns the influence function of a draw on the density at `y` of the Normal with the mean and the variance of the draws. It is the first-order
-/// effect through both moments, up to a constant that is the same for all draws.
+/// Returns the influence function of a draw on the density at `y` of the Normal with the mean and the variance of the draws. The influence is the
+/// first-order effect of a draw through both moments, up to a constant that is the same for all draws.
 fn of_floor(law: &Law, y: f64) -> impl Fn(f64) -> f64 {
     let (mean, spread) = (law.mean(), law.variance());
     let off = y - mean;

@@ -1,8 +1,8 @@
 //! The location of one output of one row around an iterate, as a function of weights that are uniform on a box.
 //!
-//! Between kinks the function is affine, and only the kinks that the box crosses bend it. Each of these changes the slope only along the direction of
-//! its own slope. If the kinks move with disjoint sets of weights, the function is a sum of independent parts, one per kink. The slopes on both sides
-//! of every kink then determine the function. Two evaluations yield these slopes: one inside the box, and one across all kinks.
+//! Between kinks the function is affine, and only the kinks that the box crosses bend it. Each of these kinks changes the slope of the function only
+//! along the slope of the kink itself. If the kinks move with disjoint sets of weights, the function is a sum of independent parts, one per kink. The
+//! slopes on both sides of every kink then determine the function. Two evaluations yield these slopes: one inside the box, and one across all kinks.
 
 use crate::collapsed::boxes::Boxes;
 use crate::collapsed::local::Block;
@@ -11,7 +11,7 @@ use bnnc_base::dtype::Precision;
 use bnnc_piecewise::measure::Measure;
 use bnnc_piecewise::{Law, Network, Noise, Term, Unit};
 
-/// The function, as far as two evaluations determine it.
+/// The function around an iterate, if two evaluations determine it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Function {
     /// A sum of independent parts.

@@ -13,7 +13,7 @@ use std::fmt;
 /// The tolerance for the value of a kink, as a fraction of the tolerance for slopes.
 const KINK: f64 = 0.01;
 
-/// The largest number of weights that move the location but no crossed kink. Each of them doubles the number of pieces of the distribution.
+/// The largest number of weights that move the location but no crossed kink. Each such weight doubles the number of pieces of the distribution.
 const MOST_APART: usize = 8;
 
 /// A row and an output at an iterate, with the weights that are integrated over.
@@ -140,7 +140,8 @@ pub fn law(
     })
 }
 
-/// Adds weights in which the location is affine. They are independent of the other weights, and `measure` was computed with them at their base.
+/// Adds weights in which the location is affine. These weights are independent of the others, and `measure` was computed with their values at the
+/// base.
 fn with_rest(measure: Measure, boxes: &Boxes, rest: &[usize], slope: &[f64]) -> Measure {
     rest.iter().fold(measure, |measure, &at| {
         let column = &boxes.columns[at];

@@ -21,9 +21,9 @@ use std::sync::Arc;
 /// A Laplace approximation: one Gaussian, or a mixture of several with equal weights.
 #[derive(Clone, Debug)]
 pub struct Approximated {
-    /// The fit that found the maximum; that of the first member of a mixture.
+    /// The fit that found the maximum; in a mixture, the fit of the first member.
     pub fitted: Fitted,
-    /// The states at the maximum; those of the first member of a mixture.
+    /// The states at the maximum; in a mixture, the states of the first member.
     pub values: Arc<Values>,
     /// The Gaussians.
     pub members: Vec<Gaussian>,
@@ -40,7 +40,7 @@ pub struct Gaussian {
     pub index: Option<Vec<usize>>,
     /// The distribution of the random weights.
     pub posterior: Posterior,
-    /// The facts that are reported about it.
+    /// The facts that are reported about the Gaussian.
     pub facts: Facts,
 }
 
@@ -63,14 +63,15 @@ pub struct Facts {
     pub clipped: usize,
     /// The rise of the log posterior that the approximation predicts, where the slope is known.
     pub rise: Option<f64>,
-    /// The predicted rise of the log density with the factors and the temperature of the Gaussian, where these differ from those of the search.
+    /// The predicted rise of the log density with the factors and the temperature of the Gaussian, if the search used other factors or another
+    /// temperature.
     #[serde(default)]
     pub rise_of_own: Option<f64>,
-    /// The predicted rise from moving the states that are not weights, where it is too large.
+    /// The predicted rise of the log posterior if the states that are not weights are moved; `None` if it is small enough.
     #[serde(default)]
     pub others_rise: Option<f64>,
-    /// The squared 2-Wasserstein distance between this Gaussian and that of all weights, whose prior is the model's prior with the factor that the
-    /// options give; `None` if the factor was tuned for this Gaussian.
+    /// The squared 2-Wasserstein distance between this Gaussian and the Gaussian of all weights, whose prior is the model's prior with the factor
+    /// that the options give; `None` if the factor was tuned for this Gaussian.
     pub wasserstein: Option<f64>,
     /// The largest residual of the eigenpairs of a low-rank form, relative to the largest eigenvalue.
     pub residual: Option<f64>,

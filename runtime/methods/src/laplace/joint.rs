@@ -68,8 +68,8 @@ pub struct Mean {
 }
 
 impl Mean {
-    /// Adds a vector. Returns its difference from the mean of the vectors before it, and the weight of that difference's square in the sum of squares
-    /// around the mean.
+    /// Adds a vector. Returns the difference of the vector from the mean of the vectors before it, and the weight of the squared difference in the
+    /// sum of squares around the mean.
     pub fn add(&mut self, values: &[f64]) -> (Vec<f64>, f64) {
         if self.count == 0.0 {
             self.values = values.to_vec();

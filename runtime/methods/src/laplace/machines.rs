@@ -202,7 +202,7 @@ impl<'a> Evaluation<'a> {
     /// Runs a machine on some rows.
     ///
     /// # Errors
-    /// A bug: sizes above those of the machine.
+    /// A bug: sizes above the capacity of the machine.
     pub fn call(&self, machine: &mut Machine, rows: &Range<usize>, sizes: Sizes) -> Result<(), Fault> {
         machine.set_sizes(&sizes.with(Symbol::Batch, rows.len()))?;
         self.feed.write(machine, &self.ids[rows.clone()])?;

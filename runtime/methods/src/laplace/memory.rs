@@ -75,7 +75,7 @@ fn form(laplace: &Laplace, structure: Structure, weights: usize, rows: usize) ->
 ///
 /// Note \[Phases\]. The phases do not overlap, and the largest one counts. First a subnetwork is chosen among all weights. Then the curvature is
 /// summed over blocks of rows. Then the states that are not weights are moved a little. Finally the curvature becomes a Gaussian. The programs of a
-/// phase are freed before the next. A few vectors over all weights are held, but only until a subnetwork is chosen.
+/// phase are freed before the next phase begins. A few vectors over all weights are held, but only until a subnetwork is chosen.
 pub fn finding(infer: &Infer, laplace: &Laplace, rows: usize) -> u64 {
     let form = form(laplace, laplace.options.structure, selected(laplace), rows);
     // The vectors are the slope of the prior, its precision before and after scaling, and the gradient.
@@ -139,8 +139,8 @@ fn alone(artifact: &Artifact, sizes: Sizes, rows: usize) -> u64 {
     predict_arena_bytes(&artifact.plan, &sizes.with(Symbol::Batch, size))
 }
 
-/// Returns the bytes of checking that the states that are not weights are at the maximum: their slopes at two points, one of them accumulated, a
-/// moved copy of all states, and a program.
+/// Returns the bytes needed to check that the states that are not weights are at the maximum: the slopes of these states at two points, one of them
+/// accumulated, a moved copy of all states, and a program.
 fn moving(infer: &Infer, laplace: &Laplace, rows: usize) -> u64 {
     let programs = &laplace.programs;
     let states = infer.states.iter().filter(|state| state.parameter);
@@ -161,7 +161,7 @@ fn moving(infer: &Infer, laplace: &Laplace, rows: usize) -> u64 {
         .saturating_add(program)
 }
 
-/// Returns the bytes of choosing a subnetwork, and the part of them that is kept until the end: the Gaussian of all weights.
+/// Returns the bytes needed to choose a subnetwork, and the part of these bytes that is kept until the end, for the Gaussian of all weights.
 fn choosing_by(laplace: &Laplace, own: Bytes, rows: usize) -> (u64, u64) {
     let Over::Subnetwork { by, .. } = &laplace.options.over else {
         return (0, 0);
@@ -203,7 +203,8 @@ fn is_tuned(laplace: &Laplace) -> bool {
     laplace.options.online || laplace.options.prior_precision == PriorPrecision::MarginalLikelihood
 }
 
-/// Returns the bytes that the eigenvalues of a whole matrix take beyond its factor, where they are needed: a copy and its decomposition.
+/// Returns the bytes that the eigenvalues of a whole matrix take in addition to its factor: a copy of the matrix and its decomposition; 0 if the
+/// eigenvalues are not needed.
 fn decomposing(laplace: &Laplace, rows: usize) -> u64 {
     match is_tuned(laplace) && is_whole(laplace, rows) {
         true => square(selected(laplace)),
@@ -231,7 +232,7 @@ fn kernel(laplace: &Laplace, rows: usize) -> usize {
     }
 }
 
-/// Returns the bytes that each thread keeps from decomposing matrices for an approximation on this number of rows.
+/// Returns the bytes that each thread keeps after it has decomposed matrices for an approximation on this number of rows.
 pub fn packed(laplace: &Laplace, rows: usize) -> u64 {
     let blocks = laplace.blocks.iter();
     let of_form = match laplace.options.structure {
@@ -256,7 +257,7 @@ pub fn held(laplace: &Laplace, rows: usize) -> u64 {
     form(laplace, laplace.options.structure, selected(laplace), rows).posterior
 }
 
-/// Returns the bytes that predictions for this number of rows take besides the Gaussians of the members and the data.
+/// Returns the bytes that predictions for this number of rows take, without the data and the Gaussians of the members.
 pub fn predicting(
     (infer, laplace): (&Infer, &Laplace),
     rows: usize,
@@ -285,7 +286,7 @@ pub fn predicting(
     members as u64 * of_member + NUMBER * numbers as u64 + drawing
 }
 
-/// Returns the bytes of the joint covariance of the outputs of `rows` rows under `members` members, besides the Gaussians and the data.
+/// Returns the bytes that the joint covariance of the outputs of `rows` rows under `members` members takes, without the Gaussians and the data.
 pub fn together(infer: &Infer, laplace: &Laplace, members: usize, rows: usize) -> u64 {
     let weights = selected(laplace) as u64;
     let outputs = rows.saturating_mul(laplace.outputs) as u64;

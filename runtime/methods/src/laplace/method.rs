@@ -90,7 +90,7 @@ impl Method for Approximates<'_> {
             false => searching.max(finding),
         };
         let before = self.gaussians(rows, planned.saturating_sub(1));
-        // A checkpoint holds the bytes of all Gaussians besides the Gaussians themselves.
+        // While a checkpoint is written, the bytes of all Gaussians are held in addition to the Gaussians themselves.
         let written = self.gaussians(rows, planned).saturating_mul(2);
         before.saturating_add(one).max(written)
     }

@@ -1,11 +1,12 @@
 //! The maximum under a prior and a noise that maximise the marginal likelihood and are tuned repeatedly during the search (Immer et al. 2021,
 //! "Scalable marginal likelihood estimation for model selection in deep learning", algorithm 1).
 //!
-//! Note [Noise and evidence]. At a point of the search, where the weights need not be at a maximum, the log marginal likelihood is taken as the log
-//! joint density there minus half the log determinant of the ratio of the precision to that of the prior. The optimiser climbs the log joint density.
-//! The second term depends on the noise level too. Its derivative with respect to the noise level is added to the slope that the optimiser follows,
-//! and stays constant until the next tuning. For a Normal likelihood, the derivative with respect to the log of the noise is the effective number of
-//! parameters `gamma`. The fixed point is then that of MacKay (1992, "Bayesian interpolation"): the residual sum of squares over `N - gamma`.
+//! Note [Noise and evidence]. At a point of the search, where the weights need not be at a maximum, the log marginal likelihood is approximated by
+//! the log joint density there minus half the log of the ratio of two determinants: of the precision and of the precision of the prior. The optimiser
+//! climbs the log joint density. The second term depends on the noise level too. Its derivative with respect to the noise level is added to the slope
+//! that the optimiser follows, and stays constant until the next tuning. For a Normal likelihood, the derivative with respect to the log of the noise
+//! is the effective number of parameters `gamma`. The fixed point is then the same as in MacKay (1992, "Bayesian interpolation"): the noise variance
+//! is the residual sum of squares over `N - gamma`.
 
 use super::{Around, Before};
 use crate::laplace::curve::{self, Curved};
@@ -24,7 +25,7 @@ use bnnc_training::{Fitted, Task, Watch, train};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// The largest number of tunings of the prior factors during the search, besides the one at the end.
+/// The largest number of tunings of the prior factors during the search, without the one at the end.
 const TUNINGS: usize = 20;
 
 /// The number of steps of one tuning of several factors, which continues where the previous tuning ended.

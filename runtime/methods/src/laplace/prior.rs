@@ -56,8 +56,8 @@ impl Local {
         })
     }
 
-    /// Returns whether the log density is that of a Normal distribution with this slope and precision, up to rounding errors. If elements depend on
-    /// each other, the whole matrix is required.
+    /// Returns whether the log density is, up to rounding errors, the log density of a Normal distribution with this slope and precision. If elements
+    /// depend on each other, the whole matrix is required.
     pub fn is_normal(&self, precision: Precision, pool: &Pool) -> bool {
         let Ok(of_normal) = self.prior.log_density_of_normal(&self.slope, pool) else {
             return false;

@@ -218,12 +218,13 @@ impl Tuned<'_> {
         }
     }
 
-    /// Returns the factors of the random weights, from those of the groups.
+    /// Returns the factors of the random weights, given the factors of the groups.
     pub fn of_weights(&self, factors: &[f64]) -> Vec<f64> {
         self.groups().into_iter().map(|group| factors[group]).collect()
     }
 
-    /// Returns the factors of all weights, from those of the groups. With one factor per weight, weights that are not random have the factor 1.
+    /// Returns the factors of all weights, given the factors of the groups. With one factor per weight, weights that are not random have the factor
+    /// 1.
     pub fn of_all(&self, factors: &[f64]) -> Vec<f64> {
         let groups = self.groups_of_all();
         match (&self.index, self.structure()) {
@@ -237,7 +238,7 @@ impl Tuned<'_> {
         }
     }
 
-    /// Returns the factors of the groups, from those of all weights.
+    /// Returns the factors of the groups, given the factors of all weights.
     pub fn of_groups(&self, all: &[f64]) -> Vec<f64> {
         let mut factors = vec![1.0; self.count()];
         for (at, group) in self.groups().into_iter().enumerate() {

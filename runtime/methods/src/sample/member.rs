@@ -34,7 +34,7 @@ pub struct Member {
     /// The number of iterations made so far.
     iteration: usize,
     asked: Asked,
-    /// The result of `Value` or `Differences`; for `Differences`, that of the prior.
+    /// The result of `Value`, or the part of the result of `Differences` that is due to the prior.
     value: f64,
     gradient: Vec<f64>,
     sums: Vec<f64>,

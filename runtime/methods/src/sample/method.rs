@@ -26,7 +26,7 @@ pub struct Samples<'a> {
 }
 
 impl Samples<'_> {
-    /// Returns the bytes of leaving training rows out: the likelihoods, and the draws both as they are selected and as the program reads them.
+    /// Returns the bytes needed to leave training rows out: the likelihoods, and the draws both as they are selected and as the program reads them.
     fn leaving_out(&self, rows: usize) -> u64 {
         let Samples { infer, sampling } = *self;
         let dimension = Layout::new(infer, sampling).dimension;

@@ -113,8 +113,8 @@ impl Posterior for ChainsPosterior {
 /// The smallest difference between starts that counts, as a fraction of a posterior standard deviation.
 const APART: f64 = 1e-3;
 
-/// Returns a warning if the program's jitter of the starts is negligible compared to every posterior standard deviation. Standard deviations on the
-/// unconstrained scale are those of the values times the slope of the map at their mean.
+/// Returns a warning if the program's jitter of the starts is negligible compared to every posterior standard deviation. A standard deviation on the
+/// unconstrained scale is taken as the standard deviation of the values times the slope of the map at their mean.
 fn close_starts(infer: &Infer, found: &[Quantity]) -> Option<Diagnostic> {
     let sampling = infer.sampling()?;
     let options = &sampling.options;

@@ -71,7 +71,7 @@ fn by_element(site: &SiteReport, sampling: &Sampling) -> bool {
     is_named || !by_norm(site)
 }
 
-/// Returns whether a site is diagnosed by its norm unless it is named.
+/// Returns whether a site is diagnosed by its norm, unless `report` names it.
 fn by_norm(site: &SiteReport) -> bool {
     let is_of_layer = site.name.contains('.');
     is_of_layer || site.shape.count(&Sizes::default()) > SMALL

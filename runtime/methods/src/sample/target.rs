@@ -95,7 +95,7 @@ impl<'a> Shared<'a> {
     }
 }
 
-/// Returns the sizes with which one chain evaluates its gradient: those of a batch if its transition takes batches.
+/// Returns the sizes with which one chain evaluates its gradient: of a batch if its transition takes batches, otherwise of all rows.
 pub fn gradient_sizes(sampling: &Sampling, rows: usize) -> Sizes {
     let batch = sampling.transition.part().evaluation(rows).gradient;
     sizes(sampling, batch, rows).with(Symbol::Draws, 1)

@@ -1,4 +1,4 @@
-//! The posterior in the printed table: the parameters that the program declares, followed by those of its layers.
+//! The posterior in the printed table: the parameters that the program declares, followed by the parameters of its layers.
 
 use bnnc_abi::manifest::{Infer, SiteReport};
 use bnnc_abi::sampling::Report;
@@ -8,7 +8,8 @@ use bnnc_data::metrics::Summary;
 use bnnc_inference::outcome::Outcome;
 use bnnc_inference::summary::SiteSummary;
 
-/// The largest number of elements of a declared parameter with one line each. Larger parameters, and those of layers, have one line with ranges.
+/// The largest number of elements of a declared parameter with one line each. Larger parameters, and the parameters of layers, have one line with
+/// ranges.
 const LINES: usize = 16;
 
 /// The largest number of elements with one line each, for a parameter that `report` names.

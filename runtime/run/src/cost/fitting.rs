@@ -8,8 +8,8 @@ use bnnc_abi::plan::Plan;
 use bnnc_methods::laplace::memory;
 use std::sync::Arc;
 
-/// The number of sizes above a fitting one that are tried. Blocks of rows become smaller as subnetworks grow, and with them the memory of a program,
-/// so that a larger size may fit where a smaller one does not.
+/// The number of larger sizes that are tried after a size that fits. Blocks of rows become smaller as subnetworks grow, and with them the memory of a
+/// program, so that a larger size may fit where a smaller one does not.
 const ABOVE: usize = 64;
 
 /// A smaller approximation that would fit.
@@ -74,7 +74,7 @@ pub fn offers(manifest: &Manifest, infer: &Infer, limit: u64) -> Vec<Offer> {
     offers
 }
 
-/// Returns the requested number of weights: that of the subnetwork, or else of all weights from which a subnetwork could be chosen.
+/// Returns the requested number of weights: the size of the subnetwork, or else the number of all weights from which a subnetwork could be chosen.
 fn wanted(laplace: &Laplace) -> usize {
     match &laplace.smaller {
         Some(smaller) => smaller.weights.iter().map(|weights| weights.elements).sum(),

@@ -25,7 +25,7 @@ pub fn earlier(manifest: &Manifest, infer: &Infer) -> u64 {
 /// Returns whether an inference block fits into `limit` bytes if only it and the inferences that it needs are run.
 pub fn fits_alone(manifest: &Manifest, infer: &Infer, limit: u64) -> bool {
     let mut wanted = HashSet::from([&*infer.name]);
-    // Every inference comes after those that it needs.
+    // Every inference comes after the inferences that it needs.
     for infer in manifest.infers.iter().rev() {
         if wanted.contains(&*infer.name) {
             wanted.extend(infer.needs());

@@ -5,7 +5,7 @@ use crate::restarts;
 use bnnc_abi::iterates::{Covariance, Swag};
 use bnnc_abi::manifest::Infer;
 
-/// Returns the number of iterates that an inference block takes for a number of rows, if nothing stops it. `of_earlier` gives the number for an
+/// Returns the number of iterates that an inference block takes for a number of rows, if nothing stops the run. `of_earlier` gives the number for an
 /// earlier inference block.
 pub fn planned((infer, swag): (&Infer, &Swag), rows: usize, of_earlier: &dyn Fn(&str) -> usize) -> usize {
     match (&swag.options.iterates, swag.options.keep) {
@@ -15,7 +15,8 @@ pub fn planned((infer, swag): (&Infer, &Swag), rows: usize, of_earlier: &dyn Fn(
     }
 }
 
-/// Returns the bytes of collecting `planned` iterates. `held` are the bytes of the result, and `training` those of one training.
+/// Returns the bytes needed to collect `planned` iterates. `held` is the number of bytes of the result, and `training` the number of bytes of one
+/// training.
 pub fn collecting((infer, swag): (&Infer, &Swag), planned: usize, (held, training): (u64, u64)) -> u64 {
     let options = &swag.train.options;
     let held_at_once = (restarts::at_once(options) + restarts::kept(options)) as u64;

@@ -11,7 +11,7 @@ pub(super) fn plain(name: &str, options: &[(&str, String)]) -> Vec<(usize, Strin
     head.into_iter().chain(options).collect()
 }
 
-/// The lines of a Hamiltonian sampler; `options` are those of its engine.
+/// The lines of a Hamiltonian sampler; `options` are the options of its engine.
 pub(super) fn hamiltonian(
     engine: &str,
     options: Vec<(usize, String)>,
