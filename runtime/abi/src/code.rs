@@ -35,7 +35,7 @@ pub trait Code: Send + Sync {
     /// Returns the bytes of scratch memory that one invocation needs.
     fn scratch_bytes(&self, kernel: usize) -> usize;
 
-    /// Returns whether library calls, too, should use the naive references of the primitives, as in the reference interpreter.
+    /// Returns whether library calls should use the naive references of the primitives instead of the fast versions. The reference interpreter does.
     fn is_reference(&self) -> bool;
 
     /// Returns the generated code as text, for `bnnc emit`.

@@ -30,8 +30,8 @@ pub(crate) const RECORD: MethodDef = MethodDef {
 ///
 /// `local` has, in addition to states and data ports, the inputs `STATE/index` `[selected]` (int) and `STATE/chosen` `[selected]` (real, 1 where the
 /// column is an element of this state, else 0 with index 0) for each of `weights`; a column is one of the collapsed weights. If `kinks` is not zero,
-/// it also has the input `moves` `[batch, selected]`, which is added to the collapsed weights, row by row. The outputs, evaluated at these weights,
-/// are:
+/// `local` also has the input `moves` `[batch, selected]`, which is added to the collapsed weights, row by row. The outputs, evaluated at these
+/// weights, are:
 /// - `location` `[batch, outputs]`: the mean of a Normal, or logits.
 /// - `scale` `[batch, outputs]`: the standard deviation of a Normal at the iterate (with zero `moves`); absent for classes.
 /// - `target` `[batch, outputs]`: the observed value of a Normal, on the model's scale; absent for classes.
@@ -147,8 +147,8 @@ options! {
         weights: Option<usize> { "", from(0), Phase::Run };
         /// Layers or parameters in `over` whose weights are all integrated over in every row, in addition to the weights that `weights` chooses.
         always: Vec<Arc<str>> { "", OptionKind::Names, Phase::Run };
-        /// The number of hidden units whose incoming weights are integrated over, most influential first (with `compat`, the first units). They are
-        /// units of the first layer after the weights; 0 does not select by units.
+        /// The number of hidden units whose incoming weights are integrated over, most influential first (with `compat`, the first units). The choice
+        /// is among the units of the first layer after the weights; 0 does not select by units.
         units: usize { "0", from(0), Phase::Run };
         /// The choice of weights: each row has its own (`row`), or all rows share the choice that is best on average over the training rows
         /// (`fixed`).
@@ -241,7 +241,7 @@ pub struct Options {
     pub always: Vec<usize>,
     /// The number of units (kinks that do not depend on other kinks) whose weights may be collapsed; 0 takes all.
     pub units: usize,
-    /// True if all rows share one choice of weights, by the mean over the training rows; false if each row has its own.
+    /// True if all rows share the choice of weights that is best on average over the training rows; false if each row has its own choice.
     pub fixed: bool,
     /// The noise of a Normal.
     pub noise: Noise,
@@ -275,14 +275,16 @@ words!(Extent { "range" => Range, "moments" => Moments });
 pub enum Noise {
     /// Normal.
     Normal,
-    /// A triangle of radius `alpha` standard deviations. The distribution of the observation is mixed with the Normal of its mean and variance.
+    /// A triangle of radius `alpha` standard deviations. The distribution of the observation is mixed with the Normal that has the same mean and
+    /// variance.
     Triangular {
         /// The radius in standard deviations.
         alpha: f64,
         /// The weight of the Normal in the mixture.
         floor: f64,
     },
-    /// The density of the published code at a known target: a triangle that is truncated to the range of the scored targets, plus a uniform there.
+    /// The density of the published code at a known target: a triangle that is truncated to the range of the scored targets, plus a uniform density
+    /// on that range.
     Published {
         /// The radius in standard deviations.
         alpha: f64,

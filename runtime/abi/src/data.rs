@@ -83,7 +83,7 @@ pub enum Test {
 pub enum Outliers {
     /// The rows of a file of the same format; the file of inputs alone if inputs and targets are separate files.
     File(PathBuf),
-    /// The test images, cut into squares of this number of pixels a side that are reassembled in random order.
+    /// The test images, each cut into squares with this number of pixels per side and put together again in random order.
     Shuffled(usize),
 }
 

@@ -34,8 +34,8 @@ pub(crate) const SWAG: MethodDef = MethodDef {
 pub struct Swag {
     /// The training that produces the iterates.
     pub train: Train,
-    /// The states that the Gaussian covers. The others keep their values at the end of the training: those after the last epoch, or
-    /// after the best epoch if validation rows choose it.
+    /// The states that the Gaussian covers. The others keep their values at the end of the training: the values after the last epoch, or after the
+    /// best epoch if validation rows choose it.
     pub moved: Vec<String>,
     /// The selection of the iterates.
     pub options: IterateOptions,

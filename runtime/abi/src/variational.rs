@@ -31,7 +31,7 @@ options! {
         statistics: KlStatistics { "law", KlStatistics::KIND, Phase::Compile };
         /// The order of the Taylor series that replaces the parts of a KL divergence that do not factorise (biased; checked against its radius of convergence); 0 uses no series.
         taylor: usize { "0", OptionKind::Int(0, 64), Phase::Compile };
-        /// Layers or parameters with local reparameterisation: the outputs of the layer are drawn for each row, instead of its weights.
+        /// Layers or parameters with local reparameterisation: the outputs of the layer are drawn for each row, instead of the weights.
         local: Vec<Arc<str>> { "", OptionKind::Names, Phase::Compile };
         /// Layers or parameters with flipout: all rows share one draw of the weights' deviations from their centre, and each row flips their signs at
         /// random.

@@ -410,7 +410,7 @@ impl Rest {
 }
 
 /// Returns the positions, in ascending order, of some columns of which one is a combination of the others. Pairs are left out, since they are
-/// reported separately. `columns` holds some rows, `all` returns all rows of a column.
+/// reported separately. `columns` holds the values in some rows; `all` returns the values of a column in all rows.
 fn combination(columns: &[Vec<f64>], all: &dyn Fn(usize) -> Vec<f64>) -> Option<Vec<usize>> {
     // With as few values as columns, each column is a combination of the others.
     if columns.first()?.len() < 2 * columns.len() {

@@ -12,7 +12,7 @@ use bnnc_core::states::Values;
 use bnnc_data::Dataset;
 use bnnc_inference::posterior::Posterior;
 
-/// The number of elements at or above which the mean of a parameter's prior is far from its mass: 10 normal numbers are all within a hundredth of a
+/// A parameter with at least this number of elements is not at the mean of its prior by chance: 10 normal numbers are all within a hundredth of a
 /// standard deviation with a probability below 1e-20.
 const ELEMENTS: usize = 10;
 

@@ -110,7 +110,8 @@ pub(super) fn moments(values: &[f64]) -> (f64, f64) {
     (mean, variance.sqrt())
 }
 
-/// Returns a warning if the predictive intervals contain far fewer rows than they should, or if all rows lie in their central half.
+/// Returns a warning if the predictive intervals contain far fewer rows than they should, or if all rows lie in the central half of their predictive
+/// distributions.
 fn intervals(
     infer: &Infer,
     outcome: &Outcome,

@@ -197,7 +197,7 @@ impl<'a> OfOutput<'a> {
                 if self.output.infinite_variance {
                     summary.sd = f64::INFINITY;
                 }
-                // Without a mean there is no standard deviation either, although draws have one.
+                // Without a mean, the column of standard deviations is left out too, although the draws have a standard deviation.
                 let parts = others.iter_mut().zip(PARTS).skip(usize::from(!has_mean));
                 parts.for_each(|((_, column), (_, part))| column.push(part(&summary)));
             }

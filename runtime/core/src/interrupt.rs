@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-/// The time limit for the predictions of an interrupted fit. The predictions of most programs take less, and nobody who presses Ctrl-C waits longer.
+/// The time limit for the predictions of an interrupted fit. The predictions of most programs take less time, and nobody who presses Ctrl-C waits
+/// longer.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// A flag that a signal handler raises and that long computations check. Chains check it before each gradient (an iteration that ends soon is

@@ -3,7 +3,7 @@
 use bnnc_base::fault::Fault;
 use bnnc_kernels::executor::Machine;
 
-/// Writes an integer scalar. A program that does not use it does not have the port, and nothing is written.
+/// Writes an integer scalar. If the program does not use the scalar, it does not have the port, and nothing is written.
 pub fn int(machine: &mut Machine, name: &str, value: i32) -> Result<(), Fault> {
     if machine.has_port(name) {
         machine.write_int(name, &[value])
@@ -12,7 +12,7 @@ pub fn int(machine: &mut Machine, name: &str, value: i32) -> Result<(), Fault> {
     }
 }
 
-/// Writes reals. A program that does not use them does not have the port, and nothing is written.
+/// Writes reals. If the program does not use the reals, it does not have the port, and nothing is written.
 pub fn real(machine: &mut Machine, name: &str, values: &[f64]) -> Result<(), Fault> {
     if machine.has_port(name) {
         machine.write_real(name, values)

@@ -99,7 +99,7 @@ struct Outside {
     position: f64,
     /// The index of its example in the call.
     example: usize,
-    /// The element of whole columns that determines it, where that is known.
+    /// The element of whole columns that determines the position, if it is known.
     element: Option<usize>,
 }
 

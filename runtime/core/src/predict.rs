@@ -230,8 +230,8 @@ pub fn held(infer: &Infer, values: &Values) -> usize {
     held.min().unwrap_or(0)
 }
 
-/// Returns the number of predictive draws from `held` positions. It is `held` if all outputs are classes, otherwise the smallest multiple that is at
-/// least `predictive_draws`. Each position is used equally often.
+/// Returns the number of predictive draws from `held` positions. The number is `held` if all outputs are classes, otherwise the smallest multiple of
+/// `held` that is at least `predictive_draws`. Each position is used equally often.
 pub fn predictive_draws(infer: &Infer, held: usize) -> usize {
     let held = held.max(1);
     let is_of_classes = |output: &Output| matches!(output.kind, OutputKind::Classes(_) | OutputKind::Bool);

@@ -257,8 +257,8 @@ fn leave_out(table: &mut Comparison, found: &[(&Infer, &Outcome)]) {
     );
 }
 
-/// The smallest ratio of the effective number of parameters to the number that the rows inform. Below it, the posterior is too narrow by a factor of
-/// more than four.
+/// The smallest ratio of the effective number of parameters to the number of parameters that the rows inform. Below this ratio, the posterior is too
+/// narrow by a factor of more than four.
 const LEAST_P: f64 = 0.05;
 
 /// Returns the number of parameters that the rows inform, estimated by how much narrower their posteriors are than their priors. For a linear model

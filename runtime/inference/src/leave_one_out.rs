@@ -56,8 +56,8 @@ fn chosen(
     (wanted && is_posterior(sampling, rows) && rows >= 2 && draws >= 4).then_some(draws)
 }
 
-/// Computes the leave-one-out estimates of each training row. Chains are used if their options or `asked` request it, approximations only if `asked`.
-/// Returns `None` if there are no draws of a posterior, or if all draws are the same.
+/// Computes the leave-one-out estimates of each training row. Rows are left out of chains if their options or `asked` request it, and of
+/// approximations only if `asked` does. Returns `None` if there are no draws of a posterior, or if all draws are the same.
 ///
 /// # Errors
 /// A file of draws that cannot be read, too little memory.

@@ -128,7 +128,7 @@ pub trait Method {
     /// Finds the posterior, or takes it from an earlier run that is being resumed.
     ///
     /// # Errors
-    /// A training or chains that fail, columns that do not fit the program, a limit, an interruption by the user.
+    /// A training or chains that fail, columns that do not fit the program, too little memory, an interruption by the user.
     fn find(&self, given: &Given<'_>) -> Result<Found, Stop>;
 
     /// Restores a posterior from the folder of its run, as far as predictions need it.

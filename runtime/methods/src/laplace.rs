@@ -2,7 +2,7 @@
 //!
 //! `search` finds the maximum, and `online` finds it while the marginal likelihood chooses the prior factors and the noise on the way. `machines` and
 //! `jacobians` call the compiled programs on blocks of rows, `curve` sums the curvature, `select` chooses subnetworks, and `tune` tunes the factors
-//! on the prior. `predictor` turns the Gaussian into the blocks that every prediction consists of.
+//! on the prior. `predictor` computes predictions from the Gaussian, block by block.
 
 pub mod closed;
 pub mod curve;

@@ -28,7 +28,7 @@ use target::Shared;
 /// Samples the posterior of one inference block given the training rows of a dataset, from the given start.
 ///
 /// # Errors
-/// No rows, no start with a finite density, columns that do not fit the program, a limit, a file that cannot be written.
+/// No rows, no start with a finite density, columns that do not fit the program, too little memory, a file that cannot be written.
 pub fn sample(
     infer: &Infer,
     dataset: &Dataset,

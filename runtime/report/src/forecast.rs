@@ -43,7 +43,7 @@ impl Forecast {
     pub fn coverage(&self, level: f64) -> f64 {
         let [low, high] = [0.5 - 0.5 * level, 0.5 + 0.5 * level];
         let inside = |[below, not_above]: &[f64; 2]| {
-            // The share of a single draw of a continuous distribution is at most this large.
+            // If the distribution is continuous, a single draw has at most this share.
             match not_above - below < 1e-3 {
                 true => f64::from(u8::from((below + not_above - 1.0).abs() <= level + 1e-12)),
                 false => (not_above.min(high) - below.max(low)).max(0.0) / (not_above - below),

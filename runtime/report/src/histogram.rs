@@ -34,8 +34,8 @@ impl Histogram {
         Histogram::in_bins(values, (low, high), bins(values.len()))
     }
 
-    /// Builds a histogram of whole numbers between two ends, with one bin per number, or with the same number of integers in each bin if there are
-    /// many. Bins of another width would show gaps and peaks that are not in the data. `None` if there are no such values.
+    /// Builds a histogram of whole numbers between two ends, with one bin per number or, if there are many numbers, with the same number of integers
+    /// in each bin. Bins of another width would show gaps and peaks that are not in the data. `None` if there are no such values.
     pub fn of_whole(values: &[f64], low: f64, high: f64) -> Option<Histogram> {
         let width = ((high - low) / BINS as f64).ceil().max(1.0);
         let low = low.ceil() - 0.5;

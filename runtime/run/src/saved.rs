@@ -110,7 +110,7 @@ pub fn far(
 /// logits or the logarithm of a rate.
 ///
 /// # Errors
-/// An inference block without such a covariance, or one that takes more than `max_memory` bytes; as [`predict`].
+/// An inference block without such a covariance; a covariance that takes more than `max_memory` bytes; the errors of [`predict`].
 pub fn joint(
     infer: &Infer,
     preparation: &Preparation,

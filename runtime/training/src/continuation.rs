@@ -7,8 +7,8 @@
 //! Measured on 40 trainings by `vi` of four networks (yacht, energy, concrete and wine; 1000 to 40,000 steps under `schedule = cosine`, two seeds).
 //! The trainings of yacht and energy with 1000 and 3000 steps gained 0.07 to 1.2 nats per row, an eighth to a half of the gain of longer trainings.
 //! These trainings are reported, as are those of wine with 1000 steps. No training of 10,000 steps or more is reported: on yacht and energy, the
-//! continuation of such a training lost 0.01 to 0.05 nats per row. For concrete, the budget does not pay for enough steps. A tenth of the steps does
-//! not distinguish 3000 steps from 20,000.
+//! continuation of such a training lost 0.01 to 0.05 nats per row. For concrete, the budget does not pay for enough steps. With a tenth of the steps,
+//! the continuation does not distinguish a training of 3000 steps from a training of 20,000 steps.
 
 use super::surface::Surface;
 use bnnc_core::context::Stop;

@@ -9,12 +9,12 @@ use bnnc_core::context::Stop;
 /// The number of pairs of steps and gradient changes from which the curvature is estimated.
 const PAIRS: usize = 20;
 
-/// The length of the first step, which is not scaled by a curvature, and of the longest step, measured in the largest argument. Further steps without
-/// a curvature double in length.
+/// The lengths of the first step, which is not scaled by a curvature, and of the longest step. The length of a step is its largest change of an
+/// argument. Further steps without a curvature double in length.
 const FIRST: f64 = 1e-3;
 const LONGEST: f64 = 1.0;
 
-/// The part of the fall predicted by the slope that a step must achieve, and the factor by which a step is shortened until it does.
+/// A step must achieve this part of the fall that the slope predicts. Until it does, it is shortened by this factor.
 const ARMIJO: f64 = 1e-4;
 const SHORTER: f64 = 0.3;
 

@@ -42,7 +42,7 @@ pub struct Collected {
     /// The breadth of a Gaussian over iterates, as a factor on the variances of the posterior; `None` if it is not known.
     #[serde(default)]
     pub breadth: Option<f64>,
-    /// The parameter that is narrowest relative to the posterior, with a bound on its own factor.
+    /// The parameter that is narrowest relative to the posterior, with a bound on the factor of its own variance.
     #[serde(default)]
     pub narrowest: Option<(String, f64)>,
 }

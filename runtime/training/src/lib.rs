@@ -59,7 +59,7 @@ pub struct Fitted {
     pub steps: u64,
     /// True if the user stopped the training before its end.
     pub interrupted: bool,
-    /// The reason why the parameters are not the last ones, if the loss had been lower before.
+    /// The reason why earlier parameters were kept instead of the last ones, if the loss had been lower before.
     pub worsened: Option<Worsened>,
     /// The trainings of which this is the best; empty if there was only one.
     pub restarts: Vec<Restart>,
@@ -76,7 +76,7 @@ pub struct Task<'a> {
     pub dataset: &'a Dataset,
     /// The index of the split.
     pub split: usize,
-    /// The name of its files in the checkpoint: the name of the inference block, with that of a member or a restart.
+    /// The name of its files in the checkpoint: the name of the inference block, and the member or the restart, if there is one.
     pub name: &'a str,
     /// The context that inferences share. Its seed is the seed of the shuffles.
     pub context: &'a Context,

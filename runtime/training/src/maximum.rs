@@ -139,7 +139,7 @@ pub fn descent(task: &Task<'_>, fitted: &Fitted) -> Result<Option<Descent>, Stop
     }))
 }
 
-/// Returns the mean rise of the loss at draws around a point, relative to that under a Gaussian posterior there, which is half the number of
+/// Returns the mean rise of the loss at draws around a point, relative to the mean rise under a Gaussian posterior there, which is half the number of
 /// parameters. Each draw is paired with its mirror image, so that a slope at the point cancels. The ratio is infinite if the loss is not finite at a
 /// draw. Returns `None` if the objective has noise or the budget is too small.
 ///

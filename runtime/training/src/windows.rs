@@ -129,7 +129,7 @@ impl Windows {
         Ok(())
     }
 
-    /// Returns the parameters at the end of the best window so far, or those at the start before the first window has ended.
+    /// Returns the parameters at the end of the best window so far, or the parameters at the start before the first window has ended.
     pub fn values(&self) -> &Values {
         &self.values
     }

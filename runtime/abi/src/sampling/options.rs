@@ -13,7 +13,7 @@ options! {
     pub struct ChainOptions {
         /// Independent chains.
         chains: usize { "4", few(), Phase::Run, &["n_chains", "num_chains"] };
-        /// Iterations of each chain before draws are kept; step size and metric are adapted during these iterations.
+        /// Iterations of each chain before draws are kept; they adapt the step size and the metric.
         warmup: usize { "1000", OptionKind::Int(0, DRAWS), Phase::Run, &["burn", "burn_in", "burnin", "num_warmup", "tune"] };
         /// Draws to keep from each chain.
         draws: usize { "1000", OptionKind::Int(1, DRAWS), Phase::Resume,
@@ -31,7 +31,7 @@ options! {
         predictive_draws: usize { "1000", OptionKind::Int(1, DRAWS), Phase::Run };
         /// Parameters to diagnose element by element; the table lists only these. Without names, all parameters of a small model are diagnosed, and of a large model the predictions and the norm of each parameter.
         report: Report { "", OptionKind::Names, Phase::Run };
-        /// Leave-one-out estimates by PSIS-LOO: `auto` (if they need at most a few million likelihoods), `always`, or `never`; not available for a tempered posterior. They use all draws if that needs at most a few million likelihoods, otherwise evenly spaced draws, at least `predictive_draws` of them.
+        /// Leave-one-out estimates by PSIS-LOO: `auto` (if they need at most a few million likelihoods), `always`, or `never`; not available for a tempered posterior. They use all draws if that needs at most a few million likelihoods, otherwise some evenly spaced draws, but at least `predictive_draws`.
         leave_one_out as "loo": LeaveOneOut { "auto", LeaveOneOut::KIND, Phase::Run };
         /// Where draws are kept until the end: in `memory`, or only on `disk`, from which the draws are read one parameter at a time.
         store: Store { "memory", Store::KIND, Phase::Run };

@@ -6,7 +6,7 @@ use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::Path;
 
-/// The extensions of the files of a run, which follow the inference and the numbers of the split and the chain.
+/// The extensions of the files of a run, which follow the name of the inference block and the indices of the split and the chain.
 const EXTENSIONS: [&str; 5] = ["draws", "chain", "chain.old", "fit", "training"];
 
 /// Locks the checkpoint in the folder `out` until the file is closed.

@@ -224,7 +224,8 @@ pub(super) static FAR_FROM_ZERO: Code = Code {
               Normal()`.\n\nRight: `standardise = [inputs]`, or one family for both, `a, b ~ FullRankNormal()`.",
 };
 
-/// A warning: the mean of an input is `ratio` standard deviations from zero, and the intercept of its weighted sum has its own family.
+/// A warning: the mean of an input is `ratio` standard deviations from zero, and the posterior gives the intercept of its weighted sum a family of
+/// its own.
 pub fn far_from_zero(data: &str, column: &str, intercept: &str, ratio: f64) -> Diagnostic {
     let text = format!(
         "`vi` takes `{intercept}` and the weight of `{column}` for independent, but they are correlated"

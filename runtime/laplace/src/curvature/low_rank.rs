@@ -98,8 +98,8 @@ impl Search {
         self.of_operator(start, &mut apply, pool)
     }
 
-    /// Returns the largest eigenpairs of a symmetric matrix, except those whose eigenvalue is not above zero. `apply` multiplies the matrix with the
-    /// rows of its argument `[.., D]`.
+    /// Returns the largest eigenpairs of a symmetric matrix. Pairs whose eigenvalue is not above zero are left out. `apply` multiplies the matrix
+    /// with the rows of its argument `[.., D]`.
     ///
     /// # Errors
     /// An error of `apply`.

@@ -1,4 +1,4 @@
-//! The search for one factor on the precision of the prior by a score that can only be evaluated, such as predictions of validation rows.
+//! The search for one factor on the precision of the prior by a score without derivatives, such as predictions of validation rows.
 
 /// The ends of the grid.
 const ENDS: [f64; 2] = [1e-4, 1e4];

@@ -106,7 +106,7 @@ impl Tuning<'_> {
     /// Climbs from a start `[G]` to factors from which no step increases the log marginal likelihood. `evaluate` takes the factor of each weight
     /// `[D]`, as [`crate::curvature::Prior::scaled`] does; see [`evaluate`].
     ///
-    /// A step is one of Newton's method in the logs of the factors, as if the weights were independent. Its direction increases the log marginal
+    /// A step is a Newton step in the logs of the factors, computed as if the weights were independent. Its direction increases the log marginal
     /// likelihood for any curvature; for a diagonal curvature, the step is exact. The step is halved until the log marginal likelihood does not fall.
     /// For a single factor, the second derivative is instead estimated from its last two slopes.
     ///

@@ -80,7 +80,7 @@ impl Choice {
     }
 }
 
-/// Chooses the weights. If the choice depends on the training rows and the user interrupts it, it is based on the rows visited so far.
+/// Chooses the weights. If the choice depends on the training rows and the user interrupts the run, the choice is based on the rows visited so far.
 ///
 /// # Errors
 /// Columns that do not fit the program, or too little memory.

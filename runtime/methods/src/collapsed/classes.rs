@@ -295,7 +295,7 @@ impl Panel {
     }
 
     /// Returns the integral by Simpson's rule on both halves, extrapolated, and the difference between the halves and the whole. The difference
-    /// exceeds the error where the function is smooth, and is about as large as the error where it jumps, as distribution functions do.
+    /// exceeds the error where the function is smooth, and is about as large as the error where the function jumps, as distribution functions do.
     fn integral(&self) -> (f64, f64) {
         let width = self.ends.1 - self.ends.0;
         let [first, left, middle, right, last] = self.values;

@@ -201,7 +201,7 @@ mod tests {
         );
     }
 
-    /// The error is infinite for a single draw, and for a density without a floor near which no draw came.
+    /// The error is infinite for a single draw, and for a density without a floor at a point that no draw came near.
     #[test]
     fn errors_that_draws_do_not_determine_are_infinite() {
         let triangle = |floor| Noise::Triangular { radius: 0.3, floor };

@@ -49,7 +49,7 @@ struct Program {
     still: Vec<f64>,
 }
 
-/// The results of the program for a block of rows, at an iterate or moved away from it.
+/// The results of the program for a block of rows, at an iterate or at a point moved away from the iterate.
 #[derive(Clone, Debug, Default)]
 pub struct Block {
     /// The number of rows.

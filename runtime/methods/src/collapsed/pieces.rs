@@ -158,7 +158,7 @@ mod tests {
     use bnnc_abi::collapsed::MOST_CUT;
     use bnnc_piecewise::cell::Cell;
 
-    /// The compiler assumes the same largest number of weights whose box is cut as this code.
+    /// The compiler and this code agree on the largest number of weights whose box is cut.
     #[test]
     fn the_largest_box_that_is_cut_has_as_many_weights_as_the_compiler_assumes() {
         assert!(Cell::cube(MOST_CUT, MOST_SIMPLICES).is_some());

@@ -2,11 +2,11 @@
 //! "Scalable marginal likelihood estimation for model selection in deep learning", algorithm 1).
 //!
 //! Note [Noise and evidence]. At a point of the search, where the weights need not be at a maximum, the log marginal likelihood is approximated by
-//! the log joint density there minus half the log of the ratio of two determinants: of the precision and of the precision of the prior. The optimiser
-//! climbs the log joint density. The second term depends on the noise level too. Its derivative with respect to the noise level is added to the slope
-//! that the optimiser follows, and stays constant until the next tuning. For a Normal likelihood, the derivative with respect to the log of the noise
-//! is the effective number of parameters `gamma`. The fixed point is then the same as in MacKay (1992, "Bayesian interpolation"): the noise variance
-//! is the residual sum of squares over `N - gamma`.
+//! the log joint density there minus half the log of a ratio, the determinant of the posterior precision over the determinant of the prior precision.
+//! The optimiser climbs the log joint density. The second term depends on the noise level too. Its derivative with respect to the noise level is
+//! added to the slope that the optimiser follows, and stays constant until the next tuning. For a Normal likelihood, the derivative with respect to
+//! the log of the noise is the effective number of parameters `gamma`. The fixed point is then the same as in MacKay (1992, "Bayesian
+//! interpolation"): the noise variance is the residual sum of squares over `N - gamma`.
 
 use super::{Around, Before};
 use crate::laplace::curve::{self, Curved};
@@ -183,7 +183,7 @@ impl Around<'_> {
         })
     }
 
-    /// Returns the derivative of minus half the log determinant of the precision with respect to each number of the noise, by central differences of
+    /// Returns the derivative of minus half the log determinant of the precision with respect to each element of the noise, by central differences of
     /// curvatures.
     fn slope_of_noise(&self, evaluation: &Evaluation, which: Which, prior: &Prior) -> Result<Values, Stop> {
         let step = others::step(self.infer.precision);

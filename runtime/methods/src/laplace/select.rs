@@ -26,7 +26,7 @@ pub struct Subnetwork {
 /// Chooses the random weights. Returns `None` if all weights are random.
 ///
 /// # Errors
-/// Fewer weights that move an output than the option requests; no precision where the score needs one.
+/// Fewer weights affect an output than the option requests; the score needs a precision, but there is none.
 pub fn subnetwork(
     evaluation: &Evaluation,
     prior: &Prior,

@@ -83,7 +83,7 @@ impl Tuned<'_> {
     }
 
     /// Returns the Gaussian with the given factors, or else with the factors that the options select. If a derivative of the log likelihood is given,
-    /// it also computes how far the log density could rise if the centre moved.
+    /// the function also computes how far the log density could rise if the centre moved.
     ///
     /// # Errors
     /// A precision that is not positive definite.

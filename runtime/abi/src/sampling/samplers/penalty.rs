@@ -28,7 +28,8 @@ options! {
         /// The rows that the likelihood of a batch represents: `data` (all rows, which gives the ordinary posterior) or `batch` (only its own rows,
         /// which gives the posterior tempered by batch / rows).
         loss: Loss { "batch", Loss::KIND, Phase::Run };
-        /// The estimator of the loss difference: the `mean` over all batches, or the difference on a `single` batch, whose variance is estimated from the other batches.
+        /// The estimator of the loss difference: the `mean` over all batches, or the difference on a `single` batch, with a variance estimated from
+        /// the other batches.
         estimator: Estimator { "mean", Estimator::KIND, Phase::Run };
         /// The correction for the noise of the difference: `plain` (half its variance), `corrected` (also for the noise
         /// of the variance) or `naive` (none).
