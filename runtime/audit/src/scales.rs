@@ -15,7 +15,7 @@ const FACTOR: f64 = 100.0;
 /// The smallest root mean square of an input: a smaller one needs a weight above 1000 to matter.
 const SMALL: f64 = 1e-3;
 
-/// The smallest share of values that are neither the smallest nor the largest, for a column to count. Dummies and rare pixels have small standard
+/// A column counts only if at least this share of its values is neither the smallest nor the largest. Dummies and rare pixels have small standard
 /// deviations in any unit.
 const VARIED: f64 = 0.1;
 

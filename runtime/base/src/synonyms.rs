@@ -3,7 +3,7 @@
 
 /// A word that users of other tools write.
 struct Synonym {
-    /// The word, in lower case unless the lower-case word has another meaning. A word for a part of a value begins with its point.
+    /// The word, in lower case unless the lower-case word has another meaning. A word that follows a point, as in `x.shape`, begins with the point.
     word: &'static str,
     /// The names in this language, the most likely first. The first name that exists at the place of the mistake is suggested.
     names: &'static [&'static str],

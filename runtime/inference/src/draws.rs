@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// The states of an approximation at some draws.
 #[derive(Clone, Debug)]
 pub struct Draws {
-    /// The states. Those that move have a value for each draw (`[draws, ..]`), the others a single value.
+    /// The states. States that move have a value for each draw (`[draws, ..]`), the others a single value.
     pub values: Arc<Values>,
     /// The number of draws.
     pub count: usize,

@@ -33,8 +33,8 @@ use std::ops::Range;
 const MOST: usize = 200;
 const FEWEST: usize = 50;
 
-/// The floating-point operations of a descent that is short enough not to be noticed: about a tenth of a second. Ten times as many would be two
-/// thirds of a short training of a network, which never reaches a maximum.
+/// The floating-point operations of a descent that is short enough not to be noticed: about a tenth of a second. Ten times as many operations would
+/// be two thirds of a short training of a network, which never reaches a maximum.
 const OPERATIONS: u64 = 100_000_000;
 
 /// A training takes this many times the work of the descent after it.
@@ -266,8 +266,8 @@ fn element(infer: &Infer, site: &str, (at, count): (usize, usize)) -> String {
     }
 }
 
-/// Returns the square of a deviation of some arguments from a point, in the metric of the second derivative of the loss. It uses the difference of
-/// the gradients on both sides of the point.
+/// Returns the square of a deviation of some arguments from a point, in the metric of the second derivative of the loss. The square is computed from
+/// the difference of the gradients on both sides of the point.
 fn curvature(
     surface: &mut Surface,
     centre: &[f64],

@@ -123,8 +123,8 @@ impl<'a> Starts<'a> {
 const JITTER: f64 = 1.0;
 
 impl Starts<'_> {
-    /// Returns the start of a member in a task. Restarts after the first move the scalars and vectors that start at a constant. Given values do not
-    /// move. Matrices do not move either, since their starts are random, or constant by intent.
+    /// Returns the start of a member in a task. All restarts except the first shift the scalars and vectors that start at a constant. Given values
+    /// are not shifted. Matrices are not shifted either, since their starts are random, or constant by intent.
     pub fn of_task(&self, task: &Task<'_>, member: usize) -> Values {
         let seed = task.context.seed;
         let mut start = self.of(seed, member);

@@ -45,7 +45,7 @@ impl Scalar<'_> {
     }
 
     /// Finds the factor that maximises the log marginal likelihood, to 1e-8 of its logarithm, by Newton steps from `start` that are halved until they
-    /// climb. If the precision at the start is not positive definite, returns the start, not converged.
+    /// climb. If the precision at the start is not positive definite, returns the start and marks the search as not converged.
     pub fn maximise(&self, start: f64) -> Tuned {
         let mut at = bounded(start.ln());
         let before = self.log_evidence(at.exp());

@@ -159,7 +159,7 @@ mod tests {
     use bnnc_math::philox;
 
     /// The standard error of a density estimate from uniform draws equals its standard deviation over many repetitions. The tested points include one
-    /// that no triangle reaches, where only the floor is left, and one where both contribute.
+    /// that no triangle reaches, where only the floor is left, and a point where both the triangles and the floor contribute.
     #[test]
     fn standard_errors_match_the_spread_over_repetitions() {
         let triangle = |floor| Noise::Triangular { radius: 0.3, floor };

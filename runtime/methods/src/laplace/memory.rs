@@ -310,7 +310,7 @@ fn copies(laplace: &Laplace) -> u64 {
     }
 }
 
-/// Returns the bytes of the derivatives in the inputs of `rows` rows.
+/// Returns the bytes of the derivatives with respect to the inputs of `rows` rows.
 pub fn sloping(infer: &Infer, laplace: &Laplace, members: usize, rows: usize) -> u64 {
     let inputs = &laplace.programs.inputs;
     let slope = |binding: &Binding| inputs.plan.port(&format!("{}/slope", binding.port));
