@@ -102,7 +102,7 @@ pub struct Entry {
     pub block: [u32; 3],
     /// Bytes of shared memory that the image declares.
     pub static_shared: u32,
-    /// Bytes of shared memory in addition to those.
+    /// Bytes of shared memory that a launch needs in addition to those that the image declares.
     pub dynamic_shared: Count,
     /// The function's parameters in order, 64 bits each.
     pub parameters: Vec<Parameter>,

@@ -194,7 +194,7 @@ fn of_site(infer: &Infer, site: &SiteSummary) -> Vec<Diagnostic> {
 }
 
 /// Returns the end of an interval at which a posterior piles up. Ends at 0, 1 and -1 belong to scales, probabilities and correlations, whose
-/// posteriors may be there. Only other ends were chosen by the user.
+/// posteriors may be there. Other ends were chosen by the user.
 fn piled_up(mean: f64, sd: f64, (low, high): (f64, f64)) -> Option<f64> {
     let is_chosen = |end: f64| end.is_finite() && end.abs() != 1.0 && end != 0.0;
     // The distance between the end and the mean is one standard deviation for an exponential posterior, 1.3 for a half-normal, 1.7 for a uniform.

@@ -59,7 +59,7 @@ impl Fingerprint {
                 let file = path.file_name().unwrap_or_default().to_string_lossy();
                 let mut name = format!("`{file}` of `{}`", spec.name);
                 if print.contents.contains_key(&name) {
-                    // Several folders hold files of the same name.
+                    // Files in different folders may have the same name.
                     name = format!("`{file}`, file {} of `{}`,", number + 1, spec.name);
                 }
                 let checksum = match sources.checksum(&spec.name, path) {

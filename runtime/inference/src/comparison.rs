@@ -49,7 +49,7 @@ pub struct LeftOutLine {
     pub elpd: Estimate,
     /// The effective number of parameters.
     pub p: Estimate,
-    /// The difference to the best inference with the same observations.
+    /// The difference from the best inference with the same observations.
     pub difference: Option<Estimate>,
     /// The number of rows whose Pareto shape is too large.
     pub unreliable: usize,

@@ -36,7 +36,7 @@ pub struct Tuned {
     pub factors: Vec<f64>,
     /// The log marginal likelihood at the start.
     pub before: f64,
-    /// The log marginal likelihood with the factors, at least that at the start.
+    /// The log marginal likelihood with the factors; it is at least as large as at the start.
     pub after: f64,
     /// The number of steps taken.
     pub steps: usize,

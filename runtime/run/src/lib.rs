@@ -193,7 +193,7 @@ impl Run<'_> {
         stopped
     }
 
-    /// Adds the warnings about an inference block and its rows. A warning appears once, however many inferences share the rows.
+    /// Adds the warnings about an inference block and its rows. A warning is added only once, even if several inferences share the rows.
     fn audit(&mut self, infer: &Infer, spec: &DataSpec, dataset: &Dataset) {
         let settings = bnnc_methods::of(infer).settings();
         for warning in settings

@@ -77,7 +77,7 @@ struct Block {
     loss: f64,
     /// The time at the middle of the block, from 0 to 1, where time is measured in units of the learning rate.
     time: f64,
-    /// The learning rate as a fraction of the first one.
+    /// The learning rate as a fraction of the rate at the start.
     rate: f64,
 }
 
@@ -270,7 +270,8 @@ mod tests {
         let Some(Unfinished::Falling(fall)) = unfinished(&falling, Schedule::Constant, size(3, 100)) else {
             panic!("the loss falls");
         };
-        // Medians of 10 have a variance of 0.14 times 25. The slope of 20 of them over 0.2 has a standard error of 7.
+        // Medians of 10 losses have a variance of 0.14 times 25. The slope of a line through 20 of them, over a time of 0.2, has a standard error of
+        // 7.
         assert!((fall - 100.0).abs() < 35.0, "{fall}");
         let flat = history(5.0, |_| 400.0);
         assert_eq!(unfinished(&flat, Schedule::Constant, size(3, 100)), None);

@@ -48,7 +48,7 @@ pub struct Starts<'a> {
 }
 
 impl<'a> Starts<'a> {
-    /// Looks up the given start of the inference.
+    /// Looks up the given start of the inference block.
     ///
     /// # Errors
     /// A file that cannot be read or does not fit; an earlier inference block without a result on this split.

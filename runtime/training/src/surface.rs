@@ -58,7 +58,7 @@ pub struct Surface {
 }
 
 impl Surface {
-    /// Prepares the loss of the training rows of a task. `gradient` is a program that computes it with its gradient.
+    /// Prepares the loss of the training rows of a task. `gradient` is a program that computes this loss with its gradient.
     ///
     /// # Errors
     /// Columns that do not fit the program, too little memory.

@@ -377,7 +377,7 @@ impl<'a, 'w> Trainer<'a, 'w> {
         }
     }
 
-    /// Scores the validation rows. Ends the training if they have not improved for `patience` epochs.
+    /// Scores the validation rows. Ends the training if their score has not improved for `patience` epochs.
     fn validate(&mut self) -> Result<(), Stop> {
         let (Some(validated), Some(predictor)) = (self.position.validation.as_mut(), self.predictor.as_mut())
         else {

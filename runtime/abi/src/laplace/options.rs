@@ -176,7 +176,7 @@ pub enum Score {
 }
 
 impl Score {
-    /// The words of the scores that need no other inference block.
+    /// The words of the scores that do not need another inference block.
     const WORDS: &'static [&'static str] = &["diagonal", "marginal", "magnitude", "random"];
 
     /// Returns the score with this word.

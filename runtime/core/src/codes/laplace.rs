@@ -148,7 +148,8 @@ fn lacks_bridge(laplace: &Laplace) -> bool {
 }
 
 /// Returns the options with which a Gaussian of logits predicts as well as its centre; `None` if no such options are known. A diagonal structure
-/// ignores the correlations of the weights, which makes the variance of the logits several times as large. There the bridge alone is not enough.
+/// ignores the correlations of the weights, which makes the variance of the logits several times as large. With such a structure, the bridge alone is
+/// not enough.
 fn milder(laplace: &Laplace) -> Option<&'static str> {
     let is_diagonal = laplace.options.structure == Structure::Diagonal;
     let is_subnetwork = laplace.options.over.is_subnetwork();
@@ -315,7 +316,7 @@ pub fn not_positive(infer: &str, found: &NotPositive) -> Diagnostic {
     }
 }
 
-/// A subnetwork with more weights than move an output.
+/// A subnetwork that needs more weights than there are weights that affect an output.
 pub fn too_few_weights(infer: &str, wanted: usize, alive: usize, parameters: usize) -> Diagnostic {
     let text = format!(
         "`{infer}` takes a subnetwork of {wanted} weights, but {alive} of {parameters} move an output on the training rows"

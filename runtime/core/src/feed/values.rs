@@ -151,7 +151,7 @@ pub(super) fn integers(binding: &Binding, rows: &Rows, dataset: &Dataset) -> Res
     }
 }
 
-/// Rejects a level that no training row has. Text without training rows is already rejected when it is read.
+/// Rejects a level that no training row has. A level of text that no training row has is already rejected when the rows are read.
 pub(super) fn seen(
     values: &[i32],
     binding: &Binding,

@@ -23,7 +23,7 @@ fn is_named(infer: &Infer, site: &str) -> bool {
     }
 }
 
-/// Returns whether a parameter has a place in the table. All parameters do if `report` does not name any.
+/// Returns whether a parameter has a place in the table. All parameters have one if `report` does not name any.
 fn is_wanted(infer: &Infer, site: &str) -> bool {
     let names_some = matches!(
         infer.sampling().map(|sampling| &sampling.options.report),
