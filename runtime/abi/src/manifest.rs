@@ -20,8 +20,9 @@ use bnnc_base::dtype::Precision;
 use bnnc_base::shape::Shape;
 use bnnc_base::support::Support;
 use serde::{Deserialize, Serialize};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
+use std::sync::Arc;
 pub(crate) use training::MAP;
 pub use training::{Length, OptimiserChoice, Pruning, Schedule, StartFrom, Train, Training};
 
@@ -324,6 +325,30 @@ impl Infer {
         all.extend(&mut self.prior);
         all.extend(self.positions.as_mut().map(|positions| &mut positions.program));
         all
+    }
+
+    /// Drops the inputs that no program reads, whatever the model declares.
+    pub fn drop_unread(&mut self) {
+        let read: HashSet<Arc<str>> = self
+            .artifacts()
+            .iter()
+            .flat_map(|program| program.plan.read_ports())
+            .collect();
+        let outputs = &self.outputs;
+        let is_output = |port: &str| outputs.iter().any(|output| output.name == port);
+        self.bindings
+            .retain(|binding| is_output(&binding.port) || read.contains(&*binding.port));
+    }
+
+    /// Where the values come from that predictions depend on: those of inputs, and of outputs that others depend on.
+    pub fn sources(&self) -> Vec<&DataSource> {
+        let is_predicted = |port: &str| {
+            let mut outputs = self.outputs.iter();
+            outputs.any(|output| output.name == port && !output.given)
+        };
+        let bindings = self.bindings.iter();
+        let read = bindings.filter(|binding| !is_predicted(&binding.port));
+        read.map(|binding| &binding.from).collect()
     }
 
     /// Returns the inference blocks that this one needs, because it starts from them, takes sites or iterates from them, or ranks weights by them.

@@ -7,6 +7,7 @@ use bnnc_base::arena::Arena;
 use bnnc_base::dtype::Precision;
 use bnnc_base::shape::{Dim, Shape, Sizes, Symbol};
 use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -252,9 +253,30 @@ impl Plan {
         })
     }
 
+    /// The names of the buffers, other than scratch, that some step uses.
+    pub fn read_ports(&self) -> HashSet<Arc<str>> {
+        let mut used = HashSet::new();
+        each_buffer(&self.steps, &mut |id| {
+            used.insert(id);
+        });
+        let buffers = used.into_iter().map(|id| &self.buffers[id]);
+        let ports = buffers.filter(|buffer| !matches!(buffer.role, Role::Scratch | Role::Constant(_)));
+        ports.map(|buffer| buffer.name.clone()).collect()
+    }
+
     /// Calls `visit` with every launch, in order.
     pub fn each_launch(&mut self, visit: &mut dyn FnMut(&mut Launch)) {
         each_launch(&mut self.steps, visit);
+    }
+}
+
+fn each_buffer(steps: &[Step], visit: &mut dyn FnMut(BufferId)) {
+    for step in steps {
+        match step {
+            Step::Launch(launch) => launch.buffers.iter().for_each(|id| visit(*id)),
+            Step::Call(call) => call.buffers.iter().for_each(|id| visit(*id)),
+            Step::Repeat { body, .. } => each_buffer(body, visit),
+        }
     }
 }
 

@@ -2,19 +2,17 @@
 
 use crate::expression::{self, Scores};
 use crate::images::Images;
-use crate::read::Reading;
 use crate::report::{self, At, Faults};
 use crate::rows::{RowField, Rows};
-use crate::source::{Input, Source, known_target, scaled_bytes};
+use crate::source::{Input, Source, scaled_bytes};
 use crate::split::{Parts, stream};
 use crate::standardise::{Fitted, Standardisation};
-use crate::table::{self, Array, Table, Values};
-use bnnc_abi::data::{DataSpec, FieldKind, Schema};
+use crate::table::{Array, Table, Values};
+use bnnc_abi::data::{FieldKind, Schema};
 use bnnc_base::diagnostic::Diagnostic;
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
-use std::path::Path;
 
 /// One split.
 #[derive(Clone, Debug)]
@@ -107,7 +105,7 @@ pub(crate) fn cut(source: &Source, parts: Parts, seed: u64) -> Result<Dataset, F
     );
     let images = Images::of(source, &parts.test)?;
     let outliers = match (&source.outliers, &images) {
-        (Some(table), _) => preparation.rows_of(&source.spec, table.clone(), &[])?,
+        (Some(table), _) => preparation.rows_of(&source.spec, table.clone(), (&[], None))?,
         (None, Some(images)) => images.shuffled(&test, &preparation, stream(&source.spec, "outliers", seed)),
         (None, None) => test.none(),
     };
@@ -140,16 +138,18 @@ pub(crate) fn cut(source: &Source, parts: Parts, seed: u64) -> Result<Dataset, F
 }
 
 /// A column of inputs in memory.
-enum InputColumn<'a> {
+pub(crate) enum InputColumn<'a> {
     Array(&'a Array),
     Computed(String, Vec<f64>),
+    /// An element that no program reads.
+    Unread,
 }
 
 impl InputColumn<'_> {
-    fn width(&self) -> usize {
+    pub(crate) fn width(&self) -> usize {
         match self {
             InputColumn::Array(array) => array.width(),
-            InputColumn::Computed(..) => 1,
+            InputColumn::Computed(..) | InputColumn::Unread => 1,
         }
     }
 
@@ -157,6 +157,7 @@ impl InputColumn<'_> {
         match self {
             InputColumn::Array(array) => array.values.real(row * array.width() + element),
             InputColumn::Computed(_, values) => values[row],
+            InputColumn::Unread => f64::NAN,
         }
     }
 
@@ -165,11 +166,12 @@ impl InputColumn<'_> {
             InputColumn::Array(array) if array.axes().is_empty() => array.name.clone(),
             InputColumn::Array(array) => format!("{}[{element}]", array.name),
             InputColumn::Computed(text, _) => text.clone(),
+            InputColumn::Unread => String::new(),
         }
     }
 }
 
-fn input_columns<'a>(
+pub(crate) fn input_columns<'a>(
     inputs: &[Input],
     table: &'a Table,
     scores: &mut Scores<'_>,
@@ -257,7 +259,12 @@ fn fit(
 }
 
 /// Prepares the chosen rows, in that order.
-fn assemble(source: &Source, columns: &[InputColumn<'_>], preparation: &Preparation, part: &[usize]) -> Rows {
+pub(crate) fn assemble(
+    source: &Source,
+    columns: &[InputColumn<'_>],
+    preparation: &Preparation,
+    part: &[usize],
+) -> Rows {
     let (spec, table) = (&source.spec, &source.table);
     let width = columns.iter().map(InputColumn::width).sum();
     let mut inputs = Vec::with_capacity(part.len() * width);
@@ -339,104 +346,6 @@ fn whole(source: &Source) -> Vec<Array> {
     arrays.filter(|array| !array.per_example).cloned().collect()
 }
 
-/// A file of rows to predict for.
-#[derive(Clone, Copy, Debug)]
-pub struct NewRows<'a> {
-    /// The file.
-    pub file: &'a Path,
-    /// Columns that may have levels without a training row; new levels get codes after the known ones.
-    pub open: &'a [&'a str],
-    /// Columns that may be absent or have empty cells, because they are predicted.
-    pub outcomes: &'a [&'a str],
-    /// The limit on memory, in bytes.
-    pub most: Option<u64>,
-}
-
-impl Preparation {
-    /// Reads rows to predict for and prepares them.
-    pub fn rows(&self, spec: &DataSpec, new: NewRows<'_>) -> Result<Rows, Faults> {
-        let target = known_target(spec);
-        let outcomes = new.outcomes.iter().map(|name| (*name).to_owned());
-        let reading = Reading::within(new.most)
-            .with_texts(self.levels.iter().map(|(name, _)| name))
-            .with_optional(outcomes.chain(target.clone()).collect());
-        let table = crate::read::read_inputs(spec.format, new.file, target.as_deref(), &reading)?;
-        self.rows_of(spec, table, new.open)
-    }
-
-    /// Prepares the rows of a table that was read.
-    fn rows_of(&self, spec: &DataSpec, mut table: Table, open: &[&str]) -> Result<Rows, Faults> {
-        let file = table.path();
-        let named = self.named.iter().map(|(name, _)| name.as_str());
-        let numbers = self.columns.iter().map(String::as_str).chain(named);
-        let numbers = numbers.filter(|name| self.levels.iter().all(|(other, _)| other != name));
-        if let Some(fault) =
-            text_among_numbers(&table, numbers, "the column holds numbers in the training data")
-        {
-            return Err(vec![fault]);
-        }
-        for array in &mut table.arrays {
-            if let Some((_, levels)) = self.levels.iter().find(|(name, _)| *name == array.name) {
-                let place = |row: usize| table::place_of(&table.shards, table.first_row, row);
-                let levels = match open.contains(&array.name.as_str()) {
-                    true => &array.values.levels_after(levels),
-                    false => levels,
-                };
-                relevel(&file, place, array, levels).map_err(|fault| vec![fault])?;
-            }
-        }
-        let source = Source::of_new_rows(spec, table, self)?;
-        let mut scores = Scores::Apply(self.zscores.iter());
-        let columns = input_columns(&source.inputs, &source.table, &mut scores)?;
-        let width: usize = columns.iter().map(InputColumn::width).sum();
-        if width != self.inputs.len() {
-            let what = format!("expected {} input columns, found {width}", self.inputs.len());
-            return Err(vec![report::changed(&file, &what)]);
-        }
-        let part: Vec<usize> = (0..source.table.rows).collect();
-        Ok(assemble(&source, &columns, self, &part))
-    }
-}
-
-/// Maps the strings of a column to the codes that they had in training.
-fn relevel<'a>(
-    file: &Path,
-    place: impl Fn(usize) -> (&'a Path, usize),
-    array: &mut Array,
-    known: &[String],
-) -> Result<(), Diagnostic> {
-    let width = array.width().max(1);
-    let Values::Level { codes, levels } = &mut array.values else {
-        return Err(report::column_differs(
-            file,
-            &array.name,
-            ("text", "numbers"),
-            Path::new("the training data"),
-        ));
-    };
-    let places: HashMap<&str, u32> = known.iter().map(String::as_str).zip(0..).collect();
-    let map: Vec<Option<u32>> = levels
-        .iter()
-        .map(|level| places.get(level.as_str()).copied())
-        .collect();
-    for (at, code) in codes.iter_mut().enumerate() {
-        match map[*code as usize] {
-            Some(known) => *code = known,
-            None => {
-                let (path, row) = place(at / width);
-                return Err(report::unseen_level(
-                    At { path, row, column: 0 },
-                    &array.name,
-                    &levels[*code as usize],
-                    "new",
-                ));
-            }
-        }
-    }
-    *levels = known.to_vec();
-    Ok(())
-}
-
 /// Checks that the data still match the schema that a program was compiled for; rows may have changed.
 pub(crate) fn check_unchanged(source: &Source, compiled: &Schema) -> Result<(), Faults> {
     let found = source.schema();
@@ -481,7 +390,7 @@ pub(crate) fn check_unchanged(source: &Source, compiled: &Schema) -> Result<(), 
 }
 
 /// Returns a diagnostic for the first text in columns that should hold numbers.
-fn text_among_numbers<'a>(
+pub(crate) fn text_among_numbers<'a>(
     table: &Table,
     mut names: impl Iterator<Item = &'a str>,
     why: &str,

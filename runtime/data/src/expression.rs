@@ -15,6 +15,15 @@ pub(crate) enum Scores<'a> {
     Apply(std::slice::Iter<'a, Standardisation>),
 }
 
+impl Scores<'_> {
+    /// Passes over the fitted numbers of an expression that is not evaluated.
+    pub(crate) fn skip(&mut self, column: &Column) {
+        if let Scores::Apply(fitted) = self {
+            fitted.by_ref().take(scored(column).len()).for_each(drop);
+        }
+    }
+}
+
 /// A function of columns.
 struct Function {
     name: &'static str,

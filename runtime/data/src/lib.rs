@@ -15,6 +15,7 @@ pub mod file;
 mod images;
 mod inputs;
 pub mod metrics;
+mod new_rows;
 pub mod read;
 pub mod report;
 pub mod rows;
@@ -24,8 +25,9 @@ pub mod standardise;
 pub mod table;
 pub mod write;
 
-pub use dataset::{Dataset, NewRows, Preparation};
+pub use dataset::{Dataset, Preparation};
 pub use images::Images;
+pub use new_rows::NewRows;
 pub use report::CODES;
 pub use rows::{RowField, Rows};
 pub use source::Source;

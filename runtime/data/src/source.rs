@@ -98,11 +98,11 @@ impl Source {
         8 * (fields + self.table.rows * (self.schema.inputs + 3))
     }
 
-    /// Builds a source of rows to predict for: no splits, the inputs of the training, and the target only if the file has it.
+    /// A source of rows to predict for: no splits, the inputs of the training where they are read, and the target only where the file has it.
     pub(crate) fn of_new_rows(
         spec: &DataSpec,
         mut table: Table,
-        prepared: &Preparation,
+        (prepared, reads_inputs): (&Preparation, bool),
     ) -> Result<Source, Faults> {
         let mut spec = DataSpec {
             test: Test::None,
@@ -120,8 +120,10 @@ impl Source {
             spec.inputs = names.collect();
         }
         let target = match &spec.target {
-            Some(Column::Apply(..))
-                if known_target(&spec).is_some_and(|name| table.find(&name).is_some()) =>
+            Some(target @ Column::Apply(..))
+                if expression::names(target)
+                    .iter()
+                    .all(|name| table.find(name).is_some()) =>
             {
                 resolve_target(&spec, &mut table).map_err(|fault| vec![fault])?
             }
@@ -131,7 +133,10 @@ impl Source {
                 .and_then(|name| table.find(name))
                 .map(|(place, _)| place),
         };
-        let inputs = resolve_inputs(&spec, &table, target)?;
+        let inputs = match reads_inputs {
+            true => resolve_inputs(&spec, &table, target)?,
+            false => Vec::new(),
+        };
         let inputs = if prepared.inputs.is_empty() {
             Vec::new()
         } else {

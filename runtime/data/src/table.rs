@@ -298,10 +298,19 @@ pub struct Table {
 impl Table {
     /// The table of one file.
     pub fn new(path: impl Into<PathBuf>, first_row: usize, arrays: Vec<Array>) -> Table {
+        Table::of_rows(path, first_row, (arrays, 1))
+    }
+
+    /// The table of one file, with its number of rows in case no array has an element per row.
+    pub(crate) fn of_rows(
+        path: impl Into<PathBuf>,
+        first_row: usize,
+        (arrays, rows): (Vec<Array>, usize),
+    ) -> Table {
         let rows = arrays
             .iter()
             .find(|array| array.per_example)
-            .map_or(1, |array| array.shape[0]);
+            .map_or(rows, |array| array.shape[0]);
         Table {
             shards: vec![Shard {
                 path: path.into(),

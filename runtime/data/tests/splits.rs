@@ -359,7 +359,7 @@ fn new(file: &Path) -> NewRows<'_> {
     NewRows {
         file,
         open: &[],
-        outcomes: &[],
+        sources: None,
         most: None,
     }
 }

@@ -20,7 +20,7 @@ use bnnc_driver::codes::which::which_infer;
 use bnnc_driver::compile::{Compiled, compile};
 use bnnc_driver::new_levels::{self, Axis};
 use bnnc_driver::options::Options;
-use bnnc_driver::program::Program;
+use bnnc_driver::program::{self, Program};
 use bnnc_run::folder;
 use bnnc_run::new_levels as of_rows;
 use bnnc_run::out::{self, SavedRun};
@@ -70,7 +70,7 @@ fn run_inner(arguments: &Predict) -> Result<(), u8> {
     let new = NewRows {
         file: &arguments.data,
         open: &columns(infer, &axes),
-        outcomes: &outcomes(infer),
+        sources: Some(&infer.sources()),
         most: memory::available(),
     };
     let rows = preparation
@@ -163,8 +163,9 @@ impl Fitted<'_> {
             let at = (self.values, &*self.arguments.run);
             bnnc_run::predict(self.infer, self.preparation, at, rows, &self.context)
         } else {
-            let grown = new_levels::new_levels(self.program, schema, options, &grown, &more)
+            let mut grown = new_levels::new_levels(self.program, schema, options, &grown, &more)
                 .map_err(|failure| self.display.failure(&failure, &self.program.sources))?;
+            grown.drop_unread();
             let infers = (self.infer, &grown);
             of_rows::predict(infers, self.preparation, self.values, rows, &self.context)
         };
@@ -203,11 +204,16 @@ fn recompiled(
     options: &Options,
     display: Display,
 ) -> Result<(Program, Compiled), u8> {
-    let program = session::load_text(&saved.program, &saved.text, options, display)?;
+    let program = program::load(&saved.program.display().to_string(), &saved.text, options);
+    // The run showed its warnings.
+    if program.has_errors() {
+        return Err(display.show(&program.diagnostics, &program.sources));
+    }
     // The schemas of the run, not of the files as they are now: its draws have a parameter for each level and column of then.
     let schemas: HashMap<String, Schema> = saved.schemas.clone().into_iter().collect();
-    let compiled = compile(&program, &schemas, options)
+    let mut compiled = compile(&program, &schemas, options)
         .map_err(|failure| display.failure(&failure, &program.sources))?;
+    compiled.manifest.infers.iter_mut().for_each(Infer::drop_unread);
     if library(&program) != saved.library || !saved.fingerprint.is_of_this_version() {
         display.show(&[codes::other_library(&arguments.run)], &program.sources);
     }
@@ -236,21 +242,6 @@ fn check_targets(arguments: &Predict) -> Result<(), Diagnostic> {
     targets
         .find(is_source)
         .map_or(Ok(()), |path| Err(codes::replaces_its_source(path)))
-}
-
-/// Returns the columns of the outputs that are predicted.
-fn outcomes(infer: &Infer) -> Vec<&str> {
-    let is_predicted = |port: &str| {
-        infer
-            .outputs
-            .iter()
-            .any(|output| output.name == port && !output.given)
-    };
-    let of_outputs = infer
-        .bindings
-        .iter()
-        .filter(|binding| is_predicted(&binding.port));
-    of_outputs.filter_map(|binding| field(&binding.from)).collect()
 }
 
 /// Returns the column of a binding to a single column.

@@ -538,6 +538,63 @@ fn outcomes_of_new_rows_may_be_missing() {
     }
 }
 
+/// New rows had to have every column of `inputs`, and a value in every cell.
+#[test]
+fn new_rows_need_only_the_columns_that_the_model_reads() {
+    let program = "data d = csv(\"train.csv\") {
+  target      = log(y)
+  inputs      = [a, u = zscore(b), z = zscore(a), c, label]
+  standardise = [inputs]
+}
+model Line(a: real, u: real, z: real, c: real) -> y: real {
+  w ~ Normal(0, 9)
+  k ~ Normal(0, 9)
+  y ~ Normal(w * a + k * z, 1)
+}
+infer m = map(Line, d)
+";
+    let a: Vec<i32> = (0..40).collect();
+    let train = a
+        .iter()
+        .map(|a| format!("{a},{},{},t{},{}\n", a % 7, a % 3, a % 2, 1 + a % 11));
+    let trial = Trial::new()
+        .program(program)
+        .file(
+            "train.csv",
+            format!("a,b,c,label,y\n{}", train.collect::<String>()),
+        )
+        .file("all.csv", "a,b,c,label,y\n3,1,1,t0,5\n30,2,2,t1,6\n")
+        .file("few.csv", "a\n3\n30\n")
+        .file("holes.csv", "label,b,y,a,c\n,,-1,3,\n7,x,,30,NA\n")
+        .file("none.csv", "a,b,c\n,1,2\n3,,\n");
+    out(&trial, "out", &[]);
+    let all = predict(&trial, "out", "all.csv");
+    assert_eq!((all.status, &*all.stderr), (0, ""), "{}", all.stdout);
+    for file in ["few.csv", "holes.csv"] {
+        let found = predict(&trial, "out", file);
+        assert_eq!((found.status, &*found.stderr), (0, ""), "{file}");
+        assert_eq!(found.stdout, all.stdout, "{file}");
+    }
+    let none = predict(&trial, "out", "none.csv");
+    none.assert_error("E0408", 3, &["none.csv:2:1", "column `a`"]);
+    assert_eq!(none.stderr.matches("error[").count(), 1, "{}", none.stderr);
+}
+
+/// Without inputs the rows are only counted.
+#[test]
+fn new_rows_of_a_model_without_inputs_are_counted() {
+    let program = "data d = csv(\"train.csv\") {\n  target = y\n}\nmodel Mean() -> y: real {\n  m ~ Normal(0, 9)\n  y ~ Normal(m, 1)\n}\n\
+                   infer f = map(Mean, d)\n";
+    let trial = Trial::new()
+        .program(program)
+        .file("train.csv", rows(&["u", "v", "w"]))
+        .file("new.csv", "g,h\n,1\nq,\n,\n");
+    out(&trial, "out", &[]);
+    let means = means(&predict(&trial, "out", "new.csv"));
+    assert_eq!(means.len(), 3);
+    assert!(means.iter().all(|mean| (mean - 20.0).abs() < 0.1), "{means:?}");
+}
+
 #[test]
 fn numbers_of_new_rows_match_ids_and_text_is_rejected() {
     let of_ids = |ids: &[&str]| rows(ids);

@@ -36,17 +36,18 @@ const MISSING: &[&str] = &["?", "N/A", "NA", "NULL", "null"];
 /// Reads a file.
 pub(super) fn read(path: &Path, _: Option<&str>, reading: &Reading) -> Result<Parsed, Faults> {
     let text = bytes(path, reading)?;
-    let (arrays, jumps) = arrays(path, &text, reading)?;
+    let ((arrays, rows), jumps) = arrays(path, &text, reading)?;
     reading.free(text.len());
     Ok(Parsed {
         first_row: FIRST_ROW,
         arrays,
+        rows,
         jumps,
     })
 }
 
-/// Returns the columns of a file, and the lines of it that are not rows.
-fn arrays(path: &Path, bytes: &[u8], reading: &Reading) -> Result<(Vec<Array>, Vec<Jump>), Faults> {
+/// Returns the columns of a file with the number of its rows, and the lines of it that are not rows.
+fn arrays(path: &Path, bytes: &[u8], reading: &Reading) -> Result<((Vec<Array>, usize), Vec<Jump>), Faults> {
     let text = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let mut reader = ReaderBuilder::new()
         .has_headers(false)
@@ -62,11 +63,12 @@ fn arrays(path: &Path, bytes: &[u8], reading: &Reading) -> Result<(Vec<Array>, V
     let lines = text.iter().filter(|byte| **byte == b'\n').count();
     let rows = lines.min(text.len() / (2 * names.len()) + 1);
     let texts: Vec<bool> = names.iter().map(|name| reading.is_text(name)).collect();
-    let column = |is_text: &bool| match is_text {
+    let column = |(name, is_text): (&String, &bool)| match is_text {
+        _ if !reading.reads(name) => Column::LeftOut,
         true => Column::Text(Levels::default()),
         false => Column::Unknown(rows),
     };
-    let mut columns: Vec<Column> = texts.iter().map(column).collect();
+    let mut columns: Vec<Column> = names.iter().zip(&texts).map(column).collect();
     let (mut read, mut jumps) = (0, Vec::new());
     let mut faults = Vec::new();
     let mut empty: Vec<Empty> = names.iter().map(|_| Empty::default()).collect();
@@ -99,9 +101,6 @@ fn arrays(path: &Path, bytes: &[u8], reading: &Reading) -> Result<(Vec<Array>, V
                 column: i + 1,
             };
             match columns[i].push(at, &names[i], cell) {
-                Err(fault) if report::is_missing_value(&fault) && reading.is_optional(&names[i]) => {
-                    columns[i] = Column::LeftOut;
-                }
                 Err(fault) if report::is_missing_value(&fault) => empty[i].push(row, fault),
                 Err(fault) => faults.push(fault),
                 Ok(()) => {}
@@ -127,7 +126,7 @@ fn arrays(path: &Path, bytes: &[u8], reading: &Reading) -> Result<(Vec<Array>, V
         .zip(columns.into_iter().zip(texts))
         .filter(|(_, (column, _))| !matches!(column, Column::LeftOut))
         .map(|(name, (column, is_text))| Array::column(name, column.finish(is_text)));
-    Ok((arrays.collect(), jumps))
+    Ok(((arrays.collect(), read), jumps))
 }
 
 fn next(path: &Path, reader: &mut csv::Reader<&[u8]>, record: &mut ByteRecord) -> Result<bool, Faults> {
@@ -268,7 +267,7 @@ enum Column {
     Int(Vec<i64>),
     Real(Vec<f64>),
     Text(Levels),
-    /// An optional column with an empty cell, which is left out.
+    /// A column that is not read.
     LeftOut,
 }
 

@@ -15,14 +15,14 @@ const NODE: usize = 64;
 /// Reads a file.
 pub(super) fn read(path: &Path, target: Option<&str>, reading: &Reading) -> Result<Parsed, Faults> {
     let text = bytes(path, reading)?;
-    let arrays = arrays(path, &text, target, reading)?;
+    let (arrays, rows) = arrays(path, &text, target, reading)?;
     reading.free(text.len());
-    Ok(Parsed::plain(arrays))
+    Ok(Parsed::plain(arrays, rows))
 }
 
-/// Returns the arrays of a file. The number of examples is the length of `target`'s first axis if a target is named. Otherwise it is the
-/// length that most arrays have (of equally frequent ones the largest). Arrays of this length hold one element per example.
-fn arrays(path: &Path, bytes: &[u8], target: Option<&str>, reading: &Reading) -> Result<Vec<Array>, Faults> {
+/// Returns the arrays of a file and the number of examples. The number of examples is the length of `target`'s first axis if a target is named. Otherwise it is the
+/// length that most arrays have (of equally frequent ones the largest). Arrays of this length hold one element per example. Arrays that are not read count for this too.
+fn arrays(path: &Path, bytes: &[u8], target: Option<&str>, reading: &Reading) -> Result<(Vec<Array>, usize), Faults> {
     if std::str::from_utf8(bytes).is_err() {
         return Err(vec![report::not_utf8(At::file(path))]);
     }
@@ -41,30 +41,30 @@ fn arrays(path: &Path, bytes: &[u8], target: Option<&str>, reading: &Reading) ->
     })?;
     let mut arrays = Vec::new();
     let mut faults = Vec::new();
-    for (name, value) in &members {
+    for (name, value) in members.iter().filter(|(name, _)| reading.reads(name)) {
         match array(path, name, value) {
             Ok(array) => arrays.push(array),
             Err(fault) => faults.push(fault),
         }
     }
-    if arrays.is_empty() && faults.is_empty() {
+    if members.is_empty() {
         faults.push(report::no_rows(path, "values"));
     }
     if !faults.is_empty() {
         return Err(faults);
     }
+    let examples = examples(&members, target);
     drop(members);
     reading.free(tree);
     let kept: usize = arrays.iter().map(|array| 8 * array.values.len()).sum();
     reading.take(path, kept).map_err(|fault| vec![fault])?;
-    let examples = examples(&arrays, target);
     for array in &mut arrays {
         array.per_example = array
             .shape
             .first()
             .is_some_and(|&length| Some(length) == examples);
     }
-    Ok(arrays)
+    Ok((arrays, examples.unwrap_or(1)))
 }
 
 /// The members of the object, including those with the name of another: the caller reports duplicates.
@@ -102,15 +102,13 @@ fn without_place(message: &str) -> String {
         .to_string()
 }
 
-fn examples(arrays: &[Array], target: Option<&str>) -> Option<usize> {
-    let named = target.and_then(|name| arrays.iter().find(|array| array.name == name));
-    if let Some(&length) = named.and_then(|array| array.shape.first()) {
+fn examples(members: &[(String, Value)], target: Option<&str>) -> Option<usize> {
+    let length = |(_, value): &(String, Value)| value.as_array().map(Vec::len).filter(|length| *length > 0);
+    let named = target.and_then(|target| members.iter().find(|(name, _)| name == target));
+    if let Some(length) = named.and_then(length) {
         return Some(length);
     }
-    let lengths: Vec<usize> = arrays
-        .iter()
-        .filter_map(|array| array.shape.first().copied())
-        .collect();
+    let lengths: Vec<usize> = members.iter().filter_map(length).collect();
     lengths
         .iter()
         .copied()

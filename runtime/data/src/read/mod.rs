@@ -28,16 +28,19 @@ struct Parsed {
     /// The number of the first row in the file, counted from 1.
     first_row: usize,
     arrays: Vec<Array>,
+    /// The number of rows.
+    rows: usize,
     /// The lines that are not rows.
     jumps: Vec<Jump>,
 }
 
 impl Parsed {
     /// Arrays whose rows have the numbers of their places.
-    fn plain(arrays: Vec<Array>) -> Parsed {
+    fn plain(arrays: Vec<Array>, rows: usize) -> Parsed {
         Parsed {
             first_row: 1,
             arrays,
+            rows,
             jumps: Vec::new(),
         }
     }
@@ -138,7 +141,7 @@ fn table(file: &Path, parsed: Parsed) -> Result<Table, Faults> {
         .map(|array| report::bad_name(report::At::file(file), &array.name))
         .collect();
     match faults.is_empty() {
-        true => Ok(Table::new(file, parsed.first_row, parsed.arrays).with_jumps(parsed.jumps)),
+        true => Ok(Table::of_rows(file, parsed.first_row, (parsed.arrays, parsed.rows)).with_jumps(parsed.jumps)),
         false => Err(faults),
     }
 }

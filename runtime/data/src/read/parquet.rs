@@ -136,7 +136,7 @@ pub(super) fn read(path: &Path, _: Option<&str>, reading: &Reading) -> Result<Pa
     // The library asserts on some damaged files. A damaged file is an error of the user's data, not a bug of ours.
     let read = caught(|| columns(path, file, reading));
     read.unwrap_or_else(|| Err(malformed(path, "its pages contradict each other")))
-        .map(Parsed::plain)
+        .map(|(arrays, rows)| Parsed::plain(arrays, rows))
         .map_err(|fault| vec![fault])
 }
 
@@ -144,7 +144,7 @@ fn malformed(path: &Path, detail: &str) -> Diagnostic {
     report::malformed(At::file(path), "parquet", detail)
 }
 
-fn columns(path: &Path, file: File, reading: &Reading) -> Result<Vec<Array>, Diagnostic> {
+fn columns(path: &Path, file: File, reading: &Reading) -> Result<(Vec<Array>, usize), Diagnostic> {
     let room = Room::of(&file);
     let bad = |error: ParquetError| malformed(path, &error.to_string());
     let file = Bounded::new(file).map_err(|error| report::unreadable(path, &error))?;
@@ -157,18 +157,21 @@ fn columns(path: &Path, file: File, reading: &Reading) -> Result<Vec<Array>, Dia
             row: 0,
             column: i + 1,
         };
-        match values(&reader, (at, column), (reading, &room)) {
-            Err(fault) if report::is_missing_value(&fault) && reading.is_optional(column.name()) => {}
-            found => arrays.push(Array::column(column.name(), found?)),
+        if reading.reads(column.name()) {
+            let values = values(&reader, (at, column), (reading, &room))?;
+            arrays.push(Array::column(column.name(), values));
         }
     }
-    match arrays.first().map(|first| first.shape[0]) {
-        None => Err(report::no_rows(path, "columns")),
-        Some(0) => Err(report::no_rows(path, "rows")),
-        Some(rows) if arrays.iter().any(|array| array.shape[0] != rows) => {
+    if schema.num_columns() == 0 {
+        return Err(report::no_rows(path, "columns"));
+    }
+    let declared = usize::try_from(reader.metadata().file_metadata().num_rows()).unwrap_or(0);
+    match arrays.first().map_or(declared, |first| first.shape[0]) {
+        0 => Err(report::no_rows(path, "rows")),
+        rows if arrays.iter().any(|array| array.shape[0] != rows) => {
             Err(malformed(path, "its columns have different lengths"))
         }
-        Some(_) => Ok(arrays),
+        rows => Ok((arrays, rows)),
     }
 }
 

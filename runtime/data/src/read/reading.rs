@@ -4,7 +4,7 @@ use crate::report;
 use bnnc_base::checksum::Checksum;
 use bnnc_base::diagnostic::Diagnostic;
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
 /// One reading of the files of a data item.
@@ -14,8 +14,8 @@ pub struct Reading {
     used: Cell<u64>,
     checksums: RefCell<BTreeMap<PathBuf, Checksum>>,
     texts: RefCell<Vec<String>>,
-    /// Columns that are left out if one of their cells is empty.
-    optional: Vec<String>,
+    /// The columns that are read; all of them where this is `None`.
+    only: Option<HashSet<String>>,
 }
 
 impl Reading {
@@ -26,21 +26,18 @@ impl Reading {
             used: Cell::new(0),
             checksums: RefCell::default(),
             texts: RefCell::default(),
-            optional: Vec::new(),
+            only: None,
         }
     }
 
-    /// Leaves out columns of these names if any of their cells is empty.
-    pub fn with_optional(self, names: Vec<String>) -> Reading {
-        Reading {
-            optional: names,
-            ..self
-        }
+    /// The same where only columns of these names are read, all of them where there is no list. The cells of other columns are not examined.
+    pub fn with_only(self, names: Option<HashSet<String>>) -> Reading {
+        Reading { only: names, ..self }
     }
 
-    /// Returns whether a column is left out if one of its cells is empty.
-    pub(super) fn is_optional(&self, column: &str) -> bool {
-        self.optional.iter().any(|name| name == column)
+    /// Returns whether a column is read.
+    pub(super) fn reads(&self, column: &str) -> bool {
+        self.only.as_ref().is_none_or(|only| only.contains(column))
     }
 
     /// Treats columns of these names as text, whatever their first row looks like.

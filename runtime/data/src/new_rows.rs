@@ -1,0 +1,199 @@
+//! Rows to predict for, of which only the columns are read that predictions need.
+
+use crate::dataset::{InputColumn, Preparation, assemble, input_columns, text_among_numbers};
+use crate::expression::{self, Scores};
+use crate::read::Reading;
+use crate::report::{self, At, Faults};
+use crate::rows::Rows;
+use crate::source::{Source, known_target};
+use crate::table::{self, Array, Table, Values};
+use bnnc_abi::data::{Column, DataSpec, Format};
+use bnnc_abi::manifest::DataSource;
+use bnnc_base::diagnostic::Diagnostic;
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+
+/// A file of rows to predict for.
+#[derive(Clone, Copy, Debug)]
+pub struct NewRows<'a> {
+    /// The file.
+    pub file: &'a Path,
+    /// Columns that may have levels that training rows do not have, which follow theirs.
+    pub open: &'a [&'a str],
+    /// The sources of the inputs that predictions read; all of them where this is `None`.
+    pub sources: Option<&'a [&'a DataSource]>,
+    /// As many bytes of memory may be taken.
+    pub most: Option<u64>,
+}
+
+/// The columns and expressions that predictions read of new rows.
+pub(crate) struct Wanted {
+    /// The columns of the file.
+    columns: HashSet<String>,
+    /// The texts of the expressions.
+    computed: HashSet<String>,
+    /// Whether all inputs are read, as one vector.
+    all_inputs: bool,
+}
+
+impl Preparation {
+    /// Rows to predict for.
+    pub fn rows(&self, spec: &DataSpec, new: NewRows<'_>) -> Result<Rows, Faults> {
+        let wanted = new.sources.and_then(|sources| self.wanted(spec, sources));
+        let reading = Reading::within(new.most)
+            .with_texts(self.levels.iter().map(|(name, _)| name))
+            .with_only(wanted.as_ref().map(|wanted| wanted.columns.clone()));
+        let table = crate::read::read_inputs(spec.format, new.file, known_target(spec).as_deref(), &reading)?;
+        self.rows_of(spec, table, (new.open, wanted.as_ref()))
+    }
+
+    /// The columns behind these sources. `None` where the file is not one of columns.
+    fn wanted(&self, spec: &DataSpec, sources: &[&DataSource]) -> Option<Wanted> {
+        if matches!(spec.format, Format::Idx | Format::Npy) || self.columns.len() != self.inputs.len() {
+            return None;
+        }
+        let mut wanted = Wanted {
+            columns: HashSet::new(),
+            computed: HashSet::new(),
+            all_inputs: false,
+        };
+        for source in sources {
+            match source {
+                DataSource::Inputs => wanted.all_inputs = true,
+                DataSource::Input(at) => wanted.computed.extend(self.columns.get(*at).cloned()),
+                DataSource::Field(name) | DataSource::Whole(name) => {
+                    let target = spec
+                        .target
+                        .as_ref()
+                        .filter(|target| expression::text(target) == *name);
+                    let names = target.map_or_else(|| vec![name.as_str()], expression::names);
+                    wanted.columns.extend(names.into_iter().map(str::to_owned));
+                }
+                DataSource::Row | DataSource::Shared(_) => {}
+            }
+        }
+        let is_wanted = |column: &&Column| {
+            wanted.all_inputs || wanted.computed.contains(&expression::text(without_name(column)))
+        };
+        let names = spec.inputs.iter().filter(is_wanted).flat_map(expression::names);
+        let mut names: Vec<String> = names.map(str::to_owned).collect();
+        if wanted.all_inputs && spec.inputs.is_empty() {
+            names.extend(self.named.iter().map(|(name, _)| name.clone()));
+        }
+        wanted.columns.extend(names);
+        Some(wanted)
+    }
+
+    /// The rows of a table, of which `wanted` are read, or all columns; those of `open` may have new levels.
+    pub(crate) fn rows_of(
+        &self,
+        spec: &DataSpec,
+        mut table: Table,
+        (open, wanted): (&[&str], Option<&Wanted>),
+    ) -> Result<Rows, Faults> {
+        let file = table.path();
+        let named = self.named.iter().map(|(name, _)| name.as_str());
+        let numbers = self.columns.iter().map(String::as_str).chain(named);
+        let numbers = numbers.filter(|name| self.levels.iter().all(|(other, _)| other != name));
+        if let Some(fault) =
+            text_among_numbers(&table, numbers, "the column holds numbers in the training data")
+        {
+            return Err(vec![fault]);
+        }
+        for array in &mut table.arrays {
+            if let Some((_, levels)) = self.levels.iter().find(|(name, _)| *name == array.name) {
+                let place = |row: usize| table::place_of(&table.shards, table.first_row, row);
+                let levels = match open.contains(&array.name.as_str()) {
+                    true => &array.values.levels_after(levels),
+                    false => levels,
+                };
+                relevel(&file, place, array, levels).map_err(|fault| vec![fault])?;
+            }
+        }
+        let some = wanted.filter(|wanted| !wanted.all_inputs);
+        let source = Source::of_new_rows(spec, table, (self, some.is_none()))?;
+        let mut scores = Scores::Apply(self.zscores.iter());
+        let columns = match some {
+            Some(wanted) => self.some_inputs(spec, &source.table, (wanted, &mut scores))?,
+            None => input_columns(&source.inputs, &source.table, &mut scores)?,
+        };
+        let width: usize = columns.iter().map(InputColumn::width).sum();
+        if width != self.inputs.len() {
+            let what = format!("expected {} input columns, found {width}", self.inputs.len());
+            return Err(vec![report::changed(&file, &what)]);
+        }
+        let part: Vec<usize> = (0..source.table.rows).collect();
+        Ok(assemble(&source, &columns, self, &part))
+    }
+
+    /// The elements of the inputs, of which only those are computed that are read.
+    fn some_inputs<'a>(
+        &self,
+        spec: &DataSpec,
+        table: &'a Table,
+        (wanted, scores): (&Wanted, &mut Scores<'_>),
+    ) -> Result<Vec<InputColumn<'a>>, Faults> {
+        let mut computed = HashMap::new();
+        for column in spec.inputs.iter().map(without_name) {
+            let text = expression::text(column);
+            if wanted.computed.contains(&text) {
+                let values = expression::evaluate(column, table, scores).map_err(|fault| vec![fault])?;
+                computed.insert(text, values);
+            } else {
+                scores.skip(column);
+            }
+        }
+        let column = |name: &String| match computed.get(name) {
+            Some(values) => InputColumn::Computed(name.clone(), values.clone()),
+            None => InputColumn::Unread,
+        };
+        Ok(self.columns.iter().map(column).collect())
+    }
+}
+
+/// An entry of `inputs = [..]` without the name that it gives.
+fn without_name(column: &Column) -> &Column {
+    match column {
+        Column::Named(_, column, _) => column,
+        Column::Name(..) | Column::Number(_) | Column::Apply(..) => column,
+    }
+}
+
+/// Gives the strings of a column the codes they had in training.
+fn relevel<'a>(
+    file: &Path,
+    place: impl Fn(usize) -> (&'a Path, usize),
+    array: &mut Array,
+    known: &[String],
+) -> Result<(), Diagnostic> {
+    let width = array.width().max(1);
+    let Values::Level { codes, levels } = &mut array.values else {
+        return Err(report::column_differs(
+            file,
+            &array.name,
+            ("text", "numbers"),
+            Path::new("the training data"),
+        ));
+    };
+    let places: HashMap<&str, u32> = known.iter().map(String::as_str).zip(0..).collect();
+    let map: Vec<Option<u32>> = levels
+        .iter()
+        .map(|level| places.get(level.as_str()).copied())
+        .collect();
+    for (at, code) in codes.iter_mut().enumerate() {
+        match map[*code as usize] {
+            Some(known) => *code = known,
+            None => {
+                let (path, row) = place(at / width);
+                return Err(report::unseen_level(
+                    At { path, row, column: 0 },
+                    &array.name,
+                    &levels[*code as usize],
+                    "new",
+                ));
+            }
+        }
+    }
+    *levels = known.to_vec();
+    Ok(())
+}
