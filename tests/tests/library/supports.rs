@@ -149,6 +149,39 @@ fn quantiles_are_inverses() {
     });
 }
 
+/// Of SciPy 1.17, that of the half-normal near zero of mpmath.
+#[test]
+fn quantiles_of_the_normal_families_are_the_known_ones() {
+    let module = module("");
+    let cases: [(&str, &[f64], f64, f64); 14] = [
+        ("Normal", &[0.0, 1.0], 0.0, -f64::INFINITY),
+        ("Normal", &[0.0, 1.0], 1e-300, -37.0470962993612),
+        ("Normal", &[0.0, 1.0], 1e-12, -7.034483825301131),
+        ("Normal", &[0.0, 1.0], 1e-3, -3.090232306167813),
+        ("Normal", &[0.0, 1.0], 0.07, -1.4757910281791706),
+        ("Normal", &[0.0, 1.0], 0.3, -0.5244005127080409),
+        ("Normal", &[0.0, 1.0], 0.975, 1.959963984540054),
+        ("Normal", &[1.5, 2.0], 0.9, 4.063103131089201),
+        ("HalfNormal", &[2.0], 1e-12, 2.506628274631e-12),
+        ("HalfNormal", &[2.0], 0.5, 1.3489795003921634),
+        ("HalfNormal", &[2.0], 0.999, 6.581053462983851),
+        ("HalfNormal", &[2.0], 1.0, f64::INFINITY),
+        ("LogNormal", &[0.5, 1.2], 0.01, 0.101102800923986),
+        ("LogNormal", &[0.5, 1.2], 0.999, 67.24070325748865),
+    ];
+    for (name, values, p, expected) in cases {
+        let values = values.iter().map(|value| Tensor::scalar(*value)).collect();
+        let probe = Probe::at(&module, named(&module, name), values);
+        let found = probe.part("quantile", &[p]).unwrap_or_default()[0];
+        let label = format!("{} at {p}", probe.label());
+        if expected.is_infinite() {
+            assert_eq!(found, expected, "{label}");
+        } else {
+            assert_eq!(near(&label, found / expected, 1.0, 1e-12), Ok(()));
+        }
+    }
+}
+
 /// The derivatives of the logarithms of both tails in the value and every parameter, including shapes, match central differences of fourth
 /// order.
 #[test]

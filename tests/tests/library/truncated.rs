@@ -2,8 +2,13 @@
 
 use super::probe::{Probe, coordinates, module, named};
 use super::scalars::near;
+use bnnc_abi::symbols::NoiseKind;
+use bnnc_base::shape::{Shape, Sizes};
+use bnnc_graph::builder::Builder;
 use bnnc_graph::dist::Support;
+use bnnc_graph::eval::evaluate;
 use bnnc_graph::tensor::Tensor;
+use bnnc_graph::types::Type;
 use std::f64::consts::PI;
 
 const INFINITY: f64 = f64::INFINITY;
@@ -71,6 +76,99 @@ fn truncated_means_are_the_known_ones() {
             high
         };
         assert_eq!(near(&label, (found - end) / (mean - end), 1.0, 2e-6), Ok(()));
+    }
+}
+
+/// Families and intervals in which a search could go astray: peaks that are narrow or far from both ends, tails without moments, densities
+/// that are infinite at an end, far tails.
+const SEARCHES: [(&str, &[f64], (f64, f64)); 30] = [
+    ("StudentT", &[3.0, 2.5, 1.0], (0.0, 5.0)),
+    ("StudentT", &[3.0, 0.0, 1.0], (3.0, 4.0)),
+    ("StudentT", &[4.0, -3.0, 1.0], (0.0, 5.0)),
+    ("StudentT", &[0.5, 10.0, 1.0], (0.0, INFINITY)),
+    ("StudentT", &[0.5, 2.5, 0.01], (0.0, 5.0)),
+    ("StudentT", &[0.2, 1.0, 0.001], (0.0, 5.0)),
+    ("StudentT", &[1.0, 100.0, 1.0], (0.0, INFINITY)),
+    ("StudentT", &[30.0, 0.1, 0.1], (0.0, INFINITY)),
+    ("HalfStudentT", &[1.5, 1.0], (2.0, 9.0)),
+    ("HalfStudentT", &[0.7, 1.0], (0.1, INFINITY)),
+    ("Cauchy", &[2.5, 0.01], (0.0, 5.0)),
+    ("Cauchy", &[-5.0, 1.0], (0.0, INFINITY)),
+    ("Normal", &[0.5, 1e-3], (0.0, 1.0)),
+    ("Normal", &[30.0, 1.0], (0.0, INFINITY)),
+    ("Normal", &[-30.0, 1.0], (0.0, INFINITY)),
+    ("Normal", &[0.0, 1.0], (40.0, 41.0)),
+    ("Laplace", &[0.0, 1.0], (-10.0, INFINITY)),
+    ("Laplace", &[0.0, 1.0], (-1.0, 10.0)),
+    ("Error", &[1.0, 0.2, 1.4], (0.0, 3.0)),
+    ("Gamma", &[50.0, 1.0], (0.0, 100.0)),
+    ("Gamma", &[50.0, 1.0], (80.0, 100.0)),
+    ("Gamma", &[0.1, 1.0], (1e-3, 1.0)),
+    ("LogGamma", &[0.5, 1.0], (-INFINITY, 0.0)),
+    ("InverseGamma", &[0.5, 1.0], (0.0, 5.0)),
+    ("InverseGaussian", &[1.0, 0.3], (0.5, 4.0)),
+    ("Beta", &[0.3, 0.3], (0.1, 0.9)),
+    ("Beta", &[30.0, 3.0], (0.0, 0.5)),
+    ("LogNormal", &[0.0, 2.0], (1.0, 50.0)),
+    ("Weibull", &[0.4, 1.0], (0.5, 2.0)),
+    ("Pareto", &[1.0, 0.6], (3.0, INFINITY)),
+];
+
+/// Each draw is the quantile of the uniform variate that it is made from.
+#[test]
+fn truncated_draws_are_quantiles_of_their_noise() {
+    let module = module("");
+    for (name, values, (low, high)) in SEARCHES {
+        let values = values.iter().map(|value| Tensor::scalar(*value)).collect();
+        let probe = Probe::at(&module, named(&module, name), values);
+        let label = format!("{} on ({low}, {high})", probe.label());
+        let Some(draw) = probe.observed(&[DRAWS], Support::Interval(low, high)).draw else {
+            panic!("{label}: no sampler");
+        };
+        let draws = probe.call(&draw, &coordinates(0)).data;
+        let mut b = Builder::new("noise");
+        let at = ["draw", "example", "step"].map(|name| b.param(name, Type::int(Shape::scalar())));
+        let noise = b.noise(NoiseKind::Uniform, "truncated", at, &Shape::fixed(&[DRAWS]));
+        let noise = b.finish(vec![("noise".into(), noise)]);
+        let uniform = evaluate(&noise, &coordinates(0), &Sizes::default())
+            .remove(0)
+            .data;
+        let at = |part: &str, x: f64| match (part, x.is_finite()) {
+            (_, true) => probe.part(part, &[x]).map_or(f64::NAN, |found| found[0]),
+            ("log_cdf", false) => {
+                if x < 0.0 {
+                    -INFINITY
+                } else {
+                    0.0
+                }
+            }
+            (_, false) => {
+                if x < 0.0 {
+                    0.0
+                } else {
+                    -INFINITY
+                }
+            }
+        };
+        let is_upper =
+            low.is_infinite() || (high.is_finite() && at("log_cdf", high) < at("log_survival", low));
+        let (part, near_end, far_end) = match is_upper {
+            true => ("log_cdf", high, low),
+            false => ("log_survival", low, high),
+        };
+        let whole = at(part, near_end);
+        let rest = at(part, far_end) - whole;
+        let logs = probe.part(part, &draws).unwrap_or_default();
+        for ((x, log), uniform) in draws.iter().zip(logs).zip(uniform) {
+            let found = (log - whole).exp_m1() / rest.exp_m1();
+            // The probability between a draw and its neighbour in 64 bits bounds what can be reached.
+            let spacing = at("log_density", *x).exp() * x.abs() * f64::EPSILON / whole.exp();
+            let room = 1e-6 + if spacing.is_finite() { 4.0 * spacing } else { 0.0 };
+            assert!(
+                (found - uniform).abs() < room,
+                "{label}: {x} at {uniform}, {found}"
+            );
+        }
     }
 }
 

@@ -4,6 +4,7 @@ mod arguments;
 mod ends;
 mod parts;
 mod restrict;
+mod root;
 mod summary;
 mod truncated;
 mod vectors;

@@ -119,7 +119,7 @@ impl<'a> Elaborator<'a> {
 }
 
 /// Returns the ends of the support if the values are scalars whose support is checked.
-fn ends(item: &DistItem) -> Option<(f64, f64)> {
+pub(super) fn ends(item: &DistItem) -> Option<(f64, f64)> {
     match &item.on {
         Ty::Tensor(elem, dims) if dims.is_empty() => match support(elem) {
             Support::Interval(low, high) => Some((low, high)),
