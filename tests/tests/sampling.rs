@@ -317,6 +317,41 @@ infer given = nuts(Given, rows) { draws = 2000 }
     );
 }
 
+/// The scale of a prior is unknown however it is computed from parameters. An unknown location is no scale, and a known scale is known.
+#[test]
+fn any_scale_that_depends_on_a_parameter_makes_a_centred_hierarchy() {
+    let scales = [
+        "tau",
+        "2 * tau",
+        "exp(lt)",
+        "sqrt(v)",
+        "exp(0.5 * lt) * tau",
+        "1",
+        "exp(0.5)",
+    ];
+    let infers = scales.iter().enumerate().map(|(at, scale)| {
+        format!(
+            "model M{at}(x: real) -> y: real {{
+  mu: positive ~ HalfNormal(1)
+  tau: positive ~ HalfNormal(1)
+  lt ~ Normal(0, 1)
+  v: positive ~ InverseGamma(2, 1)
+  theta ~ Normal(mu, {scale})
+  y ~ Normal(theta + (tau + lt + v) * x, 1)
+}}
+infer f{at} = nuts(M{at}, rows) {{ draws = 10 }}
+"
+        )
+    });
+    let compiled = compiled("scales", &POINTS, &infers.collect::<String>());
+    let all = compiled.manifest.infers.iter().map(|infer| {
+        let sampling = infer.sampling().unwrap();
+        sampling.centred.iter().any(|site| site == "theta")
+    });
+    let found: Vec<bool> = all.collect();
+    assert_eq!(found, [true, true, true, true, true, false, false]);
+}
+
 /// The sites of a layer are diagnosed by their norms and by predictions, however small they are, and by their elements if `report` names
 /// them. Sites of the model itself are diagnosed by their elements.
 #[test]

@@ -32,10 +32,14 @@ const MOVED: f64 = 0.1;
 
 /// Returns the warnings about the last split of a result. `is_converged` is false if its training is known to have ended too early.
 pub fn conflicts(infer: &Infer, outcome: &Outcome, is_converged: bool) -> Vec<Diagnostic> {
+    let fitted = outcome.splits.last().and_then(|last| last.found.fitted());
+    let descent = fitted.and_then(|fitted| fitted.descent.as_ref());
+    let at_ends = descent.iter().flat_map(|descent| &descent.at_ends);
+    let at_ends: Vec<&str> = at_ends.map(|found| &*found.name).collect();
     let mut found: Vec<Diagnostic> = outcome
         .sites
         .iter()
-        .flat_map(|site| of_site(infer, site))
+        .flat_map(|site| of_site(infer, site, &at_ends))
         .collect();
     let (rows, kind) = match outcome.tested {
         true => (&outcome.dataset.test, "test"),
@@ -166,8 +170,8 @@ fn accuracy(
     is_empty.then(|| codes::majority((&infer.name, &output.name), (accuracy, share), &name, kind))
 }
 
-/// Returns warnings if the posterior of a parameter lies where its prior has no mass, or at an end of its type.
-fn of_site(infer: &Infer, site: &SiteSummary) -> Vec<Diagnostic> {
+/// Returns whether the posterior of a parameter is where its prior has no mass, or at an end of its type. The maxima of `at_ends` have a warning.
+fn of_site(infer: &Infer, site: &SiteSummary, at_ends: &[&str]) -> Vec<Diagnostic> {
     let Some(report) = infer
         .reports
         .iter()
@@ -183,9 +187,12 @@ fn of_site(infer: &Infer, site: &SiteSummary) -> Vec<Diagnostic> {
         is_outside.then(|| codes::prior_conflict(&infer.name, &site.names[at], summary.mean, (low, high)))
     });
     found.extend(conflict);
-    if let Support::Interval(low, high) = report.prior.support {
+    if let Support::Interval(low, high) = report.prior.support
+        && !site.names.iter().any(|name| at_ends.contains(&&**name))
+    {
         let at_end = site.elements.iter().enumerate().find_map(|(at, summary)| {
-            let end = piled_up(summary.mean, summary.sd, (low, high))?;
+            let is_coefficient = infer.design.coefficients.contains(&site.names[at]);
+            let end = piled_up((summary.mean, summary.sd), (low, high), is_coefficient)?;
             Some(codes::at_bound(&infer.name, &site.names[at], end))
         });
         found.extend(at_end);
@@ -193,17 +200,21 @@ fn of_site(infer: &Infer, site: &SiteSummary) -> Vec<Diagnostic> {
     found
 }
 
-/// Returns the end of an interval at which a posterior piles up. Ends at 0, 1 and -1 belong to scales, probabilities and correlations, whose
-/// posteriors may be there. Other ends were chosen by the user.
-fn piled_up(mean: f64, sd: f64, (low, high): (f64, f64)) -> Option<f64> {
-    let is_chosen = |end: f64| end.is_finite() && end.abs() != 1.0 && end != 0.0;
-    // The distance between the end and the mean is one standard deviation for an exponential posterior, 1.3 for a half-normal, 1.7 for a uniform.
-    let is_near = |end: &f64| (mean - end).abs() < 1.4 * sd;
+/// The end of an interval at which a posterior piles up. Ends at 0, 1 and -1 are those of scales, probabilities and correlations, where
+/// a posterior may be: others were chosen. A coefficient that may only be positive is at 0 where the data ask for a negative one.
+fn piled_up((mean, sd): (f64, f64), (low, high): (f64, f64), is_coefficient: bool) -> Option<f64> {
+    let is_chosen = |end: f64| end.abs() != 1.0 && end != 0.0;
+    // Exponential decay from an end has one standard deviation between end and mean, a half-normal 1.3, a uniform 1.7. A coefficient that is
+    // zero has a half-normal posterior, and one of 1.1 where its estimate is two standard errors beyond the end.
+    let is_near = |end: &f64| {
+        let distance = (mean - end).abs() / sd;
+        distance < if is_chosen(*end) { 1.4 } else { 1.1 }
+    };
     // A posterior as wide as the interval belongs to a parameter that the data do not inform.
     let is_narrow = sd < 0.15 * (high - low);
     [low, high]
         .into_iter()
-        .filter(|end| is_chosen(*end) && is_narrow)
+        .filter(|end| end.is_finite() && (is_coefficient || is_chosen(*end)) && is_narrow)
         .find(is_near)
 }
 
@@ -253,11 +264,14 @@ mod tests {
     #[test]
     fn posteriors_at_chosen_ends_are_found() {
         // An exponential posterior with mean 0.1 below the end 1.5, and a normal one in the middle.
-        assert_eq!(piled_up(1.4, 0.1, (-5.0, 1.5)), Some(1.5));
-        assert_eq!(piled_up(0.5, 0.1, (-5.0, 1.5)), None);
+        assert_eq!(piled_up((1.4, 0.1), (-5.0, 1.5), false), Some(1.5));
+        assert_eq!(piled_up((0.5, 0.1), (-5.0, 1.5), false), None);
         // A scale at zero, a probability at one, a uniform posterior.
-        assert_eq!(piled_up(0.1, 0.1, (0.0, f64::INFINITY)), None);
-        assert_eq!(piled_up(0.99, 0.01, (0.0, 1.0)), None);
-        assert_eq!(piled_up(2.5, 1.44, (0.5, 5.0)), None);
+        assert_eq!(piled_up((0.1, 0.1), (0.0, f64::INFINITY), false), None);
+        // A coefficient at zero, and one whose posterior is half-normal.
+        assert_eq!(piled_up((0.1, 0.1), (0.0, f64::INFINITY), true), Some(0.0));
+        assert_eq!(piled_up((0.13, 0.1), (0.0, f64::INFINITY), true), None);
+        assert_eq!(piled_up((0.99, 0.01), (0.0, 1.0), false), None);
+        assert_eq!(piled_up((2.5, 1.44), (0.5, 5.0), false), None);
     }
 }

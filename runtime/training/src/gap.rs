@@ -131,6 +131,7 @@ pub fn descent(task: &Task<'_>, fitted: &Fitted, gradient: &Artifact) -> Result<
         is_short,
         is_settled,
         runaways: Vec::new(),
+        at_ends: Vec::new(),
     }))
 }
 

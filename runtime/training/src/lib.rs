@@ -7,6 +7,7 @@
 pub mod continuation;
 pub mod convergence;
 pub mod descent;
+mod ends;
 pub mod gap;
 pub mod history;
 pub mod iterates;

@@ -13,6 +13,7 @@
 //! reports 2 of them; a test of the slope alone reports 8.
 
 use super::descent::{self, End, descend};
+use super::ends::{AtEnd, at_ends};
 use super::report::is_cut_off;
 use super::surface::{self, Surface};
 use super::{Fitted, Task, gap};
@@ -89,6 +90,8 @@ pub struct Descent {
     pub is_settled: bool,
     /// The parameters without a maximum.
     pub runaways: Vec<Runaway>,
+    /// The parameters whose maximum is at an end of their range.
+    pub at_ends: Vec<AtEnd>,
 }
 
 /// Descends from the parameters of a finished training. Returns `None` if the weight of the KL varies, if the user ended the training or the
@@ -131,11 +134,16 @@ pub fn descent(task: &Task<'_>, fitted: &Fitted) -> Result<Option<Descent>, Stop
         true => runaways(task, &surface, (&fitted.values, &start), &end)?,
         false => Vec::new(),
     };
+    let at_ends = match is_short || task.infer.maximises_bound() {
+        true => Vec::new(),
+        false => at_ends(task, &mut surface, (&fitted.values, &start), evaluations)?,
+    };
     Ok(Some(Descent {
         fall: end.fall,
         is_short,
         is_settled: end.is_settled,
         runaways,
+        at_ends,
     }))
 }
 
@@ -365,7 +373,7 @@ fn runaways(
 }
 
 /// Returns a machine that holds the parameters on their declared scale.
-fn declared(infer: &Infer, values: &Values, context: &Context) -> Result<Machine, Fault> {
+pub(super) fn declared(infer: &Infer, values: &Values, context: &Context) -> Result<Machine, Fault> {
     let sizes = Sizes::default().with(Symbol::Draws, 1);
     let mut machine = Machine::new(&infer.sites, sizes, context.pool.clone())?;
     for (name, values) in values {

@@ -8,6 +8,7 @@ use bnnc_abi::manifest::{Infer, Length, OptimiserChoice, Output, OutputKind, Tra
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::number::rounded;
 use bnnc_base::shape::Sizes;
+use bnnc_core::codes::found::maximum_at_bound;
 use bnnc_core::codes::training::{self, Trained};
 use bnnc_core::feed::examples;
 use bnnc_core::number::{finite, number};
@@ -17,12 +18,12 @@ use serde_json::{Value, json};
 /// The number of rows per weight above which a maximum does not overfit, so that early stopping has no overfitting to prevent.
 const ROWS_PER_WEIGHT: usize = 10;
 
-/// Returns whether the validation rows ended a training that should have reached its optimum: the training of a variational posterior, which
-/// otherwise keeps the standard deviations of its start, or of a maximum of few parameters.
+/// Returns whether the validation rows ended a training that needs its optimum: a variational posterior, which otherwise keeps the standard deviations of its
+/// start, a maximum of few parameters, or iterates, which scatter around an optimum only where the training has reached it.
 pub(super) fn is_cut_off(infer: &Infer, fitted: &Fitted, rows: usize) -> bool {
     let is_stopped = fitted.epochs < fitted.planned && !fitted.interrupted;
     let is_small = ROWS_PER_WEIGHT.saturating_mul(weights(infer)) <= rows;
-    is_stopped && (infer.maximises_bound() || is_small)
+    is_stopped && (infer.maximises_bound() || is_small || infer.iterated().is_some())
 }
 
 /// Returns the option for the length of a training, with a longer value.
@@ -172,6 +173,12 @@ pub fn unbounded(infer: &Infer, fitted: &Fitted) -> Option<Diagnostic> {
     (!descent.runaways.is_empty()).then_some(warning)
 }
 
+/// The warnings about parameters whose maximum is at an end of their range.
+pub fn at_ends<'a>(infer: &'a Infer, fitted: &'a Fitted) -> impl Iterator<Item = Diagnostic> + 'a {
+    let all = fitted.descent.iter().flat_map(|descent| &descent.at_ends);
+    all.map(|found| maximum_at_bound(&infer.name, &found.name, found.end))
+}
+
 /// Returns the warnings about the training of an inference block.
 pub fn warnings(infer: &Infer, fitted: &Fitted, dataset: &Dataset) -> Vec<Diagnostic> {
     let Some(train) = infer.training() else {
@@ -205,6 +212,7 @@ pub fn warnings(infer: &Infer, fitted: &Fitted, dataset: &Dataset) -> Vec<Diagno
     {
         warnings.push(training::not_at_minimum(trained, descent.fall, rows));
     }
+    warnings.extend(at_ends(infer, fitted));
     if let Some((best, worst)) = spread(fitted)
         && worst.is_above(best, material(weights(infer), rows))
     {

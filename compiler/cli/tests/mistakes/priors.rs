@@ -260,6 +260,46 @@ mistakes! {
         }
         infer fit = nuts(M, d) { chains = 2, warmup = 300, draws = 500 }";
 
+    a_positive_slope_of_the_wrong_sign: ["E0582"], [("d.csv", line(60, 0.5))], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: real {
+          a ~ Normal(0, 10)
+          b: positive ~ HalfNormal(3)
+          sigma: positive ~ HalfNormal(5)
+          y ~ Normal(a - b * x, sigma)
+        }
+        infer fit = nuts(M, d) { chains = 2, warmup = 300, draws = 500 }";
+
+    a_maximum_at_the_end_of_a_type: ["E0582"], [("d.csv", line(60, 0.5))], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: real {
+          a ~ Normal(0, 10)
+          b: real(0, 5) ~ Normal(0, 3)
+          sigma: positive ~ HalfNormal(5)
+          y ~ Normal(a - b * x, sigma)
+        }
+        infer fit = map(M, d)";
+
+    a_curvature_at_the_end_of_a_type: ["E0582"], [("d.csv", line(60, 0.5))], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: real {
+          a ~ Normal(0, 10)
+          b: positive ~ HalfNormal(3)
+          sigma: positive ~ HalfNormal(5)
+          y ~ Normal(a - b * x, sigma)
+        }
+        infer fit = laplace(M, d)";
+
+    a_maximum_at_a_chosen_end: ["E0582"], [("d.csv", line(60, 0.5))], "
+        data d = csv(\"d.csv\")
+        model M(x: real) -> y: real {
+          a ~ Normal(0, 10)
+          b: real(0.5, 5) ~ Normal(0, 3)
+          sigma: positive ~ HalfNormal(5)
+          y ~ Normal(a - b * x, sigma)
+        }
+        infer fit = map(M, d)";
+
     a_noise_at_the_end_of_its_type: ["E0582"], [("d.csv", line(60, 0.5))], "
         data d = csv(\"d.csv\")
         model M(x: real) -> y: real {

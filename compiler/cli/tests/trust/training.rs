@@ -148,6 +148,44 @@ fn swag_collects_iterates_from_the_second_half() {
     assert_eq!(diagnostics["iterates"], 20);
 }
 
+/// The validation rows end it, and its iterates are those of a loss that still falls: in a network of more weights than rows it counted as converged.
+#[test]
+fn swag_that_patience_ends_is_judged_like_any_other() {
+    let rows = (0..40).map(|i| {
+        let y = f64::from(i * i * 29 % 37) / 12.0 - 1.5;
+        format!("{},{},{y}\n", i * 13 % 17, i * 7 % 11)
+    });
+    let trial = Trial::new()
+        .file("noise.csv", format!("u,v,y\n{}", rows.collect::<String>()))
+        .program(
+            "data rows = csv(\"noise.csv\") { target = y, validation = 0.3, standardise = [inputs] }
+model Net(x: real[d]) -> y: real {
+  hidden = Dense(30, prior = Normal(0, 1))
+  out = Dense(1, prior = Normal(0, 1))
+  y ~ Normal(out(tanh(hidden(x)))[0], 0.1)
+}
+infer fit = swag(Net, rows) {
+  epochs    = 2000
+  warmup    = 2
+  every     = 1
+  batch     = 5
+  patience  = 60
+  optimiser = Adam(1e-3)
+  schedule  = constant
+}
+",
+        );
+    let output = trial.bnnc("run", &["--json"]);
+    assert_eq!(output.status, 0, "{}", output.stderr);
+    let result: Value = serde_json::from_str(&output.stdout).unwrap();
+    let found = &result["infer"]["fit"]["diagnostics"];
+    assert!(found["epochs"].as_u64().unwrap() < 2000, "{found}");
+    assert_eq!(found["converged"], false);
+    for text in ["E0533", "patience = 240"] {
+        assert!(output.stderr.contains(text), "{}", output.stderr);
+    }
+}
+
 #[test]
 fn swag_without_noise_is_reported() {
     for (options, is_still) in [

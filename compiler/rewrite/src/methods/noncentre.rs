@@ -8,7 +8,7 @@
 //! is, not whether it is right. No family is named.
 
 use crate::density::SitePrior;
-use crate::nodes::Scope;
+use crate::nodes::{self, Scope};
 use crate::report;
 use crate::unroll::expand_maps;
 use bnnc_base::arena::Id;
@@ -36,6 +36,17 @@ pub fn value(builder: &mut Builder, prior: &SitePrior, scope: &Scope, z: Value) 
         None => builder.real(0.0),
     };
     Some((value, log_jacobian))
+}
+
+/// The scale of a prior as a function of the sites and shared inputs before its site; `None` where the prior has no noise with a scale.
+pub fn scale(prior: &SitePrior) -> Option<Function> {
+    let mut builder = Builder::new("scale");
+    let params = nodes::params_of(&mut builder, &prior.arguments);
+    let arguments = builder.inline(&prior.arguments, &params);
+    let scale = affine(&mut builder, &prior.distribution, &arguments)
+        .ok()?
+        .scale?;
+    Some(builder.finish(vec![("scale".into(), scale)]))
 }
 
 /// Returns the sum of `log |scale|`.

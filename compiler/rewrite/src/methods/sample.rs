@@ -218,19 +218,21 @@ fn check(plans: &[SitePlan<'_>], noncentred: &[Arc<str>]) -> Result<(), Vec<Diag
     if faults.is_empty() { Ok(()) } else { Err(faults) }
 }
 
-/// Returns whether a site could be non-centred and has a prior that depends on a constrained moving site,
-/// such as an unknown scale.
+/// Whether a site could be sampled as its noise, and the scale of its prior depends on a site that moves, in whatever way: `tau`, `exp(log_tau)`,
+/// `sqrt(variance)`.
 fn is_centred(plan: &SitePlan<'_>, plans: &[SitePlan<'_>]) -> bool {
-    let arguments = &plan.prior.arguments;
-    let needed = dataflow::reachable(arguments);
-    let is_scale = |scale: &&SitePlan<'_>| {
-        let param = arguments.param(&scale.site.name);
-        scale.site.support != Support::Real
-            && moves(scale)
-            && param.is_some_and(|param| needed.contains(&param))
+    if noncentre::refusal(plan.site, plan.prior, moves(plan)).is_some() {
+        return false;
+    }
+    let Some(scale) = noncentre::scale(plan.prior) else {
+        return false;
     };
-    noncentre::refusal(plan.site, plan.prior, moves(plan)).is_none()
-        && plans.iter().any(|scale| is_scale(&scale))
+    let needed = dataflow::reachable(&scale);
+    let is_unknown = |other: &SitePlan<'_>| {
+        let param = scale.param(&other.site.name);
+        moves(other) && param.is_some_and(|param| needed.contains(&param))
+    };
+    plans.iter().any(is_unknown)
 }
 
 fn moves(plan: &SitePlan<'_>) -> bool {

@@ -9,8 +9,10 @@ pub(super) static AT_BOUND: Code = Code {
     id: "E0582",
     title: "a posterior at the bound of its parameter",
     explain: "The posterior of a parameter piles up at an end of its type or prior: its mean is within 1.4 standard deviations of the end, and it is \
-              much narrower than the interval. The data ask for values beyond the end, so that the end decides the estimate. Ends at 0, 1 and -1 are \
-              not looked at: scales, probabilities and correlations may be there.\n\nWrong: `slope: real(-5, 1.5) ~ Normal(0, 3)` where the data have a \
+              much narrower than the interval. The data ask for values beyond the end, so that the end decides the estimate. Scales, probabilities and \
+              correlations may pile up at 0, 1 or -1: ends there count for the coefficients of a linear sum alone, and where the mean is within 1.1 \
+              standard deviations. The maximum that `map` and `laplace` find is compared with every end: there the density has no maximum inside the \
+              interval, and standard deviations have no meaning.\n\nWrong: `slope: real(-5, 1.5) ~ Normal(0, 3)` where the data have a \
               slope of 2.\n\nRight: `slope ~ Normal(0, 3)`, or an interval that holds what is possible.",
 };
 
@@ -179,6 +181,14 @@ pub fn at_bound(infer: &str, parameter: &str, end: f64) -> Diagnostic {
     warn(&AT_BOUND, text)
         .note("the end decides the estimate, not the data")
         .help("widen the interval, or leave it out")
+}
+
+/// A maximum at an end of an interval.
+pub fn maximum_at_bound(infer: &str, parameter: &str, end: f64) -> Diagnostic {
+    let text = format!("the maximum of `{infer}` has `{parameter}` at {end}, the end of its type or prior");
+    warn(&AT_BOUND, text)
+        .note("the density rises up to the end, so that a standard deviation there has no meaning")
+        .help("widen the interval, or leave it out; or use `nuts`")
 }
 
 /// 90 % intervals that hold too small a share (`held`) of the rows.

@@ -48,6 +48,7 @@ impl Posterior for Approximated {
     fn warnings(&self, infer: &Infer, _: usize, _: &Dataset) -> Vec<Diagnostic> {
         let mut warnings = self.warnings.clone();
         warnings.extend(bnnc_training::report::unbounded(infer, &self.fitted));
+        warnings.extend(bnnc_training::report::at_ends(infer, &self.fitted));
         warnings
     }
 

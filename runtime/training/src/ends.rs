@@ -1,0 +1,151 @@
+//! Maxima that lie at an end of the range of a parameter.
+//!
+//! On its unconstrained scale such a parameter has no maximum: the loss is flat towards the end and rises away from it. A maximum between the ends has a
+//! loss that rises on both sides, however close to an end it is.
+
+use super::Task;
+use super::maximum::declared;
+use super::surface::Surface;
+use bnnc_abi::manifest::Infer;
+use bnnc_base::fault::Fault;
+use bnnc_base::shape::Sizes;
+use bnnc_base::support::Support;
+use bnnc_core::states::Values;
+use serde::{Deserialize, Serialize};
+
+/// Steps on the unconstrained scale: a positive parameter changes by a factor of 55.
+const STEP: f64 = 4.0;
+/// Steps away from an end, at most: from one part in 10^8 of the interval back to all of it.
+const STEPS_AWAY: usize = 5;
+/// The difference of two losses that is none.
+const FLAT: f64 = 0.05;
+/// The rise of the loss that counts: the values there are less probable by a factor of `e`.
+const RISE: f64 = 1.0;
+/// The part of a bounded interval in which a value may be at an end.
+const NEAR: f64 = 0.05;
+/// Losses for each element.
+const LOSSES: usize = 1 + STEPS_AWAY;
+
+/// A parameter whose maximum is at an end of its range.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AtEnd {
+    /// `slope`, or `slope[age]`.
+    pub name: String,
+    /// The end.
+    pub end: f64,
+}
+
+/// An element of a parameter that may be at an end.
+struct Candidate {
+    found: AtEnd,
+    /// Its place among the arguments.
+    place: usize,
+    /// The step on the unconstrained scale that brings it closer to the end.
+    closer: f64,
+}
+
+/// The elements of parameters whose maximum is at an end of their range, as far as the number of losses allows.
+///
+/// # Errors
+/// A bug of the machine.
+pub fn at_ends(
+    task: &Task<'_>,
+    surface: &mut Surface,
+    (values, point): (&Values, &[f64]),
+    losses: usize,
+) -> Result<Vec<AtEnd>, Fault> {
+    let mut candidates = candidates(task, surface, (values, point))?;
+    candidates.truncate(losses.saturating_sub(1) / LOSSES);
+    if candidates.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut slope = vec![0.0; point.len()];
+    let here = surface.value(point, &mut slope)?;
+    let mut moved = |place: usize, by: f64| -> Result<f64, Fault> {
+        let mut other = point.to_vec();
+        other[place] += by;
+        Ok(surface.value(&other, &mut slope)? - here)
+    };
+    let mut found = Vec::new();
+    for candidate in candidates {
+        if !(moved(candidate.place, candidate.closer)?.abs() < FLAT) {
+            continue;
+        }
+        let mut rises = false;
+        for steps in 1..=STEPS_AWAY {
+            // Not finite where the value leaves what the model can compute.
+            rises = rises || moved(candidate.place, -candidate.closer * steps as f64)? > RISE;
+        }
+        if rises {
+            found.push(candidate.found);
+        }
+    }
+    Ok(found)
+}
+
+fn candidates(
+    task: &Task<'_>,
+    surface: &Surface,
+    (values, point): (&Values, &[f64]),
+) -> Result<Vec<Candidate>, Fault> {
+    let infer = task.infer;
+    if !surface
+        .arguments
+        .iter()
+        .any(|own| interval(infer, &own.name).is_some())
+    {
+        return Ok(Vec::new());
+    }
+    let at = |by: f64| {
+        let mut all = values.clone();
+        for argument in &surface.arguments {
+            let own = point[argument.range.clone()].iter().map(|value| value + by);
+            all.insert(argument.name.clone(), own.collect());
+        }
+        declared(infer, &all, task.context)
+    };
+    let (here, up) = (at(0.0)?, at(STEP)?);
+    let mut found = Vec::new();
+    for argument in &surface.arguments {
+        let Some((site, (low, high))) = interval(infer, &argument.name) else {
+            continue;
+        };
+        if !here.has_port(site) {
+            continue;
+        }
+        let (own, above) = (here.read_real(site)?, up.read_real(site)?);
+        if own.len() != argument.range.len() {
+            continue;
+        }
+        let report = infer.reports.iter().find(|report| report.name == site);
+        let shape = report.map(|report| report.shape.resolve(&Sizes::default()));
+        let shape = shape.unwrap_or_default();
+        for (element, place) in argument.range.clone().enumerate() {
+            let (value, above) = (own[element], above[element]);
+            let end = if value - low < high - value { low } else { high };
+            if (value - end).abs() > NEAR * (high - low) {
+                continue;
+            }
+            let is_closer = (above - end).abs() < (value - end).abs();
+            found.push(Candidate {
+                found: AtEnd {
+                    name: infer.names.element(site, &shape, element),
+                    end,
+                },
+                place,
+                closer: if is_closer { STEP } else { -STEP },
+            });
+        }
+    }
+    Ok(found)
+}
+
+/// The site of a state and its interval, where its elements have one with an end.
+fn interval<'a>(infer: &Infer, state: &'a str) -> Option<(&'a str, (f64, f64))> {
+    let site = state.rsplit_once('/').map_or(state, |(site, _)| site);
+    let report = infer.reports.iter().find(|report| report.name == site)?;
+    match report.prior.support {
+        Support::Interval(low, high) if low.is_finite() || high.is_finite() => Some((site, (low, high))),
+        _ => None,
+    }
+}
