@@ -67,6 +67,9 @@ pub fn warnings(infer: &Infer, spec: &DataSpec, dataset: &Dataset) -> Vec<Diagno
     for (output, target) in &targets {
         found.extend(leak::warnings(&columns, output, target));
     }
+    for output in &infer.outputs {
+        found.extend(leak::codes_of_classes(infer, output, &dataset.train, &columns));
+    }
     let reals = targets
         .iter()
         .filter(|(output, _)| output.kind == OutputKind::Real);

@@ -1,7 +1,7 @@
 //! Rows and columns that leak, repeat, are out of order or far away from others.
 
-use crate::mistakes;
 use crate::tables::{csv, each, line, normal};
+use crate::{Folder, mistakes};
 
 /// The linear regression on all inputs, which most of these tests use.
 const REGRESSION: &str = "
@@ -24,6 +24,40 @@ fn leaking(name: &str, of: impl Fn(f64) -> f64) -> String {
     let y = each(60, |row| 1.0 + 2.0 * x[row] + e[row]);
     let leak = each(60, |row| of(y[row]));
     csv(&[("x", x), (name, leak), ("y", y)])
+}
+
+/// Sixty rows of three species with a code of the species, which is that of another one in the first rows.
+fn coded(codes: &[&str], wrong: usize) -> String {
+    let species = ["adelie", "gentoo", "chinstrap"];
+    let x = normal(1, 60);
+    let rows = (0..60).map(|row| {
+        let code = codes[(row + usize::from(row < wrong)) % 3];
+        format!("{:.3},{code},{}\n", x[row] + (row % 3) as f64, species[row % 3])
+    });
+    format!("x,code,species\n{}", rows.collect::<String>())
+}
+
+/// A classification by a number and a code.
+fn classified(item: &str) -> String {
+    format!(
+        "{item}
+        model M(x: real, code: index(J)) -> species: index(K) {{
+          a: real[J, K] ~ Normal(0, 1)
+          b: real[K] ~ Normal(0, 1)
+          species ~ Categorical(logits = a[code] + b * x)
+        }}
+        infer fit = map(M, d)"
+    )
+}
+
+/// A group that predicts the class of all rows but one is no code of it.
+#[test]
+fn a_group_that_merely_predicts_well_is_not_a_leak() {
+    let program = classified("data d = csv(\"d.csv\") { target = species, inputs = [x, code] }");
+    let folder = Folder::of(&[("d.csv", coded(&["B", "C", "A"], 1))], &program);
+    let (status, text) = folder.bnnc(&["run", "program.bnn"]);
+    assert_eq!(status, Some(0), "{text}");
+    assert!(!text.contains("E0555"), "{text}");
 }
 
 /// Returns a trend over 60 months in chronological order.
@@ -49,6 +83,12 @@ mistakes! {
 
     a_column_that_the_target_is_the_logarithm_of: ["E0555"], [("d.csv", leaking("exponential", f64::exp))],
         &regression("data d = csv(\"d.csv\") { standardise = [inputs] }");
+
+    a_code_of_the_class_among_the_inputs: ["E0555"], [("d.csv", coded(&["B", "C", "A"], 0))],
+        &classified("data d = csv(\"d.csv\") { target = species, inputs = [x, code] }");
+
+    numbers_of_the_class_among_the_inputs: ["E0555"], [("d.csv", coded(&["7", "3", "5"], 0))],
+        &classified("data d = csv(\"d.csv\") { target = species, inputs = [x, code] }");
 
     rows_that_are_in_training_and_test: ["E0556"], [("d.csv", {
         let once = line(40, 0.5);

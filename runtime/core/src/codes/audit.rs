@@ -24,7 +24,8 @@ pub(super) static LEAK: Code = Code {
     id: "E0555",
     title: "an input that determines the target",
     explain: "One input, or its logarithm, is an exact linear function of the target (or of its logarithm) in every training row, or the target is a \
-              linear function of inputs up to 0.1 % of its standard deviation, as rounding leaves. Such a column is \
+              linear function of inputs up to 0.1 % of its standard deviation, as rounding leaves. Or each level of an input goes with one class of \
+              at least 10 rows, and each class with one level: a code of the class. Such a column is \
               usually the target itself, the target in other units, or something computed from it later. A model that is given it learns nothing \
               else, and has nothing to say where the column is not known yet.\n\nWrong: `inputs = [celsius, fahrenheit], target = celsius`.\n\nRight: \
               `inputs` without the columns that are made from the target.",
