@@ -91,8 +91,9 @@ the operation and the reason.",
 /// A model without observations.
 pub static NO_OUTPUT: Code = Code {
     id: "E0306",
-    title: "no observed output",
-    explain: "A model needs at least one output that a `~` covers, or there is nothing to learn from.",
+    title: "nothing to learn from",
+    explain: "A model needs at least one output that a `~` covers, and a parameter that moves the mean or the logits of an output. Otherwise there is \
+              nothing to learn from the data.",
 };
 
 /// Random quantities inside a mapped or scanned function.

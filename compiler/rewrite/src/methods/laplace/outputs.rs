@@ -66,6 +66,13 @@ pub struct LaplaceParts<'a> {
     pub outputs: Function,
 }
 
+/// A model whose observations depend on no parameter that is free to move.
+fn nothing_moves(model: &Model) -> Diagnostic {
+    let message = format!("no free parameter of `{}` moves its outputs", model.name);
+    report::error(&report::NO_OUTPUT, message)
+        .help("let the mean or the logits of an output depend on a parameter that the posterior does not fix")
+}
+
 impl<'a> LaplaceParts<'a> {
     /// Finds `f` and the sites that affect it. Fails on observations inside loops, on arguments that cannot
     /// be transformed onto the reals, and if no moving site affects `f`.
@@ -92,6 +99,9 @@ impl<'a> LaplaceParts<'a> {
             size += piece.len();
             pieces.push(piece);
         }
+        if pieces.is_empty() {
+            return Err(vec![nothing_moves(model)]);
+        }
         let outputs = outputs(&arguments, &pieces);
         let moves: Vec<Arc<str>> = dependences(&outputs, "outputs");
         let moved = moved(plans);
@@ -101,11 +111,7 @@ impl<'a> LaplaceParts<'a> {
         };
         let weights: Vec<&SitePlan<'_>> = plans.iter().filter(is_weight).collect();
         if weights.is_empty() {
-            let message = format!(
-                "no site that is free to move has a say in what `{}` observes",
-                model.name
-            );
-            return Err(vec![report::error(&report::NO_OUTPUT, message)]);
+            return Err(vec![nothing_moves(model)]);
         }
         Ok(LaplaceParts {
             densities,
