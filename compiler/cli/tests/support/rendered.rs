@@ -27,7 +27,7 @@ pub fn hold(code: &str, text: &str, masked: bool) {
 }
 
 /// Returns the heading of the diagnostic and the lines below it: a frame, notes and helps.
-fn of_code(code: &str, text: &str) -> Option<String> {
+pub fn of_code(code: &str, text: &str) -> Option<String> {
     let mut lines = text
         .lines()
         .skip_while(|line| !line.contains(&format!("[{code}]")));
@@ -54,7 +54,7 @@ fn without_folder(text: &str) -> String {
 }
 
 /// Replaces numbers by `#`, except in source lines, places and codes.
-fn mask(text: &str) -> String {
+pub fn mask(text: &str) -> String {
     let is_source = |line: &str| {
         line.trim_start()
             .starts_with(|first: char| first.is_ascii_digit())
