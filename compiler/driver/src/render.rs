@@ -11,12 +11,22 @@ const WIDEST: usize = 1000;
 
 /// Renders a diagnostic in rustc's manner.
 pub fn text(diagnostic: &Diagnostic, sources: &SourceMap, colour: bool) -> String {
-    let framed = match &diagnostic.at {
-        Place::Span(span) => framed(diagnostic, *span, sources, colour),
-        Place::File { .. } | Place::Nowhere => None,
+    let (before, framed) = match &diagnostic.at {
+        Place::Span(span) => (
+            head(diagnostic, colour),
+            framed(diagnostic, &labels(diagnostic, *span), (*span, sources), colour),
+        ),
+        // The mistake is in a file, and the labels are where the program names it.
+        Place::File { .. } => (
+            render::above(diagnostic, sources, colour),
+            named(diagnostic)
+                .first()
+                .and_then(|(first, ..)| framed(diagnostic, &named(diagnostic), (*first, sources), colour)),
+        ),
+        Place::Nowhere => (String::new(), None),
     };
     match framed {
-        Some(frame) => format!("{}{frame}{}", head(diagnostic, colour), tail(diagnostic, colour)),
+        Some(frame) => format!("{before}{frame}{}", tail(diagnostic, colour)),
         None => render::text(diagnostic, sources, colour),
     }
 }
@@ -89,12 +99,22 @@ fn labels(diagnostic: &Diagnostic, span: Span) -> Vec<(Span, &str, bool)> {
     labels
 }
 
+/// The labels of a diagnostic about a file: places in the program.
+fn named(diagnostic: &Diagnostic) -> Vec<(Span, &str, bool)> {
+    let labels = diagnostic.labels.iter();
+    labels
+        .map(|label| (label.span, label.message.as_str(), false))
+        .collect()
+}
+
 /// Renders the source lines with their labels. The heading of the report is written separately, in rustc's style.
-fn framed(diagnostic: &Diagnostic, span: Span, sources: &SourceMap, colour: bool) -> Option<String> {
-    if labels(diagnostic, span)
-        .iter()
-        .any(|(span, ..)| is_too_wide(*span, sources))
-    {
+fn framed(
+    diagnostic: &Diagnostic,
+    labels: &[(Span, &str, bool)],
+    (span, sources): (Span, &SourceMap),
+    colour: bool,
+) -> Option<String> {
+    if labels.iter().any(|(span, ..)| is_too_wide(*span, sources)) {
         return None;
     }
     let config = Config::default()
@@ -103,11 +123,11 @@ fn framed(diagnostic: &Diagnostic, span: Span, sources: &SourceMap, colour: bool
         .with_char_set(if colour { CharSet::Unicode } else { CharSet::Ascii });
     let paint = paint(diagnostic.severity);
     let mut report = Report::build(ReportKind::Error, place(span, sources)?).with_config(config);
-    for (span, message, main) in labels(diagnostic, span) {
-        let color = if main { paint } else { Color::Blue };
+    for (span, message, main) in labels {
+        let color = if *main { paint } else { Color::Blue };
         report = report.with_label(
-            Label::new(place(span, sources)?)
-                .with_message(message)
+            Label::new(place(*span, sources)?)
+                .with_message(*message)
                 .with_color(color),
         );
     }

@@ -17,6 +17,11 @@ pub fn visible(text: &str) -> String {
 
 /// Renders a diagnostic in the style of rustc, with its place as name, line and column.
 pub fn text(diagnostic: &Diagnostic, sources: &SourceMap, colour: bool) -> String {
+    above(diagnostic, sources, colour) + &tail(diagnostic, colour)
+}
+
+/// The lines above the facts and the advice: the message, its place and its label.
+pub fn above(diagnostic: &Diagnostic, sources: &SourceMap, colour: bool) -> String {
     let place = match &diagnostic.at {
         Place::Span(span) => sources.get(span.source).map(|source| {
             let (line, column) = line_column(&source.text, span.start as usize);
@@ -39,11 +44,7 @@ pub fn text(diagnostic: &Diagnostic, sources: &SourceMap, colour: bool) -> Strin
         "" => String::new(),
         label => format!("   | {}\n", visible(label)),
     };
-    format!(
-        "{}{place}{label}{}",
-        head(diagnostic, colour),
-        tail(diagnostic, colour)
-    )
+    head(diagnostic, colour) + &place + &label
 }
 
 /// Returns the word of a severity and the escape sequence of its colour.
