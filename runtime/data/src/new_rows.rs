@@ -119,8 +119,7 @@ impl Preparation {
         };
         let width: usize = columns.iter().map(InputColumn::width).sum();
         if width != self.inputs.len() {
-            let what = format!("expected {} input columns, found {width}", self.inputs.len());
-            return Err(vec![report::changed(&file, &what)]);
+            return Err(vec![report::other_inputs(&file, self.inputs.len(), width)]);
         }
         let part: Vec<usize> = (0..source.table.rows).collect();
         Ok(assemble(&source, &columns, self, &part))

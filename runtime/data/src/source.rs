@@ -415,8 +415,7 @@ fn resolve_target(spec: &DataSpec, table: &mut Table) -> Result<Option<usize>, D
         (Some(column), _) => {
             if expression::uses_zscore(column) {
                 let span = expression::span(column).unwrap_or(spec.span);
-                let message = "a target cannot use `zscore`: write `standardise = [target]`".to_string();
-                return Err(report::bad_function(&table.path(), message, span));
+                return Err(report::scored_target(&table.path(), span));
             }
             let values = expression::evaluate(column, table, &mut Scores::Apply([].iter()))?;
             let truth = expression::is_truth(column);

@@ -220,7 +220,7 @@ fn inputs_that_are_not_images_are_rejected() {
         test: Test::Fraction(0.5),
         ..spec(Format::Idx, &[&x, &y])
     };
-    let message = ["E0434 x:0:0 only images can be turned or shuffled, but the inputs have the axes [4]"];
+    let message = ["E0434 x:0:0 only images can be rotated or shuffled, but the inputs have the shape [4]"];
     assert_eq!(
         faults(&DataSpec {
             rotate: vec![10.0],
@@ -241,7 +241,7 @@ fn inputs_that_are_not_images_are_rejected() {
     };
     assert_eq!(
         faults(&large),
-        ["E0426 x:0:0 fewer than two squares of 2 pixels a side fit into images of the axes [2, 2]"]
+        ["E0426 x:0:0 fewer than two squares of 2 pixels a side fit into images of the shape [2, 2]"]
     );
     let endless = DataSpec {
         rotate: vec![f64::INFINITY],

@@ -101,6 +101,12 @@ pub fn changed(path: &Path, what: &str) -> Diagnostic {
     .help("compile the program with these data")
 }
 
+/// New rows with another number of inputs than the training rows.
+pub fn other_inputs(path: &Path, expected: usize, actual: usize) -> Diagnostic {
+    let message = format!("expected {expected} input columns as in the training data, found {actual}");
+    fault(&codes::CHANGED, At::file(path), message).help("give the new rows the inputs of the training rows")
+}
+
 /// A column that the program names but that no file has.
 pub fn unknown_column<'a>(
     path: &Path,
@@ -165,6 +171,14 @@ pub fn bad_function(path: &Path, message: String, span: Span) -> Diagnostic {
         .also(span, "named here")
 }
 
+/// A target that is scaled by its own mean and standard deviation.
+pub fn scored_target(path: &Path, span: Span) -> Diagnostic {
+    let message = "a target cannot use `zscore`".to_owned();
+    fault(&codes::BAD_FUNCTION, At::file(path), message)
+        .help("write `standardise = [target]`: predictions are then in the units of the file")
+        .also(span, "named here")
+}
+
 /// A function evaluated outside its domain.
 pub fn domain(at: At<'_>, call: &str, span: Span) -> Diagnostic {
     fault(&codes::DOMAIN, at, format!("`{call}` is not a finite number"))
@@ -223,7 +237,7 @@ pub fn no_images(path: &Path, axes: &[usize]) -> Diagnostic {
     fault(
         &codes::NO_IMAGES,
         At::file(path),
-        format!("only images can be turned or shuffled, but the inputs have the axes {axes:?}"),
+        format!("only images can be rotated or shuffled, but the inputs have the shape {axes:?}"),
     )
     .help(
         "the file of inputs needs two axes or more for each example, and `inputs` must not choose among them",
@@ -235,7 +249,7 @@ pub fn large_squares(path: &Path, side: usize, axes: &[usize]) -> Diagnostic {
     fault(
         &codes::BAD_OPTION,
         At::file(path),
-        format!("fewer than two squares of {side} pixels a side fit into images of the axes {axes:?}"),
+        format!("fewer than two squares of {side} pixels a side fit into images of the shape {axes:?}"),
     )
     .help("change `shuffled` in the data item")
 }

@@ -7,9 +7,9 @@ pub use codes::CODES;
 pub use item::{
     bad_function, bad_option, bad_split_file, changed, column_differs, constant_columns, domain,
     extra_column, file_count, large_integer, large_squares, missing_column, no_files, no_images,
-    no_such_split, not_a_column, not_an_integer, outside, outside_type, reached, reached_in_step, row_counts,
-    selected, shared_differs, split_index, split_rows, standardised_class, text_column, too_few_rows,
-    unknown_column, unseen_level,
+    no_such_split, not_a_column, not_an_integer, other_inputs, outside, outside_type, reached,
+    reached_in_step, row_counts, scored_target, selected, shared_differs, split_index, split_rows,
+    standardised_class, text_column, too_few_rows, unknown_column, unseen_level,
 };
 
 use bnnc_base::diagnostic::{Code, Diagnostic, Place};
@@ -134,12 +134,11 @@ pub fn no_rows(path: &Path, what: &str) -> Diagnostic {
 
 /// A row with a different number of cells than the header.
 pub fn ragged(at: At<'_>, expected: usize, actual: usize) -> Diagnostic {
-    fault(
-        &codes::RAGGED,
-        at,
-        format!("expected {expected} cells as in the header, found {actual}"),
-    )
-    .help("a cell that contains a comma needs double quotes around it")
+    let message = format!("expected {expected} cells as in the header, found {actual}");
+    fault(&codes::RAGGED, at, message).help(match actual > expected {
+        true => "a cell that contains a comma needs double quotes around it",
+        false => "put commas between the cells, one for every cell that is empty",
+    })
 }
 
 /// A column name that is empty or occurs twice.
