@@ -213,9 +213,13 @@ fn is_better_said(lines: &Lines<'_, '_>, unexpected: &[Unexpected<'_>], at: usiz
     let mut faults = unexpected
         .iter()
         .filter(|fault| fault.found == Some(lines.tokens[at]));
+    // Between `2` and `w` a product is meant, also where the parser waits for a comma.
+    let (left, right) = (lines.tokens[at - 1].1, lines.tokens[at].1);
+    let is_product = left.is_literal() && right.is_name();
     faults.any(|fault| {
         let expected = Expected(&fault.expected);
-        expected.has("{") || !(expected.after_expression() || expected.complete())
+        let more_exact = !(expected.after_expression() || expected.complete());
+        expected.has("{") || (more_exact && !(is_product && expected.has(",")))
     })
 }
 
@@ -302,6 +306,10 @@ fn describe(lines: &Lines<'_, '_>, fault: &Unexpected<'_>, at: usize, unfinished
     let report = report::unexpected(span, &expected.phrase(), Some(token));
     let before = at.checked_sub(1).map(|before| lines.tokens[before].1);
     match token {
+        Token::Name(ty) if expected.has(":") => match before {
+            Some(Token::Name(name)) => report.help(format!("a type follows a colon: `{name}: {ty}`")),
+            Some(_) | None => report,
+        },
         Token::Equals if expected.has("==") => report.help("a comparison is written `==`"),
         Token::If if expected.value() => report.help("inside a larger expression `if` needs parentheses"),
         Token::Colon if expected.has("{") => report.help("a body stands in braces: `{ .. }`"),

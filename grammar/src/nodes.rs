@@ -4,7 +4,7 @@ use crate::ast::{BinaryOp, Expr, ExprKind, Ident};
 use crate::report;
 use crate::token::{Spanned, Token};
 use bnnc_base::diagnostic::Diagnostic;
-use bnnc_base::source::{SourceId, Span};
+use bnnc_base::source::{Source, SourceId, Span};
 use lalrpop_util::{ErrorRecovery, ParseError};
 
 /// The error type of the actions, which never fail.
@@ -21,8 +21,10 @@ pub struct Unexpected<'s> {
 
 /// The state of one parser run.
 pub struct Context<'s> {
-    /// The source of the text.
+    /// The source that the text is of.
     pub source: SourceId,
+    /// The source of the text.
+    pub text: &'s str,
     /// The tokens that do not fit, in source order.
     pub unexpected: Vec<Unexpected<'s>>,
     /// The other errors.
@@ -31,9 +33,10 @@ pub struct Context<'s> {
 
 impl<'s> Context<'s> {
     /// Creates a context without errors.
-    pub fn new(source: SourceId) -> Context<'s> {
+    pub fn new(source: &'s Source) -> Context<'s> {
         Context {
-            source,
+            source: source.id,
+            text: &source.text,
             unexpected: Vec::new(),
             diagnostics: Vec::new(),
         }
@@ -60,15 +63,23 @@ impl<'s> Context<'s> {
         }
     }
 
-    /// Builds a comparison. A chain of comparisons is reported.
+    /// A comparison; a chain of them is reported, and read as its comparisons with `&&` between them.
     pub fn compare(&mut self, left: Expr, op: BinaryOp, right: Expr) -> ExprKind {
-        if let ExprKind::Binary(first, ..) = &*left.kind
-            && first.is_comparison()
-        {
-            self.diagnostics
-                .push(report::comparison_chain(left.span.to(right.span)));
-        }
-        ExprKind::Binary(op, left, right)
+        let middle = match &*left.kind {
+            ExprKind::Binary(first, _, middle) if first.is_comparison() => middle.clone(),
+            _ => return ExprKind::Binary(op, left, right),
+        };
+        let span = middle.span.to(right.span);
+        let text = |span: Span| {
+            self.text
+                .get(span.start as usize..span.end as usize)
+                .unwrap_or_default()
+        };
+        let instead = format!("{} && {}", text(left.span), text(span));
+        let fault = report::comparison_chain(left.span.to(right.span), &instead);
+        self.diagnostics.push(fault);
+        let kind = Box::new(ExprKind::Binary(op, middle, right));
+        ExprKind::Binary(BinaryOp::And, left, Expr { kind, span })
     }
 
     /// Records an error from which the parser recovered.

@@ -199,7 +199,7 @@ fn read(source: &Source, lexed: Lexed<'_>, prefix: &[Token<'static>], suffix: &[
             .iter()
             .map(|token| (source.text.len(), *token, source.text.len())),
     );
-    let mut context = Context::new(source.id);
+    let mut context = Context::new(source);
     let mut items = match ItemsParser::new().parse(&mut context, tokens.iter().copied()) {
         Ok(items) => items,
         Err(error) => {

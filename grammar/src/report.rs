@@ -93,6 +93,7 @@ pub fn foreign_comment(at: Span, opener: &str) -> Diagnostic {
 pub fn open_text(at: Span) -> Diagnostic {
     Diagnostic::error(&codes::OPEN_TEXT, at, "this text has no closing quote")
         .label("expected `\"` on the same line")
+        .help("end the text with `\"`")
 }
 
 /// Digits followed by letters, or a decimal point without digits before it.
@@ -142,6 +143,7 @@ pub fn unclosed(open: Span, opener: Token<'_>, at: Span, found: Option<Token<'_>
 /// A closing bracket without an opening one.
 pub fn unopened(at: Span, closer: Token<'_>) -> Diagnostic {
     Diagnostic::error(&codes::UNOPENED, at, format!("nothing opens this `{closer}`"))
+        .help("remove it, or open its bracket before it")
 }
 
 /// A token that does not fit. `expected` is a phrase for the middle of a sentence.
@@ -186,14 +188,14 @@ pub fn side_by_side(left: Token<'_>, right: Token<'_>, at: Span, separator: &str
     }
 }
 
-/// A chain of comparisons such as `a < b < c`.
-pub fn comparison_chain(at: Span) -> Diagnostic {
+/// `a < b < c`; `instead` is the text of both comparisons with `&&` between them.
+pub fn comparison_chain(at: Span, instead: &str) -> Diagnostic {
     Diagnostic::error(
         &codes::COMPARISON_CHAIN,
         at,
         "a comparison has two sides, so comparisons cannot be chained",
     )
-    .help("write `a < b && b < c`")
+    .help(format!("write `{instead}`"))
 }
 
 /// Brackets that are nested more than `limit` deep.

@@ -93,7 +93,10 @@ fn bracket_never_closed() {
 
 #[test]
 fn bracket_never_opened() {
-    insta::assert_snapshot!(body("  y ~ Normal(0, 1))\n  z = 3"), @r"E0107 2:19 `)`: nothing opens this `)`");
+    insta::assert_snapshot!(body("  y ~ Normal(0, 1))\n  z = 3"), @r"
+    E0107 2:19 `)`: nothing opens this `)`
+      help: remove it, or open its bracket before it
+    ");
 }
 
 #[test]
@@ -129,7 +132,7 @@ fn errors_on_two_lines_are_both_reported() {
 fn comparison_chain() {
     insta::assert_snapshot!(body("  y = 0 < x < 1"), @r"
     E0110 2:7 `0 < x < 1`: a comparison has two sides, so comparisons cannot be chained
-      help: write `a < b && b < c`
+      help: write `0 < x && x < 1`
     ");
 }
 
@@ -231,6 +234,7 @@ fn text_never_closed() {
     insta::assert_snapshot!(body("  y = csv(\"abc)\n  z = 1"), @r#"
     E0102 2:11 `"abc`: this text has no closing quote
       label: expected `"` on the same line
+      help: end the text with `"`
     "#);
 }
 
@@ -289,7 +293,10 @@ fn loop_without_a_range() {
 
 #[test]
 fn missing_type() {
-    insta::assert_snapshot!(check("model M(x real) -> y: real {\n  y ~ Flat\n}"), @r"E0108 1:11 `real`: expected `:`, found `real`");
+    insta::assert_snapshot!(check("model M(x real) -> y: real {\n  y ~ Flat\n}"), @r"
+    E0108 1:11 `real`: expected `:`, found `real`
+      help: a type follows a colon: `x: real`
+    ");
 }
 
 #[test]
