@@ -351,7 +351,7 @@ infer turning = nuts(Curve, rows) { chains = 2, warmup = 20, draws = 10 }
             assert!(copied.success());
             with(&stub, &other)
         };
-        refused(&run(&flipped), 2, "damaged: its checksum is another");
+        refused(&run(&flipped), 2, "damaged: its checksum differs");
         // A complete executable, whose PTX the driver cannot translate.
         for artifact in built.manifest.artifacts() {
             let mut object: Object = artifact.code.object().unwrap().clone();

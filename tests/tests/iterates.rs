@@ -708,8 +708,8 @@ fn files_that_do_not_fit_the_model_are_rejected() {
         "`hidden.b` holds I64",
         "element 2 of `out.w` is NaN",
         "element 0 of `sigma` is -0.25, which is outside the interval from 0 to inf",
-        "`out.b` is missing: of shape [1]",
-        "`out.bias` is no site of the model",
+        "the file has no `out.b`, which is of shape [1]",
+        "the model has no parameter `out.bias`",
     ] {
         assert!(notes.contains(line), "{notes}");
     }

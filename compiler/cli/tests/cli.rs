@@ -543,7 +543,7 @@ fn predictions_of_several_inferences_need_a_choice() {
         arguments.extend(more);
         support::run(&arguments)
     };
-    refused(&predict(&[]), 2, "E0617", "results of 2 infers: f, g");
+    refused(&predict(&[]), 2, "E0617", "results of 2 infers: `f`, `g`");
     let one = predict(&["--infer", "g"]);
     accepted(&one);
     assert!(one.stdout.starts_with("row,q05,q50,q95\n2,"), "{}", one.stdout);

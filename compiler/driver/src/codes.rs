@@ -314,7 +314,9 @@ pub fn useless_start(infer: &InferItem, from: &str) -> Diagnostic {
         "`{}` starts from `{from}`, which has no site of the same name and shape",
         infer.name
     );
-    Diagnostic::warning(&USELESS_START, span, text).label("no site starts from there")
+    Diagnostic::warning(&USELESS_START, span, text)
+        .label("no parameter starts from there")
+        .help("give the parameters of both models the same names, or leave `start` out")
 }
 
 /// Reports an unknown name in `report`. `of_rows` is true if it names a variable that has a value for each row.
@@ -438,6 +440,7 @@ pub fn no_exact_integral(infer: &InferItem, reason: &str) -> Diagnostic {
     let span = span_of(infer, CollapsedOptions::over());
     let text = format!("`{}` draws its weights from the box: {reason}", infer.name);
     Diagnostic::warning(&NO_EXACT_INTEGRAL, span, text)
+        .help("for exact integrals choose weights that the location depends on by `relu`, `max` or `abs` at most: `over = last_layer`")
 }
 
 /// Warns that the outliers of the data of an inference are not used.
@@ -446,7 +449,7 @@ pub fn useless_outliers(infer: &InferItem, data: &DataItem) -> Diagnostic {
         "`{}` predicts no classes: the `outliers` of `{}` are not used",
         infer.name, data.name
     );
-    Diagnostic::warning(&USELESS_OUTLIERS, data.span, text)
+    Diagnostic::warning(&USELESS_OUTLIERS, data.span, text).help("leave `outliers` out")
 }
 
 /// Reports that no site of the posterior can be pruned. `untouched` has the sites, each with the reason.

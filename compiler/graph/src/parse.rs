@@ -227,9 +227,7 @@ impl Parser<'_> {
                 self.reader.token();
                 Ok(dist)
             }
-            None => Err(self
-                .reader
-                .error("expected a distribution that the reader was given")),
+            None => Err(self.reader.error("expected a distribution that is defined here")),
         }
     }
 

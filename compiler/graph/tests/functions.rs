@@ -69,7 +69,7 @@ fn wrong_text_is_rejected_with_its_line() {
     assert!(refusal(&with("")).contains("expected a node %1"));
     assert!(refusal("fn f(%2 x: real[]) -> () {\n}").contains("expected nodes up to parameter %2"));
     let site = "fn f() -> (y: %0) {\n  %0 = sample dist = \"Nobody\", site = \"w\" : real[]\n}";
-    assert!(refusal(site).contains("expected a distribution that the reader was given"));
+    assert!(refusal(site).contains("expected a distribution that is defined here"));
 }
 
 #[test]

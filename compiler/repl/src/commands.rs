@@ -214,10 +214,10 @@ pub fn usage<T>(line: &Line) -> Result<T, Refused> {
         .iter()
         .find(|command| command.name == name)
         .map_or("", |command| command.arguments);
-    Err(vec![Diagnostic::usage(
-        &BAD_COMMAND,
-        format!("expected `:{name} {arguments}`"),
-    )])
+    Err(vec![
+        Diagnostic::usage(&BAD_COMMAND, format!("expected `:{name} {arguments}`"))
+            .help("separate arguments by blanks; an expression that has blanks goes into parentheses"),
+    ])
 }
 
 fn help(_: &mut Session, _: &Line, reply: &mut Reply) -> Result<(), Refused> {

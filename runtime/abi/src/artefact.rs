@@ -151,7 +151,7 @@ pub fn decode(bytes: &[u8]) -> Result<(Head, Built), Refusal> {
         return Err(Refusal::Truncated);
     }
     if number(24) != Checksum::of(body).value() {
-        return Err(Refusal::Damaged("its checksum is another".to_owned()));
+        return Err(Refusal::Damaged("its checksum differs".to_owned()));
     }
     if number(8) != LAYOUT {
         return Err(Refusal::OtherLayout);

@@ -386,7 +386,7 @@ fn latest(path: &Path, draws: &Path, layout: Layout, of: Checksum) -> Result<Opt
         };
         let fits = |state: &State| (state.dim, state.stats) == (layout.dim, layout.stats);
         let Some(state) = state.filter(fits) else {
-            let why = "neither it nor the state before it is whole";
+            let why = "neither its last state nor the one before can be read";
             refusal.get_or_insert_with(|| codes::checkpoint_damaged(path, why));
             continue;
         };

@@ -183,7 +183,7 @@ static CHECKPOINT_DAMAGED: Code = Code {
 /// The run to be continued is a different one.
 static ANOTHER_RUN: Code = Code {
     id: "E0511",
-    title: "the interrupted run was another one",
+    title: "the folder belongs to a different run",
     explain: "`--resume DIR` continues a run to the numbers that it would have come to without the interruption. That needs the \
               same program, options, seed, precision, backend, data files and version of bnnc; the message says which of them \
               differ. One thing may change: the number of draws may grow (`--set INFER.draws=2000`), and the chains go on \
@@ -292,6 +292,7 @@ pub fn cannot_write(path: &Path, why: &str) -> Diagnostic {
         Fault::Data,
         format!("cannot write `{}`: {why}", path.display()),
     )
+    .help("check that the folder exists, that you may write there, and that the disk is not full")
 }
 
 /// A folder does not hold a run.
@@ -301,6 +302,7 @@ pub fn not_a_run(path: &Path, why: &str) -> Diagnostic {
         Fault::Data,
         format!("`{}` is not the folder of a run: {why}", path.display()),
     )
+    .help("name a folder that `bnnc run --out` wrote")
 }
 
 /// There are no rows to train on.
@@ -355,6 +357,7 @@ pub fn no_start_file(infer: &str, path: &Path, faults: &[String]) -> Diagnostic 
     faults
         .iter()
         .fold(diagnostic, |diagnostic, fault| diagnostic.note(fault))
+        .help("the file holds one tensor for each parameter of the model, under its name and with its shape")
 }
 
 /// A batch that cannot hold a row of every file.
@@ -387,7 +390,7 @@ pub fn checkpoint_damaged(path: &Path, why: &str) -> Diagnostic {
     error(
         &CHECKPOINT_DAMAGED,
         Fault::Data,
-        format!("`{}` cannot be continued from: {why}", path.display()),
+        format!("`{}` is damaged: {why}", path.display()),
     )
     .help("start again with `--out` instead of `--resume`")
 }
@@ -397,7 +400,7 @@ pub fn another_run(folder: &Path, differences: &[String]) -> Diagnostic {
     let mut diagnostic = error(
         &ANOTHER_RUN,
         Fault::Usage,
-        format!("the run in `{}` was another one", folder.display()),
+        format!("`{}` belongs to a different run", folder.display()),
     );
     for difference in differences {
         diagnostic = diagnostic.note(difference);
@@ -412,6 +415,7 @@ pub fn folder_in_use(folder: &Path) -> Diagnostic {
         Fault::Data,
         format!("another run is writing into `{}`", folder.display()),
     )
+    .help("wait until it ends, or write into another folder")
 }
 
 /// A warning: the folder to resume from does not hold a checkpoint.

@@ -1,4 +1,4 @@
-//! The diagnostics of a machine that lacks something that a program for a GPU needs.
+//! What a machine lacks that a program for a GPU needs.
 
 use bnnc_base::diagnostic::{Code, Diagnostic, Fault};
 
@@ -9,9 +9,9 @@ pub static CODES: &[&Code] = &[&NO_DRIVER, &NO_DEVICE, &OLDER_DEVICE];
 static NO_DRIVER: Code = Code {
     id: "E0801",
     title: "no CUDA driver",
-    explain: "Programs for `--backend cuda` reach the graphics processor through NVIDIA's driver (`libcuda.so.1`, `nvcuda.dll`), which is \
+    explain: "Programs for `--backend cuda` reach the GPU through NVIDIA's driver (`libcuda.so.1`, `nvcuda.dll`), which is \
               loaded when such a program runs. Nothing of the CUDA toolkit is needed besides it.\n\nWrong: `bnnc run model.bnn --backend \
-              cuda` on a machine without an NVIDIA graphics processor, or in a container that was not given its driver.\n\nRight: install \
+              cuda` on a machine without an NVIDIA GPU, or in a container that was not given its driver.\n\nRight: install \
               the driver or give it to the container, or leave `--backend cuda` out. `bnnc build` and `bnnc emit ptx` need no driver.",
 };
 
@@ -19,7 +19,7 @@ static NO_DRIVER: Code = Code {
 static NO_DEVICE: Code = Code {
     id: "E0802",
     title: "no CUDA device",
-    explain: "The driver is there but shows no graphics processor to this process: there is none in the machine, another process or the \
+    explain: "The driver is there but shows no GPU to this process: there is none in the machine, another process or the \
               scheduler of a cluster holds it, or the environment hides it.\n\nWrong: `CUDA_VISIBLE_DEVICES= ./model`, which hides all.\n\n\
               Right: `CUDA_VISIBLE_DEVICES=0 ./model`, which shows the first; `nvidia-smi -L` lists what there is.",
 };
@@ -28,7 +28,7 @@ static NO_DEVICE: Code = Code {
 static OLDER_DEVICE: Code = Code {
     id: "E0803",
     title: "an older CUDA device than the code is for",
-    explain: "Code for graphics processors runs on those of the compute capability that it was compiled for and on later ones. `bnnc run` and \
+    explain: "Code for GPUs runs on those of the compute capability that it was compiled for and on later ones. `bnnc run` and \
               `bnnc build` take `sm_80`, and bnnc makes no code for older ones; an executable may have been built for later ones.\n\nWrong: \
               `bnnc build model.bnn --backend cuda --gpu sm_100 -o model`, and `./model` where the device is `sm_90`.\n\nRight: name the \
               oldest that has to run it: `bnnc build model.bnn --backend cuda --gpu sm_90 -o model`.",
@@ -50,7 +50,7 @@ pub(crate) fn no_device(said: &str) -> Diagnostic {
 /// The code was made for later devices than this one, given with its name and compute capability.
 pub(crate) fn older_device(made: &str, (name, capability): (&str, u32)) -> Diagnostic {
     let text = format!("the code is for {made}; {name} is sm_{capability}");
-    lacks(&OLDER_DEVICE, text).help("`--gpu` names the oldest processor that has to run the code")
+    lacks(&OLDER_DEVICE, text).help("`--gpu` names the oldest GPU that has to run the code")
 }
 
 fn lacks(code: &'static Code, text: String) -> Diagnostic {

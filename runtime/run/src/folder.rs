@@ -76,7 +76,7 @@ impl Inventory {
             true => Ok(Some(inventory)),
             // The text is written again from the values that were read. If the values were changed, the new text has another checksum than the file;
             // if only the format was changed, the text itself differs.
-            false => Err(codes::damaged_part(&path, "its checksum is another")),
+            false => Err(codes::damaged_part(&path, "its checksum differs")),
         }
     }
 
@@ -125,7 +125,7 @@ pub fn part(folder: &Path, name: &str) -> Result<Vec<u8>, Diagnostic> {
     let bytes = file::whole(&path).map_err(|error| codes::damaged_part(&path, &error.to_string()))?;
     match inventory.parts.get(name) {
         Some(known) if *known == crc(&bytes) => Ok(bytes),
-        Some(_) | None => Err(codes::damaged_part(&path, "its checksum is another")),
+        Some(_) | None => Err(codes::damaged_part(&path, "its checksum differs")),
     }
 }
 

@@ -57,11 +57,11 @@ static NO_OBJECTS: Code = Code {
               \n\nWrong: `bnnc build model.bnn --backend reference -o model`.\n\nRight: `bnnc build model.bnn -o model`.",
 };
 
-/// `--gpu` with a backend that generates no GPU code.
+/// A GPU where none is used.
 static NO_GPU: Code = Code {
     id: "E0639",
-    title: "no code for a graphics processor",
-    explain: "`--gpu` names the oldest graphics processor that has to run an executable, and only the backend `cuda` makes code for one.\n\n\
+    title: "no code for a GPU",
+    explain: "`--gpu` names the oldest GPU that has to run an executable, and only the backend `cuda` makes code for one.\n\n\
               Wrong: `bnnc build model.bnn --gpu sm_90 -o model`.\n\nRight: `bnnc build model.bnn --backend cuda --gpu sm_90 -o model`.",
 };
 
@@ -71,8 +71,8 @@ pub fn no_linker(name: &str, error: &std::io::Error) -> Diagnostic {
         &NO_LINKER,
         format!("the C compiler `{name}` does not start: {error}"),
     )
-    .help("`--no-linker` makes an executable without one")
-    .help("`CC=NAME` names another C compiler")
+    .help("install a C compiler, or name another one: `CC=NAME`")
+    .help("or make the executable without one: `--no-linker`")
 }
 
 /// Reports that the file `name` of the runtime is at none of `places`.
@@ -83,7 +83,7 @@ pub fn no_runtime(name: &str, places: &[PathBuf]) -> Diagnostic {
         .collect();
     Diagnostic::usage(&NO_RUNTIME, format!("there is no `{name}`"))
         .note(format!("looked for as {}", looked.join(" and ")))
-        .help("`cargo build --release -p bnnc-runner` in the sources of bnnc makes it; `--runtime PATH` says where it is")
+        .help("`cargo build --release -p bnnc-runner` in the sources of bnnc makes it; if it is elsewhere, name it by `--runtime PATH`")
 }
 
 /// Reports a file that is not the runner of this version.
@@ -92,7 +92,7 @@ pub fn no_runner(path: &Path) -> Diagnostic {
         &NO_RUNTIME,
         format!("`{}` is not the executable `bnnc-runner` of this version", path.display()),
     )
-    .help("`cargo build --release -p bnnc-runner` in the sources of bnnc makes it; `--runtime PATH` says where it is")
+    .help("`cargo build --release -p bnnc-runner` in the sources of bnnc makes it; if it is elsewhere, name it by `--runtime PATH`")
 }
 
 /// Reports a runner that is shorter than its header states.
@@ -119,7 +119,7 @@ pub fn cannot_build(path: &Path, why: &str) -> Diagnostic {
     let mut diagnostic =
         Diagnostic::usage(&CANNOT_BUILD, format!("cannot write `{}`: {why}", path.display()));
     diagnostic.fault = Fault::Data;
-    diagnostic
+    diagnostic.help("name a file in a folder that you may write to: `-o PATH`")
 }
 
 /// Reports that the backend generates no objects.
@@ -130,6 +130,6 @@ pub fn no_objects(backend: &str) -> Diagnostic {
 
 /// Reports `--gpu` with a backend that generates no GPU code.
 pub fn no_gpu(backend: &str) -> Diagnostic {
-    let text = format!("the backend `{backend}` makes no code for the graphics processor that `--gpu` names");
+    let text = format!("the backend `{backend}` makes no code for the GPU that `--gpu` names");
     Diagnostic::usage(&NO_GPU, text).help("add `--backend cuda`, or leave `--gpu` out")
 }

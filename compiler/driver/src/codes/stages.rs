@@ -64,5 +64,7 @@ pub fn earlier_stage(stage: Stage, held: Stage) -> Diagnostic {
 
 /// Reports a text that cannot be read back.
 pub fn bad_text(span: Span, message: String) -> Diagnostic {
-    Diagnostic::error(&BAD_TEXT, span, message).label("not the text that `bnnc emit` prints")
+    Diagnostic::error(&BAD_TEXT, span, message)
+        .label("not the text of `bnnc emit training` or `bnnc emit loops`")
+        .help("write the file anew: `bnnc emit training FILE.bnn > FILE.graph`, or `bnnc emit loops FILE.bnn > FILE.loops`")
 }

@@ -15,7 +15,11 @@ pub fn which_infer(names: &[&str]) -> Diagnostic {
     let text = format!(
         "the run holds results of {} infers: {}",
         names.len(),
-        names.join(", ")
+        names
+            .iter()
+            .map(|name| format!("`{name}`"))
+            .collect::<Vec<_>>()
+            .join(", ")
     );
-    Diagnostic::usage(&WHICH_INFER, text).help("say which one is to predict: `--infer NAME`")
+    Diagnostic::usage(&WHICH_INFER, text).help("choose one: `--infer NAME`")
 }

@@ -62,7 +62,7 @@ pub fn held(infer: &str, names: &str, count: usize) -> Diagnostic {
         "`elpd_loo` of `{infer}` is too high: every draw has the value of {names} that fits all rows best, the row that is left out among them"
     );
     super::warning(&HELD, text)
-        .note(format!("too high by about one nat for each number that the data inform, of {count}"))
+        .note(format!("it is too high by about one nat for each of these numbers that the data inform, of which there are at most {count}"))
         .help("use `nuts` or `vi`, which have a posterior of all parameters, or judge by test rows: `test = fraction(0.2)`")
 }
 

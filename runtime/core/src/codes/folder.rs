@@ -108,7 +108,7 @@ pub fn is_a_link(path: &Path) -> Diagnostic {
 
 /// A file from which predictions are made is not as its run wrote it.
 pub fn damaged_part(path: &Path, why: &str) -> Diagnostic {
-    let text = format!("`{}` is not as its run wrote it: {why}", path.display());
+    let text = format!("`{}` is not the file that its run wrote: {why}", path.display());
     error(&DAMAGED_PART, Fault::Data, text)
         .help("restore the file, or run again with `--out DIR --overwrite`")
 }

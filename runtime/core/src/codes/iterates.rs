@@ -16,7 +16,7 @@ pub(super) static TOO_FEW_ITERATES: Code = Code {
 /// Iterates of a training that ended far above the loss that it started with.
 pub(super) static ITERATES_ASTRAY: Code = Code {
     id: "E0532",
-    title: "iterates that left the data",
+    title: "the optimiser diverged",
     explain: "The last epoch of a training whose iterates become a posterior had a loss far above that of its first one, by more than one \
               for every row: the steps are too large, and what they pass through says nothing about the posterior.\n\nWrong: `optimiser = SGD(10)`.\n\n\
               Right: a smaller step, such as a tenth of it, until the loss stays where the start had it.",
@@ -41,7 +41,7 @@ pub fn too_few_iterates(infer: &str, found: usize, least: usize) -> Diagnostic {
 /// A warning: the loss per row rose by `rise` during the training.
 pub fn iterates_astray(infer: &str, rise: f64) -> Diagnostic {
     let text = format!(
-        "`{infer}`: the loss of a row was {rise:.1} higher in the last epoch than in the first: its iterates left the data"
+        "the loss per row of `{infer}` rose by {rise:.1} from the first epoch to the last: the optimiser diverged"
     );
     warning(&ITERATES_ASTRAY, text)
         .help("take a smaller step: `optimiser = SGD(..)` with a tenth of the rate")

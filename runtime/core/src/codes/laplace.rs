@@ -282,7 +282,7 @@ pub fn no_curvature(infer: &str, row: usize, why: &str) -> Diagnostic {
 /// The log likelihood is not concave in any row: after clipping, all of its second derivatives are zero.
 pub fn nowhere_concave(infer: &str) -> Diagnostic {
     let text = format!(
-        "the log likelihood of `{infer}` is concave in the outputs of no row that was looked at: the precision would be that of the prior"
+        "the log likelihood of `{infer}` is not concave in the outputs in any row that was checked: the precision would be that of the prior"
     );
     error(&NO_CURVATURE, Fault::Program, text)
         .help("take `curvature = fisher`, which is made of first derivatives")
@@ -386,8 +386,9 @@ pub fn others_not_at_maximum(infer: &str, rise: f64, searched: bool) -> Diagnost
 
 /// An inference block without the Gaussian that `--joint` and `--slopes` need.
 pub fn no_joint(infer: &str) -> Diagnostic {
-    let text =
-        format!("`{infer}` is no Laplace approximation: it has no joint covariance of outputs and no slopes");
+    let text = format!(
+        "`{infer}` is not a Laplace approximation: it has neither a joint covariance of outputs nor slopes"
+    );
     error(&NO_JOINT, Fault::Usage, text).help("name a `laplace` infer with `--infer`")
 }
 
@@ -430,7 +431,7 @@ pub fn factor_at_end(infer: &str, factor: f64, laplace: &Laplace) -> Diagnostic 
             true => warning,
             false => warning.help("search on from the start, which may not be a maximum: `steps = 20000`"),
         }
-        .help("or leave `prior_precision` out: the prior of the model holds");
+        .help("leave `prior_precision` out: the prior of the model holds");
     }
     let is_fixed = laplace.likelihood == Likelihood::Normal && laplace.noise.is_empty();
     let warning = match milder(laplace) {

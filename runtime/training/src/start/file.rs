@@ -111,10 +111,11 @@ impl Reading<'_> {
         for site in &file.sites {
             match self.tensors.tensor(&site.site) {
                 Ok(view) => self.site(site, &view),
-                Err(_) if site.moves => {
-                    self.faults
-                        .push(format!("`{}` is missing: {}", site.site, shape_text(&site.shape)))
-                }
+                Err(_) if site.moves => self.faults.push(format!(
+                    "the file has no `{}`, which is {}",
+                    site.site,
+                    shape_text(&site.shape)
+                )),
                 Err(_) => {}
             }
         }
@@ -124,7 +125,7 @@ impl Reading<'_> {
         unknown.sort_unstable();
         let lines = unknown
             .iter()
-            .map(|name| format!("`{name}` is no site of the model"));
+            .map(|name| format!("the model has no parameter `{name}`"));
         self.faults.extend(lines);
     }
 

@@ -45,7 +45,7 @@ pub fn uniform(one: &Function, other: &Function, selects: Selects<'_>) -> Result
             ) if op == also && args == with => {
                 pair.same_attributes(op.0, attrs, those).ok_or_else(different)?;
                 pair.apart(value, op.0, args, attrs)
-                    .map_err(|name| format!("`{name}` mixes the levels"))?;
+                    .map_err(|name| format!("`{}` mixes the levels", name.trim_start_matches("reduce_")))?;
             }
             _ => return Err(different()),
         }

@@ -31,7 +31,7 @@ pub(super) fn divergences(facts: &Facts<'_>) -> Option<Diagnostic> {
     }
     let percent = 100.0 * facts.divergences as f64 / facts.iterations as f64;
     let text = format!(
-        "no iteration should diverge, {} of {} did ({percent:.2} %)",
+        "{} of {} iterations diverged ({percent:.2} %)",
         facts.divergences, facts.iterations
     );
     let diagnostic = warning(&DIVERGENCES, facts, text)
