@@ -6,13 +6,14 @@ use bnnc_abi::laplace::{Over, Structure};
 use bnnc_abi::manifest::{Infer, Manifest, Work};
 use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::dtype::Precision;
+use bnnc_base::source::SourceMap;
 use bnnc_core::checkpoint::Opening;
 use bnnc_core::fingerprint::Fingerprint;
 use bnnc_data::Dataset;
 use bnnc_driver::compile::{compile, data};
 use bnnc_driver::infer::Failure;
 use bnnc_driver::options::Options;
-use bnnc_driver::program;
+use bnnc_driver::{program, render};
 use bnnc_run::RunResult;
 use bnnc_run::out::SavedRun;
 use serde_json::Value;
@@ -29,6 +30,11 @@ pub struct Compiled {
     pub schemas: HashMap<String, Schema>,
     /// The seconds that backends took.
     pub code_seconds: f64,
+}
+
+/// A diagnostic without a place in a program, as a terminal shows it.
+pub fn rendered(diagnostic: &Diagnostic) -> String {
+    render::text(diagnostic, &SourceMap::default(), false)
 }
 
 /// Returns the options of `--backend NAME --precision P`, with seed 1.

@@ -61,7 +61,19 @@ fn no_training_rows_are_an_error_in_data() {
     dataset.train.count = 0;
     let context = Context::new(Arc::new(Pool::new(1)), 1);
     let states = start(&infer.states, 1, &HashMap::new());
-    assert_stop(fit(infer, &dataset, states, &context), "E0505", Fault::Data);
+    let stopped = fit(infer, &dataset, states, &context);
+    if let Err(Stop::Diagnostics(found)) = &stopped {
+        insta::assert_snapshot!("E0505", compile::rendered(&found[0]));
+    }
+    assert_stop(stopped, "E0505", Fault::Data);
+}
+
+/// Every build of these tests has all parts, so that no run of theirs is rejected.
+#[test]
+fn a_part_that_a_build_leaves_out_is_named_with_its_feature() {
+    let absent = bnnc_base::feature::not_in_build("the backend `cuda`", "cuda");
+    assert_diagnostic(&absent, "E0618", Fault::Usage);
+    insta::assert_snapshot!("E0618", compile::rendered(&absent));
 }
 
 /// A folder cannot be created inside a file.

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
+use support::rendered::hold;
 use support::{Output, root, run};
 
 /// One model for every method.
@@ -276,7 +277,7 @@ fn other_data_are_accepted_or_rejected_with_the_reason() {
         ),
     ];
     for (text, status, reason) in refused {
-        let (found, _) = with(text);
+        let (found, word) = with(text);
         if text.contains("x,z,w") {
             // The target is named in this program, so it need not be the last column.
             assert_eq!(found.status, 3, "{}", found.stderr);
@@ -286,6 +287,7 @@ fn other_data_are_accepted_or_rejected_with_the_reason() {
         assert!(found.stderr.contains(reason), "{}", found.stderr);
         if !reason.is_empty() {
             assert!(found.stderr.contains("E0631"), "{}", found.stderr);
+            hold("E0631", &execute(&executable, &["--data", &word]).stderr, false);
         }
     }
     let missing = execute(&executable, &["--data", "rows=/nowhere.csv"]);
@@ -308,6 +310,7 @@ fn options_of_the_compiler_are_fixed_at_the_build() {
         let output = execute(&executable, words);
         assert_eq!(output.status, 2, "{words:?}: {}", output.stderr);
         assert!(output.stderr.contains("E0633") && output.stderr.contains(words[0]));
+        hold("E0633", &output.stderr, false);
     }
     let output = execute(&executable, &["--sead", "1"]);
     assert_eq!(output.status, 2);
@@ -643,6 +646,7 @@ fn a_damaged_executable_reports_the_damage() {
             "{}",
             output.stderr
         );
+        hold(code, &output.stderr, false);
         let output = says(&bytes, &["--json"]);
         let line: Value = serde_json::from_str(output.stderr.trim()).unwrap();
         assert_eq!(line["code"], code);

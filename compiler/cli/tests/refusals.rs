@@ -21,10 +21,16 @@ fn assert_refused(output: &Output, code: &str, status: i32) {
 #[test]
 fn every_rendered_diagnostic_has_its_test() {
     let tests = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
-    let text = |path: PathBuf| std::fs::read_to_string(path).unwrap_or_default();
-    let mistakes = std::fs::read_dir(tests.join("mistakes")).expect("the folder is read");
-    let mistakes = mistakes.map(|entry| text(entry.expect("an entry").path()));
-    let sources: String = mistakes.chain([text(tests.join("refusals.rs"))]).collect();
+    let files = |folder: &str| {
+        let entries = std::fs::read_dir(tests.join(folder)).expect("the folder is read");
+        entries.map(|entry| entry.expect("an entry").path())
+    };
+    let files = files("mistakes").chain(files("trust")).chain(files(""));
+    let is_source = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "rs");
+    let sources: String = files
+        .filter(is_source)
+        .map(|path| std::fs::read_to_string(path).expect("the file is read"))
+        .collect();
     for entry in std::fs::read_dir(tests.join("rendered")).expect("the folder is read") {
         let path = entry.expect("an entry").path();
         // Snapshots that are not accepted yet lie beside the others.

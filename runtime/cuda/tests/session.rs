@@ -4,7 +4,10 @@
 
 mod stub;
 
+use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::fault::Fault;
+use bnnc_base::render;
+use bnnc_base::source::SourceMap;
 use bnnc_cuda::device::Device;
 use bnnc_cuda::driver::{Driver, ENTRY_POINTS};
 use bnnc_kernels::executor::Machine;
@@ -492,10 +495,22 @@ fn text<T>(found: Result<T, Fault>) -> String {
 
 /// Returns the message of a diagnostic with this code.
 fn told<T>(code: &str, found: Result<T, Fault>) -> String {
+    diagnostic(code, found).message
+}
+
+fn diagnostic<T>(code: &str, found: Result<T, Fault>) -> Box<Diagnostic> {
     match found.map(|_| ()).unwrap_err() {
-        Fault::Told(diagnostic) if diagnostic.code.id == code => diagnostic.message,
+        Fault::Told(diagnostic) if diagnostic.code.id == code => diagnostic,
         other => panic!("no {code}: {other}"),
     }
+}
+
+/// Checks the rendered text of a diagnostic with this code; its message.
+#[track_caller]
+fn shown_so<T>(code: &str, found: Result<T, Fault>) -> String {
+    let found = diagnostic(code, found);
+    insta::assert_snapshot!(code, render::text(&found, &SourceMap::default(), false));
+    found.message
 }
 
 #[test]
@@ -504,7 +519,7 @@ fn missing_and_incomplete_drivers_are_reported() {
         PathBuf::from("/nowhere/libcuda.so.1"),
         PathBuf::from("/nowhere/libcuda.so"),
     ];
-    let missing = told("E0801", Driver::load_from(&nowhere));
+    let missing = shown_so("E0801", Driver::load_from(&nowhere));
     assert!(
         missing.contains("no CUDA driver: ") && missing.contains("/nowhere/libcuda.so.1"),
         "{missing}"
@@ -516,7 +531,7 @@ fn missing_and_incomplete_drivers_are_reported() {
     assert!(old.contains("the CUDA driver has no cuGraphLaunch"), "{old}");
     let Some(stub) = Stub::new(&[]) else { return };
     stub.devices(0);
-    assert!(told("E0802", stub.device()).contains("shows no device"));
+    assert!(shown_so("E0802", stub.device()).contains("shows no device"));
     // A real driver returns this status at its first call.
     stub.fail("cuInit", 1, 100);
     assert!(told("E0802", stub.device()).contains("shows no device"));
@@ -532,7 +547,7 @@ fn images_that_do_not_fit_are_reported() {
     let Some(stub) = Stub::new(&[]) else { return };
     stub.capability(75);
     let device = opened(&stub);
-    let old = told("E0803", stub.machine(&device));
+    let old = shown_so("E0803", stub.machine(&device));
     assert!(
         old.contains("the code is for sm_80 and later; Stub is sm_75"),
         "{old}"

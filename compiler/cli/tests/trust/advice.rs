@@ -1,5 +1,6 @@
 //! Advice, followed: the diagnostic disappears, and the result is right.
 
+use crate::support::rendered::hold;
 use crate::support::trial::Trial;
 use serde_json::Value;
 
@@ -339,6 +340,7 @@ fn a_variational_posterior_that_fell_back_to_the_prior_is_reported() {
     let wave = |x: f64| (2.0 * x).sin();
     for (units, start) in [("40", "0.05"), ("15", "1")] {
         let (output, rmse) = run(units, start, "vi(Field, rows)", &wave);
+        hold("E0657", &output.stderr, true);
         output.assert_warning(
             "E0657",
             &[

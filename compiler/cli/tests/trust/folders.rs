@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+use crate::support::rendered::hold;
 use crate::support::trial::Trial;
 use crate::support::{Output, run};
 use std::fs;
@@ -296,6 +297,7 @@ fn a_run_of_another_library_is_named() {
     fs::write(&manifest, inventory).unwrap();
     let output = predict(&trial, "out", "new.csv");
     output.assert_warning("E0518", &["another version of bnnc"]);
+    hold("E0518", &output.stderr, false);
     assert_eq!(output.stdout, expected.stdout);
 }
 

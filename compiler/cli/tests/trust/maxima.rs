@@ -1,5 +1,6 @@
 //! Trainings without noise that end at a maximum, before it, or where there is none.
 
+use super::support::rendered::hold;
 use super::support::trial::Trial;
 
 /// A line through points with a noise of 0.1; training starts where its slope is 2 under `b ~ Normal(0, 1)`.
@@ -290,6 +291,7 @@ fn an_approximation_that_predicts_worse_than_its_centre_is_reported() {
         (trial.bnnc("run", &[]), trial.result(&[]))
     };
     let (glm, result) = run("", "link = glm");
+    hold("E0653", &glm.stderr, true);
     glm.assert_warning(
         "E0653",
         &[
