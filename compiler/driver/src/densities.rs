@@ -5,7 +5,6 @@ use bnnc_base::fault::Fault;
 use bnnc_graph::model::Model;
 use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::group::group;
-use bnnc_rewrite::methods::train::Refusal;
 use bnnc_rewrite::{pipeline, pipelines};
 
 impl Compilation<'_> {
@@ -16,7 +15,7 @@ impl Compilation<'_> {
     pub fn density(&mut self, model: &Model) -> Result<Densities, Failure> {
         let densities = self.timed("density", |this| {
             pipeline::step(&pipelines::SPLIT, &mut this.context, |_| {
-                bnnc_rewrite::density::density(model).map_err(Refusal::Program)
+                bnnc_rewrite::density::density(model)
             })
         });
         densities.map_err(|refusal| self.failure(refusal))

@@ -5,9 +5,9 @@ mod split;
 mod variance;
 
 use crate::pipeline::StageFunctions;
-use crate::report;
+use crate::report::{self, Refusal};
 use bnnc_base::arena::Id;
-use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::fault::Fault;
 use bnnc_base::shape::Shape;
 use bnnc_graph::attr::Attr;
 use bnnc_graph::builder::Builder;
@@ -111,7 +111,7 @@ pub struct SitePrior {
 /// Splits `model` into functions. Returns diagnostics if a prior depends on an example, or if the model has
 /// local sites, no observation, a point as a density, or random quantities inside loops that cannot be
 /// separated.
-pub fn density(model: &Model) -> Result<Densities, Vec<Diagnostic>> {
+pub fn density(model: &Model) -> Result<Densities, Refusal> {
     check(model)?;
     let densities = Split::new(model).densities(model);
     let names: HashSet<&str> = model
@@ -125,26 +125,19 @@ pub fn density(model: &Model) -> Result<Densities, Vec<Diagnostic>> {
         .filter(|(_, value)| of_rows[value.index()])
         .map(|(name, _)| name)
         .collect();
-    let faults: Vec<Diagnostic> = densities
-        .priors
-        .iter()
-        .map(|prior| &prior.site)
-        .filter(|site| row_dependent.contains(site))
-        .map(|site| {
-            let message =
-                format!("the prior of `{site}` depends on one example, but `{site}` is shared by all");
-            report::error(&report::ROW_DEPENDENT_SITE, message)
-                .help("declare what it depends on as a shared input, or the site as `local`")
-        })
-        .collect();
-    if faults.is_empty() {
-        Ok(densities)
-    } else {
-        Err(faults)
+    let mut sites = densities.priors.iter().map(|prior| &prior.site);
+    match sites.find(|site| row_dependent.contains(site)) {
+        Some(site) => Err(bug(format!("the prior of `{site}` depends on one example"))),
+        None => Ok(densities),
     }
 }
 
-fn check(model: &Model) -> Result<(), Vec<Diagnostic>> {
+/// A graph that the checker of programs lets nobody write.
+fn bug(why: String) -> Refusal {
+    Refusal::Fault(Fault::Bug(why))
+}
+
+fn check(model: &Model) -> Result<(), Refusal> {
     let mut faults = Vec::new();
     let values: Vec<Value> = model.function.nodes.ids().collect();
     for site in model.sites.iter().filter(|site| site.local) {
@@ -156,11 +149,7 @@ fn check(model: &Model) -> Result<(), Vec<Diagnostic>> {
         faults.push(report::error(&report::LOCAL_SITE, message).help(help));
     }
     if values.iter().any(|value| !is_factored(&model.function, *value)) {
-        let message = format!(
-            "`{}` draws or observes inside a loop that is not carried out at once",
-            model.name
-        );
-        faults.push(report::error(&report::UNFACTORED, message));
+        return Err(bug(format!("`{}` draws or observes inside a loop", model.name)));
     }
     let observes = |function: &Function| contains(function, &ops::observe::OBSERVE);
     let observes_looped = |value: &Value| function_attrs(&model.function, *value).any(observes);
@@ -190,7 +179,10 @@ fn check(model: &Model) -> Result<(), Vec<Diagnostic>> {
         );
         faults.push(report::error(&report::NO_DENSITY, message).help(help));
     }
-    if faults.is_empty() { Ok(()) } else { Err(faults) }
+    match faults.is_empty() {
+        true => Ok(()),
+        false => Err(Refusal::Program(faults)),
+    }
 }
 
 /// Returns whether the functions of a node are free of random quantities, or the node is a `map` whose

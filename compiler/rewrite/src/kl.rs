@@ -18,7 +18,7 @@ pub mod taylor;
 use crate::density::SitePrior;
 use crate::report;
 pub use bnnc_abi::variational::{KlEstimator as Estimator, KlStatistics as Statistics};
-use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::fault::Fault;
 use bnnc_graph::dist::{Measure, Support, unconstrained};
 use bnnc_graph::model::{Site, SitePosterior};
 
@@ -149,7 +149,7 @@ pub fn is_point(posterior: &SitePosterior) -> bool {
 }
 
 /// Returns how the draws of `posterior` reach the support of `site`, or a diagnostic if they cannot.
-pub fn placement(site: &Site, posterior: &SitePosterior) -> Result<Placement, Box<Diagnostic>> {
+pub fn placement(site: &Site, posterior: &SitePosterior) -> Result<Placement, Fault> {
     let family = &posterior.family;
     if is_point(posterior) || is_within(family.support, site.support) {
         return Ok(Placement::Inside);
@@ -163,18 +163,17 @@ pub fn placement(site: &Site, posterior: &SitePosterior) -> Result<Placement, Bo
             describe(family.support)
         );
         let help = "choose a family on the support of the site, or one on the reals";
-        return Err(Box::new(report::error(&report::INFINITE_KL, message).help(help)));
+        return Err(Fault::Told(Box::new(
+            report::error(&report::INFINITE_KL, message).help(help),
+        )));
     }
     let wanted = unconstrained(site.support, &site.ty);
     if family.value != wanted {
-        let message = format!(
-            "expected an approximation of `{}` with values {wanted}, which are carried onto {}, but `{}` has {}",
-            site.name,
-            describe(site.support),
-            family.name,
-            family.value
+        let why = format!(
+            "the approximation of `{}` has values {}, not {wanted}",
+            site.name, family.value
         );
-        return Err(Box::new(report::error(&report::FAMILY_SHAPE, message)));
+        return Err(Fault::Bug(why));
     }
     Ok(Placement::Carried)
 }

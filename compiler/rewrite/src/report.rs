@@ -6,6 +6,7 @@ use bnnc_abi::method::declare::OptionName;
 use bnnc_abi::sampling::ChainOptions;
 use bnnc_abi::variational::ViOptions;
 use bnnc_base::diagnostic::{Code, Diagnostic, Fault, Place, Severity};
+use bnnc_base::fault;
 
 /// Every code of this crate, in display order.
 pub static CODES: &[&Code] = &[
@@ -13,13 +14,10 @@ pub static CODES: &[&Code] = &[
     &INFINITE_KL,
     &UNKNOWN_KL,
     &NO_SAMPLER,
-    &ROW_DEPENDENT_SITE,
     &NO_DERIVATIVE,
     &NO_OUTPUT,
     &NO_WEIGHTS,
-    &UNFACTORED,
-    &MISSING_POSTERIOR,
-    &FAMILY_SHAPE,
+    &NOT_LINEAR,
     &NO_DENSITY,
     &SERIES_RANGE,
     &NO_NOISE,
@@ -72,14 +70,6 @@ pub static NO_SAMPLER: Code = Code {
 a differentiable function of its parameters and of standard noise.",
 };
 
-/// A global site whose prior depends on an example.
-pub static ROW_DEPENDENT_SITE: Code = Code {
-    id: "E0304",
-    title: "a prior that depends on the example",
-    explain: "A site without `local` has one value for all examples, so its prior cannot depend on the inputs or outputs \
-of one example.\n\nMove what the prior depends on into the shared inputs (`model M(shared: ..)(x: ..)`).",
-};
-
 /// A gradient through an op without a derivative.
 pub static NO_DERIVATIVE: Code = Code {
     id: "E0305",
@@ -96,28 +86,17 @@ pub static NO_OUTPUT: Code = Code {
               nothing to learn from the data.",
 };
 
-/// Random quantities inside a mapped or scanned function.
-pub static UNFACTORED: Code = Code {
+/// A parameter of the likelihood that has no linearisation.
+pub static NOT_LINEAR: Code = Code {
     id: "E0307",
-    title: "random quantity inside a loop",
-    explain: "A `~` inside a `for` is supported where the loop can be carried out for all its elements at once. Write the \
-quantity with an axis instead: `y[5..T] ~ Normal(mean, sigma)`.",
-};
+    title: "an integer that moves with the weights",
+    explain: "`laplace` and `collapsed` linearise the parameters of the likelihood, such as means, logits and scales, in the weights. A parameter that \
+              takes integers or increasing vectors only has no linearisation.
 
-/// A site without an approximation in the posterior.
-pub static MISSING_POSTERIOR: Code = Code {
-    id: "E0308",
-    title: "site without an approximation",
-    explain: "Variational inference needs a family for every site of the model. Name the site in the posterior, by itself \
-or with a suffix glob such as `hidden.*`.",
-};
+Wrong: `y ~ Own(if w > 0 { 1 } else { 0 })` for a distribution \
+              `dist Own(k: count) on real` and a weight `w`.
 
-/// A family whose values do not fit the unconstrained form of its site.
-pub static FAMILY_SHAPE: Code = Code {
-    id: "E0309",
-    title: "family of the wrong shape",
-    explain: "A family on the reals is carried onto the support of its site by a bijection. A simplex of `k` elements has \
-`k - 1` free coordinates, so a family on the reals has one element less along the last axis.",
+Right: a parameter of the type `real`; or `nuts` or `vi`, which linearise nothing.",
 };
 
 /// A family whose KL divergence cannot be estimated.
@@ -238,6 +217,33 @@ pub fn unknown_kl(family: &str, site: &str, why: &str) -> Diagnostic {
     warning(&UNKNOWN_KL, message).help(
         "declare how the densities of your distributions fall, such as `tails = exponential(1 / scale, 1)`",
     )
+}
+
+/// Why there are no functions of a model.
+#[derive(Clone, Debug)]
+pub enum Refusal {
+    /// The program asks for what cannot be.
+    Program(Vec<Diagnostic>),
+    /// A limit or a bug of ours.
+    Fault(fault::Fault),
+}
+
+impl From<Vec<Diagnostic>> for Refusal {
+    fn from(diagnostics: Vec<Diagnostic>) -> Refusal {
+        Refusal::Program(diagnostics)
+    }
+}
+
+impl From<fault::Fault> for Refusal {
+    fn from(fault: fault::Fault) -> Refusal {
+        match fault {
+            fault::Fault::Limit(why) => {
+                let help = "compute this part of the model by other functions";
+                Refusal::Program(vec![error(&NO_DERIVATIVE, why).help(help)])
+            }
+            fault::Fault::Bug(_) | fault::Fault::Told(_) => Refusal::Fault(fault),
+        }
+    }
 }
 
 /// Creates an error in the program. The caller adds the span, which this crate does not know.

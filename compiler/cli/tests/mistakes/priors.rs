@@ -168,7 +168,7 @@ mistakes! {
         posterior Q of M { w ~ Normal(0, 0.1) }
         infer fit = vi(Q, d)";
 
-    a_posterior_that_forgets_a_parameter: ["E0253", "E0308"], [("d.csv", line(40, 0.5))], "
+    a_posterior_that_forgets_a_parameter: ["E0253"], [("d.csv", line(40, 0.5))], "
         data d = csv(\"d.csv\")
         model M(x: real) -> y: real {
           w ~ Normal(0, 1)

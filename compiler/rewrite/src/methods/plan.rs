@@ -6,8 +6,10 @@ use crate::kl::closed::Closed;
 use crate::kl::{self, NeedsDraws, Placement};
 use crate::nodes::{self, Scope};
 use crate::pass::Context;
-use crate::{pipelines, report};
+use crate::pipelines;
+use crate::report::{self, Refusal};
 use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::fault::Fault;
 use bnnc_graph::builder::Builder;
 use bnnc_graph::dist::{Support, unconstrained};
 use bnnc_graph::function::Value;
@@ -62,7 +64,7 @@ pub fn plans<'a>(
     posterior: &'a Posterior,
     options: kl::Options,
     context: &Context,
-) -> Result<Vec<SitePlan<'a>>, Vec<Diagnostic>> {
+) -> Result<Vec<SitePlan<'a>>, Refusal> {
     let declined = context.declines(&pipelines::EXACT_KL);
     let sampled = declined || options.estimator != kl::Estimator::Best;
     let mut found = Vec::new();
@@ -70,10 +72,14 @@ pub fn plans<'a>(
     for site in &model.sites {
         match plan(densities, site, posterior, sampled) {
             Ok(plan) => found.push(plan),
-            Err(fault) => faults.push(*fault),
+            Err(Fault::Told(diagnostic)) => faults.push(*diagnostic),
+            Err(fault) => return Err(fault.into()),
         }
     }
-    if faults.is_empty() { Ok(found) } else { Err(faults) }
+    match faults.is_empty() {
+        true => Ok(found),
+        false => Err(Refusal::Program(faults)),
+    }
 }
 
 fn plan<'a>(
@@ -81,30 +87,33 @@ fn plan<'a>(
     site: &'a Site,
     posterior: &'a Posterior,
     sampled: bool,
-) -> Result<SitePlan<'a>, Box<Diagnostic>> {
+) -> Result<SitePlan<'a>, Fault> {
     let approximation = posterior
         .sites
         .iter()
         .find(|approximation| approximation.site == site.name);
     let prior = densities.priors.iter().find(|prior| prior.site == site.name);
     let (Some(posterior), Some(prior)) = (approximation, prior) else {
-        let message = format!(
-            "expected `{}` to name a family for `{}`, found none",
-            posterior.name, site.name
-        );
-        return Err(Box::new(report::error(&report::MISSING_POSTERIOR, message)));
+        let why = format!("`{}` has no family for `{}`", posterior.name, site.name);
+        return Err(Fault::Bug(why));
     };
     if posterior.family.draw.is_none() && !kl::is_point(posterior) {
         let message = format!(
             "expected a family with a sampler for `{}`, but `{}` has no `draw`",
             site.name, posterior.family.name
         );
-        return Err(Box::new(report::error(&report::NO_SAMPLER, message)));
+        let help = format!(
+            "give `{}` a `draw`: a function of its parameters and of `standard_normal()`",
+            posterior.family.name
+        );
+        return Err(Fault::Told(Box::new(
+            report::error(&report::NO_SAMPLER, message).help(help),
+        )));
     }
     let placement = kl::placement(site, posterior)?;
     let doubt = match kl::is_point(posterior) {
         true => None,
-        false => kl::finite::check(site, posterior, placement, prior)?,
+        false => kl::finite::check(site, posterior, placement, prior).map_err(Fault::Told)?,
     };
     let way = if kl::is_point(posterior) {
         NeedsDraws::Point
@@ -118,7 +127,10 @@ fn plan<'a>(
             "expected a family with an entropy or a density for `{}`, but `{}` states neither",
             site.name, posterior.family.name
         );
-        return Err(Box::new(report::error(&report::NO_DENSITY, message)));
+        let help = format!("give `{}` a `log_density` or an `entropy`", posterior.family.name);
+        return Err(Fault::Told(Box::new(
+            report::error(&report::NO_DENSITY, message).help(help),
+        )));
     }
     Ok(SitePlan {
         site,

@@ -17,10 +17,10 @@ use crate::density::Densities;
 use crate::differentiate::differentiate;
 use crate::nodes::{self, Scope};
 use crate::pass::Context;
-use crate::{constrain, kl, pipeline, pipelines, report};
+pub use crate::report::Refusal;
+use crate::{constrain, kl, pipeline, pipelines};
 use bnnc_abi::manifest::{SiteReport, State};
 use bnnc_base::arena::Id;
-use bnnc_base::diagnostic::Diagnostic;
 use bnnc_base::dtype::DType;
 use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Dim, Shape, Symbol};
@@ -84,30 +84,6 @@ pub struct Objective {
     pub parameters: usize,
     /// The number of scalars that the optimiser updates.
     pub variational_parameters: usize,
-}
-
-/// The error of a pass that builds programs of a method.
-#[derive(Clone, Debug)]
-pub enum Refusal {
-    /// Errors in the user's program.
-    Program(Vec<Diagnostic>),
-    /// A limit or a bug of the compiler.
-    Fault(Fault),
-}
-
-impl From<Vec<Diagnostic>> for Refusal {
-    fn from(diagnostics: Vec<Diagnostic>) -> Refusal {
-        Refusal::Program(diagnostics)
-    }
-}
-
-impl From<Fault> for Refusal {
-    fn from(fault: Fault) -> Refusal {
-        match fault {
-            Fault::Limit(why) => Refusal::Program(vec![report::error(&report::NO_DERIVATIVE, why)]),
-            Fault::Bug(_) | Fault::Told(_) => Refusal::Fault(fault),
-        }
-    }
 }
 
 /// Builds the programs of variational inference with `posterior`, and of `map` if its families are points.

@@ -2,7 +2,7 @@
 
 use super::super::plan::{self, SitePlan, state_name};
 use super::super::states;
-use super::super::train::bind_shared;
+use super::super::train::{Refusal, bind_shared};
 use super::known;
 use crate::constrain;
 use crate::density::{Densities, dependences};
@@ -10,6 +10,7 @@ use crate::nodes::Scope;
 use crate::{report, rule, unroll};
 use bnnc_abi::laplace::Likelihood;
 use bnnc_base::diagnostic::Diagnostic;
+use bnnc_base::fault::Fault;
 use bnnc_base::shape::{Shape, Sizes};
 use bnnc_graph::builder::{Builder, Window};
 use bnnc_graph::dist::{Support, unconstrained};
@@ -73,6 +74,18 @@ fn nothing_moves(model: &Model) -> Diagnostic {
         .help("let the mean or the logits of an output depend on a parameter that the posterior does not fix")
 }
 
+/// A parameter of the likelihood that moves with the weights and is not a real number.
+fn not_linear(param: &str, is_ordered: bool) -> Diagnostic {
+    let values = match is_ordered {
+        true => "increasing vectors",
+        false => "integers",
+    };
+    let message =
+        format!("`{param}` of the likelihood takes {values}, so that it is not linear in the weights");
+    report::error(&report::NOT_LINEAR, message)
+        .help("let it depend on data alone, or use `nuts` or `vi`, which linearise nothing")
+}
+
 impl<'a> LaplaceParts<'a> {
     /// Finds `f` and the sites that affect it. Fails on observations inside loops, on arguments that cannot
     /// be transformed onto the reals, and if no moving site affects `f`.
@@ -80,17 +93,13 @@ impl<'a> LaplaceParts<'a> {
         densities: &'a Densities,
         model: &'a Model,
         plans: &'a [SitePlan<'a>],
-    ) -> Result<LaplaceParts<'a>, Vec<Diagnostic>> {
+    ) -> Result<LaplaceParts<'a>, Refusal> {
         let arguments = arguments(densities, model, plans);
         let chosen = chosen(&arguments, model, plans);
         let looped = chosen.iter().any(|name| name.starts_with("looped/"));
         if looped {
-            let message = format!(
-                "`{}` observes inside a loop, which hides what its outputs are likely by",
-                model.name
-            );
-            let help = "observe a whole array with one `~`; `vi` and `nuts` need no such arguments";
-            return Err(vec![report::error(&report::UNFACTORED, message).help(help)]);
+            let why = format!("`{}` observes inside a loop", model.name);
+            return Err(Refusal::Fault(Fault::Bug(why)));
         }
         let mut pieces = Vec::new();
         let mut size = 0;
@@ -100,7 +109,7 @@ impl<'a> LaplaceParts<'a> {
             pieces.push(piece);
         }
         if pieces.is_empty() {
-            return Err(vec![nothing_moves(model)]);
+            return Err(vec![nothing_moves(model)].into());
         }
         let outputs = outputs(&arguments, &pieces);
         let moves: Vec<Arc<str>> = dependences(&outputs, "outputs");
@@ -111,7 +120,7 @@ impl<'a> LaplaceParts<'a> {
         };
         let weights: Vec<&SitePlan<'_>> = plans.iter().filter(is_weight).collect();
         if weights.is_empty() {
-            return Err(vec![nothing_moves(model)]);
+            return Err(vec![nothing_moves(model)].into());
         }
         Ok(LaplaceParts {
             densities,
@@ -245,8 +254,11 @@ fn piece(
     name: Arc<str>,
     at: usize,
 ) -> Result<OutputPiece, Vec<Diagnostic>> {
-    let support = name.split_once('/').and_then(|(number, param)| {
+    let parts = name.split_once('/').and_then(|(number, param)| {
         let observation = densities.observations.get(number.parse::<usize>().ok()?)?;
+        Some((observation, param))
+    });
+    let support = parts.and_then(|(observation, param)| {
         let place = observation
             .params
             .iter()
@@ -260,8 +272,8 @@ fn piece(
     let support = match support.unwrap_or(Support::Real) {
         support @ (Support::Real | Support::Interval(..) | Support::Simplex) => support,
         Support::Ordered | Support::Integers(_) => {
-            let message = format!("`{name}` cannot be linearised: its values are not carried onto the reals");
-            return Err(vec![report::error(&report::UNFACTORED, message)]);
+            let param = parts.map_or(&*name, |(_, param)| param);
+            return Err(vec![not_linear(param, support == Some(Support::Ordered))]);
         }
     };
     let free = unconstrained(support, &ty);
