@@ -101,6 +101,12 @@ struct Declared {
     path: String,
 }
 
+/// Returns whether a text has the form of a code, `E0201`.
+fn is_code(text: &str) -> bool {
+    let digits = text.strip_prefix('E').unwrap_or_default();
+    digits.len() == 4 && digits.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 fn codes() -> Vec<Declared> {
     let mut found = Vec::new();
     for member in members() {
@@ -110,8 +116,15 @@ fn codes() -> Vec<Declared> {
                 if let Some((before, _)) = line.split_once(": Code = ") {
                     name = before.rsplit(' ').next().unwrap_or_default();
                 }
-                if let Some((_, rest)) = line.split_once("id: \"")
-                    && let Some(id) = rest.split('"').next()
+                // The checker's macro `code!` takes the name on a line and the code on the next.
+                let of_macro = line
+                    .strip_prefix('"')
+                    .filter(|rest| rest.starts_with('E') && rest.ends_with("\","));
+                if line.ends_with(',') && line.starts_with(|first: char| first.is_ascii_uppercase()) {
+                    name = line.trim_end_matches(',');
+                }
+                if let Some(rest) = line.split_once("id: \"").map(|(_, rest)| rest).or(of_macro)
+                    && let Some(id) = rest.split('"').next().filter(|id| is_code(id))
                 {
                     found.push(Declared {
                         id: id.to_string(),
@@ -133,7 +146,9 @@ fn codes_are_declared_once() {
             panic!("{} is declared in {other} and in {}", code.id, code.path);
         }
     }
-    assert!(places.len() > 20, "the codes were not found");
+    let checked = bnnc_driver::codes::all();
+    let absent = checked.iter().find(|code| !places.contains_key(code.id));
+    assert!(absent.is_none_or(|code| panic!("{} was not found", code.id)));
 }
 
 /// Codes that no test triggers yet.
@@ -160,6 +175,34 @@ fn every_code_is_triggered_by_a_test() {
         silent.is_empty(),
         "unlike the list UNTRIGGERED:\n{}",
         silent.join("\n")
+    );
+}
+
+/// Codes that no program, file or command line raises: the reason, and the codes.
+const UNRENDERED: &[(&str, &[&str])] = &[];
+
+#[test]
+fn every_code_has_a_rendered_snapshot() {
+    let snapshots = under("", &["snap"]);
+    let kinds = ["error", "warning", "note"];
+    let is_rendered = |id: &str| {
+        let heads = kinds.map(|kind| format!("\n{kind}[{id}]: "));
+        let mut texts = snapshots.iter().map(|snapshot| snapshot.text.as_str());
+        texts.any(|text| heads.iter().any(|head| text.contains(head)))
+    };
+    let exempt: BTreeSet<&str> = UNRENDERED.iter().flat_map(|(_, ids)| *ids).copied().collect();
+    let mut faults: Vec<String> = Vec::new();
+    for code in codes() {
+        match (is_rendered(&code.id), exempt.contains(code.id.as_str())) {
+            (false, false) => faults.push(format!("{} {} of {} has none", code.id, code.name, code.path)),
+            (true, true) => faults.push(format!("{} has one and is in the list UNRENDERED", code.id)),
+            (true, false) | (false, true) => {}
+        }
+    }
+    assert!(
+        faults.is_empty(),
+        "snapshots of diagnostics:\n{}",
+        faults.join("\n")
     );
 }
 

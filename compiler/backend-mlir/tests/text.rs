@@ -22,9 +22,24 @@ kernel "rows" [40, $0] (real, real, real) {
 }
 "#;
 
+/// The text of a module in parts, each from the first line that holds its mark.
 #[test]
 fn a_module_is_written_so() {
-    insta::assert_snapshot!(module(&parse(ROWS).unwrap(), PREFIX).text);
+    let text = module(&parse(ROWS).unwrap(), PREFIX).text;
+    let parts = [
+        ("module_scopes", "#memory"),
+        ("module_arguments", "module {"),
+        ("module_block", "scf.if"),
+        ("module_noise", "llvm.call @bnnc_noise_gamma_f32"),
+        ("module_sum", "arith.truncf"),
+    ];
+    let lines: Vec<&str> = text.lines().collect();
+    let starts = parts.map(|(_, mark)| lines.iter().position(|line| line.contains(mark)).unwrap());
+    assert!(starts[0] == 0 && starts.is_sorted(), "{starts:?}");
+    let ends = starts.iter().skip(1).copied().chain([lines.len()]);
+    for (((name, _), start), end) in parts.iter().zip(starts).zip(ends) {
+        insta::assert_snapshot!(*name, lines[start..end].join("\n"));
+    }
 }
 
 #[test]
