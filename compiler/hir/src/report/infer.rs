@@ -233,12 +233,19 @@ pub fn option_twice(name: &str, first: Span, second: Span) -> Diagnostic {
 
 /// A `--set` of an unknown item.
 pub fn unknown_override<'a>(span: Span, name: &str, names: impl IntoIterator<Item = &'a str>) -> Diagnostic {
-    Diagnostic::error(
+    let names: Vec<&str> = names.into_iter().collect();
+    let items: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    let found = Diagnostic::error(
         &UNKNOWN_OVERRIDE,
         span,
         format!("the program has no infer or data item `{name}`"),
     )
-    .suggest(name, names)
+    .label("sets nothing")
+    .suggest(name, names);
+    match items.is_empty() {
+        true => found,
+        false => found.note(format!("its items are {}", items.join(", "))),
+    }
 }
 
 /// A `--data` of an unknown item.

@@ -470,7 +470,8 @@ pub fn noise(span: Span, name: &str) -> Diagnostic {
 
 /// An expression that is nested too deeply.
 pub fn too_deep(span: Span) -> Diagnostic {
-    Diagnostic::error(&TOO_DEEP, span, "this expression is nested too deeply").help("give parts of it names")
+    Diagnostic::error(&TOO_DEEP, span, "this expression is nested too deeply")
+        .help("give parts of it names, or write a long sum as `sum(.. for i in 0..n)`")
 }
 
 /// A value that must be constant but is not.
