@@ -54,12 +54,13 @@ pub enum Command {
     Man(Man),
     /// Evaluate expressions, distributions, layers and models interactively.
     Repl(Repl),
-    /// Explore the Monte-Carlo KL divergence of a posterior family from a prior, on a page that this machine serves.
+    /// Explore the Monte Carlo KL divergence from a posterior family to a prior, on a web page that this computer serves.
     #[cfg(feature = "explore")]
     Explore(Explore),
     /// Predict for new inputs with a saved run.
     Predict(Predict),
-    /// Integrate a weight over the region that a formula describes: weighted model integration, exact or with a bound on the error.
+    /// Integrate a weight function over the region that a formula describes (weighted model integration): exactly, or with a bound on the
+    /// error.
     #[cfg(feature = "wmi")]
     Wmi(Wmi),
     /// Internal: worker process of the backend `mlir`.
@@ -97,8 +98,8 @@ pub struct Compile {
     /// Set an option of an item: `--set radial.epochs=10`, `--set yacht.split=7`.
     #[arg(long = "set", value_name = "ITEM.KEY=VALUE")]
     pub set: Vec<String>,
-    /// Read a data item from this file (repeat it for shards, or for inputs and target). `NAME.test` and `NAME.outliers` stand for its test
-    /// rows and its outliers.
+    /// Read a data item from this file (repeat it for shards, or for inputs and target). `NAME.test` and `NAME.outliers` are the test rows
+    /// and the outliers of the data item.
     #[arg(long = "data", value_name = "NAME=PATH")]
     pub data: Vec<String>,
     /// The seed of every random number.
@@ -107,16 +108,16 @@ pub struct Compile {
     /// The precision of reals.
     #[arg(long, value_parser = ["f32", "f64"])]
     pub precision: Option<String>,
-    /// The backend that generates code: cranelift, reference, or, in builds with these features, mlir and cuda (an NVIDIA GPU).
+    /// The backend that generates code: cranelift, reference, or, in builds with these features, mlir and cuda (for NVIDIA GPUs).
     #[arg(long, default_value = bnnc_driver::backends::DEFAULT)]
     pub backend: String,
-    /// Run only these inference blocks, and those that they need.
+    /// Run only these inference blocks and the blocks that they need.
     #[arg(long, value_delimiter = ',')]
     pub only: Vec<String>,
-    /// Verify the functions that every pass returns.
+    /// Verify the functions that each pass returns.
     #[arg(long)]
     pub verify: bool,
-    /// Switch a rewrite off.
+    /// Disable a rewrite.
     #[arg(long, value_name = "REWRITE", value_delimiter = ',')]
     pub without: Vec<String>,
 }
@@ -145,10 +146,10 @@ pub struct Check {
     pub file: PathBuf,
     #[command(flatten)]
     pub compile: Compile,
-    /// Print JSON: one object per diagnostic on standard error, the cost report on standard output.
+    /// Print JSON: one object per diagnostic to standard error, and the cost report to standard output.
     #[arg(long)]
     pub json: bool,
-    /// Fail if the predicted memory is above this: `500M`, `2G`.
+    /// Fail if the predicted memory use exceeds this size: `500M`, `2G`.
     #[arg(long, value_name = "SIZE")]
     pub max_memory: Option<String>,
     /// Print the time of each stage to standard error.
@@ -164,15 +165,15 @@ fn chips() -> PossibleValuesParser {
 /// `bnnc emit`.
 #[derive(Args, Debug)]
 pub struct Emit {
-    /// tokens, ast, hir, graph, density, training, loops, clif, mlir, ptx or dot; or the name of a pass, to print the functions that it
-    /// returns.
+    /// tokens, ast, hir, graph, density, training, loops, clif, mlir, ptx or dot; or the name of a pass, to print the functions that the
+    /// pass returns.
     pub stage: String,
-    /// The program, or a stage of it in a file that ends in `.graph` or `.loops`.
+    /// The program, or one stage of a program in a file that ends in `.graph` or `.loops`.
     pub file: PathBuf,
-    /// The inference block whose stage is printed (the first by default).
+    /// The inference block whose stage is printed; by default the first one.
     #[arg(long)]
     pub infer: Option<String>,
-    /// The oldest GPU that must run the code that `ptx` prints.
+    /// The oldest GPU on which the code of the stage `ptx` must run.
     #[arg(long, value_name = "CHIP", default_value = chip::DEFAULT.name, value_parser = chips())]
     pub gpu: String,
     #[command(flatten)]
@@ -181,10 +182,10 @@ pub struct Emit {
 
 /// `bnnc build`.
 ///
-/// The executable has the options of `bnnc run` that need no compiler: `--data`, `--seed`, `--only`, `--set` of numbers that are read at
-/// run time, `--out`, `--resume`, `--strict`, `--json`, `--threads` and `--max-memory`. It reads the data that the program or `--data`
-/// named when it was built, unless it is given others, which must have the same columns. It runs on processors that have the features of
-/// this one, and with `--backend cuda` on NVIDIA GPUs, for which it needs their driver and nothing else of CUDA.
+/// The executable has those options of `bnnc run` that need no compiler: `--data`, `--seed`, `--only`, `--set` of numbers that are read at
+/// run time, `--out`, `--resume`, `--strict`, `--json`, `--threads` and `--max-memory`. By default it reads the data that the program or
+/// `--data` named when it was built. Other data must have the same columns. It runs on processors that have the features of this one. With
+/// `--backend cuda`, it runs on NVIDIA GPUs and needs only their driver, no other part of CUDA.
 #[derive(Args, Debug)]
 pub struct Build {
     /// The program.
@@ -192,16 +193,17 @@ pub struct Build {
     /// The path of the executable.
     #[arg(short, long, value_name = "EXE")]
     pub output: PathBuf,
-    /// The oldest GPU that must run the executable, with `--backend cuda`; later ones run it too. The default is `sm_80`, whose code runs
-    /// on every NVIDIA GPU from the year 2020 on.
+    /// With `--backend cuda`, the oldest GPU on which the executable must run; it also runs on later GPUs. The default is `sm_80`, whose
+    /// code runs on every NVIDIA GPU from the year 2020 on.
     #[arg(long, value_name = "CHIP", value_parser = chips())]
     pub gpu: Option<String>,
     #[command(flatten)]
     pub compile: Compile,
-    /// Append the program to a copy of the prebuilt `bnnc-runner` instead of linking it with the C compiler (`cc`, or what `CC` names).
+    /// Append the program to a copy of the prebuilt `bnnc-runner`, instead of linking it with the C compiler (`cc`, or the compiler that
+    /// `CC` names).
     #[arg(long)]
     pub no_linker: bool,
-    /// The folder or the path of `libbnnc_runner.a` or `bnnc-runner` (also `BNNC_RUNTIME`). By default it is beside `bnnc`.
+    /// The path of `libbnnc_runner.a` or `bnnc-runner`, or of its folder (also `BNNC_RUNTIME`). By default, the folder of `bnnc`.
     #[arg(long, value_name = "PATH")]
     pub runtime: Option<PathBuf>,
 }
@@ -238,7 +240,7 @@ pub struct Repl {
 #[cfg(feature = "explore")]
 #[derive(Args, Debug)]
 pub struct Explore {
-    /// The port on 127.0.0.1; 0 takes a free one.
+    /// The port on 127.0.0.1; 0 chooses a free one.
     #[arg(long, default_value_t = 8420)]
     pub port: u16,
     /// The number of threads.
@@ -246,13 +248,13 @@ pub struct Explore {
     pub threads: Option<usize>,
 }
 
-/// Handling of levels that no training row has.
+/// How `bnnc predict` handles levels that no training row has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum NewLevels {
-    /// Stop at the first row with such a level.
+    /// Report an error at the first row with such a level.
     #[default]
     Refuse,
-    /// Draw the parameters of such a level from the prior.
+    /// Draw the parameters of such a level from their prior.
     Prior,
 }
 
@@ -267,20 +269,21 @@ pub struct Predict {
     /// Write the predictions to this file instead of standard output.
     #[arg(short, long)]
     pub output: Option<PathBuf>,
-    /// Write the joint covariance of the outputs of all rows (of a Laplace approximation) to this `npy` file: in the target's units for a
-    /// Normal likelihood, else in the model's.
+    /// Write the joint covariance of the outputs of all rows (of a Laplace approximation) to this `npy` file. It is in the target's units
+    /// for a Normal likelihood, else in the model's units.
     #[arg(long)]
     pub joint: Option<PathBuf>,
     /// Write the derivatives of the mean and the variance of the outputs with respect to the inputs (of a Laplace approximation) to this
-    /// table: per unit of an input before it is standardised, in the target's units for a Normal likelihood, else in the model's (columns
-    /// `model_..`). `mean/COLUMN/f0` is the derivative of the mean of the first output with respect to an input column.
+    /// table. They are per unit of an input before standardisation, and in the target's units for a Normal likelihood, else in the model's
+    /// units (columns `model_..`). For example, `mean/COLUMN/f0` is the derivative of the mean of the first output with respect to an input
+    /// column.
     #[arg(long)]
     pub slopes: Option<PathBuf>,
-    /// Handling of rows with a level that no training row has: `refuse` them, or draw the parameters of new levels from their `prior` in
-    /// each draw of the posterior. Rows of one new level share these draws.
+    /// How to handle rows with a level that no training row has: `refuse` them, or draw the parameters of new levels from their
+    /// `prior` in each draw of the posterior. Rows with the same new level share these draws.
     #[arg(long, value_enum, default_value_t)]
     pub new_levels: NewLevels,
-    /// The inference block that predicts; required if the run has several.
+    /// The inference block that predicts; required if the run has several inference blocks.
     #[arg(long)]
     pub infer: Option<String>,
     /// The number of threads.
@@ -300,19 +303,19 @@ pub struct Wmi {
     /// Calculate in rationals throughout, and print the result as a fraction.
     #[arg(long)]
     pub exact: bool,
-    /// The allowed error relative to the result.
+    /// The allowed relative error of the result.
     #[arg(long, default_value = "1e-10", value_parser = tolerance)]
     pub tolerance: f64,
-    /// Stop after this many regions and print the bounds found by then.
+    /// Stop after this many regions, and print the bounds found so far.
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
     pub max_regions: usize,
-    /// Give up on a region after this many steps: comparisons of two rays, or terms of an integral over a face.
+    /// Give up on a region after this many steps. A step compares two rays, or computes one term of an integral over a face.
     #[arg(long, value_name = "N", default_value_t = 1_000_000_000)]
     pub max_steps: u64,
-    /// Stop after this many seconds and print the bounds found by then.
+    /// Stop after this many seconds, and print the bounds found so far.
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub max_seconds: Option<std::time::Duration>,
-    /// Give up if the work would take more memory: `500M`, `2G`; by default the memory that is free.
+    /// Give up if the work would need more memory than this: `500M`, `2G`. The default is the memory that is free.
     #[arg(long, value_name = "SIZE")]
     pub max_memory: Option<String>,
 }

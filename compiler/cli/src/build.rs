@@ -1,4 +1,4 @@
-//! Executables from compiled programs: the search for the runtime, the C linker, and the writing of the file.
+//! Makes executables from compiled programs: finds the runtime, runs the C linker, and writes the file.
 
 pub mod codes;
 pub mod output;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 /// The reason why no executable was built.
 pub enum Failure {
-    /// An error outside of the compiler: a missing file, a linker, a full disk.
+    /// An error outside of the compiler, such as a missing file, a failed linker or a full disk.
     Diagnostic(Box<Diagnostic>),
     /// A limit or a bug of the compiler.
     Fault(Fault),
@@ -27,17 +27,17 @@ impl From<Fault> for Failure {
     }
 }
 
-/// The environment variable with the path of the runtime: its folder or its file.
+/// The environment variable with the path of the runtime library or executable, or of its folder.
 const VARIABLE: &str = "BNNC_RUNTIME";
 
-/// A file with the runtime of executables.
+/// The file that executables are made from: the static library of the runtime, or an executable without a program.
 pub struct Runtime {
     /// The path of the file.
     pub path: PathBuf,
 }
 
 impl Runtime {
-    /// Finds the static library, for a linker; `given` is a folder or the file.
+    /// Finds the static library of the runtime, for a linker; `given` is the path of the library or of its folder.
     ///
     /// # Errors
     /// The library is not found.
@@ -49,7 +49,7 @@ impl Runtime {
         find(given, name)
     }
 
-    /// Finds the executable without a program; `given` is a folder or the file.
+    /// Finds the executable without a program; `given` is the path of the executable or of its folder.
     ///
     /// # Errors
     /// The executable is not found.
@@ -58,7 +58,8 @@ impl Runtime {
     }
 }
 
-/// Looks for a file at the path of the command line, else at that of the environment, else beside this executable and in `../lib/bnnc`.
+/// Looks for a file at the path from the command line, then at the path in the environment variable, then beside this executable and in
+/// `../lib/bnnc`.
 fn find(given: Option<&Path>, name: &str) -> Result<Runtime, Box<Diagnostic>> {
     let said = given
         .map(Path::to_path_buf)

@@ -19,12 +19,12 @@ use std::path::{Path, PathBuf};
 /// The format in which diagnostics are shown.
 #[derive(Clone, Copy, Debug)]
 pub struct Display {
-    /// True for one JSON object per line.
+    /// True if each diagnostic is one JSON object on its own line.
     pub json: bool,
 }
 
 impl Display {
-    /// Shows diagnostics on standard error and returns the exit status for them.
+    /// Shows diagnostics on standard error, and returns the exit status that they imply.
     pub fn show(self, diagnostics: &[Diagnostic], sources: &SourceMap) -> u8 {
         terminal::show(diagnostics, sources, (self.json, render::text))
     }
@@ -62,7 +62,7 @@ pub fn options(compile: &Compile) -> Result<Options, Vec<Diagnostic>> {
     })
 }
 
-/// Returns the program whose name lacks its ending: `yacht.bnn` for `yacht`.
+/// Returns the existing program whose name lacks only its ending: `yacht.bnn` for `yacht`.
 pub fn with_ending(file: &Path) -> Option<PathBuf> {
     let mut name = file.as_os_str().to_owned();
     name.push(".bnn");
@@ -92,7 +92,7 @@ pub fn load(file: &Path, options: &Options, display: Display) -> Result<Program,
     load_text(file, &text, options, display)
 }
 
-/// Parses and checks a text that the file holds or held, and shows its diagnostics. The error is the exit status.
+/// Parses and checks a text that is or was the content of the file, and shows its diagnostics. The error is the exit status.
 pub fn load_text(file: &Path, text: &str, options: &Options, display: Display) -> Result<Program, u8> {
     let program = program::load(&file.display().to_string(), text, options);
     let status = display.show(&program.diagnostics, &program.sources);
@@ -118,8 +118,8 @@ pub fn schemas(
     sources(program, options, None, display).map(|sources| schemas_of(&sources))
 }
 
-/// Reads the data that the chosen inferences use. Each item may use `most` bytes of memory; without a limit, the memory that is available.
-/// The error is the exit status.
+/// Reads the data that the chosen inferences use. Each item may use `most` bytes of memory; without this limit, it may use the available
+/// memory. The error is the exit status.
 pub fn sources(
     program: &Program,
     options: &Options,

@@ -1,4 +1,4 @@
-//! Tips for invalid command lines beyond those of the argument parser: options of items, and programs without their ending.
+//! Tips for invalid command lines that the argument parser does not give: options of items, and programs named without their ending.
 
 use crate::arguments::Arguments;
 use crate::session::with_ending;
@@ -8,7 +8,7 @@ use clap::{Command, CommandFactory};
 use std::ffi::OsString;
 use std::path::Path;
 
-/// Replaces the tips of the argument parser by better ones; `arguments` is the whole command line.
+/// Replaces the tips of the argument parser; `arguments` is the whole command line.
 pub fn add(error: &mut clap::Error, arguments: &[OsString]) {
     let tips = match error.kind() {
         ErrorKind::UnknownArgument => of_option(error, arguments),
@@ -67,8 +67,8 @@ fn has(command: &Command, option: &str) -> bool {
         .any(|argument| argument.get_long() == Some(option))
 }
 
-/// Returns the items that have the option a word stands for, each with the setting. A rate, for instance, is an argument of the optimiser
-/// of a training and the step size of a chain.
+/// Returns the items that have an option with this name or synonym, each with the text that sets the option. For example, a rate is an
+/// argument of a training's optimiser and the step size of a chain.
 fn settings(word: &str) -> Vec<(String, String)> {
     let mut settings: Vec<(String, String)> = Vec::new();
     for method in method::ALL {
@@ -87,7 +87,7 @@ fn settings(word: &str) -> Vec<(String, String)> {
     settings
 }
 
-/// Returns a value to show: the default, unless a shell would split it.
+/// Returns the value that a tip shows: the default of the option, unless a shell would split it.
 fn value(option: &OptionDef) -> &'static str {
     let is_plain = |text: &str| {
         text.chars()

@@ -25,7 +25,7 @@ pub static ALL: &[&(dyn Backend + Sync)] = &[
     &CUDA,
 ];
 
-/// The lowering through MLIR, for GPUs too.
+/// The backend that compiles through MLIR, also for GPUs.
 pub(crate) static MLIR: Mlir = Mlir::new();
 #[cfg(feature = "cuda")]
 static CUDA: Cuda = Cuda(Mlir::new());

@@ -1,4 +1,4 @@
-//! Every diagnostic code of the compiler, and those of the command line.
+//! Every diagnostic code of the compiler, with the codes of the command line.
 
 pub mod compare;
 pub mod new_levels;
@@ -141,7 +141,7 @@ pub static NO_EXACT_INTEGRAL: Code = Code {
               other.\n\nExact: `over = last_layer`, or `over = [hidden]` behind a ReLU.",
 };
 
-/// Outliers of data whose predictions are not classes.
+/// Outliers for data whose predictions are not classes.
 pub static USELESS_OUTLIERS: Code = Code {
     id: "E0623",
     title: "outliers without classes",
@@ -238,7 +238,7 @@ pub fn all() -> Vec<&'static Code> {
     codes
 }
 
-/// Reports an unknown name of a backend.
+/// Reports a backend name that does not exist.
 pub fn no_backend(name: &str) -> Diagnostic {
     Diagnostic::usage(&NO_BACKEND, format!("there is no backend `{name}`"))
         .suggest(name, super::backends::names())
@@ -256,7 +256,7 @@ pub fn no_worker(backend: &str) -> Diagnostic {
         ))
 }
 
-/// Reports the backend `cuda` in a build without it.
+/// Reports the backend `cuda` in a build without CUDA support.
 #[cfg(not(feature = "cuda"))]
 pub fn no_cuda() -> Diagnostic {
     Diagnostic::usage(&NO_BACKEND, "this `bnnc` was built without the backend `cuda`")
@@ -276,12 +276,13 @@ pub fn absent_method(infer: &InferItem) -> Diagnostic {
     found
 }
 
-/// Returns the span of an option, or that of the inference block if the option is not set.
+/// Returns the span of an option, or the span of the inference block if the option is not set.
 pub(crate) fn span_of(infer: &InferItem, option: OptionName) -> Span {
     span_of_one(infer, &[option])
 }
 
-/// Returns the span of the one option of `options` that is set, or that of the inference block if none or several of them are set.
+/// Returns the span of the one option of `options` that is set. If none or several of them are set, returns the span of the inference
+/// block.
 pub fn span_of_one(infer: &InferItem, options: &[OptionName]) -> Span {
     let set = |setting: &&Setting| options.iter().any(|option| option.as_str() == &*setting.name);
     let mut settings = infer.options.iter().filter(set);
@@ -319,7 +320,7 @@ pub fn useless_start(infer: &InferItem, from: &str) -> Diagnostic {
         .help("give the parameters of both models the same names, or leave `start` out")
 }
 
-/// Reports an unknown name in `report`. `of_rows` is true if it names a variable that has a value for each row.
+/// Reports an unknown name in `report`. `of_rows` is true if the name belongs to a variable that has a value for each row.
 pub fn no_quantity(infer: &InferItem, (name, of_rows): (&str, bool), known: &[&str]) -> Diagnostic {
     let span = span_of(infer, ChainOptions::report());
     let text = format!("`{name}` is neither a parameter nor computed from parameters alone");
@@ -367,17 +368,17 @@ pub fn no_second_derivative(
     .help(help)
 }
 
-/// The reason why weights cannot be ranked.
+/// The reason why the weights of a subnetwork cannot be ranked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoRanking<'a> {
-    /// More weights are requested than exist: the number requested, and the number of weights.
+    /// More weights are requested than exist. The fields are the number requested and the number that exist.
     TooMany(usize, usize),
-    /// More weights are requested than affect an output in which the log likelihood is curved: the number requested, and the number of
-    /// these weights.
+    /// More weights are requested than affect an output in which the log likelihood is curved. The fields are the number requested and the
+    /// number of such weights.
     TooFewCurved(usize, usize),
-    /// The inference of this name finds a point, without variances.
+    /// The inference with this name finds a point, so it has no variances.
     Point(&'a str),
-    /// The inference of this name has no site of this name and size.
+    /// The inference named first has no site with the second name and the size of the weights.
     Lacks(&'a str, &'a str),
 }
 
@@ -409,12 +410,12 @@ pub fn no_subnetwork(infer: &InferItem, why: NoRanking<'_>) -> Diagnostic {
     Diagnostic::error(&NO_SUBNETWORK, span_of(infer, laplace::Options::over()), text).help(help)
 }
 
-/// The reason why a start is not a maximum.
+/// The reason why a start cannot be taken for the maximum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoMaximum<'a> {
     /// There is no start.
     NoStart,
-    /// The inference of this name lacks the site.
+    /// The start comes from the inference with this name, which lacks the site.
     Lacks(&'a str),
 }
 
@@ -435,7 +436,7 @@ pub fn no_maximum(infer: &InferItem, site: &str, why: NoMaximum<'_>) -> Diagnost
         .help("start from an infer or a file that has this site in the same size, or search for some epochs")
 }
 
-/// Warns that the weights of a `collapsed` inference are drawn from their box; `reason` is a clause.
+/// Warns that a `collapsed` inference draws its weights from their box; `reason` is a clause with the reason.
 pub fn no_exact_integral(infer: &InferItem, reason: &str) -> Diagnostic {
     let span = span_of(infer, CollapsedOptions::over());
     let text = format!("`{}` draws its weights from the box: {reason}", infer.name);
@@ -452,7 +453,8 @@ pub fn useless_outliers(infer: &InferItem, data: &DataItem) -> Diagnostic {
     Diagnostic::warning(&USELESS_OUTLIERS, data.span, text).help("leave `outliers` out")
 }
 
-/// Reports that no site of the posterior can be pruned. `untouched` has the sites, each with the reason.
+/// Reports that no site of the posterior can be pruned. `untouched` has the sites of the posterior, each with the reason why it cannot be
+/// pruned.
 pub fn nothing_to_prune(infer: &InferItem, untouched: &[(Arc<str>, String)]) -> Diagnostic {
     let span = span_of(infer, ViOptions::prune());
     let text = format!("no site of `{}` can be pruned", infer.name);
@@ -462,14 +464,14 @@ pub fn nothing_to_prune(infer: &InferItem, untouched: &[(Arc<str>, String)]) -> 
     })
 }
 
-/// Reports a site whose state is not its value; `why` is a sentence about it.
+/// Reports a site whose state is not its value; `why` is a sentence about the site.
 pub fn no_state_for_value(infer: &InferItem, why: &str) -> Diagnostic {
     let span = span_of(infer, Training::start());
     Diagnostic::error(&NO_STATE_FOR_VALUE, span, why.to_owned())
         .help("load the file into a `map` of the same model, and start from that")
 }
 
-/// Reports an unknown name of a rewrite.
+/// Reports a rewrite name that does not exist.
 pub fn no_rewrite(name: &str, known: &[&str]) -> Diagnostic {
     Diagnostic::usage(&NO_REWRITE, format!("there is no rewrite `{name}`"))
         .suggest(name, known.iter().copied())

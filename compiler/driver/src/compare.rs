@@ -25,7 +25,8 @@ pub fn compares(program: &Program, chosen: &[InferId]) -> Vec<Compare> {
     all.filter(|compare| !compare.infers.is_empty()).collect()
 }
 
-/// Returns the metrics that do not apply to an inference, in the order of the program. Each is reported once, for the first such inference.
+/// Returns the metrics that do not apply to an inference, in the order of the program. Each metric is reported once, for the first
+/// inference to which it does not apply.
 pub fn inapplicable(program: &Program, manifest: &Manifest) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for compare in &manifest.compares {
@@ -57,7 +58,7 @@ fn outliers<'m>(manifest: &'m Manifest, infer: &Infer) -> Option<&'m Outliers> {
 /// The reason why a metric does not apply, and the help.
 pub type Why = (String, String);
 
-/// An inference that is compared.
+/// An inference that takes part in a comparison.
 struct Applied<'a> {
     infer: &'a Infer,
     item: &'a InferItem,
@@ -72,7 +73,7 @@ impl Applied<'_> {
             Basis::LeftOut => self.left_out(),
             _ => match self.output(measure) {
                 Ok(Some(output)) => self.lacks(basis, output),
-                // The log likelihood of all outputs together.
+                // Without an output, the metric is the log likelihood of all outputs together.
                 Ok(None) if basis == Basis::LogLikelihood => None,
                 Ok(None) => Some(self.several(measure)),
                 Err(why) => Some(why),
@@ -80,7 +81,7 @@ impl Applied<'_> {
         }
     }
 
-    /// Returns the output that a metric is about; `None` if it is about all of them.
+    /// Returns the output that a metric is about; `None` if the metric is about all outputs.
     fn output(&self, measure: &Measure) -> Result<Option<&Output>, Why> {
         let Some(name) = &measure.output else {
             return Ok(self.infer.only_output());
@@ -147,7 +148,8 @@ impl Applied<'_> {
         Some((why, format!("its metrics are {}", others.join(", "))))
     }
 
-    /// Returns why no row can be left out, if none can: that takes draws of a posterior given all rows.
+    /// Returns the reason why rows cannot be left out of the posterior of this inference, if there is one: this needs draws of a posterior
+    /// given all rows.
     fn left_out(&self) -> Option<Why> {
         let help = "compare by `log_likelihood` on test rows: `test = fraction(0.2)` in the data".to_owned();
         let method = self.item.method;

@@ -1,4 +1,4 @@
-//! The path of a program, as one readable function: checked module and schemas in, manifest out.
+//! The compilation of a program as one readable function: from a checked module and schemas to a manifest.
 
 use crate::compare::{compares, inapplicable};
 use crate::infer::{Compilation, Failure, Timings};
@@ -43,7 +43,7 @@ pub fn data(program: &Program, options: &Options) -> Result<Vec<DataSpec>, Vec<D
     Ok(specs)
 }
 
-/// Returns the inferences to run, in order: those that `--only` names, with those that they need; all without `--only`.
+/// Returns the inferences to run, in order: those that `--only` names and those that they need, or all inferences without `--only`.
 pub fn chosen(program: &Program, options: &Options) -> Result<Vec<InferId>, Vec<Diagnostic>> {
     let module = &program.module;
     if module.infers.is_empty() {
@@ -148,7 +148,7 @@ pub fn compile(
             Err(Failure::Program(found)) => diagnostics.extend(found),
             Err(failure) => return Err(failure),
         }
-        // Inferences of one model on one data item have the same warnings; one with a place is reported once.
+        // Inferences of one model on one data item have the same warnings. A warning with a position in the program is reported once.
         for warning in compilation.warnings() {
             if warning.at == Place::Nowhere || !compiled.warnings.contains(&warning) {
                 compiled.warnings.push(warning);
@@ -180,7 +180,7 @@ pub fn compile(
     }
 }
 
-/// Warns of inferences that start from one with which they have no state in common.
+/// Warns about an inference that starts from another one with which it has no state in common.
 fn useless_starts(program: &Program, infers: &[Infer]) -> Vec<Diagnostic> {
     let warning = |infer: &Infer| {
         let Some(Start::Infer(name)) = &infer.start else {
@@ -198,7 +198,7 @@ fn useless_starts(program: &Program, infers: &[Infer]) -> Vec<Diagnostic> {
     infers.iter().filter_map(warning).collect()
 }
 
-/// Warns of outliers in data of inferences without classes: their predictions have no entropy.
+/// Warns about outliers in the data of inferences without classes: without classes, predictions have no entropy.
 fn useless_outliers(program: &Program, infers: &[Infer]) -> Vec<Diagnostic> {
     let warning = |infer: &Infer| {
         let item = program
@@ -217,7 +217,7 @@ fn useless_outliers(program: &Program, infers: &[Infer]) -> Vec<Diagnostic> {
     infers.iter().filter_map(warning).collect()
 }
 
-/// Reports parameters that are fixed to those of another inference, but have another shape there.
+/// Reports parameters that are fixed to the parameters of another inference but have a different shape there.
 fn taken_shapes(program: &Program, infers: &[Infer]) -> Vec<Diagnostic> {
     let mut diagnostics = Vec::new();
     for infer in infers {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// The largest number of values of a discrete distribution that are tabulated.
 const LONGEST_TABLE: usize = 1 << 20;
 
-/// The probability that a table may leave out.
+/// The probability that a table may omit.
 const LEFT_OUT: f64 = 1e-13;
 
 /// A distribution whose parameters have values.
@@ -31,12 +31,12 @@ impl Concrete {
         self.instance.value.shape.resolve(&Sizes::default())
     }
 
-    /// Returns one draw: number `number` of the stream.
+    /// Returns the draw with index `number` of the stream.
     pub fn draw(&self, stream: &str, number: u32) -> Result<Tensor, String> {
         self.draws(stream, number, 1).map(|draws| draws.leading(0))
     }
 
-    /// Returns `count` draws of the stream under one number, `[count, ..]`.
+    /// Returns `count` draws of the stream, `[count, ..]`. All have the same first noise coordinate, `number`.
     pub fn draws(&self, stream: &str, number: u32, count: usize) -> Result<Tensor, String> {
         if let Some(draw) = &self.instance.draw {
             let coordinate =
@@ -110,10 +110,10 @@ impl Concrete {
         whole && value.data.iter().all(within)
     }
 
-    /// Returns the probabilities of 0, 1, 2, .. of each element, until at most `LEFT_OUT` is missing.
+    /// Returns the probabilities of 0, 1, 2, .. for each element, until they sum to 1 up to `LEFT_OUT`.
     ///
     /// # Errors
-    /// A distribution of which 1e-6 or more is missing after `LONGEST_TABLE` values.
+    /// A distribution for which 1e-6 or more is missing after `LONGEST_TABLE` values.
     pub fn table(&self) -> Result<Vec<Tensor>, String> {
         if let Some(probabilities) = &self.instance.probabilities {
             let all = self.call(probabilities, None);
@@ -149,7 +149,7 @@ impl Concrete {
         }
     }
 
-    /// Draws from a discrete distribution: the first value at which the cumulative probability exceeds a uniform number.
+    /// Draws from a discrete distribution: a draw is the first value at which the cumulative probability exceeds a uniform number.
     fn inverted(&self, stream: &str, number: u32, count: usize) -> Result<Tensor, String> {
         let table = self.table()?;
         let elements: usize = self.sizes().iter().product();

@@ -1,4 +1,4 @@
-//! From a model to its densities, as functions of the parameters that the families of the posterior cover.
+//! Derives the densities of a model as functions of the parameters that the families of the posterior cover.
 
 use crate::infer::{Compilation, Elaborated, Failure};
 use bnnc_base::fault::Fault;

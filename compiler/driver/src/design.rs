@@ -1,8 +1,8 @@
 //! The linear part of a model: the parameters that it multiplies with columns of the data.
 //!
-//! Columns that depend on each other leave their coefficients undetermined only where the model is linear in all of them and uses them in
-//! no other way. The model is therefore followed element by element: from the values that some operation uses non-linearly, back through
-//! sums and products with data.
+//! Columns that depend on each other leave their coefficients undetermined only where the model is linear in all of these columns and uses
+//! them in no other way. The analysis therefore follows the model element by element, from the values that some operation uses non-linearly
+//! back through sums and products with data.
 
 mod elements;
 
@@ -19,13 +19,13 @@ use elements::{VIEWS, unflat};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-/// The number of elements of a value above which its parameters are left out.
+/// The number of elements above which the parameters of a value are left out of the analysis.
 const MOST_ELEMENTS: usize = 4096;
 
-/// The number of terms of a sum above which its parameters are left out: checks of columns compare no more of them.
+/// The number of terms above which the parameters of a sum are left out of the analysis. Checks of columns compare no more terms than this.
 const MOST_TERMS: usize = 64;
 
-/// The number of operations that are followed, for all sums together: some tenths of a second.
+/// The number of operations that are followed for all sums together, which takes some tenths of a second.
 const MOST_STEPS: usize = 400_000;
 
 /// An element of a parameter. If data select the element along an axis, `selected_by` is the selecting value, and the index along that axis
@@ -40,7 +40,7 @@ struct Coefficient {
 /// The terms of a sum: each coefficient with the formula of its factor, `None` if the factor has no formula.
 type Terms = Vec<(Coefficient, Option<ColumnFormula>)>;
 
-/// A limit of this analysis is reached, or a size is not known.
+/// The analysis reached one of its limits, or a size is not known.
 struct TooLong;
 
 /// Returns the sums of a model that are linear in parameters.
@@ -104,10 +104,10 @@ struct Linear<'f> {
     function: &'f Function,
     used: Vec<bool>,
     is_constant: Vec<bool>,
-    /// True for values that depend on parameters.
+    /// For each value, whether the value depends on parameters.
     is_random: Vec<bool>,
     ports: Vec<String>,
-    /// Parameters that are also used in other ways, which let the data determine them.
+    /// Parameters that the model also uses in other ways, by which the data determine them.
     left_out: BTreeSet<Arc<str>>,
     steps: usize,
 }
@@ -165,7 +165,7 @@ impl Linear<'_> {
         roots.into_iter().collect()
     }
 
-    /// Leaves out all parameters that a root is linear in.
+    /// Leaves out all parameters in which a root is linear.
     fn leave_out(&mut self, root: Value) {
         let (mut open, mut seen) = (vec![root], HashSet::from([root]));
         while let Some(value) = open.pop() {
@@ -182,7 +182,7 @@ impl Linear<'_> {
     /// Returns the linear terms of each element of a root.
     ///
     /// # Errors
-    /// A root that is a parameter itself or a view of a whole one, an unknown size, and the limits of this analysis.
+    /// A root that is a parameter itself or a view of a whole parameter, an unknown size, and the limits of this analysis.
     fn sums(&mut self, root: Value) -> Result<Vec<Terms>, TooLong> {
         let mut whole = root;
         while self.is(whole, &VIEWS) && self.function.args(whole).len() == 1 && !self.is(whole, &PARTS) {
@@ -209,7 +209,7 @@ impl Linear<'_> {
         Ok(sums)
     }
 
-    /// Adds the terms of an element times a factor. `None` stands for a factor without a formula.
+    /// Adds the terms of an element, each multiplied by a factor. `None` stands for a factor without a formula.
     fn collect(
         &mut self,
         (value, index): (Value, Vec<usize>),
@@ -385,16 +385,16 @@ impl Linear<'_> {
         (terms.len() <= MOST_TERMS).then_some(()).ok_or(TooLong)
     }
 
-    /// Drops the terms of parameters that are left out. Of the sums whose coefficients occur in no other sum, it also drops those of one
-    /// term and those that repeat the factors of an earlier one.
+    /// Drops the terms of parameters that are left out. If no other sum has the coefficients of a sum, that sum is dropped too if it has
+    /// one term or repeats the factors of an earlier sum.
     fn finish(mut self, sums: Vec<Terms>) -> Design {
         let mut selected: HashMap<&Arc<str>, HashSet<Option<Value>>> = HashMap::new();
         let all = sums.iter().flatten();
         all.for_each(|(one, _)| {
             selected.entry(&one.site).or_default().insert(one.selected_by);
         });
-        // If two columns select from a parameter, or one selects and the parameter also occurs by itself, it depends on the row which
-        // elements two terms share.
+        // If two columns select elements of a parameter, or one column selects elements and the parameter is also used as a whole, then the
+        // row decides which elements two terms share.
         let mixed = selected.into_iter().filter(|(_, by)| by.len() > 1);
         self.left_out.extend(mixed.map(|(site, _)| site.clone()));
         let mut uses: HashMap<Coefficient, usize> = HashMap::new();
@@ -439,7 +439,7 @@ impl Linear<'_> {
     }
 }
 
-/// The operations whose elements are sums of the same elements of their operands, or of several elements of one operand.
+/// The operations that sum elements: the same element of several operands, or several elements of one operand.
 static SUMS: [&OpDef; 4] = [
     &ops::add::ADD,
     &ops::sub::SUB,
@@ -450,7 +450,7 @@ static SUMS: [&OpDef; 4] = [
 /// The views that omit elements.
 static PARTS: [&OpDef; 1] = [&ops::slice::SLICE];
 
-/// Removes the sign of a product: it changes only the sign of the coefficient.
+/// Removes a factor of -1 from a product, because it only changes the sign of the coefficient.
 fn unsigned(formula: ColumnFormula) -> ColumnFormula {
     match formula {
         ColumnFormula::Apply(Scalar::Mul, mut args) if args.len() == 2 => {
@@ -470,7 +470,7 @@ fn times(factor: Option<ColumnFormula>, data: Option<ColumnFormula>) -> Option<C
     factor.zip(data).map(|(factor, data)| factor.times(data))
 }
 
-/// Returns the product of sizes.
+/// Returns the product of some sizes.
 ///
 /// # Errors
 /// A product above [`MOST_TERMS`].

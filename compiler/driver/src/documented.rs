@@ -1,4 +1,4 @@
-//! The page of the book for a word of the language, of its library or of its methods.
+//! Finds the page of the book about a word of the language, of the library or of a method.
 
 use crate::program::library;
 use bnnc_abi::method::{self, MethodDef};
@@ -10,15 +10,15 @@ use bnnc_hir::builtin;
 /// A word that the book describes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Documented {
-    /// The kind of thing that it names, such as `a distribution of the library`.
+    /// The kind of thing that the word names, such as `a distribution of the library`.
     pub kind: String,
     /// The path of its page below the folder of the book's sources.
     pub page: String,
-    /// True if `:type WORD` shows its declaration at the prompt.
+    /// True if `:type WORD` shows the declaration of the word at the prompt.
     pub has_declaration: bool,
 }
 
-/// Returns the page for a word, if it has one.
+/// Returns the page of the book about a word, if there is one.
 pub fn documented(word: &str) -> Option<Documented> {
     let page = |kind: &str, page: &str| Documented {
         kind: kind.to_owned(),

@@ -114,10 +114,10 @@ pub fn emit(
     of_loops(&loops, stage, backend, options)
 }
 
-/// Prints the functions that a pass returns, in order, while the whole inference is compiled.
+/// Compiles the whole inference, and prints the functions that a pass returns, in order.
 fn after(compilation: &mut Compilation<'_>, pass: &'static str, schema: &Schema) -> Result<String, Failure> {
     compilation.context.watched = Some(pass);
-    // Passes run before code is generated, so any backend will do; the interpreter generates no code.
+    // Passes run before code is generated, so the backend does not matter. The interpreter generates no code.
     compilation.compile(schema, &Reference)?;
     let ran: Vec<&str> = compilation
         .context
@@ -172,7 +172,7 @@ fn of_loops(
     Ok(backend.compile(loops, &options)?.text())
 }
 
-/// Returns the function of one training step, or of the log density that samplers evaluate, with its name and its states.
+/// Returns the function of one training step, or of the log density that samplers evaluate, with the name of the function and its states.
 fn lowered(
     compilation: &mut Compilation<'_>,
     elaborated: Elaborated,
@@ -188,7 +188,7 @@ fn lowered(
     Ok(("train", objective.train, states))
 }
 
-/// Prints one token per line with its range of bytes.
+/// Prints one token per line with the byte range of the token.
 fn tokens(program: &Program) -> String {
     let lexed = bnnc_grammar::lexer::lex(&program.source);
     lexed

@@ -75,7 +75,7 @@ pub struct Compilation<'a> {
     pub context: Context,
     /// The time of each stage.
     pub timings: Timings,
-    /// The number of programs compiled so far, which makes the prefixes of their symbols unique.
+    /// The number of programs compiled so far, which makes the symbol prefixes of programs unique.
     programs: usize,
 }
 
@@ -87,11 +87,11 @@ pub struct Elaborated {
     pub posterior: Posterior,
     /// The optimiser that updates the parameters.
     pub optimiser: ElaboratedOptimiser,
-    /// The binding of the data to inputs and outputs of the model.
+    /// The columns that the inputs and outputs of the model are bound to.
     pub bound: Bound,
-    /// The options of variational inference, if that is the method.
+    /// The options of variational inference, if the method is `vi`.
     pub vi: Option<ViOptions>,
-    /// True if hyperparameters are tuned during the search for a maximum.
+    /// True if hyperparameters are tuned during the search for the maximum.
     pub is_online: bool,
 }
 
@@ -131,7 +131,7 @@ impl<'a> Compilation<'a> {
         }
     }
 
-    /// Returns the item of that model.
+    /// Returns the model item of the inference.
     pub(crate) fn model(&self) -> &'a ModelItem {
         &self.program.module.models[self.model_id()]
     }
@@ -139,7 +139,7 @@ impl<'a> Compilation<'a> {
     /// Elaborates model, posterior and optimiser for a schema.
     ///
     /// # Errors
-    /// Columns that do not fit the model, and errors that only show when sizes are known.
+    /// Columns that do not fit the model, and errors that can be found only when sizes are known.
     pub fn elaborate(&mut self, schema: &Schema) -> Result<Elaborated, Failure> {
         self.timed("elaborate", |this| this.elaborate_now(schema))
     }
@@ -208,7 +208,7 @@ impl<'a> Compilation<'a> {
                 self.item.span,
             )?);
         }
-        // A sampler has no optimiser: this default is elaborated but not used.
+        // A sampler has no optimiser: this default is elaborated but never used.
         let training = self
             .options_if::<Training>()?
             .map_or_else(Training::defaults, Ok)?;
@@ -250,7 +250,7 @@ impl<'a> Compilation<'a> {
         self.item.setting(option).is_some()
     }
 
-    /// Returns the options of a group: the program's values, and defaults for the rest.
+    /// Returns the options of a group, with defaults for the options that the program does not set.
     ///
     /// # Errors
     /// A bug: the method does not have these options.
@@ -266,7 +266,7 @@ impl<'a> Compilation<'a> {
         }
     }
 
-    /// Returns an option that several methods have under one name and type.
+    /// Returns an option that several methods share under one name and type.
     pub(crate) fn option_of<T: OptionValue>(&self, option: OptionName) -> Result<T, Mismatch> {
         self.program.module.read(self.item, |source| source.value(option))
     }
@@ -362,7 +362,7 @@ impl<'a> Compilation<'a> {
         self.placed(self.context.warnings.clone())
     }
 
-    /// Gives diagnostics of the rewriter a span: that of the one option that they can be about, else that of the inference block.
+    /// Adds a span to diagnostics of the rewriter: the only option that a diagnostic can be about, or else the inference block.
     fn placed(&self, diagnostics: Vec<Diagnostic>) -> Vec<Diagnostic> {
         let place = |mut diagnostic: Diagnostic| {
             if diagnostic.at == Place::Nowhere {
@@ -373,7 +373,7 @@ impl<'a> Compilation<'a> {
         diagnostics.into_iter().map(place).collect()
     }
 
-    /// Returns the precision of the run: that of the backend if it is fixed, else that of the command line, else that of the method.
+    /// Returns the precision of the run: the backend's fixed precision, else the one on the command line, else the method's option.
     ///
     /// # Errors
     /// A bug: the method does not have the option.
@@ -445,7 +445,7 @@ impl<'a> Compilation<'a> {
         };
         let programs = method.programs(self, parts)?;
         let precision = self.precision(backend)?;
-        // Predictions read the parameters and have no state of their own.
+        // The program of predictions reads the parameters but has no states of its own.
         let predict = self.lower("predict", &programs.predict, &[], precision)?;
         let predict = self.code(predict, backend)?;
         let sites = self.lower("sites", &programs.sites, &[], precision)?;

@@ -24,10 +24,10 @@ pub fn mark(bindings: &mut [Binding], function: &Function) {
     }
 }
 
-/// Returns the inputs whose product with a parameter is added to another parameter, each with the latter.
+/// Returns the inputs whose product with a parameter is added to another parameter. Each input comes with that other parameter.
 fn intercepts(function: &Function) -> HashMap<Arc<str>, Arc<str>> {
     let sums = || function.nodes.ids().filter(|value| is_sum(function, *value));
-    // A sum inside another has no terms that the outer one lacks.
+    // The outer sum has all terms of a sum inside it.
     let inner: HashSet<Value> = sums().flat_map(|value| function.args(value)).copied().collect();
     let mut found = HashMap::new();
     for value in sums().filter(|value| !inner.contains(value)) {
@@ -48,7 +48,7 @@ fn intercepts(function: &Function) -> HashMap<Arc<str>, Arc<str>> {
     found
 }
 
-/// Returns whether the terms of a value are those of its arguments.
+/// Returns whether a value is a sum of the terms of its arguments.
 fn is_sum(function: &Function, value: Value) -> bool {
     let sums: [&'static OpDef; 5] = [
         &ops::add::ADD,
@@ -90,7 +90,7 @@ fn term(function: &Function, value: Value) -> Option<Term> {
     port.map(|port| Term::Weighted(port.clone()))
 }
 
-/// Returns a value without the operations that repeat or reorder its elements.
+/// Returns the value below operations that only repeat or reorder elements.
 fn plain(function: &Function, value: Value) -> Value {
     let through: [&'static OpDef; 3] = [
         &ops::broadcast::BROADCAST,

@@ -1,4 +1,4 @@
-//! The path from the text of a program to a manifest that the runtime runs, and text views of every stage between.
+//! Compiles the text of a program to a manifest that the runtime runs, and prints every stage between the two as text.
 
 pub mod backends;
 pub mod codes;

@@ -1,4 +1,5 @@
-//! The methods as the compiler has them: one trait, one registry, and a folder for each, which imports no other but `train`.
+//! The compiler's part of each method: one trait, one registry, and one folder per method. A folder imports no folder of another method
+//! except `train`.
 
 #[cfg(feature = "collapsed")]
 mod collapsed;
@@ -56,32 +57,33 @@ pub(crate) trait Method {
     /// A model, data or options that the method does not support.
     fn programs(&self, compilation: &mut Compilation<'_>, parts: Parts<'_>) -> Result<Programs, Failure>;
 
-    /// Returns whether a model without sites is rejected before any program of the method is built.
+    /// Returns whether a model without sites is rejected before any program is built.
     fn needs_sites(&self) -> bool {
         false
     }
 
-    /// Returns whether its training minimises a fixed loss, so that a descent from its end can check it.
+    /// Returns whether training minimises a fixed loss. A descent from the end of training can then check that end.
     fn minimises_loss(&self) -> bool {
         false
     }
 
-    /// Returns why predictions are not means over draws of all parameters, if they are not: the predicate of a sentence about the method.
+    /// Returns the reason why predictions are not means over draws of all parameters, if they are not. The reason is the predicate of a
+    /// sentence about the method.
     fn without_draws(&self, _: &MethodDef) -> Option<&'static str> {
         None
     }
 
-    /// Returns why no training row can be left out, if none can.
+    /// Returns the reason why no training row can be left out of the posterior, if there is one.
     fn keeps_rows(&self, _: &MethodDef, _: &Infer) -> Option<Kept> {
         None
     }
 }
 
-/// The reason why no training row can be left out.
+/// The reason why no training row can be left out of the posterior.
 pub(crate) enum Kept {
-    /// A reason that holds for every option: a sentence without a full stop.
+    /// A reason that holds for every setting of the options: a sentence without a full stop.
     Always(String),
-    /// An option prevents it: such a sentence, and the help.
+    /// An option prevents it. The fields are the reason, a sentence without a full stop, and the help on changing the option.
     TurnedOff(String, String),
 }
 

@@ -15,10 +15,10 @@ use bnnc_hir::types::{Elem, Ty};
 use bnnc_hir::walk;
 use bnnc_rewrite::density::Densities;
 
-/// Returns the names of axes and classes of a model. `theta: real[J]` has the axis `J`. If an input or output `school: index(J)` is a
-/// column of text, the positions along `J` are named after its levels. If an input `x: real[d]` takes the input columns, the positions
-/// along `d` are named after these. An axis of another parameter that is multiplied with such a vector, or that such an index selects from,
-/// gets the same names, also in a layer and for a constant size.
+/// Returns the names of axes and classes of a model. `theta: real[J]` has the axis `J`. If an input or output `school: index(J)` is a text
+/// column, its levels name the positions along `J`. If an input `x: real[d]` takes the input columns, these columns name the positions
+/// along `d`. The same names apply to an axis of another parameter that is multiplied with such a vector or from which such an index
+/// selects, also in a layer and for a constant size.
 pub fn names(model: &ModelItem, elaborated: &Elaborated, schema: &Schema) -> Names {
     let bound = &elaborated.bound;
     let mut names = declared(model, schema, bound);
@@ -122,7 +122,7 @@ fn is_series(model: &ModelItem, output: &str) -> bool {
     expressions.any(|expr| walk::any(expr, &mut is_read))
 }
 
-/// Returns the name of a dimension that is a single name.
+/// Returns the name of a dimension that consists of a single name.
 pub(crate) fn name(model: &ModelItem, dim: &Dim) -> Option<String> {
     let (atoms, factor) = dim.terms.first_key_value()?;
     match (atoms.as_slice(), *factor, dim.terms.len()) {
@@ -153,7 +153,7 @@ fn labels(model: &ModelItem, schema: &Schema, ports: &[Binding], local: &Local) 
     })
 }
 
-/// Returns the levels of a column. An axis that several columns share may have more levels than this column.
+/// Returns the levels of a column. An axis that several columns share may have more levels than one of these columns.
 fn levels(column: &str, codes: &Codes) -> LabelSource {
     match codes {
         Codes::Positions => LabelSource::Levels(column.to_owned()),

@@ -1,4 +1,4 @@
-//! Predictions for levels that no training row has: programs with longer axes of levels than those of the run.
+//! Predicts for levels that no training row has, by programs whose axes of levels are longer than in the run.
 
 use crate::backends;
 use crate::codes::new_levels::no_new_levels;
@@ -23,14 +23,14 @@ use bnnc_rewrite::{pipeline, pipelines};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// An axis along which inputs select positions, each by one column.
+/// An axis from which inputs select positions, each input by one column.
 #[derive(Clone, Debug)]
 pub struct Axis {
     /// The name of the dimension.
     pub dim: Arc<str>,
-    /// Its size in the run.
+    /// The size of the dimension in the run.
     pub size: usize,
-    /// The inputs that select along it.
+    /// The inputs that select positions along the dimension.
     pub ports: Vec<String>,
 }
 
@@ -73,9 +73,9 @@ fn axes_of(model: &ModelItem, bound: &Bound) -> Vec<Axis> {
     axes
 }
 
-/// Returns the inference `infer` with `more` levels on each of these axes. It predicts from the values of all parameters in each draw,
-/// which are states with the names of the parameters. The parameters of the new levels are drawn from their priors, whatever the states
-/// hold.
+/// Returns the inference `infer` with additional levels along some axes; `more` has each axis with the number of new levels. The inference
+/// predicts from the values of all parameters in each draw; these are states with the names of the parameters. The parameters of the new
+/// levels are drawn from their priors, whatever values the states hold.
 ///
 /// # Errors
 /// A method without draws, or a model in which a new level has no prior of its own.
@@ -159,7 +159,7 @@ impl Compilation<'_> {
     }
 }
 
-/// Returns why predictions of an inference are not means over draws of all its parameters, if they are not.
+/// Returns the reason why predictions of an inference are not means over draws of all its parameters, if they are not.
 fn no_draws(infer: &Infer) -> Option<String> {
     let method = lookup(infer.method)?;
     let why = methods::of(method.finds).without_draws(method)?;
@@ -169,7 +169,7 @@ fn no_draws(infer: &Infer) -> Option<String> {
     ))
 }
 
-/// Returns the sizes of a model in which each axis of levels has a size of its own, with `extra` levels added.
+/// Returns the sizes of a model in which no two axes of levels have the same size. Each axis has `extra` additional levels.
 fn apart(bound: &Bound, more: &[(Axis, usize)], extra: usize) -> HashMap<Arc<str>, usize> {
     let largest = bound.dims.values().copied().max().unwrap_or(0);
     let mut dims = bound.dims.clone();

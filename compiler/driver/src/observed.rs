@@ -1,4 +1,4 @@
-//! Checks the outputs of a model against the preparation of its data.
+//! Checks that the outputs of a model fit the inputs and the preparation of its data.
 
 use crate::infer::{Compilation, Failure};
 use crate::program::Program;
@@ -85,8 +85,8 @@ fn unused_transform(entry: &InputEntry, schema: &Schema, model: Option<&ModelIte
     diagnostic.help(help).also(model.span, "takes its inputs by name")
 }
 
-/// Returns the input of a model that an entry of another name was probably meant for: the input named after its only column, or the one
-/// with the most similar name. Inputs that another entry feeds are not considered.
+/// Returns the input of a model for which an entry with another name was probably meant. This is the input named after the only column of
+/// the entry, or the input with the most similar name. Inputs that another entry feeds are not considered.
 fn meant_input<'m>(entry: &InputEntry, schema: &Schema, model: &'m ModelItem) -> Option<&'m str> {
     let feeds = |other: &InputEntry, input: &str| match (&other.name, other.columns.as_slice()) {
         (Some(name), _) => name == input,
@@ -145,7 +145,7 @@ impl Compilation<'_> {
         Some(diagnostic.help("write `standardise = [inputs]`"))
     }
 
-    /// Reports an output among the inputs: a vector of all columns but the target may hold other outputs of the model.
+    /// Reports an output among the inputs: a vector of all columns except the target may contain other outputs of the model.
     fn observed_input(&self, bound: &Bound, (spec, schema): (&DataSpec, &Schema)) -> Option<Diagnostic> {
         let takes_all = |source: &DataSource| *source == DataSource::Inputs;
         let vector = bound.ports.iter().find(|port| takes_all(&port.from))?;

@@ -16,15 +16,15 @@ use std::sync::Arc;
 pub struct Options {
     /// The seed of every random number.
     pub seed: u64,
-    /// The precision of reals, if not left to the method.
+    /// The precision of reals; `None` leaves it to the method.
     pub precision: Option<Precision>,
     /// The name of the backend.
     pub backend: String,
     /// The arguments of `--set`, `ITEM.KEY=VALUE` as given.
     pub settings: Vec<String>,
-    /// `NAME=PATH` pairs; several for one name are shards (or inputs and target).
+    /// `NAME=PATH` pairs; several pairs with one name are shards (or inputs and target).
     pub data: Vec<(String, PathBuf)>,
-    /// The inferences to run, with those that they need; empty for all.
+    /// The inferences to run, together with the inferences that they need; empty for all.
     pub only: Vec<String>,
     /// Rewrites that are switched off.
     pub without: Vec<String>,
@@ -36,11 +36,11 @@ pub struct Options {
     pub symbols: Vec<Address>,
     /// The oldest GPU that GPU code must run on.
     pub gpu: Chip,
-    /// The format of object files, if code is compiled to objects instead of into the memory of this process.
+    /// The format of object files if code is compiled to objects; `None` compiles into the memory of this process.
     pub objects: Option<ObjectFormat>,
-    /// The function that puts compiled code on a device, if it runs on one.
+    /// The function that loads compiled code onto a device, if the code runs on one.
     pub attach: Option<Attach>,
-    /// True if every Laplace approximation gets the program of Jacobians, also where neither its fit nor its predictions need it.
+    /// True if every Laplace approximation gets the program of Jacobians, even if neither its fit nor its predictions need it.
     pub jacobians: bool,
 }
 
@@ -66,7 +66,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Compiles a program to machine code. In an object, the symbols of its kernels begin with `prefix`.
+    /// Compiles a program to machine code. In an object file, the symbols of the kernels begin with `prefix`.
     pub(crate) fn code(
         &self,
         program: ir::Program,

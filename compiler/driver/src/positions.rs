@@ -1,4 +1,5 @@
-//! The program that computes the positions that rows select, where bounds of the data do not show that they are inside their axes.
+//! Compiles the program that computes the positions which rows select, for positions that the bounds of the data do not prove to lie inside
+//! their axes.
 
 use crate::infer::Compilation;
 use bnnc_abi::manifest::{Check, Positions};
@@ -10,13 +11,13 @@ use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::positions::{self, positions};
 use bnnc_rewrite::{pipeline, pipelines};
 
-/// Returns the checks of positions that depend on parameters, which the program of predictions computes.
+/// Returns the checks of positions that depend on parameters. The program of predictions computes these positions.
 pub fn reached(densities: &Densities, model: &Model) -> Vec<Check> {
     positions::reached(densities, model).map_or_else(Vec::new, |found| found.checks)
 }
 
 impl Compilation<'_> {
-    /// Compiles that program; `None` if there is nothing to check.
+    /// Compiles the program of selected positions; `None` if there is nothing to check.
     pub(crate) fn row_positions(
         &mut self,
         densities: &Densities,

@@ -10,7 +10,8 @@ use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::prior::{self, ValueOrigin};
 use bnnc_rewrite::{pipeline, pipelines};
 
-/// Moves inputs that all rows share from the inputs of an example to `shared`, wherever the model lists them.
+/// Moves inputs that all rows share from the inputs of an example to the shared inputs, wherever the model
+/// declares them.
 pub(crate) fn shared_apart(model: &mut Model, bound: &Bound) {
     let inputs = std::mem::take(&mut model.inputs);
     let (shared, inputs): (Vec<_>, Vec<_>) =
@@ -20,7 +21,8 @@ pub(crate) fn shared_apart(model: &mut Model, bound: &Bound) {
 }
 
 impl Compilation<'_> {
-    /// Compiles the predictions from the prior; the inner error is the reason why the model has none.
+    /// Compiles the predictions from the prior. The inner error is the reason why the model has no such
+    /// predictions.
     pub(crate) fn prior(
         &mut self,
         densities: &Densities,

@@ -1,4 +1,4 @@
-//! A program and the library as sources, trees and checked modules.
+//! A program and the library, as sources, syntax trees and checked modules.
 
 use crate::options::Options;
 use bnnc_abi::settings;
@@ -10,25 +10,26 @@ use bnnc_hir::tree::Module;
 use std::io::{Error, ErrorKind, Read, Result as IoResult};
 use std::path::Path;
 
-/// The limit on the size of a program in bytes: far above programs that people or generators write, and read in a moment.
+/// The limit on the size of a program in bytes, which is far above the size of programs that people or generators write. A text of this
+/// size is read in a moment.
 const LARGEST: u64 = 16 << 20;
 
 /// A checked program.
 pub struct Program {
-    /// The texts of the program, of the library, and of the options of `--set`.
+    /// The texts of the program, of the library, and of the values of `--set`.
     pub sources: SourceMap,
-    /// The program's own text.
+    /// The text of the program itself.
     pub source: Source,
-    /// The program's tree.
+    /// The syntax tree of the program.
     pub ast: ast::Module,
-    /// The resolved and typed program, complete only if there are no errors.
+    /// The resolved and typed program, which is complete only if there are no errors.
     pub module: Module,
     /// The diagnostics of the program.
     pub diagnostics: Vec<Diagnostic>,
 }
 
 impl Program {
-    /// Returns whether the program has errors, so that it must not be compiled.
+    /// Returns whether the program has errors and therefore must not be compiled.
     pub fn has_errors(&self) -> bool {
         self.diagnostics.iter().any(Diagnostic::is_error)
     }
@@ -37,7 +38,7 @@ impl Program {
 /// Reads the text of a program.
 ///
 /// # Errors
-/// Errors of the system, text that is not UTF-8, a pipe without a writer, and more than `LARGEST` bytes: a device may have no end.
+/// Errors of the system, text that is not UTF-8, a pipe without a writer, and more than `LARGEST` bytes (a device file may be endless).
 pub fn read(path: &Path) -> IoResult<String> {
     let mut text = Vec::new();
     bnnc_data::file::open(path)?
@@ -81,7 +82,7 @@ pub fn load(name: &str, text: &str, options: &Options) -> Program {
         library_paths,
     };
     let (module, mut found) = check(&library, &ast, &context);
-    // If a line could not be parsed, the names that it uses are unknown: warnings about the rest would mislead.
+    // If a line could not be parsed, the names on that line are unknown, and warnings about the rest of the program would mislead.
     if diagnostics.iter().any(Diagnostic::is_error) {
         found.retain(Diagnostic::is_error);
     }
@@ -95,7 +96,7 @@ pub fn load(name: &str, text: &str, options: &Options) -> Program {
     }
 }
 
-/// Parses the values of `--set`, each as an expression in a source of its own.
+/// Parses the values of `--set`. Each is an expression in a source of its own.
 fn overrides(options: &Options, sources: &mut SourceMap, diagnostics: &mut Vec<Diagnostic>) -> Vec<Override> {
     let mut overrides = Vec::new();
     for setting in &options.settings {

@@ -1,4 +1,4 @@
-//! Rendering of diagnostics for people, with frames of source lines. This module alone uses ariadne.
+//! Rendering of diagnostics for people, with frames of source lines. No other module uses ariadne.
 
 use ariadne::{CharSet, Color, Config, IndexType, Label, Report, ReportKind};
 use bnnc_base::diagnostic::{Diagnostic, Place, Severity};
@@ -6,10 +6,10 @@ pub use bnnc_base::render::json;
 use bnnc_base::render::{self, head, tail};
 use bnnc_base::source::{SourceMap, Span};
 
-/// The number of bytes above which a line is not shown.
+/// The number of bytes above which a source line is not shown.
 const WIDEST: usize = 1000;
 
-/// Renders a diagnostic in rustc's manner.
+/// Renders a diagnostic in the style of rustc.
 pub fn text(diagnostic: &Diagnostic, sources: &SourceMap, colour: bool) -> String {
     let (before, framed) = match &diagnostic.at {
         Place::Span(span) => (
@@ -40,7 +40,7 @@ fn paint(severity: Severity) -> Color {
     }
 }
 
-/// Converts a span to ariadne's form: the name of the text and a range of characters. The range is empty only at the end of the text.
+/// Converts a span to ariadne's form: the name of the source and a range of characters. The range is empty only at the end of the text.
 /// `None` for an unknown source.
 fn place(span: Span, sources: &SourceMap) -> Option<(String, std::ops::Range<usize>)> {
     let source = sources.get(span.source)?;
@@ -77,8 +77,8 @@ fn is_too_wide(span: Span, sources: &SourceMap) -> bool {
         .any(|line| line.len() > WIDEST)
 }
 
-/// Returns the labels in the order of the text: the place, the message, and whether it is the main place. A main place without a label gets
-/// the title of the code, unless another label begins inside it and so describes it more precisely.
+/// Returns the labels in the order of the text, each as its span, its message, and whether it is the main span. A main span without a label
+/// gets the title of the code, unless another label begins inside the main span and so describes the error more precisely.
 fn labels(diagnostic: &Diagnostic, span: Span) -> Vec<(Span, &str, bool)> {
     let within =
         |other: Span| other.source == span.source && span.start <= other.start && other.start < span.end;

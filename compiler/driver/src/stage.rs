@@ -1,8 +1,8 @@
-//! The stages of a compilation: a closed list, and every pass.
+//! The stages of a compilation: a fixed list, and one stage for each pass.
 
 use bnnc_rewrite::pipelines;
 
-/// A stage that `bnnc emit` can print, in order of the compilation.
+/// A stage that `bnnc emit` can print, in the order of the compilation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stage {
     /// One token per line.
@@ -19,20 +19,20 @@ pub enum Stage {
     Training,
     /// The loop program of that function.
     Loops,
-    /// Its code as Cranelift prints it.
+    /// The code of the loop program as Cranelift prints it.
     Clif,
-    /// Its MLIR module.
+    /// The MLIR module of the loop program.
     Mlir,
-    /// Its GPU code, and the launches of it.
+    /// The GPU code, and its launches.
     Ptx,
-    /// The graph for graphviz.
+    /// The probabilistic graph in the format of Graphviz.
     Dot,
     /// The functions after this pass.
     After(&'static str),
 }
 
 impl Stage {
-    /// Every stage but the passes.
+    /// Every stage except those of passes.
     pub const ALL: [Stage; 11] = [
         Stage::Tokens,
         Stage::Ast,
@@ -65,7 +65,7 @@ impl Stage {
         }
     }
 
-    /// Returns the names of all stages, and then those of all passes.
+    /// Returns the names of all stages, followed by the names of all passes.
     pub fn names() -> Vec<&'static str> {
         let stages = Stage::ALL.iter().map(|stage| stage.name());
         stages

@@ -11,7 +11,7 @@ use std::path::Path;
 impl Compilation<'_> {
     /// Returns the start that the option names. The path of a file is relative to the program; the file is opened when the program runs.
     pub(crate) fn start(&self, model: &Model, posterior: &Posterior) -> Result<Option<Start>, Failure> {
-        // Chains and trainings have this option under one name and type.
+        // For chains and for training, this option has the same name and type.
         Ok(match self.option_of(Training::start())? {
             Some(StartFrom::Infer(name)) => Some(Start::Infer(name)),
             Some(StartFrom::File(path)) => {

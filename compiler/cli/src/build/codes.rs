@@ -75,7 +75,7 @@ pub fn no_linker(name: &str, error: &std::io::Error) -> Diagnostic {
     .help("or make the executable without one: `--no-linker`")
 }
 
-/// Reports that the file `name` of the runtime is at none of `places`.
+/// Reports that the runtime's file `name` was not found at any of `places`.
 pub fn no_runtime(name: &str, places: &[PathBuf]) -> Diagnostic {
     let looked: Vec<String> = places
         .iter()

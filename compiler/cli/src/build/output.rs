@@ -1,4 +1,4 @@
-//! Writes executables: whole and executable under a temporary name first, then renamed.
+//! Writes executables: an executable is completed under a temporary name, and then renamed.
 
 use crate::build::codes;
 use bnnc_base::diagnostic::Diagnostic;
@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Flags for the linker besides objects and libraries: omit unreachable sections, and symbol names.
+/// Flags for the linker that remove unreachable sections and symbol names.
 const FLAGS: &[&str] = if cfg!(target_os = "linux") {
     &["-Wl,--gc-sections", "-Wl,-z,noexecstack", "-s"]
 } else if cfg!(target_os = "macos") {
@@ -17,7 +17,7 @@ const FLAGS: &[&str] = if cfg!(target_os = "linux") {
     &[]
 };
 
-/// The messages of a linker, or of the system when the linker ends, if there is no room for the executable.
+/// The messages that a linker, or the system at the end of the linker, writes if there is no room for the executable.
 const FULL: &[&str] = &[
     "No space left on device",
     "Disk quota exceeded",
@@ -25,7 +25,7 @@ const FULL: &[&str] = &[
     "File size limit exceeded",
 ];
 
-/// The system's libraries that Rust's standard library needs.
+/// The system libraries that Rust's standard library needs.
 const LIBRARIES: &[&str] = if cfg!(target_os = "linux") {
     &["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl", "-lc"]
 } else if cfg!(target_os = "macos") {
@@ -55,10 +55,10 @@ pub fn check(path: &Path) -> Result<(), Box<Diagnostic>> {
     Ok(())
 }
 
-/// Checks that an executable at `path` replaces none of the files that it is made from.
+/// Checks that writing an executable to `path` does not overwrite a file that the executable is made from.
 ///
 /// # Errors
-/// It would replace one of these files.
+/// The path is that of such a file.
 pub fn spares<'a>(path: &Path, mut files: impl Iterator<Item = &'a Path>) -> Result<(), Box<Diagnostic>> {
     match files.any(|file| is_same(path, file)) {
         true => Err(Box::new(codes::cannot_build(
@@ -69,7 +69,7 @@ pub fn spares<'a>(path: &Path, mut files: impl Iterator<Item = &'a Path>) -> Res
     }
 }
 
-/// Returns whether two paths lead to one file.
+/// Returns whether two paths refer to the same file.
 #[cfg(unix)]
 fn is_same(left: &Path, right: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
@@ -77,7 +77,7 @@ fn is_same(left: &Path, right: &Path) -> bool {
     identity(left).is_ok_and(|left| identity(right).is_ok_and(|right| left == right))
 }
 
-/// Returns whether two paths lead to one file.
+/// Returns whether two paths refer to the same file.
 #[cfg(not(unix))]
 fn is_same(left: &Path, right: &Path) -> bool {
     fs::canonicalize(left).is_ok_and(|left| fs::canonicalize(right).is_ok_and(|right| left == right))
@@ -100,8 +100,8 @@ pub fn is_runner(path: &Path) -> Result<(), Box<Diagnostic>> {
     }
 }
 
-/// Returns whether a little-endian 64-bit ELF file is as long as its header states. Files of other formats are not checked. Linkers write
-/// the table of sections at the end, so a truncated file has lost it.
+/// Returns whether a little-endian 64-bit ELF file is as long as its header states. Files of other formats are not checked. Linkers write the
+/// section table at the end, so a truncated file lacks it.
 fn is_whole(bytes: &[u8]) -> bool {
     const ELF_64_LITTLE: &[u8] = b"\x7fELF\x02\x01";
     if !bytes.starts_with(ELF_64_LITTLE) {
@@ -118,7 +118,7 @@ fn is_whole(bytes: &[u8]) -> bool {
     end().is_some_and(|end| end <= bytes.len() as u64)
 }
 
-/// Copies `runner` and appends `bytes`; returns the size of the executable in bytes.
+/// Copies `runner`, appends `bytes`, and returns the size of the executable in bytes.
 ///
 /// # Errors
 /// A file that cannot be read or written.
@@ -134,14 +134,14 @@ pub fn append(runner: &Path, bytes: &[u8], path: &Path) -> Result<u64, Box<Diagn
     draft.finish(path)
 }
 
-/// Links objects with the static library `runtime`; returns the size of the executable in bytes.
+/// Links objects with the static library `runtime`, and returns the size of the executable in bytes.
 ///
 /// # Errors
 /// No linker, a failure of the linker, or a file that cannot be written.
 pub fn link(objects: &[&[u8]], runtime: &Path, path: &Path) -> Result<u64, Box<Diagnostic>> {
     let draft = Draft::of(path);
     let cannot = |error: io::Error| Box::new(codes::cannot_build(path, &error.to_string()));
-    // Linkers report a folder that cannot be written to in many different ways, so this finds out first.
+    // Linkers report a folder without write access in many different ways, so this code tests it first.
     fs::write(&draft.path, []).map_err(cannot)?;
     let workshop = Workshop::new().map_err(cannot)?;
     let mut files = Vec::new();
@@ -159,7 +159,7 @@ pub fn link(objects: &[&[u8]], runtime: &Path, path: &Path) -> Result<u64, Box<D
         .args(files)
         .arg(runtime);
     command.args(FLAGS).args(LIBRARIES).stdin(Stdio::null());
-    // In this locale the messages of a full disk are those of `FULL`.
+    // In the locale `C`, the messages about a full disk are those in `FULL`.
     command.env("LC_ALL", "C");
     let output = command
         .output()
@@ -189,7 +189,7 @@ fn folder(path: &Path) -> &Path {
     }
 }
 
-/// A temporary file in the folder of the executable, removed unless it is finished.
+/// A temporary file in the folder of the executable, which is removed unless the executable is completed.
 struct Draft {
     path: PathBuf,
 }
@@ -217,7 +217,7 @@ impl Draft {
 
 impl Drop for Draft {
     fn drop(&mut self) {
-        // After a rename there is no file to remove.
+        // After the file was renamed, there is nothing to remove.
         let _ = fs::remove_file(&self.path);
     }
 }
@@ -238,7 +238,7 @@ fn executable(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// A temporary folder for objects, removed at the end.
+/// A temporary folder for objects, which is removed at the end.
 struct Workshop(PathBuf);
 
 impl Workshop {
@@ -259,7 +259,7 @@ impl Workshop {
 
 impl Drop for Workshop {
     fn drop(&mut self) {
-        // A folder that cannot be removed is only litter.
+        // If the folder cannot be removed, it is only litter.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

@@ -33,7 +33,7 @@ fn run_inner(arguments: &Build) -> Result<(), u8> {
     let show = |found: Box<Diagnostic>| display.show(&[*found], &nowhere);
     let mut options = session::options(&arguments.compile).map_err(|found| display.show(&found, &nowhere))?;
     options.gpu = gpu(arguments).map_err(show)?;
-    // The cheap checks come first, so that errors show before the compilation.
+    // The cheap checks come first, so that their errors appear before the compilation.
     output::check(&arguments.output).map_err(show)?;
     let runtime = match arguments.no_linker {
         true => Runtime::runner(arguments.runtime.as_deref()),
@@ -80,7 +80,7 @@ fn run_inner(arguments: &Build) -> Result<(), u8> {
     }
 }
 
-/// Returns the oldest GPU that must run the code.
+/// Returns the oldest GPU on which the code must run.
 fn gpu(arguments: &Build) -> Result<Chip, Box<Diagnostic>> {
     let chosen = arguments.gpu.as_deref().and_then(chip::lookup);
     let backend = &*arguments.compile.backend;
@@ -113,7 +113,7 @@ fn settle(built: &mut Built) {
     }
 }
 
-/// Returns every file that the executable is made from or reads.
+/// Returns every file that the executable is made from, and every file that it reads.
 fn inputs(built: &mut Built, program: &Program) -> Vec<PathBuf> {
     let mut inputs: Vec<PathBuf> = program
         .sources
@@ -189,7 +189,7 @@ fn link(
     runtime: &Runtime,
     to: &std::path::Path,
 ) -> Result<u64, build::Failure> {
-    // The linker puts the kernels into the executable, so the artefact omits them.
+    // The linker puts the kernels into the executable, so the serialised program omits them.
     for (artifact, object) in built.manifest.artifacts().into_iter().zip(objects) {
         artifact.code = Arc::new(Detached(Object {
             bytes: Vec::new(),
@@ -197,7 +197,7 @@ fn link(
         }));
     }
     let artefact = encode(built, objects)?;
-    // Kernels for a device stay in the artefact.
+    // Kernels for a device stay in the serialised program.
     let objects = || objects.iter().filter(|object| object.device.is_none());
     let kernels = objects().flat_map(|object| &object.kernels);
     let kernels: Vec<String> = kernels.map(|kernel| kernel.symbol.clone()).collect();

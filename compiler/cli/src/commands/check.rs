@@ -106,10 +106,10 @@ fn cost_json(manifest: &Manifest, infer: &Infer) -> serde_json::Value {
     })
 }
 
-/// The number of columns above which a list is cut.
+/// The number of columns above which a list of columns is shortened.
 const MOST_COLUMNS: usize = 20;
 
-/// Describes the source of each input and output of an inference, one line each.
+/// Describes where each input and output of an inference comes from, one line each.
 fn fed(infer: &Infer, sources: &HashMap<String, Source>, seed: u64) -> Result<String, Vec<Diagnostic>> {
     let Some(source) = sources.get(&infer.data) else {
         return Ok(String::new());

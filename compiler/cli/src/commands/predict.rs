@@ -121,8 +121,8 @@ struct Fitted<'a> {
 }
 
 impl Fitted<'_> {
-    /// Writes the requested results that only a Gaussian over the weights has: the joint covariance and the slopes. The error is the exit
-    /// status.
+    /// Writes the requested results that only a Gaussian over the weights has: the joint covariance and the derivatives with respect to the
+    /// inputs. The error is the exit status.
     fn write_gaussian(&self, rows: &Rows) -> Result<(), u8> {
         let (infer, preparation, arguments) = (self.infer, self.preparation, self.arguments);
         let at = (self.values, &*arguments.run);
@@ -178,7 +178,7 @@ impl Fitted<'_> {
     }
 }
 
-/// Returns the options that a run was compiled with. The error is the exit status.
+/// Returns the options with which a run was compiled. The error is the exit status.
 fn options(arguments: &Predict, saved: &SavedRun, display: Display) -> Result<Options, u8> {
     let flags = Compile {
         set: saved.settings.clone(),
@@ -188,7 +188,7 @@ fn options(arguments: &Predict, saved: &SavedRun, display: Display) -> Result<Op
         verify: false,
         without: saved.without.clone(),
         backend: bnnc_driver::backends::DEFAULT.to_owned(),
-        // An inference that was not run may need data whose schema the folder does not hold.
+        // An inference that was not run may need data whose schema is not in the run folder.
         only: saved.preparations.keys().cloned().collect(),
     };
     let options = session::options(&flags);
@@ -197,7 +197,7 @@ fn options(arguments: &Predict, saved: &SavedRun, display: Display) -> Result<Op
     Ok(options)
 }
 
-/// Compiles the program of a run for the columns and levels that its data had then. The error is the exit status.
+/// Compiles the program of a run for the columns and levels that its data had at the time of the run. The error is the exit status.
 fn recompiled(
     arguments: &Predict,
     saved: &SavedRun,
@@ -227,10 +227,10 @@ fn columns<'a>(infer: &'a Infer, axes: &[Axis]) -> Vec<&'a str> {
     of_axes.filter_map(|binding| field(&binding.from)).collect()
 }
 
-/// Checks that no output file replaces the new rows or a file of the run.
+/// Checks that no output file would overwrite the file of new rows or a file of the run.
 ///
 /// # Errors
-/// The first output file that does.
+/// The first output file that would.
 fn check_targets(arguments: &Predict) -> Result<(), Diagnostic> {
     let whole = |path: &Path| std::fs::canonicalize(path).ok();
     let is_source = |path: &&Path| {
@@ -259,7 +259,7 @@ fn field(source: &DataSource) -> Option<&str> {
 /// Returns the inference of this name, or the only one of the run.
 ///
 /// # Errors
-/// An unknown name, or no name where the run has several inferences.
+/// An unknown name, or no name for a run with several inferences.
 fn choose<'a>(saved: &[&'a Infer], name: Option<&str>) -> Result<&'a Infer, Box<Diagnostic>> {
     let names: Vec<&str> = saved.iter().map(|infer| infer.name.as_str()).collect();
     match (name, saved) {

@@ -1,6 +1,6 @@
 //! `bnnc repl`: reads entries, passes them to the session, and prints the replies.
 //!
-//! At a terminal, lines have editing, history and completion. From a pipe they are read without prompts.
+//! At a terminal, lines have editing, history and completion. From a pipe, lines are read without prompts.
 
 mod terminal;
 
@@ -11,10 +11,10 @@ use bnnc_repl::{PendingEntry, Reply, Said, Session, World};
 use std::io::{BufRead, IsTerminal, Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// The limit on the size of an entry in bytes: a device has no end.
+/// The limit on the size of an entry in bytes, because a device file may be endless.
 const LONGEST: u64 = 1 << 24;
 
-/// The exit status after a longer entry: that of data that cannot be read.
+/// The exit status after an entry above this limit, which is the status for data that cannot be read.
 const TOO_LONG: u8 = 3;
 
 /// Runs the command.
@@ -39,7 +39,7 @@ pub fn run(arguments: &Repl) -> u8 {
     }
 }
 
-/// Reads entries from a pipe or a file until its end; returns the exit status.
+/// Reads entries from a pipe or a file to its end, and returns the exit status.
 fn pipe(session: &mut Session) -> u8 {
     let (mut entry, mut line) = (PendingEntry::default(), String::new());
     let mut input = std::io::stdin().lock();
@@ -67,7 +67,7 @@ fn pipe(session: &mut Session) -> u8 {
     OK
 }
 
-/// Executes one entry and returns whether the session is over. A panic ends the entry, not the session.
+/// Executes one entry and returns whether the session is over. If an entry panics, the session continues.
 fn enter(session: &mut Session, entry: &str) -> bool {
     if entry.trim().is_empty() {
         return false;
@@ -77,7 +77,7 @@ fn enter(session: &mut Session, entry: &str) -> bool {
             print(&reply);
             reply.leave
         }
-        // The panic hook has reported the bug.
+        // The panic hook has already reported the bug.
         Err(_) => false,
     }
 }
@@ -85,7 +85,7 @@ fn enter(session: &mut Session, entry: &str) -> bool {
 /// Prints results to standard output and notes to standard error, in the order of the reply.
 fn print(reply: &Reply) {
     for said in &reply.said {
-        // If the reader has closed the pipe, the output is not wanted.
+        // If the reader has closed the pipe, nobody wants the output.
         let _ = match said {
             Said::Result(text) => {
                 writeln!(std::io::stdout(), "{text}").and_then(|()| std::io::stdout().flush())

@@ -61,7 +61,7 @@ fn run_inner(arguments: &Run) -> Result<u8, u8> {
     Ok(job.run(&arguments.running, max_memory))
 }
 
-/// Returns the command that repeats a run: it has every option that the results depend on.
+/// Returns the command that repeats a run, with every option on which the results depend.
 fn again(arguments: &Run) -> Vec<String> {
     let compile = &arguments.compile;
     let mut words = vec![
@@ -91,7 +91,7 @@ fn again(arguments: &Run) -> Vec<String> {
     words
 }
 
-/// Returns the inputs of the compilation of a program, which a run folder or an executable keeps.
+/// Returns the inputs of a compilation that a run folder or an executable stores.
 pub fn origin(file: &Path, compile: &Compile, program: &Program) -> Origin {
     Origin {
         file: file.to_path_buf(),
@@ -104,7 +104,7 @@ pub fn origin(file: &Path, compile: &Compile, program: &Program) -> Origin {
     }
 }
 
-/// Returns the checksum of the library that a program was checked with.
+/// Returns the checksum of the library against which a program was checked.
 pub fn library(program: &Program) -> u64 {
     let (id, sources) = (program.source.id, program.sources.iter());
     let mut library = Checksum::default();

@@ -14,7 +14,7 @@ pub static METRIC_DOES_NOT_APPLY: Code = Code {
               `map` does not have.\n\nWrong: `compare fit by accuracy` where `fit` predicts a number.\n\nRight: `compare fit by rmse`.",
 };
 
-/// Reports a metric that an inference does not have, with the reason and a help.
+/// Reports a metric that an inference does not have; the diagnostic gives the reason and a help.
 pub fn metric_does_not_apply(
     measure: &Measure,
     item: &InferItem,

@@ -33,7 +33,7 @@ pub fn no_stage(name: &str) -> Diagnostic {
     Diagnostic::usage(&NO_STAGE, format!("there is no stage `{name}`")).suggest(name, Stage::names())
 }
 
-/// Reports `emit clif` with a backend that makes other code.
+/// Reports `emit clif` with a backend that does not generate Cranelift code.
 pub fn no_clif(backend: &str) -> Diagnostic {
     let text =
         format!("`clif` is code of the backend `cranelift`, and `--backend {backend}` asks for another's");
@@ -41,7 +41,8 @@ pub fn no_clif(backend: &str) -> Diagnostic {
         .help("leave `--backend` out; `mlir` and `ptx` are the stages of `mlir` and `cuda`")
 }
 
-/// Reports a pass that an inference does not run. `ran` has the passes that it runs, repeated ones several times.
+/// Reports a pass that an inference does not run. `ran` has the passes that the inference runs; a pass that runs several times is listed
+/// several times.
 pub fn no_pass(infer: &InferItem, pass: &str, ran: &[&str]) -> Diagnostic {
     let mut names: Vec<&str> = Vec::new();
     for name in ran {
@@ -55,7 +56,7 @@ pub fn no_pass(infer: &InferItem, pass: &str, ran: &[&str]) -> Diagnostic {
         .help(format!("its passes are {}", names.join(", ")))
 }
 
-/// Reports a stage that comes before the stage that a file holds.
+/// Reports a requested stage that comes before the stage in the file.
 pub fn earlier_stage(stage: Stage, held: Stage) -> Diagnostic {
     let (stage, held) = (stage.name(), held.name());
     Diagnostic::usage(&NO_STAGE, format!("`{stage}` is not made from a `.{held}` file"))

@@ -1,4 +1,4 @@
-//! Elements of values that depend on data alone, and of values whose elements are elements of others.
+//! Finds the elements of values that depend on data alone, and follows the elements of views back to the operands.
 
 use super::{Linear, TooLong};
 use bnnc_abi::design::ColumnFormula;
@@ -18,7 +18,7 @@ pub(super) static VIEWS: [&OpDef; 5] = [
 ];
 
 impl Linear<'_> {
-    /// Returns the operand and the index in it of an element of a view; `None` if a size is not known.
+    /// Returns the operand that an element of a view comes from, and the index in that operand; `None` if a size is not known.
     pub(super) fn viewed(&self, value: Value, mut index: Vec<usize>) -> Option<(Value, Vec<usize>)> {
         let (args, attrs) = (self.function.args(value), self.attrs(value));
         if self.is(value, &[&ops::broadcast::BROADCAST]) {
@@ -55,7 +55,8 @@ impl Linear<'_> {
         None
     }
 
-    /// Returns the operand and the index in it of an element that constant positions select; `None` without a formula of the position.
+    /// Returns the operand from which a selection at constant positions takes an element, and the index in that operand. Returns `None` if
+    /// the position has no formula.
     pub(super) fn selected(
         &mut self,
         (value, mut index): (Value, Vec<usize>),
@@ -129,7 +130,7 @@ impl Linear<'_> {
                 None => return Ok(None),
             }
         }
-        // Elements of ports are read as reals.
+        // The elements of inputs and outputs are read as reals.
         let is_cast = scalar == Scalar::ToReal;
         Ok(match (is_cast, args.pop()) {
             (true, operand) => operand,

@@ -1,4 +1,4 @@
-//! Stages that are read back: a function in a `.graph` file, a loop program in a `.loops` file.
+//! Reads stages back from files: a function from a `.graph` file, a loop program from a `.loops` file.
 
 use super::{backend, of_loops};
 use crate::codes;
@@ -20,9 +20,9 @@ use bnnc_rewrite::{pipeline, pipelines};
 use std::collections::HashSet;
 use std::path::Path;
 
-/// A stage as a file holds it.
+/// A stage that was read from a file.
 pub enum Text {
-    /// One function, without distributions: the text does not hold their definitions.
+    /// One function without distributions, because the text form does not contain their definitions.
     Graph(Box<Function>),
     /// A plan and its kernels.
     Loops(Box<ir::Program>),
@@ -48,7 +48,7 @@ pub fn load(name: &str, text: &str) -> Option<(SourceMap, Result<Text, Box<Diagn
     Some((sources, read))
 }
 
-/// The reason why a text is not valid at its stage, and the line if it is about one.
+/// The reason why a text is not valid at its stage, and the line if the reason is about one line.
 struct Unread {
     line: Option<usize>,
     message: String,
@@ -102,10 +102,10 @@ fn span_of(source: &Source, line: usize) -> Span {
 }
 
 impl Text {
-    /// Prints this stage or a later one.
+    /// Prints this stage, or a later one that follows from it.
     ///
     /// # Errors
-    /// A stage before that of the file, and errors of lowering and of the backend.
+    /// A stage before the stage in the file, and errors of lowering and of the backend.
     pub fn emit(&self, stage: Stage, options: &Options) -> Result<String, Failure> {
         let held = match self {
             Text::Graph(_) => Stage::Graph,
@@ -128,7 +128,8 @@ impl Text {
     }
 }
 
-/// Returns the function in the form that kernels compute, as it is if it has that form already.
+/// Returns the function in the form that kernels compute. A function that already has this form is returned
+/// unchanged.
 fn lowered(function: &Function, options: &Options) -> Result<Function, Fault> {
     if bnnc_graph::verify::verify(function, LOWERED).is_ok() {
         return Ok(function.clone());

@@ -22,13 +22,13 @@ use bnnc_rewrite::methods::collapse::{Collapse, collapse};
 use bnnc_rewrite::methods::laplace::choice::OverWeights;
 use bnnc_rewrite::methods::likelihood::choice::covers;
 
-/// The radius of the triangle in the published code, in standard deviations.
+/// The radius of the triangle in the published code, in standard deviations of the noise.
 const ALPHA_PUBLISHED: f64 = 2.45;
 
-/// The default number of draws per iterate: where all weights are drawn from their box, and where those of single rows are.
+/// The default number of draws per iterate: 10 if all weights are drawn from their box, 1000 if only the weights of single rows are drawn.
 const DRAWS: [usize; 2] = [10, 1000];
 
-/// The options for iterates that are kept as they are: no Gaussian is fitted to them.
+/// The options with which iterates are kept as they are, without fitting a Gaussian.
 const SNAPSHOTS: SwagOptions = SwagOptions {
     covariance: Covariance::Snapshots,
     scale: 1.0,
@@ -81,8 +81,8 @@ impl Compilation<'_> {
         let (train, cost) = self.train(&objective, elaborated, backend)?;
         let moved: Vec<String> = found.moved.iter().map(|name| name.to_string()).collect();
         let iterates = self.iterates(train, moved, SNAPSHOTS)?;
-        // The integral adds the pieces between kinks. Signs of numbers near zero decide on which side of a kink a piece lies, and single
-        // precision loses these signs.
+        // The integral is a sum over the pieces between kinks. The sign of a number near zero decides on which side of a kink a piece lies,
+        // and single precision loses such signs.
         let mut program = |name: &str, function: &Option<Function>| match function {
             Some(function) => {
                 let program = self.lower(name, function, &[], Precision::F64)?;
@@ -234,7 +234,7 @@ impl Compilation<'_> {
         None
     }
 
-    /// Returns an option that conflicts with the published density, or is for that density alone, with the message and the help.
+    /// Returns an option that conflicts with the published density, or that applies to this density alone, with the message and the help.
     fn unpublished(&self, asked: &CollapsedOptions, found: &Collapse) -> Option<Apart> {
         let refused = |option, message: &str, help| Some((option, message.to_owned(), help));
         if asked.compat != Compat::Published {
@@ -299,7 +299,7 @@ impl Compilation<'_> {
     }
 }
 
-/// Returns the number of weights that are integrated over in a row; 0 for all.
+/// Returns the number of weights to integrate over per row and output; 0 means all.
 fn weights(asked: &CollapsedOptions, found: &Collapse) -> usize {
     let default = usize::from(found.likelihood == Likelihood::Categorical);
     asked.weights.unwrap_or(default)
@@ -315,7 +315,7 @@ fn alpha(asked: &CollapsedOptions) -> f64 {
     }
 }
 
-/// Adapts the report of a site: its family, and the sentence on its likelihood.
+/// Adapts the report on a site: its family, and the sentence about its likelihood.
 fn report(site: SiteReport, found: &Collapse, options: &Options) -> SiteReport {
     let is_moved = found
         .moved

@@ -1,4 +1,4 @@
-//! Inference blocks that train under random masks, which predictions draw too.
+//! Inference blocks that train under random masks. Predictions draw masks too.
 
 use crate::infer::{Compilation, Elaborated, Failure};
 use crate::methods::{Method, Parts, Programs};
@@ -27,7 +27,7 @@ impl Method for Drops {
 }
 
 impl Compilation<'_> {
-    /// Returns the model under the masks that `dropout` sets, and the probability of dropping an input; `None` for other methods.
+    /// Returns the model with the masks that `dropout` sets, and the probability that an input is dropped; `None` for other methods.
     pub(crate) fn dropped(
         &mut self,
         elaborated: &Elaborated,
@@ -49,7 +49,7 @@ impl Compilation<'_> {
         Ok(Some((dropped, options.rate)))
     }
 
-    /// Writes into the reports which sites have masked inputs.
+    /// States in the reports which sites have masked inputs.
     pub(crate) fn announce(objective: &mut Objective, dropped: &Dropped, rate: f64) {
         let sentence = format!("inputs dropped with probability {rate}");
         for report in &mut objective.reports {

@@ -1,4 +1,5 @@
-//! Inference blocks whose posterior is made of the iterates of a training (`swag`) or of several trainings (`ensemble`).
+//! Inference blocks whose posterior consists of the iterates of one training run (`swag`) or of the results of several training runs
+//! (`ensemble`).
 
 pub(crate) mod codes;
 pub(crate) mod taken;
@@ -56,8 +57,8 @@ impl Method for Ensembles {
 
 impl Compilation<'_> {
     /// Builds the programs of an inference that collects iterates or members: the training step of `map`, and predictions and sites at many
-    /// positions, as for samplers. `made` builds the work from the training and the moved states, and returns it with the family of the
-    /// sites for the reports.
+    /// positions, as for samplers. `made` builds the work from the training and the names of the moving states. It also returns the name of
+    /// the family that the reports give for the sites.
     fn iterates_programs(
         &mut self,
         parts: Parts<'_>,
@@ -113,7 +114,7 @@ impl Compilation<'_> {
     /// Returns the part of the manifest that collects iterates.
     ///
     /// # Errors
-    /// Options of a training where iterates come from another inference, and a low-rank covariance of fewer than two deviations.
+    /// Options of a training run if the iterates come from another inference, and a low-rank covariance of fewer than two deviations.
     pub(crate) fn iterates(
         &self,
         train: Train,

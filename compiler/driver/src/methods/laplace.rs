@@ -25,7 +25,7 @@ use bnnc_rewrite::methods::laplace::likelihood::ZeroDerivative;
 use bnnc_rewrite::methods::laplace::{self, Approximation, Wanted, choice};
 use std::sync::Arc;
 
-/// The limit on a number in `structure`, exclusive.
+/// The exclusive upper limit on a number in `structure`.
 const MOST: f64 = 1e9;
 
 /// The method `laplace`: a Gaussian around a maximum.
@@ -115,8 +115,8 @@ impl Compilation<'_> {
         result.map_err(|refusal| self.failure(refusal))
     }
 
-    /// Returns the log prior of the weights and the factor on it that the options give; `None` if the search maximises the density under
-    /// the model's own prior.
+    /// Returns the log prior of the weights, and the factor by which the options multiply it; `None` if the search maximises the density
+    /// under the model's own prior.
     ///
     /// # Errors
     /// As [`laplace::approximation`].
@@ -166,7 +166,7 @@ impl Compilation<'_> {
         })
     }
 
-    /// Plans the programs of a smaller approximation: an error about memory checks that they fit before it recommends them.
+    /// Plans the programs of a smaller approximation. An error about memory recommends a smaller approximation only if these programs fit.
     fn smaller(
         &mut self,
         found: Option<laplace::SmallerPrograms>,
@@ -214,7 +214,7 @@ impl Compilation<'_> {
     /// Returns the options of the approximation.
     ///
     /// # Errors
-    /// A bug: the method does not have them.
+    /// A bug: the method does not have these options.
     pub fn laplace_options(&self) -> Result<Options, Failure> {
         Ok(self.options_of()?)
     }
@@ -230,8 +230,8 @@ impl Compilation<'_> {
         }
     }
 
-    /// Rejects a likelihood without the derivatives that the curvature of the weights is made of: those in the arguments that the weights
-    /// affect. Also checks the size of a subnetwork against the number of weights whose outputs are curved.
+    /// Rejects a likelihood that lacks the derivatives from which the curvature of the weights is computed. These are derivatives in the
+    /// arguments that the weights affect. Also checks the size of a subnetwork against the number of weights whose outputs are curved.
     fn curved(&self, options: &Options, densities: &Densities, found: &Approximation) -> Result<(), Failure> {
         let is_fisher = options.curvature == Curvature::Fisher;
         let lacks = |flat: ZeroDerivative| flat == ZeroDerivative::First || !is_fisher;
@@ -241,7 +241,8 @@ impl Compilation<'_> {
         };
         let number = |name: &str| name.split_once('/')?.0.parse::<usize>().ok();
         let moved = || found.moved.iter().flatten();
-        // One output whose observation is curved in every argument that the weights affect is enough: it informs the precision.
+        // One output whose observation is curved in every argument that the weights affect is enough, because that output determines the
+        // precision.
         let is_of_flat = |name: &Arc<str>| {
             let mut same = moved().filter(|other| number(other) == number(name));
             same.any(|other| flat(other).is_some())
@@ -277,7 +278,7 @@ impl Compilation<'_> {
         Err(self.apart(Options::link(), &message, help))
     }
 
-    /// Returns the error of a number in `structure` that is not a count.
+    /// Returns an error for a number in `structure` that is not a positive whole number.
     fn empty(&self) -> Option<Apart> {
         let Some(SettingValue::Call(_, counts)) = self.setting(Options::structure()) else {
             return None;
@@ -294,7 +295,7 @@ impl Compilation<'_> {
 /// The option to point at, the message, and the help.
 type Apart = (OptionName, &'static str, &'static str);
 
-/// Returns an option that another one excludes.
+/// Returns an option that another option excludes.
 fn apart(options: &Options) -> Option<Apart> {
     let is_subnetwork = options.over.is_subnetwork();
     let is_tuned = options.online || !matches!(options.prior_precision, PriorPrecision::Given(_));
@@ -347,7 +348,7 @@ fn unvalidated(options: &Options, schema: &Schema) -> Option<Apart> {
     ))
 }
 
-/// Returns the weights among which the random ones are chosen.
+/// Returns the sites that the Gaussian covers. The weights of a subnetwork are chosen among all sites.
 fn candidates(over: &Over) -> choice::OverWeights<'_> {
     match over {
         Over::All | Over::Subnetwork { .. } => choice::OverWeights::All,
@@ -356,7 +357,7 @@ fn candidates(over: &Over) -> choice::OverWeights<'_> {
     }
 }
 
-/// Returns which programs the options need.
+/// Returns the programs that the options need.
 fn wanted(options: &Options) -> Wanted {
     let is_subnetwork = options.over.is_subnetwork();
     let is_diagonal = options.structure == Structure::Diagonal;

@@ -23,8 +23,9 @@ use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::sample::{self, Sampled};
 use std::sync::Arc;
 
-/// The dimension up to which a dense metric costs little beside the gradient and is learnt in a warm-up of usual length. It then gives as
-/// many effective samples per gradient as a diagonal metric, or many times more if parameters are correlated.
+/// The largest dimension of a model without layers for which `dense` is the default metric. Up to this dimension, a dense metric costs
+/// little compared with the gradient and is learnt in a warm-up of usual length. It then gives as many effective samples per gradient as a
+/// diagonal metric, and many times more if parameters are correlated.
 const SMALL: usize = 50;
 
 /// The methods that find the posterior by Markov chains.
@@ -125,7 +126,7 @@ impl Compilation<'_> {
         })
     }
 
-    /// Compiles the program of the values that stay the same in all iterations; `None` if there are none.
+    /// Compiles the program of values that stay the same in all iterations; `None` if there are no such values.
     fn prepare(
         &mut self,
         sampled: &Sampled,
@@ -182,18 +183,18 @@ impl Compilation<'_> {
             let text = format!("the cycles of `cyclical` must be a whole number, found {cycles}");
             return Err(self.apart(SgldOptions::schedule(), &text, "such as `cyclical(4, 0.5)`"));
         }
-        // The posterior of a network has many modes, and a metric learnt in one misleads the sampler in the others.
+        // The posterior of a network has many modes, and a metric that is learnt in one mode misleads the sampler in the others.
         let in_layers = sampled.moved.iter().any(|state| state.contains('.'));
         transition.resolve(!in_layers && sampled.dimension <= SMALL);
         Ok(transition)
     }
 
-    /// Returns the failure for options that cannot be used together; the diagnostic points at `option`.
+    /// Returns the failure for options that cannot be used together. The diagnostic points at `option`.
     pub(crate) fn apart(&self, option: OptionName, message: &str, help: &str) -> Failure {
         Failure::Program(vec![codes::options_apart(self.item, option, message, help)])
     }
 
-    /// Returns the failure for an option that the checks shared with `--set` reject: see [`Compilation::apart`].
+    /// Returns the failure for an option that is rejected by the checks shared with `--set`; see [`Compilation::apart`].
     pub(crate) fn refused(&self, refusal: &Refusal) -> Failure {
         self.apart(refusal.option, &refusal.message, &refusal.help)
     }

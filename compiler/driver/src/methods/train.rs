@@ -12,7 +12,7 @@ use bnnc_rewrite::density::Densities;
 use bnnc_rewrite::methods::prune;
 use bnnc_rewrite::methods::train::Objective;
 
-/// The largest number of scalars that the optimiser moves for which the end of a training is checked by a descent.
+/// The largest number of optimised scalars for which a descent checks the end of a training run.
 pub(crate) const CHECKED: usize = 10_000;
 
 /// The methods that find the posterior by an optimiser.
@@ -85,7 +85,7 @@ impl Compilation<'_> {
             ..Cost::default()
         };
         let step = self.code(step, backend)?;
-        // Over many rows, the differences of losses that matter are below the rounding of single precision.
+        // With many rows, differences of losses that matter can be smaller than the rounding errors of single precision.
         let gradient = match &objective.gradient {
             Some(function) => {
                 let gradient = self.lower("gradient", function, &[], Precision::F64)?;
@@ -138,7 +138,7 @@ impl Compilation<'_> {
         }))
     }
 
-    /// Returns whether a descent may check the end of the training: the method must minimise a fixed loss.
+    /// Returns whether a descent may check the end of training. The method must minimise a fixed loss.
     pub(crate) fn descends(&self, elaborated: &Elaborated) -> bool {
         methods::of(self.item.method.finds).minimises_loss() && !elaborated.is_online
     }

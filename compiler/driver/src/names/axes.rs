@@ -1,12 +1,12 @@
-//! Axes of parameters whose positions are those of an input or of the classes of an output: the input is multiplied along the axis or
-//! selects from it, or the axis holds the scores of the classes.
+//! Finds the axes of parameters whose positions correspond to the elements of an input or to the classes of an output. Such an axis is
+//! multiplied with the input, selected from by the input, or holds the scores of the classes.
 
 use bnnc_base::shape::Dim;
 use bnnc_graph::function::{Function, NodeKind, Value};
 use bnnc_graph::ops;
 use std::sync::Arc;
 
-/// An axis of a parameter whose positions are those of an input or of classes.
+/// An axis of a parameter whose positions correspond to the elements of an input or to classes.
 pub struct Met {
     /// The parameter.
     pub site: Arc<str>,
@@ -20,7 +20,7 @@ pub struct Met {
     pub port: Arc<str>,
 }
 
-/// Returns the axes of the parameters of a model that an input is multiplied along or selects from directly, and those of classes.
+/// Returns the axes of parameters that are multiplied with an input or that an input selects from directly, and the axes of classes.
 pub fn met(function: &Function) -> Vec<Met> {
     let mut found = Vec::new();
     for value in function.nodes.ids() {
@@ -54,7 +54,7 @@ pub fn met(function: &Function) -> Vec<Met> {
     found
 }
 
-/// Adds the axes of sites that become the only axis of a vector of scores that an output is drawn from.
+/// Adds the axes of parameters that become the only axis of a vector of scores for the classes of an output.
 fn classes(function: &Function, scores: Value, output: Value, found: &mut Vec<Met>) {
     found.extend(meeting(function, scores, 0, output));
     let NodeKind::Apply { op, args, attrs } = &function.nodes[scores].kind else {
@@ -74,7 +74,7 @@ fn classes(function: &Function, scores: Value, output: Value, found: &mut Vec<Me
     }
 }
 
-/// Returns the axis with the input if `site` is a parameter of the model and `port` an input or output of it.
+/// Returns the axis with its input or output. Returns `None` unless `site` is a parameter of the model and `port` an input or output.
 fn meeting(function: &Function, site: Value, axis: usize, port: Value) -> Option<Met> {
     let NodeKind::Apply { op, attrs, .. } = &function.nodes[site].kind else {
         return None;

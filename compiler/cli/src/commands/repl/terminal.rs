@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 /// The prompt of the first line of an entry.
 const PROMPT: &str = "bnnc> ";
 
-/// The prompt of its other lines.
+/// The prompt of the continuation lines of an entry.
 const CONTINUATION: &str = "    . ";
 
 /// The number of entries that the history keeps between sessions.
@@ -79,7 +79,7 @@ pub fn read(session: &mut Session) -> u8 {
     OK
 }
 
-/// Saves the history. A failure is not reported: the session itself went well.
+/// Saves the history. A failure is not reported, because the session itself succeeded.
 fn save(editor: &mut Editor<Names, DefaultHistory>, file: &Path) {
     let folder = file.parent().unwrap_or(Path::new("."));
     if std::fs::create_dir_all(folder).is_ok() {
@@ -100,7 +100,7 @@ fn history_file() -> Option<PathBuf> {
 struct Names(Vec<String>);
 
 impl Names {
-    /// Returns the position at which the word before the cursor starts. A colon is part of a word only at the start of a line.
+    /// Returns the position where the word before the cursor starts. A colon is part of a word only at the start of a line.
     fn start(line: &str, cursor: usize) -> usize {
         let before = &line[..cursor];
         let word = before

@@ -1,10 +1,10 @@
-//! The sentence of the report on sites that may be collapsed: which of their weights are integrated over, over which box, and how exactly.
+//! The report's sentence about sites that may be collapsed: which weights are integrated over, over which box, and how exactly.
 
 use bnnc_abi::collapsed::{Extent, Form, MOST_CUT, MOST_SIMPLICES, Noise, Options, Sigmoid};
 use bnnc_abi::laplace::Likelihood;
 use bnnc_rewrite::methods::collapse::Collapse;
 
-/// Describes how the sites that may be collapsed are integrated over, in a sentence without a full stop.
+/// Describes how the sites that may be collapsed are integrated over. The result is a sentence without a full stop.
 pub fn treated(found: &Collapse, options: &Options) -> String {
     let extent = match options.extent {
         Extent::Range => "the range of the iterates",
@@ -69,7 +69,7 @@ fn how(found: &Collapse, options: &Options) -> &'static str {
     }
 }
 
-/// Describes how the location depends on the weights, and where that makes the integral exact.
+/// Describes how the location depends on the weights, and where this dependence makes the integral exact.
 fn form(found: &Collapse, options: &Options) -> String {
     let (kinks, direct) = match &found.form {
         Form::Affine => return "exactly, as the location is affine in it".to_owned(),
@@ -111,9 +111,9 @@ fn form(found: &Collapse, options: &Options) -> String {
     format!("the location is affine in it between {kinks} kinks; {closed}, {cut}")
 }
 
-/// Returns the largest number of pieces that kinks cut a box of `weights` dimensions into: the regions of an arrangement of hyperplanes
-/// (Zaslavsky 1975), each of which may be cut by both signs of every kink that depends on others. The result is `None` from 1e100 on, where
-/// the number informs nobody.
+/// Returns the largest number of pieces into which kinks cut a box of `weights` dimensions: the number of regions of an arrangement of
+/// hyperplanes (Zaslavsky 1975), doubled for each kink that depends on other kinks. The result is `None` from 1e100 on, because such a
+/// number does not inform anyone.
 fn bound((kinks, direct): (usize, usize), weights: usize) -> Option<String> {
     let mut choices = 1.0;
     let mut pieces = 1.0;
@@ -134,15 +134,15 @@ fn bound((kinks, direct): (usize, usize), weights: usize) -> Option<String> {
 mod tests {
     use super::*;
 
-    /// Three lines in general position divide the plane into seven regions. With at least as many weights as kinks, there are 2^kinks of
-    /// them.
+    /// Three lines in general position divide the plane into seven regions. With at least as many weights as kinks, there are 2^kinks
+    /// regions.
     #[test]
     fn pieces_are_bounded_by_the_regions_of_an_arrangement() {
         let bound = |kinks, weights| bound(kinks, weights).unwrap_or_default();
         assert_eq!(bound((3, 3), 2), "7");
         assert_eq!(bound((3, 3), 5), "8");
         assert_eq!(bound((4, 4), 1), "5");
-        // One kink in front and two behind it.
+        // One kink is independent of the others, and two depend on it.
         assert_eq!(bound((3, 1), 2), "8");
         assert_eq!(bound((4000, 2000), 2), "");
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Codes of approximations that are made of the iterates of a training run.
+//! Codes of approximations that consist of the iterates of a training run.
 
 use crate::codes::span_of;
 use bnnc_abi::iterates::IterateOptions;
@@ -26,7 +26,8 @@ pub fn no_iterates(infer: &InferItem, from: &str) -> Diagnostic {
     ))
 }
 
-/// Reports an earlier inference that samples a state in its non-centred parameterisation: its iterates are not values of the site.
+/// Reports an earlier inference that samples a site in its non-centred parameterisation: the iterates of the state are not values of the
+/// site.
 pub fn iterates_of_noise(infer: &InferItem, from: &str, state: &str) -> Diagnostic {
     let site = state.strip_suffix("/loc").unwrap_or(state);
     let text = format!(
@@ -47,7 +48,7 @@ pub fn other_iterates(infer: &InferItem, from: &str, state: &str) -> Diagnostic 
         .help("take iterates of the same model on data with the same columns")
 }
 
-/// Reports iterates of an inference on data with fewer splits: the number that those data have, and the number needed.
+/// Reports iterates of an inference whose data have fewer splits. The numbers are those of the splits that exist and that are needed.
 pub fn fewer_splits(infer: &InferItem, from: &str, (has, needs): (usize, usize)) -> Diagnostic {
     let text = format!(
         "`{}` takes the iterates of `{from}` on {needs} splits, but the data of `{from}` have {has}",

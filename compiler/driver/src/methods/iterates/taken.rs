@@ -1,5 +1,5 @@
-//! Checks the iterates that an inference takes from an earlier one: that one must keep them, with states of the same name and size, on at
-//! least as many splits.
+//! Checks the iterates that an inference takes from an earlier one. The earlier one must keep iterates, have states with the same names and
+//! sizes, and have at least as many splits.
 
 use super::codes;
 use crate::program::Program;
@@ -54,7 +54,7 @@ pub fn wrong_iterates(
     infers.iter().filter_map(wrong).collect()
 }
 
-/// Returns the states of an inference that hold a site in its non-centred parameterisation instead of its value.
+/// Returns the states of an inference that hold the non-centred form of a site instead of its value.
 fn noise(infer: &Infer) -> impl Iterator<Item = String> {
     let noncentred = infer.work.part().noncentred();
     noncentred

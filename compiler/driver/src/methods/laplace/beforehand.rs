@@ -1,4 +1,4 @@
-//! Errors of a Laplace approximation that are found before anything is trained.
+//! Finds errors of a Laplace approximation before anything is trained.
 
 use crate::codes::{self, NoMaximum, NoRanking};
 use crate::infer::{Compilation, Failure};
@@ -21,7 +21,7 @@ const OF_SEARCH: [OptionName; 5] = [
 ];
 
 impl Compilation<'_> {
-    /// Rejects structures that the prior of the weights does not allow.
+    /// Rejects a structure that the prior of the weights does not allow.
     pub(super) fn possible(&self, options: &Options, found: &Approximation) -> Result<(), Failure> {
         if !found.independent && options.structure != Structure::Full {
             let message =
@@ -58,7 +58,7 @@ impl Compilation<'_> {
         Err(Failure::Program(vec![codes::no_subnetwork(self.item, why)]))
     }
 
-    /// Rejects a tuning of the prior during the search, or a factor on it, that the model does not allow.
+    /// Rejects a tuning of the prior during the search, or a factor on the prior, that the model does not allow.
     pub(super) fn tunable(&self, options: &Options, found: &Approximation) -> Result<(), Failure> {
         let checked = options.check_search(self.searches()?, !found.noise.is_empty());
         checked.map_err(|refusal| self.refused(&refusal))?;
@@ -100,7 +100,7 @@ impl Compilation<'_> {
         }
     }
 
-    /// Returns whether the maximum is searched; if not, the start is taken for it.
+    /// Returns whether the maximum is searched for. Otherwise the start is taken for the maximum.
     pub(super) fn searches(&self) -> Result<bool, Failure> {
         Ok(match self.options_of::<Training>()?.epochs {
             Some(epochs) => epochs > 0,
@@ -109,7 +109,8 @@ impl Compilation<'_> {
     }
 }
 
-/// Reports what approximations need of earlier inferences and these do not have: a start with every weight, variances to rank by.
+/// Reports what an approximation needs from an earlier inference but does not find there: a start with every weight, or the variances by
+/// which weights are ranked.
 pub fn lacking(program: &Program, infers: &[Infer]) -> Vec<Diagnostic> {
     let of_one = |infer: &Infer| {
         let laplace = infer.laplace()?;
@@ -120,7 +121,7 @@ pub fn lacking(program: &Program, infers: &[Infer]) -> Vec<Diagnostic> {
     infers.iter().filter_map(of_one).collect()
 }
 
-/// Reports a start that is taken for the maximum and lacks a site.
+/// Reports a start that is taken for the maximum but lacks a site.
 fn no_maximum(
     (item, infer): (&InferItem, &Infer),
     laplace: &Laplace,
@@ -148,7 +149,7 @@ fn no_maximum(
     Some(codes::no_maximum(item, &site.site, why))
 }
 
-/// Reports a subnetwork that is ranked by an inference without variances, or without one of its sites.
+/// Reports a subnetwork that is ranked by an inference without variances, or by an inference that lacks one of the sites.
 fn no_ranking(item: &InferItem, laplace: &Laplace, infers: &[Infer]) -> Option<Diagnostic> {
     let name = laplace.options.over.ranked_by()?;
     let by = infers.iter().find(|other| other.name == name)?;
@@ -163,7 +164,7 @@ fn no_ranking(item: &InferItem, laplace: &Laplace, infers: &[Infer]) -> Option<D
     Some(codes::no_subnetwork(item, why))
 }
 
-/// Returns whether a site has the name of these weights, and their size if they lie on the reals.
+/// Returns whether a site has the name and, on the reals, the size of these weights.
 fn is_of(site: &SiteReport, weights: &Weights) -> bool {
     let elements = site.shape.count(&Sizes::default());
     site.name == weights.site && (!weights.real || elements == weights.elements)

@@ -1,10 +1,10 @@
 //! Chooses how many chains of an inference share one evaluation of the log density.
 //!
-//! Note \[Chains abreast\]. Chains run on threads. In addition, one evaluation of the density can serve several chains in lockstep:
-//! gradients of small models take as long as their launches do, and for several chains the product of a data matrix and a position becomes
-//! a product of two matrices, which reads the data once. Nanoseconds per gradient of a chain on one thread
-//! (`cargo bench -p bnnc-tests --bench chains`, the best of several rounds; other work ran on the machine, so the numbers are good to a
-//! third only):
+//! Note \[Chains abreast\]. Chains run on threads. In addition, one evaluation of the density can serve several chains in lockstep. The
+//! gradient of a small model takes as long as its kernel launches do. For several chains, the product of a data matrix and a position
+//! becomes a product of two matrices, which reads the data once. The table shows nanoseconds per gradient of a chain on one thread (`cargo
+//! bench -p bnnc-tests --bench chains`, the best of several rounds). Other work ran on the machine, so the numbers are accurate only to a
+//! third:
 //!
 //! | model | dimension | rows | operations | alone | 2 in lockstep | 4 | 8 |
 //! |---|---:|---:|---:|---:|---:|---:|---:|
@@ -23,13 +23,13 @@
 //! | regression | 22 | 20,000 | 2,720,167 | 374,705 | 264,990 | 155,114 | 102,856 |
 //! | softmax of 784 inputs | 7,850 | 2,000 | 63,320,653 | 3,073,259 | 2,542,563 | 1,928,556 | 2,057,496 |
 //!
-//! So chains run in lockstep where launches outweigh the arithmetic (up to [`FEW`] operations), and where one chain alone needs no products
-//! of matrices but several chains do. They run alone where the time goes into elementwise functions of rows, into products that are of
-//! matrices already, or into a recurrence. Sums of products are rounded differently in lockstep than alone. Therefore the choice, and the
-//! number of chains in lockstep, follow from the program, the data and the number of chains, never from the number of threads. A thread
-//! that has fewer chains than lanes leaves lanes unused, and pays for them: with a thread for every chain a gradient takes 1.0 to 1.9 times
-//! what it takes alone, with one thread for two chains 0.5 to 0.9 times. So there are few lanes where there may be a thread for every
-//! chain.
+//! Chains therefore run in lockstep in two cases: if launches take longer than the arithmetic (up to [`FEW`] operations), and if one chain
+//! alone needs no products of matrices but several chains do. They run alone if most of the time is spent in elementwise functions of rows,
+//! in products that are already products of matrices, or in a recurrence. Sums of products are rounded differently in lockstep than alone.
+//! Therefore the program, the data and the number of chains decide about lockstep and the number of lanes; the number of threads never
+//! does. A thread that has fewer chains than lanes still computes the unused lanes. With one thread per chain, a gradient then takes 1.0 to
+//! 1.9 times as long as alone; with one thread for two chains, 0.5 to 0.9 times as long. The number of lanes is therefore small where there
+//! may be a thread for every chain.
 
 use crate::infer::{Compilation, Failure};
 use bnnc_abi::code::Artifact;
@@ -41,10 +41,10 @@ use bnnc_loops::backend::Backend;
 use bnnc_loops::ir::Program;
 use bnnc_rewrite::methods::sample::Sampled;
 
-/// The number of operations per gradient up to which launching them takes longer than computing them.
+/// The largest number of operations per gradient for which the kernel launches take longer than the operations.
 const FEW: u64 = 5_000;
 
-/// Returns the number of chains that run in lockstep where that pays, for the number of chains of the inference.
+/// Returns the number of lanes: how many chains run in lockstep where that saves time, given the number of chains of the inference.
 fn places(chains: usize) -> usize {
     match chains {
         ..4 => 1,
@@ -54,8 +54,8 @@ fn places(chains: usize) -> usize {
 }
 
 impl Compilation<'_> {
-    /// Returns the program of the log density and the number of chains that one run of it serves: see Note \[Chains abreast\]. `alone` is
-    /// the program for one chain, which takes `operations` floating-point operations per gradient.
+    /// Returns the program of the log density, and the number of chains that one run of the program serves: see Note \[Chains abreast\].
+    /// `alone` is the program for one chain, which takes `operations` floating-point operations per gradient.
     pub(crate) fn abreast(
         &mut self,
         sampled: &Sampled,
@@ -78,8 +78,8 @@ impl Compilation<'_> {
 }
 
 impl Compilation<'_> {
-    /// Compiles the log density for one chain, or for chains in lockstep whether or not that pays. The benchmark behind Note
-    /// \[Chains abreast\] uses it.
+    /// Compiles the log density for one chain, or for several chains in lockstep even if that does not save time. The benchmark behind Note
+    /// \[Chains abreast\] uses this function.
     ///
     /// # Errors
     /// Those of lowering and of the backend.
@@ -99,7 +99,7 @@ impl Compilation<'_> {
     }
 }
 
-/// Returns the number of matrix products in a plan. The body of a loop counts once.
+/// Returns the number of matrix products in a plan. The body of a loop is counted once.
 fn products(plan: &Plan) -> usize {
     fn of(steps: &[Step]) -> usize {
         let one = |step: &Step| match step {
