@@ -44,8 +44,8 @@ impl Densities {
     }
 }
 
-/// The largest number of nodes that are expanded in one product. Repeated squaring would double the count at
-/// each level.
+/// The largest number of nodes that are visited to expand one product into factors. Repeated squaring would
+/// double the count at each level.
 const MOST_FACTORS: usize = 64;
 
 /// Computes the bounds of every value by the rules of the ops, and those of products by the powers of their

@@ -1,8 +1,8 @@
 //! `collapse`: analyses how an observation depends on the weights that are integrated out.
 //!
-//! The location of an observation (the mean of a Normal, or logits) is a function of one row and of the
-//! weights. If it is affine in the chosen weights, or affine between kinks, integrals over a box of them have
-//! exact forms. `pieces` proves either case from the derivative alone.
+//! The location of an observation (the mean of a Normal distribution, or logits) is a function of one row and
+//! of the weights. If the location is affine in the chosen weights, or affine between kinks, integrals over a
+//! box of these weights have exact forms. `pieces` proves either property from the derivative alone.
 
 mod local;
 mod maxima;
@@ -28,7 +28,7 @@ use bnnc_graph::model::{Input, Model, Posterior};
 use pieces::Found;
 use std::sync::Arc;
 
-/// The programs of one collapsed inference run; ports as in `bnnc_abi::collapsed::Collapsed`.
+/// The programs of one collapsed inference run, with the ports of `bnnc_abi::collapsed::Collapsed`.
 #[derive(Clone, Debug)]
 pub struct Collapse {
     /// The sites whose elements may be collapsed.
@@ -37,13 +37,13 @@ pub struct Collapse {
     pub outputs: usize,
     /// The distribution of the observation, given its location.
     pub likelihood: Likelihood,
-    /// The dependence of the location on those sites.
+    /// How the location depends on the elements of `weights`.
     pub form: Form,
-    /// True if the scale of a Normal depends on them too.
+    /// True if the scale of a Normal distribution depends on the elements of `weights` too.
     pub held: bool,
     /// The location and its derivatives, if the form is exact.
     pub local: Option<Function>,
-    /// The location alone, if it has kinks.
+    /// The location without its derivatives, if it has kinks.
     pub plain: Option<Function>,
     /// Predictions for rows at many positions.
     pub predict: Function,
@@ -59,7 +59,8 @@ struct Observed<'a> {
     /// `(states.., shared.., inputs.., outputs..) -> outputs`: the location of one row.
     location: Function,
     size: usize,
-    /// For a Normal, the name of the scale among the arguments of the likelihood, and the observed output.
+    /// For a Normal distribution, the name of the scale among the arguments of the likelihood, and the
+    /// observed output.
     normal: Option<(Arc<str>, &'a Input)>,
 }
 
@@ -69,8 +70,8 @@ impl StageFunctions for Result<Found, String> {
     }
 }
 
-/// Returns the programs that collapse weights of `model`. Its sites are points in `posterior`, either
-/// optimised or fixed.
+/// Returns the programs that collapse weights of `model`. In `posterior`, the sites of the model are points,
+/// either optimised or fixed.
 ///
 /// # Errors
 /// Observations inside loops, no site that affects the outputs, unknown names, an op without a derivative.
@@ -149,8 +150,8 @@ pub fn collapse(
     })
 }
 
-/// Returns the observation of a model that has exactly one with a known location, or the reason why there is
-/// none.
+/// Returns the only observation of a model, if its location is known. The error is the reason why there is no
+/// such observation.
 fn observed<'a>(all: &LaplaceParts<'a>) -> Result<Observed<'a>, String> {
     let [observation] = &all.densities.observations[..] else {
         return Err("there are several observations".to_owned());
@@ -204,9 +205,9 @@ fn location(arguments: &Function, name: &str, size: usize) -> Function {
     rule::remove_dead(&builder.finish(vec![("outputs".into(), flat)]))
 }
 
-/// Returns the parts of a model with the location alone as outputs, and the weights that affect it. The last
-/// layer consists of weights that do not also affect the scale, if there are any: a network with a head for
-/// its noise has two last layers.
+/// Returns the parts of a model in which the location is the only output, and the weights that affect the
+/// location. If some of these weights do not affect the scale, the last layer consists of those weights only,
+/// because a network with a separate output layer for its noise has two last layers.
 fn located<'a>(all: &LaplaceParts<'a>, observed: &Observed<'_>, over: OverWeights<'_>) -> LaplaceParts<'a> {
     let moving = dependences(&observed.location, "outputs");
     let moves = |plan: &&&SitePlan<'_>| moving.iter().any(|name| **name == *state(plan));
@@ -229,7 +230,7 @@ fn located<'a>(all: &LaplaceParts<'a>, observed: &Observed<'_>, over: OverWeight
     }
 }
 
-/// Returns whether a site affects the scale of a Normal.
+/// Returns whether a site affects the scale of a Normal distribution.
 fn moves_scale(all: &LaplaceParts<'_>, observed: &Observed<'_>, plan: &SitePlan<'_>) -> bool {
     observed.normal.as_ref().is_some_and(|(scale, _)| {
         let moving = dependences(&all.arguments, scale);
@@ -237,7 +238,7 @@ fn moves_scale(all: &LaplaceParts<'_>, observed: &Observed<'_>, plan: &SitePlan<
     })
 }
 
-/// Returns the states of the sites that may be collapsed, with their numbers of elements.
+/// Returns the states of the sites that may be collapsed, each with its number of elements.
 fn columns(parts: &LaplaceParts<'_>) -> Vec<(String, usize)> {
     let weights = parts.weights.iter();
     weights.map(|plan| (state(plan), elements(plan))).collect()

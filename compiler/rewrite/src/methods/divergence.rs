@@ -36,15 +36,15 @@ use std::sync::Arc;
 pub struct Divergence {
     /// `(states.., shared inputs.., step: int) -> kl` before lowering, in readable form.
     pub density: Function,
-    /// `(states.., shared inputs.., step: int) -> kl`. Draws lie along `Symbol::KlDraws`, or along `Symbol::Draws` where
+    /// `(states.., shared inputs.., step: int) -> kl`. Draws lie along `Symbol::KlDraws`, or along `Symbol::Draws` if
     /// `TrainingSettings::kl_draws` is 0.
     pub value: Function,
-    /// The function with the same parameters and the results `kl`, then the gradient in each optimised state,
-    /// under its name.
+    /// The function with the same parameters as `value`. Its results are `kl` and, under the name of each optimised state, the gradient in
+    /// it.
     pub gradient: Function,
-    /// The states with their starting values. They hold parameters on the unconstrained scale.
+    /// The states with their starting values. A state holds a parameter on the unconstrained scale.
     pub states: Vec<State>,
-    /// The computation of the KL divergence of each site.
+    /// How the KL divergence of each site is computed.
     pub reports: Vec<SiteReport>,
     /// The number of nodes of `value` through which a gradient flows.
     pub gradient_nodes: usize,
@@ -277,9 +277,9 @@ impl Task<'_> {
         parts.products_of.push(before..parts.products.len());
     }
 
-    /// Adds a divergence that needs draws. If it separates, means of noise are enough. Otherwise a Taylor
-    /// series is used if it was requested and separates. Otherwise the whole divergence is averaged: a
-    /// partial separation would only increase the values that are averaged with gradients.
+    /// Adds a divergence that needs draws. If the divergence separates, means of noise are enough. Otherwise a Taylor series is used, if it
+    /// was requested and separates. If this is not possible either, the whole divergence is averaged. A partial separation would only
+    /// increase the number of values that are averaged with gradients.
     fn sampled(
         &self,
         algebra: &mut Algebra<'_>,
@@ -413,14 +413,14 @@ fn noise(at: usize) -> String {
     format!("noise/{at}")
 }
 
-/// The KL divergence at one draw.
+/// A function that computes the KL divergence at one draw, and its properties.
 #[derive(Clone, Debug)]
 pub(super) struct PerDraw {
-    /// `(states.., shared.., draw, step) -> fixed, direct, coefficient/i, noise/i`, as far as they occur.
+    /// `(states.., shared.., draw, step) -> fixed, direct, coefficient/i, noise/i`. Results that are not needed are absent.
     function: Function,
-    /// For each product, the distribution from which the mean of its noise is drawn, if it is.
+    /// For each product, the distribution of the mean of its noise, if the mean is drawn from it.
     laws: Vec<Option<NoiseMean>>,
-    /// One per plan.
+    /// The chosen computations, one per plan.
     pub(super) choices: Vec<KlChoice>,
     /// Warnings for the user.
     pub(super) warnings: Vec<Diagnostic>,
@@ -441,7 +441,7 @@ struct Parts {
     direct: Option<Value>,
     products: Vec<NoiseProduct>,
     choices: Vec<KlChoice>,
-    /// The range of `products` that belongs to each choice.
+    /// For each choice, the range of `products` that belongs to it.
     products_of: Vec<Range<usize>>,
     warnings: Vec<Diagnostic>,
 }

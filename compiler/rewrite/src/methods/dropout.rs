@@ -1,10 +1,10 @@
-//! Random masks on the inputs of layers (Srivastava et al. 2014), kept at prediction (Gal and Ghahramani
-//! 2016).
+//! Random masks on the inputs of layers (Srivastava et al. 2014), which are also used in predictions (Gal and
+//! Ghahramani 2016).
 //!
-//! In a product `w h` of weights with values computed from an example, each element of `h` is dropped with
-//! probability `p`, and the others are divided by `1 - p`. The product keeps its mean and has the variance
-//! `p / (1 - p) sum_i (w_i h_i)^2`. A mask is a function of seed, layer, draw, example and step. All programs
-//! therefore see the same mask for a given draw and example.
+//! In a product `w h` of weights and values computed from an example, each element of `h` is dropped with
+//! probability `p`, and the remaining elements are divided by `1 - p`. The product keeps its mean and has the
+//! variance `p / (1 - p) sum_i (w_i h_i)^2`. A mask is a function of the seed, the layer, the draw, the
+//! example and the step. All programs therefore see the same mask for a given draw and example.
 
 use super::likelihood::choice::covers;
 use super::train::Refusal;
@@ -36,12 +36,13 @@ pub struct Masks<'a> {
     pub rate: f64,
 }
 
-/// A model with masks.
+/// A model whose layer inputs have masks.
 #[derive(Clone, Debug)]
 pub struct Dropped {
-    /// The densities. Functions of a row also depend on `draw`, `example` and `step`, which index the masks.
+    /// The densities. The functions of a row also depend on `draw`, `example` and `step`, which select the
+    /// masks.
     pub densities: Densities,
-    /// The sites whose products have masks.
+    /// The sites whose products with inputs have masks.
     pub sites: BTreeSet<Arc<str>>,
 }
 
@@ -64,7 +65,8 @@ pub fn dropped(
 ) -> Result<Dropped, Refusal> {
     let mut sites = BTreeSet::new();
     let mut treat = |function: &Function, sites: &mut BTreeSet<Arc<str>>| -> Result<Function, Refusal> {
-        // The search for layers follows simplification, because products absorb transpositions.
+        // The search for layers runs after simplification, because simplification moves transpositions into
+        // products.
         let function = pipeline::run(function, pipelines::BEFORE_DERIVATIVE, context)?;
         let products = products(&function, model, masks.layers);
         sites.extend(products.iter().flat_map(|product| product.sites.iter().cloned()));
@@ -117,9 +119,9 @@ fn check(model: &Model, layers: &[Arc<str>], masked: &BTreeSet<Arc<str>>) -> Res
     if faults.is_empty() { Ok(()) } else { Err(faults) }
 }
 
-/// A product of weights with something that depends on the example.
+/// A product of weights with a value that depends on the example.
 struct Product {
-    /// The node.
+    /// The node of the product.
     node: Value,
     /// The index of the operand that depends on the example.
     operand: usize,
@@ -135,8 +137,8 @@ fn products(row: &Function, model: &Model, layers: &[Arc<str>]) -> Vec<Product> 
         names.filter_map(|name| row.param(name)).collect()
     };
     let weights = named(&mut model.sites.iter().map(|site| &site.name));
-    // If all examples share their inputs, as in a model of a whole file, the shared inputs are the inputs of
-    // the layers.
+    // If all examples share their inputs, as in a model of a whole file, the shared inputs count as the
+    // inputs of the layers.
     let inputs = match model.inputs.is_empty() {
         true => &model.shared,
         false => &model.inputs,
@@ -193,8 +195,8 @@ fn layer(site: &str) -> &str {
     site.rsplit_once('.').map_or(site, |(layer, _)| layer)
 }
 
-/// Returns the value from which an operand takes its elements. A window that slides over an image contains an
-/// element several times; it is dropped in all of them or in none.
+/// Returns the value from which an operand takes its elements. A sliding window over an image contains an
+/// element several times. The element is dropped either in all windows or in none.
 fn source(row: &Function, of_row: &HashSet<Value>, value: Value) -> Value {
     let args = row.args(value);
     let moves = [
@@ -206,7 +208,8 @@ fn source(row: &Function, of_row: &HashSet<Value>, value: Value) -> Value {
         &ops::broadcast::BROADCAST,
         &ops::gather::GATHER,
     ];
-    // A lookup table that does not depend on the example is not dropped; the looked-up values are.
+    // If a lookup table does not depend on the example, its entries are not dropped, but the looked-up values
+    // are.
     if is_application(row, value, &moves) && of_row.contains(&args[0]) {
         return source(row, of_row, args[0]);
     }
@@ -220,7 +223,7 @@ fn source(row: &Function, of_row: &HashSet<Value>, value: Value) -> Value {
     value
 }
 
-/// A copy of a row function with masks.
+/// Builds a copy of a row function with masks.
 struct Masker<'a> {
     row: &'a Function,
     rate: f64,
@@ -270,7 +273,8 @@ impl<'a> Masker<'a> {
         }
     }
 
-    /// Returns the operand of a product with the mask of the layer on its source.
+    /// Returns the operand of a product, with the mask of the layer on the values that the operand comes
+    /// from.
     fn dropped(&mut self, copies: &NodeImages<Value>, product: &Product, operand: Value) -> Value {
         let layer = product.sites.first().map_or("", |site| layer(site)).to_owned();
         let source = product.source;
@@ -292,7 +296,7 @@ impl<'a> Masker<'a> {
         self.moved(copies, operand, source, masked)
     }
 
-    /// Rebuilds the operand with `masked` in place of `source`.
+    /// Rebuilds the operand from `masked` instead of `source`.
     fn moved(&mut self, copies: &NodeImages<Value>, operand: Value, source: Value, masked: Value) -> Value {
         if operand == source {
             return masked;
@@ -313,7 +317,7 @@ impl<'a> Masker<'a> {
         self.builder.apply(op.0, &moved, attrs)
     }
 
-    /// Drops elements of `x`, and divides the others by the probability of being kept.
+    /// Drops elements of `x`, and divides the remaining elements by the probability that an element is kept.
     fn mask(&mut self, x: Value, stream: &str) -> Value {
         let builder = &mut self.builder;
         let shape = builder.shape(x);

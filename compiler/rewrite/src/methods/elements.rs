@@ -4,10 +4,10 @@ use crate::batch::batch;
 use bnnc_base::shape::Shape;
 use bnnc_graph::function::Function;
 
-/// Returns a function of scalars as a function of tensors of `shape`: the parameters marked in `mapped` get
-/// the shape, the others stay scalars.
+/// Returns a function of scalars as a function of tensors. The parameters marked in `mapped` have the shape
+/// `shape`; the others stay scalars.
 pub fn map_elements(function: &Function, mapped: &[bool], shape: &Shape) -> Function {
-    // The last axis comes first, because each further batch adds its axis in front.
+    // The last axis comes first, because each further batching adds its axis in front.
     shape
         .dims()
         .iter()

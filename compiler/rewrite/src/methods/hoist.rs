@@ -1,9 +1,9 @@
-//! `hoist`: computes values that are constant while a sampler moves once, before it starts.
+//! `hoist`: computes values that stay constant during sampling once, before a sampler starts.
 //!
-//! A value that depends only on data and on fixed states is constant during the run: the first layers of a
-//! network whose last layer is sampled, `lgamma` of a count, the log prior of a fixed site. The largest such
-//! values that cost more to compute than to read become results of a separate program, and parameters of the
-//! programs that a sampler evaluates.
+//! A value that depends only on data and on fixed states is constant during the run. Examples are the first
+//! layers of a network whose last layer is sampled, `lgamma` of a count, and the log prior of a fixed site.
+//! The largest such values that cost more to compute than to read become results of a separate program. The
+//! programs that a sampler evaluates have them as parameters.
 
 use crate::batch::expansion_of;
 use crate::nodes;
@@ -25,26 +25,26 @@ use bnnc_graph::types::Type;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// The smallest number of operations per element of a hoisted value. Below it, recomputing an element costs
-/// less than reading it.
+/// The smallest number of operations per element of a hoisted value. If there are fewer operations,
+/// recomputing an element costs less than reading it.
 const WORTH: u64 = 4;
 
 /// The smallest number of operations of a hoisted value without an axis of rows. Such a value is computed
-/// once per evaluation, not once per row.
+/// once per evaluation and not once per row.
 const SHARED_WORTH: u64 = 1 << 12;
 
-/// The number of elements per row that may be kept in addition to the number of elements of its data, which
-/// they often replace.
+/// The number of elements per row that hoisted values may have in addition to the number of elements of the
+/// data, which hoisted values often replace.
 const SPARE: u64 = 64;
 
 /// A function split into two parts.
 #[derive(Clone, Debug)]
 pub struct Hoisted {
-    /// `(fixed states.., data..) -> hoisted/0, ..`. Each result is `[batch, ..]`, or lacks that axis if all
-    /// rows share it.
+    /// `(fixed states.., data..) -> hoisted/0, ..`. Each result has the axis `[batch, ..]`, or lacks it if
+    /// all rows share the result.
     pub prepare: Function,
-    /// `(states.., data.., hoisted/0, ..)` to the results of the whole function, without the data that it no
-    /// longer needs.
+    /// Computes the results of the whole function from `(states.., data.., hoisted/0, ..)`, without the data
+    /// that only `prepare` needs.
     pub rest: Function,
 }
 
@@ -62,7 +62,8 @@ pub struct Params<'a> {
     pub is_of_row: &'a dyn Fn(&str) -> bool,
 }
 
-/// Splits a function of `[batch]` rows. `None` if no value is worth hoisting, or if the pass is disabled.
+/// Splits a function of `[batch]` rows. Returns `None` if no value is worth hoisting, or if the pass is
+/// disabled.
 pub fn hoist(function: &Function, params: &Params<'_>, context: &mut Context) -> Option<Hoisted> {
     if context.declines(&pipelines::HOIST) {
         return None;
@@ -89,14 +90,14 @@ fn name(at: usize) -> Arc<str> {
     format!("hoisted/{at}").into()
 }
 
-/// Searches for values to hoist, from the places where moving values use constant ones.
+/// The search for values to hoist. It starts at the places where moving values use constant values.
 struct Search<'a> {
     function: &'a Function,
     moving: HashSet<Value>,
     of_rows: HashSet<Value>,
     seen: HashSet<Value>,
     chosen: Vec<Value>,
-    /// The number of elements per row that may still be kept.
+    /// The number of elements per row that further hoisted values may have.
     spare: u64,
 }
 
@@ -135,7 +136,7 @@ impl<'a> Search<'a> {
             }
             match self.pays(value) {
                 true => self.chosen.push(value),
-                // Its operands may be worth it.
+                // The operands of the value may be worth hoisting.
                 false => open.extend(self.function.args(value)),
             }
         }
@@ -170,8 +171,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Returns whether the value only copies, repeats or reorders an operand. The operand itself may then be
-    /// hoisted.
+    /// Returns whether the value only copies, repeats or reorders an operand. In this case, the operand
+    /// itself may be hoisted.
     fn only_moves_elements(&self, value: Value) -> bool {
         let args = self.function.args(value);
         let widest = args.iter().map(|arg| elements(self.function.ty(*arg))).max();
@@ -180,18 +181,18 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Returns the number of elements per row, or of the whole value if it has no axis of rows.
+/// Returns the number of elements per row, or the number of all elements if the value has no axis of rows.
 fn elements(ty: &Type) -> u64 {
     ty.shape.count(&Sizes::default()) as u64
 }
 
-/// Returns whether the value still has separate rows.
+/// Returns whether rows are still separate in a value of this type.
 fn keeps_rows(ty: &Type) -> bool {
     ty.dims().contains(&Dim::Symbol(Symbol::Batch))
 }
 
-/// Returns the number of scalar operations of one node for one row. It is a static weight, not a time:
-/// divisions and roots count as four, functions computed by a series as sixteen.
+/// Returns the number of scalar operations of one node for one row. The number is a static weight and not a
+/// time: divisions and roots count as four operations, functions computed by a series as sixteen.
 fn work(function: &Function, value: Value) -> u64 {
     let NodeKind::Apply { op, args, attrs } = &function.nodes[value].kind else {
         return 0;
@@ -239,7 +240,8 @@ fn side(function: &Function, args: &[Value]) -> u64 {
     dim.map_or(1, |dim| dim.resolve(&Sizes::default()) as u64)
 }
 
-/// Returns the number of multiplications of a contraction: the product of the sizes of all letters.
+/// Returns the number of multiplications of a contraction, which is the product of the sizes of all its
+/// letters.
 fn products(function: &Function, args: &[Value], labels: &str) -> u64 {
     let labels = Labels::checked(labels);
     let size = |letter: &char| {
@@ -286,7 +288,8 @@ fn rest(function: &Function, chosen: &[Value], params: &Params<'_>) -> Function 
     builder.finish(nodes::named(function, &results))
 }
 
-/// Copies the needed nodes, with parameters in place of those in `replaced`. Parameters come first.
+/// Copies the nodes that are needed, and puts parameters in place of the nodes in `replaced`. The parameters
+/// come first.
 fn copy(
     builder: &mut Builder,
     function: &Function,

@@ -1,9 +1,10 @@
 //! `approximation`: the functions of the weights that a Laplace approximation needs.
 //!
 //! The outputs `f` are those arguments of the observed distributions that depend on the row and on a moving
-//! site. If no argument depends on the row, they are those that depend on a moving site. Each is transformed
-//! onto the reals by the bijection of its support, and all are joined into one vector. The weights are the
-//! sites that affect `f`; all other sites stay at the maximum.
+//! site (a site that is not fixed). If no argument depends on the row, `f` consists of the arguments that
+//! depend on a moving site. Each of these arguments is transformed onto the reals by the bijection of its
+//! support, and all are concatenated into one vector. The weights are the sites that affect `f`; all other
+//! sites keep their values at the maximum.
 
 pub mod choice;
 mod columns;
@@ -42,40 +43,41 @@ const ROWS: Dim = Dim::Symbol(Symbol::Batch);
 /// The axis of the cotangents of a row.
 const COLUMNS: Dim = Dim::Symbol(Symbol::Columns);
 
-/// The programs to build.
+/// The programs to build, besides those that are always built.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
     /// Jacobians of all weights.
     pub jacobian: bool,
     /// Jacobians of selected weights.
     pub selected: bool,
-    /// The diagonals of products of Jacobians.
+    /// The diagonals of the products of Jacobians.
     pub squares: bool,
-    /// Products of Jacobians with a diagonal matrix between them.
+    /// The products of Jacobians with a diagonal matrix between the two Jacobians.
     pub spread: bool,
     /// Kronecker factors.
     pub factors: bool,
-    /// Products of the second derivatives of likelihood and prior.
+    /// Products of vectors with the second derivatives of the likelihood and the prior.
     pub products: bool,
-    /// The programs of a run with less memory.
+    /// The programs for a run with less memory.
     pub smaller: bool,
 }
 
-/// Programs that never keep a whole Jacobian: those of a subnetwork, which is chosen among all weights, and
-/// those of a diagonal precision of the approximated weights.
+/// Programs that never keep a whole Jacobian. They are for a subnetwork, which is chosen among all weights,
+/// and for a diagonal precision of the approximated weights.
 #[derive(Clone, Debug)]
 pub struct SmallerPrograms {
     /// All weights that affect `f`.
     pub weights: Vec<Weights>,
     /// Jacobians of selected weights.
     pub selected: Function,
-    /// The diagonals of products of Jacobians, for all weights.
+    /// The diagonals of the products of Jacobians, for all weights.
     pub squares: Function,
-    /// The same for the approximated weights.
+    /// The diagonals of the products of Jacobians, for the approximated weights.
     pub diagonal: Function,
-    /// Products of Jacobians with a diagonal matrix between them, for the approximated weights.
+    /// The products of Jacobians with a diagonal matrix between the two Jacobians, for the approximated
+    /// weights.
     pub spread: Function,
-    /// Products of the second derivative of the likelihood.
+    /// Products of vectors with the second derivative of the likelihood.
     pub products: Option<Function>,
     /// Predictions from draws of the weights.
     pub predict: Function,
@@ -83,18 +85,18 @@ pub struct SmallerPrograms {
     pub sites: Function,
 }
 
-/// The programs of one Laplace approximation; ports as in `bnnc_abi::laplace::Laplace`.
+/// The programs of one Laplace approximation, with the ports of `bnnc_abi::laplace::Laplace`.
 #[derive(Clone, Debug)]
 pub struct Approximation {
     /// The approximated weights.
     pub weights: Vec<Weights>,
-    /// For each of the weights, the arguments of the observed distributions that it affects, named as in
-    /// `flat`.
+    /// For each of the weights, the arguments of the observed distributions that it affects. The names are
+    /// those in `flat`.
     pub moved: Vec<Vec<Arc<str>>>,
-    /// The moving states that do not affect `f` but affect the likelihood of a row given `f`.
+    /// The moving states that affect the likelihood of a row given `f`, but do not affect `f`.
     pub noise: Vec<String>,
-    /// A moving site that is not one of the weights, but that the prior of a weight depends on, or whose
-    /// prior depends on a weight.
+    /// A moving site that is not one of the weights but depends on one under the prior: the prior of a weight
+    /// depends on the site, or the prior of the site depends on a weight.
     pub tied: Option<Arc<str>>,
     /// The number of scalars that affect `f`.
     pub parameters: usize,
@@ -102,14 +104,14 @@ pub struct Approximation {
     pub outputs: usize,
     /// The form of the likelihood.
     pub likelihood: Likelihood,
-    /// The arguments of the observed distributions in which a derivative of the log-likelihood is zero.
-    /// `0/loc` is `loc` of the first.
+    /// The arguments of the observed distributions in which a derivative of the log-likelihood is zero. The
+    /// name `0/loc` stands for the argument `loc` of the first distribution.
     pub flat: Vec<(Arc<str>, ZeroDerivative)>,
     /// True if the elements of the weights are independent under the prior.
     pub independent: bool,
-    /// The blocks of `factors`.
+    /// The blocks of weights for which `factors` computes Kronecker factors.
     pub blocks: Vec<Block>,
-    /// `f`, its log-likelihood, and the derivatives of that.
+    /// Computes `f`, the log-likelihood of a row given `f`, and the derivatives of this log-likelihood.
     pub rows: Function,
     /// The gradient of the log-likelihood.
     pub gradient: Function,
@@ -117,20 +119,20 @@ pub struct Approximation {
     pub jacobian: Option<Function>,
     /// Jacobians of selected weights.
     pub selected: Option<Function>,
-    /// The diagonals of products of Jacobians.
+    /// The diagonals of the products of Jacobians.
     pub squares: Option<Function>,
-    /// Products of Jacobians with a diagonal matrix between them.
+    /// The products of Jacobians with a diagonal matrix between the two Jacobians.
     pub spread: Option<Function>,
     /// Kronecker factors.
     pub factors: Option<Function>,
-    /// Products of Jacobians with a matrix between them that is diagonal in the eigenbases of the Kronecker
-    /// factors.
+    /// The products of Jacobians with a matrix between the two Jacobians. The matrix is diagonal in the
+    /// eigenbases of the Kronecker factors.
     pub turned: Option<Function>,
-    /// Products of the second derivative of the likelihood.
+    /// Products of vectors with the second derivative of the likelihood.
     pub products: Option<Function>,
     /// The log prior and its derivatives.
     pub prior: Function,
-    /// Products of the second derivative of the prior.
+    /// Products of vectors with the second derivative of the prior.
     pub prior_products: Option<Function>,
     /// Predictions from `f`.
     pub functions: Function,
@@ -140,12 +142,12 @@ pub struct Approximation {
     pub predict: Function,
     /// The sites, at draws of the weights.
     pub sites: Function,
-    /// The programs of a run with less memory.
+    /// The programs for a run with less memory.
     pub smaller: Option<SmallerPrograms>,
 }
 
-/// Returns the programs that approximate the posterior of `model`. Its sites are points in `posterior`,
-/// either optimised or fixed.
+/// Returns the programs that approximate the posterior of `model`. In `posterior`, the sites of the model are
+/// points, either optimised or fixed.
 ///
 /// # Errors
 /// Observations inside loops, no site that affects the outputs, unknown names, an op without a derivative.
@@ -220,16 +222,17 @@ pub fn approximation(
 /// A function that builds a program of derivatives.
 type Derived<'a> = &'a dyn Fn() -> Result<Function, Refusal>;
 
-/// Builds one of the programs and prepares it for lowering.
+/// Builds one of these programs and prepares it for lowering.
 fn lowered(function: Derived<'_>, context: &mut Context) -> Result<Function, Refusal> {
     let function = pipeline::step(&pipelines::CURVATURE, context, |_| function())?;
     Ok(pipeline::run(&function, pipelines::BEFORE_LOWERING, context)?)
 }
 
-/// Returns `(states.., shared..) -> log_prior` of the weights among the sites, with their log-Jacobians.
+/// Returns `(states.., shared..) -> log_prior`: the log prior of the sites that are weights, with the
+/// log-Jacobians of their bijections.
 ///
 /// # Errors
-/// As [`approximation`].
+/// The errors of [`approximation`].
 pub fn log_prior(
     densities: &Densities,
     model: &Model,
@@ -243,8 +246,8 @@ pub fn log_prior(
     Ok(prior::log_prior(&LaplaceParts { weights, ..all }))
 }
 
-/// Returns the programs that keep no gradient of a row in memory, of all weights and of the approximated
-/// ones.
+/// Returns the programs that keep no gradient of a row in memory, for all weights and for the approximated
+/// weights.
 fn smaller(
     densities: &Densities,
     (all, chosen): (&LaplaceParts<'_>, &LaplaceParts<'_>),
@@ -274,7 +277,7 @@ pub(super) fn state(plan: &SitePlan<'_>) -> String {
     param.map(|param| state_name(plan, param)).unwrap_or_default()
 }
 
-/// Returns the type of that state.
+/// Returns the type of the state that holds the position of a site.
 pub(super) fn position_type(plan: &SitePlan<'_>) -> Type {
     let param = plan.posterior.params.first();
     param.map_or_else(Type::scalar, |param| state_type(plan, param))

@@ -1,4 +1,4 @@
-//! The expected log-likelihood of the rows of a step, at one draw of the sites.
+//! The expected log-likelihood of the rows of a step, given one draw of the sites.
 
 pub mod choice;
 mod gaussian;
@@ -21,19 +21,20 @@ use bnnc_graph::function::{Function, Value};
 use choice::{Expectation, Layers};
 use std::sync::Arc;
 
-/// The name of the result of a training step that counts positions outside their axes.
+/// The result of a training step that counts selected positions outside their axes has this name.
 pub(super) const OUTSIDE: &str = "outside";
 
-/// The log-likelihood of one row, with the gradient estimator of each site.
+/// The log-likelihood of one row, in which each site has its gradient estimator.
 #[derive(Clone, Debug)]
 pub(super) struct Likelihood {
-    /// Like `Densities::row_log_likelihood`. A site with its own estimator is given by
-    /// [`per_example::centre`] and [`per_example::spread`], and `draw`, `example` and `step` index the noise.
+    /// Like `Densities::row_log_likelihood`. A site whose estimator gives it separate draws is replaced by
+    /// [`per_example::centre`] and [`per_example::spread`]; `draw`, `example` and `step` are the coordinates
+    /// of the noise.
     row: Function,
-    /// Counts the positions of a row that lie outside their axes. Present if there may be any and every site
-    /// has one draw for all rows.
+    /// Counts the positions of a row that lie outside their axes. Present if there may be such positions, and
+    /// if every site has one draw for all rows.
     pub(super) outside: Option<Function>,
-    /// The expectation over each site, one per plan.
+    /// How the expectation over each site is computed, one per plan.
     ways: Vec<Expectation>,
     /// A sentence for the report, one per plan.
     pub(super) sentences: Vec<String>,
@@ -46,7 +47,7 @@ impl StageFunctions for Likelihood {
 }
 
 /// Returns the log-likelihood of one row with the gradient estimators that `layers` requests. `outside`
-/// counts the positions of a row outside their axes.
+/// counts the positions of a row that lie outside their axes.
 ///
 /// # Errors
 /// Names that are not layers, and layers that do not support the requested estimator.
@@ -57,8 +58,8 @@ pub(super) fn likelihood(
     context: &mut Context,
 ) -> Result<Likelihood, Refusal> {
     let ways = choice::ways(plans, &layers)?;
-    // The graph of one example is simplified while it is small, before it is repeated. The search for layers
-    // follows, because products absorb transpositions.
+    // The graph of one example is simplified before it is repeated, while it is still small. The search for
+    // layers runs afterwards, because simplification moves transpositions into products.
     let row = pipeline::run(
         &densities.row_log_likelihood,
         pipelines::BEFORE_DERIVATIVE,
@@ -105,8 +106,8 @@ fn note(plans: &[SitePlan<'_>], sentences: &mut [String], found: Vec<(Arc<str>, 
 }
 
 impl Task<'_> {
-    /// Returns `(states.., data.., draw, step) -> log_likelihood` of the rows, and the number of positions
-    /// `outside` if they are counted.
+    /// Returns `(states.., data.., draw, step) -> log_likelihood`: the log-likelihood of the rows. The number
+    /// of positions `outside` is another result, if these are counted.
     pub(super) fn likelihood_per_draw(&self, likelihood: &Likelihood) -> Function {
         let (mut builder, mut scope) = self.start_draw();
         bind_data(&mut builder, self.model, &mut scope);
@@ -135,7 +136,7 @@ impl Task<'_> {
     }
 }
 
-/// Binds a site to a draw, or its centre and spread to the parts of a draw.
+/// Binds a site to a draw. If the site is given by its centre and spread, binds these to the parts of a draw.
 fn bind_site(
     builder: &mut Builder,
     scope: &mut Scope,

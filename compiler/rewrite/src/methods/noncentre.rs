@@ -1,11 +1,11 @@
 //! `non_centered`: the non-centred parameterisation of a site with a location-scale prior.
 //!
-//! Note \[Noise of a prior\]. The noise of a prior is read from its sampler: a draw of the form
-//! `loc + scale * noise`, element by element, where `loc` and `scale` do not depend on noise. Any other
-//! dependence of the draw on parameters (the degrees of freedom of Student's t) belongs to the noise. The
-//! position of the site is `z = (x - loc) / scale`. Its density is that of the prior at `loc + scale z` times
-//! `|scale|`. This holds for any `loc` and `scale`: how they are read affects only how useful the position
-//! is, not whether it is right. No family is named.
+//! Note \[Noise of a prior\]. The form of the prior's noise is read from its sampler: a draw of the form `loc
+//! + scale * noise`, element by element, where `loc` and `scale` do not depend on noise. If the draw depends
+//! on a parameter in any other way (such as the degrees of freedom of Student's t), this dependence belongs
+//! to the noise. The position of the site is `z = (x - loc) / scale`. The density of the position is the
+//! density of the prior at `loc + scale z`, times `|scale|`. This holds for any `loc` and `scale`. If they
+//! are chosen badly, the position is less useful, but it is still correct. The code names no family.
 
 use crate::density::SitePrior;
 use crate::nodes::{self, Scope};
@@ -22,9 +22,9 @@ use bnnc_graph::model::Site;
 use bnnc_graph::op::OpDef;
 use bnnc_graph::ops;
 
-/// Returns the value `loc + scale z` of a site and its log-Jacobian, the sum of `log |scale|` over elements.
-/// `None` if the sampler of the prior does not have this form. `z` has the type of the site. `scope` holds
-/// the values of the preceding sites and the shared inputs.
+/// Returns the value `loc + scale z` of a site and the log-Jacobian of this transformation, which is the sum
+/// of `log |scale|` over all elements. Returns `None` if the sampler of the prior does not have this form.
+/// `z` has the type of the site. `scope` holds the values of the preceding sites and the shared inputs.
 pub fn value(builder: &mut Builder, prior: &SitePrior, scope: &Scope, z: Value) -> Option<(Value, Value)> {
     let named = scope.call(builder, &prior.arguments);
     let arguments: Vec<Value> = named.into_iter().map(|(_, value)| value).collect();
@@ -57,8 +57,8 @@ fn log_size(builder: &mut Builder, scale: Value) -> Value {
     builder.reduce_sum_all(log)
 }
 
-/// Returns a diagnostic if a site has no non-centred parameterisation. `moves` is false for a fixed site, which
-/// keeps its value.
+/// Returns a diagnostic if a site has no non-centred parameterisation. `moves` is false for a site that is
+/// fixed and keeps its value.
 pub fn refusal(site: &Site, prior: &SitePrior, moves: bool) -> Option<Diagnostic> {
     let why = match (moves, site.support) {
         (false, _) => Why::Fixed,
@@ -85,7 +85,7 @@ pub fn unknown<'a>(name: &str, sites: impl Iterator<Item = &'a str>) -> Diagnost
 enum Why {
     /// The site is fixed.
     Fixed,
-    /// Its support is not the reals.
+    /// The support of the site is not the reals.
     Support,
     /// The prior has no sampler.
     NoSampler,
@@ -125,7 +125,7 @@ fn why_not(distribution: &Instance) -> Option<Why> {
     affine(&mut scratch, distribution, &arguments).err()
 }
 
-/// A noisy value as `loc + scale * noise`. An absent `loc` is zero, an absent `scale` is one.
+/// A noisy value as `loc + scale * noise`. An absent `loc` means zero, and an absent `scale` means one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Affine {
     loc: Option<Value>,
@@ -133,14 +133,14 @@ struct Affine {
 }
 
 impl Affine {
-    /// Noise with location zero and scale one.
+    /// The value of noise with location zero and scale one.
     const NOISE: Affine = Affine {
         loc: None,
         scale: None,
     };
 }
 
-/// Returns the form of a draw with `arguments` for the parameters of the distribution.
+/// Returns the location and the scale of a draw, given the `arguments` of the distribution.
 fn affine(builder: &mut Builder, distribution: &Instance, arguments: &[Value]) -> Result<Affine, Why> {
     let sampler = distribution.draw.as_ref().ok_or(Why::NoSampler)?;
     if !distribution.elementwise {
@@ -152,7 +152,7 @@ fn affine(builder: &mut Builder, distribution: &Instance, arguments: &[Value]) -
     }
 }
 
-/// A value of a sampler.
+/// The value of a node in a sampler.
 #[derive(Clone, Copy, Debug)]
 enum Part {
     /// A value that does not depend on noise.
@@ -160,9 +160,9 @@ enum Part {
     Noisy(Affine),
 }
 
-/// Returns the result of a sampler. Noisy nodes are not built.
+/// Returns the result of a sampler. Nodes that depend on noise are not built.
 fn interpret(builder: &mut Builder, sampler: &Function, arguments: &[Value]) -> Option<Part> {
-    // The parameters after those of the distribution are the coordinates of the noise.
+    // After the parameters of the distribution, a sampler has the coordinates of the noise as parameters.
     let arguments = arguments.iter().map(|argument| Part::Free(*argument));
     let params = arguments.chain(std::iter::repeat(Part::Noisy(Affine::NOISE)));
     let parts = sampler.map_nodes(params, |call, parts| {
@@ -207,7 +207,7 @@ fn each(x: Affine, mut f: impl FnMut(Value) -> Value) -> Affine {
     }
 }
 
-/// Negates a noisy value. The sign of the noise belongs to the noise, so the scale does not change.
+/// Negates a noisy value. The sign belongs to the noise, so the scale does not change.
 fn minus(builder: &mut Builder, x: Affine) -> Affine {
     Affine {
         loc: x.loc.map(|loc| builder.neg(loc)),
@@ -259,8 +259,8 @@ fn product(builder: &mut Builder, x: Part, y: Part) -> Affine {
     }
 }
 
-/// Divides two values. A noisy divisor without `loc` becomes its reciprocal; any other noisy divisor is plain
-/// noise.
+/// Divides one value by another. A divisor with noise but without `loc` is replaced by its reciprocal; any
+/// other divisor with noise is plain noise.
 fn quotient(builder: &mut Builder, x: Part, y: Part) -> Affine {
     let mut reciprocal = |value| builder.reciprocal(value);
     let inverse = match y {

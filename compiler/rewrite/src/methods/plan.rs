@@ -1,4 +1,4 @@
-//! The plan of each site of a model: the source of its draws, and the computation of its KL divergence.
+//! The plan for each site of a model: where its draws come from, and how its KL divergence is computed.
 
 use crate::constrain::{self, Scale};
 use crate::density::{Densities, SitePrior, dependences, prefix_noise};
@@ -17,18 +17,18 @@ use bnnc_graph::model::{FamilyParam, Model, Posterior, Site, SitePosterior};
 use bnnc_graph::types::Type;
 use std::sync::Arc;
 
-/// The approximation of one site.
+/// The plan for the approximation of one site.
 #[derive(Clone, Debug)]
 pub struct SitePlan<'a> {
     /// The site.
     pub site: &'a Site,
-    /// Its approximation.
+    /// The approximation of the site.
     pub posterior: &'a SitePosterior,
     /// Its prior.
     pub prior: &'a SitePrior,
-    /// The relation of the draws to the support of the site.
+    /// Where the draws lie relative to the support of the site.
     pub placement: Placement,
-    /// The closed form of the KL divergence, or the reason why it needs draws.
+    /// The closed form of the KL divergence, or the reason why the divergence needs draws.
     pub way: NeedsDraws,
     /// The reason why the KL divergence is not known to be finite, if there is one.
     pub doubt: Option<String>,
@@ -56,8 +56,8 @@ pub struct Drawn {
     pub log_jacobian: Option<Value>,
 }
 
-/// Returns one plan per site. Fails on sites without a family, families without a sampler or a density, and
-/// infinite divergences.
+/// Returns one plan for each site. Fails on sites without a family, families without a sampler or a density,
+/// and infinite divergences.
 pub fn plans<'a>(
     densities: &'a Densities,
     model: &'a Model,
@@ -142,8 +142,8 @@ fn plan<'a>(
     })
 }
 
-/// Returns whether the expectation of the family's own log density can be computed. A family without a
-/// density has a constant in its place.
+/// Returns whether the expectation of the family's log density under the family itself can be computed. For a
+/// family without a density, a constant stands in place of the log density.
 fn has_density(posterior: &SitePosterior) -> bool {
     let log_density = &posterior.family.log_density;
     let value = log_density
@@ -158,8 +158,8 @@ fn has_density(posterior: &SitePosterior) -> bool {
     posterior.family.entropy.is_some() || log_density.results.iter().any(depends)
 }
 
-/// Returns the bijection between a parameter and its state. The only parameter of a point is the value of the
-/// site itself.
+/// Returns the bijection between a parameter of a family and the state that holds it. A point has only one
+/// parameter, which is the value of the site itself.
 pub fn scale_of(plan: &SitePlan<'_>, param: &FamilyParam) -> Scale {
     match (kl::is_point(plan.posterior), param.support) {
         (true, Support::Real) => Scale::Site(plan.site.support),
@@ -171,7 +171,7 @@ pub fn scale_of(plan: &SitePlan<'_>, param: &FamilyParam) -> Scale {
 /// Returns the name of the state that holds a parameter: `hidden.w/scale`.
 pub fn state_name(plan: &SitePlan<'_>, param: &FamilyParam) -> String {
     match param.name.contains('/') {
-        // Parameters of group members are named after the member already.
+        // The names of parameters of group members already begin with the member.
         true => param.name.to_string(),
         false => format!("{}/{}", plan.site.name, param.name),
     }
@@ -182,7 +182,7 @@ pub fn state_type(plan: &SitePlan<'_>, param: &FamilyParam) -> Type {
     unconstrained(scale_of(plan, param).support(), &param.ty)
 }
 
-/// Adds one parameter per state of the plans, and binds it by name.
+/// Adds one parameter for each state of the plans, and binds the parameter by the name of the state.
 pub fn bind_states(builder: &mut Builder, plans: &[SitePlan<'_>], scope: &mut Scope) {
     for plan in plans {
         for param in &plan.posterior.params {
@@ -206,7 +206,7 @@ impl SitePlan<'_> {
         params.map(one).collect()
     }
 
-    /// Returns a draw at `(draw, example, step)`. `stream` separates independent draws.
+    /// Returns a draw at `(draw, example, step)`. Different values of `stream` give independent draws.
     pub fn draw(&self, builder: &mut Builder, scope: &Scope, coordinates: [Value; 3], stream: &str) -> Drawn {
         let params = self.family_params(builder, scope);
         let unconstrained = match &self.posterior.family.draw {
@@ -235,8 +235,8 @@ impl SitePlan<'_> {
         }
     }
 
-    /// Returns the part of the KL divergence that needs no draws, if there is one. `scope` holds the states
-    /// and shared inputs.
+    /// Returns the part of the KL divergence that needs no draws, if there is such a part. `scope` holds the
+    /// states and the shared inputs.
     pub fn fixed_divergence(&self, builder: &mut Builder, scope: &Scope) -> Option<Value> {
         match &self.way {
             NeedsDraws::Closed(closed) if self.prior.depends_on.is_none() => {

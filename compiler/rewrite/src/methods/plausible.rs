@@ -1,4 +1,4 @@
-//! The plausible values of a site under its prior, with which a posterior is compared.
+//! The values of a site that are plausible under the site's prior. The posterior is compared with them.
 
 use crate::density::SitePrior;
 use bnnc_abi::manifest::PriorReport;
@@ -9,17 +9,19 @@ use bnnc_graph::function::Function;
 use bnnc_graph::model::Site;
 use bnnc_graph::tensor::Tensor;
 
-/// The largest number of elements of a site whose prior is examined. No table shows larger sites.
+/// The largest number of elements for which the prior of a site is examined. No table of the report shows
+/// larger sites.
 const ELEMENTS: usize = 64;
 
-/// The largest drop of the log density of a plausible value below that at the mean. A normal prior reaches it
-/// at 4.9 standard deviations, an exponential one at 13 means: fewer than one draw in 100,000 lies beyond.
+/// A value is plausible if its log density is at most this much lower than the log density at the mean. For a
+/// normal prior, this limit lies at 4.9 standard deviations, for an exponential prior at 13 means. Fewer than
+/// one draw in 100,000 lies beyond the limit.
 const DROP: f64 = 12.0;
 
-/// The number of halvings of the interval that contains an end, for six digits.
+/// The number of times that the interval around a limit is halved, which gives six digits.
 const HALVINGS: usize = 20;
 
-/// Returns the properties of a prior by which the runtime judges the posterior of the site.
+/// Returns the properties of a site's prior by which the runtime judges the posterior.
 pub(super) fn report(site: &Site, prior: &SitePrior) -> PriorReport {
     let distribution = &prior.distribution;
     PriorReport {
@@ -29,8 +31,8 @@ pub(super) fn report(site: &Site, prior: &SitePrior) -> PriorReport {
     }
 }
 
-/// Returns the least and the largest plausible value of each element, or one pair if they are the same for
-/// all.
+/// Returns the smallest and the largest plausible value of each element, or a single pair if all elements
+/// have the same limits.
 fn plausible(prior: &SitePrior, distribution: &Instance) -> Option<Vec<(f64, f64)>> {
     let size = distribution.value.shape.static_sizes()?.iter().product::<usize>();
     if size == 0 || size > ELEMENTS || !prior.arguments.params.is_empty() {
@@ -59,7 +61,7 @@ fn plausible(prior: &SitePrior, distribution: &Instance) -> Option<Vec<(f64, f64
     Some(ends)
 }
 
-/// The search for the values at which a log density drops to `least`.
+/// Searches for the values at which a log density has dropped to `least`.
 struct Search<'a> {
     density: &'a Function,
     arguments: &'a [Tensor],
@@ -67,13 +69,13 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Returns the ends in the direction of `step`, element by element.
+    /// Returns the limit of the plausible values in the direction of `step`, element by element.
     fn end(&self, mean: &Tensor, step: &Tensor) -> Option<Tensor> {
         let mut inside = mean.clone();
         let mut width = step.clone();
         let mut is_bounded = vec![false; mean.data.len()];
-        // 40 doublings go beyond 10^12 standard deviations. A density that has not dropped by then has no
-        // end.
+        // The search goes beyond 10^12 standard deviations after 40 doublings. If the density has not dropped
+        // by then, there is no limit.
         for _ in 0..40 {
             let next = add(&inside, &width);
             let falls = self.falls(&next)?;
@@ -98,8 +100,8 @@ impl Search<'_> {
                 }
             }
         }
-        // The outer end of the interval is taken, because values close to zero are plausible where a density
-        // ends at zero.
+        // The outer end of the interval is used: if a density ends at zero, values close to zero are
+        // plausible.
         let mut ends = add(&inside, &width);
         for (at, bounded) in is_bounded.into_iter().enumerate() {
             if !bounded {
@@ -142,7 +144,7 @@ fn log_density(density: &Function, arguments: &[Tensor], at: &Tensor) -> Option<
     first(density, &inputs)
 }
 
-/// Returns the first result of a function; `None` if it does not accept these inputs.
+/// Returns the first result of a function; `None` if the function does not accept these inputs.
 fn first(function: &Function, inputs: &[Tensor]) -> Option<Tensor> {
     let shape = |at: usize| function.ty(function.params[at]).shape.static_sizes();
     let fits = function.params.len() == inputs.len()

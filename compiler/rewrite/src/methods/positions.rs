@@ -1,10 +1,10 @@
-//! `positions`: computes the positions selected along axes, so that they can be checked. Positions that
-//! depend on data alone are checked before the rows are used. Positions that depend on parameters are checked
-//! at the draws that were found.
+//! `positions`: computes the positions that a model selects along axes, so that they can be checked.
+//! Positions that depend on data alone are checked before the rows are used. Positions that depend on
+//! parameters are checked at the draws of the posterior.
 //!
-//! Kernels clamp a position outside its axis, which is safe but silent: a model whose positions do not count
-//! from 0 would merge two groups. Positions that are inside by the bounds of data and parameters are not
-//! computed.
+//! A kernel clamps a position that lies outside its axis. This is safe, but nobody would notice: a model
+//! whose positions do not count from 0 would merge two groups. Positions are not computed if the bounds of
+//! data and parameters prove that they lie inside.
 
 mod find;
 
@@ -32,14 +32,15 @@ const ROWS: Dim = Dim::Symbol(Symbol::Batch);
 /// The selected positions of each row.
 #[derive(Clone, Debug)]
 pub struct RowPositions {
-    /// `(..) -> position/0, position/1, ..`. If the elements of `position/k` come from elements of whole
-    /// columns, `row/k` has the positions of those along their first axis.
+    /// The function `(..) -> position/0, position/1, ..`. If the elements of `position/k` were computed from
+    /// elements of whole columns, `row/k` has the positions of these elements along the first axis of the
+    /// columns.
     pub function: Function,
-    /// The axis of each position.
+    /// For each position, the axis and its size.
     pub checks: Vec<Check>,
 }
 
-/// The values that determine a position.
+/// Which values determine a position.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum By {
     /// Data alone.
@@ -49,7 +50,7 @@ enum By {
 }
 
 /// Returns the positions of a batch of rows that depend on data alone and may lie outside their axes; `None`
-/// if all are certainly inside.
+/// if no position can lie outside.
 pub fn positions(row: &Function, model: &Model) -> Option<RowPositions> {
     let found = outside(row, model, By::Data)?;
     Some(RowPositions {
@@ -58,8 +59,8 @@ pub fn positions(row: &Function, model: &Model) -> Option<RowPositions> {
     })
 }
 
-/// Returns the positions in the density of one row and in the priors that depend on parameters and may lie
-/// outside their axes; `None` if there are none.
+/// Returns the positions that depend on parameters and may lie outside their axes, in the density of one row
+/// and in the priors; `None` if there are no such positions.
 pub fn reached(densities: &Densities, model: &Model) -> Option<RowPositions> {
     let mut builder = Builder::new("density");
     let mut scope = Scope::default();
@@ -68,7 +69,7 @@ pub fn reached(densities: &Densities, model: &Model) -> Option<RowPositions> {
     for (name, ty) in sites.chain(data.map(|input| (&input.name, &input.ty))) {
         scope.set(name, builder.param(name, ty.clone()));
     }
-    // Dropout masks are noise and need coordinates.
+    // Dropout masks are noise, so they need the coordinates of a draw.
     for (name, value) in ["draw", "example", "step"]
         .into_iter()
         .zip(coordinates(&mut builder))
@@ -81,8 +82,8 @@ pub fn reached(densities: &Densities, model: &Model) -> Option<RowPositions> {
 }
 
 /// Returns `(sites.., shared.., inputs.., outputs.., draw, example, step) -> outside`: the number of
-/// positions of one row that depend on parameters and lie outside their axes. `None` if all are certainly
-/// inside.
+/// positions of one row that depend on parameters and lie outside their axes. Returns `None` if no position
+/// can lie outside.
 pub fn outside_of_row(densities: &Densities, model: &Model) -> Option<Function> {
     let found = reached(densities, model)?;
     let mut builder = Builder::new("outside");
@@ -161,7 +162,7 @@ fn outside(function: &Function, model: &Model, by: By) -> Option<RowPositions> {
     })
 }
 
-/// Returns the supports of parameters and data as intervals, by name.
+/// Returns the supports of parameters and data as intervals, by the names of the parameters and data.
 fn known(model: &Model) -> HashMap<&str, Interval> {
     let data = model.shared.iter().chain(&model.inputs).chain(&model.outputs);
     let data = data.map(|input| (&*input.name, range(input.support)));
@@ -170,7 +171,7 @@ fn known(model: &Model) -> HashMap<&str, Interval> {
         .collect()
 }
 
-/// Turns the function of one row into one of a batch of rows.
+/// Turns the function of one row into a function of a batch of rows.
 fn of_rows(row: &Function, model: &Model) -> Function {
     let mut builder = Builder::new("positions");
     let mut scope = Scope::default();

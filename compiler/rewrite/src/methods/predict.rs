@@ -1,4 +1,4 @@
-//! Programs of the posterior: draws of the sites, and predictions for rows.
+//! Programs for the posterior: draws of the sites, and predictions for rows.
 
 use super::plan::{self, SitePlan};
 use super::positions;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 const ROWS: Dim = Dim::Symbol(Symbol::Batch);
 const DRAWS: Dim = Dim::Symbol(Symbol::Draws);
 
-/// Returns `(states.., draw0, step) -> one [draws, ..] per site`, on the declared scale.
+/// Returns `(states.., draw0, step) -> one [draws, ..] per site`. The draws are on the declared scale.
 pub fn sites(plans: &[SitePlan<'_>]) -> Function {
     let mut builder = Builder::new("site_draws");
     let mut scope = Scope::default();
@@ -42,15 +42,16 @@ pub fn sites(plans: &[SitePlan<'_>]) -> Function {
     over_draws("sites", &builder.finish(results), &[])
 }
 
-/// Returns `(states.., data.., draw0, row0, step) -> log_likelihood, mean, draw, probabilities`, each
-/// `[draws, batch, ..]`. With several outputs these are the log-likelihood of all, then `NAME.log_likelihood`
-/// and so on of each. Positions that depend on parameters are further results ([`positions::reached`]).
+/// Returns `(states.., data.., draw0, row0, step) -> log_likelihood, mean, draw, probabilities`. Each result
+/// is `[draws, batch, ..]`. With several outputs, the results are the joint `log_likelihood` of all outputs,
+/// and then `NAME.log_likelihood` and so on for each output. Positions that depend on parameters are further
+/// results ([`positions::reached`]).
 pub fn predict(densities: &Densities, model: &Model, plans: &[SitePlan<'_>]) -> Function {
     predict_masked(densities, model, plans, &[])
 }
 
-/// Like [`predict`], with one more parameter `SITE/mask` for each of the `masked` sites. The draws of the
-/// site are multiplied by it.
+/// Like [`predict`], with one more parameter `SITE/mask` for each of the `masked` sites. The mask multiplies
+/// the draws of the site.
 pub fn predict_masked(
     densities: &Densities,
     model: &Model,
@@ -69,8 +70,8 @@ pub fn predict_masked(
     over_draws("predict", &per_draw(densities, model, plans, &bind), &[])
 }
 
-/// Returns `(states.., data.., draw, row0, step) ->` the results of [`predict`], each `[batch, ..]`. `bind`
-/// binds the sites in a scope that holds the other parameters.
+/// Returns the program `(states.., data.., draw, row0, step)` with the results of [`predict`], each `[batch,
+/// ..]`. `bind` binds the sites in a scope that already holds the other parameters.
 pub fn per_draw(
     densities: &Densities,
     model: &Model,
@@ -102,8 +103,8 @@ pub fn per_draw(
     builder.finish(results)
 }
 
-/// Returns the log-likelihood, the predictive quantities and the checked positions of one row at one draw of
-/// the sites.
+/// Returns the log-likelihood, the predictive quantities and the checked positions of one row, given one draw
+/// of the sites.
 fn row(densities: &Densities, model: &Model) -> Function {
     let mut builder = Builder::new("row");
     let mut scope = Scope::default();
@@ -143,8 +144,8 @@ fn draw_sites(builder: &mut Builder, plans: &[SitePlan<'_>], scope: &mut Scope) 
     }
 }
 
-/// Turns a function of one draw into one of all draws from `draw0` on. Each draw has its own values of the
-/// parameters in `drawn`.
+/// Turns a function of one draw into a function of all draws from `draw0` on. The parameters in `drawn` have
+/// a separate value for each draw.
 pub fn over_draws(name: &str, per_draw: &Function, drawn: &[Arc<str>]) -> Function {
     let of_draw = |param: &Value| {
         let param = nodes::param_name(per_draw, *param);

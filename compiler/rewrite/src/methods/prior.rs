@@ -1,5 +1,5 @@
-//! Programs that draw sites from their priors: all of them, before any data, or those of levels without
-//! training rows.
+//! Programs that draw sites from their priors: all sites before any data are used, or the elements of levels
+//! without training rows.
 
 mod uniform;
 
@@ -15,23 +15,24 @@ use bnnc_graph::model::{Model, Site};
 use std::sync::Arc;
 pub use uniform::{Selects, uniform};
 
-/// The origin of the values of a site.
+/// Where the values of a site come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ValueOrigin {
     /// All values come from the prior.
     Prior,
-    /// All values come from a parameter of the program, one per draw.
+    /// All values come from a parameter of the program, with one value per draw.
     Given,
-    /// Like [`ValueOrigin::Given`] at positions below this shape, and from the prior at the others.
+    /// At positions below this shape, values come from a parameter as for [`ValueOrigin::Given`]; at all
+    /// other positions, they come from the prior.
     GivenBelow(Shape),
 }
 
-/// Returns `(given sites.., data.., draw0, row0, step) ->` the results of [`super::predict::predict`], each
-/// `[draws, batch, ..]`. Sites are drawn one after the other, conditional on those before. A given site is a
-/// parameter `[draws, ..]` with its name.
+/// Returns the program `(given sites.., data.., draw0, row0, step)` with the results of
+/// [`super::predict::predict`], each `[draws, batch, ..]`. Each site is drawn conditional on the sites before
+/// it. The values of a given site are a parameter `[draws, ..]` with the name of the site.
 ///
 /// # Errors
-/// The reason why a site cannot be drawn.
+/// The reason why a site cannot be drawn from its prior.
 pub fn predict(
     densities: &Densities,
     model: &Model,
@@ -85,12 +86,13 @@ fn drawable(prior: &SitePrior, origin: &ValueOrigin) -> Result<(), String> {
     Err(format!("the prior of `{site}`, `{}`, {why}", distribution.name))
 }
 
-/// The number of draws of a distribution before truncation, of which the first inside the support is taken.
-/// If a tenth of the probability lies inside, the probability that all draws are outside is 2e-12. The value
-/// is then NaN.
+/// The number of draws of a distribution before truncation. The first draw inside the support is used. If a
+/// tenth of the probability lies inside the support, the probability that no draw lies inside is 2e-12. In
+/// that case, the value is NaN.
 const TRIES: usize = 256;
 
-/// The largest number of elements that are drawn by rejection: all tries are in memory at once.
+/// The largest number of elements that are drawn by rejection, because all tries are in memory at the same
+/// time.
 const TRIED: usize = 1 << 14;
 
 fn drawn(builder: &mut Builder, scope: &Scope, prior: &SitePrior, coordinates: [Value; 3]) -> Value {
@@ -105,7 +107,8 @@ fn drawn(builder: &mut Builder, scope: &Scope, prior: &SitePrior, coordinates: [
         }
         (None, Some(sampler)) => {
             let tries = Dim::Fixed(TRIES);
-            // Sites do not use the coordinate of the example, so it separates the tries.
+            // Sites do not use the example coordinate of the noise, so this coordinate distinguishes the
+            // tries.
             let mapped: Vec<bool> = (0..arguments.len() + 3)
                 .map(|at| at == arguments.len() + 1)
                 .collect();
@@ -120,8 +123,8 @@ fn drawn(builder: &mut Builder, scope: &Scope, prior: &SitePrior, coordinates: [
     }
 }
 
-/// Returns the first value along the leading axis that lies in a support, element by element; NaN if there is
-/// none.
+/// Returns the first value along the leading axis that lies in a support, element by element; NaN if no value
+/// does.
 fn first_inside(builder: &mut Builder, support: Support, tries: Value) -> Value {
     let interval = dist::range(support);
     let shape = builder.shape(tries);

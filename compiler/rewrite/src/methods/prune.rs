@@ -1,4 +1,5 @@
-//! `pruning`: the moments that rank weights by signal-to-noise ratio, and predictions without some of them.
+//! `pruning`: the moments by which weights are ranked (the signal-to-noise ratio), and predictions without
+//! some of the weights.
 
 use super::plan::{self, SitePlan};
 use super::predict;
@@ -15,23 +16,24 @@ use bnnc_graph::function::Function;
 use bnnc_graph::model::{Model, Posterior, Site};
 use std::sync::Arc;
 
-/// The functions of a pruning table, ready to be lowered.
+/// The functions for a pruning table, ready to be lowered.
 #[derive(Clone, Debug)]
 pub struct PruningFunctions {
     /// The sites whose elements may be removed.
     pub sites: Vec<Arc<str>>,
-    /// The sites that are left out, each with the reason.
+    /// The sites whose elements are not removed, each with the reason.
     pub untouched: Vec<(Arc<str>, String)>,
     /// `(states..) -> SITE/mean, SITE/variance` for `sites`.
     pub moments: Function,
-    /// `(states.., data.., draw0, row0, step, SITE/mask..)` to the results of [`predict::predict`].
+    /// The program `(states.., data.., draw0, row0, step, SITE/mask..)` with the results of
+    /// [`predict::predict`].
     pub predict: Function,
 }
 
-/// Builds the functions of a pruning table of `posterior`.
+/// Builds the functions for a pruning table of `posterior`.
 ///
 /// # Errors
-/// Those of `objective`.
+/// The errors of `objective`.
 pub fn pruning(
     densities: &Densities,
     model: &Model,

@@ -1,7 +1,7 @@
-//! `sampled`: the functions of a position that samplers need, on the unconstrained scale.
+//! `sampled`: the functions that samplers evaluate at a position. Positions are on the unconstrained scale.
 //!
-//! A position is one tensor per moving site; fixed sites keep their states. The log density is
-//! `log prior + log Jacobian + scale * sum over rows of log p(row)`.
+//! A position has one tensor for each moving site; fixed sites keep their states. The log density is `log prior + log Jacobian + scale *
+//! sum over rows of log p(row)`.
 
 use super::hoist::{self, hoist};
 use super::plan::{self, SitePlan, state_name, state_type};
@@ -26,11 +26,10 @@ use bnnc_graph::model::{FamilyStart, Model, Posterior};
 use bnnc_graph::types::Type;
 use std::sync::Arc;
 
-/// The programs of one sampling inference run; ports as in `bnnc_abi::sampling::Sampling`.
+/// The programs of one sampling inference run, with the ports of `bnnc_abi::sampling::Sampling`.
 #[derive(Clone, Debug)]
 pub struct Sampled {
-    /// Computes the values that `density` and `rows` use and that are constant during sampling, if there are
-    /// any.
+    /// Computes the values used by `density` and `rows` that stay constant during sampling, if there are any.
     pub prepare: Option<Function>,
     /// The log density and its gradient.
     pub density: Function,
@@ -48,10 +47,9 @@ pub struct Sampled {
     pub reports: Vec<SiteReport>,
     /// The sites with a non-centred parameterisation, by their index in `reports`.
     pub noncentred: Vec<usize>,
-    /// The moving sites on which the model makes comparisons or rounding depend.
+    /// The moving sites whose values affect a comparison or a rounding in the model.
     pub jumps: Vec<Arc<str>>,
-    /// The sites under an unknown scale that are sampled in the centred parameterisation and could be
-    /// non-centred.
+    /// The sites that are sampled in the centred parameterisation although they could be non-centred and their scale is unknown.
     pub centred: Vec<Arc<str>>,
     /// The number of nodes of the log density through which a gradient flows.
     pub gradient_nodes: usize,
@@ -59,13 +57,13 @@ pub struct Sampled {
     pub parameters: usize,
     /// The dimension of a position.
     pub dimension: usize,
-    /// `density` before it was prepared for lowering.
+    /// The function `density` before it was prepared for lowering.
     whole: Function,
 }
 
 impl Sampled {
-    /// Returns the log density with its gradient at many positions, evaluated in lockstep: each moving state,
-    /// and each result, has an axis of draws in front.
+    /// Returns the log density and its gradient at many positions, evaluated in lockstep. Each moving state and each result has an
+    /// additional first axis of draws.
     ///
     /// # Errors
     /// A bug of a pass.
@@ -75,7 +73,7 @@ impl Sampled {
     }
 }
 
-/// The programs that need positions from another source than a sampler.
+/// Programs that get their positions from another source than a sampler.
 #[derive(Clone, Debug)]
 pub struct PositionPrograms {
     /// Predictions for rows at many positions.
@@ -88,7 +86,7 @@ pub struct PositionPrograms {
     pub reports: Vec<SiteReport>,
 }
 
-/// Returns predictions and sites at many positions of `model`, whose sites are points in `posterior`.
+/// Returns predictions and sites of `model` at many positions. In `posterior`, the sites of the model are points.
 ///
 /// # Errors
 /// A site without a position on the reals.
@@ -116,7 +114,7 @@ pub fn positions(
     })
 }
 
-/// Returns the programs that sample the posterior of `model`. Its sites are points in `posterior`, either moved by the
+/// Returns the programs that sample the posterior of `model`. In `posterior`, the sites of the model are points: either moved by the
 /// sampler or fixed. The sites in `noncentred` use the non-centred parameterisation.
 ///
 /// # Errors
@@ -181,8 +179,8 @@ pub fn sampled(
     })
 }
 
-/// Returns the predictions for rows at draws of the states in `drawn`, and the sites at these draws, ready to
-/// be lowered. The other states have one value for all draws.
+/// Returns the predictions for rows and the sites, at draws of the states in `drawn`. Both programs are ready to be lowered. All other
+/// states have one value for all draws.
 ///
 /// # Errors
 /// A bug of a pass.
@@ -218,8 +216,7 @@ fn check(plans: &[SitePlan<'_>], noncentred: &[Arc<str>]) -> Result<(), Vec<Diag
     if faults.is_empty() { Ok(()) } else { Err(faults) }
 }
 
-/// Whether a site could be sampled as its noise, and the scale of its prior depends on a site that moves, in whatever way: `tau`, `exp(log_tau)`,
-/// `sqrt(variance)`.
+/// Returns whether a site could be non-centred and has a prior that depends on a constrained moving site, such as an unknown scale.
 fn is_centred(plan: &SitePlan<'_>, plans: &[SitePlan<'_>]) -> bool {
     if noncentre::refusal(plan.site, plan.prior, moves(plan)).is_some() {
         return false;
@@ -242,7 +239,7 @@ fn moves(plan: &SitePlan<'_>) -> bool {
         .any(|start| matches!(start, FamilyStart::Optimise(_)))
 }
 
-/// Returns `(states.., data.., scale) -> log_density` from the results of [`Task::rows`].
+/// Returns the function `(states.., data.., scale) -> log_density`, built from the results of [`Task::rows`].
 fn density(rows: &Function) -> Function {
     let mut builder = Builder::new("density");
     let params = nodes::params_of(&mut builder, rows);
@@ -268,8 +265,7 @@ impl Task<'_> {
         self.noncentred.contains(&plan.site.name)
     }
 
-    /// Binds every site to its value. Returns the log-Jacobians of the moving ones. `scope` holds states and
-    /// shared inputs.
+    /// Binds every site to its value. Returns the log-Jacobians of the moving sites. `scope` holds the states and the shared inputs.
     fn bind_sites(&self, builder: &mut Builder, scope: &mut Scope) -> Vec<Value> {
         let mut jacobians = Vec::new();
         for plan in self.plans {
@@ -291,8 +287,8 @@ impl Task<'_> {
         jacobians
     }
 
-    /// Returns the program of hoisted values, if there are any, and
-    /// `(states.., data.., hoisted..) -> log_prior, log_likelihood`.
+    /// Returns two functions: the program of hoisted values, if there are any, and `(states.., data.., hoisted..) -> log_prior,
+    /// log_likelihood`.
     fn apart(&self, context: &mut Context) -> Result<(Option<Function>, Function), Fault> {
         let rows = pipeline::step(&pipelines::NONCENTRE, context, |_| Ok::<_, Fault>(self.rows()))?;
         let moved = states::optimised(self.plans);
@@ -324,7 +320,7 @@ impl Task<'_> {
         ])
     }
 
-    /// Binds the sites. Returns `log prior + log Jacobian`.
+    /// Binds the sites to their values. Returns `log prior + log Jacobian`.
     fn prior(&self, builder: &mut Builder, scope: &mut Scope) -> Value {
         let jacobians = self.bind_sites(builder, scope);
         let prior = scope.call(builder, &self.densities.log_prior)[0].1;
@@ -348,7 +344,7 @@ impl Task<'_> {
         let params = nodes::params_of(&mut builder, density);
         let value = builder.inline(density, &params)[0];
         let moved = states::optimised(self.plans);
-        // A state that the density does not depend on was removed from the parameters. Its gradient is zero.
+        // If the density does not depend on a state, the parameter of the state was removed. Its gradient is zero.
         let wrt: Vec<Value> = moved
             .iter()
             .map(|(name, shape)| {
@@ -393,7 +389,7 @@ impl Task<'_> {
         predict::over_draws("sites", &builder.finish(results), drawn)
     }
 
-    /// Returns the reports on the sites, then on the quantities computed from them.
+    /// Returns the reports on the sites, followed by the reports on the quantities that are computed from sites.
     fn reports(&self) -> Vec<SiteReport> {
         let derived = &self.densities.derived;
         let computed = |(name, value): &(Arc<str>, Value)| SiteReport {

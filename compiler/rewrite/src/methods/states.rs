@@ -14,7 +14,7 @@ use bnnc_graph::ops;
 use std::sync::Arc;
 
 /// Returns one state per parameter of each site's family, followed by the optimiser's own states for each
-/// optimised parameter. If the prior is tuned `online`, the states of [`tuned`] are added too.
+/// optimised parameter. If the prior is tuned during training (`online`), the states of [`tuned`] are added.
 pub fn states(plans: &[SitePlan<'_>], optimiser: &ElaboratedOptimiser, online: bool) -> Vec<State> {
     let mut states = parameters(plans);
     for (name, shape) in optimised(plans) {
@@ -36,8 +36,9 @@ pub fn states(plans: &[SitePlan<'_>], optimiser: &ElaboratedOptimiser, online: b
     states
 }
 
-/// Returns the names of the states that are tuned while a state is optimised: the factor of the slope of its
-/// log prior, and a term that is added to the slope of the log posterior, such as the slope of an evidence.
+/// Returns the names of two states that are tuned while a state is optimised. The first is a factor on the
+/// slope of the state's log prior; the second is added to the slope of the log posterior (the slope of an
+/// evidence, for example).
 pub fn tuned(state: &str) -> [String; 2] {
     [PRIOR_FACTOR, EVIDENCE_SLOPE].map(|what| format!("{state}/{what}"))
 }
@@ -69,12 +70,12 @@ pub fn parameters(plans: &[SitePlan<'_>]) -> Vec<State> {
     states
 }
 
-/// Returns the sites of `model` whose values can be loaded from a file, because a state is the position of
-/// the site. Fails with a sentence about the first site for which that is not so. The position of a site in
-/// `noncentred` is the noise of its prior.
+/// Returns the sites of `model` whose values can be loaded from a file. This requires that the state of a
+/// site is its position. Fails with a sentence about the first site that cannot be loaded. The position of a
+/// site in `noncentred` is the noise of the prior.
 ///
 /// # Errors
-/// A site whose approximation is not a point, or that is non-centred.
+/// A site whose approximation is not a point, or whose parameterisation is non-centred.
 pub fn loadable(
     model: &Model,
     posterior: &Posterior,
@@ -125,7 +126,7 @@ pub fn optimised(plans: &[SitePlan<'_>]) -> Vec<(Arc<str>, Shape)> {
     plans.iter().flat_map(of).collect()
 }
 
-/// Returns one report per site, with its sentence about the likelihood if there is one.
+/// Returns one report for each site, with a sentence about the likelihood if there is one.
 pub fn reports(plans: &[SitePlan<'_>], choices: &[KlChoice], likelihood: &[String]) -> Vec<SiteReport> {
     let of = |(at, plan): (usize, &SitePlan<'_>)| {
         let members = &plan.posterior.members;
@@ -158,7 +159,7 @@ pub fn reports(plans: &[SitePlan<'_>], choices: &[KlChoice], likelihood: &[Strin
     plans.iter().enumerate().flat_map(of).collect()
 }
 
-/// Returns whether the variance that a family states is the square of its parameter `scale`.
+/// Returns whether the variance of a family is the square of its parameter `scale`.
 fn has_deviation(family: &Instance) -> bool {
     let square = |function: &Function| {
         let (_, value) = function.results.first()?;
@@ -170,8 +171,8 @@ fn has_deviation(family: &Instance) -> bool {
     family.variance.as_deref().and_then(square).unwrap_or(false)
 }
 
-/// The largest absolute value of a constrained start on the unconstrained scale. Beyond it, every map onto a
-/// support is flat in both precisions. A start on the border is put here.
+/// The limit on the absolute value of a start, on the unconstrained scale. Beyond this limit, every map onto
+/// a support is flat in both precisions. A start at the end of a support is moved to the limit.
 const FAR: f64 = 40.0;
 
 fn inverse(scale: Scale, last: usize, values: &[f64]) -> Vec<f64> {
@@ -180,8 +181,8 @@ fn inverse(scale: Scale, last: usize, values: &[f64]) -> Vec<f64> {
     scale.state(last, values).into_iter().map(finite).collect()
 }
 
-/// Transforms a start from the declared scale to the reals. A start outside the support, such as the default
-/// of a family for the reals, is taken as one on the reals.
+/// Transforms a start from the declared scale to the reals. A start outside the support is taken as a start
+/// on the reals. An example is the default of a family that is defined on the reals.
 fn start(scale: Scale, shape: &Shape, init: &Init) -> Init {
     let one = |x: f64| inverse(scale, 1, &[x])[0];
     let support = scale.support();
@@ -193,7 +194,7 @@ fn start(scale: Scale, shape: &Shape, init: &Init) -> Init {
         (_, Init::Constant(_)) => Init::Constant(0.0),
         (_, Init::Uniform(lo, hi)) if holds(*lo) && holds(*hi) => Init::Uniform(one(*lo), one(*hi)),
         (_, Init::Normal(mean, sd)) if holds(*mean) && *sd > 0.0 => {
-            // The delta method: a narrow normal stays normal to first order.
+            // This is the delta method: to first order, a narrow normal distribution stays normal.
             let step = 1e-4 * sd;
             let slope = (one(mean + step) - one(mean - step)) / (2.0 * step);
             Init::Normal(one(*mean), sd * slope.abs())
@@ -259,14 +260,14 @@ mod tests {
         close(&values, &[0.5, 2.0]);
     }
 
-    /// The slope of the inverse of softplus at 1 is `1 / (1 - exp(-1))`.
+    /// At 1, the slope of the inverse of softplus is `1 / (1 - exp(-1))`.
     #[test]
     fn a_narrow_normal_keeps_its_width() {
         let got = starts(POSITIVE, Init::Normal(1.0, 0.01));
         close(&[softplus(got[0]), got[1]], &[1.0, 0.01 / (1.0 - (-1f64).exp())]);
     }
 
-    /// The value of a site is transformed by the exponential, as draws of families on the reals are.
+    /// The value of a site is transformed by the exponential, like draws of families on the reals.
     #[test]
     fn a_point_starts_on_the_logarithmic_scale() {
         let got = start(Scale::Site(POSITIVE), &Shape::scalar(), &Init::Constant(0.3));

@@ -1,5 +1,4 @@
-//! `objective`: the training step of variational inference and of `map`, and the functions that use its
-//! result.
+//! `objective`: the training step of variational inference and of `map`, and the functions that use the trained states.
 //!
 //! The loss is the negative evidence lower bound of all rows, estimated from the rows of one step:
 //! `kl_weight * KL - scale * mean over draws of the sum over rows of log p(row | draw)`.
@@ -32,43 +31,41 @@ use bnnc_graph::op::Vjp;
 use bnnc_graph::types::Type;
 use std::sync::Arc;
 
-/// The name of the result with the divergence term, for a loss whose prior is tuned.
+/// If the prior is tuned, the divergence term of the loss is a result with this name.
 const DIVERGENCE: &str = "divergence";
 
-/// The user's options for training that change the compiled program.
+/// The user's training options that affect the compiled program.
 #[derive(Clone, Copy, Debug)]
 pub struct TrainingSettings<'a> {
     /// The optimiser of the parameters.
     pub optimiser: &'a ElaboratedOptimiser,
     /// The number of draws of the sites per step.
     pub samples: usize,
-    /// The number of draws for KL divergences that need draws; 0 uses the draws of the likelihood.
+    /// The number of draws for KL divergences that need draws; 0 means that the draws of the likelihood are used.
     pub kl_draws: usize,
-    /// The options for the computation of KL divergences.
+    /// The options of how KL divergences are computed.
     pub kl: kl::Options,
     /// The layers with a gradient estimator of their own.
     pub layers: Layers<'a>,
-    /// True if the log-Jacobians of optimised points are included, so that the result is the mode on the
-    /// unconstrained scale.
+    /// True if the log-Jacobians of optimised points are part of the objective, so that the result is the mode on the unconstrained scale.
     pub jacobians: bool,
-    /// True if the prior and an evidence are tuned during training: see [`states::tuned`].
+    /// True if the prior is tuned during training by an evidence; see [`states::tuned`].
     pub online: bool,
-    /// The log prior of some sites, `(states.., shared..) -> log_prior`, with a factor by which the loss
-    /// multiplies it.
+    /// The log prior of some sites, `(states.., shared..) -> log_prior`, and a factor by which the loss multiplies this log prior.
     pub scaled: Option<&'a (Function, f64)>,
-    /// The largest number of optimised scalars for which the gradient of the loss is built as a separate
-    /// program; `None` never builds it.
+    /// The largest number of optimised scalars for which the gradient of the loss is also a separate program; `None` never builds this
+    /// program.
     pub gradient: Option<usize>,
 }
 
-/// The programs of one inference run, ready to be lowered, and their reports.
+/// The programs of one inference run, ready to be lowered, and the reports on its sites.
 #[derive(Clone, Debug)]
 pub struct Objective {
-    /// One step; ports as in `bnnc_abi::manifest::Infer`.
+    /// One training step, with the ports of `bnnc_abi::manifest::Infer`.
     pub train: Function,
-    /// The loss and its gradient, if requested; ports as in `bnnc_abi::manifest::Train`.
+    /// The loss and its gradient, if requested, with the ports of `bnnc_abi::manifest::Train`.
     pub gradient: Option<Function>,
-    /// True if the loss of given rows is noisy, because of draws of a posterior or masks.
+    /// True if the loss of given rows is noisy, because it uses draws of a posterior or random masks.
     pub has_noise: bool,
     /// Predictions for rows.
     pub predict: Function,
@@ -153,14 +150,14 @@ fn count(shape: &Shape) -> usize {
     shape.count(&bnnc_base::shape::Sizes::default())
 }
 
-/// Returns whether a loss depends on the number of the step, which only noise does.
+/// Returns whether a loss depends on the number of the step. Only noise depends on it.
 fn has_noise(loss: &Function) -> bool {
     let step = loss.param("step").into_iter().collect::<Vec<_>>();
     let noisy = dataflow::dependents(loss, &step);
     loss.results.iter().any(|(_, value)| noisy.contains(value))
 }
 
-/// Returns the number of nodes of the loss on the path of a gradient to an optimised parameter.
+/// Returns the number of nodes of the loss through which a gradient flows to an optimised parameter.
 pub(super) fn gradient_nodes(loss: &Function, plans: &[SitePlan<'_>]) -> usize {
     let moved: Vec<Value> = states::optimised(plans)
         .iter()
@@ -188,7 +185,7 @@ pub(super) fn gradient_nodes(loss: &Function, plans: &[SitePlan<'_>]) -> usize {
     loss.nodes.ids().filter(counts).count()
 }
 
-/// Returns whether a parameter of a row function belongs to the example.
+/// Returns whether a parameter of a row function has a separate value for each example.
 pub(super) fn is_of_row(model: &Model, name: &str) -> bool {
     model
         .inputs
@@ -205,7 +202,7 @@ pub(super) fn bind_shared(builder: &mut Builder, model: &Model, scope: &mut Scop
     }
 }
 
-/// Adds the data as parameters: shared inputs as they are, and inputs and outputs with an axis of examples.
+/// Adds the data as parameters. Shared inputs keep their shapes; inputs and outputs get an axis of examples.
 pub(super) fn bind_data(builder: &mut Builder, model: &Model, scope: &mut Scope) {
     bind_shared(builder, model, scope);
     for input in model.inputs.iter().chain(&model.outputs) {
@@ -231,8 +228,8 @@ pub(super) struct Task<'a> {
 }
 
 impl Task<'_> {
-    /// Returns `(states.., data.., step, scale, kl_weight) -> loss`. If the prior is tuned, the weighted
-    /// `divergence` is another result. If positions are counted, their number `outside` is the last.
+    /// Returns `(states.., data.., step, scale, kl_weight) -> loss`. If the prior is tuned, the weighted divergence term is another result,
+    /// `divergence`. If positions are counted, the number of positions outside their axes is the last result, `outside`.
     fn loss(&self, likelihood: &Likelihood, divergence: &PerDraw) -> Function {
         let mut builder = Builder::new("loss");
         let mut scope = Scope::default();
@@ -284,8 +281,8 @@ impl Task<'_> {
         divergence
     }
 
-    /// Calls a function of one draw for `count` draws, and returns the means of its results. A single draw
-    /// needs no axis, and neither does a result that is the same for all draws.
+    /// Calls a function of one draw for `count` draws, and returns the mean of each result. No axis is needed for a single draw, or for a
+    /// result that is the same for all draws.
     pub(super) fn mean_over(
         &self,
         builder: &mut Builder,
@@ -318,8 +315,7 @@ impl Task<'_> {
         nodes::named(per_draw, &means)
     }
 
-    /// Returns `(states.., data.., step, scale, kl_weight) -> loss, STATE/gradient..` for every optimised
-    /// state.
+    /// Returns `(states.., data.., step, scale, kl_weight) -> loss, STATE/gradient..`, with a gradient for every optimised state.
     fn gradient(&self, loss: &Function) -> Result<Function, Fault> {
         let mut builder = Builder::new("gradient");
         let params = nodes::params_of(&mut builder, loss);
@@ -330,7 +326,7 @@ impl Task<'_> {
             let found = pairs.find(|(param, _)| nodes::param_name(loss, **param) == name);
             found.map(|(_, value)| *value)
         };
-        // A state that is not a parameter of the loss has no gradient.
+        // If a state is not a parameter of the loss, its gradient is not a result.
         let moved: Vec<(Arc<str>, Value)> = moved
             .into_iter()
             .filter_map(|(name, _)| Some((name.clone(), of_name(&name)?)))
@@ -343,7 +339,7 @@ impl Task<'_> {
         Ok(builder.finish(results))
     }
 
-    /// Returns the loss, the number `outside` if positions are counted, and the update of every optimised state.
+    /// Returns the loss, the update of every optimised state and, if positions are counted, the number `outside`.
     fn step(&self, loss: &Function) -> Result<Function, Fault> {
         let mut builder = Builder::new("train");
         let mut scope = Scope::default();
@@ -395,7 +391,7 @@ impl Task<'_> {
                 let excess = builder.sub(factor, one);
                 let excess = builder.mul(excess, own);
                 let changed = builder.add(*gradient, excess);
-                // The loss is the negative of the objective that the evidence is part of.
+                // The evidence is part of the objective, and the loss is the negative of the objective.
                 *gradient = builder.sub(changed, slope);
             }
         }
@@ -408,7 +404,7 @@ impl Task<'_> {
     }
 }
 
-/// Returns the next values of one parameter and of its optimiser states, under their names.
+/// Returns the next values of one parameter and of the optimiser's states for this parameter, under their names.
 fn update(
     builder: &mut Builder,
     optimiser: &ElaboratedOptimiser,

@@ -1,4 +1,4 @@
-//! The program that computes the location of each row and its derivatives in the collapsed weights.
+//! The program that computes the location of each row and the derivatives of the location in the collapsed weights.
 
 use super::super::laplace::outputs::{LaplaceParts, bind_row};
 use super::super::train::{Refusal, is_of_row};
@@ -17,8 +17,8 @@ use std::sync::Arc;
 const ROWS: Dim = Dim::Symbol(Symbol::Batch);
 const SELECTED: Dim = Dim::Symbol(Symbol::Selected);
 
-/// Returns
-/// `(states.., data.., STATE/index.., STATE/chosen.., moves) -> location, scale, target, location/slope, kinks, kinks/slope` of rows.
+/// Returns the program `(states.., data.., STATE/index.., STATE/chosen.., moves) -> location, scale, target, location/slope, kinks,
+/// kinks/slope` for a batch of rows.
 ///
 /// # Errors
 /// An op without a derivative.
@@ -32,7 +32,7 @@ pub fn local(parts: &LaplaceParts<'_>, observed: &Observed<'_>, found: &Found) -
     Ok(batch(&row, &mapped, ROWS))
 }
 
-/// Returns the same program without slopes and kinks.
+/// Returns the program of [`local`] without slopes and kinks.
 pub fn plain(local: &Function) -> Function {
     let mut plain = local.clone();
     plain
@@ -41,13 +41,13 @@ pub fn plain(local: &Function) -> Function {
     rule::remove_dead(&plain)
 }
 
-/// Returns the program of one row.
+/// Returns the program of [`local`] for one row.
 fn row(parts: &LaplaceParts<'_>, observed: &Observed<'_>, found: &Found) -> Result<Function, Fault> {
     let slopes = slopes(parts, found)?;
     let mut builder = Builder::new("local");
     let mut scope = Scope::default();
     bind_row(&mut builder, parts.model, parts.plans, &mut scope);
-    // The parameters of `slopes` that are not bound yet: the columns and the moves.
+    // These are the parameters of `slopes` that are not bound yet: the columns and the moves.
     let known = found.all.params.len();
     for param in slopes.params.iter().skip(known) {
         let name = nodes::param_name(&slopes, *param);
@@ -99,7 +99,7 @@ fn row(parts: &LaplaceParts<'_>, observed: &Observed<'_>, found: &Found) -> Resu
         let pairs = [("scale", scale), ("target", Some(scope.get(&output.name)))];
         for (name, value) in pairs {
             if let Some(value) = value {
-                // One scale may apply to all elements.
+                // A scalar scale applies to all elements.
                 let all = match builder.rank(value) {
                     0 => builder.broadcast_to(value, &flat),
                     _ => builder.reshape(value, &flat),
@@ -148,7 +148,7 @@ struct Pick {
     chosen: Value,
 }
 
-/// The derivative of an affine function: computed for all elements, of which some are picked.
+/// Returns the value and the derivative of an affine function. The derivative is computed for all elements, and some of them are picked.
 fn picked(
     builder: &mut Builder,
     scope: &Scope,
@@ -170,7 +170,8 @@ fn picked(
     Ok((value, sum))
 }
 
-/// The derivative if each row has its own weights: `moves` are added to the weights that all rows share.
+/// Returns the value and the derivative of a function with kinks. Each row has its own weights, because `moves` are added to the weights
+/// that all rows share.
 fn moved(
     builder: &mut Builder,
     mut scope: Scope,

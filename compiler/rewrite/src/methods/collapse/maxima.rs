@@ -1,8 +1,8 @@
-//! Rewrites the maximum of an axis as a tree of maxima of two.
+//! Rewrites the maximum along an axis as a tree of maxima of two values.
 //!
 //! The maximum of two values is affine on both sides of a kink, and its derivative compares the two. The
-//! derivative of a maximum along an axis tests instead which elements equal the maximum, which does not show
-//! the kinks.
+//! derivative of a maximum along an axis, in contrast, tests which elements equal the maximum, and this does
+//! not show the kinks.
 
 use bnnc_base::dtype::DType;
 use bnnc_graph::builder::{Builder, Window};
@@ -11,7 +11,7 @@ use bnnc_graph::infer::without_axes;
 use bnnc_graph::ops;
 use std::collections::HashSet;
 
-/// Returns `function` with the maxima of reals computed in pairs, if they depend on `moved`.
+/// Returns `function`, in which maxima of reals that depend on `moved` are computed in pairs.
 pub fn by_pairs(function: &Function, moved: &HashSet<Value>) -> Function {
     function.rebuild(|builder, call, copies| {
         let is_largest = call.op.is(&ops::reduce_max::REDUCE_MAX)
@@ -23,7 +23,7 @@ pub fn by_pairs(function: &Function, moved: &HashSet<Value>) -> Function {
     })
 }
 
-/// Returns the maximum along axes, which are removed; `None` if a size is not fixed or is zero.
+/// Returns the maximum along axes, which are removed. Returns `None` if a size is not fixed or is zero.
 fn largest(builder: &mut Builder, x: Value, axes: &[usize]) -> Option<Value> {
     let shape = builder.shape(x);
     let sizes: Option<Vec<usize>> = axes.iter().map(|axis| shape.0[*axis].fixed()).collect();

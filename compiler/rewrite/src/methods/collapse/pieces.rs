@@ -1,12 +1,12 @@
 //! Proves that a function is affine in some of its parameters, or affine between kinks, and finds the kinks.
 //!
 //! A function is affine where its derivative is constant. The derivative is available as a graph, which shows
-//! its dependences. If it does not depend on the parameters, the function is affine. If it depends on them
-//! only through comparisons, the function is affine wherever no comparison changes its result. The kinks are
-//! the zeros of the compared differences. A function that contains comparisons itself may jump and is
-//! rejected; derivatives of continuous ops are the only accepted source of comparisons. The proof treats no
-//! op specially except the comparisons; `maxima` brings the one op whose derivative compares differently into
-//! this form.
+//! what the derivative depends on. If it does not depend on the parameters, the function is affine. If it
+//! depends on the parameters only through comparisons, the function is affine wherever no comparison changes
+//! its result. The kinks are the zeros of the differences that are compared. A function that itself contains
+//! comparisons may jump and is rejected. Comparisons are accepted only in derivatives of continuous ops. The
+//! proof treats no op specially except comparisons. One op has a derivative with a different kind of
+//! comparison; `maxima` rewrites this op.
 
 use super::maxima;
 use crate::differentiate::pull_back;
@@ -24,21 +24,22 @@ use bnnc_graph::op::{Lower, OpDef, Vjp};
 use bnnc_math::scalar::Scalar;
 use std::collections::HashSet;
 
-/// The largest number of rounds. In each round, kinks may turn out to have kinks themselves.
+/// The largest number of rounds. In each round, new kinks of the known kinks may be found.
 const ROUNDS: usize = 8;
 
 /// A function that is affine between kinks.
 pub struct Found {
     /// `(parameters.. as before) -> outputs`: the function and then the kinks, in one vector.
     pub all: Function,
-    /// The number of its elements that are kinks.
+    /// The number of elements of `all` that are kinks.
     pub kinks: usize,
     /// The number of kinks that do not depend on other kinks. They come first.
     pub direct: usize,
 }
 
-/// Finds the pieces of a function in the named parameters. Its one result `outputs` is a vector. The inner
-/// error is the reason why the function is not piecewise affine.
+/// Finds the pieces between which a function has kinks, as a function of the named parameters. The function
+/// must have one result, the vector `outputs`. The inner error is the reason why the function is not
+/// piecewise affine.
 ///
 /// # Errors
 /// An op without a derivative.
@@ -91,7 +92,7 @@ fn size(function: &Function) -> usize {
     result.map_or(0, |(_, value)| function.ty(*value).shape.count(&Sizes::default()))
 }
 
-/// Returns `(parameters.. as before, cotangents) -> outputs, one derivative per name`.
+/// Returns `(parameters.. as before, cotangents) -> outputs`, followed by one derivative for each name.
 fn derivative(function: &Function, names: &[String]) -> Result<Function, Fault> {
     let mut builder = Builder::new("derivative");
     let params = nodes::params_of(&mut builder, function);
@@ -172,12 +173,11 @@ fn joined(builder: &mut Builder, parts: &[Value]) -> Value {
     }
 }
 
-/// The values of a derivative that depend on some parameters other than through comparisons.
+/// Finds the values of a derivative that depend on some parameters in other ways than through comparisons.
 struct Walk<'a> {
     derivative: &'a Function,
     dependent: HashSet<Value>,
-    /// The operands of comparisons that depend on the parameters, without repetitions. `None` stands for
-    /// zero.
+    /// The operands of the comparisons that depend on the parameters, each pair once. `None` stands for zero.
     switches: Vec<(Value, Option<Value>)>,
 }
 
@@ -221,9 +221,9 @@ impl<'a> Walk<'a> {
         })
     }
 
-    /// Returns the reason why the derivative does not determine the function, if there is one: the function
-    /// may jump where its derivative is zero. The kinks come from the comparisons in the derivative, which
-    /// belong to continuous functions.
+    /// Returns the reason why the derivative does not determine the function, if there is one. This is an op
+    /// whose derivative is zero, where the function may jump. The kinks are found from the comparisons in the
+    /// derivative, which come from continuous functions.
     fn jump(&self, function: &Function, names: &[String]) -> Option<String> {
         dependents(function, names).into_iter().find_map(|value| {
             let op = op(function, value)?;
@@ -257,7 +257,7 @@ fn dependents(function: &Function, names: &[String]) -> Vec<Value> {
         .collect()
 }
 
-/// Returns the operands of a comparison of reals. A sign is a comparison with zero.
+/// Returns the operands of a comparison of reals. The sign of a value is a comparison of the value with zero.
 fn switch(function: &Function, value: Value) -> Option<(Value, Option<Value>)> {
     let args = function.args(value);
     match (&op(function, value)?.lower, args) {

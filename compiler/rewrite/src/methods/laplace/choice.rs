@@ -1,4 +1,4 @@
-//! Chooses the random ones among the sites that affect the outputs.
+//! Chooses the sites that the Gaussian covers, among the sites that affect the outputs.
 
 use super::super::likelihood::choice::covers;
 use super::super::plan::SitePlan;
@@ -12,18 +12,18 @@ use bnnc_graph::function::{Function, Value};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// The user's choice of random sites.
+/// The user's choice of the sites that the Gaussian covers.
 #[derive(Clone, Copy, Debug)]
 pub enum OverWeights<'a> {
-    /// All sites.
+    /// All sites that affect the outputs.
     All,
     /// The sites of the last layer.
     LastLayer,
-    /// Layers and sites by name.
+    /// The layers and sites with these names.
     Names(&'a [Arc<str>]),
 }
 
-/// Returns the chosen sites. Fails on names that select no site, and on a model without a last layer.
+/// Returns the chosen sites. Fails if a name selects no site, or if the model has no last layer.
 pub fn chosen<'a>(
     parts: &LaplaceParts<'a>,
     over: OverWeights<'_>,
@@ -69,7 +69,7 @@ fn no_weights(parts: &LaplaceParts<'_>, name: &str) -> Diagnostic {
         .help(format!("those that do: {}", quoted.join(", ")))
 }
 
-/// Returns the sites of the layer whose weights are combined last with values of a row.
+/// Returns the sites of the layer whose weights are the last to be combined with values of a row.
 fn last_layer<'a>(parts: &LaplaceParts<'a>) -> Result<Vec<&'a SitePlan<'a>>, Vec<Diagnostic>> {
     let of_row = |name: &str| is_of_row(parts.model, name);
     let rows = reached(&parts.outputs, of_row);
@@ -114,7 +114,7 @@ fn no_last_layer(last: &str, layer: Option<&str>) -> Diagnostic {
     report::error(&report::NO_WEIGHTS, message).help(help)
 }
 
-/// Returns the values that depend on the parameters whose names satisfy `is_from`.
+/// Returns the values that depend on a parameter whose name satisfies `is_from`.
 fn reached(function: &Function, is_from: impl Fn(&str) -> bool) -> HashSet<Value> {
     let params = function.params.iter().copied();
     let from: Vec<Value> = params
@@ -123,8 +123,8 @@ fn reached(function: &Function, is_from: impl Fn(&str) -> bool) -> HashSet<Value
     dependents(function, &from)
 }
 
-/// Returns the index of the last node at which a weight is combined with a value of the row; 0 if there is no
-/// such node.
+/// Returns the index of the last node that combines a weight with a value of the row; 0 if there is no such
+/// node.
 fn entry(function: &Function, rows: &HashSet<Value>, state: &str) -> usize {
     let own = reached(function, |name| name == state);
     let meets = |value: &Value| {

@@ -1,8 +1,8 @@
-//! Programs that need only parts of Jacobians: some of their columns, the sums of their squares, and products
-//! with a diagonal matrix between them.
+//! Programs that need only parts of Jacobians: some of the columns, the sums of the columns' squares, or products with a diagonal matrix
+//! between two Jacobians.
 //!
-//! Each is written in its plain form. Rewrite rules then avoid storing the gradient of a weight matrix, an
-//! outer product, where only a part of it or a sum is needed.
+//! Each program is written in its plain form. The gradient of a weight matrix is an outer product. Rewrite rules avoid storing it where
+//! only a part of the gradient, or a sum, is needed.
 
 use super::super::train::Refusal;
 use super::jacobian::{over_columns, over_rows, pulled};
@@ -42,7 +42,7 @@ pub fn selected(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     Ok(builder.finish(vec![("jacobian".into(), sum)]))
 }
 
-/// Returns `(.., cotangents) -> STATE/squares [elements]`: sums over rows and columns.
+/// Returns `(.., cotangents) -> STATE/squares [elements]`: sums of squares over rows and columns.
 ///
 /// # Errors
 /// An op without a derivative.
@@ -81,15 +81,14 @@ pub fn spread(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     Ok(builder.finish(vec![("spread".into(), sum)]))
 }
 
-/// Adds the parameters for all rows and columns. Returns the gradient of each of the weights,
-/// `[batch, columns, ..]`.
+/// Adds the parameters of the gradients for all rows and columns. Returns the gradient of each of the weights, `[batch, columns, ..]`.
 pub fn gradients(parts: &LaplaceParts<'_>, builder: &mut Builder) -> Result<Vec<Value>, Fault> {
     let function = over_rows(parts, &over_columns(&pulled(parts)?));
     let params = nodes::params_of(builder, &function);
     Ok(builder.inline(&function, &params))
 }
 
-/// Returns the sum of some terms of this shape; zeros if there are none.
+/// Returns the sum of terms with this shape, which is zero if there are no terms.
 pub fn sum_of(builder: &mut Builder, terms: &[Value], shape: &Shape) -> Value {
     let sum = terms.iter().copied().reduce(|sum, term| builder.add(sum, term));
     sum.unwrap_or_else(|| builder.splat(0.0, shape))

@@ -1,4 +1,4 @@
-//! The gradient of the log-likelihood of several rows in the weights.
+//! The gradient of the log-likelihood of several rows with respect to the weights.
 
 use super::super::plan;
 use super::super::train::{Refusal, bind_data, is_of_row};
@@ -12,7 +12,7 @@ use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, Value};
 use std::sync::Arc;
 
-/// Returns `(states.., data..) -> log_likelihood`: the sum over the rows.
+/// Returns `(states.., data..) -> log_likelihood`: the sum of the log-likelihoods of the rows.
 pub fn total(parts: &LaplaceParts<'_>) -> Function {
     let mut builder = Builder::new("log_likelihood");
     let mut scope = Scope::default();
@@ -26,8 +26,8 @@ pub fn total(parts: &LaplaceParts<'_>) -> Function {
     builder.finish(vec![("log_likelihood".into(), sum)])
 }
 
-/// Returns `(states.., data..) -> log_likelihood, STATE/gradient..`, for the weights and then for the other
-/// moving states.
+/// Returns `(states.., data..) -> log_likelihood, STATE/gradient..`. The gradients of the weights come first,
+/// then those of the other moving states.
 pub fn gradient(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     let total = total(parts);
     let mut builder = Builder::new("gradient");

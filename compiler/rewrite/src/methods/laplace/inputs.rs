@@ -1,4 +1,4 @@
-//! Derivatives of the outputs and of their covariance in the inputs of a row.
+//! Derivatives of the outputs and of their covariance with respect to the inputs of a row.
 
 use super::super::train::{Refusal, is_of_row};
 use super::jacobian;
@@ -12,10 +12,9 @@ use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, Value};
 use std::sync::Arc;
 
-/// Returns
-/// `(.., cotangents [batch, columns, outputs], STATE/vector.. [batch, columns, ..]) -> INPUT/slope, INPUT/bend [batch, columns, ..]`
-/// for each real input of a row: the derivatives of `cotangent . f` and of `cotangent . df/dw . vector`. The
-/// derivative of the variance `c J P^-1 J' c'` is twice the second one at the vector `P^-1 J' c'`.
+/// Returns `(.., cotangents [batch, columns, outputs], STATE/vector.. [batch, columns, ..]) -> INPUT/slope, INPUT/bend [batch, columns,
+/// ..]` for each real input of a row: the derivatives of `cotangent . f` and of `cotangent . df/dw . vector`. At the vector `P^-1 J' c'`,
+/// twice the second of these derivatives is the derivative of the variance `c J P^-1 J' c'`.
 pub fn inputs(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     let of_one = of_one(parts)?;
     let has_columns = |name: &str| name == "cotangents" || name.ends_with("/vector");
@@ -24,7 +23,7 @@ pub fn inputs(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     Ok(jacobian::over(&columns, Symbol::Batch, of_row))
 }
 
-/// Returns the same for one row and one cotangent.
+/// Returns the function of [`inputs`] for one row and one cotangent.
 fn of_one(parts: &LaplaceParts<'_>) -> Result<Function, Fault> {
     let pulled = jacobian::pulled(parts)?;
     let mut builder = Builder::new("inputs");

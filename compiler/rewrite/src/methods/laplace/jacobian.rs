@@ -1,4 +1,4 @@
-//! Jacobians of the outputs in the weights, computed by pulling back cotangents.
+//! Jacobians of the outputs with respect to the weights, computed by pulling back cotangents.
 
 use super::super::train::{Refusal, is_of_row};
 use super::outputs::LaplaceParts;
@@ -35,19 +35,19 @@ pub fn jacobian(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     Ok(over_rows(parts, &over_columns(&pulled(parts)?)))
 }
 
-/// Turns a function of one cotangent into one of several, along the axis `columns`.
+/// Turns a function of one cotangent into a function of several cotangents, along the axis `columns`.
 pub fn over_columns(function: &Function) -> Function {
     over(function, Symbol::Columns, |name| name == "cotangents")
 }
 
-/// Turns a function of one row into one of several, along the axis `batch`.
+/// Turns a function of one row into a function of several rows, along the axis `batch`.
 pub fn over_rows(parts: &LaplaceParts<'_>, function: &Function) -> Function {
     over(function, Symbol::Batch, |name| {
         name == "cotangents" || is_of_row(parts.model, name)
     })
 }
 
-/// Batches a function along a new axis. `has_axis` selects the parameters that have it.
+/// Batches a function along a new axis. `has_axis` selects the parameters that have the new axis.
 pub fn over(function: &Function, symbol: Symbol, has_axis: impl Fn(&str) -> bool) -> Function {
     let params = function.params.iter();
     let mapped: Vec<bool> = params

@@ -1,4 +1,4 @@
-//! Recognises likelihoods with closed predictive forms, by their densities and not by their names.
+//! Recognises likelihoods with closed predictive forms by their densities, not by their names.
 
 use bnnc_abi::laplace::Likelihood;
 use bnnc_base::shape::Sizes;
@@ -27,7 +27,7 @@ pub fn likelihood(observation: &Instance) -> Likelihood {
 }
 
 /// Returns whether the density is that of independent normal variates around the first argument. The second
-/// argument is either one standard deviation per element or one for all.
+/// argument is the standard deviation: one per element, or one for all elements.
 fn is_normal(observation: &Instance) -> bool {
     let counts = [
         &observation.params[0].1,
@@ -87,7 +87,7 @@ fn count(ty: &Type) -> Option<usize> {
     ty.shape.static_sizes().map(|sizes| sizes.iter().product())
 }
 
-/// Returns whether the log density at these arguments and this value is `wanted`.
+/// Returns whether the log density at these arguments and this value equals `wanted`.
 fn agrees(observation: &Instance, values: &[&[f64]], wanted: f64) -> bool {
     let function = &observation.log_density;
     let args: Vec<Tensor> = function

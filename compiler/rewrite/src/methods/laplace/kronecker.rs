@@ -1,14 +1,15 @@
-//! Kronecker factors of curvatures (Martens and Grosse 2015, section 3), for weights whose gradient is an
+//! Kronecker factors of the curvature (Martens and Grosse 2015, section 3), for weights whose gradient is an
 //! outer product.
 //!
-//! Note \[Uses\]. The gradient of a weight matrix in one row is `g a'`: `g` depends on the cotangent, `a` on
-//! the row alone. A matrix that is used several times, at positions of a sequence or in several places, has a
-//! sum of such gradients. Products of different uses are then left out, and the uses count as further rows
-//! ("expand", Eschenhagen et al. 2023, section 3.2): the left factor is the mean of `a a'` over the uses, the
-//! right one the sum of `g g'`. A convolution is a matrix that is used at every position of its window, and
-//! `a` is the window. The factors are then those of Grosse and Martens (2016), theorem 1, except that the
-//! mean is taken on the left rather than on the right, which gives the same product. A lookup table is a
-//! matrix, and `a` is the row of the identity matrix for the looked-up position.
+//! Note \[Uses\]. The gradient of a weight matrix in one row is `g a'`: `g` depends on the cotangent, and `a`
+//! depends only on the row. If a matrix is used several times (at the positions of a sequence, or in several
+//! places), its gradient is a sum of outer products. Products of different uses are then omitted, and each
+//! use counts as a further row ("expand", Eschenhagen et al. 2023, section 3.2). The left factor is the mean
+//! of `a a'` over the uses, and the right factor is the sum of `g g'`. A convolution is a matrix that is used
+//! at every position of its window, and `a` is the window. The factors are then those of Grosse and Martens
+//! (2016), theorem 1, except that the mean is taken in the left factor instead of the right one. The product
+//! of the factors is the same. A lookup table is a matrix for which `a` is the row of the identity matrix at
+//! the looked-up position.
 
 use super::super::train::Refusal;
 use super::jacobian::{over_columns, over_rows, pulled};
@@ -29,15 +30,16 @@ use bnnc_graph::ops;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// The largest number of elements of a dense block, for weights whose gradient is not an outer product.
+/// The largest number of elements for which weights get a dense block if their gradient is not an outer
+/// product.
 pub const WHOLE: usize = 4096;
 
 const COTANGENTS: &str = "cotangents";
 
-/// Returns the blocks, and `(.., cotangents) -> BLOCK/left, BLOCK/right`. See Note \[Uses\].
+/// Returns the blocks, and the function `(.., cotangents) -> BLOCK/left, BLOCK/right`. See Note \[Uses\].
 ///
 /// # Errors
-/// Weights whose gradient is not an outer product and that are too large for a dense block, an op without a
+/// Weights that are too large for a dense block and whose gradient is not an outer product, and ops without a
 /// derivative.
 pub fn factors(parts: &LaplaceParts<'_>) -> Result<(Vec<Block>, Function), Refusal> {
     let gradients = simplified(&pulled(parts)?);
@@ -111,11 +113,11 @@ enum Form {
     Whole(Value),
 }
 
-/// One outer product, or the sum of one per position.
+/// One outer product, or a sum of outer products with one for each position.
 struct Use {
-    /// The factor that depends on the row alone: positions, then axes of the weight.
+    /// The factor that depends only on the row. Its axes are positions, then axes of the weight.
     left: Value,
-    /// The factor that depends on the cotangent: positions, then the other axes of the weight.
+    /// The factor that depends on the cotangent. Its axes are positions, then the other axes of the weight.
     right: Value,
     /// The number of leading axes that are positions.
     positions: usize,
@@ -163,7 +165,7 @@ fn size(dims: &[Dim]) -> usize {
     dims.iter().filter_map(|dim| dim.fixed()).product()
 }
 
-/// Splits a gradient into outer products, if it is a sum of them.
+/// Splits a gradient into outer products, if the gradient is a sum of outer products.
 fn outer(builder: &mut Builder, value: Value, moves: &HashSet<Value>) -> Option<Form> {
     let shape = builder.shape(value);
     let letters = letters_from('a', shape.rank())?;
@@ -206,7 +208,8 @@ fn outer(builder: &mut Builder, value: Value, moves: &HashSet<Value>) -> Option<
     })
 }
 
-/// Returns a gradient as a sum of products. Letters that are summed in one of them are added to `sizes`.
+/// Returns a gradient as a sum of products. The sizes of letters that are summed in one of the products are
+/// added to `sizes`.
 fn terms(
     builder: &Builder,
     value: Value,
@@ -249,7 +252,7 @@ fn terms(
     Some(split_or_factor(builder, value, letters))
 }
 
-/// Sums products over those of the letters `all` that are not in `kept`.
+/// Sums products over the letters of `all` that are not in `kept`.
 fn summed(
     terms: Vec<LetteredProduct>,
     all: &[char],
@@ -263,8 +266,8 @@ fn summed(
         .collect()
 }
 
-/// Splits a product into a part that depends on the row alone and a part that depends on the cotangent. The
-/// latter includes factors that share axes of the weight with it.
+/// Splits a product into a part that depends only on the row and a part that depends on the cotangent. The
+/// second part includes the factors that share axes of the weight with it.
 fn halves(
     product: &LetteredProduct,
     letters: &[char],
@@ -294,7 +297,7 @@ fn halves(
     (!halves.0.factors.is_empty() && !halves.1.factors.is_empty()).then_some(halves)
 }
 
-/// Returns the sums over rows, columns and uses of the products of the pieces with themselves.
+/// Returns the products of each piece with itself, summed over rows, columns and uses.
 fn sums([lefts, rights]: [&Function; 2], forms: &[Form], blocks: &[Block]) -> Function {
     let mut builder = Builder::new("factors");
     let mut scope = Scope::default();

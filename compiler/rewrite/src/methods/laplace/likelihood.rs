@@ -1,4 +1,4 @@
-//! The log-likelihood of a row as a function of its outputs `f`, its derivatives, and predictions.
+//! The log-likelihood of a row as a function of the outputs `f`, the derivatives of this function, and predictions.
 
 use super::super::plan;
 use super::super::predict;
@@ -20,13 +20,13 @@ use bnnc_graph::function::{Function, Value};
 use bnnc_graph::types::Type;
 use std::sync::Arc;
 
-/// Returns `(states.., data..) -> outputs, log_likelihood, slope, curvature`, each with the axis of rows.
+/// Returns `(states.., data..) -> outputs, log_likelihood, slope, curvature`. Each result has the axis of rows.
 pub fn rows(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     let row = row(parts)?;
     Ok(over(&row, Symbol::Batch, |name| is_of_row(parts.model, name)))
 }
 
-/// Returns the same for one row.
+/// Returns the function of [`rows`] for one row.
 fn row(parts: &LaplaceParts<'_>) -> Result<Function, Fault> {
     let derivatives = derivatives(parts)?;
     let mut builder = Builder::new("rows");
@@ -47,16 +47,15 @@ pub fn log_likelihood(parts: &LaplaceParts<'_>) -> Function {
     rule::remove_dead(&builder.finish(results))
 }
 
-/// Adds `outputs` and the values of a row as parameters, and binds the arguments of the likelihood: those in
-/// `f` from `outputs`, the others from the row.
+/// Adds `outputs` and the values of a row as parameters, and binds the arguments of the likelihood. The arguments in `f` are bound from
+/// `outputs`, all others from the row.
 fn arguments(parts: &LaplaceParts<'_>, builder: &mut Builder) -> Scope {
     let f = builder.param("outputs", Type::real(Shape::fixed(&[parts.size])));
     let of_f = parts.split(builder, f);
     bound(parts, builder, of_f)
 }
 
-/// Adds the values of a row as parameters, and binds the arguments of the likelihood. Those in `f` are
-/// `of_f`.
+/// Adds the values of a row as parameters, and binds the arguments of the likelihood. The arguments in `f` are bound to `of_f`.
 fn bound(parts: &LaplaceParts<'_>, builder: &mut Builder, of_f: Vec<(Arc<str>, Value)>) -> Scope {
     let mut scope = Scope::default();
     bind_row(builder, parts.model, parts.plans, &mut scope);
@@ -84,7 +83,7 @@ fn derivatives(parts: &LaplaceParts<'_>) -> Result<Function, Fault> {
     let (found, has_axis) = inline_batched(&mut builder, &second, &args, &mapped, size)[0];
     let found = match has_axis {
         true => found,
-        // A log-likelihood that is linear in its outputs has no curvature.
+        // If a log-likelihood is linear in its outputs, its curvature is zero.
         false => builder.broadcast_leading(found, size),
     };
     let found = builder.reshape(found, &square);
@@ -92,7 +91,7 @@ fn derivatives(parts: &LaplaceParts<'_>) -> Result<Function, Fault> {
     Ok(builder.finish(results))
 }
 
-/// Returns `log_likelihood` with its gradient in `outputs`.
+/// Returns `log_likelihood` with its gradient with respect to `outputs`.
 fn slope(log_likelihood: &Function) -> Result<Function, Fault> {
     let mut builder = Builder::new("slope");
     let params = nodes::params_of(&mut builder, log_likelihood);
@@ -114,7 +113,7 @@ fn second(slope: &Function) -> Result<Function, Fault> {
     Ok(builder.finish(vec![("second".into(), flow)]))
 }
 
-/// Returns the moving states that do not affect `f` but affect the likelihood of a row given `f`.
+/// Returns the moving states that affect the likelihood of a row given `f`, but do not affect `f`.
 pub fn noise(parts: &LaplaceParts<'_>) -> Vec<String> {
     let on = dependences(&log_likelihood(parts), "log_likelihood");
     let others = parts.others().into_iter().map(super::state);
@@ -123,18 +122,17 @@ pub fn noise(parts: &LaplaceParts<'_>) -> Vec<String> {
         .collect()
 }
 
-/// The derivatives of the log-likelihood that are zero in an argument of `f`, according to differentiation.
+/// Which derivatives of the log-likelihood with respect to an argument in `f` are zero, as found by differentiation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ZeroDerivative {
-    /// The first derivative: the argument changes the likelihood at most through the ends of the support.
+    /// The first derivative is zero: the argument changes the likelihood at most through the ends of the support.
     First,
-    /// All second derivatives, mixed ones included: the log-likelihood is piecewise linear in the argument,
-    /// as `abs` is.
+    /// All second derivatives are zero, including mixed ones: the log-likelihood is piecewise linear in the argument, like `abs`.
     Second,
 }
 
-/// Returns the arguments in `f` in which a derivative of the log-likelihood is zero wherever it exists. A
-/// pulled-back derivative is linear in its cotangent, so it is zero if it does not depend on the cotangent.
+/// Returns the arguments in `f` with respect to which a derivative of the log-likelihood is zero wherever it exists. A pulled-back
+/// derivative is linear in its cotangent. It is therefore zero if it does not depend on the cotangent.
 ///
 /// # Errors
 /// An op without a derivative.
@@ -187,7 +185,7 @@ fn output(function: &Function, params: &[Value]) -> Value {
     }
 }
 
-/// Returns its position among the parameters.
+/// Returns the index of the parameter that holds `f`.
 fn output_at(function: &Function) -> Option<usize> {
     let mut names = function
         .params
@@ -196,9 +194,8 @@ fn output_at(function: &Function) -> Option<usize> {
     names.position(|name| name == "outputs")
 }
 
-/// Returns
-/// `(outputs [draws, batch, ..], states.., data.., draw0, row0, step) -> log_likelihood, mean, variance, draw, probabilities`.
-/// Only the first if no single observation covers a whole output.
+/// Returns `(outputs [draws, batch, ..], states.., data.., draw0, row0, step) -> log_likelihood, mean, variance, draw, probabilities`. If
+/// no single observation covers a whole output, only `log_likelihood` is returned.
 pub fn functions(parts: &LaplaceParts<'_>) -> Function {
     let row = predicted_row(parts);
     let mut builder = Builder::new("functions_draw");
@@ -221,7 +218,7 @@ pub fn functions(parts: &LaplaceParts<'_>) -> Function {
     predict::over_draws("functions", &per_draw, &["outputs".into()])
 }
 
-/// Returns the log-likelihood and the predictive quantities of one row, from its outputs.
+/// Returns the log-likelihood and the predictive quantities of one row as functions of its outputs.
 fn predicted_row(parts: &LaplaceParts<'_>) -> Function {
     let mut builder = Builder::new("row");
     let mut scope = arguments(parts, &mut builder);

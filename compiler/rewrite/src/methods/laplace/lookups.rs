@@ -9,9 +9,9 @@ use bnnc_graph::ops;
 use bnnc_graph::types::Type;
 use std::collections::HashMap;
 
-/// Inlines a function, with the gradients of its lookups as products: the update of a position is multiplied
-/// with the row of the identity matrix for that position. The gradients then are outer products, and several
-/// positions count as several uses.
+/// Inlines a function, and writes the gradients of its lookups as products: the update at a position is
+/// multiplied with the row of the identity matrix for that position. The gradients are then outer products,
+/// and several positions count as several uses.
 pub(super) fn inline(builder: &mut Builder, function: &Function, args: &[Value]) -> Vec<Value> {
     let params = function.params.iter().copied();
     let mut copies: HashMap<Value, Value> = params.zip(args.iter().copied()).collect();
@@ -28,7 +28,7 @@ pub(super) fn inline(builder: &mut Builder, function: &Function, args: &[Value])
     function.results.iter().map(|(_, value)| copies[value]).collect()
 }
 
-/// Returns `scatter_add` as a contraction; `None` if there are more axes than letters.
+/// Returns a `scatter_add` as a contraction; `None` if it has more axes than there are letters.
 fn product(builder: &mut Builder, args: &[Value], attrs: &[attr::Attr]) -> Option<Value> {
     let (axis, dim) = (
         ops::scatter_add::axis(attrs) as usize,

@@ -22,23 +22,23 @@ use std::sync::Arc;
 /// An argument of an observed distribution that is part of `f`.
 #[derive(Clone, Debug)]
 pub struct OutputPiece {
-    /// Its name among the arguments of the likelihood: `0/loc`.
+    /// The name of the argument among the arguments of the likelihood: `0/loc`.
     pub name: Arc<str>,
-    /// Its support.
+    /// The support of the argument.
     support: Support,
-    /// Its unconstrained type.
+    /// The type of the argument's unconstrained value.
     pub free: Type,
-    /// The position of its first element in `f`.
+    /// The position in `f` of the argument's first element.
     at: usize,
 }
 
 impl OutputPiece {
-    /// Returns the number of its elements in `f`.
+    /// Returns the number of elements of `f` that belong to the argument.
     pub fn len(&self) -> usize {
         self.free.shape.count(&Sizes::default())
     }
 
-    /// Returns the name of the argument and its value in its support, transformed from the unconstrained
+    /// Returns the name of the argument, and its value in the support, transformed from the unconstrained
     /// value `free`.
     pub fn carried(&self, builder: &mut Builder, free: Value) -> (Arc<str>, Value) {
         let carried = constrain::constrain(builder, self.support, free);
@@ -46,7 +46,7 @@ impl OutputPiece {
     }
 }
 
-/// The common inputs of the programs of an approximation.
+/// The inputs that all programs of an approximation share.
 #[derive(Clone)]
 pub struct LaplaceParts<'a> {
     /// The functions of the model.
@@ -87,8 +87,8 @@ fn not_linear(param: &str, is_ordered: bool) -> Diagnostic {
 }
 
 impl<'a> LaplaceParts<'a> {
-    /// Finds `f` and the sites that affect it. Fails on observations inside loops, on arguments that cannot
-    /// be transformed onto the reals, and if no moving site affects `f`.
+    /// Finds the outputs `f` and the sites that affect them. Fails if observations lie inside loops, if an
+    /// argument cannot be transformed onto the reals, or if no moving site affects `f`.
     pub fn new(
         densities: &'a Densities,
         model: &'a Model,
@@ -174,7 +174,7 @@ impl<'a> LaplaceParts<'a> {
         }
     }
 
-    /// Splits `f` into the arguments, transformed onto their supports.
+    /// Splits `f` into its arguments, each transformed onto its support.
     pub fn split(&self, builder: &mut Builder, f: Value) -> Vec<(Arc<str>, Value)> {
         let one = |piece: &OutputPiece| {
             let window = Window::full(1).with(0, piece.at, piece.at + piece.len());
@@ -194,7 +194,7 @@ pub fn moved(plans: &[SitePlan<'_>]) -> Vec<Arc<str>> {
         .collect()
 }
 
-/// Binds every site to its value in its support. Returns the log-Jacobian of each.
+/// Binds every site to the site's value in its support. Returns the log-Jacobian of each.
 pub fn bind_sites(builder: &mut Builder, plans: &[SitePlan<'_>], scope: &mut Scope) -> Vec<Value> {
     let mut jacobians = Vec::new();
     for plan in plans {
@@ -210,8 +210,8 @@ pub fn bind_sites(builder: &mut Builder, plans: &[SitePlan<'_>], scope: &mut Sco
     jacobians
 }
 
-/// Adds the states, the shared inputs, and the inputs and outputs of one row as parameters, and binds them
-/// and the sites.
+/// Adds the states, the shared inputs, and the inputs and outputs of one row as parameters, and binds these
+/// parameters and the sites.
 pub fn bind_row(builder: &mut Builder, model: &Model, plans: &[SitePlan<'_>], scope: &mut Scope) {
     plan::bind_states(builder, plans, scope);
     bind_shared(builder, model, scope);
@@ -227,7 +227,7 @@ fn arguments(densities: &Densities, model: &Model, plans: &[SitePlan<'_>]) -> Fu
     let mut scope = Scope::default();
     bind_row(&mut builder, model, plans, &mut scope);
     let results = scope.call(&mut builder, &densities.likelihood_arguments);
-    // The function of a loop takes all values in scope as operands, including unused ones.
+    // The function of a loop has all values in scope as operands, including unused values.
     let flat = unroll::expand_expectations(&unroll::expand_maps(&builder.finish(results)));
     rule::remove_dead(&flat)
 }

@@ -1,4 +1,4 @@
-//! The log prior of the weights and its derivatives.
+//! The log prior of the weights, and its derivatives.
 
 use super::super::plan;
 use super::super::train::{Refusal, bind_shared};
@@ -12,7 +12,8 @@ use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, Value};
 use std::sync::Arc;
 
-/// Returns `(states.., shared..) -> log_prior` of the weights, with their log-Jacobians.
+/// Returns `(states.., shared..) -> log_prior`: the log prior of the weights, with the log-Jacobians of their
+/// bijections.
 pub fn log_prior(parts: &LaplaceParts<'_>) -> Function {
     let mut builder = Builder::new("log_prior");
     let mut scope = Scope::default();
@@ -37,9 +38,9 @@ pub fn log_prior(parts: &LaplaceParts<'_>) -> Function {
     rule::remove_dead(&builder.finish(vec![("log_prior".into(), sum)]))
 }
 
-/// Returns `(states.., shared..) -> log_prior, STATE/slope.., STATE/precision..`: the gradient, and minus the
-/// second derivative times a vector of ones. For the other moving states, `STATE/slope` is the slope of
-/// `log_prior_of_all`, the log prior of all sites.
+/// Returns `(states.., shared..) -> log_prior, STATE/slope.., STATE/precision..`. The slope is the gradient,
+/// and the precision is minus the second derivative times a vector of ones. For the other moving states,
+/// `STATE/slope` is the slope of `log_prior_of_all`, which is the log prior of all sites.
 pub fn prior(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     let slope = slope(parts)?;
     let mut builder = Builder::new("prior");
@@ -83,7 +84,7 @@ pub fn slope(parts: &LaplaceParts<'_>) -> Result<Function, Fault> {
     Ok(builder.finish(results))
 }
 
-/// Returns the parameters of a function that hold the weights, from its copied parameters `params`.
+/// Returns the parameters that hold the weights, among the copies `params` of a function's parameters.
 pub fn weights(
     builder: &mut Builder,
     parts: &LaplaceParts<'_>,
@@ -93,8 +94,8 @@ pub fn weights(
     states(builder, &parts.weights, function, params)
 }
 
-/// Returns the parameters of a function that hold the positions of some sites, from its copied parameters
-/// `params`.
+/// Returns the parameters that hold the positions of some sites, among the copies `params` of a function's
+/// parameters.
 pub fn states(
     builder: &mut Builder,
     plans: &[&plan::SitePlan<'_>],
@@ -109,7 +110,7 @@ pub fn states(
 }
 
 /// Returns `(states.., shared..) -> log_prior_of_all, STATE/slope..`: the log prior of all sites, and its
-/// derivatives in the moving states that are not weights.
+/// derivatives with respect to the moving states that are not weights.
 fn others(parts: &LaplaceParts<'_>) -> Result<Function, Fault> {
     let mut builder = Builder::new("others");
     let mut scope = Scope::default();
@@ -129,8 +130,8 @@ fn others(parts: &LaplaceParts<'_>) -> Result<Function, Fault> {
     Ok(rule::remove_dead(&builder.finish(results.collect())))
 }
 
-/// Returns a moving site that is not among the weights and is tied to one of them by a prior: the prior of
-/// the weight depends on the site, or the prior of the site on the weight.
+/// Returns a moving site that is not among the weights but depends on one of them under the prior: the prior
+/// of the weight depends on the site, or the prior of the site depends on the weight.
 pub fn tied(parts: &LaplaceParts<'_>) -> Option<Arc<str>> {
     let depends = |plan: &plan::SitePlan<'_>, on: &plan::SitePlan<'_>| {
         let arguments = &plan.prior.arguments;

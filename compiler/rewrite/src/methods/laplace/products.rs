@@ -1,5 +1,5 @@
-//! Products of second derivatives with vectors, as gradients of inner products of gradients with vectors
-//! (Pearlmutter 1994, section 2).
+//! Products of second derivatives with vectors, computed as gradients of inner products of gradients and
+//! vectors (Pearlmutter 1994, section 2).
 
 use super::super::train::Refusal;
 use super::jacobian::over;
@@ -23,7 +23,7 @@ pub fn products(parts: &LaplaceParts<'_>) -> Result<Function, Refusal> {
     Ok(over_vectors(parts, &product(parts, &gradient::total(parts))?))
 }
 
-/// Like [`products`], for the log prior of the weights with their log-Jacobians.
+/// Like [`products`], but for the log prior of the weights, with the log-Jacobians of their bijections.
 ///
 /// # Errors
 /// An op without a derivative.

@@ -1,7 +1,7 @@
-//! Products of Jacobians with a matrix between them that is diagonal in the eigenbases of Kronecker factors.
+//! Products of Jacobians with a matrix between the two Jacobians. The matrix is diagonal in the eigenbases of Kronecker factors.
 //!
-//! The Jacobian of a block is an outer product, and so is its product with the two bases. Rewrite rules make
-//! sure that only the two vectors are rotated.
+//! The Jacobian of a block is an outer product of two vectors, and so is the product of the Jacobian with the two bases. Rewrite rules
+//! ensure that only these two vectors are rotated.
 
 use super::super::train::Refusal;
 use super::columns::{gradients, sum_of};
@@ -13,10 +13,9 @@ use bnnc_graph::builder::Builder;
 use bnnc_graph::function::{Function, Value};
 use bnnc_graph::types::Type;
 
-/// Returns
-/// `(.., cotangents, BLOCK/first [p, p], BLOCK/second [q, q], BLOCK/variance [p, q]) -> spread [batch, columns, columns]`.
-/// Here `p` is the size of the factor of the outer axis of the elements, and `q` that of the inner one. The
-/// rows of the bases are eigenvectors.
+/// Returns `(.., cotangents, BLOCK/first [p, p], BLOCK/second [q, q], BLOCK/variance [p, q]) -> spread [batch, columns, columns]`. Here `p`
+/// is the size of the factor for the outer axis of the elements, and `q` the size of the factor for the inner axis. The rows of the bases
+/// are eigenvectors.
 ///
 /// # Errors
 /// An op without a derivative.

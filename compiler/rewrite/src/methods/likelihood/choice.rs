@@ -8,17 +8,17 @@ use bnnc_abi::variational::ViOptions;
 use bnnc_base::diagnostic::Diagnostic;
 use std::sync::Arc;
 
-/// The user's estimators for the layers of a model. A name is a layer, which means all weights below it, or
-/// one site.
+/// The user's estimators for the layers of a model. A name stands for one site or for a layer, which means
+/// all weights below the layer.
 #[derive(Clone, Copy, Debug)]
 pub struct Layers<'a> {
     /// Local reparameterisation.
     pub local: &'a [Arc<str>],
     /// Flipout.
     pub flipout: &'a [Arc<str>],
-    /// The expectation over the weights in closed form.
+    /// The expectation over the weights is computed in closed form.
     pub integrate: &'a [Arc<str>],
-    /// The order of the series that replaces a logistic log-likelihood under `integrate`.
+    /// The order of the series that replaces a logistic log-likelihood for the layers in `integrate`.
     pub series: usize,
 }
 
@@ -33,21 +33,21 @@ impl Default for Layers<'_> {
     }
 }
 
-/// The computation of the expectation over one site in the likelihood.
+/// How the expectation over one site in the likelihood is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expectation {
     /// One draw for all examples.
     Shared,
-    /// Separate draws of the outputs of the layer for every example.
+    /// The outputs of the layer are drawn separately for every example.
     Local,
     /// One draw, with separate signs for every example.
     Flipout,
-    /// The closed form, without draws.
+    /// The closed form, which needs no draws.
     Integrated,
 }
 
 impl Expectation {
-    /// Returns the name of the option that requests it.
+    /// Returns the name of the option that requests this computation.
     pub fn option(self) -> &'static str {
         match self {
             Expectation::Shared => "",
@@ -58,7 +58,7 @@ impl Expectation {
     }
 }
 
-/// Returns the expectation of each plan. Fails on unknown names, on sites named by two options, and on
+/// Returns the expectation for each plan. Fails on unknown names, on sites that two options name, and on
 /// families that do not support the estimator.
 pub fn ways(plans: &[SitePlan<'_>], layers: &Layers<'_>) -> Result<Vec<Expectation>, Vec<Diagnostic>> {
     let mut ways = vec![Expectation::Shared; plans.len()];
@@ -84,7 +84,7 @@ pub fn ways(plans: &[SitePlan<'_>], layers: &Layers<'_>) -> Result<Vec<Expectati
                 continue;
             };
             found = true;
-            // A point has no noise, so every estimator gives the same.
+            // The approximation is a point and has no noise, so every estimator gives the same result.
             if kl::is_point(plan.posterior) || *slot == way {
                 continue;
             }
@@ -104,7 +104,7 @@ pub fn ways(plans: &[SitePlan<'_>], layers: &Layers<'_>) -> Result<Vec<Expectati
     if faults.is_empty() { Ok(ways) } else { Err(faults) }
 }
 
-/// Returns whether a name denotes a site: the site itself or a layer above it.
+/// Returns whether a name covers a site: it is the name of the site or of a layer above the site.
 pub fn covers(name: &str, site: &str) -> bool {
     let name = name.strip_suffix(".*").unwrap_or(name);
     let below = |rest: &str| rest.is_empty() || rest.starts_with(['.', '[']);

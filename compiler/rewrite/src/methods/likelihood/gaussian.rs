@@ -1,7 +1,8 @@
-//! Polynomials of normal variates, one variate per element, and their expectations.
+//! Polynomials in normal variates (one variate for each element), and the expectations of these polynomials.
 //!
-//! An element is `c0 + c1 d + c2 d^2 + ..`, where `d` is normal with mean zero. The mean of the integrated
-//! variate is in `c0`, so that differences are taken before squares and do not cancel.
+//! An element is `c0 + c1 d + c2 d^2 + ..`, where `d` is normal with mean zero. The coefficient `c0` contains
+//! the mean of the integrated variate. Differences are therefore taken before squares, and they do not
+//! cancel.
 
 use bnnc_graph::attr::Attr;
 use bnnc_graph::builder::Builder;
@@ -9,23 +10,24 @@ use bnnc_graph::function::Value;
 use bnnc_graph::op::OpDef;
 use std::collections::{BTreeSet, HashMap};
 
-/// The highest degree of a polynomial; products of a higher degree are rejected.
+/// The highest degree of a polynomial. A product with a higher degree is rejected.
 pub const MOST: usize = 12;
 
 /// A tensor of normal variates with mean zero.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Variates {
-    /// The identity of the variates: equal numbers mean equal variates in every element.
+    /// The identity of the variates. If two tensors have equal numbers, their variates are equal in every
+    /// element.
     pub id: usize,
-    /// Their variances.
+    /// The variances of the variates.
     pub variance: Value,
-    /// The indices of the sites that they come from.
+    /// The indices of the sites that the variates come from.
     pub sources: BTreeSet<usize>,
     /// True if the elements are independent of each other.
     pub independent: bool,
 }
 
-/// A polynomial in the variate of each element. An absent coefficient is zero.
+/// A polynomial for each element, in the variate of this element. An absent coefficient is zero.
 #[derive(Clone, Debug)]
 pub struct VariatePolynomial {
     /// The variates.
@@ -34,7 +36,7 @@ pub struct VariatePolynomial {
     pub coefficients: Vec<Option<Value>>,
 }
 
-/// Assigns numbers to variates: equal descriptions get equal numbers.
+/// Assigns numbers to variates. Variates with equal descriptions get equal numbers.
 #[derive(Debug, Default)]
 pub struct Numbering {
     known: HashMap<String, usize>,
@@ -58,7 +60,7 @@ impl VariatePolynomial {
         }
     }
 
-    /// Returns the highest power with a coefficient.
+    /// Returns the highest power that has a coefficient.
     pub fn degree(&self) -> usize {
         self.coefficients.iter().rposition(Option::is_some).unwrap_or(0)
     }
@@ -149,7 +151,7 @@ impl VariatePolynomial {
         }
     }
 
-    /// Returns the constant coefficients, which are the means of a polynomial of degree one.
+    /// Returns the constant coefficients. For a polynomial of degree one, these are the means.
     pub fn mean(&self, builder: &mut Builder) -> Value {
         self.coefficient(0)
             .unwrap_or_else(|| builder.zeros_like(self.of.variance))
@@ -175,7 +177,8 @@ impl VariatePolynomial {
         VariatePolynomial::variate(builder, mean, of)
     }
 
-    /// Returns the expectation of each element: `E d^2k = (2k - 1)!! v^k`, and odd powers vanish.
+    /// Returns the expectation of each element: `E d^2k = (2k - 1)!! v^k` for even powers, and zero for odd
+    /// powers.
     pub fn expectation(&self, builder: &mut Builder) -> Value {
         let mut total = self.mean(builder);
         let mut moment: Option<Value> = None;
@@ -193,7 +196,7 @@ impl VariatePolynomial {
     }
 }
 
-/// Adds two terms, of which an absent one is zero.
+/// Adds two terms. An absent term is zero.
 pub fn sum(builder: &mut Builder, x: Option<Value>, y: Option<Value>) -> Option<Value> {
     match (x, y) {
         (Some(x), Some(y)) => Some(builder.add(x, y)),
@@ -201,11 +204,12 @@ pub fn sum(builder: &mut Builder, x: Option<Value>, y: Option<Value>) -> Option<
     }
 }
 
-/// Returns the coefficients of the even powers `z^2, z^4, ..` up to `z^(order + 2)` of
-/// `log(sigmoid(z)) - z / 2 + log 2`, which is `-log cosh(z / 2)`. The coefficient after `order` bounds the
-/// error: the derivatives of the logistic density have positive spectra, so they are largest at zero.
+/// Returns the coefficients of the even powers `z^2, z^4, ..` up to `z^(order + 2)` of `log(sigmoid(z)) - z /
+/// 2 + log 2`, which is `-log cosh(z / 2)`. The next coefficient after `order` bounds the error, because the
+/// derivatives of the logistic density have positive spectra and are therefore largest at zero.
 pub fn log_sigmoid_series(order: usize) -> Vec<f64> {
-    // `tanh' = 1 - tanh^2` gives the coefficients of `tanh x` one by one. `log cosh` is its integral.
+    // `tanh' = 1 - tanh^2` gives the coefficients of `tanh x` one by one. Integrating this series gives the
+    // series of `log cosh`.
     let highest = order + 2;
     let mut tangent = vec![0.0; highest];
     for power in 0..highest.saturating_sub(1) {

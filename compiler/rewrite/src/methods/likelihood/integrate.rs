@@ -1,10 +1,11 @@
-//! The last-layer rewrite: the expectation of the log-likelihood over the weights of a layer in closed form.
+//! The last-layer rewrite: computes the expectation of the log-likelihood over the weights of a layer in
+//! closed form.
 //!
-//! A product `w h` of independent normal weights is normal given `h`. If the log-likelihood is a polynomial
-//! in it, the expectation needs only its mean and variance. Each node is interpreted as a polynomial in
-//! normal variates, as an expectation, or as independent of them. The rewrite fails at an op on a polynomial
-//! that is neither elementwise nor linear, and at a product of two values that share weights in different
-//! ways.
+//! A product `w h` of independent normal weights `w` is normal given `h`. If the log-likelihood is a
+//! polynomial in this product, the expectation needs only the product's mean and variance. Each node is
+//! interpreted as one of three: a polynomial in normal variates, an expectation, or a value that is
+//! independent of the variates. The rewrite fails at an op that is neither elementwise nor linear and is
+//! applied to a polynomial. It also fails at a product of two values that share weights in different ways.
 
 use super::choice::{Expectation, refusal};
 use super::gaussian::{Numbering, VariatePolynomial, Variates, log_sigmoid_series, sum};
@@ -25,7 +26,7 @@ use std::sync::Arc;
 /// logistic likelihoods.
 ///
 /// # Errors
-/// A log-likelihood that is not a polynomial in the outputs of these sites.
+/// A log-likelihood that is not a polynomial in the outputs of the integrated sites.
 pub fn rewrite(row: &Function, integrated: &[Arc<str>], series: usize) -> Result<Rewritten, Vec<Diagnostic>> {
     let mut walk = Walk::new(row, series);
     for value in row.nodes.ids() {
@@ -62,7 +63,7 @@ fn faults(integrated: &[Arc<str>], sources: &BTreeSet<usize>, why: &str) -> Vec<
         .collect()
 }
 
-/// The interpretation of a node, given everything that is not integrated.
+/// The interpretation of a node, given all sites that are not integrated.
 #[derive(Clone, Debug)]
 enum State {
     /// A value that does not depend on an integrated site.
@@ -73,7 +74,7 @@ enum State {
     Expected(Value, BTreeSet<usize>),
 }
 
-/// The reason why a node has no state, and the indices of the sites that it depends on.
+/// The reason why a node cannot be interpreted, and the indices of the sites on which the node depends.
 type Obstacle = (String, BTreeSet<usize>);
 
 impl State {
@@ -266,7 +267,7 @@ impl<'a> Walk<'a> {
         let exponent =
             nodes::constant_of(&self.builder, *exponent).filter(|e| e.fract() == 0.0 && *e >= 1.0)?;
         let mut result = base.clone();
-        // The loop ends at the highest degree, where `times` returns `None`.
+        // The loop ends at the latest at the highest degree, where `times` returns `None`.
         for _ in 1..exponent as usize {
             result = result.times(&mut self.builder, base)?;
         }
@@ -291,7 +292,8 @@ impl<'a> Walk<'a> {
         Some(State::Expected(builder.select(condition, a, b), sources))
     }
 
-    /// Expands `log(sigmoid(z))` into `-log 2 + z / 2 - z^2 / 8 + z^4 / 192 - ..` up to the order.
+    /// Expands `log(sigmoid(z))` into `-log 2 + z / 2 - z^2 / 8 + z^4 / 192 - ..`, up to the order of the
+    /// series.
     fn log_sigmoid(&mut self, x: &State) -> Option<State> {
         let State::Polynomial(z) = x else { return None };
         self.is_series = true;
@@ -316,8 +318,8 @@ impl<'a> Walk<'a> {
         Some(State::Polynomial(linear.zip(&result?, |a, b| sum(builder, a, b))))
     }
 
-    /// Contracts a state with a free factor. Sums of independent normal variates are normal; for any other
-    /// state the expectation is contracted.
+    /// Contracts a state with a factor that does not depend on integrated sites. Sums of independent normal
+    /// variates are normal; for any other state the expectation is contracted.
     fn contracted(&mut self, operands: &[State], attrs: &[Attr]) -> Option<State> {
         let Labels { left, right, result } = ops::contract::parsed(attrs);
         let (x, against, factor, labels) = match (&operands[0], &operands[1]) {
@@ -343,7 +345,8 @@ impl<'a> Walk<'a> {
         };
         let text = labels.to_string();
         let of_weights = |letter: &char| labels.left.contains(letter);
-        // Summed letters that only the factor has would have to be summed before the factor is squared.
+        // Letters that only the factor has, and that are summed, would have to be summed before the factor is
+        // squared.
         let plain = against
             .iter()
             .all(|letter| of_weights(letter) || labels.result.contains(letter));
@@ -418,7 +421,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Ops that move or repeat the elements of their only operand.
+/// The ops that only move or repeat the elements of their single operand.
 static MOVES: &[&OpDef] = &[
     &ops::broadcast::BROADCAST,
     &ops::reshape::RESHAPE,

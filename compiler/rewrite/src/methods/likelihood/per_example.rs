@@ -1,8 +1,8 @@
 //! Draws of weights that differ between examples: local reparameterisation and Flipout.
 //!
-//! Local reparameterisation (Kingma, Salimans and Welling 2015): a product `w h` of independent normal weights is normal
-//! given `h`, so each example draws the product: `m h + sqrt(s^2 h^2) z`. Flipout (Wen et al. 2018): each example flips
-//! the signs of one draw, `(m + r t^T (s e)) h = m h + r ((s e) (t h))`.
+//! Local reparameterisation (Kingma, Salimans and Welling 2015): a product `w h` of independent normal weights `w` is normal given `h`, so
+//! the product is drawn separately for each example as `m h + sqrt(s^2 h^2) z`. Flipout (Wen et al. 2018): for each example, the signs of
+//! one draw are flipped, `(m + r t^T (s e)) h = m h + r ((s e) (t h))`.
 
 use super::choice::{Expectation, refusal};
 use super::usage::{Usage, VaryingSite, WeightProduct, folds, usage};
@@ -17,17 +17,16 @@ use bnnc_graph::map::NodeImages;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// An amount that is added to variances. The variance of a product of zeros is zero, where the square root
-/// has no slope. This amount is below the rounding error of any variance above `1e-22`, and keeps the slope
-/// at zero finite in both precisions.
+/// A small amount that is added to variances. If all factors of a product are zero, its variance is zero, and the square root has no slope
+/// there. The amount is below the rounding error of any variance above `1e-22`, and it keeps the slope at zero finite in both precisions.
 const LEAST_VARIANCE: f64 = 1e-30;
 
-/// A row function with other sites, and a sentence for the report about each.
+/// A row function in which some sites have separate draws, and one sentence per such site for the report.
 pub struct Rewritten {
-    /// The function. The parameters [`centre`] and [`spread`] replace each site with its own draws; `draw`,
-    /// `example` and `step` are added.
+    /// The function. The parameters [`centre`] and [`spread`] replace each site that has separate draws. The parameters `draw`, `example`
+    /// and `step` are added.
     pub row: Function,
-    /// One sentence per site with its own draws.
+    /// The sentences for the report, one per site with separate draws.
     pub sentences: Vec<(Arc<str>, String)>,
 }
 
@@ -36,16 +35,16 @@ pub fn centre(site: &str) -> String {
     format!("{site}:centre")
 }
 
-/// Returns the name of the parameter that holds the standard deviations (local), or the part of a draw whose
-/// signs change (Flipout).
+/// Returns the name of the parameter that holds the standard deviations (local reparameterisation) or the part of a draw whose signs change
+/// (Flipout).
 pub fn spread(site: &str) -> String {
     format!("{site}:spread")
 }
 
-/// Rewrites `row` with separate draws for each example of the sites in `treated`.
+/// Rewrites `row` so that each example has separate draws of the sites in `treated`.
 ///
 /// # Errors
-/// Sites whose use in the likelihood does not allow it.
+/// Sites that the likelihood uses in a way that does not allow separate draws.
 pub fn rewrite(row: &Function, treated: &[(Arc<str>, Expectation)]) -> Result<Rewritten, Vec<Diagnostic>> {
     let users = dataflow::users(row);
     let mut sites: HashMap<Value, VaryingSite> = HashMap::new();
@@ -77,7 +76,7 @@ pub fn rewrite(row: &Function, treated: &[(Arc<str>, Expectation)]) -> Result<Re
     Ok(Rewriter::new(row, sites, folds).run(treated))
 }
 
-/// The parameters that replace a site with its own draws.
+/// The parameters that replace a site with separate draws.
 #[derive(Clone, Copy)]
 struct Weights {
     centre: Value,
@@ -161,8 +160,7 @@ impl<'a> Rewriter<'a> {
         }
     }
 
-    /// Returns the replacement of a product with weights that have their own draws, or of a sum whose operands
-    /// share one draw.
+    /// Returns what replaces a product with weights that have separate draws, or a sum whose operands share one draw.
     fn replaced(&mut self, copies: &NodeImages<Value>, node: Value) -> Option<Value> {
         let args = self.row.args(node);
         if let Some((product, bias)) = self.folds.get(&node).copied() {
@@ -246,7 +244,7 @@ impl<'a> Rewriter<'a> {
         self.builder.add(mean, signed)
     }
 
-    /// Returns `x * factor`. The axes of the factor are those of `x` with these letters.
+    /// Returns `x * factor`. The letters of the factor state which axes of `x` the factor has.
     fn along(&mut self, factor: Value, letters: &[char], x: Value, of: &[char]) -> Value {
         let axes: Vec<usize> = of
             .iter()
@@ -271,7 +269,7 @@ impl<'a> Rewriter<'a> {
             .noise(NoiseKind::Normal, &stream, self.coordinates, shape)
     }
 
-    /// Returns -1 or 1 with equal probabilities, for this example.
+    /// Returns random signs for this example: -1 or 1, with equal probabilities.
     fn signs(&mut self, stream: &str, shape: &Shape) -> Value {
         let builder = &mut self.builder;
         let uniform = builder.noise(NoiseKind::Uniform, stream, self.coordinates, shape);

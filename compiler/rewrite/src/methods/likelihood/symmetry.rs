@@ -13,20 +13,21 @@ use bnnc_graph::op::OpDef;
 use bnnc_graph::ops;
 
 /// A draw as a sum. Flipping the sign of one element of the noise flips the same element of `odd` and does
-/// not change `even`. The noise is symmetric, so `even + signs * odd` has the distribution of the draw for
-/// any signs that do not depend on it.
+/// not change `even`. The noise is symmetric. Therefore `even + signs * odd` has the same distribution as the
+/// draw, for any signs that do not depend on the noise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SignParts {
-    /// The part that does not change; `None` is zero.
+    /// The part that does not change its sign; `None` means zero.
     pub even: Option<Value>,
     /// The part whose sign changes.
     pub odd: Value,
-    /// The standard deviations, if the elements are independent normal variates. `even` is then their mean.
+    /// The standard deviations, if the elements are independent normal variates. In this case, `even` is
+    /// their mean.
     pub deviation: Option<Value>,
 }
 
-/// Returns the parts of the draw of `sampler` at the parameters `args`; `None` if no part changes its sign
-/// with the noise, element by element.
+/// Returns the parts of the draw of `sampler` at the parameters `args`. Returns `None` if no part changes its
+/// sign with the noise, element by element.
 pub fn parts(builder: &mut Builder, sampler: &Function, args: &[Value]) -> Option<SignParts> {
     let sampler = simplify(&expand_maps(sampler));
     let (_, result) = sampler.results.first()?;
@@ -50,7 +51,7 @@ pub fn parts(builder: &mut Builder, sampler: &Function, args: &[Value]) -> Optio
     })
 }
 
-/// A node as a sum of two parts, of which an absent one is zero.
+/// A node as a sum of two parts. An absent part is zero.
 #[derive(Clone, Copy, Debug, Default)]
 struct Split {
     even: Option<Value>,
@@ -108,7 +109,7 @@ fn apply(
             };
             Some(product(builder, x, inverse))
         }
-        // A reshape keeps the order of elements, and so their signs.
+        // A reshape keeps the order of the elements, so it also keeps their signs.
         op if op.is(&ops::reshape::RESHAPE) => {
             Some(each(x, |value| builder.apply(op, &[value], attrs.to_vec())))
         }
@@ -133,7 +134,7 @@ fn standard(builder: &mut Builder, noise: Value) -> Split {
     }
 }
 
-/// A value that depends on noise, but not on its signs.
+/// Returns the split of a value that depends on noise, but not on the signs of the noise.
 fn unsigned(value: Value) -> Split {
     Split {
         even: Some(value),
@@ -173,7 +174,7 @@ fn sum(builder: &mut Builder, x: Split, y: Split) -> Split {
     Split { even, noisy, odd }
 }
 
-/// Multiplies two splits. The product of two odd elements with the same sign is even.
+/// Multiplies two splits. The product of two odd elements that have the same sign is even.
 fn product(builder: &mut Builder, x: Split, y: Split) -> Split {
     let mut result = Split {
         noisy: x.noisy || y.noisy,
@@ -204,7 +205,7 @@ fn product(builder: &mut Builder, x: Split, y: Split) -> Split {
     result
 }
 
-/// A sum of products of pairs of odd elements, such as a squared norm.
+/// Returns the split of a sum of products of pairs of odd elements, such as a squared norm.
 fn contraction(builder: &mut Builder, operands: &[Split], attrs: &[Attr]) -> Option<Split> {
     let labels = ops::contract::parsed(attrs);
     let (x, y) = (operands[0], operands[1]);
@@ -219,8 +220,8 @@ fn contraction(builder: &mut Builder, operands: &[Split], attrs: &[Attr]) -> Opt
     )))
 }
 
-/// Returns whether draws of a sampler have a part that changes its sign with the noise, and whether they are
-/// independent normal variates.
+/// Returns two properties of a sampler: whether its draws have a part that changes its sign with the noise,
+/// and whether they are independent normal variates.
 pub fn kind(sampler: &Function) -> (bool, bool) {
     let mut scratch = Builder::new("scratch");
     let args = nodes::params_of(&mut scratch, sampler);

@@ -8,12 +8,12 @@ use bnnc_graph::ops;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The use of a site in the likelihood.
+/// How the likelihood uses a site.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Usage {
-    /// Operand of products that sum over these axes of the site.
+    /// The site is an operand of products that sum over these axes of the site.
     Products(Vec<usize>),
-    /// A scalar or vector, so that every example may have its own draw.
+    /// The site is a scalar or a vector, so that every example may have its own draw.
     Small,
 }
 
@@ -25,12 +25,12 @@ pub struct VaryingSite {
     pub way: Expectation,
     /// The use of the site.
     pub usage: Usage,
-    /// The weights that share one draw with this site, if any.
+    /// The weights that share one draw with this site, if there are any.
     pub with: Option<Arc<str>>,
 }
 
 impl VaryingSite {
-    /// Returns the sentence of the report.
+    /// Returns the sentence for the report.
     pub fn sentence(&self, way: Expectation) -> String {
         match (way, &self.usage, &self.with) {
             (Expectation::Flipout, Usage::Products(_), _) => "flipout".to_owned(),
@@ -46,10 +46,10 @@ impl VaryingSite {
     }
 }
 
-/// Returns how the likelihood uses the site that is the parameter `param` of its row function.
+/// Returns how the likelihood uses a site, which is the parameter `param` of the row function.
 ///
 /// # Errors
-/// A sentence about a use that the estimator `way` does not support.
+/// A sentence about a use of the site that the estimator `way` does not support.
 pub fn usage(
     row: &Function,
     users: &[Vec<Value>],
@@ -65,7 +65,8 @@ pub fn usage(
     }
 }
 
-/// Returns whether a vector holds matrices: a joint family of several sites has them all in one vector.
+/// Returns whether a vector contains matrices. A joint family of several sites, for example, has all of them
+/// in one vector.
 fn widens(row: &Function, users: &[Vec<Value>], vector: Value) -> bool {
     let moves = [&ops::slice::SLICE, &ops::reshape::RESHAPE];
     let moved = users[vector.index()]
@@ -76,8 +77,8 @@ fn widens(row: &Function, users: &[Vec<Value>], vector: Value) -> bool {
         .any(|user| row.ty(*user).rank() > 1 || widens(row, users, *user))
 }
 
-/// Returns the axes that the products of a site sum over. Fails if a use is not a product of the form that
-/// `way` needs.
+/// Returns the axes of a site over which products with the site sum. Fails if a use of the site is not a
+/// product of the form that `way` needs.
 fn products(
     row: &Function,
     users: &[Value],
@@ -119,7 +120,7 @@ fn products(
     Ok(found.unwrap_or_default())
 }
 
-/// `contract(weights, other)`, in either order.
+/// A product `contract(weights, other)`, with the operands in either order.
 pub struct WeightProduct {
     /// The other operand.
     pub other: Value,
@@ -132,7 +133,7 @@ pub struct WeightProduct {
 }
 
 impl WeightProduct {
-    /// Returns the product at `node` if it is one of `param` with another value.
+    /// Returns the product at `node`, if it is a product of `param` with another value.
     pub fn of(row: &Function, node: Value, param: Value) -> Option<WeightProduct> {
         let NodeKind::Apply { op, args, attrs } = &row.nodes[node].kind else {
             return None;
@@ -179,7 +180,7 @@ impl WeightProduct {
             .collect()
     }
 
-    /// Returns the letters of the weights that the result keeps, then those that are summed.
+    /// Returns the letters of the weights: first those that the result keeps, then those that are summed.
     pub fn letters(&self) -> (Vec<char>, Vec<char>) {
         self.weights
             .iter()
@@ -187,7 +188,7 @@ impl WeightProduct {
             .partition(|letter| self.result.contains(letter))
     }
 
-    /// Returns the labels, with the weights first.
+    /// Returns the labels of the contraction, with the letters of the weights first.
     pub fn labels(&self) -> String {
         let labels = Labels {
             left: self.weights.clone(),
@@ -198,8 +199,8 @@ impl WeightProduct {
     }
 }
 
-/// Finds sums `w h + b` whose two draws become one. Returns a map from the sum to the product and the
-/// parameter of `b`.
+/// Finds sums `w h + b` in which the draws of `w h` and `b` can be merged into one. Returns a map from each
+/// sum to its product and to the parameter of `b`.
 pub fn folds(
     row: &Function,
     users: &[Vec<Value>],

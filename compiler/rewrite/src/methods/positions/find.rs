@@ -1,4 +1,4 @@
-//! Finds the positions that a function selects along axes, and returns them as values.
+//! Finds the positions that a function selects along axes, and makes them results of a function.
 
 use crate::nodes;
 use crate::unroll;
@@ -12,7 +12,7 @@ use bnnc_graph::op::OpDef;
 use bnnc_graph::ops;
 use std::sync::Arc;
 
-/// Ops that only move the elements of their first operand.
+/// The ops that only move the elements of their first operand.
 static MOVING: [&OpDef; 6] = [
     &ops::gather::GATHER,
     &ops::slice::SLICE,
@@ -22,11 +22,12 @@ static MOVING: [&OpDef; 6] = [
     &ops::stop_gradient::STOP_GRADIENT,
 ];
 
-/// Returns `function` with the positions of each selection as its results, in order, and the sizes of the
-/// axes. A position whose element only one branch of a choice uses is 0 where the other branch is taken.
+/// Returns a function whose results are the positions of each selection in `function`, in order. Also returns
+/// the sizes of the axes. If only one branch of a choice uses the selected element, the position is 0 where
+/// the other branch is taken.
 ///
-/// The search precedes the expansion of loops, because batching turns a selection with its own value per
-/// position into a sum over a mask.
+/// The search runs before loops are expanded, because batching turns a selection whose index differs between
+/// positions of the loop into a sum over a mask.
 pub fn positions(function: &Function) -> (Function, Vec<usize>) {
     let (found, sizes) = collect(function);
     (unroll::expand_maps(&found), sizes)
@@ -70,7 +71,7 @@ fn collect(function: &Function) -> (Function, Vec<usize>) {
     (builder.finish(named.collect()), sizes)
 }
 
-/// Copies every value of a function.
+/// Copies every value of a function into the builder.
 fn all_values(builder: &mut Builder, function: &Function, arguments: &[Value]) -> Vec<Value> {
     let all = function.nodes.ids();
     let whole = Function {
@@ -82,8 +83,8 @@ fn all_values(builder: &mut Builder, function: &Function, arguments: &[Value]) -
     builder.inline(&whole, arguments)
 }
 
-/// Returns the positions `index` of the selection `gather`, with 0 where choices of the same shape do not use
-/// the selected element.
+/// Returns the positions `index` of the selection `gather`. A position is 0 where choices of the same shape
+/// do not use the selected element.
 fn guarded(
     builder: &mut Builder,
     (function, users): (&Function, &[Vec<Value>]),
@@ -117,9 +118,9 @@ fn guarded(
     guarded
 }
 
-/// Returns, for each element of `value`, the position along the first axis of the whole column from which it
-/// was computed, as a real. `None` if it does not come from a whole column. `is_column` recognises the
-/// parameters that are whole columns.
+/// Returns the row of each element of `value` as a real: the position along the first axis of the whole
+/// column from which the element was computed. Returns `None` if an element does not come from a whole
+/// column. `is_column` returns whether a parameter is a whole column.
 pub fn rows(
     builder: &mut Builder,
     function: &Function,

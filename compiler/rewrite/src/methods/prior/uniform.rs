@@ -6,10 +6,10 @@ use bnnc_graph::function::{Function, NodeKind, Value};
 use bnnc_graph::op::OpDef;
 use bnnc_graph::ops;
 
-/// Recognises the inputs that select levels.
+/// Returns whether an input selects levels, given its name.
 pub type Selects<'a> = &'a dyn Fn(&str) -> bool;
 
-/// Checks two elaborations of a model that differ only in the sizes of the axes of levels. An element along
+/// Compares two elaborations of a model that differ only in the sizes of the axes of levels. An element along
 /// such an axis may depend only on elements of its own level and on values that all levels share. Only the
 /// inputs that satisfy `selects` may pick a level.
 ///
@@ -53,7 +53,7 @@ pub fn uniform(one: &Function, other: &Function, selects: Selects<'_>) -> Result
     Ok(())
 }
 
-/// A model with two numbers of levels, compared node by node.
+/// A model elaborated for two different numbers of levels. The two elaborations are compared node by node.
 struct Pair<'a> {
     one: &'a Function,
     other: &'a Function,
@@ -72,7 +72,8 @@ impl Pair<'_> {
         !self.axes(value).is_empty()
     }
 
-    /// Returns `None` unless the attributes agree. Shapes of constants and broadcasts may differ.
+    /// Returns `None` unless the attributes of both nodes agree. The shapes of constants and broadcasts may
+    /// differ.
     fn same_attributes(&self, op: &'static OpDef, one: &[Attr], other: &[Attr]) -> Option<()> {
         let same = |(one, other): (&Attr, &Attr)| match (one, other) {
             (Attr::Shape(_), Attr::Shape(_)) => {
